@@ -1,0 +1,175 @@
+//! The one interface between a network model and everything around it.
+//!
+//! Slotted and event-driven models both implement [`Fabric`]. Runners, workloads, results, the
+//! command line and Python know only this trait. It is used as a generic parameter; `dyn` stays at
+//! the door where a run picks its fabric.
+
+use std::ops::ControlFlow;
+
+use kernel::{Bytes, Span, Time};
+use serde_json::{Map, Value};
+
+use crate::Flow;
+
+/// Why [`Fabric::advance`] returned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Advance {
+    /// Everything before the wanted instant has happened; `now` is that instant or later.
+    Reached,
+    /// The probe asked to stop; nothing is lost by calling again.
+    Paused,
+    /// Nothing is left to do and nothing will happen unless a flow is offered.
+    Idle,
+}
+
+/// Why a flow will never complete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// Its source died.
+    SourceDied,
+    /// Its destination died, or no path to it is left.
+    DestinationDied,
+}
+
+/// A flow whose last byte has arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct Completion<'a> {
+    /// The flow as it was offered.
+    pub flow: &'a Flow,
+    /// When its last byte reached the receiving application, in order.
+    pub end: Time,
+    /// Its completion time alone in the idle network, with headers.
+    pub ideal: Span,
+    /// How the completion time divides over [`Fabric::stages`]: the mean over the flow's cells or
+    /// packets of the time spent in each. The spans sum to `end - start`, up to rounding.
+    pub stages: &'a [Span],
+}
+
+/// Watches a run from outside. Cannot change a result, except by asking to pause.
+pub trait Probe {
+    /// A flow completed. `Break` makes [`Fabric::advance`] return after this instant.
+    fn completed(&mut self, completion: &Completion<'_>) -> ControlFlow<()> {
+        let _ = completion;
+        ControlFlow::Continue(())
+    }
+
+    /// A flow was given up at `at`. `Break` as in [`Probe::completed`].
+    fn failed(&mut self, flow: &Flow, at: Time, why: Failure) -> ControlFlow<()> {
+        let _ = (flow, at, why);
+        ControlFlow::Continue(())
+    }
+}
+
+/// Sees nothing, costs nothing.
+impl Probe for () {}
+
+/// A named part of a completion time: where a cell or packet waits or travels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stage {
+    /// Snake case, for columns and keys.
+    pub name: &'static str,
+    /// One sentence for people.
+    pub meaning: &'static str,
+}
+
+/// How the samples of a gauge combine when a time series is made coarser.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GaugeKind {
+    /// A level at the instant of sampling; two samples combine to their mean.
+    Level,
+    /// The largest value since the last sample; two samples combine to the larger.
+    Peak,
+    /// How many since the last sample; two samples add.
+    Count,
+}
+
+/// A number that a model can be asked for at any time, for the time series.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Gauge {
+    /// Column name; ends with its unit where it has one (`queue_max_bytes`).
+    pub name: &'static str,
+    /// One sentence for people.
+    pub meaning: &'static str,
+    /// How samples combine.
+    pub kind: GaugeKind,
+}
+
+/// What every model counts from the start of its run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    /// Payload-carrying cells or packets that crossed one link.
+    pub hops: u64,
+    /// Steps of the engine: cell slots (empty ones too) in a slotted model, events in another.
+    pub events: u64,
+    /// Folds in every hop and completion, in order: equal runs have equal hashes.
+    pub event_hash: u64,
+    /// Application bytes handed to receivers, once each, in order.
+    pub delivered: Bytes,
+    /// Application bytes given up with failed flows.
+    pub lost: Bytes,
+    /// Cells or packets dropped in the network, whether recovered later or not.
+    pub drops: u64,
+    /// Cells or packets sent again.
+    pub retransmissions: u64,
+    /// The longest single queue seen, in cells or packets.
+    pub queue_max_cells: u64,
+    /// The longest single queue seen, in wire bytes.
+    pub queue_max: Bytes,
+    /// The 99th percentile of the queue length found by an arriving cell or packet, in wire bytes.
+    pub queue_p99: Bytes,
+    /// The most out-of-order data held for one flow, in bytes.
+    pub reorder_max: Bytes,
+}
+
+/// A network that carries flows.
+pub trait Fabric {
+    /// The name in scenario files and results.
+    fn name(&self) -> &'static str;
+
+    /// How many nodes it connects.
+    fn nodes(&self) -> u32;
+
+    /// The instant up to which everything has happened.
+    fn now(&self) -> Time;
+
+    /// Accepts a flow. Flows are offered in order of `start`, each no earlier than `now`.
+    fn offer(&mut self, flow: &Flow);
+
+    /// Lets the network run until `until`, until the probe pauses it or until nothing is left.
+    /// With `Time::NEVER` it returns `Idle` or `Paused`.
+    fn advance<P: Probe>(&mut self, until: Time, probe: &mut P) -> Advance;
+
+    /// The completion time of `flow` alone in the idle network.
+    fn ideal_fct(&self, flow: &Flow) -> Span;
+
+    /// Counts since the start.
+    fn totals(&self) -> Totals;
+
+    /// The parts into which completion times divide.
+    fn stages(&self) -> &'static [Stage];
+
+    /// The columns of the time series.
+    fn gauges(&self) -> &'static [Gauge];
+
+    /// Writes one value for each of [`Fabric::gauges`] and starts the next sampling interval.
+    fn sample(&mut self, row: &mut [f64]);
+
+    /// Flows that are offered and not yet ended: at most `limit` of them, for the message of a run
+    /// that makes no progress.
+    fn unfinished(&self, limit: usize) -> Vec<Flow>;
+
+    /// Internal self-checks that are too dear for every step; called at the end of a run and by
+    /// tests. An error names the broken invariant and its numbers.
+    ///
+    /// # Errors
+    /// When an invariant does not hold.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// What this fabric adds to the summary under its own name. SI units without prefix, snake
+    /// case, deterministic.
+    fn details(&self) -> Map<String, Value> {
+        Map::new()
+    }
+}

@@ -1,0 +1,54 @@
+//! What breaks, when, and for how long.
+
+use std::fmt;
+
+use kernel::Time;
+
+use crate::NodeId;
+
+/// A part of the rack that can fail. Which of them a fabric has, it says itself.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Component {
+    /// A node with its NIC.
+    Node(NodeId),
+    /// The link between a node and its leaf switch, both directions.
+    NodeLink(NodeId),
+    /// A leaf switch.
+    Leaf(u32),
+    /// A spine switch.
+    Spine(u32),
+    /// One link between a leaf and a spine, both directions; `link` tells parallel links apart.
+    LeafSpine {
+        /// The leaf switch.
+        leaf: u32,
+        /// The spine switch.
+        spine: u32,
+        /// Which of the parallel links between the two.
+        link: u32,
+    },
+}
+
+impl fmt::Display for Component {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Node(node) => write!(f, "{node}"),
+            Self::NodeLink(node) => write!(f, "link of {node}"),
+            Self::Leaf(leaf) => write!(f, "leaf {leaf}"),
+            Self::Spine(spine) => write!(f, "spine {spine}"),
+            Self::LeafSpine { leaf, spine, link } => {
+                write!(f, "link {link} of leaf {leaf} to spine {spine}")
+            }
+        }
+    }
+}
+
+/// One failure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// What fails.
+    pub component: Component,
+    /// When it fails.
+    pub at: Time,
+    /// When it works again; `None`: never in this run.
+    pub until: Option<Time>,
+}

@@ -1,0 +1,18 @@
+//! The vocabulary that every rack network shares: who sends what to whom, what fails, what is
+//! measured.
+//!
+//! **Invariant:** knows no fabric. A workload yields the same flows whatever carries them, and a
+//! result means the same whatever produced it.
+
+pub mod fabric;
+pub mod fault;
+pub mod flow;
+pub mod problem;
+pub mod results;
+pub mod workload;
+
+pub use fabric::{Advance, Completion, Fabric, Failure, Gauge, GaugeKind, Probe, Stage, Totals};
+pub use fault::{Component, Fault};
+pub use flow::{Class, Flow, FlowId, NodeId};
+pub use problem::Problem;
+pub use workload::Workload;

@@ -1,0 +1,32 @@
+//! Who sends how much to whom, and when.
+//!
+//! A workload is an ordered stream of flows. Most are open loop: the stream does not depend on the
+//! network. In the others (request and response, collectives) a flow starts when earlier ones have
+//! ended; the list of flows and of what waits for what is still the same for every fabric.
+
+use kernel::Time;
+
+use crate::{Flow, FlowId};
+
+/// A stream of flows, in order of their start.
+pub trait Workload {
+    /// The start of the next flow that can be offered. `None`: there is none now, and there never
+    /// will be one unless some flow ends.
+    fn next_start(&mut self) -> Option<Time>;
+
+    /// Takes the flow that [`Workload::next_start`] announced.
+    fn next_flow(&mut self) -> Option<Flow>;
+
+    /// How many flows there are in all, where that is known: for progress bars.
+    fn total(&self) -> Option<u64>;
+
+    /// Whether flows wait for others to end: if so, the runner reports each end as it happens.
+    fn is_reactive(&self) -> bool {
+        false
+    }
+
+    /// A flow ended, delivered or given up, at `at`.
+    fn ended(&mut self, flow: FlowId, at: Time) {
+        let _ = (flow, at);
+    }
+}

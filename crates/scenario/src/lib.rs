@@ -1,0 +1,1 @@
+//! Experiment files: schema, units, validation, the registry of fabrics and workloads.
