@@ -2,8 +2,18 @@
 //!
 //! **Invariant:** knows no network. Nothing here names a node, a flow, a packet or a file format.
 
+mod bitmap;
+mod histogram;
 mod quantity;
+mod random;
+mod ring;
+mod series;
 mod units;
 
-pub use quantity::{Bytes, LinkClock, PS_PER_SECOND, Rate, Span, Time};
+pub use bitmap::Bitmap;
+pub use histogram::Histogram;
+pub use quantity::{Bytes, LinkClock, PS_PER_SECOND, Rate, Slot, Span, Time};
+pub use random::Stream;
+pub use ring::Ring;
+pub use series::{Combine, Series};
 pub use units::UnitError;

@@ -26,6 +26,30 @@ pub struct Bytes(u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Rate(u64);
 
+/// A slot of a slotted network, counted from the start of the run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct Slot(u64);
+
+impl Slot {
+    /// The slot with this number.
+    #[must_use]
+    pub const fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The slot `count` later.
+    #[must_use]
+    pub const fn after(self, count: u64) -> Self {
+        Self(self.0 + count)
+    }
+}
+
 impl Time {
     /// The start of the run.
     pub const ZERO: Time = Time(0);
@@ -62,15 +86,27 @@ impl Span {
     }
 
     /// A span of `ns` nanoseconds.
+    ///
+    /// # Panics
+    /// If it does not fit 64 bits of picoseconds.
     #[must_use]
     pub const fn from_ns(ns: u64) -> Self {
-        Self(ns * 1_000)
+        match ns.checked_mul(1_000) {
+            Some(ps) => Self(ps),
+            None => panic!("a span in nanoseconds overflows 64 bits of picoseconds"),
+        }
     }
 
     /// A span of `us` microseconds.
+    ///
+    /// # Panics
+    /// If it does not fit 64 bits of picoseconds.
     #[must_use]
     pub const fn from_us(us: u64) -> Self {
-        Self(us * 1_000_000)
+        match us.checked_mul(1_000_000) {
+            Some(ps) => Self(ps),
+            None => panic!("a span in microseconds overflows 64 bits of picoseconds"),
+        }
     }
 
     /// Picoseconds in this span.
@@ -133,9 +169,15 @@ impl Rate {
     }
 
     /// A rate of `gbps` gigabits (10⁹ bits) per second.
+    ///
+    /// # Panics
+    /// If it does not fit 64 bits of bits per second.
     #[must_use]
     pub const fn from_gbps(gbps: u64) -> Self {
-        Self(gbps * 1_000_000_000)
+        match gbps.checked_mul(1_000_000_000) {
+            Some(bps) => Self(bps),
+            None => panic!("a rate in gigabits overflows 64 bits of bits per second"),
+        }
     }
 
     /// Bits per second.
@@ -289,3 +331,7 @@ macro_rules! debug_as_display {
     )*};
 }
 debug_as_display!(Time, Span, Bytes, Rate);
+
+#[cfg(test)]
+#[path = "quantity_tests.rs"]
+mod tests;

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -148,8 +149,31 @@ fn print(f: &mut fmt::Formatter<'_>, value: u64, units: &[Unit]) -> fmt::Result 
     f.pad(&format!("{whole}.{} {name}", fraction.trim_end_matches('0')))
 }
 
+/// Reads a quantity from a file, and says how to write one where it finds something else.
+struct Reader<T>(Kind, PhantomData<T>);
+
+impl<T: FromStr<Err = UnitError>> de::Visitor<'_> for Reader<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a {} with its unit, such as \"{}\"", self.0.what, self.0.example)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+}
+
+/// The JSON schema of a kind of quantity. Says `pattern` and no `format`: the standard's own
+/// formats "time" and "duration" mean something else.
+fn schema(kind: &Kind) -> Schema {
+    let names: Vec<_> = kind.read.iter().flat_map(|u| u.iter().map(|(name, _)| *name)).collect();
+    let pattern = format!(r"^\s*[0-9][0-9_]*(\.[0-9_]+)?\s*({})\s*$", names.join("|"));
+    json_schema!({ "type": "string", "pattern": pattern, "examples": [kind.example] })
+}
+
 macro_rules! text {
-    ($t:ident, $kind:ident, $units:ident, $make:path, $get:ident, $doc:literal) => {
+    ($t:ident, $kind:ident, $units:ident, $make:path, $get:ident) => {
         impl FromStr for $t {
             type Err = UnitError;
             fn from_str(text: &str) -> Result<Self, UnitError> {
@@ -168,8 +192,7 @@ macro_rules! text {
         }
         impl<'de> Deserialize<'de> for $t {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = Cow::<'de, str>::deserialize(deserializer)?;
-                text.parse().map_err(de::Error::custom)
+                deserializer.deserialize_str(Reader($kind, PhantomData))
             }
         }
         impl JsonSchema for $t {
@@ -180,12 +203,16 @@ macro_rules! text {
                 true
             }
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "type": "string", "format": $doc })
+                schema(&$kind)
             }
         }
     };
 }
-text!(Time, TIME, TIME_UNITS, Time::from_ps, as_ps, "time");
-text!(Span, TIME, TIME_UNITS, Span::from_ps, as_ps, "time");
-text!(Bytes, SIZE, BYTE_UNITS, Bytes::new, get, "size");
-text!(Rate, RATE, RATE_UNITS, Rate::from_bps, as_bps, "rate");
+text!(Time, TIME, TIME_UNITS, Time::from_ps, as_ps);
+text!(Span, TIME, TIME_UNITS, Span::from_ps, as_ps);
+text!(Bytes, SIZE, BYTE_UNITS, Bytes::new, get);
+text!(Rate, RATE, RATE_UNITS, Rate::from_bps, as_bps);
+
+#[cfg(test)]
+#[path = "units_tests.rs"]
+mod tests;
