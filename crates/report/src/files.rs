@@ -1,0 +1,278 @@
+//! Files that are whole or absent: written under another name, synced, then renamed.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tempfile::NamedTempFile;
+
+/// Why a result could not be stored.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// A file stands where the directory should be.
+    #[error("{path}: is a file, not a directory; choose another place for the results")]
+    NotADirectory {
+        /// The file.
+        path: String,
+    },
+    /// The user may not write there.
+    #[error("{path}: no permission to write; choose another place for the results")]
+    Unwritable {
+        /// The file or directory.
+        path: String,
+    },
+    /// The disk, or the user's part of it, is full.
+    #[error("{path}: no space left; free some, or choose another place for the results")]
+    Full {
+        /// The file that did not fit.
+        path: String,
+    },
+    /// Anything else.
+    #[error("{path}: {source}")]
+    Other {
+        /// The file or directory.
+        path: String,
+        /// What the system, or the encoder, said.
+        source: io::Error,
+    },
+}
+
+impl FileError {
+    /// What `source` means for `path`.
+    pub(crate) fn new(path: &Path, source: io::Error) -> Self {
+        let path = path.display().to_string();
+        match source.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                Self::Unwritable { path }
+            }
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => Self::Full { path },
+            io::ErrorKind::NotADirectory => Self::NotADirectory { path },
+            _ => Self::Other { path, source },
+        }
+    }
+}
+
+/// A file in the making. Dropped before [`AtomicFile::finish`], it leaves nothing behind.
+pub(crate) struct AtomicFile {
+    target: PathBuf,
+    temporary: NamedTempFile,
+}
+
+impl AtomicFile {
+    /// Begins `target`: a hidden file beside it, so that the rename stays on one file system.
+    pub(crate) fn create(target: &Path) -> Result<Self, FileError> {
+        let error = |source| FileError::new(target, source);
+        let name = target
+            .file_name()
+            .ok_or_else(|| error(io::Error::new(io::ErrorKind::InvalidInput, "not a file name")))?;
+        let mut builder = tempfile::Builder::new();
+        let prefix = format!(".{}.", name.to_string_lossy());
+        builder.prefix(&prefix).suffix(".partial");
+        // Results are for colleagues too: the user's mask decides, not the private default.
+        #[cfg(unix)]
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        #[cfg(unix)]
+        builder.permissions(permissions);
+        let temporary = builder.tempfile_in(directory_of(target)).map_err(error)?;
+        Ok(Self { target: target.to_path_buf(), temporary })
+    }
+
+    /// Another handle to write through, for a writer that wants to own one.
+    pub(crate) fn handle(&self) -> Result<File, FileError> {
+        self.temporary.as_file().try_clone().map_err(|e| FileError::new(&self.target, e))
+    }
+
+    /// Makes the bytes last, then shows them under the final name.
+    pub(crate) fn finish(self) -> Result<(), FileError> {
+        let Self { target, temporary } = self;
+        let error = |source| FileError::new(&target, source);
+        temporary.as_file().sync_all().map_err(error)?;
+        temporary.persist(&target).map_err(|e| error(e.error))?;
+        sync_directory(directory_of(&target)).map_err(error)
+    }
+}
+
+/// Without this a crash could forget the new name though the bytes are safe.
+fn sync_directory(path: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
+}
+
+/// The directory that holds `path`; never the empty path, which no call accepts.
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Writes `bytes` to `path` so that the file is, at every instant, the old one or the new one.
+///
+/// # Errors
+/// When it cannot be written; what stood there stands unchanged.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    let mut file = AtomicFile::create(path)?;
+    file.temporary.write_all(bytes).map_err(|source| FileError::new(path, source))?;
+    file.finish()
+}
+
+/// Writes `value` as indented JSON with a newline at its end, keys in the order given.
+///
+/// # Errors
+/// As [`write_atomically`].
+pub fn write_json(path: &Path, value: &Value) -> Result<(), FileError> {
+    write_atomically(path, format!("{value:#}\n").as_bytes())
+}
+
+/// A directory that takes the files of one run or one comparison.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ResultsDir {
+    path: PathBuf,
+}
+
+impl ResultsDir {
+    /// Makes the directory, with those above it, unless it exists, and proves that it can be written
+    /// to: a long run should not learn that at its end.
+    ///
+    /// # Errors
+    /// When it cannot be made or written to.
+    pub fn create(path: impl Into<PathBuf>) -> Result<Self, FileError> {
+        let path = path.into();
+        if path.exists() && !path.is_dir() {
+            return Err(FileError::NotADirectory { path: path.display().to_string() });
+        }
+        let error = |source| FileError::new(&path, source);
+        fs::create_dir_all(&path).map_err(error)?;
+        let mut proof = NamedTempFile::new_in(&path).map_err(error)?;
+        proof.write_all(b"rackloom").and_then(|()| proof.as_file().sync_all()).map_err(error)?;
+        proof.close().map_err(error)?;
+        Ok(Self { path })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path of a file in it.
+    #[must_use]
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Writes a text file into it, whole or not at all.
+    ///
+    /// # Errors
+    /// As [`write_atomically`].
+    pub fn write(&self, name: &str, text: &str) -> Result<(), FileError> {
+        write_atomically(&self.file(name), text.as_bytes())
+    }
+
+    /// Writes a JSON file into it, whole or not at all: `summary.json`.
+    ///
+    /// # Errors
+    /// As [`write_atomically`].
+    pub fn write_json(&self, name: &str, value: &Value) -> Result<(), FileError> {
+        write_json(&self.file(name), value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn names(path: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(path)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_replaces_the_old_one_and_leaves_nothing_beside_it() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("summary.json");
+        write_json(&path, &json!({"z": 1, "a": [1.5]})).unwrap();
+        write_json(&path, &json!({"z": 2, "a": {"b": 1e-9}})).unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(text, "{\n  \"z\": 2,\n  \"a\": {\n    \"b\": 1e-9\n  }\n}\n");
+        assert_eq!(names(place.path()), ["summary.json"]);
+    }
+
+    #[test]
+    fn an_unfinished_file_vanishes_and_the_old_one_stands() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("flows.parquet");
+        write_atomically(&path, b"old").unwrap();
+        let file = AtomicFile::create(&path).unwrap();
+        file.handle().unwrap().write_all(b"half").unwrap();
+        assert_eq!(names(place.path()).len(), 2);
+        drop(file);
+        assert_eq!(names(place.path()), ["flows.parquet"]);
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn results_are_as_readable_as_the_mask_allows() {
+        use std::os::unix::fs::PermissionsExt;
+        let place = tempfile::tempdir().unwrap();
+        let (ours, plain) = (place.path().join("ours"), place.path().join("plain"));
+        write_atomically(&ours, b"").unwrap();
+        fs::write(&plain, b"").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode(&ours), mode(&plain));
+    }
+
+    #[test]
+    fn a_results_directory_is_made_with_those_above_it() {
+        let place = tempfile::tempdir().unwrap();
+        let results = ResultsDir::create(place.path().join("a/b")).unwrap();
+        results.write("scenario.toml", "seed = 1\n").unwrap();
+        assert_eq!(names(results.path()), ["scenario.toml"]);
+        assert_eq!(ResultsDir::create(results.path()).unwrap(), results);
+    }
+
+    #[test]
+    fn a_file_in_the_way_is_named() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("results");
+        fs::write(&file, b"").unwrap();
+        for path in [file.clone(), file.join("below")] {
+            let error = ResultsDir::create(&path).unwrap_err();
+            assert!(matches!(error, FileError::NotADirectory { .. }), "{error}");
+            assert!(
+                error.to_string().contains("results: is a file")
+                    || error.to_string().contains("below: is a file"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_system_s_refusals_become_advice() {
+        let path = Path::new("results/x");
+        for (kind, words) in [
+            (io::ErrorKind::PermissionDenied, "no permission to write"),
+            (io::ErrorKind::ReadOnlyFilesystem, "no permission to write"),
+            (io::ErrorKind::StorageFull, "no space left"),
+            (io::ErrorKind::QuotaExceeded, "no space left"),
+        ] {
+            let text = FileError::new(path, kind.into()).to_string();
+            assert!(text.starts_with("results/x: ") && text.contains(words), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_directory_that_refuses_is_reported() {
+        // The kernel's own directory refuses even root.
+        let error = ResultsDir::create("/proc/rackloom").unwrap_err();
+        assert!(error.to_string().starts_with("/proc/rackloom: "), "{error}");
+    }
+}

@@ -1,0 +1,25 @@
+//! Parquet files: `flows.parquet` and `series.parquet`.
+//!
+//! Every column says in the file what it is and in which unit. The same run gives the same bytes:
+//! nothing of the writer, the machine or the hour is in the file. Memory is bounded by one row
+//! group, however many rows there are.
+
+mod columns;
+mod flows;
+mod series;
+
+pub use flows::FlowWriter;
+pub use series::write_series;
+
+/// Where a file's figures come from; stored with them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Provenance {
+    /// The version of Rackloom.
+    pub version: String,
+    /// The hash of the scenario.
+    pub scenario_hash: String,
+    /// The seed of the run.
+    pub seed: u64,
+    /// The scenario as resolved, in TOML.
+    pub scenario: String,
+}

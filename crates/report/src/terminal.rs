@@ -1,0 +1,148 @@
+//! Tables for the terminal.
+//!
+//! Nothing here looks at the environment unasked: the caller says where the text goes and what the
+//! user wishes, once, by [`TextStyle::detect`].
+
+use std::ffi::OsStr;
+use std::io::IsTerminal;
+use std::os::fd::AsFd;
+
+use comfy_table::{Attribute, CellAlignment, Color, ContentArrangement, Table, presets};
+
+use crate::{Cell, ResultsTable, Tone};
+
+/// Whether text may carry colours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Colours {
+    /// Plain text.
+    #[default]
+    Off,
+    /// ANSI escapes.
+    On,
+}
+
+/// How a table becomes text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TextStyle {
+    /// Characters a line; `None`: as many as the table needs.
+    pub width: Option<u16>,
+    /// Whether colours may be used.
+    pub colours: Colours,
+}
+
+impl TextStyle {
+    /// The style for `stream`: as wide as its terminal, in colour unless `no_color`, the value of
+    /// the environment variable `NO_COLOR`, is set and not empty (<https://no-color.org>). What is
+    /// not a terminal gets plain text of any width.
+    pub fn detect(stream: &(impl IsTerminal + AsFd), no_color: Option<&OsStr>) -> Self {
+        if !stream.is_terminal() {
+            return Self::default();
+        }
+        let width = terminal_size::terminal_size_of(stream).map(|(width, _)| width.0);
+        let refused = no_color.is_some_and(|value| !value.is_empty());
+        Self { width, colours: if refused { Colours::Off } else { Colours::On } }
+    }
+}
+
+impl ResultsTable {
+    /// The table as text, with a newline after each line.
+    #[must_use]
+    pub fn to_text(&self, style: TextStyle) -> String {
+        let mut table = Table::new();
+        table.load_style(presets::UTF8_HORIZONTAL_ONLY).force_no_tty();
+        match style.width {
+            Some(width) => {
+                table.set_width(width).set_content_arrangement(ContentArrangement::Dynamic);
+            }
+            None => {
+                table.set_content_arrangement(ContentArrangement::Disabled);
+            }
+        }
+        if style.colours == Colours::On {
+            table.enforce_styling();
+        }
+        let numeric: Vec<_> = (0..self.columns.len()).map(|index| self.is_numeric(index)).collect();
+        let head = self.columns.iter().zip(&numeric).map(|(column, &numeric)| {
+            let cell = comfy_table::Cell::new(&column.title).add_attribute(Attribute::Bold);
+            cell.set_alignment(alignment(numeric))
+        });
+        table.set_header(head);
+        for row in &self.rows {
+            table.add_row(row.iter().zip(&numeric).map(|(cell, &numeric)| styled(cell, numeric)));
+        }
+        let lines: Vec<_> = table.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+        lines.concat()
+    }
+
+    /// Whether a column holds mainly numbers, and so is aligned to the right.
+    pub(crate) fn is_numeric(&self, column: usize) -> bool {
+        let count = self.rows.iter().filter(|row| row[column].is_numeric()).count();
+        count * 2 > self.rows.len()
+    }
+}
+
+fn alignment(numeric: bool) -> CellAlignment {
+    if numeric { CellAlignment::Right } else { CellAlignment::Left }
+}
+
+fn styled(cell: &Cell, numeric: bool) -> comfy_table::Cell {
+    let text = comfy_table::Cell::new(&cell.text).set_alignment(alignment(numeric));
+    match cell.tone {
+        Tone::Plain => text,
+        Tone::Good => text.fg(Color::Green),
+        Tone::Bad => text.fg(Color::Red).add_attribute(Attribute::Bold),
+        Tone::Muted => text.fg(Color::DarkGrey),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Column, Unit};
+
+    fn sample() -> ResultsTable {
+        let mut table =
+            ResultsTable::new(vec![Column::new("what", "What"), Column::new("ours", "Ours")]);
+        table
+            .push(vec![Cell::text("latency").toned(Tone::Good), Cell::new(1.57e-6, Unit::Seconds)]);
+        table.push(vec![Cell::text("a fairly long name of a queue"), Cell::new(11, Unit::Cells)]);
+        table
+    }
+
+    #[test]
+    fn plain_text_has_no_escapes_and_aligns_numbers_right() {
+        let text = sample().to_text(TextStyle::default());
+        assert!(!text.contains('\x1b'), "{text}");
+        let ends: Vec<_> = text
+            .lines()
+            .filter(|line| line.contains("1.57") || line.contains("11 cells"))
+            .map(|line| line.chars().count())
+            .collect();
+        assert_eq!(ends.len(), 2, "{text}");
+        assert_eq!(ends[0], ends[1], "{text}");
+    }
+
+    #[test]
+    fn colours_only_when_asked() {
+        let style = TextStyle { width: Some(80), colours: Colours::On };
+        assert!(sample().to_text(style).contains('\x1b'));
+        let style = TextStyle { width: Some(80), colours: Colours::Off };
+        assert!(!sample().to_text(style).contains('\x1b'));
+    }
+
+    #[test]
+    fn a_narrow_terminal_wraps() {
+        let text = sample().to_text(TextStyle { width: Some(30), colours: Colours::Off });
+        for line in text.lines() {
+            assert!(line.chars().count() <= 30, "{line:?} in\n{text}");
+        }
+        let words: Vec<_> = text.split_whitespace().collect();
+        assert!(words.contains(&"queue") && words.contains(&"fairly"), "{text}");
+    }
+
+    #[test]
+    fn a_file_gets_plain_text_of_any_width() {
+        let file = tempfile::tempfile().unwrap();
+        assert_eq!(TextStyle::detect(&file, None), TextStyle::default());
+    }
+}
