@@ -1,1 +1,4 @@
 //! Shoal (NSDI 2019).
+
+pub mod crc;
+pub mod wire;
