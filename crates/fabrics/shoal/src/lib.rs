@@ -2,3 +2,5 @@
 
 pub mod crc;
 pub mod wire;
+pub mod packets;
+pub mod reorder;

@@ -110,7 +110,7 @@ pub enum WireError {
     },
 }
 
-/// The fields, in the order in which they are sent.
+/// The fields that a [`Header`] fills, in the order in which they are sent; the checksum follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Name {
     Source,
@@ -121,7 +121,6 @@ enum Name {
     EndOfPacket,
     LastCellDropped,
     Class,
-    Checksum,
 }
 
 /// How many fields there are.
