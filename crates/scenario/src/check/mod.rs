@@ -1,0 +1,179 @@
+//! Holds a scenario's tree against the JSON Schema and says all that is wrong with it.
+//!
+//! The schema comes from the very structs that are read, so the two cannot drift apart. Tables are
+//! closed: a key that the schema does not name is a mistake, and the nearest one is suggested.
+
+mod scalar;
+mod union;
+mod view;
+
+use serde_json::Value;
+
+use crate::problem::Located;
+use crate::tree::{Entry, Item, Node, Place};
+pub use view::View;
+
+/// Two words this alike are taken for the same: Jaro-Winkler similarity. Our choice: keeps "gaurd"
+/// with "guard" and "laod" with "load", and apart what shares only a first letter.
+const ALIKE: f64 = 0.8;
+/// A list of keys up to this long is printed whole when none is alike.
+const KEYS_SHOWN: usize = 16;
+
+/// All that is wrong with `root` by `schema`; problems name `source`.
+#[must_use]
+pub fn check(source: &str, root: &Node, schema: &Value) -> Vec<Located> {
+    let mut checker = Checker { source, schema, problems: Vec::new() };
+    checker.node(root, schema, "");
+    checker.problems
+}
+
+struct Checker<'a> {
+    source: &'a str,
+    /// The whole schema, for references.
+    schema: &'a Value,
+    problems: Vec<Located>,
+}
+
+impl Checker<'_> {
+    fn complain(&mut self, place: &Place, path: &str, message: impl Into<String>) {
+        self.problems.push(Located::new(self.source, place.clone(), path, message));
+    }
+
+    fn node(&mut self, node: &Node, schema: &Value, path: &str) {
+        let view = View::new(schema, self.schema);
+        if !view.variants().is_empty() {
+            return self.union(node, &view, path);
+        }
+        if let Some(words) = view.words() {
+            return self.word(node, &words, path);
+        }
+        let types = view.types();
+        if !types.is_empty() && !types.iter().any(|kind| accepts(kind, &node.item)) {
+            let message = format!("found {}; expected {}", node.describe(), view.expectation());
+            return self.complain(&node.place, path, message);
+        }
+        match &node.item {
+            Item::Table(entries) => self.table(node, entries, &view, path),
+            Item::List(nodes) => self.list(node, nodes, &view, path),
+            Item::Alien(what) => self.complain(
+                &node.place,
+                path,
+                format!("found {what}; expected {}", view.expectation()),
+            ),
+            _ => {
+                if let Err(message) = scalar::check(&node.item, &view) {
+                    self.complain(&node.place, path, message);
+                }
+            }
+        }
+    }
+
+    fn table(&mut self, node: &Node, entries: &[Entry], view: &View, path: &str) {
+        for entry in entries {
+            let below = join(path, &entry.key);
+            match view.property(&entry.key) {
+                Some(schema) => self.node(&entry.value, schema, &below),
+                None => {
+                    let message = format!("unknown key; {}", suggest(&entry.key, &view.keys()));
+                    self.complain(&entry.place, &below, message);
+                }
+            }
+        }
+        for key in view.required() {
+            if !entries.iter().any(|entry| entry.key == key) {
+                let expected = view.property(key).map_or("a value".into(), |schema| {
+                    View::new(schema, self.schema).expectation()
+                });
+                let message = format!("missing; expected {expected}");
+                self.complain(&node.place, &join(path, key), message);
+            }
+        }
+    }
+
+    fn list(&mut self, node: &Node, nodes: &[Node], view: &View, path: &str) {
+        let (least, most) = view.length();
+        if nodes.len() < least || nodes.len() > most {
+            let expected = match (least, most) {
+                (least, usize::MAX) => format!("at least {least}"),
+                (least, most) if least == most => format!("{least}"),
+                (least, most) => format!("{least} to {most}"),
+            };
+            self.complain(
+                &node.place,
+                path,
+                format!("found a list of {}; expected {expected}", nodes.len()),
+            );
+        }
+        for (index, node) in nodes.iter().enumerate() {
+            if let Some(schema) = view.item(index) {
+                self.node(node, schema, &format!("{path}[{index}]"));
+            }
+        }
+    }
+
+    fn word(&mut self, node: &Node, words: &[String], path: &str) {
+        if node.text().is_some_and(|text| words.iter().any(|word| word == text)) {
+            return;
+        }
+        let expected = one_of(words);
+        let message = match node.text() {
+            Some(text) => match alike(text, words) {
+                Some(word) => format!("found {text:?}; did you mean {word:?}? Expected {expected}"),
+                None => format!("found {text:?}; expected {expected}"),
+            },
+            None => format!("found {}; expected {expected}", node.describe()),
+        };
+        self.complain(&node.place, path, message);
+    }
+}
+
+/// Whether a value of this JSON Schema type may be written as `item`. A whole number is a number.
+fn accepts(kind: &str, item: &Item) -> bool {
+    match item {
+        Item::Bool(_) => kind == "boolean",
+        Item::Integer(_) => kind == "integer" || kind == "number",
+        Item::Float(_) => kind == "number",
+        Item::Text(_) => kind == "string",
+        Item::List(_) => kind == "array",
+        Item::Table(_) => kind == "object",
+        Item::Alien(_) => false,
+    }
+}
+
+fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.into() } else { format!("{path}.{key}") }
+}
+
+/// `"a"`, `"a" or "b"`, `one of "a", "b", "c"`.
+#[must_use]
+pub fn one_of(words: &[String]) -> String {
+    let quoted: Vec<_> = words.iter().map(|word| format!("{word:?}")).collect();
+    match quoted.as_slice() {
+        [] => "nothing".into(),
+        [one] => one.clone(),
+        [one, two] => format!("{one} or {two}"),
+        many => format!("one of {}", many.join(", ")),
+    }
+}
+
+/// The word most like `text`, if one is alike.
+#[must_use]
+pub fn alike<'a>(text: &str, words: &'a [String]) -> Option<&'a String> {
+    words
+        .iter()
+        .map(|word| (strsim::jaro_winkler(text, word), word))
+        .filter(|(score, _)| *score >= ALIKE)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, word)| word)
+}
+
+/// What to do about an unknown word.
+#[must_use]
+pub fn suggest(text: &str, words: &[String]) -> String {
+    match alike(text, words) {
+        Some(word) => format!("did you mean {word:?}?"),
+        None if words.is_empty() => "this table takes no keys".into(),
+        None if words.len() <= KEYS_SHOWN => format!("expected {}", one_of(words)),
+        None => format!("none of the {} known ones is like it", words.len()),
+    }
+}

@@ -1,0 +1,120 @@
+//! Places that take one of several shapes: which one was meant, and what is wrong with it.
+
+use serde_json::Value;
+
+use super::{Checker, View, accepts, alike, join, one_of, suggest};
+use crate::tree::{Item, Node};
+
+impl Checker<'_> {
+    /// Checks `node` against the alternatives of `view`.
+    pub(super) fn union(&mut self, node: &Node, view: &View, path: &str) {
+        let variants: Vec<Value> = view.variants().iter().map(|v| view.variant(v)).collect();
+        let views: Vec<View> = variants.iter().map(|v| View::new(v, self.schema)).collect();
+        if matches!(node.item, Item::Table(_)) {
+            if let Some(tag) = tag(&views) {
+                return self.tagged(node, &variants, &views, tag, path);
+            }
+            if views.iter().all(|view| view.keys().len() == 1 || !view.types().contains(&"object")) {
+                return self.keyed(node, &variants, &views, path);
+            }
+        }
+        let fitting: Vec<_> = variants
+            .iter()
+            .zip(&views)
+            .filter(|(_, view)| fits(node, view))
+            .map(|(variant, _)| variant)
+            .collect();
+        let attempts = fitting.into_iter().map(|variant| {
+            let mut attempt =
+                Checker { source: self.source, schema: self.schema, problems: Vec::new() };
+            attempt.node(node, variant, path);
+            attempt.problems
+        });
+        match attempts.min_by_key(Vec::len) {
+            Some(problems) => self.problems.extend(problems),
+            None => {
+                let mut expected: Vec<_> = views.iter().map(View::expectation).collect();
+                expected.dedup();
+                let expected = expected.join(" or ");
+                self.complain(
+                    &node.place,
+                    path,
+                    format!("found {}; expected {expected}", node.describe()),
+                );
+            }
+        }
+    }
+
+    /// The alternatives differ in the word at `tag`: `kind = "poisson"`.
+    fn tagged(&mut self, node: &Node, variants: &[Value], views: &[View], tag: &str, path: &str) {
+        let words: Vec<String> = views.iter().filter_map(|view| word_at(view, tag)).collect();
+        let path_tag = join(path, tag);
+        let Some(found) = node.get(tag) else {
+            let message = format!("missing; expected {}", one_of(&words));
+            return self.complain(&node.place, &path_tag, message);
+        };
+        let Some(text) = found.text() else {
+            let message = format!("found {}; expected {}", found.describe(), one_of(&words));
+            return self.complain(&found.place, &path_tag, message);
+        };
+        match words.iter().position(|word| word == text) {
+            Some(index) => self.node(node, &variants[index], path),
+            None => {
+                let expected = one_of(&words);
+                let message = match alike(text, &words) {
+                    Some(word) => {
+                        format!("unknown {tag} {text:?}; did you mean {word:?}? Expected {expected}")
+                    }
+                    None => format!("unknown {tag} {text:?}; expected {expected}"),
+                };
+                self.complain(&found.place, &path_tag, message);
+            }
+        }
+    }
+
+    /// The alternatives differ in their only key: `{ pareto = { … } }` or `{ fixed = … }`.
+    fn keyed(&mut self, node: &Node, variants: &[Value], views: &[View], path: &str) {
+        let keys: Vec<String> = views.iter().flat_map(View::keys).collect();
+        match node.entries() {
+            [entry] => match views.iter().position(|view| view.keys().contains(&entry.key)) {
+                Some(index) => self.node(node, &variants[index], path),
+                None => {
+                    let message = format!("unknown key; {}", suggest(&entry.key, &keys));
+                    self.complain(&entry.place, &join(path, &entry.key), message);
+                }
+            },
+            entries => {
+                let message = format!(
+                    "found a table of {} keys; expected just {}",
+                    entries.len(),
+                    one_of(&keys)
+                );
+                self.complain(&node.place, path, message);
+            }
+        }
+    }
+}
+
+/// Whether the type of `node` is one that `view` takes.
+fn fits(node: &Node, view: &View) -> bool {
+    if view.words().is_some() {
+        return node.text().is_some();
+    }
+    let types = view.types();
+    types.is_empty() || types.iter().any(|kind| accepts(kind, &node.item))
+}
+
+/// The key at which every table among the alternatives has a fixed word.
+fn tag(views: &[View]) -> Option<&str> {
+    let tables: Vec<_> = views.iter().filter(|view| view.types().contains(&"object")).collect();
+    let first = tables.first()?;
+    let candidates = first.properties()?.keys();
+    candidates
+        .map(String::as_str)
+        .find(|key| tables.iter().all(|view| word_at(view, key).is_some()))
+}
+
+/// The fixed word at `key`.
+fn word_at(view: &View, key: &str) -> Option<String> {
+    view.properties()?.get(key)?.get("const")?.as_str().map(str::to_string)
+}

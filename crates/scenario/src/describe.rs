@@ -1,0 +1,107 @@
+//! What a table of the scenario takes, as rows for people: from the schema, so always true.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::check::View;
+
+/// One key of a table.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct KeyDescription {
+    /// Path of the key below its table.
+    pub key: String,
+    /// What its value looks like: type, range, unit.
+    pub value: String,
+    /// Its default, as it would be written; `required` if there is none.
+    pub default: String,
+    /// What it means and where the default comes from.
+    pub description: String,
+}
+
+/// Tables within tables are followed this deep; deeper ones are described by their own name.
+const DEPTH_MAX: usize = 4;
+
+/// The keys of the table that `schema` describes; references point into `root`.
+#[must_use]
+pub fn keys(schema: &Value, root: &Value) -> Vec<KeyDescription> {
+    let mut rows = Vec::new();
+    collect(schema, root, "", 0, &mut rows);
+    rows
+}
+
+/// The description of what `schema` stands for.
+#[must_use]
+pub fn description(schema: &Value, root: &Value) -> String {
+    text(&View::new(schema, root))
+}
+
+fn collect(schema: &Value, root: &Value, path: &str, depth: usize, rows: &mut Vec<KeyDescription>) {
+    let view = View::new(schema, root);
+    let required: Vec<&str> = view.required().collect();
+    for (name, schema) in view.properties().into_iter().flatten() {
+        let below = View::new(schema, root);
+        let key = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        let default = match below.keyword("default").filter(|value| !value.is_null()) {
+            Some(value) => written(value),
+            None if required.contains(&name.as_str()) => "required".into(),
+            None => "none".into(),
+        };
+        let table = below.properties().is_some() && below.variants().is_empty();
+        let deeper = table && depth + 1 < DEPTH_MAX;
+        rows.push(KeyDescription {
+            key: key.clone(),
+            value: choices(&below, root),
+            default: if deeper { String::new() } else { default },
+            description: text(&below),
+        });
+        if deeper {
+            collect(schema, root, &key, depth + 1, rows);
+        }
+        for variant in below.variants() {
+            let variant = below.variant(variant);
+            if depth + 1 < DEPTH_MAX && View::new(&variant, root).properties().is_some() {
+                collect(&variant, root, &key, depth + 1, rows);
+            }
+        }
+    }
+}
+
+/// What the value looks like, with the words it takes.
+fn choices(view: &View, root: &Value) -> String {
+    let variants = view.variants();
+    if variants.is_empty() {
+        return view.expectation();
+    }
+    let mut all: Vec<_> = variants
+        .iter()
+        .map(|variant| View::new(&view.variant(variant), root).expectation())
+        .collect();
+    all.dedup();
+    all.join(" or ")
+}
+
+fn text(view: &View) -> String {
+    let text = view.keyword("description").and_then(Value::as_str).unwrap_or("");
+    let own: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    own.join(" ")
+}
+
+/// A default as it would stand in TOML.
+fn written(value: &Value) -> String {
+    match value {
+        Value::Object(map) if map.is_empty() => "{}".into(),
+        Value::Object(map) => {
+            let pairs: Vec<_> = map
+                .iter()
+                .filter(|(_, value)| !value.is_null())
+                .map(|(key, value)| format!("{key} = {}", written(value)))
+                .collect();
+            format!("{{ {} }}", pairs.join(", "))
+        }
+        Value::Array(values) => {
+            let all: Vec<_> = values.iter().map(written).collect();
+            format!("[{}]", all.join(", "))
+        }
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,123 @@
+//! Reading a scenario's text into a tree of values with places.
+
+mod arguments;
+mod json;
+mod toml;
+
+use std::path::Path;
+
+use serde_json::Value;
+
+pub use arguments::Argument;
+
+use crate::problem::{BadInput, Located};
+use crate::tree::{Entry, Item, Node, Place};
+
+/// A scenario as it was written: its tree and the name of its source.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// What messages call the source: the file's path as given.
+    pub name: String,
+    /// The folder against which paths in the scenario are resolved.
+    pub folder: std::path::PathBuf,
+    /// The tree; its root is a table.
+    pub root: Node,
+}
+
+/// The formats of a scenario file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// `.toml`, and anything that is not `.json`.
+    Toml,
+    /// `.json`.
+    Json,
+}
+
+impl Document {
+    /// Reads the scenario file at `path`, TOML or, by its extension, JSON.
+    ///
+    /// # Errors
+    /// When it cannot be read or is not well-formed: every place where it is not.
+    pub fn open(path: &Path) -> Result<Self, BadInput> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            BadInput::single(Located::whole(&name, format!("cannot be read: {error}")))
+        })?;
+        let json = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
+        let format = if json { Format::Json } else { Format::Toml };
+        let mut document = Self::parse(&name, &text, format)?;
+        document.folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+        Ok(document)
+    }
+
+    /// Reads a scenario from text; `name` is what messages call it.
+    ///
+    /// # Errors
+    /// When it is not well-formed: every place where it is not.
+    pub fn parse(name: &str, text: &str, format: Format) -> Result<Self, BadInput> {
+        let root = match format {
+            Format::Toml => toml::parse(text),
+            Format::Json => json::parse(text),
+        };
+        let located = |(place, message)| Located::new(name, place, "", message);
+        let root = root.map_err(|all| BadInput::new(all.into_iter().map(located).collect()))?;
+        Ok(Self { name: name.into(), folder: Path::new("").into(), root })
+    }
+
+    /// Takes a scenario that is already a value: a Python dictionary, say.
+    ///
+    /// # Errors
+    /// When it is not a table.
+    pub fn from_value(name: &str, value: &Value) -> Result<Self, BadInput> {
+        let root = node(value);
+        if !matches!(root.item, Item::Table(_)) {
+            let message = format!("found {}; expected a table", root.describe());
+            return Err(BadInput::single(Located::whole(name, message)));
+        }
+        Ok(Self { name: name.into(), folder: Path::new("").into(), root })
+    }
+}
+
+/// The tree of a JSON value without places. A key whose value is null counts as absent.
+fn node(value: &Value) -> Node {
+    let item = match value {
+        Value::Null => Item::Alien("null"),
+        Value::Bool(value) => Item::Bool(*value),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(value), _) => Item::Integer(value),
+            (None, Some(value)) if number.is_f64() => Item::Float(value),
+            _ => Item::Alien("a number beyond 64 bits"),
+        },
+        Value::String(text) => Item::Text(text.clone()),
+        Value::Array(values) => Item::List(values.iter().map(node).collect()),
+        Value::Object(map) => Item::Table(
+            map.iter()
+                .filter(|(_, value)| !value.is_null())
+                .map(|(key, value)| Entry {
+                    key: key.clone(),
+                    place: Place::Unknown,
+                    value: node(value),
+                })
+                .collect(),
+        ),
+    };
+    Node { item, place: Place::Unknown }
+}
+
+/// Turns byte offsets into lines.
+struct Lines {
+    /// Offset of the first byte of each line.
+    starts: Vec<usize>,
+}
+
+impl Lines {
+    fn new(text: &str) -> Self {
+        let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        Self { starts: std::iter::once(0).chain(newlines.map(|(at, _)| at + 1)).collect() }
+    }
+
+    /// The line that holds the byte at `offset`.
+    fn place(&self, offset: usize) -> Place {
+        Place::Line(self.starts.partition_point(|&start| start <= offset))
+    }
+}

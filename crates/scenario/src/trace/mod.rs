@@ -1,0 +1,265 @@
+//! Trace files: flows as a table, in CSV or Parquet.
+//!
+//! Columns, in any order: `start` (text with a unit, `"1.5 us"`) or `start_ns` or `start_ps` (a
+//! number); `src`, `dst` (nodes from 0); `bytes`; optionally `class` (0 is the most urgent) and
+//! `after` (the row, from 0, of an earlier flow that must end first; `start` then counts from that
+//! end). A column with any other name is refused, for it is more often misspelt than meant.
+
+mod csv;
+mod parquet;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use kernel::{Bytes, Span, Time};
+use rack::{Class, NodeId};
+
+use crate::check::suggest;
+use crate::problem::{BadInput, Located};
+use crate::tree::Place;
+
+/// This many rows with problems are listed; a broken generator breaks every row alike.
+const PROBLEMS_MAX: usize = 10;
+
+/// The columns a trace may have.
+const COLUMNS: [&str; 8] = ["start", "start_ns", "start_ps", "src", "dst", "bytes", "class", "after"];
+
+/// One flow of a trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Row {
+    /// When it starts: since the start of the run or, with `after`, since the end of that flow.
+    pub start: Span,
+    /// Who sends.
+    pub src: NodeId,
+    /// Who receives.
+    pub dst: NodeId,
+    /// Application bytes.
+    pub size: Bytes,
+    /// Traffic class.
+    pub class: Class,
+    /// The row of the flow that must end first.
+    pub after: Option<u64>,
+}
+
+/// Reads the trace at `path` for a rack of `nodes`. Parquet if its name ends in `.parquet`,
+/// otherwise CSV.
+///
+/// # Errors
+/// When it cannot be read, is torn, or holds a row that no rack of this size can carry.
+pub fn read(path: &Path, nodes: u32) -> Result<Vec<Row>, BadInput> {
+    let name = path.display().to_string();
+    let unreadable =
+        |error| BadInput::single(Located::whole(&name, format!("cannot be read: {error}")));
+    let parquet = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("parquet"));
+    let mut rows = Rows::new(&name, nodes);
+    if parquet {
+        let bytes = std::fs::read(path).map_err(unreadable)?;
+        parquet::read(bytes, &mut rows);
+    } else {
+        let bytes = std::fs::read(path).map_err(unreadable)?;
+        csv::read(&bytes, &mut rows);
+    }
+    rows.finish()
+}
+
+/// Reads a trace in CSV from memory; messages call it `name`.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_csv(name: &str, bytes: &[u8], nodes: u32) -> Result<Vec<Row>, BadInput> {
+    let mut rows = Rows::new(name, nodes);
+    csv::read(bytes, &mut rows);
+    rows.finish()
+}
+
+/// Reads a trace in Parquet from memory; messages call it `name`.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_parquet(name: &str, bytes: Vec<u8>, nodes: u32) -> Result<Vec<Row>, BadInput> {
+    let mut rows = Rows::new(name, nodes);
+    parquet::read(bytes, &mut rows);
+    rows.finish()
+}
+
+/// Where a row stands, in the terms of its format.
+#[derive(Clone, Copy)]
+enum At {
+    /// A line of text, from 1.
+    Line(usize),
+    /// A row of a table, from 0.
+    Row(usize),
+}
+
+/// Takes rows of text and keeps what is wrong with them.
+struct Rows<'a> {
+    name: &'a str,
+    nodes: u32,
+    /// Which column of the file each of [`COLUMNS`] is.
+    columns: [Option<usize>; COLUMNS.len()],
+    rows: Vec<Row>,
+    problems: Vec<Located>,
+    /// Problems found but not kept.
+    unlisted: usize,
+}
+
+impl<'a> Rows<'a> {
+    fn new(name: &'a str, nodes: u32) -> Self {
+        Self {
+            name,
+            nodes,
+            columns: [None; COLUMNS.len()],
+            rows: Vec::new(),
+            problems: Vec::new(),
+            unlisted: 0,
+        }
+    }
+
+    fn complain(&mut self, at: At, column: &str, message: impl Into<String>) {
+        if self.problems.len() >= PROBLEMS_MAX {
+            self.unlisted += 1;
+            return;
+        }
+        let (place, path) = match at {
+            At::Line(line) => (Place::Line(line), column.to_string()),
+            At::Row(row) => (Place::Unknown, format!("row {row}: {column}")),
+        };
+        let path = path.trim_end_matches(": ");
+        self.problems.push(Located::new(self.name, place, path, message));
+    }
+
+    /// A problem with all of the file.
+    fn complain_whole(&mut self, message: impl Into<String>) {
+        self.problems.push(Located::whole(self.name, message));
+    }
+
+    /// Takes the column heads. Whether rows can be read.
+    fn heads<'h>(&mut self, at: Place, heads: impl Iterator<Item = &'h str>) -> bool {
+        let known: Vec<String> = COLUMNS.iter().map(ToString::to_string).collect();
+        let before = self.problems.len();
+        for (index, head) in heads.map(str::trim).enumerate() {
+            let message = match COLUMNS.iter().position(|column| *column == head) {
+                Some(column) if self.columns[column].is_none() => {
+                    self.columns[column] = Some(index);
+                    continue;
+                }
+                Some(_) => "column appears twice".to_string(),
+                None => format!("unknown column; {}", suggest(head, &known)),
+            };
+            self.problems.push(Located::new(self.name, at.clone(), head, message));
+        }
+        let starts = self.columns[..3].iter().flatten().count();
+        if starts != 1 {
+            let message =
+                format!("found {starts} of the columns start, start_ns and start_ps; expected one");
+            self.problems.push(Located::new(self.name, at.clone(), "", message));
+        }
+        for (name, column) in COLUMNS[3..6].iter().zip(&self.columns[3..6]) {
+            if column.is_none() {
+                let message = "column missing".to_string();
+                self.problems.push(Located::new(self.name, at.clone(), name, message));
+            }
+        }
+        self.problems.len() == before
+    }
+
+    /// Takes one row; `cell` gives the text of a column of the file, nothing if it is empty.
+    fn row<'c>(&mut self, at: At, cell: impl Fn(usize) -> Option<&'c str>) {
+        let before = self.problems.len() + self.unlisted;
+        let text = |column: usize| self.columns[column].and_then(&cell).map(str::trim);
+        let texts: [Option<&str>; COLUMNS.len()] =
+            std::array::from_fn(|column| text(column).filter(|text| !text.is_empty()));
+        let start = self.start(at, &texts);
+        let src = self.number(at, 3, texts[3], None);
+        let dst = self.number(at, 4, texts[4], None);
+        let size = self.number(at, 5, texts[5], None);
+        let class = self.number(at, 6, texts[6], Some(0));
+        let after = texts[7].map(|text| self.number(at, 7, Some(text), None));
+        for (column, node) in [(3, src), (4, dst)] {
+            if node >= u64::from(self.nodes) && self.problems.len() + self.unlisted == before {
+                let message = format!(
+                    "found node {node}; expected one from 0 to {}, the rack has {} nodes",
+                    self.nodes.saturating_sub(1),
+                    self.nodes
+                );
+                self.complain(at, COLUMNS[column], message);
+            }
+        }
+        if src == dst && self.problems.len() + self.unlisted == before {
+            let message = format!("found a flow from node {src} to itself; expected two nodes");
+            self.complain(at, "dst", message);
+        }
+        if size == 0 && self.problems.len() + self.unlisted == before {
+            self.complain(at, "bytes", "found 0; expected at least 1");
+        }
+        if class > u64::from(u8::MAX) {
+            self.complain(at, "class", format!("found {class}; expected at most {}", u8::MAX));
+        }
+        let row = self.rows.len() as u64;
+        if let Some(after) = after.filter(|after| *after >= row) {
+            let message = format!("found row {after}; expected one before this row {row}");
+            self.complain(at, "after", message);
+        }
+        // Kept even if wrong, so that later rows keep their number; `finish` refuses them all.
+        self.rows.push(Row {
+            start,
+            src: NodeId::new(src as u32),
+            dst: NodeId::new(dst as u32),
+            size: Bytes::new(size),
+            class: Class::new(class as u8),
+            after,
+        });
+    }
+
+    fn start(&mut self, at: At, texts: &[Option<&str>; COLUMNS.len()]) -> Span {
+        let column = (0..3).find(|column| self.columns[*column].is_some()).unwrap_or(0);
+        let with_unit = match (column, texts[column]) {
+            (_, None) => return self.missing(at, COLUMNS[column]),
+            (1, Some(number)) => format!("{number} ns"),
+            (2, Some(number)) => format!("{number} ps"),
+            (_, Some(text)) => text.to_string(),
+        };
+        match with_unit.parse::<Span>() {
+            Ok(start) if start.as_ps() < Time::NEVER.as_ps() => start,
+            Ok(start) => {
+                self.complain(at, COLUMNS[column], format!("{start} is later than any run"));
+                Span::ZERO
+            }
+            Err(error) => {
+                self.complain(at, COLUMNS[column], error.to_string());
+                Span::ZERO
+            }
+        }
+    }
+
+    fn missing<T: Default>(&mut self, at: At, column: &str) -> T {
+        self.complain(at, column, "value missing");
+        T::default()
+    }
+
+    fn number(&mut self, at: At, column: usize, text: Option<&str>, default: Option<u64>) -> u64 {
+        match (text, default) {
+            (None, Some(default)) => default,
+            (None, None) => self.missing(at, COLUMNS[column]),
+            (Some(text), _) => text.parse().unwrap_or_else(|_| {
+                let message = format!("found {text:?}; expected a whole number from 0");
+                self.complain(at, COLUMNS[column], message);
+                0
+            }),
+        }
+    }
+
+    fn finish(mut self) -> Result<Vec<Row>, BadInput> {
+        if self.unlisted > 0 {
+            let message = format!("and {} more problems of this kind", self.unlisted);
+            self.complain_whole(message);
+        }
+        BadInput::unless_empty(self.problems)?;
+        if self.rows.is_empty() {
+            let message = "holds no flow; expected at least one row below the column heads";
+            return Err(BadInput::single(Located::whole(self.name, message)));
+        }
+        Ok(self.rows)
+    }
+}
