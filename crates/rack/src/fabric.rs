@@ -10,6 +10,7 @@ use kernel::{Bytes, Span, Time};
 use serde_json::{Map, Value};
 
 use crate::Flow;
+use crate::results::Table;
 
 /// Why [`Fabric::advance`] returned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,11 +133,12 @@ pub trait Fabric {
     /// The instant up to which everything has happened.
     fn now(&self) -> Time;
 
-    /// Accepts a flow. Flows are offered in order of `start`, each no earlier than `now`.
+    /// Accepts a flow whose `start` has come. One released by another's end may start a little
+    /// before `now`; its time counts from its start all the same.
     fn offer(&mut self, flow: &Flow);
 
-    /// Lets the network run until `until`, until the probe pauses it or until nothing is left.
-    /// With `Time::NEVER` it returns `Idle` or `Paused`.
+    /// Lets the network run until `until`, or until the probe pauses it. If nothing is left to do it
+    /// says so: at once with `Time::NEVER`, otherwise with `now` at `until`.
     fn advance<P: Probe>(&mut self, until: Time, probe: &mut P) -> Advance;
 
     /// The completion time of `flow` alone in the idle network.
@@ -165,6 +167,11 @@ pub trait Fabric {
     /// When an invariant does not hold.
     fn check(&self) -> Result<(), String> {
         Ok(())
+    }
+
+    /// Small tables that this fabric adds to the report.
+    fn tables(&self) -> Vec<Table> {
+        Vec::new()
     }
 
     /// What this fabric adds to the summary under its own name. SI units without prefix, snake

@@ -9,6 +9,7 @@ pub mod fault;
 pub mod flow;
 pub mod problem;
 pub mod results;
+pub mod run;
 pub mod workload;
 
 pub use fabric::{Advance, Completion, Fabric, Failure, Gauge, GaugeKind, Probe, Stage, Totals};

@@ -17,6 +17,13 @@ impl Problem {
     pub fn new(key: impl Into<String>, message: impl Into<String>) -> Self {
         Self { key: key.into(), message: message.into() }
     }
+
+    /// The same problem seen from the table above: `key` is that of the table it was found in.
+    #[must_use]
+    pub fn below(mut self, key: &str) -> Self {
+        self.key = if self.key.is_empty() { key.into() } else { format!("{key}.{}", self.key) };
+        self
+    }
 }
 
 impl fmt::Display for Problem {

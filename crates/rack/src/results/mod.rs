@@ -1,10 +1,17 @@
 //! What a run leaves behind: plain data, the same for every fabric, that the report, the files and
 //! Python read.
 
+pub(crate) mod recorder;
+pub(crate) mod summary;
+
 use kernel::{Bytes, Span, Time};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::{Failure, Flow, Gauge, Stage};
+
+pub use recorder::{LONG_MIN, SHORT_MAX};
+pub use summary::{Description, EngineTime};
 
 /// One flow that ended.
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +100,7 @@ pub struct SizeBin {
 }
 
 /// A distribution in a few numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Quantiles {
     /// How many values.
     pub count: u64,

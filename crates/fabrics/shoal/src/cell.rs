@@ -1,0 +1,118 @@
+//! A cell as the simulator passes it: the fields of the header that travel unchanged (Fig. 5),
+//! packed in one word. The bytes on the wire are in [`crate::wire`].
+
+use std::fmt;
+
+/// A cell's identity. 64 bits: source 12, destination 12, class 3, start-of-packet 1,
+/// end-of-packet 1, datagram 1, sequence number 32.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cell(u64);
+
+const SEQUENCE_BITS: u32 = 32;
+const SOURCE_SHIFT: u32 = 32;
+const DESTINATION_SHIFT: u32 = 44;
+const CLASS_SHIFT: u32 = 56;
+const START: u64 = 1 << 59;
+const END: u64 = 1 << 60;
+const DATAGRAM: u64 = 1 << 61;
+const NODE_MASK: u64 = 0xfff;
+
+impl Cell {
+    /// Nothing: the slot carries an empty cell.
+    pub(crate) const EMPTY: Cell = Cell(u64::MAX);
+
+    #[inline]
+    pub(crate) fn data(source: u32, destination: u32, class: u32, sequence: u32) -> Self {
+        debug_assert!(source <= 0xfff && destination <= 0xfff && class < 8);
+        Self(
+            u64::from(sequence)
+                | u64::from(source) << SOURCE_SHIFT
+                | u64::from(destination) << DESTINATION_SHIFT
+                | u64::from(class) << CLASS_SHIFT,
+        )
+    }
+
+    /// The same cell with its packet-boundary bits set.
+    #[inline]
+    pub(crate) fn with_boundary(self, start: bool, end: bool) -> Self {
+        Self(self.0 | if start { START } else { 0 } | if end { END } else { 0 })
+    }
+
+    /// The same cell marked as a datagram of the transport: outside the sequence space.
+    #[inline]
+    pub(crate) fn as_datagram(self) -> Self {
+        Self(self.0 | DATAGRAM)
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 == u64::MAX
+    }
+
+    #[inline]
+    pub(crate) fn source(self) -> u32 {
+        (self.0 >> SOURCE_SHIFT & NODE_MASK) as u32
+    }
+
+    #[inline]
+    pub(crate) fn destination(self) -> u32 {
+        (self.0 >> DESTINATION_SHIFT & NODE_MASK) as u32
+    }
+
+    #[inline]
+    pub(crate) fn class(self) -> u32 {
+        (self.0 >> CLASS_SHIFT & 7) as u32
+    }
+
+    #[inline]
+    pub(crate) fn sequence(self) -> u32 {
+        (self.0 & ((1 << SEQUENCE_BITS) - 1)) as u32
+    }
+
+    #[inline]
+    pub(crate) fn is_datagram(self) -> bool {
+        self.0 & DATAGRAM != 0
+    }
+
+    pub(crate) fn starts_packet(self) -> bool {
+        self.0 & START != 0
+    }
+
+    pub(crate) fn ends_packet(self) -> bool {
+        self.0 & END != 0
+    }
+
+    /// The word itself, for hashing.
+    #[inline]
+    pub(crate) fn word(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Debug for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return f.write_str("empty cell");
+        }
+        write!(f, "cell {} of {} to {}", self.sequence(), self.source(), self.destination())
+    }
+}
+
+/// What crosses the fabric in one position: a cell with the fields that each hop sets anew.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    pub(crate) cell: Cell,
+    pub(crate) from: u16,
+    pub(crate) to: u16,
+    /// `rate_limit_feedback` (Eqs 1, 6).
+    pub(crate) feedback: u16,
+    /// Bits of [`Frame::DROPPED`] and [`Frame::CORRUPT`].
+    pub(crate) flags: u16,
+}
+
+impl Frame {
+    /// `last-cell-dropped` (Appendices C and D).
+    pub(crate) const DROPPED: u16 = 1;
+    /// The fabric flipped a bit and the CRC shows it (Appendix D).
+    pub(crate) const CORRUPT: u16 = 2;
+}

@@ -1,0 +1,317 @@
+//! The `[fabric]` table of a Shoal rack and the checked plan the model runs on.
+//!
+//! Defaults are the simulated rack of Shoal §7.1: 512 nodes, 100 Gbps in four channels.
+
+use kernel::{Bytes, Rate, Span};
+use rack::Problem;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::schedule::{Order, Schedule};
+
+/// How a node computes the feedback on a remote queue (§3.3.2, Eqs 1, 2 and 6). The paper leaves
+/// open how the fraction of an epoch between feedback and release is counted; the choice matters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Feedback {
+    /// The queue as it will be when the next cell of the subflow can arrive: the static schedule
+    /// tells how often it drains until then. Full rate, and no bound is ever broken.
+    #[default]
+    PhaseExact,
+    /// Eq. 1 to the letter: the queue now; epochs since then counted whole. Loses a third of the
+    /// rate of a lone flow.
+    WholeEpochs,
+    /// Eq. 6 to the letter: one less than the queues now. Full rate, but a subflow may briefly have
+    /// two cells in a queue, which breaks Eqs 3 and 5 by as much.
+    MinusOne,
+}
+
+/// Whether a reliable end-to-end transport runs above Shoal (§3.5, §8).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transport {
+    /// Reliable if anything in the scenario can lose a cell for good, otherwise none.
+    #[default]
+    Auto,
+    /// None, as in the paper's evaluation: the link layer alone, lossless while nothing fails.
+    None,
+    /// Selective repeat between each pair of nodes, its acknowledgments carried as cells.
+    Reliable,
+}
+
+/// A Shoal rack.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Nodes in the rack. Default 512 (Shoal §7.1). From 2 to 2,048.
+    pub nodes: u32,
+    /// Bandwidth of a node, all channels together. Unit: bit/s. Default 100 Gbps (Shoal §7.1).
+    pub node_rate: Rate,
+    /// The node rate that load 1.0 refers to. Unit: bit/s. Default 50 Gbps: a Shoal node has twice
+    /// the bandwidth of the packet-switched node it stands for, to make up for detours (Shoal §5).
+    pub load_rate: Rate,
+    /// Channels that switch independently, each its own plane of switches. Default 4 (Shoal §7.1).
+    /// From 1 to 16.
+    pub channels: u32,
+    /// Time from the start of one cell to the start of the next. Unit: time. Default 23.25 ns (Shoal
+    /// §7.1). Holds the guard band, the framing and one cell.
+    pub slot: Span,
+    /// Guard band between cells: reconfiguration, propagation spread and synchronisation error. Unit:
+    /// time. Default 2.75 ns (Shoal §7.1). Less than the slot.
+    pub guard: Span,
+    /// Cell with its header. Unit: bytes. Default 64 B (Shoal §7.1).
+    pub cell: Bytes,
+    /// Cell header, not counted as payload. Unit: bytes. Default 8 B (Shoal Fig. 5). Less than the
+    /// cell.
+    pub header: Bytes,
+    /// Framing that the link adds to each cell. Unit: bytes. Default 0 B; the FPGA prototype's MAC
+    /// took 24 B (Shoal §6.1).
+    pub framing: Bytes,
+    /// Largest packet into which a flow is cut before packets are cut into cells. Unit: bytes.
+    /// Default 1500 B (our choice: Ethernet's). At least 1 B.
+    pub packet: Bytes,
+    /// Ports of a circuit switch. Default 64 (Shoal §5). An even number.
+    pub radix: u32,
+    /// Propagation over all wires of a path. Unit: time. Default 40 ns (Shoal §6.2).
+    pub wire_latency: Span,
+    /// Latency of one circuit switch; a path crosses three, or one where a single switch holds the
+    /// rack. Unit: time. Default 128 ns: 50 cycles at 390.625 MHz (Shoal §4.1). 0 ns for optical
+    /// switches (Shoal §3.5).
+    pub switch_latency: Span,
+    /// Latency of both end nodes together. Unit: time. Default 230.4 ns: 90 cycles at 390.625 MHz
+    /// (Shoal §6.2).
+    pub nic_latency: Span,
+    /// Order of the schedule's permutations. Default propagation-aware (Shoal Appendix A).
+    pub schedule: Order,
+    /// How remote queues are reported. Default phase-exact (Shoal §3.3.2, Eqs 1, 2, 6).
+    pub feedback: Feedback,
+    /// Whether local cells wait as flow ids in a ready queue, one cell at a time entering the queue
+    /// (Shoal §3.3.3, Eqs 4, 5). Default true.
+    pub ready_queue: bool,
+    /// Whether feedback counts the ready queue too (Shoal §3.3.3, Eq. 6). Default true; needs
+    /// `ready_queue`.
+    pub feedback_counts_ready: bool,
+    /// Whether a new flow starts on short queues only, `len ≤ 2^age` (Shoal §3.3.3). Default true.
+    pub age_rule: bool,
+    /// Traffic classes, served in strict priority (Shoal Appendix C). Default 1. From 1 to 8.
+    pub classes: u32,
+    /// The most cells a node holds for one destination and class; a cell beyond is dropped and its
+    /// sender told. Default 0: no limit (Shoal §3.3.4 sizes memory for the worst case).
+    pub queue_limit: u32,
+    /// Probability that a bit is flipped on its way through the fabric (Shoal Appendix D). Default
+    /// 0. Below 0.001.
+    pub bit_error_rate: f64,
+    /// End-to-end transport. Default auto (Shoal §3.5, §8).
+    pub transport: Transport,
+    /// Epochs for which a repaired pair of nodes must hear each other before it is used again.
+    /// Default 8 (our choice; Shoal does not describe re-integration).
+    pub reintegration_epochs: u32,
+    /// Time after which nodes that stay dead are taken out of everyone's schedule; 0 ns: never.
+    /// Unit: time. Default 0 ns. The paper only suggests it (Shoal §7.3).
+    pub schedule_update_after: Span,
+    /// Clock distribution and synchronisation (Shoal §3.4).
+    pub sync: crate::sync::Config,
+    /// Power and cost of the parts (Shoal §5).
+    pub power: crate::power::Config,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            nodes: 512,
+            node_rate: Rate::from_gbps(100),
+            load_rate: Rate::from_gbps(50),
+            channels: 4,
+            slot: Span::from_ps(23_250),
+            guard: Span::from_ps(2_750),
+            cell: Bytes::new(64),
+            header: Bytes::new(8),
+            framing: Bytes::ZERO,
+            packet: Bytes::new(1500),
+            radix: 64,
+            wire_latency: Span::from_ns(40),
+            switch_latency: Span::from_ns(128),
+            nic_latency: Span::from_ps(230_400),
+            schedule: Order::default(),
+            feedback: Feedback::default(),
+            ready_queue: true,
+            feedback_counts_ready: true,
+            age_rule: true,
+            classes: 1,
+            queue_limit: 0,
+            bit_error_rate: 0.0,
+            transport: Transport::default(),
+            reintegration_epochs: 8,
+            schedule_update_after: Span::ZERO,
+            sync: crate::sync::Config::default(),
+            power: crate::power::Config::default(),
+        }
+    }
+}
+
+/// A checked configuration with what follows from it.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// As configured.
+    pub config: Config,
+    /// Who meets whom, when.
+    pub schedule: Schedule,
+    /// Application bytes in a cell.
+    pub payload: Bytes,
+    /// Time to send one cell on one channel, without framing.
+    pub cell_time: Span,
+    /// From the last bit sent to the last bit received.
+    pub latency: Span,
+    /// Slots from the one in which a cell is sent to the one in which its receiver acts on it: the
+    /// slot itself, then the latency, whole slots. A relay checks the CRC at the cell's end before
+    /// it acts.
+    pub delay_slots: u32,
+}
+
+impl Config {
+    /// Checks the configuration and derives the plan.
+    ///
+    /// # Errors
+    /// Every problem found, each with its key and a remedy.
+    pub fn plan(&self) -> Result<Plan, Vec<Problem>> {
+        let mut problems = self.check_sizes();
+        problems.extend(self.check_mechanisms());
+        problems.extend(self.sync.check().into_iter().map(|p| p.below("sync")));
+        problems.extend(self.power.check().into_iter().map(|p| p.below("power")));
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        problems.extend(self.check_timing());
+        if let Err(problem) = crate::clos::Clos::for_rack(self.nodes, self.radix) {
+            problems.push(problem);
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let latency = self.latency();
+        Ok(Plan {
+            config: self.clone(),
+            schedule: Schedule::new(self.nodes, self.channels, self.schedule),
+            payload: self.cell - self.header,
+            cell_time: self.channel_rate().send_time(self.cell),
+            latency,
+            delay_slots: 1 + latency.div_ceil(self.slot) as u32,
+        })
+    }
+
+    /// Rate of one channel.
+    fn channel_rate(&self) -> Rate {
+        self.node_rate / u64::from(self.channels)
+    }
+
+    /// One way from NIC to NIC (§6.2).
+    fn latency(&self) -> Span {
+        let switches = if self.nodes <= self.radix { 1 } else { 3 };
+        self.wire_latency + self.switch_latency * switches + self.nic_latency
+    }
+
+    fn check_sizes(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut refuse = |bad: bool, key: &str, message: String| {
+            if bad {
+                problems.push(Problem::new(key, message));
+            }
+        };
+        let nodes = self.nodes;
+        refuse(
+            !(2..=2048).contains(&nodes),
+            "nodes",
+            format!("a rack of {nodes}; expected 2 to 2048 nodes"),
+        );
+        refuse(
+            !(1..=16).contains(&self.channels),
+            "channels",
+            format!("{} channels; expected 1 to 16", self.channels),
+        );
+        refuse(
+            self.radix < 2 || self.radix % 2 == 1,
+            "radix",
+            format!("a switch of {} ports; expected an even number, such as 64", self.radix),
+        );
+        refuse(
+            self.node_rate == Rate::from_bps(0),
+            "node_rate",
+            "a rate of zero; expected, for example, \"100 Gbps\"".into(),
+        );
+        refuse(
+            self.load_rate == Rate::from_bps(0),
+            "load_rate",
+            "a rate of zero; expected, for example, \"50 Gbps\"".into(),
+        );
+        refuse(
+            self.header >= self.cell,
+            "header",
+            format!("a header of {} leaves no payload in a cell of {}", self.header, self.cell),
+        );
+        refuse(
+            self.cell > Bytes::new(65_536),
+            "cell",
+            format!("a cell of {}; expected at most 65536 B", self.cell),
+        );
+        refuse(self.packet == Bytes::ZERO, "packet", "a packet of 0 B; expected 1 B or more".into());
+        problems
+    }
+
+    fn check_mechanisms(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut refuse = |bad: bool, key: &str, message: String| {
+            if bad {
+                problems.push(Problem::new(key, message));
+            }
+        };
+        refuse(
+            !(1..=8).contains(&self.classes),
+            "classes",
+            format!("{} traffic classes; expected 1 to 8", self.classes),
+        );
+        refuse(
+            !(0.0..0.001).contains(&self.bit_error_rate),
+            "bit_error_rate",
+            format!("{} errors a bit; expected 0 or more and below 0.001", self.bit_error_rate),
+        );
+        refuse(
+            self.feedback_counts_ready && !self.ready_queue,
+            "feedback_counts_ready",
+            "there is no ready queue to count; set it to false or `ready_queue` to true".into(),
+        );
+        refuse(
+            self.reintegration_epochs == 0,
+            "reintegration_epochs",
+            "a repaired pair must hear each other at least once; expected 1 or more".into(),
+        );
+        problems
+    }
+
+    fn check_timing(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if self.guard >= self.slot {
+            problems.push(Problem::new(
+                "guard",
+                format!("a guard band of {} fills the slot of {}; it must be less", self.guard, self.slot),
+            ));
+            return problems;
+        }
+        let wire = self.channel_rate().send_time(self.cell + self.framing);
+        let usable = self.slot - self.guard;
+        if wire > usable {
+            problems.push(Problem::new(
+                "slot",
+                format!(
+                    "{} less the guard band of {} leaves {usable}, but a cell of {} takes {wire} at {}; \
+                     expected a slot of {} or more",
+                    self.slot,
+                    self.guard,
+                    self.cell + self.framing,
+                    self.channel_rate(),
+                    wire + self.guard
+                ),
+            ));
+        }
+        problems
+    }
+}

@@ -1,0 +1,69 @@
+//! The time series of a Shoal rack.
+
+use kernel::Time;
+use rack::{Gauge, GaugeKind, Totals};
+
+use crate::nic::Bank;
+
+/// Columns, in the order in which [`Gauges::sample`] writes them.
+pub(crate) const COLUMNS: &[Gauge] = &[
+    Gauge {
+        name: "open_flows",
+        meaning: "Flows offered and not yet delivered",
+        kind: GaugeKind::Level,
+    },
+    Gauge { name: "queued_cells", meaning: "Cells queued in all nodes", kind: GaugeKind::Level },
+    Gauge {
+        name: "queue_max_cells",
+        meaning: "Longest single queue since the last sample",
+        kind: GaugeKind::Peak,
+    },
+    Gauge {
+        name: "node_queued_max_cells",
+        meaning: "Most cells queued in one node since the last sample",
+        kind: GaugeKind::Peak,
+    },
+    Gauge { name: "hops", meaning: "Payload cells sent on a link", kind: GaugeKind::Count },
+    Gauge {
+        name: "cell_slots",
+        meaning: "Cells the schedule has room for, empty ones too",
+        kind: GaugeKind::Count,
+    },
+    Gauge {
+        name: "delivered_bytes",
+        meaning: "Application bytes of flows completed",
+        kind: GaugeKind::Count,
+    },
+];
+
+/// What a sampling interval starts from.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Gauges {
+    last: Totals,
+}
+
+impl Gauges {
+    /// Writes one row and starts the next interval.
+    pub(crate) fn sample(
+        &mut self,
+        row: &mut [f64],
+        bank: &mut Bank,
+        totals: &Totals,
+        open: u64,
+    ) {
+        let (queue, node) = bank.take_peaks();
+        let values = [
+            open,
+            bank.queued_total(),
+            u64::from(queue),
+            u64::from(node),
+            totals.hops - self.last.hops,
+            totals.events - self.last.events,
+            (totals.delivered - self.last.delivered).get(),
+        ];
+        for (cell, value) in row.iter_mut().zip(values) {
+            *cell = value as f64;
+        }
+        self.last = *totals;
+    }
+}

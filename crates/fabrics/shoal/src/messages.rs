@@ -1,0 +1,354 @@
+//! What applications gave to the rack and have not yet received whole.
+//!
+//! Memory follows the flows in flight: an ended flow leaves nothing behind but its pair's next
+//! sequence number.
+//!
+//! In Shoal a flow is all that one node sends to another (§3.3.2). The flows of a workload are
+//! *messages* in it, sent one after the other.
+
+use kernel::{Bytes, Span, Time};
+use rack::{Flow, Stage};
+
+use crate::cell::Cell;
+use crate::nic::CellSource;
+use crate::packets::CellPlan;
+use crate::packets::reorder::ReorderWindow;
+
+const NONE: u32 = u32::MAX;
+
+/// Where a completion time goes, in order.
+pub(crate) const STAGES: &[Stage] = &[
+    Stage { name: "backlog", meaning: "At the source, before release into a queue (Eq. 2)" },
+    Stage { name: "source_queue", meaning: "In a queue of the source, for the next node" },
+    Stage { name: "propagation", meaning: "On the wire and through switches and NICs, all hops" },
+    Stage { name: "intermediate_queue", meaning: "In a queue of the intermediate node" },
+    Stage { name: "reassembly", meaning: "At the destination, until the last cell is there" },
+];
+
+/// One flow of the workload, from its offer to its end.
+#[derive(Clone, Debug)]
+pub(crate) struct Message {
+    pub(crate) flow: Flow,
+    /// First sequence number behind its last cell.
+    end: u32,
+    cells: u64,
+    /// Cells taken by the NIC so far.
+    taken: u64,
+    /// The pair's message after this one.
+    next: u32,
+    /// First slot of its life; the sums below count from here.
+    origin: u64,
+    /// Sums of slots over its cells: taken into a queue, sent by the source, sent for the last hop.
+    released: u64,
+    sent: u64,
+    last_hop: u64,
+    /// Cells that took the direct path.
+    direct: u64,
+}
+
+/// All messages from one node to another in one class.
+#[derive(Clone, Debug)]
+struct Pair {
+    window: ReorderWindow,
+    /// Next sequence number at the source.
+    sequence: u32,
+    /// Oldest message not yet delivered, the one being sent, the last.
+    head: u32,
+    sending: u32,
+    tail: u32,
+    /// Index into `Messages::pair_of`.
+    key: u32,
+    /// The source's NIC has forgotten the flow; the pair goes once all has arrived.
+    retired: bool,
+}
+
+/// What a delivered cell brought about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Delivery {
+    /// The cell was there before.
+    pub(crate) duplicate: bool,
+    /// The pair's oldest message has arrived whole; ask [`Messages::complete`] until it gives none.
+    pub(crate) completes: bool,
+}
+
+/// The state of senders and receivers above the NICs.
+#[derive(Clone, Debug)]
+pub(crate) struct Messages {
+    nodes: u32,
+    classes: u32,
+    plan: CellPlan,
+    slab: Vec<Message>,
+    free: Vec<u32>,
+    pairs: Vec<Pair>,
+    free_pairs: Vec<u32>,
+    /// Pair of `[(source * nodes + destination) * classes + class]`.
+    pair_of: Vec<u32>,
+    /// Sequence number with which an idle pair goes on.
+    sequence_of: Vec<u32>,
+    /// Messages not yet delivered.
+    pub(crate) open: u64,
+    /// Most out-of-order cells held for one pair.
+    pub(crate) held_peak: u32,
+}
+
+impl Messages {
+    pub(crate) fn new(nodes: u32, classes: u32, plan: CellPlan) -> Self {
+        let keys = nodes as usize * nodes as usize * classes as usize;
+        Self {
+            nodes,
+            classes,
+            plan,
+            slab: Vec::new(),
+            free: Vec::new(),
+            pairs: Vec::new(),
+            free_pairs: Vec::new(),
+            pair_of: vec![NONE; keys],
+            sequence_of: vec![0; keys],
+            open: 0,
+            held_peak: 0,
+        }
+    }
+
+    #[inline]
+    fn key(&self, source: u32, destination: u32, class: u32) -> usize {
+        (source as usize * self.nodes as usize + destination as usize) * self.classes as usize
+            + class as usize
+    }
+
+    /// Accepts a flow in slot `origin`. Gives its cells and the tag of its pair.
+    pub(crate) fn offer(&mut self, flow: &Flow, origin: u64) -> (u64, u32) {
+        let cells = self.plan.cells(flow.size);
+        let pair = self.pair(flow);
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slab.push(Message::new(flow, 0, origin));
+            (self.slab.len() - 1) as u32
+        });
+        let before = self.pairs[pair as usize].tail;
+        let start = match before {
+            NONE => self.pairs[pair as usize].sequence,
+            tail => self.slab[tail as usize].end,
+        };
+        let mut message = Message::new(flow, cells, origin);
+        message.end = start.wrapping_add(cells as u32);
+        self.slab[index as usize] = message;
+        if before != NONE {
+            self.slab[before as usize].next = index;
+        }
+        let state = &mut self.pairs[pair as usize];
+        state.retired = false;
+        state.tail = index;
+        if state.head == NONE {
+            state.head = index;
+        }
+        if state.sending == NONE {
+            state.sending = index;
+        }
+        self.open += 1;
+        (cells, pair)
+    }
+
+    fn pair(&mut self, flow: &Flow) -> u32 {
+        let class = u32::from(flow.class.get()).min(self.classes - 1);
+        let key = self.key(flow.src.get(), flow.dst.get(), class);
+        if self.pair_of[key] != NONE {
+            return self.pair_of[key];
+        }
+        let sequence = self.sequence_of[key];
+        let pair = Pair {
+            window: ReorderWindow::new(sequence),
+            sequence,
+            head: NONE,
+            sending: NONE,
+            tail: NONE,
+            key: key as u32,
+            retired: false,
+        };
+        let index = match self.free_pairs.pop() {
+            Some(index) => {
+                self.pairs[index as usize] = pair;
+                index
+            }
+            None => {
+                self.pairs.push(pair);
+                (self.pairs.len() - 1) as u32
+            }
+        };
+        self.pair_of[key] = index;
+        index
+    }
+
+    /// The source's NIC no longer remembers the flow of a pair.
+    pub(crate) fn retire(&mut self, tag: u32) {
+        self.pairs[tag as usize].retired = true;
+        self.forget_if_done(tag);
+    }
+
+    fn forget_if_done(&mut self, index: u32) {
+        let pair = &self.pairs[index as usize];
+        if pair.retired && pair.head == NONE {
+            self.sequence_of[pair.key as usize] = pair.sequence;
+            self.pair_of[pair.key as usize] = NONE;
+            self.free_pairs.push(index);
+        }
+    }
+
+    /// A cell of the source itself leaves it.
+    #[inline]
+    pub(crate) fn cell_sent(&mut self, cell: Cell, slot: u64) {
+        let pair = self.pair_of[self.key(cell.source(), cell.destination(), cell.class())];
+        let index = self.message_of(pair, cell.sequence());
+        let message = &mut self.slab[index as usize];
+        message.sent += slot - message.origin;
+    }
+
+    /// The message to which a sequence number belongs, sought from the pair's oldest.
+    #[inline]
+    fn message_of(&self, pair: u32, sequence: u32) -> u32 {
+        let mut index = self.pairs[pair as usize].head;
+        // Sequence numbers wrap: a number is before `end` if the difference is negative.
+        while (sequence.wrapping_sub(self.slab[index as usize].end) as i32) >= 0 {
+            index = self.slab[index as usize].next;
+        }
+        index
+    }
+
+    /// A cell reaches its destination; it left for the last hop in `slot`, straight from its source
+    /// if `direct`.
+    #[inline]
+    pub(crate) fn cell_arrived(&mut self, cell: Cell, slot: u64, direct: bool) -> Delivery {
+        let index = self.pair_of[self.key(cell.source(), cell.destination(), cell.class())];
+        if index == NONE {
+            return Delivery { duplicate: true, completes: false };
+        }
+        let pair = &mut self.pairs[index as usize];
+        let inserted = pair.window.insert(cell.sequence());
+        if inserted.duplicate {
+            return Delivery { duplicate: true, completes: false };
+        }
+        self.held_peak = self.held_peak.max(pair.window.held());
+        let (head, expected) = (pair.head, pair.window.next_expected());
+        let at = self.message_of(index, cell.sequence());
+        let message = &mut self.slab[at as usize];
+        message.last_hop += slot - message.origin;
+        message.direct += u64::from(direct);
+        let end = self.slab[head as usize].end;
+        let completes = inserted.advanced > 0 && (expected.wrapping_sub(end) as i32) >= 0;
+        Delivery { duplicate: false, completes }
+    }
+
+    /// Takes the pair's oldest message if it has arrived whole.
+    pub(crate) fn complete(&mut self, cell: Cell) -> Option<Message> {
+        let index = self.pair_of[self.key(cell.source(), cell.destination(), cell.class())];
+        if index == NONE {
+            return None;
+        }
+        let pair = &mut self.pairs[index as usize];
+        let head = pair.head;
+        if head == NONE {
+            return None;
+        }
+        let expected = pair.window.next_expected();
+        if (expected.wrapping_sub(self.slab[head as usize].end) as i32) < 0 {
+            return None;
+        }
+        pair.head = self.slab[head as usize].next;
+        if pair.head == NONE {
+            pair.tail = NONE;
+        }
+        self.free.push(head);
+        self.open -= 1;
+        self.forget_if_done(index);
+        Some(self.slab[head as usize].clone())
+    }
+
+    /// Flows not yet delivered, at most `limit`.
+    pub(crate) fn unfinished(&self, limit: usize) -> Vec<Flow> {
+        let heads = self.pair_of.iter().filter(|&&pair| pair != NONE);
+        let mut flows = Vec::new();
+        for &pair in heads {
+            let mut index = self.pairs[pair as usize].head;
+            while index != NONE && flows.len() < limit {
+                flows.push(self.slab[index as usize].flow);
+                index = self.slab[index as usize].next;
+            }
+        }
+        flows
+    }
+
+    /// How a flow is cut into cells.
+    pub(crate) fn plan(&self) -> &CellPlan {
+        &self.plan
+    }
+}
+
+impl CellSource for Messages {
+    #[inline]
+    fn next_cell(&mut self, tag: u32, slot: u64) -> Cell {
+        let pair = &mut self.pairs[tag as usize];
+        let sequence = pair.sequence;
+        pair.sequence = sequence.wrapping_add(1);
+        let message = &mut self.slab[pair.sending as usize];
+        let boundary = self.plan.boundary(message.flow.size, message.taken);
+        message.taken += 1;
+        message.released += slot - message.origin;
+        let flow = message.flow;
+        if message.taken == message.cells {
+            pair.sending = message.next;
+        }
+        let class = u32::from(flow.class.get()).min(self.classes - 1);
+        Cell::data(flow.src.get(), flow.dst.get(), class, sequence)
+            .with_boundary(boundary.start, boundary.end)
+    }
+}
+
+/// What the slots of a run are worth in time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SlotTimes {
+    pub(crate) slot: Span,
+    /// From the start of the slot in which a cell is sent to its last bit at the receiver.
+    pub(crate) hop: Span,
+}
+
+impl Message {
+    fn new(flow: &Flow, cells: u64, origin: u64) -> Self {
+        Self {
+            flow: *flow,
+            end: 0,
+            cells,
+            taken: 0,
+            next: NONE,
+            origin,
+            released: 0,
+            sent: 0,
+            last_hop: 0,
+            direct: 0,
+        }
+    }
+
+    /// Application bytes.
+    pub(crate) fn size(&self) -> Bytes {
+        self.flow.size
+    }
+
+    /// Divides the completion time over [`STAGES`]: for each cell the time from the flow's start to
+    /// its end is the sum of five parts; each part is averaged over the cells.
+    pub(crate) fn stages(&self, end: Time, times: SlotTimes) -> [Span; 5] {
+        let cells = i128::from(self.cells);
+        let slot = i128::from(times.slot.as_ps());
+        let hop = i128::from(times.hop.as_ps());
+        let relayed = cells - i128::from(self.direct);
+        let origin = i128::from(self.origin) * slot;
+        let mean = |total: i128| Span::from_ps(u64::try_from(total / cells).unwrap_or(0));
+        let (released, sent, last) =
+            (i128::from(self.released), i128::from(self.sent), i128::from(self.last_hop));
+        let start = i128::from(self.flow.start.as_ps());
+        let end = i128::from(end.as_ps());
+        [
+            mean(released * slot + (origin - start) * cells),
+            mean((sent - released) * slot),
+            mean((cells + relayed) * hop),
+            mean((last - sent) * slot - relayed * hop),
+            mean((end - origin - hop) * cells - last * slot),
+        ]
+    }
+}

@@ -1,0 +1,146 @@
+//! A node's own flows: all that it sends to one other node in one class (§3.3.2).
+
+use super::{Bank, NONE, Now, release};
+
+/// A flow at its source.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) destination: u16,
+    pub(crate) class: u8,
+    /// Position in which the source meets the destination: the direct subflow.
+    pub(super) direct: u16,
+    /// Cells not yet in a queue.
+    pub(crate) unsent: u64,
+    /// Slot in which the flow went from no backlog to some: its age counts from here (§3.3.3).
+    pub(super) started: u64,
+    /// Subflows that are in a ready queue, in a queue or await feedback.
+    pub(super) outstanding: u32,
+    /// Epoch by which every cell reported on so far has left its remote queue.
+    pub(super) drained: u32,
+    /// Where the owner of the bank keeps what the flow carries.
+    pub(crate) tag: u32,
+}
+
+impl Outgoing {
+    const UNUSED: Outgoing = Outgoing {
+        destination: NONE,
+        class: 0,
+        direct: NONE,
+        unsent: 0,
+        started: 0,
+        outstanding: 0,
+        drained: 0,
+        tag: u32::MAX,
+    };
+
+    fn is_unused(&self) -> bool {
+        self.destination == NONE
+    }
+}
+
+impl Bank {
+    #[inline]
+    pub(super) fn flow_index(&self, node: u32, destination: u32, class: u32) -> usize {
+        (node as usize * self.nodes as usize + destination as usize) * self.classes as usize
+            + class as usize
+    }
+
+    /// Adds `cells` to the flow from `node` to `destination`, starting it if need be. `tag` is kept
+    /// with a flow that starts.
+    pub(crate) fn offer(
+        &mut self,
+        node: u32,
+        destination: u32,
+        class: u32,
+        cells: u64,
+        tag: u32,
+        now: Now,
+    ) {
+        let slot = self.flow_slot(node, destination, class, tag);
+        let own = &mut self.own[node as usize];
+        let flow = &mut own.flows[slot];
+        if flow.unsent == 0 {
+            flow.started = now.slot;
+            own.backlogged += 1;
+            self.backlog.set(node as usize);
+        }
+        flow.unsent += cells;
+    }
+
+    /// The slot of a flow, taken if it has none.
+    fn flow_slot(&mut self, node: u32, destination: u32, class: u32, tag: u32) -> usize {
+        let index = self.flow_index(node, destination, class);
+        let known = self.flow_of[index];
+        if known != NONE {
+            return usize::from(known);
+        }
+        let direct = self.schedule.position(node, destination) as u16;
+        let positions = self.schedule.positions() as usize;
+        let own = &mut self.own[node as usize];
+        let slot = match own.free.pop() {
+            Some(slot) => usize::from(slot),
+            None => {
+                own.flows.push(Outgoing::UNUSED);
+                own.flows.len() - 1
+            }
+        };
+        if slot >= own.capacity {
+            release::widen(own, positions);
+        }
+        own.flows[slot] = Outgoing {
+            destination: destination as u16,
+            class: class as u8,
+            direct,
+            tag,
+            ..Outgoing::UNUSED
+        };
+        self.flow_of[index] = slot as u16;
+        self.incast[destination as usize] += 1;
+        slot
+    }
+
+    /// Takes one cell off the backlog of a flow that has one.
+    #[inline]
+    pub(super) fn take_unsent(&mut self, node: u32, slot: usize) {
+        let own = &mut self.own[node as usize];
+        let flow = &mut own.flows[slot];
+        flow.unsent -= 1;
+        if flow.unsent == 0 {
+            own.backlogged -= 1;
+            if own.backlogged == 0 {
+                self.backlog.clear(node as usize);
+            }
+            self.draining.push((node as u16, slot as u16));
+        }
+    }
+
+    /// Frees the flows whose cells have all left the remote queues; call once an epoch. Tells
+    /// `freed` the tag of each.
+    pub(crate) fn settle(&mut self, now: Now, mut freed: impl FnMut(u32)) {
+        let mut at = 0;
+        while at < self.draining.len() {
+            let (node, slot) = self.draining[at];
+            let flow = self.own[usize::from(node)].flows[usize::from(slot)];
+            if flow.unsent == 0 && !flow.is_unused() && (flow.outstanding > 0 || flow.drained >= now.epoch)
+            {
+                at += 1;
+                continue;
+            }
+            self.draining.swap_remove(at);
+            if flow.unsent > 0 || flow.is_unused() {
+                continue;
+            }
+            freed(flow.tag);
+            self.free_flow(u32::from(node), usize::from(slot));
+        }
+    }
+
+    fn free_flow(&mut self, node: u32, slot: usize) {
+        let own = &mut self.own[node as usize];
+        let flow = std::mem::replace(&mut own.flows[slot], Outgoing::UNUSED);
+        own.free.push(slot as u16);
+        let index = self.flow_index(node, u32::from(flow.destination), u32::from(flow.class));
+        self.flow_of[index] = NONE;
+        self.incast[usize::from(flow.destination)] -= 1;
+    }
+}

@@ -1,0 +1,281 @@
+//! The network stack of Shoal nodes (§3.3, §4.2): queues, ready queues, feedback, release.
+//!
+//! A *bank* holds the state of many NICs in a few flat arrays, laid out in the order in which the
+//! schedule visits it: by position of the epoch, then by node. A simulator holds a bank of the
+//! whole rack. Every method acts for one node on what that node knows; nodes meet only through
+//! [`Frame`]s. No clock, no chance, no input or output here.
+//!
+//! Reading order: [`release`] (Eq. 2, the age rule), [`transmit`], [`receive`], [`feedback`] (Eqs 1
+//! and 6), [`queue`] (the FIFOs).
+//!
+//! [`Frame`]: crate::cell::Frame
+
+mod bounds;
+mod feedback;
+mod flows;
+mod queue;
+mod receive;
+mod release;
+#[cfg(test)]
+mod tests;
+mod transmit;
+
+use kernel::Bitmap;
+
+pub(crate) use feedback::FeedbackTable;
+pub(crate) use flows::Outgoing;
+pub(crate) use transmit::Sent;
+use queue::Arena;
+
+use crate::config::{Config, Feedback, Plan};
+use crate::schedule::Schedule;
+
+/// "No index" in the small fields below.
+const NONE: u16 = u16::MAX;
+/// The last cell received went to this node itself: there is no queue to report.
+const DIRECT: u16 = u16::MAX - 1;
+
+/// A node's side of the virtual link to one other node and one class (§3.3.2): `Q_ij`, the size of
+/// `R_ij`, and the two records of §4.2. A cache line holds four.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    /// First and last cell of `Q_ij` in the arena.
+    head: u32,
+    tail: u32,
+    /// Cells in `Q_ij`.
+    queued: u16,
+    /// Flow ids in `R_ij`, and in the top bit whether `Q_ij` holds a local cell.
+    ready: u16,
+    /// Queue that the last cell from `j` joined here, as an index of the link it waits for;
+    /// [`DIRECT`] or [`NONE`].
+    last_received: u16,
+    /// Local flow to which the last cell to `j` belonged, or [`NONE`].
+    last_sent: u16,
+}
+
+impl Link {
+    const LOCAL: u16 = 1 << 15;
+    const EMPTY: Link = Link {
+        head: u32::MAX,
+        tail: u32::MAX,
+        queued: 0,
+        ready: 0,
+        last_received: NONE,
+        last_sent: NONE,
+    };
+
+    /// Ids in the ready queue.
+    #[inline]
+    fn ready_count(&self) -> u32 {
+        u32::from(self.ready & !Self::LOCAL)
+    }
+
+    /// Whether a local cell waits in the queue (only kept with the ready queue on).
+    #[inline]
+    fn holds_local(&self) -> bool {
+        self.ready & Self::LOCAL != 0
+    }
+
+    #[inline]
+    fn queued_count(&self) -> u32 {
+        u32::from(self.queued)
+    }
+}
+
+/// One node's own flows.
+#[derive(Clone, Debug, Default)]
+struct Node {
+    /// Flows by slot; a slot stays taken until all that was sent has left the remote queues.
+    flows: Vec<Outgoing>,
+    /// Free slots of `flows`.
+    free: Vec<u16>,
+    /// State of each subflow, `[position * capacity + flow]`: see [`release`].
+    subflows: Vec<u32>,
+    /// Row length of `subflows`.
+    capacity: usize,
+    /// Flows with cells not yet in a queue.
+    backlogged: u32,
+    /// Next ticket of the ready queues, which are served oldest first.
+    ticket: u32,
+    /// Cells in all queues of the node.
+    queued: u32,
+}
+
+/// Which mechanisms are on; copied out of the configuration for the hot loop.
+#[derive(Clone, Copy, Debug)]
+struct Mechanisms {
+    feedback: Feedback,
+    ready_queue: bool,
+    feedback_counts_ready: bool,
+    age_rule: bool,
+    queue_limit: u16,
+}
+
+impl Mechanisms {
+    fn of(config: &Config) -> Self {
+        Self {
+            feedback: config.feedback,
+            ready_queue: config.ready_queue,
+            feedback_counts_ready: config.feedback_counts_ready,
+            age_rule: config.age_rule,
+            queue_limit: match config.queue_limit {
+                0 => u16::MAX,
+                limit => u16::try_from(limit).unwrap_or(u16::MAX),
+            },
+        }
+    }
+}
+
+/// The instant at which a bank acts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Now {
+    /// Slots since the start of the schedule.
+    pub(crate) slot: u64,
+    /// Whole epochs since then.
+    pub(crate) epoch: u32,
+    /// Slot within the epoch.
+    pub(crate) phase: u32,
+}
+
+/// The NICs of a rack.
+#[derive(Clone, Debug)]
+pub(crate) struct Bank {
+    pub(crate) schedule: Schedule,
+    mechanisms: Mechanisms,
+    nodes: u32,
+    classes: u32,
+    /// Epochs after which the age rule ends: log2 N, rounded up (§3.3.3).
+    age_limit: u32,
+    delay_slots: u32,
+    /// `[(position * classes + class) * nodes + node]`.
+    links: Vec<Link>,
+    arena: Arena,
+    own: Vec<Node>,
+    /// Slot in `own[node].flows` of a flow: `[(node * nodes + destination) * classes + class]`.
+    flow_of: Vec<u16>,
+    /// Older entries of `last_sent` where feedback takes longer than an epoch: a ring of `depth`
+    /// for each position and node. Empty if `depth` is 1.
+    sent_ring: Vec<u16>,
+    depth: u32,
+    feedback: FeedbackTable,
+    /// Nodes with a backlog.
+    backlog: Bitmap,
+    /// Nodes with something to send in a position: `[position * 64 * words + node]`.
+    busy: Bitmap,
+    /// Words of a bitmap of the nodes.
+    words: usize,
+    /// Bits set in `busy`.
+    busy_count: u64,
+    /// Flows whose last cell is in a queue: their slots are freed once the feedback is in.
+    draining: Vec<(u16, u16)>,
+    /// Sources with an active flow to a node: its incast degree.
+    incast: Vec<u16>,
+    /// Longest queue and fullest node seen in all, and since the last sample.
+    queue_peak: u32,
+    node_peak: u32,
+    queue_peak_recent: u32,
+    node_peak_recent: u32,
+}
+
+impl Bank {
+    /// Idle NICs for a rack.
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let schedule = plan.schedule.clone();
+        let (nodes, classes) = (schedule.nodes(), plan.config.classes);
+        let positions = schedule.positions() as usize;
+        let depth = feedback::depth(&schedule, plan.delay_slots);
+        let words = nodes.div_ceil(u64::BITS) as usize;
+        let per_position = nodes as usize * classes as usize;
+        let ring = if depth > 1 { positions * nodes as usize * depth as usize } else { 0 };
+        Self {
+            mechanisms: Mechanisms::of(&plan.config),
+            nodes,
+            classes,
+            age_limit: u32::BITS - (nodes - 1).leading_zeros(),
+            delay_slots: plan.delay_slots,
+            links: vec![Link::EMPTY; positions * per_position],
+            arena: Arena::default(),
+            own: vec![Node::default(); nodes as usize],
+            flow_of: vec![NONE; nodes as usize * per_position],
+            sent_ring: vec![NONE; ring],
+            depth,
+            feedback: FeedbackTable::new(&schedule, plan.delay_slots),
+            backlog: Bitmap::new(nodes as usize),
+            busy: Bitmap::new(positions * words * u64::BITS as usize),
+            words,
+            busy_count: 0,
+            draining: Vec::new(),
+            incast: vec![0; nodes as usize],
+            queue_peak: 0,
+            node_peak: 0,
+            queue_peak_recent: 0,
+            node_peak_recent: 0,
+            schedule,
+        }
+    }
+
+    /// Index of the link of `node` in `position` and `class`.
+    #[inline]
+    fn link(&self, position: u32, class: u32, node: u32) -> usize {
+        (position as usize * self.classes as usize + class as usize) * self.nodes as usize
+            + node as usize
+    }
+
+    /// Whether nothing is queued, waiting or owed.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.busy_count == 0 && self.backlog.is_empty()
+    }
+
+    /// Words in a bitmap of the nodes.
+    #[inline]
+    pub(crate) fn words(&self) -> usize {
+        self.words
+    }
+
+    /// Nodes `64 * word` and up that send, or may send, something in `position`: one bit each.
+    #[inline]
+    pub(crate) fn active(&self, position: u32, word: usize) -> u64 {
+        self.busy.words()[position as usize * self.words + word] | self.backlog.words()[word]
+    }
+
+    #[inline]
+    fn busy_bit(&self, position: u32, node: u32) -> usize {
+        position as usize * self.words * u64::BITS as usize + node as usize
+    }
+
+    #[inline]
+    fn set_busy(&mut self, position: u32, node: u32) {
+        let bit = self.busy_bit(position, node);
+        self.busy_count += u64::from(!self.busy.get(bit));
+        self.busy.set(bit);
+    }
+
+    #[inline]
+    fn clear_busy(&mut self, position: u32, node: u32) {
+        let bit = self.busy_bit(position, node);
+        self.busy_count -= u64::from(self.busy.get(bit));
+        self.busy.clear(bit);
+    }
+
+    /// Longest queue and fullest node since the last call.
+    pub(crate) fn take_peaks(&mut self) -> (u32, u32) {
+        self.queue_peak = self.queue_peak.max(self.queue_peak_recent);
+        self.node_peak = self.node_peak.max(self.node_peak_recent);
+        (std::mem::take(&mut self.queue_peak_recent), std::mem::take(&mut self.node_peak_recent))
+    }
+
+    /// Longest queue seen, in cells.
+    pub(crate) fn longest_queue(&self) -> u32 {
+        self.queue_peak.max(self.queue_peak_recent)
+    }
+
+    /// Most cells seen in one node.
+    pub(crate) fn fullest_node(&self) -> u32 {
+        self.node_peak.max(self.node_peak_recent)
+    }
+
+    /// Cells queued in all nodes.
+    pub(crate) fn queued_total(&self) -> u64 {
+        self.own.iter().map(|node| u64::from(node.queued)).sum()
+    }
+}

@@ -1,0 +1,113 @@
+//! The per-destination FIFOs `Q_ij` (§3.3.1): linked through one arena, so that memory follows the
+//! cells that are queued, not the N² queues.
+
+use crate::cell::Cell;
+
+use super::{Bank, Link};
+
+const END: u32 = u32::MAX;
+
+/// A cell and the index of the one behind it.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    cell: Cell,
+    next: u32,
+}
+
+/// Storage for queued cells; the most recently freed entry is used first, while it is cached.
+#[derive(Clone, Debug)]
+pub(super) struct Arena {
+    entries: Vec<Entry>,
+    free: u32,
+}
+
+impl Default for Arena {
+    fn default() -> Self {
+        Self { entries: Vec::new(), free: END }
+    }
+}
+
+impl Arena {
+    #[inline]
+    fn take(&mut self, cell: Cell) -> u32 {
+        let index = self.free;
+        if index == END {
+            self.entries.push(Entry { cell, next: END });
+            return (self.entries.len() - 1) as u32;
+        }
+        let entry = &mut self.entries[index as usize];
+        self.free = entry.next;
+        *entry = Entry { cell, next: END };
+        index
+    }
+
+    /// Appends a cell to a link's queue.
+    #[inline]
+    fn push(&mut self, link: &mut Link, cell: Cell) {
+        let index = self.take(cell);
+        if link.head == END {
+            link.head = index;
+        } else {
+            self.entries[link.tail as usize].next = index;
+        }
+        link.tail = index;
+        link.queued += 1;
+    }
+
+    /// Puts a cell in front of a link's queue: a cell sent again (Appendix D).
+    fn push_front(&mut self, link: &mut Link, cell: Cell) {
+        let index = self.take(cell);
+        self.entries[index as usize].next = link.head;
+        if link.head == END {
+            link.tail = index;
+        }
+        link.head = index;
+        link.queued += 1;
+    }
+
+    /// Takes the first cell of a link's queue, which is not empty.
+    #[inline]
+    pub(super) fn pop(&mut self, link: &mut Link) -> Cell {
+        let index = link.head;
+        let Entry { cell, next } = self.entries[index as usize];
+        self.entries[index as usize].next = self.free;
+        self.free = index;
+        link.head = next;
+        link.queued -= 1;
+        cell
+    }
+
+    /// The cells of a queue, first to last.
+    pub(super) fn iter(&self, link: &Link) -> impl Iterator<Item = Cell> {
+        let mut next = link.head;
+        std::iter::from_fn(move || {
+            let entry = (next != END).then(|| self.entries[next as usize])?;
+            next = entry.next;
+            Some(entry.cell)
+        })
+    }
+}
+
+impl Bank {
+    /// Appends a cell to the queue of `node` for the peer of `position`.
+    #[inline]
+    pub(super) fn enqueue(&mut self, position: u32, class: u32, node: u32, cell: Cell) {
+        let index = self.link(position, class, node);
+        let link = &mut self.links[index];
+        self.arena.push(link, cell);
+        let length = link.queued_count();
+        self.queue_peak_recent = self.queue_peak_recent.max(length);
+        let own = &mut self.own[node as usize];
+        own.queued += 1;
+        self.node_peak_recent = self.node_peak_recent.max(own.queued);
+        self.set_busy(position, node);
+    }
+
+    /// Puts a cell back in front of the queue of `node` for the peer of `position`.
+    pub(super) fn enqueue_front(&mut self, position: u32, class: u32, node: u32, cell: Cell) {
+        let index = self.link(position, class, node);
+        self.arena.push_front(&mut self.links[index], cell);
+        self.own[node as usize].queued += 1;
+        self.set_busy(position, node);
+    }
+}

@@ -1,0 +1,190 @@
+//! When the next cell of a subflow may go: Eq. 2, the ready queue and the age rule (§3.3.2, §3.3.3).
+//!
+//! A subflow `i → j → k` is one number, in row "position of `j`", column "flow to `k`":
+//!
+//! | value | state |
+//! |---|---|
+//! | below [`READY`] | may be released once `epoch + len(Q_ij) + len(R_ij)` has reached it (Eq. 2) |
+//! | from [`READY`] on | its flow id waits in `R_ij`; the rest is the ticket that orders the queue |
+//! | [`SENT`] | its cell is in `Q_ij` or awaits feedback |
+//!
+//! Eq. 2 asks for `len(Q_ij(t)) + (t - T) ≥ f` with feedback `f` received at epoch `T`. Stored is
+//! `T + f`: the epoch at which it holds with an empty local queue. Used once, it gives way to
+//! [`SENT`], so that no feedback releases two cells (S62).
+
+use crate::cell::Cell;
+
+use super::{Bank, Node, Now};
+
+/// A cell is on its way.
+pub(super) const SENT: u32 = u32::MAX;
+/// Least value of a subflow whose id is in the ready queue.
+pub(super) const READY: u32 = 1 << 31;
+const TICKET_MASK: u32 = READY - 1;
+
+/// Makes room for more flows of a node: rows of twice the length, rearranged in place of the old.
+pub(super) fn widen(own: &mut Node, positions: usize) {
+    let (old, new) = (own.capacity, (own.capacity * 2).max(2));
+    let mut wider = vec![0; positions * new];
+    for position in 0..positions {
+        wider[position * new..][..old].copy_from_slice(&own.subflows[position * old..][..old]);
+    }
+    own.subflows = wider;
+    own.capacity = new;
+}
+
+/// Makes the cells that flows release.
+pub(crate) trait CellSource {
+    /// The next cell of the flow with this tag, from `node`, taken in this slot.
+    fn next_cell(&mut self, tag: u32, slot: u64) -> Cell;
+}
+
+impl Bank {
+    /// Releases what Eq. 2 allows for the peer of `position`: into the ready queue, or straight
+    /// into the queue where the ready queue is off.
+    #[inline]
+    pub(super) fn release(
+        &mut self,
+        position: u32,
+        node: u32,
+        now: Now,
+        source: &mut impl CellSource,
+    ) {
+        let own = &self.own[node as usize];
+        let count = own.flows.len();
+        let row = position as usize * own.capacity;
+        // Start at another flow each epoch, so that none is always first.
+        let first = now.epoch as usize % count;
+        for step in 0..count {
+            let slot = if first + step >= count { first + step - count } else { first + step };
+            let due = self.own[node as usize].subflows[row + slot];
+            if due >= READY {
+                continue;
+            }
+            let flow = &self.own[node as usize].flows[slot];
+            if flow.unsent == 0 {
+                continue;
+            }
+            let class = u32::from(flow.class);
+            let link = &self.links[self.link(position, class, node)];
+            let local = link.queued_count() + link.ready_count();
+            // S61: Eq. 2.
+            if due > now.epoch + local || !self.age_allows(position, class, node, flow.started, now)
+            {
+                continue;
+            }
+            self.release_one(position, node, slot, now, source);
+        }
+    }
+
+    /// The age rule: a young flow uses short queues only, `len(Q_ij) ≤ 2^age` (S66).
+    #[inline]
+    fn age_allows(&self, position: u32, class: u32, node: u32, started: u64, now: Now) -> bool {
+        if !self.mechanisms.age_rule {
+            return true;
+        }
+        let age = (now.slot - started) / u64::from(self.schedule.slots());
+        if age >= u64::from(self.age_limit) {
+            return true;
+        }
+        let ahead: u32 = (0..=class)
+            .map(|class| self.links[self.link(position, class, node)].queued_count())
+            .sum();
+        ahead <= 1 << age
+    }
+
+    #[inline]
+    fn release_one(
+        &mut self,
+        position: u32,
+        node: u32,
+        slot: usize,
+        now: Now,
+        source: &mut impl CellSource,
+    ) {
+        let own = &mut self.own[node as usize];
+        let row = position as usize * own.capacity;
+        own.flows[slot].outstanding += 1;
+        if self.mechanisms.ready_queue {
+            // S64: the flow id waits, not a cell.
+            own.subflows[row + slot] = READY | own.ticket & TICKET_MASK;
+            own.ticket = own.ticket.wrapping_add(1);
+            // The ticket whose mark equals SENT is skipped.
+            if READY | own.ticket & TICKET_MASK == SENT {
+                own.ticket = own.ticket.wrapping_add(1);
+            }
+            let class = u32::from(own.flows[slot].class);
+            let index = self.link(position, class, node);
+            self.links[index].ready += 1;
+            self.set_busy(position, node);
+        } else {
+            self.bind(position, node, slot, now, source);
+        }
+    }
+
+    /// Takes the next cell of a flow into the queue for the peer of `position`.
+    #[inline]
+    fn bind(
+        &mut self,
+        position: u32,
+        node: u32,
+        slot: usize,
+        now: Now,
+        source: &mut impl CellSource,
+    ) {
+        let own = &mut self.own[node as usize];
+        own.subflows[position as usize * own.capacity + slot] = SENT;
+        let flow = &own.flows[slot];
+        let (tag, class) = (flow.tag, u32::from(flow.class));
+        let cell = source.next_cell(tag, now.slot);
+        self.take_unsent(node, slot);
+        self.enqueue(position, class, node, cell);
+    }
+
+    /// Moves the oldest ready flow's next cell into the queue if no local cell is there: at most
+    /// one local cell in `Q_ij` (S65, Eq. 5).
+    #[inline]
+    pub(super) fn admit(
+        &mut self,
+        position: u32,
+        class: u32,
+        node: u32,
+        now: Now,
+        source: &mut impl CellSource,
+    ) {
+        let index = self.link(position, class, node);
+        while self.links[index].ready_count() > 0 && !self.links[index].holds_local() {
+            let slot = self.oldest_ready(position, class, node);
+            self.links[index].ready -= 1;
+            let own = &mut self.own[node as usize];
+            if own.flows[slot].unsent > 0 {
+                self.links[index].ready |= super::Link::LOCAL;
+                self.bind(position, node, slot, now, source);
+            } else {
+                // The flow ran dry while its id waited.
+                own.subflows[position as usize * own.capacity + slot] = 0;
+                own.flows[slot].outstanding -= 1;
+            }
+        }
+    }
+
+    /// The flow whose id has waited longest; there is one.
+    #[inline]
+    fn oldest_ready(&self, position: u32, class: u32, node: u32) -> usize {
+        let own = &self.own[node as usize];
+        let row = &own.subflows[position as usize * own.capacity..][..own.flows.len()];
+        let newest = own.ticket & TICKET_MASK;
+        let mut oldest = (0, 0);
+        for (slot, &value) in row.iter().enumerate() {
+            if value < READY || value == SENT || u32::from(own.flows[slot].class) != class {
+                continue;
+            }
+            let age = newest.wrapping_sub(value & TICKET_MASK) & TICKET_MASK;
+            if age > oldest.0 {
+                oldest = (age, slot);
+            }
+        }
+        debug_assert!(oldest.0 > 0, "node {node}, position {position}: no ready flow id");
+        oldest.1
+    }
+}

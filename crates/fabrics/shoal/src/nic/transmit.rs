@@ -1,0 +1,103 @@
+//! What a node sends when the schedule connects it to a peer (§3.3.1): the head of the queue, or an
+//! empty cell; in its header, feedback on the last cell received from that peer.
+
+use crate::cell::{Cell, Frame};
+
+use super::release::CellSource;
+use super::{Bank, Link, NONE, Now};
+
+/// What came of a visit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub(crate) frame: Frame,
+    /// Whether the frame says more than an empty cell with no feedback does.
+    pub(crate) matters: bool,
+    /// Whether the cell is one of the node's own.
+    pub(crate) local: bool,
+}
+
+impl Bank {
+    /// `node` meets `peer` in `position`.
+    #[inline]
+    pub(crate) fn transmit(
+        &mut self,
+        position: u32,
+        node: u32,
+        peer: u32,
+        now: Now,
+        source: &mut impl CellSource,
+    ) -> Sent {
+        if self.own[node as usize].backlogged > 0 {
+            self.release(position, node, now, source);
+        }
+        let (cell, local) = self.dequeue(position, node, now, source);
+        if local {
+            self.record_sent(position, node, cell, now);
+        }
+        let (feedback, owed) = self.take_feedback(position, node);
+        if self.has_nothing(position, node) {
+            self.clear_busy(position, node);
+        }
+        let frame = Frame { cell, from: node as u16, to: peer as u16, feedback, flags: 0 };
+        Sent { frame, matters: owed || !cell.is_empty(), local }
+    }
+
+    /// The first cell of the most urgent class (Appendix C), and whether it is the node's own.
+    #[inline]
+    fn dequeue(
+        &mut self,
+        position: u32,
+        node: u32,
+        now: Now,
+        source: &mut impl CellSource,
+    ) -> (Cell, bool) {
+        for class in 0..self.classes {
+            if self.mechanisms.ready_queue {
+                self.admit(position, class, node, now, source);
+            }
+            let index = self.link(position, class, node);
+            let link = &mut self.links[index];
+            if link.queued == 0 {
+                continue;
+            }
+            let cell = self.arena.pop(link);
+            self.own[node as usize].queued -= 1;
+            let local = cell.source() == node;
+            if local && self.mechanisms.ready_queue {
+                self.links[index].ready &= !Link::LOCAL;
+                // The next local cell joins now, not at the next visit: relayed cells that arrive
+                // until then queue behind it.
+                self.admit(position, class, node, now, source);
+            }
+            return (cell, local);
+        }
+        (Cell::EMPTY, false)
+    }
+
+    /// Records to which flow the cell sent belongs (§4.2, "last cell sent").
+    #[inline]
+    fn record_sent(&mut self, position: u32, node: u32, cell: Cell, now: Now) {
+        let slot = self.flow_of[self.flow_index(node, cell.destination(), cell.class())];
+        debug_assert_ne!(slot, NONE, "node {node} sends {cell:?} of a flow it does not have");
+        *self.sent_entry(position, node, now.epoch) = slot;
+    }
+
+    /// The record of what `node` sent in `position` in an epoch.
+    #[inline]
+    pub(super) fn sent_entry(&mut self, position: u32, node: u32, epoch: u32) -> &mut u16 {
+        if self.depth == 1 {
+            let index = self.link(position, 0, node);
+            return &mut self.links[index].last_sent;
+        }
+        let row = (position as usize * self.nodes as usize + node as usize) * self.depth as usize;
+        &mut self.sent_ring[row + (epoch % self.depth) as usize]
+    }
+
+    #[inline]
+    fn has_nothing(&self, position: u32, node: u32) -> bool {
+        (0..self.classes).all(|class| {
+            let link = &self.links[self.link(position, class, node)];
+            link.queued == 0 && link.ready_count() == 0
+        })
+    }
+}

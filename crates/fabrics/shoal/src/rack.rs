@@ -1,0 +1,272 @@
+//! A rack of Shoal nodes, advanced slot by slot.
+//!
+//! One slot: every node acts on the frames that reach it, then meets the peers of the slot. Slots in
+//! which nothing can happen are skipped; nodes with nothing to say in a slot are not visited, as the
+//! empty cells they send change nothing.
+
+use kernel::{Bytes, Histogram, Span, Time};
+use rack::{Advance, Completion, Fabric, Flow, Gauge, Probe, Stage, Totals};
+use serde_json::{Map, Value};
+
+use crate::cell::{Cell, Frame};
+use crate::config::Plan;
+use crate::gauges::{self, Gauges};
+use crate::messages::{Messages, STAGES, SlotTimes};
+use crate::nic::{Bank, Now};
+use crate::packets::CellPlan;
+
+/// Odd constant of the event hash (the golden ratio in 64 bits).
+const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A rack under simulation.
+#[derive(Clone, Debug)]
+pub struct Rack {
+    pub(crate) plan: Plan,
+    pub(crate) bank: Bank,
+    pub(crate) messages: Messages,
+    /// Frames under way, by slot of arrival modulo its length.
+    wire: Vec<Vec<Frame>>,
+    in_flight: u64,
+    times: SlotTimes,
+    /// Next slot to simulate.
+    slot: u64,
+    /// Everything before has happened.
+    reached: Time,
+    pub(crate) totals: Totals,
+    /// Length of the queues that relayed cells join, in cells.
+    queue_lengths: Histogram,
+    gauges: Gauges,
+}
+
+impl Rack {
+    /// An idle rack.
+    #[must_use]
+    pub fn new(plan: Plan) -> Self {
+        let cells = CellPlan::new(plan.payload, plan.config.packet);
+        let hop = plan.config.guard + plan.cell_time + plan.latency;
+        Self {
+            bank: Bank::new(&plan),
+            messages: Messages::new(plan.config.nodes, plan.config.classes, cells),
+            wire: vec![Vec::new(); plan.delay_slots as usize + 1],
+            in_flight: 0,
+            times: SlotTimes { slot: plan.config.slot, hop },
+            slot: 0,
+            reached: Time::ZERO,
+            totals: Totals::default(),
+            queue_lengths: Histogram::new(),
+            gauges: Gauges::default(),
+            plan,
+        }
+    }
+
+    /// Start of a slot.
+    fn start_of(&self, slot: u64) -> Time {
+        Time::ZERO + self.times.slot * slot
+    }
+
+    /// First slot that starts at `time` or later.
+    fn slot_from(&self, time: Time) -> u64 {
+        (time - Time::ZERO).div_ceil(self.times.slot)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.in_flight == 0 && self.bank.is_idle()
+    }
+
+    fn now_of(&self, slot: u64) -> Now {
+        let slots = u64::from(self.bank.schedule.slots());
+        Now { slot, epoch: (slot / slots) as u32, phase: (slot % slots) as u32 }
+    }
+
+    /// Simulates one slot. True if the probe asked to pause.
+    fn step<P: Probe>(&mut self, probe: &mut P) -> bool {
+        let now = self.now_of(self.slot);
+        if now.phase == 0 {
+            self.settle(now);
+        }
+        let paused = self.arrivals(now, probe);
+        self.transmissions(now);
+        self.slot += 1;
+        let slots = u64::from(self.plan.config.nodes) * u64::from(self.bank.schedule.channels());
+        self.totals.events += slots;
+        paused
+    }
+
+    fn settle(&mut self, now: Now) {
+        let Self { bank, messages, .. } = self;
+        bank.settle(now, |tag| messages.retire(tag));
+    }
+
+    fn arrivals<P: Probe>(&mut self, now: Now, probe: &mut P) -> bool {
+        let bucket = (now.slot % self.wire.len() as u64) as usize;
+        let mut frames = std::mem::take(&mut self.wire[bucket]);
+        self.in_flight -= frames.len() as u64;
+        let mut paused = false;
+        for &frame in &frames {
+            if let Some(cell) = self.bank.receive(frame, now) {
+                paused |= self.deliver(cell, frame, now, probe);
+            }
+        }
+        frames.clear();
+        self.wire[bucket] = frames;
+        paused
+    }
+
+    /// Hands a cell to its destination's applications.
+    #[inline]
+    fn deliver<P: Probe>(&mut self, cell: Cell, frame: Frame, now: Now, probe: &mut P) -> bool {
+        let sent = now.slot - u64::from(self.plan.delay_slots);
+        let direct = u32::from(frame.from) == cell.source();
+        let delivery = self.messages.cell_arrived(cell, sent, direct);
+        if !delivery.completes {
+            return false;
+        }
+        let end = self.start_of(sent) + self.times.hop;
+        let mut paused = false;
+        while let Some(message) = self.messages.complete(cell) {
+            self.totals.delivered += message.size();
+            let words = [message.flow.id.get(), end.as_ps()];
+            for word in words {
+                self.totals.event_hash = fold(self.totals.event_hash, word);
+            }
+            let completion = Completion {
+                flow: &message.flow,
+                end,
+                ideal: self.ideal_fct(&message.flow),
+                stages: &message.stages(end, self.times),
+            };
+            paused |= probe.completed(&completion).is_break();
+        }
+        paused
+    }
+
+    fn transmissions(&mut self, now: Now) {
+        let channels = self.bank.schedule.channels();
+        let bucket = ((now.slot + u64::from(self.plan.delay_slots)) % self.wire.len() as u64) as usize;
+        let mut frames = std::mem::take(&mut self.wire[bucket]);
+        let first = now.phase * channels;
+        for position in first..first + channels {
+            let (shift, senders) = self.bank.schedule.column(position);
+            for word in 0..self.bank.words() {
+                let mut bits = self.bank.active(position, word);
+                while bits != 0 {
+                    let node = word as u32 * u64::BITS + bits.trailing_zeros();
+                    bits &= bits - 1;
+                    if !senders.contains(&node) {
+                        continue;
+                    }
+                    let peer = self.bank.schedule.wrap(node + shift);
+                    let sent = self.bank.transmit(position, node, peer, now, &mut self.messages);
+                    if !sent.matters {
+                        continue;
+                    }
+                    if !sent.frame.cell.is_empty() {
+                        self.totals.hops += 1;
+                        self.totals.event_hash =
+                            fold(self.totals.event_hash, sent.frame.cell.word());
+                        if sent.local {
+                            self.messages.cell_sent(sent.frame.cell, now.slot);
+                        }
+                    }
+                    frames.push(sent.frame);
+                }
+            }
+        }
+        self.in_flight += frames.len() as u64;
+        self.wire[bucket] = frames;
+    }
+}
+
+#[inline]
+fn fold(hash: u64, word: u64) -> u64 {
+    (hash.rotate_left(5) ^ word).wrapping_mul(HASH_FACTOR)
+}
+
+impl Fabric for Rack {
+    fn name(&self) -> &'static str {
+        "shoal"
+    }
+
+    fn nodes(&self) -> u32 {
+        self.plan.config.nodes
+    }
+
+    fn now(&self) -> Time {
+        self.reached
+    }
+
+    fn offer(&mut self, flow: &Flow) {
+        self.slot = self.slot.max(self.slot_from(flow.start));
+        let now = self.now_of(self.slot);
+        let (cells, tag) = self.messages.offer(flow, now.slot);
+        let class = u32::from(flow.class.get()).min(self.plan.config.classes - 1);
+        self.bank.offer(flow.src.get(), flow.dst.get(), class, cells, tag, now);
+    }
+
+    fn advance<P: Probe>(&mut self, until: Time, probe: &mut P) -> Advance {
+        let end = if until == Time::NEVER { u64::MAX } else { self.slot_from(until) };
+        while self.slot < end {
+            if self.is_idle() {
+                if until == Time::NEVER {
+                    return Advance::Idle;
+                }
+                // Nothing can happen before the next flow: skip to it.
+                let now = self.now_of(end);
+                self.settle(now);
+                self.slot = end;
+                break;
+            }
+            if self.step(probe) {
+                self.reached = self.start_of(self.slot);
+                return Advance::Paused;
+            }
+        }
+        self.reached = until;
+        Advance::Reached
+    }
+
+    fn ideal_fct(&self, flow: &Flow) -> Span {
+        let origin = self.slot_from(flow.start);
+        let last = crate::ideal::last_slot(
+            &self.bank.schedule,
+            flow.src.get(),
+            flow.dst.get(),
+            self.messages.plan().cells(flow.size),
+            origin,
+            self.plan.delay_slots,
+        );
+        self.start_of(last) + self.times.hop - flow.start
+    }
+
+    fn totals(&self) -> Totals {
+        let cell = self.plan.config.cell;
+        Totals {
+            queue_max_cells: u64::from(self.bank.longest_queue()),
+            queue_max: cell * u64::from(self.bank.longest_queue()),
+            queue_p99: cell * self.queue_lengths.quantile(0.99),
+            reorder_max: self.plan.payload * u64::from(self.messages.held_peak),
+            ..self.totals
+        }
+    }
+
+    fn stages(&self) -> &'static [Stage] {
+        STAGES
+    }
+
+    fn gauges(&self) -> &'static [Gauge] {
+        gauges::COLUMNS
+    }
+
+    fn sample(&mut self, row: &mut [f64]) {
+        let Self { gauges, bank, totals, messages, .. } = self;
+        gauges.sample(row, bank, totals, messages.open);
+    }
+
+    fn unfinished(&self, limit: usize) -> Vec<Flow> {
+        self.messages.unfinished(limit)
+    }
+
+    fn details(&self) -> Map<String, Value> {
+        Map::new()
+    }
+}

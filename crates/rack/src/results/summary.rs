@@ -1,0 +1,153 @@
+//! The summary of a run: the same keys for every fabric, in a fixed order.
+
+use kernel::{Bytes, Series};
+use serde_json::{Map, Value, json};
+
+use super::recorder::{Distribution, Recorder};
+use super::{FlowSink, Quantiles, RunResult, SeriesTable};
+use crate::Fabric;
+use crate::run::{Options, Tally};
+
+/// Puts a finished run together. What only the caller knows (version, hash, seed, label, wall time)
+/// is left to [`RunResult::describe`].
+pub(crate) fn result<F: Fabric, S: FlowSink>(
+    fabric: &F,
+    recorder: &Recorder<'_, S>,
+    series: &Series,
+    tally: &Tally,
+    options: &Options,
+) -> RunResult {
+    let (seconds, values) =
+        series.rows().map(|(end, row)| (end.as_seconds(), row.to_vec())).unzip();
+    RunResult {
+        label: fabric.name().to_string(),
+        scenario: String::new(),
+        summary: Value::Object(summary(fabric, recorder, tally, options)),
+        stages: fabric.stages().to_vec(),
+        bins: recorder.size_bins(),
+        cdfs: recorder.cdfs(),
+        series: SeriesTable { gauges: fabric.gauges().to_vec(), seconds, values },
+        tables: fabric.tables(),
+    }
+}
+
+fn summary<F: Fabric, S: FlowSink>(
+    fabric: &F,
+    recorder: &Recorder<'_, S>,
+    tally: &Tally,
+    options: &Options,
+) -> Map<String, Value> {
+    let totals = fabric.totals();
+    let seconds = tally.end.as_seconds();
+    let arrivals = tally.last_start.as_seconds();
+    let capacity = f64::from(fabric.nodes()) * options.load_rate.as_bps() as f64;
+    let realised = tally.offered_bytes.bits() as f64 / (capacity * arrivals);
+    let aggregate = if seconds > 0.0 { totals.delivered.bits() as f64 / seconds } else { 0.0 };
+    let (mean, p50, p01) = recorder.goodput();
+    let distributions = |of: fn(&Distribution) -> Quantiles| {
+        json!({
+            "short": of(&recorder.short),
+            "medium": of(&recorder.medium),
+            "long": of(&recorder.long),
+            "all": of(&recorder.all),
+        })
+    };
+    let summary = json!({
+        "fabric": fabric.name(),
+        "nodes": fabric.nodes(),
+        "load": {
+            "nominal": options.nominal_load,
+            "realised": if arrivals > 0.0 { Some(realised) } else { None },
+            "rate": options.load_rate.as_bps(),
+        },
+        "saturated": tally.saturated,
+        "interrupted": tally.interrupted,
+        "warm_up_flows": options.warm_up_flows,
+        "simulated_seconds": seconds,
+        "event_hash": format!("{:016x}", totals.event_hash),
+        "flows": {
+            "offered": tally.offered,
+            "completed": recorder.completed,
+            "failed": recorder.failed,
+        },
+        "bytes": {
+            "offered": tally.offered_bytes.get(),
+            "delivered": totals.delivered.get(),
+            "lost": totals.lost.get(),
+        },
+        "fct": distributions(Distribution::fct),
+        "slowdown": distributions(Distribution::slowdown),
+        "goodput": { "long": { "mean": mean, "p50": p50, "p01": p01 } },
+        "throughput": {
+            "mean_node": aggregate / f64::from(fabric.nodes()),
+            "aggregate": aggregate,
+        },
+        "queue": {
+            "max_bytes": totals.queue_max.get(),
+            "max_cells": totals.queue_max_cells,
+            "p99_bytes": totals.queue_p99.get(),
+        },
+        "reorder": { "max_bytes": totals.reorder_max.get() },
+        "drops": totals.drops,
+        "retransmissions": totals.retransmissions,
+        fabric.name(): fabric.details(),
+        "engine": { "hops": totals.hops, "events": totals.events },
+    });
+    match summary {
+        Value::Object(map) => map,
+        _ => unreachable!("json! of braces is an object"),
+    }
+}
+
+/// What only the caller of a run knows of it.
+#[derive(Clone, Debug)]
+pub struct Description {
+    /// Name of the run in tables and legends.
+    pub label: String,
+    /// The scenario as resolved, in TOML.
+    pub scenario: String,
+    /// Version of Rackloom.
+    pub version: String,
+    /// Hash of the resolved scenario.
+    pub hash: String,
+    /// Seed of every random stream.
+    pub seed: u64,
+}
+
+/// How fast the engine was: the only part of a summary that differs between equal runs.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineTime {
+    /// Seconds of wall time.
+    pub wall_seconds: f64,
+    /// Largest resident memory of the process.
+    pub peak_rss: Bytes,
+}
+
+impl RunResult {
+    /// Adds what the caller knows: provenance first, the engine's speed last.
+    #[must_use]
+    pub fn describe(mut self, description: &Description, engine: EngineTime) -> Self {
+        self.label.clone_from(&description.label);
+        self.scenario.clone_from(&description.scenario);
+        let mut summary = Map::new();
+        summary.insert("rackloom_version".into(), description.version.clone().into());
+        summary.insert("scenario_hash".into(), description.hash.clone().into());
+        summary.insert("seed".into(), description.seed.into());
+        summary.insert("label".into(), description.label.clone().into());
+        if let Value::Object(measured) = self.summary {
+            summary.extend(measured);
+        }
+        if let Some(Value::Object(counts)) = summary.get_mut("engine") {
+            let per_second =
+                |count: &Value| count.as_f64().unwrap_or(0.0) / engine.wall_seconds.max(1e-9);
+            let hops = per_second(&counts["hops"]);
+            let events = per_second(&counts["events"]);
+            counts.insert("wall_seconds".into(), engine.wall_seconds.into());
+            counts.insert("hops_per_second".into(), hops.into());
+            counts.insert("events_per_second".into(), events.into());
+            counts.insert("peak_rss_bytes".into(), engine.peak_rss.get().into());
+        }
+        self.summary = Value::Object(summary);
+        self
+    }
+}
