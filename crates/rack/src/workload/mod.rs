@@ -4,6 +4,10 @@
 //! network. In the others (request and response, collectives) a flow starts when earlier ones have
 //! ended; the list of flows and of what waits for what is still the same for every fabric.
 
+pub mod arrivals;
+pub mod sizes;
+pub mod tables;
+
 use kernel::Time;
 
 use crate::{Flow, FlowId};
