@@ -4,6 +4,7 @@
 //! summary keys, gauges, stages and tables.
 
 pub mod files;
+pub mod page;
 pub mod parquet;
 pub mod table;
 pub mod terminal;
