@@ -8,8 +8,9 @@ use std::io::IsTerminal;
 use std::os::fd::AsFd;
 
 use comfy_table::{Attribute, CellAlignment, Color, ContentArrangement, Table, presets};
+use serde_json::Value;
 
-use crate::{Cell, ResultsTable, Tone};
+use crate::{Cell, ResultsTable, Tone, summary};
 
 /// Whether text may carry colours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -79,6 +80,20 @@ impl ResultsTable {
         let count = self.rows.iter().filter(|row| row[column].is_numeric()).count();
         count * 2 > self.rows.len()
     }
+}
+
+/// A run's summary for the terminal: completion times and slowdowns by class, then single figures.
+#[must_use]
+pub fn run_text(label: &str, summary: &Value, style: TextStyle) -> String {
+    let distributions = summary::distributions(summary).to_text(style);
+    let figures = summary::figures(summary).to_text(style);
+    format!("{label}\n{distributions}{figures}")
+}
+
+/// Several runs side by side for the terminal.
+#[must_use]
+pub fn comparison_text(runs: &[(&str, &Value)], style: TextStyle) -> String {
+    summary::comparison(runs).to_text(style)
 }
 
 fn alignment(numeric: bool) -> CellAlignment {

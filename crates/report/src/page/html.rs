@@ -212,7 +212,8 @@ mod tests {
             series: vec![PlotSeries::new(EVIL, SeriesStyle::Bars, vec![(0.0, 1.0)])],
         };
         let mut page = Page { title: EVIL.into(), lead: EVIL.into(), sections: vec![] };
-        let tile = Tile { label: EVIL.into(), value: EVIL.into(), note: EVIL.into(), ..Tile::default() };
+        let tile =
+            Tile { label: EVIL.into(), value: EVIL.into(), note: EVIL.into(), ..Tile::default() };
         page.push(
             EVIL,
             vec![

@@ -1,0 +1,130 @@
+//! The report of several runs over the same flows, side by side.
+
+use rack::results::RunResult;
+
+use super::gauges;
+use super::sizes::{self, MEDIAN, P99, Quantity};
+use super::{provenance, warning};
+use crate::page::{Axis, Block, Page, Plot, PlotSeries, SeriesStyle};
+use crate::summary::comparison;
+use crate::units::label_of_key;
+use crate::{ResultsTable, Unit};
+
+/// The page that compares `runs`. `command` is what to type to obtain it again.
+#[must_use]
+pub fn comparison_page(title: &str, runs: &[RunResult], command: &str) -> Page {
+    let labels: Vec<_> = runs.iter().map(|run| run.label.as_str()).collect();
+    let lead = format!("The same flows through {}.", enumeration(&labels));
+    let mut page = Page { title: title.into(), lead, sections: Vec::new() };
+    let summaries: Vec<_> = runs.iter().map(|run| (run.label.as_str(), &run.summary)).collect();
+
+    let warnings = runs.iter().filter_map(|run| {
+        warning(&run.summary).map(|text| Block::Text(format!("{}: {text}", run.label)))
+    });
+    let mut overview: Vec<_> = warnings.collect();
+    overview.push(Block::table(side_by_side(runs)));
+    page.push("Side by side", overview);
+    page.push("Flow sizes", vec![Block::Plots(size_plots(runs))]);
+    page.push("Distributions", vec![Block::Plots(cdf_plots(runs))]);
+    page.push("Where the time goes", vec![Block::Plots(stage_plots(runs))]);
+    page.push("Over time", vec![Block::Plots(gauge_plots(runs))]);
+    let sources = runs
+        .iter()
+        .map(|run| Block::Source { title: run.label.clone(), text: run.scenario.clone() });
+    page.push("Configuration", sources.collect());
+    page.push("Provenance", provenance(&summaries, command));
+    page
+}
+
+/// The figures of all runs, one column each.
+fn side_by_side(runs: &[RunResult]) -> ResultsTable {
+    let summaries: Vec<_> = runs.iter().map(|run| (run.label.as_str(), &run.summary)).collect();
+    comparison(&summaries)
+}
+
+/// Median dashed, 99th percentile solid; a colour a run.
+fn size_plots(runs: &[RunResult]) -> Vec<Plot> {
+    let quantities = [Quantity::CompletionTime, Quantity::Slowdown];
+    let plot = |quantity: Quantity| {
+        let mut series = Vec::new();
+        for (hue, run) in runs.iter().enumerate() {
+            for (drawn, style) in [(P99, SeriesStyle::Line), (MEDIAN, SeriesStyle::Dashed)] {
+                let name = format!("{}, {}", run.label, drawn.0.to_lowercase());
+                let points = sizes::curve(run, quantity, drawn);
+                series.push(PlotSeries::new(name, style, points).in_hue(hue));
+            }
+        }
+        Plot {
+            title: format!("{} by flow size", quantity.title()),
+            note: "Solid: 99 %, for sizes with at least 100 flows. Dashed: median.".into(),
+            x: Axis::log("Flow size", Unit::Bytes),
+            y: quantity.axis(),
+            series,
+        }
+    };
+    quantities.map(plot).to_vec()
+}
+
+fn cdf_plots(runs: &[RunResult]) -> Vec<Plot> {
+    let wanted = [
+        (Quantity::CompletionTime, "short", "short flows"),
+        (Quantity::Slowdown, "all", "all flows"),
+        (Quantity::CompletionTime, "long", "long flows"),
+        (Quantity::Slowdown, "short", "short flows"),
+    ];
+    let plot = |(quantity, class, flows): (Quantity, &str, &str)| {
+        let mut plot = sizes::cdf_plot(quantity, flows);
+        for (hue, run) in runs.iter().enumerate() {
+            let points = sizes::cdf(run, quantity, class).unwrap_or_default();
+            plot.series.push(PlotSeries::new(&run.label, SeriesStyle::Line, points).in_hue(hue));
+        }
+        plot
+    };
+    wanted.map(plot).to_vec()
+}
+
+/// One plot a run: fabrics differ in their stages.
+fn stage_plots(runs: &[RunResult]) -> Vec<Plot> {
+    let plot =
+        |run: &RunResult| sizes::stages(run).map(|plot| Plot { title: run.label.clone(), ..plot });
+    runs.iter().filter_map(plot).collect()
+}
+
+/// One plot a gauge, a curve for each run that has it, in order of first appearance.
+fn gauge_plots(runs: &[RunResult]) -> Vec<Plot> {
+    let mut names: Vec<&str> = Vec::new();
+    for gauge in runs.iter().flat_map(|run| &run.series.gauges) {
+        if !names.contains(&gauge.name) {
+            names.push(gauge.name);
+        }
+    }
+    let plot = |name: &&str| {
+        let name = *name;
+        let mut series = Vec::new();
+        let mut note = "";
+        for (hue, run) in runs.iter().enumerate() {
+            let gauges = &run.series.gauges;
+            let Some(column) = gauges.iter().position(|gauge| gauge.name == name) else { continue };
+            note = gauges[column].meaning;
+            let points = gauges::curve(run, column);
+            series.push(PlotSeries::new(&run.label, SeriesStyle::Line, points).in_hue(hue));
+        }
+        Plot {
+            title: format!("{} over time", label_of_key(name)),
+            note: note.into(),
+            x: Axis::linear("Simulated time", Unit::Seconds),
+            y: Axis::linear(label_of_key(name), Unit::of_key(name)),
+            series,
+        }
+    };
+    names.iter().map(plot).collect()
+}
+
+/// "a, b and c".
+fn enumeration(names: &[&str]) -> String {
+    match names {
+        [] => "nothing".into(),
+        [one] => (*one).into(),
+        [all @ .., last] => format!("{} and {last}", all.join(", ")),
+    }
+}

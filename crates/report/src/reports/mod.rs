@@ -1,0 +1,76 @@
+//! The three kinds of report, composed of a page's parts: one run, several runs over the same flows,
+//! a paper's claims.
+
+mod claims;
+mod comparison;
+mod gauges;
+mod run;
+mod sizes;
+
+pub use claims::{Claim, Verdict, claims_page, claims_table};
+pub use comparison::comparison_page;
+pub use run::run_page;
+
+use serde_json::Value;
+
+use crate::page::Block;
+use crate::summary::{get, shown};
+use crate::{Cell, Column, ResultsTable, Unit};
+
+/// What is needed to obtain the same report again, a column a run.
+fn provenance(runs: &[(&str, &Value)], command: &str) -> Vec<Block> {
+    let mut columns = vec![Column::new("what", "")];
+    columns.extend(runs.iter().map(|(label, _)| Column::new(*label, *label)));
+    let mut table = ResultsTable::new(columns);
+    for (key, label) in [
+        ("rackloom_version", "Rackloom version"),
+        ("scenario_hash", "Scenario hash"),
+        ("seed", "Seed"),
+        ("event_hash", "Event hash"),
+        ("engine.wall_seconds", "Time to compute"),
+        ("engine.hops", "Hops"),
+        ("engine.hops_per_second", "Hops computed"),
+        ("engine.events_per_second", "Engine steps computed"),
+        ("engine.peak_rss_bytes", "Peak memory"),
+    ] {
+        if runs.iter().any(|(_, summary)| get(summary, key).is_some()) {
+            let values = runs.iter().map(|(_, summary)| match get(summary, key) {
+                // A seed is a name made of digits: no thousands are set apart in it.
+                Some(value) if key == "seed" => Cell::text(value.to_string()),
+                Some(value) => Cell::new(value.clone(), Unit::of_key(key)),
+                None => Cell::new(Value::Null, Unit::Count),
+            });
+            table.push(std::iter::once(Cell::text(label)).chain(values).collect());
+        }
+    }
+    let intro = "The same version, scenario and seed give the same event hash and the same figures, \
+                 on any machine.";
+    vec![
+        Block::Text(intro.into()),
+        Block::table(table),
+        Block::Source { title: "Command to repeat this".into(), text: command.into() },
+    ]
+}
+
+/// What was simulated, in a sentence.
+fn lead(summary: &Value) -> String {
+    let mut parts = vec![format!("{} nodes", shown(summary, "nodes"))];
+    if get(summary, "load.nominal").is_some() {
+        parts.push(format!("load {}", shown(summary, "load.nominal")));
+    }
+    if get(summary, "load.realised").is_some() {
+        parts.push(format!("{} realised", shown(summary, "load.realised")));
+    }
+    parts.push(format!("{} flows", shown(summary, "flows.offered")));
+    parts.push(format!("{} simulated", shown(summary, "simulated_seconds")));
+    parts.join(" · ")
+}
+
+/// What to say of a run that could not carry its load.
+fn warning(summary: &Value) -> Option<String> {
+    (get(summary, "saturated") == Some(&Value::Bool(true))).then(|| {
+        "This run was saturated: more was offered than the network carried, so that completion \
+         times grow with the length of the run and say little by themselves."
+            .into()
+    })
+}

@@ -1,0 +1,214 @@
+//! The report of one run.
+
+use rack::results::RunResult;
+use serde_json::Value;
+
+use super::gauges::{self, Topic};
+use super::sizes::{self, Quantity};
+use super::{lead, provenance, warning};
+use crate::page::{Axis, Block, Page, Plot, PlotSeries, SeriesStyle, TableBlock, Tile};
+use crate::summary::{details, details_table, distributions, figures, get, number, shown};
+use crate::units::{MISSING, label_of_key};
+use crate::{ResultsTable, Tone, Unit};
+
+/// The page of one run. `command` is what to type to obtain it again.
+#[must_use]
+pub fn run_page(run: &RunResult, command: &str) -> Page {
+    let summary = &run.summary;
+    let mut page = Page { title: run.label.clone(), lead: lead(summary), sections: Vec::new() };
+    let mut overview: Vec<_> = warning(summary).map(Block::Text).into_iter().collect();
+    overview.push(Block::Tiles(tiles(summary)));
+    page.push("Key figures", overview);
+    page.push("Flow sizes", size_blocks(run));
+    page.push("Distributions", distribution_blocks(run));
+    page.push("Long flows", long_flow_blocks(summary));
+    page.push("Where the time goes", stage_blocks(run));
+    for (title, topic) in [
+        ("Queues", Topic::Queues),
+        ("Links and slots", Topic::Links),
+        ("Reordering", Topic::Reordering),
+        ("Other gauges", Topic::Other),
+    ] {
+        page.push(title, topic_blocks(run, topic));
+    }
+    page.push("The fabric", fabric_blocks(run));
+    let details = details(summary);
+    page.push("Power and cost", vec![Block::table(details_table(&details, is_power_or_cost))]);
+    page.push("All figures", vec![Block::table(figures(summary))]);
+    let source =
+        Block::Source { title: "The scenario as resolved".into(), text: run.scenario.clone() };
+    page.push("Configuration", vec![source]);
+    page.push("Provenance", provenance(&[(&run.label, summary)], command));
+    page
+}
+
+/// The figures that readers look for first.
+fn tiles(summary: &Value) -> Vec<Tile> {
+    let tile = |label: &str, key: &str, note: String| {
+        let value = shown(summary, key);
+        (value != MISSING).then(|| Tile { label: label.into(), value, note, tone: Tone::Plain })
+    };
+    let failed = number(summary, "flows.failed").unwrap_or(0.0);
+    let of_offered = format!("of {} offered", shown(summary, "flows.offered"));
+    let with_failed = format!("{of_offered}, {} failed", shown(summary, "flows.failed"));
+    let completed = tile(
+        "Flows completed",
+        "flows.completed",
+        if failed > 0.0 { with_failed } else { of_offered },
+    );
+    let note = |label: &str, key: &str| match shown(summary, key) {
+        value if value == MISSING => String::new(),
+        value => format!("{label} {value}"),
+    };
+    let saturated = get(summary, "saturated") == Some(&Value::Bool(true));
+    let load_tone = if saturated { Tone::Bad } else { Tone::Plain };
+    let load_note = format!(
+        "{}{}",
+        note("nominal", "load.nominal"),
+        if saturated { "; saturated" } else { "" }
+    );
+    let load = tile("Load, realised", "load.realised", load_note);
+    [
+        completed,
+        load.map(|tile| Tile { tone: load_tone, ..tile }),
+        tile("FCT of short flows, 99 %", "fct.short.p99", note("median", "fct.short.p50")),
+        tile("Slowdown, 99 %", "slowdown.all.p99", note("median", "slowdown.all.p50")),
+        tile("Goodput of long flows", "goodput.long.mean", note("slowest 1 %", "goodput.long.p01")),
+        tile("Throughput a node", "throughput.mean_node", note("rack", "throughput.aggregate")),
+        tile("Longest queue", "queue.max_cells", queue_note(summary)),
+        tile("Most data out of order", "reorder.max_bytes", "held for one flow".into()),
+        tile("Drops", "drops", note("retransmissions", "retransmissions")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// The bound of the longest queue where the fabric states one, else its size in bytes.
+fn queue_note(summary: &Value) -> String {
+    match gauges::bound_of("queue_max_cells", summary) {
+        Some(bound) => format!("bound {}", Unit::Cells.format(bound)),
+        None => shown(summary, "queue.max_bytes"),
+    }
+}
+
+fn size_blocks(run: &RunResult) -> Vec<Block> {
+    let plots = [Quantity::CompletionTime, Quantity::Slowdown];
+    vec![
+        Block::Plots(plots.map(|quantity| sizes::by_size(run, quantity)).to_vec()),
+        Block::Table(TableBlock {
+            title: "By class".into(),
+            note: "The ideal completion time is that of the same flow alone in the idle network."
+                .into(),
+            table: distributions(&run.summary),
+        }),
+        Block::Table(TableBlock {
+            title: "By size".into(),
+            note: String::new(),
+            table: sizes::table(run),
+        }),
+    ]
+}
+
+fn distribution_blocks(run: &RunResult) -> Vec<Block> {
+    let mut short = sizes::cdf_plot(Quantity::CompletionTime, "short flows");
+    if let Some(points) = sizes::cdf(run, Quantity::CompletionTime, "short") {
+        short.series.push(PlotSeries::new("Short flows", SeriesStyle::Line, points));
+    }
+    let mut slowdown = sizes::cdf_plot(Quantity::Slowdown, "flows by class");
+    for class in ["short", "medium", "long", "all"] {
+        if let Some(points) = sizes::cdf(run, Quantity::Slowdown, class) {
+            let style = if class == "all" { SeriesStyle::Dashed } else { SeriesStyle::Line };
+            slowdown.series.push(PlotSeries::new(label_of_key(class), style, points));
+        }
+    }
+    vec![Block::Plots(vec![short, slowdown])]
+}
+
+fn long_flow_blocks(summary: &Value) -> Vec<Block> {
+    let rows = [
+        ("goodput.long.mean", "Mean"),
+        ("goodput.long.p50", "Median"),
+        ("goodput.long.p01", "Slowest 1 %"),
+        ("throughput.mean_node", "A node, whole run"),
+    ];
+    let present: Vec<_> = rows
+        .iter()
+        .filter_map(|&(key, label)| number(summary, key).map(|value| (label, value)))
+        .collect();
+    if number(summary, "goodput.long.mean").is_none() {
+        return Vec::new();
+    }
+    let points = present.iter().enumerate().map(|(place, &(_, value))| (place as f64, value));
+    let plot = Plot {
+        title: "Goodput of long flows".into(),
+        note:
+            "Application bytes over completion time, a flow of at least 1 MB each; beside it what \
+               a node received on average over the whole run."
+                .into(),
+        x: Axis::named("", present.iter().map(|(label, _)| (*label).into()).collect()),
+        y: Axis::linear("Goodput", Unit::BitsPerSecond),
+        series: vec![PlotSeries::new("Goodput", SeriesStyle::Bars, points.collect())],
+    };
+    vec![Block::Plots(vec![plot])]
+}
+
+fn stage_blocks(run: &RunResult) -> Vec<Block> {
+    let Some(plot) = sizes::stages(run) else { return Vec::new() };
+    let terms = run.stages.iter().map(|stage| (label_of_key(stage.name), stage.meaning.into()));
+    vec![Block::Plots(vec![plot]), Block::Terms(terms.collect())]
+}
+
+fn topic_blocks(run: &RunResult, topic: Topic) -> Vec<Block> {
+    let summary = &run.summary;
+    let note = match topic {
+        Topic::Queues => {
+            let longest = number(summary, "queue.max_cells").map(|cells| {
+                let longest = Unit::Cells.format(cells);
+                match gauges::bound_of("queue_max_cells", summary) {
+                    Some(bound) => format!(
+                        "The longest single queue of the run held {longest}; its bound is {}.",
+                        Unit::Cells.format(bound)
+                    ),
+                    None => format!("The longest single queue of the run held {longest}."),
+                }
+            });
+            longest.unwrap_or_default()
+        }
+        Topic::Reordering if get(summary, "reorder.max_bytes").is_some() => format!(
+            "At most {} were held out of order for one flow.",
+            shown(summary, "reorder.max_bytes")
+        ),
+        Topic::Reordering | Topic::Links | Topic::Other => String::new(),
+    };
+    vec![Block::Text(note), Block::Plots(gauges::plots(run, topic))]
+}
+
+/// Tables that the fabric adds, then its own figures.
+fn fabric_blocks(run: &RunResult) -> Vec<Block> {
+    let mut blocks: Vec<_> = run
+        .tables
+        .iter()
+        .map(|table| {
+            Block::Table(TableBlock {
+                title: table.title.clone(),
+                note: table.note.clone(),
+                table: ResultsTable::of_text(&table.columns, &table.rows),
+            })
+        })
+        .collect();
+    let table = details_table(&details(&run.summary), |key| !is_power_or_cost(key));
+    if !table.rows.is_empty() {
+        blocks.push(Block::Table(TableBlock {
+            title: "Its own figures".into(),
+            note: String::new(),
+            table,
+        }));
+    }
+    blocks
+}
+
+/// Whether a figure of the fabric is about power or cost.
+fn is_power_or_cost(key: &str) -> bool {
+    ["power", "watts", "joules", "cost", "dollars"].iter().any(|word| key.contains(word))
+}
