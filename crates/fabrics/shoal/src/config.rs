@@ -7,6 +7,7 @@ use rack::Problem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::packets::CellPlan;
 use crate::schedule::{Order, Schedule};
 
 /// How a node computes the feedback on a remote queue (§3.3.2, Eqs 1, 2 and 6). The paper leaves
@@ -109,10 +110,6 @@ pub struct Config {
     /// Time after which nodes that stay dead are taken out of everyone's schedule; 0 ns: never.
     /// Unit: time. Default 0 ns. The paper only suggests it (Shoal §7.3).
     pub schedule_update_after: Span,
-    /// Clock distribution and synchronisation (Shoal §3.4).
-    pub sync: crate::sync::Config,
-    /// Power and cost of the parts (Shoal §5).
-    pub power: crate::power::Config,
 }
 
 impl Default for Config {
@@ -143,8 +140,6 @@ impl Default for Config {
             transport: Transport::default(),
             reintegration_epochs: 8,
             schedule_update_after: Span::ZERO,
-            sync: crate::sync::Config::default(),
-            power: crate::power::Config::default(),
         }
     }
 }
@@ -156,8 +151,8 @@ pub struct Plan {
     pub config: Config,
     /// Who meets whom, when.
     pub schedule: Schedule,
-    /// Application bytes in a cell.
-    pub payload: Bytes,
+    /// How flows become cells.
+    pub cells: CellPlan,
     /// Time to send one cell on one channel, without framing.
     pub cell_time: Span,
     /// From the last bit sent to the last bit received.
@@ -176,23 +171,23 @@ impl Config {
     pub fn plan(&self) -> Result<Plan, Vec<Problem>> {
         let mut problems = self.check_sizes();
         problems.extend(self.check_mechanisms());
-        problems.extend(self.sync.check().into_iter().map(|p| p.below("sync")));
-        problems.extend(self.power.check().into_iter().map(|p| p.below("power")));
         if !problems.is_empty() {
             return Err(problems);
         }
         problems.extend(self.check_timing());
-        if let Err(problem) = crate::clos::Clos::for_rack(self.nodes, self.radix) {
-            problems.push(problem);
-        }
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        let cells = match CellPlan::new(self.packet, self.cell - self.header) {
+            Ok(cells) if problems.is_empty() => cells,
+            Ok(_) => return Err(problems),
+            Err(problem) => {
+                problems.push(problem);
+                return Err(problems);
+            }
+        };
         let latency = self.latency();
         Ok(Plan {
             config: self.clone(),
             schedule: Schedule::new(self.nodes, self.channels, self.schedule),
-            payload: self.cell - self.header,
+            cells,
             cell_time: self.channel_rate().send_time(self.cell),
             latency,
             delay_slots: 1 + latency.div_ceil(self.slot) as u32,
@@ -253,7 +248,6 @@ impl Config {
             "cell",
             format!("a cell of {}; expected at most 65536 B", self.cell),
         );
-        refuse(self.packet == Bytes::ZERO, "packet", "a packet of 0 B; expected 1 B or more".into());
         problems
     }
 
@@ -292,7 +286,10 @@ impl Config {
         if self.guard >= self.slot {
             problems.push(Problem::new(
                 "guard",
-                format!("a guard band of {} fills the slot of {}; it must be less", self.guard, self.slot),
+                format!(
+                    "a guard band of {} fills the slot of {}; it must be less",
+                    self.guard, self.slot
+                ),
             ));
             return problems;
         }

@@ -1,6 +1,5 @@
 //! The time series of a Shoal rack.
 
-use kernel::Time;
 use rack::{Gauge, GaugeKind, Totals};
 
 use crate::nic::Bank;
@@ -44,13 +43,7 @@ pub(crate) struct Gauges {
 
 impl Gauges {
     /// Writes one row and starts the next interval.
-    pub(crate) fn sample(
-        &mut self,
-        row: &mut [f64],
-        bank: &mut Bank,
-        totals: &Totals,
-        open: u64,
-    ) {
+    pub(crate) fn sample(&mut self, row: &mut [f64], bank: &mut Bank, totals: &Totals, open: u64) {
         let (queue, node) = bank.take_peaks();
         let values = [
             open,

@@ -1,6 +1,25 @@
-//! Shoal (NSDI 2019).
+//! Shoal (NSDI 2019): a rack of nanosecond circuit switches on a static schedule.
+//!
+//! A node meets every other node once an epoch. Traffic is spread over all nodes, each of which
+//! forwards it to its destination: at most one detour. A node learns how long the queue is that its
+//! last cell joined, and releases the next when that queue has drained: queues stay bounded,
+//! without a central scheduler.
 
+mod cell;
+pub mod config;
 pub mod crc;
-pub mod wire;
+mod gauges;
+mod ideal;
+mod messages;
+mod nic;
 pub mod packets;
+mod rack;
 pub mod reorder;
+pub mod schedule;
+#[cfg(test)]
+mod tests;
+pub mod wire;
+
+pub use crate::config::{Config, Plan};
+pub use crate::rack::Rack;
+pub mod clos;

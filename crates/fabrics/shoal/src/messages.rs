@@ -12,7 +12,7 @@ use rack::{Flow, Stage};
 use crate::cell::Cell;
 use crate::nic::CellSource;
 use crate::packets::CellPlan;
-use crate::packets::reorder::ReorderWindow;
+use crate::reorder::ReorderWindow;
 
 const NONE: u32 = u32::MAX;
 
@@ -155,7 +155,7 @@ impl Messages {
         }
         let sequence = self.sequence_of[key];
         let pair = Pair {
-            window: ReorderWindow::new(sequence),
+            window: ReorderWindow::starting_at(sequence),
             sequence,
             head: NONE,
             sending: NONE,
@@ -288,7 +288,7 @@ impl CellSource for Messages {
         let sequence = pair.sequence;
         pair.sequence = sequence.wrapping_add(1);
         let message = &mut self.slab[pair.sending as usize];
-        let boundary = self.plan.boundary(message.flow.size, message.taken);
+        let place = self.plan.cell(message.flow.size, message.taken).place;
         message.taken += 1;
         message.released += slot - message.origin;
         let flow = message.flow;
@@ -297,7 +297,7 @@ impl CellSource for Messages {
         }
         let class = u32::from(flow.class.get()).min(self.classes - 1);
         Cell::data(flow.src.get(), flow.dst.get(), class, sequence)
-            .with_boundary(boundary.start, boundary.end)
+            .with_boundary(place.is_start(), place.is_end())
     }
 }
 

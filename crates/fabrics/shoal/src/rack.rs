@@ -4,7 +4,7 @@
 //! which nothing can happen are skipped; nodes with nothing to say in a slot are not visited, as the
 //! empty cells they send change nothing.
 
-use kernel::{Bytes, Histogram, Span, Time};
+use kernel::{Histogram, Span, Time};
 use rack::{Advance, Completion, Fabric, Flow, Gauge, Probe, Stage, Totals};
 use serde_json::{Map, Value};
 
@@ -13,7 +13,6 @@ use crate::config::Plan;
 use crate::gauges::{self, Gauges};
 use crate::messages::{Messages, STAGES, SlotTimes};
 use crate::nic::{Bank, Now};
-use crate::packets::CellPlan;
 
 /// Odd constant of the event hash (the golden ratio in 64 bits).
 const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -42,11 +41,10 @@ impl Rack {
     /// An idle rack.
     #[must_use]
     pub fn new(plan: Plan) -> Self {
-        let cells = CellPlan::new(plan.payload, plan.config.packet);
         let hop = plan.config.guard + plan.cell_time + plan.latency;
         Self {
             bank: Bank::new(&plan),
-            messages: Messages::new(plan.config.nodes, plan.config.classes, cells),
+            messages: Messages::new(plan.config.nodes, plan.config.classes, plan.cells),
             wire: vec![Vec::new(); plan.delay_slots as usize + 1],
             in_flight: 0,
             times: SlotTimes { slot: plan.config.slot, hop },
@@ -142,7 +140,8 @@ impl Rack {
 
     fn transmissions(&mut self, now: Now) {
         let channels = self.bank.schedule.channels();
-        let bucket = ((now.slot + u64::from(self.plan.delay_slots)) % self.wire.len() as u64) as usize;
+        let bucket =
+            ((now.slot + u64::from(self.plan.delay_slots)) % self.wire.len() as u64) as usize;
         let mut frames = std::mem::take(&mut self.wire[bucket]);
         let first = now.phase * channels;
         for position in first..first + channels {
@@ -214,7 +213,8 @@ impl Fabric for Rack {
                 let now = self.now_of(end);
                 self.settle(now);
                 self.slot = end;
-                break;
+                self.reached = until;
+                return Advance::Idle;
             }
             if self.step(probe) {
                 self.reached = self.start_of(self.slot);
@@ -243,8 +243,8 @@ impl Fabric for Rack {
         Totals {
             queue_max_cells: u64::from(self.bank.longest_queue()),
             queue_max: cell * u64::from(self.bank.longest_queue()),
-            queue_p99: cell * self.queue_lengths.quantile(0.99),
-            reorder_max: self.plan.payload * u64::from(self.messages.held_peak),
+            queue_p99: cell * self.queue_lengths.quantile(0.99).unwrap_or(0),
+            reorder_max: self.plan.cells.payload() * u64::from(self.messages.held_peak),
             ..self.totals
         }
     }

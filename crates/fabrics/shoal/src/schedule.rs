@@ -10,8 +10,17 @@
 use kernel::Slot;
 
 /// The order of an epoch's permutations.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Debug,
+    Default,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// Shifts 1, 2, … N-1 (Fig. 3).
@@ -63,7 +72,9 @@ impl Schedule {
         assert!((2..=4096).contains(&nodes), "a schedule for {nodes} nodes");
         assert!(channels > 0, "a schedule without channels");
         let mut columns = match order {
-            Order::Cyclic => (1..nodes).map(|shift| Column { shift, senders: Senders::All }).collect(),
+            Order::Cyclic => {
+                (1..nodes).map(|shift| Column { shift, senders: Senders::All }).collect()
+            }
             Order::PropagationAware if nodes % 2 == 1 => odd(nodes),
             Order::PropagationAware => even(nodes),
         };
@@ -135,8 +146,7 @@ impl Schedule {
     pub fn position(&self, from: u32, to: u32) -> u32 {
         debug_assert_ne!(from, to, "a node never meets itself");
         let shift = if to >= from { to - from } else { to + self.nodes - from };
-        let table =
-            if from < self.nodes / 2 { &self.position_lower } else { &self.position_upper };
+        let table = if from < self.nodes / 2 { &self.position_lower } else { &self.position_upper };
         u32::from(table[shift as usize])
     }
 
@@ -176,11 +186,13 @@ impl Schedule {
     pub fn feedback_gap(&self) -> u32 {
         let slots = self.slots();
         let gap = |i: u32, j: u32| {
-            let (out, back) = (self.slot_of(self.position(i, j)), self.slot_of(self.position(j, i)));
+            let (out, back) =
+                (self.slot_of(self.position(i, j)), self.slot_of(self.position(j, i)));
             (back + slots - out) % slots
         };
         // The schedule is cyclic: nodes 0 and N/2 stand for all.
-        (1..self.nodes).map(|j| gap(0, j).min(gap(self.nodes / 2, (j + self.nodes / 2) % self.nodes)))
+        (1..self.nodes)
+            .map(|j| gap(0, j).min(gap(self.nodes / 2, (j + self.nodes / 2) % self.nodes)))
             .min()
             .unwrap_or(0)
     }

@@ -44,13 +44,7 @@ impl FeedbackTable {
 
 /// A frame leaves in `position` for `peer`: the slot in which the peer next sends back to `node`
 /// after acting on it, and the slot in which `node` acts on that, from the start of the epoch.
-fn round_trip(
-    schedule: &Schedule,
-    position: u32,
-    peer: u32,
-    node: u32,
-    delay: u32,
-) -> (u32, u32) {
+fn round_trip(schedule: &Schedule, position: u32, peer: u32, node: u32, delay: u32) -> (u32, u32) {
     let arrival = u64::from(schedule.slot_of(position) + delay);
     let back = schedule.next_slot(peer, node, kernel::Slot::new(arrival)).get() as u32;
     (back, back + delay)
@@ -96,8 +90,7 @@ impl Bank {
         let mut total = 0;
         for class in 0..=class {
             let link = &self.links[self.link(target, class, node)];
-            let ready =
-                if self.mechanisms.feedback_counts_ready { link.ready_count() } else { 0 };
+            let ready = if self.mechanisms.feedback_counts_ready { link.ready_count() } else { 0 };
             let length = link.queued_count() + ready;
             total += match self.mechanisms.feedback {
                 Feedback::MinusOne => length.saturating_sub(1),

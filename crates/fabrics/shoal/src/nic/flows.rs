@@ -1,14 +1,12 @@
 //! A node's own flows: all that it sends to one other node in one class (§3.3.2).
 
-use super::{Bank, NONE, Now, release};
+use super::{Bank, NONE, Now};
 
 /// A flow at its source.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outgoing {
     pub(crate) destination: u16,
     pub(crate) class: u8,
-    /// Position in which the source meets the destination: the direct subflow.
-    pub(super) direct: u16,
     /// Cells not yet in a queue.
     pub(crate) unsent: u64,
     /// Slot in which the flow went from no backlog to some: its age counts from here (§3.3.3).
@@ -25,7 +23,7 @@ impl Outgoing {
     const UNUSED: Outgoing = Outgoing {
         destination: NONE,
         class: 0,
-        direct: NONE,
+
         unsent: 0,
         started: 0,
         outstanding: 0,
@@ -74,8 +72,6 @@ impl Bank {
         if known != NONE {
             return usize::from(known);
         }
-        let direct = self.schedule.position(node, destination) as u16;
-        let positions = self.schedule.positions() as usize;
         let own = &mut self.own[node as usize];
         let slot = match own.free.pop() {
             Some(slot) => usize::from(slot),
@@ -84,13 +80,10 @@ impl Bank {
                 own.flows.len() - 1
             }
         };
-        if slot >= own.capacity {
-            release::widen(own, positions);
-        }
+        self.subflows.make_room(node, slot);
         own.flows[slot] = Outgoing {
             destination: destination as u16,
             class: class as u8,
-            direct,
             tag,
             ..Outgoing::UNUSED
         };
@@ -121,7 +114,9 @@ impl Bank {
         while at < self.draining.len() {
             let (node, slot) = self.draining[at];
             let flow = self.own[usize::from(node)].flows[usize::from(slot)];
-            if flow.unsent == 0 && !flow.is_unused() && (flow.outstanding > 0 || flow.drained >= now.epoch)
+            if flow.unsent == 0
+                && !flow.is_unused()
+                && (flow.outstanding > 0 || flow.drained >= now.epoch)
             {
                 at += 1;
                 continue;

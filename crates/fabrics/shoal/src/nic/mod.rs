@@ -16,6 +16,7 @@ mod flows;
 mod queue;
 mod receive;
 mod release;
+mod subflows;
 #[cfg(test)]
 mod tests;
 mod transmit;
@@ -24,8 +25,9 @@ use kernel::Bitmap;
 
 pub(crate) use feedback::FeedbackTable;
 pub(crate) use flows::Outgoing;
-pub(crate) use transmit::Sent;
 use queue::Arena;
+pub(crate) use release::CellSource;
+use subflows::Subflows;
 
 use crate::config::{Config, Feedback, Plan};
 use crate::schedule::Schedule;
@@ -89,10 +91,6 @@ struct Node {
     flows: Vec<Outgoing>,
     /// Free slots of `flows`.
     free: Vec<u16>,
-    /// State of each subflow, `[position * capacity + flow]`: see [`release`].
-    subflows: Vec<u32>,
-    /// Row length of `subflows`.
-    capacity: usize,
     /// Flows with cells not yet in a queue.
     backlogged: u32,
     /// Next ticket of the ready queues, which are served oldest first.
@@ -151,6 +149,7 @@ pub(crate) struct Bank {
     links: Vec<Link>,
     arena: Arena,
     own: Vec<Node>,
+    subflows: Subflows,
     /// Slot in `own[node].flows` of a flow: `[(node * nodes + destination) * classes + class]`.
     flow_of: Vec<u16>,
     /// Older entries of `last_sent` where feedback takes longer than an epoch: a ring of `depth`
@@ -195,6 +194,7 @@ impl Bank {
             delay_slots: plan.delay_slots,
             links: vec![Link::EMPTY; positions * per_position],
             arena: Arena::default(),
+            subflows: Subflows::new(schedule.positions(), nodes),
             own: vec![Node::default(); nodes as usize],
             flow_of: vec![NONE; nodes as usize * per_position],
             sent_ring: vec![NONE; ring],

@@ -53,9 +53,8 @@ impl Bank {
         // T is the first visit to the peer from now on.
         let visit = now.epoch + u32::from(now.phase > self.schedule.slot_of(position));
         let due = visit + feedback;
-        let own = &mut self.own[node as usize];
-        own.subflows[position as usize * own.capacity + usize::from(slot)] = due;
-        let flow = &mut own.flows[usize::from(slot)];
+        *self.subflows.get_mut(position, node, usize::from(slot)) = due;
+        let flow = &mut self.own[node as usize].flows[usize::from(slot)];
         flow.outstanding -= 1;
         flow.drained = flow.drained.max(due);
     }

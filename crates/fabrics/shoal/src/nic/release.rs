@@ -1,37 +1,11 @@
 //! When the next cell of a subflow may go: Eq. 2, the ready queue and the age rule (§3.3.2, §3.3.3).
 //!
-//! A subflow `i → j → k` is one number, in row "position of `j`", column "flow to `k`":
-//!
-//! | value | state |
-//! |---|---|
-//! | below [`READY`] | may be released once `epoch + len(Q_ij) + len(R_ij)` has reached it (Eq. 2) |
-//! | from [`READY`] on | its flow id waits in `R_ij`; the rest is the ticket that orders the queue |
-//! | [`SENT`] | its cell is in `Q_ij` or awaits feedback |
-//!
-//! Eq. 2 asks for `len(Q_ij(t)) + (t - T) ≥ f` with feedback `f` received at epoch `T`. Stored is
-//! `T + f`: the epoch at which it holds with an empty local queue. Used once, it gives way to
-//! [`SENT`], so that no feedback releases two cells (S62).
+//! What a subflow's number means is told in [`super::subflows`].
 
 use crate::cell::Cell;
 
-use super::{Bank, Node, Now};
-
-/// A cell is on its way.
-pub(super) const SENT: u32 = u32::MAX;
-/// Least value of a subflow whose id is in the ready queue.
-pub(super) const READY: u32 = 1 << 31;
-const TICKET_MASK: u32 = READY - 1;
-
-/// Makes room for more flows of a node: rows of twice the length, rearranged in place of the old.
-pub(super) fn widen(own: &mut Node, positions: usize) {
-    let (old, new) = (own.capacity, (own.capacity * 2).max(2));
-    let mut wider = vec![0; positions * new];
-    for position in 0..positions {
-        wider[position * new..][..old].copy_from_slice(&own.subflows[position * old..][..old]);
-    }
-    own.subflows = wider;
-    own.capacity = new;
-}
+use super::subflows::{READY, SENT, TICKET_MASK};
+use super::{Bank, Now};
 
 /// Makes the cells that flows release.
 pub(crate) trait CellSource {
@@ -52,12 +26,11 @@ impl Bank {
     ) {
         let own = &self.own[node as usize];
         let count = own.flows.len();
-        let row = position as usize * own.capacity;
         // Start at another flow each epoch, so that none is always first.
         let first = now.epoch as usize % count;
         for step in 0..count {
             let slot = if first + step >= count { first + step - count } else { first + step };
-            let due = self.own[node as usize].subflows[row + slot];
+            let due = self.subflows.row(position, node)[slot];
             if due >= READY {
                 continue;
             }
@@ -103,11 +76,10 @@ impl Bank {
         source: &mut impl CellSource,
     ) {
         let own = &mut self.own[node as usize];
-        let row = position as usize * own.capacity;
         own.flows[slot].outstanding += 1;
         if self.mechanisms.ready_queue {
             // S64: the flow id waits, not a cell.
-            own.subflows[row + slot] = READY | own.ticket & TICKET_MASK;
+            *self.subflows.get_mut(position, node, slot) = READY | own.ticket & TICKET_MASK;
             own.ticket = own.ticket.wrapping_add(1);
             // The ticket whose mark equals SENT is skipped.
             if READY | own.ticket & TICKET_MASK == SENT {
@@ -132,9 +104,8 @@ impl Bank {
         now: Now,
         source: &mut impl CellSource,
     ) {
-        let own = &mut self.own[node as usize];
-        own.subflows[position as usize * own.capacity + slot] = SENT;
-        let flow = &own.flows[slot];
+        *self.subflows.get_mut(position, node, slot) = SENT;
+        let flow = &self.own[node as usize].flows[slot];
         let (tag, class) = (flow.tag, u32::from(flow.class));
         let cell = source.next_cell(tag, now.slot);
         self.take_unsent(node, slot);
@@ -162,8 +133,8 @@ impl Bank {
                 self.bind(position, node, slot, now, source);
             } else {
                 // The flow ran dry while its id waited.
-                own.subflows[position as usize * own.capacity + slot] = 0;
                 own.flows[slot].outstanding -= 1;
+                *self.subflows.get_mut(position, node, slot) = 0;
             }
         }
     }
@@ -172,7 +143,7 @@ impl Bank {
     #[inline]
     fn oldest_ready(&self, position: u32, class: u32, node: u32) -> usize {
         let own = &self.own[node as usize];
-        let row = &own.subflows[position as usize * own.capacity..][..own.flows.len()];
+        let row = &self.subflows.row(position, node)[..own.flows.len()];
         let newest = own.ticket & TICKET_MASK;
         let mut oldest = (0, 0);
         for (slot, &value) in row.iter().enumerate() {

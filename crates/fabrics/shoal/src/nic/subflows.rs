@@ -1,0 +1,88 @@
+//! The feedback matrix (§4.2): a number for each subflow `i → j → k`, laid out in the order in which
+//! the schedule visits it.
+//!
+//! One row a position; in it, node after node, a place for each of the node's flows. Nodes with more
+//! flows have more places; a node that runs out doubles its own, which moves all rows once.
+//!
+//! | value | state of the subflow |
+//! |---|---|
+//! | below [`READY`] | may be released once `epoch + len(Q_ij) + len(R_ij)` has reached it (Eq. 2) |
+//! | from [`READY`] on | its flow id waits in `R_ij`; the rest is the ticket that orders the queue |
+//! | [`SENT`] | its cell is in `Q_ij` or awaits feedback |
+//!
+//! Eq. 2 asks for `len(Q_ij(t)) + (t - T) ≥ f` with feedback `f` received at epoch `T`. Stored is
+//! `T + f`: the epoch at which it holds with an empty local queue. Once used it gives way to
+//! [`SENT`], so that no feedback releases two cells (S62).
+
+/// A cell is on its way.
+pub(super) const SENT: u32 = u32::MAX;
+/// Least value of a subflow whose id is in the ready queue.
+pub(super) const READY: u32 = 1 << 31;
+/// Tickets of the ready queue count modulo one more than this; the last would read as [`SENT`].
+pub(super) const TICKET_MASK: u32 = READY - 1;
+/// Places of a node at first.
+const PLACES: u32 = 2;
+
+/// The state of all subflows of a bank.
+#[derive(Clone, Debug)]
+pub(super) struct Subflows {
+    values: Vec<u32>,
+    positions: usize,
+    /// Length of a row.
+    stride: usize,
+    /// First place of each node in a row, and one more for the end.
+    offsets: Vec<u32>,
+}
+
+impl Subflows {
+    pub(super) fn new(positions: u32, nodes: u32) -> Self {
+        let stride = (nodes * PLACES) as usize;
+        Self {
+            values: vec![0; positions as usize * stride],
+            positions: positions as usize,
+            stride,
+            offsets: (0..=nodes).map(|node| node * PLACES).collect(),
+        }
+    }
+
+    /// The places of a node in a position.
+    #[inline]
+    pub(super) fn row(&self, position: u32, node: u32) -> &[u32] {
+        let (from, to) = (self.offsets[node as usize], self.offsets[node as usize + 1]);
+        let row = position as usize * self.stride;
+        &self.values[row + from as usize..row + to as usize]
+    }
+
+    /// One subflow of a node: its flow in `slot`, by way of the peer of `position`.
+    #[inline]
+    pub(super) fn get_mut(&mut self, position: u32, node: u32, slot: usize) -> &mut u32 {
+        let row = position as usize * self.stride + self.offsets[node as usize] as usize;
+        &mut self.values[row + slot]
+    }
+
+    /// Doubles the places of `node` until it has one for `slot`.
+    pub(super) fn make_room(&mut self, node: u32, slot: usize) {
+        let node = node as usize;
+        let old = (self.offsets[node + 1] - self.offsets[node]) as usize;
+        let mut new = old;
+        while new <= slot {
+            new *= 2;
+        }
+        if new == old {
+            return;
+        }
+        let stride = self.stride + new - old;
+        let mut values = vec![0; self.positions * stride];
+        let end = self.offsets[node + 1] as usize;
+        for position in 0..self.positions {
+            let from = &self.values[position * self.stride..][..self.stride];
+            let to = &mut values[position * stride..][..stride];
+            to[..end].copy_from_slice(&from[..end]);
+            to[end + new - old..].copy_from_slice(&from[end..]);
+        }
+        for offset in &mut self.offsets[node + 1..] {
+            *offset += (new - old) as u32;
+        }
+        (self.values, self.stride) = (values, stride);
+    }
+}
