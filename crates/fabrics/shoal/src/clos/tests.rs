@@ -342,9 +342,10 @@ fn mean(fractions: impl Iterator<Item = f64>) -> f64 {
 
 #[test]
 fn s17_table_1_is_met_on_real_schedules() {
-    // Full fabrics, p = √(2N). The formulas leave out terms of order 1/p.
-    for (nodes, radix, tolerance) in [(8, 4, 0.35), (32, 8, 0.15), (128, 16, 0.08), (512, 32, 0.04)]
-    {
+    // Full fabrics, p = √(2N). The formulas leave out terms of order 1/p: N for N - 1, and pairs
+    // both of whose directions use the broken spine.
+    for (nodes, radix) in [(8, 4), (32, 8), (128, 16), (512, 32)] {
+        let tolerance = 2.0 / f64::from(radix);
         let schedules = schedules(nodes, radix, 1);
         let fraction = |component| schedules.failed_slot_fraction(component).unwrap();
         let n = f64::from(nodes);
