@@ -5,6 +5,7 @@
 //! result means the same whatever produced it.
 
 pub mod fabric;
+pub mod fairness;
 pub mod fault;
 pub mod flow;
 pub mod problem;

@@ -5,8 +5,18 @@
 //! ended; the list of flows and of what waits for what is still the same for every fabric.
 
 pub mod arrivals;
+pub mod burst;
+pub mod collectives;
+pub mod gate;
+pub mod merge;
+pub mod patterns;
+pub mod poisson;
+pub mod requests;
 pub mod sizes;
 pub mod tables;
+#[cfg(test)]
+mod testing;
+pub mod trace;
 
 use kernel::Time;
 

@@ -1,0 +1,192 @@
+//! Several workloads at once: incast over a background, say.
+//!
+//! Every flow gets a number of its own that depends only on its part and its number there, so that
+//! it is the same for every network: the parts of known length lie one after another, those of
+//! unknown length interleave after them.
+
+use kernel::Time;
+
+use super::Workload;
+use crate::{Flow, FlowId};
+
+/// Where a part's flow numbers lie: its flow k is number `first + k * stride`.
+#[derive(Clone, Copy, Debug)]
+struct Numbers {
+    first: u64,
+    stride: u64,
+    /// How many there are, where known.
+    count: Option<u64>,
+}
+
+/// Workloads that happen together.
+pub struct Merge {
+    parts: Vec<Box<dyn Workload>>,
+    numbers: Vec<Numbers>,
+}
+
+impl std::fmt::Debug for Merge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Merge").field("numbers", &self.numbers).finish_non_exhaustive()
+    }
+}
+
+impl Merge {
+    /// All of `parts` at once. At one instant, flows of earlier parts come first.
+    #[must_use]
+    pub fn new(parts: Vec<Box<dyn Workload>>) -> Self {
+        let known: u64 = parts.iter().filter_map(|part| part.total()).sum();
+        let stride = parts.iter().filter(|part| part.total().is_none()).count() as u64;
+        let (mut next_known, mut next_unknown) = (0, known);
+        let number = |part: &Box<dyn Workload>| match part.total() {
+            Some(count) => {
+                next_known += count;
+                Numbers { first: next_known - count, stride: 1, count: Some(count) }
+            }
+            None => {
+                next_unknown += 1;
+                Numbers { first: next_unknown - 1, stride, count: None }
+            }
+        };
+        let numbers = parts.iter().map(number).collect();
+        Self { parts, numbers }
+    }
+
+    /// The part with the earliest next flow.
+    fn first(&mut self) -> Option<(Time, usize)> {
+        let starts = self.parts.iter_mut().enumerate();
+        starts.filter_map(|(at, part)| Some((part.next_start()?, at))).min()
+    }
+}
+
+impl Workload for Merge {
+    fn next_start(&mut self) -> Option<Time> {
+        self.first().map(|(start, _)| start)
+    }
+
+    fn next_flow(&mut self) -> Option<Flow> {
+        let (_, at) = self.first()?;
+        let flow = self.parts[at].next_flow()?;
+        let Numbers { first, stride, .. } = self.numbers[at];
+        Some(Flow { id: FlowId::new(first + flow.id.get() * stride), ..flow })
+    }
+
+    fn total(&self) -> Option<u64> {
+        self.numbers.iter().map(|numbers| numbers.count).sum()
+    }
+
+    fn is_reactive(&self) -> bool {
+        self.parts.iter().any(|part| part.is_reactive())
+    }
+
+    fn ended(&mut self, flow: FlowId, at: Time) {
+        for (part, numbers) in self.parts.iter_mut().zip(&self.numbers) {
+            let Some(offset) = flow.get().checked_sub(numbers.first) else { continue };
+            let number = offset / numbers.stride;
+            if offset % numbers.stride == 0 && numbers.count.is_none_or(|count| number < count) {
+                part.ended(FlowId::new(number), at);
+                return;
+            }
+        }
+        panic!("the end of flow {}, which no part began", flow.get());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel::{Bytes, Span};
+
+    use super::super::burst::{Burst, Order, Round, Rounds};
+    use super::super::collectives::Collective;
+    use super::super::patterns::Pattern;
+    use super::super::poisson::{Poisson, Stop};
+    use super::super::sizes::Sizes;
+    use super::super::testing::{drain, play};
+    use super::*;
+    use crate::Class;
+
+    fn background(class: u8, until: Time) -> Poisson {
+        let sizes = Sizes::Fixed(Bytes::new(1_000));
+        let stop = Stop { flows: 300, until };
+        Poisson::new(8, u64::from(class), 50_000.0, sizes, Pattern::Uniform, stop)
+            .with_class(Class::new(class))
+    }
+
+    fn incast() -> Burst {
+        let rounds =
+            Rounds { start: Time::ZERO, period: Span::from_us(5), count: 4, jitter: Span::ZERO };
+        let round = Round::Incast { senders: 7, receiver: None };
+        Burst::new(8, 1, round, rounds, Bytes::new(448))
+    }
+
+    fn ring() -> super::super::gate::Gate {
+        let collective = Collective {
+            nodes: 8,
+            start: Time::ZERO,
+            rounds: 2,
+            compute: Span::from_ns(1),
+            class: Class::new(3),
+        };
+        collective.ring_all_reduce(Bytes::new(800))
+    }
+
+    #[test]
+    fn parts_keep_their_flows_and_get_numbers_of_their_own() {
+        let merged = Merge::new(vec![Box::new(background(1, Time::NEVER)), Box::new(incast())]);
+        assert_eq!(merged.total(), Some(328));
+        assert!(!merged.is_reactive());
+        let flows = drain(merged);
+        assert!(flows.is_sorted_by_key(|flow| flow.start));
+        let part = |class: u8, first: u64| -> Vec<Flow> {
+            let mine = flows.iter().filter(|flow| flow.class == Class::new(class));
+            mine.map(|f| Flow { id: FlowId::new(f.id.get() - first), ..*f }).collect()
+        };
+        assert_eq!(part(1, 0), drain(background(1, Time::NEVER)));
+        assert_eq!(part(0, 300), drain(incast()));
+        let mut ids: Vec<_> = flows.iter().map(|flow| flow.id.get()).collect();
+        ids.sort_unstable();
+        assert!(ids.into_iter().eq(0..328));
+    }
+
+    #[test]
+    fn numbers_do_not_depend_on_the_network() {
+        let merged = || {
+            let until = Time::from_ps(9_000_000);
+            Merge::new(vec![
+                Box::new(background(1, until)),
+                Box::new(ring()),
+                Box::new(background(2, until)),
+                Box::new(incast()),
+            ])
+        };
+        assert_eq!((merged().total(), merged().is_reactive()), (None, true));
+        let content = |slowest, seed| -> Vec<_> {
+            let flows = play(8, merged(), Span::from_ps(slowest), seed);
+            flows.iter().map(|c| (c.flow.id, c.flow.src, c.flow.dst, c.flow.class)).collect()
+        };
+        let quick = content(10, 1);
+        assert_eq!(quick, content(1_000_000, 2));
+        assert_eq!(quick.len(), {
+            let open = drain(background(1, Time::from_ps(9_000_000))).len();
+            open + drain(background(2, Time::from_ps(9_000_000))).len() + 2 * 112 + 28
+        });
+    }
+
+    #[test]
+    fn at_one_instant_earlier_parts_come_first() {
+        let once = |class| {
+            let rounds =
+                Rounds { start: Time::ZERO, period: Span::ZERO, count: 1, jitter: Span::ZERO };
+            Burst::new(3, 1, Round::AllToAll(Order::Ring), rounds, Bytes::new(1))
+                .with_class(Class::new(class))
+        };
+        let flows = drain(Merge::new(vec![Box::new(once(5)), Box::new(once(2))]));
+        let classes: Vec<_> = flows.iter().map(|flow| flow.class.get()).collect();
+        assert_eq!(classes, [[5; 6], [2; 6]].concat());
+    }
+
+    #[test]
+    #[should_panic(expected = "the end of flow 28, which no part began")]
+    fn the_end_of_an_unknown_flow_is_a_mistake() {
+        Merge::new(vec![Box::new(incast())]).ended(FlowId::new(28), Time::ZERO);
+    }
+}
