@@ -6,6 +6,8 @@
   const SERIES_COLOURS = 8;
   // Lines of at most this many points get a mark at each.
   const MARKED_POINTS = 40;
+  // A jagged line of more points than this is drawn thin.
+  const DENSE_POINTS = 200;
   const PRINTED_WIDTH = 680;
 
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -16,9 +18,9 @@
   const digits = (value) => {
     const size = Math.abs(value);
     if (size >= 1e15 || (size > 0 && size < 1e-3)) return value.toExponential(2);
-    const whole = Number.isInteger(value) || size >= 99.95;
+    const whole = Math.abs(value - Math.round(value)) <= size * 1e-9 || size >= 99.95;
     const places = whole ? 0 : size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3;
-    return value.toLocaleString("en", { maximumFractionDigits: places });
+    return value.toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places });
   };
   const scaleFor = (axis, value) => {
     if (value === 0) return axis.scales.find(([scale]) => scale === 1) || axis.scales[0];
@@ -36,7 +38,7 @@
   const linearTicks = (low, high) => {
     const rough = (high - low) / 5;
     const power = 10 ** Math.floor(Math.log10(rough));
-    const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough * 0.999);
+    const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough * 0.75);
     const ticks = [];
     for (let n = Math.ceil(low / step - 1e-9); n * step <= high + step * 1e-9; n += 1) {
       ticks.push(Number((n * step).toPrecision(12)));
@@ -171,7 +173,7 @@
       mode: [lined && "lines", marked && "markers"].filter(Boolean).join("+"),
       line: {
         color: ink,
-        width: isBound ? 1.2 : 1.9,
+        width: isBound || x.length > DENSE_POINTS && plot.x.kind === "linear" ? 1.2 : 1.9,
         dash: DASHES[series.style] || "solid",
         shape: SHAPES[series.style] || "linear",
       },
@@ -213,9 +215,10 @@
       },
       showlegend: real.length > 1,
       legend: {
-        orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 12, color: colour("--ink") },
+        orientation: "h", traceorder: "normal", x: 0, y: 1.02, yanchor: "bottom", font: { size: 12, color: colour("--ink") },
       },
       dragmode: "zoom",
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--soft"), activecolor: colour("--accent") },
       xaxis: axisLayout(plot.x, xRange),
       yaxis: axisLayout(plot.y, yRange),
     };

@@ -7,10 +7,16 @@ use std::ffi::OsStr;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 
-use comfy_table::{Attribute, CellAlignment, Color, ContentArrangement, Table, presets};
+use comfy_table::{
+    Attribute, CellAlignment, Color, ContentArrangement, LineStyle, Table, TableStyle,
+};
 use serde_json::Value;
 
 use crate::{Cell, ResultsTable, Tone, summary};
+
+/// A line below the head and no other: rows that stand close are easier to compare.
+const LOOK: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// Whether text may carry colours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -50,7 +56,7 @@ impl ResultsTable {
     #[must_use]
     pub fn to_text(&self, style: TextStyle) -> String {
         let mut table = Table::new();
-        table.load_style(presets::UTF8_HORIZONTAL_ONLY).force_no_tty();
+        table.load_style(LOOK).force_no_tty();
         match style.width {
             Some(width) => {
                 table.set_width(width).set_content_arrangement(ContentArrangement::Dynamic);
@@ -87,7 +93,7 @@ impl ResultsTable {
 pub fn run_text(label: &str, summary: &Value, style: TextStyle) -> String {
     let distributions = summary::distributions(summary).to_text(style);
     let figures = summary::figures(summary).to_text(style);
-    format!("{label}\n{distributions}{figures}")
+    format!("{label}\n\n{distributions}\n{figures}")
 }
 
 /// Several runs side by side for the terminal.

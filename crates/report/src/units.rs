@@ -4,7 +4,7 @@
 //! data, the page's axes, so that a value reads the same wherever it stands. A summary keeps bare SI
 //! numbers; what they measure follows from the key ([`Unit::of_key`]).
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 /// What a number measures, in SI units without prefix.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -160,6 +160,20 @@ impl Unit {
         }
     }
 
+    /// "1.53 to 1.64 µs", the unit named once where both ends read well in it.
+    fn range(self, low: &Number, high: &Number) -> String {
+        let ends = [low, high].map(|end| end.as_f64().unwrap_or(f64::NAN));
+        let [low_text, high_text] = ends.map(|end| self.format(end));
+        let name = high_text.trim_start_matches(|c: char| !c.is_alphabetic() && c != '%');
+        let fits = |&&(_, unit): &&Scale| unit == name;
+        match self.scales().iter().find(fits) {
+            Some(&(scale, _)) if ends[0] * RANGE_IN_ONE_UNIT >= ends[1] && ends[0] <= ends[1] => {
+                format!("{} to {high_text}", digits(ends[0] / scale))
+            }
+            _ => format!("{low_text} to {high_text}"),
+        }
+    }
+
     /// A value of a summary or table as text: numbers in this unit, a pair as a range, nothing as a
     /// dash.
     #[must_use]
@@ -170,15 +184,18 @@ impl Unit {
             Value::Bool(false) => "no".into(),
             Value::String(text) => text.clone(),
             Value::Number(number) => number.as_f64().map_or(MISSING.into(), |n| self.format(n)),
-            Value::Array(items) => {
-                let parts: Vec<_> = items.iter().map(|item| self.show(item)).collect();
-                let is_range = items.len() == 2 && items.iter().all(Value::is_number);
-                parts.join(if is_range { " to " } else { ", " })
-            }
+            Value::Array(items) => match items.as_slice() {
+                [Value::Number(low), Value::Number(high)] => self.range(low, high),
+                items => items.iter().map(|item| self.show(item)).collect::<Vec<_>>().join(", "),
+            },
             Value::Object(_) => value.to_string(),
         }
     }
 }
+
+/// How far the ends of a range may lie apart to share a unit: beyond, the lower would lose its
+/// digits.
+const RANGE_IN_ONE_UNIT: f64 = 100.0;
 
 /// Three significant digits; whole numbers in full, thousands set apart.
 fn digits(value: f64) -> String {
@@ -187,7 +204,9 @@ fn digits(value: f64) -> String {
     if magnitude >= 1e15 || (magnitude > 0.0 && magnitude < 1e-3) {
         return format!("{value:.2e}");
     }
-    if value.fract() == 0.0 || magnitude >= 99.95 {
+    // Division by a scale leaves noise in the last bits of what was whole.
+    let is_whole = (value - value.round()).abs() <= magnitude * 1e-9;
+    if is_whole || magnitude >= 99.95 {
         return grouped(value.round() as i64);
     }
     let places = match magnitude {
@@ -195,11 +214,7 @@ fn digits(value: f64) -> String {
         m if m >= 0.9995 => 2,
         _ => 3,
     };
-    let text = format!("{value:.places$}");
-    match text.trim_end_matches('0').strip_suffix('.') {
-        Some(whole) => whole.into(),
-        None => text,
-    }
+    format!("{value:.places$}")
 }
 
 /// A whole number with commas between thousands.
@@ -264,7 +279,7 @@ mod tests {
                 (0.0, "0 s"),
                 (2.75e-9, "2.75 ns"),
                 (1.57e-6, "1.57 µs"),
-                (999.6e-9, "1 µs"),
+                (999.6e-9, "1.00 µs"),
                 (999.4e-9, "999 ns"),
                 (0.0123, "12.3 ms"),
                 (12.0, "12 s"),
@@ -279,7 +294,7 @@ mod tests {
         );
         check(Unit::Share, &[(0.5, "50%"), (0.4973, "49.7%"), (1.0, "100%"), (0.0, "0%")]);
         check(Unit::Count, &[(1e5, "100,000"), (-1234567.0, "-1,234,567"), (3.25, "3.25")]);
-        check(Unit::Ratio, &[(f64::NAN, "–"), (f64::INFINITY, "–"), (9.999, "10"), (1.0, "1")]);
+        check(Unit::Ratio, &[(f64::NAN, "–"), (f64::INFINITY, "–"), (9.999, "10.0"), (1.0, "1")]);
     }
 
     #[test]
@@ -307,7 +322,12 @@ mod tests {
 
     #[test]
     fn table_values_read_as_text() {
-        assert_eq!(Unit::Seconds.show(&json!([1e-6, 2e-6])), "1 µs to 2 µs");
+        assert_eq!(Unit::Seconds.show(&json!([1.5e-6, 2e-6])), "1.50 to 2 µs");
+        assert_eq!(Unit::Seconds.show(&json!([900e-9, 2e-6])), "0.900 to 2 µs");
+        assert_eq!(Unit::Seconds.show(&json!([2e-9, 2e-3])), "2 ns to 2 ms");
+        assert_eq!(Unit::Share.show(&json!([0.5, 0.52])), "50 to 52%");
+        assert_eq!(Unit::Count.show(&json!([8, 11])), "8 to 11");
+        assert_eq!(Unit::Count.show(&json!([1, 2, 3])), "1, 2, 3");
         assert_eq!(Unit::Cells.show(&json!("at most 11")), "at most 11");
         assert_eq!(Unit::Cells.show(&Value::Null), "–");
         assert_eq!(Unit::Count.show(&json!(true)), "yes");

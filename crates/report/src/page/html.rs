@@ -103,6 +103,15 @@ fn block_markup(block: &Block, plot_count: &mut usize) -> Markup {
         Block::Text(text) => html! { p { (text) } },
         Block::Tiles(tiles) => html! { div.tiles { @for tile in tiles { (tile_markup(tile)) } } },
         Block::Table(table) => table_block(table),
+        Block::FoldedTable(block) => html! {
+            details {
+                summary { (block.title) }
+                div.folded {
+                    @if !block.note.is_empty() { p.note { (block.note) } }
+                    (table_markup(&block.table))
+                }
+            }
+        },
         Block::Plots(plots) => html! {
             div.plots {
                 @for plot in plots.iter().filter(|plot| !plot.is_empty()) {
@@ -151,10 +160,11 @@ fn table_block(block: &TableBlock) -> Markup {
 }
 
 fn table_markup(table: &ResultsTable) -> Markup {
+    let narrow = (table.columns.len() <= 2).then_some("narrow");
     let numeric: Vec<_> = (0..table.columns.len()).map(|index| table.is_numeric(index)).collect();
     html! {
         div.scroll {
-            table {
+            table class=[narrow] {
                 thead {
                     tr {
                         @for (column, numeric) in table.columns.iter().zip(&numeric) {

@@ -41,6 +41,8 @@ pub enum Block {
     Tiles(Vec<Tile>),
     /// A table.
     Table(TableBlock),
+    /// A long table, folded away below its title.
+    FoldedTable(TableBlock),
     /// Plots, two a row where there is room.
     Plots(Vec<Plot>),
     /// Terms and what they mean.
@@ -106,7 +108,7 @@ impl Block {
         match self {
             Self::Text(text) | Self::Source { text, .. } => text.is_empty(),
             Self::Tiles(tiles) => tiles.is_empty(),
-            Self::Table(block) => block.table.rows.is_empty(),
+            Self::Table(block) | Self::FoldedTable(block) => block.table.rows.is_empty(),
             Self::Plots(plots) => plots.iter().all(Plot::is_empty),
             Self::Terms(terms) => terms.is_empty(),
         }

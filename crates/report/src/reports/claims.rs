@@ -130,18 +130,18 @@ mod tests {
             published: json!(1.57e-6),
             ours: json!(1.6e-6),
             interval: json!([1.5e-6, 1.7e-6]),
-            tolerance: "5 %".into(),
+            tolerance: "5%".into(),
             verdict: Verdict::Reproduced,
             note: String::new(),
         };
         let table = claims_table(&[claim]);
         let expected = json!([{
             "claim": "S1", "section": "§7", "what": "Latency", "published": 1.57e-6,
-            "ours": 1.6e-6, "interval": [1.5e-6, 1.7e-6], "tolerance": "5 %",
+            "ours": 1.6e-6, "interval": [1.5e-6, 1.7e-6], "tolerance": "5%",
             "verdict": "reproduced", "note": "",
         }]);
         assert_eq!(table.to_json(), expected);
-        assert_eq!(table.rows[0][5].text, "1.50 µs to 1.70 µs");
+        assert_eq!(table.rows[0][5].text, "1.50 to 1.70 µs");
         assert_eq!(table.rows[0][7].tone, Tone::Good);
     }
 }

@@ -113,7 +113,10 @@ fn plot(run: &RunResult, gauges: &[(usize, &Gauge)], unit: Unit) -> Plot {
     let first = label_of_key(gauges[0].1.name);
     let title = match gauges {
         [_] => format!("{first} over time"),
-        _ => format!("{first} and others over time"),
+        [_, (_, second)] => {
+            format!("{first} and {} over time", label_of_key(second.name).to_lowercase())
+        }
+        _ => format!("{first} and {} others over time", gauges.len() - 1),
     };
     Plot {
         title,

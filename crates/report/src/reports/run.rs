@@ -21,7 +21,7 @@ pub fn run_page(run: &RunResult, command: &str) -> Page {
     page.push("Key figures", overview);
     page.push("Flow sizes", size_blocks(run));
     page.push("Distributions", distribution_blocks(run));
-    page.push("Long flows", long_flow_blocks(summary));
+    page.push("Long flows", long_flow_blocks(run));
     page.push("Where the time goes", stage_blocks(run));
     for (title, topic) in [
         ("Queues", Topic::Queues),
@@ -71,9 +71,9 @@ fn tiles(summary: &Value) -> Vec<Tile> {
     [
         completed,
         load.map(|tile| Tile { tone: load_tone, ..tile }),
-        tile("FCT of short flows, 99 %", "fct.short.p99", note("median", "fct.short.p50")),
-        tile("Slowdown, 99 %", "slowdown.all.p99", note("median", "slowdown.all.p50")),
-        tile("Goodput of long flows", "goodput.long.mean", note("slowest 1 %", "goodput.long.p01")),
+        tile("FCT of short flows, 99%", "fct.short.p99", note("median", "fct.short.p50")),
+        tile("Slowdown, 99%", "slowdown.all.p99", note("median", "slowdown.all.p50")),
+        tile("Goodput of long flows", "goodput.long.mean", note("slowest 1%", "goodput.long.p01")),
         tile("Throughput a node", "throughput.mean_node", note("rack", "throughput.aggregate")),
         tile("Longest queue", "queue.max_cells", queue_note(summary)),
         tile("Most data out of order", "reorder.max_bytes", "held for one flow".into()),
@@ -98,12 +98,12 @@ fn size_blocks(run: &RunResult) -> Vec<Block> {
         Block::Plots(plots.map(|quantity| sizes::by_size(run, quantity)).to_vec()),
         Block::Table(TableBlock {
             title: "By class".into(),
-            note: "The ideal completion time is that of the same flow alone in the idle network."
+            note: "Slowdown is completion time over ideal completion time, that of the same flow alone in the idle network."
                 .into(),
             table: distributions(&run.summary),
         }),
-        Block::Table(TableBlock {
-            title: "By size".into(),
+        Block::FoldedTable(TableBlock {
+            title: "Figures by size".into(),
             note: String::new(),
             table: sizes::table(run),
         }),
@@ -125,11 +125,12 @@ fn distribution_blocks(run: &RunResult) -> Vec<Block> {
     vec![Block::Plots(vec![short, slowdown])]
 }
 
-fn long_flow_blocks(summary: &Value) -> Vec<Block> {
+fn long_flow_blocks(run: &RunResult) -> Vec<Block> {
+    let summary = &run.summary;
     let rows = [
         ("goodput.long.mean", "Mean"),
         ("goodput.long.p50", "Median"),
-        ("goodput.long.p01", "Slowest 1 %"),
+        ("goodput.long.p01", "Slowest 1%"),
         ("throughput.mean_node", "A node, whole run"),
     ];
     let present: Vec<_> = rows
@@ -150,7 +151,11 @@ fn long_flow_blocks(summary: &Value) -> Vec<Block> {
         y: Axis::linear("Goodput", Unit::BitsPerSecond),
         series: vec![PlotSeries::new("Goodput", SeriesStyle::Bars, points.collect())],
     };
-    vec![Block::Plots(vec![plot])]
+    let mut times = sizes::cdf_plot(Quantity::CompletionTime, "long flows");
+    if let Some(points) = sizes::cdf(run, Quantity::CompletionTime, "long") {
+        times.series.push(PlotSeries::new("Long flows", SeriesStyle::Line, points));
+    }
+    vec![Block::Plots(vec![plot, times])]
 }
 
 fn stage_blocks(run: &RunResult) -> Vec<Block> {

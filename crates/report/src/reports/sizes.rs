@@ -31,7 +31,7 @@ impl Quantity {
     pub(super) fn axis(self) -> Axis {
         match self {
             Self::CompletionTime => Axis::log("Flow completion time", Unit::Seconds),
-            Self::Slowdown => Axis::log("Slowdown (completion time over ideal)", Unit::Ratio),
+            Self::Slowdown => Axis::log("Slowdown", Unit::Ratio),
         }
     }
 
@@ -48,8 +48,8 @@ impl Quantity {
 pub(super) type Drawn = (&'static str, fn(&Quantiles) -> f64, u64);
 
 pub(super) const MEDIAN: Drawn = ("Median", |q| q.p50, 1);
-pub(super) const P99: Drawn = ("99 %", |q| q.p99, 100);
-pub(super) const P999: Drawn = ("99.9 %", |q| q.p999, 1000);
+pub(super) const P99: Drawn = ("99%", |q| q.p99, 100);
+pub(super) const P999: Drawn = ("99.9%", |q| q.p999, 1000);
 
 /// The middle of a bin on a logarithmic axis.
 fn middle(bin: &SizeBin) -> f64 {
@@ -71,8 +71,8 @@ pub(super) fn by_size(run: &RunResult, quantity: Quantity) -> Plot {
         drawn.map(|drawn| PlotSeries::new(drawn.0, SeriesStyle::Line, curve(run, quantity, drawn)));
     Plot {
         title: format!("{} by flow size", quantity.title()),
-        note: "A tail is drawn only for sizes with enough flows to have one: 100 for 99 %, 1,000 \
-               for 99.9 %."
+        note: "A tail is drawn only for sizes with enough flows to have one: 100 for 99%, 1,000 \
+               for 99.9%."
             .into(),
         x: Axis::log("Flow size", Unit::Bytes),
         y: quantity.axis(),
@@ -104,10 +104,10 @@ pub(super) fn table(run: &RunResult) -> ResultsTable {
         Column::new("to_bytes", "To"),
         Column::new("count", "Flows"),
         Column::new("fct_p50_seconds", "FCT, median"),
-        Column::new("fct_p99_seconds", "FCT, 99 %"),
+        Column::new("fct_p99_seconds", "FCT, 99%"),
         Column::new("fct_max_seconds", "FCT, largest"),
         Column::new("slowdown_p50", "Slowdown, median"),
-        Column::new("slowdown_p99", "Slowdown, 99 %"),
+        Column::new("slowdown_p99", "Slowdown, 99%"),
         Column::new("slowdown_max", "Slowdown, largest"),
     ]);
     for bin in &run.bins {
