@@ -5,11 +5,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 /// The `[run]` table.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunConfig {
-    /// Ends when this many flows have been offered and have ended. Default: all that the workload
-    /// has. At least 1.
+    /// Ends when this many flows have ended. Default: when all that the workload has have. At least
+    /// 1.
     #[schemars(range(min = 1))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flows: Option<u64>,
@@ -19,10 +19,15 @@ pub struct RunConfig {
     /// What is left out of the figures at the start: a share of the flows (0.1) or a time ("1 ms");
     /// flows that start within it are carried, but not measured. Default 0.
     pub warm_up: WarmUp,
-    /// Time between two samples of the time series. Unit: time. Default: chosen so that the run
-    /// has about a thousand.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sample: Option<Span>,
+    /// Time between the first samples of the time series; doubles as often as needed to keep the
+    /// series short. Unit: time. Default 1 us (our choice). Above zero.
+    pub sample: Span,
+}
+
+impl Default for RunConfig {
+    fn default() -> Self {
+        Self { flows: None, time: None, warm_up: WarmUp::default(), sample: Span::from_us(1) }
+    }
 }
 
 /// How much of the start of a run is not measured.
@@ -50,10 +55,10 @@ impl JsonSchema for WarmUp {
         true
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({ "anyOf": [
             { "type": "number", "minimum": 0, "exclusiveMaximum": 1 },
-            { "type": "string", "format": "time" },
+            generator.subschema_for::<Span>(),
         ] })
     }
 }

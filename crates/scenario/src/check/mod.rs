@@ -3,7 +3,10 @@
 //! The schema comes from the very structs that are read, so the two cannot drift apart. Tables are
 //! closed: a key that the schema does not name is a mistake, and the nearest one is suggested.
 
+mod quantity;
 mod scalar;
+#[cfg(test)]
+mod tests;
 mod union;
 mod view;
 

@@ -1,8 +1,7 @@
 //! Numbers against their range, text against its format.
 
-use kernel::{Bytes, Rate, Span};
-
 use super::View;
+use super::quantity::Quantity;
 use crate::tree::Item;
 
 /// What is wrong with a value of the right type.
@@ -82,13 +81,9 @@ pub fn bounds(view: &View, what: &str) -> String {
 }
 
 fn text(value: &str, view: &View) -> Result<(), String> {
-    let outcome = match view.format() {
-        "time" => value.parse::<Span>().map(drop),
-        "size" => value.parse::<Bytes>().map(drop),
-        "rate" => value.parse::<Rate>().map(drop),
-        _ => Ok(()),
-    };
-    outcome.map_err(|error| error.to_string())?;
+    if let Some(quantity) = Quantity::of(view) {
+        return quantity.check(value).map_err(|error| error.to_string());
+    }
     let least = view.keyword("minLength").and_then(serde_json::Value::as_u64).unwrap_or(0);
     if (value.chars().count() as u64) < least {
         return Err("found empty text; expected a name".into());

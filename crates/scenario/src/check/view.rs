@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::quantity::Quantity;
+
 /// A schema object whose `$ref` and `allOf` have been merged into it.
 pub struct View {
     object: Map<String, Value>,
@@ -138,7 +140,7 @@ impl View {
         self.object.get(key)
     }
 
-    /// The `format` keyword: `time`, `size`, `rate`, `uint32` and so on; empty if there is none.
+    /// The `format` keyword: `uint32` and so on; empty if there is none.
     #[must_use]
     pub fn format(&self) -> &str {
         self.object.get("format").and_then(Value::as_str).unwrap_or("")
@@ -165,11 +167,9 @@ impl View {
     }
 
     fn expectation_of(&self, kind: &str) -> String {
-        match (kind, self.format()) {
-            ("string", "time") => "a time in quotes with its unit, such as \"2.75 ns\"".into(),
-            ("string", "size") => "a size in quotes with its unit, such as \"64 B\"".into(),
-            ("string", "rate") => "a rate in quotes with its unit, such as \"100 Gbps\"".into(),
-            ("string", _) => "text".into(),
+        match (kind, Quantity::of(self)) {
+            ("string", Some(quantity)) => quantity.expectation().into(),
+            ("string", None) => "text".into(),
             ("boolean", _) => "true or false".into(),
             ("integer", _) => super::scalar::bounds(self, "a whole number"),
             ("number", _) => super::scalar::bounds(self, "a number"),

@@ -32,8 +32,8 @@ pub fn read(bytes: &[u8], rows: &mut Rows<'_>) {
             }
         }
         let line = record.position().map_or(line, |position| position.line() as usize);
-        let last = unended && reader.is_done();
-        if last {
+        let last = reader.position().byte() as usize >= bytes.len();
+        if last && unended {
             let message = "the last line is torn: it does not end in a line break; write it whole, \
                            or cut it off";
             rows.complain(At::Line(line), "", message);

@@ -2,8 +2,9 @@
 //!
 //! Columns, in any order: `start` (text with a unit, `"1.5 us"`) or `start_ns` or `start_ps` (a
 //! number); `src`, `dst` (nodes from 0); `bytes`; optionally `class` (0 is the most urgent) and
-//! `after` (the row, from 0, of an earlier flow that must end first; `start` then counts from that
-//! end). A column with any other name is refused, for it is more often misspelt than meant.
+//! `after` (the rows, from 0, of earlier flows that must end first, several parted by spaces or
+//! semicolons; `start` is then the earliest start). A column with any other name is refused, for it
+//! is more often misspelt than meant.
 
 mod csv;
 mod parquet;
@@ -12,8 +13,8 @@ mod tests;
 
 use std::path::Path;
 
-use kernel::{Bytes, Span, Time};
-use rack::{Class, NodeId};
+use kernel::Time;
+use rack::workload::trace::TraceRow;
 
 use crate::check::suggest;
 use crate::problem::{BadInput, Located};
@@ -25,29 +26,12 @@ const PROBLEMS_MAX: usize = 10;
 /// The columns a trace may have.
 const COLUMNS: [&str; 8] = ["start", "start_ns", "start_ps", "src", "dst", "bytes", "class", "after"];
 
-/// One flow of a trace.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Row {
-    /// When it starts: since the start of the run or, with `after`, since the end of that flow.
-    pub start: Span,
-    /// Who sends.
-    pub src: NodeId,
-    /// Who receives.
-    pub dst: NodeId,
-    /// Application bytes.
-    pub size: Bytes,
-    /// Traffic class.
-    pub class: Class,
-    /// The row of the flow that must end first.
-    pub after: Option<u64>,
-}
-
 /// Reads the trace at `path` for a rack of `nodes`. Parquet if its name ends in `.parquet`,
 /// otherwise CSV.
 ///
 /// # Errors
 /// When it cannot be read, is torn, or holds a row that no rack of this size can carry.
-pub fn read(path: &Path, nodes: u32) -> Result<Vec<Row>, BadInput> {
+pub fn read(path: &Path, nodes: u32) -> Result<Vec<TraceRow>, BadInput> {
     let name = path.display().to_string();
     let unreadable =
         |error| BadInput::single(Located::whole(&name, format!("cannot be read: {error}")));
@@ -67,7 +51,7 @@ pub fn read(path: &Path, nodes: u32) -> Result<Vec<Row>, BadInput> {
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_csv(name: &str, bytes: &[u8], nodes: u32) -> Result<Vec<Row>, BadInput> {
+pub fn read_csv(name: &str, bytes: &[u8], nodes: u32) -> Result<Vec<TraceRow>, BadInput> {
     let mut rows = Rows::new(name, nodes);
     csv::read(bytes, &mut rows);
     rows.finish()
@@ -77,7 +61,7 @@ pub fn read_csv(name: &str, bytes: &[u8], nodes: u32) -> Result<Vec<Row>, BadInp
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_parquet(name: &str, bytes: Vec<u8>, nodes: u32) -> Result<Vec<Row>, BadInput> {
+pub fn read_parquet(name: &str, bytes: Vec<u8>, nodes: u32) -> Result<Vec<TraceRow>, BadInput> {
     let mut rows = Rows::new(name, nodes);
     parquet::read(bytes, &mut rows);
     rows.finish()
@@ -98,7 +82,7 @@ struct Rows<'a> {
     nodes: u32,
     /// Which column of the file each of [`COLUMNS`] is.
     columns: [Option<usize>; COLUMNS.len()],
-    rows: Vec<Row>,
+    rows: Vec<TraceRow>,
     problems: Vec<Located>,
     /// Problems found but not kept.
     unlisted: usize,
@@ -175,7 +159,7 @@ impl<'a> Rows<'a> {
         let dst = self.number(at, 4, texts[4], None);
         let size = self.number(at, 5, texts[5], None);
         let class = self.number(at, 6, texts[6], Some(0));
-        let after = texts[7].map(|text| self.number(at, 7, Some(text), None));
+        let after = self.after(at, texts[7]);
         for (column, node) in [(3, src), (4, dst)] {
             if node >= u64::from(self.nodes) && self.problems.len() + self.unlisted == before {
                 let message = format!(
@@ -196,23 +180,24 @@ impl<'a> Rows<'a> {
         if class > u64::from(u8::MAX) {
             self.complain(at, "class", format!("found {class}; expected at most {}", u8::MAX));
         }
-        let row = self.rows.len() as u64;
-        if let Some(after) = after.filter(|after| *after >= row) {
-            let message = format!("found row {after}; expected one before this row {row}");
-            self.complain(at, "after", message);
-        }
         // Kept even if wrong, so that later rows keep their number; `finish` refuses them all.
-        self.rows.push(Row {
-            start,
-            src: NodeId::new(src as u32),
-            dst: NodeId::new(dst as u32),
-            size: Bytes::new(size),
-            class: Class::new(class as u8),
-            after,
-        });
+        let (src, dst, class) = (src as u32, dst as u32, class as u8);
+        self.rows.push(TraceRow { start, src, dst, bytes: size, class, after });
     }
 
-    fn start(&mut self, at: At, texts: &[Option<&str>; COLUMNS.len()]) -> Span {
+    /// The rows that must end first.
+    fn after(&mut self, at: At, text: Option<&str>) -> Vec<u64> {
+        let row = self.rows.len() as u64;
+        let parts = text.unwrap_or("").split([' ', ';']).filter(|part| !part.is_empty());
+        let after: Vec<u64> = parts.map(|part| self.number(at, 7, Some(part), None)).collect();
+        if let Some(late) = after.iter().find(|&&earlier| earlier >= row) {
+            let message = format!("found row {late}; expected one before this row {row}");
+            self.complain(at, "after", message);
+        }
+        after
+    }
+
+    fn start(&mut self, at: At, texts: &[Option<&str>; COLUMNS.len()]) -> Time {
         let column = (0..3).find(|column| self.columns[*column].is_some()).unwrap_or(0);
         let with_unit = match (column, texts[column]) {
             (_, None) => return self.missing(at, COLUMNS[column]),
@@ -220,15 +205,15 @@ impl<'a> Rows<'a> {
             (2, Some(number)) => format!("{number} ps"),
             (_, Some(text)) => text.to_string(),
         };
-        match with_unit.parse::<Span>() {
-            Ok(start) if start.as_ps() < Time::NEVER.as_ps() => start,
+        match with_unit.parse::<Time>() {
+            Ok(start) if start < Time::NEVER => start,
             Ok(start) => {
                 self.complain(at, COLUMNS[column], format!("{start} is later than any run"));
-                Span::ZERO
+                Time::ZERO
             }
             Err(error) => {
                 self.complain(at, COLUMNS[column], error.to_string());
-                Span::ZERO
+                Time::ZERO
             }
         }
     }
@@ -250,7 +235,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    fn finish(mut self) -> Result<Vec<Row>, BadInput> {
+    fn finish(mut self) -> Result<Vec<TraceRow>, BadInput> {
         if self.unlisted > 0 {
             let message = format!("and {} more problems of this kind", self.unlisted);
             self.complain_whole(message);

@@ -1,0 +1,194 @@
+//! Good traces in every dress, and each way in which a trace can be bad.
+
+use std::sync::Arc;
+
+use ::parquet::column::writer::ColumnWriter;
+use ::parquet::data_type::ByteArray;
+use ::parquet::file::properties::WriterProperties;
+use ::parquet::file::writer::SerializedFileWriter;
+use ::parquet::schema::parser::parse_message_type;
+use proptest::prelude::*;
+
+use super::*;
+
+fn row(start: u64, src: u32, dst: u32, bytes: u64) -> TraceRow {
+    TraceRow { start: Time::from_ps(start), src, dst, bytes, class: 0, after: Vec::new() }
+}
+
+#[track_caller]
+fn refuses(text: &str, expected: &[&str]) {
+    let bad = read_csv("t.csv", text.as_bytes(), 8).expect_err(text);
+    let found: Vec<_> = bad.problems().iter().map(ToString::to_string).collect();
+    assert_eq!(found, expected, "for\n{text}");
+}
+
+#[test]
+fn csv_starts_may_carry_any_unit_and_columns_any_order() {
+    let expected = vec![row(1_500_000, 0, 1, 100), row(2_000_000, 7, 2, 9_000_000_000)];
+    for text in [
+        "start,src,dst,bytes\n1.5 us,0,1,100\n2 us,7,2,9000000000\n",
+        "start_ns,src,dst,bytes\n1500,0,1,100\n2000.0,7,2,9000000000\n",
+        "bytes, dst, src, start_ps\r\n100, 1, 0, 1500000\r\n9000000000, 2, 7, 2000000\r\n",
+    ] {
+        assert_eq!(read_csv("t.csv", text.as_bytes(), 8).unwrap(), expected, "for\n{text}");
+    }
+}
+
+#[test]
+fn class_and_after_may_be_there_or_left_empty() {
+    let text = "start,src,dst,bytes,class,after\n0 ns,0,1,5,,\n1 ns,1,0,6,2,0\n2 ns,1,0,6,,0; 1\n";
+    let rows = read_csv("t.csv", text.as_bytes(), 8).unwrap();
+    let second = TraceRow { class: 2, after: vec![0], ..row(1_000, 1, 0, 6) };
+    let third = TraceRow { after: vec![0, 1], ..row(2_000, 1, 0, 6) };
+    assert_eq!(rows, [row(0, 0, 1, 5), second, third]);
+}
+
+#[test]
+fn rows_no_rack_can_carry_are_named_by_line() {
+    refuses(
+        "start,src,dst,bytes\n0 ns,3,3,5\n0 ns,0,8,5\n0 ns,0,1,0\n0 ns,0,1,many\n0,0,1,5\n1 ns,,1,5\n",
+        &[
+            "t.csv:2: dst: found a flow from node 3 to itself; expected two nodes",
+            "t.csv:3: dst: found node 8; expected one from 0 to 7, the rack has 8 nodes",
+            "t.csv:4: bytes: found 0; expected at least 1",
+            "t.csv:5: bytes: found \"many\"; expected a whole number from 0",
+            "t.csv:6: start: \"0\" has no unit: a time is written with one of s, ms, us, ns, ps, \
+             such as \"2.75 ns\"",
+            "t.csv:7: src: value missing",
+        ],
+    );
+    refuses(
+        "start,src,dst,bytes,after\n0 ns,0,1,5,0\n",
+        &["t.csv:2: after: found row 0; expected one before this row 0"],
+    );
+}
+
+#[test]
+fn a_torn_last_line_is_refused_even_if_it_looks_whole() {
+    refuses(
+        "start,src,dst,bytes\n0 ns,0,1,5\n1 ns,0\n",
+        &["t.csv:3: found 2 values; expected 4"],
+    );
+    refuses(
+        "start,src,dst,bytes\n0 ns,0,1,5\n1 ns,0,1,15",
+        &["t.csv:3: the last line is torn: it does not end in a line break; write it whole, or \
+           cut it off"],
+    );
+}
+
+#[test]
+fn wrong_columns_are_named() {
+    refuses(
+        "time,src,dest,bytes\n0 ns,0,1,5\n",
+        &[
+            "t.csv:1: time: unknown column; expected one of \"start\", \"start_ns\", \"start_ps\", \
+             \"src\", \"dst\", \"bytes\", \"class\", \"after\"",
+            "t.csv:1: dest: unknown column; did you mean \"dst\"?",
+            "t.csv:1: found 0 of the columns start, start_ns and start_ps; expected one",
+            "t.csv:1: dst: column missing",
+        ],
+    );
+    refuses(
+        "start,src,dst,bytes\n",
+        &["t.csv: holds no flow; expected at least one row below the column heads"],
+    );
+}
+
+#[test]
+fn a_flood_of_problems_is_cut() {
+    let text = format!("start,src,dst,bytes\n{}", "0 ns,1,1,5\n".repeat(1_000));
+    let bad = read_csv("t.csv", text.as_bytes(), 8).unwrap_err();
+    assert_eq!(bad.problems().len(), PROBLEMS_MAX + 1);
+    let last = bad.problems().last().unwrap().to_string();
+    assert_eq!(last, "t.csv: and 990 more problems of this kind");
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let bad = read(Path::new("no/such/trace.csv"), 8).unwrap_err().to_string();
+    assert!(bad.starts_with("no/such/trace.csv: cannot be read: "), "{bad}");
+}
+
+/// A small Parquet trace.
+fn parquet_bytes(dst: i64) -> Vec<u8> {
+    let schema = "message trace { required binary start (UTF8); required int64 src;
+                  required int64 dst; required int64 bytes; optional int32 class; }";
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let mut bytes = Vec::new();
+    let properties = Arc::new(WriterProperties::builder().build());
+    let mut writer = SerializedFileWriter::new(&mut bytes, schema, properties).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut index = 0;
+    while let Some(mut column) = group.next_column().unwrap() {
+        match column.untyped() {
+            ColumnWriter::ByteArrayColumnWriter(writer) => {
+                let starts = [ByteArray::from("0 ns"), ByteArray::from("1.5 us")];
+                writer.write_batch(&starts, None, None).unwrap();
+            }
+            ColumnWriter::Int64ColumnWriter(writer) => {
+                let values = [[0, 2], [1, dst], [100, 200]][index - 1];
+                writer.write_batch(&values, None, None).unwrap();
+            }
+            ColumnWriter::Int32ColumnWriter(writer) => {
+                writer.write_batch(&[3], Some(&[0, 1]), None).unwrap();
+            }
+            _ => panic!("a column of another type"),
+        }
+        column.close().unwrap();
+        index += 1;
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+    bytes
+}
+
+#[test]
+fn parquet_reads_like_csv() {
+    let rows = read_parquet("t.parquet", parquet_bytes(1), 8).unwrap();
+    let second = TraceRow { class: 3, ..row(1_500_000, 2, 1, 200) };
+    assert_eq!(rows, [row(0, 0, 1, 100), second]);
+    let bad = read_parquet("t.parquet", parquet_bytes(2), 8).unwrap_err().to_string();
+    let expected = "t.parquet: row 1: dst: found a flow from node 2 to itself; expected two nodes";
+    assert_eq!(bad, expected);
+}
+
+#[test]
+fn a_truncated_parquet_file_is_refused_wherever_it_is_cut() {
+    let whole = parquet_bytes(1);
+    for length in 0..whole.len() {
+        let bad = read_parquet("t.parquet", whole[..length].to_vec(), 8).expect_err("truncated");
+        let message = bad.to_string();
+        assert!(message.starts_with("t.parquet: not a whole Parquet file ("), "{message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_or_refused_as_csv(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = read_csv("t.csv", &bytes, 8);
+        let mut with_heads = b"start,src,dst,bytes,class,after\n".to_vec();
+        with_heads.extend(bytes);
+        let _ = read_csv("t.csv", &with_heads, 8);
+    }
+
+    #[test]
+    fn a_mutated_csv_is_read_or_refused(at in 0usize..60, byte in any::<u8>()) {
+        let mut bytes = b"start,src,dst,bytes,class,after\n0 ns,0,1,5,,\n1 ns,1,0,6,2,0\n".to_vec();
+        let at = at % bytes.len();
+        bytes[at] = byte;
+        if let Ok(rows) = read_csv("t.csv", &bytes, 8) {
+            for row in rows {
+                prop_assert!(row.src != row.dst && row.src < 8 && row.dst < 8 && row.bytes > 0);
+            }
+        }
+    }
+
+    #[test]
+    fn a_mutated_parquet_is_read_or_refused(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let mut bytes = parquet_bytes(1);
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        let _ = read_parquet("t.parquet", bytes, 8);
+    }
+}

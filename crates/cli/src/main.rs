@@ -1,0 +1,3 @@
+//! The `rackloom` command.
+
+fn main() {}

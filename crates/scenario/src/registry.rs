@@ -1,0 +1,205 @@
+//! Which fabrics there are. Adding one is one line in [`FABRICS`] and its [`Model`] beside it.
+//!
+//! `dyn` is used here and nowhere below: a run picks its fabric once, then all types are concrete.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use kernel::Rate;
+use rack::{Fabric, Fault, Problem};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use rack::results::RunResult;
+use rack::run::RunError;
+
+use crate::execute::Job;
+
+/// What a fabric must offer to be run from a scenario.
+pub trait Model: 'static {
+    /// The `kind` in scenario files.
+    const NAME: &'static str;
+    /// One line for `rackloom list fabrics`.
+    const SUMMARY: &'static str;
+    /// Its `[fabric]` table.
+    type Config: Serialize + DeserializeOwned + JsonSchema;
+    /// The checked configuration.
+    type Plan: Clone + Send + Sync + 'static;
+    /// The running network.
+    type Rack: Fabric;
+
+    /// Checks a configuration.
+    ///
+    /// # Errors
+    /// Every problem, keys below the `[fabric]` table.
+    fn plan(config: &Self::Config) -> Result<Self::Plan, Vec<Problem>>;
+
+    /// How many nodes the rack has.
+    fn nodes(plan: &Self::Plan) -> u32;
+
+    /// The node rate that load 1.0 refers to.
+    fn load_rate(plan: &Self::Plan) -> Rate;
+
+    /// Checks that the rack has every part that `faults` break.
+    ///
+    /// # Errors
+    /// Each part that is not there, and what is.
+    fn check_faults(plan: &Self::Plan, faults: &[Fault]) -> Result<(), Vec<String>>;
+
+    /// Builds the network at time zero.
+    fn rack(plan: Self::Plan, seed: u64, faults: Vec<Fault>) -> Self::Rack;
+}
+
+/// A fabric as the registry holds it, whatever its types.
+pub trait FabricKind: Send + Sync {
+    /// The `kind` in scenario files.
+    fn name(&self) -> &'static str;
+
+    /// One line about it.
+    fn summary(&self) -> &'static str;
+
+    /// The schema of its `[fabric]` table without `kind` and `label`.
+    fn schema(&self, generator: &mut SchemaGenerator) -> Schema;
+
+    /// Reads and checks its `[fabric]` table, `kind` and `label` removed.
+    ///
+    /// # Errors
+    /// Every problem, keys below the table.
+    fn plan(&self, config: Value) -> Result<Arc<dyn Planned>, Vec<Problem>>;
+}
+
+/// A fabric configured and checked, ready to run any number of times.
+pub trait Planned: Send + Sync {
+    /// The configuration with all defaults filled in.
+    fn config(&self) -> &Value;
+
+    /// How many nodes the rack has.
+    fn nodes(&self) -> u32;
+
+    /// The node rate that load 1.0 refers to.
+    fn load_rate(&self) -> Rate;
+
+    /// Checks that the rack has every part that `faults` break.
+    ///
+    /// # Errors
+    /// Each part that is not there, and what is.
+    fn check_faults(&self, faults: &[Fault]) -> Result<(), Vec<String>>;
+
+    /// Runs it once.
+    ///
+    /// # Errors
+    /// When the run breaks: an invariant does not hold, or results cannot be stored.
+    fn run(&self, job: Job<'_>) -> Result<RunResult, RunError>;
+}
+
+/// Makes a [`FabricKind`] of a [`Model`].
+pub struct Registered<M>(PhantomData<fn() -> M>);
+
+impl<M> Registered<M> {
+    /// The entry of `M`.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<M> Default for Registered<M> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<M: Model> FabricKind for Registered<M> {
+    fn name(&self) -> &'static str {
+        M::NAME
+    }
+
+    fn summary(&self) -> &'static str {
+        M::SUMMARY
+    }
+
+    fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
+        M::Config::json_schema(generator)
+    }
+
+    fn plan(&self, config: Value) -> Result<Arc<dyn Planned>, Vec<Problem>> {
+        let config: M::Config = read(config)?;
+        let plan = M::plan(&config)?;
+        let config = serde_json::to_value(&config).expect("a configuration is plain data");
+        Ok(Arc::new(PlannedModel::<M> { config, plan }))
+    }
+}
+
+/// Reads a table that has passed the schema. What the schema cannot say ends here.
+///
+/// # Errors
+/// The key that does not fit, and why.
+pub fn read<T: DeserializeOwned>(table: Value) -> Result<T, Vec<Problem>> {
+    serde_path_to_error::deserialize(table).map_err(|error| {
+        let key = error.path().to_string();
+        let key = if key == "." { String::new() } else { key };
+        vec![Problem::new(key, error.into_inner().to_string())]
+    })
+}
+
+struct PlannedModel<M: Model> {
+    config: Value,
+    plan: M::Plan,
+}
+
+impl<M: Model> Planned for PlannedModel<M> {
+    fn config(&self) -> &Value {
+        &self.config
+    }
+
+    fn nodes(&self) -> u32 {
+        M::nodes(&self.plan)
+    }
+
+    fn load_rate(&self) -> Rate {
+        M::load_rate(&self.plan)
+    }
+
+    fn check_faults(&self, faults: &[Fault]) -> Result<(), Vec<String>> {
+        M::check_faults(&self.plan, faults)
+    }
+
+    fn run(&self, job: Job<'_>) -> Result<RunResult, RunError> {
+        let rack = M::rack(self.plan.clone(), job.seed, job.faults.clone());
+        crate::execute::execute(rack, job)
+    }
+}
+
+/// The fabrics a scenario may name.
+#[derive(Clone, Copy)]
+pub struct Registry(&'static [&'static dyn FabricKind]);
+
+/// Every fabric of this build, one line each.
+static FABRICS: &[&dyn FabricKind] = &[];
+
+impl Registry {
+    /// Every fabric of this build.
+    #[must_use]
+    pub fn standard() -> Self {
+        Self(FABRICS)
+    }
+
+    /// Just these: for tests that bring their own.
+    #[must_use]
+    pub const fn of(fabrics: &'static [&'static dyn FabricKind]) -> Self {
+        Self(fabrics)
+    }
+
+    /// The fabrics in the order in which they are listed.
+    pub fn fabrics(&self) -> impl Iterator<Item = &'static dyn FabricKind> + use<> {
+        self.0.iter().copied()
+    }
+
+    /// The fabric of this name.
+    #[must_use]
+    pub fn fabric(&self, name: &str) -> Option<&'static dyn FabricKind> {
+        self.fabrics().find(|fabric| fabric.name() == name)
+    }
+}

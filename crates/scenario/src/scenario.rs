@@ -1,0 +1,289 @@
+//! A scenario that can be run: checked whole, every default filled in.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use kernel::{Rate, Time};
+use rack::results::RunResult;
+use rack::run::{Options, Progress, RunError};
+use rack::{Fault, Workload};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::execute::{Job, Sink};
+use crate::faults::{self, FaultConfig};
+use crate::problem::{BadInput, Located};
+use crate::reader;
+use crate::registry::{Planned, Registry};
+use crate::run_config::{RunConfig, WarmUp};
+use crate::source::{Argument, Document};
+use crate::workload::WorkloadChoice;
+
+/// A scenario.
+#[derive(Clone)]
+pub struct Scenario {
+    /// Names the results.
+    pub name: String,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// When a run ends and what is measured.
+    pub run: RunConfig,
+    /// What is carried.
+    pub workload: WorkloadChoice,
+    /// The networks that carry it, at least one, all with as many nodes.
+    pub fabrics: Vec<FabricChoice>,
+    /// What breaks.
+    pub faults: Vec<FaultConfig>,
+}
+
+/// One of a scenario's fabrics.
+#[derive(Clone)]
+pub struct FabricChoice {
+    /// The `kind` in the scenario.
+    pub kind: &'static str,
+    /// What tables and legends call it.
+    pub label: String,
+    /// Configured and checked.
+    pub plan: Arc<dyn Planned>,
+}
+
+/// Why a scenario was not carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The input cannot be used.
+    #[error(transparent)]
+    Input(#[from] BadInput),
+    /// The run broke.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+impl Scenario {
+    /// Reads the scenario file at `path` and applies `arguments`.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn open(path: &Path, arguments: &[Argument], registry: &Registry) -> Result<Self, BadInput> {
+        Self::read(Document::open(path)?, arguments, registry)
+    }
+
+    /// Applies `arguments` to `document` and reads it.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn read(
+        mut document: Document,
+        arguments: &[Argument],
+        registry: &Registry,
+    ) -> Result<Self, BadInput> {
+        document.set(arguments)?;
+        reader::read(&document, registry)
+    }
+
+    /// How many nodes each rack has.
+    #[must_use]
+    pub fn nodes(&self) -> u32 {
+        self.fabrics[0].plan.nodes()
+    }
+
+    /// The node rate that load 1.0 refers to: as stated, or the first fabric's.
+    #[must_use]
+    pub fn load_rate(&self) -> Rate {
+        self.workload.load_rate.unwrap_or_else(|| self.fabrics[0].plan.load_rate())
+    }
+
+    /// The scenario with all defaults filled in, keys in a fixed order.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let fabric = |choice: &FabricChoice| {
+            let mut table = Map::new();
+            table.insert("kind".into(), choice.kind.into());
+            table.insert("label".into(), choice.label.clone().into());
+            table.extend(choice.plan.config().as_object().cloned().unwrap_or_default());
+            Value::Object(table)
+        };
+        let fabrics: Vec<_> = self.fabrics.iter().map(fabric).collect();
+        let mut value = json!({
+            "name": self.name,
+            "seed": self.seed,
+            "run": self.run,
+            "workload": self.workload.to_value(self.load_rate()),
+            "fabric": match fabrics.as_slice() {
+                [one] => one.clone(),
+                many => Value::from(many),
+            },
+        });
+        if !self.faults.is_empty() {
+            value["fault"] = json!(self.faults);
+        }
+        without_nulls(value)
+    }
+
+    /// [`Scenario::to_value`] as TOML: reads back as the same scenario.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        toml::to_string(&self.to_value()).expect("a scenario holds nothing that TOML lacks")
+    }
+
+    /// Names this scenario among all: the first 16 hexadecimal digits of the SHA-256 of
+    /// [`Scenario::to_toml`], with the seed and all defaults in it. A trace counts by its content,
+    /// not by its path.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let mut value = self.to_value();
+        self.workload.forget_path(&mut value["workload"]);
+        let text = toml::to_string(&value).expect("a scenario holds nothing that TOML lacks");
+        let digest = Sha256::digest(text.as_bytes());
+        digest[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// The same with just one of its fabrics, flows unchanged.
+    ///
+    /// # Panics
+    /// If there is no such fabric.
+    #[must_use]
+    pub fn with_fabric(&self, index: usize) -> Self {
+        let mut alone = self.clone();
+        alone.workload.load_rate = Some(self.load_rate());
+        alone.fabrics = vec![self.fabrics[index].clone()];
+        alone
+    }
+
+    /// The fabrics of all of `scenarios`, to carry the same flows: those of the first.
+    ///
+    /// # Errors
+    /// When a scenario would give its fabric other flows, faults or limits, or another size.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn join(scenarios: Vec<Self>) -> Result<Self, BadInput> {
+        let mut scenarios = scenarios.into_iter();
+        let mut all = scenarios.next().expect("at least one scenario to compare");
+        let mut problems = Vec::new();
+        for mut other in scenarios {
+            let stated = other.workload.load_rate;
+            other.workload.load_rate = Some(stated.unwrap_or_else(|| all.load_rate()));
+            let (mine, theirs) = (all.to_value(), other.to_value());
+            let keys = ["seed", "run", "workload", "fault"];
+            for key in keys.into_iter().filter(|key| mine.get(key) != theirs.get(key)) {
+                let message = format!(
+                    "differs from that of {:?}; to compare, all fabrics carry the same flows",
+                    all.name
+                );
+                problems.push(Located::whole(&format!("{}: {key}", other.name), message));
+            }
+            if other.nodes() != all.nodes() {
+                let (theirs, ours) = (other.nodes(), all.nodes());
+                let message = format!("has {theirs} nodes and {:?} has {ours}", all.name);
+                problems.push(Located::whole(&format!("{}: fabric", other.name), message));
+            }
+            all.fabrics.extend(other.fabrics);
+        }
+        BadInput::unless_empty(problems)?;
+        distinguish(&mut all.fabrics);
+        Ok(all)
+    }
+
+    /// Draws the workload.
+    ///
+    /// # Errors
+    /// When it cannot be built: a trace has changed since the scenario was read.
+    pub fn draw(&self) -> Result<Box<dyn Workload>, BadInput> {
+        let drawn = self.workload.build(self.nodes(), self.seed, self.load_rate());
+        drawn.map_err(|problems| {
+            let locate = |p: rack::Problem| {
+                Located::whole(&format!("{}: workload.{}", self.name, p.key), p.message)
+            };
+            BadInput::new(problems.into_iter().map(locate).collect())
+        })
+    }
+
+    /// The faults of a run, by time.
+    #[must_use]
+    pub fn expanded_faults(&self) -> Vec<Fault> {
+        faults::expand(&self.faults, self.nodes(), self.seed).expect("faults were checked on reading")
+    }
+
+    /// How the runner is to drive this scenario.
+    ///
+    /// # Errors
+    /// As [`Scenario::draw`].
+    pub fn options(&self) -> Result<Options, BadInput> {
+        let mut workload = self.draw()?;
+        let warm_up_flows = match self.run.warm_up {
+            WarmUp::Share(share) => {
+                let flows = self.run.flows.or(workload.total()).unwrap_or(0);
+                (share * flows as f64).floor() as u64
+            }
+            WarmUp::Time(span) => starts_before(workload.as_mut(), Time::ZERO + span),
+        };
+        Ok(Options {
+            flows: self.run.flows,
+            time: self.run.time.map(|time| Time::ZERO + time),
+            warm_up_flows,
+            sample: self.run.sample,
+            load_rate: self.load_rate(),
+            nominal_load: self.workload.nominal_load(),
+        })
+    }
+
+    /// Runs fabric number `index` once.
+    ///
+    /// # Errors
+    /// When the workload cannot be built or the run breaks.
+    ///
+    /// # Panics
+    /// If there is no such fabric.
+    pub fn execute(
+        &self,
+        index: usize,
+        sink: &mut dyn Sink,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<RunResult, Error> {
+        let job = Job {
+            seed: self.seed,
+            faults: self.expanded_faults(),
+            workload: self.draw()?,
+            options: self.options()?,
+            sink,
+            progress,
+        };
+        Ok(self.fabrics[index].plan.run(job)?)
+    }
+}
+
+/// How many flows start before `limit`, of a workload that does not wait for ends.
+fn starts_before(workload: &mut dyn Workload, limit: Time) -> u64 {
+    let mut count = 0;
+    while workload.next_start().is_some_and(|start| start < limit) && workload.next_flow().is_some()
+    {
+        count += 1;
+    }
+    count
+}
+
+/// Numbers the labels that occur twice.
+pub(crate) fn distinguish(fabrics: &mut [FabricChoice]) {
+    for index in 1..fabrics.len() {
+        let taken: Vec<String> = fabrics[..index].iter().map(|f| f.label.clone()).collect();
+        let label = fabrics[index].label.clone();
+        let free = std::iter::once(label.clone())
+            .chain((2..).map(|number| format!("{label} {number}")))
+            .find(|candidate| !taken.contains(candidate));
+        fabrics[index].label = free.expect("there is always a higher number");
+    }
+}
+
+/// The value without keys whose value is null, which TOML cannot hold.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(map) => map
+            .into_iter()
+            .filter(|(_, value)| !value.is_null())
+            .map(|(key, value)| (key, without_nulls(value)))
+            .collect(),
+        Value::Array(values) => values.into_iter().map(without_nulls).collect(),
+        other => other,
+    }
+}

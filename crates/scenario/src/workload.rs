@@ -1,0 +1,151 @@
+//! The `[workload]` table: one of the generators, or a trace file.
+//!
+//! The generators know no files, so the trace is read here and handed to them as rows.
+
+use std::path::{Path, PathBuf};
+
+use kernel::Rate;
+use rack::workload::config::{WorkloadConfig, WorkloadContext};
+use rack::workload::trace::from_rows;
+use rack::{Problem, Workload};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::{registry, trace};
+
+/// The `kind` that stands for a trace file.
+pub const TRACE: &str = "trace";
+
+/// What a scenario carries.
+#[derive(Clone)]
+pub struct WorkloadChoice {
+    source: Source,
+    /// The node rate that load 1.0 refers to, if the scenario states one.
+    pub load_rate: Option<Rate>,
+}
+
+#[derive(Clone)]
+enum Source {
+    Generator(WorkloadConfig),
+    Trace(TraceConfig),
+}
+
+/// Flows from a file: CSV or Parquet with the columns start, src, dst, bytes and optionally class
+/// and after.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TraceConfig {
+    /// The file; a relative path starts at the scenario file. No default.
+    pub path: PathBuf,
+    /// First 16 hexadecimal digits of the SHA-256 of the file, to be sure that it is still the
+    /// same. Default: not checked; a resolved scenario states it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+}
+
+impl WorkloadChoice {
+    /// Reads the `[workload]` table of a scenario that lies in `folder`.
+    ///
+    /// # Errors
+    /// Every problem, keys below the table.
+    pub fn read(table: Value, folder: &Path) -> Result<Self, Vec<Problem>> {
+        let mut table = match table {
+            Value::Object(table) => table,
+            _ => Map::new(),
+        };
+        let load_rate = table.shift_remove("load_rate").map(registry::read).transpose()?;
+        if table.get("kind").is_some_and(|kind| kind == TRACE) {
+            table.shift_remove("kind");
+            let mut trace: TraceConfig = registry::read(Value::Object(table))?;
+            trace.path = folder.join(&trace.path);
+            trace.pin()?;
+            return Ok(Self { source: Source::Trace(trace), load_rate });
+        }
+        let generator = registry::read(Value::Object(table))?;
+        Ok(Self { source: Source::Generator(generator), load_rate })
+    }
+
+    /// The table with all defaults filled in.
+    #[must_use]
+    pub fn to_value(&self, load_rate: Rate) -> Value {
+        let mut value = match &self.source {
+            Source::Generator(generator) => json!(generator),
+            Source::Trace(trace) => {
+                json!({ "kind": TRACE, "path": trace.path, "digest": trace.digest })
+            }
+        };
+        value["load_rate"] = json!(load_rate);
+        value
+    }
+
+    /// Takes out of `table` what does not change the flows: the path of a trace.
+    pub fn forget_path(&self, table: &mut Value) {
+        if let (Source::Trace(_), Value::Object(table)) = (&self.source, table) {
+            table.shift_remove("path");
+        }
+    }
+
+    /// The load that was asked for, if this kind of workload has one.
+    #[must_use]
+    pub fn nominal_load(&self) -> Option<f64> {
+        match &self.source {
+            Source::Generator(generator) => json!(generator).get("load")?.as_f64(),
+            Source::Trace(_) => None,
+        }
+    }
+
+    /// Draws it for a rack.
+    ///
+    /// # Errors
+    /// Every problem, keys below the table.
+    pub fn build(
+        &self,
+        nodes: u32,
+        seed: u64,
+        load_rate: Rate,
+    ) -> Result<Box<dyn Workload>, Vec<Problem>> {
+        match &self.source {
+            Source::Generator(generator) => {
+                generator.build(&WorkloadContext { nodes, seed, load_rate })
+            }
+            Source::Trace(config) => {
+                config.check_digest()?;
+                let rows = trace::read(&config.path, nodes).map_err(|bad| {
+                    let message = |p: &crate::problem::Located| Problem::new("path", p.to_string());
+                    bad.problems().iter().map(message).collect::<Vec<_>>()
+                })?;
+                Ok(Box::new(from_rows(&rows, nodes)?))
+            }
+        }
+    }
+}
+
+impl TraceConfig {
+    fn digest_of_file(&self) -> Result<String, Vec<Problem>> {
+        let bytes = std::fs::read(&self.path).map_err(|error| {
+            let message = format!("{} cannot be read: {error}", self.path.display());
+            vec![Problem::new("path", message)]
+        })?;
+        let digest = Sha256::digest(&bytes);
+        Ok(digest[..8].iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// Notes which content the path stands for.
+    fn pin(&mut self) -> Result<(), Vec<Problem>> {
+        self.check_digest()?;
+        self.digest = Some(self.digest_of_file()?);
+        Ok(())
+    }
+
+    fn check_digest(&self) -> Result<(), Vec<Problem>> {
+        let Some(expected) = &self.digest else { return Ok(()) };
+        let found = self.digest_of_file()?;
+        if found == *expected {
+            return Ok(());
+        }
+        let message = format!("found a trace with digest {found}; expected {expected}");
+        Err(vec![Problem::new("digest", message)])
+    }
+}
