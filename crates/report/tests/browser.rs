@@ -32,15 +32,16 @@ fn main() -> ExitCode {
             trial(name, browser.clone(), move |browser| check_page(browser, &page()))
         })
         .collect();
-    // The canary: a page whose chart fails must fail the check.
-    trials.push(trial("a_broken_page_is_noticed", browser.clone(), |browser| {
-        let page = run_page(&sample::run("Shoal", 1.0), "").to_html();
-        let broken = page.replace("Plotly.react(", "Plotly.absent(");
-        match check_html(browser, &broken, 1) {
+    // The canary: a page whose charts fail must fail the check.
+    trials.push(trial("a_page_whose_script_fails_is_noticed", browser.clone(), |browser| {
+        let page = run_page(&sample::run("Shoal", 1.0), "");
+        let broken = page.to_html().replace("Plotly.react(", "Plotly.absent(");
+        match check_html(browser, &broken, plot_count(&page)) {
             Ok(()) => Err("a page whose charts cannot be drawn was accepted".into()),
             Err(_) => Ok(()),
         }
     }));
+    trials.push(trial("zoom_and_print_redraw_the_charts", browser, zoom_and_print));
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
@@ -95,39 +96,66 @@ fn almost_nothing() -> Page {
     run_page(&run, "")
 }
 
-fn check_page(browser: &Path, page: &Page) -> Result<(), Failed> {
-    let plots = page.sections.iter().flat_map(|section| &section.blocks).map(|block| match block {
+/// Zooms into the first chart, then prints and comes back: the ticks follow, the widths return.
+fn zoom_and_print(browser: &Path) -> Result<(), Failed> {
+    let page = run_page(&sample::run("Shoal", 1.0), "");
+    let script = r##"<script>
+        const chart = document.getElementById("plot-1");
+        const width = () => Math.round(chart.querySelector(".main-svg").getBoundingClientRect().width);
+        const pause = () => new Promise((done) => setTimeout(done, 1000));
+        const ticks = () =>
+            [...chart.querySelectorAll(".xtick text")].map((tick) => tick.textContent).join(" ");
+        window.addEventListener("load", async () => {
+            await pause();
+            const before = width();
+            await Plotly.relayout(chart, { "xaxis.range[0]": 3, "xaxis.range[1]": 4 });
+            await pause();
+            document.body.dataset.zoomedTicks = ticks();
+            window.dispatchEvent(new Event("beforeprint"));
+            await pause();
+            document.body.dataset.printed = String(width());
+            window.dispatchEvent(new Event("afterprint"));
+            await pause();
+            document.body.dataset.returned = String(width() === before);
+        });
+    </script></body>"##;
+    let html = page.to_html().replace("</body>", script);
+    let seen = open(browser, &html)?;
+    for expected in [
+        "data-zoomed-ticks=\"1 KB 2 KB 5 KB 10 KB\"",
+        "data-printed=\"680\"",
+        "data-returned=\"true\"",
+    ] {
+        if !seen.contains(expected) {
+            let body = seen.split("<body").nth(1).unwrap_or_default();
+            let start: String = body.chars().take(300).collect();
+            return Err(format!("no {expected} in the page: {start}").into());
+        }
+    }
+    Ok(())
+}
+
+fn plot_count(page: &Page) -> usize {
+    let blocks = page.sections.iter().flat_map(|section| &section.blocks);
+    let plots = blocks.map(|block| match block {
         Block::Plots(plots) => plots.iter().filter(|plot| !plot.is_empty()).count(),
         _ => 0,
     });
-    check_html(browser, &page.to_html(), plots.sum())
+    plots.sum()
 }
 
-/// Opens the page and looks at what became of it.
+fn check_page(browser: &Path, page: &Page) -> Result<(), Failed> {
+    check_html(browser, &page.to_html(), plot_count(page))
+}
+
+/// Opens the page and looks at what became of it: `plots` charts, each with something drawn.
 fn check_html(browser: &Path, html: &str, plots: usize) -> Result<(), Failed> {
-    let place = tempfile::tempdir()?;
-    let file = place.path().join("report.html");
-    fs::write(&file, html)?;
-    let output = Command::new(browser)
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"])
-        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-        .arg(format!("--user-data-dir={}", place.path().join("profile").display()))
-        // Messages of the page go to standard error, each with the word CONSOLE.
-        .args(["--enable-logging=stderr", "--virtual-time-budget=10000", "--dump-dom"])
-        .arg(format!("file://{}", file.display()))
-        .output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    let complaints: Vec<_> = said.lines().filter(|line| line.contains("CONSOLE")).collect();
-    if !complaints.is_empty() {
-        return Err(format!("the browser complains:\n{}", complaints.join("\n")).into());
-    }
-    let page = String::from_utf8_lossy(&output.stdout);
+    let page = open(browser, html)?;
     let drawn = format!("data-plots-drawn=\"{plots}\"");
-    if !page.contains(&drawn) {
-        let status = output.status;
-        return Err(format!("no {drawn} in the page ({status}); the browser said:\n{said}").into());
+    if plots > 0 && !page.contains(&drawn) {
+        return Err(format!("no {drawn} in the page").into());
     }
-    // Each chart has one legend-and-layers group per plot area, and at least one trace in it.
+    // Each chart has one layer of axes, and at least one curve or set of bars in it.
     let areas = page.matches("class=\"cartesianlayer\"").count();
     if areas != plots {
         return Err(format!("{areas} charts were drawn, {plots} expected").into());
@@ -137,4 +165,29 @@ fn check_html(browser: &Path, html: &str, plots: usize) -> Result<(), Failed> {
         return Err(format!("{traces} curves and bars in {plots} charts").into());
     }
     Ok(())
+}
+
+/// The page as it is after its scripts have run. An error if the browser complains of anything.
+fn open(browser: &Path, html: &str) -> Result<String, Failed> {
+    let place = tempfile::tempdir()?;
+    let file = place.path().join("report.html");
+    fs::write(&file, html)?;
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"])
+        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        .arg(format!("--user-data-dir={}", place.path().join("profile").display()))
+        // Messages of the page go to standard error, each with the word CONSOLE.
+        .args(["--enable-logging=stderr", "--virtual-time-budget=10000", "--timeout=120000"])
+        .args(["--window-size=1200,2000", "--dump-dom"])
+        .arg(format!("file://{}", file.display()))
+        .output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let complaints: Vec<_> = said.lines().filter(|line| line.contains("CONSOLE")).collect();
+    if !complaints.is_empty() {
+        return Err(format!("the browser complains:\n{}", complaints.join("\n")).into());
+    }
+    if !output.status.success() {
+        return Err(format!("the browser broke ({}):\n{said}", output.status).into());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -160,7 +160,7 @@ fn table_block(block: &TableBlock) -> Markup {
 }
 
 fn table_markup(table: &ResultsTable) -> Markup {
-    let narrow = (table.columns.len() <= 2).then_some("narrow");
+    let narrow = (table.columns.len() <= 4).then_some("narrow");
     let numeric: Vec<_> = (0..table.columns.len()).map(|index| table.is_numeric(index)).collect();
     html! {
         div.scroll {
