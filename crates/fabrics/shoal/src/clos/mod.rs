@@ -85,7 +85,7 @@ impl Clos {
         }
         if radix < 2 {
             let message = format!("{radix} ports: a circuit switch has at least 2");
-            return Err(Problem::new("switch_ports", message));
+            return Err(Problem::new("radix", message));
         }
         if nodes <= radix {
             return Ok(Self { nodes, radix, planes, stage: None });

@@ -52,7 +52,7 @@ fn s10_racks_that_cannot_be_are_named() {
         (1, 64, 1, "nodes"),
         (2049, 64, 1, "nodes"),
         (9, 4, 1, "nodes"),
-        (8, 1, 1, "switch_ports"),
+        (8, 1, 1, "radix"),
         (8, 4, 0, "channels"),
     ];
     for (nodes, radix, planes, key) in rows {

@@ -17,7 +17,10 @@ pub mod serial;
 use rack::{Class, NodeId, Problem};
 
 use crate::crc;
-pub use notice::{Notice, NoticeError, Reachability, decode_notices, encode_notices};
+pub use notice::{
+    NOTICES_PER_CELL, Notice, NoticeError, Reachability, decode_notices, encode_notices,
+    notices_per_cell,
+};
 pub use serial::Serial;
 
 /// Bytes of a cell header (§3.5).
@@ -27,7 +30,7 @@ pub const HEADER_BYTES: usize = 8;
 pub const NODES_MAX: u32 = 2048;
 
 /// The most traffic classes that the class field tells apart.
-pub const CLASSES_MAX: u8 = 8;
+pub const CLASSES_MAX: u32 = 8;
 
 /// What the header of a cell says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -152,7 +155,7 @@ impl Layout {
     ///
     /// # Errors
     /// Below 2 or above [`NODES_MAX`] nodes, and without classes or above [`CLASSES_MAX`].
-    pub fn new(nodes: u32, classes: u8) -> Result<Self, Problem> {
+    pub fn new(nodes: u32, classes: u32) -> Result<Self, Problem> {
         if !(2..=NODES_MAX).contains(&nodes) {
             let message =
                 format!("{nodes} nodes: the cell header tells 2 to {NODES_MAX} nodes apart");
@@ -182,7 +185,7 @@ impl Layout {
             ("start-of-packet", 1, 1),
             ("end-of-packet", 1, 1),
             ("last-cell-dropped", 1, 1),
-            ("class", class_bits, u32::from(classes) - 1),
+            ("class", class_bits, classes - 1),
             ("checksum", 8, 0xFF),
         ];
         let mut shift = 64;

@@ -62,6 +62,9 @@ pub const fn notices_per_cell(payload_bytes: usize) -> usize {
     if room < 255 { room } else { 255 }
 }
 
+/// Notices in a cell of the paper's size: 64 B less the header (§3.5).
+pub const NOTICES_PER_CELL: usize = notices_per_cell(56);
+
 /// The bit that says that a node recovered.
 const RECOVERED: u16 = 1 << 15;
 
@@ -143,6 +146,7 @@ mod tests {
         for (payload, notices) in rows {
             assert_eq!(notices_per_cell(payload), notices, "payload of {payload} bytes");
         }
+        assert_eq!(NOTICES_PER_CELL, 6);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// Widths by name, in order: the table a reviewer compares with Fig. 5.
-const WIDTHS: &[(u32, u8, [u32; FIELDS])] = &[
+const WIDTHS: &[(u32, u32, [u32; FIELDS])] = &[
     // nodes, classes: src dst  seq  fb sop eop lcd cls crc
     (2, 1, [10, 10, 22, 11, 1, 1, 1, 0, 8]),
     (512, 1, [10, 10, 22, 11, 1, 1, 1, 0, 8]),
@@ -19,7 +19,7 @@ const WIDTHS: &[(u32, u8, [u32; FIELDS])] = &[
     (2048, 8, [11, 11, 16, 12, 1, 1, 1, 3, 8]),
 ];
 
-fn layout(nodes: u32, classes: u8) -> Layout {
+fn layout(nodes: u32, classes: u32) -> Layout {
     Layout::new(nodes, classes).unwrap()
 }
 
@@ -194,7 +194,7 @@ fn any_header() -> impl Strategy<Value = (Layout, Header)> {
                 start_of_packet: flags[0],
                 end_of_packet: flags[1],
                 last_cell_dropped: flags[2],
-                class: Class::new(class % classes),
+                class: Class::new(class % classes as u8),
             };
             (layout, header)
         },
