@@ -82,11 +82,14 @@ fn s28_a_packet_looks_like_this_in_cells() {
     }
 }
 
+/// What a reassembler says to a cell.
+type Outcome = Result<Option<Vec<u8>>, FramingError>;
+
 #[test]
 fn s28_bad_framing_is_named_and_left_behind() {
     use Place::{First, Last, Middle, Only};
     let mut reassembler = Reassembler::new(4);
-    let rows: [(Place, &[u8], Result<Option<Vec<u8>>, FramingError>); 10] = [
+    let rows: [(Place, &[u8], Outcome); 10] = [
         (Middle, &[0; 4], Err(FramingError::Stray)),
         (Last, &[0; 4], Err(FramingError::Stray)),
         (First, &[1, 2, 3, 4], Ok(None)),

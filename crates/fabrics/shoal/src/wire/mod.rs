@@ -208,6 +208,18 @@ impl Layout {
         &self.fields
     }
 
+    /// The width of a node's number.
+    #[must_use]
+    pub fn id_bits(&self) -> u32 {
+        self.field(Name::Destination).bits
+    }
+
+    /// The width of the feedback.
+    #[must_use]
+    pub fn feedback_bits(&self) -> u32 {
+        self.field(Name::Feedback).bits
+    }
+
     /// The arithmetic of sequence numbers.
     #[must_use]
     pub fn sequence(&self) -> Serial {

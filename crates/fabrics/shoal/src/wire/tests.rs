@@ -66,29 +66,21 @@ fn s20_every_rack_fits_the_header_and_no_two_fields_overlap() {
 fn s20_headers_look_like_this_on_the_wire() {
     let paper = layout(1024, 1);
     let wide = layout(2048, 8);
-    let data = Header {
-        start_of_packet: true,
-        last_cell_dropped: true,
-        ..header(1, 2, 3, 4) // 0000000001 0000000010 0000000000000000000011 00000000100 1 0 1
-    };
+    let data = Header { start_of_packet: true, last_cell_dropped: true, ..header(1, 2, 3, 4) };
+    let relayed = header(1023, 0, 0, 2046);
+    let empty = Header::empty(NodeId::new(7));
     let end = Header { end_of_packet: true, class: Class::new(5), ..header(2047, 0, 65535, 4095) };
-    // The first seven bytes; the eighth is the checksum, tested with its polynomial.
-    let rows: [(&Layout, Header, u64); 4] = [
-        (&paper, data, 0b_0000000001_0000000010_0000000000000000000011_00000000100_101),
-        (
-            &paper,
-            header(1023, 0, 0, 2046),
-            0b_1111111111_0000000000_0000000000000000000000_11111111110_000,
-        ),
-        (
-            &paper,
-            Header::empty(NodeId::new(7)),
-            0b_0000000111_0000000111_0000000000000000000000_00000000000_000,
-        ),
-        (&wide, end, 0b_11111111111_00000000000_1111111111111111_111111111111_010_101),
+    // Source, destination, sequence, feedback, the three flags, and the class if there is one. The
+    // checksum behind them is tested with its polynomial.
+    let rows = [
+        (&paper, data, "0000000001 0000000010 0000000000000000000011 00000000100 101"),
+        (&paper, relayed, "1111111111 0000000000 0000000000000000000000 11111111110 000"),
+        (&paper, empty, "0000000111 0000000111 0000000000000000000000 00000000000 000"),
+        (&wide, end, "11111111111 00000000000 1111111111111111 111111111111 010 101"),
     ];
     for (layout, header, bits) in rows {
         let bytes = layout.encode(&header, &[0xA5; 56]);
+        let bits = u64::from_str_radix(&bits.replace(' ', ""), 2).unwrap();
         assert_eq!(u64::from_be_bytes(bytes) >> 8, bits, "{header:?}");
         assert_eq!(layout.decode(bytes, &[0xA5; 56]), Ok(header));
     }
