@@ -264,6 +264,15 @@
     document.body.dataset.plotsDrawn = String(plots.length);
   });
   dark.addEventListener("change", () => drawAll());
-  window.addEventListener("beforeprint", () => drawAll(PRINTED_WIDTH));
-  window.addEventListener("afterprint", () => drawAll());
+  // On paper nothing can be unfolded: what is folded is opened for it, and only that closed again.
+  let opened = [];
+  window.addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll("details:not([open])")];
+    for (const part of opened) part.open = true;
+    drawAll(PRINTED_WIDTH);
+  });
+  window.addEventListener("afterprint", () => {
+    for (const part of opened) part.open = false;
+    drawAll();
+  });
 })();

@@ -22,7 +22,10 @@ const FIGURES: &[Figure] = &[
     Figure { key: "nodes", label: "Nodes" },
     Figure { key: "load.nominal", label: "Load, nominal" },
     Figure { key: "load.realised", label: "Load, realised" },
+    Figure { key: "load.rate", label: "Node rate that load refers to" },
     Figure { key: "saturated", label: "Saturated" },
+    Figure { key: "interrupted", label: "Interrupted" },
+    Figure { key: "warm_up_flows", label: "Flows of the warm-up, not measured" },
     Figure { key: "simulated_seconds", label: "Simulated time" },
     Figure { key: "flows.offered", label: "Flows offered" },
     Figure { key: "flows.completed", label: "Flows completed" },
@@ -70,10 +73,18 @@ const QUANTILES: &[(&str, &str)] = &[
     ("max", "Largest"),
 ];
 
-/// The value at `key`, members joined by dots.
+/// The value at `key`, members joined by dots. `None` also for a figure of no flows: the zero that
+/// stands there was not measured.
 pub(crate) fn get<'a>(summary: &'a Value, key: &str) -> Option<&'a Value> {
-    let value = key.split('.').try_fold(summary, |value, member| value.get(member))?;
-    (!value.is_null()).then_some(value)
+    let at = |key: &str| key.split('.').try_fold(summary, |value, member| value.get(member));
+    let mut members = key.split('.');
+    if let (Some("fct" | "slowdown" | "goodput"), Some(class)) = (members.next(), members.next()) {
+        let count = at(&format!("fct.{class}.count")).and_then(Value::as_u64);
+        if count == Some(0) && !key.ends_with(".count") {
+            return None;
+        }
+    }
+    at(key).filter(|value| !value.is_null())
 }
 
 /// The number at `key`.
@@ -198,7 +209,7 @@ pub fn comparison(runs: &[(&str, &Value)]) -> ResultsTable {
 /// What makes the other figures mean something else than they seem to.
 fn is_alarming(key: &str, value: &Value) -> bool {
     match key {
-        "saturated" => value == &Value::Bool(true),
+        "saturated" | "interrupted" => value == &Value::Bool(true),
         "flows.failed" | "bytes.lost" => value.as_f64().is_some_and(|count| count > 0.0),
         _ => false,
     }
@@ -235,6 +246,10 @@ mod tests {
     fn empty_classes_have_no_row() {
         let table = distributions(&summary());
         assert_eq!(table.rows.len(), 1);
+        assert_eq!(
+            shown(&json!({ "fct": { "long": { "count": 0, "p99": 0 } } }), "fct.long.p99"),
+            "–"
+        );
         assert_eq!(table.rows[0][4].text, "2 µs");
         assert_eq!(table.rows[0][8].text, "–");
     }

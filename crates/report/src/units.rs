@@ -95,8 +95,10 @@ impl Unit {
         let ends = |end: &str| {
             last.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('_'))
         };
-        if last == "count" {
-            return Unit::Count;
+        match (family, last) {
+            (_, "count") => return Unit::Count,
+            (Some("load"), "rate") => return Unit::BitsPerSecond,
+            _ => {}
         }
         let by_ending = ENDINGS.iter().find(|(end, _)| ends(end)).map(|&(_, unit)| unit);
         let by_family = || FAMILIES.iter().find(|&&(name, _)| Some(name) == family);
@@ -243,6 +245,7 @@ pub fn label_of_key(key: &str) -> String {
         "_seconds",
         "_bytes",
         "_cells",
+        "_share",
         "_watts",
         "_joules",
         "_dollars",
@@ -257,6 +260,11 @@ pub fn label_of_key(key: &str) -> String {
     let words = stem.replace('_', " ");
     let mut letters = words.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// A meaning as a sentence with one full stop, whether it was written with one or without.
+pub(crate) fn sentence(meaning: &str) -> String {
+    format!("{}.", meaning.trim_end_matches('.'))
 }
 
 #[cfg(test)]
@@ -306,6 +314,7 @@ mod tests {
             ("goodput.long.p01", Unit::BitsPerSecond),
             ("throughput.mean_node", Unit::BitsPerSecond),
             ("load.realised", Unit::Share),
+            ("load.rate", Unit::BitsPerSecond),
             ("bytes.delivered", Unit::Bytes),
             ("queue.max_bytes", Unit::Bytes),
             ("queue.max_cells", Unit::Cells),
@@ -336,7 +345,7 @@ mod tests {
     #[test]
     fn labels_drop_the_unit() {
         assert_eq!(label_of_key("queue_max_cells"), "Queue max");
-        assert_eq!(label_of_key("links_busy_share"), "Links busy share");
+        assert_eq!(label_of_key("links_busy_share"), "Links busy");
         assert_eq!(label_of_key(""), "");
     }
 }

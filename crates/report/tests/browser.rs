@@ -13,13 +13,16 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use report::page::{Block, Page};
 use report::{comparison_page, run_page};
 
+/// A test's name and the page it looks at.
+type Case = (&'static str, fn() -> Page);
+
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let browser = browser();
     if browser.is_none() {
         eprintln!("skipped: no Chromium (install it, or name one in RACKLOOM_CHROMIUM)");
     }
-    let cases: [(&str, fn() -> Page); 5] = [
+    let cases: [Case; 5] = [
         ("the_report_of_a_run", || run_page(&sample::run("Shoal", 1.0), "rackloom run a.toml")),
         ("the_report_of_a_comparison", compared),
         ("the_report_of_a_reproduction", sample::reproduction),

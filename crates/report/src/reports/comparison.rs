@@ -2,12 +2,11 @@
 
 use rack::results::RunResult;
 
-use super::gauges;
+use super::gauges::{self, Curve};
 use super::sizes::{self, MEDIAN, P99, Quantity};
-use super::{provenance, warning};
+use super::{provenance, warnings};
 use crate::page::{Axis, Block, Page, Plot, PlotSeries, SeriesStyle};
 use crate::summary::comparison;
-use crate::units::label_of_key;
 use crate::{ResultsTable, Unit};
 
 /// The page that compares `runs`. `command` is what to type to obtain it again.
@@ -18,10 +17,11 @@ pub fn comparison_page(title: &str, runs: &[RunResult], command: &str) -> Page {
     let mut page = Page { title: title.into(), lead, sections: Vec::new() };
     let summaries: Vec<_> = runs.iter().map(|run| (run.label.as_str(), &run.summary)).collect();
 
-    let warnings = runs.iter().filter_map(|run| {
-        warning(&run.summary).map(|text| Block::Text(format!("{}: {text}", run.label)))
+    let notes = runs.iter().flat_map(|run| {
+        let texts = warnings(&run.summary).into_iter();
+        texts.map(|text| Block::Text(format!("{}: {text}", run.label)))
     });
-    let mut overview: Vec<_> = warnings.collect();
+    let mut overview: Vec<_> = notes.collect();
     overview.push(Block::table(side_by_side(runs)));
     page.push("Side by side", overview);
     page.push("Flow sizes", vec![Block::Plots(size_plots(runs))]);
@@ -92,32 +92,28 @@ fn stage_plots(runs: &[RunResult]) -> Vec<Plot> {
 
 /// One plot a gauge, a curve for each run that has it, in order of first appearance.
 fn gauge_plots(runs: &[RunResult]) -> Vec<Plot> {
-    let mut names: Vec<&str> = Vec::new();
-    for gauge in runs.iter().flat_map(|run| &run.series.gauges) {
-        if !names.contains(&gauge.name) {
-            names.push(gauge.name);
+    let curves: Vec<_> = runs.iter().map(gauges::curves).collect();
+    let mut kinds: Vec<&Curve> = Vec::new();
+    for curve in curves.iter().flatten() {
+        if !kinds.iter().any(|kind| kind.label == curve.label && kind.unit == curve.unit) {
+            kinds.push(curve);
         }
     }
-    let plot = |name: &&str| {
-        let name = *name;
-        let mut series = Vec::new();
-        let mut note = "";
-        for (hue, run) in runs.iter().enumerate() {
-            let gauges = &run.series.gauges;
-            let Some(column) = gauges.iter().position(|gauge| gauge.name == name) else { continue };
-            note = gauges[column].meaning;
-            let points = gauges::curve(run, column);
-            series.push(PlotSeries::new(&run.label, SeriesStyle::Line, points).in_hue(hue));
-        }
+    let plot = |kind: &&Curve| {
+        let series = runs.iter().zip(&curves).enumerate().filter_map(|(hue, (run, curves))| {
+            let same = |curve: &&Curve| curve.label == kind.label && curve.unit == kind.unit;
+            let points = curves.iter().find(same)?.points.clone();
+            Some(PlotSeries::new(&run.label, SeriesStyle::Line, points).in_hue(hue))
+        });
         Plot {
-            title: format!("{} over time", label_of_key(name)),
-            note: note.into(),
+            title: format!("{} over time", kind.label),
+            note: kind.meaning.clone(),
             x: Axis::linear("Simulated time", Unit::Seconds),
-            y: Axis::linear(label_of_key(name), Unit::of_key(name)),
-            series,
+            y: Axis::linear(&kind.label, kind.unit),
+            series: series.collect(),
         }
     };
-    names.iter().map(plot).collect()
+    kinds.iter().map(plot).collect()
 }
 
 /// "a, b and c".

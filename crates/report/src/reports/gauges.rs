@@ -1,14 +1,14 @@
 //! Gauges over time, sorted into topics by their names; a name that tells no topic is drawn all the
 //! same.
 
-use rack::Gauge;
 use rack::results::RunResult;
+use rack::{Gauge, GaugeKind};
 use serde_json::Value;
 
 use crate::Unit;
 use crate::page::{Axis, Plot, PlotSeries, SeriesStyle};
 use crate::summary::{details, number};
-use crate::units::label_of_key;
+use crate::units::{label_of_key, sentence};
 
 /// What a gauge is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,6 +29,7 @@ impl Topic {
             ("queue", Topic::Queues),
             ("backlog", Topic::Queues),
             ("link", Topic::Links),
+            ("hops", Topic::Links),
             ("slot", Topic::Links),
             ("use", Topic::Links),
             ("utilisation", Topic::Links),
@@ -42,97 +43,124 @@ impl Topic {
     }
 }
 
-/// The plots of one topic: gauges of one unit share a plot.
+/// A gauge as it is drawn.
+#[derive(Clone, Debug)]
+pub(super) struct Curve {
+    /// The gauge's name in summary and files.
+    name: &'static str,
+    /// For legends.
+    pub label: String,
+    /// One sentence.
+    pub meaning: String,
+    /// Of the values.
+    pub unit: Unit,
+    /// Seconds and values.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// Gauges whose quotient is drawn as well, where a fabric has both: the part, the whole, and what
+/// the quotient is. They are the names that slotted fabrics share.
+const SHARES: &[(&str, &str, &str, &str)] =
+    &[("hops", "cell_slots", "Slots in use", "Part of the schedule's cells that carry payload.")];
+
+/// All gauges of a run. Counts are drawn as rates: how many there are in an interval depends on how
+/// long the run happens to be.
+pub(super) fn curves(run: &RunResult) -> Vec<Curve> {
+    let gauges = &run.series.gauges;
+    let mut curves: Vec<_> =
+        gauges.iter().enumerate().map(|(column, gauge)| curve(run, column, gauge)).collect();
+    for &(part, whole, label, meaning) in SHARES {
+        let column = |name| gauges.iter().position(|gauge| gauge.name == name);
+        let (Some(part_column), Some(whole)) = (column(part), column(whole)) else { continue };
+        let rows = run.series.seconds.iter().zip(&run.series.values);
+        let filled = rows.filter(|(_, row)| row[whole] > 0.0);
+        curves.push(Curve {
+            name: "slots_in_use_share",
+            label: label.into(),
+            meaning: meaning.into(),
+            unit: Unit::Share,
+            points: filled.map(|(&at, row)| (at, row[part_column] / row[whole])).collect(),
+        });
+    }
+    curves
+}
+
+fn curve(run: &RunResult, column: usize, gauge: &Gauge) -> Curve {
+    let unit = Unit::of_key(gauge.name);
+    let values = run.series.values.iter().map(|row| row[column]);
+    let seconds = &run.series.seconds;
+    let (unit, values): (Unit, Vec<f64>) = if gauge.kind == GaugeKind::Count {
+        // The first interval begins with the run.
+        let starts = std::iter::once(&0.0).chain(seconds);
+        let lengths = starts.zip(seconds).map(|(start, end)| end - start);
+        let (unit, scale) = match unit {
+            Unit::Bytes => (Unit::BitsPerSecond, 8.0),
+            _ => (Unit::PerSecond, 1.0),
+        };
+        (unit, values.zip(lengths).map(|(value, length)| value * scale / length).collect())
+    } else {
+        (unit, values.collect())
+    };
+    Curve {
+        name: gauge.name,
+        label: label_of_key(gauge.name),
+        meaning: sentence(gauge.meaning),
+        unit,
+        points: seconds.iter().copied().zip(values).collect(),
+    }
+}
+
+/// The plots of one topic: curves of one unit and of like height share a plot.
 pub(super) fn plots(run: &RunResult, topic: Topic) -> Vec<Plot> {
-    let wanted: Vec<_> = run
-        .series
-        .gauges
-        .iter()
-        .enumerate()
-        .filter(|(_, gauge)| Topic::of(gauge.name) == topic)
-        .collect();
-    let mut units: Vec<_> = wanted.iter().map(|(_, gauge)| Unit::of_key(gauge.name)).collect();
-    units.dedup();
-    let mut seen = Vec::new();
-    units.retain(|unit| {
-        !seen.contains(unit) && {
-            seen.push(*unit);
-            true
-        }
-    });
-    let mut plots = Vec::new();
-    for unit in units {
-        let same: Vec<_> =
-            wanted.iter().filter(|(_, gauge)| Unit::of_key(gauge.name) == unit).collect();
-        // Curves of very different height hide one another: each such gauge gets its own plot.
-        for group in by_height(run, &same) {
-            plots.push(plot(run, &group, unit));
+    let mut groups: Vec<(f64, Vec<Curve>)> = Vec::new();
+    for curve in curves(run).into_iter().filter(|curve| Topic::of(curve.name) == topic) {
+        let peak = curve.points.iter().map(|&(_, value)| value).fold(0.0, f64::max);
+        let like = groups.iter_mut().find(|(other, group)| {
+            let (low, high) = (peak.min(*other), peak.max(*other));
+            // Curves of very different height hide one another: each gets its own plot.
+            group[0].unit == curve.unit && (low == 0.0 || high / low <= HEIGHTS_APART)
+        });
+        match like {
+            Some((other, group)) => {
+                *other = other.max(peak);
+                group.push(curve);
+            }
+            None => groups.push((peak, vec![curve])),
         }
     }
-    plots
+    groups.into_iter().map(|(_, group)| plot(&group, &run.summary)).collect()
 }
 
 /// Curves whose peaks differ by more than this factor are drawn apart. Our choice.
 const HEIGHTS_APART: f64 = 30.0;
 
-/// Gauges of one unit in groups of like height, in their order.
-fn by_height<'a>(run: &RunResult, gauges: &[&(usize, &'a Gauge)]) -> Vec<Vec<(usize, &'a Gauge)>> {
-    let mut groups: Vec<(f64, Vec<(usize, &Gauge)>)> = Vec::new();
-    for &&(column, gauge) in gauges {
-        let peak = curve(run, column).iter().map(|&(_, value)| value).fold(0.0, f64::max);
-        let like = groups.iter_mut().find(|(other, _)| {
-            let (low, high) = (peak.min(*other), peak.max(*other));
-            low == 0.0 || high / low <= HEIGHTS_APART
-        });
-        match like {
-            Some((other, group)) => {
-                *other = other.max(peak);
-                group.push((column, gauge));
-            }
-            None => groups.push((peak, vec![(column, gauge)])),
-        }
-    }
-    groups.into_iter().map(|(_, group)| group).collect()
-}
-
-fn plot(run: &RunResult, gauges: &[(usize, &Gauge)], unit: Unit) -> Plot {
-    let mut series: Vec<_> = gauges
-        .iter()
-        .map(|&(column, gauge)| {
-            PlotSeries::new(label_of_key(gauge.name), SeriesStyle::Line, curve(run, column))
-        })
-        .collect();
-    for (_, gauge) in gauges {
-        if let Some(bound) = bound_of(gauge.name, &run.summary) {
-            let points = vec![(0.0, bound)];
-            series.push(PlotSeries::new("Bound", SeriesStyle::Bound, points));
-            break;
-        }
-    }
-    let meanings: Vec<_> = gauges.iter().map(|(_, gauge)| gauge.meaning).collect();
-    let first = label_of_key(gauges[0].1.name);
-    let title = match gauges {
-        [_] => format!("{first} over time"),
-        [_, (_, second)] => {
-            format!("{first} and {} over time", label_of_key(second.name).to_lowercase())
-        }
-        _ => format!("{first} and {} others over time", gauges.len() - 1),
+fn plot(curves: &[Curve], summary: &Value) -> Plot {
+    let first = &curves[0];
+    let bound = curves.iter().find_map(|curve| bound_of(curve.name, summary));
+    let drawn =
+        |curve: &Curve| PlotSeries::new(&curve.label, SeriesStyle::Line, curve.points.clone());
+    let mut series: Vec<_> = curves.iter().map(drawn).collect();
+    series.extend(
+        bound.map(|bound| PlotSeries::new("Bound", SeriesStyle::Bound, vec![(0.0, bound)])),
+    );
+    let title = match curves {
+        [one] => format!("{} over time", one.label),
+        [one, two] => format!("{} and {} over time", one.label, two.label.to_lowercase()),
+        _ => format!("{} and {} others over time", first.label, curves.len() - 1),
     };
+    let meanings: Vec<_> = curves.iter().map(|curve| curve.meaning.as_str()).collect();
+    let label = if curves.len() == 1 { &first.label } else { measured(first.unit) };
     Plot {
         title,
         note: meanings.join(" "),
         x: Axis::linear("Simulated time", Unit::Seconds),
-        y: Axis::linear(axis_label(gauges, &first), unit),
+        y: Axis::linear(label, first.unit),
         series,
     }
 }
 
-/// One gauge's name, or what several of one unit have in common.
-fn axis_label(gauges: &[(usize, &Gauge)], first: &str) -> String {
-    if gauges.len() == 1 {
-        return first.into();
-    }
-    let unit = Unit::of_key(gauges[0].1.name);
+/// What several curves of one unit have in common.
+fn measured(unit: Unit) -> &'static str {
     match unit {
         Unit::Share => "Share",
         Unit::Seconds => "Time",
@@ -145,13 +173,6 @@ fn axis_label(gauges: &[(usize, &Gauge)], first: &str) -> String {
         Unit::Ratio => "Ratio",
         Unit::Count => "Number",
     }
-    .into()
-}
-
-/// One gauge over time.
-pub(super) fn curve(run: &RunResult, column: usize) -> Vec<(f64, f64)> {
-    let values = run.series.values.iter().map(|row| row[column]);
-    run.series.seconds.iter().copied().zip(values).collect()
 }
 
 /// The bound that the fabric states for a gauge: among its details, `queue_max_cells_bound` (or
@@ -165,7 +186,6 @@ pub(super) fn bound_of(gauge: &str, summary: &Value) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rack::GaugeKind;
     use rack::results::SeriesTable;
     use serde_json::json;
 
@@ -214,9 +234,31 @@ mod tests {
             .map(|series| series.name.clone())
             .collect();
         drawn.sort();
-        assert_eq!(drawn, ["Link use share", "Odd", "Queue max", "Queue max", "Queue mean"]);
+        assert_eq!(drawn, ["Link use", "Odd", "Queue max", "Queue max", "Queue mean"]);
         // Cells and bytes never share an axis.
         assert_eq!(plots.len(), 4);
+    }
+
+    #[test]
+    fn counts_become_rates_and_shares() {
+        let mut run = run(&["hops", "cell_slots", "delivered_bytes"], &[30.0, 60.0, 125.0]);
+        for gauge in &mut run.series.gauges {
+            gauge.kind = GaugeKind::Count;
+        }
+        run.series.seconds = vec![1e-6, 3e-6];
+        let curves = curves(&run);
+        let near = |index: usize, expected: [f64; 2]| {
+            for (&(_, value), expected) in curves[index].points.iter().zip(expected) {
+                assert!((value / expected - 1.0).abs() < 1e-9, "{value} for {expected}");
+            }
+        };
+        near(0, [3e7, 1.5e7]);
+        near(1, [6e7, 3e7]);
+        near(2, [1e9, 5e8]);
+        near(3, [0.5, 0.5]);
+        let units: Vec<_> = curves.iter().map(|curve| curve.unit).collect();
+        let per_second = Unit::PerSecond;
+        assert_eq!(units, [per_second, per_second, Unit::BitsPerSecond, Unit::Share]);
     }
 
     #[test]

@@ -66,11 +66,20 @@ fn lead(summary: &Value) -> String {
     parts.join(" · ")
 }
 
-/// What to say of a run that could not carry its load.
-fn warning(summary: &Value) -> Option<String> {
-    (get(summary, "saturated") == Some(&Value::Bool(true))).then(|| {
-        "This run was saturated: more was offered than the network carried, so that completion \
-         times grow with the length of the run and say little by themselves."
-            .into()
-    })
+/// What to know of a run before its figures are believed.
+fn warnings(summary: &Value) -> Vec<&'static str> {
+    let is_set = |key| get(summary, key) == Some(&Value::Bool(true));
+    let mut warnings = Vec::new();
+    if is_set("saturated") {
+        warnings.push(
+            "This run was saturated: more was offered than the network carried, so that completion \
+             times grow with the length of the run and say little by themselves.",
+        );
+    }
+    if is_set("interrupted") {
+        warnings.push(
+            "This run was interrupted: the figures are those of the flows that had ended by then.",
+        );
+    }
+    warnings
 }

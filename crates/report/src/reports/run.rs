@@ -5,10 +5,10 @@ use serde_json::Value;
 
 use super::gauges::{self, Topic};
 use super::sizes::{self, Quantity};
-use super::{lead, provenance, warning};
+use super::{lead, provenance, warnings};
 use crate::page::{Axis, Block, Page, Plot, PlotSeries, SeriesStyle, TableBlock, Tile};
 use crate::summary::{details, details_table, distributions, figures, get, number, shown};
-use crate::units::{MISSING, label_of_key};
+use crate::units::{MISSING, label_of_key, sentence};
 use crate::{ResultsTable, Tone, Unit};
 
 /// The page of one run. `command` is what to type to obtain it again.
@@ -16,7 +16,8 @@ use crate::{ResultsTable, Tone, Unit};
 pub fn run_page(run: &RunResult, command: &str) -> Page {
     let summary = &run.summary;
     let mut page = Page { title: run.label.clone(), lead: lead(summary), sections: Vec::new() };
-    let mut overview: Vec<_> = warning(summary).map(Block::Text).into_iter().collect();
+    let notes = warnings(summary).into_iter();
+    let mut overview: Vec<_> = notes.map(|text| Block::Text(text.into())).collect();
     overview.push(Block::Tiles(tiles(summary)));
     page.push("Key figures", overview);
     page.push("Flow sizes", size_blocks(run));
@@ -160,7 +161,7 @@ fn long_flow_blocks(run: &RunResult) -> Vec<Block> {
 
 fn stage_blocks(run: &RunResult) -> Vec<Block> {
     let Some(plot) = sizes::stages(run) else { return Vec::new() };
-    let terms = run.stages.iter().map(|stage| (label_of_key(stage.name), stage.meaning.into()));
+    let terms = run.stages.iter().map(|stage| (label_of_key(stage.name), sentence(stage.meaning)));
     vec![Block::Plots(vec![plot]), Block::Terms(terms.collect())]
 }
 

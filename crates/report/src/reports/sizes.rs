@@ -132,7 +132,7 @@ pub(super) fn stages(run: &RunResult) -> Option<Plot> {
     if run.stages.is_empty() || run.bins.is_empty() {
         return None;
     }
-    let names = run.bins.iter().map(|bin| Unit::Bytes.format(middle(bin).round())).collect();
+    let names = run.bins.iter().map(|bin| Unit::Bytes.format(bin.to.get() as f64)).collect();
     let series = run.stages.iter().enumerate().map(|(index, stage)| {
         let share = |bin: &SizeBin| {
             let total: f64 = bin.stages.iter().sum();
@@ -146,7 +146,7 @@ pub(super) fn stages(run: &RunResult) -> Option<Plot> {
         title: "Share of completion time by stage".into(),
         note: "Mean over the flows of each size, and over the cells or packets of each flow."
             .into(),
-        x: Axis::named("Flow size", names),
+        x: Axis::named("Flow size, up to", names),
         y: Axis::linear("Share of completion time", Unit::Share),
         series: series.collect(),
     })

@@ -19,7 +19,7 @@ const STAGES: [Stage; 5] = [
     Stage { name: "reassembly", meaning: "At the receiver, until the cells before it arrive." },
 ];
 
-const GAUGES: [Gauge; 8] = [
+const GAUGES: [Gauge; 10] = [
     Gauge { name: "queue_max_cells", meaning: "Longest single queue.", kind: GaugeKind::Peak },
     Gauge { name: "queue_mean_cells", meaning: "Mean queue length.", kind: GaugeKind::Level },
     Gauge {
@@ -28,8 +28,14 @@ const GAUGES: [Gauge; 8] = [
         kind: GaugeKind::Peak,
     },
     Gauge { name: "backlog_bytes", meaning: "Data offered and not sent.", kind: GaugeKind::Level },
-    Gauge { name: "link_use_share", meaning: "Links that carry data.", kind: GaugeKind::Level },
-    Gauge { name: "slots_detour_share", meaning: "Slots of first hops.", kind: GaugeKind::Level },
+    Gauge { name: "hops", meaning: "Payload cells sent on a link", kind: GaugeKind::Count },
+    Gauge {
+        name: "cell_slots",
+        meaning: "Cells the schedule has room for, empty ones too",
+        kind: GaugeKind::Count,
+    },
+    Gauge { name: "delivered_bytes", meaning: "Bytes delivered", kind: GaugeKind::Count },
+    Gauge { name: "links_down_share", meaning: "Links that are down.", kind: GaugeKind::Level },
     Gauge {
         name: "reorder_max_bytes",
         meaning: "Most data held out of order for one flow.",
@@ -86,8 +92,10 @@ fn summary(pace: f64) -> Value {
         "seed": 7,
         "fabric": "shoal",
         "nodes": 512,
-        "load": { "nominal": 0.5, "realised": 0.4973 },
+        "load": { "nominal": 0.5, "realised": 0.4973, "rate": 100_000_000_000_u64 },
         "saturated": pace > 2.0,
+        "interrupted": false,
+        "warm_up_flows": 0,
         "simulated_seconds": 0.003142,
         "event_hash": "5e1f20c49ab37d68",
         "flows": { "offered": 100_000, "completed": 99_997, "failed": 3 },
@@ -183,8 +191,10 @@ fn series(pace: f64) -> SeriesTable {
             pace * ramp * (0.6 + 0.2 * noise(4)),
             (ramp * (190.0 + 146.0 * noise(5))).round(),
             pace * 3e6 * ramp * (1.0 + 0.7 * noise(6)),
-            ramp * (0.47 + 0.06 * noise(7)),
-            ramp * (0.24 + 0.04 * noise(8)),
+            (104_000.0 * ramp * (0.47 + 0.06 * noise(7))).round(),
+            104_000.0,
+            (6.3e6 * ramp * (0.9 + 0.2 * noise(8))).round(),
+            if (600..800).contains(&step) { 0.01 } else { 0.0 },
             (186_304.0 * ramp * (0.35 + 0.65 * noise(9))).round(),
             (420.0 * ramp * (0.8 + 0.4 * noise(10))).round(),
         ]
