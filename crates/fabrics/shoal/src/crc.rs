@@ -1,9 +1,10 @@
 //! The checksum of a cell: eight bits that catch every short burst of bit errors.
 //!
-//! Models: Shoal §3.5, Fig. 5 (claims S22, S23): "CRC checksum, 8 bits". The paper gives neither the
-//! polynomial nor the bytes it covers. **Our choice**: the polynomial x⁸ + x² + x + 1 and the mask
-//! 0x55 of the ATM header checksum (ITU-T I.432.1), over the whole cell, since nothing else in
-//! Shoal would notice a damaged payload. The mask keeps a dead line (all zeros) from looking intact.
+//! Models: Shoal §3.5, Fig. 5 (claims S22, S23): "CRC checksum, 8 bits". The paper gives neither
+//! the polynomial nor the bytes it covers. **Our choice**: the polynomial x⁸ + x² + x + 1 and the
+//! mask 0x55 of the ATM header checksum (ITU-T I.432.1), over the whole cell, since nothing else in
+//! Shoal would notice a damaged payload. The mask keeps a dead line (all zeros) from looking
+//! intact.
 //!
 //! The checksum stands in the header, before the payload. It is chosen so that the *whole cell in
 //! wire order*, read as one polynomial, leaves the fixed remainder [`MASK`]: a receiver runs its
@@ -111,7 +112,8 @@ mod tests {
         assert!(!is_intact(&[0; 7], 0, &[0; 56]));
     }
 
-    /// Whether flipping `bits` of an intact cell of 8 + `payload` bytes is seen, bit by bit for real.
+    /// Whether flipping `bits` of an intact cell of 8 + `payload` bytes is seen, bit by bit for
+    /// real.
     fn seen_in_bytes(bits: &[usize], payload: usize) -> bool {
         let mut cell: Vec<u8> = (0..8 + payload).map(|byte| (byte * 37 + 11) as u8).collect();
         cell[7] = checksum(&cell[..7], &cell[8..]);

@@ -7,8 +7,8 @@
 //!
 //! The paper does not print what a NIC costs against a switch. Its break-even points (41.6 % and
 //! 33.3 %) and the first of its points of 40 % saving (18.3 %) follow from 1/128, half a port of a
-//! 64-port switch; the second does not: 1/128 gives 10.0 % where the paper says 9.6 %, and no single
-//! ratio gives all four.
+//! 64-port switch; the second does not: 1/128 gives 10.0 % where the paper says 9.6 %, and no
+//! single ratio gives all four.
 
 use rack::Problem;
 use schemars::JsonSchema;
@@ -185,8 +185,8 @@ impl Equipment {
     }
 
     /// What a circuit switch may cost, as a fraction of a packet switch, for Shoal to save the
-    /// fraction `saving` of the packet network's cost; with 0 the point of break-even. Negative: the
-    /// NICs alone cost more than that.
+    /// fraction `saving` of the packet network's cost; with 0 the point of break-even. Negative:
+    /// the NICs alone cost more than that.
     ///
     /// # Errors
     /// As for [`Equipment::packet_switches`].

@@ -3,7 +3,8 @@
 //! Models: Shoal §3.3.4, §3.5, §4.2 (claims S54, S55): cells in off-chip memory for the worst case,
 //! one cell of each queue on the chip, and the tables of the congestion control. The paper's 17 MB,
 //! 32 KB and "of the order of a megabyte" follow to the byte.
-//! Leaves out: the ready queues and the time stamps of feedback, whose width the paper does not give.
+//! Leaves out: the ready queues and the time stamps of feedback, whose width the paper does not
+//! give.
 
 use kernel::Bytes;
 

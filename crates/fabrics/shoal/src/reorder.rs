@@ -78,6 +78,15 @@ impl ReorderWindow {
         self.held
     }
 
+    /// Whether a cell has come and waits for one before it.
+    #[must_use]
+    pub fn holds(&self, sequence: u32) -> bool {
+        let ahead = sequence.wrapping_sub(self.next) as usize;
+        let words = self.words();
+        ahead < words.len() * 64
+            && words[(sequence >> 6) as usize & (words.len() - 1)] >> (sequence & 63) & 1 == 1
+    }
+
     /// Notes the arrival of a cell.
     ///
     /// # Panics

@@ -1,14 +1,15 @@
 //! Uplinks for circuits, so that no two share one.
 //!
-//! Models: Shoal §3.2 (claim S12): "each switch's schedule is contention-free". The paper decomposes
-//! its example by hand (Fig. 4) and gives no method. In one position of the schedule the circuits
-//! are the edges of a bipartite multigraph, from leaf to leaf; an uplink is a colour, which no leaf
-//! may use twice on either side. By König's theorem as many colours as a leaf has nodes suffice.
+//! Models: Shoal §3.2 (claim S12): "each switch's schedule is contention-free". The paper
+//! decomposes its example by hand (Fig. 4) and gives no method. In one position of the schedule the
+//! circuits are the edges of a bipartite multigraph, from leaf to leaf; an uplink is a colour,
+//! which no leaf may use twice on either side. By König's theorem as many colours as a leaf has
+//! nodes suffice.
 //!
 //! Which of the many colourings matters: a node should meet its peers over all spines evenly, or a
 //! broken spine would cut off some nodes and spare others. So each circuit names the uplink that it
-//! prefers, by a formula that spreads evenly and collides only where leaves are not full; collisions
-//! are then resolved along alternating paths.
+//! prefers, by a formula that spreads evenly and collides only where leaves are not full;
+//! collisions are then resolved along alternating paths.
 
 /// A circuit between two leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -198,6 +199,15 @@ mod tests {
         let _ = Colouring::new(2, 1).colour(&circuits);
     }
 
+    /// Colours, the receiver of each sender, and the colour that each would like.
+    fn any_permutation() -> impl Strategy<Value = (u32, Vec<u32>, Vec<u32>)> {
+        (1_u32..9, 1_u32..9).prop_flat_map(|(colours, leaves)| {
+            let receivers: Vec<u32> = (0..colours * leaves).collect();
+            let preferences = proptest::collection::vec(0..colours, receivers.len());
+            (Just(colours), Just(receivers).prop_shuffle(), preferences)
+        })
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(1000))]
 
@@ -205,12 +215,7 @@ mod tests {
         // hardest case, and the preferences are as bad as they can be.
         #[test]
         fn s12_any_full_permutation_is_coloured(
-            (colours, receivers, preferences) in (1_u32..9, 1_u32..9).prop_flat_map(|(colours, leaves)| {
-                let nodes = colours * leaves;
-                let order: Vec<u32> = (0..nodes).collect();
-                let preference = proptest::collection::vec(0..colours, nodes as usize);
-                (Just(colours), Just(order).prop_shuffle(), preference)
-            })
+            (colours, receivers, preferences) in any_permutation()
         ) {
             let leaves = receivers.len() as u32 / colours;
             let circuits: Vec<Circuit> = receivers

@@ -1,13 +1,13 @@
 //! Who can no longer reach whom when a part of the fabric breaks.
 //!
 //! Models: Shoal §3.5 and Table 1 (claims S16, S17). Each ordered pair of nodes has one path, so a
-//! broken part cuts off the pairs whose paths cross it. A node that hears nothing from another stops
-//! sending to it too, so the opposite pairs go down with them ([`PairSet::with_reverse`]).
+//! broken part cuts off the pairs whose paths cross it. A node that hears nothing from another
+//! stops sending to it too, so the opposite pairs go down with them ([`PairSet::with_reverse`]).
 //!
 //! Table 1 is counted thus: of the slots that nodes have for each other in an epoch, the mean
 //! fraction that a node loses, over the nodes that still reach anybody, both directions of a pair
-//! counted as down. A leaf-spine link is counted as broken in one direction, which is what gives the
-//! paper's 2/N; in both it is nearly twice that.
+//! counted as down. A leaf-spine link is counted as broken in one direction, which is what gives
+//! the paper's 2/N; in both it is nearly twice that.
 
 use ::rack::{Component, NodeId, Problem};
 

@@ -19,8 +19,8 @@ use kernel::Span;
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum SwitchLayer {
-    /// Passes the raw signal on, as an optical switch does: no latency, but a receiver must find the
-    /// clock of a new sender in every slot.
+    /// Passes the raw signal on, as an optical switch does: no latency, but a receiver must find
+    /// the clock of a new sender in every slot.
     Layer0,
     /// Retimes the bits at each port, as the paper's electrical switch does: each link has one
     /// sender for ever, and the switch has a latency.
@@ -63,8 +63,8 @@ pub struct SwitchHardware {
 }
 
 impl SwitchHardware {
-    /// The paper's prototype (§4.1: 45 + 1 + 4 cycles, one to reconfigure; §4.2: 4 and 5 more in the
-    /// NIC; §6.2: 576 ns, which are 90 cycles, in the end nodes), at another clock if wanted.
+    /// The paper's prototype (§4.1: 45 + 1 + 4 cycles, one to reconfigure; §4.2: 4 and 5 more in
+    /// the NIC; §6.2: 576 ns, which are 90 cycles, in the end nodes), at another clock if wanted.
     #[must_use]
     pub const fn prototype(layer: SwitchLayer, cycle: Span) -> Self {
         Self {

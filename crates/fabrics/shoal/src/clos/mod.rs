@@ -2,10 +2,10 @@
 //!
 //! Models: Shoal §3.2, Figs 2 to 4 (claims S10 to S17): circuit switches of few ports in a
 //! non-blocking Clos of leaves and spines; every cell crosses leaf, spine and leaf, even between
-//! neighbours on one leaf, so that all nodes are equally far apart. With p-port switches it connects
-//! p²/2 nodes; a smaller rack has fewer leaves, fewer spines and parallel links between them (§5:
-//! 512 nodes on 24 switches of 64 ports). Each channel of a link (§3.4) is switched by a *plane* of
-//! its own, a whole Clos; that the planes are separate switches is **our choice**.
+//! neighbours on one leaf, so that all nodes are equally far apart. With p-port switches it
+//! connects p²/2 nodes; a smaller rack has fewer leaves, fewer spines and parallel links between
+//! them (§5: 512 nodes on 24 switches of 64 ports). Each channel of a link (§3.4) is switched by a
+//! *plane* of its own, a whole Clos; that the planes are separate switches is **our choice**.
 //!
 //! [`schedules`] decomposes the fabric's schedule into one for each switch, [`proof`] shows that
 //! they are free of contention, [`failures`] knows who is cut off by a broken part, and

@@ -49,7 +49,10 @@ pub enum Violation {
         to: NodeId,
     },
     /// Two circuits of a switch want the same port.
-    #[error("position {position}: ports {} and {} of {switch:?} both lead to port {egress}", ingress[0], ingress[1])]
+    #[error(
+        "position {position}: ports {} and {} of {switch:?} both lead to port {egress}",
+        ingress[0], ingress[1]
+    )]
     Contention {
         /// Position of the epoch.
         position: u32,
@@ -62,7 +65,8 @@ pub enum Violation {
     },
     /// A circuit leads to a port that is wired to nothing.
     #[error(
-        "position {position}: port {ingress} of {switch:?} leads to port {egress}, which leads nowhere"
+        "position {position}: port {ingress} of {switch:?} leads to port {egress}, which leads \
+         nowhere"
     )]
     Nowhere {
         /// Position of the epoch.
@@ -76,7 +80,8 @@ pub enum Violation {
     },
     /// The switches together connect a node to another than the fabric's schedule says.
     #[error(
-        "position {position}: the switches connect {from} to {found:?}, the schedule to {scheduled:?}"
+        "position {position}: the switches connect {from} to {found:?}, the schedule to \
+         {scheduled:?}"
     )]
     WrongPeer {
         /// Position of the epoch.

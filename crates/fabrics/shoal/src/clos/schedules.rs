@@ -4,8 +4,8 @@
 //! receiver prefers uplink `(i + s / m) mod m`, with `m` nodes on a leaf. Where `m` divides the
 //! number of nodes this formula is free of contention as it stands, and each node meets its peers
 //! over all spines evenly, sending and receiving; otherwise [`super::colouring`] resolves the few
-//! collisions at the leaf where the shift wraps around. The obvious `i mod m` was dropped: with it a
-//! node sends over a single spine.
+//! collisions at the leaf where the shift wraps around. The obvious `i mod m` was dropped: with it
+//! a node sends over a single spine.
 
 use ::rack::NodeId;
 
@@ -71,8 +71,8 @@ impl SwitchSchedules {
     /// Position `p` belongs to plane `p` modulo the number of planes.
     ///
     /// # Errors
-    /// If it is no equal-rate schedule: two nodes reach a third at once, or a pair meets twice in an
-    /// epoch or never.
+    /// If it is no equal-rate schedule: two nodes reach a third at once, or a pair meets twice in
+    /// an epoch or never.
     ///
     /// # Panics
     /// If there are 2¹⁶ or more nodes or positions.

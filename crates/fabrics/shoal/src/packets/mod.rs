@@ -1,11 +1,11 @@
 //! Packets cut into cells and put together again.
 //!
-//! Models: Shoal §3.3.1, §3.5 (claims S27, S28): packets are cut into fixed-size cells at the source
-//! and rebuilt at the destination from the start-of-packet and end-of-packet marks.
+//! Models: Shoal §3.3.1, §3.5 (claims S27, S28): packets are cut into fixed-size cells at the
+//! source and rebuilt at the destination from the start-of-packet and end-of-packet marks.
 //!
 //! The header has no length, so a receiver could not tell data from the filling of a last cell.
-//! **Our choice**: as in ATM's AAL5, the last two bytes of the last cell hold the packet's length; a
-//! packet that leaves no room for them takes one cell more.
+//! **Our choice**: as in ATM's AAL5, the last two bytes of the last cell hold the packet's length;
+//! a packet that leaves no room for them takes one cell more.
 //!
 //! This file is the arithmetic, for models that carry no bytes; [`frames`] does it to real ones.
 

@@ -1,10 +1,10 @@
 //! When a slot begins, how long it is, and how sure everybody is of it.
 //!
 //! Models: Shoal §3.4, §6.1, §7.1 (claims S40 to S43): the guard band as the sum of what it must
-//! cover, and slot, cell and epoch that follow from it. [`protocols`] has what synchronises the rack
-//! and how precisely, [`bootstrap`] the start of a rack, [`clock`] the loss of its clock master.
-//! Leaves out: the elastic buffers of switches and temperature drift of the wires (§3.4 calls both
-//! small inside a rack).
+//! cover, and slot, cell and epoch that follow from it. [`protocols`] has what synchronises the
+//! rack and how precisely, [`bootstrap`] the start of a rack, [`clock`] the loss of its clock
+//! master. Leaves out: the elastic buffers of switches and temperature drift of the wires (§3.4
+//! calls both small inside a rack).
 
 pub mod bootstrap;
 pub mod clock;

@@ -40,7 +40,7 @@ pub const WHITE_RABBIT: TimeProtocol = TimeProtocol {
 pub const DTP: TimeProtocol = TimeProtocol {
     name: "DTP",
     precision: Precision::Periods(4),
-    source: "Globally Synchronized Time via Datacenter Networks, SIGCOMM 2016: 4 clock periods a hop",
+    source: "Globally Synchronized Time via Datacenter Networks, SIGCOMM 2016: 4 periods a hop",
 };
 
 /// DTP in Shoal's prototype, on one clock.

@@ -227,7 +227,8 @@ proptest! {
     fn s43_cells_are_clipped_exactly_when_the_gap_is_too_short(
         slot in 10_000_u64..100_000, guard in 100_u64..9_000, needs in any::<[u16; 4]>()
     ) {
-        let timing = SlotTiming::new(ps(slot), ps(guard), Bytes::ZERO, Rate::from_gbps(100)).unwrap();
+        let rate = Rate::from_gbps(100);
+        let timing = SlotTiming::new(ps(slot), ps(guard), Bytes::ZERO, rate).unwrap();
         let [reconfiguration, propagation_spread, synchronisation, clock_recovery] =
             needs.map(|need| ps(u64::from(need) / 8));
         let needed =

@@ -5,11 +5,12 @@
 //! most 1024 nodes: 10 bits for the destination, 1 for each flag, 8 for the checksum; the feedback
 //! needs 11 for its largest value, 2N - 2 (Eq. 6).
 //!
-//! **Our choices**, where the paper is silent: a source field as wide as the destination (a receiver
-//! orders cells by sender); the sequence number takes what is left of the 64 bits; an empty cell has
-//! its source as destination, which no data has; a rack with several traffic classes (Appendix C)
-//! takes three bits for them, which up to 512 nodes the shorter ids and feedback set free, and above
-//! that the sequence number gives up. All of it is one table, made by [`Layout::new`].
+//! **Our choices**, where the paper is silent: a source field as wide as the destination (a
+//! receiver orders cells by sender); the sequence number takes what is left of the 64 bits; an
+//! empty cell has its source as destination, which no data has; a rack with several traffic classes
+//! (Appendix C) takes three bits for them, which up to 512 nodes the shorter ids and feedback set
+//! free, and above that the sequence number gives up. All of it is one table, made by
+//! [`Layout::new`].
 
 pub mod notice;
 pub mod serial;

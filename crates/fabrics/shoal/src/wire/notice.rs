@@ -5,8 +5,8 @@
 //! news costs no slot, and reaches every node within an epoch of the sender's knowing.
 //!
 //! The payload of an empty cell: one byte that counts the notices, then eight bytes for each, most
-//! significant first: what changed (1 bit), the subject (15), zero (1), the reporter (15), the epoch
-//! (32). The rest is zero, so that a payload of zeros carries no news.
+//! significant first: what changed (1 bit), the subject (15), zero (1), the reporter (15), the
+//! epoch (32). The rest is zero, so that a payload of zeros carries no news.
 
 use rack::NodeId;
 
@@ -157,10 +157,7 @@ mod tests {
             notice(Reachability::Recovered, 2, 1, 0x0102_0304),
         ];
         encode_notices(&news, &mut payload);
-        assert_eq!(
-            payload,
-            [2, 0x01, 0xFF, 0, 3, 0, 0, 0, 7, 0x80, 2, 0, 1, 1, 2, 3, 4, 0, 0, 0] // count, two, rest
-        );
+        assert_eq!(payload, [2, 0x01, 0xFF, 0, 3, 0, 0, 0, 7, 0x80, 2, 0, 1, 1, 2, 3, 4, 0, 0, 0]);
         assert_eq!(decode_notices(&payload), Ok(news.to_vec()));
     }
 
@@ -182,7 +179,9 @@ mod tests {
     proptest! {
         #[test]
         fn s26_notices_survive_the_wire(
-            rows in proptest::collection::vec((any::<bool>(), 0_u32..32768, 0_u32..32768, any::<u32>()), 0..=6)
+            rows in proptest::collection::vec(
+                (any::<bool>(), 0_u32..32768, 0_u32..32768, any::<u32>()), 0..=6
+            )
         ) {
             let news: Vec<Notice> = rows
                 .into_iter()
