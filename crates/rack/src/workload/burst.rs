@@ -263,7 +263,7 @@ impl Workload for Burst {
     }
 
     fn total(&self) -> Option<u64> {
-        Some(self.flows_a_round() * self.rounds.count)
+        self.flows_a_round().checked_mul(self.rounds.count)
     }
 }
 

@@ -7,6 +7,7 @@
 pub mod arrivals;
 pub mod burst;
 pub mod collectives;
+pub mod config;
 pub mod gate;
 pub mod merge;
 pub mod patterns;
@@ -19,6 +20,9 @@ mod testing;
 pub mod trace;
 
 use kernel::Time;
+
+pub use config::{Kind, Nominal, WorkloadConfig, WorkloadContext, kinds};
+pub use tables::catalogue;
 
 use crate::{Flow, FlowId};
 
@@ -42,5 +46,28 @@ pub trait Workload {
     /// A flow ended, delivered or given up, at `at`.
     fn ended(&mut self, flow: FlowId, at: Time) {
         let _ = (flow, at);
+    }
+}
+
+/// A boxed workload is one, so that code over any workload takes it too.
+impl<W: Workload + ?Sized> Workload for Box<W> {
+    fn next_start(&mut self) -> Option<Time> {
+        (**self).next_start()
+    }
+
+    fn next_flow(&mut self) -> Option<Flow> {
+        (**self).next_flow()
+    }
+
+    fn total(&self) -> Option<u64> {
+        (**self).total()
+    }
+
+    fn is_reactive(&self) -> bool {
+        (**self).is_reactive()
+    }
+
+    fn ended(&mut self, flow: FlowId, at: Time) {
+        (**self).ended(flow, at);
     }
 }

@@ -14,8 +14,8 @@ use crate::{Class, Flow, FlowId};
 /// When a workload ends: after so many flows or at an instant, whichever comes first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stop {
-    /// How many flows at most.
-    pub flows: u64,
+    /// How many flows at most; `None`: no end.
+    pub flows: Option<u64>,
     /// No flow starts at or after this instant.
     pub until: Time,
 }
@@ -66,7 +66,7 @@ impl Poisson {
     }
 
     fn arrive(&mut self) -> Option<Time> {
-        if self.offered >= self.stop.flows {
+        if self.stop.flows.is_some_and(|flows| self.offered >= flows) {
             return None;
         }
         self.arrivals.step().filter(|&start| start < self.stop.until)
@@ -89,7 +89,7 @@ impl Workload for Poisson {
     }
 
     fn total(&self) -> Option<u64> {
-        (self.stop.until == Time::NEVER).then_some(self.stop.flows)
+        self.stop.flows.filter(|_| self.stop.until == Time::NEVER)
     }
 }
 
@@ -102,7 +102,7 @@ mod tests {
     use super::super::testing::{check_open_loop, drain};
     use super::*;
 
-    const ALWAYS: Stop = Stop { flows: 20_000, until: Time::NEVER };
+    const ALWAYS: Stop = Stop { flows: Some(20_000), until: Time::NEVER };
 
     fn poisson(seed: u64, load: f64, stop: Stop) -> Poisson {
         let sizes = Sizes::Pareto(Pareto::cut(1.05, 1e5, 1e7));
@@ -155,7 +155,8 @@ mod tests {
 
     #[test]
     fn carries_its_class() {
-        let flows = drain(poisson(1, 0.9, Stop { flows: 3, ..ALWAYS }).with_class(Class::new(2)));
+        let flows =
+            drain(poisson(1, 0.9, Stop { flows: Some(3), ..ALWAYS }).with_class(Class::new(2)));
         assert!(flows.iter().all(|flow| flow.class == Class::new(2)));
     }
 }

@@ -41,8 +41,8 @@ pub enum Loop {
     Open {
         /// The arrivals.
         arrivals: Arrivals,
-        /// How many in all.
-        requests: u64,
+        /// How many in all; `None`: no end.
+        requests: Option<u64>,
     },
     /// Each client keeps so many outstanding.
     Closed {
@@ -128,7 +128,7 @@ impl Requests {
     /// Open loop: draws the next exchange; its request is ready at once, if in the future.
     fn arrive(&mut self) {
         if let Loop::Open { arrivals, requests } = &mut self.source
-            && self.drawn < *requests
+            && requests.is_none_or(|requests| self.drawn < requests)
             && let Some(start) = arrivals.step()
         {
             let exchange = self.drawn;
@@ -193,10 +193,10 @@ impl Workload for Requests {
     }
 
     fn total(&self) -> Option<u64> {
-        Some(match self.source {
-            Loop::Open { requests, .. } => 2 * requests,
-            Loop::Closed { rounds, .. } => 2 * rounds * self.draws.len() as u64,
-        })
+        match self.source {
+            Loop::Open { requests, .. } => requests.and_then(|requests| requests.checked_mul(2)),
+            Loop::Closed { rounds, .. } => rounds.checked_mul(2 * self.draws.len() as u64),
+        }
     }
 
     fn is_reactive(&self) -> bool {
@@ -245,7 +245,7 @@ mod tests {
 
     fn open(requests: u64) -> Loop {
         let arrivals = Arrivals::new(1_000.0, Stream::new(1, "workload/arrivals", 0));
-        Loop::Open { arrivals, requests }
+        Loop::Open { arrivals, requests: Some(requests) }
     }
 
     fn closed(outstanding: u32, rounds: u64) -> Loop {
