@@ -3,6 +3,7 @@
 use ::rack::Component;
 
 use super::*;
+use crate::schedule::{Order, Schedule};
 
 /// The schedule of Fig. 3: in position `p` a node is connected to the one `p + 1` further.
 fn cyclic(nodes: u32) -> impl Fn(NodeId, u32) -> Option<NodeId> + Copy {
@@ -145,6 +146,26 @@ fn s13_positions_in_which_only_some_send_are_decomposed_too() {
         };
         let schedules = SwitchSchedules::new(clos(nodes, 12, 2), nodes, peer).unwrap();
         assert_eq!(prove_contention_free(&schedules, peer), Ok(()), "{nodes} nodes");
+    }
+}
+
+#[test]
+fn s13_the_schedules_that_the_model_runs_are_free_of_contention() {
+    let racks =
+        [(2, 1, 4), (7, 2, 4), (8, 1, 4), (8, 4, 8), (33, 3, 10), (64, 4, 12), (512, 4, 64)];
+    for (nodes, channels, radix) in racks {
+        for order in [Order::Cyclic, Order::PropagationAware] {
+            let schedule = Schedule::new(nodes, channels, order);
+            let peer = |from: NodeId, position| schedule.peer(from.get(), position).map(node);
+            let clos = clos(nodes, radix, channels);
+            let schedules = SwitchSchedules::new(clos, schedule.positions(), peer).unwrap();
+            let proof = prove_contention_free(&schedules, peer);
+            assert_eq!(proof, Ok(()), "{nodes} nodes, {channels} channels, {order:?}");
+            for to in 1..nodes {
+                let path = schedules.path(node(0), node(to)).unwrap();
+                assert_eq!(path.position, schedule.position(0, to));
+            }
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! When a slot begins, how long it is, and how sure everybody is of it.
 //!
-//! Models: Shoal §3.4, §6.1, §7.1 (claims S40 to S43): the guard band as the sum of what it must
+//! Models: Shoal §3.4, §6.1, §7.1 (claims S40, S41, S43): the guard band as the sum of what it must
 //! cover, and slot, cell and epoch that follow from it. [`protocols`] has what synchronises the
 //! rack and how precisely, [`bootstrap`] the start of a rack, [`clock`] the loss of its clock
 //! master. Leaves out: the elastic buffers of switches and temperature drift of the wires (§3.4

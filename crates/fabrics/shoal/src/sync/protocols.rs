@@ -1,6 +1,6 @@
 //! What keeps the clocks of a rack together, and how closely.
 //!
-//! Models: Shoal §3.4, §6.1 (claims S42, S44). One clock is distributed to all nodes and switches
+//! Models: Shoal §3.4, §6.1 (claim S44). One clock is distributed to all nodes and switches
 //! (Synchronous Ethernet), so that clocks never drift apart; a time protocol between the end nodes
 //! then takes out what offset is left. Precision is an input: how the protocols reach it is not
 //! modelled.
