@@ -38,14 +38,16 @@ pub struct Use {
 pub fn max_min(capacities: &[f64], flows: &[Vec<Use>]) -> Vec<f64> {
     check(capacities, flows);
     let mut links: Vec<Link> =
-        capacities.iter().map(|&free| Link { free, rising: 0.0, flows: vec![] }).collect();
+        capacities.iter().map(|&free| Link { free, rising: 0.0, left: 0, flows: vec![] }).collect();
     for (flow, uses) in flows.iter().enumerate() {
         for used in uses.iter().filter(|used| used.share > 0.0) {
             links[used.link].rising += used.share;
+            links[used.link].left += 1;
             links[used.link].flows.push(flow);
         }
     }
     let mut rates = vec![f64::INFINITY; flows.len()];
+    let mut stopped = vec![false; flows.len()];
     let mut open: Vec<usize> = (0..links.len()).filter(|&l| !links[l].flows.is_empty()).collect();
     while !open.is_empty() {
         let water = open.iter().map(|&l| links[l].level()).fold(f64::INFINITY, f64::min);
@@ -53,7 +55,7 @@ pub fn max_min(capacities: &[f64], flows: &[Vec<Use>]) -> Vec<f64> {
             open.iter().copied().filter(|&l| links[l].level() <= water * (1.0 + SAME)).collect();
         for link in full {
             for flow in std::mem::take(&mut links[link].flows) {
-                if rates[flow].is_finite() {
+                if std::mem::replace(&mut stopped[flow], true) {
                     continue;
                 }
                 rates[flow] = water;
@@ -62,8 +64,7 @@ pub fn max_min(capacities: &[f64], flows: &[Vec<Use>]) -> Vec<f64> {
                 }
             }
         }
-        // Sums of shares leave a rounding error behind, so ask the flows whether any still rises.
-        open.retain(|&l| links[l].flows.iter().any(|&flow| rates[flow].is_infinite()));
+        open.retain(|&l| links[l].left > 0);
     }
     rates
 }
@@ -84,6 +85,9 @@ struct Link {
     free: f64,
     /// Sum of the shares of the flows that still rise.
     rising: f64,
+    /// How many uses that sum has left; it tells when nothing rises, for the sum keeps a rounding
+    /// error.
+    left: usize,
     /// The flows that use it.
     flows: Vec<usize>,
 }
@@ -91,13 +95,14 @@ struct Link {
 impl Link {
     /// The rate at which the rising flows fill the link.
     fn level(&self) -> f64 {
-        self.free.max(0.0) / self.rising
+        self.free.max(0.0) / self.rising.max(f64::MIN_POSITIVE)
     }
 
     /// A flow that uses `share` of its rate here stops rising at `rate`.
     fn stop(&mut self, rate: f64, share: f64) {
         self.free -= rate * share;
         self.rising = (self.rising - share).max(0.0);
+        self.left -= 1;
     }
 }
 

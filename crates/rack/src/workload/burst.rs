@@ -1,8 +1,8 @@
 //! Many flows at one instant, once or at regular intervals: incast, outcast, all-to-all, shuffle,
 //! and one flow from each node.
 //!
-//! The flows of a round are computed as they are taken, not stored (unless jitter makes their order
-//! random), so all-to-all in a large rack costs no memory.
+//! An all-to-all is computed as it is taken (unless jitter makes its order random), so in a large
+//! rack it costs no memory; other rounds are drawn when they begin and hold their pairs.
 
 use kernel::{Bytes, Span, Stream, Time};
 
@@ -174,7 +174,7 @@ impl Burst {
                 let own = (mappers + reducers).saturating_sub(self.nodes);
                 u64::from(*mappers) * u64::from(*reducers) - u64::from(own)
             }
-            Round::OneEach(pairs) => pairs.clone().one_each().len() as u64,
+            Round::OneEach(pairs) => pairs.count_each(),
             Round::Drawn { flows, .. } => *flows,
         }
     }

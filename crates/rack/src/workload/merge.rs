@@ -40,7 +40,7 @@ impl Merge {
         let known: u64 = parts.iter().filter_map(|part| part.total()).sum();
         let stride = parts.iter().filter(|part| part.total().is_none()).count() as u64;
         let (mut next_known, mut next_unknown) = (0, known);
-        let number = |part: &Box<dyn Workload>| match part.total() {
+        let mut number = |part: &dyn Workload| match part.total() {
             Some(count) => {
                 next_known += count;
                 Numbers { first: next_known - count, stride: 1, count: Some(count) }
@@ -50,7 +50,7 @@ impl Merge {
                 Numbers { first: next_unknown - 1, stride, count: None }
             }
         };
-        let numbers = parts.iter().map(number).collect();
+        let numbers = parts.iter().map(|part| number(part.as_ref())).collect();
         let reactive = parts.iter().any(|part| part.is_reactive());
         Self { parts, numbers, reactive, taken: 0 }
     }

@@ -265,6 +265,15 @@ impl Pairs {
         }
     }
 
+    /// How many flows [`Pairs::one_each`] gives.
+    #[must_use]
+    pub fn count_each(&self) -> u64 {
+        match self.pattern {
+            Pattern::Fixed(_) => self.rest.len() as u64,
+            _ => u64::from(self.nodes),
+        }
+    }
+
     /// One flow for each node that sends, in order of the sources: the fixed destination, or a
     /// draw. Pools draw as many flows as there are nodes.
     pub fn one_each(&mut self) -> Vec<(NodeId, NodeId)> {
