@@ -131,7 +131,7 @@
   const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star", "pentagon"];
 
   const traceOf = (plot, series, reach) => {
-    const ink = series.style === "published" || series.style === "bound" ? colour("--ink")
+    const ink = series.hue === null ? colour("--ink")
       : colour(`--series-${series.hue % SERIES_COLOURS}`);
     const isBound = series.style === "bound";
     const x = isBound ? reach : series.x;
@@ -166,7 +166,8 @@
     const lined = !["points", "published"].includes(series.style);
     const marked = !lined || (!isBound && series.style !== "steps" && x.length <= MARKED_POINTS);
     const hollow = series.style === "published";
-    const symbol = hollow ? "diamond-open" : SYMBOLS[series.hue % SYMBOLS.length];
+    const shape = series.hue === null ? "diamond" : SYMBOLS[series.hue % SYMBOLS.length];
+    const symbol = hollow ? `${shape}-open` : shape;
     return {
       ...trace,
       type: "scatter",

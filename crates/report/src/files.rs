@@ -269,6 +269,7 @@ mod tests {
         }
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn a_directory_that_refuses_is_reported() {
         // The kernel's own directory refuses even root.

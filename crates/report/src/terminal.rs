@@ -5,7 +5,6 @@
 
 use std::ffi::OsStr;
 use std::io::IsTerminal;
-use std::os::fd::AsFd;
 
 use comfy_table::{
     Attribute, CellAlignment, Color, ContentArrangement, LineStyle, Table, TableStyle,
@@ -41,11 +40,11 @@ impl TextStyle {
     /// The style for `stream`: as wide as its terminal, in colour unless `no_color`, the value of
     /// the environment variable `NO_COLOR`, is set and not empty (<https://no-color.org>). What is
     /// not a terminal gets plain text of any width.
-    pub fn detect(stream: &(impl IsTerminal + AsFd), no_color: Option<&OsStr>) -> Self {
+    pub fn detect(stream: &impl IsTerminal, no_color: Option<&OsStr>) -> Self {
         if !stream.is_terminal() {
             return Self::default();
         }
-        let width = terminal_size::terminal_size_of(stream).map(|(width, _)| width.0);
+        let width = terminal_size::terminal_size().map(|(width, _)| width.0);
         let refused = no_color.is_some_and(|value| !value.is_empty());
         Self { width, colours: if refused { Colours::Off } else { Colours::On } }
     }

@@ -9,9 +9,9 @@ use serde_json::Value;
 /// The data that the page's script reads.
 fn plots_in(html: &str) -> Vec<Value> {
     let start = "<script type=\"application/json\" id=\"plots\">";
-    let (_, rest) = html.split_once(start).unwrap();
-    let (json, _) = rest.split_once("</script>").unwrap();
-    serde_json::from_str(json).unwrap()
+    let (_, rest) = html.split_once(start).expect("the page has plots");
+    let (json, _) = rest.split_once("</script>").expect("the element ends");
+    serde_json::from_str(json).expect("the data is JSON")
 }
 
 #[track_caller]
@@ -152,6 +152,7 @@ fn a_reproduction_shows_verdicts_and_published_points() {
     }
     let plots = plots_in(&html);
     assert_eq!(plots[0]["series"][2]["style"], "published");
+    assert!(plots[0]["series"][2]["hue"].is_null());
     assert_eq!(plots[0]["series"][0]["low"].as_array().unwrap().len(), 6);
 }
 

@@ -60,8 +60,8 @@ pub struct PlotSeries {
     pub intervals: Vec<(f64, f64)>,
     /// How it is drawn.
     pub style: SeriesStyle,
-    /// Which colour of the palette. `None`: the series' own place in the plot. Series that belong
-    /// together share one.
+    /// Which colour of the palette. `None`: by the series' place in the plot; published points and
+    /// bounds then have the colour of the text. Series that belong together share one.
     pub hue: Option<usize>,
 }
 
@@ -79,7 +79,7 @@ pub enum SeriesStyle {
     Steps,
     /// Marks alone.
     Points,
-    /// Hollow marks in the colour of the text: somebody else's figures beside ours.
+    /// Hollow marks: somebody else's figures beside ours.
     Published,
     /// Bars; several such series are stacked.
     Bars,
@@ -162,10 +162,12 @@ impl PlotSeries {
             SeriesStyle::Bars => "bars",
             SeriesStyle::Bound => "bound",
         };
+        let is_inked = matches!(self.style, SeriesStyle::Published | SeriesStyle::Bound);
+        let hue = if is_inked { self.hue } else { Some(self.hue.unwrap_or(place)) };
         let mut series = json!({
             "name": self.name,
             "style": style,
-            "hue": self.hue.unwrap_or(place),
+            "hue": hue,
             "x": column(|p| p.x),
             "y": column(|p| p.y),
         });
