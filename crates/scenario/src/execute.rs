@@ -3,9 +3,9 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use rack::results::{FlowRecord, RunResult};
+use rack::results::{FlowRecord, FlowSink, RunResult};
 use rack::run::{self, Options, Progress, RunError};
-use rack::{Fabric, Fault, FlowSink, Stage, Workload};
+use rack::{Fabric, Fault, Stage, Workload};
 
 /// All that a fabric needs to run once.
 pub struct Job<'a> {

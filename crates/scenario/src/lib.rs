@@ -5,9 +5,26 @@
 
 pub mod check;
 pub mod describe;
-pub mod faults;
-pub mod problem;
-pub mod run_config;
-pub mod source;
+mod execute;
+mod faults;
+mod problem;
+mod reader;
+pub mod registry;
+mod run_config;
+mod scenario;
+pub mod schema;
+mod source;
 pub mod trace;
-pub mod tree;
+mod tree;
+mod workload;
+
+pub use check::suggest;
+pub use execute::{Job, Sink};
+pub use faults::{Drawn, FaultConfig, LeafSpine};
+pub use problem::{BadInput, Located};
+pub use registry::Registry;
+pub use run_config::{RunConfig, WarmUp};
+pub use scenario::{Error, FabricChoice, Scenario};
+pub use source::{Argument, Document, Format};
+pub use tree::Place;
+pub use workload::{TraceConfig, WorkloadChoice};

@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use kernel::Rate;
+use rack::workload::config::WorkloadContext;
 use rack::{Problem, Workload};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -38,8 +39,8 @@ pub fn read(document: &Document, registry: &Registry) -> Result<Scenario, BadInp
         let nodes = first.plan.nodes();
         reader.check_faults(&faults, &fabrics, seed);
         if let Some(workload) = &workload {
-            let rate = workload.load_rate.unwrap_or_else(|| first.plan.load_rate());
-            reader.check_flows(workload, &run, nodes, seed, rate);
+            let load_rate = workload.load_rate.unwrap_or_else(|| first.plan.load_rate());
+            reader.check_flows(workload, &run, &WorkloadContext { nodes, seed, load_rate });
         }
     }
     BadInput::unless_empty(reader.problems)?;
@@ -158,8 +159,8 @@ impl Reader<'_> {
             Err(problems) => return self.complain_below("", problems),
         };
         for choice in fabrics {
-            for message in choice.plan.check_faults(&expanded).err().unwrap_or_default() {
-                self.complain("fault", format!("{}: {message}", choice.label));
+            for problem in choice.plan.check_faults(&expanded).err().unwrap_or_default() {
+                self.complain("fault", format!("{}: {}", choice.label, problem.message));
             }
         }
     }
@@ -169,14 +170,12 @@ impl Reader<'_> {
         &mut self,
         workload: &WorkloadChoice,
         run: &RunConfig,
-        nodes: u32,
-        seed: u64,
-        rate: Rate,
+        context: &WorkloadContext,
     ) {
-        if rate == Rate::from_bps(0) {
+        if context.load_rate == Rate::from_bps(0) {
             return self.complain("workload.load_rate", "found 0 bps; expected a rate above zero");
         }
-        match workload.build(nodes, seed, rate) {
+        match workload.build(context) {
             Err(problems) => self.complain_below("workload", problems),
             Ok(drawn) if self.is_clean("run") => self.check_run(drawn.as_ref(), run),
             Ok(_) => {}

@@ -1,4 +1,4 @@
-//! Which fabrics there are. Adding one is one line in [`FABRICS`] and its [`Model`] beside it.
+//! Which fabrics there are. Adding one is one line, in `fabrics!` below.
 //!
 //! `dyn` is used here and nowhere below: a run picks its fabric once, then all types are concrete.
 
@@ -42,14 +42,14 @@ pub trait Model: 'static {
     /// The node rate that load 1.0 refers to.
     fn load_rate(plan: &Self::Plan) -> Rate;
 
-    /// Checks that the rack has every part that `faults` break.
+    /// The plan of a run in which `faults` happen, in this order.
     ///
     /// # Errors
-    /// Each part that is not there, and what is.
-    fn check_faults(plan: &Self::Plan, faults: &[Fault]) -> Result<(), Vec<String>>;
+    /// Each of them that this rack cannot have, and why.
+    fn with_faults(plan: Self::Plan, faults: &[Fault]) -> Result<Self::Plan, Vec<Problem>>;
 
     /// Builds the network at time zero.
-    fn rack(plan: Self::Plan, seed: u64, faults: Vec<Fault>) -> Self::Rack;
+    fn rack(plan: Self::Plan, seed: u64) -> Self::Rack;
 }
 
 /// A fabric as the registry holds it, whatever its types.
@@ -81,11 +81,11 @@ pub trait Planned: Send + Sync {
     /// The node rate that load 1.0 refers to.
     fn load_rate(&self) -> Rate;
 
-    /// Checks that the rack has every part that `faults` break.
+    /// Checks that `faults` can happen in this rack.
     ///
     /// # Errors
-    /// Each part that is not there, and what is.
-    fn check_faults(&self, faults: &[Fault]) -> Result<(), Vec<String>>;
+    /// Each of them that cannot, and why.
+    fn check_faults(&self, faults: &[Fault]) -> Result<(), Vec<Problem>>;
 
     /// Runs it once.
     ///
@@ -162,13 +162,14 @@ impl<M: Model> Planned for PlannedModel<M> {
         M::load_rate(&self.plan)
     }
 
-    fn check_faults(&self, faults: &[Fault]) -> Result<(), Vec<String>> {
-        M::check_faults(&self.plan, faults)
+    fn check_faults(&self, faults: &[Fault]) -> Result<(), Vec<Problem>> {
+        M::with_faults(self.plan.clone(), faults).map(drop)
     }
 
     fn run(&self, job: Job<'_>) -> Result<RunResult, RunError> {
-        let rack = M::rack(self.plan.clone(), job.seed, job.faults.clone());
-        crate::execute::execute(rack, job)
+        let plan = M::with_faults(self.plan.clone(), &job.faults);
+        let plan = plan.expect("faults were checked when the scenario was read");
+        crate::execute::execute(M::rack(plan, job.seed), job)
     }
 }
 
@@ -176,8 +177,56 @@ impl<M: Model> Planned for PlannedModel<M> {
 #[derive(Clone, Copy)]
 pub struct Registry(&'static [&'static dyn FabricKind]);
 
-/// Every fabric of this build, one line each.
-static FABRICS: &[&dyn FabricKind] = &[];
+/// Registers fabric crates that keep to the house's names: `Config` with `nodes`, `load_rate` and
+/// `plan()`, `Plan` with `config` and `with_faults()`, `Rack` with `new(plan, seed)`.
+macro_rules! fabrics {
+    ($($fabric:ident: $summary:literal;)*) => {
+        $(mod $fabric {
+            use super::*;
+
+            pub struct Entry;
+
+            impl Model for Entry {
+                const NAME: &'static str = stringify!($fabric);
+                const SUMMARY: &'static str = $summary;
+                type Config = ::$fabric::Config;
+                type Plan = ::$fabric::Plan;
+                type Rack = ::$fabric::Rack;
+
+                fn plan(config: &Self::Config) -> Result<Self::Plan, Vec<Problem>> {
+                    config.plan()
+                }
+
+                fn nodes(plan: &Self::Plan) -> u32 {
+                    plan.config.nodes
+                }
+
+                fn load_rate(plan: &Self::Plan) -> Rate {
+                    plan.config.load_rate
+                }
+
+                fn with_faults(
+                    plan: Self::Plan,
+                    faults: &[Fault],
+                ) -> Result<Self::Plan, Vec<Problem>> {
+                    plan.with_faults(faults)
+                }
+
+                fn rack(plan: Self::Plan, seed: u64) -> Self::Rack {
+                    ::$fabric::Rack::new(plan, seed)
+                }
+            }
+        })*
+
+        /// Every fabric of this build.
+        static FABRICS: &[&dyn FabricKind] = &[$(&Registered::<$fabric::Entry>::new(),)*];
+    };
+}
+
+// Every fabric of this build, one line each.
+fabrics! {
+    shoal: "Shoal (NSDI 2019): nanosecond circuit switches on a static schedule.";
+}
 
 impl Registry {
     /// Every fabric of this build.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use kernel::{Rate, Time};
 use rack::results::RunResult;
 use rack::run::{Options, Progress, RunError};
+use rack::workload::config::WorkloadContext;
 use rack::{Fault, Workload};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -185,13 +186,17 @@ impl Scenario {
         Ok(all)
     }
 
+    /// What the workload must know of the rack.
+    fn context(&self) -> WorkloadContext {
+        WorkloadContext { nodes: self.nodes(), seed: self.seed, load_rate: self.load_rate() }
+    }
+
     /// Draws the workload.
     ///
     /// # Errors
     /// When it cannot be built: a trace has changed since the scenario was read.
     pub fn draw(&self) -> Result<Box<dyn Workload>, BadInput> {
-        let drawn = self.workload.build(self.nodes(), self.seed, self.load_rate());
-        drawn.map_err(|problems| {
+        self.workload.build(&self.context()).map_err(|problems| {
             let locate = |p: rack::Problem| {
                 Located::whole(&format!("{}: workload.{}", self.name, p.key), p.message)
             };
@@ -224,7 +229,7 @@ impl Scenario {
             warm_up_flows,
             sample: self.run.sample,
             load_rate: self.load_rate(),
-            nominal_load: self.workload.nominal_load(),
+            nominal_load: self.workload.nominal(&self.context()).and_then(|nominal| nominal.load),
         })
     }
 
@@ -249,7 +254,12 @@ impl Scenario {
             sink,
             progress,
         };
-        Ok(self.fabrics[index].plan.run(job)?)
+        let mut result = self.fabrics[index].plan.run(job)?;
+        if let Some(nominal) = self.workload.nominal(&self.context()) {
+            result.summary["load"]["sizes"] = nominal.sizes.into();
+            result.summary["load"]["mean_bytes"] = json!(nominal.mean_bytes);
+        }
+        Ok(result)
     }
 }
 

@@ -1,13 +1,14 @@
 //! The JSON Schema of the scenario file, put together from those of its tables.
 
 use kernel::Rate;
+use rack::workload::config::WorkloadConfig;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::faults::FaultConfig;
 use crate::registry::Registry;
 use crate::run_config::RunConfig;
-use rack::workload::WorkloadConfig;
+use crate::workload::{TRACE, TraceConfig};
 
 /// The schema of a whole scenario.
 #[must_use]
@@ -96,12 +97,16 @@ pub fn kinds(scenario: &Value, table: &str) -> Vec<(String, String)> {
 /// The workload's kinds, each with the key that every workload has beside its own.
 fn workload(generator: &mut SchemaGenerator) -> Value {
     let mut schema = WorkloadConfig::json_schema(generator).to_value();
+    let trace = TraceConfig::json_schema(generator).to_value();
+    let what = trace["description"].as_str().unwrap_or("").to_string();
+    let trace = tagged(trace, TRACE, &what, []);
     let mut load_rate = Rate::json_schema(generator).to_value();
     load_rate["description"] = json!(
         "The node rate that load 1.0 refers to. Unit: bit/s. Default: what the (first) fabric \
          states."
     );
     let variants = schema["oneOf"].as_array_mut().expect("a workload is one of several kinds");
+    variants.push(trace);
     for variant in variants {
         let properties = variant["properties"].as_object_mut().expect("a workload has keys");
         properties.entry("load_rate").or_insert_with(|| load_rate.clone());

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use kernel::Rate;
-use rack::workload::config::{WorkloadConfig, WorkloadContext};
+use rack::workload::config::{Nominal, WorkloadConfig, WorkloadContext};
 use rack::workload::trace::from_rows;
 use rack::{Problem, Workload};
 use schemars::JsonSchema;
@@ -87,11 +87,11 @@ impl WorkloadChoice {
         }
     }
 
-    /// The load that was asked for, if this kind of workload has one.
+    /// What it offers by its definition; nothing is known of a trace.
     #[must_use]
-    pub fn nominal_load(&self) -> Option<f64> {
+    pub fn nominal(&self, context: &WorkloadContext) -> Option<Nominal> {
         match &self.source {
-            Source::Generator(generator) => json!(generator).get("load")?.as_f64(),
+            Source::Generator(generator) => generator.nominal(context).ok(),
             Source::Trace(_) => None,
         }
     }
@@ -102,21 +102,17 @@ impl WorkloadChoice {
     /// Every problem, keys below the table.
     pub fn build(
         &self,
-        nodes: u32,
-        seed: u64,
-        load_rate: Rate,
+        context: &WorkloadContext,
     ) -> Result<Box<dyn Workload>, Vec<Problem>> {
         match &self.source {
-            Source::Generator(generator) => {
-                generator.build(&WorkloadContext { nodes, seed, load_rate })
-            }
+            Source::Generator(generator) => generator.build(context),
             Source::Trace(config) => {
                 config.check_digest()?;
-                let rows = trace::read(&config.path, nodes).map_err(|bad| {
+                let rows = trace::read(&config.path, context.nodes).map_err(|bad| {
                     let message = |p: &crate::problem::Located| Problem::new("path", p.to_string());
                     bad.problems().iter().map(message).collect::<Vec<_>>()
                 })?;
-                Ok(Box::new(from_rows(&rows, nodes)?))
+                Ok(Box::new(from_rows(&rows, context.nodes)?))
             }
         }
     }
