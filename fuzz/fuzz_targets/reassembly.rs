@@ -10,7 +10,7 @@ const PAYLOAD: usize = 5;
 fuzz_target!(|bytes: &[u8]| {
     let mut reassembler = Reassembler::new(PAYLOAD);
     for cell in bytes.chunks(1 + PAYLOAD) {
-        let place = Place::from_marks(cell[0] & 1 == 1, cell[0] & 2 == 2);
+        let place = Place::ALL[usize::from(cell[0] % 4)];
         if let Ok(Some(packet)) = reassembler.push(place, &cell[1..]) {
             assert!(!packet.is_empty() && packet.len() as u64 <= PACKET_BYTES_MAX);
         }

@@ -35,7 +35,7 @@ pub fn segment(packet: &[u8], payload: usize) -> impl Iterator<Item = FrameCell>
         let data = &data[..data.len().min(payload)];
         let mut bytes = data.to_vec();
         bytes.resize(payload, 0);
-        let place = Place::from_marks(cell == 0, cell + 1 == cells);
+        let place = Place::of_cell(cell as u64, cells as u64);
         if place.is_end() {
             bytes[payload - TRAILER..].copy_from_slice(&trailer);
         }

@@ -14,6 +14,8 @@ pub mod frames;
 use kernel::Bytes;
 use rack::Problem;
 
+use crate::wire::Header;
+
 pub use frames::{FrameCell, FramingError, Reassembler, segment};
 
 /// Bytes at the end of a packet's last cell that hold the packet's length.
@@ -43,14 +45,28 @@ pub enum Place {
 }
 
 impl Place {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::First, Self::Middle, Self::Last, Self::Only];
+
     /// The place that the two marks of a cell header tell.
     #[must_use]
-    pub fn from_marks(start_of_packet: bool, end_of_packet: bool) -> Self {
-        match (start_of_packet, end_of_packet) {
+    pub fn told_by(header: &Header) -> Self {
+        match (header.start_of_packet, header.end_of_packet) {
             (true, false) => Self::First,
             (false, false) => Self::Middle,
             (false, true) => Self::Last,
             (true, true) => Self::Only,
+        }
+    }
+
+    /// The place of the cell with this index, from 0, of a packet of `cells`.
+    #[must_use]
+    pub fn of_cell(index: u64, cells: u64) -> Self {
+        match (index, cells) {
+            (0, 1) => Self::Only,
+            (0, _) => Self::First,
+            (index, cells) if index + 1 == cells => Self::Last,
+            _ => Self::Middle,
         }
     }
 
@@ -145,8 +161,7 @@ impl CellPlan {
         let cells = self.cells_of_packet(length);
         assert!(within < cells, "cell {index} of a flow of {size}");
         let data = length.saturating_sub(within * self.payload).min(self.payload);
-        let place = Place::from_marks(within == 0, within + 1 == cells);
-        Cell { place, data: Bytes::new(data) }
+        Cell { place: Place::of_cell(within, cells), data: Bytes::new(data) }
     }
 
     /// Application bytes in the first `count` cells of a flow of `size` bytes.

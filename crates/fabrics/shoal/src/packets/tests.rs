@@ -69,6 +69,18 @@ fn s27_a_cell_behind_the_end_is_our_mistake() {
 }
 
 #[test]
+fn s28_the_marks_of_a_header_tell_the_place() {
+    for place in Place::ALL {
+        let header = Header {
+            start_of_packet: place.is_start(),
+            end_of_packet: place.is_end(),
+            ..Header::empty(rack::NodeId::new(0))
+        };
+        assert_eq!(Place::told_by(&header), place);
+    }
+}
+
+#[test]
 fn s28_a_packet_looks_like_this_in_cells() {
     let cells: Vec<FrameCell> = segment(&[1, 2, 3, 4, 5, 6, 7], 4).collect();
     let expected = [
@@ -167,11 +179,13 @@ proptest! {
 
     #[test]
     fn s28_no_sequence_of_cells_breaks_the_reassembler(
-        cells in proptest::collection::vec((any::<[bool; 2]>(), any::<[u8; 5]>()), 0..200)
+        cells in proptest::collection::vec(
+            (proptest::sample::select(&Place::ALL[..]), any::<[u8; 5]>()), 0..200
+        )
     ) {
         let mut reassembler = Reassembler::new(5);
-        for ([start, end], payload) in cells {
-            if let Ok(Some(packet)) = reassembler.push(Place::from_marks(start, end), &payload) {
+        for (place, payload) in cells {
+            if let Ok(Some(packet)) = reassembler.push(place, &payload) {
                 prop_assert!(!packet.is_empty());
             }
         }
