@@ -12,8 +12,9 @@ fn main() {
             println!("cargo::rerun-if-changed={}", path.display());
         }
     }
-    let output = Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).current_dir(root);
-    let commit = { output }.output().ok().filter(|output| output.status.success());
+    let mut git = Command::new("git");
+    let output = git.args(["rev-parse", "--short=12", "HEAD"]).current_dir(root).output();
+    let commit = output.ok().filter(|output| output.status.success());
     let commit = commit.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_string());
     // Outside a checkout (a source archive, a wheel) the version stands alone.
     println!("cargo::rustc-env=RACKLOOM_COMMIT={}", commit.unwrap_or_default());

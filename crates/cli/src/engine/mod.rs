@@ -7,8 +7,9 @@ mod run;
 pub mod sweep;
 
 pub use compare::{Compared, compare};
-pub use failure::Failure;
-pub use run::{Finished, run};
+pub use failure::{EXIT_BROKEN, EXIT_INPUT, EXIT_INTERRUPTED, Failure};
+pub(crate) use place::Place;
+pub use run::{Finished, measure, run};
 
 use std::path::PathBuf;
 

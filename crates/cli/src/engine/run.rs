@@ -5,10 +5,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use rack::results::summary::{Description, EngineTime};
-use rack::results::{FlowRecord, RunResult};
+use rack::Stage;
+use rack::results::{Description, EngineTime, FlowRecord, FlowSink, RunResult};
 use rack::run::Progress;
-use rack::{FlowSink, Stage};
 use report::{FlowWriter, Provenance, run_page, write_series};
 use scenario::{Scenario, Sink};
 use serde_json::Value;
@@ -49,7 +48,7 @@ pub fn run(
     let place = Place::create(directory)?;
     let origin = Origin::of(scenario);
     let mut flows = FlowFile::new(place.directory().file("flows.parquet"), &origin);
-    let result = measure(scenario, &origin, &mut flows, progress)?;
+    let result = carry(scenario, &origin, &mut flows, progress)?;
     flows.finish()?;
     write_series(&place.directory().file("series.parquet"), &result.series, &origin.provenance())?;
     place.directory().write("scenario.toml", &result.scenario)?;
@@ -64,14 +63,14 @@ pub fn run(
 ///
 /// # Errors
 /// When the input or the run is bad.
-pub fn measure_only(
+pub fn measure(
     scenario: &Scenario,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<RunResult, Failure> {
-    measure(scenario, &Origin::of(scenario), &mut (), progress)
+    carry(scenario, &Origin::of(scenario), &mut (), progress)
 }
 
-fn measure(
+fn carry(
     scenario: &Scenario,
     origin: &Origin,
     sink: &mut dyn Sink,
@@ -79,8 +78,7 @@ fn measure(
 ) -> Result<RunResult, Failure> {
     let start = Instant::now();
     let result = scenario.execute(0, sink, progress)?;
-    let engine =
-        EngineTime { wall_seconds: start.elapsed().as_secs_f64(), peak_rss: peak_rss() };
+    let engine = EngineTime { wall_seconds: start.elapsed().as_secs_f64(), peak_rss: peak_rss() };
     let description = Description {
         label: scenario.fabrics[0].label.clone(),
         scenario: origin.scenario.clone(),

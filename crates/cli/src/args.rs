@@ -1,0 +1,182 @@
+//! What the command takes.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+/// The version with the commit that was built, where one is known.
+pub fn version() -> &'static str {
+    match env!("RACKLOOM_COMMIT") {
+        "" => cli::VERSION,
+        _ => concat!(env!("CARGO_PKG_VERSION"), " (", env!("RACKLOOM_COMMIT"), ")"),
+    }
+}
+
+/// Simulates published network fabrics for racks of servers.
+#[derive(Debug, Parser)]
+#[command(name = "rackloom", version = version(), propagate_version = true)]
+#[command(
+    after_help = "Exit codes: 0 done; 1 a check failed or a run broke; 2 bad input, nothing \
+                        was written; 130 interrupted."
+)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Say nothing on the terminal but results and errors.
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// How tables are printed.
+    #[arg(long, global = true, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// How tables are printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// For scripts.
+    Json,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a scenario once.
+    Run(RunArguments),
+    /// Run the same flows through several fabrics.
+    Compare(CompareArguments),
+    /// Run a scenario over a grid of settings; goes on where it was stopped.
+    Sweep(SweepArguments),
+    /// Repeat the experiments of a paper and put our figures beside its own.
+    Reproduce(ReproduceArguments),
+    /// List what there is: fabrics, workloads, experiments.
+    List(ListArguments),
+    /// Describe the keys of a fabric, a workload or a table of the scenario file.
+    Describe(DescribeArguments),
+    /// Print the JSON Schema of the scenario file.
+    Schema,
+    /// Measure the engines' speed on this machine.
+    Bench(BenchArguments),
+    /// Print a completion script for a shell.
+    Completions(CompletionsArguments),
+}
+
+/// Settings on top of a scenario file.
+#[derive(Debug, Args)]
+pub struct Settings {
+    /// Set a key of the scenario: --set workload.load=0.8. Repeat for several.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Set the seed.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<String>,
+}
+
+/// `run`.
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// The scenario file, TOML or JSON.
+    pub scenario: PathBuf,
+    /// On top of the file.
+    #[command(flatten)]
+    pub settings: Settings,
+    /// Where results go. Default: results/NAME-HASH.
+    #[arg(long, short, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// `compare`.
+#[derive(Debug, Args)]
+pub struct CompareArguments {
+    /// The scenario files; or one with several [[fabric]].
+    #[arg(required = true)]
+    pub scenarios: Vec<PathBuf>,
+    /// On top of each file.
+    #[command(flatten)]
+    pub settings: Settings,
+    /// Where results go. Default: results/NAME-HASH.
+    #[arg(long, short, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// `sweep`.
+#[derive(Debug, Args)]
+pub struct SweepArguments {
+    /// The scenario file, TOML or JSON.
+    pub scenario: PathBuf,
+    /// A key and its values: --grid workload.load=0.2,0.5,0.8. Repeat for every combination.
+    #[arg(long, required = true, value_name = "KEY=VALUE,...")]
+    pub grid: Vec<String>,
+    /// For all points, on top of the file.
+    #[command(flatten)]
+    pub settings: Settings,
+    /// How many points run at a time. Default: as many as there are cores.
+    #[arg(long, short, value_name = "N")]
+    pub jobs: Option<std::num::NonZero<usize>>,
+    /// Where results go. Default: results/NAME-sweep.
+    #[arg(long, short, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// `reproduce`.
+#[derive(Debug, Args)]
+pub struct ReproduceArguments {
+    /// The paper, as `rackloom list experiments` names it.
+    pub paper: String,
+    /// Which experiments. Default: all.
+    pub experiments: Vec<String>,
+    /// Minutes on two cores: fewer flows and seeds than the paper. The default.
+    #[arg(long, conflicts_with = "full")]
+    pub quick: bool,
+    /// The paper's size.
+    #[arg(long)]
+    pub full: bool,
+    /// Where results go. Default: reproduced/PAPER.
+    #[arg(long, short, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// `list`.
+#[derive(Debug, Args)]
+pub struct ListArguments {
+    /// What to list. Default: everything.
+    #[arg(value_enum)]
+    pub what: Option<Listed>,
+}
+
+/// What can be listed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Listed {
+    /// Networks that carry flows.
+    Fabrics,
+    /// Who sends what to whom.
+    Workloads,
+    /// Experiments of papers.
+    Experiments,
+}
+
+/// `describe`.
+#[derive(Debug, Args)]
+pub struct DescribeArguments {
+    /// A fabric, a workload, or one of: run, fault.
+    pub name: String,
+}
+
+/// `bench`.
+#[derive(Debug, Args)]
+pub struct BenchArguments {
+    /// Only the benchmarks whose name holds this.
+    pub filter: Option<String>,
+}
+
+/// `completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArguments {
+    /// The shell.
+    #[arg(value_enum)]
+    pub shell: Shell,
+}

@@ -1,0 +1,64 @@
+//! One file a command.
+
+mod bench;
+mod compare;
+mod describe;
+mod list;
+mod reproduce;
+mod run;
+mod sweep;
+
+use clap::CommandFactory;
+use cli::engine::Failure;
+use scenario::{Argument, BadInput, Registry};
+
+use crate::args::{Arguments, Command, Settings};
+use crate::output::Output;
+
+/// Exit code of what was done.
+const DONE: u8 = 0;
+
+/// Carries out `command`.
+///
+/// # Errors
+/// When it could not be.
+pub fn carry_out(command: Command, output: &mut Output) -> Result<u8, Failure> {
+    let registry = Registry::standard();
+    match command {
+        Command::Run(arguments) => run::run(&arguments, &registry, output),
+        Command::Compare(arguments) => compare::compare(&arguments, &registry, output),
+        Command::Sweep(arguments) => sweep::sweep(&arguments, &registry, output),
+        Command::Reproduce(arguments) => reproduce::reproduce(&arguments, output),
+        Command::List(arguments) => list::list(&arguments, &registry, output),
+        Command::Describe(arguments) => describe::describe(&arguments, &registry, output),
+        Command::Schema => {
+            output.print(&format!("{:#}", scenario::schema::scenario(&registry)));
+            Ok(DONE)
+        }
+        Command::Bench(arguments) => bench::bench(&arguments, &registry, output),
+        Command::Completions(arguments) => {
+            let mut script = Vec::new();
+            let mut command = Arguments::command();
+            clap_complete::generate(arguments.shell, &mut command, "rackloom", &mut script);
+            output.print(&String::from_utf8_lossy(&script));
+            Ok(DONE)
+        }
+    }
+}
+
+/// The settings of a command line, all problems at once.
+fn settings(settings: &Settings) -> Result<Vec<Argument>, BadInput> {
+    let mut problems = Vec::new();
+    let mut all = Vec::new();
+    for text in &settings.set {
+        match Argument::parse(text) {
+            Ok(argument) => all.push(argument),
+            Err(bad) => problems.extend(bad.into_problems()),
+        }
+    }
+    if let Some(seed) = &settings.seed {
+        all.push(Argument::text("seed", seed, &format!("--seed {seed}")));
+    }
+    BadInput::unless_empty(problems)?;
+    Ok(all)
+}

@@ -1,0 +1,45 @@
+//! `rackloom run`.
+
+use std::ops::ControlFlow;
+
+use cli::engine::{self, EXIT_INTERRUPTED, Failure};
+use report::run_text;
+use scenario::{BadInput, Located, Registry, Scenario};
+
+use super::{DONE, settings};
+use crate::args::RunArguments;
+use crate::interrupt;
+use crate::output::Output;
+use crate::progress::Meter;
+
+/// Runs one scenario.
+pub fn run(
+    arguments: &RunArguments,
+    registry: &Registry,
+    output: &mut Output,
+) -> Result<u8, Failure> {
+    let settings = settings(&arguments.settings)?;
+    let scenario = Scenario::open(&arguments.scenario, &settings, registry)?;
+    if scenario.fabrics.len() > 1 {
+        let name = arguments.scenario.display().to_string();
+        let count = scenario.fabrics.len();
+        let message = format!("has {count} fabrics; use `rackloom compare {name}`");
+        return Err(BadInput::single(Located::whole(&name, message)).into());
+    }
+    let directory = arguments.out.clone().unwrap_or_else(|| engine::default_directory(&scenario));
+    let mut meter = Meter::new(&scenario.name, output);
+    let finished = engine::run(&scenario, &directory, &mut |progress| {
+        meter.run(progress);
+        if interrupt::is_asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    drop(meter);
+    let finished = finished?;
+    let summary = &finished.result.summary;
+    output.result(|style| run_text(&finished.result.label, summary, style), || summary.clone());
+    output.note(&format!("Results are in {}", finished.directory.display()));
+    if finished.is_interrupted() {
+        output.error("interrupted: the results cover the run up to here and say so");
+        return Ok(EXIT_INTERRUPTED);
+    }
+    Ok(DONE)
+}

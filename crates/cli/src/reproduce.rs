@@ -1,0 +1,166 @@
+//! Papers whose figures can be reproduced: the seam between the command and the reproductions.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use report::page::Section;
+use report::{Claim, claims_page};
+use scenario::{BadInput, Located};
+use serde_json::Value;
+
+use crate::engine::{Failure, Place};
+
+/// How much computing a reproduction may take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Effort {
+    /// Minutes on two cores: fewer flows and seeds than the paper.
+    #[default]
+    Quick,
+    /// The paper's size.
+    Full,
+}
+
+/// One experiment of a paper.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Experiment {
+    /// What the command calls it: `fig12`.
+    pub name: &'static str,
+    /// Where it is in the paper.
+    pub section: &'static str,
+    /// What it shows, in one line.
+    pub what: &'static str,
+}
+
+/// What an experiment gave.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    /// Its rows of the table.
+    pub claims: Vec<Claim>,
+    /// Its part of the report.
+    pub section: Section,
+}
+
+/// Hears how far an experiment has come, from 0 to 1 and in a few words; a break stops it.
+pub type Watch<'a> = dyn FnMut(f64, &str) -> ControlFlow<()> + 'a;
+
+/// A paper with experiments to repeat.
+pub trait Paper: Sync {
+    /// What the command calls it: `shoal`.
+    fn name(&self) -> &'static str;
+
+    /// Authors, title, venue.
+    fn citation(&self) -> &'static str;
+
+    /// Its experiments in the order of the paper.
+    fn experiments(&self) -> &'static [Experiment];
+
+    /// Carries out one of them.
+    ///
+    /// # Errors
+    /// When a run breaks, or the watch stops it.
+    fn run(
+        &self,
+        experiment: &Experiment,
+        effort: Effort,
+        watch: &mut Watch<'_>,
+    ) -> Result<Findings, Failure>;
+}
+
+/// Every paper of this build, one line each.
+static PAPERS: &[&dyn Paper] = &[];
+
+/// Every paper of this build.
+#[must_use]
+pub fn papers() -> &'static [&'static dyn Paper] {
+    PAPERS
+}
+
+/// The paper of this name.
+///
+/// # Errors
+/// When there is none; the message names those that are.
+pub fn paper(name: &str) -> Result<&'static dyn Paper, BadInput> {
+    let found = papers().iter().find(|paper| paper.name() == name).copied();
+    found.ok_or_else(|| {
+        let names: Vec<String> = papers().iter().map(|paper| paper.name().into()).collect();
+        unknown("paper", name, &names)
+    })
+}
+
+/// The experiments of `paper` with these names; all of them if there are none.
+///
+/// # Errors
+/// When a name is not one of them: every such name.
+pub fn select(paper: &dyn Paper, names: &[String]) -> Result<Vec<Experiment>, BadInput> {
+    let all = paper.experiments();
+    if names.is_empty() {
+        return Ok(all.to_vec());
+    }
+    let known: Vec<String> = all.iter().map(|experiment| experiment.name.into()).collect();
+    let missing = names.iter().filter(|name| !known.contains(name));
+    let missing = missing.flat_map(|name| unknown("experiment", name, &known).into_problems());
+    BadInput::unless_empty(missing.collect())?;
+    Ok(all
+        .iter()
+        .filter(|experiment| names.iter().any(|n| n == experiment.name))
+        .copied()
+        .collect())
+}
+
+/// A name that is none of `known`.
+#[must_use]
+pub fn unknown(what: &str, name: &str, known: &[String]) -> BadInput {
+    let hint = scenario::suggest(name, known);
+    BadInput::single(Located::whole(&format!("{what} {name:?}"), format!("unknown; {hint}")))
+}
+
+/// What a reproduction gave, stored.
+#[derive(Clone, Debug, Default)]
+pub struct Reproduction {
+    /// The rows of the table, by experiment.
+    pub claims: Vec<Claim>,
+    /// Experiments that broke, and why: an invariant that does not hold is one.
+    pub broken: Vec<(String, String)>,
+    /// Whether it was stopped before its end.
+    pub interrupted: bool,
+}
+
+/// Carries out `experiments` of `paper` and stores `claims.json` and `report.html` in `directory`.
+/// `watch` hears the experiment, then how far it has come.
+///
+/// # Errors
+/// When the directory is bad. An experiment that breaks does not stop the others.
+pub fn reproduce(
+    paper: &dyn Paper,
+    experiments: &[Experiment],
+    effort: Effort,
+    directory: &Path,
+    watch: &mut dyn FnMut(&Experiment, f64, &str) -> ControlFlow<()>,
+) -> Result<Reproduction, Failure> {
+    let place = Place::create(directory)?;
+    let mut all = Reproduction::default();
+    let mut sections = Vec::new();
+    for experiment in experiments {
+        match paper.run(experiment, effort, &mut |share, what| watch(experiment, share, what)) {
+            Ok(findings) => {
+                all.claims.extend(findings.claims);
+                sections.push(findings.section);
+            }
+            Err(Failure::Interrupted) => {
+                all.interrupted = true;
+                break;
+            }
+            Err(failure) => all.broken.push((experiment.name.into(), failure.to_string())),
+        }
+    }
+    if all.claims.is_empty() {
+        return Ok(all);
+    }
+    let rows: Value = report::claims_table(&all.claims).to_json();
+    let title = format!("Reproduction of {}", paper.name());
+    let page = claims_page(&title, paper.citation(), &all.claims, sections);
+    place.directory().write("report.html", &page.to_html())?;
+    place.directory().write_json("claims.json", &rows)?;
+    place.keep();
+    Ok(all)
+}
