@@ -177,9 +177,12 @@ impl<'a, F: Fabric, S: FlowSink> Run<'a, F, S> {
                 self.sample();
                 samples += 1;
             }
+            let offered = self.tally.offered;
             self.offer_due();
             let open = self.tally.offered - self.recorder.ended_count();
-            if advance == Advance::Idle && open > 0 && self.workload.next_start().is_none() {
+            // A flow offered just now is work that the fabric, idle until then, did not know of.
+            let nothing_new = self.tally.offered == offered && self.workload.next_start().is_none();
+            if advance == Advance::Idle && open > 0 && nothing_new {
                 return Err(self.stuck(open));
             }
             let ended = self.recorder.ended_count();
