@@ -6,7 +6,7 @@ fn main() {
     let cells: u64 = std::env::args().nth(2).unwrap().parse().unwrap();
     let pairs: u32 = std::env::args().nth(3).map(|x| x.parse().unwrap()).unwrap_or(nodes);
     let config = Config { nodes, packet: Bytes::new(1500), ..Config::default() };
-    let mut rack = Rack::new(config.plan().unwrap());
+    let mut rack = Rack::new(config.plan().unwrap(), 1);
     for n in 0..pairs {
         rack.offer(&Flow {
             id: FlowId::new(u64::from(n)),

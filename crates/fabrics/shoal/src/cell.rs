@@ -106,7 +106,7 @@ pub(crate) struct Frame {
     pub(crate) to: u16,
     /// `rate_limit_feedback` (Eqs 1, 6).
     pub(crate) feedback: u16,
-    /// Bits of [`Frame::DROPPED`] and [`Frame::CORRUPT`].
+    /// Bits of [`Frame::DROPPED`], [`Frame::CORRUPT`] and [`Frame::GARBLED`].
     pub(crate) flags: u16,
 }
 
@@ -115,4 +115,6 @@ impl Frame {
     pub(crate) const DROPPED: u16 = 1;
     /// The fabric flipped a bit and the CRC shows it (Appendix D).
     pub(crate) const CORRUPT: u16 = 2;
+    /// The fabric flipped bits and the CRC does not show it: what the cell carried is lost.
+    pub(crate) const GARBLED: u16 = 4;
 }

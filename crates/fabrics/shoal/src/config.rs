@@ -3,10 +3,11 @@
 //! Defaults are the simulated rack of Shoal §7.1: 512 nodes, 100 Gbps in four channels.
 
 use kernel::{Bytes, Rate, Span};
-use rack::Problem;
+use rack::{Fault, NodeId, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::clos::{Clos, SwitchSchedules};
 use crate::packets::CellPlan;
 use crate::schedule::{Order, Schedule};
 
@@ -157,10 +158,48 @@ pub struct Plan {
     pub cell_time: Span,
     /// From the last bit sent to the last bit received.
     pub latency: Span,
+    /// What breaks, when.
+    pub faults: Vec<Fault>,
+    /// Whether the reliable transport runs.
+    pub is_reliable: bool,
+    /// Whether a cell can be lost at all; if not, the model leaves out what recovery takes.
+    pub is_lossy: bool,
     /// Slots from the one in which a cell is sent to the one in which its receiver acts on it: the
     /// slot itself, then the latency, whole slots. A relay checks the CRC at the cell's end before
     /// it acts.
     pub delay_slots: u32,
+}
+
+impl Plan {
+    /// The same plan with faults.
+    ///
+    /// # Errors
+    /// For each component that the rack does not have: the problem's key is its index.
+    pub fn with_faults(mut self, faults: &[Fault]) -> Result<Self, Vec<Problem>> {
+        let switches = self.switches();
+        let check = |(index, fault): (usize, &Fault)| {
+            let problem = switches.check_component(fault.component).err()?;
+            Some(problem.below(&index.to_string()))
+        };
+        let problems: Vec<_> = faults.iter().enumerate().filter_map(check).collect();
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        self.is_reliable = self.config.is_reliable(faults);
+        self.is_lossy = self.config.is_lossy(faults);
+        self.faults = faults.to_vec();
+        Ok(self)
+    }
+
+    /// The schedule of each switch (§3.2).
+    #[must_use]
+    pub fn switches(&self) -> SwitchSchedules {
+        let clos = self.config.clos().expect("the plan checked that switches can join the nodes");
+        let peer =
+            |node: NodeId, position| self.schedule.peer(node.get(), position).map(NodeId::new);
+        SwitchSchedules::new(clos, self.schedule.positions(), peer)
+            .expect("the schedule meets each pair once an epoch")
+    }
 }
 
 impl Config {
@@ -175,6 +214,7 @@ impl Config {
             return Err(problems);
         }
         problems.extend(self.check_timing());
+        problems.extend(self.clos().err());
         let cells = match CellPlan::new(self.packet, self.cell - self.header) {
             Ok(cells) if problems.is_empty() => cells,
             Ok(_) => return Err(problems),
@@ -188,10 +228,26 @@ impl Config {
             config: self.clone(),
             schedule: Schedule::new(self.nodes, self.channels, self.schedule),
             cells,
+            faults: Vec::new(),
+            is_reliable: self.is_reliable(&[]),
+            is_lossy: self.is_lossy(&[]),
             cell_time: self.channel_rate().send_time(self.cell),
             latency,
             delay_slots: 1 + latency.div_ceil(self.slot) as u32,
         })
+    }
+
+    fn is_reliable(&self, faults: &[Fault]) -> bool {
+        match self.transport {
+            Transport::Reliable => true,
+            Transport::None => false,
+            Transport::Auto => !faults.is_empty() || self.bit_error_rate > 0.0,
+        }
+    }
+
+    fn is_lossy(&self, faults: &[Fault]) -> bool {
+        let drops = self.queue_limit > 0 || self.bit_error_rate > 0.0;
+        drops || !faults.is_empty() || self.is_reliable(faults)
     }
 
     /// Rate of one channel.
@@ -203,6 +259,14 @@ impl Config {
     fn latency(&self) -> Span {
         let switches = if self.nodes <= self.radix { 1 } else { 3 };
         self.wire_latency + self.switch_latency * switches + self.nic_latency
+    }
+
+    /// The switches that join the nodes (§3.2).
+    ///
+    /// # Errors
+    /// If switches of this radix cannot join so many nodes.
+    pub fn clos(&self) -> Result<Clos, Problem> {
+        Clos::for_rack(self.nodes, self.radix, self.channels)
     }
 
     fn check_sizes(&self) -> Vec<Problem> {

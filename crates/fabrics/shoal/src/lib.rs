@@ -7,9 +7,13 @@
 
 mod cell;
 pub mod config;
+mod corruption;
 pub mod crc;
+mod details;
+mod faults;
 mod gauges;
 mod ideal;
+mod losses;
 mod messages;
 mod nic;
 pub mod packets;
@@ -18,8 +22,12 @@ pub mod reorder;
 pub mod schedule;
 #[cfg(test)]
 mod tests;
+mod transport;
 pub mod wire;
 
 pub use crate::config::{Config, Plan};
 pub use crate::rack::Rack;
 pub mod clos;
+pub mod equipment;
+pub mod memory;
+pub mod sync;

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use crate::cell::{Cell, Frame};
 use crate::config::Plan;
 use crate::gauges::{self, Gauges};
+use crate::losses::Losses;
 use crate::messages::{Messages, STAGES, SlotTimes};
 use crate::nic::{Bank, Now};
 
@@ -35,30 +36,40 @@ pub struct Rack {
     /// Length of the queues that relayed cells join, in cells.
     queue_lengths: Histogram,
     gauges: Gauges,
+    /// What can be lost; absent where nothing can.
+    pub(crate) losses: Option<Box<Losses>>,
 }
 
 impl Rack {
-    /// An idle rack.
+    /// An idle rack. `seed` is that of all chance in it.
     #[must_use]
-    pub fn new(plan: Plan) -> Self {
+    pub fn new(plan: Plan, seed: u64) -> Self {
         let hop = plan.config.guard + plan.cell_time + plan.latency;
+        let slot = plan.config.slot;
+        let mut messages = Messages::new(plan.config.nodes, plan.config.classes, plan.cells);
+        if plan.is_reliable {
+            // Two hops there and two back.
+            let round_trip = (4 * plan.delay_slots).div_ceil(plan.schedule.slots());
+            messages = messages.with_transport(round_trip);
+        }
         Self {
             bank: Bank::new(&plan),
-            messages: Messages::new(plan.config.nodes, plan.config.classes, plan.cells),
+            messages,
             wire: vec![Vec::new(); plan.delay_slots as usize + 1],
             in_flight: 0,
-            times: SlotTimes { slot: plan.config.slot, hop },
+            times: SlotTimes { slot, hop },
             slot: 0,
             reached: Time::ZERO,
             totals: Totals::default(),
             queue_lengths: Histogram::new(),
             gauges: Gauges::default(),
+            losses: plan.is_lossy.then(|| Box::new(Losses::new(&plan, seed))),
             plan,
         }
     }
 
     /// Start of a slot.
-    fn start_of(&self, slot: u64) -> Time {
+    pub(crate) fn start_of(&self, slot: u64) -> Time {
         Time::ZERO + self.times.slot * slot
     }
 
@@ -68,22 +79,26 @@ impl Rack {
     }
 
     fn is_idle(&self) -> bool {
-        self.in_flight == 0 && self.bank.is_idle()
+        self.in_flight == 0 && self.bank.is_idle() && self.is_recovered()
     }
 
-    fn now_of(&self, slot: u64) -> Now {
+    pub(crate) fn now_of(&self, slot: u64) -> Now {
         let slots = u64::from(self.bank.schedule.slots());
         Now { slot, epoch: (slot / slots) as u32, phase: (slot % slots) as u32 }
     }
 
     /// Simulates one slot. True if the probe asked to pause.
-    fn step<P: Probe>(&mut self, probe: &mut P) -> bool {
+    fn step<const LOSSY: bool, P: Probe>(&mut self, probe: &mut P) -> bool {
         let now = self.now_of(self.slot);
+        let mut paused = false;
         if now.phase == 0 {
             self.settle(now);
         }
-        let paused = self.arrivals(now, probe);
-        self.transmissions(now);
+        if LOSSY {
+            paused |= self.before_slot(now, probe);
+        }
+        paused |= self.arrivals::<LOSSY, P>(now, probe);
+        self.transmissions::<LOSSY>(now);
         self.slot += 1;
         let slots = u64::from(self.plan.config.nodes) * u64::from(self.bank.schedule.channels());
         self.totals.events += slots;
@@ -95,14 +110,17 @@ impl Rack {
         bank.settle(now, |tag| messages.retire(tag));
     }
 
-    fn arrivals<P: Probe>(&mut self, now: Now, probe: &mut P) -> bool {
+    fn arrivals<const LOSSY: bool, P: Probe>(&mut self, now: Now, probe: &mut P) -> bool {
         let bucket = (now.slot % self.wire.len() as u64) as usize;
         let mut frames = std::mem::take(&mut self.wire[bucket]);
         self.in_flight -= frames.len() as u64;
         let mut paused = false;
         for &frame in &frames {
-            if let Some(cell) = self.bank.receive(frame, now) {
-                paused |= self.deliver(cell, frame, now, probe);
+            if LOSSY && self.is_lost(frame) {
+                continue;
+            }
+            if let Some(cell) = self.bank.receive::<LOSSY>(frame, now) {
+                paused |= self.deliver::<LOSSY, P>(cell, frame, now, probe);
             }
         }
         frames.clear();
@@ -112,10 +130,23 @@ impl Rack {
 
     /// Hands a cell to its destination's applications.
     #[inline]
-    fn deliver<P: Probe>(&mut self, cell: Cell, frame: Frame, now: Now, probe: &mut P) -> bool {
+    fn deliver<const LOSSY: bool, P: Probe>(
+        &mut self,
+        cell: Cell,
+        frame: Frame,
+        now: Now,
+        probe: &mut P,
+    ) -> bool {
+        if LOSSY && cell.is_datagram() {
+            self.acknowledged(cell, now);
+            return false;
+        }
         let sent = now.slot - u64::from(self.plan.delay_slots);
         let direct = u32::from(frame.from) == cell.source();
         let delivery = self.messages.cell_arrived(cell, sent, direct);
+        if LOSSY {
+            self.messages.note_arrival(cell, now.epoch, delivery.duplicate);
+        }
         if !delivery.completes {
             return false;
         }
@@ -138,7 +169,7 @@ impl Rack {
         paused
     }
 
-    fn transmissions(&mut self, now: Now) {
+    fn transmissions<const LOSSY: bool>(&mut self, now: Now) {
         let channels = self.bank.schedule.channels();
         let bucket =
             ((now.slot + u64::from(self.plan.delay_slots)) % self.wire.len() as u64) as usize;
@@ -155,7 +186,8 @@ impl Rack {
                         continue;
                     }
                     let peer = self.bank.schedule.wrap(node + shift);
-                    let sent = self.bank.transmit(position, node, peer, now, &mut self.messages);
+                    let sent =
+                        self.bank.transmit::<LOSSY>(position, node, peer, now, &mut self.messages);
                     if !sent.matters {
                         continue;
                     }
@@ -163,13 +195,18 @@ impl Rack {
                         self.totals.hops += 1;
                         self.totals.event_hash =
                             fold(self.totals.event_hash, sent.frame.cell.word());
-                        if sent.local {
+                        if sent.local && !(LOSSY && sent.frame.cell.is_datagram()) {
                             self.messages.cell_sent(sent.frame.cell, now.slot);
                         }
                     }
-                    frames.push(sent.frame);
+                    if !(LOSSY && self.is_cut(sent.frame)) {
+                        frames.push(sent.frame);
+                    }
                 }
             }
+        }
+        if LOSSY {
+            self.corrupt(&mut frames, now);
         }
         self.in_flight += frames.len() as u64;
         self.wire[bucket] = frames;
@@ -197,26 +234,34 @@ impl Fabric for Rack {
     fn offer(&mut self, flow: &Flow) {
         self.slot = self.slot.max(self.slot_from(flow.start));
         let now = self.now_of(self.slot);
-        let (cells, tag) = self.messages.offer(flow, now.slot);
-        let class = u32::from(flow.class.get()).min(self.plan.config.classes - 1);
-        self.bank.offer(flow.src.get(), flow.dst.get(), class, cells, tag, now);
+        if self.refuses(flow) {
+            return;
+        }
+        let work = self.messages.offer(flow, now.slot);
+        self.bank.offer(work, now);
     }
 
     fn advance<P: Probe>(&mut self, until: Time, probe: &mut P) -> Advance {
         let end = if until == Time::NEVER { u64::MAX } else { self.slot_from(until) };
         while self.slot < end {
             if self.is_idle() {
-                if until == Time::NEVER {
-                    return Advance::Idle;
+                // Nothing can happen before the next flow or fault: skip to it.
+                let next = self.next_event().unwrap_or(u64::MAX);
+                if next >= end {
+                    if until != Time::NEVER {
+                        self.settle(self.now_of(end));
+                        (self.slot, self.reached) = (end, until);
+                    }
+                    return if next == u64::MAX { Advance::Idle } else { Advance::Reached };
                 }
-                // Nothing can happen before the next flow: skip to it.
-                let now = self.now_of(end);
-                self.settle(now);
-                self.slot = end;
-                self.reached = until;
-                return Advance::Idle;
+                self.settle(self.now_of(next));
+                self.slot = self.slot.max(next);
             }
-            if self.step(probe) {
+            let paused = match self.losses {
+                None => self.step::<false, P>(probe),
+                Some(_) => self.step::<true, P>(probe),
+            };
+            if paused {
                 self.reached = self.start_of(self.slot);
                 return Advance::Paused;
             }
@@ -245,6 +290,8 @@ impl Fabric for Rack {
             queue_max: cell * u64::from(self.bank.longest_queue()),
             queue_p99: cell * self.queue_lengths.quantile(0.99).unwrap_or(0),
             reorder_max: self.plan.cells.payload() * u64::from(self.messages.held_peak),
+            drops: self.bank.loss_counts().0,
+            retransmissions: self.bank.loss_counts().1 + self.messages.repeats,
             ..self.totals
         }
     }
@@ -267,6 +314,6 @@ impl Fabric for Rack {
     }
 
     fn details(&self) -> Map<String, Value> {
-        Map::new()
+        crate::details::details(self)
     }
 }

@@ -1,5 +1,7 @@
 //! A node's own flows: all that it sends to one other node in one class (§3.3.2).
 
+use crate::messages::Work;
+
 use super::{Bank, NONE, Now};
 
 /// A flow at its source.
@@ -15,6 +17,8 @@ pub(crate) struct Outgoing {
     pub(super) outstanding: u32,
     /// Epoch by which every cell reported on so far has left its remote queue.
     pub(super) drained: u32,
+    /// Whether the flow is in the bank's list of those that drain.
+    drains: bool,
     /// Where the owner of the bank keeps what the flow carries.
     pub(crate) tag: u32,
 }
@@ -28,12 +32,9 @@ impl Outgoing {
         started: 0,
         outstanding: 0,
         drained: 0,
+        drains: false,
         tag: u32::MAX,
     };
-
-    fn is_unused(&self) -> bool {
-        self.destination == NONE
-    }
 }
 
 impl Bank {
@@ -43,26 +44,29 @@ impl Bank {
             + class as usize
     }
 
-    /// Adds `cells` to the flow from `node` to `destination`, starting it if need be. `tag` is kept
-    /// with a flow that starts.
-    pub(crate) fn offer(
-        &mut self,
-        node: u32,
-        destination: u32,
-        class: u32,
-        cells: u64,
-        tag: u32,
-        now: Now,
-    ) {
-        let slot = self.flow_slot(node, destination, class, tag);
-        let own = &mut self.own[node as usize];
+    /// Adds cells to a flow, starting it if need be.
+    pub(crate) fn offer(&mut self, work: Work, now: Now) {
+        let Work { source, destination, class, cells, tag } = work;
+        if cells == 0 {
+            return;
+        }
+        let slot = self.flow_slot(source, destination, class, tag);
+        let own = &mut self.own[source as usize];
         let flow = &mut own.flows[slot];
         if flow.unsent == 0 {
             flow.started = now.slot;
             own.backlogged += 1;
-            self.backlog.set(node as usize);
+            self.backlog.set(source as usize);
         }
         flow.unsent += cells;
+    }
+
+    /// The epoch by which what a flow sent, as far as reported, has left its remote queues.
+    pub(crate) fn drained(&self, node: u32, destination: u32, class: u32) -> u32 {
+        match self.flow_of[self.flow_index(node, destination, class)] {
+            NONE => 0,
+            slot => self.own[node as usize].flows[usize::from(slot)].drained,
+        }
     }
 
     /// The slot of a flow, taken if it has none.
@@ -99,11 +103,28 @@ impl Bank {
         let flow = &mut own.flows[slot];
         flow.unsent -= 1;
         if flow.unsent == 0 {
-            own.backlogged -= 1;
-            if own.backlogged == 0 {
-                self.backlog.clear(node as usize);
-            }
+            self.run_dry(node, slot);
+        }
+    }
+
+    /// Nothing of a flow's backlog is left.
+    fn run_dry(&mut self, node: u32, slot: usize) {
+        let own = &mut self.own[node as usize];
+        own.backlogged -= 1;
+        if own.backlogged == 0 {
+            self.backlog.clear(node as usize);
+        }
+        let flow = &mut self.own[node as usize].flows[slot];
+        if !std::mem::replace(&mut flow.drains, true) {
             self.draining.push((node as u16, slot as u16));
+        }
+    }
+
+    /// Forgets the backlog of a flow.
+    pub(super) fn abandon_slot(&mut self, node: u32, slot: usize) {
+        let flow = &mut self.own[node as usize].flows[slot];
+        if std::mem::take(&mut flow.unsent) > 0 {
+            self.run_dry(node, slot);
         }
     }
 
@@ -113,20 +134,17 @@ impl Bank {
         let mut at = 0;
         while at < self.draining.len() {
             let (node, slot) = self.draining[at];
-            let flow = self.own[usize::from(node)].flows[usize::from(slot)];
-            if flow.unsent == 0
-                && !flow.is_unused()
-                && (flow.outstanding > 0 || flow.drained >= now.epoch)
-            {
+            let flow = &mut self.own[usize::from(node)].flows[usize::from(slot)];
+            if flow.unsent == 0 && (flow.outstanding > 0 || flow.drained >= now.epoch) {
                 at += 1;
                 continue;
             }
+            flow.drains = false;
             self.draining.swap_remove(at);
-            if flow.unsent > 0 || flow.is_unused() {
-                continue;
+            if flow.unsent == 0 {
+                freed(flow.tag);
+                self.free_flow(u32::from(node), usize::from(slot));
             }
-            freed(flow.tag);
-            self.free_flow(u32::from(node), usize::from(slot));
         }
     }
 

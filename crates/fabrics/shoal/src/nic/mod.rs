@@ -13,6 +13,7 @@
 mod bounds;
 mod feedback;
 mod flows;
+mod loss;
 mod queue;
 mod receive;
 mod release;
@@ -25,12 +26,14 @@ use kernel::Bitmap;
 
 pub(crate) use feedback::FeedbackTable;
 pub(crate) use flows::Outgoing;
+use loss::Loss;
 use queue::Arena;
 pub(crate) use release::CellSource;
 use subflows::Subflows;
 
 use crate::config::{Config, Feedback, Plan};
 use crate::schedule::Schedule;
+use crate::wire::notices_per_cell;
 
 /// "No index" in the small fields below.
 const NONE: u16 = u16::MAX;
@@ -145,6 +148,7 @@ pub(crate) struct Bank {
     /// Epochs after which the age rule ends: log2 N, rounded up (§3.3.3).
     age_limit: u32,
     delay_slots: u32,
+    notices_per_cell: u32,
     /// `[(position * classes + class) * nodes + node]`.
     links: Vec<Link>,
     arena: Arena,
@@ -157,6 +161,8 @@ pub(crate) struct Bank {
     sent_ring: Vec<u16>,
     depth: u32,
     feedback: FeedbackTable,
+    /// Present where cells can be lost.
+    loss: Option<Box<Loss>>,
     /// Nodes with a backlog.
     backlog: Bitmap,
     /// Nodes with something to send in a position: `[position * 64 * words + node]`.
@@ -192,6 +198,7 @@ impl Bank {
             classes,
             age_limit: u32::BITS - (nodes - 1).leading_zeros(),
             delay_slots: plan.delay_slots,
+            notices_per_cell: notices_per_cell(plan.cells.payload().get() as usize).max(1) as u32,
             links: vec![Link::EMPTY; positions * per_position],
             arena: Arena::default(),
             subflows: Subflows::new(schedule.positions(), nodes),
@@ -200,6 +207,7 @@ impl Bank {
             sent_ring: vec![NONE; ring],
             depth,
             feedback: FeedbackTable::new(&schedule, plan.delay_slots),
+            loss: plan.is_lossy.then(|| Box::new(Loss::new(schedule.positions(), nodes, depth))),
             backlog: Bitmap::new(nodes as usize),
             busy: Bitmap::new(positions * words * u64::BITS as usize),
             words,
@@ -274,6 +282,7 @@ impl Bank {
         self.node_peak.max(self.node_peak_recent)
     }
 
+    pub(crate) fn debug(&self) -> String { format!("{:?} {:?} {:?}", self.own, self.draining, self.backlog) }
     /// Cells queued in all nodes.
     pub(crate) fn queued_total(&self) -> u64 {
         self.own.iter().map(|node| u64::from(node.queued)).sum()

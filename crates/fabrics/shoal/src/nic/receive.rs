@@ -9,15 +9,30 @@ impl Bank {
     /// `frame.to` acts on a frame that left `delay` slots ago. Gives the cell if it is for that
     /// node.
     #[inline]
-    pub(crate) fn receive(&mut self, frame: Frame, now: Now) -> Option<Cell> {
+    pub(crate) fn receive<const LOSSY: bool>(&mut self, frame: Frame, now: Now) -> Option<Cell> {
         let (node, from) = (u32::from(frame.to), u32::from(frame.from));
         let back = self.schedule.position(node, from);
-        self.use_feedback(back, node, u32::from(frame.feedback), now);
+        if LOSSY && frame.flags & (Frame::DROPPED | Frame::CORRUPT) != 0 {
+            self.send_again(back, node, now);
+            if frame.flags & Frame::CORRUPT != 0 {
+                // S84: a corrupted cell is discarded and its sender told; its last-cell-dropped
+                // may have been set, so the last cell to it goes out again (Appendix D).
+                self.tell_dropped(back, node);
+                return None;
+            }
+        } else {
+            self.use_feedback(back, node, u32::from(frame.feedback), now);
+        }
         let cell = frame.cell;
         if cell.is_empty() {
             return None;
         }
         let first_hop = cell.source() == from;
+        if LOSSY && frame.flags & Frame::GARBLED != 0 {
+            self.discard();
+            self.note_received(back, node, DIRECT);
+            return None;
+        }
         if cell.destination() == node {
             if first_hop {
                 self.note_received(back, node, DIRECT);
@@ -26,10 +41,30 @@ impl Bank {
         }
         debug_assert!(first_hop, "a second detour of {cell:?} at node {node} (§3.3.1)");
         let onward = self.schedule.position(node, cell.destination());
+        if LOSSY && !self.accepts(onward, back, node, cell) {
+            return None;
+        }
         self.note_received(back, node, (onward * self.classes + cell.class()) as u16);
         self.enqueue(onward, cell.class(), node, cell);
         self.assert_bound(onward, node, cell.destination());
         None
+    }
+
+    /// Whether `node` can relay a cell: it reaches the destination and has room. If not, the cell
+    /// is gone, or its sender will be told.
+    fn accepts(&mut self, onward: u32, back: u32, node: u32, cell: Cell) -> bool {
+        if self.is_down(onward, node) {
+            self.discard();
+            self.note_received(back, node, DIRECT);
+            return false;
+        }
+        let queued = self.links[self.link(onward, cell.class(), node)].queued;
+        if queued >= self.mechanisms.queue_limit {
+            // S83: a tail drop is told to the sender (Appendix C).
+            self.tell_dropped(back, node);
+            return false;
+        }
+        true
     }
 
     /// Records which queue the last cell from a peer joined (§4.2, "last cell received"); the
@@ -44,9 +79,8 @@ impl Bank {
     /// Applies feedback to the subflow whose cell it reports on, if there is one.
     #[inline]
     fn use_feedback(&mut self, position: u32, node: u32, feedback: u32, now: Now) {
-        let epoch = self.epoch_reported(position, now);
-        let entry = self.sent_entry(position, node, epoch);
-        let slot = std::mem::replace(entry, NONE);
+        let Some(epoch) = self.epoch_reported(position, now) else { return };
+        let slot = std::mem::replace(self.sent_entry(position, node, epoch), NONE);
         if slot == NONE {
             return;
         }
@@ -59,18 +93,15 @@ impl Bank {
         flow.drained = flow.drained.max(due);
     }
 
-    /// The epoch in which this node sent, in `position`, the cell on which feedback arrives now:
-    /// the last that could reach the peer before it answered (the delays are known).
+    /// The epoch in which this node sent, in `position`, the cell on which a frame that arrives now
+    /// reports: the last that could reach the peer before it answered. The delays are known.
     #[inline]
-    fn epoch_reported(&self, position: u32, now: Now) -> u32 {
-        if self.depth == 1 {
-            return 0;
+    pub(super) fn epoch_reported(&self, position: u32, now: Now) -> Option<u32> {
+        if self.depth == 1 && self.loss.is_none() {
+            return Some(0);
         }
-        let sent = now.slot.wrapping_sub(2 * u64::from(self.delay_slots));
-        let phase = u64::from(self.schedule.slot_of(position));
-        if now.slot < 2 * u64::from(self.delay_slots) + phase {
-            return u32::MAX;
-        }
-        ((sent - phase) / u64::from(self.schedule.slots())) as u32
+        let since = now.slot.checked_sub(2 * u64::from(self.delay_slots))?;
+        let since = since.checked_sub(u64::from(self.schedule.slot_of(position)))?;
+        Some((since / u64::from(self.schedule.slots())) as u32)
     }
 }

@@ -17,10 +17,11 @@ impl Bank {
     /// Releases what Eq. 2 allows for the peer of `position`: into the ready queue, or straight
     /// into the queue where the ready queue is off.
     #[inline]
-    pub(super) fn release(
+    pub(super) fn release<const LOSSY: bool>(
         &mut self,
         position: u32,
         node: u32,
+        peer: u32,
         now: Now,
         source: &mut impl CellSource,
     ) {
@@ -38,12 +39,16 @@ impl Bank {
             if flow.unsent == 0 {
                 continue;
             }
-            let class = u32::from(flow.class);
+            let (class, destination) = (u32::from(flow.class), u32::from(flow.destination));
             let link = &self.links[self.link(position, class, node)];
             let local = link.queued_count() + link.ready_count();
             // S61: Eq. 2.
             if due > now.epoch + local || !self.age_allows(position, class, node, flow.started, now)
             {
+                continue;
+            }
+            // S93: not by way of a node that cannot reach the destination.
+            if LOSSY && peer != destination && self.is_blocked(node, peer, destination, now) {
                 continue;
             }
             self.release_one(position, node, slot, now, source);

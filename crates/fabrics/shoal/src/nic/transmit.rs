@@ -17,9 +17,9 @@ pub(crate) struct Sent {
 }
 
 impl Bank {
-    /// `node` meets `peer` in `position`.
+    /// `node` meets `peer` in `position`. `LOSSY`: cells may be lost, so keep what that takes.
     #[inline]
-    pub(crate) fn transmit(
+    pub(crate) fn transmit<const LOSSY: bool>(
         &mut self,
         position: u32,
         node: u32,
@@ -27,19 +27,32 @@ impl Bank {
         now: Now,
         source: &mut impl CellSource,
     ) -> Sent {
+        let mut frame =
+            Frame { cell: Cell::EMPTY, from: node as u16, to: peer as u16, feedback: 0, flags: 0 };
+        if LOSSY && self.is_down(position, node) {
+            // S91: a node that has given up a peer is silent to it.
+            return Sent { frame, matters: false, local: false };
+        }
         if self.own[node as usize].backlogged > 0 {
-            self.release(position, node, now, source);
+            self.release::<LOSSY>(position, node, peer, now, source);
         }
-        let (cell, local) = self.dequeue(position, node, now, source);
+        let mut local = false;
+        if !(LOSSY && self.is_spreading(node, now)) {
+            (frame.cell, local) = self.dequeue(position, node, now, source);
+        }
         if local {
-            self.record_sent(position, node, cell, now);
+            self.record_sent(position, node, frame.cell, now);
         }
-        let (feedback, owed) = self.take_feedback(position, node);
+        let owed;
+        (frame.feedback, owed) = self.take_feedback(position, node);
+        if LOSSY {
+            self.note_sent(position, node, &mut frame, now);
+        }
         if self.has_nothing(position, node) {
             self.clear_busy(position, node);
         }
-        let frame = Frame { cell, from: node as u16, to: peer as u16, feedback, flags: 0 };
-        Sent { frame, matters: owed || !cell.is_empty(), local }
+        let matters = owed || !frame.cell.is_empty() || frame.flags != 0;
+        Sent { frame, matters, local }
     }
 
     /// The first cell of the most urgent class (Appendix C), and whether it is the node's own.
@@ -98,6 +111,6 @@ impl Bank {
         (0..self.classes).all(|class| {
             let link = &self.links[self.link(position, class, node)];
             link.queued == 0 && link.ready_count() == 0
-        })
+        }) && (self.loss.is_none() || !self.owes_drop(position, node))
     }
 }

@@ -6,24 +6,24 @@
 //! In Shoal a flow is all that one node sends to another (§3.3.2). The flows of a workload are
 //! *messages* in it, sent one after the other.
 
-use kernel::{Bytes, Span, Time};
-use rack::{Flow, Stage};
+mod recovery;
+mod stages;
+
+use kernel::Bytes;
+use rack::Flow;
 
 use crate::cell::Cell;
 use crate::nic::CellSource;
 use crate::packets::CellPlan;
 use crate::reorder::ReorderWindow;
+use crate::transport::Transport;
+
+pub(crate) use recovery::Work;
+pub(crate) use stages::{STAGES, SlotTimes};
+
+use recovery::Extra;
 
 const NONE: u32 = u32::MAX;
-
-/// Where a completion time goes, in order.
-pub(crate) const STAGES: &[Stage] = &[
-    Stage { name: "backlog", meaning: "At the source, before release into a queue (Eq. 2)" },
-    Stage { name: "source_queue", meaning: "In a queue of the source, for the next node" },
-    Stage { name: "propagation", meaning: "On the wire and through switches and NICs, all hops" },
-    Stage { name: "intermediate_queue", meaning: "In a queue of the intermediate node" },
-    Stage { name: "reassembly", meaning: "At the destination, until the last cell is there" },
-];
 
 /// One flow of the workload, from its offer to its end.
 #[derive(Clone, Debug)]
@@ -44,6 +44,8 @@ pub(crate) struct Message {
     last_hop: u64,
     /// Cells that took the direct path.
     direct: u64,
+    /// Times that the source sent one of its cells: more than `cells` if some went out again.
+    sendings: u64,
 }
 
 /// All messages from one node to another in one class.
@@ -60,6 +62,8 @@ struct Pair {
     key: u32,
     /// The source's NIC has forgotten the flow; the pair goes once all has arrived.
     retired: bool,
+    /// What recovery needs; present once something was lost or a transport runs.
+    extra: Option<Box<Extra>>,
 }
 
 /// What a delivered cell brought about.
@@ -89,6 +93,10 @@ pub(crate) struct Messages {
     pub(crate) open: u64,
     /// Most out-of-order cells held for one pair.
     pub(crate) held_peak: u32,
+    /// Cells that the transport sent again.
+    pub(crate) repeats: u64,
+    /// The end-to-end transport, if there is one.
+    transport: Option<Transport>,
 }
 
 impl Messages {
@@ -106,6 +114,8 @@ impl Messages {
             sequence_of: vec![0; keys],
             open: 0,
             held_peak: 0,
+            repeats: 0,
+            transport: None,
         }
     }
 
@@ -115,10 +125,11 @@ impl Messages {
             + class as usize
     }
 
-    /// Accepts a flow in slot `origin`. Gives its cells and the tag of its pair.
-    pub(crate) fn offer(&mut self, flow: &Flow, origin: u64) -> (u64, u32) {
+    /// Accepts a flow in slot `origin`. Gives what the source's NIC may send of it now.
+    pub(crate) fn offer(&mut self, flow: &Flow, origin: u64) -> Work {
         let cells = self.plan.cells(flow.size);
-        let pair = self.pair(flow);
+        let class = self.class_of(flow);
+        let pair = self.pair(flow.src.get(), flow.dst.get(), class);
         let index = self.free.pop().unwrap_or_else(|| {
             self.slab.push(Message::new(flow, 0, origin));
             (self.slab.len() - 1) as u32
@@ -135,7 +146,6 @@ impl Messages {
             self.slab[before as usize].next = index;
         }
         let state = &mut self.pairs[pair as usize];
-        state.retired = false;
         state.tail = index;
         if state.head == NONE {
             state.head = index;
@@ -144,12 +154,18 @@ impl Messages {
             state.sending = index;
         }
         self.open += 1;
-        (cells, pair)
+        self.hand_over(pair, cells)
     }
 
-    fn pair(&mut self, flow: &Flow) -> u32 {
-        let class = u32::from(flow.class.get()).min(self.classes - 1);
-        let key = self.key(flow.src.get(), flow.dst.get(), class);
+    /// The class of a flow; those beyond the last are the last.
+    #[inline]
+    fn class_of(&self, flow: &Flow) -> u32 {
+        u32::from(flow.class.get()).min(self.classes - 1)
+    }
+
+    /// The pair of two nodes in a class, made if it is not there.
+    fn pair(&mut self, source: u32, destination: u32, class: u32) -> u32 {
+        let key = self.key(source, destination, class);
         if self.pair_of[key] != NONE {
             return self.pair_of[key];
         }
@@ -162,6 +178,7 @@ impl Messages {
             tail: NONE,
             key: key as u32,
             retired: false,
+            extra: None,
         };
         let index = match self.free_pairs.pop() {
             Some(index) => {
@@ -174,6 +191,7 @@ impl Messages {
             }
         };
         self.pair_of[key] = index;
+        self.start_transport(index);
         index
     }
 
@@ -185,7 +203,9 @@ impl Messages {
 
     fn forget_if_done(&mut self, index: u32) {
         let pair = &self.pairs[index as usize];
-        if pair.retired && pair.head == NONE {
+        // An acknowledgment may come for a pair that is forgotten already.
+        let is_known = self.pair_of[pair.key as usize] == index;
+        if is_known && pair.retired && pair.head == NONE && self.is_settled(index) {
             self.sequence_of[pair.key as usize] = pair.sequence;
             self.pair_of[pair.key as usize] = NONE;
             self.free_pairs.push(index);
@@ -196,20 +216,22 @@ impl Messages {
     #[inline]
     pub(crate) fn cell_sent(&mut self, cell: Cell, slot: u64) {
         let pair = self.pair_of[self.key(cell.source(), cell.destination(), cell.class())];
-        let index = self.message_of(pair, cell.sequence());
+        let Some(index) = self.message_of(pair, cell.sequence()) else { return };
         let message = &mut self.slab[index as usize];
         message.sent += slot - message.origin;
+        message.sendings += 1;
     }
 
-    /// The message to which a sequence number belongs, sought from the pair's oldest.
+    /// The message to which a sequence number belongs, sought from the pair's oldest; none if it is
+    /// delivered already.
     #[inline]
-    fn message_of(&self, pair: u32, sequence: u32) -> u32 {
-        let mut index = self.pairs[pair as usize].head;
+    fn message_of(&self, pair: u32, sequence: u32) -> Option<u32> {
+        let mut index = if pair == NONE { NONE } else { self.pairs[pair as usize].head };
         // Sequence numbers wrap: a number is before `end` if the difference is negative.
-        while (sequence.wrapping_sub(self.slab[index as usize].end) as i32) >= 0 {
+        while index != NONE && (sequence.wrapping_sub(self.slab[index as usize].end) as i32) >= 0 {
             index = self.slab[index as usize].next;
         }
-        index
+        (index != NONE).then_some(index)
     }
 
     /// A cell reaches its destination; it left for the last hop in `slot`, straight from its source
@@ -227,7 +249,9 @@ impl Messages {
         }
         self.held_peak = self.held_peak.max(pair.window.held());
         let (head, expected) = (pair.head, pair.window.next_expected());
-        let at = self.message_of(index, cell.sequence());
+        let Some(at) = self.message_of(index, cell.sequence()) else {
+            return Delivery { duplicate: false, completes: false };
+        };
         let message = &mut self.slab[at as usize];
         message.last_hop += slot - message.origin;
         message.direct += u64::from(direct);
@@ -284,6 +308,9 @@ impl Messages {
 impl CellSource for Messages {
     #[inline]
     fn next_cell(&mut self, tag: u32, slot: u64) -> Cell {
+        if let Some(cell) = self.recovered_cell(tag) {
+            return cell;
+        }
         let pair = &mut self.pairs[tag as usize];
         let sequence = pair.sequence;
         pair.sequence = sequence.wrapping_add(1);
@@ -295,18 +322,10 @@ impl CellSource for Messages {
         if message.taken == message.cells {
             pair.sending = message.next;
         }
-        let class = u32::from(flow.class.get()).min(self.classes - 1);
+        let class = self.class_of(&flow);
         Cell::data(flow.src.get(), flow.dst.get(), class, sequence)
             .with_boundary(place.is_start(), place.is_end())
     }
-}
-
-/// What the slots of a run are worth in time.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SlotTimes {
-    pub(crate) slot: Span,
-    /// From the start of the slot in which a cell is sent to its last bit at the receiver.
-    pub(crate) hop: Span,
 }
 
 impl Message {
@@ -322,33 +341,12 @@ impl Message {
             sent: 0,
             last_hop: 0,
             direct: 0,
+            sendings: 0,
         }
     }
 
     /// Application bytes.
     pub(crate) fn size(&self) -> Bytes {
         self.flow.size
-    }
-
-    /// Divides the completion time over [`STAGES`]: for each cell the time from the flow's start to
-    /// its end is the sum of five parts; each part is averaged over the cells.
-    pub(crate) fn stages(&self, end: Time, times: SlotTimes) -> [Span; 5] {
-        let cells = i128::from(self.cells);
-        let slot = i128::from(times.slot.as_ps());
-        let hop = i128::from(times.hop.as_ps());
-        let relayed = cells - i128::from(self.direct);
-        let origin = i128::from(self.origin) * slot;
-        let mean = |total: i128| Span::from_ps(u64::try_from(total / cells).unwrap_or(0));
-        let (released, sent, last) =
-            (i128::from(self.released), i128::from(self.sent), i128::from(self.last_hop));
-        let start = i128::from(self.flow.start.as_ps());
-        let end = i128::from(end.as_ps());
-        [
-            mean(released * slot + (origin - start) * cells),
-            mean((sent - released) * slot),
-            mean((cells + relayed) * hop),
-            mean((last - sent) * slot - relayed * hop),
-            mean((end - origin - hop) * cells - last * slot),
-        ]
     }
 }

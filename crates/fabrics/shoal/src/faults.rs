@@ -1,0 +1,204 @@
+//! What breaks in the fabric, and when nodes notice (§3.5).
+//!
+//! A node hears from every other node once an epoch. When a cell is missing it gives the sender up
+//! and falls silent towards it, so that the sender notices in its turn: both directions of a pair go
+//! down together. Only the pairs that a fault touches are looked at, so that a healthy rack costs
+//! nothing.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use kernel::{Bitmap, Slot, Time};
+use rack::{Component, Fault};
+
+use crate::clos::{Direction, SwitchSchedules};
+use crate::schedule::Schedule;
+
+/// Something that happens at the start of a slot.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Event {
+    /// A fault of the scenario begins; its index.
+    Begin(u32),
+    /// It ends.
+    End(u32),
+    /// The slot of a pair in which the receiver may hear nothing.
+    Silence {
+        /// Who should be heard.
+        from: u16,
+        /// Who listens.
+        to: u16,
+    },
+    /// A node that heard nothing knows it now.
+    Noticed {
+        /// Who was not heard.
+        from: u16,
+        /// Who listened.
+        to: u16,
+    },
+    /// A repaired pair has heard each other long enough.
+    Trusted(u16, u16),
+}
+
+/// The state of the fabric's parts and the events to come.
+#[derive(Clone, Debug)]
+pub(crate) struct Faults {
+    switches: SwitchSchedules,
+    faults: Vec<Fault>,
+    active: Vec<bool>,
+    /// `[from * nodes + to]`: nothing gets through.
+    broken: Bitmap,
+    /// Nodes that nothing gets to or from.
+    isolated: Bitmap,
+    /// Dead nodes.
+    dead: Bitmap,
+    /// By slot, then in order of insertion.
+    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    inserted: u64,
+    nodes: usize,
+}
+
+/// The change that a fault brings.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Change {
+    /// Nodes that died.
+    pub(crate) died: Vec<u32>,
+    /// Nodes that were cut off, dead ones included.
+    pub(crate) cut_off: Vec<u32>,
+}
+
+impl Faults {
+    pub(crate) fn new(
+        switches: SwitchSchedules,
+        faults: &[Fault],
+        slot_of: impl Fn(Time) -> u64,
+    ) -> Self {
+        let nodes = switches.clos().nodes() as usize;
+        let mut all = Self {
+            switches,
+            faults: faults.to_vec(),
+            active: vec![false; faults.len()],
+            broken: Bitmap::new(nodes * nodes),
+            isolated: Bitmap::new(nodes),
+            dead: Bitmap::new(nodes),
+            events: BinaryHeap::new(),
+            inserted: 0,
+            nodes,
+        };
+        for (index, fault) in faults.iter().enumerate() {
+            all.at(slot_of(fault.at), Event::Begin(index as u32));
+            if let Some(until) = fault.until {
+                all.at(slot_of(until), Event::End(index as u32));
+            }
+        }
+        all
+    }
+
+    pub(crate) fn at(&mut self, slot: u64, event: Event) {
+        self.events.push(Reverse((slot, self.inserted, event)));
+        self.inserted += 1;
+    }
+
+    /// The slot of the next event.
+    pub(crate) fn next_slot(&self) -> Option<u64> {
+        self.events.peek().map(|Reverse((slot, ..))| *slot)
+    }
+
+    /// Takes the next event if it is due.
+    pub(crate) fn pop_due(&mut self, slot: u64) -> Option<Event> {
+        if self.next_slot()? > slot {
+            return None;
+        }
+        self.events.pop().map(|Reverse((.., event))| event)
+    }
+
+    fn pair(&self, from: u32, to: u32) -> usize {
+        from as usize * self.nodes + to as usize
+    }
+
+    /// Whether what `from` sends does not reach `to`.
+    pub(crate) fn is_broken(&self, from: u32, to: u32) -> bool {
+        self.broken.get(self.pair(from, to))
+    }
+
+    pub(crate) fn is_dead(&self, node: u32) -> bool {
+        self.dead.get(node as usize)
+    }
+
+    /// Whether a node can reach nobody.
+    pub(crate) fn is_isolated(&self, node: u32) -> bool {
+        self.isolated.get(node as usize)
+    }
+
+    /// A fault begins: breaks its pairs and lets their receivers listen for what will be missing.
+    pub(crate) fn begin(&mut self, index: u32, slot: u64, schedule: &Schedule) -> Change {
+        self.active[index as usize] = true;
+        let component = self.faults[index as usize].component;
+        let (was_dead, was_isolated) = (self.dead.clone(), self.isolated.clone());
+        for (from, to) in self.touched(component) {
+            let pair = self.pair(from, to);
+            if self.broken.get(pair) {
+                continue;
+            }
+            self.broken.set(pair);
+            let silence = schedule.next_slot(from, to, Slot::new(slot)).get();
+            self.at(silence, Event::Silence { from: from as u16, to: to as u16 });
+        }
+        self.recount_nodes();
+        let newly = |now: &Bitmap, before: &Bitmap| {
+            now.iter_ones().filter(|&node| !before.get(node)).map(|node| node as u32).collect()
+        };
+        Change { died: newly(&self.dead, &was_dead), cut_off: newly(&self.isolated, &was_isolated) }
+    }
+
+    /// A fault ends. Gives the pairs, lower node first, that work again in both directions.
+    pub(crate) fn end(&mut self, index: u32) -> Vec<(u32, u32)> {
+        self.active[index as usize] = false;
+        let before = self.broken.clone();
+        self.broken = Bitmap::new(self.nodes * self.nodes);
+        for other in 0..self.faults.len() {
+            if self.active[other] {
+                for (from, to) in self.touched(self.faults[other].component) {
+                    self.broken.set(self.pair(from, to));
+                }
+            }
+        }
+        self.recount_nodes();
+        let nodes = self.nodes;
+        let was_broken = |a: u32, b: u32| before.get(a as usize * nodes + b as usize);
+        let mut mended = Vec::new();
+        for a in 0..self.nodes as u32 {
+            for b in a + 1..self.nodes as u32 {
+                let works = !self.is_broken(a, b) && !self.is_broken(b, a);
+                if works && (was_broken(a, b) || was_broken(b, a)) {
+                    mended.push((a, b));
+                }
+            }
+        }
+        mended
+    }
+
+    fn touched(&self, component: Component) -> Vec<(u32, u32)> {
+        let pairs = self
+            .switches
+            .affected_pairs(component, Direction::Both)
+            .expect("the plan checked that the rack has the component");
+        pairs.iter().map(|(from, to)| (from.get(), to.get())).collect()
+    }
+
+    fn recount_nodes(&mut self) {
+        self.dead = Bitmap::new(self.nodes);
+        for (fault, _) in self.faults.iter().zip(&self.active).filter(|(_, active)| **active) {
+            if let Component::Node(node) = fault.component {
+                self.dead.set(node.index());
+            }
+        }
+        self.isolated = Bitmap::new(self.nodes);
+        let nodes = self.nodes as u32;
+        for node in 0..nodes {
+            let cut = |other| self.is_broken(node, other) || self.is_broken(other, node);
+            if (0..nodes).all(|other| other == node || cut(other)) {
+                self.isolated.set(node as usize);
+            }
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! A rack in which things go wrong: faults, corruption, and what recovers from them (§3.5, App. D).
+
+use kernel::{Slot, Time};
+use rack::{Failure, Flow, Probe};
+
+use crate::cell::{Cell, Frame};
+use crate::config::Plan;
+use crate::corruption::Corruption;
+use crate::faults::{Event, Faults};
+use crate::nic::Now;
+use crate::rack::Rack;
+
+/// What a rack needs only where cells can be lost.
+#[derive(Clone, Debug)]
+pub(crate) struct Losses {
+    pub(crate) faults: Faults,
+    pub(crate) corruption: Option<Corruption>,
+    /// Flows refused when they were offered, to be reported.
+    refused: Vec<(Flow, Failure)>,
+    /// Pairs of nodes given up and taken up again so far, both directions of a pair as two.
+    pub(crate) given_up: u64,
+    pub(crate) taken_up: u64,
+    /// Frames that a broken part swallowed.
+    pub(crate) swallowed: u64,
+}
+
+impl Losses {
+    pub(crate) fn new(plan: &Plan, seed: u64) -> Self {
+        let slot = plan.config.slot;
+        let rate = plan.config.bit_error_rate;
+        let slot_of = |time: Time| (time - Time::ZERO).div_ceil(slot);
+        Self {
+            faults: Faults::new(plan.switches(), &plan.faults, slot_of),
+            corruption: (rate > 0.0).then(|| Corruption::new(rate, seed, plan.config.cell.bits())),
+            refused: Vec::new(),
+            given_up: 0,
+            taken_up: 0,
+            swallowed: 0,
+        }
+    }
+}
+
+const LOSSES: &str = "the lossy path runs only on a rack with losses";
+
+impl Rack {
+    pub(crate) fn losses(&mut self) -> &mut Losses {
+        self.losses.as_deref_mut().expect(LOSSES)
+    }
+
+    /// Whether no recovery is under way.
+    pub(crate) fn is_recovered(&self) -> bool {
+        let refused = self.losses.as_ref().is_some_and(|losses| !losses.refused.is_empty());
+        !refused && self.messages.is_transport_idle()
+    }
+
+    /// The slot of the next event of the fabric's own.
+    pub(crate) fn next_event(&self) -> Option<u64> {
+        self.losses.as_ref()?.faults.next_slot()
+    }
+
+    /// Whether a flow can be given up at once: one of its ends is cut off. It is reported in the
+    /// next slot.
+    pub(crate) fn refuses(&mut self, flow: &Flow) -> bool {
+        let Some(losses) = &mut self.losses else { return false };
+        let why = if losses.faults.is_isolated(flow.src.get()) {
+            Failure::SourceDied
+        } else if losses.faults.is_isolated(flow.dst.get()) {
+            Failure::DestinationDied
+        } else {
+            return false;
+        };
+        losses.refused.push((*flow, why));
+        true
+    }
+
+    /// What happens at the start of a slot: faults, what nodes notice, timers. True if the probe
+    /// asked to pause.
+    pub(crate) fn before_slot<P: Probe>(&mut self, now: Now, probe: &mut P) -> bool {
+        let mut paused = false;
+        while let Some(event) = self.losses().faults.pop_due(now.slot) {
+            self.happen(event, now);
+        }
+        let refused = std::mem::take(&mut self.losses().refused);
+        let at = self.start_of(now.slot);
+        for (flow, why) in refused {
+            self.totals.lost += flow.size;
+            paused |= probe.failed(&flow, at.max(flow.start), why).is_break();
+        }
+        if now.phase == 0 {
+            self.tick(now);
+        }
+        paused
+    }
+
+    fn tick(&mut self, now: Now) {
+        let mut work = Vec::new();
+        let Self { bank, messages, .. } = self;
+        messages.tick(now.epoch, |s, d, c| bank.drained(s, d, c), |w| work.push(w));
+        for work in work {
+            bank.offer(work, now);
+        }
+    }
+
+    fn happen(&mut self, event: Event, now: Now) {
+        match event {
+            Event::Begin(index) => self.begin(index, now),
+            Event::End(index) => self.end(index, now),
+            Event::Silence { from, to } => self.listen(from, to, now),
+            Event::Noticed { from, to } => self.notice(u32::from(from), u32::from(to), now),
+            Event::Trusted(a, b) => self.trust(u32::from(a), u32::from(b)),
+        }
+    }
+
+    fn begin(&mut self, index: u32, now: Now) {
+        let schedule = self.bank.schedule.clone();
+        let change = self.losses().faults.begin(index, now.slot, &schedule);
+        for node in change.died {
+            self.bank.kill(node);
+        }
+        for node in change.cut_off {
+            let (mut failed, mut stopped) = (Vec::new(), Vec::new());
+            self.messages.fail_node(node, |f, why| failed.push((f, why)), |w| stopped.push(w));
+            for work in stopped {
+                self.bank.abandon(work.source, work.destination, work.class);
+            }
+            self.losses().refused.extend(failed);
+        }
+    }
+
+    fn end(&mut self, index: u32, now: Now) {
+        let hold = u64::from(self.plan.config.reintegration_epochs)
+            * u64::from(self.bank.schedule.slots())
+            + u64::from(self.plan.delay_slots);
+        for (a, b) in self.losses().faults.end(index) {
+            self.losses().faults.at(now.slot + hold, Event::Trusted(a as u16, b as u16));
+        }
+    }
+
+    /// The slot of a pair has come: does the receiver miss a cell?
+    fn listen(&mut self, from: u16, to: u16, now: Now) {
+        let (sender, receiver) = (u32::from(from), u32::from(to));
+        let silent = self.bank.is_down(self.bank.schedule.position(sender, receiver), sender);
+        let missing = self.losses().faults.is_broken(sender, receiver) || silent;
+        if missing && !self.losses().faults.is_dead(receiver) {
+            let slot = now.slot + u64::from(self.plan.delay_slots);
+            self.losses().faults.at(slot, Event::Noticed { from, to });
+        }
+    }
+
+    /// A node has missed a cell: it gives the sender up and falls silent to it.
+    fn notice(&mut self, from: u32, to: u32, now: Now) {
+        let position = self.bank.schedule.position(to, from);
+        if self.losses().faults.is_dead(to) || self.bank.is_down(position, to) {
+            return;
+        }
+        self.losses().given_up += 1;
+        for cell in self.bank.declare_down(to, from, now) {
+            if let Some(work) = self.messages.give_back(cell) {
+                self.bank.offer(work, now);
+            }
+        }
+        let silence = self.bank.schedule.next_slot(to, from, Slot::new(now.slot)).get();
+        self.losses().faults.at(silence, Event::Silence { from: to as u16, to: from as u16 });
+    }
+
+    /// A repaired pair is used again, unless it broke anew.
+    fn trust(&mut self, a: u32, b: u32) {
+        let faults = &self.losses().faults;
+        if faults.is_broken(a, b) || faults.is_broken(b, a) {
+            return;
+        }
+        for (node, peer) in [(a, b), (b, a)] {
+            if self.bank.is_down(self.bank.schedule.position(node, peer), node) {
+                self.bank.declare_up(node, peer);
+                self.losses().taken_up += 1;
+            }
+        }
+    }
+
+    /// Whether a frame that is being sent goes nowhere.
+    pub(crate) fn is_cut(&mut self, frame: Frame) -> bool {
+        let losses = self.losses();
+        let cut = losses.faults.is_broken(u32::from(frame.from), u32::from(frame.to));
+        losses.swallowed += u64::from(cut && !frame.cell.is_empty());
+        cut
+    }
+
+    /// Whether a frame that arrives finds nobody.
+    pub(crate) fn is_lost(&mut self, frame: Frame) -> bool {
+        self.losses().faults.is_dead(u32::from(frame.to))
+    }
+
+    /// Flips bits in what was sent in a slot: of cells that carry something and of empty ones.
+    pub(crate) fn corrupt(&mut self, frames: &mut Vec<Frame>, now: Now) {
+        let Some(mut corruption) = self.losses().corruption.take() else { return };
+        let nodes = u64::from(self.plan.config.nodes);
+        let channels = self.bank.schedule.channels();
+        corruption.pass(nodes * u64::from(channels), |index, damage| {
+            let position = now.phase * channels + (index / nodes) as u32;
+            let from = (index % nodes) as u32;
+            let Some(to) = self.bank.schedule.peer(from, position) else { return };
+            let silent = self.bank.is_down(position, from);
+            if silent || self.losses().faults.is_broken(from, to) {
+                return;
+            }
+            let (from, to) = (from as u16, to as u16);
+            let known = frames.iter_mut().find(|frame| frame.from == from && frame.to == to);
+            match known {
+                Some(frame) => damage.apply(frame),
+                None => {
+                    let mut frame = Frame { cell: Cell::EMPTY, from, to, feedback: 0, flags: 0 };
+                    damage.apply(&mut frame);
+                    frames.push(frame);
+                }
+            }
+        });
+        self.losses().corruption = Some(corruption);
+    }
+
+    /// An acknowledgment reached the sender it is for.
+    pub(crate) fn acknowledged(&mut self, cell: Cell, now: Now) {
+        if let Some(work) = self.messages.acknowledged(cell) {
+            self.bank.offer(work, now);
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! What a NIC does when cells are lost: tail drops (Appendix C), corruption (Appendix D) and peers
+//! that fall silent (§3.5).
+//!
+//! Kept apart from the loss-free path: a bank has this state only where the scenario can lose cells.
+
+use kernel::Bitmap;
+
+use crate::cell::{Cell, Frame};
+
+use super::subflows::READY;
+use super::{Bank, Link, NONE, Now};
+
+/// The last cell sent in a position, kept until it is known to have arrived (Appendix D).
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    cell: Cell,
+    epoch: u32,
+}
+
+/// Notices that a node is spreading (§3.5 ii).
+#[derive(Clone, Copy, Debug, Default)]
+struct Spreading {
+    /// Its cells carry notices instead of payload until this slot.
+    until: u64,
+    /// Notices in the burst.
+    count: u32,
+}
+
+/// State of a bank whose cells can be lost.
+#[derive(Clone, Debug)]
+pub(super) struct Loss {
+    /// `[(position * nodes + node) * depth + epoch % depth]`.
+    sent: Vec<Sent>,
+    /// Whether the next cell to the peer of a position says `last-cell-dropped`.
+    dropped: Bitmap,
+    /// Whether a node has declared the peer of a position failed.
+    down: Bitmap,
+    /// Since which slot a node says that it cannot reach another; `u64::MAX`: it can.
+    unreachable_since: Vec<u64>,
+    spreading: Vec<Spreading>,
+    /// Cells dropped or discarded so far.
+    pub(super) drops: u64,
+    /// Cells sent again by the link layer so far.
+    pub(super) resent: u64,
+}
+
+impl Loss {
+    pub(super) fn new(positions: u32, nodes: u32, depth: u32) -> Self {
+        let pairs = positions as usize * nodes as usize;
+        Self {
+            sent: vec![Sent { cell: Cell::EMPTY, epoch: u32::MAX }; pairs * depth as usize],
+            dropped: Bitmap::new(pairs),
+            down: Bitmap::new(pairs),
+            unreachable_since: vec![u64::MAX; nodes as usize * nodes as usize],
+            spreading: vec![Spreading::default(); nodes as usize],
+            drops: 0,
+            resent: 0,
+        }
+    }
+}
+
+const HAS_LOSS: &str = "the lossy path runs only on a bank with loss state";
+
+impl Bank {
+    fn pair(&self, position: u32, node: u32) -> usize {
+        position as usize * self.nodes as usize + node as usize
+    }
+
+    fn loss(&self) -> &Loss {
+        self.loss.as_deref().expect(HAS_LOSS)
+    }
+
+    fn loss_mut(&mut self) -> &mut Loss {
+        self.loss.as_deref_mut().expect(HAS_LOSS)
+    }
+
+    /// Whether `node` has given up the peer of `position`.
+    #[inline]
+    pub(crate) fn is_down(&self, position: u32, node: u32) -> bool {
+        self.loss().down.get(self.pair(position, node))
+    }
+
+    /// Whether the cells of `node` carry notices now, instead of payload.
+    pub(super) fn is_spreading(&self, node: u32, now: Now) -> bool {
+        self.loss().spreading[node as usize].until > now.slot
+    }
+
+    /// Whether `node` knows that `relay` cannot reach `destination` (§3.5 ii). The notice reaches it
+    /// in the next cell from `relay`, or an epoch later by way of others if the two do not meet.
+    pub(super) fn is_blocked(&self, node: u32, relay: u32, destination: u32, now: Now) -> bool {
+        let index = relay as usize * self.nodes as usize + destination as usize;
+        let since = self.loss().unreachable_since[index];
+        if since == u64::MAX {
+            return false;
+        }
+        let delay = u64::from(self.delay_slots);
+        let known = if self.is_down(self.schedule.position(relay, node), relay) {
+            since + 2 * (u64::from(self.schedule.slots()) + delay)
+        } else {
+            self.schedule.next_slot(relay, node, kernel::Slot::new(since + 1)).get() + delay
+        };
+        now.slot >= known
+    }
+
+    /// Marks the frame and keeps a copy of its cell.
+    pub(super) fn note_sent(&mut self, position: u32, node: u32, frame: &mut Frame, now: Now) {
+        let pair = self.pair(position, node);
+        let at = pair * self.depth as usize + (now.epoch % self.depth) as usize;
+        let loss = self.loss_mut();
+        loss.sent[at] = Sent { cell: frame.cell, epoch: now.epoch };
+        if loss.dropped.get(pair) {
+            loss.dropped.clear(pair);
+            frame.flags |= Frame::DROPPED;
+        }
+    }
+
+    /// The peer of `position` did not take, or may not have taken, what it reports on now: send
+    /// that again at the next opportunity (Appendices C and D). The subflow goes on waiting: its
+    /// feedback will come for the second copy.
+    pub(super) fn send_again(&mut self, position: u32, node: u32, now: Now) {
+        let Some(epoch) = self.epoch_reported(position, now) else { return };
+        *self.sent_entry(position, node, epoch) = NONE;
+        let at = self.pair(position, node) * self.depth as usize + (epoch % self.depth) as usize;
+        let sent = std::mem::replace(
+            &mut self.loss_mut().sent[at],
+            Sent { cell: Cell::EMPTY, epoch: u32::MAX },
+        );
+        let cell = sent.cell;
+        if sent.epoch != epoch || cell.is_empty() || !self.is_known(node, cell) {
+            return;
+        }
+        self.loss_mut().resent += 1;
+        self.enqueue_front(position, cell.class(), node, cell);
+    }
+
+    /// Whether a cell is another node's or of a flow that this node still has.
+    fn is_known(&self, node: u32, cell: Cell) -> bool {
+        cell.source() != node
+            || self.flow_of[self.flow_index(node, cell.destination(), cell.class())] != NONE
+    }
+
+    /// Tells the peer of `position`, in the next cell to it, that its last cell was dropped.
+    pub(super) fn tell_dropped(&mut self, position: u32, node: u32) {
+        let pair = self.pair(position, node);
+        let loss = self.loss_mut();
+        loss.dropped.set(pair);
+        loss.drops += 1;
+        self.set_busy(position, node);
+    }
+
+    /// Whether something other than a queue makes `node` visit the peer of `position`.
+    pub(super) fn owes_drop(&self, position: u32, node: u32) -> bool {
+        self.loss().dropped.get(self.pair(position, node))
+    }
+
+    /// Counts a cell discarded for good.
+    pub(super) fn discard(&mut self) {
+        self.loss_mut().drops += 1;
+    }
+
+    /// Cells dropped and cells sent again so far.
+    pub(crate) fn loss_counts(&self) -> (u64, u64) {
+        self.loss.as_ref().map_or((0, 0), |loss| (loss.drops, loss.resent))
+    }
+
+    /// `node` gives up on `peer` (§3.5): it stops sending to it, tells the others, discards what it
+    /// held for it, and takes back its own cells that may not have arrived. Gives those.
+    pub(crate) fn declare_down(&mut self, node: u32, peer: u32, now: Now) -> Vec<Cell> {
+        let position = self.schedule.position(node, peer);
+        let pair = self.pair(position, node);
+        let route = node as usize * self.nodes as usize + peer as usize;
+        let epoch_slots = u64::from(self.schedule.slots());
+        let per_cell = self.notices_per_cell;
+        let loss = self.loss_mut();
+        if loss.down.get(pair) {
+            return Vec::new();
+        }
+        loss.down.set(pair);
+        loss.dropped.clear(pair);
+        loss.unreachable_since[route] = now.slot;
+        let spreading = &mut loss.spreading[node as usize];
+        if spreading.until <= now.slot {
+            *spreading = Spreading { until: now.slot + epoch_slots, count: 1 };
+        } else {
+            spreading.count += 1;
+            if spreading.count.is_multiple_of(per_cell) {
+                spreading.until += epoch_slots;
+            }
+        }
+        let mut own = self.take_unreported(position, node);
+        own.extend(self.empty_queues(position, node));
+        self.reset_subflows(position, node);
+        self.clear_busy(position, node);
+        own
+    }
+
+    /// The node's own cells, sent in `position`, on which no feedback has come.
+    fn take_unreported(&mut self, position: u32, node: u32) -> Vec<Cell> {
+        let first = self.pair(position, node) * self.depth as usize;
+        let mut cells = Vec::new();
+        for epoch in 0..self.depth {
+            let entry = std::mem::replace(self.sent_entry(position, node, epoch), NONE);
+            let sent = self.loss().sent[first + epoch as usize];
+            // A relayed cell sent since then has taken the copy's place: the transport recovers.
+            if entry != NONE && !sent.cell.is_empty() && sent.cell.source() == node {
+                cells.push(sent.cell);
+            }
+        }
+        cells
+    }
+
+    /// Empties the queues of `node` for the peer of `position`. Gives the node's own cells.
+    fn empty_queues(&mut self, position: u32, node: u32) -> Vec<Cell> {
+        let mut own = Vec::new();
+        for class in 0..self.classes {
+            let index = self.link(position, class, node);
+            while self.links[index].queued > 0 {
+                let cell = self.arena.pop(&mut self.links[index]);
+                self.own[node as usize].queued -= 1;
+                if cell.source() == node {
+                    own.push(cell);
+                } else {
+                    self.discard();
+                }
+            }
+            self.links[index] = Link::EMPTY;
+        }
+        own
+    }
+
+    /// Sets all subflows by way of the peer of `position` back to idle.
+    fn reset_subflows(&mut self, position: u32, node: u32) {
+        for slot in 0..self.own[node as usize].flows.len() {
+            let value = std::mem::take(self.subflows.get_mut(position, node, slot));
+            if value >= READY {
+                self.own[node as usize].flows[slot].outstanding -= 1;
+            }
+        }
+    }
+
+    /// `node` uses the peer again; what others heard of it lapses.
+    pub(crate) fn declare_up(&mut self, node: u32, peer: u32) {
+        let pair = self.pair(self.schedule.position(node, peer), node);
+        let route = node as usize * self.nodes as usize + peer as usize;
+        let loss = self.loss_mut();
+        loss.down.clear(pair);
+        loss.unreachable_since[route] = u64::MAX;
+    }
+
+    /// A node dies: all that it held is gone.
+    pub(crate) fn kill(&mut self, node: u32) {
+        for position in 0..self.schedule.positions() {
+            if self.schedule.peer(node, position).is_none() {
+                continue;
+            }
+            let lost = self.empty_queues(position, node).len()
+                + self.take_unreported(position, node).len();
+            self.loss_mut().drops += lost as u64;
+            self.reset_subflows(position, node);
+            self.clear_busy(position, node);
+        }
+        for slot in 0..self.own[node as usize].flows.len() {
+            self.abandon_slot(node, slot);
+        }
+    }
+
+    /// A node has no more cells to send in a flow, whatever it was told.
+    pub(crate) fn abandon(&mut self, node: u32, destination: u32, class: u32) {
+        let slot = self.flow_of[self.flow_index(node, destination, class)];
+        if slot != NONE {
+            self.abandon_slot(node, usize::from(slot));
+        }
+    }
+}
