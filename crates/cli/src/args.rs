@@ -53,7 +53,7 @@ pub enum Command {
     Sweep(SweepArguments),
     /// Repeat the experiments of a paper and put our figures beside its own.
     Reproduce(ReproduceArguments),
-    /// List what there is: fabrics, workloads, experiments.
+    /// List what there is: fabrics, workloads, published sizes, experiments.
     List(ListArguments),
     /// Describe the keys of a fabric, a workload or a table of the scenario file.
     Describe(DescribeArguments),
@@ -155,6 +155,8 @@ pub enum Listed {
     Fabrics,
     /// Who sends what to whom.
     Workloads,
+    /// Published distributions of flow sizes.
+    Sizes,
     /// Experiments of papers.
     Experiments,
 }

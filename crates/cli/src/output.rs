@@ -27,11 +27,6 @@ impl Output {
         self.quiet
     }
 
-    /// How text is laid out on stdout.
-    pub fn style(&self) -> TextStyle {
-        self.style
-    }
-
     /// A result, as text or as JSON.
     pub fn result(&mut self, text: impl FnOnce(TextStyle) -> String, json: impl FnOnce() -> Value) {
         match self.format {

@@ -51,7 +51,7 @@ const BENCHES: [(&str, &str); 7] = [
     ),
     (
         "one-flow",
-        "workload = { kind = 'incast', degree = 1, size = '1 MB' }
+        "workload = { kind = 'incast', senders = 1, size = '1 MB' }
          fabric = { kind = 'shoal', nodes = 512 }",
     ),
 ];

@@ -2,7 +2,8 @@
 
 use cli::engine::Failure;
 use cli::reproduce::papers;
-use report::{Cell, Column, ResultsTable};
+use rack::workload::tables;
+use report::{Cell, Column, ResultsTable, Unit};
 use scenario::{Registry, schema};
 
 use super::DONE;
@@ -29,6 +30,14 @@ pub fn list(
     if wanted(Listed::Workloads) {
         for (name, what) in schema::kinds(&schema::scenario(registry), "workload") {
             add("workload", &name, &what);
+        }
+    }
+    if wanted(Listed::Sizes) {
+        for row in tables::catalogue() {
+            let size = |bytes: f64| Unit::Bytes.format(bytes);
+            let figures = format!("mean {}, p99 {}", size(row.mean_bytes), size(row.p99_bytes));
+            let names = row.aliases.join(", ");
+            add("sizes", row.name, &format!("{names}: {figures}; {}", row.source));
         }
     }
     if wanted(Listed::Experiments) {

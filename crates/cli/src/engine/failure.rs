@@ -23,6 +23,9 @@ pub enum Failure {
     /// The run broke.
     #[error(transparent)]
     Broken(#[from] RunError),
+    /// The model broke one of its own invariants: a mistake of ours.
+    #[error("the model broke: {0}")]
+    Model(String),
     /// The results could not be stored at the end.
     #[error(transparent)]
     Write(#[from] FileError),
@@ -37,7 +40,7 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Input(_) | Self::Place(_) => EXIT_INPUT,
-            Self::Broken(_) | Self::Write(_) => EXIT_BROKEN,
+            Self::Broken(_) | Self::Model(_) | Self::Write(_) => EXIT_BROKEN,
             Self::Interrupted => EXIT_INTERRUPTED,
         }
     }

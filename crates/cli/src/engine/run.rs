@@ -1,7 +1,9 @@
 //! One run: the flows to a file as they end, the rest when it is over.
 
+use std::any::Any;
 use std::io;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -77,7 +79,9 @@ fn carry(
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<RunResult, Failure> {
     let start = Instant::now();
-    let result = scenario.execute(0, sink, progress)?;
+    // An invariant that does not hold is a panic with its numbers; it ends this run and no other.
+    let outcome = catch_unwind(AssertUnwindSafe(|| scenario.execute(0, sink, progress)));
+    let result = outcome.map_err(|panic| Failure::Model(words(panic.as_ref())))??;
     let engine = EngineTime { wall_seconds: start.elapsed().as_secs_f64(), peak_rss: peak_rss() };
     let description = Description {
         label: scenario.fabrics[0].label.clone(),
@@ -87,6 +91,12 @@ fn carry(
         seed: scenario.seed,
     };
     Ok(result.describe(&description, engine))
+}
+
+/// What a panic said.
+fn words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message").into()
 }
 
 /// Which scenario the results belong to.

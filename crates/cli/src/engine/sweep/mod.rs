@@ -8,7 +8,6 @@ mod files;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -281,17 +280,11 @@ fn run_point(scenario: &Scenario, hash: &str, place: &ResultsDir, watch: &dyn Wa
         stopped |= watch.stop();
         if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let outcome = catch_unwind(AssertUnwindSafe(|| run(scenario, &directory, &mut progress)));
-    match outcome {
+    match run(scenario, &directory, &mut progress) {
         // Half a point is no point: its summary says so, and the next sweep runs it again.
-        Ok(Ok(done)) if done.is_interrupted() => Outcome::NotRun,
-        Ok(Ok(done)) => Outcome::Done(done.result.summary),
-        Ok(Err(failure)) => Outcome::Failed(failure.to_string()),
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-            Outcome::Failed(format!("the model broke: {}", text.unwrap_or("no message")))
-        }
+        Ok(done) if done.is_interrupted() => Outcome::NotRun,
+        Ok(done) => Outcome::Done(done.result.summary),
+        Err(failure) => Outcome::Failed(failure.to_string()),
     }
 }
 
