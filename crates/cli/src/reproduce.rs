@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use report::page::Section;
-use report::{Claim, claims_page};
+use report::{Claim, Verdict, claims_page};
 use scenario::{BadInput, Located};
 use serde_json::Value;
 
@@ -53,6 +53,11 @@ pub trait Paper: Sync {
 
     /// Its experiments in the order of the paper.
     fn experiments(&self) -> &'static [Experiment];
+
+    /// The claims that the last release reproduced: one that is not any more is an alarm.
+    fn baseline(&self) -> &'static [&'static str] {
+        &[]
+    }
 
     /// Carries out one of them.
     ///
@@ -121,6 +126,8 @@ pub struct Reproduction {
     pub claims: Vec<Claim>,
     /// Experiments that broke, and why: an invariant that does not hold is one.
     pub broken: Vec<(String, String)>,
+    /// Claims that the last release reproduced and this one does not.
+    pub lost: Vec<String>,
     /// Whether it was stopped before its end.
     pub interrupted: bool,
 }
@@ -156,6 +163,9 @@ pub fn reproduce(
     if all.claims.is_empty() {
         return Ok(all);
     }
+    let differs = |claim: &&Claim| claim.verdict == Verdict::Differs;
+    let lost = all.claims.iter().filter(differs).map(|claim| claim.claim.clone());
+    all.lost = lost.filter(|claim| paper.baseline().contains(&claim.as_str())).collect();
     let rows: Value = report::claims_table(&all.claims).to_json();
     let title = format!("Reproduction of {}", paper.name());
     let page = claims_page(&title, paper.citation(), &all.claims, sections);

@@ -76,11 +76,8 @@ impl FaultConfig {
     fn target(&self, nodes: u32) -> Result<Target, Problem> {
         let share = |fraction: f64| (fraction * f64::from(nodes)).round() as u32;
         let of = self.of.unwrap_or_default();
-        let leaf_spine = |l: LeafSpine| Component::LeafSpine {
-            leaf: l.leaf,
-            spine: l.spine,
-            link: l.link,
-        };
+        let leaf_spine =
+            |l: LeafSpine| Component::LeafSpine { leaf: l.leaf, spine: l.spine, link: l.link };
         let named = [
             self.node.map(|node| Target::One(Component::Node(NodeId::new(node)))),
             self.node_link.map(|node| Target::One(Component::NodeLink(NodeId::new(node)))),

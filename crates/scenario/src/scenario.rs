@@ -65,7 +65,11 @@ impl Scenario {
     ///
     /// # Errors
     /// Everything that is wrong with it.
-    pub fn open(path: &Path, arguments: &[Argument], registry: &Registry) -> Result<Self, BadInput> {
+    pub fn open(
+        path: &Path,
+        arguments: &[Argument],
+        registry: &Registry,
+    ) -> Result<Self, BadInput> {
         Self::read(Document::open(path)?, arguments, registry)
     }
 
@@ -207,7 +211,8 @@ impl Scenario {
     /// The faults of a run, by time.
     #[must_use]
     pub fn expanded_faults(&self) -> Vec<Fault> {
-        faults::expand(&self.faults, self.nodes(), self.seed).expect("faults were checked on reading")
+        faults::expand(&self.faults, self.nodes(), self.seed)
+            .expect("faults were checked on reading")
     }
 
     /// How the runner is to drive this scenario.
@@ -215,13 +220,16 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::draw`].
     pub fn options(&self) -> Result<Options, BadInput> {
-        let mut workload = self.draw()?;
         let warm_up_flows = match self.run.warm_up {
+            WarmUp::Share(0.0) => 0,
             WarmUp::Share(share) => {
-                let flows = self.run.flows.or(workload.total()).unwrap_or(0);
+                let flows = match self.run.flows {
+                    Some(flows) => flows,
+                    None => self.draw()?.total().unwrap_or(0),
+                };
                 (share * flows as f64).floor() as u64
             }
-            WarmUp::Time(span) => starts_before(workload.as_mut(), Time::ZERO + span),
+            WarmUp::Time(span) => starts_before(self.draw()?.as_mut(), Time::ZERO + span),
         };
         Ok(Options {
             flows: self.run.flows,

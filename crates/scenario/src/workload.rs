@@ -100,10 +100,7 @@ impl WorkloadChoice {
     ///
     /// # Errors
     /// Every problem, keys below the table.
-    pub fn build(
-        &self,
-        context: &WorkloadContext,
-    ) -> Result<Box<dyn Workload>, Vec<Problem>> {
+    pub fn build(&self, context: &WorkloadContext) -> Result<Box<dyn Workload>, Vec<Problem>> {
         match &self.source {
             Source::Generator(generator) => generator.build(context),
             Source::Trace(config) => {

@@ -1,5 +1,7 @@
 //! Scenarios as a whole: what they default to, what they resolve to, what is said about bad ones.
 
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
 mod toy;
 
 use std::ops::ControlFlow;
@@ -162,8 +164,10 @@ fn a_run_that_would_never_end_is_refused() {
     refuses(
         &text,
         &[],
-        &["a.toml:1: run: neither flows nor time is given, and this workload never ends by itself; \
-           add flows = 100000, say"],
+        &[
+            "a.toml:1: run: neither flows nor time is given, and this workload never ends by itself; \
+           add flows = 100000, say",
+        ],
     );
 }
 
@@ -183,7 +187,10 @@ fn faults_are_checked_against_the_rack() {
         ),
         ("leaf = 1", "a.toml:8: fault: toy: there is no leaf 1"),
         ("count = 9", "a.toml:10: fault[0].count: found 9; the rack has 8 nodes"),
-        ("fraction = 1.5", "a.toml:10: fault[0].fraction: found 1.5; expected a number from 0 to 1"),
+        (
+            "fraction = 1.5",
+            "a.toml:10: fault[0].fraction: found 1.5; expected a number from 0 to 1",
+        ),
         ("nod = 1", "a.toml:10: fault[0].nod: unknown key; did you mean \"node\"?"),
     ] {
         refuses(&fault(keys), &[], &[expected]);
@@ -254,7 +261,11 @@ fn a_run_carries_every_flow_in_its_known_time() {
     for class in ["short", "medium", "long", "all"] {
         let slowdown = &run.summary["slowdown"][class];
         if slowdown["count"].as_u64() > Some(0) {
-            assert_eq!((&slowdown["mean"], &slowdown["max"]), (&json!(1.0), &json!(1.0)), "{class}");
+            assert_eq!(
+                (&slowdown["mean"], &slowdown["max"]),
+                (&json!(1.0), &json!(1.0)),
+                "{class}"
+            );
         }
     }
     assert_eq!(run.summary["warm_up_flows"], 20);

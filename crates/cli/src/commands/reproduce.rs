@@ -43,7 +43,11 @@ pub fn reproduce(arguments: &ReproduceArguments, output: &mut Output) -> Result<
     for (experiment, why) in &done.broken {
         output.error(&format!("{experiment}: {why}"));
     }
-    Ok(match (done.interrupted, done.broken.is_empty()) {
+    for claim in &done.lost {
+        output.error(&format!("{claim}: was reproduced in the last release and is not any more"));
+    }
+    let sound = done.broken.is_empty() && done.lost.is_empty();
+    Ok(match (done.interrupted, sound) {
         (true, _) => EXIT_INTERRUPTED,
         (false, false) => EXIT_BROKEN,
         (false, true) => DONE,

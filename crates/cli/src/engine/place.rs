@@ -1,9 +1,10 @@
 //! A results directory that leaves no trace if nothing came of the run.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use report::ResultsDir;
+use report::{FileError, ResultsDir};
 
 use super::Failure;
 
@@ -28,6 +29,17 @@ impl Place {
     /// The directory.
     pub fn directory(&self) -> &ResultsDir {
         &self.directory
+    }
+
+    /// Removes the summary of an earlier run, if there is one.
+    pub fn forget_summary(&self) -> Result<(), Failure> {
+        let path = self.directory.file("summary.json");
+        match fs::remove_file(&path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(FileError::Other { path: path.display().to_string(), source }.into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Results are in it: it stays.

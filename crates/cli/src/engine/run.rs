@@ -51,6 +51,8 @@ pub fn run(
     let origin = Origin::of(scenario);
     let mut flows = FlowFile::new(place.directory().file("flows.parquet"), &origin);
     let result = carry(scenario, &origin, &mut flows, progress)?;
+    // From here on the directory is in the making; an older summary must not vouch for it.
+    place.forget_summary()?;
     flows.finish()?;
     write_series(&place.directory().file("series.parquet"), &result.series, &origin.provenance())?;
     place.directory().write("scenario.toml", &result.scenario)?;

@@ -1,5 +1,7 @@
 //! The whole program, run as a user runs it.
 
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
 mod bad_days;
 mod common;
 mod contract;

@@ -164,8 +164,10 @@ fn wrong_types_and_ranges_say_what_was_found() {
     says("nodes = 8\npools = [1]", &["a.toml:2: pools[0]: found the number 1; expected a table"]);
     says(
         "nodes = 8\nlimit = true",
-        &["a.toml:2: limit: found true; expected a number or a time in quotes with its unit, such \
-           as \"2.75 ns\""],
+        &[
+            "a.toml:2: limit: found true; expected a number or a time in quotes with its unit, such \
+           as \"2.75 ns\"",
+        ],
     );
 }
 
@@ -204,10 +206,7 @@ fn every_problem_is_listed_at_once() {
 
 #[test]
 fn text_that_is_not_toml_or_json_names_its_line() {
-    says(
-        "nodes = 8\nload = = 3",
-        &["a.toml:2: not well-formed TOML: extra `=`, expected nothing"],
-    );
+    says("nodes = 8\nload = = 3", &["a.toml:2: not well-formed TOML: extra `=`, expected nothing"]);
     let json = problems("{\n \"nodes\": 8,\n}", Format::Json, &[]);
     assert_eq!(json, ["a.json:3: not well-formed JSON: key must be a string"]);
     let json = problems("{\n \"nodes\": 8,\n \"nodes\": 9\n}", Format::Json, &[]);

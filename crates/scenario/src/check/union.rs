@@ -14,7 +14,8 @@ impl Checker<'_> {
             if let Some(tag) = tag(&views) {
                 return self.tagged(node, &variants, &views, tag, path);
             }
-            if views.iter().all(|view| view.keys().len() == 1 || !view.types().contains(&"object")) {
+            if views.iter().all(|view| view.keys().len() == 1 || !view.types().contains(&"object"))
+            {
                 return self.keyed(node, &variants, &views, path);
             }
         }
@@ -63,7 +64,9 @@ impl Checker<'_> {
                 let expected = one_of(&words);
                 let message = match alike(text, &words) {
                     Some(word) => {
-                        format!("unknown {tag} {text:?}; did you mean {word:?}? Expected {expected}")
+                        format!(
+                            "unknown {tag} {text:?}; did you mean {word:?}? Expected {expected}"
+                        )
                     }
                     None => format!("unknown {tag} {text:?}; expected {expected}"),
                 };

@@ -24,7 +24,8 @@ use crate::tree::Place;
 const PROBLEMS_MAX: usize = 10;
 
 /// The columns a trace may have.
-const COLUMNS: [&str; 8] = ["start", "start_ns", "start_ps", "src", "dst", "bytes", "class", "after"];
+const COLUMNS: [&str; 8] =
+    ["start", "start_ns", "start_ps", "src", "dst", "bytes", "class", "after"];
 
 /// Reads the trace at `path` for a rack of `nodes`. Parquet if its name ends in `.parquet`,
 /// otherwise CSV.

@@ -65,10 +65,7 @@ fn rows_no_rack_can_carry_are_named_by_line() {
 
 #[test]
 fn a_torn_last_line_is_refused_even_if_it_looks_whole() {
-    refuses(
-        "start,src,dst,bytes\n0 ns,0,1,5\n1 ns,0\n",
-        &["t.csv:3: found 2 values; expected 4"],
-    );
+    refuses("start,src,dst,bytes\n0 ns,0,1,5\n1 ns,0\n", &["t.csv:3: found 2 values; expected 4"]);
     refuses(
         "start,src,dst,bytes\n0 ns,0,1,5\n1 ns,0,1,15",
         &["t.csv:3: the last line is torn: it does not end in a line break; write it whole, or \

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kernel::{Rate, Span, Time};
 use rack::{
-    Advance, Component, Completion, Fabric, Fault, Flow, Gauge, Probe, Problem, Stage, Totals,
+    Advance, Completion, Component, Fabric, Fault, Flow, Gauge, Probe, Problem, Stage, Totals,
 };
 use scenario::Registry;
 use scenario::registry::{FabricKind, Model, Registered};
@@ -150,4 +150,3 @@ impl Fabric for Rack {
         self.under_way.values().take(limit).copied().collect()
     }
 }
-
