@@ -37,6 +37,8 @@ pub(crate) enum Event {
     },
     /// A repaired pair has heard each other long enough.
     Trusted(u16, u16),
+    /// Time to give up flows to which no path is left.
+    GiveUp,
 }
 
 /// The state of the fabric's parts and the events to come.
@@ -55,6 +57,8 @@ pub(crate) struct Faults {
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     inserted: u64,
     nodes: usize,
+    /// Whether an [`Event::GiveUp`] is to come.
+    is_giving_up: bool,
 }
 
 /// The change that a fault brings.
@@ -83,6 +87,7 @@ impl Faults {
             events: BinaryHeap::new(),
             inserted: 0,
             nodes,
+            is_giving_up: false,
         };
         for (index, fault) in faults.iter().enumerate() {
             all.at(slot_of(fault.at), Event::Begin(index as u32));
@@ -98,6 +103,13 @@ impl Faults {
         self.inserted += 1;
     }
 
+    /// Sees to it that flows without a path are given up in or after a slot.
+    pub(crate) fn give_up_at(&mut self, slot: u64) {
+        if !std::mem::replace(&mut self.is_giving_up, true) {
+            self.at(slot, Event::GiveUp);
+        }
+    }
+
     /// The slot of the next event.
     pub(crate) fn next_slot(&self) -> Option<u64> {
         self.events.peek().map(|Reverse((slot, ..))| *slot)
@@ -108,7 +120,9 @@ impl Faults {
         if self.next_slot()? > slot {
             return None;
         }
-        self.events.pop().map(|Reverse((.., event))| event)
+        let Reverse((.., event)) = self.events.pop()?;
+        self.is_giving_up &= event != Event::GiveUp;
+        Some(event)
     }
 
     fn pair(&self, from: u32, to: u32) -> usize {

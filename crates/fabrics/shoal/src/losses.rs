@@ -40,6 +40,9 @@ impl Losses {
     }
 }
 
+/// Epochs for which a flow without a path is kept, in case one comes back (our choice).
+const PATIENCE_EPOCHS: u64 = 64;
+
 const LOSSES: &str = "the lossy path runs only on a rack with losses";
 
 impl Rack {
@@ -51,6 +54,15 @@ impl Rack {
     pub(crate) fn is_recovered(&self) -> bool {
         let refused = self.losses.as_ref().is_some_and(|losses| !losses.refused.is_empty());
         !refused && self.messages.is_transport_idle()
+    }
+
+    /// If all that is under way are reports on empty cells (a rack with bit errors never ends those),
+    /// forgets them.
+    pub(crate) fn quiesce(&mut self) {
+        if self.messages.open == 0 && self.is_recovered() && self.bank.is_drained() {
+            self.bank.forget_reports();
+            self.clear_wire();
+        }
     }
 
     /// The slot of the next event of the fabric's own.
@@ -67,6 +79,9 @@ impl Rack {
         } else if losses.faults.is_isolated(flow.dst.get()) {
             Failure::DestinationDied
         } else {
+            if !self.bank.has_path(flow.src.get(), flow.dst.get()) {
+                self.give_up_later(self.now_of(self.slot_from(flow.start)));
+            }
             return false;
         };
         losses.refused.push((*flow, why));
@@ -108,6 +123,7 @@ impl Rack {
             Event::Silence { from, to } => self.listen(from, to, now),
             Event::Noticed { from, to } => self.notice(u32::from(from), u32::from(to), now),
             Event::Trusted(a, b) => self.trust(u32::from(a), u32::from(b)),
+            Event::GiveUp => self.give_up(),
         }
     }
 
@@ -118,13 +134,38 @@ impl Rack {
             self.bank.kill(node);
         }
         for node in change.cut_off {
-            let (mut failed, mut stopped) = (Vec::new(), Vec::new());
-            self.messages.fail_node(node, |f, why| failed.push((f, why)), |w| stopped.push(w));
-            for work in stopped {
-                self.bank.abandon(work.source, work.destination, work.class);
-            }
-            self.losses().refused.extend(failed);
+            self.fail(|source, destination| match () {
+                () if source == node => Some(Failure::SourceDied),
+                () if destination == node => Some(Failure::DestinationDied),
+                () => None,
+            });
         }
+    }
+
+    /// Gives up the messages of the pairs for which `why` has a reason.
+    fn fail(&mut self, why: impl Fn(u32, u32) -> Option<Failure>) {
+        let (mut failed, mut stopped) = (Vec::new(), Vec::new());
+        self.messages.fail_pairs(why, |flow, why| failed.push((flow, why)), |w| stopped.push(w));
+        for work in stopped {
+            self.bank.abandon(work.source, work.destination, work.class);
+        }
+        self.losses().refused.extend(failed);
+    }
+
+    fn give_up_later(&mut self, now: Now) {
+        let slot = now.slot + PATIENCE_EPOCHS * u64::from(self.bank.schedule.slots());
+        self.losses().faults.give_up_at(slot);
+    }
+
+    /// Gives up the flows to which no path is left, neither direct nor by way of any one node.
+    fn give_up(&mut self) {
+        let pairs = self.messages.open_pairs();
+        let cut: Vec<_> =
+            pairs.into_iter().filter(|&(from, to)| !self.bank.has_path(from, to)).collect();
+        if cut.is_empty() {
+            return;
+        }
+        self.fail(|from, to| cut.contains(&(from, to)).then_some(Failure::DestinationDied));
     }
 
     fn end(&mut self, index: u32, now: Now) {
@@ -154,6 +195,7 @@ impl Rack {
             return;
         }
         self.losses().given_up += 1;
+        self.give_up_later(now);
         for cell in self.bank.declare_down(to, from, now) {
             if let Some(work) = self.messages.give_back(cell) {
                 self.bank.offer(work, now);

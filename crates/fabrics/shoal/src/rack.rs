@@ -74,12 +74,18 @@ impl Rack {
     }
 
     /// First slot that starts at `time` or later.
-    fn slot_from(&self, time: Time) -> u64 {
+    pub(crate) fn slot_from(&self, time: Time) -> u64 {
         (time - Time::ZERO).div_ceil(self.times.slot)
     }
 
     fn is_idle(&self) -> bool {
         self.in_flight == 0 && self.bank.is_idle() && self.is_recovered()
+    }
+
+    /// Drops what is under way.
+    pub(crate) fn clear_wire(&mut self) {
+        self.wire.iter_mut().for_each(Vec::clear);
+        self.in_flight = 0;
     }
 
     pub(crate) fn now_of(&self, slot: u64) -> Now {
@@ -244,6 +250,9 @@ impl Fabric for Rack {
     fn advance<P: Probe>(&mut self, until: Time, probe: &mut P) -> Advance {
         let end = if until == Time::NEVER { u64::MAX } else { self.slot_from(until) };
         while self.slot < end {
+            if self.losses.is_some() {
+                self.quiesce();
+            }
             if self.is_idle() {
                 // Nothing can happen before the next flow or fault: skip to it.
                 let next = self.next_event().unwrap_or(u64::MAX);

@@ -217,24 +217,3 @@ proptest! {
         prop_assert_eq!(again.totals().event_hash, rack.totals().event_hash);
     }
 }
-
-#[test]
-fn debug_case() {
-    for seed in [7u64] {
-    let config = Config { nodes: 2, channels: 1, packet: Bytes::new(300), radix: 8, wire_latency: Span::from_ns(0), bit_error_rate: 3e-4, ready_queue: false, feedback_counts_ready: false, age_rule: false, ..Config::default() };
-    let plan = config.plan().unwrap().with_faults(&[]).unwrap();
-    let mut rack = Rack::new(plan, seed);
-    let mut ends = Ends::default();
-    for (i, (s, d, b, t)) in [(0,1,3167,5302),(0,1,1,5393),(1,0,3323,5660),(1,0,3134,6933),(1,0,4091,13133),(1,0,3899,18693),(0,1,5497,18823),(0,1,3638,22477),(1,0,3766,26018),(0,1,875,37596)].into_iter().enumerate() {
-        let start = Time::ZERO + Span::from_ns(t);
-        rack.advance(start, &mut ends);
-        rack.offer(&flow(i as u64, s, d, b, start));
-    }
-    let x = rack.advance(Time::ZERO + Span::from_us(2000), &mut ends);
-    if x == Advance::Idle { continue; }
-    println!("seed {seed} {:?}", ends.0.len());
-    println!("{:?} repeats {} {:?}", rack.messages, rack.messages.repeats, rack.bank.loss_counts());
-    println!("{:?}", rack.bank.debug());
-    break;
-    }
-}

@@ -109,13 +109,7 @@ impl Transport {
     /// The transports of a rack in which a cell and its acknowledgment, two hops each, take
     /// `round_trip` epochs of propagation.
     pub(crate) fn new(round_trip: u32) -> Self {
-        Self {
-            round_trip,
-            pairs: Vec::new(),
-            watched: Vec::new(),
-            acks: Vec::new(),
-            next_ack: 0,
-        }
+        Self { round_trip, pairs: Vec::new(), watched: Vec::new(), acks: Vec::new(), next_ack: 0 }
     }
 
     /// A pair starts, or starts anew, with this sequence number.

@@ -145,6 +145,8 @@ impl Messages {
         if pair == NONE || cell.is_datagram() {
             return None;
         }
+        // Not if its message has arrived or was given up meanwhile.
+        self.place_of(pair, cell.sequence())?;
         self.extra(pair).resend.push_back(cell.sequence());
         Some(self.assign(pair, 1))
     }
@@ -152,7 +154,10 @@ impl Messages {
     /// A cell reached its destination: lets the transport know.
     pub(crate) fn note_arrival(&mut self, cell: Cell, epoch: u32, duplicate: bool) {
         let pair = self.pair_of[self.key(cell.source(), cell.destination(), cell.class())];
-        if let (Some(transport), true) = (&mut self.transport, pair != NONE) {
+        let Some(transport) = self.transport.as_mut().filter(|_| pair != NONE) else { return };
+        let behind = self.pairs[pair as usize].window.next_expected().wrapping_sub(cell.sequence());
+        // A second copy from an earlier life of the pair needs no answer.
+        if !duplicate || behind <= crate::transport::WINDOW {
             transport.arrived(pair, epoch, duplicate);
         }
     }
@@ -213,25 +218,34 @@ impl Messages {
         self.transport.as_ref().is_none_or(Transport::is_idle)
     }
 
-    /// Gives up all messages from and to a node. Tells `failed` each flow and why, and `stopped`
-    /// each pair whose source has nothing left to send.
-    pub(crate) fn fail_node(
+    /// Source and destination of every pair with something not yet delivered or acknowledged.
+    pub(crate) fn open_pairs(&self) -> Vec<(u32, u32)> {
+        let known = self.pair_of.iter().filter(|&&pair| pair != NONE);
+        known
+            .filter(|&&pair| self.pairs[pair as usize].head != NONE || !self.is_settled(pair))
+            .map(|&pair| self.work(pair, 0))
+            .map(|work| (work.source, work.destination))
+            .collect()
+    }
+
+    /// Gives up the messages of the pairs for which `why`, asked with source and destination, has a
+    /// reason. Tells `failed` each flow and why, and `stopped` each pair whose source has nothing
+    /// left to send.
+    pub(crate) fn fail_pairs(
         &mut self,
-        node: u32,
+        why: impl Fn(u32, u32) -> Option<Failure>,
         mut failed: impl FnMut(Flow, Failure),
         mut stopped: impl FnMut(Work),
     ) {
-        for other in (0..self.nodes).filter(|&other| other != node) {
-            for class in 0..self.classes {
-                for (source, destination, why) in
-                    [(node, other, Failure::SourceDied), (other, node, Failure::DestinationDied)]
-                {
-                    let pair = self.pair_of[self.key(source, destination, class)];
-                    if pair != NONE {
-                        stopped(self.work(pair, 0));
-                        self.fail_pair(pair, |flow| failed(flow, why));
-                    }
-                }
+        for key in 0..self.pair_of.len() {
+            let pair = self.pair_of[key];
+            if pair == NONE {
+                continue;
+            }
+            let work = self.work(pair, 0);
+            if let Some(why) = why(work.source, work.destination) {
+                stopped(work);
+                self.fail_pair(pair, |flow| failed(flow, why));
             }
         }
     }

@@ -118,6 +118,9 @@ impl Bank {
     /// that again at the next opportunity (Appendices C and D). The subflow goes on waiting: its
     /// feedback will come for the second copy.
     pub(super) fn send_again(&mut self, position: u32, node: u32, now: Now) {
+        if self.is_down(position, node) {
+            return;
+        }
         let Some(epoch) = self.epoch_reported(position, now) else { return };
         *self.sent_entry(position, node, epoch) = NONE;
         let at = self.pair(position, node) * self.depth as usize + (epoch % self.depth) as usize;
@@ -141,6 +144,9 @@ impl Bank {
 
     /// Tells the peer of `position`, in the next cell to it, that its last cell was dropped.
     pub(super) fn tell_dropped(&mut self, position: u32, node: u32) {
+        if self.is_down(position, node) {
+            return;
+        }
         let pair = self.pair(position, node);
         let loss = self.loss_mut();
         loss.dropped.set(pair);
@@ -161,6 +167,32 @@ impl Bank {
     /// Cells dropped and cells sent again so far.
     pub(crate) fn loss_counts(&self) -> (u64, u64) {
         self.loss.as_ref().map_or((0, 0), |loss| (loss.drops, loss.resent))
+    }
+
+    /// Whether `from` can reach `to`: at once, or by way of one node.
+    pub(crate) fn has_path(&self, from: u32, to: u32) -> bool {
+        let up = |a: u32, b: u32| !self.is_down(self.schedule.position(a, b), a);
+        let relays = (0..self.nodes).filter(|&relay| relay != from && relay != to);
+        up(from, to) || relays.into_iter().any(|relay| up(from, relay) && up(relay, to))
+    }
+
+    /// Whether every cell and every report on one has arrived, except on empty cells.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.backlog.is_empty() && self.draining.is_empty() && self.queued_total() == 0
+    }
+
+    /// Forgets what is still to be reported; nobody waits for it.
+    pub(crate) fn forget_reports(&mut self) {
+        if self.busy_count == 0 {
+            return;
+        }
+        for link in &mut self.links {
+            link.last_received = NONE;
+        }
+        self.busy = Bitmap::new(self.busy.len());
+        self.busy_count = 0;
+        let pairs = self.loss().dropped.len();
+        self.loss_mut().dropped = Bitmap::new(pairs);
     }
 
     /// `node` gives up on `peer` (§3.5): it stops sending to it, tells the others, discards what it
@@ -247,7 +279,7 @@ impl Bank {
         loss.unreachable_since[route] = u64::MAX;
     }
 
-    /// A node dies: all that it held is gone.
+    /// A node dies: all that it held is gone. If it comes back it trusts nobody at first.
     pub(crate) fn kill(&mut self, node: u32) {
         for position in 0..self.schedule.positions() {
             if self.schedule.peer(node, position).is_none() {
@@ -255,7 +287,11 @@ impl Bank {
             }
             let lost = self.empty_queues(position, node).len()
                 + self.take_unreported(position, node).len();
-            self.loss_mut().drops += lost as u64;
+            let pair = self.pair(position, node);
+            let loss = self.loss_mut();
+            loss.drops += lost as u64;
+            loss.dropped.clear(pair);
+            loss.down.set(pair);
             self.reset_subflows(position, node);
             self.clear_busy(position, node);
         }

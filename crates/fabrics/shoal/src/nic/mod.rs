@@ -282,7 +282,6 @@ impl Bank {
         self.node_peak.max(self.node_peak_recent)
     }
 
-    pub(crate) fn debug(&self) -> String { format!("{:?} {:?} {:?}", self.own, self.draining, self.backlog) }
     /// Cells queued in all nodes.
     pub(crate) fn queued_total(&self) -> u64 {
         self.own.iter().map(|node| u64::from(node.queued)).sum()

@@ -12,6 +12,10 @@ impl Bank {
     pub(crate) fn receive<const LOSSY: bool>(&mut self, frame: Frame, now: Now) -> Option<Cell> {
         let (node, from) = (u32::from(frame.to), u32::from(frame.from));
         let back = self.schedule.position(node, from);
+        if LOSSY && self.is_down(back, node) {
+            // The other side has not noticed yet; it keeps what it sent and will take it back.
+            return None;
+        }
         if LOSSY && frame.flags & (Frame::DROPPED | Frame::CORRUPT) != 0 {
             self.send_again(back, node, now);
             if frame.flags & Frame::CORRUPT != 0 {
