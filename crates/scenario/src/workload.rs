@@ -72,8 +72,10 @@ impl WorkloadChoice {
     pub fn to_value(&self, load_rate: Rate) -> Value {
         let mut value = match &self.source {
             Source::Generator(generator) => json!(generator),
-            Source::Trace(trace) => {
-                json!({ "kind": TRACE, "path": trace.path, "digest": trace.digest })
+            Source::Trace(TraceConfig { path, digest }) => {
+                // Absolute, since the resolved scenario will lie in another folder.
+                let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                json!({ "kind": TRACE, "path": path, "digest": digest })
             }
         };
         value["load_rate"] = json!(load_rate);

@@ -117,6 +117,9 @@ fn a_good_trace_runs() {
     place.write("t.csv", "start,src,dst,bytes,after\n0 ns,0,1,5000,\n1 us,1,2,5000,0\n");
     with_trace(&place, "t.csv").succeeds();
     assert_eq!(place.json("out/summary.json")["flows"]["completed"], 2);
+    // The resolved scenario lies elsewhere and still finds the trace.
+    place.run(&["run", "out/scenario.toml", "--out", "again"]).succeeds();
+    assert_eq!(place.read("out/scenario.toml"), place.read("again/scenario.toml"));
 }
 
 #[test]
@@ -177,6 +180,24 @@ fn ctrl_c_in_a_run_keeps_what_was_measured_and_says_so() {
     assert!(done.stderr.contains("interrupted"), "{done:#?}");
     assert_eq!(place.json("out/summary.json")["interrupted"], true);
     assert_eq!(place.names("out").len(), 5);
+}
+
+#[test]
+fn a_second_ctrl_c_kills() {
+    let place = Place::new();
+    // One flow of a terabyte reports no progress for long, so the first signal cannot act at once.
+    let huge = LONG.replace("50000000", "1").replace("10 KB", "1 TB");
+    place.write("huge.toml", &huge);
+    let mut command = place.command(&["run", "huge.toml", "--out", "out"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_until("the results directory", || place.join("out").exists());
+    std::thread::sleep(Duration::from_millis(200));
+    signal(child.id(), "INT");
+    std::thread::sleep(Duration::from_millis(50));
+    if child.try_wait().unwrap().is_none() {
+        signal(child.id(), "INT");
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(130));
 }
 
 #[test]
