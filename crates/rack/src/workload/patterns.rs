@@ -116,6 +116,28 @@ pub fn partial_permutation(nodes: u32, senders: u32, stream: &mut Stream) -> Map
     map
 }
 
+/// A random derangement of `pairs` random nodes: each of them sends one flow and receives one, the
+/// others none (Shoal §7.2, Fig. 12). A single flow has one node that sends and another that
+/// receives.
+///
+/// # Panics
+/// If there are fewer than two nodes, more pairs than nodes, or no pair.
+pub fn permutation_among(nodes: u32, pairs: u32, stream: &mut Stream) -> Map {
+    assert!(nodes >= 2 && (1..=nodes).contains(&pairs), "{pairs} pairs among {nodes} nodes");
+    let mut chosen: Vec<u32> = (0..nodes).collect();
+    stream.shuffle(&mut chosen);
+    let mut map: Map = (0..nodes).collect();
+    if pairs == 1 {
+        map[chosen[0] as usize] = chosen[1];
+        return map;
+    }
+    let places = permutation(pairs, stream);
+    for (&node, &place) in chosen.iter().zip(&places) {
+        map[node as usize] = chosen[place as usize];
+    }
+    map
+}
+
 /// Nodes by kind, and how much of the traffic goes from kind to kind.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Pools {

@@ -63,6 +63,20 @@ fn the_classic_patterns_are_permutations_by_their_definition_on_bits() {
 }
 
 #[test]
+fn so_many_pairs_have_as_many_nodes_that_each_send_and_receive_once() {
+    for nodes in 2..=9 {
+        for pairs in 1..=nodes {
+            let map = permutation_among(nodes, pairs, &mut stream(u64::from(nodes * 10 + pairs)));
+            let senders: Vec<u32> = (0..nodes).filter(|&n| map[n as usize] != n).collect();
+            let mut receivers: Vec<u32> = senders.iter().map(|&n| map[n as usize]).collect();
+            receivers.sort_unstable();
+            assert_eq!(senders.len(), pairs as usize, "{pairs} of {nodes}");
+            assert_eq!(senders == receivers, pairs > 1, "{pairs} of {nodes}: {map:?}");
+        }
+    }
+}
+
+#[test]
 fn every_derangement_is_equally_likely() {
     // Nine derangements of four; each count binomial, four standard deviations.
     let mut stream = stream(1);

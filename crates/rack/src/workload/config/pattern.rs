@@ -45,6 +45,10 @@ pub struct NoKeys {}
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PermutationConfig {
+    /// How many flows, among as many nodes drawn at random, each of which sends one and receives one
+    /// (Shoal §7.2, Fig. 12); a single flow has a sender and a receiver. Default: as many as nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pairs: Option<u32>,
     /// Seed of the permutation alone. Default: the run's seed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
@@ -135,8 +139,16 @@ impl PatternConfig {
             Self::Uniform(_) => return Some(Pattern::Uniform),
             Self::HotSpot(hot) => return hot.build(nodes, problems),
             Self::Pools(pools) => return pools.build(nodes, problems),
-            Self::Permutation(PermutationConfig { seed }) => {
+            Self::Permutation(PermutationConfig { pairs: None, seed }) => {
                 patterns::permutation(nodes, &mut random(*seed))
+            }
+            Self::Permutation(PermutationConfig { pairs: Some(pairs), seed }) => {
+                if !(1..=nodes).contains(pairs) {
+                    let message = format!("found {pairs}; expected 1 to {nodes} in this rack");
+                    problems.add("pairs", message);
+                    return None;
+                }
+                patterns::permutation_among(nodes, *pairs, &mut random(*seed))
             }
             Self::PartialPermutation(PartialPermutationConfig { share, seed }) => {
                 let senders = libm::round(share * f64::from(nodes));
