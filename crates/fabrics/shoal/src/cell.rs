@@ -74,14 +74,6 @@ impl Cell {
         self.0 & DATAGRAM != 0
     }
 
-    pub(crate) fn starts_packet(self) -> bool {
-        self.0 & START != 0
-    }
-
-    pub(crate) fn ends_packet(self) -> bool {
-        self.0 & END != 0
-    }
-
     /// The word itself, for hashing.
     #[inline]
     pub(crate) fn word(self) -> u64 {

@@ -8,8 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clos::{Clos, SwitchSchedules};
+use crate::equipment::Equipment;
 use crate::packets::CellPlan;
 use crate::schedule::{Order, Schedule};
+use crate::sync::SyncConfig;
 
 /// How a node computes the feedback on a remote queue (§3.3.2, Eqs 1, 2 and 6). The paper leaves
 /// open how the fraction of an epoch between feedback and release is counted; the choice matters.
@@ -111,6 +113,10 @@ pub struct Config {
     /// Time after which nodes that stay dead are taken out of everyone's schedule; 0 ns: never.
     /// Unit: time. Default 0 ns. The paper only suggests it (Shoal §7.3).
     pub schedule_update_after: Span,
+    /// Clocks, and what the guard band has to cover (Shoal §3.4).
+    pub sync: SyncConfig,
+    /// Power and cost of the parts, for this rack and a packet-switched one (Shoal §5).
+    pub equipment: Equipment,
 }
 
 impl Default for Config {
@@ -141,6 +147,8 @@ impl Default for Config {
             transport: Transport::default(),
             reintegration_epochs: 8,
             schedule_update_after: Span::ZERO,
+            sync: SyncConfig::default(),
+            equipment: Equipment::default(),
         }
     }
 }
@@ -210,6 +218,8 @@ impl Config {
     pub fn plan(&self) -> Result<Plan, Vec<Problem>> {
         let mut problems = self.check_sizes();
         problems.extend(self.check_mechanisms());
+        problems.extend(self.sync.check(self.nodes, self.guard));
+        problems.extend(self.equipment.check().into_iter().map(|p| p.below("equipment")));
         if !problems.is_empty() {
             return Err(problems);
         }

@@ -13,6 +13,7 @@ mod details;
 mod faults;
 mod gauges;
 mod ideal;
+mod inspect;
 mod losses;
 mod messages;
 mod nic;

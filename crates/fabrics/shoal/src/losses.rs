@@ -9,6 +9,7 @@ use crate::corruption::Corruption;
 use crate::faults::{Event, Faults};
 use crate::nic::Now;
 use crate::rack::Rack;
+use crate::sync::Takeover;
 
 /// What a rack needs only where cells can be lost.
 #[derive(Clone, Debug)]
@@ -20,6 +21,10 @@ pub(crate) struct Losses {
     /// Pairs of nodes given up and taken up again so far, both directions of a pair as two.
     pub(crate) given_up: u64,
     pub(crate) taken_up: u64,
+    /// Slots in which cells are clipped because the clock master died.
+    clipped: std::ops::Range<u64>,
+    /// What its death did, if it died.
+    pub(crate) takeover: Option<Takeover>,
     /// Frames that a broken part swallowed.
     pub(crate) swallowed: u64,
 }
@@ -35,6 +40,8 @@ impl Losses {
             refused: Vec::new(),
             given_up: 0,
             taken_up: 0,
+            clipped: 0..0,
+            takeover: None,
             swallowed: 0,
         }
     }
@@ -123,7 +130,7 @@ impl Rack {
             Event::Silence { from, to } => self.listen(from, to, now),
             Event::Noticed { from, to } => self.notice(u32::from(from), u32::from(to), now),
             Event::Trusted(a, b) => self.trust(u32::from(a), u32::from(b)),
-            Event::GiveUp => self.give_up(),
+            Event::GiveUp => self.give_up(now),
         }
     }
 
@@ -131,7 +138,10 @@ impl Rack {
         let schedule = self.bank.schedule.clone();
         let change = self.losses().faults.begin(index, now.slot, &schedule);
         for node in change.died {
-            self.bank.kill(node);
+            self.bank.kill(node, now);
+            if node == self.plan.config.sync.master {
+                self.lose_clock(now);
+            }
         }
         for node in change.cut_off {
             self.fail(|source, destination| match () {
@@ -140,6 +150,22 @@ impl Rack {
                 () => None,
             });
         }
+    }
+
+    /// The clock master died: another takes over; until then clocks drift (§3.5).
+    fn lose_clock(&mut self, now: Now) {
+        let config = &self.plan.config;
+        let sync = config.sync;
+        let margin = sync
+            .guard_band()
+            .synchronisation_margin(config.guard)
+            .expect("the plan checked that the guard band suffices");
+        let takeover = sync.clock_loss().effect(margin, config.slot);
+        if let Takeover::Clipped { from, slots, .. } = takeover {
+            let first = now.slot + from / config.slot;
+            self.losses().clipped = first..first + slots;
+        }
+        self.losses().takeover = Some(takeover);
     }
 
     /// Gives up the messages of the pairs for which `why` has a reason.
@@ -158,8 +184,11 @@ impl Rack {
     }
 
     /// Gives up the flows to which no path is left, neither direct nor by way of any one node.
-    fn give_up(&mut self) {
+    fn give_up(&mut self, now: Now) {
         let pairs = self.messages.open_pairs();
+        if !pairs.is_empty() {
+            self.give_up_later(now);
+        }
         let cut: Vec<_> =
             pairs.into_iter().filter(|&(from, to)| !self.bank.has_path(from, to)).collect();
         if cut.is_empty() {
@@ -232,8 +261,17 @@ impl Rack {
         self.losses().faults.is_dead(u32::from(frame.to))
     }
 
+    /// Clips what was sent in a slot while clocks are apart: every cell, as if each pair were the
+    /// worst off. A clipped cell is heard, but its CRC is wrong.
+    fn clip(&mut self, frames: &mut [Frame], now: Now) {
+        if self.losses().clipped.contains(&now.slot) {
+            frames.iter_mut().for_each(|frame| frame.flags |= Frame::CORRUPT);
+        }
+    }
+
     /// Flips bits in what was sent in a slot: of cells that carry something and of empty ones.
     pub(crate) fn corrupt(&mut self, frames: &mut Vec<Frame>, now: Now) {
+        self.clip(frames, now);
         let Some(mut corruption) = self.losses().corruption.take() else { return };
         let nodes = u64::from(self.plan.config.nodes);
         let channels = self.bank.schedule.channels();

@@ -4,7 +4,8 @@
 //! which nothing can happen are skipped; nodes with nothing to say in a slot are not visited, as the
 //! empty cells they send change nothing.
 
-use kernel::{Histogram, Span, Time};
+use kernel::{Span, Time};
+use rack::results::Table;
 use rack::{Advance, Completion, Fabric, Flow, Gauge, Probe, Stage, Totals};
 use serde_json::{Map, Value};
 
@@ -33,8 +34,6 @@ pub struct Rack {
     /// Everything before has happened.
     reached: Time,
     pub(crate) totals: Totals,
-    /// Length of the queues that relayed cells join, in cells.
-    queue_lengths: Histogram,
     gauges: Gauges,
     /// What can be lost; absent where nothing can.
     pub(crate) losses: Option<Box<Losses>>,
@@ -61,7 +60,6 @@ impl Rack {
             slot: 0,
             reached: Time::ZERO,
             totals: Totals::default(),
-            queue_lengths: Histogram::new(),
             gauges: Gauges::default(),
             losses: plan.is_lossy.then(|| Box::new(Losses::new(&plan, seed))),
             plan,
@@ -297,7 +295,7 @@ impl Fabric for Rack {
         Totals {
             queue_max_cells: u64::from(self.bank.longest_queue()),
             queue_max: cell * u64::from(self.bank.longest_queue()),
-            queue_p99: cell * self.queue_lengths.quantile(0.99).unwrap_or(0),
+            queue_p99: cell * self.bank.length_p99(),
             reorder_max: self.plan.cells.payload() * u64::from(self.messages.held_peak),
             drops: self.bank.loss_counts().0,
             retransmissions: self.bank.loss_counts().1 + self.messages.repeats,
@@ -320,6 +318,10 @@ impl Fabric for Rack {
 
     fn unfinished(&self, limit: usize) -> Vec<Flow> {
         self.messages.unfinished(limit)
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        crate::details::tables(self)
     }
 
     fn details(&self) -> Map<String, Value> {

@@ -78,7 +78,7 @@ impl Schedule {
             Order::PropagationAware if nodes % 2 == 1 => odd(nodes),
             Order::PropagationAware => even(nodes),
         };
-        while columns.len() as u32 % channels != 0 {
+        while !(columns.len() as u32).is_multiple_of(channels) {
             columns.push(Column { shift: 0, senders: Senders::Nobody });
         }
         let mut position_lower = vec![u16::MAX; nodes as usize];

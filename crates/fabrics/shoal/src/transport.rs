@@ -158,6 +158,12 @@ impl Transport {
         self.watch(pair);
     }
 
+    /// The acknowledgment asked for will not leave: ask again when it is due.
+    pub(crate) fn not_acknowledged(&mut self, pair: u32) {
+        self.pairs[pair as usize].asked = false;
+        self.watch(pair);
+    }
+
     /// Writes the acknowledgment of a pair; gives the number of its datagram.
     pub(crate) fn acknowledge(&mut self, pair: u32, window: &ReorderWindow) -> u32 {
         let next = window.next_expected();

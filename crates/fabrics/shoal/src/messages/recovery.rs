@@ -262,7 +262,10 @@ impl Messages {
         (pair.head, pair.sending, pair.tail) = (NONE, NONE, NONE);
         pair.sequence = pair.sequence.wrapping_add(NEW_LIFE);
         pair.window = ReorderWindow::starting_at(pair.sequence);
-        pair.extra = None;
+        let extra = pair.extra.take();
+        if let (Some(transport), Some(extra)) = (&mut self.transport, extra) {
+            extra.acknowledge.iter().for_each(|&pair| transport.not_acknowledged(pair));
+        }
         self.start_transport(index);
     }
 }

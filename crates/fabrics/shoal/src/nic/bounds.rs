@@ -27,6 +27,30 @@ impl Bank {
         );
     }
 
+    /// The most cells that any queue may have held so far, by the largest degrees seen.
+    pub(crate) fn largest_bound(&self) -> u32 {
+        let (incast, outcast) = (u32::from(self.incast_peak), u32::from(self.outcast_peak));
+        if self.mechanisms.ready_queue { 1 + incast } else { outcast + incast }
+    }
+
+    /// The length that 99 % of the relayed cells found at most, themselves included.
+    pub(crate) fn length_p99(&self) -> u64 {
+        let all: u64 = self.lengths.iter().sum();
+        let mut seen = 0;
+        let within = self.lengths.iter().position(|count| {
+            seen += count;
+            seen * 100 >= all * 99
+        });
+        if all == 0 { 0 } else { within.unwrap_or(0) as u64 }
+    }
+
+    /// Cells of all classes queued at `node` for its next meeting with `peer`.
+    pub(crate) fn queued_for(&self, node: u32, peer: u32) -> u32 {
+        let position = self.schedule.position(node, peer);
+        let length = |class| self.links[self.link(position, class, node)].queued_count();
+        (0..self.classes).map(length).sum()
+    }
+
     /// The most cells that may queue at `node` for `destination`.
     pub(crate) fn queue_bound(&self, node: u32, destination: u32) -> u32 {
         let incast = u32::from(self.incast[destination as usize]);

@@ -92,7 +92,11 @@ impl Bank {
             ..Outgoing::UNUSED
         };
         self.flow_of[index] = slot as u16;
-        self.incast[destination as usize] += 1;
+        let outcast = (own.flows.len() - own.free.len()) as u16;
+        self.outcast_peak = self.outcast_peak.max(outcast);
+        let incast = &mut self.incast[destination as usize];
+        *incast += 1;
+        self.incast_peak = self.incast_peak.max(*incast);
         slot
     }
 

@@ -279,12 +279,12 @@ impl Bank {
         loss.unreachable_since[route] = u64::MAX;
     }
 
-    /// A node dies: all that it held is gone. If it comes back it trusts nobody at first.
-    pub(crate) fn kill(&mut self, node: u32) {
+    /// A node dies: all that it held is gone. If it comes back it reaches nobody at first, and says
+    /// so.
+    pub(crate) fn kill(&mut self, node: u32, now: Now) {
         for position in 0..self.schedule.positions() {
-            if self.schedule.peer(node, position).is_none() {
-                continue;
-            }
+            let Some(peer) = self.schedule.peer(node, position) else { continue };
+            let route = node as usize * self.nodes as usize + peer as usize;
             let lost = self.empty_queues(position, node).len()
                 + self.take_unreported(position, node).len();
             let pair = self.pair(position, node);
@@ -292,6 +292,7 @@ impl Bank {
             loss.drops += lost as u64;
             loss.dropped.clear(pair);
             loss.down.set(pair);
+            loss.unreachable_since[route] = now.slot;
             self.reset_subflows(position, node);
             self.clear_busy(position, node);
         }

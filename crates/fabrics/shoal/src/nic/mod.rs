@@ -175,6 +175,11 @@ pub(crate) struct Bank {
     draining: Vec<(u16, u16)>,
     /// Sources with an active flow to a node: its incast degree.
     incast: Vec<u16>,
+    /// Largest incast degree seen, and the largest outcast degree.
+    incast_peak: u16,
+    outcast_peak: u16,
+    /// How often a relayed cell joined a queue of each length; the last stands for all longer.
+    lengths: Vec<u64>,
     /// Longest queue and fullest node seen in all, and since the last sample.
     queue_peak: u32,
     node_peak: u32,
@@ -214,6 +219,9 @@ impl Bank {
             busy_count: 0,
             draining: Vec::new(),
             incast: vec![0; nodes as usize],
+            incast_peak: 0,
+            outcast_peak: 0,
+            lengths: vec![0; 2 * nodes as usize + 1],
             queue_peak: 0,
             node_peak: 0,
             queue_peak_recent: 0,

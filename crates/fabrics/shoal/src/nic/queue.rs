@@ -76,16 +76,6 @@ impl Arena {
         link.queued -= 1;
         cell
     }
-
-    /// The cells of a queue, first to last.
-    pub(super) fn iter(&self, link: &Link) -> impl Iterator<Item = Cell> {
-        let mut next = link.head;
-        std::iter::from_fn(move || {
-            let entry = (next != END).then(|| self.entries[next as usize])?;
-            next = entry.next;
-            Some(entry.cell)
-        })
-    }
 }
 
 impl Bank {

@@ -50,6 +50,7 @@ impl Bank {
         }
         self.note_received(back, node, (onward * self.classes + cell.class()) as u16);
         self.enqueue(onward, cell.class(), node, cell);
+        self.count_length(onward, node, cell);
         self.assert_bound(onward, node, cell.destination());
         None
     }
@@ -69,6 +70,14 @@ impl Bank {
             return false;
         }
         true
+    }
+
+    /// Counts the length of the queue that a relayed cell has joined.
+    #[inline]
+    fn count_length(&mut self, onward: u32, node: u32, cell: Cell) {
+        let queued = self.links[self.link(onward, cell.class(), node)].queued_count() as usize;
+        let last = self.lengths.len() - 1;
+        self.lengths[queued.min(last)] += 1;
     }
 
     /// Records which queue the last cell from a peer joined (§4.2, "last cell received"); the

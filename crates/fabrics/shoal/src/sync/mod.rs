@@ -8,6 +8,7 @@
 
 pub mod bootstrap;
 pub mod clock;
+mod config;
 pub mod protocols;
 
 use kernel::{Bytes, Rate, Span};
@@ -15,6 +16,7 @@ use rack::Problem;
 
 pub use bootstrap::{Bootstrap, BootstrapTiming, Phase};
 pub use clock::{ClockLoss, Takeover};
+pub use config::SyncConfig;
 pub use protocols::TimeProtocol;
 
 /// Propagation in optical fibre: 5 ns/m (§3.4).
