@@ -185,8 +185,8 @@ fn ctrl_c_in_a_run_keeps_what_was_measured_and_says_so() {
 #[test]
 fn a_second_ctrl_c_kills() {
     let place = Place::new();
-    // One flow of a terabyte reports no progress for long, so the first signal cannot act at once.
-    let huge = LONG.replace("50000000", "1").replace("10 KB", "1 TB");
+    // One flow of ten gigabytes reports no progress for long, so the first signal cannot act at once.
+    let huge = LONG.replace("50000000", "1").replace("10 KB", "10 GB");
     place.write("huge.toml", &huge);
     let mut command = place.command(&["run", "huge.toml", "--out", "out"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

@@ -94,7 +94,7 @@ fn the_same_scenario_gives_the_same_bytes() {
 #[test]
 fn the_resolved_scenario_runs_to_the_same_result() {
     let place = Place::new();
-    place.run(&["run", "small.toml", "--out", "a", "--set", "fabric.guard=2 ns"]).succeeds();
+    place.run(&["run", "small.toml", "--out", "a", "--set", "fabric.packet=1 KB"]).succeeds();
     place.run(&["run", "a/scenario.toml", "--out", "b"]).succeeds();
     assert_eq!(place.read("a/scenario.toml"), place.read("b/scenario.toml"));
     let summary = |out: &str| without_engine(place.json(&format!("{out}/summary.json")));
@@ -113,19 +113,19 @@ fn quiet_says_nothing_but_the_result_and_json_is_only_json() {
 #[test]
 fn compare_carries_the_same_flows_through_each_fabric() {
     let place = Place::new();
-    let other =
-        crate::common::SMALL.replace("'small'", "'other'") + "label = 'no guard'\nguard = '0 ns'\n";
+    let other = crate::common::SMALL.replace("'small'", "'other'")
+        + "label = 'small packets'\npacket = '1 KB'\n";
     place.write("other.toml", &other);
     let done =
         place.run(&["compare", "small.toml", "other.toml", "--out", "c", "--format", "json"]);
     let summaries = done.succeeds().json();
     let [first, second] = summaries.as_array().unwrap().as_slice() else { panic!("{summaries}") };
     assert_eq!(first["bytes"]["offered"], second["bytes"]["offered"]);
-    assert_eq!(second["label"], "no guard");
+    assert_eq!(second["label"], "small packets");
     assert_eq!(place.json("c/summary.json"), summaries);
     assert_eq!(
         place.names("c"),
-        ["no-guard", "report.html", "scenario.toml", "shoal", "summary.json"]
+        ["report.html", "scenario.toml", "shoal", "small-packets", "summary.json"]
     );
     let alone = place.json("c/shoal/summary.json");
     place.run(&["run", "small.toml", "--out", "alone"]).succeeds();
