@@ -217,3 +217,29 @@ proptest! {
         prop_assert_eq!(again.totals().event_hash, rack.totals().event_hash);
     }
 }
+
+/// A loss-free rack under random traffic: the bounds are asserted in the model, wherever a queue
+/// grows.
+#[test]
+fn s67_no_queue_exceeds_its_bound_under_random_traffic() {
+    for (nodes, channels, ready_queue, seed) in
+        [(16, 1, true, 1), (64, 4, true, 2), (64, 2, false, 3), (9, 1, true, 4), (33, 3, true, 5)]
+    {
+        let config = Config { ready_queue, feedback_counts_ready: ready_queue, ..config(nodes, channels) };
+        let mut rack = Rack::new(config.plan().unwrap(), 1);
+        let mut draw = kernel::Stream::new(seed, "test", 0);
+        let mut at = 0.0;
+        for id in 0..3000 {
+            // Some 60 % of what a rack of 100 Gbps nodes can carry over two hops.
+            at += draw.exponential(10_000.0 * 8e3 / (26.0 * f64::from(nodes)));
+            let start = Time::from_ps(at as u64);
+            rack.advance(start, &mut ());
+            let src = draw.below(u64::from(nodes)) as u32;
+            let dst = (src + 1 + draw.below(u64::from(nodes) - 1) as u32) % nodes;
+            let size = draw.below(20_000) + 1;
+            rack.offer(&flow(id, src, dst, size, start));
+        }
+        assert_eq!(rack.advance(Time::NEVER, &mut ()), Advance::Idle);
+        assert!(rack.bank.longest_queue() > 3, "{nodes} nodes: no queue to speak of");
+    }
+}

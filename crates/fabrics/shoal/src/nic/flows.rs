@@ -139,7 +139,9 @@ impl Bank {
         while at < self.draining.len() {
             let (node, slot) = self.draining[at];
             let flow = &mut self.own[usize::from(node)].flows[usize::from(slot)];
-            if flow.unsent == 0 && (flow.outstanding > 0 || flow.drained >= now.epoch) {
+            // A cell that could follow in epoch `drained` would find the last one gone on arrival.
+            let gone = flow.drained + 1 + self.delay_slots.div_ceil(self.schedule.slots());
+            if flow.unsent == 0 && (flow.outstanding > 0 || gone >= now.epoch) {
                 at += 1;
                 continue;
             }
