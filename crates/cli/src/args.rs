@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::catalogue::Listed;
+
 /// The version with the commit that was built, where one is known.
 pub fn version() -> &'static str {
     match env!("RACKLOOM_COMMIT") {
-        "" => cli::VERSION,
+        "" => crate::VERSION,
         _ => concat!(env!("CARGO_PKG_VERSION"), " (", env!("RACKLOOM_COMMIT"), ")"),
     }
 }
@@ -146,19 +148,6 @@ pub struct ListArguments {
     /// What to list. Default: everything.
     #[arg(value_enum)]
     pub what: Option<Listed>,
-}
-
-/// What can be listed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Listed {
-    /// Networks that carry flows.
-    Fabrics,
-    /// Who sends what to whom.
-    Workloads,
-    /// Published distributions of flow sizes.
-    Sizes,
-    /// Experiments of papers.
-    Experiments,
 }
 
 /// `describe`.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cli::engine::EXIT_INTERRUPTED;
+use crate::engine::EXIT_INTERRUPTED;
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 

@@ -1,9 +1,47 @@
 //! Scenario in, results directory out: what the `rackloom` command and the Python package share.
 //!
-//! **Invariant:** prints nothing and reads no terminal. The command does that, in its own files.
+//! **Invariant:** what is public here, but for [`command`], prints nothing and reads no terminal. The
+//! command does that, in its own files.
 
+mod args;
+pub mod catalogue;
+mod commands;
 pub mod engine;
+mod interrupt;
+mod output;
+mod progress;
 pub mod reproduce;
+
+use std::ffi::OsString;
+
+use clap::Parser;
+
+use crate::args::Arguments;
+use crate::output::Output;
 
 /// The version of Rackloom, as in every result.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The `rackloom` command: reads arguments (the first is the name of the program), shows progress,
+/// prints results and returns the exit code. Results go to stdout, everything else to stderr.
+///
+/// Two doors lead here: the binary, and the command that `pip install` puts on the path.
+pub fn command(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(message) => {
+            // Nobody is left to tell if the terminal takes no more.
+            let _ = message.print();
+            return u8::try_from(message.exit_code()).unwrap_or(engine::EXIT_INPUT);
+        }
+    };
+    interrupt::listen();
+    let mut output = Output::new(arguments.format, arguments.quiet);
+    match commands::carry_out(arguments.command, &mut output) {
+        Ok(code) => code,
+        Err(failure) => {
+            output.error(&failure.to_string());
+            failure.exit_code()
+        }
+    }
+}

@@ -24,6 +24,15 @@ impl Located {
         Self::new(source, Place::Unknown, "", message)
     }
 
+    /// Where the value was given: the file, or the argument that set it.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        match &self.place {
+            Place::Argument(argument) => argument,
+            Place::Line(_) | Place::Unknown => &self.source,
+        }
+    }
+
     /// The path of the key: `fabric.guard`; empty for the whole source.
     #[must_use]
     pub fn path(&self) -> &str {

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use cli::engine::{self, EXIT_INTERRUPTED, Failure};
+use crate::engine::{self, EXIT_INTERRUPTED, Failure};
 use report::{Cell, Column, ResultsTable, Unit};
 use scenario::{Document, Format, Registry, Scenario};
 use serde_json::Value;

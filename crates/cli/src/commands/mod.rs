@@ -8,8 +8,8 @@ mod reproduce;
 mod run;
 mod sweep;
 
+use crate::engine::Failure;
 use clap::CommandFactory;
-use cli::engine::Failure;
 use scenario::{Argument, BadInput, Registry};
 
 use crate::args::{Arguments, Command, Settings};

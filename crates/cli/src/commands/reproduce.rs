@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use cli::engine::{EXIT_BROKEN, EXIT_INTERRUPTED, Failure};
-use cli::reproduce::{self, Effort};
+use crate::engine::{EXIT_BROKEN, EXIT_INTERRUPTED, Failure};
+use crate::reproduce::{self, Effort};
 
 use super::DONE;
 use crate::args::ReproduceArguments;

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use cli::engine::{self, EXIT_INTERRUPTED, Failure};
+use crate::engine::{self, EXIT_INTERRUPTED, Failure};
 use report::run_text;
 use scenario::{BadInput, Located, Registry, Scenario};
 

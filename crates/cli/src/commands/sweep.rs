@@ -3,8 +3,8 @@
 use std::sync::Mutex;
 use std::thread::available_parallelism;
 
-use cli::engine::sweep::{self, Axis, Grid, Outcome, Point, Watch};
-use cli::engine::{EXIT_BROKEN, EXIT_INTERRUPTED, Failure};
+use crate::engine::sweep::{self, Axis, Grid, Outcome, Point, Watch};
+use crate::engine::{EXIT_BROKEN, EXIT_INTERRUPTED, Failure};
 use scenario::{BadInput, Document, Registry};
 
 use super::{DONE, settings};

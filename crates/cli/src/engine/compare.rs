@@ -17,7 +17,9 @@ use super::{Failure, run, slug};
 pub struct Compared {
     /// One a fabric, in the order of the scenario.
     pub results: Vec<RunResult>,
-    /// Where its files are.
+    /// Where the files of each run are, in the same order.
+    pub folders: Vec<PathBuf>,
+    /// Where the files of the comparison are.
     pub directory: PathBuf,
     /// Whether it was stopped before its end.
     pub interrupted: bool,
@@ -46,6 +48,7 @@ pub fn compare(
 ) -> Result<Compared, Failure> {
     let place = Place::create(directory)?;
     let mut results: Vec<RunResult> = Vec::new();
+    let mut folders = Vec::new();
     let mut interrupted = false;
     for (index, choice) in scenario.fabrics.iter().enumerate() {
         let below = directory.join(folder(index, &choice.label, scenario));
@@ -53,6 +56,7 @@ pub fn compare(
         let finished = run(&alone, &below, &mut |p| progress(index, p))?;
         interrupted |= finished.is_interrupted();
         results.push(finished.result);
+        folders.push(finished.directory);
         if interrupted {
             break;
         }
@@ -60,7 +64,7 @@ pub fn compare(
     let page = comparison_page(&scenario.name, &results, "rackloom compare scenario.toml");
     place.directory().write("scenario.toml", &scenario.to_toml())?;
     place.directory().write("report.html", &page.to_html())?;
-    let compared = Compared { results, directory: directory.to_path_buf(), interrupted };
+    let compared = Compared { results, folders, directory: directory.to_path_buf(), interrupted };
     place.directory().write_json("summary.json", &compared.summaries())?;
     place.keep();
     Ok(compared)

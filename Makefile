@@ -1,0 +1,73 @@
+# Rackloom: `make run` and `make test` are all that a newcomer types.
+#
+# Everything below sets itself up. What it needs from the machine is checked first; what is missing
+# is named together with what to install. Nothing here needs root.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+VENV := .venv
+TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
+SCENARIO ?= examples/shoal-rack.toml
+
+# One profile and one target directory for every test, so that nothing is compiled twice.
+export CARGO_TARGET_DIR := $(TARGET)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help prerequisites run bench reproduce test check rust-check python-check rust-test \
+        python-test fetch browser notebook docs-check clean
+
+help: ## Show this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
+
+prerequisites:
+	@scripts/prerequisites $(PYTHON)
+
+run: prerequisites ## Simulate a rack of 512 nodes; results go to results/
+	@cargo run --quiet --release --locked --package rackloom-cli -- run $(SCENARIO)
+
+bench: prerequisites ## Measure how fast the engines are on this machine
+	@cargo run --quiet --release --locked --package rackloom-cli -- bench
+
+reproduce: prerequisites ## Repeat the papers' experiments, in minutes
+	@cargo run --quiet --release --locked --package rackloom-cli -- reproduce shoal --quick
+
+test: prerequisites browser check rust-test python-test ## Run every test and every check
+
+check: prerequisites rust-check python-check ## Run the checks of form alone: format, lints, types
+
+rust-check:
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+rust-test:
+	cargo test --locked --workspace --all-targets
+	cargo test --locked --workspace --doc
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --locked --workspace --no-deps
+
+# The tools of the tests; remade when their list changes.
+$(VENV)/tools: tests/requirements.txt
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --requirement tests/requirements.txt
+	@touch $@
+
+python-check: $(VENV)/tools
+	$(VENV)/bin/ruff format --check python tests
+	$(VENV)/bin/ruff check python tests
+	$(VENV)/bin/mypy
+
+# The same wheel that `pip install .` makes, but built from what the Rust tests have compiled.
+python-test: $(VENV)/tools
+	$(VENV)/bin/python -m pip install --quiet --no-build-isolation --force-reinstall --no-deps \
+		--config-settings=build-args="--profile dev --locked" .
+	cargo build --quiet --locked --package rackloom-cli
+	$(VENV)/bin/python -m pytest
+
+browser:
+	@scripts/browser
+
+clean: ## Remove everything that was built
+	rm -rf $(VENV) target dist .mypy_cache .pytest_cache .ruff_cache
