@@ -1,0 +1,415 @@
+//! Published figures, the tolerance that ours are held to, and the verdict.
+//!
+//! Each experiment has a file of claims beside its scenario. The code measures; the file says what
+//! was published, where, how far ours may be from it, and, where it is known, why ours differs.
+
+use std::collections::BTreeMap;
+
+use report::{Claim, Unit, Verdict};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// A file of claims.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    claim: Vec<Published>,
+}
+
+/// One published figure.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// Unique in its paper: experiment and word.
+    pub id: String,
+    /// Where the paper says it.
+    pub section: String,
+    /// What it says, in our words.
+    pub what: String,
+    /// What the figure measures.
+    #[serde(default)]
+    pub unit: Measure,
+    /// The figure in SI units, or the paper's words where it gives none.
+    pub published: Value,
+    /// How far ours may be from it; absent for what cannot be run.
+    pub tolerance: Option<Tolerance>,
+    /// Why ours is not theirs, for the case that it is not.
+    pub differs: Option<String>,
+    /// Why it cannot be run.
+    pub not_run: Option<String>,
+    /// What else to know.
+    pub note: Option<String>,
+}
+
+/// What a figure measures, as the files name it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// A number of things.
+    #[default]
+    Count,
+    /// A quotient of like quantities.
+    Ratio,
+    /// A part of a whole.
+    Share,
+    /// Seconds.
+    Seconds,
+    /// Bytes.
+    Bytes,
+    /// Bits per second.
+    BitsPerSecond,
+    /// Cells.
+    Cells,
+    /// Watts.
+    Watts,
+}
+
+impl Measure {
+    fn unit(self) -> Unit {
+        match self {
+            Self::Count => Unit::Count,
+            Self::Ratio => Unit::Ratio,
+            Self::Share => Unit::Share,
+            Self::Seconds => Unit::Seconds,
+            Self::Bytes => Unit::Bytes,
+            Self::BitsPerSecond => Unit::BitsPerSecond,
+            Self::Cells => Unit::Cells,
+            Self::Watts => Unit::Watts,
+        }
+    }
+}
+
+/// How far ours may be from the published figure.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tolerance {
+    /// Not at all, but for the rounding of binary fractions.
+    Exact,
+    /// By this share of it, either way.
+    Relative(f64),
+    /// By this much, either way.
+    Absolute(f64),
+    /// From the one to the other.
+    Between(f64, f64),
+    /// Not below.
+    AtLeast(f64),
+    /// Not above.
+    AtMost(f64),
+    /// The paper gives no number, only how it runs; ours says whether it runs so.
+    Shape,
+}
+
+/// Share by which a number that is exact in decimals may be off in binary.
+const BINARY: f64 = 1e-9;
+
+impl Tolerance {
+    /// Whether `ours` is within it. A shape is judged by who measures it.
+    fn holds(self, published: &Value, ours: f64) -> bool {
+        let theirs = published.as_f64();
+        let near = |margin: f64| theirs.is_some_and(|theirs| (ours - theirs).abs() <= margin);
+        let size = theirs.unwrap_or(0.0).abs();
+        match self {
+            Self::Exact => near(size * BINARY),
+            Self::Relative(share) => near(size * share * (1.0 + BINARY)),
+            Self::Absolute(margin) => near(margin * (1.0 + BINARY)),
+            Self::Between(low, high) => (low..=high).contains(&ours),
+            Self::AtLeast(low) => ours >= low,
+            Self::AtMost(high) => ours <= high,
+            Self::Shape => false,
+        }
+    }
+
+    /// In words.
+    fn words(self, unit: Unit) -> String {
+        let show = |value: f64| unit.format(value);
+        match self {
+            Self::Exact => "exact".into(),
+            Self::Relative(share) => format!("±{}", Unit::Share.format(share)),
+            Self::Absolute(margin) if unit == Unit::Share => {
+                format!("±{} points", Unit::Share.format(margin).trim_end_matches('%'))
+            }
+            Self::Absolute(margin) => format!("±{}", show(margin)),
+            Self::Between(low, high) => unit.show(&json!([low, high])),
+            Self::AtLeast(low) => format!("at least {}", show(low)),
+            Self::AtMost(high) => format!("at most {}", show(high)),
+            Self::Shape => "shape".into(),
+        }
+    }
+}
+
+/// What was measured for a claim.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Measured {
+    ours: Value,
+    interval: Value,
+    /// For a shape: whether it runs as the paper says.
+    shape: Option<Shape>,
+}
+
+/// Whether something runs as the paper says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// It does.
+    Agrees,
+    /// It does not.
+    Disagrees,
+}
+
+impl Shape {
+    /// Agrees if the condition holds.
+    #[must_use]
+    pub fn of(condition: impl Into<bool>) -> Self {
+        if condition.into() { Self::Agrees } else { Self::Disagrees }
+    }
+}
+
+impl Measured {
+    /// One number that no chance is in.
+    #[must_use]
+    pub fn one(value: f64) -> Self {
+        Self { ours: json!(value), interval: Value::Null, shape: None }
+    }
+
+    /// The mean over seeds.
+    #[must_use]
+    pub fn mean(over_seeds: &[f64]) -> Self {
+        let spread = Spread::of(over_seeds);
+        Self { ours: json!(spread.mean), interval: spread.interval(), shape: None }
+    }
+
+    /// The largest over seeds.
+    #[must_use]
+    pub fn largest(over_seeds: &[f64]) -> Self {
+        let spread = Spread::of(over_seeds);
+        Self { ours: json!(spread.high), interval: spread.interval(), shape: None }
+    }
+
+    /// The smallest over seeds.
+    #[must_use]
+    pub fn smallest(over_seeds: &[f64]) -> Self {
+        let spread = Spread::of(over_seeds);
+        Self { ours: json!(spread.low), interval: spread.interval(), shape: None }
+    }
+
+    /// In words, with whether it runs as the paper says.
+    #[must_use]
+    pub fn shape(words: impl Into<String>, shape: Shape) -> Self {
+        Self { ours: Value::String(words.into()), interval: Value::Null, shape: Some(shape) }
+    }
+}
+
+/// Values over seeds in three numbers.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Spread {
+    /// Smallest.
+    pub low: f64,
+    /// Mean.
+    pub mean: f64,
+    /// Largest.
+    pub high: f64,
+}
+
+impl Spread {
+    /// Of at least one value.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[must_use]
+    pub fn of(values: &[f64]) -> Self {
+        assert!(!values.is_empty(), "the spread of no values");
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        // The mean of equal values may leave their range by a rounding.
+        Self { low, mean: mean.clamp(low, high), high }
+    }
+
+    /// As a table cell: from the smallest to the largest.
+    #[must_use]
+    pub fn interval(self) -> Value {
+        json!([self.low, self.high])
+    }
+}
+
+/// The claims of one experiment while they are measured.
+#[derive(Clone, Debug)]
+pub struct Sheet {
+    published: Vec<Published>,
+    measured: BTreeMap<String, Measured>,
+}
+
+impl Sheet {
+    /// Reads a file of claims that is part of this crate.
+    ///
+    /// # Panics
+    /// If it cannot be read: a mistake of ours that a test finds.
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        let file: File = toml::from_str(text).unwrap_or_else(|error| panic!("{error}"));
+        for claim in &file.claim {
+            let id = &claim.id;
+            let runs = claim.tolerance.is_some();
+            assert!(runs != claim.not_run.is_some(), "{id} needs one of tolerance and not_run");
+        }
+        Self { published: file.claim, measured: BTreeMap::new() }
+    }
+
+    /// The published figures, in the order of the file.
+    #[must_use]
+    pub fn published(&self) -> &[Published] {
+        &self.published
+    }
+
+    /// The published number of claim `id`.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[must_use]
+    pub fn number(&self, id: &str) -> f64 {
+        let claim = self.published.iter().find(|claim| claim.id == id);
+        let number = claim.and_then(|claim| claim.published.as_f64());
+        number.unwrap_or_else(|| panic!("{id} has no published number"))
+    }
+
+    /// Notes what was measured for claim `id`.
+    ///
+    /// # Panics
+    /// If there is no such claim, or it is noted already.
+    pub fn measure(&mut self, id: &str, measured: Measured) {
+        assert!(self.published.iter().any(|claim| claim.id == id), "no claim {id}");
+        let before = self.measured.insert(id.into(), measured);
+        assert!(before.is_none(), "{id} measured twice");
+    }
+
+    /// The rows of the table, in the order of the file.
+    ///
+    /// # Panics
+    /// If a claim that can be run was not measured.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<Claim> {
+        let published = std::mem::take(&mut self.published);
+        published.into_iter().map(|claim| judge(&claim, self.measured.remove(&claim.id))).collect()
+    }
+}
+
+/// The row of one claim.
+fn judge(claim: &Published, measured: Option<Measured>) -> Claim {
+    let unit = claim.unit.unit();
+    let (tolerance, verdict, note) = match (claim.tolerance, &measured) {
+        (None, _) => ("–".into(), Verdict::NotRun, claim.not_run.clone()),
+        (Some(_), None) => panic!("{} was not measured", claim.id),
+        (Some(tolerance), Some(measured)) => {
+            let holds = match measured.shape {
+                Some(shape) => shape == Shape::Agrees,
+                None => {
+                    let ours = measured.ours.as_f64().expect("what is no shape is a number");
+                    tolerance.holds(&claim.published, ours)
+                }
+            };
+            let unknown = || Some("No cause is known yet.".to_string());
+            match holds {
+                true => (tolerance.words(unit), Verdict::Reproduced, claim.note.clone()),
+                false => {
+                    let why = claim.differs.clone().or_else(unknown);
+                    (tolerance.words(unit), Verdict::Differs, why)
+                }
+            }
+        }
+    };
+    let (ours, interval) =
+        measured.map_or((Value::Null, Value::Null), |measured| (measured.ours, measured.interval));
+    Claim {
+        claim: claim.id.clone(),
+        section: claim.section.clone(),
+        what: claim.what.clone(),
+        unit,
+        published: claim.published.clone(),
+        ours,
+        interval,
+        tolerance,
+        verdict,
+        note: note.unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = r#"
+        [[claim]]
+        id = "a"
+        section = "§1"
+        what = "A number"
+        unit = "seconds"
+        published = 2.0
+        tolerance = { relative = 0.1 }
+        differs = "because"
+
+        [[claim]]
+        id = "b"
+        section = "§2"
+        what = "Something else"
+        published = "faster"
+        not_run = "needs another rack"
+    "#;
+
+    #[track_caller]
+    fn check(tolerance: Tolerance, rows: &[(f64, bool)]) {
+        for &(ours, holds) in rows {
+            assert_eq!(tolerance.holds(&json!(10.0), ours), holds, "{tolerance:?} {ours}");
+        }
+    }
+
+    #[test]
+    fn tolerances_have_two_sides_where_there_is_a_number() {
+        check(Tolerance::Exact, &[(10.0, true), (10.000_001, false), (9.999_999, false)]);
+        check(Tolerance::Relative(0.1), &[(9.0, true), (11.0, true), (8.99, false), (11.01, false)]);
+        check(Tolerance::Absolute(0.5), &[(9.5, true), (10.5, true), (9.4, false), (10.6, false)]);
+        check(Tolerance::Between(9.0, 12.0), &[(9.0, true), (12.0, true), (8.9, false)]);
+        check(Tolerance::AtLeast(9.0), &[(9.0, true), (100.0, true), (8.9, false)]);
+        check(Tolerance::AtMost(9.0), &[(9.0, true), (0.0, true), (9.1, false)]);
+    }
+
+    #[track_caller]
+    fn first(measured: Measured) -> Claim {
+        let mut sheet = Sheet::read(FILE);
+        sheet.measure("a", measured);
+        sheet.finish().remove(0)
+    }
+
+    #[test]
+    fn a_claim_within_its_tolerance_is_reproduced_and_one_outside_differs_with_its_cause() {
+        let claim = first(Measured::mean(&[1.9, 2.1]));
+        assert_eq!((claim.verdict, claim.note.as_str()), (Verdict::Reproduced, ""));
+        assert_eq!(claim.interval, json!([1.9, 2.1]));
+        assert_eq!(claim.tolerance, "±10%");
+        let claim = first(Measured::one(3.0));
+        assert_eq!((claim.verdict, claim.note.as_str()), (Verdict::Differs, "because"));
+        let claim = first(Measured::shape("falls", Shape::Disagrees));
+        assert_eq!(claim.verdict, Verdict::Differs);
+    }
+
+    #[test]
+    fn what_cannot_be_run_says_why() {
+        let mut sheet = Sheet::read(FILE);
+        sheet.measure("a", Measured::one(2.0));
+        let claim = sheet.finish().remove(1);
+        assert_eq!(claim.verdict, Verdict::NotRun);
+        assert_eq!(claim.note, "needs another rack");
+        assert!(claim.ours.is_null());
+    }
+
+    #[test]
+    fn a_difference_without_a_known_cause_says_so() {
+        let mut sheet = Sheet::read(&FILE.replace("differs = \"because\"", ""));
+        sheet.measure("a", Measured::one(3.0));
+        assert_eq!(sheet.finish()[0].note, "No cause is known yet.");
+    }
+
+    #[test]
+    #[should_panic(expected = "a was not measured")]
+    fn a_claim_that_was_forgotten_is_found() {
+        let _ = Sheet::read(FILE).finish();
+    }
+}

@@ -1,0 +1,25 @@
+//! Published experiments, repeated: one folder a paper.
+//!
+//! A paper's folder holds its scenarios, and beside each the published figures with the tolerance
+//! that ours are held to. The code varies the scenarios, measures, and draws; it holds no published
+//! figure.
+//!
+//! **Invariant:** knows no command line. What a paper is made of stands in [`paper`].
+
+pub mod claims;
+pub mod paper;
+pub mod runs;
+mod shoal;
+pub mod spread;
+pub mod steady;
+
+pub use paper::{Effort, Experiment, Failure, Findings, Paper, Watch};
+
+/// Every paper of this build, one line each.
+static PAPERS: &[&dyn Paper] = &[&shoal::Shoal];
+
+/// Every paper of this build.
+#[must_use]
+pub fn papers() -> &'static [&'static dyn Paper] {
+    PAPERS
+}

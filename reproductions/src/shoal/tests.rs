@@ -1,0 +1,64 @@
+//! Every file that the experiments read; the experiments that are cheap; a canary.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use report::{Claim, Verdict};
+
+use super::*;
+
+/// Experiments that take less than a few seconds.
+const CHEAP: [&str; 7] = ["memory", "timing", "latency", "power", "fig11", "fig10", "empty-slot"];
+
+fn claims_of(name: &str) -> Vec<Claim> {
+    let experiment = Shoal.experiments().iter().find(|experiment| experiment.name == name).unwrap();
+    let mut watch = |_: f64, _: &str| ControlFlow::Continue(());
+    Shoal.run(experiment, Effort::Quick, &mut watch).unwrap().claims
+}
+
+#[test]
+fn experiments_have_names_of_their_own() {
+    let names: BTreeSet<_> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
+    assert_eq!(names.len(), EXPERIMENTS.len());
+}
+
+#[test]
+fn cheap_experiments_hold_what_the_release_holds() {
+    let released = Shoal.released(Effort::Quick);
+    for name in CHEAP {
+        for claim in claims_of(name) {
+            assert!(claim.claim.starts_with(&format!("{name}.")), "{}", claim.claim);
+            let is_lost = claim.verdict == Verdict::Differs && released.contains(&claim.claim);
+            assert!(!is_lost, "{}: ours is {}", claim.claim, claim.ours);
+            let is_explained = claim.verdict == Verdict::Reproduced || !claim.note.is_empty();
+            assert!(is_explained, "{} has no note", claim.claim);
+        }
+    }
+}
+
+#[test]
+fn released_rows_are_claims_of_some_experiment() {
+    for effort in [Effort::Quick, Effort::Full] {
+        for id in Shoal.released(effort) {
+            let (experiment, _) = id.split_once('.').expect("an experiment and a word");
+            assert!(EXPERIMENTS.iter().any(|known| known.name == experiment), "{id}");
+        }
+    }
+}
+
+/// The alarm works: with a published figure that is wrong, the verdict is that ours differs.
+#[test]
+fn a_canary_differs() {
+    let text = include_str!("../../shoal/latency.claims.toml");
+    let wrong = text.replace("published = 320e-9", "published = 321e-9");
+    assert_ne!(text, wrong);
+    let mut sheet = crate::claims::Sheet::read(&wrong);
+    for claim in claims_of("latency") {
+        let ours = claim.ours.as_f64().unwrap();
+        sheet.measure(&claim.claim, crate::claims::Measured::one(ours));
+    }
+    let verdicts: Vec<_> =
+        sheet.finish().into_iter().map(|claim| (claim.claim, claim.verdict)).collect();
+    assert_eq!(verdicts[0], ("latency.switch".into(), Verdict::Differs));
+    assert!(verdicts[1..].iter().all(|(_, verdict)| *verdict == Verdict::Reproduced));
+}

@@ -1,0 +1,149 @@
+//! Many runs on all cores, their results in order: how many cores there are changes nothing.
+
+use std::any::Any;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use rack::run::Progress;
+use rayon::prelude::*;
+
+use crate::{Failure, Watch};
+
+/// How often the watch is asked whether to go on (our choice).
+const PATIENCE: Duration = Duration::from_millis(200);
+/// Parts into which a run's progress is cut (our choice).
+const PARTS: f64 = 1_000.0;
+
+/// What one run says of itself while it goes on.
+pub struct Pulse<'a> {
+    stop: &'a AtomicBool,
+    /// Parts done, of all runs together.
+    done: &'a AtomicU64,
+    /// Parts of this run that are counted in `done`.
+    counted: u64,
+}
+
+impl Pulse<'_> {
+    /// Tells how far this run has come, from 0 to 1; a break ends it.
+    pub fn at(&mut self, share: f64) -> ControlFlow<()> {
+        let parts = (share.clamp(0.0, 1.0) * PARTS) as u64;
+        let more = parts.saturating_sub(self.counted);
+        self.counted += more;
+        self.done.fetch_add(more, Ordering::Relaxed);
+        if self.stop.load(Ordering::Relaxed) {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The same from the runner's report.
+    pub fn report(&mut self, progress: Progress) -> ControlFlow<()> {
+        let share = progress.total.map_or(0.0, |all| progress.ended as f64 / all.max(1) as f64);
+        self.at(share)
+    }
+}
+
+/// Carries out `run` for each of `jobs` on all cores. The results are in the order of the jobs.
+///
+/// # Errors
+/// The first failure in the order of the jobs; [`Failure::Interrupted`] if the watch stopped them.
+pub fn spread<J: Sync, R: Send>(
+    jobs: &[J],
+    watch: &mut Watch<'_>,
+    run: impl Fn(&J, &mut Pulse<'_>) -> Result<R, Failure> + Sync,
+) -> Result<Vec<R>, Failure> {
+    let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
+    let finished = AtomicU64::new(0);
+    let (send, receive) = mpsc::channel();
+    let results: Vec<Result<R, Failure>> = std::thread::scope(|scope| {
+        let worker = scope.spawn(|| {
+            // Dropped with the closure, when all is done: the loop below then ends.
+            let _send: mpsc::Sender<()> = send;
+            let one = |job: &J| {
+                let mut pulse = Pulse { stop: &stop, done: &done, counted: 0 };
+                pulse.at(0.0).is_continue().then_some(()).ok_or(Failure::Interrupted)?;
+                // An invariant that does not hold is a panic with its numbers.
+                let result = catch_unwind(AssertUnwindSafe(|| run(job, &mut pulse)))
+                    .unwrap_or_else(|panic| Err(Failure::Model(words(panic.as_ref()))));
+                let _ = pulse.at(1.0);
+                finished.fetch_add(1, Ordering::Relaxed);
+                result
+            };
+            jobs.par_iter().with_max_len(1).map(one).collect()
+        });
+        while receive.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            let share = done.load(Ordering::Relaxed) as f64 / (PARTS * jobs.len() as f64);
+            let words = format!("{} of {} runs", finished.load(Ordering::Relaxed), jobs.len());
+            if watch(share, &words).is_break() {
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+        worker.join().expect("each run's panic is caught")
+    });
+    if stop.load(Ordering::Relaxed) {
+        return Err(Failure::Interrupted);
+    }
+    results.into_iter().collect()
+}
+
+/// What a panic said.
+fn words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message").into()
+}
+
+/// Every combination of a variation and a seed, seeds fastest.
+#[must_use]
+pub fn with_seeds<V: Clone>(variations: &[V], seeds: u64) -> Vec<(V, u64)> {
+    let each = |variation: &V| (1..=seeds).map(|seed| (variation.clone(), seed)).collect::<Vec<_>>();
+    variations.iter().flat_map(each).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GO_ON: fn(f64, &str) -> ControlFlow<()> = |_, _| ControlFlow::Continue(());
+
+    #[test]
+    fn results_are_in_the_order_of_the_jobs() {
+        let jobs: Vec<u64> = (0..200).collect();
+        let uneven = |&job: &u64, _: &mut Pulse<'_>| {
+            std::thread::sleep(Duration::from_micros(job * 37 % 500));
+            Ok(job * 2)
+        };
+        let found = spread(&jobs, &mut GO_ON.clone(), uneven).unwrap();
+        assert!(found.into_iter().eq((0..200).map(|job| job * 2)));
+    }
+
+    #[test]
+    fn a_broken_invariant_is_a_failure_with_its_words() {
+        let run = |&job: &u64, _: &mut Pulse<'_>| {
+            assert!(job != 3, "queue of {job}");
+            Ok(())
+        };
+        let failure = spread(&[1, 2, 3, 4], &mut GO_ON.clone(), run).unwrap_err();
+        assert_eq!(failure.to_string(), "the model broke: queue of 3");
+    }
+
+    #[test]
+    fn a_break_of_the_watch_stops_what_is_under_way() {
+        let mut watch = |_: f64, _: &str| ControlFlow::Break(());
+        let run = |_: &u64, pulse: &mut Pulse<'_>| {
+            while pulse.at(0.5).is_continue() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Ok(())
+        };
+        let failure = spread(&[1, 2, 3], &mut watch, run).unwrap_err();
+        assert!(matches!(failure, Failure::Interrupted));
+    }
+
+    #[test]
+    fn seeds_vary_fastest() {
+        assert_eq!(with_seeds(&["a", "b"], 2), [("a", 1), ("a", 2), ("b", 1), ("b", 2)]);
+    }
+}
