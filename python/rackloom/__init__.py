@@ -1,0 +1,50 @@
+"""Rackloom simulates published network fabrics for racks of servers.
+
+    import rackloom
+
+    result = rackloom.run("examples/shoal-rack.toml", run__flows=10_000)
+    result.summary["slowdown"]["all"]["p99"]
+    result.flows  # a pyarrow Table
+    result.report()  # the path of a page to open
+
+The same scenario, seed and version give the same results as the ``rackloom`` command.
+"""
+
+from rackloom._native import VERSION as __version__
+from rackloom.errors import Error, InputError, Problem, RunError
+from rackloom.progress import Progress
+from rackloom.results import Comparison, Point, Reproduction, Result, Sweep
+from rackloom.verbs import (
+    compare,
+    describe,
+    list,
+    load,
+    reproduce,
+    resolve,
+    run,
+    schema,
+    sweep,
+)
+
+__all__ = [
+    "Comparison",
+    "Error",
+    "InputError",
+    "Point",
+    "Problem",
+    "Progress",
+    "Reproduction",
+    "Result",
+    "RunError",
+    "Sweep",
+    "__version__",
+    "compare",
+    "describe",
+    "list",
+    "load",
+    "reproduce",
+    "resolve",
+    "run",
+    "schema",
+    "sweep",
+]

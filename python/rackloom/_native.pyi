@@ -1,0 +1,40 @@
+"""The native part. JSON goes in as bytes and comes out as text."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+VERSION: str
+
+_Source: TypeAlias = Path | bytes
+_Settings: TypeAlias = list[tuple[str, bytes, str]]
+_Run: TypeAlias = tuple[Path, str, str]
+_Status: TypeAlias = Literal["done", "failed", "not run"]
+_Progress: TypeAlias = Callable[[str, float, float | None, str], None] | None
+
+def command(arguments: list[str]) -> int: ...
+def schema() -> str: ...
+def listing(what: str | None = None) -> str: ...
+def describe(name: str) -> tuple[str, str, str]: ...
+def text(runs: list[tuple[str, str]]) -> str: ...
+def page(runs: list[tuple[str, str]]) -> list[tuple[list[str], list[list[str]]]]: ...
+def resolve(source: _Source, settings: _Settings) -> str: ...
+def run(source: _Source, settings: _Settings, out: Path | None, progress: _Progress) -> _Run: ...
+def compare(
+    sources: list[tuple[_Source, _Settings]], out: Path | None, progress: _Progress
+) -> tuple[Path, list[_Run]]: ...
+def sweep(
+    source: _Source,
+    settings: _Settings,
+    grid: list[tuple[str, list[str]]],
+    jobs: int | None,
+    out: Path | None,
+    progress: _Progress,
+) -> tuple[Path, list[tuple[list[str], _Status, str, _Run | None, str | None]]]: ...
+def reproduce(
+    paper: str,
+    experiments: Sequence[str],
+    effort: str,
+    out: Path,
+    progress: _Progress,
+) -> tuple[str, list[tuple[str, str]], list[str]]: ...

@@ -1,0 +1,87 @@
+"""Scenarios and settings as the native part takes them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from rackloom.errors import InputError
+
+Scenario: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
+"""A scenario: the path of a file, TOML or JSON, or the same as a mapping."""
+
+Settings: TypeAlias = list[tuple[str, bytes, str]]
+
+
+def source(scenario: Scenario) -> Path | bytes:
+    """The scenario as the native part takes it: a path, or JSON."""
+    if isinstance(scenario, Mapping):
+        return _json(scenario, "scenario")
+    return Path(os.fspath(scenario))
+
+
+def settings(overrides: Mapping[str, Any]) -> Settings:
+    """Keywords as settings: ``workload__load=0.8`` sets ``workload.load``."""
+    return [
+        (key.replace("__", "."), _json(value, f"{key}={value!r}"), f"{key}={value!r}")
+        for key, value in overrides.items()
+    ]
+
+
+def grid(axes: Mapping[str, Iterable[Any]]) -> list[tuple[str, list[str]]]:
+    """A grid, its values written as on the command line, so that both name the same points."""
+    found = []
+    for key, values in axes.items():
+        if isinstance(values, str):
+            raise InputError([(None, None, key, f"expected a list of values, found {values!r}")])
+        written = [_written(value) for value in values]
+        repeated = {value for value in written if written.count(value) > 1}
+        if not written or repeated:
+            what = f"these stand twice: {', '.join(sorted(repeated))}" if repeated else "no values"
+            raise InputError([("grid", None, key, what)])
+        found.append((key.replace("__", "."), written))
+    if not found:
+        raise InputError([("grid", None, None, "expected at least one key with its values")])
+    return found
+
+
+def _written(value: object) -> str:
+    """A value as it stands after ``--grid KEY=``: text bare, all else as TOML."""
+    return value if isinstance(value, str) else _toml(value)
+
+
+def _toml(value: object) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case Mapping():
+            pairs = (f"{json.dumps(str(key))} = {_toml(each)}" for key, each in value.items())
+            return "{ " + ", ".join(pairs) + " }"
+        case list() | tuple():
+            return "[" + ", ".join(map(_toml, value)) + "]"
+        case str() | int():
+            return json.dumps(value)
+        case _:
+            return _json(value, "grid").decode()
+
+
+def _json(value: object, origin: str) -> bytes:
+    """JSON, with paths as text and with the numbers of NumPy as numbers."""
+    try:
+        return json.dumps(value, allow_nan=False, default=_plain).encode()
+    except (TypeError, ValueError) as error:
+        raise InputError([(origin, None, None, str(error))]) from None
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if hasattr(value, "item"):
+        return value.item()
+    message = f"a scenario cannot hold {value!r}, of type {type(value).__name__}"
+    raise TypeError(message)

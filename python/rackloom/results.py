@@ -1,0 +1,233 @@
+"""What runs leave behind, as objects. Tables are read from their files when they are asked for."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+
+from rackloom import _native
+from rackloom.errors import Error, InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Summary: TypeAlias = dict[str, Any]
+"""A summary: its keys are those of ``summary.json``, numbers in SI units without prefix."""
+
+
+class Result:
+    """One run: its summary at once, its tables when they are asked for."""
+
+    def __init__(self, directory: Path, label: str, summary: Summary) -> None:
+        self.directory = directory
+        """Where its files are."""
+        self.label = label
+        """What tables and legends call it."""
+        self.summary = summary
+        """``summary.json``."""
+
+    @classmethod
+    def load(cls, directory: Path) -> Result:
+        """The result of a run that is over."""
+        path = directory / "summary.json"
+        try:
+            summary = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            problem = f"holds no finished run: {error}"
+            raise InputError([(str(directory), None, None, problem)]) from None
+        if not isinstance(summary, dict):
+            problem = "holds several runs; load one of the folders in it"
+            raise InputError([(str(directory), None, None, problem)])
+        return cls(directory, str(summary["label"]), summary)
+
+    @cached_property
+    def flows(self) -> pa.Table:
+        """The flows, a row each, in the order in which they ended; units are in the schema."""
+        return _table(self.directory / "flows.parquet")
+
+    @cached_property
+    def series(self) -> pa.Table:
+        """The gauges over time, a row a sampling interval; units are in the schema."""
+        return _table(self.directory / "series.parquet")
+
+    @property
+    def scenario(self) -> str:
+        """The scenario with all defaults filled in, as TOML."""
+        return (self.directory / "scenario.toml").read_text(encoding="utf-8")
+
+    def report(self) -> Path:
+        """The report: one page, that opens in any browser."""
+        return _report(self.directory)
+
+    def __str__(self) -> str:
+        return _native.text([(self.label, json.dumps(self.summary))])
+
+    def __repr__(self) -> str:
+        return f"<rackloom.Result {self.label!r} in {str(self.directory)!r}>"
+
+    def _repr_html_(self) -> str:
+        return _tables([(self.label, self.summary)])
+
+
+class Comparison(Sequence[Result]):
+    """The same flows through several fabrics: a sequence of results."""
+
+    def __init__(self, directory: Path, results: Sequence[Result]) -> None:
+        self.directory = directory
+        """Where the files of the comparison are; each result has a folder in it."""
+        self.results = list(results)
+        """A result a fabric, in the order of the scenarios."""
+
+    @property
+    def summaries(self) -> list[Summary]:
+        """The summaries, in the order of the scenarios."""
+        return [result.summary for result in self.results]
+
+    def report(self) -> Path:
+        """The report: one page, that opens in any browser."""
+        return _report(self.directory)
+
+    @overload
+    def __getitem__(self, index: int) -> Result: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Result]: ...
+    def __getitem__(self, index: int | slice) -> Result | list[Result]:
+        return self.results[index]
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __str__(self) -> str:
+        return _native.text([(each.label, json.dumps(each.summary)) for each in self.results])
+
+    def __repr__(self) -> str:
+        labels = ", ".join(each.label for each in self.results)
+        return f"<rackloom.Comparison of {labels} in {str(self.directory)!r}>"
+
+    def _repr_html_(self) -> str:
+        return _tables([(each.label, each.summary) for each in self.results])
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a sweep."""
+
+    settings: dict[str, str]
+    """The value of each key of the grid, as text."""
+    label: str
+    """What its fabric is called."""
+    status: Literal["done", "failed", "not run"]
+    """What became of it."""
+    result: Result | None
+    """Its result, if it is done."""
+    problem: str | None
+    """Why it failed, if it did."""
+
+
+class Sweep(Sequence[Point]):
+    """A scenario over a grid: a sequence of points, the last key fastest."""
+
+    def __init__(self, directory: Path, points: Sequence[Point]) -> None:
+        self.directory = directory
+        """Where its files are."""
+        self.points = list(points)
+        """The points."""
+
+    @property
+    def results(self) -> list[Result]:
+        """The results of the points that are done."""
+        return [point.result for point in self.points if point.result is not None]
+
+    @property
+    def failed(self) -> list[Point]:
+        """The points that failed."""
+        return [point for point in self.points if point.status == "failed"]
+
+    @property
+    def table(self) -> pa.Table:
+        """``sweep.csv``: a row a point, its settings, then everything its summary says."""
+        from pyarrow import csv  # noqa: PLC0415 - only who asks for tables pays for Arrow
+
+        return csv.read_csv(self.directory / "sweep.csv")
+
+    def report(self) -> Path:
+        """The report: one page, that opens in any browser."""
+        return _report(self.directory)
+
+    @overload
+    def __getitem__(self, index: int) -> Point: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Point]: ...
+    def __getitem__(self, index: int | slice) -> Point | list[Point]:
+        return self.points[index]
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __repr__(self) -> str:
+        done = len(self.results)
+        return f"<rackloom.Sweep, {done} of {len(self)} points done, in {str(self.directory)!r}>"
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A paper's experiments repeated: its claims beside what we found."""
+
+    directory: Path
+    """Where its files are."""
+    claims: list[dict[str, Any]]
+    """The rows of the table: what was published, what we found, the verdict, and why."""
+    broken: dict[str, str]
+    """Experiments that broke, and why."""
+    lost: list[str]
+    """Claims that the last release reproduced and this one does not."""
+
+    def report(self) -> Path:
+        """The report: one page, that opens in any browser."""
+        return _report(self.directory)
+
+    def _repr_html_(self) -> str:
+        if not self.claims:
+            return "<p>No claims.</p>"
+        titles = list(self.claims[0])
+        rows = [
+            ["" if row[key] is None else str(row[key]) for key in titles] for row in self.claims
+        ]
+        return "".join(_markup(titles, rows))
+
+
+def _table(path: Path) -> pa.Table:
+    from pyarrow import parquet  # noqa: PLC0415 - only who asks for tables pays for Arrow
+
+    return parquet.read_table(path)
+
+
+def _report(directory: Path) -> Path:
+    path = directory / "report.html"
+    if not path.is_file():
+        message = f"{path}: there is no report"
+        raise Error(message)
+    return path.resolve()
+
+
+def _tables(runs: list[tuple[str, Summary]]) -> str:
+    shown = _native.page([(label, json.dumps(summary)) for label, summary in runs])
+    labels = ", ".join(label for label, _ in runs)
+    parts = [f"<h4>{html.escape(labels)}</h4>"]
+    for titles, rows in shown:
+        parts.extend(_markup(titles, rows))
+    return "".join(parts)
+
+
+def _markup(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield "<table><thead><tr>"
+    yield from (f"<th>{html.escape(title)}</th>" for title in titles)
+    yield "</tr></thead><tbody>"
+    for row in rows:
+        yield "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
+    yield "</tbody></table>"

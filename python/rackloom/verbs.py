@@ -1,0 +1,210 @@
+"""What the command does, as functions. Results are those of the command, to the byte."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, cast
+
+from rackloom import _native, inputs
+from rackloom.errors import InputError
+from rackloom.inputs import Scenario
+from rackloom.progress import Listener, listener
+from rackloom.results import Comparison, Point, Reproduction, Result, Sweep
+
+Place: TypeAlias = str | os.PathLike[str]
+"""A directory for results."""
+
+Rows: TypeAlias = list[dict[str, str]]
+"""A table of text, a row each."""
+
+
+def resolve(scenario: Scenario, /, **overrides: Any) -> dict[str, Any]:
+    """Checks a scenario and fills in all defaults; runs nothing.
+
+    Args:
+        scenario: A path or a mapping.
+        **overrides: Keys to set; see `run`.
+
+    Raises:
+        InputError: The scenario cannot be used; every reason is in its ``problems``.
+    """
+    text = _native.resolve(inputs.source(scenario), inputs.settings(overrides))
+    return cast("dict[str, Any]", json.loads(text))
+
+
+def run(
+    scenario: Scenario,
+    /,
+    *,
+    out: Place | None = None,
+    progress: bool | Listener = False,
+    **overrides: Any,
+) -> Result:
+    """Runs a scenario once.
+
+    Ctrl-C stops the run and raises `KeyboardInterrupt`; what was measured until then is in the
+    directory and says that it was interrupted.
+
+    Args:
+        scenario: The path of a scenario file, or the same as a mapping.
+        out: Where results go. Default: ``results/NAME-HASH``.
+        progress: True for a line on stderr, or a function that is told.
+        **overrides: Keys to set: ``seed=3``, ``workload__load=0.8`` for ``workload.load``, or
+            ``**{"workload.load": 0.8}``.
+
+    Raises:
+        InputError: The scenario or the directory cannot be used; nothing was written.
+        RunError: The run broke.
+    """
+    step, close = listener(progress)
+    try:
+        found = _native.run(inputs.source(scenario), inputs.settings(overrides), _path(out), step)
+    finally:
+        close()
+    return _result(found)
+
+
+def compare(
+    *scenarios: Scenario,
+    out: Place | None = None,
+    progress: bool | Listener = False,
+    **overrides: Any,
+) -> Comparison:
+    """Runs the same flows through the fabrics of several scenarios, or of one with several.
+
+    Args:
+        *scenarios: Paths or mappings.
+        out: Where results go. Default: ``results/NAME-HASH``.
+        progress: True for a line on stderr, or a function that is told.
+        **overrides: Keys to set in each of them; see `run`.
+
+    Raises:
+        InputError: A scenario or the directory cannot be used, or the flows would differ.
+        RunError: A run broke; those that were over stay.
+    """
+    if not scenarios:
+        raise InputError([(None, None, None, "expected at least one scenario to compare")])
+    settings = inputs.settings(overrides)
+    step, close = listener(progress)
+    try:
+        directory, runs = _native.compare(
+            [(inputs.source(scenario), settings) for scenario in scenarios], _path(out), step
+        )
+    finally:
+        close()
+    return Comparison(directory, [_result(run) for run in runs])
+
+
+def sweep(
+    scenario: Scenario,
+    grid: Mapping[str, Iterable[Any]],
+    /,
+    *,
+    jobs: int | None = None,
+    out: Place | None = None,
+    progress: bool | Listener = False,
+    **overrides: Any,
+) -> Sweep:
+    """Runs a scenario over a grid of settings, on all cores.
+
+    A point that has run, here or on the command line, is not run again: after Ctrl-C the same call
+    goes on from there.
+
+    Args:
+        scenario: A path or a mapping.
+        grid: Keys and the values that each takes: ``{"workload.load": [0.2, 0.5]}``.
+        jobs: How many points run at a time. Default: as many as there are cores.
+        out: Where results go. Default: ``results/NAME-sweep``.
+        progress: True for a line on stderr, or a function that is told.
+        **overrides: Keys to set for all points; see `run`.
+
+    Raises:
+        InputError: No point can run. A point that fails among others is listed as failed.
+    """
+    if jobs is not None and jobs < 1:
+        raise InputError([(None, None, "jobs", f"expected at least 1, found {jobs}")])
+    axes = inputs.grid(grid)
+    step, close = listener(progress)
+    try:
+        directory, rows = _native.sweep(
+            inputs.source(scenario), inputs.settings(overrides), axes, jobs, _path(out), step
+        )
+    finally:
+        close()
+    points = []
+    for values, status, label, found, why in rows:
+        settings = {key: value for (key, _), value in zip(axes, values, strict=True)}
+        result = None if found is None else _result(found)
+        points.append(Point(settings, label, status, result, why))
+    return Sweep(directory, points)
+
+
+def reproduce(
+    paper: str,
+    /,
+    *experiments: str,
+    effort: Literal["quick", "full"] = "quick",
+    out: Place | None = None,
+    progress: bool | Listener = False,
+) -> Reproduction:
+    """Repeats experiments of a paper and puts our figures beside its own.
+
+    Args:
+        paper: The paper, as ``list("experiments")`` names it.
+        *experiments: Which experiments. Default: all.
+        effort: ``quick`` takes minutes; ``full`` is the paper's size.
+        out: Where results go. Default: ``reproduced/PAPER``.
+        progress: True for a line on stderr, or a function that is told.
+
+    Raises:
+        InputError: There is no such paper or experiment, or the directory cannot be used.
+    """
+    directory = _path(out) or Path("reproduced") / paper
+    step, close = listener(progress)
+    try:
+        claims, broken, lost = _native.reproduce(paper, experiments, effort, directory, step)
+    finally:
+        close()
+    return Reproduction(directory, json.loads(claims), dict(broken), lost)
+
+
+def list(  # noqa: A001 - the command's verb
+    what: Literal["fabrics", "workloads", "sizes", "experiments"] | None = None, /
+) -> Rows:
+    """What there is: rows with ``kind``, ``name`` and ``summary``."""
+    return cast("Rows", json.loads(_native.listing(what)))
+
+
+def describe(name: str, /) -> Rows:
+    """The keys of a fabric, a workload, or one of ``run`` and ``fault``.
+
+    Rows with ``key``, ``value``, ``default`` and ``description``.
+    """
+    _, _, rows = _native.describe(name)
+    return cast("Rows", json.loads(rows))
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of the scenario file."""
+    return cast("dict[str, Any]", json.loads(_native.schema()))
+
+
+def load(directory: Place, /) -> Result:
+    """The result of a run that is over, from its directory.
+
+    Raises:
+        InputError: There is no finished run.
+    """
+    return Result.load(Path(directory))
+
+
+def _path(place: Place | None) -> Path | None:
+    return None if place is None else Path(place)
+
+
+def _result(run: tuple[Path, str, str]) -> Result:
+    directory, label, summary = run
+    return Result(directory, label, json.loads(summary))
