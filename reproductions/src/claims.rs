@@ -364,7 +364,10 @@ mod tests {
     #[test]
     fn tolerances_have_two_sides_where_there_is_a_number() {
         check(Tolerance::Exact, &[(10.0, true), (10.000_001, false), (9.999_999, false)]);
-        check(Tolerance::Relative(0.1), &[(9.0, true), (11.0, true), (8.99, false), (11.01, false)]);
+        check(
+            Tolerance::Relative(0.1),
+            &[(9.0, true), (11.0, true), (8.99, false), (11.01, false)],
+        );
         check(Tolerance::Absolute(0.5), &[(9.5, true), (10.5, true), (9.4, false), (10.6, false)]);
         check(Tolerance::Between(9.0, 12.0), &[(9.0, true), (12.0, true), (8.9, false)]);
         check(Tolerance::AtLeast(9.0), &[(9.0, true), (100.0, true), (8.9, false)]);

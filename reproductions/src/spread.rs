@@ -98,7 +98,8 @@ fn words(panic: &(dyn Any + Send)) -> String {
 /// Every combination of a variation and a seed, seeds fastest.
 #[must_use]
 pub fn with_seeds<V: Clone>(variations: &[V], seeds: u64) -> Vec<(V, u64)> {
-    let each = |variation: &V| (1..=seeds).map(|seed| (variation.clone(), seed)).collect::<Vec<_>>();
+    let each =
+        |variation: &V| (1..=seeds).map(|seed| (variation.clone(), seed)).collect::<Vec<_>>();
     variations.iter().flat_map(each).collect()
 }
 

@@ -88,8 +88,7 @@ impl Curve {
             });
             curve(format!("R = {rate} Gbps"), &points.collect::<Vec<_>>())
         };
-        let mut series: Vec<_> =
-            RATES.iter().zip(grouped.chunks(LOADS.len())).map(line).collect();
+        let mut series: Vec<_> = RATES.iter().zip(grouped.chunks(LOADS.len())).map(line).collect();
         series.extend(self.published.map(|height| level("published", height)));
         let x = Axis::linear("Nominal load", Unit::Ratio);
         plot(self.title, "", x, (self.axis)(self.label, self.unit), series)
@@ -113,7 +112,14 @@ fn curves(sheet: &Sheet) -> [Curve; 6] {
         curve("Fig. 15a, tail", "FCT p99.9, short flows", Unit::Seconds, log, |f| f.fct_p999, None),
         curve("Fig. 15b", "Goodput, long flows", Unit::BitsPerSecond, linear, |f| f.goodput, None),
         curve("Fig. 16", "Longest queue", Unit::Cells, linear, |f| f.queue, most("fig15.queue")),
-        curve("Fig. 16", "Most cells in a node", Unit::Cells, linear, |f| f.node, most("fig15.node")),
+        curve(
+            "Fig. 16",
+            "Most cells in a node",
+            Unit::Cells,
+            linear,
+            |f| f.node,
+            most("fig15.node"),
+        ),
         curve(
             "Fig. 16",
             "Most data out of order",

@@ -55,7 +55,6 @@ pub(super) fn distribution(name: &str, values: &[f64]) -> PlotSeries {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let count = sorted.len() as f64;
-    let points =
-        sorted.iter().enumerate().map(|(rank, &value)| (value, (rank + 1) as f64 / count));
+    let points = sorted.iter().enumerate().map(|(rank, &value)| (value, (rank + 1) as f64 / count));
     PlotSeries::new(name, SeriesStyle::Steps, points.collect())
 }

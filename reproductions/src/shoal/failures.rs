@@ -76,11 +76,8 @@ fn job_of<'a>(
         let locate = |p: rack::Problem| Located::whole(&p.key, p.message);
         BadInput::new(problems.into_iter().map(locate).collect())
     })?;
-    let fault = |&node: &NodeId| Fault {
-        component: Component::Node(node),
-        at: Time::ZERO,
-        until: None,
-    };
+    let fault =
+        |&node: &NodeId| Fault { component: Component::Node(node), at: Time::ZERO, until: None };
     Ok(Job {
         seed,
         faults: dead.iter().map(fault).collect(),
@@ -113,8 +110,7 @@ fn measure(
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../shoal/fig17.claims.toml"));
     let jobs = with_seeds(&DEAD, SEEDS);
-    let runs =
-        spread(&jobs, watch, |&(dead, seed), pulse| measure(dead, seed, effort, pulse))?;
+    let runs = spread(&jobs, watch, |&(dead, seed), pulse| measure(dead, seed, effort, pulse))?;
     let grouped: Vec<&[Figures]> = runs.chunks(SEEDS as usize).collect();
     let at = |percent: u32| {
         let index = DEAD.iter().position(|&dead| dead == percent);
@@ -144,13 +140,10 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let tail = mean(at(0), |f| f.fct_p999);
     let printed =
         [("fig17.fct-20", 0.2), ("fig17.fct-40", 0.4)].map(|(id, x)| (x, sheet.number(id) * tail));
-    let fct = vec![
-        line(|f| f.fct_p999),
-        published("published, from our first point", printed.to_vec()),
-    ];
+    let fct =
+        vec![line(|f| f.fct_p999), published("published, from our first point", printed.to_vec())];
     let half = vec![(0.5, sheet.number("fig17.goodput-50") * goodput(0))];
-    let rates =
-        vec![line(|f| f.goodput), published("published, from our first point", half)];
+    let rates = vec![line(|f| f.goodput), published("published, from our first point", half)];
     let y = Axis::linear("FCT p99.9, short flows", Unit::Seconds);
     let fct = plot("Fig. 17, tail", "Bars: least and most over five seeds.", dead(), y, fct);
     let y = Axis::linear("Goodput, long flows", Unit::BitsPerSecond);

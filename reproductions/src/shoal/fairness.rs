@@ -88,7 +88,11 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let (off, on) = shares.split_at(FLOWS.len());
     let worst = |shares: &[Vec<f64>]| {
         let mean = |shares: &&Vec<f64>| shares.iter().sum::<f64>();
-        shares.iter().min_by(|a, b| mean(a).total_cmp(&mean(b))).expect("there are workloads").clone()
+        shares
+            .iter()
+            .min_by(|a, b| mean(a).total_cmp(&mean(b)))
+            .expect("there are workloads")
+            .clone()
     };
     sheet.measure("fairness.without-ready-queue", Measured::mean(&worst(off)));
     sheet.measure("fairness.with-ready-queue", Measured::mean(&worst(on)));

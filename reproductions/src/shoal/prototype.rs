@@ -69,10 +69,7 @@ pub(super) fn throughput(_: Effort, watch: &mut Watch<'_>) -> Result<Findings, F
     let rises = points.windows(2).all(|pair| pair[0].1.mean < pair[1].1.mean);
     let words = if rises { "rises with each step" } else { "does not rise with each step" };
     sheet.measure("fig9.rise", Measured::shape(words, Shape::of(rises)));
-    let series = vec![
-        curve("ours", &points),
-        level("published limit", sheet.number("fig9.large")),
-    ];
+    let series = vec![curve("ours", &points), level("published limit", sheet.number("fig9.large"))];
     let x = Axis::log("Slot", Unit::Seconds);
     let y = Axis::linear("Useful cells a slot", Unit::Share);
     let note = "Full permutation of eight nodes; mean over destinations. Bars: least and most over \
@@ -125,4 +122,3 @@ fn quiet(
 ) -> Result<rack::results::RunResult, Failure> {
     Ok(scenario.execute(0, flows, &mut |_| ControlFlow::Continue(()))?)
 }
-

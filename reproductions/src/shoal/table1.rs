@@ -130,8 +130,7 @@ pub(super) fn run(_: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure>
             json!(pairs[index].1),
         ]
     });
-    let blocks =
-        vec![Block::Plots(vec![figure]), table("512 nodes", &columns, rows.collect())];
+    let blocks = vec![Block::Plots(vec![figure]), table("512 nodes", &columns, rows.collect())];
     let text = "Each pair of nodes has one path. What breaks on it silences the pair, and the \
                 silence of one direction brings that of the other. Counted on the switches' own \
                 schedules, and in a running rack in which the component fails.";

@@ -108,7 +108,10 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         .collect();
     let of = |index: usize| &rates[index * SEEDS as usize..(index + 1) * SEEDS as usize];
     let peak = points[0].1.mean;
-    sheet.measure("fig12.peak", Measured::mean(&of(0).iter().map(|&r| in_bits(r)).collect::<Vec<_>>()));
+    sheet.measure(
+        "fig12.peak",
+        Measured::mean(&of(0).iter().map(|&r| in_bits(r)).collect::<Vec<_>>()),
+    );
     let half: Vec<f64> = of(PAIRS.len() - 1).iter().map(|rate| rate / peak).collect();
     sheet.measure("fig12.half", Measured::mean(&half));
     let falls = points.windows(2).all(|pair| pair[0].1.mean >= pair[1].1.mean);

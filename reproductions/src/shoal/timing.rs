@@ -31,9 +31,8 @@ pub(super) fn timing(_: Effort, _: &mut Watch<'_>) -> Result<Findings, Failure> 
     let mut put = |id: &str, value: f64| sheet.measure(id, Measured::one(value));
     let switch = SwitchHardware::prototype(SwitchLayer::Layer1, CYCLE_10G);
     let rate = Rate::from_gbps(10);
-    let slot =
-        SlotTiming::for_cell(Bytes::new(64), switch.reconfiguration(), Bytes::new(24), rate)
-            .expect("the prototype's slot holds its cell");
+    let slot = SlotTiming::for_cell(Bytes::new(64), switch.reconfiguration(), Bytes::new(24), rate)
+        .expect("the prototype's slot holds its cell");
     let share = |part: Span, whole: Span| part.as_ps() as f64 / whole.as_ps() as f64;
     put("timing.cycle", CYCLE_10G.as_seconds());
     put("timing.prototype-slot", slot.slot().as_seconds());
@@ -129,9 +128,8 @@ pub(super) fn empty_slot(_: Effort, _: &mut Watch<'_>) -> Result<Findings, Failu
     let steady = throughput::window(&plan, 200, 800);
     let mut rack = Rack::new(plan.clone(), 1);
     let pair = [(NodeId::new(0), NodeId::new(1))];
-    let messages =
-        steady::messages(&mut rack, &pair, &steady, &mut |_| ControlFlow::Continue(()))
-            .expect("nothing stops it");
+    let messages = steady::messages(&mut rack, &pair, &steady, &mut |_| ControlFlow::Continue(()))
+        .expect("nothing stops it");
     let cells = plan.cells.cells(steady.message) * messages[0];
     let slots = u64::from(plan.schedule.slots()) * steady.window;
     put("empty-slot.rate", cells as f64 / slots as f64);
