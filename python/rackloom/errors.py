@@ -6,7 +6,7 @@ The native part raises these; nothing else of its own leaves it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,10 @@ class InputError(Error, ValueError):
     def __init__(self, problems: Iterable[tuple[str | None, int | None, str | None, str]]) -> None:
         self.problems = [Problem(*problem) for problem in problems]
         super().__init__("\n".join(map(str, self.problems)))
+
+    def __reduce__(self) -> tuple[type[InputError], tuple[list[tuple[object, ...]]]]:
+        """Lets it pass between processes."""
+        return type(self), ([astuple(problem) for problem in self.problems],)
 
 
 class RunError(Error, RuntimeError):

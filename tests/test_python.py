@@ -1,0 +1,395 @@
+"""The Python package: the command's results as objects, its refusals as exceptions."""
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import rackloom
+
+Scenario = dict[str, Any]
+
+
+def endless(small: Scenario) -> Scenario:
+    """The scenario with more flows than any test waits for."""
+    return {**small, "run": {"flows": 1_000_000_000}}
+
+
+def without_engine(summary: dict[str, Any]) -> dict[str, Any]:
+    """All of a summary that equal runs share."""
+    return {key: value for key, value in summary.items() if key != "engine"}
+
+
+def test_a_run_leaves_its_files_and_says_where(here: Path, small: Scenario) -> None:
+    result = rackloom.run(small)
+    assert result.directory.parent == Path("results")
+    assert result.directory.name == f"small-{result.summary['scenario_hash']}"
+    assert {path.name for path in (here / result.directory).iterdir()} == {
+        "flows.parquet",
+        "report.html",
+        "scenario.toml",
+        "series.parquet",
+        "summary.json",
+    }
+    stored = json.loads((result.directory / "summary.json").read_text())
+    assert stored == result.summary
+
+
+def test_python_and_the_command_agree_to_the_byte(
+    here: Path, small: Scenario, rackloom_command: Callable[..., str]
+) -> None:
+    ours = rackloom.run(small, out="python", seed=11, fabric__channels=2)
+    (here / "small.json").write_text(json.dumps(small))
+    rackloom_command("run", "small.json", "--seed=11", "--set=fabric.channels=2", "--out=command")
+    theirs = rackloom.load("command")
+    assert ours.summary["event_hash"] == theirs.summary["event_hash"]
+    assert without_engine(ours.summary) == without_engine(theirs.summary)
+    for name in ["flows.parquet", "series.parquet", "scenario.toml"]:
+        assert (here / "python" / name).read_bytes() == (here / "command" / name).read_bytes(), name
+
+
+@pytest.fixture
+def rackloom_command(rackloom: Any) -> Callable[..., str]:
+    def run(*arguments: str) -> str:
+        done = rackloom(*arguments)
+        assert done.returncode == 0, done.stderr
+        return str(done.stdout)
+
+    return run
+
+
+@pytest.mark.usefixtures("here")
+def test_the_tables_agree_with_the_summary(small: Scenario) -> None:
+    result = rackloom.run(small)
+    flows = result.flows
+    assert isinstance(flows, pa.Table)
+    completed = flows.filter(pc.equal(flows["status"].cast(pa.string()), "completed"))
+    assert completed.num_rows == result.summary["flows"]["completed"] == 400
+    took = pc.subtract(completed["end_ps"], completed["start_ps"])
+    assert took == completed["fct_ps"]
+    stages = [name for name in flows.column_names if name.startswith("stage_")]
+    total = sum(pc.sum(completed[name]).as_py() for name in stages)
+    whole = pc.sum(completed["fct_ps"]).as_py()
+    # The mean over a flow's cells is rounded in each stage: at most 1 ps a stage and flow.
+    assert abs(total - whole) <= len(stages) * completed.num_rows
+    mean = whole / completed.num_rows / 1e12
+    assert result.summary["fct"]["all"]["mean"] == pytest.approx(mean, rel=1e-3)
+    delivered = pc.sum(result.series["hops"]).as_py()
+    assert delivered == result.summary["engine"]["hops"]
+
+
+@pytest.mark.usefixtures("here")
+def test_every_column_has_a_description() -> None:
+    scenario = {"workload": {"kind": "incast", "senders": 3, "size": "1 KB"}}
+    result = rackloom.run(scenario, fabric={"kind": "shoal", "nodes": 4})
+    for table in (result.flows, result.series):
+        for field in table.schema:
+            assert field.metadata[b"description"], field.name
+
+
+@pytest.mark.usefixtures("here")
+def test_a_resolved_scenario_names_the_same_run(small: Scenario) -> None:
+    resolved = rackloom.resolve(small)
+    assert resolved["fabric"]["guard"] == "2.75 ns"
+    assert resolved["run"]["flows"] == 400
+    first, second = rackloom.run(small), rackloom.run(resolved, out="again")
+    assert first.summary["scenario_hash"] == second.summary["scenario_hash"]
+    assert first.scenario == second.scenario
+
+
+def test_every_problem_is_told_with_its_place(here: Path) -> None:
+    (here / "bad.toml").write_text(
+        "[workload]\nkind = 'poisson'\nload = 'much'\n[fabric]\nkind = 'shoal'\ngaurd = '2 ns'\n"
+    )
+    with pytest.raises(rackloom.InputError) as caught:
+        rackloom.run("bad.toml", fabric__nodes=-1)
+    found = {(problem.line, problem.key) for problem in caught.value.problems}
+    assert {(3, "workload.load"), (6, "fabric.gaurd"), (None, "fabric.nodes")} <= found
+    by_key = {problem.key: problem for problem in caught.value.problems}
+    assert "guard" in by_key["fabric.gaurd"].message
+    assert by_key["fabric.gaurd"].file == "bad.toml"
+    assert by_key["fabric.nodes"].file == "fabric__nodes=-1"
+    assert "bad.toml:6: fabric.gaurd: " in str(caught.value)
+    assert isinstance(caught.value, ValueError)
+    assert list(here.iterdir()) == [here / "bad.toml"]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "words"),
+    [
+        ("absent.toml", "absent.toml: cannot be read"),
+        ({"fabric": {"kind": "shoal", "nodes": float("nan")}}, "not JSON compliant"),
+        ({"fabric": {"kind": object()}}, "a scenario cannot hold"),
+    ],
+)
+def test_what_is_no_scenario_is_refused(here: Path, scenario: Any, words: str) -> None:
+    with pytest.raises(rackloom.InputError, match=words):
+        rackloom.run(scenario)
+    assert not list(here.iterdir())
+
+
+def test_a_directory_that_cannot_be_one_is_refused(here: Path, small: Scenario) -> None:
+    (here / "file").write_text("")
+    with pytest.raises(rackloom.InputError, match="is a file, not a directory"):
+        rackloom.run(small, out="file")
+
+
+@pytest.mark.usefixtures("here")
+def test_several_fabrics_are_to_be_compared(small: Scenario) -> None:
+    two = {**small, "fabric": [small["fabric"], {**small["fabric"], "channels": 2}]}
+    with pytest.raises(rackloom.InputError, match=r"use rackloom\.compare"):
+        rackloom.run(two)
+    compared = rackloom.compare(two)
+    assert len(compared) == 2
+    assert [result.label for result in compared] == ["shoal", "shoal 2"]
+    flows = [result.flows.sort_by("flow_id") for result in compared]
+    for column in ["src", "dst", "size_bytes", "start_ps"]:
+        assert flows[0][column].equals(flows[1][column]), column
+    assert compared[0].summary["event_hash"] != compared[1].summary["event_hash"]
+    assert "shoal 2" in str(compared)
+    assert compared.report().is_file()
+
+
+def test_a_sweep_runs_nothing_twice(here: Path, small: Scenario) -> None:
+    grid = {"workload.load": [0.2, 0.4], "fabric__guard": ["2.75 ns", "3 ns"]}
+    first = rackloom.sweep(small, grid, jobs=2, out="sweep")
+    assert [point.settings for point in first] == [
+        {"workload.load": load, "fabric.guard": guard}
+        for load in ["0.2", "0.4"]
+        for guard in ["2.75 ns", "3 ns"]
+    ]
+    assert [point.status for point in first] == ["done"] * 4
+    assert first.table.num_rows == 4
+    written = {path: path.stat().st_mtime_ns for path in here.glob("sweep/points/*/summary.json")}
+    assert len(written) == 4
+    second = rackloom.sweep(small, grid, out="sweep")
+    assert [result.summary for result in second.results] == [r.summary for r in first.results]
+    assert {path: path.stat().st_mtime_ns for path in written} == written
+
+
+def test_a_sweep_started_on_the_command_line_goes_on_in_python(
+    here: Path, small: Scenario, rackloom_command: Callable[..., str]
+) -> None:
+    (here / "small.json").write_text(json.dumps(small))
+    rackloom_command("sweep", "small.json", "--grid=workload.load=0.2,0.4", "--out=sweep")
+    written = {path: path.stat().st_mtime_ns for path in here.glob("sweep/points/*/summary.json")}
+    rackloom.sweep("small.json", {"workload.load": [0.2, 0.4]}, out="sweep")
+    again = {path: path.stat().st_mtime_ns for path in here.glob("sweep/points/*/summary.json")}
+    assert again == written
+    assert len(written) == 2
+
+
+@pytest.mark.usefixtures("here")
+def test_a_point_that_fails_fails_alone(small: Scenario) -> None:
+    swept = rackloom.sweep(small, {"fabric.nodes": [8, 1]})
+    assert [point.status for point in swept] == ["done", "failed"]
+    assert "fabric.nodes" in str(swept.failed[0].problem)
+    assert swept[1].result is None
+
+
+@pytest.mark.parametrize(
+    ("grid", "words"),
+    [({}, "at least one key"), ({"seed": []}, "no values"), ({"seed": [1, 1]}, "twice")],
+)
+def test_a_grid_of_nothing_is_refused(small: Scenario, grid: Any, words: str) -> None:
+    with pytest.raises(rackloom.InputError, match=words):
+        rackloom.sweep(small, grid)
+
+
+@pytest.mark.usefixtures("here")
+def test_progress_is_told_and_may_stop_the_run(small: Scenario) -> None:
+    heard: list[rackloom.Progress] = []
+
+    class EnoughError(Exception):
+        pass
+
+    def hear(progress: rackloom.Progress) -> None:
+        heard.append(progress)
+        if len(heard) == 3:
+            raise EnoughError
+
+    with pytest.raises(EnoughError):
+        rackloom.run(endless(small), out="stopped", progress=hear)
+    assert [step.done for step in heard] == sorted(step.done for step in heard)
+    assert heard[0].what == "shoal"
+    assert heard[0].total == 1_000_000_000
+    assert rackloom.load("stopped").summary["interrupted"] is True
+
+
+@pytest.mark.usefixtures("here")
+def test_progress_on_stderr_leaves_an_empty_line(
+    small: Scenario, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rackloom.run(small, progress=True)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.endswith("\r")
+
+
+INTERRUPTED = """
+import rackloom, sys
+try:
+    rackloom.{verb}({arguments}, out="stopped")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.parametrize(
+    ("verb", "more"), [("run", ""), ("compare", ""), ("sweep", ", {'seed': [1, 2, 3]}")]
+)
+def test_control_c_stops_the_work(here: Path, small: Scenario, verb: str, more: str) -> None:
+    script = INTERRUPTED.format(verb=verb, arguments=repr(endless(small)) + more)
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 60
+        while not list(here.glob("stopped/**/.flows.parquet*")):
+            assert time.monotonic() < deadline, "the work did not begin"
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    assert out == b"interrupted\n"
+    assert process.returncode == 0
+
+
+@pytest.mark.usefixtures("here")
+def test_other_threads_run_meanwhile(small: Scenario) -> None:
+    counted = 0
+    over = threading.Event()
+
+    def count() -> None:
+        nonlocal counted
+        while not over.is_set():
+            counted += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    before = counted
+    rackloom.run(small, run__flows=20_000)
+    during = counted - before
+    over.set()
+    thread.join()
+    assert during >= 5
+
+
+@pytest.mark.usefixtures("here")
+def test_two_runs_at_once_do_not_disturb_each_other(small: Scenario) -> None:
+    hashes: dict[str, str] = {}
+
+    def run(name: str) -> None:
+        hashes[name] = rackloom.run(small, out=name).summary["event_hash"]
+
+    threads = [threading.Thread(target=run, args=(name,)) for name in "ab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert hashes["a"] == hashes["b"] == rackloom.run(small, out="c").summary["event_hash"]
+
+
+@pytest.mark.usefixtures("here")
+def test_results_show_themselves(small: Scenario) -> None:
+    result = rackloom.run(small, fabric__label="<b>Shoal</b>")
+    page = result._repr_html_()
+    assert "&lt;b&gt;Shoal&lt;/b&gt;" in page
+    assert "<b>" not in page
+    assert page.count("<table>") == page.count("</table>") == 2
+    assert "Flows completed" in page
+    assert "Flows completed" in str(result)
+    assert "results" in repr(result)
+    assert result.report().read_text().startswith("<!DOCTYPE html>")
+
+
+def test_a_directory_without_a_finished_run_is_refused(here: Path) -> None:
+    with pytest.raises(rackloom.InputError, match="holds no finished run"):
+        rackloom.load(here)
+
+
+def test_the_catalogue_is_that_of_the_command(rackloom_command: Callable[..., str]) -> None:
+    assert rackloom.list() == json.loads(rackloom_command("list", "--format=json"))
+    assert rackloom.schema() == json.loads(rackloom_command("schema"))
+    shown = rackloom_command("describe", "shoal", "--format=json")
+    assert rackloom.describe("shoal") == json.loads(shown)
+    assert {row["kind"] for row in rackloom.list("fabrics")} == {"fabric"}
+    with pytest.raises(rackloom.InputError, match="shoal"):
+        rackloom.describe("shaol")
+    with pytest.raises(rackloom.InputError, match="unknown"):
+        rackloom.list("fabric")  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("here")
+def test_an_unknown_paper_is_refused() -> None:
+    with pytest.raises(rackloom.InputError, match="unknown"):
+        rackloom.reproduce("shaol")
+    with pytest.raises(rackloom.InputError, match="unknown"):
+        rackloom.reproduce("shoal", effort="some")  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("here")
+def test_an_experiment_is_repeated() -> None:
+    found = rackloom.reproduce("shoal", "table1")
+    assert found.claims
+    assert not found.broken
+    assert {row["verdict"] for row in found.claims} <= {"reproduced", "differs", "not run"}
+    assert found.report().is_file()
+    assert found._repr_html_().count("<tr>") == len(found.claims) + 1
+
+
+def test_the_command_of_the_wheel_is_the_command(
+    here: Path, small: Scenario, rackloom_command: Callable[..., str]
+) -> None:
+    command = Path(sys.executable).parent / "rackloom"
+    (here / "small.json").write_text(json.dumps(small))
+    for arguments in [["run", "small.json", "--quiet"], ["list"], ["--help"]]:
+        done = subprocess.run([command, *arguments], capture_output=True, text=True, check=True)
+        assert done.stdout == rackloom_command(*arguments)
+    bad = subprocess.run([command, "run", "absent"], capture_output=True, text=True, check=False)
+    assert bad.returncode == 2
+    assert "absent: cannot be read" in bad.stderr
+    module = [sys.executable, "-m", "rackloom", "no-such-verb"]
+    assert subprocess.run(module, capture_output=True, check=False).returncode == 2
+
+
+def test_the_command_of_the_wheel_hears_control_c(here: Path, small: Scenario) -> None:
+    command = Path(sys.executable).parent / "rackloom"
+    (here / "endless.json").write_text(json.dumps(endless(small)))
+    arguments = [command, "run", "endless.json", "--out=stopped", "--quiet"]
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 60
+        while not list(here.glob("stopped/.flows.parquet*")):
+            assert time.monotonic() < deadline, "the run did not begin"
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert b"Traceback" not in err
+    assert rackloom.load("stopped").summary["interrupted"] is True
+
+
+def test_paths_of_every_kind_are_taken(here: Path, small: Scenario) -> None:
+    (here / "small.json").write_text(json.dumps(small))
+    for path in ["small.json", Path("small.json"), here / "small.json"]:
+        assert rackloom.resolve(path)["name"] == "small"
+    assert os.fspath(rackloom.run(Path("small.json"), out=Path("out")).directory) == "out"
+
+
+def test_problems_survive_another_process() -> None:
+    problem = rackloom.Problem("a.toml", 3, "fabric.guard", "too long")
+    assert pickle.loads(pickle.dumps(problem)) == problem  # noqa: S301 - our own bytes
+    assert str(problem) == "a.toml:3: fabric.guard: too long"
+    error = rackloom.InputError([("a.toml", 3, "fabric.guard", "too long")])
+    copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
+    assert copy.problems == error.problems == [problem]
+    assert str(copy) == str(error)
