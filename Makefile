@@ -7,6 +7,7 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
+.NOTPARALLEL:
 
 PYTHON ?= python3
 VENV := .venv
@@ -17,27 +18,30 @@ SCENARIO ?= examples/shoal-rack.toml
 export CARGO_TARGET_DIR := $(TARGET)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help prerequisites run bench reproduce test check rust-check python-check rust-test \
-        python-test fetch browser notebook docs-check clean
+.PHONY: help prerequisites tools run bench reproduce test check rust-check python-check rust-test \
+        python-test browser clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
 
 prerequisites:
-	@scripts/prerequisites $(PYTHON)
+	@scripts/prerequisites run $(PYTHON)
+
+tools:
+	@scripts/prerequisites test $(PYTHON)
 
 run: prerequisites ## Simulate a rack of 512 nodes; results go to results/
-	@cargo run --quiet --release --locked --package rackloom-cli -- run $(SCENARIO)
+	@cargo run --release --locked --package rackloom-cli -- run $(SCENARIO)
 
 bench: prerequisites ## Measure how fast the engines are on this machine
-	@cargo run --quiet --release --locked --package rackloom-cli -- bench
+	@cargo run --release --locked --package rackloom-cli -- bench
 
 reproduce: prerequisites ## Repeat the papers' experiments, in minutes
-	@cargo run --quiet --release --locked --package rackloom-cli -- reproduce shoal --quick
+	@cargo run --release --locked --package rackloom-cli -- reproduce shoal --quick
 
-test: prerequisites browser check rust-test python-test ## Run every test and every check
+test: tools browser check rust-test python-test ## Run every test and every check
 
-check: prerequisites rust-check python-check ## Run the checks of form alone: format, lints, types
+check: tools rust-check python-check ## Run the checks of form alone: format, lints, types
 
 rust-check:
 	cargo fmt --all --check
@@ -61,6 +65,7 @@ python-check: $(VENV)/tools
 
 # The same wheel that `pip install .` makes, but built from what the Rust tests have compiled.
 python-test: $(VENV)/tools
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" \
 	$(VENV)/bin/python -m pip install --quiet --no-build-isolation --force-reinstall --no-deps \
 		--config-settings=build-args="--profile dev --locked" .
 	cargo build --quiet --locked --package rackloom-cli

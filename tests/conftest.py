@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-Rackloom = Callable[..., "subprocess.CompletedProcess[str]"]
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +35,7 @@ def binary(metadata: Mapping[str, Any]) -> Path:
 
 
 @pytest.fixture
-def rackloom(binary: Path, tmp_path: Path) -> Rackloom:
+def command(binary: Path, tmp_path: Path) -> Command:
     """Runs the binary in an empty directory."""
 
     def run(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":

@@ -14,7 +14,12 @@ import rackloom
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(
-    [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("crates/**/README.md"), *ROOT.glob("fuzz/*.md")]
+    [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/*.md"),
+        *ROOT.glob("crates/**/README.md"),
+        *ROOT.glob("fuzz/*.md"),
+    ]
 )
 LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
@@ -80,16 +85,16 @@ def commands() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("line", commands())
-def test_commands_in_the_documents_are_understood(line: str, rackloom: Any) -> None:
+def test_commands_in_the_documents_are_understood(line: str, command: Any) -> None:
     words = shlex.split(line.partition(">")[0])[1:]
     # `--help` after a command line: every word before it is parsed, nothing is run.
     verb = words[0]
-    done = rackloom(verb, "--help")
+    done = command(verb, "--help")
     assert done.returncode == 0, done.stderr
     for option in (word for word in words if word.startswith("--")):
         assert option.split("=")[0] in done.stdout, f"{line}: {option}"
     if verb in {"list", "describe", "schema"}:
-        assert rackloom(*words).returncode == 0, line
+        assert command(*words).returncode == 0, line
 
 
 def test_the_documents_name_every_key_of_the_summary(here: Path) -> None:

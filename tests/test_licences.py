@@ -64,9 +64,9 @@ def test_what_the_wheel_needs_has_an_allowed_licence(root: Path, allowed: set[st
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     for requirement in project["dependencies"]:
         name = requirement.split(">")[0]
-        found = importlib.metadata.metadata(name)
-        licence = found.get("License-Expression") or found.get("License")
-        assert licence, name
+        found = importlib.metadata.metadata(name).json
+        licence = found.get("license_expression") or found.get("license")
+        assert isinstance(licence, str), name
         assert is_allowed(licence, allowed), f"{name}: {licence}"
 
 

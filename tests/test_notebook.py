@@ -1,6 +1,7 @@
 """The notebooks in examples/ run from beginning to end."""
 
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -13,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.ipynb")), ids=lambda p: p.name)
 def test_a_notebook_runs(path: Path, here: Path) -> None:
-    notebook = nbformat.read(path, as_version=4)
+    notebook: Any = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     nbformat.validate(notebook)
     (here / "examples").symlink_to(ROOT / "examples")
     resources = {"metadata": {"path": str(here)}}
@@ -30,7 +31,7 @@ def test_a_notebook_runs(path: Path, here: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.ipynb")), ids=lambda p: p.name)
 def test_a_notebook_is_kept_without_output(path: Path) -> None:
-    notebook = nbformat.read(path, as_version=4)
+    notebook: Any = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     for cell in notebook.cells:
         assert not cell.get("outputs"), "clear the output before committing"
         assert cell.get("execution_count") is None

@@ -19,6 +19,7 @@ import pytest
 import rackloom
 
 Scenario = dict[str, Any]
+Grid = dict[str, list[Any]]
 
 
 def endless(small: Scenario) -> Scenario:
@@ -60,9 +61,9 @@ def test_python_and_the_command_agree_to_the_byte(
 
 
 @pytest.fixture
-def rackloom_command(rackloom: Any) -> Callable[..., str]:
+def rackloom_command(command: Any) -> Callable[..., str]:
     def run(*arguments: str) -> str:
-        done = rackloom(*arguments)
+        done = command(*arguments)
         assert done.returncode == 0, done.stderr
         return str(done.stdout)
 
@@ -162,7 +163,7 @@ def test_several_fabrics_are_to_be_compared(small: Scenario) -> None:
 
 
 def test_a_sweep_runs_nothing_twice(here: Path, small: Scenario) -> None:
-    grid = {"workload.load": [0.2, 0.4], "fabric__guard": ["2.75 ns", "3 ns"]}
+    grid: Grid = {"workload.load": [0.2, 0.4], "fabric__guard": ["2.75 ns", "3 ns"]}
     first = rackloom.sweep(small, grid, jobs=2, out="sweep")
     assert [point.settings for point in first] == [
         {"workload.load": load, "fabric.guard": guard}
@@ -365,7 +366,7 @@ def test_the_command_of_the_wheel_is_the_command(
 def test_the_command_of_the_wheel_hears_control_c(here: Path, small: Scenario) -> None:
     command = Path(sys.executable).parent / "rackloom"
     (here / "endless.json").write_text(json.dumps(endless(small)))
-    arguments = [command, "run", "endless.json", "--out=stopped", "--quiet"]
+    arguments = [str(command), "run", "endless.json", "--out=stopped", "--quiet"]
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         deadline = time.monotonic() + 60
         while not list(here.glob("stopped/.flows.parquet*")):
@@ -380,7 +381,8 @@ def test_the_command_of_the_wheel_hears_control_c(here: Path, small: Scenario) -
 
 def test_paths_of_every_kind_are_taken(here: Path, small: Scenario) -> None:
     (here / "small.json").write_text(json.dumps(small))
-    for path in ["small.json", Path("small.json"), here / "small.json"]:
+    paths: list[str | Path] = ["small.json", Path("small.json"), here / "small.json"]
+    for path in paths:
         assert rackloom.resolve(path)["name"] == "small"
     assert os.fspath(rackloom.run(Path("small.json"), out=Path("out")).directory) == "out"
 

@@ -24,7 +24,9 @@ WALLS: dict[str, set[str]] = {
 LINES_MAX = 800
 
 # What no person wrote or reads line by line.
-NOT_SOURCE = re.compile(r"(^|/)(Cargo\.lock|.*\.min\.js|LICENSE|.*-LICENSE\.txt|.*\.(csv|ipynb|png))$")
+NOT_SOURCE = re.compile(
+    r"(^|/)(Cargo\.lock|.*\.min\.js|LICENSE|.*-LICENSE\.txt|.*\.(csv|ipynb|png))$"
+)
 
 
 def floor_of(package: Mapping[str, Any], root: Path) -> str:
@@ -46,11 +48,15 @@ def broken_walls(
 
 
 def test_lower_floors_know_nothing_of_upper_ones(root: Path, metadata: Mapping[str, Any]) -> None:
-    members = {p["name"]: p for p in metadata["packages"] if p["id"] in metadata["workspace_members"]}
+    members = {
+        p["name"]: p for p in metadata["packages"] if p["id"] in metadata["workspace_members"]
+    }
     floors = {name: floor_of(package, root) for name, package in members.items()}
     assert set(floors.values()) == set(WALLS), "a floor is missing in the list of walls, or extra"
     edges = {
-        (floors[name], name): {floors[d["name"]] for d in package["dependencies"] if d["name"] in floors}
+        (floors[name], name): {
+            floors[d["name"]] for d in package["dependencies"] if d["name"] in floors
+        }
         for name, package in members.items()
     }
     assert broken_walls(edges, WALLS) == []
