@@ -1,32 +1,56 @@
-use kernel::*;
-use rack::*;
-use shoal::*;
-fn main() {
-    let nodes: u32 = std::env::args().nth(1).unwrap().parse().unwrap();
-    let cells: u64 = std::env::args().nth(2).unwrap().parse().unwrap();
-    let pairs: u32 = std::env::args().nth(3).map(|x| x.parse().unwrap()).unwrap_or(nodes);
-    let config = Config { nodes, packet: Bytes::new(1500), ..Config::default() };
-    let mut rack = Rack::new(config.plan().unwrap(), 1);
-    for n in 0..pairs {
-        rack.offer(&Flow {
-            id: FlowId::new(u64::from(n)),
-            src: NodeId::new(n),
-            dst: NodeId::new((n + nodes / 3) % nodes),
-            size: Bytes::new(56 * cells),
-            start: Time::ZERO,
-            class: Class::new(0),
-        });
+//! How fast the engine is: `perf NODES CELLS PAIRS` for long flows in a permutation, `perf NODES
+//! load FLOWS LOAD` for flows of 1 to 200 KB at a share of 50 Gbps a node.
+
+use kernel::{Bytes, Stream, Time};
+use rack::{Class, Fabric, Flow, FlowId, NodeId};
+use shoal::{Config, Rack};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let nodes: u32 = words[0].parse()?;
+    let config = Config { nodes, ..Config::default() };
+    let plan = config.plan().map_err(|problems| format!("{problems:?}"))?;
+    let mut rack = Rack::new(plan, 1);
+    let flow = |id: u64, src: u32, dst: u32, size: u64, start: Time| Flow {
+        id: FlowId::new(id),
+        src: NodeId::new(src),
+        dst: NodeId::new(dst),
+        size: Bytes::new(size),
+        start,
+        class: Class::new(0),
+    };
+    let begin = std::time::Instant::now();
+    if words[1] == "load" {
+        let (flows, load): (u64, f64) = (words[2].parse()?, words[3].parse()?);
+        let mut draw = Stream::new(1, "perf", 0);
+        let mut at = 0.0;
+        for id in 0..flows {
+            at += draw.exponential(100_500.0 * 8e3 / (50.0 * load * f64::from(nodes)));
+            let start = Time::from_ps(at as u64);
+            rack.advance(start, &mut ());
+            let src = draw.below(u64::from(nodes)) as u32;
+            let dst = (src + 1 + draw.below(u64::from(nodes) - 1) as u32) % nodes;
+            rack.offer(&flow(id, src, dst, 1_000 + draw.below(199_000), start));
+        }
+    } else {
+        let cells: u64 = words[1].parse()?;
+        let pairs: u32 = words.get(2).map_or(Ok(nodes), |pairs| pairs.parse())?;
+        for node in 0..pairs {
+            let dst = (node + nodes / 3) % nodes;
+            rack.offer(&flow(u64::from(node), node, dst, 56 * cells, Time::ZERO));
+        }
     }
-    let t = std::time::Instant::now();
     rack.advance(Time::NEVER, &mut ());
-    let e = t.elapsed().as_secs_f64();
+    let seconds = begin.elapsed().as_secs_f64();
     let totals = rack.totals();
-    println!(
-        "{nodes}: {:.3}s {:.1} ns/hop {:.1} Mcellslots/s hops {} q {}",
-        e,
-        e * 1e9 / totals.hops as f64,
-        totals.events as f64 / e / 1e6,
+    eprintln!(
+        "{nodes} nodes: {seconds:.3} s, {:.1} ns a hop, {:.1} million cell slots a second, \
+         {} hops, longest queue {}, hash {:016x}",
+        seconds * 1e9 / totals.hops as f64,
+        totals.events as f64 / seconds / 1e6,
         totals.hops,
-        totals.queue_max_cells
+        totals.queue_max_cells,
+        totals.event_hash,
     );
+    Ok(())
 }

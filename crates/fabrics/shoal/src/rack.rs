@@ -14,7 +14,7 @@ use crate::config::Plan;
 use crate::gauges::{self, Gauges};
 use crate::losses::Losses;
 use crate::messages::{Messages, STAGES, SlotTimes};
-use crate::nic::{Bank, Now};
+use crate::nic::{BATCH, Bank, Now};
 
 /// Odd constant of the event hash (the golden ratio in 64 bits).
 const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -88,7 +88,9 @@ impl Rack {
 
     pub(crate) fn now_of(&self, slot: u64) -> Now {
         let slots = u64::from(self.bank.schedule.slots());
-        Now { slot, epoch: (slot / slots) as u32, phase: (slot % slots) as u32 }
+        let phase = (slot % slots) as u32;
+        let position = phase * self.bank.schedule.channels();
+        Now { slot, epoch: (slot / slots) as u32, phase, position }
     }
 
     /// Simulates one slot. True if the probe asked to pause.
@@ -119,12 +121,15 @@ impl Rack {
         let mut frames = std::mem::take(&mut self.wire[bucket]);
         self.in_flight -= frames.len() as u64;
         let mut paused = false;
-        for &frame in &frames {
-            if LOSSY && self.is_lost(frame) {
-                continue;
-            }
-            if let Some(cell) = self.bank.receive::<LOSSY>(frame, now) {
-                paused |= self.deliver::<LOSSY, P>(cell, frame, now, probe);
+        for batch in frames.chunks(BATCH) {
+            self.bank.warm_receivers(batch);
+            for &frame in batch {
+                if LOSSY && self.is_lost(frame) {
+                    continue;
+                }
+                if let Some(cell) = self.bank.receive::<LOSSY>(frame, now) {
+                    paused |= self.deliver::<LOSSY, P>(cell, frame, now, probe);
+                }
             }
         }
         frames.clear();
@@ -183,6 +188,7 @@ impl Rack {
             let (shift, senders) = self.bank.schedule.column(position);
             for word in 0..self.bank.words() {
                 let mut bits = self.bank.active(position, word);
+                self.bank.warm_senders(position, word as u32 * u64::BITS, bits);
                 while bits != 0 {
                     let node = word as u32 * u64::BITS + bits.trailing_zeros();
                     bits &= bits - 1;

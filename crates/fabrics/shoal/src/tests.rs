@@ -225,7 +225,8 @@ fn s67_no_queue_exceeds_its_bound_under_random_traffic() {
     for (nodes, channels, ready_queue, seed) in
         [(16, 1, true, 1), (64, 4, true, 2), (64, 2, false, 3), (9, 1, true, 4), (33, 3, true, 5)]
     {
-        let config = Config { ready_queue, feedback_counts_ready: ready_queue, ..config(nodes, channels) };
+        let config =
+            Config { ready_queue, feedback_counts_ready: ready_queue, ..config(nodes, channels) };
         let mut rack = Rack::new(config.plan().unwrap(), 1);
         let mut draw = kernel::Stream::new(seed, "test", 0);
         let mut at = 0.0;

@@ -29,11 +29,12 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
     pub(crate) flow: Flow,
-    /// First sequence number behind its last cell.
-    end: u32,
+    /// Cells of the pair before the one behind its last: see [`Pair::arrived`].
+    end: u64,
     cells: u64,
-    /// Cells taken by the NIC so far.
+    /// Cells taken by the NIC so far, and how many more the packet in hand has.
     taken: u64,
+    packet_left: u64,
     /// The pair's message after this one.
     next: u32,
     /// First slot of its life; the sums below count from here.
@@ -54,6 +55,8 @@ struct Pair {
     window: ReorderWindow,
     /// Next sequence number at the source.
     sequence: u32,
+    /// Cells that have arrived in order, in 64 bits: sequence numbers wrap, this does not.
+    arrived: u64,
     /// Oldest message not yet delivered, the one being sent, the last.
     head: u32,
     sending: u32,
@@ -64,6 +67,15 @@ struct Pair {
     retired: bool,
     /// What recovery needs; present once something was lost or a transport runs.
     extra: Option<Box<Extra>>,
+}
+
+impl Pair {
+    /// The position among all cells of the pair of one that is under way.
+    #[inline]
+    fn position(&self, sequence: u32) -> u64 {
+        let ahead = sequence.wrapping_sub(self.window.next_expected()) as i32;
+        self.arrived.wrapping_add_signed(i64::from(ahead))
+    }
 }
 
 /// What a delivered cell brought about.
@@ -136,11 +148,11 @@ impl Messages {
         });
         let before = self.pairs[pair as usize].tail;
         let start = match before {
-            NONE => self.pairs[pair as usize].sequence,
+            NONE => self.pairs[pair as usize].position(self.pairs[pair as usize].sequence),
             tail => self.slab[tail as usize].end,
         };
         let mut message = Message::new(flow, cells, origin);
-        message.end = start.wrapping_add(cells as u32);
+        message.end = start + cells;
         self.slab[index as usize] = message;
         if before != NONE {
             self.slab[before as usize].next = index;
@@ -173,6 +185,7 @@ impl Messages {
         let pair = Pair {
             window: ReorderWindow::starting_at(sequence),
             sequence,
+            arrived: 0,
             head: NONE,
             sending: NONE,
             tail: NONE,
@@ -226,9 +239,13 @@ impl Messages {
     /// delivered already.
     #[inline]
     fn message_of(&self, pair: u32, sequence: u32) -> Option<u32> {
-        let mut index = if pair == NONE { NONE } else { self.pairs[pair as usize].head };
-        // Sequence numbers wrap: a number is before `end` if the difference is negative.
-        while index != NONE && (sequence.wrapping_sub(self.slab[index as usize].end) as i32) >= 0 {
+        if pair == NONE {
+            return None;
+        }
+        let pair = &self.pairs[pair as usize];
+        let position = pair.position(sequence);
+        let mut index = pair.head;
+        while index != NONE && position >= self.slab[index as usize].end {
             index = self.slab[index as usize].next;
         }
         (index != NONE).then_some(index)
@@ -247,8 +264,9 @@ impl Messages {
         if inserted.duplicate {
             return Delivery { duplicate: true, completes: false };
         }
+        pair.arrived += u64::from(inserted.advanced);
         self.held_peak = self.held_peak.max(pair.window.held());
-        let (head, expected) = (pair.head, pair.window.next_expected());
+        let (head, arrived) = (pair.head, pair.arrived);
         let Some(at) = self.message_of(index, cell.sequence()) else {
             return Delivery { duplicate: false, completes: false };
         };
@@ -256,7 +274,7 @@ impl Messages {
         message.last_hop += slot - message.origin;
         message.direct += u64::from(direct);
         let end = self.slab[head as usize].end;
-        let completes = inserted.advanced > 0 && (expected.wrapping_sub(end) as i32) >= 0;
+        let completes = inserted.advanced > 0 && arrived >= end;
         Delivery { duplicate: false, completes }
     }
 
@@ -271,8 +289,7 @@ impl Messages {
         if head == NONE {
             return None;
         }
-        let expected = pair.window.next_expected();
-        if (expected.wrapping_sub(self.slab[head as usize].end) as i32) < 0 {
+        if pair.arrived < self.slab[head as usize].end {
             return None;
         }
         pair.head = self.slab[head as usize].next;
@@ -315,7 +332,13 @@ impl CellSource for Messages {
         let sequence = pair.sequence;
         pair.sequence = sequence.wrapping_add(1);
         let message = &mut self.slab[pair.sending as usize];
-        let place = self.plan.cell(message.flow.size, message.taken).place;
+        let starts = message.packet_left == 0;
+        if starts {
+            message.packet_left = self.plan.cells_per_packet().min(message.cells - message.taken);
+        }
+        debug_assert_eq!(starts, self.plan.cell(message.flow.size, message.taken).place.is_start());
+        message.packet_left -= 1;
+        let ends = message.packet_left == 0;
         message.taken += 1;
         message.released += slot - message.origin;
         let flow = message.flow;
@@ -323,8 +346,7 @@ impl CellSource for Messages {
             pair.sending = message.next;
         }
         let class = self.class_of(&flow);
-        Cell::data(flow.src.get(), flow.dst.get(), class, sequence)
-            .with_boundary(place.is_start(), place.is_end())
+        Cell::data(flow.src.get(), flow.dst.get(), class, sequence).with_boundary(starts, ends)
     }
 }
 
@@ -335,6 +357,7 @@ impl Message {
             end: 0,
             cells,
             taken: 0,
+            packet_left: 0,
             next: NONE,
             origin,
             released: 0,

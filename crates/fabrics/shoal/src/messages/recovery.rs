@@ -133,10 +133,9 @@ impl Messages {
     /// Where in its packet a cell stands that was sent before; none if its message is delivered.
     fn place_of(&self, pair: u32, sequence: u32) -> Option<Place> {
         let message = &self.slab[self.message_of(pair, sequence)? as usize];
-        let first = message.end.wrapping_sub(message.cells as u32);
-        let index = sequence.wrapping_sub(first);
-        let within = u64::from(index) < message.cells;
-        within.then(|| self.plan.cell(message.flow.size, u64::from(index)).place)
+        let first = message.end - message.cells;
+        let index = self.pairs[pair as usize].position(sequence).wrapping_sub(first);
+        (index < message.cells).then(|| self.plan.cell(message.flow.size, index).place)
     }
 
     /// The NIC gives back a cell of its own node that may not have arrived: it goes out again.

@@ -3,7 +3,7 @@
 use crate::config::Feedback;
 use crate::schedule::Schedule;
 
-use super::{Bank, DIRECT, NONE};
+use super::{Bank, CLASS_SHIFT, DIRECT, NONE};
 
 /// When a response to feedback can arrive: for each position, measured in positions from the start
 /// of the epoch in which the feedback is sent.
@@ -38,7 +38,13 @@ impl FeedbackTable {
         let half = u32::from(node >= self.half);
         let response = self.response[(position * 2 + half) as usize];
         let first = if queue > position { queue } else { queue + positions };
-        if first >= response { 0 } else { (response - first).div_ceil(positions) }
+        if first >= response {
+            0
+        } else if response - first <= positions {
+            1
+        } else {
+            (response - first).div_ceil(positions)
+        }
     }
 }
 
@@ -82,11 +88,11 @@ impl Bank {
         }
     }
 
-    /// Eq. 6 for a queue, given as `position * classes + class`; with classes, the sum over those
+    /// Eq. 6 for a queue, given as in [`super::Link::last_received`]; with classes, the sum over those
     /// at least as urgent (Appendix C).
     #[inline]
     fn feedback_on(&self, position: u32, node: u32, queue: u32) -> u16 {
-        let (target, class) = (queue / self.classes, queue % self.classes);
+        let (target, class) = (queue & ((1 << CLASS_SHIFT) - 1), queue >> CLASS_SHIFT);
         let mut total = 0;
         for class in 0..=class {
             let link = &self.links[self.link(target, class, node)];

@@ -13,6 +13,8 @@ pub(crate) struct Outgoing {
     pub(crate) unsent: u64,
     /// Slot in which the flow went from no backlog to some: its age counts from here (§3.3.3).
     pub(super) started: u64,
+    /// Slot from which the age rule no longer holds it back.
+    pub(super) mature: u64,
     /// Subflows that are in a ready queue, in a queue or await feedback.
     pub(super) outstanding: u32,
     /// Epoch by which every cell reported on so far has left its remote queue.
@@ -30,6 +32,7 @@ impl Outgoing {
 
         unsent: 0,
         started: 0,
+        mature: 0,
         outstanding: 0,
         drained: 0,
         drains: false,
@@ -55,7 +58,8 @@ impl Bank {
         let flow = &mut own.flows[slot];
         if flow.unsent == 0 {
             flow.started = now.slot;
-            own.backlogged += 1;
+            flow.mature = now.slot + self.age_slots;
+            own.active.push(slot as u16);
             self.backlog.set(source as usize);
         }
         flow.unsent += cells;
@@ -113,9 +117,10 @@ impl Bank {
 
     /// Nothing of a flow's backlog is left.
     fn run_dry(&mut self, node: u32, slot: usize) {
-        let own = &mut self.own[node as usize];
-        own.backlogged -= 1;
-        if own.backlogged == 0 {
+        let active = &mut self.own[node as usize].active;
+        let at = active.iter().position(|&other| usize::from(other) == slot);
+        active.swap_remove(at.expect("a flow with a backlog is in the list of those"));
+        if active.is_empty() {
             self.backlog.clear(node as usize);
         }
         let flow = &mut self.own[node as usize].flows[slot];

@@ -21,6 +21,7 @@ mod subflows;
 #[cfg(test)]
 mod tests;
 mod transmit;
+mod warm;
 
 use kernel::Bitmap;
 
@@ -30,6 +31,7 @@ use loss::Loss;
 use queue::Arena;
 pub(crate) use release::CellSource;
 use subflows::Subflows;
+pub(crate) use warm::BATCH;
 
 use crate::config::{Config, Feedback, Plan};
 use crate::schedule::Schedule;
@@ -39,6 +41,9 @@ use crate::wire::notices_per_cell;
 const NONE: u16 = u16::MAX;
 /// The last cell received went to this node itself: there is no queue to report.
 const DIRECT: u16 = u16::MAX - 1;
+
+/// Where the class stands in [`Link::last_received`]: there are fewer than 2^12 positions.
+const CLASS_SHIFT: u32 = 12;
 
 /// A node's side of the virtual link to one other node and one class (§3.3.2): `Q_ij`, the size of
 /// `R_ij`, and the two records of §4.2. A cache line holds four.
@@ -51,8 +56,8 @@ struct Link {
     queued: u16,
     /// Flow ids in `R_ij`, and in the top bit whether `Q_ij` holds a local cell.
     ready: u16,
-    /// Queue that the last cell from `j` joined here, as an index of the link it waits for;
-    /// [`DIRECT`] or [`NONE`].
+    /// Queue that the last cell from `j` joined here: the position in which it is served, and from
+    /// bit [`CLASS_SHIFT`] the class; or [`DIRECT`] or [`NONE`].
     last_received: u16,
     /// Local flow to which the last cell to `j` belonged, or [`NONE`].
     last_sent: u16,
@@ -81,6 +86,12 @@ impl Link {
         self.ready & Self::LOCAL != 0
     }
 
+    /// Whether flow ids wait and the next can be taken.
+    #[inline]
+    fn waits_for_room(&self) -> bool {
+        self.ready != 0 && !self.holds_local()
+    }
+
     #[inline]
     fn queued_count(&self) -> u32 {
         u32::from(self.queued)
@@ -94,8 +105,8 @@ struct Node {
     flows: Vec<Outgoing>,
     /// Free slots of `flows`.
     free: Vec<u16>,
-    /// Flows with cells not yet in a queue.
-    backlogged: u32,
+    /// Slots of the flows with cells not yet in a queue.
+    active: Vec<u16>,
     /// Next ticket of the ready queues, which are served oldest first.
     ticket: u32,
     /// Cells in all queues of the node.
@@ -108,7 +119,6 @@ struct Mechanisms {
     feedback: Feedback,
     ready_queue: bool,
     feedback_counts_ready: bool,
-    age_rule: bool,
     queue_limit: u16,
 }
 
@@ -118,7 +128,6 @@ impl Mechanisms {
             feedback: config.feedback,
             ready_queue: config.ready_queue,
             feedback_counts_ready: config.feedback_counts_ready,
-            age_rule: config.age_rule,
             queue_limit: match config.queue_limit {
                 0 => u16::MAX,
                 limit => u16::try_from(limit).unwrap_or(u16::MAX),
@@ -136,6 +145,8 @@ pub(crate) struct Now {
     pub(crate) epoch: u32,
     /// Slot within the epoch.
     pub(crate) phase: u32,
+    /// First position of the slot.
+    pub(crate) position: u32,
 }
 
 /// The NICs of a rack.
@@ -145,8 +156,8 @@ pub(crate) struct Bank {
     mechanisms: Mechanisms,
     nodes: u32,
     classes: u32,
-    /// Epochs after which the age rule ends: log2 N, rounded up (§3.3.3).
-    age_limit: u32,
+    /// Slots after which the age rule ends: log2 N epochs, rounded up (§3.3.3); 0 without the rule.
+    age_slots: u64,
     delay_slots: u32,
     notices_per_cell: u32,
     /// `[(position * classes + class) * nodes + node]`.
@@ -201,7 +212,12 @@ impl Bank {
             mechanisms: Mechanisms::of(&plan.config),
             nodes,
             classes,
-            age_limit: u32::BITS - (nodes - 1).leading_zeros(),
+            age_slots: match plan.config.age_rule {
+                true => {
+                    u64::from(u32::BITS - (nodes - 1).leading_zeros()) * u64::from(schedule.slots())
+                }
+                false => 0,
+            },
             delay_slots: plan.delay_slots,
             notices_per_cell: notices_per_cell(plan.cells.payload().get() as usize).max(1) as u32,
             links: vec![Link::EMPTY; positions * per_position],

@@ -65,6 +65,12 @@ impl Arena {
         link.queued += 1;
     }
 
+    /// The entry of an index as a number, 0 if there is none: read to have it cached.
+    #[inline]
+    pub(super) fn peek(&self, index: u32) -> u64 {
+        self.entries.get(index as usize).map_or(0, |entry| entry.cell.word())
+    }
+
     /// Takes the first cell of a link's queue, which is not empty.
     #[inline]
     pub(super) fn pop(&mut self, link: &mut Link) -> Cell {

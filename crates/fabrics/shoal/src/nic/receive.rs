@@ -3,7 +3,7 @@
 
 use crate::cell::{Cell, Frame};
 
-use super::{Bank, DIRECT, NONE, Now};
+use super::{Bank, CLASS_SHIFT, DIRECT, NONE, Now};
 
 impl Bank {
     /// `frame.to` acts on a frame that left `delay` slots ago. Gives the cell if it is for that
@@ -48,7 +48,7 @@ impl Bank {
         if LOSSY && !self.accepts(onward, back, node, cell) {
             return None;
         }
-        self.note_received(back, node, (onward * self.classes + cell.class()) as u16);
+        self.note_received(back, node, (cell.class() << CLASS_SHIFT | onward) as u16);
         self.enqueue(onward, cell.class(), node, cell);
         self.count_length(onward, node, cell);
         self.assert_bound(onward, node, cell.destination());
@@ -98,7 +98,7 @@ impl Bank {
             return;
         }
         // T is the first visit to the peer from now on.
-        let visit = now.epoch + u32::from(now.phase > self.schedule.slot_of(position));
+        let visit = now.epoch + u32::from(position < now.position);
         let due = visit + feedback;
         *self.subflows.get_mut(position, node, usize::from(slot)) = due;
         let flow = &mut self.own[node as usize].flows[usize::from(slot)];

@@ -5,7 +5,7 @@
 use crate::cell::Cell;
 
 use super::subflows::{READY, SENT, TICKET_MASK};
-use super::{Bank, Now};
+use super::{Bank, Link, Now, Outgoing};
 
 /// Makes the cells that flows release.
 pub(crate) trait CellSource {
@@ -15,7 +15,7 @@ pub(crate) trait CellSource {
 
 impl Bank {
     /// Releases what Eq. 2 allows for the peer of `position`: into the ready queue, or straight
-    /// into the queue where the ready queue is off.
+    /// into the queue where the ready queue is off or has nothing to wait for.
     #[inline]
     pub(super) fn release<const LOSSY: bool>(
         &mut self,
@@ -25,46 +25,45 @@ impl Bank {
         now: Now,
         source: &mut impl CellSource,
     ) {
-        let own = &self.own[node as usize];
-        let count = own.flows.len();
+        let count = self.own[node as usize].active.len();
         // Start at another flow each epoch, so that none is always first.
-        let first = now.epoch as usize % count;
-        for step in 0..count {
-            let slot = if first + step >= count { first + step - count } else { first + step };
+        let mut at = if count == 1 { 0 } else { now.epoch as usize % count };
+        for _ in 0..count {
+            // A flow whose last cell goes leaves the list; the last one takes its place.
+            let active = &self.own[node as usize].active;
+            if at >= active.len() {
+                at = 0;
+            }
+            let Some(&slot) = active.get(at) else { return };
+            let slot = usize::from(slot);
+            at += 1;
             let due = self.subflows.row(position, node)[slot];
             if due >= READY {
                 continue;
             }
-            let flow = &self.own[node as usize].flows[slot];
-            if flow.unsent == 0 {
-                continue;
-            }
+            let flow = self.own[node as usize].flows[slot];
             let (class, destination) = (u32::from(flow.class), u32::from(flow.destination));
             let link = &self.links[self.link(position, class, node)];
             let local = link.queued_count() + link.ready_count();
             // S61: Eq. 2.
-            if due > now.epoch + local || !self.age_allows(position, class, node, flow.started, now)
-            {
+            if due > now.epoch + local || !self.age_allows(position, class, node, &flow, now) {
                 continue;
             }
             // S93: not by way of a node that cannot reach the destination.
             if LOSSY && peer != destination && self.is_blocked(node, peer, destination, now) {
                 continue;
             }
-            self.release_one(position, node, slot, now, source);
+            self.release_one(position, class, node, slot, now, source);
         }
     }
 
     /// The age rule: a young flow uses short queues only, `len(Q_ij) ≤ 2^age` (S66).
     #[inline]
-    fn age_allows(&self, position: u32, class: u32, node: u32, started: u64, now: Now) -> bool {
-        if !self.mechanisms.age_rule {
+    fn age_allows(&self, position: u32, class: u32, node: u32, flow: &Outgoing, now: Now) -> bool {
+        if now.slot >= flow.mature {
             return true;
         }
-        let age = (now.slot - started) / u64::from(self.schedule.slots());
-        if age >= u64::from(self.age_limit) {
-            return true;
-        }
+        let age = (now.slot - flow.started) / u64::from(self.schedule.slots());
         let ahead: u32 = (0..=class)
             .map(|class| self.links[self.link(position, class, node)].queued_count())
             .sum();
@@ -75,27 +74,32 @@ impl Bank {
     fn release_one(
         &mut self,
         position: u32,
+        class: u32,
         node: u32,
         slot: usize,
         now: Now,
         source: &mut impl CellSource,
     ) {
+        let index = self.link(position, class, node);
         let own = &mut self.own[node as usize];
         own.flows[slot].outstanding += 1;
-        if self.mechanisms.ready_queue {
+        let link = &mut self.links[index];
+        if !self.mechanisms.ready_queue {
+            self.bind(position, node, slot, now, source);
+        } else if link.ready == 0 {
+            // Nothing of this node waits: the id would leave the ready queue at once.
+            link.ready = Link::LOCAL;
+            self.bind(position, node, slot, now, source);
+        } else {
             // S64: the flow id waits, not a cell.
+            link.ready += 1;
             *self.subflows.get_mut(position, node, slot) = READY | own.ticket & TICKET_MASK;
             own.ticket = own.ticket.wrapping_add(1);
-            // The ticket whose mark equals SENT is skipped.
+            // The ticket that would read as SENT is skipped.
             if READY | own.ticket & TICKET_MASK == SENT {
                 own.ticket = own.ticket.wrapping_add(1);
             }
-            let class = u32::from(own.flows[slot].class);
-            let index = self.link(position, class, node);
-            self.links[index].ready += 1;
             self.set_busy(position, node);
-        } else {
-            self.bind(position, node, slot, now, source);
         }
     }
 
@@ -134,7 +138,7 @@ impl Bank {
             self.links[index].ready -= 1;
             let own = &mut self.own[node as usize];
             if own.flows[slot].unsent > 0 {
-                self.links[index].ready |= super::Link::LOCAL;
+                self.links[index].ready |= Link::LOCAL;
                 self.bind(position, node, slot, now, source);
             } else {
                 // The flow ran dry while its id waited.
@@ -152,7 +156,8 @@ impl Bank {
         let newest = own.ticket & TICKET_MASK;
         let mut oldest = (0, 0);
         for (slot, &value) in row.iter().enumerate() {
-            if value < READY || value == SENT || u32::from(own.flows[slot].class) != class {
+            let waits = value >= READY && value != SENT;
+            if !waits || (self.classes > 1 && u32::from(own.flows[slot].class) != class) {
                 continue;
             }
             let age = newest.wrapping_sub(value & TICKET_MASK) & TICKET_MASK;

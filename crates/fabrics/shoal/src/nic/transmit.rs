@@ -33,7 +33,7 @@ impl Bank {
             // S91: a node that has given up a peer is silent to it.
             return Sent { frame, matters: false, local: false };
         }
-        if self.own[node as usize].backlogged > 0 {
+        if !self.own[node as usize].active.is_empty() {
             self.release::<LOSSY>(position, node, peer, now, source);
         }
         let mut local = false;
@@ -65,10 +65,10 @@ impl Bank {
         source: &mut impl CellSource,
     ) -> (Cell, bool) {
         for class in 0..self.classes {
-            if self.mechanisms.ready_queue {
+            let index = self.link(position, class, node);
+            if self.links[index].waits_for_room() {
                 self.admit(position, class, node, now, source);
             }
-            let index = self.link(position, class, node);
             let link = &mut self.links[index];
             if link.queued == 0 {
                 continue;
@@ -80,7 +80,9 @@ impl Bank {
                 self.links[index].ready &= !Link::LOCAL;
                 // The next local cell joins now, not at the next visit: relayed cells that arrive
                 // until then queue behind it.
-                self.admit(position, class, node, now, source);
+                if self.links[index].waits_for_room() {
+                    self.admit(position, class, node, now, source);
+                }
             }
             return (cell, local);
         }
