@@ -1,84 +1,15 @@
-//! Papers whose figures can be reproduced: the seam between the command and the reproductions.
+//! Papers whose figures can be reproduced: chosen, carried out, stored.
 
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use report::page::Section;
 use report::{Claim, Verdict, claims_page};
 use scenario::{BadInput, Located};
 use serde_json::Value;
 
 use crate::engine::{Failure, Place};
 
-/// How much computing a reproduction may take.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Effort {
-    /// Minutes on two cores: fewer flows and seeds than the paper.
-    #[default]
-    Quick,
-    /// The paper's size.
-    Full,
-}
-
-/// One experiment of a paper.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Experiment {
-    /// What the command calls it: `fig12`.
-    pub name: &'static str,
-    /// Where it is in the paper.
-    pub section: &'static str,
-    /// What it shows, in one line.
-    pub what: &'static str,
-}
-
-/// What an experiment gave.
-#[derive(Clone, Debug)]
-pub struct Findings {
-    /// Its rows of the table.
-    pub claims: Vec<Claim>,
-    /// Its part of the report.
-    pub section: Section,
-}
-
-/// Hears how far an experiment has come, from 0 to 1 and in a few words; a break stops it.
-pub type Watch<'a> = dyn FnMut(f64, &str) -> ControlFlow<()> + 'a;
-
-/// A paper with experiments to repeat.
-pub trait Paper: Sync {
-    /// What the command calls it: `shoal`.
-    fn name(&self) -> &'static str;
-
-    /// Authors, title, venue.
-    fn citation(&self) -> &'static str;
-
-    /// Its experiments in the order of the paper.
-    fn experiments(&self) -> &'static [Experiment];
-
-    /// The claims that the last release reproduced: one that is not any more is an alarm.
-    fn baseline(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    /// Carries out one of them.
-    ///
-    /// # Errors
-    /// When a run breaks, or the watch stops it.
-    fn run(
-        &self,
-        experiment: &Experiment,
-        effort: Effort,
-        watch: &mut Watch<'_>,
-    ) -> Result<Findings, Failure>;
-}
-
-/// Every paper of this build, one line each.
-static PAPERS: &[&dyn Paper] = &[];
-
-/// Every paper of this build.
-#[must_use]
-pub fn papers() -> &'static [&'static dyn Paper] {
-    PAPERS
-}
+pub use reproductions::{Effort, Experiment, Paper, papers};
 
 /// The paper of this name.
 ///
@@ -153,7 +84,7 @@ pub fn reproduce(
                 all.claims.extend(findings.claims);
                 sections.push(findings.section);
             }
-            Err(Failure::Interrupted) => {
+            Err(reproductions::Failure::Interrupted) => {
                 all.interrupted = true;
                 break;
             }
@@ -164,8 +95,9 @@ pub fn reproduce(
         return Ok(all);
     }
     let differs = |claim: &&Claim| claim.verdict == Verdict::Differs;
+    let released = paper.released(effort);
     let lost = all.claims.iter().filter(differs).map(|claim| claim.claim.clone());
-    all.lost = lost.filter(|claim| paper.baseline().contains(&claim.as_str())).collect();
+    all.lost = lost.filter(|claim| released.contains(claim)).collect();
     let rows: Value = report::claims_table(&all.claims).to_json();
     let title = format!("Reproduction of {}", paper.name());
     let page = claims_page(&title, paper.citation(), &all.claims, sections);
