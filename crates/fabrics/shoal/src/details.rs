@@ -38,6 +38,7 @@ fn losses(rack: &Rack, map: &mut Map<String, Value>) {
     let mut put = |key: &str, value: Value| map.insert(key.to_string(), value);
     put("pairs_given_up", json!(losses.given_up));
     put("pairs_taken_up", json!(losses.taken_up));
+    put("schedule_updates", json!(losses.schedule_updates));
     put("cells_swallowed", json!(losses.swallowed));
     put("cells_resent", json!(rack.bank.loss_counts().1));
     put("cells_repeated", json!(rack.messages.repeats));

@@ -39,6 +39,10 @@ pub(crate) enum Event {
     Trusted(u16, u16),
     /// Time to give up flows to which no path is left.
     GiveUp,
+    /// Time to see whether nodes have been gone, or back, for long.
+    Review,
+    /// Time to go over to a schedule of the nodes that are there.
+    Reschedule,
 }
 
 /// The state of the fabric's parts and the events to come.
@@ -59,6 +63,8 @@ pub(crate) struct Faults {
     nodes: usize,
     /// Whether an [`Event::GiveUp`] is to come.
     is_giving_up: bool,
+    /// Nodes that the schedule leaves out.
+    removed: Bitmap,
 }
 
 /// The change that a fault brings.
@@ -88,6 +94,7 @@ impl Faults {
             inserted: 0,
             nodes,
             is_giving_up: false,
+            removed: Bitmap::new(nodes),
         };
         for (index, fault) in faults.iter().enumerate() {
             all.at(slot_of(fault.at), Event::Begin(index as u32));
@@ -140,7 +147,26 @@ impl Faults {
 
     /// Whether a node can reach nobody.
     pub(crate) fn is_isolated(&self, node: u32) -> bool {
-        self.isolated.get(node as usize)
+        self.isolated.get(node as usize) || self.removed.get(node as usize)
+    }
+
+    /// The nodes that are not cut off, if they are others than those of the schedule and at least
+    /// two, and nothing is broken between them.
+    pub(crate) fn members_to_be(&self) -> Option<Vec<bool>> {
+        let present: Vec<_> = (0..self.nodes).map(|node| !self.isolated.get(node)).collect();
+        let others = (0..self.nodes).any(|node| present[node] == self.removed.get(node));
+        let pairs = self.broken.iter_ones().map(|pair| (pair / self.nodes, pair % self.nodes));
+        let whole = pairs.into_iter().all(|(from, to)| !present[from] || !present[to]);
+        let enough = present.iter().filter(|&&is| is).count() >= 2;
+        (others && whole && enough).then_some(present)
+    }
+
+    /// Notes which nodes the schedule has.
+    pub(crate) fn set_members(&mut self, present: &[bool]) {
+        self.removed = Bitmap::new(self.nodes);
+        for node in (0..self.nodes).filter(|&node| !present[node]) {
+            self.removed.set(node);
+        }
     }
 
     /// A fault begins: breaks its pairs and lets their receivers listen for what will be missing.
@@ -154,6 +180,9 @@ impl Faults {
                 continue;
             }
             self.broken.set(pair);
+            if !schedule.contains(from) || !schedule.contains(to) {
+                continue;
+            }
             let silence = schedule.next_slot(from, to, Slot::new(slot)).get();
             self.at(silence, Event::Silence { from: from as u16, to: to as u16 });
         }

@@ -1,6 +1,6 @@
 //! A rack in which things go wrong: faults, corruption, and what recovers from them (§3.5, App. D).
 
-use kernel::{Slot, Time};
+use kernel::{Slot, Span, Time};
 use rack::{Failure, Flow, Probe};
 
 use crate::cell::{Cell, Frame};
@@ -9,6 +9,7 @@ use crate::corruption::Corruption;
 use crate::faults::{Event, Faults};
 use crate::nic::Now;
 use crate::rack::Rack;
+use crate::schedule::Schedule;
 use crate::sync::Takeover;
 
 /// What a rack needs only where cells can be lost.
@@ -25,6 +26,10 @@ pub(crate) struct Losses {
     clipped: std::ops::Range<u64>,
     /// What its death did, if it died.
     pub(crate) takeover: Option<Takeover>,
+    /// The slot of an update that is agreed on.
+    update_at: Option<u64>,
+    /// Times that the rack went over to another schedule.
+    pub(crate) schedule_updates: u64,
     /// Frames that a broken part swallowed.
     pub(crate) swallowed: u64,
 }
@@ -42,6 +47,8 @@ impl Losses {
             taken_up: 0,
             clipped: 0..0,
             takeover: None,
+            update_at: None,
+            schedule_updates: 0,
             swallowed: 0,
         }
     }
@@ -131,10 +138,56 @@ impl Rack {
             Event::Noticed { from, to } => self.notice(u32::from(from), u32::from(to), now),
             Event::Trusted(a, b) => self.trust(u32::from(a), u32::from(b)),
             Event::GiveUp => self.give_up(now),
+            Event::Review => self.review(now),
+            Event::Reschedule => self.reschedule(now),
         }
     }
 
+    /// Lets the members of the schedule be reviewed once a change has lasted.
+    fn review_later(&mut self, now: Now) {
+        let wait = self.plan.config.schedule_update_after;
+        if wait > Span::ZERO {
+            let slot = now.slot + wait.div_ceil(self.plan.config.slot);
+            self.losses().faults.at(slot, Event::Review);
+        }
+    }
+
+    /// If nodes have been gone or back for long, everyone is told, and falls quiet, to go over to
+    /// another schedule at an epoch's boundary.
+    fn review(&mut self, now: Now) {
+        if self.losses().faults.members_to_be().is_none() {
+            return;
+        }
+        if let Some(slot) = self.losses().update_at {
+            // One update at a time.
+            self.losses().faults.at(slot + 1, Event::Review);
+            return;
+        }
+        let slots = u64::from(self.bank.schedule.slots());
+        let quiet = now.slot + self.bank.quiet_slots();
+        let origin = self.bank.schedule.origin().get();
+        let boundary = origin + (quiet - origin).div_ceil(slots) * slots;
+        self.bank.keep_quiet(boundary);
+        self.losses().update_at = Some(boundary);
+        self.losses().faults.at(boundary, Event::Reschedule);
+    }
+
+    fn reschedule(&mut self, now: Now) {
+        self.losses().update_at = None;
+        // A fault of the last moment calls it off; the next review takes it up.
+        let Some(present) = self.losses().faults.members_to_be() else { return };
+        let config = &self.plan.config;
+        let slot = Slot::new(now.slot);
+        let schedule = Schedule::of_members(&present, config.channels, config.schedule, slot);
+        self.clear_wire();
+        self.bank.reschedule(schedule, now);
+        let losses = self.losses();
+        losses.faults.set_members(&present);
+        losses.schedule_updates += 1;
+    }
+
     fn begin(&mut self, index: u32, now: Now) {
+        self.review_later(now);
         let schedule = self.bank.schedule.clone();
         let change = self.losses().faults.begin(index, now.slot, &schedule);
         for node in change.died {
@@ -198,6 +251,7 @@ impl Rack {
     }
 
     fn end(&mut self, index: u32, now: Now) {
+        self.review_later(now);
         let hold = u64::from(self.plan.config.reintegration_epochs)
             * u64::from(self.bank.schedule.slots())
             + u64::from(self.plan.delay_slots);
@@ -209,6 +263,9 @@ impl Rack {
     /// The slot of a pair has come: does the receiver miss a cell?
     fn listen(&mut self, from: u16, to: u16, now: Now) {
         let (sender, receiver) = (u32::from(from), u32::from(to));
+        if !self.meet(sender, receiver) {
+            return;
+        }
         let silent = self.bank.is_down(self.bank.schedule.position(sender, receiver), sender);
         let missing = self.losses().faults.is_broken(sender, receiver) || silent;
         if missing && !self.losses().faults.is_dead(receiver) {
@@ -219,6 +276,9 @@ impl Rack {
 
     /// A node has missed a cell: it gives the sender up and falls silent to it.
     fn notice(&mut self, from: u32, to: u32, now: Now) {
+        if !self.meet(from, to) {
+            return;
+        }
         let position = self.bank.schedule.position(to, from);
         if self.losses().faults.is_dead(to) || self.bank.is_down(position, to) {
             return;
@@ -236,8 +296,9 @@ impl Rack {
 
     /// A repaired pair is used again, unless it broke anew.
     fn trust(&mut self, a: u32, b: u32) {
+        let meet = self.meet(a, b);
         let faults = &self.losses().faults;
-        if faults.is_broken(a, b) || faults.is_broken(b, a) {
+        if !meet || faults.is_broken(a, b) || faults.is_broken(b, a) {
             return;
         }
         for (node, peer) in [(a, b), (b, a)] {
@@ -246,6 +307,16 @@ impl Rack {
                 self.losses().taken_up += 1;
             }
         }
+    }
+
+    /// Whether both nodes are in the schedule.
+    fn meet(&self, a: u32, b: u32) -> bool {
+        self.bank.schedule.contains(a) && self.bank.schedule.contains(b)
+    }
+
+    /// Whether the schedule has both ends of a flow.
+    pub(crate) fn knows(&self, flow: &Flow) -> bool {
+        self.meet(flow.src.get(), flow.dst.get())
     }
 
     /// Whether a frame that is being sent goes nowhere.

@@ -87,10 +87,7 @@ impl Rack {
     }
 
     pub(crate) fn now_of(&self, slot: u64) -> Now {
-        let slots = u64::from(self.bank.schedule.slots());
-        let phase = (slot % slots) as u32;
-        let position = phase * self.bank.schedule.channels();
-        Now { slot, epoch: (slot / slots) as u32, phase, position }
+        self.bank.now(slot)
     }
 
     /// Simulates one slot. True if the probe asked to pause.
@@ -106,8 +103,8 @@ impl Rack {
         paused |= self.arrivals::<LOSSY, P>(now, probe);
         self.transmissions::<LOSSY>(now);
         self.slot += 1;
-        let slots = u64::from(self.plan.config.nodes) * u64::from(self.bank.schedule.channels());
-        self.totals.events += slots;
+        let schedule = &self.bank.schedule;
+        self.totals.events += u64::from(schedule.nodes()) * u64::from(schedule.channels());
         paused
     }
 
@@ -185,6 +182,7 @@ impl Rack {
         let mut frames = std::mem::take(&mut self.wire[bucket]);
         let first = now.phase * channels;
         for position in first..first + channels {
+            let is_whole = self.bank.schedule.is_whole();
             let (shift, senders) = self.bank.schedule.column(position);
             for word in 0..self.bank.words() {
                 let mut bits = self.bank.active(position, word);
@@ -192,10 +190,12 @@ impl Rack {
                 while bits != 0 {
                     let node = word as u32 * u64::BITS + bits.trailing_zeros();
                     bits &= bits - 1;
-                    if !senders.contains(&node) {
-                        continue;
-                    }
-                    let peer = self.bank.schedule.wrap(node + shift);
+                    let peer = if LOSSY && !is_whole {
+                        self.bank.schedule.peer(node, position)
+                    } else {
+                        senders.contains(&node).then(|| self.bank.schedule.wrap(node + shift))
+                    };
+                    let Some(peer) = peer else { continue };
                     let sent =
                         self.bank.transmit::<LOSSY>(position, node, peer, now, &mut self.messages);
                     if !sent.matters {
@@ -284,6 +284,9 @@ impl Fabric for Rack {
     }
 
     fn ideal_fct(&self, flow: &Flow) -> Span {
+        if !self.knows(flow) {
+            return self.times.hop;
+        }
         let origin = self.slot_from(flow.start);
         let last = crate::ideal::last_slot(
             &self.bank.schedule,

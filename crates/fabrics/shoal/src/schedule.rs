@@ -59,7 +59,22 @@ pub struct Schedule {
     position_lower: Vec<u16>,
     /// The same for a node from N/2.
     position_upper: Vec<u16>,
+    /// Which nodes take part, if not all.
+    members: Option<Box<Members>>,
+    /// First slot of the first epoch.
+    origin: u64,
 }
+
+/// The nodes of a schedule that leaves some out.
+#[derive(Clone, Debug)]
+struct Members {
+    /// Nodes by rank.
+    nodes: Vec<u16>,
+    /// Ranks by node; [`ABSENT`] for those left out.
+    ranks: Vec<u16>,
+}
+
+const ABSENT: u16 = u16::MAX;
 
 impl Schedule {
     /// The schedule of a rack of `nodes` with `channels` in parallel.
@@ -92,13 +107,53 @@ impl Schedule {
                 position_upper[column.shift as usize] = position;
             }
         }
-        Self { nodes, channels, columns, position_lower, position_upper }
+        let (members, origin) = (None, 0);
+        Self { nodes, channels, columns, position_lower, position_upper, members, origin }
     }
 
-    /// Nodes in the rack.
+    /// The schedule of those nodes of a rack that are `present`, from slot `origin` on: what nodes
+    /// and switches change to after a lasting failure (§7.3 suggests it).
+    ///
+    /// # Panics
+    /// If fewer than two nodes are present.
+    #[must_use]
+    pub fn of_members(present: &[bool], channels: u32, order: Order, origin: Slot) -> Self {
+        let nodes: Vec<_> = (0..present.len()).filter(|&n| present[n]).map(|n| n as u16).collect();
+        let mut ranks = vec![ABSENT; present.len()];
+        for (rank, &node) in nodes.iter().enumerate() {
+            ranks[usize::from(node)] = rank as u16;
+        }
+        let members = Some(Box::new(Members { ranks, nodes }));
+        let whole = Self::new(present.iter().filter(|&&is| is).count() as u32, channels, order);
+        Self { members, origin: origin.get(), ..whole }
+    }
+
+    /// Nodes that take part.
     #[must_use]
     pub fn nodes(&self) -> u32 {
         self.nodes
+    }
+
+    /// Whether all nodes of the rack take part.
+    #[inline]
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.members.is_none()
+    }
+
+    /// Whether a node takes part.
+    #[must_use]
+    pub fn contains(&self, node: u32) -> bool {
+        match &self.members {
+            None => node < self.nodes,
+            Some(members) => members.ranks.get(node as usize).is_some_and(|&rank| rank != ABSENT),
+        }
+    }
+
+    /// First slot of the first epoch.
+    #[must_use]
+    pub fn origin(&self) -> Slot {
+        Slot::new(self.origin)
     }
 
     /// Channels in parallel.
@@ -126,10 +181,19 @@ impl Schedule {
         position / self.channels
     }
 
-    /// The node that `from` sends to in `position`; `None` in an empty position.
+    /// The node that `from` sends to in `position`; `None` in an empty position, and for a node that
+    /// does not take part.
     #[inline]
     #[must_use]
     pub fn peer(&self, from: u32, position: u32) -> Option<u32> {
+        let Some(members) = &self.members else { return self.peer_rank(from, position) };
+        let rank = members.ranks[from as usize];
+        let peer = (rank != ABSENT).then(|| self.peer_rank(u32::from(rank), position))??;
+        Some(u32::from(members.nodes[peer as usize]))
+    }
+
+    #[inline]
+    fn peer_rank(&self, from: u32, position: u32) -> Option<u32> {
         let column = self.columns[position as usize];
         let sends = match column.senders {
             Senders::All => true,
@@ -140,17 +204,43 @@ impl Schedule {
         sends.then(|| self.wrap(from + column.shift))
     }
 
-    /// The position in which `from` sends to `to`; the two differ.
+    /// The position in which `from` sends to `to`; the two differ and take part.
     #[inline]
     #[must_use]
     pub fn position(&self, from: u32, to: u32) -> u32 {
+        match &self.members {
+            None => self.position_of_ranks(from, to),
+            Some(members) => self.position_of_ranks(
+                u32::from(members.ranks[from as usize]),
+                u32::from(members.ranks[to as usize]),
+            ),
+        }
+    }
+
+    #[inline]
+    fn position_of_ranks(&self, from: u32, to: u32) -> u32 {
         debug_assert_ne!(from, to, "a node never meets itself");
         let shift = if to >= from { to - from } else { to + self.nodes - from };
         let table = if from < self.nodes / 2 { &self.position_lower } else { &self.position_upper };
         u32::from(table[shift as usize])
     }
 
-    /// The shift of a position and the range of nodes that send in it, for the hot loop.
+    /// Whether `node` is of the half that the upper positions of an even rack are for.
+    #[inline]
+    pub(crate) fn is_upper(&self, node: u32) -> bool {
+        let rank = self.members.as_ref().map_or(node, |m| u32::from(m.ranks[node as usize]));
+        rank >= self.nodes / 2
+    }
+
+    /// A node of the lower half and one of the upper: they stand for all, the schedule is cyclic.
+    pub(crate) fn examples(&self) -> [u32; 2] {
+        let node =
+            |rank: u32| self.members.as_ref().map_or(rank, |m| m.nodes[rank as usize].into());
+        [node(0), node(self.nodes / 2)]
+    }
+
+    /// The shift of a position and the range of nodes that send in it, for the hot loop; only where
+    /// all nodes take part.
     #[inline]
     pub(crate) fn column(&self, position: u32) -> (u32, std::ops::Range<u32>) {
         let column = self.columns[position as usize];
@@ -175,9 +265,10 @@ impl Schedule {
     pub fn next_slot(&self, from: u32, to: u32, from_slot: Slot) -> Slot {
         let slots = u64::from(self.slots());
         let wanted = u64::from(self.slot_of(self.position(from, to)));
-        let (epoch, phase) = (from_slot.get() / slots, from_slot.get() % slots);
+        let since = from_slot.get().saturating_sub(self.origin);
+        let (epoch, phase) = (since / slots, since % slots);
         let epoch = if phase <= wanted { epoch } else { epoch + 1 };
-        Slot::new(epoch * slots + wanted)
+        Slot::new(self.origin + epoch * slots + wanted)
     }
 
     /// The fewest slots from `i → j` to the next `j → i`, over all pairs (Appendix A: feedback is
@@ -286,6 +377,30 @@ mod tests {
         assert_eq!(Schedule::new(512, 4, Order::Cyclic).slots(), 128);
         assert_eq!(Schedule::new(1024, 4, Order::PropagationAware).slots(), 256);
         assert_eq!(Schedule::new(8, 1, Order::Cyclic).slots(), 7);
+    }
+
+    #[test]
+    fn s97_a_schedule_without_some_nodes_meets_each_pair_of_the_others_once() {
+        for (count, absent) in [(9, vec![0]), (9, vec![3, 8]), (16, vec![1, 2, 15]), (6, vec![])] {
+            let present: Vec<_> = (0..count).map(|node| !absent.contains(&node)).collect();
+            for order in ORDERS {
+                let schedule = Schedule::of_members(&present, 2, order, Slot::new(1000));
+                let mut met = std::collections::BTreeSet::new();
+                for position in 0..schedule.positions() {
+                    for from in 0..count {
+                        let Some(to) = schedule.peer(from, position) else { continue };
+                        assert!(schedule.contains(from) && schedule.contains(to));
+                        assert!(met.insert((from, to)), "{from} to {to} twice");
+                        assert_eq!(schedule.position(from, to), position);
+                        let slot = schedule.next_slot(from, to, Slot::new(1234)).get();
+                        let slots = u64::from(schedule.slots());
+                        assert_eq!((slot - 1000) % slots, u64::from(schedule.slot_of(position)));
+                    }
+                }
+                let left = (count as usize) - absent.len();
+                assert_eq!(met.len(), left * (left - 1));
+            }
+        }
     }
 
     #[test]

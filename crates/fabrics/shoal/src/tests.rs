@@ -114,7 +114,7 @@ prop_compose! {
             any::<bool>(), any::<bool>(), any::<bool>(), 1u32..=2, 0u32..4,
             prop_oneof![Just(0.0), Just(1e-5), Just(3e-4)],
             prop_oneof![Just(Feedback::PhaseExact), Just(Feedback::WholeEpochs), Just(Feedback::MinusOne)],
-            0u64..400,
+            0u64..400, prop_oneof![Just(0u64), Just(3000)],
         ),
         flows in prop::collection::vec(
             (0..nodes, 1..nodes, 1u64..6000, 0u64..40_000, 0u8..2), 1..20),
@@ -122,7 +122,7 @@ prop_compose! {
             (0u8..5, 0u32..64, 0u32..64, 0u64..50_000, prop::option::of(1u64..30_000)), 0..4),
         nodes in Just(nodes), channels in Just(channels),
     ) -> Case {
-        let (cyclic, ready_queue, age_rule, classes, queue_limit, bit_error_rate, feedback, wire) = config;
+        let (cyclic, ready_queue, age_rule, classes, queue_limit, bit_error_rate, feedback, wire, update) = config;
         let config = Config {
             nodes,
             channels,
@@ -137,6 +137,7 @@ prop_compose! {
             radix: 8,
             wire_latency: Span::from_ns(wire),
             packet: Bytes::new(300),
+            schedule_update_after: Span::from_ns(update),
             ..Config::default()
         };
         let flows = flows

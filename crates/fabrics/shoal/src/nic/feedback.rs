@@ -12,30 +12,27 @@ pub(crate) struct FeedbackTable {
     /// `[position * 2 + half]`, half 0 for a node below N/2, 1 for the others: only the shift N/2
     /// of an even rack tells them apart.
     response: Vec<u32>,
-    half: u32,
 }
 
 impl FeedbackTable {
     /// The table for a schedule and a delay from sending to acting of `delay` slots.
     pub(crate) fn new(schedule: &Schedule, delay: u32) -> Self {
-        let half = schedule.nodes() / 2;
         let response = (0..schedule.positions())
             .flat_map(|position| {
-                [0, half].map(|node| {
+                schedule.examples().map(|node| {
                     let Some(peer) = schedule.peer(node, position) else { return 0 };
                     let (_, arrival) = round_trip(schedule, position, peer, node, delay);
                     arrival * schedule.channels()
                 })
             })
             .collect();
-        Self { response, half }
+        Self { response }
     }
 
-    /// How often a node visits `queue` after `position` and before a response to what it sends in
+    /// How often a node of that half visits `queue` after `position` and before a response to what it sends in
     /// `position` can arrive, if an epoch has `positions`.
     #[inline]
-    fn drains(&self, position: u32, node: u32, queue: u32, positions: u32) -> u32 {
-        let half = u32::from(node >= self.half);
+    fn drains(&self, position: u32, half: u32, queue: u32, positions: u32) -> u32 {
         let response = self.response[(position * 2 + half) as usize];
         let first = if queue > position { queue } else { queue + positions };
         if first >= response {
@@ -51,9 +48,9 @@ impl FeedbackTable {
 /// A frame leaves in `position` for `peer`: the slot in which the peer next sends back to `node`
 /// after acting on it, and the slot in which `node` acts on that, from the start of the epoch.
 fn round_trip(schedule: &Schedule, position: u32, peer: u32, node: u32, delay: u32) -> (u32, u32) {
-    let arrival = u64::from(schedule.slot_of(position) + delay);
-    let back = schedule.next_slot(peer, node, kernel::Slot::new(arrival)).get() as u32;
-    (back, back + delay)
+    let arrival = schedule.origin().after(u64::from(schedule.slot_of(position) + delay));
+    let back = schedule.next_slot(peer, node, arrival).get() - schedule.origin().get();
+    (back as u32, back as u32 + delay)
 }
 
 /// Epochs of `last sent` that a node must remember until feedback on them arrives: 1 wherever the
@@ -61,7 +58,7 @@ fn round_trip(schedule: &Schedule, position: u32, peer: u32, node: u32, delay: u
 pub(super) fn depth(schedule: &Schedule, delay: u32) -> u32 {
     let longest = (0..schedule.positions())
         .flat_map(|position| {
-            [0, schedule.nodes() / 2].map(|node| match schedule.peer(node, position) {
+            schedule.examples().map(|node| match schedule.peer(node, position) {
                 None => 0,
                 Some(peer) => {
                     let (_, arrival) = round_trip(schedule, position, peer, node, delay);
@@ -105,7 +102,8 @@ impl Bank {
         }
         if self.mechanisms.feedback == Feedback::PhaseExact {
             let positions = self.schedule.positions();
-            total = total.saturating_sub(self.feedback.drains(position, node, target, positions));
+            let half = u32::from(self.schedule.is_upper(node));
+            total = total.saturating_sub(self.feedback.drains(position, half, target, positions));
         }
         total as u16
     }

@@ -57,6 +57,11 @@ impl Loss {
             resent: 0,
         }
     }
+
+    /// The same, going on from counts so far.
+    pub(super) fn counting(self, (drops, resent): (u64, u64)) -> Self {
+        Self { drops, resent, ..self }
+    }
 }
 
 const HAS_LOSS: &str = "the lossy path runs only on a bank with loss state";
@@ -83,6 +88,13 @@ impl Bank {
     /// Whether the cells of `node` carry notices now, instead of payload.
     pub(super) fn is_spreading(&self, node: u32, now: Now) -> bool {
         self.loss().spreading[node as usize].until > now.slot
+    }
+
+    /// Lets all nodes send notices, and no payload, until a slot.
+    pub(super) fn spread_until(&mut self, until: u64) {
+        for spreading in &mut self.loss_mut().spreading {
+            spreading.until = spreading.until.max(until);
+        }
     }
 
     /// Whether `node` knows that `relay` cannot reach `destination` (§3.5 ii). The notice reaches it
@@ -171,7 +183,10 @@ impl Bank {
 
     /// Whether `from` can reach `to`: at once, or by way of one node.
     pub(crate) fn has_path(&self, from: u32, to: u32) -> bool {
-        let up = |a: u32, b: u32| !self.is_down(self.schedule.position(a, b), a);
+        let schedule = &self.schedule;
+        let present = |node| schedule.contains(node);
+        let up =
+            |a: u32, b: u32| present(a) && present(b) && !self.is_down(schedule.position(a, b), a);
         let relays = (0..self.nodes).filter(|&relay| relay != from && relay != to);
         up(from, to) || relays.into_iter().any(|relay| up(from, relay) && up(relay, to))
     }
@@ -242,7 +257,7 @@ impl Bank {
     }
 
     /// Empties the queues of `node` for the peer of `position`. Gives the node's own cells.
-    fn empty_queues(&mut self, position: u32, node: u32) -> Vec<Cell> {
+    pub(super) fn empty_queues(&mut self, position: u32, node: u32) -> Vec<Cell> {
         let mut own = Vec::new();
         for class in 0..self.classes {
             let index = self.link(position, class, node);
@@ -261,7 +276,7 @@ impl Bank {
     }
 
     /// Sets all subflows by way of the peer of `position` back to idle.
-    fn reset_subflows(&mut self, position: u32, node: u32) {
+    pub(super) fn reset_subflows(&mut self, position: u32, node: u32) {
         for slot in 0..self.own[node as usize].flows.len() {
             let value = std::mem::take(self.subflows.get_mut(position, node, slot));
             if value >= READY {

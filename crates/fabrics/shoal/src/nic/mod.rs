@@ -17,6 +17,7 @@ mod loss;
 mod queue;
 mod receive;
 mod release;
+mod reschedule;
 mod subflows;
 #[cfg(test)]
 mod tests;
@@ -159,6 +160,8 @@ pub(crate) struct Bank {
     /// Slots after which the age rule ends: log2 N epochs, rounded up (§3.3.3); 0 without the rule.
     age_slots: u64,
     delay_slots: u32,
+    /// Epochs before the first of the schedule.
+    epoch_base: u32,
     notices_per_cell: u32,
     /// `[(position * classes + class) * nodes + node]`.
     links: Vec<Link>,
@@ -202,7 +205,7 @@ impl Bank {
     /// Idle NICs for a rack.
     pub(crate) fn new(plan: &Plan) -> Self {
         let schedule = plan.schedule.clone();
-        let (nodes, classes) = (schedule.nodes(), plan.config.classes);
+        let (nodes, classes) = (plan.config.nodes, plan.config.classes);
         let positions = schedule.positions() as usize;
         let depth = feedback::depth(&schedule, plan.delay_slots);
         let words = nodes.div_ceil(u64::BITS) as usize;
@@ -219,6 +222,7 @@ impl Bank {
                 false => 0,
             },
             delay_slots: plan.delay_slots,
+            epoch_base: 0,
             notices_per_cell: notices_per_cell(plan.cells.payload().get() as usize).max(1) as u32,
             links: vec![Link::EMPTY; positions * per_position],
             arena: Arena::default(),
@@ -243,6 +247,19 @@ impl Bank {
             queue_peak_recent: 0,
             node_peak_recent: 0,
             schedule,
+        }
+    }
+
+    /// What a slot is to the schedule.
+    pub(crate) fn now(&self, slot: u64) -> Now {
+        let slots = u64::from(self.schedule.slots());
+        let since = slot - self.schedule.origin().get();
+        let phase = (since % slots) as u32;
+        Now {
+            slot,
+            epoch: self.epoch_base + (since / slots) as u32,
+            phase,
+            position: phase * self.schedule.channels(),
         }
     }
 

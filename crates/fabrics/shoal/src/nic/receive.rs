@@ -44,6 +44,11 @@ impl Bank {
             return Some(cell);
         }
         debug_assert!(first_hop, "a second detour of {cell:?} at node {node} (§3.3.1)");
+        if LOSSY && !self.schedule.contains(cell.destination()) {
+            self.discard();
+            self.note_received(back, node, DIRECT);
+            return None;
+        }
         let onward = self.schedule.position(node, cell.destination());
         if LOSSY && !self.accepts(onward, back, node, cell) {
             return None;
@@ -113,8 +118,9 @@ impl Bank {
         if self.depth == 1 && self.loss.is_none() {
             return Some(0);
         }
-        let since = now.slot.checked_sub(2 * u64::from(self.delay_slots))?;
+        let since = now.slot - self.schedule.origin().get();
+        let since = since.checked_sub(2 * u64::from(self.delay_slots))?;
         let since = since.checked_sub(u64::from(self.schedule.slot_of(position)))?;
-        Some((since / u64::from(self.schedule.slots())) as u32)
+        Some(self.epoch_base + (since / u64::from(self.schedule.slots())) as u32)
     }
 }

@@ -45,6 +45,13 @@ impl Subflows {
         }
     }
 
+    /// Idle subflows of the same nodes and flows, for a schedule of `positions`.
+    pub(super) fn like(other: &Self, positions: u32) -> Self {
+        let (stride, offsets) = (other.stride, other.offsets.clone());
+        let positions = positions as usize;
+        Self { values: vec![0; positions * stride], positions, stride, offsets }
+    }
+
     /// The places of a node in a position.
     #[inline]
     pub(super) fn row(&self, position: u32, node: u32) -> &[u32] {

@@ -21,7 +21,8 @@ impl Bank {
         let mut sum = 0;
         for frame in frames {
             let (cell, node) = (frame.cell, u32::from(frame.to));
-            if !cell.is_empty() && cell.destination() != node {
+            let relayed = !cell.is_empty() && cell.destination() != node;
+            if relayed && self.schedule.contains(cell.destination()) {
                 let onward = self.schedule.position(node, cell.destination());
                 let tail = self.links[self.link(onward, cell.class(), node)].tail;
                 sum ^= tail;
