@@ -89,7 +89,7 @@ impl Curve {
             curve(format!("R = {rate} Gbps"), &points.collect::<Vec<_>>())
         };
         let mut series: Vec<_> = RATES.iter().zip(grouped.chunks(LOADS.len())).map(line).collect();
-        series.extend(self.published.map(|height| level("published", height)));
+        series.extend(self.published.map(|height| level("published", LOADS[0], height)));
         let x = Axis::linear("Nominal load", Unit::Ratio);
         plot(self.title, "", x, (self.axis)(self.label, self.unit), series)
     }

@@ -65,7 +65,7 @@ fn longest_queue(seed: u64, effort: Effort, pulse: &mut Pulse<'_>) -> Result<f64
             let Some(flow) = workload.next_flow() else { break };
             rack.offer(&flow);
         }
-        now = now + slot;
+        now += slot;
         rack.advance(now, &mut ());
         let others = (0..nodes).map(NodeId::new).filter(|&node| node != DESTINATION);
         longest = others.map(|node| rack.queued(node, DESTINATION)).fold(longest, u32::max);
@@ -104,7 +104,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let x = Axis::linear("Flow completion time", Unit::Seconds);
     let y = Axis::linear("Share of flows", Unit::Share);
     let note = "20 KB from node 511 to node 0 each 20 µs; all seeds.";
-    let figure = plot("Fig. 14", note, x, y, vec![series[0].clone(), series[1].clone()]);
+    let figure = plot("Fig. 14", note, x, y, series);
     let text = "Short flows between two nodes that have no other traffic of their own, while all \
                 other nodes send each other the paper's heavy-tailed flows at load 0.5 (our \
                 choice). The optimisations: the ready queue, and starting on short queues.";

@@ -25,9 +25,9 @@ pub(super) fn published(name: impl Into<String>, points: Vec<(f64, f64)>) -> Plo
     PlotSeries::new(name, SeriesStyle::Published, points)
 }
 
-/// A level right across.
-pub(super) fn level(name: impl Into<String>, height: f64) -> PlotSeries {
-    PlotSeries::new(name, SeriesStyle::Bound, vec![(0.0, height)])
+/// A level right across a plot, of which `at` is some place on the horizontal axis.
+pub(super) fn level(name: impl Into<String>, at: f64, height: f64) -> PlotSeries {
+    PlotSeries::new(name, SeriesStyle::Bound, vec![(at, height)])
 }
 
 /// A plot without note.

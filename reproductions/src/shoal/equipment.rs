@@ -87,7 +87,7 @@ pub(super) fn cost(_: Effort, _: &mut Watch<'_>) -> Result<Findings, Failure> {
         line(2.0),
         line(3.0),
         published("published", printed),
-        level("packet-switched network", 1.0),
+        level("packet-switched network", 0.0, 1.0),
     ];
     let x = Axis::linear("Cost of a circuit switch, of a packet switch", Unit::Share);
     let y = Axis::linear("Cost of Shoal, of the packet network", Unit::Share);

@@ -107,7 +107,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let series = vec![
         line("without ready queue", off),
         line("with ready queue", on),
-        level("published", sheet.number("fairness.without-ready-queue")),
+        level("published", 0.0, sheet.number("fairness.without-ready-queue")),
     ];
     let shares = plot("Fairness", "Bars: least and most over five seeds.", x, y, series);
     let largest = |ready: usize| {

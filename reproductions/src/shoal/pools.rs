@@ -85,7 +85,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         plot(title, "", Axis::named("", names), Axis::linear(label, unit), vec![series])
     };
     let mut queues = bars("Longest queue", "Longest queue", Unit::Cells, |f| f.queue);
-    queues.series.push(level("published", sheet.number("fig18.queue")));
+    queues.series.push(level("published", 0.0, sheet.number("fig18.queue")));
     let tails = bars("Fig. 18a", "FCT p99.9, short flows", Unit::Seconds, |f| f.fct_p999);
     let columns = [
         ("application", "Application", Unit::Count),

@@ -25,16 +25,18 @@ const FIG12: ScenarioFile = ScenarioFile {
 /// Pairs swept (our choice; the paper: from 1 to 512).
 const PAIRS: [u32; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 384, 512];
 
-/// From so many positions an epoch a message is a packet, not a cell: fine enough, and fewer of them
-/// (our choice).
+/// From so many positions an epoch a message is several packets, not a cell (our choice): fine enough
+/// for a window of a hundred epochs, and few enough under way that finding a cell's message is cheap.
 const LARGE: u32 = 256;
+/// Packets of such a message: about a hundred cells.
+const PACKETS: u64 = 4;
 
 /// A window of so many epochs, flows supplied anew each epoch. A node can send a cell in every
 /// position of an epoch, and what is under way is less than four epochs' worth.
 pub(super) fn window(plan: &Plan, warm_up: u64, window: u64) -> Steady {
     let one_cell = plan.cells.payload() - Bytes::new(TRAILER_BYTES);
     let message = match plan.schedule.positions() {
-        LARGE.. => plan.config.packet,
+        LARGE.. => plan.config.packet * PACKETS,
         _ => plan.config.packet.min(one_cell),
     };
     let cells = u64::from(plan.schedule.positions());

@@ -95,7 +95,7 @@ pub(super) fn memory(_: Effort, _: &mut Watch<'_>) -> Result<Findings, Failure> 
     put("memory.cell-cache", of(512).cell_cache.get() as f64);
     put("memory.feedback", of(1000).feedback_matrix.get() as f64);
     let matrix = |nodes| of(nodes).feedback_matrix.get() as f64;
-    put("memory.growth", matrix(1024) / matrix(512));
+    put("memory.growth", matrix(2000) / matrix(1000));
     let text = "Cells for the worst incast off the chip, one cell a queue and the feedback of each \
                 flow over each node on it (§3.3.4, §4.2).";
     Ok(findings("Memory of a node's interface", text, Vec::new(), sheet))

@@ -92,6 +92,23 @@ pub fn claims_table(claims: &[Claim]) -> ResultsTable {
     table
 }
 
+/// The claims as the page shows them: each note below what its claim says, since a column of its own
+/// would be too narrow to read.
+fn page_table(claims: &[Claim]) -> ResultsTable {
+    let mut table = claims_table(claims);
+    let place = |key: &str| table.columns.iter().position(|column| column.key == key);
+    let (what, note) = (place("what"), place("note"));
+    let (what, note) = what.zip(note).expect("the table of claims has both columns");
+    for row in &mut table.rows {
+        let text = row.remove(note).text;
+        if !text.is_empty() {
+            row[what].text.push_str(&format!("\n→ {text}"));
+        }
+    }
+    table.columns.remove(note);
+    table
+}
+
 /// The page of a reproduction: how many claims hold, the table, then one section an experiment, which
 /// the caller composes.
 #[must_use]
@@ -108,7 +125,7 @@ pub fn claims_page(title: &str, lead: &str, claims: &[Claim], experiments: Vec<S
         tile("Differ", Verdict::Differs),
         tile("Not run", Verdict::NotRun),
     ];
-    page.push("Claims", vec![Block::Tiles(tiles), Block::table(claims_table(claims))]);
+    page.push("Claims", vec![Block::Tiles(tiles), Block::table(page_table(claims))]);
     for experiment in experiments {
         page.push(experiment.title, experiment.blocks);
     }
@@ -120,9 +137,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    #[test]
-    fn rows_have_the_keys_of_the_contract() {
-        let claim = Claim {
+    fn claim() -> Claim {
+        Claim {
             claim: "S1".into(),
             section: "§7".into(),
             what: "Latency".into(),
@@ -133,8 +149,22 @@ mod tests {
             tolerance: "5%".into(),
             verdict: Verdict::Reproduced,
             note: String::new(),
-        };
-        let table = claims_table(&[claim]);
+        }
+    }
+
+    #[test]
+    fn the_page_has_notes_below_what_they_are_about() {
+        let noted = Claim { note: "cut off".into(), ..claim() };
+        let table = page_table(&[claim(), noted]);
+        assert!(table.columns.iter().all(|column| column.key != "note"));
+        let texts: Vec<_> = table.rows.iter().map(|row| row[2].text.as_str()).collect();
+        assert_eq!(texts, ["Latency", "Latency\n→ cut off"]);
+        assert!(table.rows.iter().all(|row| row.len() == table.columns.len()));
+    }
+
+    #[test]
+    fn rows_have_the_keys_of_the_contract() {
+        let table = claims_table(&[claim()]);
         let expected = json!([{
             "claim": "S1", "section": "§7", "what": "Latency", "published": 1.57e-6,
             "ours": 1.6e-6, "interval": [1.5e-6, 1.7e-6], "tolerance": "5%",
