@@ -104,19 +104,8 @@ impl Bank {
         slot
     }
 
-    /// Takes one cell off the backlog of a flow that has one.
-    #[inline]
-    pub(super) fn take_unsent(&mut self, node: u32, slot: usize) {
-        let own = &mut self.own[node as usize];
-        let flow = &mut own.flows[slot];
-        flow.unsent -= 1;
-        if flow.unsent == 0 {
-            self.run_dry(node, slot);
-        }
-    }
-
     /// Nothing of a flow's backlog is left.
-    fn run_dry(&mut self, node: u32, slot: usize) {
+    pub(super) fn run_dry(&mut self, node: u32, slot: usize) {
         let active = &mut self.own[node as usize].active;
         let at = active.iter().position(|&other| usize::from(other) == slot);
         active.swap_remove(at.expect("a flow with a backlog is in the list of those"));

@@ -15,7 +15,8 @@ pub(crate) trait CellSource {
 
 impl Bank {
     /// Releases what Eq. 2 allows for the peer of `position`: into the ready queue, or straight
-    /// into the queue where the ready queue is off or has nothing to wait for.
+    /// into the queue where the ready queue is off or has nothing to wait for. Where the queue is
+    /// empty too, the cell that would pass through it is given back at once, with its flow's slot.
     #[inline]
     pub(super) fn release<const LOSSY: bool>(
         &mut self,
@@ -24,7 +25,9 @@ impl Bank {
         peer: u32,
         now: Now,
         source: &mut impl CellSource,
-    ) {
+    ) -> Option<(Cell, u16)> {
+        let mut express = None;
+        let first = self.link(position, 0, node);
         let count = self.own[node as usize].active.len();
         // Start at another flow each epoch, so that none is always first.
         let mut at = if count == 1 { 0 } else { now.epoch as usize % count };
@@ -34,38 +37,53 @@ impl Bank {
             if at >= active.len() {
                 at = 0;
             }
-            let Some(&slot) = active.get(at) else { return };
+            let Some(&slot) = active.get(at) else { break };
             let slot = usize::from(slot);
             at += 1;
             let due = self.subflows.row(position, node)[slot];
             if due >= READY {
                 continue;
             }
-            let flow = self.own[node as usize].flows[slot];
+            let flow = &self.own[node as usize].flows[slot];
             let (class, destination) = (u32::from(flow.class), u32::from(flow.destination));
-            let link = &self.links[self.link(position, class, node)];
+            let index = first + class as usize * self.nodes as usize;
+            let link = &self.links[index];
+            // S61: Eq. 2. A cell on its way out counts no more.
             let local = link.queued_count() + link.ready_count();
-            // S61: Eq. 2.
-            if due > now.epoch + local || !self.age_allows(position, class, node, &flow, now) {
+            if due > now.epoch + local {
+                continue;
+            }
+            if now.slot < flow.mature && !self.age_allows(first, class, flow, now) {
                 continue;
             }
             // S93: not by way of a node that cannot reach the destination.
             if LOSSY && peer != destination && self.is_blocked(node, peer, destination, now) {
                 continue;
             }
-            self.release_one(position, class, node, slot, now, source);
+            if self.may_pass(index) {
+                express = Some((self.take_cell(position, node, slot, now, source), slot as u16));
+                self.own[node as usize].flows[slot].outstanding += 1;
+                // Until it has left, others find a local cell here.
+                self.links[index].ready = Link::LOCAL;
+            } else {
+                self.release_one(position, index, node, slot, now, source);
+            }
         }
+        express
+    }
+
+    /// Whether a cell released into this queue is the next to leave it: nothing else is there.
+    #[inline]
+    fn may_pass(&self, index: usize) -> bool {
+        let link = &self.links[index];
+        self.classes == 1 && self.mechanisms.ready_queue && link.ready == 0 && link.queued == 0
     }
 
     /// The age rule: a young flow uses short queues only, `len(Q_ij) ≤ 2^age` (S66).
-    #[inline]
-    fn age_allows(&self, position: u32, class: u32, node: u32, flow: &Outgoing, now: Now) -> bool {
-        if now.slot >= flow.mature {
-            return true;
-        }
+    fn age_allows(&self, first: usize, class: u32, flow: &Outgoing, now: Now) -> bool {
         let age = (now.slot - flow.started) / u64::from(self.schedule.slots());
-        let ahead: u32 = (0..=class)
-            .map(|class| self.links[self.link(position, class, node)].queued_count())
+        let ahead: u32 = (0..=class as usize)
+            .map(|class| self.links[first + class * self.nodes as usize].queued_count())
             .sum();
         ahead <= 1 << age
     }
@@ -74,13 +92,12 @@ impl Bank {
     fn release_one(
         &mut self,
         position: u32,
-        class: u32,
+        index: usize,
         node: u32,
         slot: usize,
         now: Now,
         source: &mut impl CellSource,
     ) {
-        let index = self.link(position, class, node);
         let own = &mut self.own[node as usize];
         own.flows[slot].outstanding += 1;
         let link = &mut self.links[index];
@@ -93,7 +110,7 @@ impl Bank {
         } else {
             // S64: the flow id waits, not a cell.
             link.ready += 1;
-            *self.subflows.get_mut(position, node, slot) = READY | own.ticket & TICKET_MASK;
+            self.subflows.make_ready(position, node, slot, own.ticket & TICKET_MASK);
             own.ticket = own.ticket.wrapping_add(1);
             // The ticket that would read as SENT is skipped.
             if READY | own.ticket & TICKET_MASK == SENT {
@@ -113,16 +130,36 @@ impl Bank {
         now: Now,
         source: &mut impl CellSource,
     ) {
-        *self.subflows.get_mut(position, node, slot) = SENT;
-        let flow = &self.own[node as usize].flows[slot];
-        let (tag, class) = (flow.tag, u32::from(flow.class));
-        let cell = source.next_cell(tag, now.slot);
-        self.take_unsent(node, slot);
+        let class = u32::from(self.own[node as usize].flows[slot].class);
+        let cell = self.take_cell(position, node, slot, now, source);
         self.enqueue(position, class, node, cell);
+    }
+
+    /// Takes the next cell of a flow, on its way by the peer of `position`.
+    #[inline]
+    fn take_cell(
+        &mut self,
+        position: u32,
+        node: u32,
+        slot: usize,
+        now: Now,
+        source: &mut impl CellSource,
+    ) -> Cell {
+        *self.subflows.get_mut(position, node, slot) = SENT;
+        let flow = &mut self.own[node as usize].flows[slot];
+        let cell = source.next_cell(flow.tag, now.slot);
+        flow.unsent -= 1;
+        if flow.unsent == 0 {
+            self.run_dry(node, slot);
+        }
+        cell
     }
 
     /// Moves the oldest ready flow's next cell into the queue if no local cell is there: at most
     /// one local cell in `Q_ij` (S65, Eq. 5).
+    ///
+    /// An id entered the ready queue because of what was ahead of it. If that went away otherwise (a
+    /// flow ran dry), Eq. 2 does not hold yet, and the id lets younger ones pass (S63).
     #[inline]
     pub(super) fn admit(
         &mut self,
@@ -134,7 +171,8 @@ impl Bank {
     ) {
         let index = self.link(position, class, node);
         while self.links[index].ready_count() > 0 && !self.links[index].holds_local() {
-            let slot = self.oldest_ready(position, class, node);
+            let latest = now.epoch + self.links[index].queued_count();
+            let Some(slot) = self.oldest_ready(position, class, node, latest) else { return };
             self.links[index].ready -= 1;
             let own = &mut self.own[node as usize];
             if own.flows[slot].unsent > 0 {
@@ -143,29 +181,35 @@ impl Bank {
             } else {
                 // The flow ran dry while its id waited.
                 own.flows[slot].outstanding -= 1;
-                *self.subflows.get_mut(position, node, slot) = 0;
+                let due = self.subflows.due(position, node)[slot];
+                *self.subflows.get_mut(position, node, slot) = due;
             }
         }
     }
 
-    /// The flow whose id has waited longest; there is one.
+    /// The flow whose id has waited longest of those that wait for no later epoch than `latest`,
+    /// or have run dry.
     #[inline]
-    fn oldest_ready(&self, position: u32, class: u32, node: u32) -> usize {
+    fn oldest_ready(&self, position: u32, class: u32, node: u32, latest: u32) -> Option<usize> {
         let own = &self.own[node as usize];
         let row = &self.subflows.row(position, node)[..own.flows.len()];
+        let due = &self.subflows.due(position, node)[..own.flows.len()];
         let newest = own.ticket & TICKET_MASK;
-        let mut oldest = (0, 0);
-        for (slot, &value) in row.iter().enumerate() {
-            let waits = value >= READY && value != SENT;
-            if !waits || (self.classes > 1 && u32::from(own.flows[slot].class) != class) {
+        let mut oldest = (0, None);
+        for (slot, (&value, &due)) in row.iter().zip(due).enumerate() {
+            if value < READY || value == SENT {
+                continue;
+            }
+            let flow = &own.flows[slot];
+            let other = self.classes > 1 && u32::from(flow.class) != class;
+            if other || (due > latest && flow.unsent > 0) {
                 continue;
             }
             let age = newest.wrapping_sub(value & TICKET_MASK) & TICKET_MASK;
             if age > oldest.0 {
-                oldest = (age, slot);
+                oldest = (age, Some(slot));
             }
         }
-        debug_assert!(oldest.0 > 0, "node {node}, position {position}: no ready flow id");
         oldest.1
     }
 }

@@ -27,6 +27,8 @@ const PLACES: u32 = 2;
 #[derive(Clone, Debug)]
 pub(super) struct Subflows {
     values: Vec<u32>,
+    /// For subflows in the ready queue, the epoch that Eq. 2 waits for; places as in `values`.
+    due: Vec<u32>,
     positions: usize,
     /// Length of a row.
     stride: usize,
@@ -39,6 +41,7 @@ impl Subflows {
         let stride = (nodes * PLACES) as usize;
         Self {
             values: vec![0; positions as usize * stride],
+            due: vec![0; positions as usize * stride],
             positions: positions as usize,
             stride,
             offsets: (0..=nodes).map(|node| node * PLACES).collect(),
@@ -49,7 +52,8 @@ impl Subflows {
     pub(super) fn like(other: &Self, positions: u32) -> Self {
         let (stride, offsets) = (other.stride, other.offsets.clone());
         let positions = positions as usize;
-        Self { values: vec![0; positions * stride], positions, stride, offsets }
+        let values = vec![0; positions * stride];
+        Self { due: values.clone(), values, positions, stride, offsets }
     }
 
     /// The places of a node in a position.
@@ -67,6 +71,23 @@ impl Subflows {
         &mut self.values[row + slot]
     }
 
+    /// Puts a subflow's flow id in the ready queue, behind all with lower tickets.
+    #[inline]
+    pub(super) fn make_ready(&mut self, position: u32, node: u32, slot: usize, ticket: u32) {
+        let at = position as usize * self.stride + self.offsets[node as usize] as usize + slot;
+        self.due[at] = self.values[at];
+        self.values[at] = READY | ticket;
+    }
+
+    /// The epochs that the subflows of [`Subflows::row`] wait for, where they are in the ready
+    /// queue.
+    #[inline]
+    pub(super) fn due(&self, position: u32, node: u32) -> &[u32] {
+        let (from, to) = (self.offsets[node as usize], self.offsets[node as usize + 1]);
+        let row = position as usize * self.stride;
+        &self.due[row + from as usize..row + to as usize]
+    }
+
     /// Doubles the places of `node` until it has one for `slot`.
     pub(super) fn make_room(&mut self, node: u32, slot: usize) {
         let node = node as usize;
@@ -79,17 +100,20 @@ impl Subflows {
             return;
         }
         let stride = self.stride + new - old;
-        let mut values = vec![0; self.positions * stride];
         let end = self.offsets[node + 1] as usize;
-        for position in 0..self.positions {
-            let from = &self.values[position * self.stride..][..self.stride];
-            let to = &mut values[position * stride..][..stride];
-            to[..end].copy_from_slice(&from[..end]);
-            to[end + new - old..].copy_from_slice(&from[end..]);
+        for array in [&mut self.values, &mut self.due] {
+            let mut wider = vec![0; self.positions * stride];
+            for position in 0..self.positions {
+                let from = &array[position * self.stride..][..self.stride];
+                let to = &mut wider[position * stride..][..stride];
+                to[..end].copy_from_slice(&from[..end]);
+                to[end + new - old..].copy_from_slice(&from[end..]);
+            }
+            *array = wider;
         }
         for offset in &mut self.offsets[node + 1..] {
             *offset += (new - old) as u32;
         }
-        (self.values, self.stride) = (values, stride);
+        self.stride = stride;
     }
 }

@@ -29,19 +29,26 @@ impl Bank {
     ) -> Sent {
         let mut frame =
             Frame { cell: Cell::EMPTY, from: node as u16, to: peer as u16, feedback: 0, flags: 0 };
+        // S91: a node that has given up a peer is silent to it. One that spreads notices keeps its
+        // cells for later.
         if LOSSY && self.is_down(position, node) {
-            // S91: a node that has given up a peer is silent to it.
             return Sent { frame, matters: false, local: false };
         }
-        if !self.own[node as usize].active.is_empty() {
-            self.release::<LOSSY>(position, node, peer, now, source);
+        let mut express = None;
+        let may_send = !(LOSSY && self.is_spreading(node, now));
+        if may_send && !self.own[node as usize].active.is_empty() {
+            express = self.release::<LOSSY>(position, node, peer, now, source);
         }
         let mut local = false;
-        if !(LOSSY && self.is_spreading(node, now)) {
+        if let Some((cell, slot)) = express {
+            (frame.cell, local) = (cell, true);
+            *self.sent_entry(position, node, now.epoch) = slot;
+            self.local_cell_left(position, 0, node, now, source);
+        } else if may_send {
             (frame.cell, local) = self.dequeue(position, node, now, source);
-        }
-        if local {
-            self.record_sent(position, node, frame.cell, now);
+            if local {
+                self.record_sent(position, node, frame.cell, now);
+            }
         }
         let owed;
         (frame.feedback, owed) = self.take_feedback(position, node);
@@ -77,16 +84,29 @@ impl Bank {
             self.own[node as usize].queued -= 1;
             let local = cell.source() == node;
             if local && self.mechanisms.ready_queue {
-                self.links[index].ready &= !Link::LOCAL;
-                // The next local cell joins now, not at the next visit: relayed cells that arrive
-                // until then queue behind it.
-                if self.links[index].waits_for_room() {
-                    self.admit(position, class, node, now, source);
-                }
+                self.local_cell_left(position, class, node, now, source);
             }
             return (cell, local);
         }
         (Cell::EMPTY, false)
+    }
+
+    /// A local cell has left the queue: the next joins now, not at the next visit, so that relayed
+    /// cells that arrive until then queue behind it.
+    #[inline]
+    fn local_cell_left(
+        &mut self,
+        position: u32,
+        class: u32,
+        node: u32,
+        now: Now,
+        source: &mut impl CellSource,
+    ) {
+        let index = self.link(position, class, node);
+        self.links[index].ready &= !Link::LOCAL;
+        if self.links[index].waits_for_room() {
+            self.admit(position, class, node, now, source);
+        }
     }
 
     /// Records to which flow the cell sent belongs (§4.2, "last cell sent").
