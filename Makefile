@@ -14,8 +14,11 @@ VENV := .venv
 TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 SCENARIO ?= examples/shoal-rack.toml
 
-# One profile and one target directory for every test, so that nothing is compiled twice.
+# One profile, one target directory and one selection of packages for every test: whoever selects
+# fewer packages gets other features of their dependencies, and compiles them all again.
 export CARGO_TARGET_DIR := $(TARGET)
+# As maturin has it: without it the binding would be compiled once more.
+export PYO3_BUILD_EXTENSION_MODULE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help prerequisites tools run bench reproduce test check rust-check python-check rust-test \
@@ -68,7 +71,7 @@ python-test: $(VENV)/tools
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" \
 	$(VENV)/bin/python -m pip install --quiet --no-build-isolation --force-reinstall --no-deps \
 		--config-settings=build-args="--profile dev --locked" .
-	cargo build --quiet --locked --package rackloom-cli
+	cargo test --quiet --locked --workspace --all-targets --no-run
 	$(VENV)/bin/python -m pytest
 
 browser:

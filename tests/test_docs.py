@@ -56,7 +56,7 @@ def blocks(language: str) -> Iterator[Any]:
                 yield pytest.param(text, id=f"{name(page)}-{index}")
 
 
-@pytest.mark.parametrize("text", blocks("toml"))
+@pytest.mark.parametrize("text", list(blocks("toml")))
 def test_scenarios_in_the_documents_are_accepted(text: str) -> None:
     scenario = tomllib.loads(text)
     # A fragment shows some tables; what it leaves out is as simple as can be.
@@ -65,7 +65,7 @@ def test_scenarios_in_the_documents_are_accepted(text: str) -> None:
     rackloom.resolve(scenario)
 
 
-@pytest.mark.parametrize("text", blocks("python"))
+@pytest.mark.parametrize("text", list(blocks("python")))
 def test_python_in_the_documents_runs(text: str, here: Path) -> None:
     (here / "examples").symlink_to(ROOT / "examples")
     exec(compile(text, "<document>", "exec"), {})  # noqa: S102 - our own documents
@@ -84,7 +84,7 @@ def commands() -> Iterator[Any]:
             yield pytest.param(text, id=f"{name(page)}: {text}")
 
 
-@pytest.mark.parametrize("line", commands())
+@pytest.mark.parametrize("line", list(commands()))
 def test_commands_in_the_documents_are_understood(line: str, command: Any) -> None:
     words = shlex.split(line.partition(">")[0])[1:]
     # `--help` after a command line: every word before it is parsed, nothing is run.
