@@ -61,6 +61,7 @@ def test_scenarios_in_the_documents_are_accepted(text: str) -> None:
     scenario = tomllib.loads(text)
     # A fragment shows some tables; what it leaves out is as simple as can be.
     scenario.setdefault("workload", {"kind": "incast", "senders": 1, "size": "1 KB"})
+    scenario.setdefault("run", {"flows": 10})
     scenario.setdefault("fabric", {"kind": "shoal", "nodes": 64})
     rackloom.resolve(scenario)
 
