@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reading {
-    /// A draw in (cdf[i-1], cdf[i]] gives size[i-1].
+    /// A draw in `(cdf[i-1], cdf[i]]` gives `size[i-1]`.
     LowerStep,
     /// Straight lines between the points.
     Linear,
-    /// A draw in (cdf[i-1], cdf[i]] gives size[i].
+    /// A draw in `(cdf[i-1], cdf[i]]` gives `size[i]`.
     UpperStep,
 }
 
