@@ -83,7 +83,6 @@ fn s70_permutations_get_the_rate_of_the_closed_form() {
         };
         let rate = permutation_rate(config, pairs, 20_000);
         let ratio = rate / expected;
-        println!("{nodes} {pairs}: {rate} {expected} {ratio}");
         assert!((0.96..1.03).contains(&ratio), "{nodes} nodes, {pairs} flows: {rate}, {expected}");
     }
 }
@@ -229,19 +228,248 @@ fn s67_no_queue_exceeds_its_bound_under_random_traffic() {
         let config =
             Config { ready_queue, feedback_counts_ready: ready_queue, ..config(nodes, channels) };
         let mut rack = Rack::new(config.plan().unwrap(), 1);
-        let mut draw = kernel::Stream::new(seed, "test", 0);
-        let mut at = 0.0;
-        for id in 0..3000 {
-            // Some 60 % of what a rack of 100 Gbps nodes can carry over two hops.
-            at += draw.exponential(10_000.0 * 8e3 / (26.0 * f64::from(nodes)));
-            let start = Time::from_ps(at as u64);
-            rack.advance(start, &mut ());
-            let src = draw.below(u64::from(nodes)) as u32;
-            let dst = (src + 1 + draw.below(u64::from(nodes) - 1) as u32) % nodes;
-            let size = draw.below(20_000) + 1;
-            rack.offer(&flow(id, src, dst, size, start));
-        }
-        assert_eq!(rack.advance(Time::NEVER, &mut ()), Advance::Idle);
+        random_traffic(&mut rack, 3000, seed, |_| ());
         assert!(rack.bank.longest_queue() > 3, "{nodes} nodes: no queue to speak of");
     }
+}
+
+/// Offers `count` random flows at some 60 % of what the rack can carry; `look` sees it after each.
+fn random_traffic(rack: &mut Rack, count: u64, seed: u64, mut look: impl FnMut(&Rack)) -> Ends {
+    let nodes = u64::from(rack.nodes());
+    let mut draw = kernel::Stream::new(seed, "test", 0);
+    let (mut at, mut ends) = (0.0, Ends::default());
+    for id in 0..count {
+        at += draw.exponential(10_000.0 * 8e3 / (26.0 * nodes as f64));
+        let start = Time::from_ps(at as u64);
+        rack.advance(start, &mut ends);
+        look(rack);
+        let src = draw.below(nodes);
+        let dst = (src + 1 + draw.below(nodes - 1)) % nodes;
+        let size = draw.below(20_000) + 1;
+        rack.offer(&flow(id, src as u32, dst as u32, size, start));
+    }
+    assert_eq!(rack.advance(Time::NEVER, &mut ends), Advance::Idle);
+    ends
+}
+
+#[test]
+fn s62_s65_a_queue_holds_one_cell_of_a_subflow_and_one_local_cell() {
+    for (nodes, channels, ready_queue) in [(16, 1, true), (24, 2, true), (15, 1, false)] {
+        let config =
+            Config { ready_queue, feedback_counts_ready: ready_queue, ..config(nodes, channels) };
+        let mut rack = Rack::new(config.plan().unwrap(), 1);
+        random_traffic(&mut rack, 1500, 8, |rack| rack.bank.check_queues());
+    }
+}
+
+#[test]
+fn s60_s72_every_cell_takes_at_most_two_hops_and_none_is_lost() {
+    let mut rack = Rack::new(config(32, 2).plan().unwrap(), 1);
+    let ends = random_traffic(&mut rack, 1000, 3, |_| ());
+    assert_eq!(ends.0.len(), 1000);
+    let totals = rack.totals();
+    assert_eq!((totals.drops, totals.retransmissions), (0, 0));
+    let cells: u64 = totals.delivered.get().div_ceil(54);
+    assert!(totals.hops <= 2 * (cells + 1000), "{} hops of {cells} cells", totals.hops);
+    assert!(totals.hops >= cells, "{} hops of {cells} cells", totals.hops);
+}
+
+#[test]
+fn the_stages_of_a_flow_sum_to_its_completion_time() {
+    let mut rack = Rack::new(config(32, 2).plan().unwrap(), 1);
+    let mut starts = std::collections::BTreeMap::new();
+    let ends = random_traffic(&mut rack, 800, 5, |rack| {
+        for flow in rack.unfinished(usize::MAX) {
+            starts.insert(flow.id.get(), flow.start);
+        }
+    });
+    for (id, end, ideal, stages) in ends.0 {
+        let Some(&start) = starts.get(&id) else { continue };
+        let sum: Span = stages.iter().copied().sum();
+        let fct = end - start;
+        // Each of the five means is rounded down to a picosecond.
+        assert!(sum <= fct && fct - sum <= Span::from_ps(5), "flow {id}: {stages:?} of {fct}");
+        assert!(ideal <= fct, "flow {id} took {fct}, alone {ideal}");
+    }
+}
+
+/// When the last of `senders` synchronised flows of `cells` each to one node ends.
+fn incast(senders: u32, cells: u64) -> (Span, Span, u64) {
+    let config = config(64, 1);
+    let mut rack = Rack::new(config.plan().unwrap(), 1);
+    for node in 1..=senders {
+        rack.offer(&flow(u64::from(node), node, 0, 54 * cells, Time::ZERO));
+    }
+    let mut ends = Ends::default();
+    rack.advance(Time::NEVER, &mut ends);
+    let last = ends.0.iter().map(|end| end.1 - Time::ZERO).max().unwrap();
+    let total: Span = ends.0.iter().map(|end| end.1 - Time::ZERO).sum();
+    (last, total / ends.0.len() as u64, rack.totals().queue_max_cells)
+}
+
+#[test]
+fn s71_an_incast_drains_at_the_receiver_s_rate_and_fairly() {
+    for senders in [8, 20, 40] {
+        let cells = 63 * 8;
+        let (last, mean, queue) = incast(senders, cells);
+        // The receiver takes 63 cells an epoch of 64 slots.
+        let epochs = (u64::from(senders) * cells).div_ceil(63);
+        let optimum = Config::default().slot * 64 * epochs;
+        assert!(last >= optimum, "{senders} senders: {last}, at best {optimum}");
+        let edge = Config::default().slot * 64 * 6;
+        assert!(last <= optimum + edge, "{senders} senders: {last}, at best {optimum}");
+        assert!(mean.as_seconds() > 0.93 * last.as_seconds(), "{senders}: {mean} of {last}");
+        assert!(queue <= u64::from(senders) + 1, "{senders} senders, {queue} cells");
+    }
+}
+
+#[test]
+fn s68_literal_feedback_costs_a_lone_flow_a_third_of_its_rate() {
+    let at = |feedback| permutation_rate(Config { feedback, ..config(64, 1) }, 1, 20_000);
+    let exact = at(Feedback::PhaseExact);
+    assert!(exact > 0.97, "{exact}");
+    assert!(at(Feedback::MinusOne) > 0.95);
+    let whole = at(Feedback::WholeEpochs);
+    assert!((0.5..0.85).contains(&whole), "{whole}");
+}
+
+#[test]
+fn s66_the_age_rule_and_the_ready_queue_shorten_short_flows() {
+    let mean = |on: bool| {
+        let config =
+            Config { ready_queue: on, feedback_counts_ready: on, age_rule: on, ..config(64, 1) };
+        let mut rack = Rack::new(config.plan().unwrap(), 1);
+        // Long flows among 1 to 62 keep the queues filled; 63 sends a short one to 0 now and then.
+        for (node, step) in (1..=62).flat_map(|node| [1, 7, 19, 31].map(|step| (node, step))) {
+            let to = (node - 1 + step) % 62 + 1;
+            rack.offer(&flow(u64::from(1000 * step + node), node, to, 54 * 20_000, Time::ZERO));
+        }
+        let mut ends = Ends::default();
+        for id in 100..120 {
+            let start = Time::ZERO + Span::from_us(20 * (id - 99));
+            rack.advance(start, &mut ends);
+            rack.offer(&flow(id, 63, 0, 54 * 40, start));
+        }
+        rack.advance(Time::ZERO + Span::from_us(480), &mut ends);
+        let short: Vec<_> = ends.0.iter().filter(|end| end.0 < 120).collect();
+        assert_eq!(short.len(), 20);
+        let total: u64 = short
+            .iter()
+            .map(|end| (end.1 - (Time::ZERO + Span::from_us(20 * (end.0 - 99)))).as_ps())
+            .sum();
+        total / 20
+    };
+    let (with, without) = (mean(true), mean(false));
+    assert!(with < without, "{with} ps with the optimisations, {without} ps without");
+}
+
+#[test]
+fn s80_the_urgent_class_does_not_wait_for_the_others() {
+    let fct = |background: bool| {
+        let mut rack = Rack::new(Config { classes: 2, ..config(32, 1) }.plan().unwrap(), 1);
+        if background {
+            for node in 0..32 {
+                let low = flow(u64::from(node), node, (node + 5) % 32, 54 * 4000, Time::ZERO);
+                rack.offer(&Flow { class: Class::new(1), ..low });
+            }
+        }
+        let start = Time::ZERO + Span::from_us(30);
+        let mut ends = Ends::default();
+        rack.advance(start, &mut ends);
+        rack.offer(&flow(99, 3, 20, 54 * 30, start));
+        rack.advance(Time::NEVER, &mut ends);
+        let end = ends.0.iter().find(|end| end.0 == 99).unwrap().1;
+        (end - start).as_seconds()
+    };
+    let (alone, loaded) = (fct(false), fct(true));
+    assert!(loaded < 1.5 * alone, "{alone} s alone, {loaded} s over the background");
+}
+
+/// A rack of 32 with faults, and long flows in a ring.
+fn broken_rack(config: Config, faults: &[Fault], cells: u64) -> Rack {
+    let nodes = config.nodes;
+    let mut rack = Rack::new(config.plan().unwrap().with_faults(faults).unwrap(), 1);
+    for node in 0..nodes {
+        rack.offer(&flow(u64::from(node), node, (node + 1) % nodes, 54 * cells, Time::ZERO));
+    }
+    rack
+}
+
+#[test]
+fn s91_s92_a_failed_pair_parts_on_both_sides_within_two_epochs_and_propagation() {
+    let at = Time::ZERO + Span::from_us(10);
+    let fault = Fault { component: Component::Node(NodeId::new(7)), at, until: None };
+    let spine = Fault { component: Component::Spine(1), at, until: None };
+    let config = Config { radix: 8, ..config(32, 1) };
+    let plan = config.plan().unwrap();
+    let wait = config.slot * u64::from(2 * (plan.schedule.slots() + plan.delay_slots) + 2);
+    for fault in [fault, spine] {
+        let broken = plan.switches();
+        let pairs = broken.affected_pairs(fault.component, crate::clos::Direction::Both).unwrap();
+        let mut rack = broken_rack(config.clone(), &[fault], 3000);
+        rack.advance(at, &mut ());
+        assert!(!pairs.iter().any(|(a, b)| rack.bank.have_parted(a.get(), b.get())));
+        rack.advance(at + wait, &mut ());
+        for (a, b) in pairs.iter().filter(|(a, b)| a.get() != 7 && b.get() != 7) {
+            assert!(rack.bank.have_parted(a.get(), b.get()), "{a} and {b}, {:?}", fault.component);
+        }
+    }
+}
+
+#[test]
+fn s95_a_mended_pair_is_used_again_after_the_hold_down() {
+    let at = Time::ZERO + Span::from_us(5);
+    let until = Some(at + Span::from_us(10));
+    let fault = Fault { component: Component::Spine(0), at, until };
+    let config = Config { radix: 8, ..config(32, 1) };
+    let mut rack = broken_rack(config, &[fault], 6000);
+    assert_eq!(rack.advance(Time::NEVER, &mut ()), Advance::Idle);
+    let losses = rack.losses.as_ref().unwrap();
+    assert!(losses.given_up > 0 && losses.given_up == losses.taken_up);
+}
+
+#[test]
+fn s98_an_updated_schedule_gives_the_survivors_the_slots_of_the_dead() {
+    let seconds = |update: u64| {
+        let dead = (0..16).map(|node| Fault {
+            component: Component::Node(NodeId::new(2 * node)),
+            at: Time::ZERO,
+            until: None,
+        });
+        let faults: Vec<_> = dead.collect();
+        let config = Config { schedule_update_after: Span::from_us(update), ..config(32, 1) };
+        let mut rack = Rack::new(config.plan().unwrap().with_faults(&faults).unwrap(), 1);
+        let mut ends = Ends::default();
+        let start = Time::ZERO + Span::from_us(50);
+        rack.advance(start, &mut ends);
+        for node in (1..32).step_by(2) {
+            let to = (node + 2) % 32;
+            rack.offer(&flow(u64::from(node), node, to, 54 * 20_000, start));
+        }
+        assert_eq!(rack.advance(Time::NEVER, &mut ends), Advance::Idle);
+        assert_eq!((ends.0.len(), ends.1.len()), (16, 0));
+        (ends.0.iter().map(|end| end.1).max().unwrap() - start).as_seconds()
+    };
+    let (without, with) = (seconds(0), seconds(20));
+    // 16 of 31 peers are dead: their slots are 52 % of all.
+    let ratio = without / with;
+    assert!(
+        (1.7..2.3).contains(&ratio),
+        "{without} s with the old schedule, {with} s with the new"
+    );
+}
+
+#[test]
+fn s48_losing_the_clock_master_clips_cells_unless_the_guard_band_covers_the_drift() {
+    let clipped = |guard: u64| {
+        let at = Time::ZERO + Span::from_us(10);
+        let fault = Fault { component: Component::Node(NodeId::new(0)), at, until: None };
+        let slot = Span::from_ps(20_500 + guard);
+        let config = Config { guard: Span::from_ps(guard), slot, ..config(32, 1) };
+        let mut rack = broken_rack(config, &[fault], 4000);
+        assert_eq!(rack.advance(Time::NEVER, &mut ()), Advance::Idle);
+        rack.details()["clock_clipped_slots"].as_u64().unwrap()
+    };
+    assert!(clipped(2_750) > 0);
+    assert_eq!(clipped(3_000), 0);
 }

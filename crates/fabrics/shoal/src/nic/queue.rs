@@ -71,6 +71,17 @@ impl Arena {
         self.entries.get(index as usize).map_or(0, |entry| entry.cell.word())
     }
 
+    /// The cells of a queue, first to last.
+    #[cfg(test)]
+    pub(super) fn iter(&self, link: &Link) -> impl Iterator<Item = Cell> {
+        let mut next = link.head;
+        std::iter::from_fn(move || {
+            let entry = (next != END).then(|| self.entries[next as usize])?;
+            next = entry.next;
+            Some(entry.cell)
+        })
+    }
+
     /// Takes the first cell of a link's queue, which is not empty.
     #[inline]
     pub(super) fn pop(&mut self, link: &mut Link) -> Cell {
