@@ -72,16 +72,19 @@ pub(super) fn depth(schedule: &Schedule, delay: u32) -> u32 {
 }
 
 impl Bank {
-    /// The feedback for the peer of `position` on the last cell received from it, and whether there
-    /// was such a cell. Given once.
+    /// Whether a cell has come from the peer of `position` on which it waits for feedback.
     #[inline]
-    pub(super) fn take_feedback(&mut self, position: u32, node: u32) -> (u16, bool) {
+    pub(super) fn owes_feedback(&self, position: u32, node: u32) -> bool {
+        self.links[self.link(position, 0, node)].last_received != NONE
+    }
+
+    /// The feedback for the peer of `position` on the last cell received from it. Given once.
+    #[inline]
+    pub(super) fn take_feedback(&mut self, position: u32, node: u32) -> u16 {
         let index = self.link(position, 0, node);
-        let last = std::mem::replace(&mut self.links[index].last_received, NONE);
-        match last {
-            NONE => (0, false),
-            DIRECT => (0, true),
-            queue => (self.feedback_on(position, node, u32::from(queue)), true),
+        match std::mem::replace(&mut self.links[index].last_received, NONE) {
+            NONE | DIRECT => 0,
+            queue => self.feedback_on(position, node, u32::from(queue)),
         }
     }
 

@@ -44,14 +44,16 @@ impl Bank {
             (frame.cell, local) = (cell, true);
             *self.sent_entry(position, node, now.epoch) = slot;
             self.local_cell_left(position, 0, node, now, source);
-        } else if may_send {
+        } else if may_send && self.may_have_cell(position, node) {
             (frame.cell, local) = self.dequeue(position, node, now, source);
             if local {
                 self.record_sent(position, node, frame.cell, now);
             }
         }
-        let owed;
-        (frame.feedback, owed) = self.take_feedback(position, node);
+        let owed = self.owes_feedback(position, node);
+        if owed {
+            frame.feedback = self.take_feedback(position, node);
+        }
         if LOSSY {
             self.note_sent(position, node, &mut frame, now);
         }
@@ -60,6 +62,13 @@ impl Bank {
         }
         let matters = owed || !frame.cell.is_empty() || frame.flags != 0;
         Sent { frame, matters, local }
+    }
+
+    /// Whether [`Bank::dequeue`] may find a cell.
+    #[inline]
+    fn may_have_cell(&self, position: u32, node: u32) -> bool {
+        let link = &self.links[self.link(position, 0, node)];
+        self.classes > 1 || link.queued > 0 || link.ready != 0
     }
 
     /// The first cell of the most urgent class (Appendix C), and whether it is the node's own.
