@@ -51,7 +51,7 @@ fn a_rack_of_one_is_refused() {
     refuses(
         "nodes = 8",
         "nodes = 1",
-        &["bad.toml:10: fabric.nodes: a rack of 1; expected 2 to 2048 nodes"],
+        &["bad.toml:10: fabric.nodes: found 1; expected a whole number from 2 to 2048"],
     );
 }
 

@@ -48,6 +48,7 @@ pub enum Transport {
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Nodes in the rack. Default 512 (Shoal §7.1). From 2 to 2,048.
+    #[schemars(range(min = 2, max = 2048))]
     pub nodes: u32,
     /// Bandwidth of a node, all channels together. Unit: bit/s. Default 100 Gbps (Shoal §7.1).
     pub node_rate: Rate,
@@ -56,6 +57,7 @@ pub struct Config {
     pub load_rate: Rate,
     /// Channels that switch independently, each its own plane of switches. Default 4 (Shoal §7.1).
     /// From 1 to 16.
+    #[schemars(range(min = 1, max = 16))]
     pub channels: u32,
     /// Time from the start of one cell to the start of the next. Unit: time. Default 23.25 ns (Shoal
     /// §7.1). Holds the guard band, the framing and one cell.
@@ -75,6 +77,7 @@ pub struct Config {
     /// Default 1500 B (our choice: Ethernet's). At least 1 B.
     pub packet: Bytes,
     /// Ports of a circuit switch. Default 64 (Shoal §5). An even number.
+    #[schemars(range(min = 2))]
     pub radix: u32,
     /// Propagation over all wires of a path. Unit: time. Default 40 ns (Shoal §6.2).
     pub wire_latency: Span,
@@ -98,17 +101,20 @@ pub struct Config {
     /// Whether a new flow starts on short queues only, `len ≤ 2^age` (Shoal §3.3.3). Default true.
     pub age_rule: bool,
     /// Traffic classes, served in strict priority (Shoal Appendix C). Default 1. From 1 to 8.
+    #[schemars(range(min = 1, max = 8))]
     pub classes: u32,
     /// The most cells a node holds for one destination and class; a cell beyond is dropped and its
     /// sender told. Default 0: no limit (Shoal §3.3.4 sizes memory for the worst case).
     pub queue_limit: u32,
     /// Probability that a bit is flipped on its way through the fabric (Shoal Appendix D). Default
     /// 0. Below 0.001.
+    #[schemars(range(min = 0.0, max = 0.001))]
     pub bit_error_rate: f64,
     /// End-to-end transport. Default auto (Shoal §3.5, §8).
     pub transport: Transport,
     /// Epochs for which a repaired pair of nodes must hear each other before it is used again.
     /// Default 8 (our choice; Shoal does not describe re-integration).
+    #[schemars(range(min = 1))]
     pub reintegration_epochs: u32,
     /// Time after which nodes that stay dead are taken out of everyone's schedule; 0 ns: never.
     /// Unit: time. Default 0 ns. The paper only suggests it (Shoal §7.3).
