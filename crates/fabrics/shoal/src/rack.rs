@@ -26,7 +26,7 @@ pub struct Rack {
     pub(crate) bank: Bank,
     pub(crate) messages: Messages,
     /// Frames under way, by slot of arrival modulo its length.
-    wire: Vec<Vec<Frame>>,
+    pub(crate) wire: Vec<Vec<Frame>>,
     in_flight: u64,
     times: SlotTimes,
     /// Next slot to simulate.

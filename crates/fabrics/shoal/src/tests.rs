@@ -473,3 +473,35 @@ fn s48_losing_the_clock_master_clips_cells_unless_the_guard_band_covers_the_drif
     assert!(clipped(2_750) > 0);
     assert_eq!(clipped(3_000), 0);
 }
+
+#[test]
+fn s20_every_frame_of_a_run_survives_the_wire() {
+    let config = Config { classes: 2, ..config(24, 2) };
+    let layout = crate::wire::Layout::new(config.nodes, config.classes).unwrap();
+    let payload = [0x5a; 56];
+    let mut seen = 0;
+    let mut rack = Rack::new(config.plan().unwrap(), 1);
+    random_traffic(&mut rack, 300, 11, |rack| {
+        for frame in rack.wire.iter().flatten() {
+            let empty = crate::wire::Header::empty(NodeId::new(u32::from(frame.from)));
+            let header = if frame.cell.is_empty() {
+                crate::wire::Header { feedback: u32::from(frame.feedback), ..empty }
+            } else {
+                crate::wire::Header {
+                    source: NodeId::new(frame.cell.source()),
+                    destination: NodeId::new(frame.cell.destination()),
+                    sequence: layout.sequence().shorten(frame.cell.sequence()),
+                    feedback: u32::from(frame.feedback),
+                    class: Class::new(frame.cell.class() as u8),
+                    ..empty
+                }
+            };
+            let bytes = layout.encode(&header, &payload);
+            assert_eq!(layout.decode(bytes, &payload), Ok(header));
+            let full = layout.sequence().extend(header.sequence, frame.cell.sequence());
+            assert!(frame.cell.is_empty() || full == frame.cell.sequence());
+            seen += 1;
+        }
+    });
+    assert!(seen > 10_000, "{seen} frames");
+}
