@@ -88,7 +88,9 @@ impl Bank {
                 own.flows.len() - 1
             }
         };
-        self.subflows.make_room(node, slot);
+        let all = &self.own;
+        self.subflows.make_room(node, slot, |node| all[node].flows.len() - all[node].free.len());
+        let own = &mut self.own[node as usize];
         own.flows[slot] = Outgoing {
             destination: destination as u16,
             class: class as u8,

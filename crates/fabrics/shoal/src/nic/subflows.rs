@@ -20,8 +20,8 @@ pub(super) const SENT: u32 = u32::MAX;
 pub(super) const READY: u32 = 1 << 31;
 /// Tickets of the ready queue count modulo one more than this; the last would read as [`SENT`].
 pub(super) const TICKET_MASK: u32 = READY - 1;
-/// Places of a node at first.
-const PLACES: u32 = 2;
+/// Places of a node at first (our choice: a node at moderate load has a few flows at a time).
+const PLACES: u32 = 4;
 
 /// The state of all subflows of a bank.
 #[derive(Clone, Debug)]
@@ -88,32 +88,33 @@ impl Subflows {
         &self.due[row + from as usize..row + to as usize]
     }
 
-    /// Doubles the places of `node` until it has one for `slot`.
-    pub(super) fn make_room(&mut self, node: u32, slot: usize) {
-        let node = node as usize;
-        let old = (self.offsets[node + 1] - self.offsets[node]) as usize;
-        let mut new = old;
-        while new <= slot {
-            new *= 2;
-        }
-        if new == old {
+    /// Doubles the places of `node` until it has one for `slot`, and those of every node that `uses`
+    /// all it has.
+    pub(super) fn make_room(&mut self, node: u32, slot: usize, uses: impl Fn(usize) -> usize) {
+        let places = |offsets: &[u32], n: usize| (offsets[n + 1] - offsets[n]) as usize;
+        if slot < places(&self.offsets, node as usize) {
             return;
         }
-        let stride = self.stride + new - old;
-        let end = self.offsets[node + 1] as usize;
+        let mut offsets = vec![0];
+        for other in 0..self.offsets.len() - 1 {
+            let old = places(&self.offsets, other);
+            let wanted = if other == node as usize { slot + 1 } else { uses(other) + 1 };
+            let new = if wanted > old { wanted.next_power_of_two() } else { old };
+            offsets.push(offsets[other] + new as u32);
+        }
+        let stride = *offsets.last().expect("it starts with a zero") as usize;
         for array in [&mut self.values, &mut self.due] {
             let mut wider = vec![0; self.positions * stride];
             for position in 0..self.positions {
                 let from = &array[position * self.stride..][..self.stride];
                 let to = &mut wider[position * stride..][..stride];
-                to[..end].copy_from_slice(&from[..end]);
-                to[end + new - old..].copy_from_slice(&from[end..]);
+                for (old, new) in self.offsets.windows(2).zip(&offsets) {
+                    let row = &from[old[0] as usize..old[1] as usize];
+                    to[*new as usize..][..row.len()].copy_from_slice(row);
+                }
             }
             *array = wider;
         }
-        for offset in &mut self.offsets[node + 1..] {
-            *offset += (new - old) as u32;
-        }
-        self.stride = stride;
+        (self.stride, self.offsets) = (stride, offsets);
     }
 }
