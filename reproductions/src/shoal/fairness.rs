@@ -22,6 +22,8 @@ const FAIRNESS: ScenarioFile = ScenarioFile {
 
 /// Flows of the workloads (Shoal §7.2: from 50 to 1,024).
 const FLOWS: [u32; 5] = [50, 128, 256, 512, 1024];
+/// The ends and the middle of them, for a quick look.
+const FLOWS_QUICK: [u32; 3] = [50, 256, 1024];
 /// Shoal §7.2: within 10 % of the ideal.
 const MARGIN: f64 = 0.1;
 
@@ -55,13 +57,13 @@ pub(super) fn ideal(nodes: u32, pairs: &[(NodeId, NodeId)]) -> Vec<f64> {
 /// E08.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../shoal/fairness.claims.toml"));
-    let epochs = match effort {
-        Effort::Quick => (40, 120),
-        Effort::Full => (100, 1_000),
+    let (epochs, counts) = match effort {
+        Effort::Quick => ((30, 70), &FLOWS_QUICK[..]),
+        Effort::Full => ((100, 1_000), &FLOWS[..]),
     };
     let variants: Vec<_> = [ReadyQueue::Off, ReadyQueue::On]
         .into_iter()
-        .flat_map(|ready| FLOWS.map(|flows| (ready, flows)))
+        .flat_map(|ready| counts.iter().map(move |&flows| (ready, flows)))
         .collect();
     let jobs = with_seeds(&variants, SEEDS);
     let ratios = spread(&jobs, watch, |&((ready, flows), seed), pulse| {
@@ -85,7 +87,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     };
     let shares: Vec<Vec<f64>> =
         ratios.chunks(SEEDS as usize).map(|runs| runs.iter().map(near).collect()).collect();
-    let (off, on) = shares.split_at(FLOWS.len());
+    let (off, on) = shares.split_at(counts.len());
     let worst = |shares: &[Vec<f64>]| {
         let mean = |shares: &&Vec<f64>| shares.iter().sum::<f64>();
         shares
@@ -98,7 +100,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     sheet.measure("fairness.with-ready-queue", Measured::mean(&worst(on)));
 
     let line = |name: &str, shares: &[Vec<f64>]| {
-        let points = FLOWS.iter().zip(shares);
+        let points = counts.iter().zip(shares);
         let points: Vec<_> = points.map(|(&f, s)| (f64::from(f), Spread::of(s))).collect();
         curve(name, &points)
     };
@@ -111,7 +113,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     ];
     let shares = plot("Fairness", "Bars: least and most over five seeds.", x, y, series);
     let largest = |ready: usize| {
-        let first = (ready * FLOWS.len() + FLOWS.len() - 1) * SEEDS as usize;
+        let first = (ready * counts.len() + counts.len() - 1) * SEEDS as usize;
         ratios[first..first + SEEDS as usize].concat()
     };
     let series = vec![
