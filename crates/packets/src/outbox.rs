@@ -1,0 +1,127 @@
+//! What a transport wants done: a list that the network carries out, in order, after each call.
+
+use kernel::{Bytes, Time};
+use rack::NodeId;
+
+use crate::packet::{FlowKey, Packet};
+use crate::transport::Timer;
+
+/// One thing to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Effect {
+    /// Queue a packet at the NIC of its source.
+    Send(Packet),
+    /// Ask for packets at once.
+    Wake(NodeId),
+    /// Ask for packets at an instant.
+    WakeAt(NodeId, Time),
+    /// Let a timer fire at an instant, in place of any earlier setting.
+    Set(Timer, Time),
+    /// Do not let a timer fire.
+    Cancel(Timer),
+    /// Application bytes became readable, in order.
+    Delivered(FlowKey, Bytes),
+    /// The flow's last byte became readable.
+    Complete(FlowKey),
+    /// Neither half has anything left to do.
+    Close(FlowKey),
+    /// Packets were sent again.
+    Resent(u64),
+    /// So many bytes are held for a flow until earlier ones arrive.
+    Held(Bytes),
+}
+
+/// The list, with the instant at which the call is made.
+#[derive(Clone, Debug, Default)]
+pub struct Outbox {
+    now: Time,
+    pub(crate) effects: Vec<Effect>,
+}
+
+impl Outbox {
+    /// An empty outbox at `now`.
+    #[must_use]
+    pub fn new(now: Time) -> Self {
+        Self { now, effects: Vec::new() }
+    }
+
+    /// The instant of the call.
+    #[inline]
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Moves on to the next call.
+    #[inline]
+    pub fn set_now(&mut self, now: Time) {
+        self.now = now;
+    }
+
+    /// Takes all effects out, for drivers and tests.
+    pub fn drain(&mut self) -> impl Iterator<Item = Effect> + '_ {
+        self.effects.drain(..)
+    }
+
+    /// Queues `packet` at the NIC of `packet.src`, behind others of its priority and before anything
+    /// that is pulled.
+    #[inline]
+    pub fn send(&mut self, packet: Packet) {
+        self.effects.push(Effect::Send(packet));
+    }
+
+    /// The transport has something to send from `host` now: [`crate::Transport::pull`] is called as
+    /// soon as the line is free.
+    #[inline]
+    pub fn wake(&mut self, host: NodeId) {
+        self.effects.push(Effect::Wake(host));
+    }
+
+    /// As [`Outbox::wake`], at `at`: for pacing. A host has one such alarm; an earlier one stays.
+    #[inline]
+    pub fn wake_at(&mut self, host: NodeId, at: Time) {
+        self.effects.push(Effect::WakeAt(host, at));
+    }
+
+    /// Sets a timer, or moves it.
+    #[inline]
+    pub fn set_timer(&mut self, timer: Timer, at: Time) {
+        self.effects.push(Effect::Set(timer, at));
+    }
+
+    /// Cancels a timer; nothing happens if it is not set.
+    #[inline]
+    pub fn cancel_timer(&mut self, timer: Timer) {
+        self.effects.push(Effect::Cancel(timer));
+    }
+
+    /// `bytes` more of the flow became readable by the receiving application, each byte once.
+    #[inline]
+    pub fn delivered(&mut self, flow: FlowKey, bytes: Bytes) {
+        self.effects.push(Effect::Delivered(flow, bytes));
+    }
+
+    /// All of the flow's bytes are readable: its completion time ends now.
+    #[inline]
+    pub fn complete(&mut self, flow: FlowKey) {
+        self.effects.push(Effect::Complete(flow));
+    }
+
+    /// Nothing is left to do for a completed flow at either end; its key may be used again.
+    #[inline]
+    pub fn close(&mut self, flow: FlowKey) {
+        self.effects.push(Effect::Close(flow));
+    }
+
+    /// Counts `packets` sent again.
+    #[inline]
+    pub fn resent(&mut self, packets: u64) {
+        self.effects.push(Effect::Resent(packets));
+    }
+
+    /// `bytes` are held at a receiver, out of order, for one flow.
+    #[inline]
+    pub fn held(&mut self, bytes: Bytes) {
+        self.effects.push(Effect::Held(bytes));
+    }
+}

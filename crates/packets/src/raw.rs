@@ -1,0 +1,195 @@
+//! Raw line-rate sending: no window, no acknowledgment, no recovery.
+//!
+//! Models: the sender without control that PL2 §6 compares with, and under per-flow backpressure
+//! R2C2's ideal baseline (R2C2 §5.2). Flows of a host take turns, a packet each. A
+//! packet that is lost stays lost, and its flow never completes, unless [`Recovery::Repeat`] is
+//! asked for.
+
+use std::collections::VecDeque;
+
+use kernel::Bytes;
+use rack::NodeId;
+
+use crate::outbox::Outbox;
+use crate::packet::{FlowKey, Kind, Marks, Packet};
+use crate::transport::{Framing, Line, Opening, Timer, Timers, Transport};
+
+/// What a raw sender does about losses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Recovery {
+    /// Nothing: for networks that lose nothing.
+    #[default]
+    None,
+    /// The sender learns of losses by an oracle, at once, and sends the flow again from the first
+    /// missing packet whenever it has sent all of it. An ideal for tests: no control packets.
+    Repeat,
+}
+
+/// One flow's two halves.
+#[derive(Clone, Debug, Default)]
+struct Half {
+    src: NodeId,
+    dst: NodeId,
+    size: u64,
+    entropy: u16,
+    /// Next packet to send.
+    next: u64,
+    /// First packet not yet received.
+    expected: u64,
+    /// Packets received at or beyond `expected`, by index modulo its length; grows with disorder.
+    ahead: VecDeque<bool>,
+    is_open: bool,
+}
+
+/// Endpoints that send at line rate.
+#[derive(Clone, Debug)]
+pub struct Raw {
+    framing: Framing,
+    recovery: Recovery,
+    flows: Vec<Half>,
+    /// Flows of each host with something to send, in turn.
+    turns: Vec<VecDeque<FlowKey>>,
+    started: u64,
+}
+
+impl Raw {
+    /// Endpoints of `hosts` hosts.
+    #[must_use]
+    pub fn new(hosts: u32, framing: Framing, recovery: Recovery) -> Self {
+        let turns = vec![VecDeque::new(); hosts as usize];
+        Self { framing, recovery, flows: Vec::new(), turns, started: 0 }
+    }
+
+    fn packets(&self, flow: FlowKey) -> u64 {
+        self.framing.packets(Bytes::new(self.flows[flow.index()].size))
+    }
+
+    /// Takes a flow out of its host's turns.
+    fn end(&mut self, flow: FlowKey) {
+        let half = &mut self.flows[flow.index()];
+        half.is_open = false;
+        self.turns[half.src.index()].retain(|&other| other != flow);
+    }
+
+    fn next_packet(&mut self, flow: FlowKey) -> Packet {
+        let half = &mut self.flows[flow.index()];
+        let payload = self.framing.payload_of(Bytes::new(half.size), half.next);
+        let seq = half.next;
+        half.next += 1;
+        Packet {
+            flow,
+            src: half.src,
+            dst: half.dst,
+            entropy: half.entropy,
+            path: seq as u16,
+            seq,
+            payload,
+            wire: payload + self.framing.header,
+            priority: 1,
+            marks: Marks::ECT,
+            ..Packet::default()
+        }
+    }
+}
+
+impl Transport for Raw {
+    fn name(&self) -> &'static str {
+        "raw"
+    }
+
+    fn timers(&self) -> Timers {
+        Timers::default()
+    }
+
+    fn framing(&self) -> Framing {
+        self.framing
+    }
+
+    fn start(&mut self, opening: &Opening, out: &mut Outbox) {
+        let Opening { key, flow, .. } = *opening;
+        if self.flows.len() <= key.index() {
+            self.flows.resize(key.index() + 1, Half::default());
+        }
+        let half = &mut self.flows[key.index()];
+        assert!(!half.is_open, "flow key {} is given out twice", key.get());
+        half.ahead.clear();
+        *half = Half {
+            src: flow.src,
+            dst: flow.dst,
+            size: flow.size.get(),
+            entropy: self.started as u16,
+            ahead: std::mem::take(&mut half.ahead),
+            is_open: true,
+            ..Half::default()
+        };
+        self.started += 1;
+        self.turns[flow.src.index()].push_back(key);
+        out.wake(flow.src);
+    }
+
+    fn receive(&mut self, _: NodeId, packet: &Packet, out: &mut Outbox) {
+        if packet.kind != Kind::Data || packet.payload == 0 {
+            return;
+        }
+        let size = self.flows[packet.flow.index()].size;
+        let total = self.packets(packet.flow);
+        let half = &mut self.flows[packet.flow.index()];
+        let Some(offset) = packet.seq.checked_sub(half.expected) else { return };
+        let offset = usize::try_from(offset).expect("a flow's packets fit memory");
+        if half.ahead.len() <= offset {
+            half.ahead.resize(offset + 1, false);
+        }
+        half.ahead[offset] = true;
+        let before = half.expected;
+        while half.ahead.front() == Some(&true) {
+            half.ahead.pop_front();
+            half.expected += 1;
+        }
+        let step = u64::from(self.framing.payload);
+        let readable = (half.expected * step).min(size) - (before * step).min(size);
+        if readable > 0 {
+            out.delivered(packet.flow, Bytes::new(readable));
+        } else {
+            out.held(Bytes::new(half.ahead.iter().filter(|&&held| held).count() as u64 * step));
+        }
+        if half.expected == total {
+            self.end(packet.flow);
+            out.complete(packet.flow);
+            out.close(packet.flow);
+        }
+    }
+
+    fn timer(&mut self, timer: Timer, _: &mut Outbox) {
+        unreachable!("raw sending sets no timer, yet {timer:?} fired");
+    }
+
+    fn pull(&mut self, host: NodeId, line: Line<'_>, out: &mut Outbox) -> Option<Packet> {
+        if !line.is_open(1) {
+            return None;
+        }
+        for _ in 0..self.turns[host.index()].len() {
+            let flow = self.turns[host.index()].pop_front()?;
+            let whole = self.framing.payload + self.framing.header;
+            if !line.admits(flow, whole) {
+                self.turns[host.index()].push_back(flow);
+                continue;
+            }
+            let total = self.packets(flow);
+            let half = &mut self.flows[flow.index()];
+            if half.next == total {
+                half.next = half.expected;
+                out.resent(total - half.expected);
+            }
+            let packet = self.next_packet(flow);
+            if packet.seq + 1 < total || self.recovery == Recovery::Repeat {
+                self.turns[host.index()].push_back(flow);
+            }
+            return Some(packet);
+        }
+        None
+    }
+
+    fn abandon(&mut self, flow: FlowKey, _: &mut Outbox) {
+        self.end(flow);
+    }
+}

@@ -1,0 +1,173 @@
+//! The one wall between the network and endpoint cores.
+//!
+//! A transport is one value that holds the endpoints of *all* hosts in flat arrays, by [`FlowKey`]
+//! and by host. It owns no clock, no global chance and no wires: each call hands it the instant and
+//! an [`Outbox`]; what it wants done goes there. The network calls
+//!
+//! - [`Transport::start`] at the sender when a flow is offered,
+//! - [`Transport::receive`] when a packet has reached a host,
+//! - [`Transport::timer`] when a timer fires,
+//! - [`Transport::pull`] when a NIC's line is free and its queue is empty. What to send is so decided
+//!   at the last moment: windows, pacing, shortest-remaining-first all live in `pull`.
+//!
+//! A flow's life: `start`, any number of `receive`, `timer` and `pull`; the receiving half says
+//! [`Outbox::delivered`] as bytes become readable in order, and [`Outbox::complete`] with the last;
+//! then, when neither half has anything left to do, [`Outbox::close`]. Packets of a closed flow that
+//! are still under way are swallowed by the network, its timers are cancelled, and its key comes
+//! back in a later `start`. The network may end a flow by itself, when a host dies: then it calls
+//! [`Transport::abandon`] and the flow is closed with no further word.
+//!
+//! Data and control packets alike may be returned by `pull` or put in the NIC's queue by
+//! [`Outbox::send`]; queued packets go first, by priority. Acknowledgments normally take the queue,
+//! data normally waits to be pulled.
+
+use kernel::{Bytes, Rate, Time};
+use rack::{Flow, NodeId};
+
+use crate::outbox::Outbox;
+use crate::packet::{FlowKey, PRIORITIES, Packet};
+
+/// A flow as it starts.
+#[derive(Clone, Copy, Debug)]
+pub struct Opening {
+    /// Its place in the arrays until it is closed.
+    pub key: FlowKey,
+    /// What to carry.
+    pub flow: Flow,
+    /// How many paths of least hops lead to the destination: the useful values of
+    /// [`Packet::path`] are below it.
+    pub paths: u32,
+}
+
+/// A timer of a transport. Setting one again moves it; each fires once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Timer {
+    /// One of a flow's timers: its number is below [`Timers::flow`].
+    Flow(FlowKey, u8),
+    /// One of a host's timers: its number is below [`Timers::host`].
+    Host(NodeId, u8),
+}
+
+/// How many timers a transport uses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Timers {
+    /// For each flow, both halves together.
+    pub flow: u8,
+    /// For each host.
+    pub host: u8,
+}
+
+/// How a transport cuts a flow into packets: all that a flow alone in the idle network needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Framing {
+    /// Most application bytes in one packet.
+    pub payload: u16,
+    /// Headers of each data packet on the wire.
+    pub header: u16,
+}
+
+impl Framing {
+    /// How many packets carry `size`.
+    #[must_use]
+    pub fn packets(&self, size: Bytes) -> u64 {
+        size.get().div_ceil(u64::from(self.payload))
+    }
+
+    /// Application bytes in packet `index` of a flow of `size`; zero beyond its end.
+    #[must_use]
+    pub fn payload_of(&self, size: Bytes, index: u64) -> u16 {
+        let before = index * u64::from(self.payload);
+        size.get().saturating_sub(before).min(u64::from(self.payload)) as u16
+    }
+}
+
+/// What a NIC's line accepts at this moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'a> {
+    /// Bit `p`: priority `p` is not paused.
+    pub(crate) open: u8,
+    /// Bytes that each flow may still send under per-flow backpressure, by key; `None`: no limit.
+    pub(crate) room: Option<&'a [u32]>,
+}
+
+impl Line<'_> {
+    /// A line that accepts everything, for tests of a core without a network.
+    pub const OPEN: Line<'static> = Line { open: u8::MAX, room: None };
+
+    /// Whether a packet of this priority may be returned from `pull`.
+    #[inline]
+    #[must_use]
+    pub fn is_open(&self, priority: u8) -> bool {
+        debug_assert!(priority < PRIORITIES, "priority {priority} of {PRIORITIES}");
+        self.open >> priority & 1 == 1
+    }
+
+    /// Whether a packet of `flow` with `wire` bytes may be returned from `pull`, the next hop's
+    /// per-flow backpressure considered; always true where the network has none.
+    #[inline]
+    #[must_use]
+    pub fn admits(&self, flow: FlowKey, wire: u16) -> bool {
+        self.room.is_none_or(|room| room[flow.index()] >= u32::from(wire))
+    }
+}
+
+/// What a transport is told of the network when it is built.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings {
+    /// Number of hosts; they are `0..hosts`.
+    pub hosts: u32,
+    /// Rate of the slowest host's line.
+    pub line_rate: Rate,
+    /// Time from the first bit sent to the last received, and back for a header alone, over the
+    /// longest of the shortest paths through the idle network, for one full packet of 1,500 bytes.
+    pub base_rtt: kernel::Span,
+    /// The most switches on a shortest path.
+    pub hops_max: u32,
+    /// The run's seed, for named streams.
+    pub seed: u64,
+}
+
+/// The endpoints of all hosts.
+pub trait Transport {
+    /// The name in scenario files and results, kebab case.
+    fn name(&self) -> &'static str;
+
+    /// How many timers it uses; asked once.
+    fn timers(&self) -> Timers;
+
+    /// How it cuts flows into packets, for the ideal completion time.
+    fn framing(&self) -> Framing;
+
+    /// The application at `opening.flow.src` hands over a message.
+    fn start(&mut self, opening: &Opening, out: &mut Outbox);
+
+    /// `packet` has reached `host`, to which it was addressed (or returned). Its flow is open.
+    fn receive(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox);
+
+    /// A timer that was set has fired.
+    fn timer(&mut self, timer: Timer, out: &mut Outbox);
+
+    /// The line of `host` is free: the packet to send now, if any. The network asks again after each
+    /// packet it is given, and after [`Outbox::wake`] or [`Outbox::wake_at`]; a transport that
+    /// returns `None` with data left to send has to ask for one of these in time. May set timers;
+    /// may also queue packets, which then go before the next pull.
+    fn pull(&mut self, host: NodeId, line: Line<'_>, out: &mut Outbox) -> Option<Packet>;
+
+    /// The network has given up the flow, because a host died or is out of reach: forget both
+    /// halves. The flow is closed.
+    fn abandon(&mut self, flow: FlowKey, out: &mut Outbox);
+
+    /// Self-checks too dear for every step.
+    ///
+    /// # Errors
+    /// When an invariant does not hold: which, with its numbers.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// What this transport adds to the summary, below the fabric's own keys.
+    fn details(&self, now: Time) -> serde_json::Map<String, serde_json::Value> {
+        let _ = now;
+        serde_json::Map::new()
+    }
+}
