@@ -3,6 +3,7 @@
 //! **Invariant:** knows no network. Nothing here names a node, a flow, a packet or a file format.
 
 mod bitmap;
+mod calendar;
 mod histogram;
 mod quantity;
 mod random;
@@ -11,6 +12,7 @@ mod series;
 mod units;
 
 pub use bitmap::Bitmap;
+pub use calendar::Calendar;
 pub use histogram::Histogram;
 pub use quantity::{Bytes, LinkClock, PS_PER_SECOND, Rate, Slot, Span, Time};
 pub use random::Stream;

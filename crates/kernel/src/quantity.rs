@@ -214,9 +214,16 @@ pub struct LinkClock {
     rate: Rate,
     /// Work not yet charged, in bit-picoseconds per second; below `rate`.
     carry: u64,
+    /// Whole picoseconds that a byte takes, and the work left over; below `rate`. Together they are
+    /// exact: a stored quotient with its remainder.
+    byte: u64,
+    rest: u64,
 }
 
 impl LinkClock {
+    /// Work in a byte, in bit-picoseconds per second.
+    const BYTE: u64 = 8 * PS_PER_SECOND;
+
     /// A clock for a link of `rate`, with nothing carried.
     ///
     /// # Panics
@@ -224,13 +231,33 @@ impl LinkClock {
     #[must_use]
     pub fn new(rate: Rate) -> Self {
         assert!(rate.0 > 0, "a link needs a rate above zero");
-        Self { rate, carry: 0 }
+        Self { rate, carry: 0, byte: Self::BYTE / rate.0, rest: Self::BYTE % rate.0 }
+    }
+
+    /// The rate.
+    #[must_use]
+    pub fn rate(&self) -> Rate {
+        self.rate
     }
 
     /// The time that sending `size` takes now: the exact time, rounded down, with what was rounded
     /// off earlier added back as soon as it makes a whole picosecond.
+    #[inline]
     pub fn send(&mut self, size: Bytes) -> Span {
-        let work = u128::from(size.0) * 8 * u128::from(PS_PER_SECOND) + u128::from(self.carry);
+        let whole = self.byte.checked_mul(size.0);
+        let work = self.rest.checked_mul(size.0).and_then(|work| work.checked_add(self.carry));
+        let (Some(whole), Some(work)) = (whole, work) else { return self.send_large(size) };
+        if work == 0 {
+            return Span(whole);
+        }
+        self.carry = work % self.rate.0;
+        Span(whole) + Span(work / self.rate.0)
+    }
+
+    /// As [`LinkClock::send`], in 128 bits.
+    #[cold]
+    fn send_large(&mut self, size: Bytes) -> Span {
+        let work = u128::from(size.0) * u128::from(Self::BYTE) + u128::from(self.carry);
         let rate = u128::from(self.rate.0);
         self.carry = (work % rate) as u64;
         let ps = work / rate;
