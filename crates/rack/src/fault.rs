@@ -26,6 +26,17 @@ pub enum Component {
         /// Which of the parallel links between the two.
         link: u32,
     },
+    /// A switch of a network whose switches have no tiers, or of any tier: counted over all.
+    Switch(u32),
+    /// One link between any two vertices of a topology, both directions.
+    Link {
+        /// One end: hosts count from 0, switches follow.
+        a: u32,
+        /// The other end.
+        b: u32,
+        /// Which of the parallel links between the two.
+        link: u32,
+    },
 }
 
 impl fmt::Display for Component {
@@ -38,6 +49,8 @@ impl fmt::Display for Component {
             Self::LeafSpine { leaf, spine, link } => {
                 write!(f, "link {link} of leaf {leaf} to spine {spine}")
             }
+            Self::Switch(switch) => write!(f, "switch {switch}"),
+            Self::Link { a, b, link } => write!(f, "link {link} of vertex {a} to vertex {b}"),
         }
     }
 }

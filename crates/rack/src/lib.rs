@@ -11,6 +11,7 @@ pub mod flow;
 pub mod problem;
 pub mod results;
 pub mod run;
+pub mod topology;
 pub mod workload;
 
 pub use fabric::{Advance, Completion, Fabric, Failure, Gauge, GaugeKind, Probe, Stage, Totals};

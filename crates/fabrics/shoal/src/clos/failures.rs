@@ -193,6 +193,7 @@ impl SwitchSchedules {
                 same && (enters || (down && leaf == first + leaf_out))
             }
             (Component::Spine(_) | Component::LeafSpine { .. }, Route::Single) => false,
+            (Component::Switch(_) | Component::Link { .. }, _) => false,
         }
     }
 
@@ -233,6 +234,13 @@ impl SwitchSchedules {
                     clos.spines()
                 );
                 Err(Problem::new("spine", message))
+            }
+            Component::Switch(_) | Component::Link { .. } => {
+                let message = format!(
+                    "{component} is a part of packet-switched networks; name a node, leaf, spine or \
+                     leaf_spine of this rack"
+                );
+                Err(Problem::new("", message))
             }
         }
     }
