@@ -12,3 +12,5 @@ mod transport;
 pub use outbox::{Effect, Outbox};
 pub use packet::{FlowKey, Kind, Marks, PRIORITIES, Packet, reply};
 pub use transport::{Framing, Line, Opening, Surroundings, Timer, Timers, Transport};
+pub mod config;
+mod route;

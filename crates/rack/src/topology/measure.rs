@@ -8,7 +8,7 @@ pub const UNREACHABLE: u32 = u32::MAX;
 
 impl Topology {
     /// The number of links from each vertex to `target` on a shortest path, [`UNREACHABLE`] if none
-    /// leads there. A host that is not an end passes nothing on, unless it has several links.
+    /// leads there. Hosts with several links pass traffic on.
     #[must_use]
     pub fn distances_to(&self, target: Vertex) -> Vec<u32> {
         let mut distances = vec![UNREACHABLE; self.vertices() as usize];

@@ -1,0 +1,221 @@
+//! The network's part of a `[fabric]` table, and the checked plan that the model runs on.
+//!
+//! Defaults are Shoal's packet-switched rack (§7.3): 512 hosts at 50 Gbps in a folded Clos of full
+//! bisection, queues of 100 packets of 1,500 bytes. The transport has a table of its own.
+
+mod queues;
+
+use kernel::{Bytes, Rate, Span};
+use rack::topology::{Shape, Topology, Vertex};
+use rack::{Fault, Problem};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use queues::{
+    CreditFlow, Deficit, FlowControl, Marking, PerFlow, Pfc, Queues, Red, Scheduling, Step,
+    Trimming,
+};
+
+use crate::transport::Framing;
+
+/// How a switch chooses among next hops that are equally near.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Routing {
+    /// By a hash of source, destination and ports: a flow keeps its path (RFC 2992).
+    #[default]
+    Ecmp,
+    /// At random for each packet.
+    RandomSpray,
+    /// For each packet the next of a random order of all, and a new order after each round: even
+    /// use, no pattern (NDP §3.1.1 does so at the sender).
+    PermutationSpray,
+    /// By the path number that the sender wrote into the packet.
+    SourcePath,
+}
+
+/// When a switch starts to send a packet on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Forwarding {
+    /// Once it is all there.
+    #[default]
+    StoreAndForward,
+    /// Once its first 64 bytes are there, where the output is not faster than the input and free.
+    CutThrough,
+}
+
+/// A packet-switched network.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Hosts, switches and links. Default: leaf and spine, 512 hosts (Shoal §7.3).
+    pub topology: Shape,
+    /// The node rate that load 1.0 refers to; 0 bps: that of the slowest host. Unit: bit/s. Default
+    /// 0 bps.
+    pub load_rate: Rate,
+    /// How equal paths are shared. Default ecmp (Shoal §7.3, DCTCP and DCQCN).
+    pub routing: Routing,
+    /// When a switch starts to send a packet on. Default store-and-forward, as the simulator that
+    /// Shoal §7.3 used for these networks.
+    pub forwarding: Forwarding,
+    /// From a packet's arrival at a switch, or its first 64 bytes', to its arrival in the output
+    /// queue. Unit: time. Default 500 ns (our choice: a present Ethernet switch; Shoal does not say).
+    pub switch_latency: Span,
+    /// From a packet's arrival at its host to the transport. Unit: time. Default 0 ns.
+    pub host_latency: Span,
+    /// Largest packet, with all headers. Unit: bytes. Default 1500 B (Shoal §7.3). At most 9216 B.
+    pub mtu: Bytes,
+    /// Queues of a switch port.
+    pub queues: Queues,
+    /// From a failure or repair to new routes in all switches. Unit: time. Default 1 ms (our choice:
+    /// link-state routing in a rack takes 0.1 to 10 ms).
+    pub convergence: Span,
+    /// Probability that a packet is lost on a link. Default 0. Below 1.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub loss_rate: f64,
+    /// Probability that a bit is flipped on a link; the packet is then dropped at the link's end.
+    /// Default 0. Below 0.001.
+    #[schemars(range(min = 0.0, max = 0.001))]
+    pub bit_error_rate: f64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            topology: Shape::default(),
+            load_rate: Rate::default(),
+            routing: Routing::default(),
+            forwarding: Forwarding::default(),
+            switch_latency: Span::from_ns(500),
+            host_latency: Span::ZERO,
+            mtu: Bytes::new(1500),
+            queues: Queues::default(),
+            convergence: Span::from_us(1000),
+            loss_rate: 0.0,
+            bit_error_rate: 0.0,
+        }
+    }
+}
+
+/// Bytes that a cut-through switch waits for: enough for all headers (our choice: the smallest
+/// Ethernet frame).
+pub(crate) const CUT_THROUGH_HEADER: Bytes = Bytes::new(64);
+/// Most bytes of a packet: a jumbo frame with room for headers (our choice; 16 bits hold it).
+const MTU_MAX: Bytes = Bytes::new(9216);
+
+/// A checked configuration with what follows from it.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// As configured.
+    pub config: Config,
+    /// The network's graph.
+    pub topology: Topology,
+    /// What breaks, when.
+    pub faults: Vec<Fault>,
+}
+
+impl Plan {
+    /// The same plan with faults.
+    ///
+    /// # Errors
+    /// For each component that the network does not have: the problem's key is its index.
+    pub fn with_faults(mut self, faults: &[Fault]) -> Result<Self, Vec<Problem>> {
+        let check = |(index, fault): (usize, &Fault)| {
+            let problem = self.topology.parts(fault.component).err()?;
+            Some(problem.below(&index.to_string()))
+        };
+        let problems: Vec<_> = faults.iter().enumerate().filter_map(check).collect();
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        self.faults = faults.to_vec();
+        Ok(self)
+    }
+
+    /// Whether a transport with this framing fits the network.
+    ///
+    /// # Errors
+    /// If its packets are larger than the network's, with the network's key.
+    pub fn check_framing(&self, framing: Framing) -> Result<(), Problem> {
+        let largest = Bytes::new(u64::from(framing.payload) + u64::from(framing.header));
+        if largest <= self.config.mtu {
+            return Ok(());
+        }
+        let mtu = self.config.mtu;
+        let message = format!("{mtu}, but the transport sends packets of {largest}; raise it");
+        Err(Problem::new("mtu", message))
+    }
+
+    /// All links of a host together.
+    #[must_use]
+    pub fn host_rate(&self, host: Vertex) -> Rate {
+        self.topology.ports_of(host).map(|port| self.topology.port(port).link.rate).sum()
+    }
+
+    /// The rate of the slowest host.
+    #[must_use]
+    pub fn line_rate(&self) -> Rate {
+        let hosts = (0..self.topology.hosts()).map(Vertex::new);
+        hosts.map(|host| self.host_rate(host)).min().expect("a network has two hosts or more")
+    }
+
+    /// The node rate that load 1.0 refers to.
+    #[must_use]
+    pub fn load_rate(&self) -> Rate {
+        match self.config.load_rate {
+            rate if rate == Rate::default() => self.line_rate(),
+            rate => rate,
+        }
+    }
+}
+
+impl Config {
+    /// Checks the configuration and builds the network's graph.
+    ///
+    /// # Errors
+    /// Every problem found, each with its key and a remedy.
+    pub fn plan(&self) -> Result<Plan, Vec<Problem>> {
+        let mut problems = self.check();
+        problems.extend(self.queues.check(self.mtu).into_iter().map(|p| p.below("queues")));
+        let topology = match self.topology.build() {
+            Ok(topology) => topology,
+            Err(wrong) => {
+                problems.extend(wrong.into_iter().map(|problem| problem.below("topology")));
+                return Err(problems);
+            }
+        };
+        if problems.is_empty() {
+            let plan = Plan { config: self.clone(), topology, faults: Vec::new() };
+            let problems = plan.config.queues.check_links(&plan);
+            if problems.is_empty() { Ok(plan) } else { Err(problems) }
+        } else {
+            Err(problems)
+        }
+    }
+
+    fn check(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut refuse = |bad: bool, key: &str, message: String| {
+            if bad {
+                problems.push(Problem::new(key, message));
+            }
+        };
+        refuse(
+            self.mtu < CUT_THROUGH_HEADER || self.mtu > MTU_MAX,
+            "mtu",
+            format!("{}; expected {CUT_THROUGH_HEADER} to {MTU_MAX}", self.mtu),
+        );
+        refuse(
+            !(0.0..1.0).contains(&self.loss_rate),
+            "loss_rate",
+            format!("{} losses a packet; expected 0 or more and below 1", self.loss_rate),
+        );
+        refuse(
+            !(0.0..0.001).contains(&self.bit_error_rate),
+            "bit_error_rate",
+            format!("{} errors a bit; expected 0 or more and below 0.001", self.bit_error_rate),
+        );
+        problems
+    }
+}

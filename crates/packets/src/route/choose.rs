@@ -1,0 +1,87 @@
+//! Which of the next hops a packet takes.
+
+use kernel::Stream;
+use rack::topology::{PortId, Vertex};
+
+use super::hash;
+use super::tables::{Group, Tables};
+use crate::config::Routing;
+use crate::packet::Packet;
+
+/// A switch's random order of the next hops of one group, and how far it has come.
+#[derive(Clone, Debug, Default)]
+struct Order {
+    next: u32,
+    places: Vec<u16>,
+}
+
+/// The state of the choice at every vertex.
+#[derive(Clone, Debug)]
+pub(crate) struct Chooser {
+    routing: Routing,
+    /// One stream a vertex; none where nothing is drawn.
+    streams: Vec<Stream>,
+    /// By vertex and group, where permutations are.
+    orders: Vec<Vec<Order>>,
+}
+
+impl Chooser {
+    pub(crate) fn new(routing: Routing, vertices: u32, seed: u64) -> Self {
+        let draws = matches!(routing, Routing::RandomSpray | Routing::PermutationSpray);
+        let count = if draws { vertices } else { 0 };
+        let stream = |vertex| Stream::new(seed, "packets/spray", u64::from(vertex));
+        let orders = vec![Vec::new(); vertices as usize];
+        Self { routing, streams: (0..count).map(stream).collect(), orders }
+    }
+
+    /// Forgets orders of next hops that have changed.
+    pub(crate) fn routes_changed(&mut self) {
+        self.orders.iter_mut().for_each(Vec::clear);
+    }
+
+    /// The port by which `packet` leaves `vertex`; `None`: no way leads to its destination.
+    #[inline]
+    pub(crate) fn choose(
+        &mut self,
+        tables: &Tables,
+        vertex: Vertex,
+        packet: &Packet,
+    ) -> Option<PortId> {
+        let (number, group) = tables.group(vertex, packet.dst.get());
+        let index = match group.len {
+            0 => return None,
+            1 => 0,
+            len => match self.routing {
+                Routing::Ecmp => hash::choice(hash::flow_hash(packet), vertex.get(), len),
+                Routing::RandomSpray => self.streams[vertex.index()].below(u64::from(len)) as u32,
+                Routing::PermutationSpray => self.next_of_order(tables, vertex, number, group),
+                Routing::SourcePath => digit(u32::from(packet.path), group),
+            },
+        };
+        Some(tables.member(group, index))
+    }
+
+    fn next_of_order(&mut self, tables: &Tables, vertex: Vertex, number: u16, group: Group) -> u32 {
+        let orders = &mut self.orders[vertex.index()];
+        if orders.is_empty() {
+            orders.resize(tables.groups(), Order::default());
+        }
+        let order = &mut orders[usize::from(number)];
+        if order.places.is_empty() {
+            order.places = (0..group.len as u16).collect();
+        }
+        if order.next == 0 {
+            self.streams[vertex.index()].shuffle(&mut order.places);
+        }
+        let place = order.places[order.next as usize];
+        order.next = (order.next + 1) % group.len;
+        u32::from(place)
+    }
+}
+
+/// The choice that path number `path` means here: paths are numbered so that each next hop has
+/// `below` of them in a row. Where next hops differ in paths, the last ones take fewer.
+fn digit(path: u32, group: Group) -> u32 {
+    let here = path % (group.len * group.below);
+    here / group.below
+}

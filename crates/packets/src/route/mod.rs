@@ -1,0 +1,11 @@
+//! Next hops: which ports lead on along a shortest path, and which of them a packet takes.
+
+mod choose;
+mod hash;
+mod tables;
+
+pub(crate) use choose::Chooser;
+pub(crate) use tables::{Live, Tables};
+
+#[cfg(test)]
+mod tests;

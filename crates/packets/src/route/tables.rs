@@ -1,0 +1,195 @@
+//! The next hops of every vertex to every host, by breadth-first search over what works.
+//!
+//! The same set of next hops serves many destinations, so sets are kept once and the table holds
+//! their numbers: two bytes for each pair of vertex and host.
+
+use std::collections::HashMap;
+
+use rack::topology::{PortId, Topology, Vertex};
+
+/// What of a topology works.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Live {
+    /// By port: its link passes packets.
+    pub(crate) ports: Vec<bool>,
+    /// By vertex: it is not dead.
+    pub(crate) vertices: Vec<bool>,
+}
+
+impl Live {
+    /// All of it.
+    pub(crate) fn all(topology: &Topology) -> Self {
+        Self {
+            ports: vec![true; topology.ports().len()],
+            vertices: vec![true; topology.vertices() as usize],
+        }
+    }
+}
+
+/// Next hops that are equally near.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Group {
+    start: u32,
+    /// How many.
+    pub(crate) len: u32,
+    /// Paths to the destination by each of them, where all have as many; else by the first.
+    pub(crate) below: u32,
+}
+
+/// The tables of all vertices.
+#[derive(Clone, Debug)]
+pub(crate) struct Tables {
+    hosts: u32,
+    /// By vertex and host: number of the group; 0: no way.
+    table: Vec<u16>,
+    groups: Vec<Group>,
+    members: Vec<PortId>,
+}
+
+/// Sets of next hops, each once.
+#[derive(Default)]
+struct Sets {
+    known: HashMap<(Vec<PortId>, u32), u16>,
+    groups: Vec<Group>,
+    members: Vec<PortId>,
+}
+
+impl Sets {
+    fn number(&mut self, ports: &[PortId], below: u32) -> u16 {
+        if let Some(&number) = self.known.get(&(ports.to_vec(), below)) {
+            return number;
+        }
+        let number = u16::try_from(self.groups.len())
+            .expect("fewer than 2^16 sets of next hops: a rack has far fewer");
+        let start = self.members.len() as u32;
+        self.groups.push(Group { start, len: ports.len() as u32, below });
+        self.members.extend_from_slice(ports);
+        self.known.insert((ports.to_vec(), below), number);
+        number
+    }
+}
+
+impl Tables {
+    /// The tables for what works.
+    pub(crate) fn new(topology: &Topology, live: &Live) -> Self {
+        let (hosts, vertices) = (topology.hosts(), topology.vertices());
+        let mut table = vec![0; hosts as usize * vertices as usize];
+        let mut sets = Sets::default();
+        sets.number(&[], 0);
+        let mut search = Search::new(vertices);
+        for host in 0..hosts {
+            search.run(topology, live, Vertex::new(host));
+            for at in 1..search.order.len() {
+                let vertex = search.order[at];
+                let nearer = search.nearer(topology, live, vertex);
+                let below = search.paths[topology.port(nearer[0]).peer.index()];
+                let at = vertex.index() * hosts as usize + host as usize;
+                table[at] = sets.number(&nearer, below);
+            }
+        }
+        Self { hosts, table, groups: sets.groups, members: sets.members }
+    }
+
+    /// The next hops at `vertex` towards `host`.
+    #[inline]
+    pub(crate) fn group(&self, vertex: Vertex, host: u32) -> (u16, Group) {
+        let number = self.table[vertex.index() * self.hosts as usize + host as usize];
+        (number, self.groups[usize::from(number)])
+    }
+
+    /// Next hop `index` of a group.
+    #[inline]
+    pub(crate) fn member(&self, group: Group, index: u32) -> PortId {
+        self.members[(group.start + index) as usize]
+    }
+
+    /// How many groups there are.
+    pub(crate) fn groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// How many paths lead from `vertex` to `host`; 0 if none does.
+    pub(crate) fn paths(&self, vertex: Vertex, host: u32) -> u32 {
+        let group = self.group(vertex, host).1;
+        group.len.saturating_mul(group.below)
+    }
+
+    /// The ports of one shortest path, or of as much as there is.
+    pub(crate) fn path<'a>(
+        &'a self,
+        topology: &'a Topology,
+        from: Vertex,
+        host: u32,
+    ) -> impl Iterator<Item = PortId> + 'a {
+        let step = move |at: Vertex| {
+            let group = self.group(at, host).1;
+            (at != Vertex::new(host) && group.len > 0).then(|| self.member(group, 0))
+        };
+        std::iter::successors(step(from), move |&port| step(topology.port(port).peer))
+    }
+}
+
+/// A breadth-first search towards one host; its memory serves the next.
+struct Search {
+    distance: Vec<u32>,
+    paths: Vec<u32>,
+    order: Vec<Vertex>,
+}
+
+impl Search {
+    fn new(vertices: u32) -> Self {
+        let count = vertices as usize;
+        Self {
+            distance: vec![u32::MAX; count],
+            paths: vec![0; count],
+            order: Vec::with_capacity(count),
+        }
+    }
+
+    /// Finds all vertices that reach `target`, nearest first, with the number of paths from each.
+    fn run(&mut self, topology: &Topology, live: &Live, target: Vertex) {
+        self.distance.fill(u32::MAX);
+        self.paths.fill(0);
+        self.order.clear();
+        self.order.push(target);
+        self.distance[target.index()] = 0;
+        self.paths[target.index()] = 1;
+        let mut at = 0;
+        while let Some(&vertex) = self.order.get(at) {
+            at += 1;
+            let passes =
+                vertex == target || !topology.is_host(vertex) || topology.degree(vertex) > 1;
+            if !live.vertices[vertex.index()] || !passes {
+                continue;
+            }
+            let next = self.distance[vertex.index()] + 1;
+            for port in topology.ports_of(vertex) {
+                let peer = topology.port(port).peer;
+                if !live.ports[port.index()] || !live.vertices[peer.index()] {
+                    continue;
+                }
+                if self.distance[peer.index()] == u32::MAX {
+                    self.distance[peer.index()] = next;
+                    self.order.push(peer);
+                }
+                if self.distance[peer.index()] == next {
+                    let paths = self.paths[vertex.index()];
+                    let all = &mut self.paths[peer.index()];
+                    *all = all.saturating_add(paths);
+                }
+            }
+        }
+    }
+
+    /// The ports of `vertex` that lead one step nearer.
+    fn nearer(&self, topology: &Topology, live: &Live, vertex: Vertex) -> Vec<PortId> {
+        let distance = self.distance[vertex.index()];
+        let is_nearer = |&port: &PortId| {
+            let peer = topology.port(port).peer;
+            live.ports[port.index()]
+                && self.distance[peer.index()].wrapping_add(1) == distance
+                && self.paths[peer.index()] > 0
+        };
+        topology.ports_of(vertex).filter(is_nearer).collect()
+    }
+}
