@@ -3,16 +3,16 @@
 use rack::NodeId;
 use rack::fairness::{Use, max_min};
 use report::Unit;
-use report::page::{Axis, Block};
+use report::page::{Axis, Block, Plot};
 use serde_json::json;
 use shoal::Config;
 
 use super::SEEDS;
-use super::drawing::{curve, distribution, findings, level, plot};
+use super::drawing::{curve, distribution, findings, level, plot, table};
 use super::throughput::{cells_an_epoch, pairs, window};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::runs::{ScenarioFile, config_of};
-use crate::spread::{spread, with_seeds};
+use crate::spread::{Pulse, spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
 
 const FAIRNESS: ScenarioFile = ScenarioFile {
@@ -54,6 +54,65 @@ pub(super) fn ideal(nodes: u32, pairs: &[(NodeId, NodeId)]) -> Vec<f64> {
     rates.chunks(nodes as usize - 1).map(|of_pair| of_pair.iter().sum()).collect()
 }
 
+/// A workload with the ready queue on or off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Variant {
+    ready: ReadyQueue,
+    flows: u32,
+}
+
+/// A flow against its fair share.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Share {
+    /// Its rate, of the fair one.
+    ratio: f64,
+    /// Flows that leave its source.
+    at_source: u32,
+    /// Flows that enter its destination.
+    at_destination: u32,
+}
+
+impl Share {
+    fn is_near(&self) -> bool {
+        (self.ratio - 1.0).abs() <= MARGIN
+    }
+}
+
+/// The share of `flows` that are near their fair share.
+fn near(flows: &[Share]) -> f64 {
+    flows.iter().filter(|flow| flow.is_near()).count() as f64 / flows.len() as f64
+}
+
+/// The flows of one run against their fair shares.
+fn shares(
+    variant: Variant,
+    seed: u64,
+    epochs: (u64, u64),
+    pulse: &mut Pulse<'_>,
+) -> Result<Vec<Share>, Failure> {
+    let on = json!(variant.ready == ReadyQueue::On);
+    let settings = [
+        ("workload.flows", json!(variant.flows)),
+        ("fabric.ready_queue", on.clone()),
+        ("fabric.feedback_counts_ready", on),
+    ];
+    let scenario = FAIRNESS.with(&settings, seed)?;
+    let plan = config_of::<Config>(&scenario).plan().expect("the scenario was checked");
+    let steady = window(&plan, epochs.0, epochs.1);
+    let pairs = pairs(&scenario)?;
+    let rates = cells_an_epoch(&plan, &pairs, &steady, seed, pulse)?;
+    let ideal = ideal(plan.config.nodes, &pairs);
+    let count = |is_end: &dyn Fn(&(NodeId, NodeId)) -> bool| {
+        pairs.iter().filter(|&pair| is_end(pair)).count() as u32
+    };
+    let share = |((&(src, dst), rate), ideal): ((&(NodeId, NodeId), &f64), &f64)| Share {
+        ratio: rate / ideal,
+        at_source: count(&|pair| pair.0 == src),
+        at_destination: count(&|pair| pair.1 == dst),
+    };
+    Ok(pairs.iter().zip(&rates).zip(&ideal).map(share).collect())
+}
+
 /// E08.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../shoal/fairness.claims.toml"));
@@ -63,46 +122,26 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     };
     let variants: Vec<_> = [ReadyQueue::Off, ReadyQueue::On]
         .into_iter()
-        .flat_map(|ready| counts.iter().map(move |&flows| (ready, flows)))
+        .flat_map(|ready| counts.iter().map(move |&flows| Variant { ready, flows }))
         .collect();
     let jobs = with_seeds(&variants, SEEDS);
-    let ratios = spread(&jobs, watch, |&((ready, flows), seed), pulse| {
-        let on = json!(ready == ReadyQueue::On);
-        let settings = [
-            ("workload.flows", json!(flows)),
-            ("fabric.ready_queue", on.clone()),
-            ("fabric.feedback_counts_ready", on),
-        ];
-        let scenario = FAIRNESS.with(&settings, seed)?;
-        let plan = config_of::<Config>(&scenario).plan().expect("the scenario was checked");
-        let steady = window(&plan, epochs.0, epochs.1);
-        let pairs = pairs(&scenario)?;
-        let rates = cells_an_epoch(&plan, &pairs, &steady, seed, pulse)?;
-        let ideal = ideal(plan.config.nodes, &pairs);
-        Ok(rates.iter().zip(&ideal).map(|(rate, ideal)| rate / ideal).collect::<Vec<f64>>())
-    })?;
-    let near = |ratios: &Vec<f64>| {
-        let count = ratios.iter().filter(|ratio| (*ratio - 1.0).abs() <= MARGIN).count();
-        count as f64 / ratios.len() as f64
+    let runs =
+        spread(&jobs, watch, |&(variant, seed), pulse| shares(variant, seed, epochs, pulse))?;
+    let (off, on) = runs.split_at(counts.len() * SEEDS as usize);
+    // The mean over seeds is the worst of all workloads.
+    let worst = |runs: &[Vec<Share>]| {
+        let shares = runs.chunks(SEEDS as usize).map(over_seeds);
+        let mean = |shares: &Vec<f64>| Spread::of(shares).mean;
+        let worst = shares.min_by(|a, b| mean(a).total_cmp(&mean(b)));
+        Measured::mean(&worst.expect("there are workloads"))
     };
-    let shares: Vec<Vec<f64>> =
-        ratios.chunks(SEEDS as usize).map(|runs| runs.iter().map(near).collect()).collect();
-    let (off, on) = shares.split_at(counts.len());
-    let worst = |shares: &[Vec<f64>]| {
-        let mean = |shares: &&Vec<f64>| shares.iter().sum::<f64>();
-        shares
-            .iter()
-            .min_by(|a, b| mean(a).total_cmp(&mean(b)))
-            .expect("there are workloads")
-            .clone()
-    };
-    sheet.measure("fairness.without-ready-queue", Measured::mean(&worst(off)));
-    sheet.measure("fairness.with-ready-queue", Measured::mean(&worst(on)));
+    sheet.measure("fairness.without-ready-queue", worst(off));
+    sheet.measure("fairness.with-ready-queue", worst(on));
 
-    let line = |name: &str, shares: &[Vec<f64>]| {
-        let points = counts.iter().zip(shares);
-        let points: Vec<_> = points.map(|(&f, s)| (f64::from(f), Spread::of(s))).collect();
-        curve(name, &points)
+    let line = |name: &str, runs: &[Vec<Share>]| {
+        let points = counts.iter().zip(runs.chunks(SEEDS as usize));
+        let points = points.map(|(&flows, runs)| (f64::from(flows), Spread::of(&over_seeds(runs))));
+        curve(name, &points.collect::<Vec<_>>())
     };
     let x = Axis::linear("Flows", Unit::Count);
     let y = Axis::linear("Flows within 10 % of their fair share", Unit::Share);
@@ -112,22 +151,72 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         level("published", 0.0, sheet.number("fairness.without-ready-queue")),
     ];
     let shares = plot("Fairness", "Bars: least and most over five seeds.", x, y, series);
-    let largest = |ready: usize| {
-        let first = (ready * counts.len() + counts.len() - 1) * SEEDS as usize;
-        ratios[first..first + SEEDS as usize].concat()
-    };
-    let series = vec![
-        distribution("without ready queue", &largest(0)),
-        distribution("with ready queue", &largest(1)),
-    ];
-    let x = Axis::linear("Rate, of the fair share", Unit::Ratio);
-    let y = Axis::linear("Share of flows", Unit::Share);
-    let note = "1,024 flows, all seeds.";
-    let distribution = plot("Rates of 1,024 flows", note, x, y, series);
+    // The last workload has the most flows.
+    let [off, on] = [off, on].map(|runs| runs[runs.len() - SEEDS as usize..].concat());
+    let blocks = vec![Block::Plots(vec![shares, rates(&off, &on)]), by_ends(&off, &on)];
     let text = "Endless flows between random nodes; each flow's rate over a window in which all \
                 are under way, against its max-min fair share. Two flows between the same nodes \
                 are one to Shoal.";
-    Ok(findings("Fairness", text, vec![Block::Plots(vec![shares, distribution])], sheet))
+    Ok(findings("Fairness", text, blocks, sheet))
+}
+
+/// The share of flows near their fair share, for each seed.
+fn over_seeds(runs: &[Vec<Share>]) -> Vec<f64> {
+    runs.iter().map(|flows| near(flows)).collect()
+}
+
+/// How the rates of 1,024 flows lie about their fair shares.
+fn rates(off: &[Share], on: &[Share]) -> Plot {
+    let ratios = |flows: &[Share]| flows.iter().map(|flow| flow.ratio).collect::<Vec<_>>();
+    let series = vec![
+        distribution("without ready queue", &ratios(off)),
+        distribution("with ready queue", &ratios(on)),
+    ];
+    let x = Axis::linear("Rate, of the fair share", Unit::Ratio);
+    let y = Axis::linear("Share of flows", Unit::Share);
+    plot("Rates of 1,024 flows", "1,024 flows, all seeds.", x, y, series)
+}
+
+/// Whether the flows that are off their fair share are those whose source or destination is shared
+/// by many.
+fn by_ends(off: &[Share], on: &[Share]) -> Block {
+    let columns = [
+        ("shared", "Flows shared by", Unit::Count),
+        ("count", "by so many", Unit::Count),
+        ("flows", "Flows", Unit::Count),
+        ("off_ratio", "Without ready queue: rate", Unit::Ratio),
+        ("off_near", "within 10 %", Unit::Share),
+        ("on_ratio", "With ready queue: rate", Unit::Ratio),
+        ("on_near", "within 10 %", Unit::Share),
+    ];
+    let at_source: fn(&Share) -> u32 = |share| share.at_source;
+    let at_destination: fn(&Share) -> u32 = |share| share.at_destination;
+    let ends = [("their source", at_source), ("their destination", at_destination)];
+    let mut rows = Vec::new();
+    for (name, shared_by) in ends {
+        for count in 1..=on.iter().map(shared_by).max().unwrap_or(0) {
+            let of = |flows: &[Share]| -> Vec<Share> {
+                flows.iter().filter(|flow| shared_by(flow) == count).copied().collect()
+            };
+            let (off, on) = (of(off), of(on));
+            if on.is_empty() {
+                continue;
+            }
+            let mean = |flows: &[Share]| {
+                flows.iter().map(|flow| flow.ratio).sum::<f64>() / flows.len() as f64
+            };
+            rows.push(vec![
+                json!(name),
+                json!(count),
+                json!(on.len()),
+                json!(mean(&off)),
+                json!(near(&off)),
+                json!(mean(&on)),
+                json!(near(&on)),
+            ]);
+        }
+    }
+    table("1,024 flows by how many share an end with them", &columns, rows)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use kernel::Bytes;
 use report::Unit;
-use report::page::{Axis, Block, PlotSeries, SeriesStyle};
+use report::page::{Axis, Block, Plot, PlotSeries, SeriesStyle};
 use serde_json::json;
 use shoal::Config;
 
@@ -61,9 +61,6 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let best = cells / heard * epoch;
 
     let at = |index: usize, seed: usize| &runs[index * SEEDS as usize + seed];
-    let over = |index: usize, get: fn(&Incast) -> f64| -> Vec<f64> {
-        (0..SEEDS as usize).map(|seed| get(at(index, seed))).collect()
-    };
     let many: Vec<usize> = (0..swept.len()).filter(|&i| swept[i] >= MANY).collect();
     let slopes: Vec<f64> = (0..SEEDS as usize)
         .map(|seed| {
@@ -83,33 +80,46 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         .flat_map(|i| (0..SEEDS as usize).map(move |seed| at(i, seed).queue - f64::from(swept[i])));
     sheet.measure("fig13.queue", Measured::one(excess.fold(f64::NEG_INFINITY, f64::max)));
 
-    let line = |name: &str, get: fn(&Incast) -> f64| {
-        let points = swept.iter().enumerate();
-        let points: Vec<_> =
-            points.map(|(i, &n)| (f64::from(n), Spread::of(&over(i, get)))).collect();
-        curve(name, &points)
-    };
+    let plots = vec![times(swept, &runs, best), queues(swept, &runs)];
+    let text = "Random nodes each send 130 KB to a random one at the same instant. The receiver \
+                hears each other node once an epoch; more it cannot take.";
+    Ok(findings("Incast", text, vec![Block::Plots(plots)], sheet))
+}
+
+/// A quantity against the number of senders.
+fn against_senders(
+    name: &str,
+    swept: &[u32],
+    runs: &[Incast],
+    get: fn(&Incast) -> f64,
+) -> PlotSeries {
+    let over_seeds = |runs: &[Incast]| Spread::of(&runs.iter().map(get).collect::<Vec<_>>());
+    let points = swept.iter().zip(runs.chunks(SEEDS as usize));
+    let points: Vec<_> = points.map(|(&n, runs)| (f64::from(n), over_seeds(runs))).collect();
+    curve(name, &points)
+}
+
+/// Fig. 13; `best` is what each sender adds to the best possible time.
+fn times(swept: &[u32], runs: &[Incast], best: f64) -> Plot {
     let optimum = swept.iter().map(|&n| (f64::from(n), f64::from(n) * best)).collect();
     let series = vec![
-        line("slowest", |incast| incast.slowest),
-        line("mean", |incast| incast.mean),
+        against_senders("slowest", swept, runs, |incast| incast.slowest),
+        against_senders("mean", swept, runs, |incast| incast.mean),
         PlotSeries::new("best possible", SeriesStyle::Dotted, optimum),
     ];
     let x = Axis::linear("Senders", Unit::Count);
     let y = Axis::linear("Flow completion time", Unit::Seconds);
-    let times = plot("Fig. 13", "Bars: least and most over five seeds.", x, y, series);
+    plot("Fig. 13", "Bars: least and most over five seeds.", x, y, series)
+}
+
+/// The longest queue beside its bound.
+fn queues(swept: &[u32], runs: &[Incast]) -> Plot {
+    let bound = [0, swept[swept.len() - 1]].map(|n| (f64::from(n), f64::from(n + 1)));
     let series = vec![
-        line("ours", |incast| incast.queue),
-        PlotSeries::new(
-            "Eq. 5",
-            SeriesStyle::Dotted,
-            [0, swept[swept.len() - 1]].map(|n| (f64::from(n), f64::from(n + 1))).to_vec(),
-        ),
+        against_senders("ours", swept, runs, |incast| incast.queue),
+        PlotSeries::new("Eq. 5", SeriesStyle::Dotted, bound.to_vec()),
     ];
     let x = Axis::linear("Senders", Unit::Count);
     let y = Axis::linear("Longest queue", Unit::Cells);
-    let queues = plot("Longest queue", "", x, y, series);
-    let text = "Random nodes each send 130 KB to a random one at the same instant. The receiver \
-                hears each other node once an epoch; more it cannot take.";
-    Ok(findings("Incast", text, vec![Block::Plots(vec![times, queues])], sheet))
+    plot("Longest queue", "", x, y, series)
 }

@@ -3,7 +3,7 @@
 use kernel::Bytes;
 use rack::NodeId;
 use report::Unit;
-use report::page::{Axis, Block, PlotSeries, SeriesStyle};
+use report::page::{Axis, Block, Plot, PlotSeries, SeriesStyle};
 use scenario::Scenario;
 use serde_json::json;
 use shoal::packets::TRAILER_BYTES;
@@ -126,20 +126,31 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let worst = points.iter().flat_map(off).fold(0.0, f64::max);
     sheet.measure("fig12.closed-form", Measured::one(worst));
 
+    let figure = figure(&points, config.nodes, in_bits, &sheet);
+    let text = "P of 512 nodes each send one endless flow and receive one. The more of them there \
+                are, the more each node relays for others.";
+    Ok(findings("Throughput", text, vec![Block::Plots(vec![figure])], sheet))
+}
+
+/// Fig. 12 beside the closed form; `in_bits` turns cells an epoch into a rate.
+fn figure(
+    points: &[(u32, Spread)],
+    nodes: u32,
+    in_bits: impl Fn(f64) -> f64,
+    sheet: &Sheet,
+) -> Plot {
     let ours: Vec<_> = points
         .iter()
         .map(|&(count, s)| {
-            let spread =
-                Spread { low: in_bits(s.low), mean: in_bits(s.mean), high: in_bits(s.high) };
-            (f64::from(count), spread)
+            let [low, mean, high] = [s.low, s.mean, s.high].map(&in_bits);
+            (f64::from(count), Spread { low, mean, high })
         })
         .collect();
-    let exact = (1..=config.nodes)
-        .map(|count| (f64::from(count), in_bits(closed_form(config.nodes, count))))
-        .collect();
+    let exact =
+        (1..=nodes).map(|count| (f64::from(count), in_bits(closed_form(nodes, count)))).collect();
     let printed = vec![
         (1.0, sheet.number("fig12.peak")),
-        (f64::from(config.nodes), sheet.number("fig12.peak") * sheet.number("fig12.half")),
+        (f64::from(nodes), sheet.number("fig12.peak") * sheet.number("fig12.half")),
     ];
     let series = vec![
         curve("ours", &ours),
@@ -148,10 +159,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     ];
     let x = Axis::linear("Communicating pairs", Unit::Count);
     let y = Axis::linear("Throughput of a destination", Unit::BitsPerSecond);
-    let figure = plot("Fig. 12", "Mean over destinations, headers included.", x, y, series);
-    let text = "P of 512 nodes each send one endless flow and receive one. The more of them there \
-                are, the more each node relays for others.";
-    Ok(findings("Throughput", text, vec![Block::Plots(vec![figure])], sheet))
+    plot("Fig. 12", "Mean over destinations, headers included.", x, y, series)
 }
 
 #[cfg(test)]
