@@ -67,6 +67,19 @@ impl Bitmap {
         self.words[index / WORD] &= !(1 << (index % WORD));
     }
 
+    /// Sets bit `index` to `value`; gives what it was.
+    ///
+    /// # Panics
+    /// If `index` is out of range.
+    #[inline]
+    pub fn replace(&mut self, index: usize, value: bool) -> bool {
+        debug_assert!(index < self.len, "bit {index} of a bitmap of {}", self.len);
+        let (word, bit) = (&mut self.words[index / WORD], index % WORD);
+        let was_set = *word >> bit & 1 == 1;
+        *word = *word & !(1 << bit) | u64::from(value) << bit;
+        was_set
+    }
+
     #[inline]
     fn check(&self, index: usize) {
         assert!(index < self.len, "bit {index} of a bitmap of {}", self.len);

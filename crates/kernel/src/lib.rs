@@ -5,17 +5,21 @@
 mod bitmap;
 mod calendar;
 mod histogram;
+mod prefetch;
 mod quantity;
 mod random;
 mod ring;
 mod series;
+mod sieve;
 mod units;
 
 pub use bitmap::Bitmap;
 pub use calendar::Calendar;
 pub use histogram::Histogram;
+pub use prefetch::prefetch;
 pub use quantity::{Bytes, LinkClock, PS_PER_SECOND, Rate, Slot, Span, Time};
 pub use random::Stream;
 pub use ring::Ring;
 pub use series::{Combine, Series};
+pub use sieve::{Sieve, select};
 pub use units::UnitError;

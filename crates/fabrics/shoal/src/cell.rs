@@ -103,6 +103,12 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
+    /// A frame without payload that says nothing.
+    #[inline]
+    pub(crate) fn empty(from: u32, to: u32) -> Self {
+        Self { cell: Cell::EMPTY, from: from as u16, to: to as u16, feedback: 0, flags: 0 }
+    }
+
     /// `last-cell-dropped` (Appendices C and D).
     pub(crate) const DROPPED: u16 = 1;
     /// The fabric flipped a bit and the CRC shows it (Appendix D).

@@ -7,6 +7,7 @@ use crate::cell::{Cell, Frame};
 use crate::config::Plan;
 use crate::corruption::Corruption;
 use crate::faults::{Event, Faults};
+use crate::flight::Arrivals;
 use crate::nic::Now;
 use crate::rack::Rack;
 use crate::schedule::Schedule;
@@ -75,7 +76,7 @@ impl Rack {
     pub(crate) fn quiesce(&mut self) {
         if self.messages.open == 0 && self.is_recovered() && self.bank.is_drained() {
             self.bank.forget_reports();
-            self.clear_wire();
+            self.flight.clear();
         }
     }
 
@@ -179,7 +180,7 @@ impl Rack {
         let config = &self.plan.config;
         let slot = Slot::new(now.slot);
         let schedule = Schedule::of_members(&present, config.channels, config.schedule, slot);
-        self.clear_wire();
+        self.flight.clear();
         self.bank.reschedule(schedule, now);
         let losses = self.losses();
         losses.faults.set_members(&present);
@@ -334,14 +335,14 @@ impl Rack {
 
     /// Clips what was sent in a slot while clocks are apart: every cell, as if each pair were the
     /// worst off. A clipped cell is heard, but its CRC is wrong.
-    fn clip(&mut self, frames: &mut [Frame], now: Now) {
+    fn clip(&mut self, frames: &mut Arrivals, now: Now) {
         if self.losses().clipped.contains(&now.slot) {
             frames.iter_mut().for_each(|frame| frame.flags |= Frame::CORRUPT);
         }
     }
 
     /// Flips bits in what was sent in a slot: of cells that carry something and of empty ones.
-    pub(crate) fn corrupt(&mut self, frames: &mut Vec<Frame>, now: Now) {
+    pub(crate) fn corrupt(&mut self, frames: &mut Arrivals, now: Now) {
         self.clip(frames, now);
         let Some(mut corruption) = self.losses().corruption.take() else { return };
         let nodes = u64::from(self.plan.config.nodes);
@@ -359,9 +360,9 @@ impl Rack {
             match known {
                 Some(frame) => damage.apply(frame),
                 None => {
-                    let mut frame = Frame { cell: Cell::EMPTY, from, to, feedback: 0, flags: 0 };
+                    let mut frame = Frame::empty(u32::from(from), u32::from(to));
                     damage.apply(&mut frame);
-                    frames.push(frame);
+                    frames.push(frame, true);
                 }
             }
         });

@@ -9,15 +9,20 @@ use rack::results::Table;
 use rack::{Advance, Completion, Fabric, Flow, Gauge, Probe, Stage, Totals};
 use serde_json::{Map, Value};
 
-use crate::cell::{Cell, Frame};
+use crate::cell::Frame;
 use crate::config::Plan;
+use crate::flight::{Flight, Kind};
 use crate::gauges::{self, Gauges};
 use crate::losses::Losses;
 use crate::messages::{Messages, STAGES, SlotTimes};
-use crate::nic::{BATCH, Bank, Now};
+use crate::mode::{Lean, Lossless, Lossy, Mode};
+use crate::nic::{Bank, Meetings, Now};
 
 /// Odd constant of the event hash (the golden ratio in 64 bits).
 const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// What counts as a hop.
+const CARRYING: [Kind; 2] = [Kind::Relay, Kind::Deliver];
 
 /// A rack under simulation.
 #[derive(Clone, Debug)]
@@ -25,9 +30,9 @@ pub struct Rack {
     pub(crate) plan: Plan,
     pub(crate) bank: Bank,
     pub(crate) messages: Messages,
-    /// Frames under way, by slot of arrival modulo its length.
-    pub(crate) wire: Vec<Vec<Frame>>,
-    in_flight: u64,
+    pub(crate) flight: Flight,
+    /// Those of the position at hand; kept for their memory.
+    meetings: Meetings,
     times: SlotTimes,
     /// Next slot to simulate.
     slot: u64,
@@ -54,8 +59,8 @@ impl Rack {
         Self {
             bank: Bank::new(&plan),
             messages,
-            wire: vec![Vec::new(); plan.delay_slots as usize + 1],
-            in_flight: 0,
+            flight: Flight::new(plan.delay_slots),
+            meetings: Meetings::new(plan.config.nodes),
             times: SlotTimes { slot, hop },
             slot: 0,
             reached: Time::ZERO,
@@ -77,13 +82,7 @@ impl Rack {
     }
 
     fn is_idle(&self) -> bool {
-        self.in_flight == 0 && self.bank.is_idle() && self.is_recovered()
-    }
-
-    /// Drops what is under way.
-    pub(crate) fn clear_wire(&mut self) {
-        self.wire.iter_mut().for_each(Vec::clear);
-        self.in_flight = 0;
+        self.flight.is_empty() && self.bank.is_idle() && self.is_recovered()
     }
 
     pub(crate) fn now_of(&self, slot: u64) -> Now {
@@ -91,17 +90,17 @@ impl Rack {
     }
 
     /// Simulates one slot. True if the probe asked to pause.
-    fn step<const LOSSY: bool, P: Probe>(&mut self, probe: &mut P) -> bool {
+    fn step<M: Mode, P: Probe>(&mut self, probe: &mut P) -> bool {
         let now = self.now_of(self.slot);
         let mut paused = false;
         if now.phase == 0 {
             self.settle(now);
         }
-        if LOSSY {
+        if M::LOSSY {
             paused |= self.before_slot(now, probe);
         }
-        paused |= self.arrivals::<LOSSY, P>(now, probe);
-        self.transmissions::<LOSSY>(now);
+        paused |= self.arrivals::<M, P>(now, probe);
+        self.transmissions::<M>(now);
         self.slot += 1;
         let schedule = &self.bank.schedule;
         self.totals.events += u64::from(schedule.nodes()) * u64::from(schedule.channels());
@@ -113,44 +112,45 @@ impl Rack {
         bank.settle(now, |tag| messages.retire(tag));
     }
 
-    fn arrivals<const LOSSY: bool, P: Probe>(&mut self, now: Now, probe: &mut P) -> bool {
-        let bucket = (now.slot % self.wire.len() as u64) as usize;
-        let mut frames = std::mem::take(&mut self.wire[bucket]);
-        self.in_flight -= frames.len() as u64;
+    fn arrivals<M: Mode, P: Probe>(&mut self, now: Now, probe: &mut P) -> bool {
+        let arrivals = self.flight.take(now.slot);
         let mut paused = false;
-        for batch in frames.chunks(BATCH) {
-            self.bank.warm_receivers(batch);
-            for &frame in batch {
-                if LOSSY && self.is_lost(frame) {
+        for kind in Kind::ALL {
+            let frames = arrivals.of(kind);
+            for (index, frame) in frames.iter().enumerate() {
+                if kind == Kind::Relay {
+                    self.bank.prefetch_relays::<M>(&frames[index..]);
+                }
+                if M::LOSSY && self.is_lost(*frame) {
                     continue;
                 }
-                if let Some(cell) = self.bank.receive::<LOSSY>(frame, now) {
-                    paused |= self.deliver::<LOSSY, P>(cell, frame, now, probe);
+                let Some(back) = self.bank.hear::<M>(frame, now) else { continue };
+                match kind {
+                    Kind::Report => {}
+                    Kind::Relay => self.bank.relay::<M>(frame, back),
+                    Kind::Deliver => {
+                        self.bank.keep::<M>(frame, back);
+                        paused |= self.deliver::<M, P>(frame, now, probe);
+                    }
                 }
             }
         }
-        frames.clear();
-        self.wire[bucket] = frames;
+        self.flight.reuse(now.slot, arrivals);
         paused
     }
 
     /// Hands a cell to its destination's applications.
     #[inline]
-    fn deliver<const LOSSY: bool, P: Probe>(
-        &mut self,
-        cell: Cell,
-        frame: Frame,
-        now: Now,
-        probe: &mut P,
-    ) -> bool {
-        if LOSSY && cell.is_datagram() {
+    fn deliver<M: Mode, P: Probe>(&mut self, frame: &Frame, now: Now, probe: &mut P) -> bool {
+        let cell = frame.cell;
+        if M::LOSSY && cell.is_datagram() {
             self.acknowledged(cell, now);
             return false;
         }
         let sent = now.slot - u64::from(self.plan.delay_slots);
         let direct = u32::from(frame.from) == cell.source();
         let delivery = self.messages.cell_arrived(cell, sent, direct);
-        if LOSSY {
+        if M::LOSSY {
             self.messages.note_arrival(cell, now.epoch, delivery.duplicate);
         }
         if !delivery.completes {
@@ -175,51 +175,31 @@ impl Rack {
         paused
     }
 
-    fn transmissions<const LOSSY: bool>(&mut self, now: Now) {
-        let channels = self.bank.schedule.channels();
-        let bucket =
-            ((now.slot + u64::from(self.plan.delay_slots)) % self.wire.len() as u64) as usize;
-        let mut frames = std::mem::take(&mut self.wire[bucket]);
-        let first = now.phase * channels;
-        for position in first..first + channels {
-            let is_whole = self.bank.schedule.is_whole();
-            let (shift, senders) = self.bank.schedule.column(position);
-            for word in 0..self.bank.words() {
-                let mut bits = self.bank.active(position, word);
-                self.bank.warm_senders(position, word as u32 * u64::BITS, bits);
-                while bits != 0 {
-                    let node = word as u32 * u64::BITS + bits.trailing_zeros();
-                    bits &= bits - 1;
-                    let peer = if LOSSY && !is_whole {
-                        self.bank.schedule.peer(node, position)
-                    } else {
-                        senders.contains(&node).then(|| self.bank.schedule.wrap(node + shift))
-                    };
-                    let Some(peer) = peer else { continue };
-                    let sent =
-                        self.bank.transmit::<LOSSY>(position, node, peer, now, &mut self.messages);
-                    if !sent.matters {
-                        continue;
-                    }
-                    if !sent.frame.cell.is_empty() {
-                        self.totals.hops += 1;
-                        self.totals.event_hash =
-                            fold(self.totals.event_hash, sent.frame.cell.word());
-                        if sent.local && !(LOSSY && sent.frame.cell.is_datagram()) {
-                            self.messages.cell_sent(sent.frame.cell, now.slot);
-                        }
-                    }
-                    if !(LOSSY && self.is_cut(sent.frame)) {
-                        frames.push(sent.frame);
-                    }
+    fn transmissions<M: Mode>(&mut self, now: Now) {
+        let arrival = now.slot + u64::from(self.plan.delay_slots);
+        let mut arrivals = self.flight.take(arrival);
+        for position in now.position..now.position + self.bank.schedule.channels() {
+            self.bank.meet::<M>(position, now, &mut self.messages, &mut self.meetings);
+            let before = CARRYING.map(|kind| arrivals.count(kind));
+            for index in 0..self.meetings.count() {
+                let (frame, matters) = self.meetings.frame(index);
+                if !(M::LOSSY && matters && self.is_cut(frame)) {
+                    arrivals.push(frame, matters);
                 }
             }
+            arrivals.forget_silent();
+            for (kind, before) in CARRYING.into_iter().zip(before) {
+                let sent = &arrivals.of(kind)[before..];
+                self.totals.hops += sent.len() as u64;
+                let hash = self.totals.event_hash;
+                self.totals.event_hash =
+                    sent.iter().fold(hash, |h, frame| fold(h, frame.cell.word()));
+            }
         }
-        if LOSSY {
-            self.corrupt(&mut frames, now);
+        if M::LOSSY {
+            self.corrupt(&mut arrivals, now);
         }
-        self.in_flight += frames.len() as u64;
-        self.wire[bucket] = frames;
+        self.flight.put(arrival, arrivals);
     }
 }
 
@@ -271,8 +251,9 @@ impl Fabric for Rack {
                 self.slot = self.slot.max(next);
             }
             let paused = match self.losses {
-                None => self.step::<false, P>(probe),
-                Some(_) => self.step::<true, P>(probe),
+                Some(_) => self.step::<Lossy, P>(probe),
+                None if self.bank.is_lean() => self.step::<Lean, P>(probe),
+                None => self.step::<Lossless, P>(probe),
             };
             if paused {
                 self.reached = self.start_of(self.slot);

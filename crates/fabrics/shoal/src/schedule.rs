@@ -209,16 +209,17 @@ impl Schedule {
     #[must_use]
     pub fn position(&self, from: u32, to: u32) -> u32 {
         match &self.members {
-            None => self.position_of_ranks(from, to),
-            Some(members) => self.position_of_ranks(
+            None => self.position_in_whole(from, to),
+            Some(members) => self.position_in_whole(
                 u32::from(members.ranks[from as usize]),
                 u32::from(members.ranks[to as usize]),
             ),
         }
     }
 
+    /// The same where all nodes take part; otherwise of ranks.
     #[inline]
-    fn position_of_ranks(&self, from: u32, to: u32) -> u32 {
+    pub(crate) fn position_in_whole(&self, from: u32, to: u32) -> u32 {
         debug_assert_ne!(from, to, "a node never meets itself");
         let shift = if to >= from { to - from } else { to + self.nodes - from };
         let table = if from < self.nodes / 2 { &self.position_lower } else { &self.position_upper };

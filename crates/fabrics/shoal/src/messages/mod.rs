@@ -225,16 +225,6 @@ impl Messages {
         }
     }
 
-    /// A cell of the source itself leaves it.
-    #[inline]
-    pub(crate) fn cell_sent(&mut self, cell: Cell, slot: u64) {
-        let pair = self.pair_of[self.key(cell.source(), cell.destination(), cell.class())];
-        let Some(index) = self.message_of(pair, cell.sequence()) else { return };
-        let message = &mut self.slab[index as usize];
-        message.sent += slot - message.origin;
-        message.sendings += 1;
-    }
-
     /// The message to which a sequence number belongs, sought from the pair's oldest; none if it is
     /// delivered already.
     #[inline]
@@ -347,6 +337,17 @@ impl CellSource for Messages {
         }
         let class = self.class_of(&flow);
         Cell::data(flow.src.get(), flow.dst.get(), class, sequence).with_boundary(starts, ends)
+    }
+
+    #[inline]
+    fn cell_left(&mut self, tag: u32, cell: Cell, slot: u64) {
+        if cell.is_datagram() {
+            return;
+        }
+        let Some(index) = self.message_of(tag, cell.sequence()) else { return };
+        let message = &mut self.slab[index as usize];
+        message.sent += slot - message.origin;
+        message.sendings += 1;
     }
 }
 

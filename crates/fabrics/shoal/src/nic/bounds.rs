@@ -1,6 +1,7 @@
 //! The bounds of §3.3.2 to §3.3.4, asserted where queues grow.
 
 use crate::config::Feedback;
+use crate::mode::Lossy;
 
 use super::Bank;
 
@@ -19,7 +20,7 @@ impl Bank {
         if !cfg!(debug_assertions) || exempt {
             return;
         }
-        let queued = self.links[self.link(position, 0, node)].queued_count();
+        let queued = self.links[self.link::<Lossy>(position, 0, node)].queued_count();
         let bound = self.queue_bound(node, destination);
         assert!(
             queued <= bound,
@@ -47,7 +48,7 @@ impl Bank {
     /// Cells of all classes queued at `node` for its next meeting with `peer`.
     pub(crate) fn queued_for(&self, node: u32, peer: u32) -> u32 {
         let position = self.schedule.position(node, peer);
-        let length = |class| self.links[self.link(position, class, node)].queued_count();
+        let length = |class| self.links[self.link::<Lossy>(position, class, node)].queued_count();
         (0..self.classes).map(length).sum()
     }
 
@@ -57,8 +58,6 @@ impl Bank {
         if self.mechanisms.ready_queue {
             return 1 + incast;
         }
-        let own = &self.own[node as usize];
-        let outcast = (own.flows.len() - own.free.len()) as u32;
-        outcast + incast
+        self.flows.count(node) as u32 + incast
     }
 }

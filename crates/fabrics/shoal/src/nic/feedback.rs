@@ -1,9 +1,12 @@
 //! The feedback that a node gives on a remote queue: Eqs 1 and 6, and their timing (§3.3.2, §3.3.3).
 
 use crate::config::Feedback;
+use crate::mode::Mode;
 use crate::schedule::Schedule;
 
-use super::{Bank, CLASS_SHIFT, DIRECT, NONE};
+#[cfg(doc)]
+use super::Link;
+use super::{Bank, CLASS_SHIFT};
 
 /// When a response to feedback can arrive: for each position, measured in positions from the start
 /// of the epoch in which the feedback is sent.
@@ -72,30 +75,14 @@ pub(super) fn depth(schedule: &Schedule, delay: u32) -> u32 {
 }
 
 impl Bank {
-    /// Whether a cell has come from the peer of `position` on which it waits for feedback.
+    /// Eq. 6 for a queue, given as in [`Link::last_received`], in a frame that leaves in `position`;
+    /// with classes, the sum over those at least as urgent (Appendix C).
     #[inline]
-    pub(super) fn owes_feedback(&self, position: u32, node: u32) -> bool {
-        self.links[self.link(position, 0, node)].last_received != NONE
-    }
-
-    /// The feedback for the peer of `position` on the last cell received from it. Given once.
-    #[inline]
-    pub(super) fn take_feedback(&mut self, position: u32, node: u32) -> u16 {
-        let index = self.link(position, 0, node);
-        match std::mem::replace(&mut self.links[index].last_received, NONE) {
-            NONE | DIRECT => 0,
-            queue => self.feedback_on(position, node, u32::from(queue)),
-        }
-    }
-
-    /// Eq. 6 for a queue, given as in [`super::Link::last_received`]; with classes, the sum over those
-    /// at least as urgent (Appendix C).
-    #[inline]
-    fn feedback_on(&self, position: u32, node: u32, queue: u32) -> u16 {
+    pub(super) fn feedback_on<M: Mode>(&self, position: u32, node: u32, queue: u32) -> u16 {
         let (target, class) = (queue & ((1 << CLASS_SHIFT) - 1), queue >> CLASS_SHIFT);
         let mut total = 0;
-        for class in 0..=class {
-            let link = &self.links[self.link(target, class, node)];
+        for class in 0..=if M::GENERAL { class } else { 0 } {
+            let link = &self.links[self.link::<M>(target, class, node)];
             let ready = if self.mechanisms.feedback_counts_ready { link.ready_count() } else { 0 };
             let length = link.queued_count() + ready;
             total += match self.mechanisms.feedback {
@@ -103,7 +90,8 @@ impl Bank {
                 Feedback::PhaseExact | Feedback::WholeEpochs => length,
             };
         }
-        if self.mechanisms.feedback == Feedback::PhaseExact {
+        // Nothing to take away from nothing: most queues drain before they are reported on.
+        if total > 0 && self.mechanisms.feedback == Feedback::PhaseExact {
             let positions = self.schedule.positions();
             let half = u32::from(self.schedule.is_upper(node));
             total = total.saturating_sub(self.feedback.drains(position, half, target, positions));

@@ -2,6 +2,7 @@
 
 use crate::messages::Work;
 
+use super::places::Places;
 use super::{Bank, NONE, Now};
 
 /// A flow at its source.
@@ -9,6 +10,10 @@ use super::{Bank, NONE, Now};
 pub(crate) struct Outgoing {
     pub(crate) destination: u16,
     pub(crate) class: u8,
+    /// Whether the flow is in the bank's list of those that drain.
+    drains: bool,
+    /// Where the owner of the bank keeps what the flow carries.
+    pub(crate) tag: u32,
     /// Cells not yet in a queue.
     pub(crate) unsent: u64,
     /// Slot in which the flow went from no backlog to some: its age counts from here (§3.3.3).
@@ -19,25 +24,121 @@ pub(crate) struct Outgoing {
     pub(super) outstanding: u32,
     /// Epoch by which every cell reported on so far has left its remote queue.
     pub(super) drained: u32,
-    /// Whether the flow is in the bank's list of those that drain.
-    drains: bool,
-    /// Where the owner of the bank keeps what the flow carries.
-    pub(crate) tag: u32,
 }
 
 impl Outgoing {
     const UNUSED: Outgoing = Outgoing {
         destination: NONE,
         class: 0,
-
+        drains: false,
+        tag: u32::MAX,
         unsent: 0,
         started: 0,
         mature: 0,
         outstanding: 0,
         drained: 0,
-        drains: false,
-        tag: u32::MAX,
     };
+}
+
+/// The flows of all nodes of a bank. A flow has a *slot* among those of its node, and a *place*
+/// among those of the rack.
+#[derive(Clone, Debug)]
+pub(super) struct Flows {
+    pub(super) places: Places,
+    /// By place; a place stays taken until all that was sent has left the remote queues.
+    all: Vec<Outgoing>,
+    /// Which slots of a node have cells not yet in a queue: `[node * words + slot / 64]`.
+    active: Vec<u64>,
+    words: usize,
+    /// Free slots of each node.
+    free: Vec<Vec<u16>>,
+}
+
+impl Flows {
+    pub(super) fn new(nodes: u32) -> Self {
+        let places = Places::new(nodes);
+        let free = (0..nodes).map(|node| free_slots(0, places.count(node))).collect();
+        Self {
+            all: vec![Outgoing::UNUSED; places.row()],
+            active: vec![0; nodes as usize],
+            words: 1,
+            free,
+            places,
+        }
+    }
+
+    /// Place of the flow in a slot of a node.
+    #[inline]
+    pub(super) fn place(&self, node: u32, slot: usize) -> usize {
+        self.places.start(node) + slot
+    }
+
+    #[inline]
+    pub(super) fn get(&self, place: usize) -> &Outgoing {
+        &self.all[place]
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, place: usize) -> &mut Outgoing {
+        &mut self.all[place]
+    }
+
+    /// The flows of a node by slot, unused ones too.
+    #[inline]
+    pub(super) fn of(&self, node: u32) -> &[Outgoing] {
+        &self.all[self.places.start(node)..self.places.start(node + 1)]
+    }
+
+    /// How many flows a node has.
+    pub(super) fn count(&self, node: u32) -> usize {
+        self.places.count(node) - self.free[node as usize].len()
+    }
+
+    /// Words of the bitmaps of [`Flows::active`].
+    #[inline]
+    pub(super) fn words(&self) -> usize {
+        self.words
+    }
+
+    /// Which slots `64 * word` and up of a node have a backlog: one bit each.
+    #[inline]
+    pub(super) fn active(&self, node: u32, word: usize) -> u64 {
+        self.active[node as usize * self.words + word]
+    }
+
+    fn activate(&mut self, node: u32, slot: usize) {
+        self.active[node as usize * self.words + slot / 64] |= 1 << (slot % 64);
+    }
+
+    /// Notes that a flow has no backlog left; says whether that is so for its node.
+    fn deactivate(&mut self, node: u32, slot: usize) -> bool {
+        let words = &mut self.active[node as usize * self.words..][..self.words];
+        words[slot / 64] &= !(1 << (slot % 64));
+        words.iter().all(|&word| word == 0)
+    }
+
+    /// Doubles the places of every node that has none left. Gives the division before.
+    fn widen(&mut self) -> Places {
+        let wider = self.places.widened(|node| self.free[node as usize].is_empty());
+        self.all = self.places.spread(&self.all, &wider, Outgoing::UNUSED);
+        let words = wider.most().div_ceil(64);
+        let mut active = vec![0; self.free.len() * words];
+        for (old, new) in self.active.chunks(self.words).zip(active.chunks_mut(words)) {
+            new[..self.words].copy_from_slice(old);
+        }
+        (self.active, self.words) = (active, words);
+        for (node, free) in (0..).zip(&mut self.free) {
+            if free.is_empty() {
+                *free = free_slots(self.places.count(node), wider.count(node));
+            }
+        }
+        std::mem::replace(&mut self.places, wider)
+    }
+}
+
+/// The slots `from..to`, the first to be taken last.
+fn free_slots(from: usize, to: usize) -> Vec<u16> {
+    (from as u16..to as u16).rev().collect()
 }
 
 impl Bank {
@@ -54,22 +155,23 @@ impl Bank {
             return;
         }
         let slot = self.flow_slot(source, destination, class, tag);
-        let own = &mut self.own[source as usize];
-        let flow = &mut own.flows[slot];
-        if flow.unsent == 0 {
+        let place = self.flows.place(source, slot);
+        let flow = self.flows.get_mut(place);
+        let was_dry = flow.unsent == 0;
+        flow.unsent += cells;
+        if was_dry {
             flow.started = now.slot;
             flow.mature = now.slot + self.age_slots;
-            own.active.push(slot as u16);
+            self.flows.activate(source, slot);
             self.backlog.set(source as usize);
         }
-        flow.unsent += cells;
     }
 
     /// The epoch by which what a flow sent, as far as reported, has left its remote queues.
     pub(crate) fn drained(&self, node: u32, destination: u32, class: u32) -> u32 {
         match self.flow_of[self.flow_index(node, destination, class)] {
             NONE => 0,
-            slot => self.own[node as usize].flows[usize::from(slot)].drained,
+            slot => self.flows.of(node)[usize::from(slot)].drained,
         }
     }
 
@@ -80,41 +182,33 @@ impl Bank {
         if known != NONE {
             return usize::from(known);
         }
-        let own = &mut self.own[node as usize];
-        let slot = match own.free.pop() {
-            Some(slot) => usize::from(slot),
-            None => {
-                own.flows.push(Outgoing::UNUSED);
-                own.flows.len() - 1
-            }
-        };
-        let all = &self.own;
-        self.subflows.make_room(node, slot, |node| all[node].flows.len() - all[node].free.len());
-        let own = &mut self.own[node as usize];
-        own.flows[slot] = Outgoing {
+        if self.flows.free[node as usize].is_empty() {
+            let before = self.flows.widen();
+            self.subflows.widen(&before, &self.flows.places);
+        }
+        let slot = self.flows.free[node as usize].pop().expect("places were just added");
+        let place = self.flows.place(node, usize::from(slot));
+        *self.flows.get_mut(place) = Outgoing {
             destination: destination as u16,
             class: class as u8,
             tag,
             ..Outgoing::UNUSED
         };
-        self.flow_of[index] = slot as u16;
-        let outcast = (own.flows.len() - own.free.len()) as u16;
-        self.outcast_peak = self.outcast_peak.max(outcast);
+        self.flow_of[index] = slot;
+        self.outcast_peak = self.outcast_peak.max(self.flows.count(node) as u16);
         let incast = &mut self.incast[destination as usize];
         *incast += 1;
         self.incast_peak = self.incast_peak.max(*incast);
-        slot
+        usize::from(slot)
     }
 
     /// Nothing of a flow's backlog is left.
     pub(super) fn run_dry(&mut self, node: u32, slot: usize) {
-        let active = &mut self.own[node as usize].active;
-        let at = active.iter().position(|&other| usize::from(other) == slot);
-        active.swap_remove(at.expect("a flow with a backlog is in the list of those"));
-        if active.is_empty() {
+        if self.flows.deactivate(node, slot) {
             self.backlog.clear(node as usize);
         }
-        let flow = &mut self.own[node as usize].flows[slot];
+        let place = self.flows.place(node, slot);
+        let flow = self.flows.get_mut(place);
         if !std::mem::replace(&mut flow.drains, true) {
             self.draining.push((node as u16, slot as u16));
         }
@@ -122,8 +216,8 @@ impl Bank {
 
     /// Forgets the backlog of a flow.
     pub(super) fn abandon_slot(&mut self, node: u32, slot: usize) {
-        let flow = &mut self.own[node as usize].flows[slot];
-        if std::mem::take(&mut flow.unsent) > 0 {
+        let place = self.flows.place(node, slot);
+        if std::mem::take(&mut self.flows.get_mut(place).unsent) > 0 {
             self.run_dry(node, slot);
         }
     }
@@ -134,7 +228,9 @@ impl Bank {
         let mut at = 0;
         while at < self.draining.len() {
             let (node, slot) = self.draining[at];
-            let flow = &mut self.own[usize::from(node)].flows[usize::from(slot)];
+            let (node, slot) = (u32::from(node), usize::from(slot));
+            let place = self.flows.place(node, slot);
+            let flow = self.flows.get_mut(place);
             // A cell that could follow in epoch `drained` would find the last one gone on arrival.
             let gone = flow.drained + 1 + self.delay_slots.div_ceil(self.schedule.slots());
             if flow.unsent == 0 && (flow.outstanding > 0 || gone >= now.epoch) {
@@ -145,15 +241,15 @@ impl Bank {
             self.draining.swap_remove(at);
             if flow.unsent == 0 {
                 freed(flow.tag);
-                self.free_flow(u32::from(node), usize::from(slot));
+                self.free_flow(node, slot);
             }
         }
     }
 
     fn free_flow(&mut self, node: u32, slot: usize) {
-        let own = &mut self.own[node as usize];
-        let flow = std::mem::replace(&mut own.flows[slot], Outgoing::UNUSED);
-        own.free.push(slot as u16);
+        let place = self.flows.place(node, slot);
+        let flow = std::mem::replace(self.flows.get_mut(place), Outgoing::UNUSED);
+        self.flows.free[node as usize].push(slot as u16);
         let index = self.flow_index(node, u32::from(flow.destination), u32::from(flow.class));
         self.flow_of[index] = NONE;
         self.incast[usize::from(flow.destination)] -= 1;

@@ -6,6 +6,7 @@
 use kernel::Bitmap;
 
 use crate::cell::{Cell, Frame};
+use crate::mode::Lossy;
 
 use super::subflows::READY;
 use super::{Bank, Link, NONE, Now};
@@ -114,16 +115,13 @@ impl Bank {
         now.slot >= known
     }
 
-    /// Marks the frame and keeps a copy of its cell.
-    pub(super) fn note_sent(&mut self, position: u32, node: u32, frame: &mut Frame, now: Now) {
+    /// Keeps a copy of a cell that leaves. Gives the flags of its frame.
+    pub(super) fn note_sent(&mut self, position: u32, node: u32, cell: Cell, now: Now) -> u16 {
         let pair = self.pair(position, node);
         let at = pair * self.depth as usize + (now.epoch % self.depth) as usize;
         let loss = self.loss_mut();
-        loss.sent[at] = Sent { cell: frame.cell, epoch: now.epoch };
-        if loss.dropped.get(pair) {
-            loss.dropped.clear(pair);
-            frame.flags |= Frame::DROPPED;
-        }
+        loss.sent[at] = Sent { cell, epoch: now.epoch };
+        if loss.dropped.replace(pair, false) { Frame::DROPPED } else { 0 }
     }
 
     /// The peer of `position` did not take, or may not have taken, what it reports on now: send
@@ -133,8 +131,8 @@ impl Bank {
         if self.is_down(position, node) {
             return;
         }
-        let Some(epoch) = self.epoch_reported(position, now) else { return };
-        *self.sent_entry(position, node, epoch) = NONE;
+        let Some(epoch) = self.epoch_reported::<Lossy>(position, now) else { return };
+        *self.sent_entry::<Lossy>(position, node, epoch) = NONE;
         let at = self.pair(position, node) * self.depth as usize + (epoch % self.depth) as usize;
         let sent = std::mem::replace(
             &mut self.loss_mut().sent[at],
@@ -246,7 +244,7 @@ impl Bank {
         let first = self.pair(position, node) * self.depth as usize;
         let mut cells = Vec::new();
         for epoch in 0..self.depth {
-            let entry = std::mem::replace(self.sent_entry(position, node, epoch), NONE);
+            let entry = std::mem::replace(self.sent_entry::<Lossy>(position, node, epoch), NONE);
             let sent = self.loss().sent[first + epoch as usize];
             // A relayed cell sent since then has taken the copy's place: the transport recovers.
             if entry != NONE && !sent.cell.is_empty() && sent.cell.source() == node {
@@ -260,10 +258,10 @@ impl Bank {
     pub(super) fn empty_queues(&mut self, position: u32, node: u32) -> Vec<Cell> {
         let mut own = Vec::new();
         for class in 0..self.classes {
-            let index = self.link(position, class, node);
+            let index = self.link::<Lossy>(position, class, node);
             while self.links[index].queued > 0 {
                 let cell = self.arena.pop(&mut self.links[index]);
-                self.own[node as usize].queued -= 1;
+                self.queued[node as usize] -= 1;
                 if cell.source() == node {
                     own.push(cell);
                 } else {
@@ -277,11 +275,13 @@ impl Bank {
 
     /// Sets all subflows by way of the peer of `position` back to idle.
     pub(super) fn reset_subflows(&mut self, position: u32, node: u32) {
-        for slot in 0..self.own[node as usize].flows.len() {
-            let value = std::mem::take(self.subflows.get_mut(position, node, slot));
-            if value >= READY {
-                self.own[node as usize].flows[slot].outstanding -= 1;
+        for slot in 0..self.flows.of(node).len() {
+            let place = self.flows.place(node, slot);
+            let index = self.subflows.index(position, place);
+            if self.subflows.get(index) >= READY {
+                self.flows.get_mut(place).outstanding -= 1;
             }
+            self.subflows.set(index, 0);
         }
     }
 
@@ -311,7 +311,7 @@ impl Bank {
             self.reset_subflows(position, node);
             self.clear_busy(position, node);
         }
-        for slot in 0..self.own[node as usize].flows.len() {
+        for slot in 0..self.flows.of(node).len() {
             self.abandon_slot(node, slot);
         }
     }

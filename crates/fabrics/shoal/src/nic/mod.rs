@@ -5,8 +5,8 @@
 //! whole rack. Every method acts for one node on what that node knows; nodes meet only through
 //! [`Frame`]s. No clock, no chance, no input or output here.
 //!
-//! Reading order: [`release`] (Eq. 2, the age rule), [`transmit`], [`receive`], [`feedback`] (Eqs 1
-//! and 6), [`queue`] (the FIFOs).
+//! Reading order: [`transmit`] (the stages of a meeting), [`release`] (Eq. 2, the age rule),
+//! [`receive`], [`feedback`] (Eqs 1 and 6), [`queue`] (the FIFOs).
 //!
 //! [`Frame`]: crate::cell::Frame
 
@@ -14,6 +14,8 @@ mod bounds;
 mod feedback;
 mod flows;
 mod loss;
+mod meeting;
+mod places;
 mod queue;
 mod receive;
 mod release;
@@ -27,14 +29,17 @@ mod warm;
 use kernel::Bitmap;
 
 pub(crate) use feedback::FeedbackTable;
-pub(crate) use flows::Outgoing;
+use flows::Flows;
 use loss::Loss;
+pub(crate) use meeting::Meetings;
 use queue::Arena;
 pub(crate) use release::CellSource;
 use subflows::Subflows;
-pub(crate) use warm::BATCH;
 
 use crate::config::{Config, Feedback, Plan};
+#[cfg(doc)]
+use crate::mode::Lean;
+use crate::mode::Mode;
 use crate::schedule::Schedule;
 use crate::wire::notices_per_cell;
 
@@ -99,21 +104,6 @@ impl Link {
     }
 }
 
-/// One node's own flows.
-#[derive(Clone, Debug, Default)]
-struct Node {
-    /// Flows by slot; a slot stays taken until all that was sent has left the remote queues.
-    flows: Vec<Outgoing>,
-    /// Free slots of `flows`.
-    free: Vec<u16>,
-    /// Slots of the flows with cells not yet in a queue.
-    active: Vec<u16>,
-    /// Next ticket of the ready queues, which are served oldest first.
-    ticket: u32,
-    /// Cells in all queues of the node.
-    queued: u32,
-}
-
 /// Which mechanisms are on; copied out of the configuration for the hot loop.
 #[derive(Clone, Copy, Debug)]
 struct Mechanisms {
@@ -166,9 +156,13 @@ pub(crate) struct Bank {
     /// `[(position * classes + class) * nodes + node]`.
     links: Vec<Link>,
     arena: Arena,
-    own: Vec<Node>,
+    /// Cells in all queues of a node.
+    queued: Vec<u32>,
+    /// Next ticket of a node's ready queues, which are served oldest first.
+    tickets: Vec<u32>,
+    flows: Flows,
     subflows: Subflows,
-    /// Slot in `own[node].flows` of a flow: `[(node * nodes + destination) * classes + class]`.
+    /// Slot of a flow: `[(node * nodes + destination) * classes + class]`.
     flow_of: Vec<u16>,
     /// Older entries of `last_sent` where feedback takes longer than an epoch: a ring of `depth`
     /// for each position and node. Empty if `depth` is 1.
@@ -210,6 +204,7 @@ impl Bank {
         let depth = feedback::depth(&schedule, plan.delay_slots);
         let words = nodes.div_ceil(u64::BITS) as usize;
         let per_position = nodes as usize * classes as usize;
+        let flows = Flows::new(nodes);
         let ring = if depth > 1 { positions * nodes as usize * depth as usize } else { 0 };
         Self {
             mechanisms: Mechanisms::of(&plan.config),
@@ -226,8 +221,10 @@ impl Bank {
             notices_per_cell: notices_per_cell(plan.cells.payload().get() as usize).max(1) as u32,
             links: vec![Link::EMPTY; positions * per_position],
             arena: Arena::default(),
-            subflows: Subflows::new(schedule.positions(), nodes),
-            own: vec![Node::default(); nodes as usize],
+            subflows: Subflows::new(schedule.positions(), &flows.places),
+            flows,
+            queued: vec![0; nodes as usize],
+            tickets: vec![0; nodes as usize],
             flow_of: vec![NONE; nodes as usize * per_position],
             sent_ring: vec![NONE; ring],
             depth,
@@ -265,26 +262,37 @@ impl Bank {
 
     /// Index of the link of `node` in `position` and `class`.
     #[inline]
-    fn link(&self, position: u32, class: u32, node: u32) -> usize {
-        (position as usize * self.classes as usize + class as usize) * self.nodes as usize
-            + node as usize
+    fn link<M: Mode>(&self, position: u32, class: u32, node: u32) -> usize {
+        let row = match M::GENERAL {
+            true => position as usize * self.classes as usize + class as usize,
+            false => position as usize,
+        };
+        row * self.nodes as usize + node as usize
+    }
+
+    /// How many classes there are.
+    #[inline]
+    fn classes<M: Mode>(&self) -> u32 {
+        if M::GENERAL { self.classes } else { 1 }
+    }
+
+    /// The position in which `from` sends to `to`.
+    #[inline]
+    fn position<M: Mode>(&self, from: u32, to: u32) -> u32 {
+        match M::LOSSY {
+            true => self.schedule.position(from, to),
+            false => self.schedule.position_in_whole(from, to),
+        }
+    }
+
+    /// Whether the [`Lean`] mode knows all that these NICs do.
+    pub(crate) fn is_lean(&self) -> bool {
+        self.classes == 1 && self.depth == 1 && self.loss.is_none()
     }
 
     /// Whether nothing is queued, waiting or owed.
     pub(crate) fn is_idle(&self) -> bool {
         self.busy_count == 0 && self.backlog.is_empty()
-    }
-
-    /// Words in a bitmap of the nodes.
-    #[inline]
-    pub(crate) fn words(&self) -> usize {
-        self.words
-    }
-
-    /// Nodes `64 * word` and up that send, or may send, something in `position`: one bit each.
-    #[inline]
-    pub(crate) fn active(&self, position: u32, word: usize) -> u64 {
-        self.busy.words()[position as usize * self.words + word] | self.backlog.words()[word]
     }
 
     #[inline]
@@ -294,16 +302,18 @@ impl Bank {
 
     #[inline]
     fn set_busy(&mut self, position: u32, node: u32) {
-        let bit = self.busy_bit(position, node);
-        self.busy_count += u64::from(!self.busy.get(bit));
-        self.busy.set(bit);
+        self.mark_busy(position, node, true);
+    }
+
+    #[inline]
+    fn mark_busy(&mut self, position: u32, node: u32, is_busy: bool) {
+        let was_busy = self.busy.replace(self.busy_bit(position, node), is_busy);
+        self.busy_count = self.busy_count + u64::from(is_busy) - u64::from(was_busy);
     }
 
     #[inline]
     fn clear_busy(&mut self, position: u32, node: u32) {
-        let bit = self.busy_bit(position, node);
-        self.busy_count -= u64::from(self.busy.get(bit));
-        self.busy.clear(bit);
+        self.mark_busy(position, node, false);
     }
 
     /// Longest queue and fullest node since the last call.
@@ -325,6 +335,6 @@ impl Bank {
 
     /// Cells queued in all nodes.
     pub(crate) fn queued_total(&self) -> u64 {
-        self.own.iter().map(|node| u64::from(node.queued)).sum()
+        self.queued.iter().map(|&cells| u64::from(cells)).sum()
     }
 }

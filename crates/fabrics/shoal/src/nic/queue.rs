@@ -1,11 +1,16 @@
 //! The per-destination FIFOs `Q_ij` (§3.3.1): linked through one arena, so that memory follows the
 //! cells that are queued, not the N² queues.
 
+use kernel::{prefetch, select};
+
 use crate::cell::Cell;
+use crate::mode::{Lossy, Mode};
 
 use super::{Bank, Link};
 
 const END: u32 = u32::MAX;
+/// An entry that is in no queue: the one before the first cell of each.
+const NOBODY: u32 = 0;
 
 /// A cell and the index of the one behind it.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +28,8 @@ pub(super) struct Arena {
 
 impl Default for Arena {
     fn default() -> Self {
-        Self { entries: Vec::new(), free: END }
+        // The first entry is in no queue.
+        Self { entries: vec![Entry { cell: Cell::EMPTY, next: END }], free: END }
     }
 }
 
@@ -45,11 +51,10 @@ impl Arena {
     #[inline]
     fn push(&mut self, link: &mut Link, cell: Cell) {
         let index = self.take(cell);
-        if link.head == END {
-            link.head = index;
-        } else {
-            self.entries[link.tail as usize].next = index;
-        }
+        let is_first = link.queued == 0;
+        link.head = select(is_first, index, link.head);
+        let before = select(is_first, NOBODY, link.tail);
+        self.entries[before as usize].next = index;
         link.tail = index;
         link.queued += 1;
     }
@@ -65,10 +70,10 @@ impl Arena {
         link.queued += 1;
     }
 
-    /// The entry of an index as a number, 0 if there is none: read to have it cached.
+    /// Asks for an entry ahead of its use.
     #[inline]
-    pub(super) fn peek(&self, index: u32) -> u64 {
-        self.entries.get(index as usize).map_or(0, |entry| entry.cell.word())
+    pub(super) fn prefetch(&self, index: u32) {
+        prefetch(&self.entries, index as usize);
     }
 
     /// The cells of a queue, first to last.
@@ -96,25 +101,32 @@ impl Arena {
 }
 
 impl Bank {
-    /// Appends a cell to the queue of `node` for the peer of `position`.
+    /// Appends a cell to the queue of `node` for the peer of `position`. Gives the queue's length.
     #[inline]
-    pub(super) fn enqueue(&mut self, position: u32, class: u32, node: u32, cell: Cell) {
-        let index = self.link(position, class, node);
+    pub(super) fn enqueue<M: Mode>(
+        &mut self,
+        position: u32,
+        class: u32,
+        node: u32,
+        cell: Cell,
+    ) -> u32 {
+        let index = self.link::<M>(position, class, node);
         let link = &mut self.links[index];
         self.arena.push(link, cell);
         let length = link.queued_count();
         self.queue_peak_recent = self.queue_peak_recent.max(length);
-        let own = &mut self.own[node as usize];
-        own.queued += 1;
-        self.node_peak_recent = self.node_peak_recent.max(own.queued);
+        let queued = &mut self.queued[node as usize];
+        *queued += 1;
+        self.node_peak_recent = self.node_peak_recent.max(*queued);
         self.set_busy(position, node);
+        length
     }
 
     /// Puts a cell back in front of the queue of `node` for the peer of `position`.
     pub(super) fn enqueue_front(&mut self, position: u32, class: u32, node: u32, cell: Cell) {
-        let index = self.link(position, class, node);
+        let index = self.link::<Lossy>(position, class, node);
         self.arena.push_front(&mut self.links[index], cell);
-        self.own[node as usize].queued += 1;
+        self.queued[node as usize] += 1;
         self.set_busy(position, node);
     }
 }

@@ -6,6 +6,7 @@
 
 use kernel::Bitmap;
 
+use crate::mode::Lossy;
 use crate::schedule::Schedule;
 
 use super::loss::Loss;
@@ -32,7 +33,7 @@ impl Bank {
         let positions = self.schedule.positions();
         let pairs = positions as usize * self.nodes as usize;
         self.links = vec![Link::EMPTY; pairs * self.classes as usize];
-        self.subflows = Subflows::like(&old_subflows, positions);
+        self.subflows = Subflows::new(positions, &self.flows.places);
         self.depth = feedback::depth(&self.schedule, self.delay_slots);
         self.sent_ring = vec![NONE; if self.depth > 1 { pairs * self.depth as usize } else { 0 }];
         self.feedback = FeedbackTable::new(&self.schedule, self.delay_slots);
@@ -80,15 +81,17 @@ impl Bank {
     ) {
         let (before, after) = (old.position(node, peer), self.schedule.position(node, peer));
         for class in 0..self.classes {
-            let link = old_links[self.link(before, class, node)];
-            let index = self.link(after, class, node);
+            let link = old_links[self.link::<Lossy>(before, class, node)];
+            let index = self.link::<Lossy>(after, class, node);
             self.links[index] = Link { last_received: NONE, last_sent: NONE, ..link };
             if link.queued > 0 || link.ready_count() > 0 {
                 self.set_busy(after, node);
             }
         }
-        for (slot, &value) in old_subflows.row(before, node).iter().enumerate() {
-            *self.subflows.get_mut(after, node, slot) = value;
+        let places = &self.flows.places;
+        for (slot, &value) in old_subflows.row(before, node, places).iter().enumerate() {
+            let place = places.start(node) + slot;
+            self.subflows.set(self.subflows.index(after, place), value);
         }
     }
 }

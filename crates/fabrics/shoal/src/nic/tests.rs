@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::mode::Lossy;
+
 use super::Bank;
 
 impl Bank {
@@ -19,7 +21,7 @@ impl Bank {
     }
 
     fn check_queue(&self, position: u32, class: u32, node: u32) {
-        let link = &self.links[self.link(position, class, node)];
+        let link = &self.links[self.link::<Lossy>(position, class, node)];
         let cells: Vec<_> = self.arena.iter(link).collect();
         assert_eq!(cells.len(), usize::from(link.queued), "node {node}, position {position}");
         let local = cells.iter().filter(|cell| cell.source() == node).count();

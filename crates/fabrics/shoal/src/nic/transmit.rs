@@ -1,147 +1,222 @@
-//! What a node sends when the schedule connects it to a peer (§3.3.1): the head of the queue, or an
-//! empty cell; in its header, feedback on the last cell received from that peer.
+//! What nodes send when the schedule connects them to their peers (§3.3.1): the head of the queue, or
+//! an empty cell; in its header, feedback on the last cell received from that peer.
+//!
+//! All meetings of a position go through each stage together. Nodes act on what they know alone, so
+//! it makes no difference to them; to a processor it does, as it finds the same work over and over.
 
-use crate::cell::{Cell, Frame};
+use kernel::prefetch;
 
+use crate::cell::Frame;
+use crate::mode::Mode;
+
+use super::meeting::{Meeting, Meetings};
 use super::release::CellSource;
-use super::{Bank, Link, NONE, Now};
-
-/// What came of a visit.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sent {
-    pub(crate) frame: Frame,
-    /// Whether the frame says more than an empty cell with no feedback does.
-    pub(crate) matters: bool,
-    /// Whether the cell is one of the node's own.
-    pub(crate) local: bool,
-}
+use super::warm::AHEAD;
+use super::{Bank, CLASS_SHIFT, DIRECT, Link, NONE, Now};
 
 impl Bank {
-    /// `node` meets `peer` in `position`. `LOSSY`: cells may be lost, so keep what that takes.
-    #[inline]
-    pub(crate) fn transmit<const LOSSY: bool>(
+    /// Lets every node that may have something to say meet its peer of `position`.
+    pub(crate) fn meet<M: Mode>(
         &mut self,
         position: u32,
-        node: u32,
-        peer: u32,
         now: Now,
         source: &mut impl CellSource,
-    ) -> Sent {
-        let mut frame =
-            Frame { cell: Cell::EMPTY, from: node as u16, to: peer as u16, feedback: 0, flags: 0 };
-        // S91: a node that has given up a peer is silent to it. One that spreads notices keeps its
-        // cells for later.
-        if LOSSY && self.is_down(position, node) {
-            return Sent { frame, matters: false, local: false };
+        meetings: &mut Meetings,
+    ) {
+        meetings.clear(position);
+        self.convene::<M>(now, meetings);
+        if meetings.all.is_empty() {
+            return;
         }
-        let mut express = None;
-        let may_send = !(LOSSY && self.is_spreading(node, now));
-        if may_send && !self.own[node as usize].active.is_empty() {
-            express = self.release::<LOSSY>(position, node, peer, now, source);
+        self.ripen::<M>(now, meetings);
+        self.release::<M>(now, source, meetings);
+        for class in 0..self.classes::<M>() {
+            self.dequeue::<M>(class, now, source, meetings);
         }
-        let mut local = false;
-        if let Some((cell, slot)) = express {
-            (frame.cell, local) = (cell, true);
-            *self.sent_entry(position, node, now.epoch) = slot;
-            self.local_cell_left(position, 0, node, now, source);
-        } else if may_send && self.may_have_cell(position, node) {
-            (frame.cell, local) = self.dequeue(position, node, now, source);
-            if local {
-                self.record_sent(position, node, frame.cell, now);
+        self.own_cells_leave::<M>(now, source, meetings);
+        self.report::<M>(meetings);
+        self.conclude::<M>(now, meetings);
+    }
+
+    /// Lists the meetings.
+    fn convene<M: Mode>(&self, now: Now, meetings: &mut Meetings) {
+        let position = meetings.position;
+        let is_whole = !M::LOSSY || self.schedule.is_whole();
+        let (shift, senders) = self.schedule.column(position);
+        let first = self.link::<M>(position, 0, 0);
+        let busy = &self.busy.words()[position as usize * self.words..][..self.words];
+        for (word, (&busy, &backlog)) in (0..).zip(busy.iter().zip(self.backlog.words())) {
+            let mut bits = busy | backlog;
+            while bits != 0 {
+                let bit = bits.trailing_zeros();
+                bits &= bits - 1;
+                let node = word * u64::BITS + bit;
+                let peer = match is_whole {
+                    true => senders.contains(&node).then(|| self.schedule.wrap(node + shift)),
+                    false => self.schedule.peer(node, position),
+                };
+                let Some(peer) = peer else { continue };
+                // S91: a node that has given up a peer is silent to it.
+                if M::LOSSY && self.is_down(position, node) {
+                    continue;
+                }
+                let is_muted = M::LOSSY && self.is_spreading(node, now);
+                let link = first + node as usize;
+                let index = meetings.all.len() as u16;
+                let frame = Frame::empty(node, peer);
+                let link = link as u32;
+                meetings.all.push(Meeting { frame, link, reports: false, is_muted });
+                meetings.backlogged.offer(index, backlog >> bit & 1 != 0 && !is_muted);
             }
         }
-        let owed = self.owes_feedback(position, node);
-        if owed {
-            frame.feedback = self.take_feedback(position, node);
-        }
-        if LOSSY {
-            self.note_sent(position, node, &mut frame, now);
-        }
-        if self.has_nothing(position, node) {
-            self.clear_busy(position, node);
-        }
-        let matters = owed || !frame.cell.is_empty() || frame.flags != 0;
-        Sent { frame, matters, local }
     }
 
-    /// Whether [`Bank::dequeue`] may find a cell.
-    #[inline]
-    fn may_have_cell(&self, position: u32, node: u32) -> bool {
-        let link = &self.links[self.link(position, 0, node)];
-        self.classes > 1 || link.queued > 0 || link.ready != 0
-    }
-
-    /// The first cell of the most urgent class (Appendix C), and whether it is the node's own.
-    #[inline]
-    fn dequeue(
+    /// The first cells of a class leave, where no more urgent one does (Appendix C).
+    fn dequeue<M: Mode>(
         &mut self,
-        position: u32,
-        node: u32,
+        class: u32,
         now: Now,
         source: &mut impl CellSource,
-    ) -> (Cell, bool) {
-        for class in 0..self.classes {
-            let index = self.link(position, class, node);
-            if self.links[index].waits_for_room() {
-                self.admit(position, class, node, now, source);
-            }
-            let link = &mut self.links[index];
-            if link.queued == 0 {
-                continue;
-            }
-            let cell = self.arena.pop(link);
-            self.own[node as usize].queued -= 1;
-            let local = cell.source() == node;
-            if local && self.mechanisms.ready_queue {
-                self.local_cell_left(position, class, node, now, source);
-            }
-            return (cell, local);
+        meetings: &mut Meetings,
+    ) {
+        let row = class as usize * self.nodes as usize;
+        let sends =
+            |meeting: &Meeting| meeting.frame.cell.is_empty() & !(M::LOSSY && meeting.is_muted);
+        meetings.waiting.refill((0..).zip(&meetings.all).map(|(index, meeting)| {
+            (index, sends(meeting) & self.links[meeting.link() + row].waits_for_room())
+        }));
+        for &index in meetings.waiting.kept() {
+            let meeting = meetings.all[usize::from(index)];
+            self.admit::<M>(meetings.position, meeting, class, now, source);
         }
-        (Cell::EMPTY, false)
+        meetings.full.refill((0..).zip(&meetings.all).map(|(index, meeting)| {
+            (index, sends(meeting) & (self.links[meeting.link() + row].queued > 0))
+        }));
+        let full = meetings.full.kept();
+        for (at, &index) in full.iter().enumerate() {
+            if let Some(&ahead) = full.get(at + AHEAD) {
+                let link = meetings.all[usize::from(ahead)].link() + row;
+                self.arena.prefetch(self.links[link].head);
+            }
+            let meeting = &mut meetings.all[usize::from(index)];
+            let cell = self.arena.pop(&mut self.links[meeting.link() + row]);
+            meeting.frame.cell = cell;
+            let node = meeting.node();
+            self.queued[node as usize] -= 1;
+            meetings.own.offer(index, cell.source() == node);
+        }
     }
 
-    /// A local cell has left the queue: the next joins now, not at the next visit, so that relayed
+    /// Nodes record that cells of their own leave.
+    fn own_cells_leave<M: Mode>(
+        &mut self,
+        now: Now,
+        source: &mut impl CellSource,
+        meetings: &Meetings,
+    ) {
+        for local in meetings.express.kept() {
+            let meeting = meetings.all[usize::from(local.meeting)];
+            self.own_cell_leaves::<M>(meetings.position, meeting, local.slot, now, source);
+        }
+        let own = meetings.own.kept();
+        for (at, &index) in own.iter().enumerate() {
+            if let Some(&ahead) = own.get(at + AHEAD) {
+                prefetch(&self.flow_of, self.flow_sent(&meetings.all[usize::from(ahead)]));
+            }
+            let meeting = meetings.all[usize::from(index)];
+            let slot = self.flow_of[self.flow_sent(&meeting)];
+            self.own_cell_leaves::<M>(meetings.position, meeting, slot, now, source);
+        }
+    }
+
+    /// Index of the flow to which the cell belongs that a node sends.
+    #[inline]
+    fn flow_sent(&self, meeting: &Meeting) -> usize {
+        let cell = meeting.frame.cell;
+        self.flow_index(meeting.node(), cell.destination(), cell.class())
+    }
+
+    /// A node's own cell leaves: the next joins the queue now, not at the next visit, so that relayed
     /// cells that arrive until then queue behind it.
     #[inline]
-    fn local_cell_left(
+    fn own_cell_leaves<M: Mode>(
         &mut self,
         position: u32,
-        class: u32,
-        node: u32,
+        meeting: Meeting,
+        slot: u16,
         now: Now,
         source: &mut impl CellSource,
     ) {
-        let index = self.link(position, class, node);
-        self.links[index].ready &= !Link::LOCAL;
-        if self.links[index].waits_for_room() {
-            self.admit(position, class, node, now, source);
+        debug_assert_ne!(slot, NONE, "{meeting:?} sends for a flow that its node does not have");
+        let class = if M::GENERAL { meeting.frame.cell.class() } else { 0 };
+        if self.mechanisms.ready_queue {
+            let index = meeting.link() + class as usize * self.nodes as usize;
+            let link = &mut self.links[index];
+            link.ready &= !Link::LOCAL;
+            if link.ready != 0 {
+                self.admit::<M>(position, meeting, class, now, source);
+            }
         }
+        // §4.2, "last cell sent".
+        *self.sent_entry::<M>(position, meeting.node(), now.epoch) = slot;
+        let place = self.flows.place(meeting.node(), usize::from(slot));
+        source.cell_left(self.flows.get(place).tag, meeting.frame.cell, now.slot);
     }
 
-    /// Records to which flow the cell sent belongs (§4.2, "last cell sent").
-    #[inline]
-    fn record_sent(&mut self, position: u32, node: u32, cell: Cell, now: Now) {
-        let slot = self.flow_of[self.flow_index(node, cell.destination(), cell.class())];
-        debug_assert_ne!(slot, NONE, "node {node} sends {cell:?} of a flow it does not have");
-        *self.sent_entry(position, node, now.epoch) = slot;
+    /// Nodes report on the cells that they have received.
+    fn report<M: Mode>(&mut self, meetings: &mut Meetings) {
+        meetings.reporting.refill(
+            (0..)
+                .zip(&meetings.all)
+                .map(|(index, meeting)| (index, self.links[meeting.link()].last_received != NONE)),
+        );
+        let reporting = meetings.reporting.kept();
+        for (at, &index) in reporting.iter().enumerate() {
+            if let Some(&ahead) = reporting.get(at + AHEAD) {
+                let ahead = &meetings.all[usize::from(ahead)];
+                let queue = u32::from(self.links[ahead.link()].last_received);
+                let (target, class) = (queue & ((1 << CLASS_SHIFT) - 1), queue >> CLASS_SHIFT);
+                prefetch(&self.links, self.link::<M>(target, class, ahead.node()));
+            }
+            let meeting = &mut meetings.all[usize::from(index)];
+            let link = &mut self.links[meeting.link()];
+            let queue = std::mem::replace(&mut link.last_received, NONE);
+            meeting.reports = true;
+            if queue != DIRECT {
+                let (position, node) = (meetings.position, meeting.node());
+                meeting.frame.feedback = self.feedback_on::<M>(position, node, u32::from(queue));
+            }
+        }
     }
 
     /// The record of what `node` sent in `position` in an epoch.
     #[inline]
-    pub(super) fn sent_entry(&mut self, position: u32, node: u32, epoch: u32) -> &mut u16 {
-        if self.depth == 1 {
-            let index = self.link(position, 0, node);
+    pub(super) fn sent_entry<M: Mode>(&mut self, position: u32, node: u32, epoch: u32) -> &mut u16 {
+        if !M::GENERAL || self.depth == 1 {
+            let index = self.link::<M>(position, 0, node);
             return &mut self.links[index].last_sent;
         }
         let row = (position as usize * self.nodes as usize + node as usize) * self.depth as usize;
         &mut self.sent_ring[row + (epoch % self.depth) as usize]
     }
 
-    #[inline]
-    fn has_nothing(&self, position: u32, node: u32) -> bool {
-        (0..self.classes).all(|class| {
-            let link = &self.links[self.link(position, class, node)];
-            link.queued == 0 && link.ready_count() == 0
-        }) && (self.loss.is_none() || !self.owes_drop(position, node))
+    /// The frames are made; notes which nodes have nothing more to say.
+    fn conclude<M: Mode>(&mut self, now: Now, meetings: &mut Meetings) {
+        let (position, classes) = (meetings.position, self.classes::<M>());
+        for meeting in &mut meetings.all {
+            let node = meeting.node();
+            if M::LOSSY {
+                meeting.frame.flags = self.note_sent(position, node, meeting.frame.cell, now);
+            }
+            let has_nothing = (0..classes).all(|class| {
+                let link = &self.links[meeting.link() + class as usize * self.nodes as usize];
+                (link.queued == 0) & (link.ready_count() == 0)
+            });
+            self.mark_busy(
+                position,
+                node,
+                !has_nothing || M::LOSSY && self.owes_drop(position, node),
+            );
+        }
     }
 }

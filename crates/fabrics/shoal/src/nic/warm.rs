@@ -1,51 +1,39 @@
-//! Fetching ahead what the next steps will touch.
+//! Asking ahead for what the next steps will touch.
 //!
 //! A rack's state is larger than a core's cache, and where a cell goes is as good as random: each
 //! queue that it joins costs a miss. One after the other they would set the pace; the schedule tells
-//! what comes next, so a handful are read at once, and the core overlaps the misses. The values are
-//! thrown away.
+//! what comes next, so it is asked for while other steps are done. First the links of a step, then,
+//! once they are there, what they point to.
 
-use std::hint::black_box;
+use kernel::prefetch;
 
 use crate::cell::Frame;
+use crate::mode::Mode;
 
-use super::{Bank, CLASS_SHIFT, DIRECT};
+use super::Bank;
 
-/// Steps fetched ahead at a time (our choice: more than the misses a core overlaps).
-pub(crate) const BATCH: usize = 16;
+/// How many steps ahead memory is asked for (our choice, measured: enough to cover a miss).
+pub(crate) const AHEAD: usize = 12;
 
 impl Bank {
-    /// Reads what the receivers of these frames will touch.
+    /// Asks for what the receivers will touch that relay the frames behind the first.
     #[inline]
-    pub(crate) fn warm_receivers(&self, frames: &[Frame]) {
-        let mut sum = 0;
-        for frame in frames {
-            let (cell, node) = (frame.cell, u32::from(frame.to));
-            let relayed = !cell.is_empty() && cell.destination() != node;
-            if relayed && self.schedule.contains(cell.destination()) {
-                let onward = self.schedule.position(node, cell.destination());
-                let tail = self.links[self.link(onward, cell.class(), node)].tail;
-                sum ^= tail;
-            }
+    pub(crate) fn prefetch_relays<M: Mode>(&self, frames: &[Frame]) {
+        if let Some(frame) = frames.get(2 * AHEAD) {
+            prefetch(&self.links, self.onward::<M>(frame));
         }
-        black_box(sum);
+        if let Some(frame) = frames.get(AHEAD) {
+            self.arena.prefetch(self.links[self.onward::<M>(frame)].tail);
+        }
     }
 
-    /// Reads what these nodes will touch when they send in `position`; one bit a node, from `first`.
+    /// The link whose queue a cell will join that is to be relayed.
     #[inline]
-    pub(crate) fn warm_senders(&self, position: u32, first: u32, mut bits: u64) {
-        let mut sum = 0;
-        while bits != 0 {
-            let node = first + bits.trailing_zeros();
-            bits &= bits - 1;
-            let link = &self.links[self.link(position, 0, node)];
-            sum ^= self.arena.peek(link.head);
-            if link.last_received < DIRECT {
-                let queue = u32::from(link.last_received);
-                let (target, class) = (queue & ((1 << CLASS_SHIFT) - 1), queue >> CLASS_SHIFT);
-                sum ^= u64::from(self.links[self.link(target, class, node)].queued);
-            }
+    fn onward<M: Mode>(&self, frame: &Frame) -> usize {
+        let (node, destination) = (u32::from(frame.to), frame.cell.destination());
+        if M::LOSSY && !(self.schedule.contains(node) && self.schedule.contains(destination)) {
+            return 0;
         }
-        black_box(sum);
+        self.link::<M>(self.position::<M>(node, destination), frame.cell.class(), node)
     }
 }

@@ -1,0 +1,122 @@
+//! Frames on their way through the fabric.
+
+use kernel::select;
+
+use crate::cell::Frame;
+
+/// What a frame is to its receiver. Each kind takes a path of its own there, and frames come as good
+/// as at random: sorted when they leave, each path is a loop without branches that are guessed wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// An empty cell that reports on a queue.
+    Report,
+    /// A cell to be relayed.
+    Relay,
+    /// A cell for the receiver itself.
+    Deliver,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Kind; 3] = [Kind::Report, Kind::Relay, Kind::Deliver];
+}
+
+/// The frames that arrive in one slot, in the order in which they left, by kind; and a list of those
+/// that say nothing, which is not read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Arrivals([Vec<Frame>; Kind::ALL.len() + 1]);
+
+impl Arrivals {
+    /// Adds a frame, if it matters.
+    #[inline]
+    pub(crate) fn push(&mut self, frame: Frame, matters: bool) {
+        let carries = !frame.cell.is_empty();
+        let ends = carries & (frame.cell.destination() == u32::from(frame.to));
+        let kind = usize::from(carries) + usize::from(ends);
+        self.0[select(matters, kind, Kind::ALL.len())].push(frame);
+    }
+
+    /// The frames of a kind.
+    #[inline]
+    pub(crate) fn of(&self, kind: Kind) -> &[Frame] {
+        &self.0[kind as usize]
+    }
+
+    /// All frames.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Frame> {
+        self.0[..Kind::ALL.len()].iter_mut().flatten()
+    }
+
+    /// How many frames of a kind there are.
+    pub(crate) fn count(&self, kind: Kind) -> usize {
+        self.of(kind).len()
+    }
+
+    /// Forgets the frames that say nothing.
+    pub(crate) fn forget_silent(&mut self) {
+        self.0[Kind::ALL.len()].clear();
+    }
+
+    fn len(&self) -> usize {
+        Kind::ALL.iter().map(|&kind| self.count(kind)).sum()
+    }
+
+    fn clear(&mut self) {
+        self.0.iter_mut().for_each(Vec::clear);
+    }
+}
+
+/// Frames by the slot in which they arrive.
+#[derive(Clone, Debug)]
+pub(crate) struct Flight {
+    /// By slot of arrival modulo its length.
+    slots: Vec<Arrivals>,
+    count: u64,
+}
+
+impl Flight {
+    /// An empty fabric that takes `delay` slots to cross.
+    pub(crate) fn new(delay: u32) -> Self {
+        Self { slots: vec![Arrivals::default(); delay as usize + 1], count: 0 }
+    }
+
+    /// Takes out what arrives in `slot`.
+    pub(crate) fn take(&mut self, slot: u64) -> Arrivals {
+        let arrivals = std::mem::take(self.at(slot));
+        self.count -= arrivals.len() as u64;
+        arrivals
+    }
+
+    /// Puts in what arrives in `slot`.
+    pub(crate) fn put(&mut self, slot: u64, arrivals: Arrivals) {
+        self.count += arrivals.len() as u64;
+        *self.at(slot) = arrivals;
+    }
+
+    /// Gives back what [`Flight::take`] took, for its memory.
+    pub(crate) fn reuse(&mut self, slot: u64, mut arrivals: Arrivals) {
+        arrivals.clear();
+        *self.at(slot) = arrivals;
+    }
+
+    fn at(&mut self, slot: u64) -> &mut Arrivals {
+        let index = slot % self.slots.len() as u64;
+        &mut self.slots[index as usize]
+    }
+
+    /// Whether nothing is under way.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Drops what is under way.
+    pub(crate) fn clear(&mut self) {
+        self.slots.iter_mut().for_each(Arrivals::clear);
+        self.count = 0;
+    }
+
+    /// All frames under way.
+    #[cfg(test)]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Frame> {
+        self.slots.iter().flat_map(|arrivals| Kind::ALL.iter().flat_map(|&kind| arrivals.of(kind)))
+    }
+}

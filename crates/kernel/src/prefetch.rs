@@ -1,0 +1,17 @@
+//! Asking for memory ahead of its use, so that the core overlaps misses with work.
+
+/// Asks for the cache line that holds the start of `slice[index]`. Does nothing if there is no such
+/// element, or on a processor for which there is no way to ask.
+#[inline]
+#[allow(unsafe_code)]
+pub fn prefetch<T>(slice: &[T], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(element) = slice.get(index) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: the instruction is a hint; it reads and changes nothing that a program can see,
+        // and every x86-64 processor has it.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(element).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (slice, index);
+}
