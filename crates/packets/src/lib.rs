@@ -4,13 +4,17 @@
 //! **Invariant:** knows no transport by name. Endpoint cores meet the network at [`Transport`] and
 //! nowhere else; switches treat a packet as its header asks and never ask which protocol sent it.
 
+pub mod config;
+mod net;
+mod network;
 mod outbox;
 mod packet;
 pub mod raw;
+mod route;
 mod transport;
 
+pub use config::{Config, Forwarding, Plan, Routing};
+pub use network::{Network, surroundings};
 pub use outbox::{Effect, Outbox};
 pub use packet::{FlowKey, Kind, Marks, PRIORITIES, Packet, reply};
 pub use transport::{Framing, Line, Opening, Surroundings, Timer, Timers, Transport};
-pub mod config;
-mod route;

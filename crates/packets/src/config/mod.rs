@@ -11,9 +11,10 @@ use rack::{Fault, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use queues::PAUSE_FRAME;
 pub use queues::{
-    CreditFlow, Deficit, FlowControl, Marking, PerFlow, Pfc, Queues, Red, Scheduling, Step,
-    Trimming,
+    CreditFlow, Deficit, FlowControl, Marking, Overflow, PerFlow, Pfc, Queues, Red, Scheduling,
+    Step, Trimming,
 };
 
 use crate::transport::Framing;

@@ -1,0 +1,153 @@
+//! What a switch port does with a packet that wants to wait: take it, mark it, cut it, drop it.
+//!
+//! The packet's header says what may be done to it; which transport sent it is never asked.
+
+use rack::topology::Vertex;
+
+use super::Net;
+use super::limits::{ALPHA_ONE, TrimLimits};
+use crate::config::Overflow;
+use crate::packet::{Marks, PRIORITIES, Packet};
+
+impl Net {
+    /// Puts a packet in the output queue of `port`, or does away with it.
+    #[inline]
+    pub(super) fn admit(&mut self, index: u32, port: u32) {
+        let packet = *self.arena.get(index);
+        debug_assert!(packet.priority < PRIORITIES, "{packet:?}");
+        let queue = packet.priority;
+        let out = &self.ports[port as usize];
+        let waiting = out.queues[usize::from(queue)].bytes;
+        self.counts.found(out.bytes);
+        if self.flow_queues.is_some() && packet.is_data() {
+            return self.enqueue_flow(index, port);
+        }
+        if let Some(trim) = self.limits.trim {
+            return self.admit_or_trim(index, port, trim);
+        }
+        if self.limits.drops && !self.is_lossless(queue) && !self.fits(port, &packet) {
+            self.counts.overflows += 1;
+            return self.drop_packet(index);
+        }
+        if packet.marks.contains(Marks::ECT) && self.marks(port, waiting) {
+            self.arena.get_mut(index).marks.insert(Marks::CE);
+            self.counts.marked += 1;
+        }
+        self.enqueue(port, queue, index);
+    }
+
+    #[inline]
+    fn is_lossless(&self, priority: u8) -> bool {
+        self.limits.pause.is_some_and(|pause| pause.lossless >> priority & 1 == 1)
+    }
+
+    /// Whether the port's limit, and the shared buffer's, leave room for a packet.
+    #[inline]
+    fn fits(&self, port: u32, packet: &Packet) -> bool {
+        let out = &self.ports[port as usize];
+        let size = u32::from(packet.wire);
+        if out.bytes + size > self.limits.port_buffer {
+            return false;
+        }
+        let Some((total, alpha)) = self.limits.shared else { return true };
+        let used = self.shared[self.wires[port as usize].vertex.index()];
+        let free = total.saturating_sub(used);
+        let queue = u64::from(out.queues[usize::from(packet.priority)].bytes + size);
+        u64::from(size) <= free && queue * ALPHA_ONE <= free * alpha
+    }
+
+    /// Whether a packet that finds `waiting` bytes in its queue is marked.
+    #[inline]
+    fn marks(&mut self, port: u32, waiting: u32) -> bool {
+        if let Some(threshold) = self.limits.step {
+            return waiting > threshold;
+        }
+        let Some(red) = self.limits.red else { return false };
+        if waiting <= red.min || waiting > red.max {
+            return waiting > red.max;
+        }
+        let vertex = self.wires[port as usize].vertex;
+        let draw = self.chance[vertex.index()].below(1 << 32);
+        let (rise, width) = (waiting - red.min, red.max - red.min);
+        u128::from(draw) * u128::from(width) < u128::from(red.probability) * u128::from(rise)
+    }
+
+    /// NDP §3.2: a packet that finds the data queue full loses its payload, or the last one in the
+    /// queue does in its place, by the toss of a coin; its header joins the header queue.
+    fn admit_or_trim(&mut self, index: u32, port: u32, trim: TrimLimits) {
+        let packet = *self.arena.get(index);
+        if packet.priority == 0 {
+            return self.admit_header(index, port, trim);
+        }
+        let headers = self.ports[port as usize].queues[0].bytes;
+        let data = self.ports[port as usize].bytes - headers;
+        if data + u32::from(packet.wire) <= self.limits.port_buffer {
+            return self.enqueue(port, packet.priority, index);
+        }
+        if !packet.marks.contains(Marks::MAY_TRIM) {
+            self.counts.overflows += 1;
+            return self.drop_packet(index);
+        }
+        self.maybe_exchange_with_last(index, port);
+        let cut = self.arena.get_mut(index);
+        cut.payload = 0;
+        cut.wire = trim.header;
+        cut.priority = 0;
+        cut.marks.insert(Marks::TRIMMED);
+        self.counts.trimmed += 1;
+        self.admit_header(index, port, trim);
+    }
+
+    /// With probability one half, the last packet of the queue and the one in hand change places
+    /// (NDP §3.2: breaks the phase effects of tail drop).
+    fn maybe_exchange_with_last(&mut self, index: u32, port: u32) {
+        let vertex = self.wires[port as usize].vertex;
+        if self.chance[vertex.index()].below(2) == 0 {
+            return;
+        }
+        let packet = *self.arena.get(index);
+        let queue = &mut self.ports[port as usize].queues[usize::from(packet.priority)];
+        if queue.fifo.is_empty() {
+            return;
+        }
+        let last = *self.arena.get(queue.fifo.tail());
+        // Only like for like, so that the queue stays within its limit.
+        if last.wire == packet.wire && last.marks.contains(Marks::MAY_TRIM) {
+            self.arena.exchange(index, queue.fifo.tail());
+        }
+    }
+
+    fn admit_header(&mut self, index: u32, port: u32, trim: TrimLimits) {
+        let packet = *self.arena.get(index);
+        let headers = self.ports[port as usize].queues[0].bytes;
+        if headers + u32::from(packet.wire) <= trim.header_buffer {
+            return self.enqueue(port, 0, index);
+        }
+        let returns = packet.is_data()
+            && packet.marks.contains(Marks::TRIMMED)
+            && !packet.marks.contains(Marks::RETURNED);
+        if returns && trim.overflow == Overflow::Return {
+            return self.return_to_sender(index, self.wires[port as usize].vertex, trim);
+        }
+        self.counts.overflows += 1;
+        self.drop_packet(index);
+    }
+
+    /// NDP §3.2.4: exchanges the addresses of a header and sends it back from here.
+    #[cold]
+    fn return_to_sender(&mut self, index: u32, vertex: Vertex, trim: TrimLimits) {
+        let packet = self.arena.get_mut(index);
+        std::mem::swap(&mut packet.src, &mut packet.dst);
+        packet.marks.insert(Marks::RETURNED);
+        self.counts.returned += 1;
+        let packet = *packet;
+        let way = self.chooser.choose(&self.tables, vertex, &packet).map(|port| port.get());
+        let is_up = |port: &u32| self.ports[*port as usize].faults == 0;
+        let Some(port) = way.filter(is_up) else {
+            self.counts.unroutable += 1;
+            return self.drop_packet(index);
+        };
+        self.admit_header(index, port, trim);
+        self.serve(port);
+    }
+}

@@ -1,0 +1,172 @@
+//! The network of a plan, idle.
+
+use kernel::{Bytes, Calendar, LinkClock, Rate, Span, Stream, Time};
+use rack::topology::{PortId, Vertex};
+
+use super::credit::Credits;
+use super::faults::Faults;
+use super::limits::Limits;
+use super::losses::Losses;
+use super::pause::Pauses;
+use super::perflow::FlowQueues;
+use super::{Arena, Counts, Flows, Net, OutPort, Wire};
+use crate::config::{CUT_THROUGH_HEADER, FlowControl, Forwarding, Pfc, Plan};
+use crate::route::{Chooser, Live, Tables};
+
+impl Net {
+    /// The network, with its faults in the calendar. `seed` is that of all chance in it.
+    pub(crate) fn new(plan: Plan, seed: u64) -> Self {
+        let wires = wires(&plan);
+        let rates: Vec<Rate> = rates(&plan, &wires);
+        let topology = &plan.topology;
+        let live = Live::all(topology);
+        let vertices = topology.vertices();
+        let limits = Limits::new(&plan.config.queues, plan.config.mtu);
+        let draws = limits.red.is_some() || limits.trim.is_some();
+        let stream = |vertex| Stream::new(seed, "packets/queue", u64::from(vertex));
+        let faults = Faults {
+            parts: plan.faults.iter().filter_map(|f| topology.parts(f.component).ok()).collect(),
+            dead: vec![0; vertices as usize],
+            ..Faults::default()
+        };
+        let losses = Losses::new(plan.config.loss_rate, plan.config.bit_error_rate, seed);
+        let mut net = Self {
+            now: Time::ZERO,
+            calendar: Calendar::new(),
+            arena: Arena::new(),
+            ports: rates.iter().map(|&rate| OutPort::new(LinkClock::new(rate))).collect(),
+            nics: nics(&plan, &wires),
+            ready_nics: Vec::new(),
+            flows: Flows::default(),
+            tables: Tables::new(topology, &live),
+            chooser: Chooser::new(plan.config.routing, vertices, seed),
+            live,
+            counts: Counts::default(),
+            shared: vec![0; vertices as usize],
+            chance: (0..if draws { vertices } else { 0 }).map(stream).collect(),
+            deficits: vec![[0; 8]; if limits.quanta.is_some() { wires.len() } else { 0 }],
+            pauses: pauses(&plan, &wires, &rates),
+            credits: None,
+            flow_queues: flow_queues(&plan, &wires, &rates),
+            is_lossy: losses.is_some() || !plan.faults.is_empty(),
+            losses,
+            faults,
+            limits,
+            wires,
+            plan,
+        };
+        net.credits = credits(&net.plan, net.wires.len());
+        net.schedule_faults();
+        net
+    }
+}
+
+/// The wires of the topology's ports, then one for each host that passes traffic on: from its NIC
+/// into its own switch.
+fn wires(plan: &Plan) -> Vec<Wire> {
+    let (topology, config) = (&plan.topology, &plan.config);
+    let is_slower = |vertex: Vertex, rate: Rate| {
+        topology.ports_of(vertex).all(|port| topology.port(port).link.rate <= rate)
+    };
+    let header = |rate: Rate| rate.send_time(CUT_THROUGH_HEADER);
+    let wire = |port: PortId| {
+        let end = topology.port(port);
+        let cuts =
+            config.forwarding == Forwarding::CutThrough && is_slower(end.peer, end.link.rate);
+        let is_host = topology.is_host(end.vertex) && topology.degree(end.vertex) == 1;
+        Wire {
+            vertex: end.vertex,
+            peer: end.peer,
+            reverse: end.reverse.get(),
+            propagation: end.link.delay,
+            delay: end.link.delay + config.switch_latency,
+            last_delay: end.link.delay + config.host_latency,
+            cut_through: cuts.then(|| header(end.link.rate)),
+            nic: is_host.then_some(end.vertex.get()),
+        }
+    };
+    let mut wires: Vec<Wire> =
+        (0..topology.ports().len() as u32).map(|port| wire(PortId::new(port))).collect();
+    for host in (0..topology.hosts()).map(Vertex::new) {
+        if topology.degree(host) > 1 {
+            wires.push(Wire {
+                vertex: host,
+                peer: host,
+                reverse: wires.len() as u32,
+                propagation: Span::ZERO,
+                delay: Span::ZERO,
+                last_delay: Span::ZERO,
+                // The packet is all there: it is the host's own.
+                cut_through: Some(Span::ZERO),
+                nic: Some(host.get()),
+            });
+        }
+    }
+    wires
+}
+
+/// By port: the rate of its line; into a host's own switch as fast as all its links.
+fn rates(plan: &Plan, wires: &[Wire]) -> Vec<Rate> {
+    let ports = plan.topology.ports();
+    let own = wires[ports.len()..].iter().map(|wire| plan.host_rate(wire.vertex));
+    ports.iter().map(|port| port.link.rate).chain(own).collect()
+}
+
+fn nics(plan: &Plan, wires: &[Wire]) -> Vec<u32> {
+    let mut nics = vec![u32::MAX; plan.topology.hosts() as usize];
+    for (port, wire) in (0..).zip(wires) {
+        if let Some(host) = wire.nic {
+            nics[host as usize] = port;
+        }
+    }
+    assert!(nics.iter().all(|&port| port != u32::MAX), "a host without a NIC");
+    nics
+}
+
+fn pauses(plan: &Plan, wires: &[Wire], rates: &[Rate]) -> Option<Box<Pauses>> {
+    let FlowControl::Pfc(pfc) = &plan.config.queues.flow_control else { return None };
+    let room = |(wire, &rate): (&Wire, &Rate)| {
+        let room = match pfc.headroom {
+            room if room > Bytes::ZERO => room,
+            _ => {
+                let pipeline = wire.delay - wire.propagation;
+                Pfc::headroom_for(rate, wire.propagation, pipeline, plan.config.mtu)
+            }
+        };
+        u32::try_from(room.get()).unwrap_or(u32::MAX / 2)
+    };
+    Some(Box::new(Pauses {
+        headroom: wires.iter().zip(rates).map(room).collect(),
+        held: vec![[0; 8]; wires.len()],
+        paused: vec![0; wires.len()],
+    }))
+}
+
+fn credits(plan: &Plan, ports: usize) -> Option<Box<Credits>> {
+    let FlowControl::Credit(flow) = &plan.config.queues.flow_control else { return None };
+    let buffer = flow.buffer.get() as u32;
+    Some(Box::new(Credits {
+        buffer,
+        mtu: plan.config.mtu.get() as u32,
+        frame: flow.frame.get() as u16,
+        room: vec![[buffer; 8]; ports],
+        owed: vec![[0; 8]; ports],
+        is_waiting: vec![0; ports],
+        held: vec![[0; 8]; ports],
+    }))
+}
+
+fn flow_queues(plan: &Plan, wires: &[Wire], rates: &[Rate]) -> Option<Box<FlowQueues>> {
+    let FlowControl::PerFlow(flow) = &plan.config.queues.flow_control else { return None };
+    let mtu = plan.config.mtu;
+    let window = |(wire, &rate): (&Wire, &Rate)| match flow.window {
+        0 => {
+            // There and back, with the switch's latency and a packet's own time, twice over.
+            let trip = wire.delay + wire.propagation + rate.send_time(mtu);
+            2 * rate.bytes_in(trip).get().div_ceil(mtu.get()) as u32 + 1
+        }
+        window => window,
+    };
+    let window = wires.iter().zip(rates).map(window).collect();
+    Some(Box::new(FlowQueues::new(window, mtu.get() as u32)))
+}

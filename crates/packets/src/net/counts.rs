@@ -1,0 +1,108 @@
+//! What the network counts.
+
+use kernel::Time;
+
+use crate::packet::Packet;
+
+/// Odd constant of the event hash (the golden ratio in 64 bits).
+const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Queue lengths are kept in steps of this many bytes: the smallest packet (our choice).
+pub(crate) const STEP: u64 = 64;
+
+/// Counts since the start, and peaks since the last sample.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    /// Packets put on a line, link frames apart; and those of them with payload.
+    pub(crate) hops: u64,
+    pub(crate) payload_hops: u64,
+    pub(crate) hash: u64,
+    /// Frames of links that arrived.
+    pub(crate) link_frames: u64,
+    /// Dropped: a queue or buffer was full.
+    pub(crate) overflows: u64,
+    /// Dropped: no way leads to the destination.
+    pub(crate) unroutable: u64,
+    /// Dropped: sent to, waiting for or on a link that was down.
+    pub(crate) dead_link: u64,
+    /// Dropped: lost by chance.
+    pub(crate) lost: u64,
+    /// Dropped: a bit was flipped.
+    pub(crate) corrupted: u64,
+    /// Arrived after its flow was closed.
+    pub(crate) stray: u64,
+    pub(crate) trimmed: u64,
+    pub(crate) returned: u64,
+    pub(crate) marked: u64,
+    pub(crate) pauses: u64,
+    pub(crate) retransmissions: u64,
+    pub(crate) reorder_max: u64,
+    /// Packets in switches' queues now.
+    pub(crate) queued: u64,
+    /// The longest port queue, in bytes and in packets.
+    pub(crate) queue_max: u32,
+    pub(crate) queue_max_packets: u32,
+    /// The longest since the last sample, in bytes.
+    pub(crate) queue_peak: u32,
+    /// How many packets found a queue of so many times [`STEP`], rounded up.
+    found: Vec<u64>,
+}
+
+impl Counts {
+    /// All packets dropped in the network.
+    pub(crate) fn drops(&self) -> u64 {
+        self.overflows + self.unroutable + self.dead_link + self.lost + self.corrupted
+    }
+
+    /// A packet goes on the line of `port`.
+    #[inline]
+    pub(crate) fn launched(&mut self, packet: &Packet, port: u32, now: Time) {
+        if packet.is_link_frame() {
+            return;
+        }
+        self.hops += 1;
+        self.payload_hops += u64::from(packet.payload > 0);
+        let words = u64::from(port) << 32 ^ u64::from(packet.flow.get()) << 16 ^ packet.seq;
+        self.fold(now.as_ps() ^ words.rotate_left(40));
+    }
+
+    /// Folds a word into the hash.
+    #[inline]
+    pub(crate) fn fold(&mut self, word: u64) {
+        self.hash = (self.hash.rotate_left(5) ^ word).wrapping_mul(HASH_FACTOR);
+    }
+
+    /// A packet finds `bytes` waiting.
+    #[inline]
+    pub(crate) fn found(&mut self, bytes: u32) {
+        let step = u64::from(bytes).div_ceil(STEP) as usize;
+        if self.found.len() <= step {
+            self.found.resize(step + 1, 0);
+        }
+        self.found[step] += 1;
+    }
+
+    /// The queue length that 99 % of arriving packets did not find exceeded, in bytes.
+    pub(crate) fn found_p99(&self) -> u64 {
+        let total: u64 = self.found.iter().sum();
+        let wanted = total - total / 100;
+        let mut seen = 0;
+        let step = self.found.iter().position(|&count| {
+            seen += count;
+            seen >= wanted
+        });
+        step.unwrap_or(0) as u64 * STEP
+    }
+
+    #[inline]
+    pub(crate) fn queue_grew(&mut self, bytes: u32, packets: u32) {
+        self.queued += 1;
+        self.queue_max = self.queue_max.max(bytes);
+        self.queue_max_packets = self.queue_max_packets.max(packets);
+        self.queue_peak = self.queue_peak.max(bytes);
+    }
+
+    #[inline]
+    pub(crate) fn queue_shrank(&mut self) {
+        self.queued -= 1;
+    }
+}

@@ -1,0 +1,135 @@
+//! Links and vertices that break and come back.
+//!
+//! A link that goes down loses what is on it and what waits for it; until the routes have converged,
+//! a stated time later, switches go on sending to it in vain. A vertex takes its links with it.
+
+use rack::topology::{Parts, PortId, Vertex};
+
+use super::Net;
+use super::event::Event;
+use crate::route::Tables;
+
+/// What is broken.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Faults {
+    /// By fault of the plan: what it means.
+    pub(super) parts: Vec<Parts>,
+    /// By vertex: how many faults keep it dead.
+    pub(super) dead: Vec<u8>,
+    /// Changes of routes that are under way.
+    pub(super) converging: u32,
+    /// Faults that will end.
+    pub(super) repairs_left: u32,
+}
+
+impl Net {
+    /// Puts all faults of the plan in the calendar.
+    pub(super) fn schedule_faults(&mut self) {
+        for (index, fault) in (0..).zip(self.plan.faults.clone()) {
+            self.calendar.push(fault.at, Event::Break { fault: index });
+            if let Some(until) = fault.until {
+                self.calendar.push(until, Event::Mend { fault: index });
+                self.faults.repairs_left += 1;
+            }
+        }
+    }
+
+    /// Whether a vertex is dead.
+    pub(crate) fn is_dead(&self, vertex: Vertex) -> bool {
+        self.faults.dead.get(vertex.index()).is_some_and(|&faults| faults > 0)
+    }
+
+    /// Whether things stay as they are: no repair and no change of routes is to come.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.faults.repairs_left == 0 && self.faults.converging == 0
+    }
+
+    /// Fault `index` begins. Returns the host that died, if it is one.
+    pub(crate) fn break_part(&mut self, index: u32) -> Option<u32> {
+        let parts = self.faults.parts[index as usize].clone();
+        for port in self.links_of(&parts) {
+            self.link_down(port);
+        }
+        self.expect_routes();
+        let Parts::Vertex(vertex) = parts else { return None };
+        self.faults.dead[vertex.index()] += 1;
+        let is_host = self.plan.topology.is_host(vertex);
+        is_host.then_some(vertex.get())
+    }
+
+    /// Fault `index` ends.
+    pub(crate) fn mend_part(&mut self, index: u32) {
+        self.faults.repairs_left -= 1;
+        let parts = self.faults.parts[index as usize].clone();
+        if let Parts::Vertex(vertex) = parts {
+            self.faults.dead[vertex.index()] -= 1;
+        }
+        for port in self.links_of(&parts) {
+            self.link_up(port);
+        }
+        self.expect_routes();
+    }
+
+    /// One end of each link that a fault takes down.
+    fn links_of(&self, parts: &Parts) -> Vec<PortId> {
+        match parts {
+            Parts::Vertex(vertex) => self.plan.topology.ports_of(*vertex).collect(),
+            Parts::Links(links) => links.clone(),
+        }
+    }
+
+    fn expect_routes(&mut self) {
+        self.faults.converging += 1;
+        self.calendar.push(self.now + self.plan.config.convergence, Event::Converge);
+    }
+
+    fn link_down(&mut self, port: PortId) {
+        let reverse = self.plan.topology.port(port).reverse;
+        let ends = [port.get(), reverse.get()];
+        for end in ends {
+            let out = &mut self.ports[end as usize];
+            out.faults += 1;
+            out.life = out.life.wrapping_add(1);
+        }
+        for end in ends {
+            self.flush(end);
+        }
+    }
+
+    fn link_up(&mut self, port: PortId) {
+        let reverse = self.plan.topology.port(port).reverse;
+        let ends = [port.get(), reverse.get()];
+        for end in ends {
+            self.ports[end as usize].faults -= 1;
+        }
+        if self.ports[port.index()].faults > 0 {
+            return;
+        }
+        for end in ends {
+            if self.pauses.is_some() {
+                self.pause_reset(end);
+            }
+            self.credit_reset(end);
+            self.serve(end);
+        }
+    }
+
+    /// All switches know what works. True if nothing more is to change: then hosts that cannot be
+    /// reached will not be.
+    pub(crate) fn converge(&mut self) -> bool {
+        self.faults.converging -= 1;
+        let mut live = self.live.clone();
+        for (port, works) in live.ports.iter_mut().enumerate() {
+            *works = self.ports[port].faults == 0;
+        }
+        for (vertex, works) in live.vertices.iter_mut().enumerate() {
+            *works = self.faults.dead[vertex] == 0;
+        }
+        if live != self.live {
+            self.tables = Tables::new(&self.plan.topology, &live);
+            self.chooser.routes_changed();
+            self.live = live;
+        }
+        self.is_settled()
+    }
+}

@@ -1,0 +1,164 @@
+//! The line of an output port: when it is free, and what a packet's journey over it takes.
+
+use kernel::Bytes;
+
+use super::Net;
+use super::event::Event;
+use super::port::LINK_QUEUE;
+
+impl Net {
+    /// Whether the line of `port` is free now.
+    #[inline]
+    pub(crate) fn is_free(&self, port: u32) -> bool {
+        self.ports[port as usize].free_at <= self.now
+    }
+
+    /// Makes sure that an event comes when the line is free.
+    #[inline]
+    pub(crate) fn expect_free(&mut self, port: u32) {
+        let out = &mut self.ports[port as usize];
+        if !out.is_expected {
+            out.is_expected = true;
+            self.calendar.push(out.free_at, Event::Free { port });
+        }
+    }
+
+    /// Sends the next packet that waits at `port`, if the line is free. True if the line is busy
+    /// now.
+    #[inline]
+    pub(crate) fn send_queued(&mut self, port: u32) -> bool {
+        if !self.is_free(port) {
+            if self.ports[port as usize].filled != 0 || self.has_flow_queues(port) {
+                self.expect_free(port);
+            }
+            return true;
+        }
+        let index = match self.pick(port) {
+            Some(queue) => self.dequeue(port, queue),
+            None => match self.pick_flow(port) {
+                Some(index) => index,
+                None => return false,
+            },
+        };
+        self.launch(port, index);
+        if self.ports[port as usize].filled != 0 || self.has_flow_queues(port) {
+            self.expect_free(port);
+        }
+        true
+    }
+
+    /// Puts a packet on the free line of `port`.
+    #[inline]
+    pub(crate) fn launch(&mut self, port: u32, index: u32) {
+        debug_assert!(self.is_free(port), "port {port} sends two packets at a time");
+        self.leaves_switch(index, self.arena.ingress(index));
+        let wire = &self.wires[port as usize];
+        let out = &mut self.ports[port as usize];
+        // While it is under way, the note says during which life of the link.
+        self.arena.set_ingress(index, out.life);
+        let packet = self.arena.get_mut(index);
+        if wire.nic.is_some() && packet.is_data() {
+            packet.stamp = self.now;
+        }
+        let packet = *packet;
+        let time = out.clock.send(packet.size());
+        out.free_at = self.now + time;
+        let arrival = if packet.is_link_frame() {
+            out.free_at + wire.propagation
+        } else if packet.dst.get() == wire.peer.get() {
+            out.free_at + wire.last_delay
+        } else {
+            let ready = wire.cut_through.map_or(out.free_at, |header| self.now + header.min(time));
+            ready + wire.delay
+        };
+        self.calendar.push(arrival, Event::Arrive { packet: index, port: wire.reverse });
+        self.counts.launched(&packet, port, self.now);
+        if self.credits.is_some() {
+            self.credit_take(port, &packet);
+        } else if self.flow_queues.is_some() {
+            self.window_take(port, &packet);
+        }
+    }
+
+    /// Takes the front packet out of a queue.
+    #[inline]
+    fn dequeue(&mut self, port: u32, queue: u8) -> u32 {
+        let out = &mut self.ports[port as usize];
+        let fifo = &mut out.queues[usize::from(queue)];
+        let index = self.arena.pop(&mut fifo.fifo);
+        let size = u32::from(self.arena.get(index).wire);
+        fifo.bytes -= size;
+        if fifo.fifo.is_empty() {
+            out.filled &= !(1 << queue);
+        }
+        if queue == LINK_QUEUE {
+            self.before_link_frame(port, index);
+        } else {
+            out.bytes -= size;
+            out.packets -= 1;
+            self.queue_shrinks(port, size);
+        }
+        index
+    }
+
+    /// Puts a packet at the back of a queue.
+    #[inline]
+    pub(crate) fn enqueue(&mut self, port: u32, queue: u8, index: u32) {
+        let size = u32::from(self.arena.get(index).wire);
+        let out = &mut self.ports[port as usize];
+        let fifo = &mut out.queues[usize::from(queue)];
+        self.arena.push(&mut fifo.fifo, index);
+        fifo.bytes += size;
+        out.filled |= 1 << queue;
+        if queue != LINK_QUEUE {
+            out.bytes += size;
+            out.packets += 1;
+            self.queue_grows(port, size);
+        }
+    }
+
+    /// Counts bytes into the queues and the shared buffer of a switch.
+    #[inline]
+    pub(super) fn queue_grows(&mut self, port: u32, size: u32) {
+        let wire = &self.wires[port as usize];
+        if wire.nic.is_some() {
+            return;
+        }
+        self.shared[wire.vertex.index()] += u64::from(size);
+        let out = &self.ports[port as usize];
+        self.counts.queue_grew(out.bytes, out.packets);
+    }
+
+    /// Counts bytes out of them.
+    #[inline]
+    pub(super) fn queue_shrinks(&mut self, port: u32, size: u32) {
+        let wire = &self.wires[port as usize];
+        if wire.nic.is_none() {
+            self.shared[wire.vertex.index()] -= u64::from(size);
+            self.counts.queue_shrank();
+        }
+    }
+
+    /// Empties all queues of a port: its link is down.
+    pub(super) fn flush(&mut self, port: u32) {
+        for queue in 0..=LINK_QUEUE {
+            while self.ports[port as usize].filled >> queue & 1 == 1 {
+                let index = self.dequeue(port, queue);
+                if queue == LINK_QUEUE {
+                    self.take_out(index);
+                } else {
+                    self.counts.dead_link += 1;
+                    self.drop_packet(index);
+                }
+            }
+        }
+        self.flush_flows(port);
+    }
+
+    /// Bytes that wait at a port, counted one by one.
+    pub(crate) fn waiting(&self, port: u32) -> Bytes {
+        let queues = self.ports[port as usize].queues[..usize::from(LINK_QUEUE)].iter();
+        let packets = queues.flat_map(|queue| self.arena.iter(queue.fifo));
+        packets.map(|index| self.arena.get(index).size()).sum()
+    }
+}

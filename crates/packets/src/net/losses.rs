@@ -1,0 +1,87 @@
+//! Packets lost or corrupted by chance on a link.
+//!
+//! Both are drawn as the number of packets or bits until the next one: a draw for each loss, not for
+//! each packet. Frames of the link itself are spared: what their loss does is another study.
+
+use kernel::Stream;
+
+use super::Net;
+
+/// What is still to pass before the next loss and the next flipped bit.
+#[derive(Clone, Debug)]
+pub(crate) struct Losses {
+    loss: Option<Countdown>,
+    corruption: Option<Countdown>,
+}
+
+#[derive(Clone, Debug)]
+struct Countdown {
+    probability: f64,
+    stream: Stream,
+    left: u64,
+}
+
+impl Countdown {
+    fn new(probability: f64, mut stream: Stream) -> Option<Self> {
+        if probability <= 0.0 {
+            return None;
+        }
+        let left = stream.geometric(probability);
+        Some(Self { probability, stream, left })
+    }
+
+    /// Lets `count` trials pass. True if one of them was a hit.
+    fn pass(&mut self, count: u64) -> bool {
+        if self.left >= count {
+            self.left -= count;
+            return false;
+        }
+        // After the first hit the rest of the trials no longer matter: the packet is gone.
+        self.left = self.stream.geometric(self.probability);
+        true
+    }
+}
+
+impl Losses {
+    /// Losses by `loss_rate` a packet and `bit_error_rate` a bit; `None` where both are zero.
+    pub(super) fn new(loss_rate: f64, bit_error_rate: f64, seed: u64) -> Option<Box<Self>> {
+        let loss = Countdown::new(loss_rate, Stream::new(seed, "packets/loss", 0));
+        let corruption = Countdown::new(bit_error_rate, Stream::new(seed, "packets/corruption", 0));
+        (loss.is_some() || corruption.is_some()).then(|| Box::new(Self { loss, corruption }))
+    }
+}
+
+impl Net {
+    /// Whether a packet that comes by `port` got lost on the link; if so it is gone.
+    #[cold]
+    pub(super) fn is_lost_on_the_way(&mut self, index: u32, port: u32) -> bool {
+        let reverse = self.wires[port as usize].reverse;
+        let out = &self.ports[reverse as usize];
+        let cut = out.faults > 0 || self.arena.ingress(index) != out.life;
+        let packet = *self.arena.get(index);
+        if cut {
+            self.counts.dead_link += u64::from(!packet.is_link_frame());
+        } else if reverse == port || packet.is_link_frame() || !self.strikes(packet.wire) {
+            return false;
+        }
+        if !packet.is_link_frame() {
+            self.leaves_link(index, port);
+        }
+        self.take_out(index);
+        true
+    }
+
+    fn strikes(&mut self, wire: u16) -> bool {
+        let Some(losses) = &mut self.losses else { return false };
+        if losses.loss.as_mut().is_some_and(|loss| loss.pass(1)) {
+            self.counts.lost += 1;
+            return true;
+        }
+        let bits = u64::from(wire) * 8;
+        if losses.corruption.as_mut().is_some_and(|corruption| corruption.pass(bits)) {
+            self.counts.corrupted += 1;
+            return true;
+        }
+        false
+    }
+}

@@ -1,0 +1,212 @@
+//! Switches, links and NIC queues: all of the network but the endpoints.
+//!
+//! A packet's way through a switch: it arrives (its last bit, or in a cut-through switch its first 64
+//! bytes, and the switch's latency later), the routes name an output port, the port's queues take it,
+//! mark it, cut it or drop it ([`admit`](Net::admit)), the scheduler picks it ([`pick`](Net::pick)),
+//! and the line carries it to the next vertex ([`launch`](Net::launch)). A port without a queue costs
+//! one event a packet, one with a queue two.
+//!
+//! Leaves out: the time and memory of a packet while it is on the line (its bytes leave the queue's
+//! count when its first bit is sent), input contention (switches are output-queued), and multicast.
+
+mod admit;
+mod arena;
+mod build;
+mod counts;
+mod credit;
+mod event;
+mod faults;
+mod flows;
+mod limits;
+mod line;
+mod losses;
+mod pause;
+mod perflow;
+mod port;
+mod schedule;
+mod timers;
+
+use kernel::{Calendar, Stream, Time};
+use rack::topology::Vertex;
+
+use crate::config::Plan;
+use crate::packet::Packet;
+use crate::route::{Chooser, Live, Tables};
+
+pub(crate) use arena::{Arena, NONE};
+pub(crate) use counts::Counts;
+pub(crate) use event::Event;
+pub(crate) use flows::{Flows, Journey, Life, mean};
+pub(crate) use port::{OutPort, Wire};
+pub(crate) use timers::Timers;
+
+use credit::Credits;
+use faults::Faults;
+use limits::Limits;
+use losses::Losses;
+use pause::Pauses;
+use perflow::FlowQueues;
+
+/// The state of the network.
+#[derive(Clone, Debug)]
+pub(crate) struct Net {
+    pub(crate) plan: Plan,
+    pub(crate) now: Time,
+    pub(crate) calendar: Calendar<Event>,
+    pub(crate) arena: Arena,
+    /// Output ports, by port of the topology; then the injection ports of hosts that pass traffic
+    /// on.
+    pub(crate) ports: Vec<OutPort>,
+    pub(crate) wires: Vec<Wire>,
+    /// By host: the port of its NIC.
+    pub(crate) nics: Vec<u32>,
+    /// Hosts whose NIC may be able to send something, for the network to see to.
+    pub(crate) ready_nics: Vec<u32>,
+    pub(crate) flows: Flows,
+    pub(crate) tables: Tables,
+    pub(crate) chooser: Chooser,
+    pub(crate) live: Live,
+    pub(crate) counts: Counts,
+    limits: Limits,
+    /// By vertex: bytes in its shared buffer.
+    shared: Vec<u64>,
+    /// One stream a vertex, for marking and trimming by chance; none where nothing is drawn.
+    chance: Vec<Stream>,
+    /// By port and priority: bytes that the next queue of a round may send (deficit round robin).
+    deficits: Vec<[u32; 8]>,
+    pauses: Option<Box<Pauses>>,
+    credits: Option<Box<Credits>>,
+    pub(crate) flow_queues: Option<Box<FlowQueues>>,
+    /// Whether anything can get lost on a link.
+    is_lossy: bool,
+    losses: Option<Box<Losses>>,
+    pub(crate) faults: Faults,
+}
+
+/// What an arrival means to the endpoints.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Arrival {
+    /// Nothing.
+    None,
+    /// The packet in this place has reached its host, which the network must take it out for.
+    Host(u32),
+}
+
+impl Net {
+    /// A packet is there by `port`.
+    #[inline]
+    pub(crate) fn arrive(&mut self, index: u32, port: u32) -> Arrival {
+        if self.is_lossy && self.is_lost_on_the_way(index, port) {
+            return Arrival::None;
+        }
+        let packet = self.arena.get_mut(index);
+        if packet.is_link_frame() {
+            let frame = *packet;
+            self.arena.remove(index);
+            self.link_frame(&frame, port);
+            return Arrival::None;
+        }
+        let vertex = self.wires[port as usize].vertex;
+        if packet.dst.get() == vertex.get() {
+            self.leaves_link(index, port);
+            return Arrival::Host(index);
+        }
+        packet.hops = packet.hops.saturating_add(1);
+        self.arena.set_ingress(index, port);
+        if self.pauses.is_some() && !self.pause_admits(index, port) {
+            self.counts.overflows += 1;
+            self.drop_packet(index);
+            return Arrival::None;
+        }
+        self.forward(index, vertex);
+        Arrival::None
+    }
+
+    /// Sends a packet on from a switch.
+    fn forward(&mut self, index: u32, vertex: Vertex) {
+        let packet = self.arena.get(index);
+        let Some(out) = self.chooser.choose(&self.tables, vertex, packet) else {
+            self.counts.unroutable += 1;
+            self.drop_packet(index);
+            return;
+        };
+        let out = out.get();
+        if self.ports[out as usize].faults > 0 {
+            // Until routes have converged, packets still go to the dead link.
+            self.counts.dead_link += 1;
+            self.drop_packet(index);
+            return;
+        }
+        self.admit(index, out);
+        self.serve(out);
+    }
+
+    /// Acts on a frame of the link that came by `port`.
+    #[cold]
+    fn link_frame(&mut self, frame: &Packet, port: u32) {
+        self.counts.link_frames += 1;
+        if self.pauses.is_some() {
+            self.pause_frame(frame, port);
+        } else {
+            self.credit_frame(frame, port);
+        }
+        self.serve(port);
+    }
+
+    /// A packet that came by `port` leaves the switch that counted it in.
+    #[inline]
+    fn leaves_switch(&mut self, index: u32, port: u32) {
+        if port == NONE {
+            return;
+        }
+        if self.pauses.is_some() {
+            self.pause_release(index, port);
+        }
+        self.leaves_link(index, port);
+    }
+
+    /// A packet sent towards `port` no longer fills the link or the buffer behind it.
+    #[inline]
+    fn leaves_link(&mut self, index: u32, port: u32) {
+        if self.credits.is_some() {
+            self.credit_return(index, port);
+        } else if self.flow_queues.is_some() {
+            self.window_return(index, port);
+        }
+    }
+
+    /// Drops a packet that is in a switch, but in no queue.
+    pub(crate) fn drop_packet(&mut self, index: u32) {
+        self.leaves_switch(index, self.arena.ingress(index));
+        self.take_out(index);
+    }
+
+    /// Takes a packet out of the network.
+    #[inline]
+    pub(crate) fn take_out(&mut self, index: u32) -> Packet {
+        let packet = *self.arena.get(index);
+        self.arena.remove(index);
+        if !packet.is_link_frame() {
+            self.flows.packet_gone(packet.flow);
+        }
+        packet
+    }
+
+    /// Takes a packet in at its source.
+    #[inline]
+    pub(crate) fn take_in(&mut self, packet: Packet) -> u32 {
+        self.flows.get_mut(packet.flow).packets += 1;
+        self.arena.insert(packet)
+    }
+
+    /// Lets a port send if it can; a NIC is left to the network, which may ask its transport.
+    #[inline]
+    pub(crate) fn serve(&mut self, port: u32) {
+        match self.wires[port as usize].nic {
+            Some(host) => self.ready_nics.push(host),
+            None => {
+                self.send_queued(port);
+            }
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Per-flow queues with hop-by-hop backpressure: R2C2's ideal baseline (R2C2 §2.2.2, §5.2).
+//!
+//! Each output port has a queue for each flow that has packets there; they take turns, a packet each.
+//! A flow may have so many packets on a link and in the queue behind it; each that leaves there lets
+//! one follow, after the wire's delay. Buffers are as many as it takes. The only place of the network
+//! with a hash lookup a packet: an ideal to compare with, not a design.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::Net;
+use super::arena::Fifo;
+use super::event::Event;
+use crate::packet::{FlowKey, Packet};
+
+/// One flow at one output port.
+#[derive(Clone, Debug)]
+struct FlowQueue {
+    port: u32,
+    flow: FlowKey,
+    fifo: Fifo,
+    /// Packets on the link and in the queue behind it.
+    ahead: u32,
+    /// Whether it is among the port's turns.
+    is_listed: bool,
+}
+
+/// All of them.
+#[derive(Clone, Debug)]
+pub(crate) struct FlowQueues {
+    /// By output port: packets of a flow that may be ahead.
+    pub(crate) window: Vec<u32>,
+    /// Largest packet, in bytes.
+    pub(super) mtu: u32,
+    queues: Vec<FlowQueue>,
+    free: Vec<u32>,
+    /// Place by port and flow. Looked up, never walked.
+    places: HashMap<(u32, FlowKey), u32>,
+    /// By output port: queues that may send.
+    turns: Vec<VecDeque<u32>>,
+    /// By flow: bytes that its source may still send.
+    pub(crate) source_room: Vec<u32>,
+}
+
+impl FlowQueues {
+    pub(super) fn new(window: Vec<u32>, mtu: u32) -> Self {
+        let turns = vec![VecDeque::new(); window.len()];
+        Self {
+            window,
+            mtu,
+            queues: Vec::new(),
+            free: Vec::new(),
+            places: HashMap::new(),
+            turns,
+            source_room: Vec::new(),
+        }
+    }
+
+    fn place(&mut self, port: u32, flow: FlowKey) -> u32 {
+        if let Some(&place) = self.places.get(&(port, flow)) {
+            return place;
+        }
+        let queue = FlowQueue { port, flow, fifo: Fifo::EMPTY, ahead: 0, is_listed: false };
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.queues[place as usize] = queue;
+                place
+            }
+            None => {
+                self.queues.push(queue);
+                self.queues.len() as u32 - 1
+            }
+        };
+        self.places.insert((port, flow), place);
+        place
+    }
+
+    /// Gives a queue a turn if it may send; forgets it if it is of no use.
+    fn review(&mut self, place: u32) {
+        let queue = &mut self.queues[place as usize];
+        let window = self.window[queue.port as usize];
+        if queue.fifo.is_empty() {
+            if queue.ahead == 0 {
+                self.places.remove(&(queue.port, queue.flow));
+                self.free.push(place);
+            }
+        } else if queue.ahead < window && !queue.is_listed {
+            queue.is_listed = true;
+            self.turns[queue.port as usize].push_back(place);
+        }
+    }
+
+    /// A flow starts at the NIC of `port`.
+    pub(crate) fn flow_starts(&mut self, flow: FlowKey, port: u32) {
+        if self.source_room.len() <= flow.index() {
+            self.source_room.resize(flow.index() + 1, 0);
+        }
+        self.source_room[flow.index()] = self.window[port as usize] * self.mtu;
+    }
+}
+
+impl Net {
+    /// Whether queues of flows may send at `port`.
+    #[inline]
+    pub(super) fn has_flow_queues(&self, port: u32) -> bool {
+        let Some(all) = &self.flow_queues else { return false };
+        !all.turns[port as usize].is_empty() && self.ports[port as usize].faults == 0
+    }
+
+    /// Puts a packet in its flow's queue.
+    pub(super) fn enqueue_flow(&mut self, index: u32, port: u32) {
+        let packet = *self.arena.get(index);
+        let Some(all) = &mut self.flow_queues else { return };
+        let place = all.place(port, packet.flow);
+        self.arena.push(&mut all.queues[place as usize].fifo, index);
+        all.review(place);
+        let out = &mut self.ports[port as usize];
+        out.bytes += u32::from(packet.wire);
+        out.packets += 1;
+        self.queue_grows(port, u32::from(packet.wire));
+    }
+
+    /// The front packet of the queue whose turn it is.
+    pub(super) fn pick_flow(&mut self, port: u32) -> Option<u32> {
+        if !self.has_flow_queues(port) {
+            return None;
+        }
+        let all = self.flow_queues.as_mut()?;
+        let place = all.turns[port as usize].pop_front()?;
+        let queue = &mut all.queues[place as usize];
+        queue.is_listed = false;
+        let index = self.arena.pop(&mut queue.fifo);
+        self.leave_flow_queue(port, index);
+        Some(index)
+    }
+
+    fn leave_flow_queue(&mut self, port: u32, index: u32) {
+        let size = u32::from(self.arena.get(index).wire);
+        let out = &mut self.ports[port as usize];
+        out.bytes -= size;
+        out.packets -= 1;
+        self.queue_shrinks(port, size);
+    }
+
+    /// A packet goes out by `port`.
+    pub(super) fn window_take(&mut self, port: u32, packet: &Packet) {
+        let Some(all) = &mut self.flow_queues else { return };
+        if !packet.is_data() {
+            return;
+        }
+        let place = all.place(port, packet.flow);
+        let queue = &mut all.queues[place as usize];
+        queue.ahead += 1;
+        let (ahead, window) = (queue.ahead, all.window[port as usize]);
+        debug_assert!(ahead <= window, "{ahead} packets ahead in a window of {window}");
+        if self.wires[port as usize].nic.is_some() {
+            all.source_room[packet.flow.index()] = (window - ahead) * all.mtu;
+        }
+        all.review(place);
+    }
+
+    /// A packet that came by `port` has left: after the wire's delay one may follow.
+    pub(super) fn window_return(&mut self, index: u32, port: u32) {
+        let packet = self.arena.get(index);
+        if !packet.is_data() {
+            return;
+        }
+        let wire = &self.wires[port as usize];
+        let event = Event::Room { port: wire.reverse, flow: packet.flow };
+        self.calendar.push(self.now + wire.propagation, event);
+    }
+
+    /// One more packet of `flow` may go out by `port`.
+    pub(crate) fn window_opens(&mut self, port: u32, flow: FlowKey) {
+        let Some(all) = &mut self.flow_queues else { return };
+        let place = all.place(port, flow);
+        let queue = &mut all.queues[place as usize];
+        debug_assert!(queue.ahead > 0, "room for a packet of flow {} that never went", flow.get());
+        queue.ahead -= 1;
+        if self.wires[port as usize].nic.is_some() {
+            all.source_room[flow.index()] = (all.window[port as usize] - queue.ahead) * all.mtu;
+        }
+        all.review(place);
+        self.serve(port);
+    }
+
+    /// Empties the flows' queues of a port: its link is down.
+    pub(super) fn flush_flows(&mut self, port: u32) {
+        let Some(all) = &mut self.flow_queues else { return };
+        all.turns[port as usize].clear();
+        let mut lost = Vec::new();
+        for queue in all.queues.iter_mut().filter(|queue| queue.port == port) {
+            queue.is_listed = false;
+            while !queue.fifo.is_empty() {
+                lost.push(self.arena.pop(&mut queue.fifo));
+            }
+        }
+        for index in lost {
+            self.leave_flow_queue(port, index);
+            self.counts.dead_link += 1;
+            self.drop_packet(index);
+        }
+    }
+
+    /// Bytes in the flows' queues of a port, counted one by one.
+    pub(crate) fn waiting_in_flows(&self, port: u32) -> u64 {
+        let Some(all) = &self.flow_queues else { return 0 };
+        let queues = all.queues.iter().filter(|queue| queue.port == port);
+        let packets = queues.flat_map(|queue| self.arena.iter(queue.fifo));
+        packets.map(|index| u64::from(self.arena.get(index).wire)).sum()
+    }
+}

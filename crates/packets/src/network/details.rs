@@ -1,0 +1,57 @@
+//! What a packet network adds to the summary and the report.
+
+use rack::results::Table;
+use rack::topology::Tier;
+use serde_json::{Map, Value, json};
+
+use crate::net::Net;
+
+/// The summary's object under the fabric's name: SI units, snake case.
+pub(super) fn details(net: &Net, transport: Map<String, Value>) -> Map<String, Value> {
+    let counts = &net.counts;
+    let mut map = Map::new();
+    let mut put = |key: &str, value: Value| map.insert(key.to_string(), value);
+    put("packet_hops", json!(counts.hops));
+    put("payload_hops", json!(counts.payload_hops));
+    put("link_frames", json!(counts.link_frames));
+    let drops = [
+        ("dropped_full", counts.overflows),
+        ("dropped_no_route", counts.unroutable),
+        ("dropped_dead_link", counts.dead_link),
+        ("dropped_lost", counts.lost),
+        ("dropped_corrupted", counts.corrupted),
+    ];
+    for (key, count) in drops {
+        put(key, json!(count));
+    }
+    put("packets_stray", json!(counts.stray));
+    put("packets_marked", json!(counts.marked));
+    put("packets_trimmed", json!(counts.trimmed));
+    put("packets_returned", json!(counts.returned));
+    put("pauses", json!(counts.pauses));
+    map.extend(transport);
+    map
+}
+
+/// Tables for the report.
+pub(super) fn tables(net: &Net) -> Vec<Table> {
+    let topology = &net.plan.topology;
+    let tiers = [
+        ("Hosts", Tier::Host),
+        ("Leaf switches", Tier::Leaf),
+        ("Spine switches", Tier::Spine),
+        ("Core switches", Tier::Core),
+        ("Switches", Tier::Other),
+    ];
+    let rows = tiers.into_iter().filter_map(|(name, tier)| {
+        let vertices: Vec<_> = topology.tier_vertices(tier).collect();
+        let ports = vertices.iter().map(|&vertex| topology.degree(vertex)).max()?;
+        Some(vec![name.to_string(), vertices.len().to_string(), ports.to_string()])
+    });
+    vec![Table {
+        title: "Network".into(),
+        note: format!("{} links.", topology.links().count()),
+        columns: ["", "Count", "Ports, at most"].map(String::from).to_vec(),
+        rows: rows.collect(),
+    }]
+}

@@ -1,0 +1,112 @@
+//! The network as a fabric.
+
+use kernel::{Bytes, Span, Time};
+use rack::results::Table;
+use rack::{Advance, Fabric, Flow, Gauge, Probe, Stage, Totals};
+use serde_json::{Map, Value};
+
+use super::{Network, STAGES, details, gauges, ideal};
+use crate::net::Event;
+use crate::transport::Transport;
+
+impl<T: Transport> Fabric for Network<T> {
+    fn name(&self) -> &'static str {
+        self.transport.name()
+    }
+
+    fn nodes(&self) -> u32 {
+        self.net.plan.topology.hosts()
+    }
+
+    fn now(&self) -> Time {
+        self.reached
+    }
+
+    fn offer(&mut self, flow: &Flow) {
+        assert_ne!(flow.src, flow.dst, "{:?} goes from a node to itself", flow.id);
+        let key = self.net.flows.open(flow);
+        self.timers.grow(self.net.flows.places());
+        if flow.start > self.reached {
+            self.net.calendar.push(flow.start, Event::Start { flow: key });
+            return;
+        }
+        self.net.now = self.reached;
+        self.start(key);
+        // What the transport wants done waits for `advance`, which has a probe to tell of ends.
+    }
+
+    fn advance<P: Probe>(&mut self, until: Time, probe: &mut P) -> Advance {
+        self.settle(probe);
+        while !self.is_paused {
+            let Some((now, event)) = self.net.calendar.pop_before(until) else {
+                if until != Time::NEVER {
+                    self.reached = until;
+                }
+                let is_idle = self.net.calendar.is_empty();
+                return if is_idle { Advance::Idle } else { Advance::Reached };
+            };
+            self.step(now, event, probe);
+            self.reached = now;
+        }
+        // Whatever else happens at this instant belongs to it.
+        let next = self.reached + Span::from_ps(1);
+        while let Some((now, event)) = self.net.calendar.pop_before(next) {
+            self.step(now, event, probe);
+        }
+        self.is_paused = false;
+        Advance::Paused
+    }
+
+    fn ideal_fct(&self, flow: &Flow) -> Span {
+        ideal::completion_time(&self.net, self.framing, flow)
+    }
+
+    fn totals(&self) -> Totals {
+        let counts = &self.net.counts;
+        Totals {
+            hops: counts.payload_hops,
+            events: self.events,
+            event_hash: counts.hash,
+            delivered: self.delivered,
+            lost: self.lost,
+            drops: counts.drops(),
+            retransmissions: counts.retransmissions,
+            queue_max_cells: u64::from(counts.queue_max_packets),
+            queue_max: Bytes::new(counts.queue_max.into()),
+            queue_p99: Bytes::new(counts.found_p99()),
+            reorder_max: Bytes::new(counts.reorder_max),
+        }
+    }
+
+    fn stages(&self) -> &'static [Stage] {
+        STAGES
+    }
+
+    fn gauges(&self) -> &'static [Gauge] {
+        gauges::COLUMNS
+    }
+
+    fn sample(&mut self, row: &mut [f64]) {
+        let (net, delivered) = (&mut self.net, self.delivered);
+        self.gauges.sample(row, net, delivered);
+    }
+
+    fn unfinished(&self, limit: usize) -> Vec<Flow> {
+        let keys = self.net.flows.unfinished().take(limit);
+        keys.map(|key| self.net.flows.get(key).flow).collect()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.check_queues()?;
+        self.check_packets()?;
+        self.transport.check()
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        details::tables(&self.net)
+    }
+
+    fn details(&self) -> Map<String, Value> {
+        details::details(&self.net, self.transport.details(self.reached))
+    }
+}

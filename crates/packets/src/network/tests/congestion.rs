@@ -1,0 +1,217 @@
+//! What full queues do: drop, mark, trim, return, and share a buffer.
+
+use super::*;
+use crate::config::{Marking, Overflow, Red, Step, Trimming};
+
+/// `senders` hosts send `packets` each to one, at once; returns the network when all is over.
+fn incast(queues: Queues, senders: u32, packets: u64) -> (Network<Raw>, Ends) {
+    let config = Config { queues, ..switch(senders + 1) };
+    let flows: Vec<_> =
+        (0..senders).map(|src| flow(u64::from(src), src, senders, 1460 * packets, 0)).collect();
+    carry(&config, &flows)
+}
+
+#[test]
+fn a_full_queue_drops_exactly_what_does_not_fit() {
+    // Four senders for one line: in the time of 100 packets each, 400 come, 100 go, 10 fit.
+    let queues = Queues { port_buffer: Bytes::new(15_000), ..Queues::default() };
+    let (network, ends) = incast(queues, 4, 100);
+    let totals = network.totals();
+    // The first of each round of four finds the line just free and a queue of nine.
+    assert_eq!(totals.queue_max, Bytes::new(15_000));
+    assert_eq!(totals.queue_max_cells, 10);
+    // All that arrived: one on the line in each of 100 packet times, and the queue's ten.
+    assert_eq!(totals.drops, 400 - 110);
+    assert!(ends.completed.is_empty());
+}
+
+#[test]
+fn one_packet_of_buffer_is_enough_to_keep_the_line_busy() {
+    let queues = Queues { port_buffer: Bytes::new(1_500), ..Queues::default() };
+    let (network, _) = incast(queues, 2, 1_000);
+    let totals = network.totals();
+    assert_eq!((totals.queue_max_cells, totals.drops), (1, 2_000 - 1_001));
+}
+
+#[test]
+fn a_step_marks_what_finds_more_than_the_threshold() {
+    let marking = Marking::Step(Step { threshold: Bytes::new(15_000) });
+    let queues = Queues { marking, ..endless() };
+    let (network, ends) = incast(queues, 2, 100);
+    // Two come in each packet time and one goes, so the k-th pair finds k-1 and k waiting, less the
+    // one that has gone on the line. 200 packets; those that find more than ten are marked.
+    let found = |k: u64| [k, k + 1].map(|waiting| waiting.saturating_sub(1));
+    let marked = (0..100).flat_map(found).filter(|&waiting| waiting > 10).count() as u64;
+    let close = network.net.counts.marked.abs_diff(marked);
+    assert!(close <= 2, "{} marked, expected {marked}", network.net.counts.marked);
+    assert_eq!(ends.completed.len(), 2);
+}
+
+#[test]
+fn red_marks_by_probability() {
+    // Eight senders fill a queue that stays between the thresholds for long.
+    let red = Red { min: Bytes::ZERO, max: Bytes::new(100_000_000), probability: 1.0 };
+    let queues = Queues { marking: Marking::Red(red), ..endless() };
+    let (network, _) = incast(queues, 8, 2_000);
+    // The queue rises from 0 to 14,000 packets: 21 MB of 100 MB; the mean probability is half 0.21.
+    let (marked, of) = (network.net.counts.marked as f64, 16_000.0f64);
+    let expected = of * 0.105;
+    let deviation = (of * 0.1 * 0.9).sqrt();
+    assert!((marked - expected).abs() < 5.0 * deviation, "{marked} for {expected}");
+}
+
+#[test]
+fn packets_that_do_not_allow_it_are_not_trimmed() {
+    let queues = Queues {
+        port_buffer: Bytes::new(18_000),
+        trimming: Some(Trimming::default()),
+        ..Queues::default()
+    };
+    let (network, _) = incast(queues, 4, 100);
+    assert_eq!(network.net.counts.trimmed, 0);
+    assert_eq!(network.totals().drops, 400 - 112);
+}
+
+#[test]
+fn a_queue_takes_alpha_times_what_is_free() {
+    // One greedy queue with alpha 1 takes half of the buffer, with alpha 1/2 a third: q = α(B - q).
+    for (alpha, share) in [(1.0, 1.0 / 2.0), (0.5, 1.0 / 3.0), (2.0, 2.0 / 3.0)] {
+        let queues = Queues { alpha, shared_buffer: Bytes::new(600_000), ..endless() };
+        let (network, _) = incast(queues, 4, 1_000);
+        let found = network.totals().queue_max.get() as f64 / 600_000.0;
+        assert!((found - share).abs() < 0.006, "alpha {alpha}: {found} for {share}");
+    }
+}
+
+mod trimming {
+    use super::*;
+    use crate::outbox::Outbox;
+    use crate::packet::{FlowKey, Kind, Marks, Packet, reply};
+    use crate::transport::{Line, Opening, Timer, Timers, Transport};
+
+    /// Blasts once; receivers note what arrives whole, trimmed and returned.
+    #[derive(Clone, Debug, Default)]
+    pub(super) struct Trimmed {
+        flows: Vec<(Opening, u64)>,
+        whole: u64,
+        trimmed: u64,
+        returned: u64,
+        /// Sequence numbers seen, whole or cut, by flow key.
+        seen: std::collections::BTreeMap<u32, std::collections::BTreeSet<u64>>,
+    }
+
+    impl Transport for Trimmed {
+        fn name(&self) -> &'static str {
+            "trimmed"
+        }
+
+        fn timers(&self) -> Timers {
+            Timers::default()
+        }
+
+        fn framing(&self) -> Framing {
+            FRAMING
+        }
+
+        fn start(&mut self, opening: &Opening, out: &mut Outbox) {
+            self.flows.push((*opening, 0));
+            out.wake(opening.flow.src);
+        }
+
+        fn receive(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
+            if packet.marks.contains(Marks::RETURNED) {
+                assert_eq!(host, packet.dst);
+                self.returned += 1;
+            } else if packet.marks.contains(Marks::TRIMMED) {
+                assert_eq!((packet.payload, packet.wire, packet.priority), (0, 64, 0));
+                self.trimmed += 1;
+                out.send(Packet { priority: 0, ..reply(packet, Kind::Nack, 64) });
+            } else if packet.kind == Kind::Data {
+                assert_eq!((packet.payload, packet.wire), (1460, 1500));
+                self.whole += 1;
+            } else {
+                return;
+            }
+            assert!(self.seen.entry(packet.flow.get()).or_default().insert(packet.seq));
+        }
+
+        fn timer(&mut self, timer: Timer, _: &mut Outbox) {
+            unreachable!("{timer:?}");
+        }
+
+        fn pull(&mut self, host: NodeId, _: Line<'_>, _: &mut Outbox) -> Option<Packet> {
+            let (opening, next) = self.flows.iter_mut().find(|(o, _)| o.flow.src == host)?;
+            if *next * 1460 >= opening.flow.size.get() {
+                return None;
+            }
+            *next += 1;
+            Some(Packet {
+                flow: opening.key,
+                src: host,
+                dst: opening.flow.dst,
+                seq: *next,
+                payload: 1460,
+                wire: 1500,
+                priority: 1,
+                marks: Marks::MAY_TRIM,
+                ..Packet::default()
+            })
+        }
+
+        fn abandon(&mut self, _: FlowKey, _: &mut Outbox) {}
+    }
+
+    fn blast(trimming: Trimming, senders: u32, packets: u64) -> Network<Trimmed> {
+        let queues = Queues {
+            port_buffer: Bytes::new(18_000),
+            trimming: Some(trimming),
+            ..Queues::default()
+        };
+        let config = Config { queues, ..switch(senders + 1) };
+        let mut network = Network::new(plan(&config, &[]), Trimmed::default(), 3).unwrap();
+        for src in 0..senders {
+            network.offer(&flow(u64::from(src), src, senders, 1460 * packets, 0));
+        }
+        network.advance(Time::NEVER, &mut ());
+        network.check().unwrap();
+        network
+    }
+
+    #[test]
+    fn every_packet_arrives_whole_or_as_a_header_or_comes_back() {
+        let network = blast(Trimming::default(), 30, 12);
+        let end = network.transport();
+        assert_eq!(network.totals().drops, 0);
+        assert_eq!(end.whole + end.trimmed + end.returned, 360);
+        assert_eq!(end.seen.values().map(|seen| seen.len()).sum::<usize>(), 360);
+        assert_eq!(network.net.counts.trimmed, end.trimmed + end.returned);
+        assert_eq!(network.net.counts.returned, end.returned);
+        // 281 headers fit; what comes beyond has to go back.
+        assert!(end.whole >= 12 && end.trimmed > 100 && end.returned > 0, "{end:?}");
+    }
+
+    #[test]
+    fn headers_are_dropped_where_they_may_not_go_back() {
+        let small = Trimming {
+            header_buffer: Bytes::new(640),
+            overflow: Overflow::Drop,
+            ..Trimming::default()
+        };
+        let network = blast(small, 30, 12);
+        let end = network.transport();
+        assert_eq!(end.returned, 0);
+        assert!(network.totals().drops > 0);
+        assert_eq!(end.whole + end.trimmed + network.totals().drops, 360);
+        assert!(network.net.ports.iter().all(|port| port.bytes == 0));
+    }
+
+    #[test]
+    fn the_coin_spares_no_sender_always() {
+        // With tail drop alone the phase decides: the first of each round always wins. With the coin
+        // every sender gets some packets through whole.
+        let network = blast(Trimming::default(), 4, 400);
+        let end = network.transport();
+        let seen = end.whole as f64 / 1_600.0;
+        assert!((0.2..0.4).contains(&seen), "{seen}");
+    }
+}

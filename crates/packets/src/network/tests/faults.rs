@@ -1,0 +1,169 @@
+//! What breaks, and how the network goes on.
+
+use rack::Component;
+use rack::topology::{LeafSpine, Torus};
+
+use super::*;
+use crate::config::{CreditFlow, FlowControl, PerFlow, Pfc, Routing};
+
+const MICROSECOND: u64 = 1_000_000;
+
+fn clos() -> Config {
+    let topology = Shape::LeafSpine(LeafSpine { hosts: 16, radix: 8, ..Default::default() });
+    let convergence = Span::from_us(20);
+    Config { topology, convergence, queues: endless(), ..Config::default() }
+}
+
+fn fault(component: Component, at: u64, until: Option<u64>) -> Fault {
+    Fault { component, at: Time::from_ps(at), until: until.map(Time::from_ps) }
+}
+
+fn all_pairs(hosts: u32, size: u64) -> Vec<Flow> {
+    let pairs = (0..hosts).flat_map(|src| (0..hosts).map(move |dst| (src, dst)));
+    let pairs = pairs.filter(|(src, dst)| src != dst).zip(0..);
+    pairs.map(|((src, dst), id)| flow(id, src, dst, size, 0)).collect()
+}
+
+/// Every flow completes, with losses on the way.
+#[track_caller]
+fn check_recovers(config: &Config, faults: &[Fault]) -> Network<Raw> {
+    let mut network = raw(plan(config, faults), Recovery::Repeat, 1);
+    let flows = all_pairs(config.plan().unwrap().topology.hosts(), 30_000);
+    let ends = run(&mut network, &flows);
+    assert_eq!((ends.completed.len(), ends.failed.len()), (flows.len(), 0), "{faults:?}");
+    assert_eq!(network.totals().delivered.get(), 30_000 * flows.len() as u64);
+    network
+}
+
+#[test]
+fn a_dead_spine_is_gone_round_after_convergence() {
+    let network = check_recovers(&clos(), &[fault(Component::Spine(0), 10 * MICROSECOND, None)]);
+    assert!(network.net.counts.dead_link > 0);
+    assert_eq!(network.net.counts.unroutable, 0);
+}
+
+#[test]
+fn a_link_that_flaps_loses_packets_and_no_flow() {
+    for component in [
+        Component::LeafSpine { leaf: 1, spine: 1, link: 0 },
+        Component::NodeLink(NodeId::new(3)),
+        Component::Leaf(0),
+    ] {
+        let faults: Vec<_> = (1..6)
+            .map(|k| {
+                let at = 20 * k * MICROSECOND;
+                fault(component, at, Some(at + 7 * MICROSECOND))
+            })
+            .collect();
+        let network = check_recovers(&clos(), &faults);
+        assert!(network.totals().drops > 0, "{component}");
+    }
+}
+
+#[test]
+fn overlapping_faults_of_one_link_end_with_the_last() {
+    let link = Component::LeafSpine { leaf: 0, spine: 0, link: 0 };
+    let faults = [
+        fault(link, 10 * MICROSECOND, Some(50 * MICROSECOND)),
+        fault(Component::Spine(0), 20 * MICROSECOND, Some(30 * MICROSECOND)),
+        fault(link, 25 * MICROSECOND, Some(70 * MICROSECOND)),
+    ];
+    let network = check_recovers(&clos(), &faults);
+    assert!(network.net.ports.iter().all(|port| port.faults == 0));
+    assert_eq!(network.net.live, crate::route::Live::all(&network.net.plan.topology));
+}
+
+#[test]
+fn flows_of_a_dead_host_fail_and_the_others_go_on() {
+    let dead = NodeId::new(5);
+    let faults = [fault(Component::Node(dead), 10 * MICROSECOND, None)];
+    let mut network = raw(plan(&clos(), &faults), Recovery::Repeat, 1);
+    let flows = all_pairs(16, 300_000);
+    let mut ends = run(&mut network, &flows);
+    let touches = |flow: &Flow| flow.src == dead || flow.dst == dead;
+    assert_eq!(ends.failed.len(), 30);
+    for (flow, at, why) in &ends.failed {
+        assert!(touches(flow));
+        assert_eq!(*at, Time::from_ps(10 * MICROSECOND));
+        let expected =
+            if flow.src == dead { Failure::SourceDied } else { Failure::DestinationDied };
+        assert_eq!(*why, expected);
+    }
+    assert_eq!(ends.completed.len(), 16 * 15 - 30);
+    // A flow offered to it later fails at once.
+    network.offer(&flow(999, 0, 5, 1, network.now().as_ps()));
+    network.advance(Time::NEVER, &mut ends);
+    assert_eq!(ends.failed.len(), 31);
+    let totals = network.totals();
+    let offered = 300_000 * flows.len() as u64 + 1;
+    assert_eq!(totals.delivered.get() + totals.lost.get(), offered);
+}
+
+#[test]
+fn a_host_cut_off_for_good_fails_its_flows_once_routes_have_converged() {
+    let lone = NodeId::new(2);
+    let faults = [fault(Component::NodeLink(lone), 10 * MICROSECOND, None)];
+    let mut network = raw(plan(&clos(), &faults), Recovery::Repeat, 1);
+    let ends = run(&mut network, &all_pairs(16, 300_000));
+    assert_eq!((ends.completed.len(), ends.failed.len()), (240 - 30, 30));
+    let converged = Time::from_ps(30 * MICROSECOND);
+    assert!(ends.failed.iter().all(|(_, at, _)| *at == converged));
+}
+
+#[test]
+fn a_host_that_comes_back_carries_new_flows() {
+    let node = Component::Node(NodeId::new(1));
+    let faults = [fault(node, 0, Some(100 * MICROSECOND))];
+    let mut network = raw(plan(&clos(), &faults), Recovery::Repeat, 1);
+    let flows = [flow(0, 0, 1, 10_000, MICROSECOND), flow(1, 0, 1, 10_000, 200 * MICROSECOND)];
+    let ends = run(&mut network, &flows);
+    assert_eq!((ends.completed.len(), ends.failed.len()), (1, 1));
+    assert_eq!(ends.completed[0].0.id, FlowId::new(1));
+}
+
+#[test]
+fn a_torus_routes_round_dead_nodes_and_links() {
+    let topology = Shape::Torus(Torus { dimensions: vec![4, 4], ..Default::default() });
+    let config = Config { topology, ..clos() };
+    let faults = [
+        fault(Component::Link { a: 0, b: 1, link: 0 }, MICROSECOND, Some(90 * MICROSECOND)),
+        fault(Component::Link { a: 6, b: 10, link: 0 }, MICROSECOND, None),
+    ];
+    check_recovers(&config, &faults);
+}
+
+#[test]
+fn flow_control_survives_flaps() {
+    for flow_control in [
+        FlowControl::Pfc(Pfc::default()),
+        FlowControl::Credit(CreditFlow::default()),
+        FlowControl::PerFlow(PerFlow::default()),
+    ] {
+        let queues = Queues { flow_control: flow_control.clone(), ..Queues::default() };
+        let config = Config { queues, routing: Routing::RandomSpray, ..clos() };
+        let link = |k: u64| Component::LeafSpine { leaf: (k % 4) as u32, spine: 0, link: 0 };
+        let faults: Vec<_> = (1..12)
+            .map(|k| {
+                let at = 9 * k * MICROSECOND;
+                fault(link(k), at, Some(at + 5 * MICROSECOND))
+            })
+            .collect();
+        let network = check_recovers(&config, &faults);
+        assert!(network.net.ports.iter().all(|port| port.held == 0), "{flow_control:?}");
+    }
+}
+
+#[test]
+fn losses_and_corruption_come_at_their_rates() {
+    let config = Config { loss_rate: 0.01, bit_error_rate: 1e-6, ..clos() };
+    let network = check_recovers(&config, &[]);
+    let counts = &network.net.counts;
+    let hops = counts.hops as f64;
+    let check = |found: u64, expected: f64| {
+        let deviation = expected.sqrt();
+        assert!((found as f64 - expected).abs() < 5.0 * deviation, "{found} for {expected}");
+    };
+    check(counts.lost, 0.01 * hops);
+    // Nearly all packets are 1,500 bytes: 12,000 bits, of which one flipped is enough.
+    check(counts.corrupted, 0.99 * 0.012 * hops);
+}

@@ -1,0 +1,140 @@
+//! Lossless links: pauses with and without headroom, credits, per-flow backpressure.
+
+use rack::topology::{Graph, LeafSpine, Torus};
+
+use super::*;
+use crate::config::{CreditFlow, FlowControl, PerFlow, Pfc};
+
+/// Two switches in a row: hosts 0 to 3 at the first, 4 and 5 at the second, one trunk between.
+fn dumbbell() -> Shape {
+    let edges = "a,b,rate,delay\n0,6,10 Gbps,1 us\n1,6,10 Gbps,1 us\n2,6,10 Gbps,1 us\n\
+                 3,6,10 Gbps,1 us\n4,7,10 Gbps,1 us\n5,7,10 Gbps,1 us\n6,7,10 Gbps,1 us\n";
+    Shape::Graph(Graph { hosts: 6, edges: edges.into() })
+}
+
+fn with(flow_control: FlowControl, topology: Shape) -> Config {
+    let queues = Queues { flow_control, ..Queues::default() };
+    Config { topology, queues, ..Config::default() }
+}
+
+/// Four hosts through the trunk to one; all is delivered or not.
+fn through_the_trunk(flow_control: FlowControl) -> (Network<Raw>, Ends) {
+    let flows: Vec<_> = (0..4).map(|src| flow(src.into(), src, 4, 1_460_000, 0)).collect();
+    carry(&with(flow_control, dumbbell()), &flows)
+}
+
+#[test]
+fn pauses_with_the_headroom_of_the_formula_lose_nothing() {
+    for (xoff, xon) in [(20_000, 17_000), (1_500, 1_500), (1_500, 0), (50_000, 10_000)] {
+        let (xoff, xon) = (Bytes::new(xoff), Bytes::new(xon));
+        let pfc = Pfc { xoff, xon, ..Pfc::default() };
+        let (network, ends) = through_the_trunk(FlowControl::Pfc(pfc));
+        assert_eq!((network.totals().drops, ends.completed.len()), (0, 4), "xoff {xoff}");
+        assert!(network.net.counts.pauses > 0);
+        // Resumed as often as paused: nothing is held back at the end.
+        assert!(network.net.ports.iter().all(|port| port.held == 0));
+    }
+}
+
+#[test]
+fn pauses_without_headroom_lose_packets() {
+    let none = Pfc { headroom: Bytes::new(1), ..Pfc::default() };
+    let (network, _) = through_the_trunk(FlowControl::Pfc(none));
+    assert!(network.totals().drops > 0);
+}
+
+#[test]
+fn the_headroom_is_used_and_no_more_than_it() {
+    // A wire of 1 µs at 10 Gbps holds 1,250 bytes; the formula adds packets and the pipeline.
+    let room = Pfc::headroom_for(
+        Rate::from_gbps(10),
+        Span::from_us(1),
+        Span::from_ns(500),
+        Bytes::new(1500),
+    );
+    assert_eq!(room, Bytes::new(3_000 + 64 + 3_125 + 1));
+    // Three packets less no longer hold what is under way in the worst case.
+    let tight = Pfc { headroom: room - Bytes::new(4_500), ..Pfc::default() };
+    let (network, _) = through_the_trunk(FlowControl::Pfc(tight));
+    assert!(network.totals().drops > 0);
+}
+
+#[test]
+fn pauses_spread_and_hold_back_the_innocent() {
+    // Host 3 sends to 5 over the trunk that flows to 4 have paused: it gets a fourth of the trunk
+    // or less, though 5 is idle (head-of-line blocking, DCQCN Fig. 2).
+    let mut flows: Vec<_> = (0..3).map(|src| flow(src.into(), src, 4, 14_600_000, 0)).collect();
+    flows.push(flow(3, 3, 5, 1_460_000, 0));
+    let config = with(FlowControl::Pfc(Pfc::default()), dumbbell());
+    let (network, ends) = carry(&config, &flows);
+    let victim = ends.completed.iter().find(|(flow, ..)| flow.id.get() == 3).unwrap();
+    let slowdown = (victim.1 - Time::ZERO).as_seconds() / victim.2.as_seconds();
+    assert_eq!(network.totals().drops, 0);
+    assert!(slowdown > 3.0, "{slowdown}");
+}
+
+#[test]
+fn credits_lose_nothing_and_keep_a_lone_flow_at_line_rate() {
+    let credit = CreditFlow::default();
+    let (network, ends) = through_the_trunk(FlowControl::Credit(credit.clone()));
+    assert_eq!((network.totals().drops, ends.completed.len()), (0, 4));
+    // A buffer of a round trip and a packet keeps the line busy; the frames cost the way back only.
+    let config = with(FlowControl::Credit(credit), dumbbell());
+    let (_, ends) = carry(&config, &[flow(0, 0, 4, 14_600_000, 0)]);
+    let (_, end, ideal, _) = ends.completed[0];
+    assert_eq!(end - Time::ZERO, ideal);
+}
+
+#[test]
+fn credits_for_one_packet_send_one_packet_a_round_trip() {
+    let credit = CreditFlow { buffer: Bytes::new(1500), frame: Bytes::new(8) };
+    let config = with(FlowControl::Credit(credit), dumbbell());
+    let (network, ends) = carry(&config, &[flow(0, 0, 4, 146_000, 0)]);
+    let fct = (ends.completed[0].1 - Time::ZERO).as_seconds();
+    // 1.2 µs a packet, 1 µs to the switch, 0.5 µs in it, 6.4 ns for the frame and 1 µs back.
+    let expected = 99.0 * 3.7064e-6;
+    assert!((expected..expected + 12e-6).contains(&fct), "{fct}");
+    assert_eq!(network.totals().queue_max_cells, 0);
+}
+
+#[test]
+fn per_flow_queues_share_the_trunk_and_spare_the_innocent() {
+    let mut flows: Vec<_> = (0..3).map(|src| flow(src.into(), src, 4, 14_600_000, 0)).collect();
+    flows.push(flow(3, 3, 5, 14_600_000, 0));
+    let config = with(FlowControl::PerFlow(PerFlow::default()), dumbbell());
+    let (network, ends) = carry(&config, &flows);
+    assert_eq!((network.totals().drops, ends.completed.len()), (0, 4));
+    // Four flows share the trunk a quarter each, so all end together: max-min fairness.
+    for (flow, end, ideal, _) in &ends.completed {
+        let slowdown = (*end - Time::ZERO).as_seconds() / ideal.as_seconds();
+        assert!((3.9..4.05).contains(&slowdown), "{:?}: {slowdown}", flow.id);
+    }
+    // No queue is longer than the windows of the flows in it.
+    let window = network.net.flow_queues.as_ref().unwrap().window[0];
+    assert!(network.totals().queue_max_cells <= 4 * u64::from(window), "{window}");
+}
+
+#[test]
+fn per_flow_queues_carry_any_pattern_over_a_torus_sprayed() {
+    let topology = Shape::Torus(Torus { dimensions: vec![4, 4], ..Default::default() });
+    let config = Config {
+        routing: crate::config::Routing::RandomSpray,
+        ..with(FlowControl::PerFlow(PerFlow::default()), topology)
+    };
+    let flows: Vec<_> = (0..16)
+        .flat_map(|src| (0..16).filter(move |&dst| dst != src).map(move |dst| (src, dst)))
+        .zip(0..)
+        .map(|((src, dst), id)| flow(id, src, dst, 73_000, 0))
+        .collect();
+    let (network, ends) = carry(&config, &flows);
+    assert_eq!((network.totals().drops, ends.completed.len()), (0, 240));
+}
+
+#[test]
+fn pauses_work_across_a_clos_under_incast() {
+    let topology = Shape::LeafSpine(LeafSpine { hosts: 32, radix: 8, ..Default::default() });
+    let config = with(FlowControl::Pfc(Pfc::default()), topology);
+    let flows: Vec<_> = (1..32).map(|src| flow(src.into(), src, 0, 146_000, 0)).collect();
+    let (network, ends) = carry(&config, &flows);
+    assert_eq!((network.totals().drops, ends.completed.len()), (0, 31));
+}

@@ -1,0 +1,93 @@
+//! The network carrying raw line-rate traffic, against closed forms and invariants. Transports have
+//! tests of their own, on this network.
+
+mod congestion;
+mod faults;
+mod flow_control;
+mod queueing;
+mod random;
+mod shares;
+mod timing;
+
+use std::ops::ControlFlow;
+
+use kernel::{Bytes, Rate, Span, Time};
+use rack::topology::{Shape, SingleSwitch};
+use rack::{Advance, Class, Completion, Fabric, Failure, Fault, Flow, FlowId, NodeId, Probe};
+
+use super::Network;
+use crate::config::{Config, Plan, Queues};
+use crate::raw::{Raw, Recovery};
+use crate::transport::Framing;
+
+/// Payload and header of the packets of these tests: 1,500 bytes on the wire, as in Shoal §7.3.
+pub(super) const FRAMING: Framing = Framing { payload: 1460, header: 40 };
+
+/// What ended, as the probe saw it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ends {
+    pub(super) completed: Vec<(Flow, Time, Span, Vec<Span>)>,
+    pub(super) failed: Vec<(Flow, Time, Failure)>,
+}
+
+impl Probe for Ends {
+    fn completed(&mut self, completion: &Completion<'_>) -> ControlFlow<()> {
+        let stages = completion.stages.to_vec();
+        self.completed.push((*completion.flow, completion.end, completion.ideal, stages));
+        ControlFlow::Continue(())
+    }
+
+    fn failed(&mut self, flow: &Flow, at: Time, why: Failure) -> ControlFlow<()> {
+        self.failed.push((*flow, at, why));
+        ControlFlow::Continue(())
+    }
+}
+
+pub(super) fn flow(id: u64, src: u32, dst: u32, size: u64, start: u64) -> Flow {
+    Flow {
+        id: FlowId::new(id),
+        src: NodeId::new(src),
+        dst: NodeId::new(dst),
+        size: Bytes::new(size),
+        start: Time::from_ps(start),
+        class: Class::new(0),
+    }
+}
+
+/// One switch of `hosts` ports at 10 Gbps: a packet takes 1.2 µs, a byte 800 ps.
+pub(super) fn switch(hosts: u32) -> Config {
+    let shape = SingleSwitch { hosts, rate: Rate::from_gbps(10), delay: Span::from_ns(100) };
+    Config { topology: Shape::SingleSwitch(shape), ..Config::default() }
+}
+
+/// Queues that never drop.
+pub(super) fn endless() -> Queues {
+    Queues { port_buffer: Bytes::new(u64::from(u32::MAX)), ..Queues::default() }
+}
+
+pub(super) fn plan(config: &Config, faults: &[Fault]) -> Plan {
+    config.plan().unwrap().with_faults(faults).unwrap()
+}
+
+pub(super) fn raw(plan: Plan, recovery: Recovery, seed: u64) -> Network<Raw> {
+    let hosts = plan.topology.hosts();
+    Network::new(plan, Raw::new(hosts, FRAMING, recovery), seed).unwrap()
+}
+
+/// Runs `flows` to the end and checks the network's own invariants.
+#[track_caller]
+pub(super) fn run(network: &mut Network<Raw>, flows: &[Flow]) -> Ends {
+    let mut ends = Ends::default();
+    flows.iter().for_each(|flow| network.offer(flow));
+    assert_eq!(network.advance(Time::NEVER, &mut ends), Advance::Idle);
+    network.check().unwrap();
+    ends
+}
+
+/// As [`run`], in a network without recovery.
+#[track_caller]
+pub(super) fn carry(config: &Config, flows: &[Flow]) -> (Network<Raw>, Ends) {
+    let mut network = raw(plan(config, &[]), Recovery::None, 1);
+    let ends = run(&mut network, flows);
+    (network, ends)
+}
