@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use kernel::Bytes;
+use kernel::{Bytes, Span, Stream};
 use rack::NodeId;
 
 use crate::outbox::Outbox;
@@ -20,10 +20,17 @@ pub enum Recovery {
     /// Nothing: for networks that lose nothing.
     #[default]
     None,
-    /// The sender learns of losses by an oracle, at once, and sends the flow again from the first
-    /// missing packet whenever it has sent all of it. An ideal for tests: no control packets.
-    Repeat,
+    /// When all of a flow is sent, the sender goes back to the first packet that has not arrived, of
+    /// which it knows by an oracle: no control packets. Before a repeated packet it may rest for a
+    /// while, by chance, lest senders in step lose the same packets for ever. An ideal for tests.
+    Repeat {
+        /// Seed of the rests.
+        seed: u64,
+    },
 }
+
+/// Longest rest before a repeated packet: a few packet times of a 10 Gbps link (our choice).
+const REST_MAX: Span = Span::from_us(4);
 
 /// One flow's two halves.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +46,8 @@ struct Half {
     /// Packets received at or beyond `expected`, by index modulo its length; grows with disorder.
     ahead: VecDeque<bool>,
     is_open: bool,
+    /// Whether all of it has been sent once.
+    is_repeating: bool,
 }
 
 /// Endpoints that send at line rate.
@@ -49,6 +58,9 @@ pub struct Raw {
     flows: Vec<Half>,
     /// Flows of each host with something to send, in turn.
     turns: Vec<VecDeque<FlowKey>>,
+    /// By host: whether it has rested before its next repeated packet.
+    rested: Vec<bool>,
+    rests: Stream,
     started: u64,
 }
 
@@ -56,8 +68,19 @@ impl Raw {
     /// Endpoints of `hosts` hosts.
     #[must_use]
     pub fn new(hosts: u32, framing: Framing, recovery: Recovery) -> Self {
-        let turns = vec![VecDeque::new(); hosts as usize];
-        Self { framing, recovery, flows: Vec::new(), turns, started: 0 }
+        let seed = match recovery {
+            Recovery::None => 0,
+            Recovery::Repeat { seed } => seed,
+        };
+        Self {
+            framing,
+            recovery,
+            flows: Vec::new(),
+            turns: vec![VecDeque::new(); hosts as usize],
+            rested: vec![false; hosts as usize],
+            rests: Stream::new(seed, "packets/raw", 0),
+            started: 0,
+        }
     }
 
     fn packets(&self, flow: FlowKey) -> u64 {
@@ -69,6 +92,17 @@ impl Raw {
         let half = &mut self.flows[flow.index()];
         half.is_open = false;
         self.turns[half.src.index()].retain(|&other| other != flow);
+    }
+
+    /// Tosses a coin whether a host rests now. After a rest it does not rest again at once.
+    fn rests(&mut self, host: NodeId, out: &mut Outbox) -> bool {
+        let rested = &mut self.rested[host.index()];
+        if std::mem::take(rested) || self.rests.below(2) == 0 {
+            return false;
+        }
+        *rested = true;
+        out.wake_at(host, out.now() + Span::from_ps(1 + self.rests.below(REST_MAX.as_ps())));
+        true
     }
 
     fn next_packet(&mut self, flow: FlowKey) -> Packet {
@@ -175,13 +209,20 @@ impl Transport for Raw {
                 continue;
             }
             let total = self.packets(flow);
-            let half = &mut self.flows[flow.index()];
-            if half.next == total {
+            if self.flows[flow.index()].next == total {
+                let half = &mut self.flows[flow.index()];
                 half.next = half.expected;
-                out.resent(total - half.expected);
+                half.is_repeating = true;
+            }
+            if self.flows[flow.index()].is_repeating {
+                if self.rests(host, out) {
+                    self.turns[host.index()].push_front(flow);
+                    return None;
+                }
+                out.resent(1);
             }
             let packet = self.next_packet(flow);
-            if packet.seq + 1 < total || self.recovery == Recovery::Repeat {
+            if packet.seq + 1 < total || self.recovery != Recovery::None {
                 self.turns[host.index()].push_back(flow);
             }
             return Some(packet);

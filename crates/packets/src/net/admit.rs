@@ -33,7 +33,7 @@ impl Net {
             self.arena.get_mut(index).marks.insert(Marks::CE);
             self.counts.marked += 1;
         }
-        self.enqueue(port, queue, index);
+        self.send_or_enqueue(port, queue, index);
     }
 
     #[inline]
@@ -82,7 +82,7 @@ impl Net {
         let headers = self.ports[port as usize].queues[0].bytes;
         let data = self.ports[port as usize].bytes - headers;
         if data + u32::from(packet.wire) <= self.limits.port_buffer {
-            return self.enqueue(port, packet.priority, index);
+            return self.send_or_enqueue(port, packet.priority, index);
         }
         if !packet.marks.contains(Marks::MAY_TRIM) {
             self.counts.overflows += 1;
@@ -121,7 +121,7 @@ impl Net {
         let packet = *self.arena.get(index);
         let headers = self.ports[port as usize].queues[0].bytes;
         if headers + u32::from(packet.wire) <= trim.header_buffer {
-            return self.enqueue(port, 0, index);
+            return self.send_or_enqueue(port, 0, index);
         }
         let returns = packet.is_data()
             && packet.marks.contains(Marks::TRIMMED)

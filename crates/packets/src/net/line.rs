@@ -101,6 +101,18 @@ impl Net {
         index
     }
 
+    /// Puts a packet on the line, if nothing keeps it from it, or else at the back of a queue.
+    #[inline]
+    pub(super) fn send_or_enqueue(&mut self, port: u32, queue: u8, index: u32) {
+        let out = &self.ports[port as usize];
+        let is_held = out.held >> queue & 1 == 1;
+        if out.filled == 0 && !is_held && self.is_free(port) {
+            self.launch(port, index);
+        } else {
+            self.enqueue(port, queue, index);
+        }
+    }
+
     /// Puts a packet at the back of a queue.
     #[inline]
     pub(crate) fn enqueue(&mut self, port: u32, queue: u8, index: u32) {

@@ -4,6 +4,7 @@ use kernel::{Bytes, Rate, Span};
 use rack::Flow;
 use rack::topology::Vertex;
 
+use crate::config::Routing;
 use crate::net::{Journey, Net, Wire};
 use crate::transport::Framing;
 
@@ -11,17 +12,28 @@ use crate::transport::Framing;
 struct Hop<'a> {
     wire: &'a Wire,
     rate: Rate,
+    /// Whether all packets of a flow cross it: not where they are spread over several paths.
+    is_shared: bool,
+    /// Whether they also come to it in the order in which they were sent.
+    keeps_order: bool,
 }
 
 /// The links from a host to another, by the first of the shortest paths; the host's own link first.
 fn path(net: &Net, src: u32, dst: u32) -> Vec<Hop<'_>> {
-    let ports = net.tables.path(&net.plan.topology, Vertex::new(src), dst).map(|port| port.get());
-    let nic = net.nics[src as usize];
+    let topology = &net.plan.topology;
+    let ports = net.tables.path(topology, Vertex::new(src), dst).map(|port| port.get());
     // A host that passes traffic on sends through its own switch first.
-    let own = (net.plan.topology.degree(Vertex::new(src)) > 1).then_some(nic);
-    let hop = |port: u32| Hop {
-        wire: &net.wires[port as usize],
-        rate: net.ports[port as usize].clock.rate(),
+    let own = (topology.degree(Vertex::new(src)) > 1).then_some(net.nics[src as usize]);
+    let mut keeps_order = true;
+    let hop = |port: u32| {
+        let wire = &net.wires[port as usize];
+        let spreads = net.plan.config.routing != Routing::Ecmp && wire.vertex != wire.peer;
+        if spreads && net.tables.group(wire.vertex, dst).1.len > 1 {
+            keeps_order = false;
+        }
+        let is_last = wire.peer.get() == dst && topology.degree(wire.peer) == 1;
+        let rate = net.ports[port as usize].clock.rate();
+        Hop { wire, rate, is_shared: keeps_order || is_last, keeps_order }
     };
     own.into_iter().chain(ports).map(hop).collect()
 }
@@ -63,19 +75,22 @@ pub(super) fn completion_time(net: &Net, framing: Framing, flow: &Flow) -> Span 
     let last = header + Bytes::new(framing.payload_of(flow.size, count - 1).into());
     // When the line is done with the last full packet, and when the last packet is ready for it.
     let (mut first_ready, mut slowest) = (Span::ZERO, Span::ZERO);
-    let (mut last_ready, mut end) = (Span::ZERO, Span::ZERO);
+    let mut last_ready = Span::ZERO;
     for hop in path(net, src, dst) {
         let time = hop.rate.send_time(full);
-        slowest = slowest.max(time);
-        if count > 1 {
+        if hop.is_shared {
+            slowest = slowest.max(time);
+        }
+        if hop.keeps_order && count > 1 {
             let line_free = first_ready + slowest * (count - 2) + time;
             last_ready = last_ready.max(line_free);
         }
         first_ready += hop.transit(full, dst);
         last_ready += hop.transit(last, dst);
-        end = last_ready;
     }
-    end
+    // Spread over several paths, the last packet may come before the one before it.
+    let before_last = if count > 1 { first_ready + slowest * (count - 2) } else { Span::ZERO };
+    last_ready.max(before_last)
 }
 
 /// The longest round trip of a full packet out and a header back, and the most switches on a path.

@@ -27,7 +27,7 @@ fn all_pairs(hosts: u32, size: u64) -> Vec<Flow> {
 /// Every flow completes, with losses on the way.
 #[track_caller]
 fn check_recovers(config: &Config, faults: &[Fault]) -> Network<Raw> {
-    let mut network = raw(plan(config, faults), Recovery::Repeat, 1);
+    let mut network = raw(plan(config, faults), Recovery::Repeat { seed: 1 }, 1);
     let flows = all_pairs(config.plan().unwrap().topology.hosts(), 30_000);
     let ends = run(&mut network, &flows);
     assert_eq!((ends.completed.len(), ends.failed.len()), (flows.len(), 0), "{faults:?}");
@@ -77,7 +77,7 @@ fn overlapping_faults_of_one_link_end_with_the_last() {
 fn flows_of_a_dead_host_fail_and_the_others_go_on() {
     let dead = NodeId::new(5);
     let faults = [fault(Component::Node(dead), 10 * MICROSECOND, None)];
-    let mut network = raw(plan(&clos(), &faults), Recovery::Repeat, 1);
+    let mut network = raw(plan(&clos(), &faults), Recovery::Repeat { seed: 1 }, 1);
     let flows = all_pairs(16, 300_000);
     let mut ends = run(&mut network, &flows);
     let touches = |flow: &Flow| flow.src == dead || flow.dst == dead;
@@ -103,7 +103,7 @@ fn flows_of_a_dead_host_fail_and_the_others_go_on() {
 fn a_host_cut_off_for_good_fails_its_flows_once_routes_have_converged() {
     let lone = NodeId::new(2);
     let faults = [fault(Component::NodeLink(lone), 10 * MICROSECOND, None)];
-    let mut network = raw(plan(&clos(), &faults), Recovery::Repeat, 1);
+    let mut network = raw(plan(&clos(), &faults), Recovery::Repeat { seed: 1 }, 1);
     let ends = run(&mut network, &all_pairs(16, 300_000));
     assert_eq!((ends.completed.len(), ends.failed.len()), (240 - 30, 30));
     let converged = Time::from_ps(30 * MICROSECOND);
@@ -114,7 +114,7 @@ fn a_host_cut_off_for_good_fails_its_flows_once_routes_have_converged() {
 fn a_host_that_comes_back_carries_new_flows() {
     let node = Component::Node(NodeId::new(1));
     let faults = [fault(node, 0, Some(100 * MICROSECOND))];
-    let mut network = raw(plan(&clos(), &faults), Recovery::Repeat, 1);
+    let mut network = raw(plan(&clos(), &faults), Recovery::Repeat { seed: 1 }, 1);
     let flows = [flow(0, 0, 1, 10_000, MICROSECOND), flow(1, 0, 1, 10_000, 200 * MICROSECOND)];
     let ends = run(&mut network, &flows);
     assert_eq!((ends.completed.len(), ends.failed.len()), (1, 1));

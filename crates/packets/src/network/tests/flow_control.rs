@@ -94,7 +94,8 @@ fn credits_for_one_packet_send_one_packet_a_round_trip() {
     // 1.2 µs a packet, 1 µs to the switch, 0.5 µs in it, 6.4 ns for the frame and 1 µs back.
     let expected = 99.0 * 3.7064e-6;
     assert!((expected..expected + 12e-6).contains(&fct), "{fct}");
-    assert_eq!(network.totals().queue_max_cells, 0);
+    // A packet reaches the first switch just as the trunk's credit comes back.
+    assert!(network.totals().queue_max_cells <= 1);
 }
 
 #[test]

@@ -119,7 +119,7 @@ proptest! {
         let plan = plan(&config, &[]);
         let flows = resolve(plan.topology.hosts(), &flows);
         let once = |seed| {
-            let mut network = raw(plan.clone(), Recovery::Repeat, seed);
+            let mut network = raw(plan.clone(), Recovery::Repeat { seed: 1 }, seed);
             let ends = run(&mut network, &flows);
             (network, ends)
         };
@@ -184,7 +184,7 @@ proptest! {
             })
             .collect();
         let flows = resolve(built.topology.hosts(), &flows);
-        let mut network = raw(plan(&config, &faults), Recovery::Repeat, 1);
+        let mut network = raw(plan(&config, &faults), Recovery::Repeat { seed: 1 }, 1);
         let ends = run(&mut network, &flows);
         prop_assert_eq!((ends.completed.len(), ends.failed.len()), (flows.len(), 0));
         prop_assert_eq!(network.net.arena.live(), 0);
