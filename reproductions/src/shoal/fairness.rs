@@ -4,7 +4,7 @@ use rack::NodeId;
 use rack::fairness::{Use, max_min};
 use report::Unit;
 use report::page::{Axis, Block, Plot};
-use serde_json::json;
+use serde_json::{Value, json};
 use shoal::Config;
 
 use super::SEEDS;
@@ -54,11 +54,33 @@ pub(super) fn ideal(nodes: u32, pairs: &[(NodeId, NodeId)]) -> Vec<f64> {
     rates.chunks(nodes as usize - 1).map(|of_pair| of_pair.iter().sum()).collect()
 }
 
+/// Who sends to whom.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ends {
+    /// So many flows between random nodes: the paper's workloads.
+    Random(u32),
+    /// Each node sends two flows and receives two: a test of what unevenness does.
+    Even,
+}
+
+impl Ends {
+    fn setting(self) -> (&'static str, Value) {
+        let permutation =
+            json!({ "kind": "bulk", "size": "20 MB", "pattern": { "kind": "permutation" } });
+        match self {
+            Self::Random(flows) => ("workload.flows", json!(flows)),
+            Self::Even => {
+                ("workload", json!({ "kind": "mix", "parts": [permutation.clone(), permutation] }))
+            }
+        }
+    }
+}
+
 /// A workload with the ready queue on or off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Variant {
     ready: ReadyQueue,
-    flows: u32,
+    ends: Ends,
 }
 
 /// A flow against its fair share.
@@ -92,7 +114,7 @@ fn shares(
 ) -> Result<Vec<Share>, Failure> {
     let on = json!(variant.ready == ReadyQueue::On);
     let settings = [
-        ("workload.flows", json!(variant.flows)),
+        variant.ends.setting(),
         ("fabric.ready_queue", on.clone()),
         ("fabric.feedback_counts_ready", on),
     ];
@@ -120,14 +142,18 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         Effort::Quick => ((30, 70), &FLOWS_QUICK[..]),
         Effort::Full => ((100, 1_000), &FLOWS[..]),
     };
+    let ends: Vec<Ends> = counts.iter().map(|&flows| Ends::Random(flows)).collect();
+    let ends = [ends, vec![Ends::Even]].concat();
     let variants: Vec<_> = [ReadyQueue::Off, ReadyQueue::On]
         .into_iter()
-        .flat_map(|ready| counts.iter().map(move |&flows| Variant { ready, flows }))
+        .flat_map(|ready| ends.iter().map(move |&ends| Variant { ready, ends }))
         .collect();
     let jobs = with_seeds(&variants, SEEDS);
     let runs =
         spread(&jobs, watch, |&(variant, seed), pulse| shares(variant, seed, epochs, pulse))?;
-    let (off, on) = runs.split_at(counts.len() * SEEDS as usize);
+    let (off, on) = runs.split_at(ends.len() * SEEDS as usize);
+    let ((off, off_even), (on, on_even)) =
+        (off.split_at(off.len() - SEEDS as usize), on.split_at(on.len() - SEEDS as usize));
     // The mean over seeds is the worst of all workloads.
     let worst = |runs: &[Vec<Share>]| {
         let shares = runs.chunks(SEEDS as usize).map(over_seeds);
@@ -153,7 +179,10 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let shares = plot("Fairness", "Bars: least and most over five seeds.", x, y, series);
     // The last workload has the most flows.
     let [off, on] = [off, on].map(|runs| runs[runs.len() - SEEDS as usize..].concat());
-    let blocks = vec![Block::Plots(vec![shares, rates(&off, &on)]), by_ends(&off, &on)];
+    let blocks = vec![
+        Block::Plots(vec![shares, rates(&off, &on)]),
+        by_ends([&off, &on], [&off_even.concat(), &on_even.concat()]),
+    ];
     let text = "Endless flows between random nodes; each flow's rate over a window in which all \
                 are under way, against its max-min fair share. Two flows between the same nodes \
                 are one to Shoal.";
@@ -178,44 +207,41 @@ fn rates(off: &[Share], on: &[Share]) -> Plot {
 }
 
 /// Whether the flows that are off their fair share are those whose source or destination is shared
-/// by many.
-fn by_ends(off: &[Share], on: &[Share]) -> Block {
+/// by many, and what is left of it where every end is shared by two. Without the ready queue, then
+/// with it.
+fn by_ends(random: [&[Share]; 2], even: [&[Share]; 2]) -> Block {
     let columns = [
-        ("shared", "Flows shared by", Unit::Count),
-        ("count", "by so many", Unit::Count),
+        ("end", "Flows that share", Unit::Count),
+        ("count", "with so many in all", Unit::Count),
         ("flows", "Flows", Unit::Count),
         ("off_ratio", "Without ready queue: rate", Unit::Ratio),
         ("off_near", "within 10 %", Unit::Share),
         ("on_ratio", "With ready queue: rate", Unit::Ratio),
         ("on_near", "within 10 %", Unit::Share),
     ];
+    let row = |end: &str, count: u32, runs: [Vec<Share>; 2]| {
+        let mut row = vec![json!(end), json!(count), json!(runs[0].len())];
+        for flows in runs {
+            let ratios = flows.iter().map(|flow| flow.ratio);
+            row.extend([json!(ratios.sum::<f64>() / flows.len() as f64), json!(near(&flows))]);
+        }
+        row
+    };
     let at_source: fn(&Share) -> u32 = |share| share.at_source;
     let at_destination: fn(&Share) -> u32 = |share| share.at_destination;
-    let ends = [("their source", at_source), ("their destination", at_destination)];
     let mut rows = Vec::new();
-    for (name, shared_by) in ends {
-        for count in 1..=on.iter().map(shared_by).max().unwrap_or(0) {
+    for (end, shared_by) in [("their source", at_source), ("their destination", at_destination)] {
+        for count in 1..=random[0].iter().map(shared_by).max().unwrap_or(0) {
             let of = |flows: &[Share]| -> Vec<Share> {
                 flows.iter().filter(|flow| shared_by(flow) == count).copied().collect()
             };
-            let (off, on) = (of(off), of(on));
-            if on.is_empty() {
-                continue;
+            let runs = random.map(of);
+            if !runs[0].is_empty() {
+                rows.push(row(end, count, runs));
             }
-            let mean = |flows: &[Share]| {
-                flows.iter().map(|flow| flow.ratio).sum::<f64>() / flows.len() as f64
-            };
-            rows.push(vec![
-                json!(name),
-                json!(count),
-                json!(on.len()),
-                json!(mean(&off)),
-                json!(near(&off)),
-                json!(mean(&on)),
-                json!(near(&on)),
-            ]);
         }
     }
+    rows.push(row("both, each node sending two and receiving two", 2, even.map(<[Share]>::to_vec)));
     table("1,024 flows by how many share an end with them", &columns, rows)
 }
 
@@ -232,5 +258,18 @@ mod tests {
         let into = ideal(5, &[(node(1), node(0)), (node(2), node(0))]);
         assert_eq!(into, [2.0, 2.0]);
         assert_eq!(ideal(5, &[(node(1), node(0))]), [4.0]);
+    }
+
+    #[test]
+    fn even_ends_are_shared_by_two_flows_each() {
+        let scenario = FAIRNESS.with(&[Ends::Even.setting()], 1).unwrap();
+        let pairs = pairs(&scenario).unwrap();
+        for node in (0..scenario.nodes()).map(NodeId::new) {
+            let sent = pairs.iter().filter(|pair| pair.0 == node).count();
+            let received = pairs.iter().filter(|pair| pair.1 == node).count();
+            // One where both permutations hold the same pair, which is one flow to Shoal.
+            assert!((1..=2).contains(&sent) && (1..=2).contains(&received), "{node}");
+        }
+        assert!(pairs.len() > 1_000, "{} of 1,024 flows differ", pairs.len());
     }
 }
