@@ -202,13 +202,14 @@ pub(crate) const PAUSE_FRAME: Bytes = Bytes::new(64);
 
 impl Pfc {
     /// The room that a lossless link needs beyond `xoff` (802.1Qbb Annex O, without its response
-    /// times): what arrives while the pause waits for a packet on the line, is sent and travels; the
-    /// packet that its receiver has just started; what is on the wire and in the switch's pipeline.
+    /// times): the packet that crosses the threshold; what comes while the pause waits for a packet
+    /// and an earlier frame on its line and is sent; the packet that its receiver has just started;
+    /// what is on the wire and in the switch's pipeline.
     #[must_use]
     pub fn headroom_for(rate: Rate, propagation: Span, pipeline: Span, mtu: Bytes) -> Bytes {
         let travel = rate.bytes_in(propagation * 2 + pipeline);
         // One byte for what the division rounds off.
-        mtu * 2 + PAUSE_FRAME + travel + Bytes::new(1)
+        mtu * 3 + PAUSE_FRAME * 2 + travel + Bytes::new(1)
     }
 }
 

@@ -6,6 +6,7 @@ use rack::topology::Vertex;
 
 use super::Net;
 use super::limits::{ALPHA_ONE, TrimLimits};
+use super::port::OutPort;
 use crate::config::Overflow;
 use crate::packet::{Marks, PRIORITIES, Packet};
 
@@ -46,7 +47,7 @@ impl Net {
     fn fits(&self, port: u32, packet: &Packet) -> bool {
         let out = &self.ports[port as usize];
         let size = u32::from(packet.wire);
-        if out.bytes + size > self.limits.port_buffer {
+        if self.lossy_bytes(out) + size > self.limits.port_buffer {
             return false;
         }
         let Some((total, alpha)) = self.limits.shared else { return true };
@@ -54,6 +55,15 @@ impl Net {
         let free = total.saturating_sub(used);
         let queue = u64::from(out.queues[usize::from(packet.priority)].bytes + size);
         u64::from(size) <= free && queue * ALPHA_ONE <= free * alpha
+    }
+
+    /// Bytes at a port that its limit is for: those of lossless priorities are bounded where they
+    /// came in.
+    #[inline]
+    fn lossy_bytes(&self, out: &OutPort) -> u32 {
+        let Some(pause) = self.limits.pause else { return out.bytes };
+        let queues = (0..PRIORITIES).filter(|queue| pause.lossless >> queue & 1 == 1);
+        out.bytes - queues.map(|queue| out.queues[usize::from(queue)].bytes).sum::<u32>()
     }
 
     /// Whether a packet that finds `waiting` bytes in its queue is marked.

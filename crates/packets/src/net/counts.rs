@@ -34,6 +34,8 @@ pub(crate) struct Counts {
     pub(crate) returned: u64,
     pub(crate) marked: u64,
     pub(crate) pauses: u64,
+    /// The most bytes that one lossless priority held of what came in by one port.
+    pub(crate) ingress_max: u32,
     pub(crate) retransmissions: u64,
     pub(crate) reorder_max: u64,
     /// Packets in switches' queues now.

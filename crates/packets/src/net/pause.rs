@@ -36,6 +36,7 @@ impl Net {
         let pauses = self.pauses.as_mut().expect("pause limits come with their state");
         let held = &mut pauses.held[port as usize][usize::from(packet.priority)];
         *held += u32::from(packet.wire);
+        self.counts.ingress_max = self.counts.ingress_max.max(*held);
         let is_over = *held > limits.xoff + pauses.headroom[port as usize];
         let bit = 1 << packet.priority;
         if *held > limits.xoff && pauses.paused[port as usize] & bit == 0 {

@@ -29,6 +29,7 @@ pub(super) fn details(net: &Net, transport: Map<String, Value>) -> Map<String, V
     put("packets_trimmed", json!(counts.trimmed));
     put("packets_returned", json!(counts.returned));
     put("pauses", json!(counts.pauses));
+    put("ingress_max_bytes", json!(counts.ingress_max));
     map.extend(transport);
     map
 }

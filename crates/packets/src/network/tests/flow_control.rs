@@ -19,7 +19,9 @@ fn with(flow_control: FlowControl, topology: Shape) -> Config {
 
 /// Four hosts through the trunk to one; all is delivered or not.
 fn through_the_trunk(flow_control: FlowControl) -> (Network<Raw>, Ends) {
-    let flows: Vec<_> = (0..4).map(|src| flow(src.into(), src, 4, 1_460_000, 0)).collect();
+    let mut flows: Vec<_> = (0..4).map(|src| flow(src.into(), src, 4, 1_460_000, 0)).collect();
+    // Traffic the other way, for pauses to wait behind.
+    flows.extend((4..6).map(|src| flow(src.into(), src, src - 4, 1_460_000, 0)));
     carry(&with(flow_control, dumbbell()), &flows)
 }
 
@@ -29,7 +31,7 @@ fn pauses_with_the_headroom_of_the_formula_lose_nothing() {
         let (xoff, xon) = (Bytes::new(xoff), Bytes::new(xon));
         let pfc = Pfc { xoff, xon, ..Pfc::default() };
         let (network, ends) = through_the_trunk(FlowControl::Pfc(pfc));
-        assert_eq!((network.totals().drops, ends.completed.len()), (0, 4), "xoff {xoff}");
+        assert_eq!((network.totals().drops, ends.completed.len()), (0, 6), "xoff {xoff}");
         assert!(network.net.counts.pauses > 0);
         // Resumed as often as paused: nothing is held back at the end.
         assert!(network.net.ports.iter().all(|port| port.held == 0));
@@ -52,11 +54,18 @@ fn the_headroom_is_used_and_no_more_than_it() {
         Span::from_ns(500),
         Bytes::new(1500),
     );
-    assert_eq!(room, Bytes::new(3_000 + 64 + 3_125 + 1));
-    // Three packets less no longer hold what is under way in the worst case.
-    let tight = Pfc { headroom: room - Bytes::new(4_500), ..Pfc::default() };
-    let (network, _) = through_the_trunk(FlowControl::Pfc(tight));
-    assert!(network.totals().drops > 0);
+    assert_eq!(room, Bytes::new(4_500 + 128 + 3_125 + 1));
+    let xoff = Pfc::default().xoff.get();
+    let used = |pfc: Pfc| {
+        let network = through_the_trunk(FlowControl::Pfc(pfc)).0;
+        (u64::from(network.net.counts.ingress_max) - xoff, network.totals().drops)
+    };
+    // It is enough, and all but a packet and a frame of it is needed.
+    let (most, drops) = used(Pfc { headroom: room, ..Pfc::default() });
+    assert_eq!(drops, 0);
+    assert!(most <= room.get() && most + 1_700 >= room.get(), "{most} of {room}");
+    let tight = Pfc { headroom: Bytes::new(most - 1), ..Pfc::default() };
+    assert!(used(tight).1 > 0);
 }
 
 #[test]
@@ -77,7 +86,7 @@ fn pauses_spread_and_hold_back_the_innocent() {
 fn credits_lose_nothing_and_keep_a_lone_flow_at_line_rate() {
     let credit = CreditFlow::default();
     let (network, ends) = through_the_trunk(FlowControl::Credit(credit.clone()));
-    assert_eq!((network.totals().drops, ends.completed.len()), (0, 4));
+    assert_eq!((network.totals().drops, ends.completed.len()), (0, 6));
     // A buffer of a round trip and a packet keeps the line busy; the frames cost the way back only.
     let config = with(FlowControl::Credit(credit), dumbbell());
     let (_, ends) = carry(&config, &[flow(0, 0, 4, 14_600_000, 0)]);
