@@ -2,7 +2,8 @@
 //!
 //! A hierarchical timing wheel (Varghese and Lauck, "Hashed and hierarchical timing wheels", SOSP
 //! 1987, scheme 7) over a slab: a push and a pop touch a few cache lines however many events wait,
-//! and nothing is allocated once the slab has grown to the most events that ever waited at a time.
+//! and nothing is allocated once the slab has grown to the most that ever waited at a time. A slot's
+//! events lie in blocks of a few, so that emptying it is no chain of dependent cache misses.
 //!
 //! Time is cut into ticks. Level 0 has a slot for each of the next ticks, level 1 for each run of
 //! 4,096 ticks, and so on. An event lies on the lowest level whose slots tell its tick from the
@@ -21,8 +22,10 @@ const LEVEL_BITS: u32 = 12;
 const SLOTS: usize = 1 << LEVEL_BITS;
 /// Enough levels for 64 bits of picoseconds.
 const LEVELS: usize = (u64::BITS - TICK_BITS).div_ceil(LEVEL_BITS) as usize;
-/// "No node" in the lists.
+/// "No block" in the lists.
 const NONE: u32 = u32::MAX;
+/// Events of a block: two cache lines where an event takes 12 bytes (our choice).
+const BLOCK: usize = 5;
 
 /// The events to come.
 ///
@@ -39,8 +42,8 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub struct Calendar<E> {
     levels: [Level; LEVELS],
-    nodes: Vec<Node<E>>,
-    /// Head of the list of unused nodes.
+    blocks: Vec<Block<E>>,
+    /// Head of the list of unused blocks.
     free: u32,
     /// The current tick: every event of this tick or an earlier one is in `ready`.
     tick: u64,
@@ -53,10 +56,12 @@ pub struct Calendar<E> {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Node<E> {
-    time: Time,
+struct Block<E> {
+    /// The block behind it in its slot, or the next unused one.
     next: u32,
-    event: E,
+    /// How many of the entries are in use.
+    len: u32,
+    entries: [(Time, E); BLOCK],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +84,7 @@ impl<E: Copy> Calendar<E> {
     pub fn new() -> Self {
         Self {
             levels: std::array::from_fn(|_| Level::new()),
-            nodes: Vec::new(),
+            blocks: Vec::new(),
             free: NONE,
             tick: 0,
             ready: Vec::new(),
@@ -112,17 +117,7 @@ impl<E: Copy> Calendar<E> {
         if tick_of(time) <= self.tick {
             return self.push_ready(time, event);
         }
-        let node = Node { time, next: NONE, event };
-        let index = if self.free == NONE {
-            self.nodes.push(node);
-            u32::try_from(self.nodes.len() - 1).expect("fewer than 2^32 events wait")
-        } else {
-            let index = self.free;
-            self.free = self.nodes[index as usize].next;
-            self.nodes[index as usize] = node;
-            index
-        };
-        self.link(index, tick_of(time));
+        self.link(time, event);
     }
 
     /// Adds an event of the current tick.
@@ -132,21 +127,48 @@ impl<E: Copy> Calendar<E> {
         self.ready.insert(at, Ready { time, order: 0, event });
     }
 
-    /// Appends a node to the list of its slot.
+    /// Appends an event to its slot.
     #[inline]
-    fn link(&mut self, index: u32, tick: u64) {
+    fn link(&mut self, time: Time, event: E) {
+        let tick = tick_of(time);
         let level = (tick ^ self.tick).ilog2() / LEVEL_BITS;
         let slot = digit(tick, level);
+        let List { head, tail } = self.levels[level as usize].lists[slot];
+        if head != NONE {
+            let block = &mut self.blocks[tail as usize];
+            let len = block.len as usize;
+            if len < BLOCK {
+                block.entries[len] = (time, event);
+                block.len += 1;
+                return;
+            }
+        }
+        let index = self.new_block(time, event);
         let level = &mut self.levels[level as usize];
-        let list = &mut level.lists[slot];
-        if list.head == NONE {
-            list.head = index;
+        if head == NONE {
+            level.lists[slot].head = index;
             level.filled[slot / 64] |= 1 << (slot % 64);
             level.words |= 1 << (slot / 64);
         } else {
-            self.nodes[list.tail as usize].next = index;
+            self.blocks[tail as usize].next = index;
         }
-        list.tail = index;
+        level.lists[slot].tail = index;
+    }
+
+    /// A block with one event.
+    fn new_block(&mut self, time: Time, event: E) -> u32 {
+        if self.free == NONE {
+            // The entries not in use hold a copy: there is no other value of `E` at hand.
+            self.blocks.push(Block { next: NONE, len: 1, entries: [(time, event); BLOCK] });
+            return u32::try_from(self.blocks.len() - 1).expect("fewer than 2^32 blocks of events");
+        }
+        let index = self.free;
+        let block = &mut self.blocks[index as usize];
+        self.free = block.next;
+        block.next = NONE;
+        block.len = 1;
+        block.entries[0] = (time, event);
+        index
     }
 
     /// Takes the next event.
@@ -190,9 +212,10 @@ impl<E: Copy> Calendar<E> {
         let mut at = self.levels[level].lists[slot].head;
         let mut earliest = Time::NEVER;
         while at != NONE {
-            let node = &self.nodes[at as usize];
-            earliest = earliest.min(node.time);
-            at = node.next;
+            let block = &self.blocks[at as usize];
+            let times = block.entries[..block.len as usize].iter().map(|(time, _)| *time);
+            earliest = times.fold(earliest, Time::min);
+            at = block.next;
         }
         Some(earliest)
     }
@@ -229,14 +252,16 @@ impl<E: Copy> Calendar<E> {
     fn enter(&mut self, level: usize, slot: usize) {
         let mut at = self.levels[level].take(slot);
         while at != NONE {
-            let Node { time, next, event } = self.nodes[at as usize];
-            if tick_of(time) == self.tick {
-                self.ready.push(Ready { time, order: self.ready.len() as u32, event });
-                self.nodes[at as usize].next = self.free;
-                self.free = at;
-            } else {
-                self.nodes[at as usize].next = NONE;
-                self.link(at, tick_of(time));
+            let Block { next, len, entries } = self.blocks[at as usize];
+            // The block is free for the events that move down.
+            self.blocks[at as usize].next = self.free;
+            self.free = at;
+            for &(time, event) in &entries[..len as usize] {
+                if tick_of(time) == self.tick {
+                    self.ready.push(Ready { time, order: self.ready.len() as u32, event });
+                } else {
+                    self.link(time, event);
+                }
             }
             at = next;
         }
@@ -264,7 +289,7 @@ struct Level {
     words: u64,
 }
 
-/// Nodes in order of insertion.
+/// Blocks of events in order of insertion.
 #[derive(Clone, Copy, Debug)]
 struct List {
     head: u32,
@@ -287,7 +312,7 @@ impl Level {
         Some(word * 64 + self.filled[word].trailing_zeros() as usize)
     }
 
-    /// Empties a slot and returns the head of its list.
+    /// Empties a slot and returns its first block.
     fn take(&mut self, slot: usize) -> u32 {
         self.filled[slot / 64] &= !(1 << (slot % 64));
         if self.filled[slot / 64] == 0 {

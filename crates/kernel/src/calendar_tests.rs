@@ -133,12 +133,12 @@ fn nothing_grows_while_as_many_events_wait_as_before() {
         let (now, event) = calendar.pop().unwrap();
         calendar.push(now + crate::Span::from_ps(draw.below(1 << 24)), event);
         if round == 50_000 {
-            sizes = Some(calendar.nodes.capacity());
+            sizes = Some(calendar.blocks.capacity());
         }
     }
     assert_eq!(calendar.len(), 1_000);
-    assert_eq!(sizes, Some(calendar.nodes.capacity()));
-    assert!(calendar.nodes.len() <= 1_000, "{} nodes", calendar.nodes.len());
+    assert_eq!(sizes, Some(calendar.blocks.capacity()));
+    assert!(calendar.blocks.len() <= 1_000, "{} blocks", calendar.blocks.len());
 }
 
 #[test]

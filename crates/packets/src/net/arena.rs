@@ -87,6 +87,12 @@ impl Arena {
         &self.slots[index as usize].packet
     }
 
+    /// Asks for a packet ahead of its use.
+    #[inline]
+    pub(crate) fn prefetch(&self, index: u32) {
+        kernel::prefetch(&self.slots, index as usize);
+    }
+
     #[inline]
     pub(crate) fn get_mut(&mut self, index: u32) -> &mut Packet {
         &mut self.slots[index as usize].packet

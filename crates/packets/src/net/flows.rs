@@ -89,6 +89,12 @@ impl Flows {
         &mut self.places[key.index()]
     }
 
+    /// Asks for a flow ahead of its use.
+    #[inline]
+    pub(crate) fn prefetch(&self, key: FlowKey) {
+        kernel::prefetch(&self.places, key.index());
+    }
+
     /// How many places there are, used or not.
     pub(crate) fn places(&self) -> usize {
         self.places.len()

@@ -10,6 +10,7 @@
 //! count when its first bit is sent), input contention (switches are output-queued), and multicast.
 
 mod admit;
+mod ahead;
 mod arena;
 mod build;
 mod counts;

@@ -64,6 +64,14 @@ impl OutPort {
         }
     }
 
+    /// A packet that waits at the front of the first filled queue, as a rule the next to go;
+    /// [`NONE`](super::NONE) if none waits.
+    #[inline]
+    pub(crate) fn front(&self) -> u32 {
+        let queue = self.filled.trailing_zeros() as usize;
+        self.queues.get(queue).map_or(super::NONE, |queue| queue.fifo.head())
+    }
+
     /// Bit `q`: queue `q` has a packet that may be sent.
     #[inline]
     pub(crate) fn eligible(&self) -> u16 {

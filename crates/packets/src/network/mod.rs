@@ -100,6 +100,7 @@ impl<T: Transport> Network<T> {
     fn step<P: Probe>(&mut self, now: Time, event: Event, probe: &mut P) {
         self.events += 1;
         self.net.now = now;
+        self.net.ask_ahead();
         match event {
             Event::Arrive { packet, port } => {
                 if let Arrival::Host(index) = self.net.arrive(packet, port) {

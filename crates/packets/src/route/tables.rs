@@ -97,6 +97,13 @@ impl Tables {
         (number, self.groups[usize::from(number)])
     }
 
+    /// Asks for the next hops at `vertex` towards `host` ahead of their use.
+    #[inline]
+    pub(crate) fn prefetch(&self, vertex: Vertex, host: u32) {
+        let at = vertex.index() * self.hosts as usize + host as usize;
+        kernel::prefetch(&self.table, at);
+    }
+
     /// Next hop `index` of a group.
     #[inline]
     pub(crate) fn member(&self, group: Group, index: u32) -> PortId {
