@@ -16,7 +16,7 @@ mod units;
 pub use bitmap::Bitmap;
 pub use calendar::Calendar;
 pub use histogram::Histogram;
-pub use prefetch::prefetch;
+pub use prefetch::{prefetch, prefetch_range};
 pub use quantity::{Bytes, LinkClock, PS_PER_SECOND, Rate, Slot, Span, Time};
 pub use random::Stream;
 pub use ring::Ring;

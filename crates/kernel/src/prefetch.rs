@@ -15,3 +15,13 @@ pub fn prefetch<T>(slice: &[T], index: usize) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (slice, index);
 }
+
+/// Asks for all cache lines of `slice[range]`, as far as there is such a part.
+#[inline]
+pub fn prefetch_range<T>(slice: &[T], range: std::ops::Range<usize>) {
+    let per_line = (LINE / size_of::<T>().max(1)).max(1);
+    range.step_by(per_line).for_each(|index| prefetch(slice, index));
+}
+
+/// Bytes of a cache line on the processors that we know.
+const LINE: usize = 64;

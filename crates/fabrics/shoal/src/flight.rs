@@ -103,6 +103,11 @@ impl Flight {
         &mut self.slots[index as usize]
     }
 
+    /// How many frames arrive in `slot`, so far.
+    pub(crate) fn count_at(&self, slot: u64) -> usize {
+        self.slots[(slot % self.slots.len() as u64) as usize].len()
+    }
+
     /// Whether nothing is under way.
     pub(crate) fn is_empty(&self) -> bool {
         self.count == 0

@@ -135,6 +135,12 @@ impl Rack {
                 }
             }
         }
+        if self.bank.is_dense(self.flight.count_at(now.slot + 1)) {
+            let sent = self.now_of(now.slot + 1 - u64::from(self.plan.delay_slots));
+            for position in sent.position..sent.position + self.bank.schedule.channels() {
+                self.bank.prefetch_hearing::<M>(position);
+            }
+        }
         self.flight.reuse(now.slot, arrivals);
         paused
     }

@@ -13,7 +13,7 @@
 //! `T + f`: the epoch at which it holds with an empty local queue. Once used it gives way to
 //! [`SENT`], so that no feedback releases two cells (S62).
 
-use kernel::prefetch;
+use kernel::{prefetch, prefetch_range};
 
 use super::places::Places;
 
@@ -65,6 +65,12 @@ impl Subflows {
     #[inline]
     pub(super) fn prefetch(&self, position: u32, place: usize) {
         prefetch(&self.values, self.index(position, place));
+    }
+
+    /// Asks for all subflows of a position.
+    pub(super) fn prefetch_row(&self, position: u32) {
+        let row = position as usize * self.stride;
+        prefetch_range(&self.values, row..row + self.stride);
     }
 
     /// One subflow, by its index.

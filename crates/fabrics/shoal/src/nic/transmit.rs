@@ -28,6 +28,9 @@ impl Bank {
         if meetings.all.is_empty() {
             return;
         }
+        if self.is_dense(meetings.all.len()) {
+            self.prefetch_position::<M>(position + 1);
+        }
         self.ripen::<M>(now, meetings);
         self.release::<M>(now, source, meetings);
         for class in 0..self.classes::<M>() {

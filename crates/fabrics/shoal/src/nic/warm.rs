@@ -5,7 +5,7 @@
 //! what comes next, so it is asked for while other steps are done. First the links of a step, then,
 //! once they are there, what they point to.
 
-use kernel::prefetch;
+use kernel::{prefetch, prefetch_range};
 
 use crate::cell::Frame;
 use crate::mode::Mode;
@@ -15,7 +15,35 @@ use super::Bank;
 /// How many steps ahead memory is asked for (our choice, measured: enough to cover a miss).
 pub(crate) const AHEAD: usize = 12;
 
+/// One node in so many with something to do makes it worth to ask for the state of all (our choice).
+const DENSE: usize = 8;
+
 impl Bank {
+    /// Whether so many nodes with something to do in a position are many.
+    pub(crate) fn is_dense(&self, count: usize) -> bool {
+        count * DENSE >= self.nodes as usize
+    }
+
+    /// Asks for what the nodes will touch that have something to do in `position`.
+    pub(crate) fn prefetch_position<M: Mode>(&self, position: u32) {
+        if position >= self.schedule.positions() {
+            return;
+        }
+        let first = self.link::<M>(position, 0, 0);
+        prefetch_range(&self.links, first..first + self.nodes as usize);
+        self.subflows.prefetch_row(position);
+    }
+
+    /// Asks for what the nodes will touch that hear frames sent in `position`.
+    pub(crate) fn prefetch_hearing<M: Mode>(&self, position: u32) {
+        let (shift, senders) = self.schedule.column(position);
+        if !M::LOSSY && !senders.is_empty() {
+            let sender = senders.start;
+            let receiver = self.schedule.wrap(sender + shift);
+            self.prefetch_position::<M>(self.position::<M>(receiver, sender));
+        }
+    }
+
     /// Asks for what the receivers will touch that relay the frames behind the first.
     #[inline]
     pub(crate) fn prefetch_relays<M: Mode>(&self, frames: &[Frame]) {
