@@ -5,6 +5,7 @@
 //! nowhere else; switches treat a packet as its header asks and never ask which protocol sent it.
 
 pub mod config;
+pub mod fluid;
 mod net;
 mod network;
 mod outbox;
@@ -14,6 +15,7 @@ mod route;
 mod transport;
 
 pub use config::{Config, Forwarding, Plan, Routing};
+pub use fluid::Oracle;
 pub use network::{Network, surroundings};
 pub use outbox::{Effect, Outbox};
 pub use packet::{FlowKey, Kind, Marks, PRIORITIES, Packet, reply};

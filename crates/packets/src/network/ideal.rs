@@ -67,7 +67,7 @@ pub(super) fn mean_transit(net: &Net, flow: &Flow, journey: &Journey) -> Span {
 /// The completion time of a flow alone in the idle network: its packets leave back to back. On each
 /// link the last packet is ready when it has come in and the one before it has gone out; the others,
 /// all of one size, are spaced by the slowest link so far.
-pub(super) fn completion_time(net: &Net, framing: Framing, flow: &Flow) -> Span {
+pub(crate) fn completion_time(net: &Net, framing: Framing, flow: &Flow) -> Span {
     let (src, dst) = (flow.src.get(), flow.dst.get());
     let count = framing.packets(flow.size);
     let header = Bytes::new(framing.header.into());

@@ -19,6 +19,7 @@ use crate::packet::{FlowKey, Marks, Packet};
 use crate::transport::{Framing, Line, Opening, Surroundings, Timer, Transport};
 
 use gauges::Gauges;
+pub(crate) use ideal::completion_time;
 
 /// The parts of a completion time, in order.
 pub(crate) const STAGES: &[Stage] = &[

@@ -1,0 +1,371 @@
+//! The oracle: flows as fluids that share the network max-min fairly, at every instant.
+//!
+//! A lower bound to draw beside packet networks: no queues, no control loop, no lost time; each flow
+//! spreads evenly over all its shortest paths and has its max-min fair rate at once whenever a flow
+//! starts or ends. Headers count as in packets, and a flow alone takes just the time that its packets
+//! would take alone ([`Fabric::ideal_fct`]). Failed nodes end their flows; other faults are left out,
+//! as if there were always a way round. Rates of fluids are real numbers; the times at which flows end
+//! are rounded up to picoseconds.
+
+mod classes;
+mod waterfill;
+
+#[cfg(test)]
+mod tests;
+
+use kernel::{Bytes, Calendar, PS_PER_SECOND, Span, Time};
+use rack::topology::Vertex;
+use rack::{
+    Advance, Completion, Component, Fabric, Failure, Flow, Gauge, GaugeKind, NodeId, Probe, Stage,
+    Totals,
+};
+
+use crate::config::Plan;
+use crate::net::Net;
+use crate::network::completion_time;
+use crate::transport::Framing;
+
+use classes::Classes;
+use waterfill::Waterfill;
+
+/// Odd constant of the event hash (the golden ratio in 64 bits).
+const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+const STAGES: &[Stage] = &[
+    Stage { name: "sharing", meaning: "Longer than alone, for the others' fair shares" },
+    Stage { name: "alone", meaning: "What the flow takes alone in the idle network" },
+];
+
+const COLUMNS: &[Gauge] = &[
+    Gauge {
+        name: "open_flows",
+        meaning: "Flows offered and not yet delivered",
+        kind: GaugeKind::Level,
+    },
+    Gauge {
+        name: "delivered_bytes",
+        meaning: "Application bytes of flows completed",
+        kind: GaugeKind::Count,
+    },
+];
+
+/// A flow under way.
+#[derive(Clone, Debug)]
+struct Fluid {
+    flow: Flow,
+    ideal: Span,
+    /// From the last of the fluid sent to the flow's end.
+    offset: Span,
+    /// Bits left at `since`, and the rate from then on, in bit/s.
+    left: f64,
+    rate: f64,
+    since: Time,
+    is_open: bool,
+}
+
+/// What is to happen at a known time.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Start(u32),
+    End(u32),
+    Break(u32),
+    Mend(u32),
+}
+
+/// Max-min fair fluids on the network of a plan.
+#[derive(Clone, Debug)]
+pub struct Oracle {
+    net: Net,
+    framing: Framing,
+    classes: Classes,
+    rates: Waterfill,
+    flows: Vec<Fluid>,
+    free: Vec<u32>,
+    /// By flow: when its fluid has run out at its present rate; `NEVER` for the others.
+    dry: Vec<Time>,
+    calendar: Calendar<Event>,
+    /// By host: how many faults keep it dead.
+    dead: Vec<u32>,
+    now: Time,
+    open: u64,
+    totals: Totals,
+    sampled: Bytes,
+    failures: Vec<(u32, Failure)>,
+    is_paused: bool,
+}
+
+impl Oracle {
+    /// The fluids of `plan`, cut into packets as `framing` says for what headers take.
+    #[must_use]
+    pub fn new(plan: Plan, framing: Framing) -> Self {
+        let mut calendar = Calendar::new();
+        for fault in &plan.faults {
+            if let Component::Node(node) = fault.component {
+                calendar.push(fault.at, Event::Break(node.get()));
+                if let Some(until) = fault.until {
+                    calendar.push(until, Event::Mend(node.get()));
+                }
+            }
+        }
+        let dead = vec![0; plan.topology.hosts() as usize];
+        let net = Net::new(plan.with_faults(&[]).expect("no fault is always right"), 0);
+        let classes = Classes::new(&net);
+        Self {
+            rates: Waterfill::new(&classes.capacity),
+            net,
+            framing,
+            classes,
+            flows: Vec::new(),
+            free: Vec::new(),
+            dry: Vec::new(),
+            calendar,
+            dead,
+            now: Time::ZERO,
+            open: 0,
+            totals: Totals::default(),
+            sampled: Bytes::ZERO,
+            failures: Vec::new(),
+            is_paused: false,
+        }
+    }
+
+    /// Bits on the wire of a flow, headers included.
+    fn bits(&self, flow: &Flow) -> f64 {
+        let headers = Bytes::new(self.framing.header.into()) * self.framing.packets(flow.size);
+        (flow.size + headers).bits() as f64
+    }
+
+    fn start(&mut self, place: u32) {
+        let flow = self.flows[place as usize].flow;
+        if let Some(why) = self.hopeless(&flow) {
+            self.failures.push((place, why));
+            return;
+        }
+        self.totals.events += 1;
+        let uses = self.classes.uses(&self.net, flow.src.get(), flow.dst.get());
+        let alone = uses
+            .iter()
+            .map(|used| self.classes.capacity[used.link as usize] / used.share)
+            .fold(f64::INFINITY, f64::min);
+        let bits = self.bits(&flow);
+        let fluid = &mut self.flows[place as usize];
+        let alone = span(bits / alone);
+        fluid.offset = Span::from_ps(fluid.ideal.as_ps().saturating_sub(alone.as_ps()));
+        (fluid.left, fluid.rate, fluid.since, fluid.is_open) = (bits, 0.0, self.now, true);
+        self.rates.add(place, uses);
+        self.follow_rates();
+    }
+
+    /// Takes over the rates that the last change has changed.
+    fn follow_rates(&mut self) {
+        for &place in self.rates.changed() {
+            let fluid = &mut self.flows[place as usize];
+            let rate = self.rates.rate(place);
+            fluid.left -= fluid.rate * (self.now - fluid.since).as_seconds();
+            (fluid.rate, fluid.since) = (rate, self.now);
+            self.dry[place as usize] = self.now + span(fluid.left.max(0.0) / rate);
+        }
+    }
+
+    /// A flow's fluid has all been sent.
+    fn run_dry(&mut self, place: u32) {
+        self.totals.events += 1;
+        self.dry[place as usize] = Time::NEVER;
+        self.rates.remove(place);
+        self.follow_rates();
+        let fluid = &mut self.flows[place as usize];
+        fluid.is_open = false;
+        self.calendar.push(self.now + fluid.offset, Event::End(place));
+    }
+
+    fn end<P: Probe>(&mut self, place: u32, probe: &mut P) {
+        let Fluid { flow, ideal, .. } = self.flows[place as usize];
+        let all = self.now - flow.start;
+        // Rounding may make a flow alone a picosecond faster than its ideal.
+        let alone = ideal.min(all);
+        self.open -= 1;
+        self.totals.delivered += flow.size;
+        self.fold(flow.id.get());
+        self.fold(self.now.as_ps());
+        let stages = [all - alone, alone];
+        let completion = Completion { flow: &flow, end: self.now, ideal, stages: &stages };
+        self.is_paused |= probe.completed(&completion).is_break();
+        self.free.push(place);
+    }
+
+    fn fold(&mut self, word: u64) {
+        let hash = &mut self.totals.event_hash;
+        *hash = (hash.rotate_left(5) ^ word).wrapping_mul(HASH_FACTOR);
+    }
+
+    fn hopeless(&self, flow: &Flow) -> Option<Failure> {
+        if self.dead[flow.src.index()] > 0 {
+            return Some(Failure::SourceDied);
+        }
+        (self.dead[flow.dst.index()] > 0).then_some(Failure::DestinationDied)
+    }
+
+    fn node_died(&mut self, host: u32) {
+        self.dead[host as usize] += 1;
+        for place in 0..self.flows.len() as u32 {
+            let fluid = &self.flows[place as usize];
+            if fluid.is_open {
+                if let Some(why) = self.hopeless(&fluid.flow) {
+                    self.failures.push((place, why));
+                }
+            }
+        }
+    }
+
+    fn fail<P: Probe>(&mut self, place: u32, why: Failure, probe: &mut P) {
+        let fluid = &mut self.flows[place as usize];
+        let flow = fluid.flow;
+        if std::mem::take(&mut fluid.is_open) {
+            self.dry[place as usize] = Time::NEVER;
+            self.rates.remove(place);
+            self.follow_rates();
+        }
+        self.open -= 1;
+        self.totals.lost += flow.size;
+        self.fold(!flow.id.get());
+        self.is_paused |= probe.failed(&flow, self.now, why).is_break();
+        self.free.push(place);
+    }
+
+    /// The next flow whose fluid runs out. As many flows are open as a core reads in a microsecond or
+    /// two: a heap, in which every change of rates would move most entries, is slower.
+    fn next_dry(&self) -> Option<(Time, u32)> {
+        let next = (0..).zip(&self.dry).min_by_key(|&(place, &at): &(u32, &Time)| (at, place));
+        next.map(|(place, &at)| (at, place)).filter(|&(at, _)| at != Time::NEVER)
+    }
+
+    fn settle<P: Probe>(&mut self, probe: &mut P) {
+        while let Some((place, why)) = self.failures.pop() {
+            self.fail(place, why, probe);
+        }
+    }
+
+    fn step<P: Probe>(&mut self, event: Event, probe: &mut P) {
+        match event {
+            Event::Start(place) => self.start(place),
+            Event::End(place) => self.end(place, probe),
+            Event::Break(host) => self.node_died(host),
+            Event::Mend(host) => self.dead[host as usize] -= 1,
+        }
+        self.settle(probe);
+    }
+}
+
+/// Seconds as a span, rounded up.
+fn span(seconds: f64) -> Span {
+    Span::from_ps((seconds * PS_PER_SECOND as f64).ceil() as u64)
+}
+
+impl Fabric for Oracle {
+    fn name(&self) -> &'static str {
+        "oracle"
+    }
+
+    fn nodes(&self) -> u32 {
+        self.net.plan.topology.hosts()
+    }
+
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn offer(&mut self, flow: &Flow) {
+        assert_ne!(flow.src, flow.dst, "{:?} goes from a node to itself", flow.id);
+        let fluid = Fluid {
+            flow: *flow,
+            ideal: self.ideal_fct(flow),
+            offset: Span::ZERO,
+            left: 0.0,
+            rate: 0.0,
+            since: self.now,
+            is_open: false,
+        };
+        self.open += 1;
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.flows[place as usize] = fluid;
+                place
+            }
+            None => {
+                self.flows.push(fluid);
+                self.dry.push(Time::NEVER);
+                self.flows.len() as u32 - 1
+            }
+        };
+        if flow.start > self.now {
+            self.calendar.push(flow.start, Event::Start(place));
+        } else {
+            self.start(place);
+        }
+    }
+
+    fn advance<P: Probe>(&mut self, until: Time, probe: &mut P) -> Advance {
+        self.settle(probe);
+        while !self.is_paused {
+            let dry = self.next_dry();
+            let dry_at = dry.map_or(Time::NEVER, |(at, _)| at);
+            // What is planned for an instant comes before what runs out at it.
+            let limit = until.min(Time::from_ps(dry_at.as_ps().saturating_add(1)));
+            if let Some((now, event)) = self.calendar.pop_before(limit) {
+                self.now = now;
+                self.step(event, probe);
+            } else if let Some((at, place)) = dry.filter(|&(at, _)| at < until) {
+                self.now = at;
+                self.run_dry(place);
+            } else {
+                if until != Time::NEVER {
+                    self.now = until;
+                }
+                let is_idle = dry.is_none() && self.calendar.is_empty();
+                return if is_idle { Advance::Idle } else { Advance::Reached };
+            }
+        }
+        self.is_paused = false;
+        Advance::Paused
+    }
+
+    fn ideal_fct(&self, flow: &Flow) -> Span {
+        completion_time(&self.net, self.framing, flow)
+    }
+
+    fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    fn stages(&self) -> &'static [Stage] {
+        STAGES
+    }
+
+    fn gauges(&self) -> &'static [Gauge] {
+        COLUMNS
+    }
+
+    fn sample(&mut self, row: &mut [f64]) {
+        row[0] = self.open as f64;
+        row[1] = (self.totals.delivered - self.sampled).get() as f64;
+        self.sampled = self.totals.delivered;
+    }
+
+    fn unfinished(&self, limit: usize) -> Vec<Flow> {
+        let open = self.flows.iter().filter(|fluid| fluid.is_open);
+        open.take(limit).map(|fluid| fluid.flow).collect()
+    }
+}
+
+/// The rate that each of these flows would have if they all lasted for ever, in bit/s.
+#[must_use]
+pub fn fair_rates(plan: &Plan, pairs: &[(NodeId, NodeId)]) -> Vec<f64> {
+    let net = Net::new(plan.clone(), 0);
+    let classes = Classes::new(&net);
+    let mut rates = Waterfill::new(&classes.capacity);
+    for (place, &(src, dst)) in (0..).zip(pairs) {
+        let (src, dst) = (Vertex::new(src.get()), dst.get());
+        rates.add(place, classes.uses(&net, src.get(), dst));
+    }
+    (0..pairs.len() as u32).map(|place| rates.rate(place)).collect()
+}
