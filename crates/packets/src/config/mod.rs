@@ -220,3 +220,6 @@ impl Config {
         problems
     }
 }
+
+#[cfg(test)]
+mod tests;

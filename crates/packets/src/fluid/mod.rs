@@ -49,7 +49,20 @@ const COLUMNS: &[Gauge] = &[
     },
 ];
 
-/// A flow under way.
+/// How far a flow has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// Its start is to come.
+    Waiting,
+    /// It has a rate.
+    Flowing,
+    /// All is sent; the last of it is on the way.
+    Draining,
+    /// It has ended.
+    Over,
+}
+
+/// A flow.
 #[derive(Clone, Debug)]
 struct Fluid {
     flow: Flow,
@@ -60,7 +73,7 @@ struct Fluid {
     left: f64,
     rate: f64,
     since: Time,
-    is_open: bool,
+    state: State,
 }
 
 /// What is to happen at a known time.
@@ -151,7 +164,8 @@ impl Oracle {
         let fluid = &mut self.flows[place as usize];
         let alone = span(bits / alone);
         fluid.offset = Span::from_ps(fluid.ideal.as_ps().saturating_sub(alone.as_ps()));
-        (fluid.left, fluid.rate, fluid.since, fluid.is_open) = (bits, 0.0, self.now, true);
+        (fluid.left, fluid.rate, fluid.since) = (bits, 0.0, self.now);
+        fluid.state = State::Flowing;
         self.rates.add(place, uses);
         self.follow_rates();
     }
@@ -174,11 +188,12 @@ impl Oracle {
         self.rates.remove(place);
         self.follow_rates();
         let fluid = &mut self.flows[place as usize];
-        fluid.is_open = false;
+        fluid.state = State::Draining;
         self.calendar.push(self.now + fluid.offset, Event::End(place));
     }
 
     fn end<P: Probe>(&mut self, place: u32, probe: &mut P) {
+        self.flows[place as usize].state = State::Over;
         let Fluid { flow, ideal, .. } = self.flows[place as usize];
         let all = self.now - flow.start;
         // Rounding may make a flow alone a picosecond faster than its ideal.
@@ -209,10 +224,9 @@ impl Oracle {
         self.dead[host as usize] += 1;
         for place in 0..self.flows.len() as u32 {
             let fluid = &self.flows[place as usize];
-            if fluid.is_open {
-                if let Some(why) = self.hopeless(&fluid.flow) {
-                    self.failures.push((place, why));
-                }
+            let why = self.hopeless(&fluid.flow);
+            if let Some(why) = why.filter(|_| fluid.state == State::Flowing) {
+                self.failures.push((place, why));
             }
         }
     }
@@ -220,7 +234,7 @@ impl Oracle {
     fn fail<P: Probe>(&mut self, place: u32, why: Failure, probe: &mut P) {
         let fluid = &mut self.flows[place as usize];
         let flow = fluid.flow;
-        if std::mem::take(&mut fluid.is_open) {
+        if std::mem::replace(&mut fluid.state, State::Over) == State::Flowing {
             self.dry[place as usize] = Time::NEVER;
             self.rates.remove(place);
             self.follow_rates();
@@ -283,7 +297,7 @@ impl Fabric for Oracle {
             left: 0.0,
             rate: 0.0,
             since: self.now,
-            is_open: false,
+            state: State::Waiting,
         };
         self.open += 1;
         let place = match self.free.pop() {
@@ -352,7 +366,7 @@ impl Fabric for Oracle {
     }
 
     fn unfinished(&self, limit: usize) -> Vec<Flow> {
-        let open = self.flows.iter().filter(|fluid| fluid.is_open);
+        let open = self.flows.iter().filter(|fluid| fluid.state != State::Over);
         open.take(limit).map(|fluid| fluid.flow).collect()
     }
 }

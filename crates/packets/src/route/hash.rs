@@ -25,5 +25,5 @@ pub(crate) fn choice(hash: u32, switch: u32, count: u32) -> u32 {
     mixed = (mixed ^ mixed >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
     mixed = (mixed ^ mixed >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
     mixed ^= mixed >> 33;
-    ((mixed >> 32) * u64::from(count) >> 32) as u32
+    (((mixed >> 32) * u64::from(count)) >> 32) as u32
 }

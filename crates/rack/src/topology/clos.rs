@@ -114,7 +114,7 @@ fn split(radix: u32, oversubscription: u32) -> Result<Split, Problem> {
         return Err(Problem::new("oversubscription", message));
     }
     let up = radix / (oversubscription.saturating_add(1));
-    if up == 0 || radix % (oversubscription + 1) != 0 {
+    if up == 0 || !radix.is_multiple_of(oversubscription + 1) {
         let message = format!(
             "a leaf of {radix} ports does not divide {oversubscription} to 1; expected a multiple of \
              {}",
@@ -128,8 +128,9 @@ fn split(radix: u32, oversubscription: u32) -> Result<Split, Problem> {
 /// The fewest upper switches of `radix` ports that take `up` links from each of `lowers` lower
 /// switches, the same number from each: a divisor of `up`.
 fn uppers(up: u32, lowers: u32, radix: u32) -> Option<u32> {
-    (1..=up)
-        .find(|count| up % count == 0 && u64::from(lowers) * u64::from(up / count) <= radix.into())
+    (1..=up).find(|count| {
+        up.is_multiple_of(*count) && u64::from(lowers) * u64::from(up / count) <= radix.into()
+    })
 }
 
 fn trunk(rate: Rate, trunk_rate: Rate, delay: Span) -> Link {
