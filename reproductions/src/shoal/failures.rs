@@ -5,7 +5,7 @@ use rack::results::RunResult;
 use rack::workload::WorkloadContext;
 use rack::{Component, Fault, Flow, FlowId, NodeId, Workload};
 use report::Unit;
-use report::page::{Axis, Block};
+use report::page::{Axis, Block, Plot, PlotSeries};
 use scenario::{BadInput, Job, Located, Scenario};
 use serde_json::{Value, json};
 
@@ -24,8 +24,12 @@ const FIG17: ScenarioFile = ScenarioFile {
 
 /// Per cent of nodes dead (Shoal §7.3: up to 50 %).
 const DEAD: [u32; 6] = [0, 10, 20, 30, 40, 50];
-/// When flows start: by then every node knows which are dead (our choice: ten epochs).
-const QUIET: Span = Span::from_us(30);
+/// Shoal §7.3.
+const LOAD: f64 = 1.0;
+/// When flows start: by then every node knows which are dead, and has told the others, during which
+/// it keeps its own cells. A cell holds six notices and goes out for an epoch, so half of 512 nodes
+/// take 43 epochs, 128 µs. With 30 µs the first flows waited, and made most of the tail.
+const QUIET: Span = Span::from_us(150);
 
 /// A workload among fewer nodes, carried out by those that survive.
 struct Survivors {
@@ -105,83 +109,172 @@ fn carry_out(
     Ok(result)
 }
 
+/// What the living offer when others are dead: the paper says "the same workload" (§7.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Offer {
+    /// Each living node as much as before.
+    Kept,
+    /// The flows of the whole rack, but for those from or to the dead: a node with `p` of its peers
+    /// alive offers `p` of what it did.
+    Thinned,
+}
+
+/// A reading of the experiment.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Reading {
+    /// In the report.
+    name: &'static str,
+    /// At the end of its claims' names.
+    claims: &'static str,
+    offer: Offer,
+}
+
+const READINGS: [Reading; 2] = [
+    Reading { name: "the living offer as before", claims: "", offer: Offer::Kept },
+    Reading { name: "the dead's flows are missing", claims: "-thinned", offer: Offer::Thinned },
+];
+
+/// Figures of one reading: for each of [`DEAD`] a run for each seed.
+type Runs<'a> = [&'a [Figures]];
+
+/// The scenario of a reading with so many per cent of the nodes dead.
+fn scenario_of(
+    reading: Reading,
+    dead_percent: u32,
+    effort: Effort,
+    seed: u64,
+) -> Result<Scenario, Failure> {
+    let all = FIG17.with(&[], seed)?.nodes();
+    let alive = all - all * dead_percent / 100;
+    let load = match reading.offer {
+        Offer::Kept => LOAD,
+        // Leaving out flows of a Poisson process leaves a slower one.
+        Offer::Thinned => LOAD * f64::from(alive - 1) / f64::from(all - 1),
+    };
+    FIG17.with(&[("run.flows", json!(flows(effort))), ("workload.load", json!(load))], seed)
+}
+
+/// The runs with so many per cent dead.
+fn at<'a>(runs: &Runs<'a>, percent: u32) -> &'a [Figures] {
+    let index = DEAD.iter().position(|&dead| dead == percent);
+    runs[index.expect("it is one of those swept")]
+}
+
+/// A figure with so many per cent dead, of that with none: seed by seed, as both carry the same
+/// sizes.
+fn ratios(runs: &Runs<'_>, percent: u32, get: fn(&Figures) -> f64) -> Vec<f64> {
+    let pairs = at(runs, percent).iter().zip(at(runs, 0));
+    pairs.map(|(dead, whole)| get(dead) / get(whole)).filter(|ratio| !ratio.is_nan()).collect()
+}
+
+fn mean(runs: &[Figures], get: fn(&Figures) -> f64) -> f64 {
+    Spread::of(&of(runs, get)).mean
+}
+
 /// E15.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../shoal/fig17.claims.toml"));
-    let jobs = with_seeds(&DEAD, SEEDS);
-    let runs = spread(&jobs, watch, |&(dead, seed), pulse| {
-        let scenario = FIG17.with(&[("run.flows", json!(flows(effort)))], seed)?;
+    let points: Vec<(Reading, u32)> =
+        READINGS.iter().flat_map(|&reading| DEAD.map(|dead| (reading, dead))).collect();
+    let jobs = with_seeds(&points, SEEDS);
+    let runs = spread(&jobs, watch, |&((reading, dead), seed), pulse| {
+        let scenario = scenario_of(reading, dead, effort, seed)?;
         Ok(Figures::of(&carry_out(dead, &scenario, pulse)?))
     })?;
     let grouped: Vec<&[Figures]> = runs.chunks(SEEDS as usize).collect();
-    let at = |percent: u32| {
-        let index = DEAD.iter().position(|&dead| dead == percent);
-        grouped[index.expect("it is one of those swept")]
-    };
-    let mean = |runs: &[Figures], get: fn(&Figures) -> f64| Spread::of(&of(runs, get)).mean;
-    let ratios = |percent: u32, get: fn(&Figures) -> f64| -> Vec<f64> {
-        of(at(percent), get).iter().map(|value| value / mean(at(0), get)).collect()
-    };
-    sheet.measure("fig17.goodput-50", Measured::mean(&ratios(50, |f| f.goodput)));
-    sheet.measure("fig17.fct-20", Measured::mean(&ratios(20, |f| f.fct_p999)));
-    sheet.measure("fig17.fct-40", Measured::mean(&ratios(40, |f| f.fct_p999)));
-    let goodput = |percent: u32| mean(at(percent), |f| f.goodput);
+    for (reading, runs) in READINGS.iter().zip(grouped.chunks(DEAD.len())) {
+        let suffix = reading.claims;
+        let mut put = |word: &str, value| sheet.measure(&format!("fig17.{word}{suffix}"), value);
+        put("goodput-50", Measured::mean(&ratios(runs, 50, |f| f.goodput)));
+        put("fct-20", Measured::mean(&ratios(runs, 20, |f| f.fct_p999)));
+        put("fct-40", Measured::mean(&ratios(runs, 40, |f| f.fct_p999)));
+        put("linear", Measured::one(bend(runs)));
+    }
+    let text = "The workload of Fig. 15 at load 1, with random nodes dead from the start; flows \
+                start when every node knows which. Only those alive send and receive: each as much \
+                as before, or, as the flows of the whole rack with those of the dead missing would \
+                have it, each as much less as it has fewer peers.";
+    let blocks = vec![Block::Plots(plots(&sheet, &grouped)), numbers(&points, &grouped)];
+    Ok(findings("Dead nodes", text, blocks, sheet))
+}
+
+/// How far the goodput is off the line between its ends at most, of its first value.
+fn bend(runs: &Runs<'_>) -> f64 {
+    let goodput = |percent: u32| mean(at(runs, percent), |f| f.goodput);
     let off = DEAD.iter().map(|&percent| {
         let line = goodput(0) + (goodput(50) - goodput(0)) * f64::from(percent) / 50.0;
         (goodput(percent) - line).abs() / goodput(0)
     });
-    sheet.measure("fig17.linear", Measured::one(off.fold(0.0, f64::max)));
-
-    let line = |get: fn(&Figures) -> f64| {
-        let points = DEAD.iter().zip(&grouped);
-        let points: Vec<_> =
-            points.map(|(&p, runs)| (f64::from(p) / 100.0, Spread::of(&of(runs, get)))).collect();
-        curve("ours", &points)
-    };
-    let dead = || Axis::linear("Dead nodes", Unit::Share);
-    let tail = mean(at(0), |f| f.fct_p999);
-    let printed =
-        [("fig17.fct-20", 0.2), ("fig17.fct-40", 0.4)].map(|(id, x)| (x, sheet.number(id) * tail));
-    let fct =
-        vec![line(|f| f.fct_p999), published("published, from our first point", printed.to_vec())];
-    let half = vec![(0.5, sheet.number("fig17.goodput-50") * goodput(0))];
-    let rates = vec![line(|f| f.goodput), published("published, from our first point", half)];
-    let y = Axis::linear("FCT p99.9, short flows", Unit::Seconds);
-    let fct = plot("Fig. 17, tail", "Bars: least and most over five seeds.", dead(), y, fct);
-    let y = Axis::linear("Goodput, long flows", Unit::BitsPerSecond);
-    let rates = plot("Fig. 17, goodput", "", dead(), y, rates);
-    let text = "The workload of Fig. 15 at load 1 of 50 Gbps, with random nodes dead from the \
-                start. Only those alive send and receive, each as much as before; flows start when \
-                every node knows which are dead.";
-    let blocks = vec![Block::Plots(vec![fct, rates]), numbers(&grouped)];
-    Ok(findings("Dead nodes", text, blocks, sheet))
+    off.fold(0.0, f64::max)
 }
 
-fn numbers(grouped: &[&[Figures]]) -> Block {
+/// Both curves of Fig. 17, a line for each reading, of what it is with all nodes alive.
+fn plots(sheet: &Sheet, grouped: &[&[Figures]]) -> Vec<Plot> {
+    let lines = |get: fn(&Figures) -> f64| -> Vec<PlotSeries> {
+        let line = |(reading, runs): (&Reading, &Runs<'_>)| {
+            let point =
+                |&dead: &u32| (f64::from(dead) / 100.0, Spread::of(&ratios(runs, dead, get)));
+            curve(reading.name, &DEAD.iter().map(point).collect::<Vec<_>>())
+        };
+        READINGS.iter().zip(grouped.chunks(DEAD.len())).map(line).collect()
+    };
+    let printed = |points: &[(&str, f64)]| {
+        let points = points.iter().map(|&(id, dead)| (dead, sheet.number(id)));
+        published("published", points.collect())
+    };
+    let dead = || Axis::linear("Dead nodes", Unit::Share);
+    let note = "Bars: least and most over five seeds.";
+    let mut tails = lines(|f| f.fct_p999);
+    tails.push(printed(&[("fig17.fct-20", 0.2), ("fig17.fct-40", 0.4)]));
+    let y = Axis::linear("FCT p99.9, short flows, of that with none dead", Unit::Ratio);
+    let tails = plot("Fig. 17, tail", note, dead(), y, tails);
+    let mut rates = lines(|f| f.goodput);
+    rates.push(printed(&[("fig17.goodput-50", 0.5)]));
+    let y = Axis::linear("Goodput, long flows, of that with none dead", Unit::Ratio);
+    vec![tails, plot("Fig. 17, goodput", note, dead(), y, rates)]
+}
+
+fn numbers(points: &[(Reading, u32)], grouped: &[&[Figures]]) -> Block {
     let columns = [
+        ("reading", "Reading", Unit::Count),
         ("dead", "Dead", Unit::Share),
         ("realised", "Load of all nodes, realised", Unit::Ratio),
         ("fct_mean", "FCT short, mean", Unit::Seconds),
+        ("fct_mean_ratio", "of none dead", Unit::Ratio),
         ("fct_p999", "p99.9", Unit::Seconds),
+        ("fct_p999_ratio", "of none dead", Unit::Ratio),
         ("goodput", "Goodput long, mean", Unit::BitsPerSecond),
+        ("goodput_ratio", "of none dead", Unit::Ratio),
         ("queue", "Longest queue", Unit::Cells),
     ];
-    let row = |(&dead, runs): (&u32, &&[Figures])| {
-        let mean = |get: fn(&Figures) -> f64| json!(Spread::of(&of(runs, get)).mean);
+    let row = |(index, &(reading, dead)): (usize, &(Reading, u32))| {
+        let first = index / DEAD.len() * DEAD.len();
+        let all = &grouped[first..first + DEAD.len()];
+        let mean = |get: fn(&Figures) -> f64| json!(mean(grouped[index], get));
+        let ratio = |get| json!(Spread::of(&ratios(all, dead, get)).mean);
         vec![
+            json!(reading.name),
             json!(f64::from(dead) / 100.0),
             mean(|f| f.realised),
             mean(|f| f.fct_mean),
+            ratio(|f| f.fct_mean),
             mean(|f| f.fct_p999),
+            ratio(|f| f.fct_p999),
             mean(|f| f.goodput),
+            ratio(|f| f.goodput),
             mean(|f| f.queue),
         ]
     };
-    table("Means over seeds", &columns, DEAD.iter().zip(grouped).map(row).collect())
+    table("Means over seeds", &columns, points.iter().enumerate().map(row).collect())
 }
 
 #[cfg(test)]
 mod tests {
+    use shoal::Config;
+    use shoal::wire::NOTICES_PER_CELL;
+
+    use crate::runs::config_of;
+
     use super::*;
 
     /// What the experiment rests on: the dead are known before flows start, so that nothing is lost
@@ -208,5 +301,16 @@ mod tests {
             // Those alive give up the dead; the dead notice nothing.
             assert_eq!(pairs, all - alive * (alive - 1) - dead * 31, "{dead} dead");
         }
+    }
+
+    #[test]
+    fn flows_start_when_all_notices_of_the_dead_are_out() {
+        let scenario = FIG17.with(&[], 1).unwrap();
+        let plan = config_of::<Config>(&scenario).plan().unwrap();
+        let dead = scenario.nodes() * DEAD[DEAD.len() - 1] / 100;
+        let cells = u64::from(dead).div_ceil(NOTICES_PER_CELL as u64);
+        // Silence is noticed within an epoch, and the last notices take one more to arrive.
+        let epoch = plan.config.slot * u64::from(plan.schedule.slots());
+        assert!(epoch * (cells + 2) + plan.latency < QUIET, "{cells} cells of notices");
     }
 }
