@@ -5,3 +5,11 @@
 //!
 //! **Invariant:** knows no switch, no topology and no clock. What a core learns of the network comes
 //! in packets, in timers and in [`packets::Surroundings`].
+
+mod arrivals;
+#[cfg(test)]
+mod chaos;
+pub mod ndp;
+#[cfg(test)]
+mod networked;
+mod turns;

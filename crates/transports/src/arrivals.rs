@@ -1,0 +1,133 @@
+//! Which packets of a flow have arrived.
+
+use kernel::{Bytes, Ring};
+use packets::Framing;
+
+/// Packets in a word.
+const WORD: u64 = 64;
+/// A closed flow gives memory back beyond so many words (our choice: 4,096 packets of disorder).
+const WORDS_KEPT: usize = 64;
+
+/// The packets that have arrived, as a window of bits from the first word with one missing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Arrivals {
+    /// First packet of the first word.
+    base: u64,
+    /// First packet that is missing.
+    next: u64,
+    /// How many have arrived.
+    count: u64,
+    words: Ring<u64>,
+}
+
+impl Arrivals {
+    /// Forgets everything, for another flow.
+    pub(crate) fn clear(&mut self) {
+        let words = std::mem::take(&mut self.words);
+        *self = Self::default();
+        if words.capacity() <= WORDS_KEPT {
+            self.words = words;
+            self.words.clear();
+        }
+    }
+
+    /// The first packet that is missing.
+    #[inline]
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// How many different packets have arrived.
+    #[inline]
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether `packet` has arrived.
+    #[inline]
+    pub(crate) fn contains(&self, packet: u64) -> bool {
+        let Some(offset) = packet.checked_sub(self.base) else { return true };
+        let word = self.words.get((offset / WORD) as usize);
+        word.is_some_and(|word| word >> (offset % WORD) & 1 == 1)
+    }
+
+    /// Notes an arrival; false if the packet was there already.
+    #[inline]
+    pub(crate) fn insert(&mut self, packet: u64) -> bool {
+        let Some(offset) = packet.checked_sub(self.base) else { return false };
+        let (index, bit) = ((offset / WORD) as usize, 1 << (offset % WORD));
+        while self.words.len() <= index {
+            self.words.push(0);
+        }
+        let word = self.words.get_mut(index).expect("the window was just grown to hold it");
+        if *word & bit != 0 {
+            return false;
+        }
+        *word |= bit;
+        self.count += 1;
+        while self.words.front() == Some(&u64::MAX) {
+            self.words.pop();
+            self.base += WORD;
+        }
+        let front = self.words.front().copied().unwrap_or(0);
+        self.next = self.base + u64::from(front.trailing_ones());
+        true
+    }
+
+    /// The end of the first gap: the first packet after [`Arrivals::next`] that has arrived, or
+    /// `limit`.
+    pub(crate) fn gap_end(&self, limit: u64) -> u64 {
+        (self.next..limit).find(|&packet| self.contains(packet)).unwrap_or(limit)
+    }
+}
+
+/// Application bytes in the packets `from..to` of a flow of `size`.
+pub(crate) fn bytes_between(framing: Framing, size: Bytes, from: u64, to: u64) -> Bytes {
+    let before = |packet: u64| (packet * u64::from(framing.payload)).min(size.get());
+    Bytes::new(before(to) - before(from))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn behaves_as_a_set(packets in prop::collection::vec(0u64..300, 0..600)) {
+            let mut arrivals = Arrivals::default();
+            let mut model = BTreeSet::new();
+            for packet in packets {
+                prop_assert_eq!(arrivals.insert(packet), model.insert(packet));
+                prop_assert_eq!(arrivals.count(), model.len() as u64);
+                let next = (0..).find(|packet| !model.contains(packet)).unwrap();
+                prop_assert_eq!(arrivals.next(), next);
+                let after = (next..250).find(|packet| model.contains(packet)).unwrap_or(250.max(next));
+                prop_assert_eq!(arrivals.gap_end(250.max(next)), after);
+                for packet in 0..310 {
+                    prop_assert_eq!(arrivals.contains(packet), model.contains(&packet));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn memory_of_great_disorder_is_given_back() {
+        let mut arrivals = Arrivals::default();
+        arrivals.insert(1_000_000);
+        arrivals.clear();
+        assert_eq!((arrivals.words.capacity(), arrivals.count(), arrivals.next()), (0, 0, 0));
+    }
+
+    #[test]
+    fn the_last_packet_may_be_short() {
+        let framing = Framing { payload: 1_000, header: 40 };
+        let size = Bytes::new(2_500);
+        assert_eq!(bytes_between(framing, size, 0, 3), size);
+        assert_eq!(bytes_between(framing, size, 2, 3), Bytes::new(500));
+        assert_eq!(bytes_between(framing, size, 1, 2), Bytes::new(1_000));
+    }
+}

@@ -1,0 +1,141 @@
+//! Flows that take turns: one list for each host, a flow in at most one place of one list.
+//!
+//! A doubly linked list through flat arrays: joining, leaving and taking the next cost the same
+//! however many wait, and nothing is allocated once the arrays have grown to the number of flows.
+
+use packets::FlowKey;
+
+/// No flow.
+const NONE: u32 = u32::MAX;
+/// Not in any list; as `previous` of a flow.
+const ABSENT: u32 = u32::MAX - 1;
+
+#[derive(Clone, Copy, Debug)]
+struct Links {
+    previous: u32,
+    next: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    first: u32,
+    last: u32,
+}
+
+/// The lists.
+#[derive(Clone, Debug)]
+pub(crate) struct Turns {
+    links: Vec<Links>,
+    lists: Vec<Ends>,
+}
+
+impl Turns {
+    /// `lists` empty lists.
+    pub(crate) fn new(lists: usize) -> Self {
+        Self { links: Vec::new(), lists: vec![Ends { first: NONE, last: NONE }; lists] }
+    }
+
+    /// Whether `flow` waits in some list.
+    #[inline]
+    pub(crate) fn contains(&self, flow: FlowKey) -> bool {
+        self.links.get(flow.index()).is_some_and(|links| links.previous != ABSENT)
+    }
+
+    /// The flow whose turn it is.
+    #[inline]
+    pub(crate) fn front(&self, list: usize) -> Option<FlowKey> {
+        let first = self.lists[list].first;
+        (first != NONE).then(|| FlowKey::new(first))
+    }
+
+    /// The flow whose turn comes after that of `flow`, which waits.
+    #[inline]
+    pub(crate) fn after(&self, flow: FlowKey) -> Option<FlowKey> {
+        let next = self.links[flow.index()].next;
+        (next != NONE).then(|| FlowKey::new(next))
+    }
+
+    /// Adds `flow` at the back of `list`, unless it waits already.
+    #[inline]
+    pub(crate) fn join(&mut self, list: usize, flow: FlowKey) {
+        if self.contains(flow) {
+            return;
+        }
+        let place = flow.index();
+        if self.links.len() <= place {
+            self.links.resize(place + 1, Links { previous: ABSENT, next: NONE });
+        }
+        let ends = &mut self.lists[list];
+        self.links[place] = Links { previous: ends.last, next: NONE };
+        match ends.last {
+            NONE => ends.first = flow.get(),
+            last => self.links[last as usize].next = flow.get(),
+        }
+        ends.last = flow.get();
+    }
+
+    /// Takes `flow` out of `list`, if it waits there.
+    #[inline]
+    pub(crate) fn leave(&mut self, list: usize, flow: FlowKey) {
+        if !self.contains(flow) {
+            return;
+        }
+        let Links { previous, next } = self.links[flow.index()];
+        match previous {
+            NONE => self.lists[list].first = next,
+            previous => self.links[previous as usize].next = next,
+        }
+        match next {
+            NONE => self.lists[list].last = previous,
+            next => self.links[next as usize].previous = previous,
+        }
+        self.links[flow.index()].previous = ABSENT;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Against one queue for each list, searched from end to end.
+        #[test]
+        fn lists_behave_as_queues(steps in prop::collection::vec((0u8..3, 0usize..3, 0u32..6), 0..200)) {
+            let mut turns = Turns::new(3);
+            let mut model = vec![VecDeque::new(); 3];
+            for (step, list, flow) in steps {
+                let key = FlowKey::new(flow);
+                let home = model.iter().position(|queue| queue.contains(&key));
+                match step {
+                    0 => {
+                        turns.join(list, key);
+                        if home.is_none() {
+                            model[list].push_back(key);
+                        }
+                    }
+                    1 => if let Some(home) = home {
+                        turns.leave(home, key);
+                        model[home].retain(|&other| other != key);
+                    },
+                    _ => if let Some(front) = turns.front(list) {
+                        turns.leave(list, front);
+                        prop_assert_eq!(model[list].pop_front(), Some(front));
+                    },
+                }
+                for (list, queue) in model.iter().enumerate() {
+                    let mut found = Vec::new();
+                    let mut next = turns.front(list);
+                    while let Some(flow) = next {
+                        found.push(flow);
+                        next = turns.after(flow);
+                    }
+                    prop_assert_eq!(&found, &Vec::from(queue.clone()));
+                }
+            }
+        }
+    }
+}
