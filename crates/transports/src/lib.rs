@@ -9,7 +9,12 @@
 mod arrivals;
 #[cfg(test)]
 mod chaos;
+pub mod cubic;
+pub mod dctcp;
 pub mod ndp;
 #[cfg(test)]
 mod networked;
+pub mod newreno;
+pub mod stream;
+pub mod swift;
 mod turns;

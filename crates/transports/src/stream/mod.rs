@@ -1,0 +1,296 @@
+//! The byte stream that the TCP family shares, with its congestion control as a parameter.
+//!
+//! Models: a connection for each flow, opened by SYN and SYN-ACK (RFC 9293 §3.5); cumulative and
+//! selective acknowledgments (RFC 5681, 2018, 6675) or cumulative alone (RFC 6582); the retransmission
+//! timer (RFC 6298); delayed acknowledgments; marks (RFC 3168, RFC 8257). Segments are cut once, at
+//! fixed places, so packets carry segment numbers where the real header has byte numbers. The last
+//! segment carries the FIN; its acknowledgment closes the sender's half, and the receiver's half has
+//! closed with it. Flows of a host take turns at its line, a packet each.
+//!
+//! Leaves out: data both ways on one connection, the urgent pointer, a window that the receiving
+//! application closes, path MTU discovery, tail-loss probes and RACK (RFC 8985).
+
+pub mod config;
+pub mod congestion;
+mod receiver;
+mod rtt;
+mod sack;
+mod scoreboard;
+mod segments;
+mod sender;
+#[cfg(test)]
+mod tests;
+mod timeout;
+
+use kernel::{Bytes, Ring, Stream as Chance, Time};
+use packets::{
+    FlowKey, Framing, Kind, Line, Opening, Outbox, Packet, Surroundings, Timer, Timers, Transport,
+    reply,
+};
+use rack::NodeId;
+
+use self::config::Plan;
+use self::congestion::Congestion;
+use self::receiver::{Receiver, Urgency};
+use self::sender::{Alarm, Choice, Counts, Ends, Sender};
+
+/// A flow's timers.
+const RETRANSMIT: u8 = 0;
+const ACKNOWLEDGE: u8 = 1;
+const PACE: u8 = 2;
+const TIMERS: u8 = 3;
+
+/// The endpoints of all hosts, under one congestion control.
+#[derive(Clone, Debug)]
+pub struct Stream<C: Congestion> {
+    plan: Plan,
+    control: C::Plan,
+    /// Both halves of each flow, by key.
+    senders: Vec<Sender<C>>,
+    receivers: Vec<Receiver>,
+    /// Flows of each host that can send, in turn: those whose sender is queued, each once.
+    turns: Vec<Ring<FlowKey>>,
+    /// Draws what stands for the ports of a connection.
+    ports: Chance,
+    counts: Counts,
+}
+
+impl<C: Congestion> Stream<C> {
+    pub(crate) fn with_plan(plan: Plan, control: C::Plan, around: &Surroundings) -> Self {
+        Self {
+            plan,
+            control,
+            senders: Vec::new(),
+            receivers: Vec::new(),
+            turns: vec![Ring::new(); around.hosts as usize],
+            ports: Chance::new(around.seed, "transports/stream/ports", 0),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Gives the flow a turn if it can send and has none, or asks to be called when it can.
+    fn offer(&mut self, flow: FlowKey, out: &mut Outbox) {
+        let sender = &mut self.senders[flow.index()];
+        if sender.is_queued {
+            return;
+        }
+        match sender.choice(out.now(), &self.plan) {
+            Choice::Nothing => (),
+            Choice::Wait(until) => out.set_timer(Timer::Flow(flow, PACE), until),
+            _ => {
+                sender.is_queued = true;
+                let host = sender.ends.src;
+                self.turns[host.index()].push(flow);
+                out.wake(host);
+            }
+        }
+    }
+
+    fn apply(alarm: Alarm, flow: FlowKey, out: &mut Outbox) {
+        let timer = Timer::Flow(flow, RETRANSMIT);
+        match alarm {
+            Alarm::Keep => (),
+            Alarm::Set(span) => out.set_timer(timer, out.now() + span),
+            Alarm::Off => out.cancel_timer(timer),
+        }
+    }
+
+    /// A segment at its receiver.
+    fn take_in(&mut self, packet: &Packet, out: &mut Outbox) {
+        let flow = packet.flow;
+        let receiver = &mut self.receivers[flow.index()];
+        let now = out.now();
+        let was_complete = receiver.is_complete();
+        let received = receiver.receive(packet, now, &self.plan, |early| out.send(early));
+        if received.to > received.from {
+            let size = self.senders[flow.index()].ends.size;
+            let below = |segment: u64| (segment * u64::from(self.plan.segment)).min(size);
+            out.delivered(flow, Bytes::new(below(received.to) - below(received.from)));
+        } else if received.held > 0 {
+            out.held(Bytes::new(received.held * u64::from(self.plan.segment)));
+        }
+        match received.urgency {
+            Urgency::Wait => (),
+            Urgency::Start => {
+                out.set_timer(Timer::Flow(flow, ACKNOWLEDGE), now + self.plan.ack_delay);
+            }
+            Urgency::Now => {
+                if self.plan.ack_segments > 1 {
+                    out.cancel_timer(Timer::Flow(flow, ACKNOWLEDGE));
+                }
+                out.send(receiver.acknowledge(packet, now, &self.plan));
+            }
+        }
+        if receiver.is_complete() && !was_complete {
+            out.complete(flow);
+        }
+    }
+
+    /// An acknowledgment at its sender.
+    fn acknowledged(&mut self, packet: &Packet, out: &mut Outbox) {
+        let Self { plan, control, counts, .. } = self;
+        let sender = &mut self.senders[packet.flow.index()];
+        let alarm = sender.acknowledged(packet, out.now(), plan, control, counts);
+        if sender.is_done() {
+            self.close(packet.flow);
+            return out.close(packet.flow);
+        }
+        Self::apply(alarm, packet.flow, out);
+        self.offer(packet.flow, out);
+    }
+
+    /// Forgets both halves.
+    fn close(&mut self, flow: FlowKey) {
+        let sender = &mut self.senders[flow.index()];
+        if sender.is_queued {
+            // Rare: it was to send a segment again, whose acknowledgment came first.
+            let turns = &mut self.turns[sender.ends.src.index()];
+            for _ in 0..turns.len() {
+                turns.pop().filter(|&other| other != flow).into_iter().for_each(|f| turns.push(f));
+            }
+        }
+        sender.close(&self.plan, &self.control);
+        self.receivers[flow.index()].close();
+    }
+
+    /// How many flows are open.
+    #[cfg(test)]
+    pub(crate) fn open_flows(&self) -> usize {
+        self.receivers.iter().filter(|receiver| receiver.is_open()).count()
+    }
+
+    /// The sender of a flow.
+    #[cfg(test)]
+    pub(crate) fn sender(&self, flow: FlowKey) -> &Sender<C> {
+        &self.senders[flow.index()]
+    }
+}
+
+impl<C: Congestion> Transport for Stream<C> {
+    fn name(&self) -> &'static str {
+        C::NAME
+    }
+
+    fn timers(&self) -> Timers {
+        Timers { flow: TIMERS, host: 0 }
+    }
+
+    fn framing(&self) -> Framing {
+        Framing { payload: self.plan.segment, header: self.plan.header }
+    }
+
+    fn start(&mut self, opening: &Opening, out: &mut Outbox) {
+        let Opening { key, flow, .. } = *opening;
+        while self.senders.len() <= key.index() {
+            self.senders.push(Sender::new(&self.plan, &self.control));
+            self.receivers.push(Receiver::default());
+        }
+        let (src, dst, size) = (flow.src, flow.dst, flow.size.get());
+        let entropy = self.ports.below(1 << 16) as u16;
+        let sender = &mut self.senders[key.index()];
+        sender.open(Ends { key, src, dst, entropy, size }, &self.plan, &self.control);
+        let receiver = &mut self.receivers[key.index()];
+        assert!(!receiver.is_open(), "flow key {} is given out twice", key.get());
+        receiver.open(sender.total());
+        self.offer(key, out);
+    }
+
+    fn receive(&mut self, _: NodeId, packet: &Packet, out: &mut Outbox) {
+        match packet.kind {
+            Kind::Data if packet.payload > 0 => self.take_in(packet, out),
+            Kind::Ack => self.acknowledged(packet, out),
+            Kind::Syn => out.send(reply(packet, Kind::SynAck, self.plan.header)),
+            Kind::SynAck => {
+                let sender = &mut self.senders[packet.flow.index()];
+                let alarm = sender.opened(packet.stamp, out.now(), &self.plan);
+                Self::apply(alarm, packet.flow, out);
+                self.offer(packet.flow, out);
+            }
+            // A segment cut by a switch is as good as lost.
+            _ => (),
+        }
+    }
+
+    fn timer(&mut self, timer: Timer, out: &mut Outbox) {
+        let Timer::Flow(flow, number) = timer else {
+            unreachable!("a stream sets no timer of a host, yet {timer:?} fired")
+        };
+        let sender = &mut self.senders[flow.index()];
+        match number {
+            RETRANSMIT => {
+                let Self { plan, control, counts, .. } = self;
+                let alarm = sender.expire(out.now(), plan, control, counts);
+                Self::apply(alarm, flow, out);
+                self.offer(flow, out);
+            }
+            ACKNOWLEDGE => {
+                let receiver = &mut self.receivers[flow.index()];
+                if receiver.owes() {
+                    let asked = sender.stand_in(&self.plan);
+                    out.send(receiver.acknowledge(&asked, out.now(), &self.plan));
+                }
+            }
+            _ => self.offer(flow, out),
+        }
+    }
+
+    fn pull(&mut self, host: NodeId, line: Line<'_>, out: &mut Outbox) -> Option<Packet> {
+        if !line.is_open(self.plan.priority) {
+            return None;
+        }
+        let whole = self.plan.segment + self.plan.header;
+        for _ in 0..self.turns[host.index()].len() {
+            let flow = self.turns[host.index()].pop()?;
+            let sender = &mut self.senders[flow.index()];
+            debug_assert!(sender.is_queued && sender.ends.src == host, "{sender:?} has a turn");
+            if !line.admits(flow, whole) {
+                self.turns[host.index()].push(flow);
+                continue;
+            }
+            sender.is_queued = false;
+            let choice = sender.choice(out.now(), &self.plan);
+            if !choice.is_packet() {
+                self.offer(flow, out);
+                continue;
+            }
+            let (packet, alarm) = sender.send(choice, out.now(), &self.plan);
+            if matches!(choice, Choice::Again(_) | Choice::Rescue(_)) {
+                out.resent(1);
+            }
+            Self::apply(alarm, flow, out);
+            match sender.choice(out.now(), &self.plan) {
+                Choice::Nothing => (),
+                Choice::Wait(until) => out.set_timer(Timer::Flow(flow, PACE), until),
+                _ => {
+                    sender.is_queued = true;
+                    self.turns[host.index()].push(flow);
+                }
+            }
+            return Some(packet);
+        }
+        None
+    }
+
+    fn abandon(&mut self, flow: FlowKey, _: &mut Outbox) {
+        self.close(flow);
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for (key, (sender, receiver)) in self.senders.iter().zip(&self.receivers).enumerate() {
+            let found = sender.board.check().and_then(|()| receiver.check());
+            found.map_err(|why| format!("flow key {key}: {why}"))?;
+        }
+        Ok(())
+    }
+
+    fn details(&self, _: Time) -> serde_json::Map<String, serde_json::Value> {
+        let Counts { recoveries, timeouts, syn_timeouts, mark_answers } = self.counts;
+        let counts = [
+            ("fast_recoveries", recoveries),
+            ("timeouts", timeouts),
+            ("syn_timeouts", syn_timeouts),
+            ("mark_answers", mark_answers),
+        ];
+        counts.into_iter().map(|(key, count)| (key.to_owned(), count.into())).collect()
+    }
+}

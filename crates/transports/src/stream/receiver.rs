@@ -1,0 +1,223 @@
+//! The receiving half: puts segments in order and acknowledges them.
+//!
+//! Models: RFC 5681 §4.2 (when to acknowledge), RFC 2018 §4 (which blocks to report), RFC 3168
+//! §6.1.3 (marks echoed until answered) and RFC 8257 §3.2 (marks echoed each, also where
+//! acknowledgments are delayed). The application reads at once, so the window that the real header
+//! advertises is the buffer's size, which the sender knows.
+
+use kernel::{Span, Time};
+use packets::{Kind, Marks, Packet};
+
+use super::config::{Echo, Plan, Recovery};
+use super::sack::{BLOCKS, Block, Report, option_size};
+use super::segments::Segments;
+
+/// The receiver of one flow.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Receiver {
+    /// The next segment in order.
+    expected: u64,
+    /// Segments of the whole flow.
+    total: u64,
+    /// What arrived ahead of its turn.
+    ahead: Segments,
+    /// A segment in each of the blocks reported last, the most recent first; stale below `expected`.
+    recent: [u64; BLOCKS],
+    /// Segments that wait to be acknowledged.
+    waiting: u32,
+    /// Stamp, arrival and hops of the first of them: its acknowledgment tells of these.
+    first: Arrival,
+    /// The last segment that arrived was marked (`Echo::Each`), or marks are to be echoed
+    /// (`Echo::UntilAnswered`).
+    is_marked: bool,
+    /// Whether it holds a flow.
+    is_open: bool,
+}
+
+/// What an acknowledgment tells of the segment that it answers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Arrival {
+    stamp: Time,
+    at: Time,
+    hops: u8,
+}
+
+/// What a segment did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Received {
+    /// Segments that became readable, from..to.
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    /// Segments held out of order.
+    pub(crate) held: u64,
+    pub(crate) urgency: Urgency,
+}
+
+/// When the acknowledgment is due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Urgency {
+    /// Now.
+    Now,
+    /// When the delay timer fires, which was just started.
+    Start,
+    /// When the delay timer fires, which runs.
+    Wait,
+}
+
+impl Receiver {
+    /// Makes the half ready for a flow of `total` segments; keeps its memory.
+    pub(crate) fn open(&mut self, total: u64) {
+        self.close();
+        self.total = total;
+        self.is_open = true;
+    }
+
+    pub(crate) fn close(&mut self) {
+        let mut ahead = std::mem::take(&mut self.ahead);
+        ahead.clear();
+        *self = Self { ahead, ..Self::default() };
+    }
+
+    /// Whether all has arrived.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.expected == self.total
+    }
+
+    /// Whether the half holds a flow.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Takes a segment in. `early` is given an acknowledgment that has to go before: of segments
+    /// that came with another mark (RFC 8257 §3.2).
+    pub(crate) fn receive(
+        &mut self,
+        packet: &Packet,
+        now: Time,
+        plan: &Plan,
+        early: impl FnOnce(Packet),
+    ) -> Received {
+        let is_marked = packet.marks.contains(Marks::CE);
+        if plan.echo == Echo::Each && is_marked != self.is_marked {
+            if self.waiting > 0 {
+                early(self.acknowledge(packet, now, plan));
+            }
+            self.is_marked = is_marked;
+        } else if plan.echo == Echo::UntilAnswered {
+            let was_answered = packet.marks.contains(Marks::CWR);
+            self.is_marked = is_marked || (self.is_marked && !was_answered);
+        }
+        let from = self.expected;
+        let urgency = self.place(packet, now, plan);
+        Received { from, to: self.expected, held: self.ahead.count(), urgency }
+    }
+
+    fn place(&mut self, packet: &Packet, now: Time, plan: &Plan) -> Urgency {
+        let segment = packet.seq;
+        debug_assert!(segment < self.total, "segment {segment} of {}", self.total);
+        if self.waiting == 0 {
+            self.first = Arrival { stamp: packet.stamp, at: now, hops: packet.hops };
+        }
+        self.waiting += 1;
+        if segment != self.expected {
+            // Out of order or known already: told at once (RFC 5681 §4.2), with its own stamp.
+            self.first = Arrival { stamp: packet.stamp, at: now, hops: packet.hops };
+            if segment > self.expected {
+                self.ahead.insert(segment, segment + 1, |_, _| ());
+                self.note_recent(segment);
+            }
+            return Urgency::Now;
+        }
+        self.expected += 1;
+        if !self.ahead.is_empty() {
+            self.expected = self.ahead.first_absent(self.expected);
+            self.ahead.retire(self.expected);
+            // It fills a hole, or part of one (RFC 5681 §4.2).
+            return Urgency::Now;
+        }
+        let is_last = packet.marks.contains(Marks::LAST);
+        match self.waiting {
+            count if count >= plan.ack_segments || is_last => Urgency::Now,
+            1 => Urgency::Start,
+            _ => Urgency::Wait,
+        }
+    }
+
+    /// The block with `segment` becomes the most recent.
+    fn note_recent(&mut self, segment: u64) {
+        let start = self.ahead.run_start(segment);
+        let end = self.ahead.first_absent(segment);
+        let is_same = |other: &u64| (start..end).contains(other);
+        let place = self.recent.iter().position(is_same).unwrap_or(BLOCKS - 1);
+        self.recent[..=place].rotate_right(1);
+        self.recent[0] = segment;
+    }
+
+    /// The blocks as they stand now, each once (RFC 2018 §4).
+    fn blocks(&self) -> [Block; BLOCKS] {
+        let mut blocks = [Block::default(); BLOCKS];
+        if self.ahead.is_empty() {
+            return blocks;
+        }
+        let (mut count, mut told) = (0, 0);
+        let mut add = |segment: u64| {
+            let is_known = blocks[..count].iter().any(|b| (b.from..b.to).contains(&segment));
+            if count < BLOCKS && !is_known {
+                let from = self.ahead.run_start(segment);
+                let to = self.ahead.first_absent(segment);
+                blocks[count] = Block { from, to };
+                count += 1;
+                told += to - from;
+            }
+            count < BLOCKS && told < self.ahead.count()
+        };
+        let is_held = |segment: &u64| *segment >= self.expected && self.ahead.contains(*segment);
+        let mut has_room = true;
+        for segment in self.recent.into_iter().filter(is_held) {
+            has_room = add(segment);
+        }
+        // As many as fit: where recent blocks have come to their turn, any others, lowest first.
+        let mut at = self.expected;
+        while let Some(segment) = self.ahead.first_present(at).filter(|_| has_room) {
+            has_room = add(segment);
+            at = self.ahead.first_absent(segment);
+        }
+        blocks
+    }
+
+    /// The acknowledgment to send now, in answer to a packet of the flow.
+    pub(crate) fn acknowledge(&mut self, packet: &Packet, now: Time, plan: &Plan) -> Packet {
+        let blocks = match plan.recovery {
+            Recovery::Sack => self.blocks(),
+            Recovery::Duplicates => [Block::default(); BLOCKS],
+        };
+        let endpoint = if self.waiting > 0 { now - self.first.at } else { Span::ZERO };
+        let report = Report { blocks, hops: self.first.hops, endpoint };
+        let wire = plan.header + option_size(report.count());
+        let mut ack = packets::reply(packet, Kind::Ack, wire);
+        ack.ack = self.expected;
+        ack.stamp = self.first.stamp;
+        if self.is_marked {
+            ack.marks |= Marks::ECE;
+        }
+        report.encode(&mut ack);
+        self.waiting = 0;
+        ack
+    }
+
+    /// Whether an acknowledgment is still owed.
+    pub(crate) fn owes(&self) -> bool {
+        self.waiting > 0
+    }
+
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.ahead.contains(self.expected) {
+            return Err(format!("the next segment in order is held back: {self:?}"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "receiver_tests.rs"]
+mod tests;
