@@ -14,7 +14,8 @@
 use crate::Time;
 
 /// Picoseconds in a tick, as a power of two: 1.024 ns. In a loaded rack of a thousand hosts that is
-/// about a hundred events, whose data can be fetched ahead of use (our choice).
+/// about a hundred events, whose data can be fetched ahead of use (our choice; of 2⁸ to 2¹¹ it took
+/// the fewest instructions in a loaded Clos).
 const TICK_BITS: u32 = 10;
 /// Slots of a level, as a power of two: 4,096 ticks are 4 µs, so that an event one hop ahead seldom
 /// moves twice (our choice).
@@ -252,17 +253,17 @@ impl<E: Copy> Calendar<E> {
     fn enter(&mut self, level: usize, slot: usize) {
         let mut at = self.levels[level].take(slot);
         while at != NONE {
-            let Block { next, len, entries } = self.blocks[at as usize];
-            // The block is free for the events that move down.
-            self.blocks[at as usize].next = self.free;
-            self.free = at;
-            for &(time, event) in &entries[..len as usize] {
+            let Block { next, len, .. } = self.blocks[at as usize];
+            for place in 0..len as usize {
+                let (time, event) = self.blocks[at as usize].entries[place];
                 if tick_of(time) == self.tick {
                     self.ready.push(Ready { time, order: self.ready.len() as u32, event });
                 } else {
                     self.link(time, event);
                 }
             }
+            self.blocks[at as usize].next = self.free;
+            self.free = at;
             at = next;
         }
     }

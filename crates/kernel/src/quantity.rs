@@ -245,11 +245,13 @@ impl LinkClock {
     #[inline]
     pub fn send(&mut self, size: Bytes) -> Span {
         let whole = self.byte.checked_mul(size.0);
+        if self.rest == 0 {
+            if let Some(whole) = whole {
+                return Span(whole);
+            }
+        }
         let work = self.rest.checked_mul(size.0).and_then(|work| work.checked_add(self.carry));
         let (Some(whole), Some(work)) = (whole, work) else { return self.send_large(size) };
-        if work == 0 {
-            return Span(whole);
-        }
         self.carry = work % self.rate.0;
         Span(whole) + Span(work / self.rate.0)
     }
