@@ -13,7 +13,9 @@ import pytest
 WALLS: dict[str, set[str]] = {
     "kernel": set(),
     "rack": {"kernel"},
-    "fabrics": {"kernel", "rack"},
+    "packets": {"kernel", "rack"},
+    "transports": {"kernel", "rack", "packets"},
+    "fabrics": {"kernel", "rack", "packets", "transports"},
     "scenario": {"kernel", "rack", "fabrics"},
     "report": {"kernel", "rack"},
     "reproductions": {"kernel", "rack", "fabrics", "scenario", "report"},
