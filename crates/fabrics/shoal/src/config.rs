@@ -43,6 +43,18 @@ pub enum Transport {
     Reliable,
 }
 
+/// How the flows of a workload from one node to another share what Shoal calls a flow: all that one
+/// sends to the other (§3.3.2, which leaves this open).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PairOrder {
+    /// They take turns, a packet each.
+    #[default]
+    RoundRobin,
+    /// The first goes first.
+    Fifo,
+}
+
 /// A Shoal rack.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -100,6 +112,9 @@ pub struct Config {
     pub feedback_counts_ready: bool,
     /// Whether a new flow starts on short queues only, `len ≤ 2^age` (Shoal §3.3.3). Default true.
     pub age_rule: bool,
+    /// How the flows of a workload from one node to another share Shoal's. Default round-robin, by
+    /// packet (our choice; Shoal §3.3.2 does not say).
+    pub pair_order: PairOrder,
     /// Traffic classes, served in strict priority (Shoal Appendix C). Default 1. From 1 to 8.
     #[schemars(range(min = 1, max = 8))]
     pub classes: u32,
@@ -147,6 +162,7 @@ impl Default for Config {
             ready_queue: true,
             feedback_counts_ready: true,
             age_rule: true,
+            pair_order: PairOrder::default(),
             classes: 1,
             queue_limit: 0,
             bit_error_rate: 0.0,

@@ -11,6 +11,7 @@
 //! single ratio gives all four.
 
 use rack::Problem;
+use rack::equipment::{Bill, INTEGRATION_FACTOR, NIC_COST, NIC_WATTS, SWITCH_PORTS, SWITCH_WATTS};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,16 +54,16 @@ pub struct Equipment {
 impl Default for Equipment {
     fn default() -> Self {
         Self {
-            switch_ports: 64,
+            switch_ports: SWITCH_PORTS,
             bandwidth_factor: 2,
-            packet_switch_watts: 350.0,
+            packet_switch_watts: SWITCH_WATTS,
             circuit_switch_watts: 38.5,
-            nic_watts: 12.4,
-            integration_factor: 10.0,
+            nic_watts: NIC_WATTS,
+            integration_factor: INTEGRATION_FACTOR,
             shoal_nic_overhead: 0.11,
             rack_watts: 15_000.0,
             circuit_switch_cost: 0.15,
-            nic_cost: 1.0 / 128.0,
+            nic_cost: NIC_COST,
             shoal_nic_factor: 2.5,
         }
     }
@@ -213,6 +214,21 @@ impl Equipment {
         })
     }
 
+    /// What Shoal is made of, draws and costs, with the packet switch as unit.
+    ///
+    /// # Errors
+    /// As for [`Equipment::packet_switches`].
+    pub fn bill(&self, nodes: u32) -> Result<Bill, Problem> {
+        let power = self.shoal_power(nodes)?;
+        let switches = f64::from(power.switches);
+        Ok(Bill {
+            switches: power.switches,
+            switches_watts: switches * power.switch_watts,
+            nics_watts: f64::from(nodes) * power.nic_watts,
+            cost: switches * self.circuit_switch_cost + self.shoal_nics_cost(nodes),
+        })
+    }
+
     /// Circuit switches with the ports and port rate of the packet switches.
     fn shoal_switches(&self, nodes: u32) -> Result<u32, Problem> {
         self.packet_switches(nodes).map(|switches| switches * self.bandwidth_factor)
@@ -316,6 +332,15 @@ mod tests {
         check(SERIAL_LINK_AREA * RETIMING_AREA, Equipment::default().circuit_switch_cost);
         let cost = Equipment::default().relative_cost(512, 0.15).unwrap();
         assert!((0.61..0.62).contains(&cost), "{cost}: about 40 % cheaper");
+    }
+
+    #[test]
+    fn s51_the_bill_agrees_with_the_comparison() {
+        let equipment = Equipment::default();
+        let (bill, compared) = (equipment.bill(512).unwrap(), equipment.compare(512).unwrap());
+        assert_eq!(bill.switches, 48);
+        check(bill.watts(), compared.shoal.total_watts);
+        check(bill.cost / 28.0, compared.relative_cost); // 24 switches and 512 NICs of 1/128
     }
 
     #[test]

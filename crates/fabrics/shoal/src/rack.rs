@@ -5,6 +5,7 @@
 //! empty cells they send change nothing.
 
 use kernel::{Span, Time};
+use rack::equipment::Bill;
 use rack::results::Table;
 use rack::{Advance, Completion, Fabric, Flow, Gauge, Probe, Stage, Totals};
 use serde_json::{Map, Value};
@@ -50,7 +51,7 @@ impl Rack {
     pub fn new(plan: Plan, seed: u64) -> Self {
         let hop = plan.config.guard + plan.cell_time + plan.latency;
         let slot = plan.config.slot;
-        let mut messages = Messages::new(plan.config.nodes, plan.config.classes, plan.cells);
+        let mut messages = Messages::new(&plan.config, plan.cells);
         if plan.is_reliable {
             // Two hops there and two back.
             let round_trip = (4 * plan.delay_slots).div_ceil(plan.schedule.slots());
@@ -314,6 +315,12 @@ impl Fabric for Rack {
 
     fn unfinished(&self, limit: usize) -> Vec<Flow> {
         self.messages.unfinished(limit)
+    }
+
+    fn bill(&self) -> Option<Bill> {
+        let config = &self.plan.config;
+        // Switches of some numbers of ports cannot build the packet network to compare with.
+        config.equipment.bill(config.nodes).ok()
     }
 
     fn tables(&self) -> Vec<Table> {

@@ -8,7 +8,7 @@ use rack::{
     Advance, Class, Completion, Component, Fabric, Failure, Fault, Flow, FlowId, NodeId, Probe,
 };
 
-use crate::config::{Config, Feedback};
+use crate::config::{Config, Feedback, PairOrder};
 use crate::rack::Rack;
 use crate::schedule::Order;
 
@@ -114,6 +114,7 @@ prop_compose! {
             prop_oneof![Just(0.0), Just(1e-5), Just(3e-4)],
             prop_oneof![Just(Feedback::PhaseExact), Just(Feedback::WholeEpochs), Just(Feedback::MinusOne)],
             0u64..400, prop_oneof![Just(0u64), Just(3000)],
+            prop_oneof![Just(PairOrder::RoundRobin), Just(PairOrder::Fifo)],
         ),
         flows in prop::collection::vec(
             (0..nodes, 1..nodes, 1u64..6000, 0u64..40_000, 0u8..2), 1..20),
@@ -121,7 +122,7 @@ prop_compose! {
             (0u8..5, 0u32..64, 0u32..64, 0u64..50_000, prop::option::of(1u64..30_000)), 0..4),
         nodes in Just(nodes), channels in Just(channels),
     ) -> Case {
-        let (cyclic, ready_queue, age_rule, classes, queue_limit, bit_error_rate, feedback, wire, update) = config;
+        let (cyclic, ready_queue, age_rule, classes, queue_limit, bit_error_rate, feedback, wire, update, pair_order) = config;
         let config = Config {
             nodes,
             channels,
@@ -137,6 +138,7 @@ prop_compose! {
             wire_latency: Span::from_ns(wire),
             packet: Bytes::new(300),
             schedule_update_after: Span::from_ns(update),
+            pair_order,
             ..Config::default()
         };
         let flows = flows
@@ -250,6 +252,30 @@ fn random_traffic(rack: &mut Rack, count: u64, seed: u64, mut look: impl FnMut(&
     }
     assert_eq!(rack.advance(Time::NEVER, &mut ends), Advance::Idle);
     ends
+}
+
+#[test]
+fn flows_between_two_nodes_take_turns_or_wait_for_each_other() {
+    // A flow of 10 packets starts while one of 1,000 is on its way, between the same two nodes.
+    let end_of_short = |pair_order| {
+        let config = Config { packet: Bytes::new(560), pair_order, ..config(64, 1) };
+        let mut rack = Rack::new(config.plan().unwrap(), 1);
+        let (mut ends, start) = (Ends::default(), Time::ZERO + Span::from_us(10));
+        rack.offer(&flow(0, 3, 40, 560_000, Time::ZERO));
+        rack.advance(start, &mut ends);
+        rack.offer(&flow(1, 3, 40, 5_600, start));
+        assert_eq!(rack.advance(Time::NEVER, &mut ends), Advance::Idle);
+        let end_of = |id| ends.0.iter().find(|end| end.0 == id).expect("it completed").1;
+        let ideal = ends.0.iter().find(|end| end.0 == 1).expect("it completed").2;
+        (end_of(0) - start, end_of(1) - start, ideal)
+    };
+    let (long, short, _) = end_of_short(PairOrder::Fifo);
+    assert!(short > long, "first come, first served: {short} after {long}");
+    let (long, short, ideal) = end_of_short(PairOrder::RoundRobin);
+    // Every other packet is the long flow's, and cells queue for some epochs on either hop.
+    let turns = short.as_ps() as f64 / ideal.as_ps() as f64;
+    assert!(turns > 1.5 && turns < 4.0, "in turns: {short}, alone {ideal}");
+    assert!(short < long / 20, "{short} of {long}");
 }
 
 #[test]

@@ -4,15 +4,17 @@
 //! sequence number.
 //!
 //! In Shoal a flow is all that one node sends to another (§3.3.2). The flows of a workload are
-//! *messages* in it, sent one after the other.
+//! *messages* in it, which take turns packet by packet, or go one after the other.
 
 mod recovery;
+mod runs;
 mod stages;
 
 use kernel::Bytes;
 use rack::Flow;
 
 use crate::cell::Cell;
+use crate::config::{Config, PairOrder};
 use crate::nic::CellSource;
 use crate::packets::CellPlan;
 use crate::reorder::ReorderWindow;
@@ -22,6 +24,7 @@ pub(crate) use recovery::Work;
 pub(crate) use stages::{STAGES, SlotTimes};
 
 use recovery::Extra;
+use runs::Runs;
 
 const NONE: u32 = u32::MAX;
 
@@ -29,14 +32,16 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
     pub(crate) flow: Flow,
-    /// Cells of the pair before the one behind its last: see [`Pair::arrived`].
-    end: u64,
     cells: u64,
     /// Cells taken by the NIC so far, and how many more the packet in hand has.
     taken: u64,
     packet_left: u64,
-    /// The pair's message after this one.
+    /// Cells in the runs that have arrived whole.
+    arrived: u64,
+    /// The message that waits for its turn behind this one.
     next: u32,
+    /// Offered, and neither delivered nor given up.
+    is_open: bool,
     /// First slot of its life; the sums below count from here.
     origin: u64,
     /// Sums of slots over its cells: taken into a queue, sent by the source, sent for the last hop.
@@ -57,10 +62,15 @@ struct Pair {
     sequence: u32,
     /// Cells that have arrived in order, in 64 bits: sequence numbers wrap, this does not.
     arrived: u64,
-    /// Oldest message not yet delivered, the one being sent, the last.
-    head: u32,
+    /// Messages not yet delivered.
+    open: u32,
+    /// The message being sent, and those that wait for their turn: the first and the last.
     sending: u32,
-    tail: u32,
+    waiting: u32,
+    last_waiting: u32,
+    /// The oldest run that has not arrived whole, and the last.
+    first_run: u32,
+    last_run: u32,
     /// Index into `Messages::pair_of`.
     key: u32,
     /// The source's NIC has forgotten the flow; the pair goes once all has arrived.
@@ -83,7 +93,7 @@ impl Pair {
 pub(crate) struct Delivery {
     /// The cell was there before.
     pub(crate) duplicate: bool,
-    /// The pair's oldest message has arrived whole; ask [`Messages::complete`] until it gives none.
+    /// A message may have arrived whole; ask [`Messages::complete`] until it gives none.
     pub(crate) completes: bool,
 }
 
@@ -93,8 +103,10 @@ pub(crate) struct Messages {
     nodes: u32,
     classes: u32,
     plan: CellPlan,
+    order: PairOrder,
     slab: Vec<Message>,
     free: Vec<u32>,
+    runs: Runs,
     pairs: Vec<Pair>,
     free_pairs: Vec<u32>,
     /// Pair of `[(source * nodes + destination) * classes + class]`.
@@ -112,14 +124,17 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    pub(crate) fn new(nodes: u32, classes: u32, plan: CellPlan) -> Self {
+    pub(crate) fn new(config: &Config, plan: CellPlan) -> Self {
+        let Config { nodes, classes, pair_order: order, .. } = *config;
         let keys = nodes as usize * nodes as usize * classes as usize;
         Self {
             nodes,
             classes,
             plan,
+            order,
             slab: Vec::new(),
             free: Vec::new(),
+            runs: Runs::default(),
             pairs: Vec::new(),
             free_pairs: Vec::new(),
             pair_of: vec![NONE; keys],
@@ -146,27 +161,55 @@ impl Messages {
             self.slab.push(Message::new(flow, 0, origin));
             (self.slab.len() - 1) as u32
         });
-        let before = self.pairs[pair as usize].tail;
-        let start = match before {
-            NONE => self.pairs[pair as usize].position(self.pairs[pair as usize].sequence),
-            tail => self.slab[tail as usize].end,
-        };
-        let mut message = Message::new(flow, cells, origin);
-        message.end = start + cells;
-        self.slab[index as usize] = message;
-        if before != NONE {
-            self.slab[before as usize].next = index;
-        }
+        self.slab[index as usize] = Message::new(flow, cells, origin);
         let state = &mut self.pairs[pair as usize];
-        state.tail = index;
-        if state.head == NONE {
-            state.head = index;
-        }
+        state.open += 1;
         if state.sending == NONE {
             state.sending = index;
+            self.start_run(pair);
+        } else {
+            self.wait_for_turn(pair, index);
         }
         self.open += 1;
         self.hand_over(pair, cells)
+    }
+
+    /// Puts a message behind those of its pair that wait for their turn.
+    fn wait_for_turn(&mut self, pair: u32, message: u32) {
+        let state = &mut self.pairs[pair as usize];
+        match state.last_waiting {
+            NONE => state.waiting = message,
+            last => self.slab[last as usize].next = message,
+        }
+        state.last_waiting = message;
+        self.slab[message as usize].next = NONE;
+    }
+
+    /// The turn of the next message of a pair, if one waits.
+    fn next_turn(&mut self, pair: u32) {
+        let state = &mut self.pairs[pair as usize];
+        state.sending = state.waiting;
+        if state.sending != NONE {
+            state.waiting = self.slab[state.sending as usize].next;
+            if state.waiting == NONE {
+                state.last_waiting = NONE;
+            }
+            self.start_run(pair);
+        }
+    }
+
+    /// At the start of a packet: whether other messages go first is up to the order.
+    #[inline]
+    fn take_turns(&mut self, pair: u32) {
+        let state = &self.pairs[pair as usize];
+        if state.waiting == NONE || self.order == PairOrder::Fifo {
+            return;
+        }
+        let sending = state.sending;
+        if self.interrupt_run(pair) {
+            self.wait_for_turn(pair, sending);
+            self.next_turn(pair);
+        }
     }
 
     /// The class of a flow; those beyond the last are the last.
@@ -186,9 +229,12 @@ impl Messages {
             window: ReorderWindow::starting_at(sequence),
             sequence,
             arrived: 0,
-            head: NONE,
+            open: 0,
             sending: NONE,
-            tail: NONE,
+            waiting: NONE,
+            last_waiting: NONE,
+            first_run: NONE,
+            last_run: NONE,
             key: key as u32,
             retired: false,
             extra: None,
@@ -218,27 +264,11 @@ impl Messages {
         let pair = &self.pairs[index as usize];
         // An acknowledgment may come for a pair that is forgotten already.
         let is_known = self.pair_of[pair.key as usize] == index;
-        if is_known && pair.retired && pair.head == NONE && self.is_settled(index) {
+        if is_known && pair.retired && pair.open == 0 && self.is_settled(index) {
             self.sequence_of[pair.key as usize] = pair.sequence;
             self.pair_of[pair.key as usize] = NONE;
             self.free_pairs.push(index);
         }
-    }
-
-    /// The message to which a sequence number belongs, sought from the pair's oldest; none if it is
-    /// delivered already.
-    #[inline]
-    fn message_of(&self, pair: u32, sequence: u32) -> Option<u32> {
-        if pair == NONE {
-            return None;
-        }
-        let pair = &self.pairs[pair as usize];
-        let position = pair.position(sequence);
-        let mut index = pair.head;
-        while index != NONE && position >= self.slab[index as usize].end {
-            index = self.slab[index as usize].next;
-        }
-        (index != NONE).then_some(index)
     }
 
     /// A cell reaches its destination; it left for the last hop in `slot`, straight from its source
@@ -256,53 +286,50 @@ impl Messages {
         }
         pair.arrived += u64::from(inserted.advanced);
         self.held_peak = self.held_peak.max(pair.window.held());
-        let (head, arrived) = (pair.head, pair.arrived);
         let Some(at) = self.message_of(index, cell.sequence()) else {
             return Delivery { duplicate: false, completes: false };
         };
         let message = &mut self.slab[at as usize];
         message.last_hop += slot - message.origin;
         message.direct += u64::from(direct);
-        let end = self.slab[head as usize].end;
-        let completes = inserted.advanced > 0 && arrived >= end;
+        let completes = inserted.advanced > 0 && self.has_whole_run(index);
         Delivery { duplicate: false, completes }
     }
 
-    /// Takes the pair's oldest message if it has arrived whole.
+    /// Takes a message of the pair that has arrived whole, if there is one.
     pub(crate) fn complete(&mut self, cell: Cell) -> Option<Message> {
-        let index = self.pair_of[self.key(cell.source(), cell.destination(), cell.class())];
-        if index == NONE {
+        let pair = self.pair_of[self.key(cell.source(), cell.destination(), cell.class())];
+        if pair == NONE {
             return None;
         }
-        let pair = &mut self.pairs[index as usize];
-        let head = pair.head;
-        if head == NONE {
-            return None;
-        }
-        if pair.arrived < self.slab[head as usize].end {
-            return None;
-        }
-        pair.head = self.slab[head as usize].next;
-        if pair.head == NONE {
-            pair.tail = NONE;
-        }
-        self.free.push(head);
-        self.open -= 1;
-        self.forget_if_done(index);
-        Some(self.slab[head as usize].clone())
-    }
-
-    /// Flows not yet delivered, at most `limit`.
-    pub(crate) fn unfinished(&self, limit: usize) -> Vec<Flow> {
-        let heads = self.pair_of.iter().filter(|&&pair| pair != NONE);
-        let mut flows = Vec::new();
-        for &pair in heads {
-            let mut index = self.pairs[pair as usize].head;
-            while index != NONE && flows.len() < limit {
-                flows.push(self.slab[index as usize].flow);
-                index = self.slab[index as usize].next;
+        while self.has_whole_run(pair) {
+            let (index, cells) = self.pop_run(pair)?;
+            let message = &mut self.slab[index as usize];
+            message.arrived += cells;
+            if message.arrived == message.cells {
+                let message = message.clone();
+                self.close(pair, index);
+                self.forget_if_done(pair);
+                return Some(message);
             }
         }
+        None
+    }
+
+    /// Forgets a message that is delivered or given up.
+    fn close(&mut self, pair: u32, message: u32) {
+        self.slab[message as usize].is_open = false;
+        self.free.push(message);
+        self.pairs[pair as usize].open -= 1;
+        self.open -= 1;
+    }
+
+    /// Flows not yet delivered, at most `limit`, by id.
+    pub(crate) fn unfinished(&self, limit: usize) -> Vec<Flow> {
+        let open = self.slab.iter().filter(|message| message.is_open);
+        let mut flows: Vec<Flow> = open.map(|message| message.flow).collect();
+        flows.sort_by_key(|flow| flow.id);
+        flows.truncate(limit);
         flows
     }
 
@@ -318,11 +345,15 @@ impl CellSource for Messages {
         if let Some(cell) = self.recovered_cell(tag) {
             return cell;
         }
+        let sending = self.pairs[tag as usize].sending;
+        let starts = self.slab[sending as usize].packet_left == 0;
+        if starts {
+            self.take_turns(tag);
+        }
         let pair = &mut self.pairs[tag as usize];
         let sequence = pair.sequence;
         pair.sequence = sequence.wrapping_add(1);
         let message = &mut self.slab[pair.sending as usize];
-        let starts = message.packet_left == 0;
         if starts {
             message.packet_left = self.plan.cells_per_packet().min(message.cells - message.taken);
         }
@@ -333,7 +364,7 @@ impl CellSource for Messages {
         message.released += slot - message.origin;
         let flow = message.flow;
         if message.taken == message.cells {
-            pair.sending = message.next;
+            self.next_turn(tag);
         }
         let class = self.class_of(&flow);
         Cell::data(flow.src.get(), flow.dst.get(), class, sequence).with_boundary(starts, ends)
@@ -355,11 +386,12 @@ impl Message {
     fn new(flow: &Flow, cells: u64, origin: u64) -> Self {
         Self {
             flow: *flow,
-            end: 0,
             cells,
             taken: 0,
             packet_left: 0,
+            arrived: 0,
             next: NONE,
+            is_open: true,
             origin,
             released: 0,
             sent: 0,

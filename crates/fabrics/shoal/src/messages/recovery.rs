@@ -9,7 +9,7 @@ use crate::packets::Place;
 use crate::reorder::ReorderWindow;
 use crate::transport::{Action, PairView, Transport};
 
-use super::{Messages, NONE, Pair};
+use super::{Message, Messages, NONE, Pair};
 
 /// How far a pair that starts anew skips ahead, so that cells of its earlier life are recognised as
 /// old: twice what can be under way.
@@ -132,10 +132,9 @@ impl Messages {
 
     /// Where in its packet a cell stands that was sent before; none if its message is delivered.
     fn place_of(&self, pair: u32, sequence: u32) -> Option<Place> {
-        let message = &self.slab[self.message_of(pair, sequence)? as usize];
-        let first = message.end - message.cells;
-        let index = self.pairs[pair as usize].position(sequence).wrapping_sub(first);
-        (index < message.cells).then(|| self.plan.cell(message.flow.size, index).place)
+        let (message, index) = self.cell_of(pair, sequence)?;
+        let message = &self.slab[message as usize];
+        (index < message.taken).then(|| self.plan.cell(message.flow.size, index).place)
     }
 
     /// The NIC gives back a cell of its own node that may not have arrived: it goes out again.
@@ -221,7 +220,7 @@ impl Messages {
     pub(crate) fn open_pairs(&self) -> Vec<(u32, u32)> {
         let known = self.pair_of.iter().filter(|&&pair| pair != NONE);
         known
-            .filter(|&&pair| self.pairs[pair as usize].head != NONE || !self.is_settled(pair))
+            .filter(|&&pair| self.pairs[pair as usize].open > 0 || !self.is_settled(pair))
             .map(|&pair| self.work(pair, 0))
             .map(|work| (work.source, work.destination))
             .collect()
@@ -249,16 +248,32 @@ impl Messages {
         }
     }
 
+    /// The messages of a pair that are not delivered, in the order of their flows.
+    fn open_messages(&self, pair: u32) -> Vec<u32> {
+        let route = self.work(pair, 0);
+        let is_of_pair = |message: &&Message| {
+            let flow = &message.flow;
+            message.is_open
+                && (flow.src.get(), flow.dst.get()) == (route.source, route.destination)
+                && self.class_of(flow) == route.class
+        };
+        let mut flows: Vec<_> = (0..)
+            .zip(&self.slab)
+            .filter(|(_, message)| is_of_pair(message))
+            .map(|(index, message)| (message.flow.id, index))
+            .collect();
+        flows.sort();
+        flows.into_iter().map(|(_, index)| index).collect()
+    }
+
     fn fail_pair(&mut self, index: u32, mut failed: impl FnMut(Flow)) {
-        let mut at = self.pairs[index as usize].head;
-        while at != NONE {
-            failed(self.slab[at as usize].flow);
-            self.free.push(at);
-            self.open -= 1;
-            at = self.slab[at as usize].next;
+        for message in self.open_messages(index) {
+            failed(self.slab[message as usize].flow);
+            self.close(index, message);
         }
+        while self.pop_run(index).is_some() {}
         let pair = &mut self.pairs[index as usize];
-        (pair.head, pair.sending, pair.tail) = (NONE, NONE, NONE);
+        (pair.sending, pair.waiting, pair.last_waiting) = (NONE, NONE, NONE);
         pair.sequence = pair.sequence.wrapping_add(NEW_LIFE);
         pair.window = ReorderWindow::starting_at(pair.sequence);
         let extra = pair.extra.take();
