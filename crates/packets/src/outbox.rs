@@ -64,7 +64,7 @@ impl Outbox {
     }
 
     /// Queues `packet` at the NIC of `packet.src`, behind others of its priority and before anything
-    /// that is pulled.
+    /// that is pulled. For what must go at once; under per-flow backpressure data has to be pulled.
     #[inline]
     pub fn send(&mut self, packet: Packet) {
         self.effects.push(Effect::Send(packet));
@@ -77,7 +77,8 @@ impl Outbox {
         self.effects.push(Effect::Wake(host));
     }
 
-    /// As [`Outbox::wake`], at `at`: for pacing. A host has one such alarm; an earlier one stays.
+    /// As [`Outbox::wake`], at `at`: for pacing. A host has one such alarm; an earlier one stays, and
+    /// when it comes `pull` may ask anew.
     #[inline]
     pub fn wake_at(&mut self, host: NodeId, at: Time) {
         self.effects.push(Effect::WakeAt(host, at));

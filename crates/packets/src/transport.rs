@@ -21,7 +21,7 @@
 //! [`Outbox::send`]; queued packets go first, by priority. Acknowledgments normally take the queue,
 //! data normally waits to be pulled.
 
-use kernel::{Bytes, Rate, Time};
+use kernel::{Bytes, Rate, Span, Time};
 use rack::{Flow, NodeId};
 
 use crate::outbox::Outbox;
@@ -118,9 +118,9 @@ pub struct Surroundings {
     pub hosts: u32,
     /// Rate of the slowest host's line.
     pub line_rate: Rate,
-    /// Time from the first bit sent to the last received, and back for a header alone, over the
-    /// longest of the shortest paths through the idle network, for one full packet of 1,500 bytes.
-    pub base_rtt: kernel::Span,
+    /// The longest round trip between two hosts of the idle network: from the first bit of a largest
+    /// packet sent to its last received, and the same back for 64 bytes.
+    pub base_rtt: Span,
     /// The most switches on a shortest path.
     pub hops_max: u32,
     /// The run's seed, for named streams.

@@ -121,6 +121,12 @@ impl Arena {
         self.live
     }
 
+    /// How many slots there are, used or not.
+    #[cfg(test)]
+    pub(crate) fn capacity(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Puts a packet at the back of a queue.
     #[inline]
     pub(crate) fn push(&mut self, queue: &mut Fifo, index: u32) {

@@ -49,22 +49,25 @@ pub(crate) struct Tables {
 /// Sets of next hops, each once.
 #[derive(Default)]
 struct Sets {
-    known: HashMap<(Vec<PortId>, u32), u16>,
+    /// The number of a set, by its ports and then the paths below each. Looked up, never walked.
+    known: HashMap<Vec<u32>, u16>,
     groups: Vec<Group>,
     members: Vec<PortId>,
 }
 
 impl Sets {
-    fn number(&mut self, ports: &[PortId], below: u32) -> u16 {
-        if let Some(&number) = self.known.get(&(ports.to_vec(), below)) {
+    /// The number of the set that `key` spells: ports, then the paths below each.
+    fn number(&mut self, key: &[u32]) -> u16 {
+        if let Some(&number) = self.known.get(key) {
             return number;
         }
         let number = u16::try_from(self.groups.len())
             .expect("fewer than 2^16 sets of next hops: a rack has far fewer");
+        let (&below, ports) = key.split_last().expect("a key ends with the paths below");
         let start = self.members.len() as u32;
         self.groups.push(Group { start, len: ports.len() as u32, below });
-        self.members.extend_from_slice(ports);
-        self.known.insert((ports.to_vec(), below), number);
+        self.members.extend(ports.iter().copied().map(PortId::new));
+        self.known.insert(key.to_vec(), number);
         number
     }
 }
@@ -75,16 +78,18 @@ impl Tables {
         let (hosts, vertices) = (topology.hosts(), topology.vertices());
         let mut table = vec![0; hosts as usize * vertices as usize];
         let mut sets = Sets::default();
-        sets.number(&[], 0);
+        sets.number(&[0]);
         let mut search = Search::new(vertices);
+        let mut key = Vec::new();
         for host in 0..hosts {
             search.run(topology, live, Vertex::new(host));
-            for at in 1..search.order.len() {
-                let vertex = search.order[at];
-                let nearer = search.nearer(topology, live, vertex);
-                let below = search.paths[topology.port(nearer[0]).peer.index()];
+            for &vertex in &search.order[1..] {
+                key.clear();
+                key.extend(search.nearer(topology, live, vertex).map(PortId::get));
+                let first = topology.port(PortId::new(key[0])).peer;
+                key.push(search.paths[first.index()]);
                 let at = vertex.index() * hosts as usize + host as usize;
-                table[at] = sets.number(&nearer, below);
+                table[at] = sets.number(&key);
             }
         }
         Self { hosts, table, groups: sets.groups, members: sets.members }
@@ -189,14 +194,18 @@ impl Search {
     }
 
     /// The ports of `vertex` that lead one step nearer.
-    fn nearer(&self, topology: &Topology, live: &Live, vertex: Vertex) -> Vec<PortId> {
+    fn nearer<'a>(
+        &'a self,
+        topology: &'a Topology,
+        live: &'a Live,
+        vertex: Vertex,
+    ) -> impl Iterator<Item = PortId> + 'a {
         let distance = self.distance[vertex.index()];
-        let is_nearer = |&port: &PortId| {
+        topology.ports_of(vertex).filter(move |&port| {
             let peer = topology.port(port).peer;
             live.ports[port.index()]
                 && self.distance[peer.index()].wrapping_add(1) == distance
                 && self.paths[peer.index()] > 0
-        };
-        topology.ports_of(vertex).filter(is_nearer).collect()
+        })
     }
 }

@@ -55,6 +55,28 @@ fn a_flow_alone_takes_its_ideal_time() {
 }
 
 #[test]
+fn memory_follows_what_is_open_and_under_way() {
+    let config = Config { queues: endless(), ..switch(9) };
+    let mut network = raw(plan(&config, &[]), Recovery::None, 1);
+    // Eight flows at a time, one after the other for long.
+    let mut sizes = (0, 0);
+    for round in 0..5_000 {
+        let start = network.now().as_ps();
+        for src in 0..8 {
+            network.offer(&flow(8 * round + u64::from(src), src, 8, 3_000, start));
+        }
+        network.advance(Time::from_ps(start + 40_000_000), &mut ());
+        assert_eq!(network.net.flows.open, 0);
+        if round == 10 {
+            sizes = (network.net.flows.places(), network.net.arena.capacity());
+        }
+    }
+    assert_eq!(sizes, (network.net.flows.places(), network.net.arena.capacity()));
+    assert!(sizes.0 == 8 && sizes.1 <= 24, "{sizes:?}");
+    network.check().unwrap();
+}
+
+#[test]
 fn the_ideal_time_of_one_packet_is_the_sum_of_its_parts() {
     // 10 Gbps, 100 ns wires, a switch of 500 ns: 140 B take 112 ns a link.
     let one = flow(0, 0, 1, 100, 0);
