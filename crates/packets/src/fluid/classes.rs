@@ -4,6 +4,9 @@
 //! the same part of every flow; such a set is as good as one link of their sum. Sets are found, not
 //! assumed: two links belong together if they have the same rate and carry the same share of the
 //! traffic between every two places where hosts are attached.
+//!
+//! A set that could carry all that its hosts can send, or receive, at once never limits anyone: it is
+//! left out. In a Clos of full bisection only the hosts' own links remain.
 
 use std::collections::HashMap;
 
@@ -26,6 +29,17 @@ pub(super) struct Classes {
     of_port: Vec<u32>,
     /// By class: the sum of the rates, in bit/s.
     pub(super) capacity: Vec<f64>,
+    /// By class: it never limits a flow.
+    is_ample: Vec<bool>,
+}
+
+/// A place where hosts are attached.
+struct Place {
+    /// One of the hosts.
+    host: u32,
+    /// What all of them can send, and receive, in bit/s; infinite for a host that is a place of its
+    /// own.
+    rate: f64,
 }
 
 /// The part of a unit of traffic that crosses each port, walked from source to destination.
@@ -79,18 +93,16 @@ impl Classes {
         let mut spread = Spread { at: vec![0.0; topology.vertices() as usize] };
         let places = places(net);
         let mut pair = 0u64;
-        for &from in &places {
-            for &to in places.iter().filter(|&&to| to != from) {
-                pair += 1;
-                spread.walk(net, &net.tables, Vertex::new(from), to, |port, share| {
-                    let word = (share * SHARE_ONE).round() as u64 ^ pair.wrapping_mul(FACTOR);
-                    let signature = &mut signatures[port as usize];
-                    *signature = (signature.rotate_left(5) ^ word).wrapping_mul(FACTOR);
-                });
-            }
+        for (from, to) in pairs(&places) {
+            pair += 1;
+            spread.walk(net, &net.tables, Vertex::new(from.host), to.host, |port, share| {
+                let word = (share * SHARE_ONE).round() as u64 ^ pair.wrapping_mul(FACTOR);
+                let signature = &mut signatures[port as usize];
+                *signature = (signature.rotate_left(5) ^ word).wrapping_mul(FACTOR);
+            });
         }
         let mut numbers = HashMap::new();
-        let mut classes = Self { of_port: Vec::with_capacity(ports.len()), capacity: Vec::new() };
+        let mut classes = Self { of_port: Vec::new(), capacity: Vec::new(), is_ample: Vec::new() };
         for (port, end) in ports.iter().enumerate() {
             // The link of a host is its own.
             let is_host =
@@ -101,11 +113,55 @@ impl Classes {
             let number = *numbers.entry((own, signatures[port], rate)).or_insert(fresh);
             if number == fresh {
                 classes.capacity.push(0.0);
+                classes.is_ample.push(false);
             }
             classes.capacity[number as usize] += rate as f64;
             classes.of_port.push(number);
         }
+        classes.find_ample(net, &places);
         classes
+    }
+
+    /// Finds the classes between switches that hold the most that all places can send over them, or
+    /// receive.
+    fn find_ample(&mut self, net: &Net, places: &[Place]) {
+        if places.iter().any(|place| place.rate == f64::INFINITY) {
+            return;
+        }
+        let count = self.capacity.len();
+        let load = |most: &[f64]| -> Vec<f64> {
+            let mut load = vec![0.0; count];
+            for (place, shares) in places.iter().zip(most.chunks(count)) {
+                for (load, share) in load.iter_mut().zip(shares) {
+                    *load += place.rate * share;
+                }
+            }
+            load
+        };
+        // By place and class: the largest share of a flow from there, and of one to there.
+        let mut from_most = vec![0.0f64; places.len() * count];
+        let mut to_most = from_most.clone();
+        for (from, source) in places.iter().enumerate() {
+            for (to, target) in places.iter().enumerate().filter(|&(to, _)| to != from) {
+                for used in self.uses(net, source.host, target.host) {
+                    for (place, most) in [(from, &mut from_most), (to, &mut to_most)] {
+                        let most = &mut most[place * count + used.link as usize];
+                        *most = most.max(used.share);
+                    }
+                }
+            }
+        }
+        let (sent, received) = (load(&from_most), load(&to_most));
+        let is_host = |port: usize| {
+            let end = net.plan.topology.ports()[port];
+            [end.vertex, end.peer].into_iter().any(|v| net.plan.topology.is_host(v))
+        };
+        for (port, &class) in self.of_port.iter().enumerate().filter(|&(port, _)| !is_host(port)) {
+            let class = class as usize;
+            // Sums of shares are off by a rounding.
+            let holds = self.capacity[class] * (1.0 + 1e-9);
+            self.is_ample[class] = sent[class].min(received[class]) <= holds;
+        }
     }
 
     /// How a flow uses the classes.
@@ -114,6 +170,9 @@ impl Classes {
         let mut uses: Vec<Use> = Vec::new();
         spread.walk(net, &net.tables, Vertex::new(src), dst, |port, share| {
             let link = self.of_port[port as usize];
+            if self.is_ample[link as usize] {
+                return;
+            }
             match uses.iter_mut().find(|used| used.link == link) {
                 Some(used) => used.share += share,
                 None => uses.push(Use { link, share }),
@@ -123,16 +182,31 @@ impl Classes {
     }
 }
 
-/// One host for each place where hosts are attached: hosts with one link to the same switch are
-/// alike; a host with several is a place of its own.
-fn places(net: &Net) -> Vec<u32> {
+/// Every two places, one way and the other.
+fn pairs(places: &[Place]) -> impl Iterator<Item = (&Place, &Place)> {
+    let others = |from| places.iter().filter(move |to| !std::ptr::eq(from, *to));
+    places.iter().flat_map(move |from| others(from).map(move |to| (from, to)))
+}
+
+/// The places where hosts are attached: hosts with one link to the same switch are alike; a host with
+/// several is a place of its own.
+fn places(net: &Net) -> Vec<Place> {
     let topology = &net.plan.topology;
-    let mut seen = vec![false; topology.vertices() as usize];
-    let is_first = |&host: &u32| {
+    let mut number = vec![None; topology.vertices() as usize];
+    let mut places: Vec<Place> = Vec::new();
+    for host in 0..topology.hosts() {
         let vertex = Vertex::new(host);
-        let port = topology.ports_of(vertex).next().expect("every host has a link");
-        let place = if topology.degree(vertex) == 1 { topology.port(port).peer } else { vertex };
-        !std::mem::replace(&mut seen[place.index()], true)
-    };
-    (0..topology.hosts()).filter(is_first).collect()
+        let end = topology.ports_of(vertex).next().expect("every host has a link");
+        let end = topology.port(end);
+        let (at, rate) = match topology.degree(vertex) {
+            1 => (end.peer, end.link.rate.as_bps() as f64),
+            _ => (vertex, f64::INFINITY),
+        };
+        let place = *number[at.index()].get_or_insert(places.len());
+        if place == places.len() {
+            places.push(Place { host, rate: 0.0 });
+        }
+        places[place].rate += rate;
+    }
+    places
 }

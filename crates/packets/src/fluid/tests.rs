@@ -189,6 +189,11 @@ fn bundles_are_few_where_the_network_is_regular() {
     let oracle = Oracle::new(plan(Shape::LeafSpine(LeafSpine::default())), FRAMING);
     // Two for each of 512 hosts, one up and one down for each of 16 leaves.
     assert_eq!(oracle.classes.capacity.len(), 2 * 512 + 2 * 16);
+    // With full bisection only the hosts' own links ever limit a flow; not so three to one.
+    assert_eq!(oracle.classes.uses(&oracle.net, 0, 511).len(), 2);
+    let slim = LeafSpine { hosts: 48, radix: 16, oversubscription: 3, ..Default::default() };
+    let oracle = Oracle::new(plan(Shape::LeafSpine(slim)), FRAMING);
+    assert_eq!(oracle.classes.uses(&oracle.net, 0, 47).len(), 4);
 }
 
 #[test]
