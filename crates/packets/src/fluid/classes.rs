@@ -92,9 +92,7 @@ impl Classes {
         let mut signatures = vec![0u64; ports.len()];
         let mut spread = Spread { at: vec![0.0; topology.vertices() as usize] };
         let places = places(net);
-        let mut pair = 0u64;
-        for (from, to) in pairs(&places) {
-            pair += 1;
+        for (pair, (from, to)) in (1u64..).zip(pairs(&places)) {
             spread.walk(net, &net.tables, Vertex::new(from.host), to.host, |port, share| {
                 let word = (share * SHARE_ONE).round() as u64 ^ pair.wrapping_mul(FACTOR);
                 let signature = &mut signatures[port as usize];
@@ -156,8 +154,8 @@ impl Classes {
             let end = net.plan.topology.ports()[port];
             [end.vertex, end.peer].into_iter().any(|v| net.plan.topology.is_host(v))
         };
-        for (port, &class) in self.of_port.iter().enumerate().filter(|&(port, _)| !is_host(port)) {
-            let class = class as usize;
+        for port in (0..self.of_port.len()).filter(|&port| !is_host(port)) {
+            let class = self.of_port[port] as usize;
             // Sums of shares are off by a rounding.
             let holds = self.capacity[class] * (1.0 + 1e-9);
             self.is_ample[class] = sent[class].min(received[class]) <= holds;

@@ -23,7 +23,7 @@ pub struct Graph {
     pub hosts: u32,
     /// The links as CSV with the head `a,b,rate,delay`: two vertices, counted from 0, rate and
     /// propagation with units, such as `0,8,100 Gbps,20 ns`. Empty lines and lines that start with #
-    /// are left out. No default.
+    /// are left out. In a scenario one line alone is the path of a file that holds them. No default.
     pub edges: String,
 }
 

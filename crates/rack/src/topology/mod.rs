@@ -21,6 +21,7 @@ use crate::{NodeId, Problem};
 
 pub use clos::{LeafSpine, SingleSwitch, ThreeTier};
 pub use edges::Graph;
+pub use measure::UNREACHABLE;
 pub use parts::Parts;
 pub use shape::Shape;
 pub use torus::{Mesh, Torus};

@@ -4,7 +4,6 @@ use petgraph::algo::maximum_flow::dinics;
 use petgraph::graph::{DiGraph, NodeIndex};
 use proptest::prelude::*;
 
-use super::measure::UNREACHABLE;
 use super::*;
 use crate::Component;
 
