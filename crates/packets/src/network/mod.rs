@@ -226,6 +226,13 @@ impl<T: Transport> Network<T> {
     /// Carries out what the transport wants, lets NICs send, and reports ends, until all is quiet.
     #[inline]
     fn settle<P: Probe>(&mut self, probe: &mut P) {
+        let is_quiet = self.out.effects.is_empty() && self.net.ready_nics.is_empty();
+        if !is_quiet || !self.failures.is_empty() {
+            self.settle_all(probe);
+        }
+    }
+
+    fn settle_all<P: Probe>(&mut self, probe: &mut P) {
         let mut at = 0;
         loop {
             while let Some(&effect) = self.out.effects.get(at) {
