@@ -241,6 +241,20 @@ fn components_are_found_or_missed_with_a_count() {
 }
 
 proptest! {
+    /// Whatever is in the list, there is a topology or a problem that names the list, never a crash.
+    #[test]
+    fn any_text_is_a_graph_or_a_problem(
+        hosts in 0u32..5,
+        rest in "([0-9a-z,#. ]{0,12}|[0-9]{1,2},[0-9]{1,2},[0-9] [GMk]bps,[0-9] ns|\n|,){0,12}",
+    ) {
+        for text in [rest.clone(), format!("a,b,rate,delay\n{rest}")] {
+            match graph(hosts, &text) {
+                Ok(topology) => check_wiring(&topology),
+                Err(problems) => prop_assert!(problems.iter().all(|p| p.key == "edges")),
+            }
+        }
+    }
+
     /// Distances obey the edges (no neighbour is nearer by more than one, and some is by one), which
     /// only true distances do.
     #[test]
