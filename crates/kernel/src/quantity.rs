@@ -245,10 +245,8 @@ impl LinkClock {
     #[inline]
     pub fn send(&mut self, size: Bytes) -> Span {
         let whole = self.byte.checked_mul(size.0);
-        if self.rest == 0 {
-            if let Some(whole) = whole {
-                return Span(whole);
-            }
+        if let (0, Some(whole)) = (self.rest, whole) {
+            return Span(whole);
         }
         let work = self.rest.checked_mul(size.0).and_then(|work| work.checked_add(self.carry));
         let (Some(whole), Some(work)) = (whole, work) else { return self.send_large(size) };
