@@ -25,6 +25,7 @@ pub(crate) fn details(rack: &Rack) -> Map<String, Value> {
     put("latency_seconds", json!(plan.latency.as_seconds()));
     put("queue_max_cells_bound", json!(bound));
     put("node_queue_max_cells", json!(rack.bank.fullest_node()));
+    put("node_relayed_max_cells", json!(rack.bank.fullest_relay()));
     put("node_queue_max_bytes", json!(u64::from(rack.bank.fullest_node()) * cell));
     put("transport", json!(if plan.is_reliable { "reliable" } else { "none" }));
     losses(rack, &mut map);

@@ -265,6 +265,7 @@ impl Bank {
                 if cell.source() == node {
                     own.push(cell);
                 } else {
+                    self.relayed[node as usize] -= 1;
                     self.discard();
                 }
             }

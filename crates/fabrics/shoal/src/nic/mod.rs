@@ -156,8 +156,9 @@ pub(crate) struct Bank {
     /// `[(position * classes + class) * nodes + node]`.
     links: Vec<Link>,
     arena: Arena,
-    /// Cells in all queues of a node.
+    /// Cells in all queues of a node, and those of them that are not its own.
     queued: Vec<u32>,
+    relayed: Vec<u32>,
     /// Next ticket of a node's ready queues, which are served oldest first.
     tickets: Vec<u32>,
     flows: Flows,
@@ -193,6 +194,8 @@ pub(crate) struct Bank {
     node_peak: u32,
     queue_peak_recent: u32,
     node_peak_recent: u32,
+    /// Most cells of other nodes seen in one node.
+    relayed_peak: u32,
 }
 
 impl Bank {
@@ -224,6 +227,7 @@ impl Bank {
             subflows: Subflows::new(schedule.positions(), &flows.places),
             flows,
             queued: vec![0; nodes as usize],
+            relayed: vec![0; nodes as usize],
             tickets: vec![0; nodes as usize],
             flow_of: vec![NONE; nodes as usize * per_position],
             sent_ring: vec![NONE; ring],
@@ -243,6 +247,7 @@ impl Bank {
             node_peak: 0,
             queue_peak_recent: 0,
             node_peak_recent: 0,
+            relayed_peak: 0,
             schedule,
         }
     }
@@ -331,6 +336,11 @@ impl Bank {
     /// Most cells seen in one node.
     pub(crate) fn fullest_node(&self) -> u32 {
         self.node_peak.max(self.node_peak_recent)
+    }
+
+    /// Most cells seen in one node that were on their way through it.
+    pub(crate) fn fullest_relay(&self) -> u32 {
+        self.relayed_peak
     }
 
     /// Cells queued in all nodes.

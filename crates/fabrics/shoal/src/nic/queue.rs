@@ -127,6 +127,7 @@ impl Bank {
         let index = self.link::<Lossy>(position, class, node);
         self.arena.push_front(&mut self.links[index], cell);
         self.queued[node as usize] += 1;
+        self.relayed[node as usize] += u32::from(cell.source() != node);
         self.set_busy(position, node);
     }
 }

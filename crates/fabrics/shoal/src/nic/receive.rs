@@ -72,6 +72,9 @@ impl Bank {
         let length = self.enqueue::<M>(onward, cell.class(), node, cell) as usize;
         let last = self.lengths.len() - 1;
         self.lengths[length.min(last)] += 1;
+        let relayed = &mut self.relayed[node as usize];
+        *relayed += 1;
+        self.relayed_peak = self.relayed_peak.max(*relayed);
         self.assert_bound(onward, node, cell.destination());
     }
 

@@ -9,18 +9,20 @@ use super::Bank;
 impl Bank {
     /// The invariants of §3.3.2 and §3.3.3, cell by cell: in each queue at most one cell of a
     /// subflow (S62), with the ready queue at most one local cell (S65), and as many cells as
-    /// counted.
+    /// counted. Compares the cells of others that each node holds with its count.
     pub(crate) fn check_queues(&self) {
+        let mut relayed = vec![0; self.nodes as usize];
         for position in 0..self.schedule.positions() {
             for node in 0..self.nodes {
                 for class in 0..self.classes {
-                    self.check_queue(position, class, node);
+                    relayed[node as usize] += self.check_queue(position, class, node);
                 }
             }
         }
+        assert_eq!(relayed, self.relayed, "cells of others, by node");
     }
 
-    fn check_queue(&self, position: u32, class: u32, node: u32) {
+    fn check_queue(&self, position: u32, class: u32, node: u32) -> u32 {
         let link = &self.links[self.link::<Lossy>(position, class, node)];
         let cells: Vec<_> = self.arena.iter(link).collect();
         assert_eq!(cells.len(), usize::from(link.queued), "node {node}, position {position}");
@@ -36,6 +38,7 @@ impl Bank {
         for ((source, destination), count) in subflows {
             assert_eq!(count, 1, "cells from {source} to {destination} at node {node}");
         }
+        u32::from(link.queued) - local as u32
     }
 
     /// Whether two nodes have given each other up.

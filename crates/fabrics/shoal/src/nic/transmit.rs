@@ -105,8 +105,10 @@ impl Bank {
             let cell = self.arena.pop(&mut self.links[meeting.link() + row]);
             meeting.frame.cell = cell;
             let node = meeting.node();
+            let is_own = cell.source() == node;
             self.queued[node as usize] -= 1;
-            meetings.own.offer(index, cell.source() == node);
+            self.relayed[node as usize] -= u32::from(!is_own);
+            meetings.own.offer(index, is_own);
         }
     }
 
