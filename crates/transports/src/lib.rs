@@ -11,10 +11,12 @@ mod arrivals;
 mod chaos;
 pub mod cubic;
 pub mod dctcp;
+pub mod homa;
 pub mod ndp;
 #[cfg(test)]
 mod networked;
 pub mod newreno;
+mod ranking;
 pub mod stream;
 pub mod swift;
 mod turns;

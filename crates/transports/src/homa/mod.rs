@@ -1,0 +1,387 @@
+//! Homa: short messages at once, long ones as the receiver grants, both by network priorities.
+//!
+//! Models: "Homa: a receiver-driven low-latency transport protocol using network priorities"
+//! (SIGCOMM 2018): unscheduled bytes (§3.2), grants and shortest-remaining-first at both ends
+//! (§3.2, §3.3), priorities by the sizes of the workload (§3.4), overcommitment (§3.5), incast
+//! control if wanted (§3.6), RESEND and BUSY (§3.7). A flow is a one-way message; a message's
+//! receiver needs no acknowledgment to be sent, as the response to a request stands for it (§3.1):
+//! both ends forget a message when its last byte arrives.
+//!
+//! Leaves out: remote procedure calls with their at-least-once semantics, giving up on a server that
+//! does not answer (the network says which hosts are dead), the limit on what a NIC has queued (§4:
+//! here the NIC asks for each packet when its line is free), and priorities that follow the traffic.
+
+mod config;
+#[cfg(test)]
+mod network_tests;
+mod priorities;
+mod receiver;
+mod sender;
+#[cfg(test)]
+mod tests;
+
+use kernel::Bytes;
+use packets::{
+    FlowKey, Framing, Kind, Line, Opening, Outbox, Packet, Surroundings, Timer, Timers, Transport,
+};
+use rack::NodeId;
+
+pub use config::{Config, Incast};
+pub use priorities::{Priorities, Profile};
+
+use crate::arrivals::bytes_between;
+use crate::ranking::{Entry, Ranking};
+use receiver::{Incoming, answer};
+use sender::Outgoing;
+
+/// The timer of a receiver: something expected has not come.
+const MISSING: u8 = 0;
+/// The timer of a sender: the receiver says nothing.
+const SILENT: u8 = 1;
+
+/// Homa endpoints of all hosts.
+#[derive(Clone, Debug)]
+pub struct Homa {
+    config: Config,
+    framing: Framing,
+    priorities: Priorities,
+    control: u16,
+    /// A round trip in packets: unscheduled ones, and those granted but not received.
+    window: u64,
+    overcommitment: usize,
+    outgoing: Vec<Outgoing>,
+    incoming: Vec<Incoming>,
+    /// By host: messages that may send, by what they have left to send.
+    sending: Ranking,
+    /// By host: messages that need grants, by what they have left to receive.
+    granting: Ranking,
+    /// By host: open messages to it.
+    open: Vec<u32>,
+    started: u64,
+    asked: u64,
+    busy: u64,
+}
+
+impl Homa {
+    /// Endpoints for a network whose messages are as `profile` says. The configuration has passed
+    /// [`Config::check`].
+    #[must_use]
+    pub fn new(config: &Config, around: &Surroundings, profile: &Profile) -> Self {
+        let framing = config.framing();
+        let rtt_bytes = match config.rtt_bytes {
+            Bytes::ZERO => {
+                let links = u64::from(around.hops_max) + 1;
+                around.line_rate.bytes_in(around.base_rtt) + config.mtu * links
+            }
+            given => given,
+        };
+        let window = framing.packets(rtt_bytes).max(1);
+        let rtt_bytes = Bytes::new(window * u64::from(framing.payload));
+        let priorities = Priorities::new(config, profile, rtt_bytes);
+        let overcommitment = match config.overcommitment {
+            0 => usize::from(priorities.scheduled()),
+            given => given as usize,
+        };
+        let hosts = around.hosts as usize;
+        Self {
+            framing,
+            priorities,
+            control: config.control.get() as u16,
+            window,
+            overcommitment,
+            outgoing: Vec::new(),
+            incoming: Vec::new(),
+            sending: Ranking::new(hosts),
+            granting: Ranking::new(hosts),
+            open: vec![0; hosts],
+            started: 0,
+            asked: 0,
+            busy: 0,
+            config: config.clone(),
+        }
+    }
+
+    /// How priorities are divided.
+    #[must_use]
+    pub fn priorities(&self) -> &Priorities {
+        &self.priorities
+    }
+
+    /// Packets of a message that go without a grant.
+    fn unscheduled(&self, opening: &Opening) -> u64 {
+        let total = self.framing.packets(opening.flow.size);
+        let window = match &self.config.incast {
+            Some(incast) if self.open[opening.flow.dst.index()] > incast.threshold => {
+                self.framing.packets(incast.unscheduled)
+            }
+            _ => self.window,
+        };
+        window.min(total)
+    }
+
+    /// Puts a message among those that may send, or takes it out.
+    fn rank_sender(&mut self, flow: FlowKey, out: &mut Outbox) {
+        let message = &mut self.outgoing[flow.index()];
+        match message.entry {
+            None if message.is_ready() => {
+                let entry = message.ranked(self.framing);
+                message.entry = Some(entry);
+                self.sending.insert(message.src.index(), entry);
+                out.wake(message.src);
+            }
+            Some(entry) if !message.is_ready() => {
+                message.entry = None;
+                self.sending.remove(message.src.index(), entry);
+            }
+            _ => {}
+        }
+    }
+
+    /// Grants to the messages with least left, as many as overcommitment allows (Homa §3.3, §3.5).
+    fn grant(&mut self, host: NodeId, out: &mut Outbox) {
+        let list = host.index();
+        let mut rank = 0;
+        loop {
+            let active = self.granting.len(list).min(self.overcommitment);
+            if rank >= active {
+                return;
+            }
+            let entry = self.granting.at(list, rank).expect("an active message has a rank");
+            let (incoming, message) =
+                (&mut self.incoming[entry.flow.index()], &self.outgoing[entry.flow.index()]);
+            let level = self.priorities.of_rank(rank, active);
+            if let Some(grant) = incoming.grant(self.window, level, message, self.control) {
+                out.send(grant);
+                let at = out.now() + self.config.resend_after;
+                out.set_timer(Timer::Flow(entry.flow, MISSING), at);
+            }
+            if incoming.granted == message.total {
+                incoming.entry = None;
+                self.granting.remove(list, entry);
+            } else {
+                rank += 1;
+            }
+        }
+    }
+
+    /// A data packet has reached its destination.
+    fn take(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
+        let flow = packet.flow;
+        let size = Bytes::new(packet.word);
+        let incoming = &mut self.incoming[flow.index()];
+        let before = incoming.arrivals.next();
+        incoming.total.get_or_insert(self.framing.packets(size));
+        let is_new = incoming.arrivals.insert(packet.seq);
+        if is_new {
+            let after = incoming.arrivals.next();
+            if after > before {
+                out.delivered(flow, bytes_between(self.framing, size, before, after));
+            } else {
+                let held = incoming.arrivals.count() - after;
+                out.held(Bytes::new(held * u64::from(self.framing.payload)));
+            }
+            if incoming.is_done() {
+                out.complete(flow);
+                self.end(flow);
+                out.close(flow);
+                return self.grant(host, out);
+            }
+        }
+        self.rank_receiver(host, flow, size);
+        self.grant(host, out);
+        self.expect(flow, out);
+    }
+
+    /// Keeps a message in order among those that need grants.
+    fn rank_receiver(&mut self, host: NodeId, flow: FlowKey, size: Bytes) {
+        let incoming = &mut self.incoming[flow.index()];
+        let received = incoming.arrivals.count() * u64::from(self.framing.payload);
+        let remaining = size.get().saturating_sub(received);
+        let list = host.index();
+        incoming.entry = match incoming.entry {
+            Some(entry) => Some(self.granting.shorten(list, entry, remaining)),
+            None if Some(incoming.granted) < incoming.total => {
+                let order = self.outgoing[flow.index()].order;
+                let entry = Entry { remaining, order, flow };
+                self.granting.insert(list, entry);
+                Some(entry)
+            }
+            None => None,
+        };
+    }
+
+    /// Sets the receiver's timer, as something is expected or not.
+    fn expect(&mut self, flow: FlowKey, out: &mut Outbox) {
+        let timer = Timer::Flow(flow, MISSING);
+        if self.incoming[flow.index()].expects() {
+            out.set_timer(timer, out.now() + self.config.resend_after);
+        } else {
+            out.cancel_timer(timer);
+        }
+    }
+
+    /// A RESEND has reached the sender: it sends, or says that shorter messages go first (Homa §3.7).
+    fn resend(&mut self, packet: &Packet, out: &mut Outbox) {
+        let message = &mut self.outgoing[packet.flow.index()];
+        message.resend(packet);
+        let src = message.src;
+        self.rank_sender(packet.flow, out);
+        let first = self.sending.at(src.index(), 0);
+        if first.is_some_and(|entry| entry.flow != packet.flow) {
+            self.busy += 1;
+            out.send(self.outgoing[packet.flow.index()].say(Kind::Busy, self.control));
+        }
+    }
+
+    /// A sender that hears nothing has asked: what would be the RESEND of a response. A receiver that
+    /// knows nothing of the message asks for its unscheduled packets.
+    fn enquiry(&mut self, flow: FlowKey, out: &mut Outbox) {
+        let message = &self.outgoing[flow.index()];
+        let incoming = &self.incoming[flow.index()];
+        if incoming.total.is_some() {
+            return out.send(answer(message, Kind::Busy, self.control));
+        }
+        self.asked += 1;
+        out.send(incoming.ask(message, self.control));
+    }
+
+    /// Takes a message out of all lists.
+    fn end(&mut self, flow: FlowKey) {
+        let message = &mut self.outgoing[flow.index()];
+        assert!(message.is_open, "flow key {} ends twice", flow.get());
+        message.is_open = false;
+        if let Some(entry) = message.entry.take() {
+            self.sending.remove(message.src.index(), entry);
+        }
+        let incoming = &mut self.incoming[flow.index()];
+        if let Some(entry) = incoming.entry.take() {
+            self.granting.remove(message.dst.index(), entry);
+        }
+        incoming.arrivals.clear();
+        self.open[message.dst.index()] -= 1;
+    }
+
+    fn wait_for_receiver(&self, flow: FlowKey, out: &mut Outbox) {
+        out.set_timer(Timer::Flow(flow, SILENT), out.now() + self.config.resend_after);
+    }
+}
+
+impl Transport for Homa {
+    fn name(&self) -> &'static str {
+        "homa"
+    }
+
+    fn timers(&self) -> Timers {
+        Timers { flow: 2, host: 0 }
+    }
+
+    fn framing(&self) -> Framing {
+        self.framing
+    }
+
+    fn start(&mut self, opening: &Opening, out: &mut Outbox) {
+        let Opening { key, flow, .. } = *opening;
+        if self.outgoing.len() <= key.index() {
+            self.outgoing.resize(key.index() + 1, Outgoing::default());
+            self.incoming.resize(key.index() + 1, Incoming::default());
+        }
+        assert!(!self.outgoing[key.index()].is_open, "flow key {} is given out twice", key.get());
+        let unscheduled = self.unscheduled(opening);
+        let level = self.priorities.of_message(flow.size);
+        let message = Outgoing::open(opening, self.framing, self.started, unscheduled, level);
+        self.outgoing[key.index()] = message;
+        self.incoming[key.index()].open(unscheduled, level);
+        self.open[flow.dst.index()] += 1;
+        self.started += 1;
+        self.rank_sender(key, out);
+        self.wait_for_receiver(key, out);
+    }
+
+    fn receive(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
+        let flow = packet.flow;
+        let at_sender = self.outgoing[flow.index()].src == host;
+        match packet.kind {
+            Kind::Data => return self.take(host, packet, out),
+            Kind::Grant => {
+                self.outgoing[flow.index()].grant(packet);
+                self.rank_sender(flow, out);
+            }
+            Kind::Resend if at_sender => self.resend(packet, out),
+            Kind::Resend => return self.enquiry(flow, out),
+            Kind::Busy if !at_sender => return self.expect(flow, out),
+            Kind::Busy => {}
+            kind => unreachable!("no Homa endpoint sends {kind:?}"),
+        }
+        self.wait_for_receiver(flow, out);
+    }
+
+    fn timer(&mut self, timer: Timer, out: &mut Outbox) {
+        let Timer::Flow(flow, number) = timer else {
+            unreachable!("Homa sets no timer of a host, yet {timer:?} fired")
+        };
+        let message = &self.outgoing[flow.index()];
+        if number == SILENT {
+            if message.next >= message.unscheduled {
+                out.send(message.say(Kind::Resend, self.control));
+            }
+            return self.wait_for_receiver(flow, out);
+        }
+        self.asked += 1;
+        out.send(self.incoming[flow.index()].ask(message, self.control));
+        self.expect(flow, out);
+    }
+
+    fn pull(&mut self, host: NodeId, line: Line<'_>, out: &mut Outbox) -> Option<Packet> {
+        let whole = self.framing.payload + self.framing.header;
+        let list = host.index();
+        let may_leave = |entry: &Entry| {
+            let priority = self.outgoing[entry.flow.index()].priority();
+            line.is_open(priority) && line.admits(entry.flow, whole)
+        };
+        let mut ranked = (0..).map_while(|rank| self.sending.at(list, rank));
+        let entry = ranked.find(may_leave)?;
+        let message = &mut self.outgoing[entry.flow.index()];
+        let (packet, is_again) = message.transmit(self.framing);
+        if is_again {
+            out.resent(1);
+        }
+        if message.is_ready() {
+            let remaining = message.remaining(self.framing);
+            message.entry = Some(self.sending.shorten(list, entry, remaining));
+        } else {
+            message.entry = None;
+            self.sending.remove(list, entry);
+        }
+        Some(packet)
+    }
+
+    fn abandon(&mut self, flow: FlowKey, out: &mut Outbox) {
+        let host = self.outgoing[flow.index()].dst;
+        self.end(flow);
+        self.grant(host, out);
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for host in 0..self.open.len() {
+            for (name, ranking) in [("sending", &self.sending), ("granting", &self.granting)] {
+                let entries = (0..ranking.len(host)).filter_map(|rank| ranking.at(host, rank));
+                let stale = entries
+                    .map(|entry| &self.outgoing[entry.flow.index()])
+                    .find(|message| !message.is_open);
+                if let Some(message) = stale {
+                    return Err(format!("host {host}: {name} a closed {message:?}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn details(&self, _: kernel::Time) -> serde_json::Map<String, serde_json::Value> {
+        let mut details = serde_json::Map::new();
+        details.insert("resend_requests".into(), self.asked.into());
+        details.insert("busy_replies".into(), self.busy.into());
+        details.insert("unscheduled_priorities".into(), self.priorities.unscheduled().into());
+        details.insert("scheduled_priorities".into(), self.priorities.scheduled().into());
+        details
+    }
+}

@@ -1,0 +1,292 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::chaos::{Chaos, Weather, flow, surroundings};
+use kernel::{Span, Time};
+
+/// Payload of a full packet.
+const FULL: u64 = 1_440;
+
+fn profile() -> Profile {
+    // Half of all bytes of 10-packet windows: 4 unscheduled priorities of 8.
+    Profile::new(vec![(Bytes::new(FULL), 10.0), (Bytes::new(FULL * 30), 1.0)])
+}
+
+/// Endpoints with a window of ten packets, more than the test network's round trip of 8 µs.
+fn homa(hosts: u32) -> Homa {
+    let config = Config { rtt_bytes: Bytes::new(FULL * 10), ..Config::default() };
+    assert_eq!(config.check(), []);
+    Homa::new(&config, &surroundings(hosts), &profile())
+}
+
+fn chaos(hosts: u32, weather: Weather, seed: u64) -> Chaos<Homa> {
+    Chaos::new(homa(hosts), hosts, weather, seed)
+}
+
+fn kinds(chaos: &Chaos<Homa>, kind: Kind) -> Vec<(Time, Packet)> {
+    chaos.sent.iter().filter(|(_, packet)| packet.kind == kind).copied().collect()
+}
+
+fn weather() -> impl Strategy<Value = Weather> {
+    (0.0..0.2f64, 0.0..0.1f64, 0u64..30).prop_map(|(loss, twice, jitter)| Weather {
+        loss,
+        twice,
+        jitter: Span::from_us(jitter),
+        ..Weather::FAIR
+    })
+}
+
+fn messages() -> impl Strategy<Value = Vec<rack::Flow>> {
+    let one = (0u32..5, 1u32..5, 1u64..100_000, 0u64..300)
+        .prop_map(|(src, step, size, start)| flow(src, (src + step) % 5, size, start));
+    prop::collection::vec(one, 1..12)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// Every byte arrives once, in order, and both halves close, whatever the weather; a second run
+    /// sends the same packets at the same instants.
+    #[test]
+    fn every_message_comes_through_any_weather(
+        weather in weather(),
+        messages in messages(),
+        seed in any::<u64>(),
+    ) {
+        let [first, second] = [(); 2].map(|()| {
+            let mut chaos = chaos(5, weather, seed);
+            chaos.carry(&messages);
+            prop_assert!(chaos.transport.open.iter().all(|&open| open == 0));
+            Ok(chaos.sent)
+        });
+        prop_assert_eq!(first?, second?);
+    }
+}
+
+#[test]
+fn a_message_alone_never_waits_and_gets_one_grant_for_each_packet() {
+    let mut chaos = chaos(2, Weather::FAIR, 1);
+    chaos.carry(&[flow(0, 1, FULL * 100, 0)]);
+    let data = kinds(&chaos, Kind::Data);
+    for (index, (at, packet)) in data.iter().enumerate() {
+        assert_eq!(at.as_ps(), 1_200_000 * index as u64, "packet {index}");
+        // Ten unscheduled, then the least urgent priority of all.
+        let unscheduled = chaos.transport.priorities.of_message(Bytes::new(FULL * 100));
+        let level = if index < 10 { unscheduled } else { 7 };
+        assert_eq!((packet.seq, packet.priority), (index as u64, level), "packet {index}");
+    }
+    let grants = kinds(&chaos, Kind::Grant);
+    let offsets: Vec<_> = grants.iter().map(|(_, grant)| grant.ack).collect();
+    assert_eq!(offsets, (11..=100).collect::<Vec<_>>());
+    assert_eq!(chaos.sent.len(), 190, "nothing but data and grants");
+}
+
+#[test]
+fn a_short_message_needs_no_control_packet() {
+    let mut chaos = chaos(2, Weather::FAIR, 1);
+    chaos.carry(&[flow(0, 1, FULL * 10, 0)]);
+    assert_eq!(chaos.sent.len(), 10);
+}
+
+#[test]
+fn a_sender_sends_what_is_shortest_first() {
+    let mut chaos = chaos(4, Weather::FAIR, 1);
+    let sizes = [9, 3, 6];
+    let flows: Vec<_> =
+        sizes.iter().zip(1..).map(|(&size, dst)| flow(0, dst, FULL * size, 0)).collect();
+    chaos.carry(&flows);
+    let order: Vec<_> = kinds(&chaos, Kind::Data).iter().map(|(_, data)| data.dst.get()).collect();
+    // The first packet was on the line before the others came: then 8 packets of the first are
+    // left, 3 and 6 of the others.
+    let expected = [[1].as_slice(), &[2; 3], &[3; 6], &[1; 8]].concat();
+    assert_eq!(order, expected);
+}
+
+#[test]
+fn a_receiver_grants_to_the_shortest_and_uses_the_lowest_priorities() {
+    // Scheduled: four. Eight long messages to one host; four are granted to at a time.
+    let mut homa = homa(9);
+    assert_eq!((homa.priorities.unscheduled(), homa.overcommitment), (4, 4));
+    let mut out = Outbox::new(Time::ZERO);
+    let mut openings = Vec::new();
+    for src in 0..8 {
+        let flow = flow(src, 8, FULL * (20 + 5 * u64::from(src)), 0);
+        let opening = Opening { key: FlowKey::new(src), flow, paths: 1 };
+        homa.start(&opening, &mut out);
+        openings.push(opening);
+    }
+    let first: Vec<_> =
+        (0..8).map(|src| homa.pull(NodeId::new(src), Line::OPEN, &mut out).unwrap()).collect();
+    out.drain().for_each(drop);
+    let mut grants = |homa: &mut Homa, packet: &Packet| {
+        homa.receive(NodeId::new(8), packet, &mut out);
+        let sent = out.drain().filter_map(|effect| match effect {
+            packets::Effect::Send(packet) => Some((packet.dst.get(), packet.ack, packet.word)),
+            _ => None,
+        });
+        sent.collect::<Vec<_>>()
+    };
+    // Longest first: each is active until four shorter ones are there. A message's first packet
+    // lets one beyond the ten unscheduled ones go.
+    assert_eq!(grants(&mut homa, &first[7]), [(7, 11, 7)]);
+    assert_eq!(grants(&mut homa, &first[6]), [(6, 11, 6)]);
+    assert_eq!(grants(&mut homa, &first[5]), [(5, 11, 5)]);
+    assert_eq!(grants(&mut homa, &first[4]), [(4, 11, 4)]);
+    // The fifth pushes the longest out.
+    assert_eq!(grants(&mut homa, &first[3]), [(3, 11, 4)]);
+    assert_eq!(grants(&mut homa, &first[0]), [(0, 11, 4)]);
+    assert_eq!(grants(&mut homa, &first[2]), [(2, 11, 5)]);
+    assert_eq!(grants(&mut homa, &first[1]), [(1, 11, 5)]);
+    // A message that is not among the four shortest is not granted to, whatever arrives.
+    let second = homa.pull(NodeId::new(7), Line::OPEN, &mut Outbox::default()).unwrap();
+    assert_eq!(grants(&mut homa, &second), []);
+    // When the shortest is granted in full, the next comes in: it is granted a round trip at once.
+    for _ in 0..8 {
+        let more = homa.pull(NodeId::new(0), Line::OPEN, &mut Outbox::default()).unwrap();
+        assert_eq!(grants(&mut homa, &more).len(), 1);
+    }
+    let last = homa.pull(NodeId::new(0), Line::OPEN, &mut Outbox::default()).unwrap();
+    let both = grants(&mut homa, &last);
+    assert_eq!(both, [(0, 20, 4)], "19 + 1 of 20 packets are granted; 4 has its own grant");
+}
+
+/// Loses the `nth` packet that `is_hit` names.
+fn lose(nth: u32, is_hit: impl Fn(&Packet) -> bool + 'static) -> Box<dyn FnMut(&Packet) -> bool> {
+    let mut seen = 0;
+    Box::new(move |packet| {
+        let hit = is_hit(packet);
+        seen += u32::from(hit);
+        hit && seen == nth + 1
+    })
+}
+
+#[track_caller]
+fn check_recovery(size: u64, loses: Box<dyn FnMut(&Packet) -> bool>, timeouts: u64) -> Chaos<Homa> {
+    let mut chaos = chaos(2, Weather::FAIR, 1);
+    chaos.loses = loses;
+    chaos.carry(&[flow(0, 1, size, 0)]);
+    let end = chaos.fates[0].completed.unwrap().as_ps();
+    let ideal = 1_200_000 * size.div_ceil(FULL);
+    // After each timeout of 2 ms there may be a round trip, and grants pause.
+    let latest = ideal + timeouts * 2_020_000_000 + 20_000_000;
+    assert!(end > timeouts * 2_000_000_000 && end < latest, "{end} ps, {latest} ps at the latest");
+    chaos
+}
+
+#[test]
+fn each_kind_of_loss_is_recovered_after_a_timeout() {
+    let is_data = |seq| move |packet: &Packet| packet.kind == Kind::Data && packet.seq == seq;
+    // The first, a middle and the last unscheduled packet, of a short message.
+    for seq in [0, 4, 9] {
+        let chaos = check_recovery(FULL * 10, lose(0, is_data(seq)), 1);
+        assert_eq!((chaos.resent, chaos.transport.asked), (1, 1), "packet {seq}");
+    }
+    // A scheduled one, and the last of a long message.
+    for seq in [20, 39] {
+        let chaos = check_recovery(FULL * 40, lose(0, is_data(seq)), 1);
+        assert_eq!(chaos.resent, 1, "packet {seq}");
+    }
+    // A grant in the middle is made up for by the next; the last one is asked for.
+    check_recovery(FULL * 40, lose(3, |packet| packet.kind == Kind::Grant), 0);
+    check_recovery(FULL * 40, lose(29, |packet| packet.kind == Kind::Grant), 1);
+    // The request to send again is lost itself.
+    let is_request = |packet: &Packet| packet.kind == Kind::Resend && packet.src.get() == 1;
+    let mut both = (lose(0, is_data(3)), lose(0, is_request));
+    check_recovery(FULL * 10, Box::new(move |packet| both.0(packet) | both.1(packet)), 2);
+}
+
+#[test]
+fn a_message_of_which_nothing_arrives_is_asked_for_by_its_sender() {
+    for packets in [1, 10, 25] {
+        let mut left = packets.min(10);
+        let loses = Box::new(move |packet: &Packet| {
+            let hit = packet.kind == Kind::Data && left > 0;
+            left -= u64::from(hit);
+            hit
+        });
+        let chaos = check_recovery(FULL * packets, loses, 1);
+        assert_eq!(chaos.resent, packets.min(10));
+        // One from the sender, one from the receiver.
+        assert_eq!(kinds(&chaos, Kind::Resend).len(), 2);
+    }
+}
+
+#[test]
+fn a_sender_with_shorter_messages_says_that_it_is_busy() {
+    let mut homa = homa(3);
+    let mut out = Outbox::new(Time::ZERO);
+    for (key, dst, packets) in [(0, 1, 8), (1, 2, 3)] {
+        let flow = flow(0, dst, FULL * packets, 0);
+        homa.start(&Opening { key: FlowKey::new(key), flow, paths: 1 }, &mut out);
+    }
+    let ask = |key: u32, dst: u32| Packet {
+        flow: FlowKey::new(key),
+        src: NodeId::new(dst),
+        dst: NodeId::new(0),
+        word: 1,
+        wire: 64,
+        kind: Kind::Resend,
+        ..Packet::default()
+    };
+    let mut said = |homa: &mut Homa, packet: Packet| {
+        out.drain().for_each(drop);
+        homa.receive(NodeId::new(0), &packet, &mut out);
+        let kinds = out.drain().filter_map(|effect| match effect {
+            packets::Effect::Send(packet) => Some(packet.kind),
+            _ => None,
+        });
+        kinds.collect::<Vec<_>>()
+    };
+    assert_eq!(said(&mut homa, ask(0, 1)), [Kind::Busy]);
+    assert_eq!(said(&mut homa, ask(1, 2)), []);
+    assert_eq!(homa.busy, 1);
+}
+
+#[test]
+fn incast_control_limits_what_goes_unscheduled() {
+    let config = Config {
+        rtt_bytes: Bytes::new(FULL * 10),
+        incast: Some(Incast { threshold: 2, ..Incast::default() }),
+        ..Config::default()
+    };
+    let mut homa = Homa::new(&config, &surroundings(9), &profile());
+    let mut out = Outbox::new(Time::ZERO);
+    let sent: Vec<_> = (0..5)
+        .map(|src| {
+            let flow = flow(src, 8, FULL * 20, 0);
+            homa.start(&Opening { key: FlowKey::new(src), flow, paths: 1 }, &mut out);
+            std::iter::from_fn(|| homa.pull(flow.src, Line::OPEN, &mut out)).count()
+        })
+        .collect();
+    assert_eq!(sent, [10, 10, 10, 1, 1]);
+    let mut chaos = Chaos::new(homa, 9, Weather::FAIR, 1);
+    chaos.transport = Homa::new(&config, &surroundings(9), &profile());
+    chaos.carry(&(0..8).map(|src| flow(src, 8, FULL * 20, 0)).collect::<Vec<_>>());
+}
+
+#[test]
+fn bad_settings_are_named() {
+    let config = Config {
+        priorities: 4,
+        unscheduled_priorities: 4,
+        cutoffs: vec![Bytes::new(5), Bytes::new(5)],
+        mtu: Bytes::new(60),
+        control: Bytes::ZERO,
+        resend_after: Span::ZERO,
+        incast: Some(Incast { threshold: 0, unscheduled: Bytes::ZERO }),
+        ..Config::default()
+    };
+    let keys: Vec<_> = config.check().into_iter().map(|problem| problem.key).collect();
+    let expected = [
+        "unscheduled_priorities",
+        "cutoffs",
+        "cutoffs",
+        "control",
+        "mtu",
+        "resend_after",
+        "incast.threshold",
+        "incast.unscheduled",
+    ];
+    assert_eq!(keys, expected);
+    let none = Config { priorities: 0, ..Config::default() };
+    assert_eq!(none.check()[0].key, "priorities");
+}
