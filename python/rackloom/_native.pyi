@@ -21,7 +21,10 @@ def page(runs: list[tuple[str, str]]) -> list[tuple[list[str], list[list[str]]]]
 def resolve(source: _Source, settings: _Settings) -> str: ...
 def run(source: _Source, settings: _Settings, out: Path | None, progress: _Progress) -> _Run: ...
 def compare(
-    sources: list[tuple[_Source, _Settings]], out: Path | None, progress: _Progress
+    sources: list[tuple[_Source, _Settings]],
+    jobs: int | None,
+    out: Path | None,
+    progress: _Progress,
 ) -> tuple[Path, list[_Run]]: ...
 def sweep(
     source: _Source,

@@ -69,6 +69,7 @@ def run(
 
 def compare(
     *scenarios: Scenario,
+    jobs: int | None = None,
     out: Place | None = None,
     progress: bool | Listener = False,
     **overrides: Any,
@@ -77,6 +78,7 @@ def compare(
 
     Args:
         *scenarios: Paths or mappings.
+        jobs: How many fabrics run at a time. Default: as many as there are cores.
         out: Where results go. Default: ``results/NAME-HASH``.
         progress: True for a line on stderr, or a function that is told.
         **overrides: Keys to set in each of them; see `run`.
@@ -87,11 +89,16 @@ def compare(
     """
     if not scenarios:
         raise InputError([(None, None, None, "expected at least one scenario to compare")])
+    if jobs is not None and jobs < 1:
+        raise InputError([(None, None, "jobs", f"expected at least 1, found {jobs}")])
     settings = inputs.settings(overrides)
     step, close = listener(progress)
     try:
         directory, runs = _native.compare(
-            [(inputs.source(scenario), settings) for scenario in scenarios], _path(out), step
+            [(inputs.source(scenario), settings) for scenario in scenarios],
+            jobs,
+            _path(out),
+            step,
         )
     finally:
         close()

@@ -100,6 +100,9 @@ pub struct CompareArguments {
     /// On top of each file.
     #[command(flatten)]
     pub settings: Settings,
+    /// How many fabrics run at a time. Default: as many as there are cores.
+    #[arg(long, short, value_name = "N")]
+    pub jobs: Option<std::num::NonZero<usize>>,
     /// Where results go. Default: results/NAME-HASH.
     #[arg(long, short, value_name = "DIR")]
     pub out: Option<PathBuf>,

@@ -1,9 +1,10 @@
 //! How far a run has come: a bar on a terminal, a line now and then elsewhere, nothing if quiet.
 
 use std::io::{self, IsTerminal};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rack::run::Progress;
 
 use crate::output::{Output, say};
@@ -27,11 +28,17 @@ enum Face {
 impl Meter {
     /// A meter for what is called `label`.
     pub fn new(label: &str, output: &Output) -> Self {
+        let bar = || ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        Self::with_bar(label, output, bar)
+    }
+
+    /// A meter that draws, on a terminal, the bar that `bar` makes.
+    fn with_bar(label: &str, output: &Output, bar: impl FnOnce() -> ProgressBar) -> Self {
         let now = Instant::now();
         let face = if output.is_quiet() {
             Face::None
         } else if io::stderr().is_terminal() {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            let bar = bar();
             bar.set_prefix(label.to_string());
             bar.set_style(style("{prefix} {spinner} {pos} {msg} [{elapsed}]"));
             Face::Bar(bar)
@@ -92,6 +99,30 @@ impl Drop for Meter {
         if let Face::Bar(bar) = &self.face {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// One meter for each of several runs at a time, below each other.
+pub struct Meters {
+    meters: Vec<Mutex<Meter>>,
+}
+
+impl Meters {
+    /// A meter for each of `labels`.
+    pub fn new(labels: &[String], output: &Output) -> Self {
+        let board = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
+        let width = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
+        let meter = |label: &String| {
+            let label =
+                if io::stderr().is_terminal() { format!("{label:<width$}") } else { label.clone() };
+            Mutex::new(Meter::with_bar(&label, output, || board.add(ProgressBar::no_length())))
+        };
+        Self { meters: labels.iter().map(meter).collect() }
+    }
+
+    /// Run number `index` has come this far.
+    pub fn run(&self, index: usize, progress: Progress) {
+        self.meters[index].lock().expect("no thread panics while it holds this").run(progress);
     }
 }
 

@@ -60,6 +60,7 @@ pub fn run(
 pub fn compare(
     py: Python<'_>,
     sources: Vec<(Source, Settings)>,
+    jobs: Option<usize>,
     out: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(PathBuf, Vec<Run>)> {
@@ -67,7 +68,7 @@ pub fn compare(
         let scenarios = sources.iter().map(|(source, set)| inputs::scenario(source, set));
         let scenario = Scenario::join(scenarios.collect::<Result<_, _>>()?)?;
         let directory = out.unwrap_or_else(|| engine::default_directory(&scenario));
-        engine::compare(&scenario, &directory, &mut |index, progress| {
+        engine::compare(&scenario, &directory, cores_or(jobs), &|index, progress| {
             step(watched, &scenario.fabrics[index].label, progress)
         })
     })?;
@@ -90,9 +91,13 @@ pub fn sweep(
     let swept = watched(py, progress, |watched| {
         let arguments = inputs::arguments(&settings)?;
         let grid = Grid { document: source.document()?, arguments, axes: inputs::axes(grid) };
-        let cores = || available_parallelism().map_or(1, std::num::NonZero::get);
-        let jobs = jobs.unwrap_or_else(cores);
-        grids::sweep(&grid, out.as_deref(), jobs, &Registry::standard(), &Points::of(watched))
+        grids::sweep(
+            &grid,
+            out.as_deref(),
+            cores_or(jobs),
+            &Registry::standard(),
+            &Points::of(watched),
+        )
     })?;
     let points = swept.directory.join("points");
     let row = |point: Point| {
@@ -142,6 +147,11 @@ pub fn reproduce(
     })?;
     let claims = report::claims_table(&done.claims).to_json();
     Ok((claims.to_string(), done.broken, done.lost))
+}
+
+/// How many runs at a time: as many as asked for, or as there are cores.
+fn cores_or(jobs: Option<usize>) -> usize {
+    jobs.unwrap_or_else(|| available_parallelism().map_or(1, std::num::NonZero::get))
 }
 
 /// Refuses a scenario with several fabrics.

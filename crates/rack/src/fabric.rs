@@ -10,6 +10,7 @@ use kernel::{Bytes, Span, Time};
 use serde_json::{Map, Value};
 
 use crate::Flow;
+use crate::equipment::Bill;
 use crate::results::Table;
 
 /// Why [`Fabric::advance`] returned.
@@ -167,6 +168,11 @@ pub trait Fabric {
     /// When an invariant does not hold.
     fn check(&self) -> Result<(), String> {
         Ok(())
+    }
+
+    /// What the network is made of, draws and costs; `None` where the model cannot tell.
+    fn bill(&self) -> Option<Bill> {
+        None
     }
 
     /// Small tables that this fabric adds to the report.

@@ -52,6 +52,9 @@ const FIGURES: &[Figure] = &[
     Figure { key: "reorder.max_bytes", label: "Most data out of order, one flow" },
     Figure { key: "drops", label: "Drops" },
     Figure { key: "retransmissions", label: "Retransmissions" },
+    Figure { key: "equipment.switches", label: "Switches" },
+    Figure { key: "equipment.power_watts", label: "Power of the network" },
+    Figure { key: "equipment.cost_ratio", label: "Cost, a packet switch being 1" },
 ];
 
 /// Distributions of the summary: the classes of flows and what they are.
@@ -100,7 +103,7 @@ pub(crate) fn shown(summary: &Value, key: &str) -> String {
 /// What the fabric added: its own table of the summary.
 pub(crate) fn details(summary: &Value) -> Value {
     let fabric = get(summary, "fabric").and_then(Value::as_str).unwrap_or_default();
-    get(summary, fabric).cloned().unwrap_or_default()
+    get(summary, &fabric.replace('-', "_")).cloned().unwrap_or_default()
 }
 
 /// One row of a two-column table: label and value.

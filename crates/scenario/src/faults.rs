@@ -29,6 +29,12 @@ pub struct FaultConfig {
     /// The link between a leaf and a spine switch that fails, both directions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leaf_spine: Option<LeafSpine>,
+    /// The switch that fails, counted over all tiers. From 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switch: Option<u32>,
+    /// The link between any two vertices of a packet network that fails, both directions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<Link>,
     /// How many nodes fail, drawn at random. From 0 to all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
@@ -49,6 +55,19 @@ pub struct LeafSpine {
     pub leaf: u32,
     /// The spine switch. From 0.
     pub spine: u32,
+    /// Which of the parallel links between the two. Default 0.
+    #[serde(default)]
+    pub link: u32,
+}
+
+/// A link between two vertices of a topology: nodes count from 0, switches follow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// One end. From 0.
+    pub a: u32,
+    /// The other end. From 0.
+    pub b: u32,
     /// Which of the parallel links between the two. Default 0.
     #[serde(default)]
     pub link: u32,
@@ -84,11 +103,13 @@ impl FaultConfig {
             self.leaf.map(|leaf| Target::One(Component::Leaf(leaf))),
             self.spine.map(|spine| Target::One(Component::Spine(spine))),
             self.leaf_spine.map(|link| Target::One(leaf_spine(link))),
+            self.switch.map(|switch| Target::One(Component::Switch(switch))),
+            self.link.map(|l| Target::One(Component::Link { a: l.a, b: l.b, link: l.link })),
             self.count.map(|count| Target::Random { count, of }),
             self.fraction.map(|fraction| Target::Random { count: share(fraction), of }),
         ];
         let mut named = named.into_iter().flatten();
-        let keys = "node, node_link, leaf, spine, leaf_spine, count or fraction";
+        let keys = "node, node_link, leaf, spine, leaf_spine, switch, link, count or fraction";
         match (named.next(), named.next()) {
             (None, _) => Err(Problem::new("", format!("names nothing that fails; add {keys}"))),
             (Some(_), Some(_)) => Err(Problem::new(

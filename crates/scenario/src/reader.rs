@@ -118,7 +118,11 @@ impl Reader<'_> {
             let path = if lone { "fabric".into() } else { format!("fabric[{index}]") };
             let kind = node.get("kind").and_then(Node::text).and_then(|k| registry.fabric(k));
             let Some(kind) = kind.filter(|_| self.is_clean(&path)) else { continue };
-            let (config, [_, label]) = split(node, ["kind", "label"]);
+            let (mut config, [_, label]) = split(node, ["kind", "label"]);
+            if let Err(problem) = fetch_texts(&mut config, &self.document.folder) {
+                self.complain_below(&path, vec![problem]);
+                continue;
+            }
             let label = label.and_then(|label| label.as_str().map(str::to_string));
             let plan = match kind.plan(config) {
                 Ok(plan) => plan,
@@ -206,6 +210,27 @@ impl Reader<'_> {
             self.complain("run.sample", "found 0 ps; expected a time above zero, such as \"1 us\"");
         }
     }
+}
+
+/// Keys of a fabric whose value is a table of many lines or, in one line, the path of its file.
+const TEXTS: [(&str, &str); 1] = [("topology", "edges")];
+
+/// Puts the text of the file in the place of its path, which is below `folder`. So a resolved
+/// scenario needs no other file.
+fn fetch_texts(config: &mut Value, folder: &Path) -> Result<(), Problem> {
+    for (table, key) in TEXTS {
+        let found = config.get_mut(table).and_then(|table| table.get_mut(key));
+        let Some(Value::String(text)) = found else { continue };
+        if text.is_empty() || text.contains('\n') {
+            continue;
+        }
+        let path = folder.join(&*text);
+        *text = std::fs::read_to_string(&path).map_err(|error| {
+            let message = format!("{} cannot be read: {error}", path.display());
+            Problem::new(format!("{table}.{key}"), message)
+        })?;
+    }
+    Ok(())
 }
 
 /// A table without `keys`, and these apart.

@@ -36,6 +36,9 @@ pub trait Model: 'static {
     /// Every problem, keys below the `[fabric]` table.
     fn plan(config: &Self::Config) -> Result<Self::Plan, Vec<Problem>>;
 
+    /// The configuration with nothing left open: it gives the same plan.
+    fn resolved(plan: &Self::Plan) -> &Self::Config;
+
     /// How many nodes the rack has.
     fn nodes(plan: &Self::Plan) -> u32;
 
@@ -127,7 +130,8 @@ impl<M: Model> FabricKind for Registered<M> {
     fn plan(&self, config: Value) -> Result<Arc<dyn Planned>, Vec<Problem>> {
         let config: M::Config = read(config)?;
         let plan = M::plan(&config)?;
-        let config = serde_json::to_value(&config).expect("a configuration is plain data");
+        let config =
+            serde_json::to_value(M::resolved(&plan)).expect("a configuration is plain data");
         Ok(Arc::new(PlannedModel::<M> { config, plan }))
     }
 }
@@ -180,14 +184,14 @@ pub struct Registry(&'static [&'static dyn FabricKind]);
 /// Registers fabric crates that keep to the house's names: `Config` with `nodes`, `load_rate` and
 /// `plan()`, `Plan` with `config` and `with_faults()`, `Rack` with `new(plan, seed)`.
 macro_rules! fabrics {
-    ($($fabric:ident: $summary:literal;)*) => {
+    ($($fabric:ident $name:literal: $summary:literal;)*) => {
         $(mod $fabric {
             use super::*;
 
             pub struct Entry;
 
             impl Model for Entry {
-                const NAME: &'static str = stringify!($fabric);
+                const NAME: &'static str = $name;
                 const SUMMARY: &'static str = $summary;
                 type Config = ::$fabric::Config;
                 type Plan = ::$fabric::Plan;
@@ -195,6 +199,10 @@ macro_rules! fabrics {
 
                 fn plan(config: &Self::Config) -> Result<Self::Plan, Vec<Problem>> {
                     config.plan()
+                }
+
+                fn resolved(plan: &Self::Plan) -> &Self::Config {
+                    &plan.config
                 }
 
                 fn nodes(plan: &Self::Plan) -> u32 {
@@ -225,7 +233,8 @@ macro_rules! fabrics {
 
 // Every fabric of this build, one line each.
 fabrics! {
-    shoal: "Shoal (NSDI 2019): nanosecond circuit switches on a static schedule.";
+    packet_switched "packet-switched": "Packet switches (Clos, torus, mesh or any graph) and a transport.";
+    shoal "shoal": "Shoal (NSDI 2019): nanosecond circuit switches on a static schedule.";
 }
 
 impl Registry {

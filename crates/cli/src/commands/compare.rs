@@ -7,11 +7,11 @@ use report::comparison_text;
 use scenario::{BadInput, Registry, Scenario};
 use serde_json::Value;
 
-use super::{DONE, settings};
+use super::{DONE, jobs, settings};
 use crate::args::CompareArguments;
 use crate::interrupt;
 use crate::output::Output;
-use crate::progress::Meter;
+use crate::progress::Meters;
 
 /// Runs the same flows through several fabrics.
 pub fn compare(
@@ -32,22 +32,20 @@ pub fn compare(
     let scenario = Scenario::join(scenarios)?;
     let directory = arguments.out.clone().unwrap_or_else(|| engine::default_directory(&scenario));
     let labels: Vec<_> = scenario.fabrics.iter().map(|choice| choice.label.clone()).collect();
-    let mut meter = (0, Meter::new(&labels[0], output));
-    let compared = engine::compare(&scenario, &directory, &mut |index, progress| {
-        if index != meter.0 {
-            meter = (index, Meter::new(&labels[index], output));
-        }
-        meter.1.run(progress);
+    let meters = Meters::new(&labels, output);
+    let jobs = jobs(arguments.jobs);
+    let compared = engine::compare(&scenario, &directory, jobs, &|index, progress| {
+        meters.run(index, progress);
         if interrupt::is_asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
-    drop(meter);
+    drop(meters);
     let compared = compared?;
     let runs: Vec<(&str, &Value)> =
         compared.results.iter().map(|run| (run.label.as_str(), &run.summary)).collect();
     output.result(|style| comparison_text(&runs, style), || compared.summaries());
     output.note(&format!("Results are in {}", compared.directory.display()));
     if compared.interrupted {
-        output.error("interrupted: the last run shown was stopped before its end and says so");
+        output.error("interrupted: runs that were stopped before their end say so");
         return Ok(EXIT_INTERRUPTED);
     }
     Ok(DONE)

@@ -8,6 +8,9 @@ mod reproduce;
 mod run;
 mod sweep;
 
+use std::num::NonZero;
+use std::thread::available_parallelism;
+
 use crate::engine::Failure;
 use clap::CommandFactory;
 use scenario::{Argument, BadInput, Registry};
@@ -44,6 +47,11 @@ pub fn carry_out(command: Command, output: &mut Output) -> Result<u8, Failure> {
             Ok(DONE)
         }
     }
+}
+
+/// How many runs at a time: as many as asked for, or as there are cores.
+fn jobs(asked: Option<NonZero<usize>>) -> usize {
+    asked.or_else(|| available_parallelism().ok()).map_or(1, NonZero::get)
 }
 
 /// The settings of a command line, all problems at once.

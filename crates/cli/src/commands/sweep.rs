@@ -1,13 +1,12 @@
 //! `rackloom sweep`.
 
 use std::sync::Mutex;
-use std::thread::available_parallelism;
 
 use crate::engine::sweep::{self, Axis, Grid, Outcome, Point, Watch};
 use crate::engine::{EXIT_BROKEN, EXIT_INTERRUPTED, Failure};
 use scenario::{BadInput, Document, Registry};
 
-use super::{DONE, settings};
+use super::{DONE, jobs, settings};
 use crate::args::SweepArguments;
 use crate::interrupt;
 use crate::output::Output;
@@ -53,8 +52,7 @@ pub fn sweep(
     BadInput::unless_empty(problems)?;
     let document = Document::open(&arguments.scenario)?;
     let grid = Grid { document, arguments: settings, axes };
-    let cores = || available_parallelism().map_or(1, std::num::NonZero::get);
-    let jobs = arguments.jobs.map_or_else(cores, std::num::NonZero::get);
+    let jobs = jobs(arguments.jobs);
     let watch = Shown { meter: Mutex::new((0, Meter::new("sweep", output))) };
     let swept = sweep::sweep(&grid, arguments.out.as_deref(), jobs, registry, &watch);
     drop(watch);

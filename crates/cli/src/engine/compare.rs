@@ -1,7 +1,10 @@
 //! The same flows through several fabrics.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rack::results::RunResult;
 use rack::run::Progress;
@@ -10,12 +13,12 @@ use scenario::Scenario;
 use serde_json::Value;
 
 use super::place::Place;
-use super::{Failure, run, slug};
+use super::{Failure, Finished, run, slug};
 
 /// A comparison whose results are stored.
 #[derive(Clone, Debug)]
 pub struct Compared {
-    /// One a fabric, in the order of the scenario.
+    /// One a fabric, in the order of the scenario; of an interrupted comparison those that began.
     pub results: Vec<RunResult>,
     /// Where the files of each run are, in the same order.
     pub folders: Vec<PathBuf>,
@@ -33,10 +36,12 @@ impl Compared {
     }
 }
 
-/// Called now and then with the index of the fabric that runs; a break ends the comparison.
-pub type CompareProgress<'a> = dyn FnMut(usize, Progress) -> ControlFlow<()> + 'a;
+/// Called now and then with the index of a fabric that runs, from several threads; a break ends the
+/// comparison.
+pub type CompareProgress<'a> = dyn Fn(usize, Progress) -> ControlFlow<()> + Sync + 'a;
 
-/// Runs every fabric of `scenario`. Each run is stored in a folder of its own below `directory`,
+/// Runs every fabric of `scenario`, `jobs` at a time: which one is over first changes no result but
+/// its own speed. Each run is stored in a folder of its own below `directory`,
 /// named by its label; beside them `scenario.toml`, `report.html` and `summary.json`, an array.
 ///
 /// # Errors
@@ -44,23 +49,15 @@ pub type CompareProgress<'a> = dyn FnMut(usize, Progress) -> ControlFlow<()> + '
 pub fn compare(
     scenario: &Scenario,
     directory: &Path,
-    progress: &mut CompareProgress<'_>,
+    jobs: usize,
+    progress: &CompareProgress<'_>,
 ) -> Result<Compared, Failure> {
     let place = Place::create(directory)?;
-    let mut results: Vec<RunResult> = Vec::new();
-    let mut folders = Vec::new();
-    let mut interrupted = false;
-    for (index, choice) in scenario.fabrics.iter().enumerate() {
-        let below = directory.join(folder(index, &choice.label, scenario));
-        let alone = scenario.with_fabric(index);
-        let finished = run(&alone, &below, &mut |p| progress(index, p))?;
-        interrupted |= finished.is_interrupted();
-        results.push(finished.result);
-        folders.push(finished.directory);
-        if interrupted {
-            break;
-        }
-    }
+    let finished = carry_out(scenario, directory, jobs, progress);
+    let finished = finished.into_values().collect::<Result<Vec<_>, _>>()?;
+    let interrupted = finished.iter().any(Finished::is_interrupted);
+    let (results, folders): (Vec<RunResult>, Vec<PathBuf>) =
+        finished.into_iter().map(|run| (run.result, run.directory)).unzip();
     let page = comparison_page(&scenario.name, &results, "rackloom compare scenario.toml");
     place.directory().write("scenario.toml", &scenario.to_toml())?;
     place.directory().write("report.html", &page.to_html())?;
@@ -68,6 +65,37 @@ pub fn compare(
     place.directory().write_json("summary.json", &compared.summaries())?;
     place.keep();
     Ok(compared)
+}
+
+/// Runs the fabrics on `jobs` threads, each taking the next that nobody has, until one run breaks or
+/// is interrupted.
+fn carry_out(
+    scenario: &Scenario,
+    directory: &Path,
+    jobs: usize,
+    progress: &CompareProgress<'_>,
+) -> BTreeMap<usize, Result<Finished, Failure>> {
+    let next = AtomicUsize::new(0);
+    let is_over = AtomicBool::new(false);
+    let runs = Mutex::new(BTreeMap::new());
+    let worker = || {
+        while !is_over.load(Ordering::Relaxed) {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(choice) = scenario.fabrics.get(index) else { return };
+            let below = directory.join(folder(index, &choice.label, scenario));
+            let run = run(&scenario.with_fabric(index), &below, &mut |p| progress(index, p));
+            if run.as_ref().map_or(true, Finished::is_interrupted) {
+                is_over.store(true, Ordering::Relaxed);
+            }
+            runs.lock().expect("no thread panics while it holds this").insert(index, run);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.clamp(1, scenario.fabrics.len()) {
+            scope.spawn(worker);
+        }
+    });
+    runs.into_inner().expect("no thread panics while it holds this")
 }
 
 /// The folder of one run: its label, with its number where two labels look alike as a file name.

@@ -1,5 +1,6 @@
 //! The time series of a Shoal rack.
 
+use kernel::Bytes;
 use rack::{Gauge, GaugeKind, Totals};
 
 use crate::nic::Bank;
@@ -15,6 +16,11 @@ pub(crate) const COLUMNS: &[Gauge] = &[
     Gauge {
         name: "queue_max_cells",
         meaning: "Longest single queue since the last sample",
+        kind: GaugeKind::Peak,
+    },
+    Gauge {
+        name: "queue_max_bytes",
+        meaning: "Longest single queue since the last sample, in bytes on the wire",
         kind: GaugeKind::Peak,
     },
     Gauge {
@@ -42,13 +48,21 @@ pub(crate) struct Gauges {
 }
 
 impl Gauges {
-    /// Writes one row and starts the next interval.
-    pub(crate) fn sample(&mut self, row: &mut [f64], bank: &mut Bank, totals: &Totals, open: u64) {
+    /// Writes one row and starts the next interval. A cell has the size `cell`.
+    pub(crate) fn sample(
+        &mut self,
+        row: &mut [f64],
+        bank: &mut Bank,
+        cell: Bytes,
+        totals: &Totals,
+        open: u64,
+    ) {
         let (queue, node) = bank.take_peaks();
         let values = [
             open,
             bank.queued_total(),
             u64::from(queue),
+            (cell * u64::from(queue)).get(),
             u64::from(node),
             totals.hops - self.last.hops,
             totals.events - self.last.events,

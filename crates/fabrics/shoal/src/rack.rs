@@ -309,8 +309,8 @@ impl Fabric for Rack {
     }
 
     fn sample(&mut self, row: &mut [f64]) {
-        let Self { gauges, bank, totals, messages, .. } = self;
-        gauges.sample(row, bank, totals, messages.open);
+        let Self { gauges, bank, totals, messages, plan, .. } = self;
+        gauges.sample(row, bank, plan.config.cell, totals, messages.open);
     }
 
     fn unfinished(&self, limit: usize) -> Vec<Flow> {

@@ -90,7 +90,14 @@ fn summary<F: Fabric, S: FlowSink>(
         "reorder": { "max_bytes": totals.reorder_max.get() },
         "drops": totals.drops,
         "retransmissions": totals.retransmissions,
-        fabric.name(): fabric.details(),
+        "equipment": fabric.bill().map(|bill| json!({
+            "switches": bill.switches,
+            "switches_watts": bill.switches_watts,
+            "nics_watts": bill.nics_watts,
+            "power_watts": bill.watts(),
+            "cost_ratio": bill.cost,
+        })),
+        fabric.name().replace('-', "_"): fabric.details(),
         "engine": { "hops": totals.hops, "events": totals.events },
     });
     match summary {

@@ -2,6 +2,7 @@
 
 use rack::results::RunResult;
 
+use super::bars;
 use super::gauges::{self, Curve};
 use super::sizes::{self, MEDIAN, P99, Quantity};
 use super::{provenance, warnings};
@@ -26,8 +27,10 @@ pub fn comparison_page(title: &str, runs: &[RunResult], command: &str) -> Page {
     page.push("Side by side", overview);
     page.push("Flow sizes", vec![Block::Plots(size_plots(runs))]);
     page.push("Distributions", vec![Block::Plots(cdf_plots(runs))]);
+    page.push("Goodput", vec![Block::Plots(bars::goodput(runs))]);
     page.push("Where the time goes", vec![Block::Plots(stage_plots(runs))]);
     page.push("Over time", vec![Block::Plots(gauge_plots(runs))]);
+    page.push("Power and cost", equipment_blocks(runs));
     let sources = runs
         .iter()
         .map(|run| Block::Source { title: run.label.clone(), text: run.scenario.clone() });
@@ -88,6 +91,17 @@ fn stage_plots(runs: &[RunResult]) -> Vec<Plot> {
     let plot =
         |run: &RunResult| sizes::stages(run).map(|plot| Plot { title: run.label.clone(), ..plot });
     runs.iter().filter_map(plot).collect()
+}
+
+fn equipment_blocks(runs: &[RunResult]) -> Vec<Block> {
+    let note = "What switches and NICs draw and cost at the prices of each scenario; figures of the \
+                parts, not of the run, but for the energy.";
+    let table = bars::equipment_table(runs);
+    if table.rows.is_empty() {
+        return Vec::new();
+    }
+    let plots = Block::Plots(bars::equipment(runs));
+    vec![Block::Text(note.into()), plots, Block::table(table)]
 }
 
 /// One plot a gauge, a curve for each run that has it, in order of first appearance.

@@ -1,6 +1,7 @@
 //! The three kinds of report, composed of a page's parts: one run, several runs over the same flows,
 //! a paper's claims.
 
+mod bars;
 mod claims;
 mod comparison;
 mod gauges;

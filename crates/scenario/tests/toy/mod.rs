@@ -50,6 +50,10 @@ impl Model for Toy {
         Ok(config.clone())
     }
 
+    fn resolved(plan: &Config) -> &Config {
+        plan
+    }
+
     fn nodes(plan: &Config) -> u32 {
         plan.nodes
     }

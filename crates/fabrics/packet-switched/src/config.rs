@@ -1,0 +1,199 @@
+//! The `[fabric]` table of a packet-switched rack and the checked plan the model runs on.
+//!
+//! Defaults are the packet-switched rack of Shoal §7.3: 512 nodes at 50 Gbps in a folded Clos of full
+//! bisection.
+
+use ::rack::equipment::{Bill, PacketParts};
+use ::rack::topology::{LeafSpine, Mesh, Shape, SingleSwitch, ThreeTier, Torus};
+use ::rack::{Fault, Problem};
+use kernel::{Rate, Span};
+use packets::Routing;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::switch::Switch;
+use crate::transport::Transport;
+
+/// A packet-switched rack.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Nodes; takes the place of `topology.hosts` where that is not written. Default 0: as many as
+    /// the topology has, 512 (Shoal §7.1).
+    pub nodes: u32,
+    /// Hosts, switches and links. Default leaf-spine: 24 switches of 64 ports at 50 Gbps, no
+    /// oversubscription (Shoal §5, §7.3).
+    pub topology: Shape,
+    /// The node rate that load 1.0 refers to. Unit: bit/s. Default 0 bps: that of the slowest node,
+    /// all its links together.
+    pub load_rate: Rate,
+    /// How equal paths are shared. Default: what the transport asks for: source-path for NDP (NDP
+    /// §3.1.1), random-spray for Homa, else ecmp (Shoal §7.3).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub routing: Option<Routing>,
+    /// What all switches are like.
+    pub switch: Switch,
+    /// What all hosts are like.
+    pub host: Host,
+    /// From a failure or repair to new routes in all switches. Unit: time. Default 1 ms (our choice:
+    /// link-state routing in a rack takes 0.1 to 10 ms).
+    pub convergence: Span,
+    /// Probability that a packet is lost on a link. Default 0. Below 1.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub loss_rate: f64,
+    /// Probability that a bit is flipped on a link; the packet is then dropped at the link's end.
+    /// Default 0. Below 0.001.
+    #[schemars(range(min = 0.0, max = 0.001))]
+    pub bit_error_rate: f64,
+    /// What the hosts speak. Default dctcp (one of Shoal §7.3's three).
+    pub transport: Transport,
+    /// Power and cost of the parts (Shoal §5).
+    pub equipment: PacketParts,
+}
+
+/// The hosts of a network.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Host {
+    /// From a packet's arrival at its host to the transport. Unit: time. Default 0 ns.
+    pub latency: Span,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            nodes: 0,
+            topology: Shape::default(),
+            load_rate: Rate::default(),
+            routing: None,
+            switch: Switch::default(),
+            host: Host::default(),
+            convergence: Span::from_us(1000),
+            loss_rate: 0.0,
+            bit_error_rate: 0.0,
+            transport: Transport::default(),
+            equipment: PacketParts::default(),
+        }
+    }
+}
+
+/// A checked configuration with what follows from it.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The configuration with nothing left open.
+    pub config: Config,
+    /// The network.
+    pub network: packets::Plan,
+    /// What it is made of.
+    pub bill: Bill,
+}
+
+impl Plan {
+    /// The same plan with faults.
+    ///
+    /// # Errors
+    /// For each component that the rack does not have: the problem's key is its index.
+    pub fn with_faults(self, faults: &[Fault]) -> Result<Self, Vec<Problem>> {
+        Ok(Self { network: self.network.with_faults(faults)?, ..self })
+    }
+}
+
+impl Config {
+    /// Checks the configuration and derives the plan.
+    ///
+    /// # Errors
+    /// Every problem found, each with its key and a remedy.
+    pub fn plan(&self) -> Result<Plan, Vec<Problem>> {
+        let mut problems = below("transport", self.transport.check());
+        problems.extend(below("equipment", self.equipment.check()));
+        let asks = self.transport.asks();
+        let mut config = Self {
+            routing: Some(self.routing.unwrap_or(asks.routing)),
+            switch: self.switch.resolve(&asks),
+            ..self.clone()
+        };
+        problems.extend(config.count_nodes().err());
+        match config.network().plan() {
+            Ok(network) if problems.is_empty() => {
+                let wrong = config.transport.check_network(&config.switch);
+                if !wrong.is_empty() {
+                    return Err(wrong);
+                }
+                config.nodes = network.topology.hosts();
+                config.load_rate = network.load_rate();
+                let bill = config.equipment.bill(&network.topology);
+                Ok(Plan { config, network, bill })
+            }
+            Ok(_) => Err(problems),
+            Err(wrong) => {
+                problems.extend(wrong.into_iter().map(rename));
+                // A transport's mistake may show again as the network's.
+                problems.dedup_by(|a, b| a.key == b.key);
+                Err(problems)
+            }
+        }
+    }
+
+    /// Gives the topology as many hosts as `nodes` says.
+    fn count_nodes(&mut self) -> Result<(), Problem> {
+        let (nodes, shape) = (self.nodes, &mut self.topology);
+        let (hosts, default) = match shape {
+            Shape::SingleSwitch(shape) => (&mut shape.hosts, Some(usual::<SingleSwitch>().hosts)),
+            Shape::LeafSpine(shape) => (&mut shape.hosts, Some(usual::<LeafSpine>().hosts)),
+            Shape::ThreeTier(shape) => (&mut shape.hosts, Some(usual::<ThreeTier>().hosts)),
+            Shape::Graph(shape) => (&mut shape.hosts, None),
+            Shape::Torus(Torus { dimensions, .. }) | Shape::Mesh(Mesh { dimensions, .. }) => {
+                let hosts = dimensions.iter().map(|&length| u64::from(length)).product::<u64>();
+                return agree(nodes, hosts, "dimensions");
+            }
+        };
+        if nodes > 0 && default == Some(*hosts) {
+            *hosts = nodes;
+        }
+        agree(nodes, u64::from(*hosts), "hosts")
+    }
+
+    /// The network's part of a resolved configuration.
+    fn network(&self) -> packets::Config {
+        packets::Config {
+            topology: self.topology.clone(),
+            load_rate: self.load_rate,
+            routing: self.routing.expect("nothing is left open in a resolved table"),
+            forwarding: self.switch.forwarding,
+            switch_latency: self.switch.latency,
+            host_latency: self.host.latency,
+            mtu: self.transport.mtu(),
+            queues: self.switch.queues(),
+            convergence: self.convergence,
+            loss_rate: self.loss_rate,
+            bit_error_rate: self.bit_error_rate,
+        }
+    }
+}
+
+fn usual<T: Default>() -> T {
+    T::default()
+}
+
+/// Whether `nodes`, if given, is what the topology has by `key`.
+fn agree(nodes: u32, hosts: u64, key: &str) -> Result<(), Problem> {
+    if nodes == 0 || u64::from(nodes) == hosts {
+        return Ok(());
+    }
+    let message = format!("{nodes}, but topology.{key} makes {hosts}; remove one of the two");
+    Err(Problem::new("nodes", message))
+}
+
+fn below(key: &str, problems: Vec<Problem>) -> Vec<Problem> {
+    problems.into_iter().map(|problem| problem.below(key)).collect()
+}
+
+/// Where a key of the network stands in this table.
+fn rename(problem: Problem) -> Problem {
+    let key = match problem.key.split_once('.') {
+        Some(("queues", rest)) => format!("switch.{rest}"),
+        None if problem.key == "mtu" => "transport".into(),
+        _ => return problem,
+    };
+    Problem { key, ..problem }
+}

@@ -1,0 +1,162 @@
+//! The `transport` table: what the hosts speak.
+//!
+//! Adding a transport is one line in `transports!` below, and its entry in `carriers.rs`.
+
+use ::rack::Problem;
+use kernel::Bytes;
+use packets::Framing;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::asks::Asks;
+use crate::carriers::Carrier;
+use crate::switch::Switch;
+
+/// Sending at line rate without any control.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Raw {
+    /// Largest packet, header included. Unit: bytes. Default 1500 B (Shoal §7.3). At most 9216 B.
+    pub mtu: Bytes,
+    /// Header of a packet. Unit: bytes. Default 42 B: Ethernet, IPv4 and UDP. Less than `mtu`.
+    pub header: Bytes,
+    /// What becomes of losses. Default none: the network must lose nothing.
+    pub recovery: Recovery,
+}
+
+/// What a raw sender does about losses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recovery {
+    /// Nothing: a flow that loses a packet never completes.
+    #[default]
+    None,
+    /// It knows by an oracle what is missing, and sends it again once all is sent.
+    Repeat,
+}
+
+impl Default for Raw {
+    fn default() -> Self {
+        Self { mtu: Bytes::new(1500), header: Bytes::new(42), recovery: Recovery::None }
+    }
+}
+
+/// Ideal max-min fair sharing: no packets, no queues, no control loop; a bound to draw beside others.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Fluid {
+    /// Packet by whose headers flows are lengthened, headers included. Unit: bytes. Default 1500 B.
+    /// At most 9216 B.
+    pub mtu: Bytes,
+    /// Its header. Unit: bytes. Default 52 B, as TCP's. Less than `mtu`.
+    pub header: Bytes,
+}
+
+impl Default for Fluid {
+    fn default() -> Self {
+        Self { mtu: Bytes::new(1500), header: Bytes::new(52) }
+    }
+}
+
+/// How packets of `mtu` are divided.
+pub(crate) fn framing(mtu: Bytes, header: Bytes) -> Framing {
+    let small = |size: Bytes| u16::try_from(size.get()).expect("a packet was checked to be small");
+    Framing { payload: small(mtu) - small(header), header: small(header) }
+}
+
+/// Declares the transports: the `kind` of each follows from its name, its keys from its table.
+macro_rules! transports {
+    // The first token stands for the dollar of the macro that this one defines.
+    ($dollar:tt $($(#[$doc:meta])* $name:ident($table:ty);)*) => {
+        /// What the hosts speak.
+        #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+        #[serde(tag = "kind", rename_all = "kebab-case")]
+        pub enum Transport {
+            $($(#[$doc])* $name($table),)*
+        }
+
+        impl Transport {
+            /// The `kind` in scenario files.
+            #[must_use]
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$name(_) => <$table as Carrier>::NAME,)*
+                }
+            }
+
+            /// Every mistake in its table.
+            pub(crate) fn check(&self) -> Vec<Problem> {
+                match self {
+                    $(Self::$name(table) => Carrier::check(table),)*
+                }
+            }
+
+            /// Largest packet.
+            pub(crate) fn mtu(&self) -> Bytes {
+                match self {
+                    $(Self::$name(table) => Carrier::mtu(table),)*
+                }
+            }
+
+            /// What it asks of the network.
+            pub(crate) fn asks(&self) -> Asks {
+                match self {
+                    $(Self::$name(table) => Carrier::asks(table),)*
+                }
+            }
+
+            /// What keeps these switches, all keys filled in, from carrying it.
+            pub(crate) fn check_network(&self, switch: &Switch) -> Vec<Problem> {
+                match self {
+                    $(Self::$name(table) => Carrier::check_network(table, switch),)*
+                }
+            }
+
+            /// The network of `plan` with this transport at its hosts.
+            pub(crate) fn network(&self, plan: packets::Plan, seed: u64) -> Network {
+                match self {
+                    $(Self::$name(table) => Network::$name(Carrier::network(table, plan, seed)),)*
+                }
+            }
+        }
+
+        /// A network with one of the transports. The choice is made here once a call of the fabric;
+        /// inside, all types are concrete.
+        pub(crate) enum Network {
+            $($name(<$table as Carrier>::Network),)*
+        }
+
+        /// Does the same with whichever network there is.
+        macro_rules! each {
+            ($dollar network:expr, $dollar found:ident => $dollar does:expr) => {
+                match $dollar network {
+                    $(crate::transport::Network::$name($dollar found) => $dollar does,)*
+                }
+            };
+        }
+        pub(crate) use each;
+    };
+}
+
+transports! { $
+    /// TCP NewReno (RFC 5681, 6582, 6675).
+    Newreno(::transports::newreno::Config);
+    /// TCP CUBIC (RFC 9438).
+    Cubic(::transports::cubic::Config);
+    /// DCTCP (SIGCOMM 2010, RFC 8257): windows that follow the share of marked packets.
+    Dctcp(::transports::dctcp::Config);
+    /// Swift (SIGCOMM 2020): windows that hold delay at a target.
+    Swift(::transports::swift::Config);
+    /// NDP (SIGCOMM 2017): trimming, and pulls paced by the receiver.
+    Ndp(::transports::ndp::Config);
+    /// Line rate without control (PL2's baseline).
+    Raw(Raw);
+    /// Ideal max-min fair sharing of fluids: a bound for all others.
+    Fluid(Fluid);
+}
+
+impl Default for Transport {
+    fn default() -> Self {
+        Self::Dctcp(::transports::dctcp::Config::default())
+    }
+}

@@ -1,0 +1,197 @@
+//! What a network is made of, draws and costs: the parts that fabrics are compared by.
+//!
+//! Models: the parts of Shoal §5 (packet switches, NICs on the nodes' chips) for any network of
+//! packet switches. A part draws and costs in proportion to its bandwidth, so that networks of other
+//! rates can be compared too; at the paper's rates the figures are the paper's. Power is in watts.
+//! Cost is relative, since absolute prices are hard to know (Shoal §5): a packet switch of
+//! [`SWITCH_PORTS`] ports of [`PORT_RATE`] costs 1.
+//!
+//! Leaves out: cables, transceivers, cooling, and that a switch draws less where ports idle.
+
+use kernel::Rate;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Problem;
+use crate::topology::{Topology, Vertex};
+
+/// Ports of the packet switch that others are measured by (Shoal §5).
+pub const SWITCH_PORTS: u32 = 64;
+/// Rate of each of its ports (Shoal §5).
+pub const PORT_RATE: Rate = Rate::from_gbps(50);
+/// What it draws, in watts (Shoal §5).
+pub const SWITCH_WATTS: f64 = 350.0;
+/// What a separate NIC of [`NIC_RATE`] draws, in watts (Shoal §5).
+pub const NIC_WATTS: f64 = 12.4;
+/// The rate of that NIC (Shoal §5).
+pub const NIC_RATE: Rate = Rate::from_gbps(100);
+/// How many times less power a NIC draws that is part of a node's chip (Shoal §5).
+pub const INTEGRATION_FACTOR: f64 = 10.0;
+/// Cost of a NIC of [`PORT_RATE`] as a fraction of the switch: half a port of it (our choice: what
+/// Shoal's break-even points follow from).
+pub const NIC_COST: f64 = 1.0 / 128.0;
+
+/// What a network is made of, draws and costs.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Bill {
+    /// How many switches it has.
+    pub switches: u32,
+    /// What they draw together. Unit: W.
+    pub switches_watts: f64,
+    /// What the NICs draw together. Unit: W.
+    pub nics_watts: f64,
+    /// What all parts cost, in packet switches of [`SWITCH_PORTS`] ports of [`PORT_RATE`].
+    pub cost: f64,
+}
+
+impl Bill {
+    /// What the network draws. Unit: W.
+    #[must_use]
+    pub fn watts(&self) -> f64 {
+        self.switches_watts + self.nics_watts
+    }
+}
+
+/// Power and cost of the parts of a packet-switched network.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PacketParts {
+    /// Power of a switch of `switch_rate`; others in proportion. Unit: W. Default 350 (Shoal §5).
+    /// From 0.
+    pub switch_watts: f64,
+    /// Bandwidth of that switch, all ports together. Unit: bit/s. Default 3.2 Tbps: 64 ports of
+    /// 50 Gbps (Shoal §5).
+    pub switch_rate: Rate,
+    /// Power of a separate NIC of `nic_rate`; others in proportion. Unit: W. Default 12.4 (Shoal §5).
+    /// From 0.
+    pub nic_watts: f64,
+    /// Bandwidth of that NIC. Unit: bit/s. Default 100 Gbps (Shoal §5).
+    pub nic_rate: Rate,
+    /// How many times less power a NIC draws that is part of a node's chip. Default 10 (Shoal §5).
+    /// Above 0.
+    pub integration_factor: f64,
+    /// Cost of a NIC of `nic_rate` as a fraction of the switch; others in proportion. Default 1/64
+    /// (our choice: what Shoal's break-even points follow from, 1/128 at 50 Gbps). From 0.
+    pub nic_cost: f64,
+}
+
+impl Default for PacketParts {
+    fn default() -> Self {
+        Self {
+            switch_watts: SWITCH_WATTS,
+            switch_rate: PORT_RATE * u64::from(SWITCH_PORTS),
+            nic_watts: NIC_WATTS,
+            nic_rate: NIC_RATE,
+            integration_factor: INTEGRATION_FACTOR,
+            nic_cost: NIC_COST * quotient(NIC_RATE, PORT_RATE),
+        }
+    }
+}
+
+/// One rate as a multiple of another.
+fn quotient(rate: Rate, of: Rate) -> f64 {
+    rate.as_bps() as f64 / of.as_bps() as f64
+}
+
+impl PacketParts {
+    /// Every mistake in it.
+    #[must_use]
+    pub fn check(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let numbers = [
+            ("switch_watts", self.switch_watts),
+            ("nic_watts", self.nic_watts),
+            ("nic_cost", self.nic_cost),
+        ];
+        for (key, value) in numbers {
+            if !(value.is_finite() && value >= 0.0) {
+                problems.push(Problem::new(key, format!("{value}; expected a number from 0 up")));
+            }
+        }
+        let factor = self.integration_factor;
+        if !(factor.is_finite() && factor > 0.0) {
+            let message = format!("{factor}; expected a number above 0");
+            problems.push(Problem::new("integration_factor", message));
+        }
+        for (key, rate) in [("switch_rate", self.switch_rate), ("nic_rate", self.nic_rate)] {
+            if rate == Rate::default() {
+                let message = "a rate of zero; expected, for example, \"100 Gbps\"";
+                problems.push(Problem::new(key, message));
+            }
+        }
+        problems
+    }
+
+    /// The parts of a network. Hosts that pass traffic on are their own switches: their NICs have
+    /// the bandwidth of all their links.
+    #[must_use]
+    pub fn bill(&self, topology: &Topology) -> Bill {
+        let (hosts, all) = (topology.hosts(), topology.vertices());
+        let bandwidth = |vertices: std::ops::Range<u32>| -> Rate {
+            let ports = vertices.flat_map(|vertex| topology.ports_of(Vertex::new(vertex)));
+            ports.map(|port| topology.port(port).link.rate).sum()
+        };
+        let nics = quotient(bandwidth(0..hosts), self.nic_rate);
+        let switches = quotient(bandwidth(hosts..all), self.switch_rate);
+        let unit = quotient(self.switch_rate, PORT_RATE * u64::from(SWITCH_PORTS));
+        Bill {
+            switches: all - hosts,
+            switches_watts: switches * self.switch_watts,
+            nics_watts: nics * self.nic_watts / self.integration_factor,
+            cost: switches * unit + nics * self.nic_cost,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::{LeafSpine, SingleSwitch, Torus};
+
+    #[track_caller]
+    fn check(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-9, "{found} instead of {expected}");
+    }
+
+    #[test]
+    fn the_packet_switched_rack_of_shoal_draws_8_72_kilowatts() {
+        let bill = PacketParts::default().bill(&LeafSpine::default().build().unwrap());
+        assert_eq!(bill.switches, 24);
+        check(bill.switches_watts, 24.0 * 350.0);
+        check(bill.nics_watts, 512.0 * 0.62);
+        check(bill.watts(), 8_717.44);
+        check(bill.cost, 24.0 + 512.0 / 128.0);
+    }
+
+    #[test]
+    fn parts_draw_and_cost_in_proportion_to_their_bandwidth() {
+        let half = SingleSwitch { hosts: 32, ..SingleSwitch::default() };
+        let bill = PacketParts::default().bill(&half.build().unwrap());
+        check(bill.switches_watts, 175.0);
+        check(bill.cost, 0.5 + 32.0 / 128.0);
+        let fast = SingleSwitch { rate: Rate::from_gbps(100), ..half };
+        check(PacketParts::default().bill(&fast.build().unwrap()).watts(), 350.0 + 32.0 * 1.24);
+    }
+
+    #[test]
+    fn a_direct_connect_rack_is_all_nics() {
+        let bill = PacketParts::default().bill(&Torus::default().build().unwrap());
+        assert_eq!(bill.switches, 0);
+        check(bill.watts(), 512.0 * 0.6 * 1.24);
+        check(bill.cost, 512.0 * 0.6 / 64.0);
+    }
+
+    #[test]
+    fn wrong_inputs_are_all_named() {
+        let wrong = PacketParts {
+            switch_watts: -1.0,
+            switch_rate: Rate::default(),
+            nic_cost: f64::NAN,
+            integration_factor: 0.0,
+            ..PacketParts::default()
+        };
+        let keys: Vec<String> = wrong.check().into_iter().map(|problem| problem.key).collect();
+        assert_eq!(keys, ["switch_watts", "nic_cost", "integration_factor", "switch_rate"]);
+        assert!(PacketParts::default().check().is_empty());
+    }
+}

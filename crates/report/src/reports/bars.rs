@@ -1,0 +1,106 @@
+//! Figures of several runs as bars, a group of bars a run: goodput, power and cost.
+
+use rack::results::RunResult;
+
+use crate::page::{Axis, Plot, PlotSeries, SeriesStyle};
+use crate::summary::number;
+use crate::{Cell, Column, ResultsTable, Unit};
+
+/// One part of the bars: its name in the legend and the key of the summary.
+type Part = (&'static str, &'static str);
+
+/// What the networks draw, and of what they are made.
+const POWER: [Part; 2] =
+    [("Switches", "equipment.switches_watts"), ("NICs", "equipment.nics_watts")];
+
+/// A bar for each run, stacked of `parts`; a run without figures has none.
+fn stacked(runs: &[RunResult], parts: &[Part]) -> Vec<PlotSeries> {
+    let series = |&(name, key): &Part| {
+        let bars = runs.iter().enumerate();
+        let bars = bars.filter_map(|(at, run)| Some((at as f64, number(&run.summary, key)?)));
+        PlotSeries::new(name, SeriesStyle::Bars, bars.collect())
+    };
+    parts.iter().map(series).collect()
+}
+
+fn names(runs: &[RunResult]) -> Axis {
+    Axis::named("", runs.iter().map(|run| run.label.clone()).collect())
+}
+
+/// What long flows reach.
+pub(super) fn goodput(runs: &[RunResult]) -> Vec<Plot> {
+    let drawn = [
+        ("Goodput of long flows, mean", "goodput.long.mean"),
+        ("Goodput of long flows, slowest 1%", "goodput.long.p01"),
+    ];
+    let plot = |(title, key): Part| Plot {
+        title: title.into(),
+        note: "Application bytes over completion time, for flows of at least 1 MB.".into(),
+        x: names(runs),
+        y: Axis::linear("Goodput", Unit::BitsPerSecond),
+        series: stacked(runs, &[("Goodput", key)]),
+    };
+    drawn.map(plot).to_vec()
+}
+
+/// Whether some run knows what its network is made of.
+fn has_equipment(runs: &[RunResult]) -> bool {
+    runs.iter().any(|run| number(&run.summary, "equipment.power_watts").is_some())
+}
+
+/// What the networks draw and cost.
+pub(super) fn equipment(runs: &[RunResult]) -> Vec<Plot> {
+    if !has_equipment(runs) {
+        return Vec::new();
+    }
+    let power = Plot {
+        title: "Power of the network".into(),
+        note: "What its switches and NICs draw.".into(),
+        x: names(runs),
+        y: Axis::linear("Power", Unit::Watts),
+        series: stacked(runs, &POWER),
+    };
+    let cost = Plot {
+        title: "Cost of the network".into(),
+        note: "In packet switches of 64 ports of 50 Gbps.".into(),
+        x: names(runs),
+        y: Axis::linear("Cost", Unit::Count),
+        series: stacked(runs, &[("Cost", "equipment.cost_ratio")]),
+    };
+    vec![power, cost]
+}
+
+/// The figures behind [`equipment`]; energy is that of the whole network over the run.
+pub(super) fn equipment_table(runs: &[RunResult]) -> ResultsTable {
+    let mut table = ResultsTable::new(vec![
+        Column::new("network", "Network"),
+        Column::new("switches", "Switches"),
+        Column::new("switches_watts", "Switches draw"),
+        Column::new("nics_watts", "NICs draw"),
+        Column::new("power_watts", "Together"),
+        Column::new("cost_ratio", "Cost, a packet switch being 1"),
+        Column::new("joules_per_gigabyte", "Energy a gigabyte delivered"),
+    ]);
+    for run in runs.iter().filter(|run| has_equipment(std::slice::from_ref(run))) {
+        let figure = |key: &str| number(&run.summary, &format!("equipment.{key}"));
+        let energy = energy(run);
+        let cell = |value: Option<f64>, unit| Cell::new(serde_json::json!(value), unit);
+        table.push(vec![
+            Cell::text(&run.label),
+            Cell::new(run.summary["equipment"]["switches"].clone(), Unit::Count),
+            cell(figure("switches_watts"), Unit::Watts),
+            cell(figure("nics_watts"), Unit::Watts),
+            cell(figure("power_watts"), Unit::Watts),
+            cell(figure("cost_ratio"), Unit::Ratio),
+            cell(energy, Unit::Joules),
+        ]);
+    }
+    table
+}
+
+/// Joules that the network draws for each gigabyte that it delivers.
+fn energy(run: &RunResult) -> Option<f64> {
+    let watts = number(&run.summary, "equipment.power_watts")?;
+    let rate = number(&run.summary, "throughput.aggregate").filter(|rate| *rate > 0.0)?;
+    Some(watts / (rate / 8.0) * 1e9)
+}
