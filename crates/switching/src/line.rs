@@ -1,0 +1,174 @@
+//! The line at a port against the clock of the chip, exactly.
+//!
+//! A chip of 454 MHz takes 6.88… bytes a cycle from a line of 25 Gb/s. Time on the bench is counted
+//! in ticks so small that both a cycle and a byte are whole numbers of them: nothing drifts.
+
+use std::ops::{Add, AddAssign, Mul, Sub};
+
+use kernel::{Bytes, Rate};
+
+/// An instant or a length of time on the bench; what a tick is, the [`Line`] says.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Ticks(u64);
+
+impl Ticks {
+    /// This many ticks.
+    #[must_use]
+    pub const fn new(count: u64) -> Self {
+        Self(count)
+    }
+
+    /// How many ticks.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl Add for Ticks {
+    type Output = Ticks;
+    #[inline]
+    fn add(self, other: Ticks) -> Ticks {
+        Ticks(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Ticks {
+    #[inline]
+    fn add_assign(&mut self, other: Ticks) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Ticks {
+    type Output = Ticks;
+    #[inline]
+    fn sub(self, other: Ticks) -> Ticks {
+        debug_assert!(self.0 >= other.0, "{self:?} less {other:?}");
+        Ticks(self.0 - other.0)
+    }
+}
+
+impl Mul<u64> for Ticks {
+    type Output = Ticks;
+    #[inline]
+    fn mul(self, count: u64) -> Ticks {
+        Ticks(self.0 * count)
+    }
+}
+
+/// The lines of a switch, all of one rate, and the cycle of its clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Line {
+    rate: Rate,
+    cycle: Ticks,
+    byte: Ticks,
+}
+
+const fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+impl Line {
+    fn of_ratio(rate: Rate, cycle: u64, byte: u64) -> Self {
+        assert!(cycle > 0 && byte > 0, "a line of {cycle}/{byte} bytes a cycle");
+        let common = gcd(cycle, byte);
+        Self { rate, cycle: Ticks(cycle / common), byte: Ticks(byte / common) }
+    }
+
+    /// Lines of `rate` at a chip whose clock has this frequency in cycles a second.
+    ///
+    /// # Panics
+    /// If either is zero.
+    #[must_use]
+    pub fn clocked(rate: Rate, hertz: u64) -> Self {
+        Self::of_ratio(rate, rate.as_bps(), 8 * hertz)
+    }
+
+    /// Lines of `rate` at a switch whose cycle moves `slot` bytes, `speed_up.0 / speed_up.1` times
+    /// as fast as the line.
+    ///
+    /// # Panics
+    /// If any of them is zero.
+    #[must_use]
+    pub fn slotted(rate: Rate, slot: Bytes, speed_up: (u64, u64)) -> Self {
+        Self::of_ratio(rate, slot.get() * speed_up.1, speed_up.0)
+    }
+
+    /// The rate of a line.
+    #[must_use]
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// One cycle.
+    #[inline]
+    #[must_use]
+    pub fn cycle(&self) -> Ticks {
+        self.cycle
+    }
+
+    /// The start of cycle `count`.
+    #[inline]
+    #[must_use]
+    pub fn start_of(&self, count: u64) -> Ticks {
+        self.cycle * count
+    }
+
+    /// The cycle in which an instant lies.
+    #[inline]
+    #[must_use]
+    pub fn cycle_of(&self, at: Ticks) -> u64 {
+        at.0 / self.cycle.0
+    }
+
+    /// The first cycle that starts at or after an instant.
+    #[inline]
+    #[must_use]
+    pub fn cycle_from(&self, at: Ticks) -> u64 {
+        at.0.div_ceil(self.cycle.0)
+    }
+
+    /// The time of `size` on the line.
+    #[inline]
+    #[must_use]
+    pub fn send_time(&self, size: Bytes) -> Ticks {
+        self.byte * size.get()
+    }
+
+    /// A length of time in seconds, for people.
+    #[must_use]
+    pub fn seconds(&self, ticks: f64) -> f64 {
+        ticks * 8.0 / (self.byte.0 as f64 * self.rate.as_bps() as f64)
+    }
+
+    /// How many bytes the line carries in a length of time, for people.
+    #[must_use]
+    pub fn bytes(&self, span: Ticks) -> f64 {
+        span.0 as f64 / self.byte.0 as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clocked_line_is_exact() {
+        let line = Line::clocked(Rate::from_gbps(25), 454_000_000);
+        // 288 B take 92.16 ns and 41.84 cycles of 2.2026 ns.
+        let packet = line.send_time(Bytes::new(288));
+        assert!((line.seconds(packet.get() as f64) - 92.16e-9).abs() < 1e-18);
+        assert_eq!(line.cycle_of(packet), 41);
+        assert_eq!(line.cycle_from(packet), 42);
+        assert!((line.bytes(line.cycle()) - 25e9 / 8.0 / 454e6).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_slotted_line_has_a_packet_a_slot_without_speed_up() {
+        let line = Line::slotted(Rate::from_gbps(25), Bytes::new(288), (1, 1));
+        assert_eq!(line.send_time(Bytes::new(288)), line.cycle());
+        let fast = Line::slotted(Rate::from_gbps(25), Bytes::new(288), (3, 2));
+        assert_eq!(fast.send_time(Bytes::new(288)) * 2, fast.cycle() * 3);
+    }
+}
