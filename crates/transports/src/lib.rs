@@ -19,4 +19,6 @@ pub mod newreno;
 mod ranking;
 pub mod stream;
 pub mod swift;
+#[cfg(test)]
+mod testing;
 mod turns;

@@ -174,4 +174,4 @@ impl Congestion for Window {
 
 #[cfg(test)]
 #[path = "newreno_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -12,6 +12,8 @@
 
 pub mod config;
 pub mod congestion;
+#[cfg(test)]
+mod network_tests;
 mod receiver;
 mod rtt;
 mod sack;
