@@ -123,7 +123,7 @@ impl Segments {
         loop {
             let ones = u64::from((self.word(at / WORD) >> (at % WORD)).trailing_ones());
             at += ones;
-            if ones == 0 || at % WORD != 0 {
+            if ones == 0 || !at.is_multiple_of(WORD) {
                 return at;
             }
         }
@@ -149,7 +149,7 @@ impl Segments {
             let word = self.word(last / WORD) << (WORD - 1 - last % WORD);
             let ones = u64::from(word.leading_ones());
             end -= ones;
-            if end == 0 || ones == 0 || end % WORD != 0 {
+            if end == 0 || ones == 0 || !end.is_multiple_of(WORD) {
                 return end;
             }
         }
@@ -165,12 +165,14 @@ impl Segments {
             self.count -= u64::from(word.count_ones());
             self.first += 1;
         }
-        if self.first == edge / WORD && edge % WORD != 0 {
-            if let Some(word) = self.words.get_mut(0) {
-                let gone = *word & mask(0, edge % WORD);
-                *word &= !gone;
-                self.count -= u64::from(gone.count_ones());
-            }
+        let below = edge % WORD;
+        if self.first == edge / WORD
+            && below > 0
+            && let Some(word) = self.words.get_mut(0)
+        {
+            let gone = *word & mask(0, below);
+            *word &= !gone;
+            self.count -= u64::from(gone.count_ones());
         }
         if self.count == 0 {
             self.words.clear();

@@ -193,10 +193,10 @@ impl<C: Congestion> Sender<C> {
     }
 
     fn next_segment(&self, una: u64, plan: &Plan) -> Choice {
-        if self.phase != Phase::Open {
-            if let Some(segment) = self.board.next_lost() {
-                return Choice::Again(segment);
-            }
+        if self.phase != Phase::Open
+            && let Some(segment) = self.board.next_lost()
+        {
+            return Choice::Again(segment);
         }
         let next = self.board.next();
         if next < self.total && next < una + plan.receive_window {
