@@ -2,9 +2,9 @@
 //!
 //! Models: "Data Center TCP (DCTCP)", SIGCOMM 2010, §3.1, as RFC 8257 has it: §3.2 (marks echoed as
 //! they come, also where acknowledgments are delayed), §3.3 (the estimate alpha over each window of
-//! data, the cut by alpha / 2), §3.4 (a loss counts as in TCP). The marking itself, by the queue's
+//! data, the cut by alpha / 2), §3.4 (growth as in TCP), §3.5 (a loss counts as in TCP). The marking itself, by the queue's
 //! length at one threshold, is the switch's.
-//! Leaves out: marks on SYNs and on pure acknowledgments (RFC 8257 §3.5 leaves these open).
+//! Leaves out: marks on SYNs and on pure acknowledgments (RFC 8257 §3.6 leaves these open).
 
 use kernel::{Span, Time};
 use packets::Surroundings;
@@ -25,7 +25,7 @@ pub type Dctcp = Stream<Window>;
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Weight of the newest window in the estimate of marks: g. Default 0.0625 (1/16; RFC 8257 §4.2,
-    /// SIGCOMM 2010 §3.5). Above 0, at most 1.
+    /// SIGCOMM 2010 §3.4). Above 0, at most 1.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub g: f64,
     /// The estimate before the first window: alpha. Default 1 (RFC 8257 §3.3). From 0 to 1.

@@ -1,9 +1,9 @@
 //! Swift: additive increase and multiplicative decrease by delay.
 //!
 //! Models: "Swift: Delay is Simple and Effective for Congestion Control in the Datacenter", SIGCOMM
-//! 2020: §3.1 (Algorithm 1 and the target delay), §3.2 (fabric and endpoint delay told apart, a
-//! window for each, the smaller one counts), §3.3 (windows below one packet by pacing), §3.5 (the
-//! target's scaling with hops and with the window, reaction to losses and timeouts).
+//! 2020: §3.2 (Algorithm 1: target delay, losses, timeouts), §3.3 (fabric and endpoint delay told apart,
+//! a window for each, the smaller one counts), §3.4 (windows below one packet by pacing), §3.5 (the
+//! target's scaling with hops and with the window).
 //! Delay is from the data's first bit on the wire to its acknowledgment. Of that, the endpoint's share
 //! is what the receiver sat on the acknowledgment; hosts have no other queues here, so with an
 //! acknowledgment a segment the endpoint window never shrinks.
@@ -49,11 +49,11 @@ pub struct Config {
     pub flow_window_max: f64,
     /// Target of the endpoint's delay. Unit: time. Default 50 us.
     pub endpoint_target: Span,
-    /// Weight of the newest sample in the endpoint's delay, which is smoothed (§3.2). Default 0.125.
+    /// Weight of the newest sample in the endpoint's delay, which is smoothed (§3.3). Default 0.125.
     /// Above 0, at most 1.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub endpoint_weight: f64,
-    /// Smallest window. Unit: segments. Default 0.001: one segment in a thousand round trips (§3.3).
+    /// Smallest window. Unit: segments. Default 0.001: one segment in a thousand round trips (§3.4).
     /// Above 0, at most 1.
     pub window_min: f64,
     /// Largest window. Unit: segments. Default 4096. At least 1.
@@ -282,7 +282,7 @@ impl Congestion for Window {
         }
     }
 
-    /// §3.3: below one segment, a segment every 1 / window round trips.
+    /// §3.4: below one segment, a segment every 1 / window round trips.
     fn gap(&self) -> Span {
         let window = self.effective();
         if window >= 1.0 {

@@ -174,7 +174,7 @@ fn measure(flows: u32) -> (f64, f64, f64, f64) {
 /// The payload's share of 10 Gbps.
 const FULL: f64 = 10e9 * 1448.0 / 1500.0;
 
-/// §3.1: windows settle where the delay is the target, which their own size sets.
+/// §3.2: windows settle where the delay is the target, which their own size sets.
 #[test]
 fn the_delay_settles_at_the_target() {
     for flows in [1, 4, 20] {
@@ -185,7 +185,7 @@ fn the_delay_settles_at_the_target() {
     }
 }
 
-/// §3.3: more flows than packets fit the path. Windows are fractions; Algorithm 1 adds a whole
+/// §3.4: more flows than packets fit the path. Windows are fractions; Algorithm 1 adds a whole
 /// segment to them, so they swing, but nothing is dropped, all get their share, and the delay stays
 /// below the largest target.
 #[test]

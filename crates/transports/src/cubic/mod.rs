@@ -26,7 +26,7 @@ pub type Cubic = Stream<Window>;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How fast the window grows: C. Unit: segments/s³. Default 0.4 (RFC 9438 §5.1). Above 0.
+    /// How fast the window grows: C. Unit: segments/s³. Default 0.4 (RFC 9438 §5). Above 0.
     pub c: f64,
     /// What a loss leaves of the window: beta. Default 0.7 (RFC 9438 §4.6). Above 0, below 1.
     #[schemars(range(min = 0.0, max = 1.0))]

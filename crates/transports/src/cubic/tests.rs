@@ -120,7 +120,7 @@ fn throughput(rtt: Span, peak: u64, period: u64, rounds: u64) -> f64 {
     window_under_loss(config.build(&around(1)).unwrap(), rtt, rounds, Box::new(loses))
 }
 
-/// RFC 9438 §5.1, without fast convergence: the mean window is ∜(C (3 + beta) / (4 (1 - beta)))
+/// RFC 9438 §5, without fast convergence: the mean window is ∜(C (3 + beta) / (4 (1 - beta)))
 /// RTT^(3/4) / p^(3/4), with peaks of 4 / (3 + beta) times that. The plateau is flat, so from far off
 /// a flow gets there in hundreds of losses; one that starts there stays.
 #[test]
@@ -135,7 +135,7 @@ fn throughput_under_loss_is_the_response_function() {
     }
 }
 
-/// RFC 9438 §5.2: where round trips are short it is that of Reno.
+/// RFC 9438 §4.3: where round trips are short it is that of Reno.
 #[test]
 fn throughput_under_loss_in_a_rack_is_that_of_reno() {
     let found = throughput(Span::from_us(100), 50, 1_000, 20_000);

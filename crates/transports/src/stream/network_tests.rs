@@ -98,6 +98,31 @@ fn queues_of_one_packet_are_survived() {
     survives!(reno, cubic, dctcp, swift);
 }
 
+/// A spine dies for good, and the link of a host is down for a millisecond: with routes a
+/// millisecond late, every flow to a living host ends, and the network fails none.
+#[test]
+fn a_dead_spine_and_a_link_that_flaps_are_survived() {
+    let at = |us: u64| Time::ZERO + Span::from_us(us);
+    let faults = [
+        rack::Fault { component: rack::Component::Spine(0), at: at(30), until: None },
+        rack::Fault {
+            component: rack::Component::NodeLink(NodeId::new(2)),
+            at: at(200),
+            until: Some(at(1_200)),
+        },
+    ];
+    let flows = permutation(8, 3, 1_000_000);
+    let config = leaf_spine(8, 4, Routing::Ecmp, tail(100));
+    macro_rules! survives {
+        ($($make:expr),*) => {$(
+            let plan = config.plan().unwrap().with_faults(&faults).unwrap();
+            let ends = carry(&mut network(plan, 1, $make), &flows);
+            assert_eq!((ends.completed.len(), ends.failed.len()), (8, 0));
+        )*};
+    }
+    survives!(reno, cubic, dctcp, swift);
+}
+
 #[test]
 fn a_permutation_over_one_switch_runs_at_the_line() {
     let plan = star(8, tail(400)).plan().unwrap();

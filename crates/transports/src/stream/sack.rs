@@ -3,7 +3,7 @@
 //!
 //! Models: RFC 2018 §3 and §4, three blocks (as many as fit a TCP header beside timestamps), the
 //! most recent first. Blocks are counted in segments from the cumulative acknowledgment, 16 bits an
-//! edge; the real header's are 32-bit byte numbers. The fields for delay are Swift's (§3.2): how
+//! edge; the real header's are 32-bit byte numbers. The fields for delay are Swift's (§3.3, §3.5): how
 //! many switches the data crossed, and how long the receiver sat on the acknowledgment.
 
 use kernel::Span;
