@@ -10,6 +10,7 @@ mod arrivals;
 #[cfg(test)]
 mod chaos;
 pub mod cubic;
+pub mod dcqcn;
 pub mod dctcp;
 pub mod homa;
 pub mod ndp;
@@ -17,6 +18,7 @@ pub mod ndp;
 mod networked;
 pub mod newreno;
 mod ranking;
+pub mod raw;
 pub mod stream;
 pub mod swift;
 #[cfg(test)]
