@@ -44,6 +44,7 @@ pub(super) struct Figures {
     pub(super) goodput: f64,
     pub(super) queue: f64,
     pub(super) node: f64,
+    pub(super) relayed: f64,
     pub(super) reordering: f64,
 }
 
@@ -58,6 +59,7 @@ impl Figures {
             goodput: if goodput > 0.0 { goodput } else { f64::NAN },
             queue: number(result, "queue.max_cells"),
             node: number(result, "shoal.node_queue_max_cells"),
+            relayed: number(result, "shoal.node_relayed_max_cells"),
             reordering: number(result, "reorder.max_bytes"),
         }
     }
@@ -95,7 +97,7 @@ impl Curve {
     }
 }
 
-fn curves(sheet: &Sheet) -> [Curve; 6] {
+fn curves(sheet: &Sheet) -> [Curve; 7] {
     let linear: fn(&'static str, Unit) -> Axis = |label, unit| Axis::linear(label, unit);
     let log: fn(&'static str, Unit) -> Axis = |label, unit| Axis::log(label, unit);
     let curve = |title, label, unit, axis, get, published| Curve {
@@ -122,6 +124,14 @@ fn curves(sheet: &Sheet) -> [Curve; 6] {
         ),
         curve(
             "Fig. 16",
+            "Most relayed cells in a node",
+            Unit::Cells,
+            linear,
+            |f| f.relayed,
+            most("fig15.relayed"),
+        ),
+        curve(
+            "Fig. 16",
             "Most data out of order",
             Unit::Bytes,
             linear,
@@ -144,6 +154,7 @@ fn numbers(points: &[(u64, f64)], grouped: &[&[Figures]]) -> Block {
         ("goodput", "Goodput long, mean", Unit::BitsPerSecond),
         ("queue", "Longest queue", Unit::Cells),
         ("node", "Most in a node", Unit::Cells),
+        ("relayed", "relayed", Unit::Cells),
         ("reordering", "Out of order", Unit::Bytes),
     ];
     let row = |(&(rate, load), runs): (&(u64, f64), &&[Figures])| {
@@ -162,6 +173,7 @@ fn numbers(points: &[(u64, f64)], grouped: &[&[Figures]]) -> Block {
             mean(|f| f.goodput),
             mean(|f| f.queue),
             mean(|f| f.node),
+            mean(|f| f.relayed),
             mean(|f| f.reordering),
         ]
     };
@@ -203,6 +215,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         };
         put("queue", |figures| figures.queue);
         put("node", |figures| figures.node);
+        put("relayed", |figures| figures.relayed);
         put("reordering", |figures| figures.reordering);
     }
     let (words, quotients) = ends(&grouped, |figures| figures.fct_p999, Unit::Seconds);
