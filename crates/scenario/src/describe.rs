@@ -59,8 +59,14 @@ fn collect(schema: &Value, root: &Value, path: &str, depth: usize, rows: &mut Ve
         }
         for variant in below.variants() {
             let variant = below.variant(variant);
-            if depth + 1 < DEPTH_MAX && View::new(&variant, root).properties().is_some() {
+            let view = View::new(&variant, root);
+            if depth + 1 < DEPTH_MAX && view.properties().is_some() {
+                let from = rows.len();
                 collect(&variant, root, &key, depth + 1, rows);
+                // The word that chooses a shape has that shape's description.
+                if let Some(tag) = rows.get_mut(from).filter(|row| row.description.is_empty()) {
+                    tag.description = text(&view);
+                }
             }
         }
     }

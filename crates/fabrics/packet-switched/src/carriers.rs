@@ -34,6 +34,11 @@ pub(crate) trait Carrier {
         Vec::new()
     }
 
+    /// Whether every flow completes although packets are lost.
+    fn recovers(&self) -> bool {
+        true
+    }
+
     /// Builds it. Table and network have been checked.
     fn network(&self, plan: Plan, seed: u64) -> Self::Network;
 }
@@ -210,6 +215,10 @@ impl Carrier for Raw {
             Recovery::Repeat => FlowControl::None,
         };
         Asks { flow_control, ..Asks::drop_tail(self.mtu) }
+    }
+
+    fn recovers(&self) -> bool {
+        self.recovery == Recovery::Repeat
     }
 
     fn check_network(&self, switch: &Switch) -> Vec<Problem> {

@@ -6,7 +6,7 @@
 use ::rack::equipment::{Bill, PacketParts};
 use ::rack::topology::{LeafSpine, Mesh, Shape, SingleSwitch, ThreeTier, Torus};
 use ::rack::{Fault, Problem};
-use kernel::{Rate, Span};
+use kernel::{Bytes, Rate, Span};
 use packets::Routing;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -77,6 +77,9 @@ impl Default for Config {
     }
 }
 
+/// Why a transport without recovery needs a network that loses nothing.
+const SENDS_ONCE: &str = "raw sends a lost packet only once; set transport.recovery = \"repeat\", or let nothing be lost";
+
 /// A checked configuration with what follows from it.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -94,6 +97,16 @@ impl Plan {
     /// # Errors
     /// For each component that the rack does not have: the problem's key is its index.
     pub fn with_faults(self, faults: &[Fault]) -> Result<Self, Vec<Problem>> {
+        if !self.config.transport.recovers() {
+            let problem = |(index, fault): (usize, &Fault)| {
+                let message = format!("{} would fail, but {SENDS_ONCE}", fault.component);
+                Problem::new(index.to_string(), message)
+            };
+            let problems: Vec<_> = faults.iter().enumerate().map(problem).collect();
+            if !problems.is_empty() {
+                return Err(problems);
+            }
+        }
         Ok(Self { network: self.network.with_faults(faults)?, ..self })
     }
 }
@@ -105,17 +118,21 @@ impl Config {
     /// Every problem found, each with its key and a remedy.
     pub fn plan(&self) -> Result<Plan, Vec<Problem>> {
         let mut problems = below("transport", self.transport.check());
+        // A transport that makes no sense would make none of the network either.
+        let usual = Transport::default();
+        let transport = if problems.is_empty() { &self.transport } else { &usual };
         problems.extend(below("equipment", self.equipment.check()));
-        let asks = self.transport.asks();
+        let asks = transport.asks();
         let mut config = Self {
             routing: Some(self.routing.unwrap_or(asks.routing)),
             switch: self.switch.resolve(&asks),
             ..self.clone()
         };
         problems.extend(config.count_nodes().err());
-        match config.network().plan() {
+        match config.network(transport.mtu()).plan() {
             Ok(network) if problems.is_empty() => {
-                let wrong = config.transport.check_network(&config.switch);
+                let mut wrong = config.transport.check_network(&config.switch);
+                wrong.extend(config.check_losses());
                 if !wrong.is_empty() {
                     return Err(wrong);
                 }
@@ -127,11 +144,17 @@ impl Config {
             Ok(_) => Err(problems),
             Err(wrong) => {
                 problems.extend(wrong.into_iter().map(rename));
-                // A transport's mistake may show again as the network's.
-                problems.dedup_by(|a, b| a.key == b.key);
                 Err(problems)
             }
         }
+    }
+
+    /// What keeps a transport that sends everything once from ending.
+    fn check_losses(&self) -> Vec<Problem> {
+        let rates =
+            [("loss_rate", self.loss_rate), ("bit_error_rate", self.bit_error_rate)].into_iter();
+        let lossy = rates.filter(|&(_, rate)| rate > 0.0 && !self.transport.recovers());
+        lossy.map(|(key, rate)| Problem::new(key, format!("{rate}, but {SENDS_ONCE}"))).collect()
     }
 
     /// Gives the topology as many hosts as `nodes` says.
@@ -143,7 +166,8 @@ impl Config {
             Shape::ThreeTier(shape) => (&mut shape.hosts, Some(usual::<ThreeTier>().hosts)),
             Shape::Graph(shape) => (&mut shape.hosts, None),
             Shape::Torus(Torus { dimensions, .. }) | Shape::Mesh(Mesh { dimensions, .. }) => {
-                let hosts = dimensions.iter().map(|&length| u64::from(length)).product::<u64>();
+                let lengths = dimensions.iter().map(|&length| u64::from(length));
+                let hosts = lengths.fold(1u64, u64::saturating_mul);
                 return agree(nodes, hosts, "dimensions");
             }
         };
@@ -153,8 +177,8 @@ impl Config {
         agree(nodes, u64::from(*hosts), "hosts")
     }
 
-    /// The network's part of a resolved configuration.
-    fn network(&self) -> packets::Config {
+    /// The network's part of a resolved configuration, for packets of at most `mtu`.
+    fn network(&self, mtu: Bytes) -> packets::Config {
         packets::Config {
             topology: self.topology.clone(),
             load_rate: self.load_rate,
@@ -162,7 +186,7 @@ impl Config {
             forwarding: self.switch.forwarding,
             switch_latency: self.switch.latency,
             host_latency: self.host.latency,
-            mtu: self.transport.mtu(),
+            mtu,
             queues: self.switch.queues(),
             convergence: self.convergence,
             loss_rate: self.loss_rate,

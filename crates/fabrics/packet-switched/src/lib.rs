@@ -10,6 +10,8 @@ mod carriers;
 pub mod config;
 mod rack;
 pub mod switch;
+#[cfg(test)]
+mod tests;
 pub mod transport;
 
 pub use crate::config::{Config, Plan};

@@ -112,6 +112,13 @@ macro_rules! transports {
                 }
             }
 
+            /// Whether every flow completes although packets are lost.
+            pub(crate) fn recovers(&self) -> bool {
+                match self {
+                    $(Self::$name(table) => Carrier::recovers(table),)*
+                }
+            }
+
             /// The network of `plan` with this transport at its hosts.
             pub(crate) fn network(&self, plan: packets::Plan, seed: u64) -> Network {
                 match self {

@@ -25,10 +25,8 @@ impl View {
             if let [only] = variants.as_slice() {
                 let only = only.clone();
                 object.remove(key);
-                let mut alone = Map::new();
-                merge(&mut alone, &only, root, 0);
-                merge_objects(&mut alone, object);
-                object = alone;
+                // What is left of the place itself is said of this very key: it goes first.
+                merge(&mut object, &only, root, 0);
             }
         }
         Self { object }
