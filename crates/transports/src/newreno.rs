@@ -37,11 +37,6 @@ impl Default for Config {
     }
 }
 
-/// How marks are echoed where they are used at all, and are answered as losses are.
-pub(crate) fn classic(ecn: bool) -> Echo {
-    if ecn { Echo::UntilAnswered } else { Echo::None }
-}
-
 impl Config {
     /// What is wrong with the table.
     #[must_use]
@@ -58,7 +53,8 @@ impl Config {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let plan = self.stream.plan(self.rto_min, classic(self.ecn));
+        let echo = if self.ecn { Echo::UntilAnswered } else { Echo::None };
+        let plan = self.stream.plan(self.rto_min, echo);
         Ok(Stream::with_plan(plan, (), around))
     }
 }
@@ -90,10 +86,11 @@ impl Thresholds {
     /// Whether this acknowledgment may make the window grow at all.
     #[inline]
     pub(crate) fn may_grow(&self, acked: &Acked) -> bool {
-        acked.bytes > 0
-            && !acked.is_marked
-            && acked.phase != Phase::Recovery
-            && acked.is_limited(self.window, self.segment, self.is_slow_start())
+        let is_used = match self.is_slow_start() {
+            true => acked.fills_half(self.window),
+            false => acked.fills(self.window, self.segment),
+        };
+        acked.bytes > 0 && !acked.is_marked && acked.phase != Phase::Recovery && is_used
     }
 
     /// RFC 5681 §3.1: in slow start by what was acknowledged, at most a segment (eq. 2); then by a

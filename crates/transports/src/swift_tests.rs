@@ -158,7 +158,7 @@ fn measure(flows: u32) -> (f64, f64, f64, f64) {
         }
     });
     assert_eq!(rig.drops, 0);
-    let queue = rig.seen.iter().map(|seen| seen.1 as f64).sum::<f64>() / rig.seen.len() as f64;
+    let (_, queue, _) = rig.queue();
     let target = plan().target(sum / count, 3).as_ps() as f64 / 1e6;
     let shares: Vec<_> = rig.delivered.iter().zip(&before).map(|(a, b)| (a - b) as f64).collect();
     let total: f64 = shares.iter().sum();

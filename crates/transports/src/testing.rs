@@ -2,7 +2,7 @@
 //! hosts without lines of their own, a bottleneck with a buffer and a marking threshold, losses at
 //! will, and the queue's length to look at.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use kernel::{Bytes, Calendar, LinkClock, Rate, Span, Time};
 use packets::{
@@ -29,7 +29,7 @@ enum Event {
     Arrive(Packet),
     Free,
     Alarm(NodeId),
-    Timer(Timer, Time),
+    Timer(Timer),
 }
 
 /// Many sources, a queue, a sink: the last host.
@@ -41,13 +41,16 @@ pub(crate) struct Rig<T> {
     queue: VecDeque<Packet>,
     is_busy: bool,
     calendar: Calendar<Event>,
-    timers: BTreeMap<(u32, u8), Time>,
+    /// When each flow's timers are to fire, and when their events come: a timer that is moved later
+    /// keeps its event.
+    timers: Vec<[(Time, Time); 4]>,
     out: Outbox,
+    effects: Vec<Effect>,
     sources: u32,
     /// Decides which data packets are lost before the queue.
     pub(crate) loses: Box<dyn FnMut(&Packet) -> bool>,
-    /// Packets that found so many waiting, with the instant.
-    pub(crate) seen: Vec<(Time, usize)>,
+    /// How many packets found so many waiting.
+    pub(crate) seen: Vec<u64>,
     pub(crate) delivered: Vec<u64>,
     pub(crate) drops: u64,
     pub(crate) completed: usize,
@@ -75,8 +78,9 @@ impl<T: Transport> Rig<T> {
             queue: VecDeque::new(),
             is_busy: false,
             calendar: Calendar::new(),
-            timers: BTreeMap::new(),
+            timers: vec![[(Time::NEVER, Time::NEVER); 4]; sources as usize],
             out: Outbox::default(),
+            effects: Vec::new(),
             sources,
             loses: Box::new(|_| false),
             seen: Vec::new(),
@@ -124,24 +128,34 @@ impl<T: Transport> Rig<T> {
                 self.serve();
             }
             Event::Alarm(host) => self.pull(host),
-            Event::Timer(timer, at) => {
-                let Timer::Flow(flow, number) = timer else { panic!("{timer:?}") };
-                if self.timers.get(&(flow.get(), number)) == Some(&at) {
-                    self.timers.remove(&(flow.get(), number));
+            Event::Timer(timer) => {
+                let now = self.now;
+                let (due, event) = self.state(timer);
+                if *event != now {
+                    return;
+                }
+                *event = Time::NEVER;
+                if *due == now {
+                    *due = Time::NEVER;
                     self.transport.timer(timer, &mut self.out);
+                } else if *due != Time::NEVER {
+                    let at = *due;
+                    self.set(timer, at);
                 }
             }
         }
     }
 
     fn settle(&mut self) {
+        let mut effects = std::mem::take(&mut self.effects);
         loop {
-            let effects: Vec<_> = self.out.drain().collect();
+            effects.extend(self.out.drain());
             if effects.is_empty() {
-                return;
+                break;
             }
-            effects.into_iter().for_each(|effect| self.carry_out(effect));
+            effects.drain(..).for_each(|effect| self.carry_out(effect));
         }
+        self.effects = effects;
     }
 
     fn carry_out(&mut self, effect: Effect) {
@@ -149,19 +163,39 @@ impl<T: Transport> Rig<T> {
             Effect::Send(packet) => self.send(packet),
             Effect::Wake(host) => self.pull(host),
             Effect::WakeAt(host, at) => self.calendar.push(at, Event::Alarm(host)),
-            Effect::Set(timer @ Timer::Flow(flow, number), at) => {
-                self.timers.insert((flow.get(), number), at);
-                self.calendar.push(at, Event::Timer(timer, at));
-            }
-            Effect::Cancel(Timer::Flow(flow, number)) => {
-                self.timers.remove(&(flow.get(), number));
-            }
+            Effect::Set(timer, at) => self.set(timer, at),
+            Effect::Cancel(timer) => *self.state(timer).0 = Time::NEVER,
             Effect::Delivered(flow, bytes) => self.delivered[flow.index()] += bytes.get(),
             Effect::Complete(_) => self.completed += 1,
-            Effect::Close(flow) => self.timers.retain(|&(key, _), _| key != flow.get()),
+            Effect::Close(flow) => {
+                self.timers[flow.index()].iter_mut().for_each(|timer| timer.0 = Time::NEVER);
+            }
             Effect::Resent(_) | Effect::Held(_) => (),
-            Effect::Set(..) | Effect::Cancel(_) => panic!("{effect:?}"),
         }
+    }
+
+    fn state(&mut self, timer: Timer) -> (&mut Time, &mut Time) {
+        let Timer::Flow(flow, number) = timer else { panic!("{timer:?}") };
+        let (due, event) = &mut self.timers[flow.index()][usize::from(number)];
+        (due, event)
+    }
+
+    fn set(&mut self, timer: Timer, at: Time) {
+        let (due, event) = self.state(timer);
+        *due = at;
+        if at < *event {
+            *event = at;
+            self.calendar.push(at, Event::Timer(timer));
+        }
+    }
+
+    /// The least, mean and most packets that a packet found waiting.
+    pub(crate) fn queue(&self) -> (usize, f64, usize) {
+        let count: u64 = self.seen.iter().sum();
+        let total: u64 =
+            (0..).zip(&self.seen).map(|(waiting, seen): (u64, &u64)| waiting * seen).sum();
+        let least = self.seen.iter().position(|&seen| seen > 0).expect("packets were sent");
+        (least, total as f64 / count as f64, self.seen.len() - 1)
     }
 
     fn pull(&mut self, host: NodeId) {
@@ -183,7 +217,10 @@ impl<T: Transport> Rig<T> {
             }
         }
         let waiting = self.queue.len();
-        self.seen.push((self.now, waiting));
+        if self.seen.len() <= waiting {
+            self.seen.resize(waiting + 1, 0);
+        }
+        self.seen[waiting] += 1;
         if waiting >= self.bottleneck.buffer {
             self.drops += 1;
             return;

@@ -14,9 +14,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::hystart::{Growth, HyStart};
-use crate::newreno::classic;
 use crate::stream::Stream;
-use crate::stream::config::Config as StreamConfig;
+use crate::stream::config::{Config as StreamConfig, Echo};
 use crate::stream::congestion::{Acked, Congestion, Expiry, Phase, Signal, Start};
 
 /// TCP CUBIC endpoints.
@@ -95,7 +94,8 @@ impl Config {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let plan = self.stream.plan(self.rto_min, classic(self.ecn));
+        let echo = if self.ecn { Echo::UntilAnswered } else { Echo::None };
+        let plan = self.stream.plan(self.rto_min, echo);
         Ok(Stream::with_plan(plan, self.control(), around))
     }
 
@@ -232,14 +232,14 @@ impl Congestion for Window {
     }
 
     fn acked(&mut self, plan: &Plan, acked: &Acked) {
-        let is_slow_start = self.cwnd < self.ssthresh;
-        let is_stuck = acked.bytes == 0 || acked.is_marked || acked.phase == Phase::Recovery;
-        if is_stuck || !acked.is_limited(self.window(), self.segment, is_slow_start) {
+        if acked.bytes == 0 || acked.is_marked || acked.phase == Phase::Recovery {
             return;
         }
-        if is_slow_start {
-            self.slow_start(plan, acked);
-        } else {
+        if self.cwnd < self.ssthresh {
+            if acked.fills_half(self.window()) {
+                self.slow_start(plan, acked);
+            }
+        } else if acked.fills(self.window(), self.segment) {
             self.avoid(plan, acked, acked.bytes as f64 / self.segment as f64);
         }
     }

@@ -57,14 +57,21 @@ pub struct Acked {
     pub phase: Phase,
 }
 
+/// A window that is not used says nothing of the network, so it does not grow (RFC 7661, RFC 9438
+/// §5.8).
 impl Acked {
-    /// Whether the window is what holds the sender back. A window that is not used says nothing of
-    /// the network, so it does not grow (RFC 7661, RFC 9438 §5.8): used up but for two segments
-    /// (our choice: one partly free, one that waits for the line), or half of it in slow start,
-    /// where the sender is ahead of its acknowledgments by up to a whole window.
+    /// Whether the window is what holds the sender back: used up but for two segments (our choice:
+    /// one partly free, one that waits for the line).
     #[must_use]
-    pub fn is_limited(&self, window: u64, segment: u64, is_slow_start: bool) -> bool {
-        if is_slow_start { self.flight * 2 >= window } else { self.flight + 2 * segment >= window }
+    pub fn fills(&self, window: u64, segment: u64) -> bool {
+        self.flight + 2 * segment >= window
+    }
+
+    /// The same in slow start, where the window is ahead of what has been sent by up to twice: half
+    /// of it is used.
+    #[must_use]
+    pub fn fills_half(&self, window: u64) -> bool {
+        self.flight * 2 >= window
     }
 }
 

@@ -2,7 +2,7 @@
 
 use kernel::{Bytes, Rate, Span, Time};
 use packets::Routing;
-use packets::config::{Marking, Queues, Step};
+use packets::config::{CreditFlow, FlowControl, Marking, PerFlow, Pfc, Queues, Step};
 use proptest::prelude::*;
 use rack::{Fabric, Flow};
 
@@ -96,6 +96,27 @@ fn queues_of_one_packet_are_survived() {
         )*};
     }
     survives!(reno, cubic, dctcp, swift);
+}
+
+/// Where links hold back instead of dropping, nothing is sent again, and a held line wakes in time.
+#[test]
+fn links_that_hold_back_lose_nothing() {
+    let holds = [
+        FlowControl::Pfc(Pfc::default()),
+        FlowControl::Credit(CreditFlow::default()),
+        FlowControl::PerFlow(PerFlow::default()),
+    ];
+    for flow_control in holds {
+        let queues = Queues { flow_control, ..tail(2_000) };
+        let (share, _, resent) = incast_under(queues.clone(), |around| {
+            // Queues this long outlast the tests' short timeouts.
+            let rto_min = Span::from_us(20_000);
+            let config = newreno::Config { rto_min, stream: quick(), ecn: false };
+            config.build(around).unwrap()
+        });
+        assert!(share > 0.9, "{share} of the line under {queues:?}");
+        assert_eq!(resent, 0, "{queues:?}");
+    }
 }
 
 /// A spine dies for good, and the link of a host is down for a millisecond: with routes a

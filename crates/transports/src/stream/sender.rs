@@ -369,12 +369,12 @@ impl<C: Congestion> Sender<C> {
         self.control.acked(control, &acked);
         self.end_phase();
         self.answer(&acked, plan, control, counts);
-        self.alarm_after(is_progress)
+        self.alarm_after(packet.ack - before)
     }
 
     /// What the timer does after an acknowledgment (RFC 6298 §5.2, §5.3).
-    fn alarm_after(&mut self, is_progress: bool) -> Alarm {
-        if !is_progress {
+    fn alarm_after(&mut self, progress: u64) -> Alarm {
+        if progress == 0 {
             return Alarm::Keep;
         }
         self.expiries = 0;

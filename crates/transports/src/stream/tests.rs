@@ -324,3 +324,9 @@ fn a_mark_halves_newrenos_window_once_a_window_of_data() {
     // the sixth. From then on two segments are a window, and each window has its answer.
     assert_eq!(answers, (5..100).step_by(2).collect::<Vec<_>>());
 }
+
+#[test]
+fn an_open_flow_takes_less_than_half_a_kilobyte() {
+    let halves = size_of::<sender::Sender<newreno::Window>>() + size_of::<Receiver>();
+    assert!(halves <= 512, "{halves} bytes");
+}
