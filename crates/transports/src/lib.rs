@@ -20,6 +20,8 @@ pub mod newreno;
 mod ranking;
 pub mod raw;
 pub mod stream;
+#[cfg(test)]
+mod survival;
 pub mod swift;
 #[cfg(test)]
 mod testing;
