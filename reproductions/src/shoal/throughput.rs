@@ -7,7 +7,7 @@ use report::page::{Axis, Block, Plot, PlotSeries, SeriesStyle};
 use scenario::Scenario;
 use serde_json::json;
 use shoal::packets::TRAILER_BYTES;
-use shoal::{Config, Plan, Rack};
+use shoal::{Config, PairOrder, Plan, Rack};
 
 use super::SEEDS;
 use super::drawing::{curve, findings, plot, published};
@@ -66,6 +66,9 @@ pub(super) fn cells_an_epoch(
     seed: u64,
     pulse: &mut Pulse<'_>,
 ) -> Result<Vec<f64>, Failure> {
+    // Messages count as they arrive whole: one after the other, not all of a pair's at once.
+    let mut plan = plan.clone();
+    plan.config.pair_order = PairOrder::Fifo;
     let mut rack = Rack::new(plan.clone(), seed);
     let messages = steady::messages(&mut rack, pairs, steady, &mut |share| pulse.at(share))
         .ok_or(Failure::Interrupted)?;
