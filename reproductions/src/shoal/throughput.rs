@@ -7,7 +7,8 @@ use report::page::{Axis, Block, Plot, PlotSeries, SeriesStyle};
 use scenario::Scenario;
 use serde_json::json;
 use shoal::packets::TRAILER_BYTES;
-use shoal::{Config, PairOrder, Plan, Rack};
+use shoal::config::PairOrder;
+use shoal::{Config, Plan, Rack};
 
 use super::SEEDS;
 use super::drawing::{curve, findings, plot, published};
