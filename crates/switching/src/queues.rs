@@ -99,9 +99,9 @@ mod tests {
                 } else {
                     prop_assert_eq!(bank.pop(queue), model[queue].pop_front());
                 }
-                for queue in 0..5 {
-                    prop_assert_eq!(bank.front(queue), model[queue].front());
-                    prop_assert_eq!(bank.is_empty(queue), model[queue].is_empty());
+                for (queue, expected) in model.iter().enumerate() {
+                    prop_assert_eq!(bank.front(queue), expected.front());
+                    prop_assert_eq!(bank.is_empty(queue), expected.is_empty());
                 }
             }
         }

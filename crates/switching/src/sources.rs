@@ -16,6 +16,10 @@ pub enum Arrivals {
     Saturated,
     /// A packet in each packet time with this probability.
     Bernoulli(f64),
+    /// Packets with exponential pauses between them, so that the line is busy this share of the
+    /// time. The pauses are no whole packet times: lines drift past one another, as lines with
+    /// clocks of their own do.
+    Drifting(f64),
     /// Bursts to one output, their length in packets geometric, and pauses between them, so that
     /// the line is busy this share of the time.
     Bursty {
@@ -52,7 +56,15 @@ pub enum Sizes {
 }
 
 impl Sizes {
-    /// The mean bytes of what is sent to one output at a time.
+    /// The mean bytes of a packet; of messages, of their full segments.
+    fn packet_mean(&self) -> f64 {
+        match self {
+            Self::Messages { segment, .. } => segment.get() as f64,
+            _ => self.mean(),
+        }
+    }
+
+    /// The mean bytes of what is drawn at a time.
     fn mean(&self) -> f64 {
         match self {
             Self::Fixed(size) => size.get() as f64,
@@ -148,7 +160,7 @@ impl Source {
         self.output = traffic.pattern.draw(ports, self.input, &mut self.stream);
         let (load, burst) = match traffic.arrivals {
             Arrivals::Saturated => (1.0, 1.0),
-            Arrivals::Bernoulli(load) => (load, 1.0),
+            Arrivals::Bernoulli(load) | Arrivals::Drifting(load) => (load, 1.0),
             Arrivals::Bursty { load, burst } => (load, burst),
         };
         let load = load * traffic.pattern.weight(self.input);
@@ -156,11 +168,29 @@ impl Source {
             Sizes::Messages { sizes, .. } => sizes.draw(&mut self.stream).get(),
             _ => 1 + self.stream.geometric(1.0 / burst),
         };
-        if traffic.arrivals != Arrivals::Saturated {
-            let pause = burst * (1.0 - load) / load;
-            let units = self.stream.geometric(1.0 / (1.0 + pause));
-            let unit = (line.send_time(Bytes::new(1)).get() as f64 * traffic.sizes.mean()).round();
-            self.clock += Ticks::new(unit as u64) * units;
+        // Between packets of a mix, as much pause as after a packet of the mean size; after a
+        // message, as its own size asks for.
+        let bytes = match traffic.sizes {
+            Sizes::Messages { .. } => self.left as f64,
+            _ => traffic.sizes.mean() * burst,
+        };
+        let pause = self.pause(traffic, line, bytes * (1.0 - load) / load);
+        self.clock += pause;
+    }
+
+    /// A random pause of this mean, in bytes of the line.
+    fn pause(&mut self, traffic: &Traffic, line: &Line, mean: f64) -> Ticks {
+        let byte = line.send_time(Bytes::new(1)).get() as f64;
+        match traffic.arrivals {
+            Arrivals::Saturated => Ticks::default(),
+            Arrivals::Drifting(_) => {
+                Ticks::new(self.stream.exponential(mean * byte).round() as u64)
+            }
+            Arrivals::Bernoulli(_) | Arrivals::Bursty { .. } => {
+                let unit = traffic.sizes.packet_mean();
+                let units = self.stream.geometric(1.0 / (1.0 + mean / unit));
+                Ticks::new((unit * byte).round() as u64) * units
+            }
         }
     }
 }

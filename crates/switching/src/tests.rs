@@ -122,9 +122,9 @@ impl Textbook {
                     grants[input].push(output);
                 }
             }
-            for input in 0..ports {
+            for (input, granted) in grants.iter().enumerate() {
                 let mut turn = (0..ports).map(|step| (self.accept[input] + step) % ports);
-                if let Some(output) = turn.find(|output| grants[input].contains(output)) {
+                if let Some(output) = turn.find(|output| granted.contains(output)) {
                     pairs.push((input, output));
                     if iteration == 0 {
                         self.grant[output] = (input + 1) % ports;
@@ -300,6 +300,7 @@ fn loads_and_bursts_are_what_was_asked_for() {
     let sizes = Sizes::Mixed(vec![(Bytes::new(40), 0.9), (Bytes::new(288), 0.1)]);
     for (arrivals, load) in [
         (Arrivals::Bernoulli(0.3), 0.3),
+        (Arrivals::Drifting(0.4), 0.4),
         (Arrivals::Bursty { load: 0.6, burst: 16.0 }, 0.6),
         (Arrivals::Saturated, 1.0),
     ] {

@@ -1,1 +1,31 @@
 //! SCOC: a high-radix switch chip made of a bufferless Clos network, clock by clock.
+//!
+//! "SCOC: High-Radix Switches Made of Bufferless Clos Networks" (HPCA 2015). The folder's README
+//! says where each idea of the paper is, and what is claimed and tested.
+
+mod chip;
+mod config;
+mod crrd;
+mod ete;
+mod flat;
+mod grants;
+mod hardware;
+mod hiera;
+mod inputs;
+mod ledger;
+pub mod microbenchmarks;
+pub mod routes;
+#[cfg(test)]
+mod tests;
+mod toggles;
+
+pub use chip::{Chip, Counts};
+pub use config::{
+    ChipConfig, ChipPlan, Crossbars, CutThrough, GrantOrder, InputChoice, OutputChoice, Requesting,
+    Shares, Transfers,
+};
+pub use crrd::{Crrd, CrrdConfig};
+pub use ete::ete;
+pub use flat::{FlatConfig, flat};
+pub use hardware::{CHIP, FALL_THROUGH, Facts, Part, fall_through};
+pub use hiera::{Hiera, HieraConfig};

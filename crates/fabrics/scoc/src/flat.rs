@@ -1,0 +1,67 @@
+//! Flat: the crossbar that SCOC replaces (M46).
+//!
+//! Models: SCOC §3.A, §4.E: virtual output queues, synchronous slots of the packet's size, iSLIP,
+//! 16 packets at each input and output, store and forward; without speed-up but for the
+//! microbenchmarks and one curve. The crossbar itself is shared code: `switching::Crossbar`.
+
+use kernel::{Bytes, Rate};
+use switching::{Crossbar, CrossbarConfig, Line};
+
+/// A flat crossbar.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlatConfig {
+    /// Ports. Default 128 (§4.E).
+    pub ports: usize,
+    /// Iterations of iSLIP. Default one (§3.A).
+    pub iterations: usize,
+    /// Speed-up as a quotient. Default 1 (§4.E); SCOC's 1.4528 in the microbenchmarks.
+    pub speed_up: (u64, u64),
+    /// Packets at each input and at each output. Default 16 (§4.E).
+    pub packets: usize,
+    /// The packet that fills a slot. Default 288 B (§4.E).
+    pub slot: Bytes,
+    /// Line rate. Default 25 Gbps.
+    pub line_rate: Rate,
+}
+
+/// SCOC's speed-up: 36.32 Gb/s a port over 25 Gb/s (§5, D03).
+pub(crate) const SPEED_UP: (u64, u64) = (3632, 2500);
+
+impl Default for FlatConfig {
+    fn default() -> Self {
+        Self {
+            ports: 128,
+            iterations: 1,
+            speed_up: (1, 1),
+            packets: 16,
+            slot: Bytes::new(288),
+            line_rate: Rate::from_gbps(25),
+        }
+    }
+}
+
+impl FlatConfig {
+    /// With SCOC's speed-up.
+    #[must_use]
+    pub fn sped_up() -> Self {
+        Self { speed_up: SPEED_UP, ..Self::default() }
+    }
+
+    /// Its lines; a cycle is a slot.
+    #[must_use]
+    pub fn line(&self) -> Line {
+        Line::slotted(self.line_rate, self.slot, self.speed_up)
+    }
+}
+
+/// The switch.
+#[must_use]
+pub fn flat(config: FlatConfig) -> Crossbar {
+    Crossbar::new(CrossbarConfig {
+        ports: config.ports,
+        iterations: config.iterations,
+        input_places: config.packets,
+        output_places: config.packets,
+        line: config.line(),
+    })
+}
