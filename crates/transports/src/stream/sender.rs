@@ -208,10 +208,10 @@ impl<C: Congestion> Sender<C> {
         if let Some(segment) = self.board.next_hole() {
             return Choice::Again(segment);
         }
-        match self.board.last_hole() {
-            Some(segment) if una >= self.rescue_from => Choice::Rescue(segment),
-            _ => Choice::Nothing,
+        if una < self.rescue_from {
+            return Choice::Nothing;
         }
+        self.board.last_hole().map_or(Choice::Nothing, Choice::Rescue)
     }
 
     /// Sends what was chosen. Gives the packet and what becomes of the timer.
@@ -224,7 +224,12 @@ impl<C: Congestion> Sender<C> {
             Choice::New => {
                 let segment = self.board.send_new();
                 self.timed.sent(segment, self.board.una(), now);
-                self.segment(segment, plan, Marks::ECT)
+                let mut packet = self.segment(segment, plan, Marks::ECT);
+                // Only new data tells of the answer (RFC 3168 §6.1.2).
+                if std::mem::take(&mut self.owes_cwr) && plan.echo == Echo::UntilAnswered {
+                    packet.marks |= Marks::CWR;
+                }
+                packet
             }
             Choice::Again(segment) => {
                 self.is_first_due = false;
@@ -274,17 +279,13 @@ impl<C: Congestion> Sender<C> {
         self.control_packet(Kind::Data, Time::ZERO, plan)
     }
 
-    fn segment(&mut self, segment: u64, plan: &Plan, capable: Marks) -> Packet {
+    fn segment(&self, segment: u64, plan: &Plan, capable: Marks) -> Packet {
         let Ends { key, src, dst, entropy, size } = self.ends;
         let mut marks = if plan.echo == Echo::None { Marks::empty() } else { capable };
         let mut payload = plan.segment;
         if segment + 1 == self.total {
             marks |= Marks::LAST;
             payload = (size - segment * u64::from(payload)) as u16;
-        }
-        if self.owes_cwr && plan.echo == Echo::UntilAnswered {
-            self.owes_cwr = false;
-            marks |= Marks::CWR;
         }
         Packet {
             flow: key,
@@ -300,9 +301,9 @@ impl<C: Congestion> Sender<C> {
         }
     }
 
-    /// The connection is open.
+    /// The connection is open: a SYN was accepted, perhaps one before the SYN that is to go next.
     pub(crate) fn opened(&mut self, stamp: Time, now: Time, plan: &Plan) -> Alarm {
-        if self.stage != Stage::Waiting {
+        if !matches!(self.stage, Stage::Waiting | Stage::Opening) {
             return Alarm::Keep;
         }
         self.stage = Stage::Open;

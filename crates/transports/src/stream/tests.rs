@@ -326,6 +326,24 @@ fn a_mark_halves_newrenos_window_once_a_window_of_data() {
 }
 
 #[test]
+fn retransmissions_bear_no_ecn_bits_and_new_data_tells_of_the_cut() {
+    let stream = Config { handshake: false, ..quick() };
+    let config = newreno::Config { ecn: true, rto_min: RTO_MIN, stream };
+    let mut chaos = Chaos::new(config.build(&surroundings(4)).unwrap(), 4, FAR, 1);
+    chaos.loses = Box::new(once(vec![20, 22]));
+    chaos.carry(&[flow(0, 1, 144_800, 0)]);
+    let data: Vec<_> = chaos.sent.iter().map(|sent| sent.1).filter(Packet::is_data).collect();
+    let mut seen = 0;
+    for packet in &data {
+        let is_new = packet.seq >= seen;
+        seen = seen.max(packet.seq + 1);
+        assert_eq!(packet.marks.contains(Marks::ECT), is_new, "{packet:?}");
+    }
+    let told: Vec<_> = data.iter().filter(|packet| packet.marks.contains(Marks::CWR)).collect();
+    assert!(told.len() == 1 && told[0].seq > 22, "{told:?}");
+}
+
+#[test]
 fn an_open_flow_takes_less_than_half_a_kilobyte() {
     let halves = size_of::<sender::Sender<newreno::Window>>() + size_of::<Receiver>();
     assert!(halves <= 512, "{halves} bytes");
