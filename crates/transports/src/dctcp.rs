@@ -2,8 +2,8 @@
 //!
 //! Models: "Data Center TCP (DCTCP)", SIGCOMM 2010, §3.1, as RFC 8257 has it: §3.2 (marks echoed as
 //! they come, also where acknowledgments are delayed), §3.3 (the estimate alpha over each window of
-//! data, the cut by alpha / 2), §3.4 (growth as in TCP), §3.5 (a loss counts as in TCP). The marking itself, by the queue's
-//! length at one threshold, is the switch's.
+//! data, the cut by alpha / 2), §3.4 (growth as in TCP), §3.5 (a loss counts as in TCP). The marking
+//! itself, by the queue's length at one threshold, is the switch's.
 //! Leaves out: marks on SYNs and on pure acknowledgments (RFC 8257 §3.6 leaves these open).
 
 use kernel::{Span, Time};

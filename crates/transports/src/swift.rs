@@ -1,9 +1,9 @@
 //! Swift: additive increase and multiplicative decrease by delay.
 //!
 //! Models: "Swift: Delay is Simple and Effective for Congestion Control in the Datacenter", SIGCOMM
-//! 2020: §3.2 (Algorithm 1: target delay, losses, timeouts), §3.3 (fabric and endpoint delay told apart,
-//! a window for each, the smaller one counts), §3.4 (windows below one packet by pacing), §3.5 (the
-//! target's scaling with hops and with the window).
+//! 2020: §3.2 (Algorithm 1: target delay, losses, timeouts), §3.3 (fabric and endpoint delay told
+//! apart, a window for each, the smaller one counts), §3.4 (windows below one packet by pacing),
+//! §3.5 (the target's scaling with hops and with the window).
 //! Delay is from the data's first bit on the wire to its acknowledgment. Of that, the endpoint's share
 //! is what the receiver sat on the acknowledgment; hosts have no other queues here, so with an
 //! acknowledgment a segment the endpoint window never shrinks.
