@@ -15,10 +15,11 @@ WALLS: dict[str, set[str]] = {
     "rack": {"kernel"},
     "packets": {"kernel", "rack"},
     "transports": {"kernel", "rack", "packets"},
-    "fabrics": {"kernel", "rack", "packets", "transports"},
+    "switching": {"kernel", "rack"},
+    "fabrics": {"kernel", "rack", "packets", "transports", "switching"},
     "scenario": {"kernel", "rack", "fabrics"},
     "report": {"kernel", "rack"},
-    "reproductions": {"kernel", "rack", "fabrics", "scenario", "report"},
+    "reproductions": {"kernel", "rack", "switching", "fabrics", "scenario", "report"},
     "cli": {"kernel", "rack", "scenario", "report", "reproductions"},
     "python": {"rack", "scenario", "report", "cli"},
 }

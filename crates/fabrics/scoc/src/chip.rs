@@ -138,6 +138,12 @@ impl Chip {
         self.counts
     }
 
+    /// The weightage register of an output for a group, and what it would be if read now.
+    #[cfg(test)]
+    pub(crate) fn weightage(&self, output: usize, group: usize) -> (u8, u8) {
+        (self.units.weightage(output, group), self.inputs.weightage(output, group))
+    }
+
     fn colour(&self, cycle: u64) -> usize {
         (cycle % self.plan.config.routes as u64) as usize
     }
@@ -311,7 +317,7 @@ impl Chip {
     /// the next.
     fn request_and_grant(&mut self) {
         let per_group = self.plan.config.ports_per_group;
-        self.units.read_weightage((self.cycle % per_group as u64) as usize, &self.inputs);
+        self.units.read_weightage((self.cycle % per_group as u64) as usize, &mut self.inputs);
         let colour = self.colour(self.cycle);
         let now = self.plan.line.start_of(self.cycle + 1);
         let words = self.plan.groups.div_ceil(64);

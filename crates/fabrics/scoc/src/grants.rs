@@ -75,16 +75,14 @@ impl GrantUnits {
 
     /// Reads the weightage wires of this cycle: every input group says how many of its inputs ask
     /// for the output at `place` of each output group, less one (M24).
-    pub(crate) fn read_weightage(&mut self, place: usize, inputs: &Inputs) {
-        if self.shares == Shares::PerGroup || place >= self.per_group {
-            return;
-        }
-        for output in (place..self.arbiters.len()).step_by(self.per_group) {
-            for group in 0..self.groups {
-                let holders = inputs.holders(output, group);
-                self.weightage[output * self.groups + group] = holders.saturating_sub(1) as u8;
-            }
-        }
+    pub(crate) fn read_weightage(&mut self, place: usize, inputs: &mut Inputs) {
+        inputs.write_weightage(place, &mut self.weightage);
+    }
+
+    /// What the wires said last of one output and group.
+    #[cfg(test)]
+    pub(crate) fn weightage(&self, output: usize, group: usize) -> u8 {
+        self.weightage[output * self.groups + group]
     }
 
     /// The grant of an output group, if any, among its outputs that are idle. `free`: input groups
@@ -163,7 +161,10 @@ impl GrantUnits {
         let arbiter = &mut self.arbiters[output];
         if arbiter.current != group {
             arbiter.current = group;
-            arbiter.repeat = self.weightage[output * self.groups + usize::from(group)];
+            arbiter.repeat = match self.shares {
+                Shares::PerPort => self.weightage[output * self.groups + usize::from(group)],
+                Shares::PerGroup => 0,
+            };
             arbiter.accepted = false;
         } else if arbiter.repeat > 0 {
             arbiter.repeat -= 1;

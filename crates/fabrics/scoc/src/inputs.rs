@@ -29,7 +29,10 @@ pub(crate) struct Inputs {
     arrays: Vec<Array>,
     /// `output * groups + group`: local inputs with a packet for the output inside their window.
     holds: Vec<u16>,
-    /// The same for the oldest packet alone.
+    /// For each place of an output in its group: pairs whose holders have changed since the
+    /// weightage wires were last read.
+    changed: Vec<Vec<u32>>,
+    /// The same as `holds` for the oldest packet alone.
     oldest: Vec<u16>,
     /// For each group its inputs that may start a transfer.
     idle: Vec<u16>,
@@ -57,6 +60,7 @@ impl Inputs {
             requesting: config.requesting,
             arrays: vec![Array::default(); config.ports],
             holds: vec![0; pairs],
+            changed: vec![Vec::new(); config.ports_per_group],
             oldest: vec![0; pairs],
             idle: vec![u16::MAX; plan.groups],
             real: rows(),
@@ -85,10 +89,23 @@ impl Inputs {
         self.holds[output * self.groups + group] & self.idle[group]
     }
 
-    /// How many inputs of `group` hold a packet for `output`.
+    /// Brings a table of weightage up to date for the outputs at `place` of their groups: how many
+    /// inputs of each group hold a packet for the output, less one (M24).
+    pub(crate) fn write_weightage(&mut self, place: usize, table: &mut [u8]) {
+        for pair in self.changed[place].drain(..) {
+            table[pair as usize] = weight(self.holds[pair as usize]);
+        }
+    }
+
+    /// The weightage of one pair as it is now.
+    #[cfg(test)]
+    pub(crate) fn weightage(&self, output: usize, group: usize) -> u8 {
+        weight(self.holds[output * self.groups + group])
+    }
+
     #[inline]
-    pub(crate) fn holders(&self, output: usize, group: usize) -> u32 {
-        self.holds[output * self.groups + group].count_ones()
+    fn note_change(&mut self, output: usize, group: usize) {
+        self.changed[output % self.per_group].push((output * self.groups + group) as u32);
     }
 
     /// Of several outputs that grant, the one for which `port` has its oldest packet.
@@ -108,6 +125,7 @@ impl Inputs {
         let (group, bit) = (port / self.per_group, 1 << (port % self.per_group));
         if !more.copied().any(|to| usize::from(to) == output) {
             self.holds[output * self.groups + group] &= !bit;
+            self.note_change(output, group);
         }
         if place == 0 {
             self.oldest[output * self.groups + group] &= !bit;
@@ -131,6 +149,7 @@ impl Inputs {
         let output = usize::from(self.arrays[port].destinations[place]);
         let (group, bit) = (port / self.per_group, 1 << (port % self.per_group));
         self.holds[output * self.groups + group] |= bit;
+        self.note_change(output, group);
         if place == 0 {
             self.oldest[output * self.groups + group] |= bit;
         }
@@ -231,6 +250,12 @@ impl Inputs {
         let problem = wrong("holders", &self.holds, &holds);
         problem.or_else(|| wrong("oldest", &self.oldest, &oldest)).map_or(Ok(()), Err)
     }
+}
+
+/// What the weightage wires say of these holders.
+#[inline]
+fn weight(holders: u16) -> u8 {
+    holders.count_ones().saturating_sub(1) as u8
 }
 
 /// Whether an input may start a transfer.

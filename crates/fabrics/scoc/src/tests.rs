@@ -298,6 +298,23 @@ fn e23_a_packet_waits_until_no_word_can_be_late() {
 }
 
 #[test]
+fn i09_weightage_registers_are_read_every_four_cycles_and_true_when_they_are() {
+    let plan = plan(|_| {});
+    let traffic = saturated(Pattern::Uniform, 40);
+    let mut bench = Bench::new(Chip::new(plan.clone(), 1), plan.line, traffic, 1);
+    for cycle in 0..2_000 {
+        bench.run(0, 1);
+        for output in (cycle % 4..32).step_by(4) {
+            for group in 0..8 {
+                let (register, now) = bench.switch().weightage(output, group);
+                assert_eq!(register, now, "cycle {cycle}, output {output}, group {group}");
+                assert!(register <= 3);
+            }
+        }
+    }
+}
+
+#[test]
 fn m32_aging_is_off_by_default_and_fires_when_packets_wait() {
     let run = |aging_cycles| {
         let plan = plan(|config| {
