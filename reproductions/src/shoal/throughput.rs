@@ -6,8 +6,8 @@ use report::Unit;
 use report::page::{Axis, Block, Plot, PlotSeries, SeriesStyle};
 use scenario::Scenario;
 use serde_json::json;
-use shoal::packets::TRAILER_BYTES;
 use shoal::config::PairOrder;
+use shoal::packets::TRAILER_BYTES;
 use shoal::{Config, Plan, Rack};
 
 use super::SEEDS;
