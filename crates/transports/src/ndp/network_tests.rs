@@ -7,7 +7,7 @@ use rack::{Fabric, Flow};
 use super::*;
 use crate::chaos::flow;
 use crate::networked::{Ends, carry, leaf_spine, network, permutation, star};
-use kernel::{Rate, Span, Time};
+use kernel::{Rate, Span, Stream, Time};
 
 /// Data queues of `packets` of the configured size, header queues of the same memory (NDP §3.1).
 fn queues(config: &Config, packets: u64) -> Queues {
@@ -151,4 +151,49 @@ fn a_path_that_loses_packets_is_avoided() {
         carry(&mut network, &[flow(0, 15, 1_436 * 3_000, 0)]).last()
     });
     assert!((ends[0] - Time::ZERO) * 4 < ends[1] - Time::ZERO, "{ends:?}");
+}
+
+#[test]
+fn a_loaded_network_needs_no_timeouts_and_short_flows_stay_fast() {
+    // 64 hosts, three quarters of their rate, Poisson arrivals, mostly short flows, most bytes in long
+    // ones. NDP §6.2: short flows see the long ones' queues, but these are short.
+    let config = Config::default();
+    let (mut stream, mut flows, mut now) = (Stream::new(3, "test", 0), Vec::new(), 0.0);
+    let sizes = [1_436, 14_360, 143_600, 1_436_000u64];
+    let mean = sizes.iter().zip([0.5, 0.3, 0.15, 0.05]).map(|(&s, p)| s as f64 * p).sum::<f64>();
+    let gap = mean * 8.0 / (64.0 * 0.72 * 10e9);
+    while flows.len() < 10_000 {
+        now += stream.exponential(gap * 1e12);
+        let src = stream.below(64) as u32;
+        let dst = (src + 1 + stream.below(63) as u32) % 64;
+        let size = match stream.below(100) {
+            0..50 => sizes[0],
+            50..80 => sizes[1],
+            80..95 => sizes[2],
+            _ => sizes[3],
+        };
+        flows.push(Flow { start: Time::from_ps(now as u64), ..flow(src, dst, size, 0) });
+    }
+    let net = leaf_spine(64, 16, Routing::SourcePath, queues(&config, 12));
+    let (network, ends) = run(&config, net, &flows);
+    let slowdown = |size: u64, quantile: usize| {
+        let mut all: Vec<_> = ends
+            .completed
+            .iter()
+            .filter(|(flow, _)| flow.size.get() == size)
+            .map(|(flow, end)| {
+                (*end - flow.start).as_seconds() / network.ideal_fct(flow).as_seconds()
+            })
+            .collect();
+        all.sort_by(f64::total_cmp);
+        all[all.len() * quantile / 100]
+    };
+    let found = sizes.map(|size| [50, 99].map(|quantile| slowdown(size, quantile)));
+    // A full queue of 12 packets at the last hop is three times what one packet takes alone.
+    assert!(found[0][0] < 3.5 && found[0][1] < 16.0, "single packets: {found:?}");
+    assert!(found[3][0] < 7.0, "long flows: {found:?}");
+    let totals = network.totals();
+    let packets = totals.delivered.get() / 1_436;
+    assert!(totals.retransmissions * 8 < packets, "{totals:?}");
+    assert_eq!((totals.drops, network.transport().timeouts), (0, 0));
 }
