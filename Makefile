@@ -12,7 +12,9 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= python3
 VENV := .venv
 TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
-SCENARIO ?= examples/shoal-rack.toml
+SCENARIO ?= examples/rack-512.toml
+# A scenario with several fabrics is a comparison.
+VERB = $(if $(shell grep -c "^\[\[fabric\]\]" $(SCENARIO) | grep -v "^0$$"),compare,run)
 
 # One profile, one target directory and one selection of packages for every test: whoever selects
 # fewer packages gets other features of their dependencies, and compiles them all again.
@@ -33,8 +35,8 @@ prerequisites:
 tools:
 	@scripts/prerequisites test $(PYTHON)
 
-run: prerequisites ## Simulate a rack of 512 nodes; results go to results/
-	@cargo run --release --locked --package rackloom-cli -- run $(SCENARIO)
+run: prerequisites ## Compare racks of 512 nodes (or SCENARIO=...); results go to results/
+	@cargo run --release --locked --package rackloom-cli -- $(VERB) $(SCENARIO)
 
 bench: prerequisites ## Measure how fast the engines are on this machine
 	@cargo run --release --locked --package rackloom-cli -- bench

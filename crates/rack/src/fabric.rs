@@ -134,6 +134,12 @@ pub trait Fabric {
     /// The instant up to which everything has happened.
     fn now(&self) -> Time;
 
+    /// Told once, before the first flow: the sizes of flows that the workload will bring, drawn ahead.
+    /// For transports that are set up by them (Homa §3.4).
+    fn foresee(&mut self, sizes: &[Bytes]) {
+        let _ = sizes;
+    }
+
     /// Accepts a flow whose `start` has come. One released by another's end may start a little
     /// before `now`; its time counts from its start all the same.
     fn offer(&mut self, flow: &Flow);

@@ -24,6 +24,8 @@ pub struct Options {
     pub load_rate: Rate,
     /// The load that the workload was asked for, if it was.
     pub nominal_load: Option<f64>,
+    /// Sizes of flows of the workload, drawn ahead, for [`Fabric::foresee`].
+    pub sizes: Vec<Bytes>,
 }
 
 impl Default for Options {
@@ -35,6 +37,7 @@ impl Default for Options {
             sample: Span::from_us(1),
             load_rate: Rate::from_gbps(1),
             nominal_load: None,
+            sizes: Vec::new(),
         }
     }
 }
@@ -94,6 +97,7 @@ pub fn drive<F: Fabric, S: FlowSink>(
     sink: &mut S,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<RunResult, RunError> {
+    fabric.foresee(&options.sizes);
     let reactive = workload.is_reactive().then(Vec::new);
     let recorder = Recorder::new(sink, FlowId::new(options.warm_up_flows), reactive);
     let mut run = Run::new(fabric, workload, options, recorder);

@@ -4,7 +4,7 @@ mod sample;
 
 use report::page::{Block, Page};
 use report::{comparison_page, run_page};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The data that the page's script reads.
 fn plots_in(html: &str) -> Vec<Value> {
@@ -120,8 +120,10 @@ fn a_comparison_overlays_all_runs() {
             "Side by side",
             "Flow sizes",
             "Distributions",
+            "Goodput",
             "Where the time goes",
             "Over time",
+            "Power and cost",
             "Configuration",
             "Provenance",
         ],
@@ -135,7 +137,24 @@ fn a_comparison_overlays_all_runs() {
             plot["series"].as_array().unwrap().iter().map(|series| &series["name"]).collect();
         assert_eq!(names, ["Shoal", "Packet-switched"]);
     }
+    let power = plots_in(&html).into_iter().find(|plot| plot["title"] == "Power of the network");
+    let power = power.expect("what networks draw is drawn");
+    let [switches, nics] = power["series"].as_array().unwrap().as_slice() else {
+        panic!("{power}")
+    };
+    assert_eq!((&switches["name"], &nics["name"]), (&json!("Switches"), &json!("NICs")));
+    assert_eq!(switches["y"], json!([1848.0, 1848.0 * 2.2]));
     assert!(html.len() < 3 << 20, "{} bytes", html.len());
+}
+
+#[test]
+fn networks_of_unknown_parts_have_no_bill() {
+    let mut runs = [sample::run("A", 1.0), sample::run("B", 1.0)];
+    for run in &mut runs {
+        run.summary["equipment"] = Value::Null;
+    }
+    let html = comparison_page("Two racks", &runs, "").to_html();
+    assert!(!html.contains("Power of the network"));
 }
 
 #[test]

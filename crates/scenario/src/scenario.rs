@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use kernel::{Rate, Time};
+use kernel::{Bytes, Rate, Time};
 use rack::results::RunResult;
 use rack::run::{Options, Progress, RunError};
 use rack::workload::config::WorkloadContext;
@@ -232,6 +232,7 @@ impl Scenario {
             WarmUp::Time(span) => starts_before(self.draw()?.as_mut(), Time::ZERO + span),
         };
         Ok(Options {
+            sizes: first_sizes(self.draw()?.as_mut()),
             flows: self.run.flows,
             time: self.run.time.map(|time| Time::ZERO + time),
             warm_up_flows,
@@ -269,6 +270,16 @@ impl Scenario {
         }
         Ok(result)
     }
+}
+
+/// Flows of which a fabric is told the sizes beforehand (our choice: enough for a thousandth of them
+/// to have tens).
+const SIZES_FORESEEN: usize = 20_000;
+
+/// The sizes of the first flows; of a workload that waits for ends, of those that wait for none.
+fn first_sizes(workload: &mut dyn Workload) -> Vec<Bytes> {
+    let mut next = || workload.next_start().and_then(|_| workload.next_flow());
+    std::iter::from_fn(|| next().map(|flow| flow.size)).take(SIZES_FORESEEN).collect()
 }
 
 /// How many flows start before `limit`, of a workload that does not wait for ends.

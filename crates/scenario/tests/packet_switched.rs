@@ -58,7 +58,7 @@ transport = {transport}
 
 /// The transport's table. Raw sending is told to repeat what is lost.
 fn table(kind: &str) -> String {
-    let repeat = if kind == "raw" { ", recovery = 'repeat'" } else { "" };
+    let repeat = if kind == "raw" { ", losses = 'repeat'" } else { "" };
     format!("{{ kind = '{kind}'{repeat} }}")
 }
 

@@ -4,4 +4,5 @@
 
 mod bad_days;
 mod common;
+mod comparison;
 mod contract;

@@ -2,18 +2,22 @@
 
 use ::rack::{Fabric, Problem};
 use kernel::Bytes;
-use packets::config::{FlowControl, Marking, Pfc, Step};
-use packets::raw;
+use packets::config::{FlowControl, Marking, Pfc, Red, Scheduling, Step};
 use packets::{Plan, Routing, Surroundings, surroundings};
+
+use transports::homa::Profile;
+use transports::raw::Losses;
 
 use crate::asks::Asks;
 use crate::switch::{Switch, Trimming};
-use crate::transport::{Fluid, Raw, Recovery, framing};
+use crate::transport::{Fluid, framing};
 
 /// A transport's table, as this crate uses it.
 pub(crate) trait Carrier {
     /// The `kind` in scenario files.
     const NAME: &'static str;
+    /// Whether it wants to know sizes of flows before the first.
+    const FOLLOWS_SIZES: bool = false;
     /// The network with this transport at its hosts.
     type Network: Fabric;
 
@@ -39,8 +43,8 @@ pub(crate) trait Carrier {
         true
     }
 
-    /// Builds it. Table and network have been checked.
-    fn network(&self, plan: Plan, seed: u64) -> Self::Network;
+    /// Builds it for flows of such sizes; none: nobody knows. Table and network have been checked.
+    fn network(&self, plan: Plan, seed: u64, sizes: &[Bytes]) -> Self::Network;
 }
 
 /// A packet network with the endpoints that `build` makes.
@@ -55,8 +59,9 @@ fn packet_network<T: packets::Transport>(
 
 const CHECKED: &str = "the table was checked by the plan";
 
-/// Packets of the queue beyond which DCTCP's packets are marked: NDP §6.1, whose simulator Shoal
-/// §7.3 used; Shoal does not say.
+/// Packets of the queue beyond which DCTCP's packets are marked (our choice, for Shoal does not say:
+/// a third of its queue of 100; DCTCP §3.4 asks for more than a seventh of the bandwidth-delay product,
+/// which is 3 packets here, and its hosts sent bursts of 30 to 40, §3.5).
 const DCTCP_MARK_PACKETS: u64 = 30;
 
 impl Carrier for transports::newreno::Config {
@@ -75,7 +80,7 @@ impl Carrier for transports::newreno::Config {
         marks_wanted(self.ecn, "transport.ecn", switch)
     }
 
-    fn network(&self, plan: Plan, seed: u64) -> Self::Network {
+    fn network(&self, plan: Plan, seed: u64, _: &[Bytes]) -> Self::Network {
         packet_network(plan, seed, |around| self.build(around).expect(CHECKED))
     }
 }
@@ -96,7 +101,7 @@ impl Carrier for transports::cubic::Config {
         marks_wanted(self.ecn, "transport.ecn", switch)
     }
 
-    fn network(&self, plan: Plan, seed: u64) -> Self::Network {
+    fn network(&self, plan: Plan, seed: u64, _: &[Bytes]) -> Self::Network {
         packet_network(plan, seed, |around| self.build(around).expect(CHECKED))
     }
 }
@@ -122,7 +127,7 @@ impl Carrier for transports::dctcp::Config {
         marks_needed("dctcp", "step", switch).into_iter().collect()
     }
 
-    fn network(&self, plan: Plan, seed: u64) -> Self::Network {
+    fn network(&self, plan: Plan, seed: u64, _: &[Bytes]) -> Self::Network {
         packet_network(plan, seed, |around| self.build(around).expect(CHECKED))
     }
 }
@@ -139,7 +144,7 @@ impl Carrier for transports::swift::Config {
         self.stream.mtu
     }
 
-    fn network(&self, plan: Plan, seed: u64) -> Self::Network {
+    fn network(&self, plan: Plan, seed: u64, _: &[Bytes]) -> Self::Network {
         packet_network(plan, seed, |around| self.build(around).expect(CHECKED))
     }
 }
@@ -192,17 +197,17 @@ impl Carrier for transports::ndp::Config {
         vec![Problem::new("switch.trimming", message)]
     }
 
-    fn network(&self, plan: Plan, seed: u64) -> Self::Network {
+    fn network(&self, plan: Plan, seed: u64, _: &[Bytes]) -> Self::Network {
         packet_network(plan, seed, |around| transports::ndp::Ndp::new(self, around))
     }
 }
 
-impl Carrier for Raw {
-    const NAME: &'static str = "raw";
-    type Network = packets::Network<raw::Raw>;
+impl Carrier for transports::dcqcn::Config {
+    const NAME: &'static str = "dcqcn";
+    type Network = packets::Network<transports::dcqcn::Dcqcn>;
 
     fn check(&self) -> Vec<Problem> {
-        check_packet(self.mtu, self.header)
+        self.check()
     }
 
     fn mtu(&self) -> Bytes {
@@ -210,34 +215,108 @@ impl Carrier for Raw {
     }
 
     fn asks(&self) -> Asks {
-        let flow_control = match self.recovery {
-            Recovery::None => FlowControl::Pfc(Pfc::default()),
-            Recovery::Repeat => FlowControl::None,
+        Asks {
+            marking: Marking::Red(Red::default()),
+            flow_control: FlowControl::Pfc(Pfc::default()),
+            ..Asks::drop_tail(self.mtu)
+        }
+    }
+
+    fn check_network(&self, switch: &Switch) -> Vec<Problem> {
+        let mut problems: Vec<_> = marks_needed("dcqcn", "red", switch).into_iter().collect();
+        match &switch.flow_control {
+            Some(FlowControl::Pfc(pfc)) if !pfc.priorities.contains(&self.priority) => {
+                let message = format!(
+                    "{:?} leave out transport.priority, {}; dcqcn needs it never to be dropped",
+                    pfc.priorities, self.priority
+                );
+                problems.push(Problem::new("switch.flow_control.priorities", message));
+            }
+            _ if holds_back(switch) => {}
+            _ => {
+                let message = "none, but dcqcn is made for networks that drop nothing; remove it, or \
+                               set kind = \"pfc\"";
+                problems.push(Problem::new("switch.flow_control", message));
+            }
+        }
+        problems
+    }
+
+    fn network(&self, plan: Plan, seed: u64, _: &[Bytes]) -> Self::Network {
+        packet_network(plan, seed, |around| transports::dcqcn::Dcqcn::new(self, around))
+    }
+}
+
+impl Carrier for transports::homa::Config {
+    const NAME: &'static str = "homa";
+    const FOLLOWS_SIZES: bool = true;
+    type Network = packets::Network<transports::homa::Homa>;
+
+    fn check(&self) -> Vec<Problem> {
+        self.check()
+    }
+
+    fn mtu(&self) -> Bytes {
+        self.mtu
+    }
+
+    fn asks(&self) -> Asks {
+        Asks { routing: Routing::RandomSpray, ..Asks::drop_tail(self.mtu) }
+    }
+
+    fn check_network(&self, switch: &Switch) -> Vec<Problem> {
+        if switch.scheduling == Scheduling::Strict {
+            return Vec::new();
+        }
+        let message = "deficit, but homa needs the most urgent packet to go first; set kind = \
+                       \"strict\"";
+        vec![Problem::new("switch.scheduling", message)]
+    }
+
+    fn network(&self, plan: Plan, seed: u64, sizes: &[Bytes]) -> Self::Network {
+        let weights = sizes.iter().map(|&size| (size, 1.0));
+        // Where nobody knows, all messages are of one packet.
+        let points = if sizes.is_empty() { vec![(self.mtu, 1.0)] } else { weights.collect() };
+        let profile = Profile::new(points);
+        packet_network(plan, seed, |around| transports::homa::Homa::new(self, around, &profile))
+    }
+}
+
+impl Carrier for transports::raw::Config {
+    const NAME: &'static str = "raw";
+    type Network = packets::Network<packets::raw::Raw>;
+
+    fn check(&self) -> Vec<Problem> {
+        self.check()
+    }
+
+    fn mtu(&self) -> Bytes {
+        self.mtu
+    }
+
+    fn asks(&self) -> Asks {
+        let flow_control = match self.losses {
+            Losses::Stay => FlowControl::Pfc(Pfc::default()),
+            Losses::Repeat => FlowControl::None,
         };
         Asks { flow_control, ..Asks::drop_tail(self.mtu) }
     }
 
     fn recovers(&self) -> bool {
-        self.recovery == Recovery::Repeat
+        self.losses == Losses::Repeat
     }
 
     fn check_network(&self, switch: &Switch) -> Vec<Problem> {
-        let is_lossy = switch.flow_control.as_ref().is_none_or(|kind| *kind == FlowControl::None);
-        if !is_lossy || self.recovery == Recovery::Repeat {
+        if holds_back(switch) || self.losses == Losses::Repeat {
             return Vec::new();
         }
         let message = "none, but raw sends a lost packet only once; set kind = \"pfc\", or \
-                       transport.recovery = \"repeat\"";
+                       transport.losses = \"repeat\"";
         vec![Problem::new("switch.flow_control", message)]
     }
 
-    fn network(&self, plan: Plan, seed: u64) -> Self::Network {
-        let recovery = match self.recovery {
-            Recovery::None => raw::Recovery::None,
-            Recovery::Repeat => raw::Recovery::Repeat { seed },
-        };
-        let framing = framing(self.mtu, self.header);
-        packet_network(plan, seed, |around| raw::Raw::new(around.hosts, framing, recovery))
+    fn network(&self, plan: Plan, seed: u64, _: &[Bytes]) -> Self::Network {
+        packet_network(plan, seed, |around| self.build(around))
     }
 }
 
@@ -253,7 +332,7 @@ impl Carrier for Fluid {
         self.mtu
     }
 
-    fn network(&self, plan: Plan, _: u64) -> Self::Network {
+    fn network(&self, plan: Plan, _: u64, _: &[Bytes]) -> Self::Network {
         packets::fluid::Oracle::new(plan, framing(self.mtu, self.header))
     }
 }
@@ -269,6 +348,11 @@ fn check_packet(mtu: Bytes, header: Bytes) -> Vec<Problem> {
         return vec![Problem::new("mtu", message)];
     }
     Vec::new()
+}
+
+/// Whether links hold senders back, so that queues need not drop.
+fn holds_back(switch: &Switch) -> bool {
+    !matches!(switch.flow_control, None | Some(FlowControl::None))
 }
 
 fn marks(switch: &Switch) -> bool {

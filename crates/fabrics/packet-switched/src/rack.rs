@@ -3,7 +3,7 @@
 use ::rack::equipment::Bill;
 use ::rack::results::Table;
 use ::rack::{Advance, Fabric, Flow, Gauge, Probe, Stage, Totals};
-use kernel::{Span, Time};
+use kernel::{Bytes, Span, Time};
 use serde_json::{Map, Value};
 
 use crate::config::Plan;
@@ -12,9 +12,11 @@ use crate::transport::{Network, each};
 /// A packet-switched rack under simulation.
 pub struct Rack {
     network: Network,
+    /// What it was built from.
+    plan: Plan,
+    seed: u64,
     /// The transport's `kind`.
     transport: &'static str,
-    bill: Bill,
 }
 
 impl Rack {
@@ -22,11 +24,8 @@ impl Rack {
     #[must_use]
     pub fn new(plan: Plan, seed: u64) -> Self {
         let transport = &plan.config.transport;
-        Self {
-            transport: transport.name(),
-            network: transport.network(plan.network, seed),
-            bill: plan.bill,
-        }
+        let network = transport.network(plan.network.clone(), seed, &[]);
+        Self { network, transport: transport.name(), plan, seed }
     }
 }
 
@@ -41,6 +40,14 @@ impl Fabric for Rack {
 
     fn now(&self) -> Time {
         each!(&self.network, network => network.now())
+    }
+
+    fn foresee(&mut self, sizes: &[Bytes]) {
+        let transport = &self.plan.config.transport;
+        if transport.follows_sizes() {
+            assert_eq!(self.now(), Time::ZERO, "sizes are told before the first flow");
+            self.network = transport.network(self.plan.network.clone(), self.seed, sizes);
+        }
     }
 
     fn offer(&mut self, flow: &Flow) {
@@ -80,7 +87,7 @@ impl Fabric for Rack {
     }
 
     fn bill(&self) -> Option<Bill> {
-        Some(self.bill)
+        Some(self.plan.bill)
     }
 
     fn tables(&self) -> Vec<Table> {

@@ -71,7 +71,7 @@ fn ps2_larger_packets_get_larger_queues() {
 
 #[test]
 fn a_resolved_table_gives_the_same_plan() {
-    for kind in ["newreno", "cubic", "dctcp", "swift", "ndp", "raw", "fluid"] {
+    for kind in ["newreno", "cubic", "dctcp", "swift", "ndp", "dcqcn", "homa", "raw", "fluid"] {
         let first = plan(json!({ "nodes": 64, "transport": { "kind": kind } }));
         let text = serde_json::to_value(&first.config).unwrap();
         let again = plan(text.clone());
@@ -186,12 +186,12 @@ fn ps4_a_transport_is_refused_where_it_cannot_be_carried() {
         switch("raw", json!({ "flow_control": { "kind": "none" } })),
         &[
             "switch.flow_control: none, but raw sends a lost packet only once; set kind = \"pfc\", or \
-           transport.recovery = \"repeat\"",
+           transport.losses = \"repeat\"",
         ],
     );
     refuses(
         json!({ "transport": { "kind": "raw" }, "loss_rate": 0.01 }),
-        &["loss_rate: 0.01, but raw sends a lost packet only once; set transport.recovery = \
+        &["loss_rate: 0.01, but raw sends a lost packet only once; set transport.losses = \
            \"repeat\", or let nothing be lost"],
     );
 }
@@ -208,7 +208,7 @@ fn ps4_a_transport_s_own_mistakes_stand_under_its_table() {
     );
     refuses(
         json!({ "transport": { "kind": "raw", "mtu": "40 B" } }),
-        &["transport.mtu: 40 B; expected more than the header's 42 B and at most 9.216 KB"],
+        &["transport.mtu: 40 B leaves no room for payload behind a header of 42 B; raise it"],
     );
     // Absurd sizes are refused, not multiplied.
     refuses(

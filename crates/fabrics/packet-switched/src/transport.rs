@@ -12,35 +12,6 @@ use crate::asks::Asks;
 use crate::carriers::Carrier;
 use crate::switch::Switch;
 
-/// Sending at line rate without any control.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Raw {
-    /// Largest packet, header included. Unit: bytes. Default 1500 B (Shoal §7.3). At most 9216 B.
-    pub mtu: Bytes,
-    /// Header of a packet. Unit: bytes. Default 42 B: Ethernet, IPv4 and UDP. Less than `mtu`.
-    pub header: Bytes,
-    /// What becomes of losses. Default none: the network must lose nothing.
-    pub recovery: Recovery,
-}
-
-/// What a raw sender does about losses.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Recovery {
-    /// Nothing: a flow that loses a packet never completes.
-    #[default]
-    None,
-    /// It knows by an oracle what is missing, and sends it again once all is sent.
-    Repeat,
-}
-
-impl Default for Raw {
-    fn default() -> Self {
-        Self { mtu: Bytes::new(1500), header: Bytes::new(42), recovery: Recovery::None }
-    }
-}
-
 /// Ideal max-min fair sharing: no packets, no queues, no control loop; a bound to draw beside others.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -119,10 +90,24 @@ macro_rules! transports {
                 }
             }
 
-            /// The network of `plan` with this transport at its hosts.
-            pub(crate) fn network(&self, plan: packets::Plan, seed: u64) -> Network {
+            /// The network of `plan` with this transport at its hosts, for flows of such sizes.
+            pub(crate) fn network(
+                &self,
+                plan: packets::Plan,
+                seed: u64,
+                sizes: &[Bytes],
+            ) -> Network {
                 match self {
-                    $(Self::$name(table) => Network::$name(Carrier::network(table, plan, seed)),)*
+                    $(Self::$name(table) => {
+                        Network::$name(Carrier::network(table, plan, seed, sizes))
+                    })*
+                }
+            }
+
+            /// Whether it wants to know sizes of flows before the first.
+            pub(crate) fn follows_sizes(&self) -> bool {
+                match self {
+                    $(Self::$name(_) => <$table as Carrier>::FOLLOWS_SIZES,)*
                 }
             }
         }
@@ -156,8 +141,12 @@ transports! { $
     Swift(::transports::swift::Config);
     /// NDP (SIGCOMM 2017): trimming, and pulls paced by the receiver.
     Ndp(::transports::ndp::Config);
+    /// DCQCN (SIGCOMM 2015): rates cut by notifications, over a network that loses nothing.
+    Dcqcn(::transports::dcqcn::Config);
+    /// Homa (SIGCOMM 2018): grants by the receiver, and network priorities.
+    Homa(::transports::homa::Config);
     /// Line rate without control (PL2's baseline).
-    Raw(Raw);
+    Raw(::transports::raw::Config);
     /// Ideal max-min fair sharing of fluids: a bound for all others.
     Fluid(Fluid);
 }

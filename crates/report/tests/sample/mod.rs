@@ -114,6 +114,13 @@ fn summary(pace: f64) -> Value {
         "reorder": { "max_bytes": 186_304 },
         "drops": 0,
         "retransmissions": 0,
+        "equipment": {
+            "switches": 48,
+            "switches_watts": 1848.0 * pace,
+            "nics_watts": 704.7,
+            "power_watts": 1848.0 * pace + 704.7,
+            "cost_ratio": 17.2 * pace,
+        },
         "shoal": {
             "epoch_seconds": 1.0466e-5,
             "slots": 153_420,
