@@ -60,7 +60,23 @@ pub fn run_into(
     sink: &mut dyn Sink,
     pulse: &mut Pulse<'_>,
 ) -> Result<RunResult, Failure> {
-    let result = scenario.execute(0, sink, &mut |progress| pulse.report(progress))?;
+    run_nth(scenario, 0, sink, pulse)
+}
+
+/// The same with the scenario's fabric of this index.
+///
+/// # Errors
+/// When the run breaks or is stopped.
+///
+/// # Panics
+/// If there is no such fabric.
+pub fn run_nth(
+    scenario: &Scenario,
+    index: usize,
+    sink: &mut dyn Sink,
+    pulse: &mut Pulse<'_>,
+) -> Result<RunResult, Failure> {
+    let result = scenario.execute(index, sink, &mut |progress| pulse.report(progress))?;
     if result.summary["interrupted"] == Value::Bool(true) {
         return Err(Failure::Interrupted);
     }
@@ -73,8 +89,13 @@ pub fn run_into(
 /// If there is no number: a mistake of ours.
 #[must_use]
 pub fn number(result: &RunResult, path: &str) -> f64 {
-    let value = path.split('.').fold(&result.summary, |value, key| &value[key]);
-    value.as_f64().unwrap_or_else(|| panic!("the summary has no number {path}"))
+    find_number(result, path).unwrap_or_else(|| panic!("the summary has no number {path}"))
+}
+
+/// The same where only some fabrics have one.
+#[must_use]
+pub fn find_number(result: &RunResult, path: &str) -> Option<f64> {
+    path.split('.').fold(&result.summary, |value, key| &value[key]).as_f64()
 }
 
 /// A flow that was delivered.

@@ -6,9 +6,11 @@ use report::page::{Axis, Block, Plot};
 use serde_json::{Value, json};
 
 use super::SEEDS;
+use super::beside::{self, Point, Swept};
 use super::drawing::{curve, findings, level, plot, table};
+use super::racks::{Carried, Rack};
 use crate::claims::{Measured, Shape, Sheet, Spread};
-use crate::runs::{self, ScenarioFile, number};
+use crate::runs::{ScenarioFile, find_number, number};
 use crate::spread::{spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
 
@@ -19,10 +21,13 @@ const FIG15: ScenarioFile = ScenarioFile {
 
 /// Loads swept (our choice: the paper's values are in the figure alone; its text speaks of low,
 /// moderate and high load, and of L = 1).
-const LOADS: [f64; 5] = [0.1, 0.25, 0.5, 0.75, 1.0];
+pub(super) const LOADS: [f64; 5] = [0.1, 0.25, 0.5, 0.75, 1.0];
+
+/// The packet-switched racks' rate of a node, in Gbps (Shoal §7.3).
+pub(super) const NODE_RATE: u64 = 50;
 
 /// The two readings of R in the paper's definition of load, in Gbps.
-const RATES: [u64; 2] = [50, 100];
+const RATES: [u64; 2] = [NODE_RATE, 100];
 
 /// Flows of a run.
 pub(super) fn flows(effort: Effort) -> u64 {
@@ -33,14 +38,14 @@ pub(super) fn flows(effort: Effort) -> u64 {
     }
 }
 
-/// What a run of this workload is measured by.
-#[derive(Clone, Copy, Debug)]
+/// What a run of this workload is measured by; not a number where the run or the rack has no such
+/// thing.
+#[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Figures {
     pub(super) realised: f64,
     pub(super) fct_mean: f64,
     pub(super) fct_p99: f64,
     pub(super) fct_p999: f64,
-    /// Not a number if the run had no long flow.
     pub(super) goodput: f64,
     pub(super) queue: f64,
     pub(super) node: f64,
@@ -51,6 +56,7 @@ pub(super) struct Figures {
 impl Figures {
     pub(super) fn of(result: &RunResult) -> Self {
         let goodput = number(result, "goodput.long.mean");
+        let of_shoal = |path: &str| find_number(result, path).unwrap_or(f64::NAN);
         Self {
             realised: number(result, "load.realised"),
             fct_mean: number(result, "fct.short.mean"),
@@ -58,8 +64,8 @@ impl Figures {
             fct_p999: number(result, "fct.short.p999"),
             goodput: if goodput > 0.0 { goodput } else { f64::NAN },
             queue: number(result, "queue.max_cells"),
-            node: number(result, "shoal.node_queue_max_cells"),
-            relayed: number(result, "shoal.node_relayed_max_cells"),
+            node: of_shoal("shoal.node_queue_max_cells"),
+            relayed: of_shoal("shoal.node_relayed_max_cells"),
             reordering: number(result, "reorder.max_bytes"),
         }
     }
@@ -70,15 +76,13 @@ pub(super) fn of(runs: &[Figures], get: fn(&Figures) -> f64) -> Vec<f64> {
     runs.iter().map(get).filter(|value| !value.is_nan()).collect()
 }
 
-/// A quantity against load, both readings.
+/// A quantity of Shoal against load, both readings.
 struct Curve {
-    title: &'static str,
     label: &'static str,
     unit: Unit,
-    axis: fn(&'static str, Unit) -> Axis,
     get: fn(&Figures) -> f64,
     /// The largest value that the paper prints.
-    published: Option<f64>,
+    published: f64,
 }
 
 impl Curve {
@@ -91,53 +95,19 @@ impl Curve {
             curve(format!("R = {rate} Gbps"), &points.collect::<Vec<_>>())
         };
         let mut series: Vec<_> = RATES.iter().zip(grouped.chunks(LOADS.len())).map(line).collect();
-        series.extend(self.published.map(|height| level("published", LOADS[0], height)));
+        series.push(level("published", LOADS[0], self.published));
         let x = Axis::linear("Nominal load", Unit::Ratio);
-        plot(self.title, "", x, (self.axis)(self.label, self.unit), series)
+        plot("Fig. 16", "", x, Axis::linear(self.label, self.unit), series)
     }
 }
 
-fn curves(sheet: &Sheet) -> [Curve; 7] {
-    let linear: fn(&'static str, Unit) -> Axis = |label, unit| Axis::linear(label, unit);
-    let log: fn(&'static str, Unit) -> Axis = |label, unit| Axis::log(label, unit);
-    let curve = |title, label, unit, axis, get, published| Curve {
-        title,
-        label,
-        unit,
-        axis,
-        get,
-        published,
-    };
-    let most = |id| Some(sheet.number(id));
+fn curves(sheet: &Sheet) -> [Curve; 4] {
+    let curve = |label, unit, get, word| Curve { label, unit, get, published: sheet.number(word) };
     [
-        curve("Fig. 15a, mean", "Mean FCT, short flows", Unit::Seconds, log, |f| f.fct_mean, None),
-        curve("Fig. 15a, tail", "FCT p99.9, short flows", Unit::Seconds, log, |f| f.fct_p999, None),
-        curve("Fig. 15b", "Goodput, long flows", Unit::BitsPerSecond, linear, |f| f.goodput, None),
-        curve("Fig. 16", "Longest queue", Unit::Cells, linear, |f| f.queue, most("fig15.queue")),
-        curve(
-            "Fig. 16",
-            "Most cells in a node",
-            Unit::Cells,
-            linear,
-            |f| f.node,
-            most("fig15.node"),
-        ),
-        curve(
-            "Fig. 16",
-            "Most relayed cells in a node",
-            Unit::Cells,
-            linear,
-            |f| f.relayed,
-            most("fig15.relayed"),
-        ),
-        curve(
-            "Fig. 16",
-            "Most data out of order",
-            Unit::Bytes,
-            linear,
-            |f| f.reordering,
-            most("fig15.reordering"),
-        ),
+        curve("Longest queue", Unit::Cells, |f| f.queue, "fig15.queue"),
+        curve("Most cells in a node", Unit::Cells, |f| f.node, "fig15.node"),
+        curve("Most relayed cells in a node", Unit::Cells, |f| f.relayed, "fig15.relayed"),
+        curve("Most data out of order", Unit::Bytes, |f| f.reordering, "fig15.reordering"),
     ]
 }
 
@@ -177,7 +147,7 @@ fn numbers(points: &[(u64, f64)], grouped: &[&[Figures]]) -> Block {
             mean(|f| f.reordering),
         ]
     };
-    table("Means over seeds", &columns, points.iter().zip(grouped).map(row).collect())
+    table("Shoal: means over seeds", &columns, points.iter().zip(grouped).map(row).collect())
 }
 
 /// How a figure at the lowest load compares with the highest, for each reading: in words, and as the
@@ -198,16 +168,45 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let mut sheet = Sheet::read(include_str!("../../shoal/fig15.claims.toml"));
     let points: Vec<(u64, f64)> =
         RATES.iter().flat_map(|&rate| LOADS.map(|load| (rate, load))).collect();
-    let jobs = with_seeds(&points, SEEDS);
-    let runs = spread(&jobs, watch, |&((rate, load), seed), pulse| {
+    let mut all: Vec<Point> = points
+        .iter()
+        .map(|&(rate, load)| Point { rack: Rack::Shoal, rate, load, flows: flows(effort) })
+        .collect();
+    all.extend(beside::points(effort));
+    let jobs = with_seeds(&all, SEEDS);
+    let runs = spread(&jobs, watch, |&(point, seed), pulse| {
         let settings = [
-            ("workload.load", json!(load)),
-            ("workload.load_rate", json!(format!("{rate} Gbps"))),
-            ("run.flows", json!(flows(effort))),
+            ("workload.load", json!(point.load)),
+            ("workload.load_rate", json!(format!("{} Gbps", point.rate))),
+            ("run.flows", json!(point.flows)),
         ];
-        Ok(Figures::of(&runs::run(&FIG15.with(&settings, seed)?, pulse)?))
+        let (result, delivered) = point.rack.carry(&FIG15.with(&settings, seed)?, pulse)?;
+        Ok(Carried::new(&result, &delivered))
     })?;
-    let grouped: Vec<&[Figures]> = runs.chunks(SEEDS as usize).collect();
+    let figures: Vec<Figures> = runs.iter().map(|run| run.figures).collect();
+    let grouped: Vec<&[Figures]> = figures.chunks(SEEDS as usize).take(points.len()).collect();
+    measure_shoal(&mut sheet, &grouped);
+    let swept = Swept::new(&all, &runs);
+    beside::measure(&mut sheet, effort, &swept);
+    let mut plots = beside::plots(effort, &swept);
+    plots.extend(curves(&sheet).iter().map(|curve| curve.plot(&grouped)));
+    let numbers = numbers(&points, &grouped);
+    let blocks = vec![Block::Plots(plots), beside::numbers(effort, &swept), numbers];
+    let text = format!(
+        "Pareto sizes (shape 1.05, mean 100 KB, not truncated), Poisson arrivals, random nodes; a \
+         run ends when {} flows have ended. Short: at most 100 KB; long: at least 1 MB. The load \
+         that the drawn flows realise is below the nominal one, as half of the mean sits in flows \
+         that are hardly ever drawn. R is the rate that load 1 refers to. The packet-switched racks \
+         have 50 Gbps a node and carry the same flows; in quotients above 1 Shoal is ahead. What is \
+         said of high load is measured in runs of {} flows, as long flows end late.",
+        Unit::Count.format(flows(effort) as f64),
+        Unit::Count.format(beside::long_run(effort) as f64)
+    );
+    Ok(findings("Data-centre workload", &text, blocks, sheet))
+}
+
+/// The claims on Shoal alone.
+fn measure_shoal(sheet: &mut Sheet, grouped: &[&[Figures]]) {
     for (suffix, groups) in ["", "-100"].iter().zip(grouped.chunks(LOADS.len())) {
         let full = groups[LOADS.len() - 1];
         let mut put = |word: &str, get: fn(&Figures) -> f64| {
@@ -218,20 +217,10 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         put("relayed", |figures| figures.relayed);
         put("reordering", |figures| figures.reordering);
     }
-    let (words, quotients) = ends(&grouped, |figures| figures.fct_p999, Unit::Seconds);
+    let (words, quotients) = ends(grouped, |figures| figures.fct_p999, Unit::Seconds);
     let rises = Shape::of(quotients.iter().all(|&quotient| quotient > 1.0));
     sheet.measure("fig15.fct", Measured::shape(words, rises));
-    let (words, quotients) = ends(&grouped, |figures| figures.goodput, Unit::BitsPerSecond);
+    let (words, quotients) = ends(grouped, |figures| figures.goodput, Unit::BitsPerSecond);
     let falls = Shape::of(quotients.iter().all(|&quotient| quotient < 1.0));
     sheet.measure("fig15.goodput", Measured::shape(words, falls));
-    let plots = curves(&sheet).iter().map(|curve| curve.plot(&grouped)).collect();
-    let blocks = vec![Block::Plots(plots), numbers(&points, &grouped)];
-    let text = format!(
-        "Pareto sizes (shape 1.05, mean 100 KB, not truncated), Poisson arrivals, random nodes; a \
-         run ends when {} flows have ended. Short: at most 100 KB; long: at least 1 MB. The load \
-         that the drawn flows realise is below the nominal one, as half of the mean sits in flows \
-         that are hardly ever drawn. R is the rate that load 1 refers to.",
-        Unit::Count.format(flows(effort) as f64)
-    );
-    Ok(findings("Data-centre workload", &text, blocks, sheet))
 }

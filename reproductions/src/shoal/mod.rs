@@ -1,5 +1,6 @@
-//! Shoal (NSDI 2019): its experiments, apart from those that need another rack beside it.
+//! Shoal (NSDI 2019): its experiments, apart from those that need a direct-connect rack beside it.
 
+mod beside;
 mod datacentre;
 mod detour;
 mod drawing;
@@ -10,6 +11,7 @@ mod fairness;
 mod incast;
 mod pools;
 mod prototype;
+mod racks;
 mod table1;
 mod throughput;
 mod timing;

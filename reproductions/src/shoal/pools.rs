@@ -1,14 +1,16 @@
 //! Disaggregated applications (§7.4, Fig. 18).
 
 use report::Unit;
-use report::page::{Axis, Block, PlotSeries, SeriesStyle};
+use report::page::{Axis, Block, Plot, PlotSeries, SeriesStyle};
 use serde_json::{Value, json};
 
 use super::SEEDS;
-use super::datacentre::{Figures, flows, of};
+use super::beside::mean;
+use super::datacentre::{self, Figures, of};
 use super::drawing::{findings, level, plot, table};
+use super::racks::{BASELINES, Carried, RACKS, Rack, goodput_quotients, quotients};
 use crate::claims::{Measured, Sheet, Spread};
-use crate::runs::{Collected, ScenarioFile, run_into};
+use crate::runs::{Collected, Delivered, ScenarioFile};
 use crate::spread::{spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
 
@@ -17,19 +19,33 @@ const FIG18: ScenarioFile = ScenarioFile {
     text: include_str!("../../shoal/fig18.toml"),
 };
 
-/// What stands in for an application: its sizes (our choice; the paper's traces are not public).
+/// What stands in for an application: its sizes (our choice; the paper's traces are not public). All
+/// means are below 10 KB, for beyond 14 KB the busy nodes of a packet-switched rack could not send all
+/// that they are given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Application {
     /// Remote memory, page by page.
     Pages,
-    /// Remote procedure calls of a large operator.
+    /// Interactive queries: remote procedure calls of a large operator.
     Calls,
-    /// Analytics: the paper's heavy tail with a tenth of its mean.
+    /// The paper's heavy tail with a tenth of its mean.
     Analytics,
+    /// Batch processing: pages, and large blocks from storage.
+    Batch,
+    /// Graph processing: vertices and pages, and a few large blocks.
+    Graph,
+    /// Relational queries: pages of a database, and runs of them.
+    Relational,
 }
 
-const APPLICATIONS: [Application; 3] =
-    [Application::Pages, Application::Calls, Application::Analytics];
+const APPLICATIONS: [Application; 6] = [
+    Application::Pages,
+    Application::Calls,
+    Application::Analytics,
+    Application::Batch,
+    Application::Graph,
+    Application::Relational,
+];
 
 impl Application {
     fn name(self) -> &'static str {
@@ -37,80 +53,168 @@ impl Application {
             Self::Pages => "pages of 4 KB",
             Self::Calls => "calls (Homa W3)",
             Self::Analytics => "heavy tail, mean 10 KB",
+            Self::Batch => "4 KB, each 200th 1 MB",
+            Self::Graph => "256 B, 4 KB, each 1,000th 1 MB",
+            Self::Relational => "8 KB, 128 KB, each 1,000th 1 MB",
         }
     }
 
     fn sizes(self) -> Value {
+        let steps =
+            |points: Value| json!({ "kind": "points", "points": points, "reading": "upper_step" });
         match self {
             Self::Pages => json!({ "kind": "fixed", "size": "4 KB" }),
             Self::Calls => json!({ "kind": "table", "name": "W3" }),
             Self::Analytics => json!({ "kind": "pareto", "mean": "10 KB" }),
+            Self::Batch => steps(json!([[4_000, 0.995], [1_000_000, 1.0]])),
+            Self::Graph => steps(json!([[256, 0.5], [4_000, 0.999], [1_000_000, 1.0]])),
+            Self::Relational => steps(json!([[8_000, 0.989], [128_000, 0.999], [1_000_000, 1.0]])),
         }
     }
 }
 
 /// The share of flows both of whose ends are among the first `busy` nodes.
 fn share_among(flows: &Collected, busy: u32) -> f64 {
-    let among = |f: &&crate::runs::Delivered| f.flow.src.get().max(f.flow.dst.get()) < busy;
+    let among = |f: &&Delivered| f.flow.src.get().max(f.flow.dst.get()) < busy;
     flows.flows.iter().filter(among).count() as f64 / flows.flows.len() as f64
+}
+
+/// Flows of a run: 20,000 would be over before flows of 1 MB are (our choice).
+fn flows(effort: Effort) -> u64 {
+    datacentre::flows(effort).max(60_000)
+}
+
+/// All runs: for each application each rack's, a run for each seed.
+struct Runs(Vec<Carried>);
+
+impl Runs {
+    fn at(&self, application: Application, rack: Rack) -> &[Carried] {
+        let places = APPLICATIONS.iter().flat_map(|&one| RACKS.map(|rack| (one, rack)));
+        let index = places.into_iter().position(|place| place == (application, rack));
+        let index = index.expect("every application runs on every rack");
+        &self.0[index * SEEDS as usize..][..SEEDS as usize]
+    }
+
+    fn figures(&self, application: Application, rack: Rack) -> Vec<Figures> {
+        self.at(application, rack).iter().map(|run| run.figures).collect()
+    }
 }
 
 /// E18.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../shoal/fig18.claims.toml"));
-    let jobs = with_seeds(&APPLICATIONS, SEEDS);
-    let runs = spread(&jobs, watch, |&(application, seed), pulse| {
+    let places: Vec<(Application, Rack)> =
+        APPLICATIONS.iter().flat_map(|&one| RACKS.map(|rack| (one, rack))).collect();
+    let jobs = with_seeds(&places, SEEDS);
+    let runs = spread(&jobs, watch, |&((application, rack), seed), pulse| {
         let settings =
             [("workload.sizes", application.sizes()), ("run.flows", json!(flows(effort)))];
         let scenario = FIG18.with(&settings, seed)?;
-        let mut delivered = Collected::default();
-        let result = run_into(&scenario, &mut delivered, pulse)?;
+        let (result, delivered) = rack.carry(&scenario, pulse)?;
         // Compute and memory nodes come first: a third of the rack.
         let busy = scenario.nodes().div_ceil(3);
-        Ok((Figures::of(&result), share_among(&delivered, busy)))
+        Ok((Carried::new(&result, &delivered), share_among(&delivered, busy)))
     })?;
-    let skews: Vec<f64> = runs.iter().map(|(_, skew)| *skew).collect();
+    let (runs, skews): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
+    let runs = Runs(runs);
     sheet.measure("fig18.skew", Measured::mean(&skews));
-    let figures: Vec<Figures> = runs.iter().map(|(figures, _)| *figures).collect();
-    sheet.measure("fig18.queue", Measured::largest(&of(&figures, |f| f.queue)));
-    let grouped: Vec<&[Figures]> = figures.chunks(SEEDS as usize).collect();
-    let bars = |title: &str, label: &str, unit: Unit, get: fn(&Figures) -> f64| {
-        let spreads: Vec<_> = grouped.iter().map(|runs| Spread::of(&of(runs, get))).collect();
-        let means = spreads.iter().enumerate().map(|(at, s)| (at as f64, s.mean)).collect();
-        let series = PlotSeries {
-            intervals: spreads.iter().map(|s| (s.low, s.high)).collect(),
-            ..PlotSeries::new("ours", SeriesStyle::Points, means)
+    measure(&mut sheet, &runs);
+    let blocks = vec![Block::Plots(plots(&sheet, &runs)), numbers(&runs)];
+    let text = "Compute and memory nodes, a third of the rack, exchange most of the flows; one \
+                arrives each 12.65 ns. At that pace flows must be small: at a mean of 14 KB the \
+                busy nodes of a packet-switched rack would send all they can. The sizes are \
+                stand-ins, as the traces are not public.";
+    Ok(findings("Disaggregated applications", text, blocks, sheet))
+}
+
+/// The claims on Shoal's queues, and those on two racks, over all applications and seeds.
+fn measure(sheet: &mut Sheet, runs: &Runs) {
+    let queues: Vec<f64> = APPLICATIONS
+        .iter()
+        .flat_map(|&one| of(&runs.figures(one, Rack::Shoal), |f| f.queue))
+        .collect();
+    sheet.measure("fig18.queue", Measured::largest(&queues));
+    for rack in BASELINES {
+        let pairs =
+            || APPLICATIONS.iter().map(|&one| (runs.at(one, rack), runs.at(one, Rack::Shoal)));
+        let tails = pairs().flat_map(|(other, shoal)| quotients(other, shoal, |f| f.fct_p999));
+        let goodputs = pairs().flat_map(|(other, shoal)| goodput_quotients(other, shoal));
+        let mut put = |word: &str, values: Vec<f64>| {
+            sheet.measure(&format!("fig18.{word}-{}", rack.word()), Measured::mean(&values));
         };
-        let names = APPLICATIONS.map(|application| application.name().to_string()).to_vec();
-        plot(title, "", Axis::named("", names), Axis::linear(label, unit), vec![series])
+        put("tail", tails.collect());
+        put("goodput", goodputs.collect());
+    }
+}
+
+/// Fig. 18, and the queues of Shoal.
+fn plots(sheet: &Sheet, runs: &Runs) -> Vec<Plot> {
+    let series = |rack: Rack, get: fn(&Figures) -> f64| {
+        let points = APPLICATIONS.iter().enumerate().filter_map(|(place, &one)| {
+            let values = of(&runs.figures(one, rack), get);
+            (!values.is_empty()).then(|| (place as f64, Spread::of(&values)))
+        });
+        let points: Vec<_> = points.collect();
+        PlotSeries {
+            intervals: points.iter().map(|(_, spread)| (spread.low, spread.high)).collect(),
+            ..PlotSeries::new(
+                rack.name(),
+                SeriesStyle::Points,
+                points.iter().map(|(place, spread)| (*place, spread.mean)).collect(),
+            )
+        }
     };
-    let mut queues = bars("Longest queue", "Longest queue", Unit::Cells, |f| f.queue);
-    queues.series.push(level("published", 0.0, sheet.number("fig18.queue")));
-    let tails = bars("Fig. 18a", "FCT p99.9, short flows", Unit::Seconds, |f| f.fct_p999);
+    let all = |get| RACKS.iter().map(|&rack| series(rack, get)).collect::<Vec<_>>();
+    let draw = |title: &str, y: Axis, series: Vec<PlotSeries>| {
+        let names = APPLICATIONS.map(|application| application.name().to_string()).to_vec();
+        plot(title, "", Axis::named("", names), y, series)
+    };
+    let queues = vec![
+        series(Rack::Shoal, |f| f.queue),
+        level("published", 0.0, sheet.number("fig18.queue")),
+    ];
+    let goodput = Axis::linear("Goodput, long flows", Unit::BitsPerSecond);
+    vec![
+        draw(
+            "Fig. 18a",
+            Axis::linear("FCT p99.9, short flows", Unit::Seconds),
+            all(|f| f.fct_p999),
+        ),
+        draw("Fig. 18b", goodput, all(|f| f.goodput)),
+        draw("Longest queue", Axis::linear("Longest queue", Unit::Cells), queues),
+    ]
+}
+
+fn numbers(runs: &Runs) -> Block {
     let columns = [
         ("application", "Application", Unit::Count),
+        ("rack", "Rack", Unit::Count),
         ("realised", "Load of 50 Gbps, realised", Unit::Ratio),
         ("fct_mean", "FCT short, mean", Unit::Seconds),
         ("fct_p999", "p99.9", Unit::Seconds),
+        ("fct_p999_quotient", "of Shoal's", Unit::Ratio),
+        ("goodput", "Goodput long, mean", Unit::BitsPerSecond),
+        ("goodput_quotient", "Shoal's of it, same flows", Unit::Ratio),
         ("queue", "Longest queue", Unit::Cells),
         ("node", "Most in a node", Unit::Cells),
     ];
-    let row = |(application, runs): (&Application, &&[Figures])| {
-        let mean = |get: fn(&Figures) -> f64| json!(Spread::of(&of(runs, get)).mean);
+    let row = |(application, rack): (Application, Rack)| {
+        let (figures, shoal) = (runs.figures(application, rack), runs.at(application, Rack::Shoal));
+        let own = runs.at(application, rack);
+        let mean_of = |get: fn(&Figures) -> f64| mean(&of(&figures, get));
         vec![
             json!(application.name()),
-            mean(|f| f.realised),
-            mean(|f| f.fct_mean),
-            mean(|f| f.fct_p999),
-            mean(|f| f.queue),
-            mean(|f| f.node),
+            json!(rack.name()),
+            mean_of(|f| f.realised),
+            mean_of(|f| f.fct_mean),
+            mean_of(|f| f.fct_p999),
+            mean(&quotients(own, shoal, |f| f.fct_p999)),
+            mean_of(|f| f.goodput),
+            mean(&goodput_quotients(own, shoal)),
+            if rack == Rack::Shoal { mean_of(|f| f.queue) } else { Value::Null },
+            mean_of(|f| f.node),
         ]
     };
-    let rows = APPLICATIONS.iter().zip(&grouped).map(row).collect();
-    let blocks = vec![Block::Plots(vec![tails, queues]), table("Means over seeds", &columns, rows)];
-    let text = "Compute and memory nodes, a third of the rack, exchange most of the flows; one \
-                arrives each 12.65 ns. At that pace flows must be small: at a mean of 21 KB the \
-                busy nodes would send all they can. The sizes are stand-ins, as the traces are not \
-                public.";
-    Ok(findings("Disaggregated applications", text, blocks, sheet))
+    let places = APPLICATIONS.iter().flat_map(|&one| RACKS.map(|rack| (one, rack)));
+    table("Means over seeds", &columns, places.map(row).collect())
 }

@@ -1,0 +1,167 @@
+//! Shoal beside the packet-switched racks under the data-centre workload (§7.3, Fig. 15).
+
+use report::Unit;
+use report::page::{Axis, Block, Plot};
+use serde_json::{Value, json};
+
+use super::SEEDS;
+use super::datacentre::{Figures, LOADS, NODE_RATE, flows, of};
+use super::drawing::{curve, plot, table};
+use super::racks::{BASELINES, Carried, RACKS, Rack, goodput_quotients, quotients};
+use crate::Effort;
+use crate::claims::{Measured, Sheet, Spread};
+
+/// A run but for its seed.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Point {
+    pub(super) rack: Rack,
+    /// What load 1 refers to, in Gbps.
+    pub(super) rate: u64,
+    pub(super) load: f64,
+    pub(super) flows: u64,
+}
+
+/// Flows of the runs in which long flows are compared at high load: in a run of 20,000 only some ten
+/// of them end, the shortest (our choice; a full run is long enough by itself).
+pub(super) fn long_run(effort: Effort) -> u64 {
+    flows(effort).max(100_000)
+}
+
+/// The paper's low and high load (our choice: it gives no numbers).
+const LOW: f64 = LOADS[0];
+const HIGH: f64 = LOADS[LOADS.len() - 1];
+/// From low to moderate (the same).
+const LOW_TO_MODERATE: [f64; 3] = [LOADS[0], LOADS[1], LOADS[2]];
+
+fn at(rack: Rack, load: f64, flows: u64) -> Point {
+    Point { rack, rate: NODE_RATE, load, flows }
+}
+
+/// The runs that this comparison needs beside Shoal's own sweep.
+pub(super) fn points(effort: Effort) -> Vec<Point> {
+    let sweep = |&rack: &Rack| LOADS.map(|load| at(rack, load, flows(effort)));
+    let mut points: Vec<_> = BASELINES.iter().flat_map(sweep).collect();
+    if long_run(effort) > flows(effort) {
+        points.extend(RACKS.map(|rack| at(rack, HIGH, long_run(effort))));
+    }
+    points
+}
+
+/// All runs, a group of seeds for each point.
+pub(super) struct Swept<'a> {
+    points: &'a [Point],
+    runs: &'a [Carried],
+}
+
+impl<'a> Swept<'a> {
+    pub(super) fn new(points: &'a [Point], runs: &'a [Carried]) -> Self {
+        assert_eq!(points.len() * SEEDS as usize, runs.len(), "a run for each point and seed");
+        Self { points, runs }
+    }
+
+    fn at(&self, point: Point) -> &'a [Carried] {
+        let index = self.points.iter().position(|&known| known == point);
+        let index = index.expect("every point asked for was run");
+        &self.runs[index * SEEDS as usize..][..SEEDS as usize]
+    }
+
+    /// A rack's runs and Shoal's at this load.
+    fn pair(&self, rack: Rack, load: f64, flows: u64) -> (&'a [Carried], &'a [Carried]) {
+        (self.at(at(rack, load, flows)), self.at(at(Rack::Shoal, load, flows)))
+    }
+}
+
+/// Every claim on two racks. Quotients above 1 say that Shoal is ahead.
+pub(super) fn measure(sheet: &mut Sheet, effort: Effort, swept: &Swept<'_>) {
+    for rack in BASELINES {
+        let means = LOW_TO_MODERATE.iter().flat_map(|&load| {
+            let (other, shoal) = swept.pair(rack, load, flows(effort));
+            quotients(shoal, other, |figures| figures.fct_mean)
+        });
+        let mut put = |word: &str, values: &[f64]| {
+            sheet.measure(&format!("fig15.{word}-{}", rack.word()), Measured::mean(values));
+        };
+        put("mean", &means.collect::<Vec<_>>());
+        for (word, load, flows) in [("low", LOW, flows(effort)), ("high", HIGH, long_run(effort))] {
+            let (other, shoal) = swept.pair(rack, load, flows);
+            put(&format!("tail-{word}"), &quotients(other, shoal, |figures| figures.fct_p999));
+            put(&format!("goodput-{word}"), &goodput_quotients(other, shoal));
+        }
+    }
+}
+
+/// Fig. 15: a curve for each rack.
+pub(super) fn plots(effort: Effort, swept: &Swept<'_>) -> Vec<Plot> {
+    let lines = |get: fn(&Figures) -> f64| {
+        let line = |&rack: &Rack| {
+            let points = LOADS.iter().filter_map(|&load| {
+                let runs = swept.at(at(rack, load, flows(effort)));
+                let figures: Vec<_> = runs.iter().map(|run| run.figures).collect();
+                let values = of(&figures, get);
+                (!values.is_empty()).then(|| (load, Spread::of(&values)))
+            });
+            curve(rack.name(), &points.collect::<Vec<_>>())
+        };
+        RACKS.iter().map(line).collect()
+    };
+    let x = || Axis::linear("Nominal load of 50 Gbps a node", Unit::Ratio);
+    let note = "Bars: least and most over five seeds.";
+    let seconds = |label| Axis::log(label, Unit::Seconds);
+    let mean = seconds("Mean FCT, short flows");
+    let tail = seconds("FCT p99.9, short flows");
+    let goodput = Axis::linear("Goodput, long flows", Unit::BitsPerSecond);
+    vec![
+        plot("Fig. 15a, mean", note, x(), mean, lines(|f| f.fct_mean)),
+        plot("Fig. 15a, tail", note, x(), tail, lines(|f| f.fct_p999)),
+        plot("Fig. 15b", note, x(), goodput, lines(|f| f.goodput)),
+    ]
+}
+
+/// Every rack at every load, and the quotients that the claims are about.
+pub(super) fn numbers(effort: Effort, swept: &Swept<'_>) -> Block {
+    let columns = [
+        ("rack", "Rack", Unit::Count),
+        ("nominal", "Load of 50 Gbps, nominal", Unit::Ratio),
+        ("flows", "Flows", Unit::Count),
+        ("realised", "Load, realised", Unit::Ratio),
+        ("fct_mean", "FCT short, mean", Unit::Seconds),
+        ("fct_mean_quotient", "of Shoal's", Unit::Ratio),
+        ("fct_p99", "p99", Unit::Seconds),
+        ("fct_p99_quotient", "of Shoal's", Unit::Ratio),
+        ("fct_p999", "p99.9", Unit::Seconds),
+        ("fct_p999_quotient", "of Shoal's", Unit::Ratio),
+        ("goodput", "Goodput long, mean", Unit::BitsPerSecond),
+        ("goodput_quotient", "Shoal's of it, same flows", Unit::Ratio),
+    ];
+    let row = |(rack, load, flows): (Rack, f64, u64)| {
+        let (runs, shoal) = swept.pair(rack, load, flows);
+        let figures: Vec<_> = runs.iter().map(|run| run.figures).collect();
+        let mean = |get: fn(&Figures) -> f64| mean(&of(&figures, get));
+        let quotient = |get: fn(&Figures) -> f64| self::mean(&quotients(runs, shoal, get));
+        vec![
+            json!(rack.name()),
+            json!(load),
+            json!(flows),
+            mean(|f| f.realised),
+            mean(|f| f.fct_mean),
+            quotient(|f| f.fct_mean),
+            mean(|f| f.fct_p99),
+            quotient(|f| f.fct_p99),
+            mean(|f| f.fct_p999),
+            quotient(|f| f.fct_p999),
+            mean(|f| f.goodput),
+            self::mean(&goodput_quotients(runs, shoal)),
+        ]
+    };
+    let mut places: Vec<(f64, u64)> = LOADS.iter().map(|&load| (load, flows(effort))).collect();
+    if long_run(effort) > flows(effort) {
+        places.push((HIGH, long_run(effort)));
+    }
+    let rows = places.iter().flat_map(|&(load, flows)| RACKS.map(|rack| (rack, load, flows)));
+    table("Four racks: means over seeds", &columns, rows.map(row).collect())
+}
+
+/// The mean as a cell, which is empty if there is nothing.
+pub(super) fn mean(values: &[f64]) -> Value {
+    if values.is_empty() { Value::Null } else { json!(Spread::of(values).mean) }
+}

@@ -1,0 +1,119 @@
+//! The racks that the paper puts side by side (§7.3, §7.4), each carrying the same flows.
+
+use std::collections::BTreeMap;
+
+use rack::FlowId;
+use rack::results::{LONG_MIN, RunResult};
+use scenario::Scenario;
+
+use super::datacentre::Figures;
+use crate::Failure;
+use crate::runs::{Collected, run_nth};
+use crate::spread::Pulse;
+
+/// A rack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Rack {
+    Shoal,
+    Ndp,
+    Dctcp,
+    Dcqcn,
+}
+
+/// In the order of the scenarios' `[[fabric]]` entries.
+pub(super) const RACKS: [Rack; 4] = [Rack::Shoal, Rack::Ndp, Rack::Dctcp, Rack::Dcqcn];
+
+/// The packet-switched ones.
+pub(super) const BASELINES: [Rack; 3] = [Rack::Ndp, Rack::Dctcp, Rack::Dcqcn];
+
+impl Rack {
+    /// As the scenarios label it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Shoal => "Shoal",
+            Self::Ndp => "NDP",
+            Self::Dctcp => "DCTCP",
+            Self::Dcqcn => "DCQCN",
+        }
+    }
+
+    /// In the names of claims.
+    pub(super) fn word(self) -> String {
+        self.name().to_lowercase()
+    }
+
+    /// Carries the scenario's flows.
+    pub(super) fn carry(
+        self,
+        scenario: &Scenario,
+        pulse: &mut Pulse<'_>,
+    ) -> Result<(RunResult, Collected), Failure> {
+        let index = RACKS.iter().position(|&rack| rack == self).expect("all are listed");
+        let mut delivered = Collected::default();
+        let result = run_nth(scenario, index, &mut delivered, pulse)?;
+        Ok((result, delivered))
+    }
+}
+
+/// What a rack made of the flows of one run.
+#[derive(Clone, Debug)]
+pub(super) struct Carried {
+    pub(super) figures: Figures,
+    /// Goodput of each long flow that was delivered, in bit/s.
+    long: BTreeMap<FlowId, f64>,
+}
+
+impl Carried {
+    pub(super) fn new(result: &RunResult, delivered: &Collected) -> Self {
+        let long = delivered.flows.iter().filter(|one| one.flow.size >= LONG_MIN);
+        let goodput = |bits: u64, seconds: f64| bits as f64 / seconds;
+        Self {
+            figures: Figures::of(result),
+            long: long
+                .map(|one| (one.flow.id, goodput(one.flow.size.bits(), one.fct().as_seconds())))
+                .collect(),
+        }
+    }
+}
+
+/// A figure of the first rack by that of the second, seed by seed.
+pub(super) fn quotients(
+    first: &[Carried],
+    second: &[Carried],
+    get: fn(&Figures) -> f64,
+) -> Vec<f64> {
+    let pairs = first.iter().zip(second);
+    let quotients = pairs.map(|(first, second)| get(&first.figures) / get(&second.figures));
+    quotients.filter(|quotient| quotient.is_finite()).collect()
+}
+
+/// Mean goodput of long flows in Shoal by that in the other rack, over the flows that both delivered,
+/// seed by seed. A run ends while many long flows are under way, and which ones these are depends on
+/// the rack: means over what each has delivered would be means over different flows.
+pub(super) fn goodput_quotients(other: &[Carried], shoal: &[Carried]) -> Vec<f64> {
+    let of_a_pair = |(other, shoal): (&Carried, &Carried)| {
+        let both = shoal.long.iter().filter_map(|(flow, ours)| Some((ours, other.long.get(flow)?)));
+        let (ours, theirs) = both.fold((0.0, 0.0), |(ours, theirs), (a, b)| (ours + a, theirs + b));
+        (theirs > 0.0).then(|| ours / theirs)
+    };
+    other.iter().zip(shoal).filter_map(of_a_pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn carried(fct: f64, long: &[(u64, f64)]) -> Carried {
+        let figures = Figures { fct_mean: fct, ..Figures::default() };
+        let long = long.iter().map(|&(id, goodput)| (FlowId::new(id), goodput)).collect();
+        Carried { figures, long }
+    }
+
+    #[test]
+    fn goodput_is_compared_over_the_flows_that_both_delivered() {
+        let shoal = [carried(1.0, &[(1, 40.0), (2, 80.0), (3, 9.0)]), carried(2.0, &[(1, 5.0)])];
+        let other = [carried(3.0, &[(1, 20.0), (2, 40.0), (4, 1.0)]), carried(2.0, &[(7, 5.0)])];
+        assert_eq!(goodput_quotients(&other, &shoal), [2.0]);
+        assert_eq!(quotients(&other, &shoal, |figures| figures.fct_mean), [3.0, 1.0]);
+    }
+}
