@@ -9,6 +9,7 @@
 pub mod claims;
 pub mod paper;
 pub mod runs;
+mod scoc;
 mod shoal;
 pub mod spread;
 pub mod steady;
@@ -16,7 +17,7 @@ pub mod steady;
 pub use paper::{Effort, Experiment, Failure, Findings, Paper, Watch};
 
 /// Every paper of this build, one line each.
-static PAPERS: &[&dyn Paper] = &[&shoal::Shoal];
+static PAPERS: &[&dyn Paper] = &[&shoal::Shoal, &scoc::Scoc];
 
 /// Every paper of this build.
 #[must_use]

@@ -1,0 +1,246 @@
+//! The fairness microbenchmarks on the chip, its variants and other switches (§3.A; Figs. 5, 6).
+
+use kernel::Bytes;
+use report::page::{Block, TableBlock};
+use report::{Cell, Column, ResultsTable, Unit};
+use scoc::microbenchmarks::{ALL, Microbenchmark};
+use scoc::{
+    Chip, ChipConfig, Crrd, CrrdConfig, FlatConfig, GrantOrder, Hiera, HieraConfig, InputChoice,
+    Requesting, Shares, Transfers, flat,
+};
+use serde_json::json;
+use switching::{Arrivals, Bench, Line, Phase, Sizes, Switch, Traffic};
+
+use super::{SEEDS, findings};
+use crate::claims::{Measured, Sheet, Spread};
+use crate::spread::{spread, with_seeds};
+use crate::{Effort, Failure, Findings, Watch};
+
+/// Share of the time that lines are busy: all but always, and drifting. Lines that are always busy
+/// keep their phases for ever and hide what happens when they meet in another order (our choice).
+const LOAD: f64 = 0.98;
+/// §4.E: the base packet.
+const PACKET: Bytes = Bytes::new(288);
+
+/// What is on the bench.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum System {
+    Scoc,
+    /// The chip with the policy that fails in the microbenchmark of this number.
+    Variant,
+    Flat,
+    Hiera,
+    Crrd,
+}
+
+const SYSTEMS: [System; 5] =
+    [System::Scoc, System::Variant, System::Flat, System::Hiera, System::Crrd];
+
+impl System {
+    fn name(self, scenario: &Microbenchmark) -> String {
+        match self {
+            Self::Scoc => "SCOC".into(),
+            Self::Variant => format!("X{}", scenario.number),
+            Self::Flat => "Flat, 1.45×".into(),
+            Self::Hiera => "Hiera".into(),
+            Self::Crrd => "CRRD".into(),
+        }
+    }
+}
+
+/// The chip with the policy that fails in microbenchmark `number` (M33 to M38).
+fn variant(number: usize) -> Option<ChipConfig> {
+    let chip = ChipConfig::default();
+    let selective = Requesting::Selective;
+    Some(match number {
+        1 => ChipConfig { transfers: Transfers::Single, requesting: selective, ..chip },
+        2 => ChipConfig { input_choice: InputChoice::RoundRobin, ..chip },
+        3 => ChipConfig { input_choice: InputChoice::OldestLink, ..chip },
+        4 => ChipConfig { grant_order: GrantOrder::GroupFirst, ..chip },
+        5 => ChipConfig { shares: Shares::PerGroup, ..chip },
+        6 => ChipConfig { requesting: selective, ..chip },
+        _ => return None,
+    })
+}
+
+/// Packet times that are not measured and that are.
+const fn window(effort: Effort) -> (u64, u64) {
+    match effort {
+        Effort::Quick => (1_000, 10_000),
+        Effort::Full => (2_000, 100_000),
+    }
+}
+
+/// The rates of a scenario's connections.
+fn rates(
+    switch: impl Switch,
+    line: Line,
+    (scenario, per_group): (&Microbenchmark, usize),
+    effort: Effort,
+    seed: u64,
+) -> Result<Vec<f64>, Failure> {
+    let traffic = Traffic {
+        pattern: scenario.pattern(switch.ports(), per_group).expect("128 ports are enough"),
+        arrivals: Arrivals::Drifting(LOAD),
+        sizes: Sizes::Fixed(PACKET),
+        phase: Phase::Random,
+    };
+    let packet = line.cycle_from(line.send_time(PACKET));
+    let (warm_up, measured) = window(effort);
+    let mut bench = Bench::new(switch, line, traffic, seed);
+    bench.run(warm_up * packet, measured * packet);
+    bench.check().map_err(Failure::Model)?;
+    Ok(scenario.ports(per_group).map(|(from, to)| bench.rate(from, to)).collect())
+}
+
+fn measure(
+    system: System,
+    scenario: &Microbenchmark,
+    effort: Effort,
+    seed: u64,
+) -> Result<Vec<f64>, Failure> {
+    let chip = |config: ChipConfig| {
+        let plan = config.plan().expect("the variants are sound");
+        let line = plan.line;
+        rates(Chip::new(plan, seed), line, (scenario, 4), effort, seed)
+    };
+    match system {
+        System::Scoc => chip(ChipConfig::default()),
+        System::Variant => chip(variant(scenario.number).expect("only where there is one")),
+        System::Flat => {
+            let config = FlatConfig::sped_up();
+            rates(flat(config), config.line(), (scenario, 4), effort, seed)
+        }
+        System::Hiera => {
+            // Its groups are its subswitches.
+            let config = HieraConfig::default();
+            let shape = (scenario, config.subswitch);
+            rates(Hiera::new(config), config.line(), shape, effort, seed)
+        }
+        System::Crrd => {
+            let config = CrrdConfig::default();
+            rates(Crrd::new(config), config.line(), (scenario, 4), effort, seed)
+        }
+    }
+}
+
+/// All seeds of one system in one scenario.
+struct Bar {
+    system: System,
+    scenario: Microbenchmark,
+    /// For each seed the rates of the connections.
+    seeds: Vec<Vec<f64>>,
+}
+
+impl Bar {
+    /// Of each seed, what `of` makes of rates and fair rates.
+    fn over_seeds(&self, of: impl Fn(&[f64], &[f64]) -> f64) -> Measured {
+        let fair = self.scenario.fair(LOAD);
+        let values: Vec<f64> = self.seeds.iter().map(|rates| of(rates, &fair)).collect();
+        Measured::mean(&values)
+    }
+
+    /// The largest distance from the fair rate, relative.
+    fn distance(&self) -> Measured {
+        self.over_seeds(|rates, fair| {
+            rates.iter().zip(fair).map(|(rate, fair)| (rate / fair - 1.0).abs()).fold(0.0, f64::max)
+        })
+    }
+
+    fn rate(&self, connection: usize) -> Measured {
+        self.over_seeds(|rates, _| rates[connection])
+    }
+
+    fn gain(&self, connection: usize) -> Measured {
+        self.over_seeds(|rates, fair| rates[connection] / fair[connection] - 1.0)
+    }
+}
+
+/// The microbenchmarks.
+pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../scoc/fairness.claims.toml"));
+    let points: Vec<(System, Microbenchmark)> = ALL
+        .iter()
+        .flat_map(|&scenario| SYSTEMS.map(|system| (system, scenario)))
+        .filter(|(system, scenario)| {
+            *system != System::Variant || variant(scenario.number).is_some()
+        })
+        .collect();
+    let jobs = with_seeds(&points, SEEDS);
+    let found = spread(&jobs, watch, |((system, scenario), seed), _| {
+        measure(*system, scenario, effort, *seed)
+    })?;
+    let bars: Vec<Bar> = points
+        .iter()
+        .zip(found.chunks(SEEDS as usize))
+        .map(|(&(system, scenario), seeds)| Bar { system, scenario, seeds: seeds.to_vec() })
+        .collect();
+    judge(&mut sheet, &bars);
+    let text = "A few connections at nearly the full line rate, chosen so that some way of \
+                scheduling treats one of them badly. Fair rates follow from the scenario. X1 to X6 \
+                are the chip with the policy that the paper rejects for it.";
+    Ok(findings("Fairness microbenchmarks", text, vec![table(&bars)], sheet))
+}
+
+fn judge(sheet: &mut Sheet, bars: &[Bar]) {
+    let bar = |system: System, number: usize| {
+        let found = bars.iter().find(|bar| bar.system == system && bar.scenario.number == number);
+        found.expect("every system is measured in every scenario that it has")
+    };
+    for number in 1..=ALL.len() {
+        sheet.measure(&format!("fairness.scoc-{number}"), bar(System::Scoc, number).distance());
+        sheet.measure(&format!("fairness.flat-{number}"), bar(System::Flat, number).distance());
+    }
+    let x = |number| bar(System::Variant, number);
+    sheet.measure("fairness.x1", x(1).gain(2));
+    sheet.measure("fairness.x2", x(2).rate(1));
+    let loss = |rates: &[f64], fair: &[f64]| 1.0 - (rates[0] + rates[1]) / (fair[0] + fair[1]);
+    sheet.measure("fairness.x3", x(3).over_seeds(loss));
+    sheet.measure("fairness.x4", x(4).rate(1));
+    sheet.measure("fairness.x5", x(5).rate(4));
+    sheet.measure("fairness.x6", x(6).rate(1));
+    for number in [1, 3, 7] {
+        sheet.measure(&format!("fairness.hiera-{number}"), bar(System::Hiera, number).distance());
+    }
+    sheet.measure("fairness.hiera-5", bar(System::Hiera, 5).rate(4));
+    sheet.measure("fairness.crrd-1", bar(System::Crrd, 1).gain(2));
+    let loss = |rates: &[f64], fair: &[f64]| 1.0 - rates[0] / fair[0];
+    sheet.measure("fairness.crrd-2", bar(System::Crrd, 2).over_seeds(loss));
+    sheet.measure("fairness.crrd-3", bar(System::Crrd, 3).distance());
+    let starving = |rates: &[f64], fair: &[f64]| {
+        rates.iter().zip(fair).filter(|(rate, fair)| **rate < 0.1 * **fair).count() as f64
+    };
+    sheet.measure("fairness.crrd-5", bar(System::Crrd, 5).over_seeds(starving));
+}
+
+/// Every rate that was measured.
+fn table(bars: &[Bar]) -> Block {
+    let heads = [
+        ("microbenchmark", "microbenchmark"),
+        ("system", "system"),
+        ("connection", "connection"),
+        ("fair", "fair rate"),
+        ("rate", "rate"),
+        ("interval", "over seeds"),
+    ];
+    let columns = heads.map(|(key, head)| Column::new(key, head)).to_vec();
+    let mut table = ResultsTable::new(columns);
+    for bar in bars {
+        let fair = bar.scenario.fair(LOAD);
+        for (index, ((from, to), fair)) in bar.scenario.connections.iter().zip(fair).enumerate() {
+            let rates: Vec<f64> = bar.seeds.iter().map(|rates| rates[index]).collect();
+            let spread = Spread::of(&rates);
+            let connection = format!("{}_{} to {}_{}", from.0, from.1, to.0, to.1);
+            table.push(vec![
+                Cell::new(json!(bar.scenario.number), Unit::Count),
+                Cell::new(json!(bar.system.name(&bar.scenario)), Unit::Count),
+                Cell::new(json!(connection), Unit::Count),
+                Cell::new(json!(fair), Unit::Share),
+                Cell::new(json!(spread.mean), Unit::Share),
+                Cell::new(spread.interval(), Unit::Share),
+            ]);
+        }
+    }
+    let title = "Rates as a share of the line's".into();
+    Block::FoldedTable(TableBlock { title, note: String::new(), table })
+}

@@ -1,0 +1,44 @@
+//! The experiments that are cheap, and every file of claims.
+
+use std::ops::ControlFlow;
+
+use report::{Claim, Verdict};
+
+use super::*;
+
+fn claims_of(name: &str) -> Vec<Claim> {
+    let experiment = Scoc.experiments().iter().find(|experiment| experiment.name == name).unwrap();
+    let mut watch = |_: f64, _: &str| ControlFlow::Continue(());
+    Scoc.run(experiment, Effort::Quick, &mut watch).unwrap().claims
+}
+
+#[test]
+fn cheap_experiments_are_reproduced_but_for_equation_1() {
+    for name in ["fig8", "fig9"] {
+        for claim in claims_of(name) {
+            assert!(claim.claim.starts_with(&format!("{name}.")), "{}", claim.claim);
+            let expected = match claim.claim.as_str() {
+                "fig9.equation" => Verdict::Differs,
+                _ => Verdict::Reproduced,
+            };
+            assert_eq!(claim.verdict, expected, "{}: {}", claim.claim, claim.ours);
+        }
+    }
+}
+
+#[test]
+fn every_file_of_claims_is_of_its_experiment() {
+    let files = [
+        ("fairness", include_str!("../../scoc/fairness.claims.toml")),
+        ("fig8", include_str!("../../scoc/fig8.claims.toml")),
+        ("fig9", include_str!("../../scoc/fig9.claims.toml")),
+        ("fig10", include_str!("../../scoc/fig10.claims.toml")),
+        ("fig12", include_str!("../../scoc/fig12.claims.toml")),
+    ];
+    assert_eq!(files.map(|(name, _)| name), EXPERIMENTS.map(|experiment| experiment.name));
+    for (name, text) in files {
+        for claim in Sheet::read(text).published() {
+            assert!(claim.id.starts_with(&format!("{name}.")), "{}", claim.id);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Random permutations with and without speed-up (§4.C, §4.D; Fig. 10).
+
+use kernel::{Bytes, Stream};
+use report::Unit;
+use report::page::{Axis, Block, Plot, PlotSeries, Scale, SeriesStyle};
+use scoc::{Chip, ChipConfig, OutputChoice};
+use switching::{Arrivals, Bench, Pattern, Phase, Sizes, Traffic, patterns};
+
+use super::{SEEDS, findings};
+use crate::claims::{Measured, Sheet, Spread};
+use crate::spread::{Pulse, spread, with_seeds};
+use crate::{Effort, Failure, Findings, Watch};
+
+/// Sizes of the paper's Fig. 10 in bytes.
+const SIZES: [u64; 3] = [40, 80, 320];
+
+/// Whether the crossbar is faster than the lines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Speed {
+    Same,
+    Chip,
+}
+
+/// A bar of the figure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Point {
+    size: u64,
+    speed: Speed,
+    choice: OutputChoice,
+}
+
+/// Permutations of each seed: five hundred or the paper's hundred in all are beyond a quick look.
+const fn permutations_each(effort: Effort) -> u64 {
+    match effort {
+        Effort::Quick => 2,
+        Effort::Full => 20,
+    }
+}
+
+/// Cycles that are not measured and cycles that are: long beside the 64 of the largest packet and
+/// its schedule (our choice).
+const WINDOW: (u64, u64) = (4_000, 10_000);
+
+/// The throughput of one permutation.
+fn measure(point: Point, seed: u64, permutation: u64) -> Result<f64, Failure> {
+    let mut config = ChipConfig { output_choice: point.choice, ..ChipConfig::default() };
+    if point.speed == Speed::Same {
+        config.line_rate = config.rate_without_speed_up();
+    }
+    let plan = config.plan().expect("the paper's chip is sound");
+    let mut stream = Stream::new(seed, "reproductions/scoc/permutation", permutation);
+    let ports = plan.config.ports;
+    let traffic = Traffic {
+        pattern: Pattern::Permutation(patterns::random_permutation(ports, &mut stream)),
+        arrivals: Arrivals::Saturated,
+        sizes: Sizes::Fixed(Bytes::new(point.size)),
+        phase: Phase::Random,
+    };
+    let mut bench = Bench::new(Chip::new(plan.clone(), seed), plan.line, traffic, seed);
+    let throughput = bench.run(WINDOW.0, WINDOW.1).throughput(ports);
+    bench.check().map_err(Failure::Model)?;
+    Ok(throughput)
+}
+
+/// Fig. 10.
+pub(super) fn permutations(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../scoc/fig10.claims.toml"));
+    let points: Vec<Point> = SIZES
+        .into_iter()
+        .flat_map(|size| {
+            [
+                Point { size, speed: Speed::Same, choice: OutputChoice::OldestLink },
+                Point { size, speed: Speed::Same, choice: OutputChoice::Random },
+                Point { size, speed: Speed::Chip, choice: OutputChoice::OldestLink },
+            ]
+        })
+        .collect();
+    let count = permutations_each(effort);
+    let jobs = with_seeds(&points, SEEDS);
+    let found = spread(&jobs, watch, |&(point, seed), pulse: &mut Pulse<'_>| {
+        let mut all = Vec::new();
+        for permutation in 0..count {
+            if pulse.at(permutation as f64 / count as f64).is_break() {
+                return Err(Failure::Interrupted);
+            }
+            all.push(measure(point, seed, permutation)?);
+        }
+        Ok(Spread::of(&all))
+    })?;
+    let of = |size, speed, choice| -> Vec<Spread> {
+        let wanted = Point { size, speed, choice };
+        let all = jobs.iter().zip(&found);
+        all.filter(|((point, _), _)| *point == wanted).map(|(_, &spread)| spread).collect()
+    };
+    let means = |size, speed, choice| -> Vec<f64> {
+        of(size, speed, choice).iter().map(|spread| spread.mean).collect()
+    };
+    let first = OutputChoice::OldestLink;
+    for size in SIZES {
+        sheet.measure(&format!("fig10.{size}"), Measured::mean(&means(size, Speed::Same, first)));
+    }
+    let least: Vec<f64> = SIZES
+        .iter()
+        .flat_map(|&size| of(size, Speed::Chip, first))
+        .map(|spread| spread.low)
+        .collect();
+    sheet.measure("fig10.speed-up", Measured::smallest(&least));
+    let second = means(320, Speed::Same, OutputChoice::Random);
+    let gain: Vec<f64> =
+        second.iter().zip(means(320, Speed::Same, first)).map(|(two, one)| two - one).collect();
+    sheet.measure("fig10.mode-2", Measured::mean(&gain));
+    let curve = |name: &str, speed, choice| {
+        let spreads = SIZES.map(|size| Spread::of(&means(size, speed, choice)));
+        let points = SIZES.iter().zip(&spreads).map(|(&size, spread)| (size as f64, spread.mean));
+        let intervals = spreads.iter().map(|spread| (spread.low, spread.high)).collect();
+        let series = PlotSeries::new(name, SeriesStyle::Line, points.collect());
+        PlotSeries { intervals, ..series }
+    };
+    let plot = Plot {
+        title: "Random permutations on SCOC".into(),
+        note: "128 ports, four routes; bars from the smallest to the largest seed.".into(),
+        x: Axis { label: "packet".into(), unit: Unit::Bytes, scale: Scale::Linear },
+        y: Axis { label: "throughput".into(), unit: Unit::Share, scale: Scale::Linear },
+        series: vec![
+            curve("mode 1, no speed-up", Speed::Same, first),
+            curve("mode 2, no speed-up", Speed::Same, OutputChoice::Random),
+            curve("mode 1, speed-up 1.45", Speed::Chip, first),
+        ],
+    };
+    let text = "Every input sends all it can to one output. Ports do not compete, only groups do \
+                for their routes; the chip's speed-up makes good what its scheduler misses.";
+    Ok(findings("Random permutations", text, vec![Block::Plots(vec![plot])], sheet))
+}

@@ -1,0 +1,200 @@
+//! Unbalanced traffic, packet sizes and ways of requesting (§4.E; Fig. 12).
+
+use kernel::Bytes;
+use report::Unit;
+use report::page::{Axis, Block, Plot, PlotSeries, Scale, SeriesStyle};
+use scoc::{Chip, ChipConfig, Crrd, CrrdConfig, FlatConfig, Requesting, Transfers, flat};
+use switching::{Arrivals, Bench, Line, Pattern, Phase, Sizes, Switch, Traffic};
+
+use super::{SEEDS, findings};
+use crate::claims::{Measured, Sheet, Spread};
+use crate::spread::{spread, with_seeds};
+use crate::{Effort, Failure, Findings, Watch};
+
+const PORTS: usize = 128;
+
+/// What is measured: a curve of the figure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum System {
+    /// The chip with packets of this many bytes.
+    Scoc(u64, Requesting, Transfers),
+    /// The chip with the mix of two sizes.
+    Bimodal,
+    Flat,
+    FlatFast,
+    Crrd,
+}
+
+const CHIP: fn(u64) -> System =
+    |size| System::Scoc(size, Requesting::OldestFake, Transfers::Multiple);
+
+fn curves() -> Vec<(&'static str, System)> {
+    use Requesting::{OldestFake, Selective, UnlimitedFakes};
+    use Transfers::{Multiple, Single};
+    vec![
+        ("SCOC, 288 B", CHIP(288)),
+        ("SCOC, 120 B", CHIP(120)),
+        ("SCOC, 85 B", CHIP(85)),
+        ("SCOC, 40 B", CHIP(40)),
+        ("SCOC, 90 % 40 B, 10 % 288 B", System::Bimodal),
+        ("85 B, selective", System::Scoc(85, Selective, Multiple)),
+        ("85 B, unlimited fakes", System::Scoc(85, UnlimitedFakes, Multiple)),
+        ("40 B, one transfer an input", System::Scoc(40, OldestFake, Single)),
+        ("120 B, one transfer an input", System::Scoc(120, OldestFake, Single)),
+        ("Flat", System::Flat),
+        ("Flat, 1.45×", System::FlatFast),
+        ("CRRD", System::Crrd),
+    ]
+}
+
+/// Shares of directed traffic in hundredths.
+const UNBALANCE: [u32; 5] = [0, 25, 50, 75, 100];
+
+/// Packet times of 288 B that are not measured and that are.
+const fn window(effort: Effort) -> (u64, u64) {
+    match effort {
+        Effort::Quick => (100, 300),
+        Effort::Full => (500, 5_000),
+    }
+}
+
+fn saturate(
+    switch: impl Switch,
+    line: Line,
+    (sizes, u): (Sizes, u32),
+    effort: Effort,
+    seed: u64,
+) -> Result<f64, Failure> {
+    let sink = (0..PORTS).collect();
+    let traffic = Traffic {
+        pattern: Pattern::Unbalanced { sink, share: f64::from(u) / 100.0 },
+        arrivals: Arrivals::Saturated,
+        sizes,
+        phase: Phase::Random,
+    };
+    let packet = line.cycle_from(line.send_time(Bytes::new(288)));
+    let (warm_up, measured) = window(effort);
+    let mut bench = Bench::new(switch, line, traffic, seed);
+    let throughput = bench.run(warm_up * packet, measured * packet).throughput(PORTS);
+    bench.check().map_err(Failure::Model)?;
+    Ok(throughput)
+}
+
+fn measure(system: System, u: u32, effort: Effort, seed: u64) -> Result<f64, Failure> {
+    let fixed = |size| Sizes::Fixed(Bytes::new(size));
+    let chip = |config: ChipConfig, sizes| {
+        let plan = config.plan().expect("the variants are sound");
+        let line = plan.line;
+        saturate(Chip::new(plan, seed), line, (sizes, u), effort, seed)
+    };
+    match system {
+        System::Scoc(size, requesting, transfers) => {
+            let config = ChipConfig { requesting, transfers, ..ChipConfig::default() };
+            chip(config, fixed(size))
+        }
+        System::Bimodal => {
+            let mix = vec![(Bytes::new(40), 0.9), (Bytes::new(288), 0.1)];
+            chip(ChipConfig::default(), Sizes::Mixed(mix))
+        }
+        System::Flat | System::FlatFast => {
+            let config = match system {
+                System::Flat => FlatConfig::default(),
+                _ => FlatConfig::sped_up(),
+            };
+            saturate(flat(config), config.line(), (fixed(288), u), effort, seed)
+        }
+        System::Crrd => {
+            let config = CrrdConfig::default();
+            saturate(Crrd::new(config), config.line(), (fixed(288), u), effort, seed)
+        }
+    }
+}
+
+/// All that was measured.
+struct Figure {
+    jobs: Vec<((System, u32), u64)>,
+    found: Vec<f64>,
+}
+
+impl Figure {
+    /// Over seeds.
+    fn of(&self, system: System, u: u32) -> Vec<f64> {
+        let all = self.jobs.iter().zip(&self.found);
+        all.filter(|((point, _), _)| *point == (system, u)).map(|(_, &share)| share).collect()
+    }
+
+    fn mean(&self, system: System, u: u32) -> f64 {
+        Spread::of(&self.of(system, u)).mean
+    }
+
+    /// The seeds of the point with the least mean.
+    fn least(&self, system: System, unbalance: &[u32]) -> Measured {
+        let by_mean = |&a: &u32, &b: &u32| self.mean(system, a).total_cmp(&self.mean(system, b));
+        let least = unbalance.iter().copied().min_by(by_mean).expect("there are points");
+        Measured::mean(&self.of(system, least))
+    }
+
+    /// Seed by seed at one point.
+    fn difference(&self, one: System, other: System, u: u32) -> Measured {
+        let pairs = self.of(one, u).into_iter().zip(self.of(other, u));
+        Measured::mean(&pairs.map(|(one, other)| one - other).collect::<Vec<_>>())
+    }
+
+    /// Differences of means over the points.
+    fn differences(&self, one: System, other: System, unbalance: &[u32]) -> Vec<f64> {
+        unbalance.iter().map(|&u| self.mean(one, u) - self.mean(other, u)).collect()
+    }
+}
+
+/// Fig. 12.
+pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../scoc/fig12.claims.toml"));
+    let points: Vec<(System, u32)> =
+        curves().iter().flat_map(|&(_, system)| UNBALANCE.map(|u| (system, u))).collect();
+    let jobs = with_seeds(&points, SEEDS);
+    let found = spread(&jobs, watch, |&((system, u), seed), _| measure(system, u, effort, seed))?;
+    let figure = Figure { jobs, found };
+    judge(&mut sheet, &figure);
+    let curve = |&(name, system): &(&str, System)| {
+        let spreads = UNBALANCE.map(|u| Spread::of(&figure.of(system, u)));
+        let points = UNBALANCE.iter().zip(&spreads);
+        let points = points.map(|(&u, spread)| (f64::from(u) / 100.0, spread.mean)).collect();
+        let intervals = spreads.iter().map(|spread| (spread.low, spread.high)).collect();
+        PlotSeries { intervals, ..PlotSeries::new(name, SeriesStyle::Line, points) }
+    };
+    let plot = |title: &str, wanted: &dyn Fn(System) -> bool| Plot {
+        title: title.into(),
+        note: "Saturated inputs; bars from the smallest to the largest seed.".into(),
+        x: Axis { label: "unbalance u".into(), unit: Unit::Ratio, scale: Scale::Linear },
+        y: Axis { label: "throughput".into(), unit: Unit::Share, scale: Scale::Linear },
+        series: curves().iter().filter(|(_, system)| wanted(*system)).map(curve).collect(),
+    };
+    let is_chip = |system| matches!(system, System::Scoc(..) | System::Bimodal);
+    let plots = vec![
+        plot("Switches, 288 B", &|system| system == CHIP(288) || !is_chip(system)),
+        plot("Packet sizes and ways of requesting", &is_chip),
+    ];
+    let text = "From uniform traffic (u = 0) to a permutation (u = 1), inputs always busy.";
+    Ok(findings("Unbalanced traffic", text, vec![Block::Plots(plots)], sheet))
+}
+
+fn judge(sheet: &mut Sheet, figure: &Figure) {
+    let mixed = &UNBALANCE[..UNBALANCE.len() - 1];
+    let least = |values: Vec<f64>| values.into_iter().fold(f64::INFINITY, f64::min);
+    let most = |values: Vec<f64>| values.into_iter().fold(f64::NEG_INFINITY, f64::max);
+    let single = |size| System::Scoc(size, Requesting::OldestFake, Transfers::Single);
+    let asking = |requesting| System::Scoc(85, requesting, Transfers::Multiple);
+    let mut put = |id: &str, measured| sheet.measure(&format!("fig12.{id}"), measured);
+    put("flat-uniform", Measured::mean(&figure.of(System::Flat, 0)));
+    let above = figure.differences(CHIP(288), System::FlatFast, mixed);
+    put("above-flat", Measured::one(least(above)));
+    put("crrd-below", figure.difference(System::Crrd, System::Flat, 0));
+    put("directed", Measured::mean(&figure.of(CHIP(288), 100)));
+    put("small", figure.least(CHIP(40), &UNBALANCE));
+    put("small-single", figure.least(single(40), &UNBALANCE));
+    let loss = figure.differences(CHIP(120), single(120), &UNBALANCE);
+    put("large-single", Measured::one(most(loss)));
+    put("unlimited", figure.difference(CHIP(85), asking(Requesting::UnlimitedFakes), 0));
+    put("selective", figure.difference(asking(Requesting::Selective), CHIP(85), 0));
+    put("bimodal", figure.least(System::Bimodal, mixed));
+}
