@@ -99,7 +99,7 @@ macro_rules! transports {
             ) -> Network {
                 match self {
                     $(Self::$name(table) => {
-                        Network::$name(Carrier::network(table, plan, seed, sizes))
+                        Network::$name(Box::new(Carrier::network(table, plan, seed, sizes)))
                     })*
                 }
             }
@@ -115,7 +115,7 @@ macro_rules! transports {
         /// A network with one of the transports. The choice is made here once a call of the fabric;
         /// inside, all types are concrete.
         pub(crate) enum Network {
-            $($name(<$table as Carrier>::Network),)*
+            $($name(Box<<$table as Carrier>::Network>),)*
         }
 
         /// Does the same with whichever network there is.
