@@ -19,9 +19,9 @@ const FIG18: ScenarioFile = ScenarioFile {
     text: include_str!("../../shoal/fig18.toml"),
 };
 
-/// What stands in for an application: its sizes (our choice; the paper's traces are not public). All
-/// means are below 10 KB, for beyond 14 KB the busy nodes of a packet-switched rack could not send all
-/// that they are given.
+/// What stands in for an application: its sizes (our choice; the paper's traces are not public). The
+/// largest mean is 10.2 KB, for beyond 14 KB the busy nodes of a packet-switched rack could not send
+/// all that they are given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Application {
     /// Remote memory, page by page.

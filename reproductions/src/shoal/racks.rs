@@ -101,12 +101,47 @@ pub(super) fn goodput_quotients(other: &[Carried], shoal: &[Carried]) -> Vec<f64
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
+    use crate::runs::ScenarioFile;
 
     fn carried(fct: f64, long: &[(u64, f64)]) -> Carried {
         let figures = Figures { fct_mean: fct, ..Figures::default() };
         let long = long.iter().map(|&(id, goodput)| (FlowId::new(id), goodput)).collect();
         Carried { figures, long }
+    }
+
+    /// Shoal §7.3: 50 Gbps a node, packets of 1,500 B, windows of 35 packets, queues of 12 packets for
+    /// NDP and of 100 for the others.
+    #[test]
+    fn both_files_have_the_racks_in_order_with_the_settings_of_the_paper() {
+        let files = [
+            ("fig15.toml", include_str!("../../shoal/fig15.toml")),
+            ("fig18.toml", include_str!("../../shoal/fig18.toml")),
+        ];
+        let settings = [
+            ("initial_window", 35, "18 KB", "source-path"),
+            ("stream/initial_window", 35, "150 KB", "ecmp"),
+            ("window", 35, "150 KB", "ecmp"),
+        ];
+        for (path, text) in files {
+            let scenario = ScenarioFile { path, text }.with(&[], 1).unwrap();
+            let labels: Vec<_> = scenario.fabrics.iter().map(|choice| &choice.label).collect();
+            assert_eq!(labels, RACKS.map(Rack::name), "{path}");
+            for (choice, (window, packets, queue, routing)) in
+                scenario.fabrics[1..].iter().zip(settings)
+            {
+                let config = choice.plan.config();
+                let found = |key: &str| config.pointer(key).unwrap_or(&Value::Null);
+                let label = &choice.label;
+                assert_eq!(found(&format!("/transport/{window}")), packets, "{label}");
+                assert_eq!(found("/switch/port_buffer"), queue, "{label}");
+                assert_eq!(found("/routing"), routing, "{label}");
+                assert_eq!(found("/load_rate"), "50 Gbps", "{label}");
+                assert_eq!(found("/nodes"), 512, "{label}");
+            }
+        }
     }
 
     #[test]
