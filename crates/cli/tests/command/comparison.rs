@@ -6,7 +6,7 @@ use crate::common::{Place, without_engine};
 
 const RACKS: &str = "name = 'racks'
 [run]
-flows = 1500
+flows = 600
 warm_up = 0.1
 [workload]
 kind = 'poisson'
@@ -95,7 +95,7 @@ fn shoal_and_packet_switched_racks_stand_side_by_side() {
 #[test]
 fn both_fabrics_agree_on_what_the_packet_switched_rack_of_shoal_draws() {
     let place = Place::new();
-    let text = RACKS.replace("nodes = 16", "nodes = 512").replace("flows = 1500", "flows = 20");
+    let text = RACKS.replace("nodes = 16", "nodes = 512").replace("flows = 600", "flows = 20");
     place.write("racks.toml", &text);
     let done = place.run(&["compare", "racks.toml", "--out", "c", "--format", "json", "--quiet"]);
     let summaries = done.succeeds().json();
