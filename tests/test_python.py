@@ -76,7 +76,9 @@ def test_the_tables_agree_with_the_summary(small: Scenario) -> None:
     flows = result.flows
     assert isinstance(flows, pa.Table)
     completed = flows.filter(pc.equal(flows["status"].cast(pa.string()), "completed"))
-    assert completed.num_rows == result.summary["flows"]["completed"] == 400
+    assert completed.num_rows == result.summary["flows"]["completed"]
+    # The run ends with the slot in which the last wanted flow does, and others may end in it too.
+    assert 400 <= completed.num_rows < 410
     took = pc.subtract(completed["end_ps"], completed["start_ps"])
     assert took == completed["fct_ps"]
     stages = [name for name in flows.column_names if name.startswith("stage_")]
