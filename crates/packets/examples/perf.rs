@@ -124,7 +124,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let config = Config {
         topology: shape(hosts),
         routing: if spray { Routing::RandomSpray } else { Routing::Ecmp },
-        queues: Queues { flow_control: FlowControl::Pfc(Pfc::default()), ..Queues::default() },
+        queues: Queues {
+            flow_control: FlowControl::Pfc(Pfc::fixed(Bytes::new(20_000))),
+            ..Queues::default()
+        },
         ..Config::default()
     };
     let begin = std::time::Instant::now();

@@ -3,6 +3,7 @@
 //! Defaults are Shoal's packet-switched rack (§7.3): 512 hosts at 50 Gbps in a folded Clos of full
 //! bisection, queues of 100 packets of 1,500 bytes. The transport has a table of its own.
 
+mod pfc;
 mod queues;
 
 use kernel::{Bytes, Rate, Span};
@@ -11,10 +12,11 @@ use rack::{Fault, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use queues::PAUSE_FRAME;
+pub(crate) use pfc::PAUSE_FRAME;
+pub use pfc::Pfc;
 pub use queues::{
-    CreditFlow, Deficit, FlowControl, Marking, Overflow, PerFlow, Pfc, Queues, Red, Scheduling,
-    Step, Trimming,
+    CreditFlow, Deficit, FlowControl, Marking, Overflow, PerFlow, Queues, Red, Scheduling, Step,
+    Trimming,
 };
 
 use crate::transport::Framing;
@@ -188,8 +190,10 @@ impl Config {
         };
         if problems.is_empty() {
             let plan = Plan { config: self.clone(), topology, faults: Vec::new() };
-            let problems = plan.config.queues.check_links(&plan);
-            if problems.is_empty() { Ok(plan) } else { Err(problems) }
+            match plan.check_pauses() {
+                None => Ok(plan),
+                Some(problem) => Err(vec![problem]),
+            }
         } else {
             Err(problems)
         }

@@ -1,11 +1,11 @@
 //! The `queues` table: how a switch port holds, marks, cuts, drops and holds back packets.
 
-use kernel::{Bytes, Rate, Span};
+use kernel::Bytes;
 use rack::Problem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Plan;
+use super::pfc::Pfc;
 use crate::packet::PRIORITIES;
 
 /// The queues of a switch port, one for each priority.
@@ -155,7 +155,7 @@ impl Default for Trimming {
 }
 
 /// What holds a sender back at each link.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum FlowControl {
     /// Nothing: full queues drop.
@@ -167,50 +167,6 @@ pub enum FlowControl {
     Credit(CreditFlow),
     /// A queue and a window for each flow at each port: R2C2's ideal baseline (R2C2 §5.2).
     PerFlow(PerFlow),
-}
-
-/// Priority flow control. The bytes that came in by one port and priority and have not left count.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Pfc {
-    /// Priorities that are never dropped but paused. Default 1 to 7 (our choice: all but control).
-    pub priorities: Vec<u8>,
-    /// Above it the sender is paused. Unit: bytes. Default 20 kB (our choice, above DCQCN's Kmin as
-    /// DCQCN §4 asks).
-    pub xoff: Bytes,
-    /// At it or below the sender is resumed. Unit: bytes. Default 17 kB (our choice: two packets
-    /// less, as DCQCN §4). At most `xoff`.
-    pub xon: Bytes,
-    /// Room beyond `xoff` for what is under way when the pause is sent; 0 B: what the link needs
-    /// ([`Pfc::headroom_for`]). Unit: bytes. Default 0 B.
-    pub headroom: Bytes,
-}
-
-impl Default for Pfc {
-    fn default() -> Self {
-        Self {
-            priorities: (1..PRIORITIES).collect(),
-            xoff: Bytes::new(20_000),
-            xon: Bytes::new(17_000),
-            headroom: Bytes::ZERO,
-        }
-    }
-}
-
-/// Size of a pause frame: the smallest Ethernet frame (802.1Qbb).
-pub(crate) const PAUSE_FRAME: Bytes = Bytes::new(64);
-
-impl Pfc {
-    /// The room that a lossless link needs beyond `xoff` (802.1Qbb Annex O, without its response
-    /// times): the packet that crosses the threshold; what comes while the pause waits for a packet
-    /// and an earlier frame on its line and is sent; the packet that its receiver has just started;
-    /// what is on the wire and in the switch's pipeline.
-    #[must_use]
-    pub fn headroom_for(rate: Rate, propagation: Span, pipeline: Span, mtu: Bytes) -> Bytes {
-        let travel = rate.bytes_in(propagation * 2 + pipeline);
-        // One byte for what the division rounds off.
-        mtu * 3 + PAUSE_FRAME * 2 + travel + Bytes::new(1)
-    }
 }
 
 /// Link-level credits.
@@ -372,24 +328,7 @@ impl Queues {
         };
         match &self.flow_control {
             FlowControl::None | FlowControl::PerFlow(_) => {}
-            FlowControl::Pfc(pfc) => {
-                let Pfc { priorities, xoff, xon, .. } = pfc;
-                refuse(
-                    priorities.is_empty() || priorities.iter().any(|&p| p >= PRIORITIES),
-                    "flow_control.priorities",
-                    format!("{priorities:?}; expected one or more, each from 0 to 7"),
-                );
-                refuse(
-                    *xoff < mtu,
-                    "flow_control.xoff",
-                    format!("{xoff} holds no packet of {mtu}; expected at least that"),
-                );
-                refuse(
-                    xon > xoff,
-                    "flow_control.xon",
-                    format!("{xon} is above xoff = \"{xoff}\"; lower it"),
-                );
-            }
+            FlowControl::Pfc(pfc) => return pfc.check(mtu),
             FlowControl::Credit(credit) => {
                 refuse(
                     credit.buffer < mtu,
@@ -409,40 +348,5 @@ impl Queues {
             }
         }
         problems
-    }
-
-    /// What is wrong of these queues on these links.
-    pub(super) fn check_links(&self, plan: &Plan) -> Vec<Problem> {
-        let FlowControl::Pfc(pfc) = &self.flow_control else { return Vec::new() };
-        if self.shared_buffer == Bytes::ZERO {
-            return Vec::new();
-        }
-        // With PFC the shared buffer must hold what every port and priority may take.
-        let topology = &plan.topology;
-        let switches = (topology.hosts()..topology.vertices()).map(rack::topology::Vertex::new);
-        let need = switches.map(|switch| {
-            let ports = topology.ports_of(switch).map(|port| {
-                let link = topology.port(port).link;
-                let pipeline = plan.config.switch_latency;
-                match pfc.headroom {
-                    room if room > Bytes::ZERO => pfc.xoff + room,
-                    _ => {
-                        pfc.xoff
-                            + Pfc::headroom_for(link.rate, link.delay, pipeline, plan.config.mtu)
-                    }
-                }
-            });
-            ports.sum::<Bytes>() * pfc.priorities.len() as u64
-        });
-        let need = need.max().unwrap_or(Bytes::ZERO);
-        if self.shared_buffer >= need {
-            return Vec::new();
-        }
-        let message = format!(
-            "{} cannot hold xoff and headroom of every port and lossless priority, {need}; raise it, \
-             or name fewer priorities",
-            self.shared_buffer
-        );
-        vec![Problem::new("queues.shared_buffer", message)]
     }
 }

@@ -32,7 +32,7 @@ fn zero_buffers_are_refused_with_and_without_pauses() {
         let queues = Queues { port_buffer: Bytes::ZERO, flow_control, ..Queues::default() };
         check_refused(with(queues), "queues.port_buffer", "holds no packet of 1.5 KB");
     }
-    let xoff = Pfc { xoff: Bytes::ZERO, ..Pfc::default() };
+    let xoff = Pfc::fixed(Bytes::new(1));
     let queues = Queues { flow_control: FlowControl::Pfc(xoff), ..Queues::default() };
     check_refused(with(queues), "queues.flow_control.xoff", "holds no packet");
     let credit = CreditFlow { buffer: Bytes::new(1499), ..CreditFlow::default() };
@@ -102,14 +102,53 @@ fn pauses_that_cannot_be_are_refused() {
     check_refused(pfc(none), "queues.flow_control.priorities", "one or more");
     let eight = Pfc { priorities: vec![8], ..Pfc::default() };
     check_refused(pfc(eight), "queues.flow_control.priorities", "from 0 to 7");
-    let xon = Pfc { xon: Bytes::new(20_001), ..Pfc::default() };
+    let xon = Pfc { xon: Bytes::new(20_001), ..Pfc::fixed(Bytes::new(20_000)) };
     check_refused(pfc(xon), "queues.flow_control.xon", "is above xoff");
+    let xon = Pfc { xon: Bytes::new(1), ..Pfc::default() };
+    check_refused(pfc(xon), "queues.flow_control.xon", "is above xoff");
+    let beta = Pfc { beta: 0.0, ..Pfc::default() };
+    check_refused(pfc(beta), "queues.flow_control.beta", "1/128 to 128");
     let shared = Queues {
         shared_buffer: Bytes::new(1_000_000),
         flow_control: FlowControl::Pfc(Pfc::default()),
         ..Queues::default()
     };
     check_refused(with(shared), "queues.shared_buffer", "cannot hold xoff and headroom");
+    let port = Queues {
+        port_buffer: Bytes::new(40_000),
+        flow_control: FlowControl::Pfc(Pfc::default()),
+        ..Queues::default()
+    };
+    check_refused(with(port), "queues.port_buffer", "cannot hold xoff and headroom");
+}
+
+/// DCQCN §4: a switch of 32 ports and 12 MB, eight priorities with 22.4 KB of headroom each.
+fn dcqcn_switch(pfc: Pfc) -> Plan {
+    let pfc = Pfc { priorities: (0..8).collect(), headroom: Bytes::new(22_400), ..pfc };
+    let config = Config {
+        topology: Shape::SingleSwitch(SingleSwitch { hosts: 32, ..Default::default() }),
+        queues: Queues {
+            shared_buffer: Bytes::new(12_000_000),
+            flow_control: FlowControl::Pfc(pfc),
+            ..Queues::default()
+        },
+        ..Config::default()
+    };
+    config.plan().unwrap()
+}
+
+#[test]
+fn marking_comes_before_pauses_below_the_bounds_of_dcqcn() {
+    // The paper: with beta at 8, t_ECN must be below 21.7 KB.
+    let bound = dcqcn_switch(Pfc::default()).marking_bound().unwrap();
+    assert_eq!(bound.get() / 100, 217, "{bound}");
+    // With the largest fixed threshold that the memory allows, t_PFC of 24.47 KB, it would have to be
+    // below a packet: "infeasible".
+    let largest = (12_000_000 - 8 * 32 * 22_400) / (8 * 32);
+    assert_eq!(largest / 10, 2_447);
+    let bound = dcqcn_switch(Pfc::fixed(Bytes::new(largest))).marking_bound().unwrap();
+    assert!(bound.get() < 1_000, "{bound}");
+    assert_eq!(Config::default().plan().unwrap().marking_bound(), None);
 }
 
 #[test]

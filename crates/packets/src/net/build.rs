@@ -1,16 +1,16 @@
 //! The network of a plan, idle.
 
-use kernel::{Bytes, Calendar, LinkClock, Rate, Span, Stream, Time};
+use kernel::{Calendar, LinkClock, Rate, Span, Stream, Time};
 use rack::topology::{PortId, Vertex};
 
 use super::credit::Credits;
 use super::faults::Faults;
 use super::limits::Limits;
 use super::losses::Losses;
-use super::pause::Pauses;
+use super::pause::{Memory, Pauses};
 use super::perflow::FlowQueues;
 use super::{Arena, Counts, Flows, Net, OutPort, Wire};
-use crate::config::{CUT_THROUGH_HEADER, FlowControl, Forwarding, Pfc, Plan};
+use crate::config::{CUT_THROUGH_HEADER, FlowControl, Forwarding, Plan};
 use crate::route::{Chooser, Live, Tables};
 
 impl Net {
@@ -126,19 +126,24 @@ fn nics(plan: &Plan, wires: &[Wire]) -> Vec<u32> {
 fn pauses(plan: &Plan, wires: &[Wire], rates: &[Rate]) -> Option<Box<Pauses>> {
     let FlowControl::Pfc(pfc) = &plan.config.queues.flow_control else { return None };
     let room = |(wire, &rate): (&Wire, &Rate)| {
-        let room = match pfc.headroom {
-            room if room > Bytes::ZERO => room,
-            _ => {
-                let pipeline = wire.delay - wire.propagation;
-                Pfc::headroom_for(rate, wire.propagation, pipeline, plan.config.mtu)
-            }
-        };
+        let pipeline = wire.delay - wire.propagation;
+        let room = pfc.headroom_on(rate, wire.propagation, pipeline, plan.config.mtu);
         u32::try_from(room.get()).unwrap_or(u32::MAX / 2)
+    };
+    let memory = |vertex: Vertex| {
+        let memory = plan.memory(vertex).get();
+        Memory {
+            size: memory,
+            pool: memory.saturating_sub(plan.headroom(vertex, pfc).get()),
+            used: 0,
+        }
     };
     Some(Box::new(Pauses {
         headroom: wires.iter().zip(rates).map(room).collect(),
         held: vec![[0; 8]; wires.len()],
         paused: vec![0; wires.len()],
+        memory: (0..plan.topology.vertices()).map(Vertex::new).map(memory).collect(),
+        waiting: vec![Vec::new(); plan.topology.vertices() as usize],
     }))
 }
 

@@ -2,7 +2,7 @@
 
 use kernel::Bytes;
 
-use crate::config::{Deficit, FlowControl, Marking, Overflow, Queues, Scheduling};
+use crate::config::{Deficit, FlowControl, Marking, Overflow, Pfc, Queues, Scheduling};
 use crate::packet::PRIORITIES;
 
 /// Denominator of alpha.
@@ -31,8 +31,16 @@ pub(crate) struct TrimLimits {
 pub(crate) struct PauseLimits {
     /// Bit `p`: priority `p` is never dropped but paused.
     pub(crate) lossless: u16,
-    pub(crate) xoff: u32,
-    pub(crate) xon: u32,
+    pub(crate) threshold: Threshold,
+}
+
+/// What a port and priority may hold before its sender is paused.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Threshold {
+    /// So much, and resumed at `xon`.
+    Fixed { xoff: u32, xon: u32 },
+    /// `share` parts in `whole` of what is free, and resumed `gap` below.
+    Free { share: u64, whole: u64, gap: u64 },
 }
 
 /// What a switch port goes by.
@@ -56,6 +64,22 @@ fn count(bytes: Bytes) -> u32 {
     u32::try_from(bytes.get()).unwrap_or(u32::MAX)
 }
 
+impl Threshold {
+    fn new(pfc: &Pfc, mtu: Bytes) -> Self {
+        let gap = Pfc::gap(mtu);
+        match (pfc.xoff, pfc.xon) {
+            (Bytes::ZERO, _) => {
+                let (share, whole) = pfc.share();
+                Self::Free { share, whole, gap: gap.get() }
+            }
+            (xoff, Bytes::ZERO) => {
+                Self::Fixed { xoff: count(xoff), xon: count(xoff).saturating_sub(count(gap)) }
+            }
+            (xoff, xon) => Self::Fixed { xoff: count(xoff), xon: count(xon) },
+        }
+    }
+}
+
 impl Limits {
     pub(crate) fn new(queues: &Queues, mtu: Bytes) -> Self {
         let (step, red) = match &queues.marking {
@@ -75,8 +99,7 @@ impl Limits {
         let pause = match &queues.flow_control {
             FlowControl::Pfc(pfc) => Some(PauseLimits {
                 lossless: pfc.priorities.iter().fold(0, |mask, &p| mask | 1 << p),
-                xoff: count(pfc.xoff),
-                xon: count(pfc.xon),
+                threshold: Threshold::new(pfc, mtu),
             }),
             _ => None,
         };

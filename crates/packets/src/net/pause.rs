@@ -1,11 +1,13 @@
 //! Priority flow control: pause frames by ingress port and priority (IEEE 802.1Qbb).
 //!
-//! A switch counts the bytes that came in by each port and priority and have not left. Above XOFF it
-//! pauses the sender, at XON or below it resumes it. The frames are real: they wait for the packet on
+//! A switch counts the bytes that came in by each port and priority and have not left. Above the
+//! threshold it pauses the sender, two packets below it resumes it. The threshold is fixed, or follows
+//! what is free of the switch's memory (DCQCN §4). The frames are real: they wait for the packet on
 //! the line, take their time on it, and travel. Leaves out: pauses that run out by themselves (a
 //! paused port stays so until resumed, as if refreshed in time).
 
 use super::Net;
+use super::limits::{PauseLimits, Threshold};
 use super::port::LINK_QUEUE;
 use crate::config::PAUSE_FRAME;
 use crate::packet::{Kind, Packet};
@@ -13,38 +15,79 @@ use crate::packet::{Kind, Packet};
 /// The state of pauses.
 #[derive(Clone, Debug)]
 pub(crate) struct Pauses {
-    /// By port: most bytes beyond XOFF that each priority may hold of what came in by it.
+    /// By port: most bytes beyond a fixed XOFF that each priority may hold of what came in by it.
     pub(super) headroom: Vec<u32>,
     /// By port and priority: bytes in the switch that came in by it.
     pub(super) held: Vec<[u32; 8]>,
     /// By port: bit `p`: the sender was told to pause priority `p`.
     pub(super) paused: Vec<u8>,
+    /// By vertex.
+    pub(super) memory: Vec<Memory>,
+    /// By vertex, where thresholds follow its memory: ports and priorities to resume, and some that
+    /// need it no more.
+    pub(super) waiting: Vec<Vec<(u32, u8)>>,
+}
+
+/// The memory of a switch for what must not be dropped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory {
+    pub(super) size: u64,
+    /// What is not headroom.
+    pub(crate) pool: u64,
+    pub(crate) used: u64,
+}
+
+impl Memory {
+    /// What a port and priority may hold now, of so many parts in `whole`.
+    #[inline]
+    fn threshold(self, share: u64, whole: u64) -> u64 {
+        self.pool.saturating_sub(self.used).saturating_mul(share) / whole
+    }
 }
 
 /// What a pause frame says, in its `ack` field.
 const PAUSE: u64 = 1;
 const RESUME: u64 = 0;
 
+impl PauseLimits {
+    fn is_lossless(self, priority: u8) -> bool {
+        self.lossless >> priority & 1 == 1
+    }
+}
+
 impl Net {
     /// Counts a packet in by its ingress port. False if the headroom is used up: it is lost.
     pub(super) fn pause_admits(&mut self, index: u32, port: u32) -> bool {
         let packet = *self.arena.get(index);
         let Some(limits) = self.limits.pause else { return true };
-        if limits.lossless >> packet.priority & 1 == 0 {
+        if !limits.is_lossless(packet.priority) {
             return true;
         }
+        let vertex = self.wires[port as usize].vertex.index();
         let pauses = self.pauses.as_mut().expect("pause limits come with their state");
         let held = &mut pauses.held[port as usize][usize::from(packet.priority)];
+        let memory = &mut pauses.memory[vertex];
         *held += u32::from(packet.wire);
+        memory.used += u64::from(packet.wire);
         self.counts.ingress_max = self.counts.ingress_max.max(*held);
-        let is_over = *held > limits.xoff + pauses.headroom[port as usize];
+        let (pauses_at, fits) = match limits.threshold {
+            Threshold::Fixed { xoff, .. } => {
+                (u64::from(xoff), *held <= xoff + pauses.headroom[port as usize])
+            }
+            Threshold::Free { share, whole, .. } => {
+                (memory.threshold(share, whole), memory.used <= memory.size)
+            }
+        };
         let bit = 1 << packet.priority;
-        if *held > limits.xoff && pauses.paused[port as usize] & bit == 0 {
+        if u64::from(*held) > pauses_at && pauses.paused[port as usize] & bit == 0 {
             pauses.paused[port as usize] |= bit;
+            if matches!(limits.threshold, Threshold::Free { .. }) {
+                pauses.waiting[vertex].push((port, packet.priority));
+            }
             self.counts.pauses += 1;
             self.send_pause(port, packet.priority, PAUSE);
         }
-        !is_over
+        fits
     }
 
     /// A packet that came by `port` has left the switch.
@@ -52,17 +95,57 @@ impl Net {
         let packet = self.arena.get(index);
         let (priority, size) = (packet.priority, u32::from(packet.wire));
         let Some(limits) = self.limits.pause else { return };
-        if limits.lossless >> priority & 1 == 0 {
+        if !limits.is_lossless(priority) {
             return;
         }
+        let vertex = self.wires[port as usize].vertex.index();
         let pauses = self.pauses.as_mut().expect("pause limits come with their state");
         let held = &mut pauses.held[port as usize][usize::from(priority)];
         *held -= size;
-        let bit = 1 << priority;
-        if *held <= limits.xon && pauses.paused[port as usize] & bit != 0 {
-            pauses.paused[port as usize] &= !bit;
-            self.send_pause(port, priority, RESUME);
+        pauses.memory[vertex].used -= u64::from(size);
+        match limits.threshold {
+            Threshold::Fixed { xon, .. } => {
+                let bit = 1 << priority;
+                if *held <= xon && pauses.paused[port as usize] & bit != 0 {
+                    pauses.paused[port as usize] &= !bit;
+                    self.send_pause(port, priority, RESUME);
+                }
+            }
+            Threshold::Free { share, whole, gap } => {
+                if !pauses.waiting[vertex].is_empty() {
+                    let resumes_at = pauses.memory[vertex].threshold(share, whole);
+                    self.resume_all(vertex, resumes_at.saturating_sub(gap));
+                }
+            }
         }
+    }
+
+    /// Resumes every sender of which the switch holds `resumes_at` or less: memory was freed, by
+    /// whomever.
+    fn resume_all(&mut self, vertex: usize, resumes_at: u64) {
+        let mut place = 0;
+        loop {
+            let pauses = self.pauses.as_mut().expect("the caller has just used it");
+            let Some(&(port, priority)) = pauses.waiting[vertex].get(place) else { return };
+            let bit = 1 << priority;
+            let is_paused = pauses.paused[port as usize] & bit != 0;
+            let held = u64::from(pauses.held[port as usize][usize::from(priority)]);
+            if is_paused && held > resumes_at {
+                place += 1;
+                continue;
+            }
+            pauses.waiting[vertex].swap_remove(place);
+            if is_paused {
+                pauses.paused[port as usize] &= !bit;
+                self.send_pause(port, priority, RESUME);
+            }
+        }
+    }
+
+    /// The memory of each switch.
+    #[cfg(test)]
+    pub(crate) fn pauses_state(&self) -> Vec<Memory> {
+        self.pauses.as_ref().map_or_else(Vec::new, |pauses| pauses.memory.clone())
     }
 
     fn send_pause(&mut self, port: u32, priority: u8, word: u64) {

@@ -5,6 +5,9 @@ use rack::topology::{Graph, LeafSpine, Torus};
 use super::*;
 use crate::config::{CreditFlow, FlowControl, PerFlow, Pfc};
 
+/// A fixed threshold for pauses: several packets, some round trips of a link.
+const XOFF: Bytes = Bytes::new(20_000);
+
 /// Two switches in a row: hosts 0 to 3 at the first, 4 and 5 at the second, one trunk between.
 fn dumbbell() -> Shape {
     let edges = "a,b,rate,delay\n0,6,10 Gbps,1 us\n1,6,10 Gbps,1 us\n2,6,10 Gbps,1 us\n\
@@ -40,7 +43,7 @@ fn pauses_with_the_headroom_of_the_formula_lose_nothing() {
 
 #[test]
 fn pauses_without_headroom_lose_packets() {
-    let none = Pfc { headroom: Bytes::new(1), ..Pfc::default() };
+    let none = Pfc { headroom: Bytes::new(1), ..Pfc::fixed(XOFF) };
     let (network, _) = through_the_trunk(FlowControl::Pfc(none));
     assert!(network.totals().drops > 0);
 }
@@ -55,16 +58,16 @@ fn the_headroom_is_used_and_no_more_than_it() {
         Bytes::new(1500),
     );
     assert_eq!(room, Bytes::new(4_500 + 128 + 3_125 + 1));
-    let xoff = Pfc::default().xoff.get();
+    let xoff = XOFF.get();
     let used = |pfc: Pfc| {
         let network = through_the_trunk(FlowControl::Pfc(pfc)).0;
         (u64::from(network.net.counts.ingress_max) - xoff, network.totals().drops)
     };
     // It is enough, and all but a packet and a frame of it is needed.
-    let (most, drops) = used(Pfc { headroom: room, ..Pfc::default() });
+    let (most, drops) = used(Pfc { headroom: room, ..Pfc::fixed(XOFF) });
     assert_eq!(drops, 0);
     assert!(most <= room.get() && most + 1_700 >= room.get(), "{most} of {room}");
-    let tight = Pfc { headroom: Bytes::new(most - 1), ..Pfc::default() };
+    let tight = Pfc { headroom: Bytes::new(most - 1), ..Pfc::fixed(XOFF) };
     assert!(used(tight).1 > 0);
 }
 
@@ -74,7 +77,7 @@ fn pauses_spread_and_hold_back_the_innocent() {
     // or less, though 5 is idle (head-of-line blocking, DCQCN Fig. 2).
     let mut flows: Vec<_> = (0..3).map(|src| flow(src.into(), src, 4, 14_600_000, 0)).collect();
     flows.push(flow(3, 3, 5, 1_460_000, 0));
-    let config = with(FlowControl::Pfc(Pfc::default()), dumbbell());
+    let config = with(FlowControl::Pfc(Pfc::fixed(XOFF)), dumbbell());
     let (network, ends) = carry(&config, &flows);
     let victim = ends.completed.iter().find(|(flow, ..)| flow.id.get() == 3).unwrap();
     let slowdown = (victim.1 - Time::ZERO).as_seconds() / victim.2.as_seconds();
@@ -142,9 +145,40 @@ fn per_flow_queues_carry_any_pattern_over_a_torus_sprayed() {
 
 #[test]
 fn pauses_work_across_a_clos_under_incast() {
-    let topology = Shape::LeafSpine(LeafSpine { hosts: 32, radix: 8, ..Default::default() });
-    let config = with(FlowControl::Pfc(Pfc::default()), topology);
-    let flows: Vec<_> = (1..32).map(|src| flow(src.into(), src, 0, 146_000, 0)).collect();
-    let (network, ends) = carry(&config, &flows);
-    assert_eq!((network.totals().drops, ends.completed.len()), (0, 31));
+    for pfc in [Pfc::default(), Pfc::fixed(XOFF)] {
+        let topology = Shape::LeafSpine(LeafSpine { hosts: 32, radix: 8, ..Default::default() });
+        let config = with(FlowControl::Pfc(pfc), topology);
+        let flows: Vec<_> = (1..32).map(|src| flow(src.into(), src, 0, 146_000, 0)).collect();
+        let (network, ends) = carry(&config, &flows);
+        assert_eq!((network.totals().drops, ends.completed.len()), (0, 31));
+        assert!(network.net.counts.pauses > 0);
+    }
+}
+
+#[test]
+fn thresholds_that_follow_the_free_memory_lose_nothing_and_use_it_all() {
+    // Four senders through a trunk: all memory but the headroom of the ports that nobody fills is
+    // taken, and the senders are resumed as often as they were paused.
+    for beta in [0.125, 1.0, 8.0, 128.0] {
+        let pfc = Pfc { beta, priorities: vec![1], ..Pfc::default() };
+        let (network, ends) = through_the_trunk(FlowControl::Pfc(pfc));
+        assert_eq!((network.totals().drops, ends.completed.len()), (0, 6), "beta {beta}");
+        assert!(network.net.counts.pauses > 0, "beta {beta}");
+        assert!(network.net.ports.iter().all(|port| port.held == 0), "beta {beta}");
+        let pauses = network.net.pauses_state();
+        assert!(pauses.iter().all(|memory| memory.used == 0), "beta {beta}: {pauses:?}");
+    }
+}
+
+#[test]
+fn two_ports_are_paused_when_each_holds_a_third_of_the_memory() {
+    // Two senders at line rate, one trunk: both ports fill alike, until each holds x, with
+    // x = beta / 8 (M - 2 x): M / 3 for a beta of 8. What comes later is under way.
+    let pfc = Pfc { priorities: vec![1], ..Pfc::default() };
+    let flows: Vec<_> = (0..2).map(|src| flow(src.into(), src, 4, 4_000_000, 0)).collect();
+    let (network, _) = carry(&with(FlowControl::Pfc(pfc), dumbbell()), &flows);
+    let pool = network.net.pauses_state()[6].pool;
+    let most = u64::from(network.net.counts.ingress_max);
+    let third = pool / 3;
+    assert!(most >= third && most <= third + 20_000, "{most} of {pool}");
 }

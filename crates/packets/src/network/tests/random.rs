@@ -37,6 +37,7 @@ fn queues() -> impl Strategy<Value = Queues> {
     let control = prop_oneof![
         3 => Just(FlowControl::None),
         1 => Just(FlowControl::Pfc(Pfc::default())),
+        1 => Just(FlowControl::Pfc(Pfc::fixed(Bytes::new(20_000)))),
         1 => Just(FlowControl::Credit(CreditFlow { buffer: Bytes::new(6_000), frame: Bytes::new(8) })),
         1 => Just(FlowControl::PerFlow(PerFlow::default())),
     ];
