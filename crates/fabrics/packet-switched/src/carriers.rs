@@ -33,9 +33,15 @@ pub(crate) trait Carrier {
     }
 
     /// What keeps these switches, all keys filled in, from carrying it. Keys are the fabric's.
-    fn check_network(&self, switch: &Switch) -> Vec<Problem> {
+    fn check_switch(&self, switch: &Switch) -> Vec<Problem> {
         let _ = switch;
         Vec::new()
+    }
+
+    /// What makes it useless on this network, whose switches could carry it. Keys are the fabric's.
+    fn check_network(&self, plan: &Plan) -> Option<Problem> {
+        let _ = plan;
+        None
     }
 
     /// Whether every flow completes although packets are lost.
@@ -76,7 +82,7 @@ impl Carrier for transports::newreno::Config {
         self.stream.mtu
     }
 
-    fn check_network(&self, switch: &Switch) -> Vec<Problem> {
+    fn check_switch(&self, switch: &Switch) -> Vec<Problem> {
         marks_wanted(self.ecn, "transport.ecn", switch)
     }
 
@@ -97,7 +103,7 @@ impl Carrier for transports::cubic::Config {
         self.stream.mtu
     }
 
-    fn check_network(&self, switch: &Switch) -> Vec<Problem> {
+    fn check_switch(&self, switch: &Switch) -> Vec<Problem> {
         marks_wanted(self.ecn, "transport.ecn", switch)
     }
 
@@ -123,7 +129,7 @@ impl Carrier for transports::dctcp::Config {
         Asks { marking: Marking::Step(step), ..Asks::drop_tail(self.mtu()) }
     }
 
-    fn check_network(&self, switch: &Switch) -> Vec<Problem> {
+    fn check_switch(&self, switch: &Switch) -> Vec<Problem> {
         marks_needed("dctcp", "step", switch).into_iter().collect()
     }
 
@@ -179,7 +185,7 @@ impl Carrier for transports::ndp::Config {
         }
     }
 
-    fn check_network(&self, switch: &Switch) -> Vec<Problem> {
+    fn check_switch(&self, switch: &Switch) -> Vec<Problem> {
         let message = match &switch.trimming {
             Some(Trimming::Header(trimming)) if trimming.header == self.header => {
                 return Vec::new();
@@ -217,12 +223,16 @@ impl Carrier for transports::dcqcn::Config {
     fn asks(&self) -> Asks {
         Asks {
             marking: Marking::Red(Red::default()),
-            flow_control: FlowControl::Pfc(Pfc::default()),
+            // Headroom for the one priority in use, not for seven.
+            flow_control: FlowControl::Pfc(Pfc {
+                priorities: vec![self.priority],
+                ..Pfc::default()
+            }),
             ..Asks::drop_tail(self.mtu)
         }
     }
 
-    fn check_network(&self, switch: &Switch) -> Vec<Problem> {
+    fn check_switch(&self, switch: &Switch) -> Vec<Problem> {
         let mut problems: Vec<_> = marks_needed("dcqcn", "red", switch).into_iter().collect();
         match &switch.flow_control {
             Some(FlowControl::Pfc(pfc)) if !pfc.priorities.contains(&self.priority) => {
@@ -240,6 +250,20 @@ impl Carrier for transports::dcqcn::Config {
             }
         }
         problems
+    }
+
+    fn check_network(&self, plan: &Plan) -> Option<Problem> {
+        let (bound, queues) = (plan.marking_bound()?, &plan.config.queues);
+        let (key, threshold) = match &queues.marking {
+            Marking::None => return None,
+            Marking::Step(step) => ("switch.marking.threshold", step.threshold),
+            Marking::Red(red) => ("switch.marking.min", red.min),
+        };
+        let message = format!(
+            "{threshold}, but switches may pause senders before they mark unless it is below {bound} \
+             (DCQCN §4); lower it, raise switch.port_buffer, or leave out switch.flow_control.xoff"
+        );
+        (threshold >= bound).then(|| Problem::new(key, message))
     }
 
     fn network(&self, plan: Plan, seed: u64, _: &[Bytes]) -> Self::Network {
@@ -264,7 +288,7 @@ impl Carrier for transports::homa::Config {
         Asks { routing: Routing::RandomSpray, ..Asks::drop_tail(self.mtu) }
     }
 
-    fn check_network(&self, switch: &Switch) -> Vec<Problem> {
+    fn check_switch(&self, switch: &Switch) -> Vec<Problem> {
         if switch.scheduling == Scheduling::Strict {
             return Vec::new();
         }
@@ -282,6 +306,9 @@ impl Carrier for transports::homa::Config {
     }
 }
 
+/// Where senders without control are paused (our choice: a dozen packets; PL2 does not say).
+const RAW_XOFF: Bytes = Bytes::new(20_000);
+
 impl Carrier for transports::raw::Config {
     const NAME: &'static str = "raw";
     type Network = packets::Network<packets::raw::Raw>;
@@ -296,7 +323,7 @@ impl Carrier for transports::raw::Config {
 
     fn asks(&self) -> Asks {
         let flow_control = match self.losses {
-            Losses::Stay => FlowControl::Pfc(Pfc::default()),
+            Losses::Stay => FlowControl::Pfc(Pfc::fixed(RAW_XOFF)),
             Losses::Repeat => FlowControl::None,
         };
         Asks { flow_control, ..Asks::drop_tail(self.mtu) }
@@ -306,7 +333,7 @@ impl Carrier for transports::raw::Config {
         self.losses == Losses::Repeat
     }
 
-    fn check_network(&self, switch: &Switch) -> Vec<Problem> {
+    fn check_switch(&self, switch: &Switch) -> Vec<Problem> {
         if holds_back(switch) || self.losses == Losses::Repeat {
             return Vec::new();
         }

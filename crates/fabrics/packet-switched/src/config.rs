@@ -132,8 +132,9 @@ impl Config {
         problems.extend(config.count_nodes().err());
         match config.network(transport.mtu()).plan() {
             Ok(network) if problems.is_empty() => {
-                let mut wrong = config.transport.check_network(&config.switch);
+                let mut wrong = config.transport.check_switch(&config.switch);
                 wrong.extend(config.check_losses());
+                wrong.extend(config.transport.check_network(&network));
                 if !wrong.is_empty() {
                     return Err(wrong);
                 }

@@ -46,6 +46,9 @@ fn ps2_a_transport_brings_its_switches() {
     assert!(matches!(ndp.switch.trimming, Some(Trimming::Header(_))));
     let dctcp = plan(json!({ "transport": { "kind": "dctcp" } })).config;
     assert!(matches!(dctcp.switch.marking, Some(Marking::Step(_))));
+    let dcqcn = plan(json!({ "transport": { "kind": "dcqcn" } })).config;
+    let Some(FlowControl::Pfc(pfc)) = dcqcn.switch.flow_control else { panic!("no pauses") };
+    assert_eq!((pfc.priorities, pfc.xoff), (vec![3], Bytes::ZERO));
     let raw = plan(json!({ "transport": { "kind": "raw" } })).config;
     assert!(matches!(raw.switch.flow_control, Some(FlowControl::Pfc(_))));
 }
@@ -187,6 +190,27 @@ fn ps4_a_transport_is_refused_where_it_cannot_be_carried() {
         &[
             "switch.flow_control: none, but raw sends a lost packet only once; set kind = \"pfc\", or \
            transport.losses = \"repeat\"",
+        ],
+    );
+    // 64 ports, of which one may have brought in all that waits: 20 KB / 64; then 8 (30 KB - 20 KB) /
+    // (8 + 8), which is not above 5 KB (DCQCN §4).
+    refuses(
+        switch("dcqcn", json!({ "flow_control": { "kind": "pfc", "xoff": "20 KB" } })),
+        &[
+            "switch.marking.min: 5 KB, but switches may pause senders before they mark unless it is \
+           below 312 B (DCQCN §4); lower it, raise switch.port_buffer, or leave out \
+           switch.flow_control.xoff",
+        ],
+    );
+    let small = json!({ "port_buffer": "30 KB", "flow_control": {
+        "kind": "pfc", "priorities": [3], "headroom": "20 KB",
+    } });
+    refuses(
+        switch("dcqcn", small),
+        &[
+            "switch.marking.min: 5 KB, but switches may pause senders before they mark unless it is \
+           below 5 KB (DCQCN §4); lower it, raise switch.port_buffer, or leave out \
+           switch.flow_control.xoff",
         ],
     );
     refuses(

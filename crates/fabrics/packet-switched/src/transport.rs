@@ -77,9 +77,16 @@ macro_rules! transports {
             }
 
             /// What keeps these switches, all keys filled in, from carrying it.
-            pub(crate) fn check_network(&self, switch: &Switch) -> Vec<Problem> {
+            pub(crate) fn check_switch(&self, switch: &Switch) -> Vec<Problem> {
                 match self {
-                    $(Self::$name(table) => Carrier::check_network(table, switch),)*
+                    $(Self::$name(table) => Carrier::check_switch(table, switch),)*
+                }
+            }
+
+            /// What makes it useless on this network.
+            pub(crate) fn check_network(&self, plan: &packets::Plan) -> Option<Problem> {
+                match self {
+                    $(Self::$name(table) => Carrier::check_network(table, plan),)*
                 }
             }
 

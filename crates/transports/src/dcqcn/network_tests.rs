@@ -14,18 +14,19 @@ use kernel::Rate;
 const FULL: u64 = 1_442;
 const LINE: Rate = Rate::from_bps(10_000_000_000);
 
-/// The paper's marking (§5.2) and lossless queues.
-fn queues() -> Queues {
+/// The paper's marking (§5.2), and pauses for the transport's priority with this threshold; 0 B: the
+/// paper's (§4).
+fn queues_with(xoff: u64) -> Queues {
+    let pfc = Pfc { priorities: vec![3], ..Pfc::fixed(Bytes::new(xoff)) };
     Queues {
-        port_buffer: Bytes::new(1_000_000),
         marking: Marking::Red(Red::default()),
-        flow_control: FlowControl::Pfc(Pfc {
-            xoff: Bytes::new(200_000),
-            xon: Bytes::new(197_000),
-            ..Pfc::default()
-        }),
+        flow_control: FlowControl::Pfc(pfc),
         ..Queues::default()
     }
+}
+
+fn queues() -> Queues {
+    queues_with(0)
 }
 
 fn run(net: &packets::Config, flows: &[Flow]) -> (Network<Dcqcn>, Ends) {
@@ -46,6 +47,28 @@ fn incast_loses_nothing_and_fills_the_line() {
         assert!(share > 0.75 && share <= 1.0, "{senders} senders: {share:.3} of the line");
         assert_eq!(network.totals().drops, 0);
         assert_eq!(network.totals().retransmissions, 0);
+    }
+}
+
+#[test]
+fn switches_mark_before_they_pause_where_thresholds_follow_the_free_memory() {
+    // DCQCN §4: marking is to act first, as in a switch of 32 ports. A fixed 20 KB holds the queue
+    // where RED marks hardly anything.
+    for senders in [2, 4, 8] {
+        let flows: Vec<_> = (1..=senders).map(|src| flow(src, 0, FULL * 20_000, 0)).collect();
+        let count = |xoff: u64| {
+            let net = star(32, queues_with(xoff));
+            let bound = net.plan().unwrap().marking_bound().unwrap();
+            let (network, _) = run(&net, &flows);
+            let details = network.details();
+            let pauses = details["pauses"].as_u64().unwrap();
+            assert_eq!(network.totals().drops, 0);
+            (bound > Red::default().min, pauses, network.transport().marks().1)
+        };
+        let (holds, pauses, marked) = count(0);
+        assert!(holds && pauses == 0 && marked > 0, "{senders} senders: {pauses}, {marked} marked");
+        let (_, pauses, _) = count(20_000);
+        assert!(pauses > 100, "{senders} senders: {pauses} pauses with a fixed threshold");
     }
 }
 
