@@ -1,0 +1,93 @@
+//! Events of one delay, in the order in which they were pushed and come.
+
+use super::{Entry, Key, NEVER};
+
+/// Room for events at first: four cache lines' worth (our choice).
+const ROOM_FIRST: usize = 16;
+
+/// A queue on a power-of-two ring. Grows, by doubling, only when full; never shrinks. Unlike
+/// [`crate::Ring`] it needs no default value: it fills its room with copies of an entry.
+#[derive(Clone, Debug)]
+pub(super) struct Lane<E> {
+    slots: Vec<Entry<E>>,
+    /// Index of the front.
+    front: usize,
+    len: usize,
+}
+
+impl<E: Copy> Lane<E> {
+    pub(super) fn new() -> Self {
+        Self { slots: Vec::new(), front: 0, len: 0 }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Where the entry `index` places behind the front lies.
+    #[inline]
+    fn slot(&self, index: usize) -> usize {
+        (self.front + index) & self.slots.len().wrapping_sub(1)
+    }
+
+    /// The event `index` places behind the front.
+    #[inline]
+    pub(super) fn get(&self, index: usize) -> Option<E> {
+        (index < self.len).then(|| self.slots[self.slot(index)].event)
+    }
+
+    /// The key of the front, or [`NEVER`].
+    #[inline]
+    pub(super) fn head(&self) -> Key {
+        if self.len == 0 { NEVER } else { self.slots[self.front].key() }
+    }
+
+    /// Appends an entry that is not before the last one.
+    #[inline]
+    pub(super) fn push(&mut self, entry: Entry<E>) {
+        if self.len == self.slots.len() {
+            self.grow(entry);
+        }
+        let slot = self.slot(self.len);
+        self.slots[slot] = entry;
+        self.len += 1;
+    }
+
+    /// Takes the front, which there is, and returns it with the key of the next.
+    #[inline]
+    pub(super) fn pop(&mut self) -> (Entry<E>, Key) {
+        debug_assert!(self.len > 0, "an event taken from an empty lane");
+        let entry = self.slots[self.front];
+        self.front = self.slot(1);
+        self.len -= 1;
+        debug_assert!(self.head() > entry.key(), "a lane out of order");
+        (entry, self.head())
+    }
+
+    /// Doubles the room.
+    #[cold]
+    fn grow(&mut self, filler: Entry<E>) {
+        let room = (2 * self.slots.len()).max(ROOM_FIRST);
+        self.slots.rotate_left(self.front);
+        self.slots.resize(room, filler);
+        self.front = 0;
+    }
+
+    /// The numbers of all entries, to change.
+    pub(super) fn numbers(&mut self) -> impl Iterator<Item = &mut u32> {
+        self.slots.rotate_left(self.front);
+        self.front = 0;
+        self.slots[..self.len].iter_mut().map(|entry| &mut entry.number)
+    }
+
+    /// How many entries there is room for.
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.slots.len()
+    }
+}

@@ -1,0 +1,235 @@
+//! The events to come, in order of time; at one instant in order of insertion.
+//!
+//! Most events of a network come a delay after the present that many others have: the time of a full
+//! packet on a line, that and the wire behind it. Events of one delay are pushed in the order in which
+//! they come, so they wait in a plain queue of their own, a *lane*; a delay that is met twice gets one
+//! ([`Delays`]). All others wait in a timing wheel ([`Wheel`]). The next event is the least of the
+//! lanes' heads and the wheel's: a push and a pop are a few instructions, with no guess that can go
+//! wrong, however many events wait; and nothing is allocated once lanes and wheel have grown to the
+//! most that ever waited at a time. Events are numbered as they are pushed, so that where an event
+//! waits makes no difference to its turn.
+
+mod delays;
+mod heads;
+mod lane;
+mod wheel;
+
+use crate::Time;
+use delays::Delays;
+use heads::Heads;
+use lane::Lane;
+use wheel::Wheel;
+
+/// Most lanes: two rates of links with packets of two sizes, through a switch, to a host and for the
+/// line itself (our choice).
+const LANES: usize = 12;
+/// The wheel and the lanes.
+const QUEUES: usize = 1 + LANES;
+/// The wheel's number among the queues.
+const WHEEL: usize = 0;
+
+/// An event that waits.
+#[derive(Clone, Copy, Debug)]
+struct Entry<E> {
+    time: Time,
+    /// Which push it was: tells events of one instant apart.
+    number: u32,
+    event: E,
+}
+
+/// What events are ordered by: time, then number. One integer, which is compared without a branch.
+type Key = u128;
+
+/// After every event.
+const NEVER: Key = Key::MAX;
+
+#[inline]
+fn key_of(time: Time, number: u32) -> Key {
+    Key::from(time.as_ps()) << 64 | Key::from(number)
+}
+
+#[inline]
+fn time_of(key: Key) -> Time {
+    Time::from_ps((key >> 64) as u64)
+}
+
+impl<E> Entry<E> {
+    #[inline]
+    fn key(&self) -> Key {
+        key_of(self.time, self.number)
+    }
+}
+
+/// The events to come.
+///
+/// ```
+/// use kernel::{Calendar, Time};
+/// let at = Time::from_ps;
+/// let mut calendar = Calendar::new();
+/// calendar.push(at(700), "second");
+/// calendar.push(at(700), "third");
+/// calendar.push(at(5), "first");
+/// let order: Vec<_> = std::iter::from_fn(|| calendar.pop()).collect();
+/// assert_eq!(order, [(at(5), "first"), (at(700), "second"), (at(700), "third")]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Calendar<E> {
+    /// By queue: its front. Queue 0 is the wheel, the others are lanes.
+    heads: Heads<QUEUES>,
+    /// By queue; that in the wheel's place stays empty.
+    lanes: [Lane<E>; QUEUES],
+    delays: Delays,
+    wheel: Wheel<E>,
+    /// The queue of the last event popped.
+    source: usize,
+    /// The number of the next event pushed.
+    number: u32,
+    /// The instant of the last event popped.
+    now: Time,
+}
+
+impl<E: Copy> Default for Calendar<E> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<E: Copy> Calendar<E> {
+    /// An empty calendar at time zero.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            heads: Heads::new(),
+            lanes: std::array::from_fn(|_| Lane::new()),
+            delays: Delays::new(),
+            wheel: Wheel::new(),
+            source: WHEEL,
+            number: 0,
+            now: Time::ZERO,
+        }
+    }
+
+    /// How many events wait.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.wheel.len() + self.lanes.iter().map(Lane::len).sum::<usize>()
+    }
+
+    /// Whether no event waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds an event at `time`, behind those already there for the same instant.
+    ///
+    /// # Panics
+    /// In debug builds if `time` lies before the last event popped.
+    #[inline]
+    pub fn push(&mut self, time: Time, event: E) {
+        debug_assert!(time >= self.now, "an event at {time}, but {} has passed", self.now);
+        if self.number == u32::MAX {
+            self.renumber();
+        }
+        let entry = Entry { time, number: self.number, event };
+        self.number += 1;
+        let delay = time.as_ps().wrapping_sub(self.now.as_ps());
+        match self.delays.lane(delay) {
+            Some(lane) => self.append(lane, entry),
+            None => self.push_seldom(delay, entry),
+        }
+    }
+
+    /// Adds an event to a lane.
+    #[inline]
+    fn append(&mut self, lane: usize, entry: Entry<E>) {
+        if self.lanes[lane].is_empty() {
+            self.heads.set(lane, entry.key());
+        }
+        self.lanes[lane].push(entry);
+    }
+
+    /// Adds an event whose delay has no lane.
+    fn push_seldom(&mut self, delay: u64, entry: Entry<E>) {
+        let is_free = |lane: usize| self.lanes[lane].is_empty();
+        match self.delays.learn(delay, entry.number, is_free) {
+            Some(lane) => {
+                self.heads.count_in(lane);
+                self.append(lane, entry);
+            }
+            None => {
+                self.wheel.push(self.now, entry);
+                self.heads.set(WHEEL, self.wheel.head());
+            }
+        }
+    }
+
+    /// Takes the next event.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(Time, E)> {
+        self.pop_before(Time::NEVER)
+    }
+
+    /// Takes the next event if it lies before `limit`. Events may still be added from the last one
+    /// popped on, whatever the limit was.
+    #[inline]
+    pub fn pop_before(&mut self, limit: Time) -> Option<(Time, E)> {
+        loop {
+            let (queue, time) = self.heads.first();
+            if time >= limit {
+                return None;
+            }
+            if let Some(entry) = self.take(queue) {
+                self.source = queue;
+                self.now = entry.time;
+                return Some((entry.time, entry.event));
+            }
+        }
+    }
+
+    /// Takes the front of a queue. The wheel may not know it yet; then its head is nearer to it now.
+    #[inline]
+    fn take(&mut self, queue: usize) -> Option<Entry<E>> {
+        if queue == WHEEL {
+            let entry = self.wheel.pop();
+            self.heads.set(WHEEL, self.wheel.head());
+            return entry;
+        }
+        let (entry, next) = self.lanes[queue].pop();
+        self.heads.set(queue, next);
+        Some(entry)
+    }
+
+    /// The event `ahead` places behind the last one popped, among those of the same delay: for
+    /// fetching what it needs before its turn.
+    #[inline]
+    #[must_use]
+    pub fn upcoming(&self, ahead: usize) -> Option<E> {
+        self.lanes[self.source].get(ahead)
+    }
+
+    /// The instant of the next event.
+    #[must_use]
+    pub fn next_time(&self) -> Option<Time> {
+        let lanes = self.lanes.iter().filter(|lane| !lane.is_empty());
+        lanes.map(|lane| time_of(lane.head())).chain(self.wheel.next_time()).min()
+    }
+
+    /// Numbers all events anew, in the same order: their numbers are used up.
+    #[cold]
+    fn renumber(&mut self) {
+        let lanes = self.lanes.iter_mut().flat_map(Lane::numbers);
+        let mut numbers: Vec<&mut u32> = lanes.chain(self.wheel.numbers()).collect();
+        numbers.sort_unstable_by_key(|number| **number);
+        self.number = u32::try_from(numbers.len()).expect("fewer than 2^32 events");
+        (0..).zip(numbers).for_each(|(place, number)| *number = place);
+        self.wheel.update_head();
+        self.heads.set(WHEEL, self.wheel.head());
+        for (queue, lane) in self.lanes.iter().enumerate().skip(1) {
+            self.heads.set(queue, lane.head());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
