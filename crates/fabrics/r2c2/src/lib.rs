@@ -1,4 +1,5 @@
 //! R2C2 (Costa et al., SIGCOMM 2015): a direct-connect rack in which flow events are broadcast, and
 //! every node computes rates and routes itself.
 
+pub mod routing;
 pub mod view;

@@ -1,0 +1,24 @@
+//! Routing protocols, as shares of links and as routes of packets.
+//!
+//! Models: R2C2 §2.2.1, §3.3.1, §4.2 (claims M16, M25 to M29). A routing protocol fixes how a flow's
+//! packets divide over the links; so a flow has one unknown, its rate, however many paths it takes.
+//! [`Shares`] says how often a packet crosses each link on average, [`Routes`] draws the route of
+//! one packet; both follow the same [`Protocol`] on the same [`Network`].
+//!
+//! Leaves out: protocols that look at queues on the way, which a source route cannot.
+
+mod boxes;
+mod grid;
+mod network;
+mod protocol;
+mod scratch;
+mod shares;
+mod spray;
+mod translate;
+mod ways;
+
+pub use grid::{Axis, Choice, Choices, DIMENSIONS_MAX, Direction, Grid, Sense, Step, Turn};
+pub use network::Network;
+pub use protocol::Protocol;
+pub use scratch::Scratch;
+pub use shares::{Legs, Shares};
