@@ -7,7 +7,7 @@
 
 use kernel::Stream;
 
-use crate::next_in_turn;
+use crate::{next_in_turn, ones};
 
 /// Round robin: the first that asks at or after the pointer. Choosing does not move the pointer;
 /// when to move it is what schedulers differ in.
@@ -68,25 +68,17 @@ impl OldestLink {
     #[inline]
     #[must_use]
     pub fn choose(&self, asking: u64) -> Option<usize> {
-        let mut rest = asking;
-        while rest != 0 {
-            let line = rest.trailing_zeros() as usize;
-            if asking & !self.before[line] == 1 << line {
-                return Some(line);
-            }
-            rest &= rest - 1;
+        if asking & asking.wrapping_sub(1) == 0 {
+            return (asking != 0).then(|| asking.trailing_zeros() as usize);
         }
-        None
+        ones(asking).find(|&line| asking & !self.before[line] == 1 << line)
     }
 
     /// Makes `line` the youngest.
     #[inline]
     pub fn chosen(&mut self, line: usize) {
-        let all_others = self.before.len();
+        self.before.iter_mut().for_each(|before| *before |= 1 << line);
         self.before[line] = 0;
-        for other in (0..all_others).filter(|&other| other != line) {
-            self.before[other] |= 1 << line;
-        }
     }
 }
 

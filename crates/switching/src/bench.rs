@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use kernel::{Bytes, Histogram};
+use kernel::{Bytes, Histogram, prefetch};
 
 use crate::sources::Source;
 use crate::{Departure, Line, Packet, Switch, Ticks, Traffic, Wheel};
@@ -160,6 +160,13 @@ impl<S: Switch> Bench<S> {
     fn feed(&mut self) {
         let mut due = std::mem::take(&mut self.now_due);
         self.due.turn(&mut due);
+        let ports = self.switch.ports();
+        for &input in &due {
+            // The table of connections is larger than a cache.
+            let input = usize::from(input);
+            let output = usize::from(self.next[input].destination);
+            prefetch(&self.connections, input * ports + output);
+        }
         let mut blocked = std::mem::take(&mut self.blocked);
         for input in blocked.drain(..).chain(due.drain(..)) {
             self.serve(usize::from(input));
@@ -214,10 +221,14 @@ impl<S: Switch> Bench<S> {
 
     fn watch(&mut self) {
         let ports = self.switch.ports();
+        let connection =
+            |packet: &Packet| usize::from(packet.source) * ports + usize::from(packet.destination);
+        for Departure { packet, .. } in &self.departures {
+            prefetch(&self.connections, connection(packet));
+        }
         for Departure { packet, at } in &self.departures {
             let (source, destination) = (packet.source, packet.destination);
-            let connection =
-                &mut self.connections[usize::from(source) * ports + usize::from(destination)];
+            let connection = &mut self.connections[connection(packet)];
             assert!(
                 packet.sequence == connection.left,
                 "packet {} of {source} to {destination} left in place of {}",

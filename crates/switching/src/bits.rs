@@ -8,23 +8,51 @@ const WORD: usize = u64::BITS as usize;
 #[inline]
 #[must_use]
 pub fn next_in_turn(words: &[u64], from: usize) -> Option<usize> {
+    next_in_turn_by(words.len(), from, |at| words[at])
+}
+
+/// [`next_in_turn`] of words that are worked out only if the choice gets to them.
+#[inline]
+#[must_use]
+pub fn next_in_turn_by(count: usize, from: usize, word: impl Fn(usize) -> u64) -> Option<usize> {
     let (first, bit) = (from / WORD, from % WORD);
-    let ahead = words[first] & (u64::MAX << bit);
+    let start = word(first);
+    if count == 1 {
+        // Turned so that `from` comes first: no branch to guess.
+        let turned = start.rotate_right(bit as u32).trailing_zeros() as usize;
+        return (start != 0).then_some((turned + bit) % WORD);
+    }
+    let ahead = start & (u64::MAX << bit);
     if ahead != 0 {
         return Some(first * WORD + ahead.trailing_zeros() as usize);
     }
-    let lowest =
-        |at: usize| (words[at] != 0).then(|| at * WORD + words[at].trailing_zeros() as usize);
-    // The first word once more at the end: what lies in it before `from`.
-    (first + 1..words.len()).chain(0..=first).find_map(lowest)
+    for at in (first + 1..count).chain(0..first) {
+        let there = word(at);
+        if there != 0 {
+            return Some(at * WORD + there.trailing_zeros() as usize);
+        }
+    }
+    // What lies in the first word before `from`.
+    (start != 0).then(|| first * WORD + start.trailing_zeros() as usize)
 }
 
 /// The set bits of a row, lowest first.
+#[inline]
 pub fn iter_ones(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
-    words.iter().enumerate().flat_map(|(at, &word)| {
-        let rest = |word: u64| (word != 0).then_some(word);
-        std::iter::successors(rest(word), move |&word| rest(word & (word - 1)))
-            .map(move |word| at * WORD + word.trailing_zeros() as usize)
+    words.iter().enumerate().flat_map(|(at, &word)| ones(word).map(move |bit| at * WORD + bit))
+}
+
+/// The set bits of a word, lowest first.
+#[inline]
+pub fn ones(word: u64) -> impl Iterator<Item = usize> {
+    let mut rest = word;
+    std::iter::from_fn(move || {
+        if rest == 0 {
+            return None;
+        }
+        let bit = rest.trailing_zeros() as usize;
+        rest &= rest - 1;
+        Some(bit)
     })
 }
 

@@ -32,7 +32,8 @@ struct Output {
 }
 
 impl Egress {
-    /// Outputs for `ports`, each with room for `places` packets.
+    /// Outputs for `ports`, each with room for `places` packets; `usize::MAX` is no bound, and
+    /// nothing is noted of what waits then.
     #[must_use]
     pub fn new(line: Line, ports: usize, places: usize) -> Self {
         Self { line, places, outputs: vec![Output::default(); ports] }
@@ -70,6 +71,9 @@ impl Egress {
         let port = &mut self.outputs[usize::from(packet.destination)];
         let at = port.free_at.max(ready);
         port.free_at = at + self.line.send_time(packet.size());
+        if self.places == usize::MAX {
+            return Departure { packet, at };
+        }
         port.leaving.push(port.free_at);
         if port.leaving.len() + port.promised > self.places {
             port.forget(ready);
@@ -83,11 +87,6 @@ impl Egress {
             self.places
         );
         Departure { packet, at }
-    }
-
-    /// Forgets at every output what has left by `now`; for switches that never ask for room.
-    pub fn forget(&mut self, now: Ticks) {
-        self.outputs.iter_mut().for_each(|output| output.forget(now));
     }
 }
 

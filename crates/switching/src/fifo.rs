@@ -72,7 +72,6 @@ impl Switch for Fifo {
             }
         }
         self.slot += 1;
-        self.egress.forget(now);
     }
 
     fn held(&self) -> usize {

@@ -26,7 +26,7 @@ mod tests;
 mod wheel;
 
 pub use bench::{Bench, Connection, Measured};
-pub use bits::{BitRows, iter_ones, next_in_turn};
+pub use bits::{BitRows, iter_ones, next_in_turn, next_in_turn_by, ones};
 pub use crossbar::{Crossbar, CrossbarConfig};
 pub use egress::Egress;
 pub use fifo::Fifo;

@@ -7,8 +7,6 @@ use crate::{Departure, Egress, Line, Packet, Switch};
 /// The switch; its buffers have no bound.
 #[derive(Clone, Debug)]
 pub struct OutputQueued {
-    line: Line,
-    cycle: u64,
     ports: usize,
     entered: Vec<Packet>,
     egress: Egress,
@@ -19,7 +17,7 @@ impl OutputQueued {
     #[must_use]
     pub fn new(line: Line, ports: usize) -> Self {
         let egress = Egress::new(line, ports, usize::MAX);
-        Self { line, cycle: 0, ports, entered: Vec::new(), egress }
+        Self { ports, entered: Vec::new(), egress }
     }
 }
 
@@ -41,8 +39,6 @@ impl Switch for OutputQueued {
             self.egress.promise(usize::from(packet.destination));
             departures.push(self.egress.take(packet, packet.entered));
         }
-        self.egress.forget(self.line.start_of(self.cycle));
-        self.cycle += 1;
     }
 
     fn held(&self) -> usize {

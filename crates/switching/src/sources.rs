@@ -105,6 +105,7 @@ pub struct Traffic {
 pub(crate) struct Source {
     input: usize,
     stream: Stream,
+    pauses: Pauses,
     /// When the sender has its next packet ready.
     clock: Ticks,
     /// What is left of the burst: output, packets (or bytes of a message).
@@ -112,10 +113,106 @@ pub(crate) struct Source {
     left: u64,
 }
 
+/// How long a source pauses before a burst.
+#[derive(Clone, Copy, Debug)]
+enum Pauses {
+    None,
+    /// Exponential, of this mean in ticks.
+    Exponential(f64),
+    /// So many whole packet times, their number geometric.
+    PacketTimes {
+        packet: Ticks,
+        count: Geometric,
+    },
+    /// Before each message in proportion to its size: ticks for each byte, exponential or in whole
+    /// packet times.
+    ByMessage {
+        each_byte: f64,
+        packet: Option<Ticks>,
+    },
+}
+
+/// The number of failures before the first success, its logarithm worked out once.
+#[derive(Clone, Copy, Debug)]
+struct Geometric {
+    /// Mean of the exponential of which it is the whole part; zero if there is no failure.
+    mean: f64,
+}
+
+impl Geometric {
+    /// With this mean.
+    fn with_mean(mean: f64) -> Self {
+        // Trials fail with probability mean / (1 + mean).
+        Self { mean: if mean > 0.0 { 1.0 / libm::log1p(1.0 / mean) } else { 0.0 } }
+    }
+
+    #[inline]
+    fn draw(self, stream: &mut Stream) -> u64 {
+        if self.mean > 0.0 { stream.exponential(self.mean) as u64 } else { 0 }
+    }
+}
+
+impl Pauses {
+    /// Those that leave a line of `traffic` busy for its share of the time.
+    fn new(traffic: &Traffic, line: &Line, weight: f64) -> Self {
+        let (load, burst) = traffic.arrivals.load_and_burst();
+        let load = load * weight;
+        let byte = line.send_time(Bytes::new(1)).get() as f64;
+        let packet = Ticks::new((traffic.sizes.packet_mean() * byte).round() as u64);
+        let share = (1.0 - load) / load;
+        let bytes = traffic.sizes.mean() * burst * share;
+        match (traffic.arrivals, &traffic.sizes) {
+            (Arrivals::Saturated, _) => Self::None,
+            (Arrivals::Drifting(_), Sizes::Fixed(_) | Sizes::Mixed(_)) => {
+                Self::Exponential(bytes * byte)
+            }
+            (_, Sizes::Messages { .. }) => {
+                let drifts = matches!(traffic.arrivals, Arrivals::Drifting(_));
+                Self::ByMessage { each_byte: share * byte, packet: (!drifts).then_some(packet) }
+            }
+            _ => {
+                let mean = bytes / traffic.sizes.packet_mean();
+                Self::PacketTimes { packet, count: Geometric::with_mean(mean) }
+            }
+        }
+    }
+
+    /// The pause before a burst of `left` packets, or a message of `left` bytes.
+    #[inline]
+    fn draw(self, left: u64, stream: &mut Stream) -> Ticks {
+        match self {
+            Self::None => Ticks::default(),
+            Self::Exponential(mean) => Ticks::new(stream.exponential(mean).round() as u64),
+            Self::PacketTimes { packet, count } => packet * count.draw(stream),
+            Self::ByMessage { each_byte, packet } => {
+                let mean = left as f64 * each_byte;
+                match packet {
+                    None => Ticks::new(stream.exponential(mean).round() as u64),
+                    Some(packet) => {
+                        packet * Geometric::with_mean(mean / packet.get() as f64).draw(stream)
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Arrivals {
+    /// The share of the time that a line is busy, and the mean packets of a burst.
+    fn load_and_burst(self) -> (f64, f64) {
+        match self {
+            Self::Saturated => (1.0, 1.0),
+            Self::Bernoulli(load) | Self::Drifting(load) => (load, 1.0),
+            Self::Bursty { load, burst } => (load, burst),
+        }
+    }
+}
+
 impl Source {
     /// The source of `input`; `None` if the pattern lets it send nothing.
     pub(crate) fn new(input: usize, seed: u64, traffic: &Traffic, line: &Line) -> Option<Self> {
-        if traffic.pattern.weight(input) == 0.0 {
+        let weight = traffic.pattern.weight(input);
+        if weight == 0.0 {
             return None;
         }
         let mut stream = Stream::new(seed, "switching/source", input as u64);
@@ -124,10 +221,12 @@ impl Source {
             Phase::Aligned => Ticks::default(),
             Phase::Random => Ticks::new(stream.below(packet)),
         };
-        Some(Self { input, stream, clock, output: 0, left: 0 })
+        let pauses = Pauses::new(traffic, line, weight);
+        Some(Self { input, stream, pauses, clock, output: 0, left: 0 })
     }
 
     /// The next packet. `free` is when the line is free again.
+    #[inline]
     pub(crate) fn next(
         &mut self,
         ports: usize,
@@ -136,17 +235,17 @@ impl Source {
         free: Ticks,
     ) -> Packet {
         if self.left == 0 {
-            self.begin(ports, traffic, line);
+            self.begin(ports, traffic);
         }
-        let size = match &traffic.sizes {
-            Sizes::Fixed(size) => *size,
-            Sizes::Mixed(list) => draw_size(list, &mut self.stream),
-            Sizes::Messages { segment, .. } => Bytes::new(self.left.min(segment.get())),
+        let (size, used) = match &traffic.sizes {
+            Sizes::Fixed(size) => (*size, 1),
+            Sizes::Mixed(list) => (draw_size(list, &mut self.stream), 1),
+            Sizes::Messages { segment, .. } => {
+                let size = self.left.min(segment.get());
+                (Bytes::new(size), size)
+            }
         };
-        self.left -= match traffic.sizes {
-            Sizes::Messages { .. } => size.get(),
-            _ => 1,
-        };
+        self.left -= used;
         if traffic.arrivals == Arrivals::Saturated {
             self.clock = self.clock.max(free);
         }
@@ -156,42 +255,16 @@ impl Source {
     }
 
     /// Draws the next burst and the pause before it.
-    fn begin(&mut self, ports: usize, traffic: &Traffic, line: &Line) {
+    fn begin(&mut self, ports: usize, traffic: &Traffic) {
         self.output = traffic.pattern.draw(ports, self.input, &mut self.stream);
-        let (load, burst) = match traffic.arrivals {
-            Arrivals::Saturated => (1.0, 1.0),
-            Arrivals::Bernoulli(load) | Arrivals::Drifting(load) => (load, 1.0),
-            Arrivals::Bursty { load, burst } => (load, burst),
-        };
-        let load = load * traffic.pattern.weight(self.input);
         self.left = match &traffic.sizes {
             Sizes::Messages { sizes, .. } => sizes.draw(&mut self.stream).get(),
-            _ => 1 + self.stream.geometric(1.0 / burst),
-        };
-        // Between packets of a mix, as much pause as after a packet of the mean size; after a
-        // message, as its own size asks for.
-        let bytes = match traffic.sizes {
-            Sizes::Messages { .. } => self.left as f64,
-            _ => traffic.sizes.mean() * burst,
-        };
-        let pause = self.pause(traffic, line, bytes * (1.0 - load) / load);
-        self.clock += pause;
-    }
-
-    /// A random pause of this mean, in bytes of the line.
-    fn pause(&mut self, traffic: &Traffic, line: &Line, mean: f64) -> Ticks {
-        let byte = line.send_time(Bytes::new(1)).get() as f64;
-        match traffic.arrivals {
-            Arrivals::Saturated => Ticks::default(),
-            Arrivals::Drifting(_) => {
-                Ticks::new(self.stream.exponential(mean * byte).round() as u64)
+            _ => {
+                let (_, burst) = traffic.arrivals.load_and_burst();
+                1 + Geometric::with_mean(burst - 1.0).draw(&mut self.stream)
             }
-            Arrivals::Bernoulli(_) | Arrivals::Bursty { .. } => {
-                let unit = traffic.sizes.packet_mean();
-                let units = self.stream.geometric(1.0 / (1.0 + mean / unit));
-                Ticks::new((unit * byte).round() as u64) * units
-            }
-        }
+        };
+        self.clock += self.pauses.draw(self.left, &mut self.stream);
     }
 }
 

@@ -1,7 +1,8 @@
-//! How fast the switches run: `cargo run --release -p rackloom-scoc --example speed [SECONDS]`.
+//! A switch at work, to profile: `speed SYSTEM PORTS CYCLES` with SYSTEM one of `scoc`, `flat`,
+//! `hiera`, `crrd` and `output-queued`.
 //!
-//! Uniform traffic of 288-byte packets at load 0.9, 128 and 512 ports. A cycle is a clock cycle of
-//! SCOC and Hiera, a packet slot of Flat and CRRD; packets a second compare all of them.
+//! Uniform traffic of 288-byte packets at load 0.9, as in `rackloom bench scoc`:
+//! `valgrind --tool=callgrind target/release/examples/speed scoc 128 20000`.
 
 use std::io::Write;
 use std::time::Instant;
@@ -10,44 +11,50 @@ use kernel::Bytes;
 use scoc::{Chip, ChipConfig, Crrd, CrrdConfig, FlatConfig, Hiera, HieraConfig, flat};
 use switching::{Arrivals, Bench, Line, OutputQueued, Pattern, Phase, Sizes, Switch, Traffic};
 
-fn measure(name: &str, switch: impl Switch, line: Line, seconds: f64) {
-    let ports = switch.ports();
+fn measure(switch: impl Switch, line: Line, cycles: u64) {
     let traffic = Traffic {
         pattern: Pattern::Uniform,
         arrivals: Arrivals::Bernoulli(0.9),
         sizes: Sizes::Fixed(Bytes::new(288)),
         phase: Phase::Random,
     };
+    let ports = switch.ports();
     let mut bench = Bench::new(switch, line, traffic, 1);
-    bench.run(0, 20_000);
-    let (start, first) = (Instant::now(), bench.cycle());
-    let mut packets = 0;
-    while start.elapsed().as_secs_f64() < seconds {
-        packets += bench.run(0, 5_000).packets;
-    }
-    let wall = start.elapsed().as_secs_f64();
-    let cycles = (bench.cycle() - first) as f64 / wall;
+    let start = Instant::now();
+    let packets = bench.run(0, cycles).packets;
+    let seconds = start.elapsed().as_secs_f64();
+    let (cycles, packets) = (cycles as f64 / seconds, packets as f64 / seconds);
     writeln!(
         std::io::stdout(),
-        "{name:14} {ports:4} ports {:8.3} M cycles/s {:9.1} M port cycles/s {:7.2} M packets/s",
+        "{:.3} M cycles/s, {:.1} M port cycles/s, {:.2} M packets/s",
         cycles / 1e6,
         cycles * ports as f64 / 1e6,
-        packets as f64 / wall / 1e6
+        packets / 1e6
     )
     .expect("the terminal takes text");
 }
 
 fn main() {
-    let seconds = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(2.0);
-    for ports in [128, 512] {
-        let plan = ChipConfig { ports, ..ChipConfig::default() }.plan().expect("sound");
-        measure("SCOC", Chip::new(plan.clone(), 1), plan.line, seconds);
-        let config = FlatConfig { ports, ..FlatConfig::sped_up() };
-        measure("Flat 1.45x", flat(config), config.line(), seconds);
-        let config = HieraConfig { ports, ..HieraConfig::default() };
-        measure("Hiera", Hiera::new(config), config.line(), seconds);
-        let config = CrrdConfig { ports, ..CrrdConfig::default() };
-        measure("CRRD", Crrd::new(config), config.line(), seconds);
-        measure("output-queued", OutputQueued::new(plan.line, ports), plan.line, seconds);
+    let arguments: Vec<String> = std::env::args().collect();
+    let number = |at: usize, otherwise: usize| {
+        arguments.get(at).and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+    };
+    let (ports, cycles) = (number(2, 128), number(3, 200_000) as u64);
+    let plan = ChipConfig { ports, ..ChipConfig::default() }.plan().expect("a sound chip");
+    match arguments.get(1).map_or("scoc", String::as_str) {
+        "flat" => {
+            let config = FlatConfig { ports, ..FlatConfig::sped_up() };
+            measure(flat(config), config.line(), cycles);
+        }
+        "hiera" => {
+            let config = HieraConfig { ports, ..HieraConfig::default() };
+            measure(Hiera::new(config), config.line(), cycles);
+        }
+        "crrd" => {
+            let config = CrrdConfig { ports, ..CrrdConfig::default() };
+            measure(Crrd::new(config), config.line(), cycles);
+        }
+        "output-queued" => measure(OutputQueued::new(plan.line, ports), plan.line, cycles),
+        _ => measure(Chip::new(plan.clone(), 1), plan.line, cycles),
     }
 }

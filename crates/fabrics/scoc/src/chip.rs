@@ -14,25 +14,26 @@
 
 use kernel::Stream;
 use switching::arbiters::{OldestLink, RoundRobin, at_random};
-use switching::{Departure, Egress, Packet, Switch, Ticks, Wheel, iter_ones};
+use switching::{Departure, Egress, Packet, Switch, Wheel, ones};
 
-use crate::config::{ACCEPT, ChipPlan, CutThrough, EARLY, InputChoice, Transfers};
-use crate::grants::{Grant, GrantUnits, ones};
-use crate::inputs::{Idle, Inputs, ROW_WORDS};
+use crate::config::{ACCEPT, ChipPlan, EARLY, InputChoice, Transfers};
+use crate::entry::Entry;
+use crate::grants::{Grant, GrantUnits, ROW_WORDS};
+use crate::inputs::{Idle, Inputs};
 use crate::ledger::{Crossing, Ledger};
 use crate::toggles::Toggles;
 
 /// What happens in a later cycle, before that cycle's accepts.
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// A packet may ask.
-    Ready(Packet),
+    /// A packet in an input's memory may ask.
+    Ready { port: u16, address: u16 },
     /// A route of an input group, an output and the route of its group are free.
     Release { group: u16, output: u16, colour: u8 },
     /// An input may start its next transfer.
     InputIdle(u16),
-    /// A packet's memory at an input is free.
-    Freed(u16),
+    /// An address of an input's memory is free.
+    Freed { port: u16, address: u16 },
 }
 
 /// What the scheduler did since the start.
@@ -58,8 +59,8 @@ struct InputGroup {
     stream: Stream,
     turn: RoundRobin,
     link: OldestLink,
-    /// Outputs whose grants arrive in this cycle.
-    offers: Vec<u16>,
+    /// Of the grants that arrive in this cycle the last one for this group.
+    last_offer: u16,
 }
 
 /// The switch chip.
@@ -71,19 +72,20 @@ pub struct Chip {
     units: GrantUnits,
     toggles: Toggles,
     groups: Vec<InputGroup>,
+    /// Outputs that grant the group at work.
+    offers: Vec<u16>,
+    /// For each grant that arrives the one before it for the same group.
+    offer_before: Vec<u16>,
+    entry: Entry,
     egress: Egress,
     events: Wheel<Event>,
     due: Vec<Event>,
     /// Grants of requests one and two cycles old.
     granted: [Vec<Grant>; 2],
-    /// Packets whose memory at each input is taken.
-    taken: Vec<u32>,
     /// The first request that each input may honour, if it sends one packet at a time.
     idle_from: Vec<u64>,
     /// When the last packet that entered each input may ask.
     ready_last: Vec<u64>,
-    /// Packets that have entered and may not ask yet.
-    arriving: usize,
     ledger: Option<Ledger>,
     counts: Counts,
 }
@@ -91,6 +93,8 @@ pub struct Chip {
 /// How often the chip looks for packets that have waited too long: our choice, a small part of any
 /// sensible limit.
 const AGING_EVERY: u64 = 64;
+/// No grant.
+const NO_OFFER: u16 = u16::MAX;
 
 impl Chip {
     /// An empty chip at cycle 0.
@@ -101,7 +105,7 @@ impl Chip {
             stream: Stream::new(seed, "scoc/input-group", group as u64),
             turn: RoundRobin::default(),
             link: OldestLink::new(config.ports_per_group),
-            offers: Vec::new(),
+            last_offer: NO_OFFER,
         };
         let on_line = plan.line.cycle_from(plan.line.send_time(config.packet_max));
         let crossing = plan.first_word() + (plan.words_max + 1) * plan.config.routes as u64;
@@ -112,14 +116,15 @@ impl Chip {
             units: GrantUnits::new(&plan, seed),
             toggles: Toggles::new(&plan),
             groups: (0..plan.groups).map(group).collect(),
+            offers: Vec::with_capacity(plan.groups),
+            offer_before: vec![NO_OFFER; plan.groups],
+            entry: Entry::new(&plan),
             egress: Egress::new(plan.line, config.ports, config.output_packets),
             events: Wheel::new(horizon),
             due: Vec::new(),
-            granted: [Vec::new(), Vec::new()],
-            taken: vec![0; config.ports],
+            granted: [Vec::with_capacity(plan.groups), Vec::with_capacity(plan.groups)],
             idle_from: vec![0; config.ports],
             ready_last: vec![0; config.ports],
-            arriving: 0,
             ledger: cfg!(debug_assertions).then(|| Ledger::new(&plan, horizon)),
             counts: Counts::default(),
             plan,
@@ -144,31 +149,9 @@ impl Chip {
         (self.units.weightage(output, group), self.inputs.weightage(output, group))
     }
 
+    /// The colour of the requests of this cycle.
     fn colour(&self, cycle: u64) -> usize {
         (cycle % self.plan.config.routes as u64) as usize
-    }
-
-    /// The first cycle in which a packet may ask (§4.E; E23).
-    fn ready(&self, packet: &Packet) -> u64 {
-        let line = &self.plan.line;
-        let next = line.cycle_from(packet.entered).max(self.cycle);
-        let whole = packet.entered + line.send_time(packet.size());
-        match self.plan.config.cut_through {
-            CutThrough::FirstBit => next,
-            CutThrough::StoreAndForward => line.cycle_from(whole).max(next),
-            CutThrough::NoUnderrun => {
-                // The line delivers evenly and so does the crossbar: if the first word and the
-                // last two are in time, all are.
-                let words = self.plan.words(packet.size());
-                let in_time = |word: u64| {
-                    let bytes = (self.plan.word * (word + 1)).min(packet.size());
-                    let there = line.cycle_from(packet.entered + line.send_time(bytes));
-                    there.saturating_sub(self.plan.first_word() + word * self.plan.stride())
-                };
-                let ends = [0, words.saturating_sub(2), words - 1];
-                ends.into_iter().map(in_time).max().unwrap_or(0).max(next)
-            }
-        }
     }
 
     fn happen(&mut self) {
@@ -176,16 +159,15 @@ impl Chip {
         self.events.turn(&mut due);
         for &event in &due {
             match event {
-                Event::Ready(packet) => {
-                    self.arriving -= 1;
-                    self.inputs.enqueue(packet, self.cycle);
-                }
+                Event::Ready { port, address } => self.inputs.enlist(usize::from(port), address),
                 Event::Release { group, output, colour } => {
                     self.toggles.free_input(usize::from(group), usize::from(colour));
                     self.toggles.free_output(usize::from(output), usize::from(colour));
                 }
                 Event::InputIdle(port) => self.inputs.set_idle(usize::from(port), Idle::Yes),
-                Event::Freed(port) => self.taken[usize::from(port)] -= 1,
+                Event::Freed { port, address } => {
+                    self.inputs.arrays.free(usize::from(port), address);
+                }
             }
         }
         self.due = due;
@@ -193,25 +175,46 @@ impl Chip {
 
     /// Accept units: the grants of the requests two cycles ago.
     fn accept(&mut self, departures: &mut Vec<Departure>) {
-        let mut granted = std::mem::take(&mut self.granted[1]);
+        if self.granted[1].is_empty() {
+            return;
+        }
+        let granted = std::mem::take(&mut self.granted[1]);
+        let mut offers = std::mem::take(&mut self.offers);
         let mut offered = [0u64; ROW_WORDS];
-        for grant in granted.drain(..) {
-            self.groups[usize::from(grant.group)].offers.push(grant.output);
-            offered[usize::from(grant.group) / 64] |= 1 << (grant.group % 64);
+        for (index, grant) in granted.iter().enumerate() {
+            let group = usize::from(grant.group);
+            let last = std::mem::replace(&mut self.groups[group].last_offer, index as u16);
+            self.offer_before[index] = last;
+            offered[group / 64] |= 1 << (group % 64);
         }
-        self.granted[1] = granted;
-        for group in iter_ones(&offered[..self.plan.groups.div_ceil(64)]) {
-            let mut offers = std::mem::take(&mut self.groups[group].offers);
-            self.accept_one(group, &offers, departures);
-            offers.clear();
-            self.groups[group].offers = offers;
-        }
-    }
-
-    /// An input group takes at most one of the grants that it is offered.
-    fn accept_one(&mut self, group: usize, offers: &[u16], departures: &mut Vec<Departure>) {
         let asked = self.cycle - ACCEPT;
         let colour = self.colour(asked);
+        for (at, &word) in offered[..self.plan.groups.div_ceil(64)].iter().enumerate() {
+            for bit in ones(word) {
+                let group = at * 64 + bit;
+                offers.clear();
+                let mut offer = std::mem::replace(&mut self.groups[group].last_offer, NO_OFFER);
+                while offer != NO_OFFER {
+                    offers.push(granted[usize::from(offer)].output);
+                    offer = self.offer_before[usize::from(offer)];
+                }
+                self.accept_one(group, (asked, colour), &offers, departures);
+            }
+        }
+        self.offers = offers;
+        self.granted[1] = granted;
+        self.granted[1].clear();
+    }
+
+    /// An input group takes at most one of the grants that it is offered, for requests of this
+    /// cycle and colour.
+    fn accept_one(
+        &mut self,
+        group: usize,
+        (asked, colour): (u64, usize),
+        offers: &[u16],
+        departures: &mut Vec<Departure>,
+    ) {
         let refused = offers.len() as u64;
         if !self.toggles.honours(group, colour, asked) {
             self.counts.refused_busy += refused;
@@ -236,7 +239,8 @@ impl Chip {
         for &other in offers.iter().filter(|&&other| other != output) {
             self.refuse(other, colour);
         }
-        self.start(port, Grant { output, group: group as u16 }, departures);
+        let grant = Grant { output, group: group as u16 };
+        self.start(port, grant, (asked, colour), departures);
     }
 
     /// Of the candidates of a group, those that were free for a request of cycle `asked`: an input
@@ -246,7 +250,7 @@ impl Chip {
             return candidates;
         }
         let first = group * self.plan.config.ports_per_group;
-        ones(candidates)
+        ones(u64::from(candidates))
             .filter(|place| self.idle_from[first + place] <= asked)
             .fold(0, |all, place| all | 1 << place)
     }
@@ -258,8 +262,13 @@ impl Chip {
             InputChoice::RoundRobin => unit.turn.choose(&[candidates]),
             InputChoice::OldestLink => unit.link.choose(candidates),
         }?;
-        unit.turn.point_beyond(place, self.plan.config.ports_per_group);
-        unit.link.chosen(place);
+        match self.plan.config.input_choice {
+            InputChoice::Random => {}
+            InputChoice::RoundRobin => {
+                unit.turn.point_beyond(place, self.plan.config.ports_per_group);
+            }
+            InputChoice::OldestLink => unit.link.chosen(place),
+        }
         Some(place)
     }
 
@@ -270,14 +279,18 @@ impl Chip {
     }
 
     /// The accepted packet leaves its array; its words are on their way.
-    fn start(&mut self, port: usize, grant: Grant, departures: &mut Vec<Departure>) {
+    fn start(
+        &mut self,
+        port: usize,
+        grant: Grant,
+        (asked, colour): (u64, usize),
+        departures: &mut Vec<Departure>,
+    ) {
         let (output, group) = (usize::from(grant.output), usize::from(grant.group));
-        let asked = self.cycle - ACCEPT;
-        let colour = self.colour(asked);
         self.counts.accepts += 1;
-        let packet = self.inputs.remove(port, output);
+        let (packet, address) = self.inputs.remove(port, output);
         self.units.accepted(grant);
-        let words = self.plan.words(packet.size());
+        let words = self.entry.words(&packet);
         let first = asked + self.plan.first_word();
         let last = first + (words - 1) * self.plan.stride();
         if let Some(ledger) = &mut self.ledger {
@@ -287,7 +300,7 @@ impl Chip {
         let free = last - EARLY;
         if free > self.cycle {
             self.toggles.take_input(group, colour, free);
-            self.toggles.take_output_route(output, colour);
+            self.toggles.take_output_route(self.plan.group(output), colour);
             let release =
                 Event::Release { group: grant.group, output: grant.output, colour: colour as u8 };
             self.events.put(free, release);
@@ -297,7 +310,7 @@ impl Chip {
         if self.plan.config.transfers == Transfers::Single {
             self.hold_input(port, first, last, words);
         }
-        self.events.put(last + 1, Event::Freed(packet.source));
+        self.events.put(last + 1, Event::Freed { port: packet.source, address });
         departures.push(self.egress.take(packet, self.plan.line.start_of(first + 1)));
     }
 
@@ -320,35 +333,30 @@ impl Chip {
         self.units.read_weightage((self.cycle % per_group as u64) as usize, &mut self.inputs);
         let colour = self.colour(self.cycle);
         let now = self.plan.line.start_of(self.cycle + 1);
-        let words = self.plan.groups.div_ceil(64);
-        let mut open = [0u64; ROW_WORDS];
-        open[..words].copy_from_slice(self.toggles.free_outputs(colour));
-        for group in iter_ones(&open[..words]) {
-            let idle = self.with_room(group, now);
-            if idle == 0 {
-                continue;
+        let reserves = self.plan.reserves_routes();
+        for at in 0..self.plan.groups.div_ceil(64) {
+            for bit in ones(self.toggles.open(colour, at) & self.inputs.any_wanted(at)) {
+                let group = at * 64 + bit;
+                let idle = self.toggles.idle(group) & self.inputs.wanted(group);
+                if idle == 0 {
+                    continue;
+                }
+                let free = self.toggles.free_inputs(colour);
+                // E03: no grant without a place at the output.
+                let egress = &mut self.egress;
+                let has_room = |output| egress.has_room(output, now);
+                let grant = self.units.grant(group, idle, free, &self.inputs, has_room);
+                let Some(grant) = grant else { continue };
+                let output = usize::from(grant.output);
+                self.toggles.take_output(output);
+                if reserves {
+                    self.toggles.take_output_route(group, colour);
+                }
+                self.egress.promise(output);
+                self.granted[0].push(grant);
             }
-            let free = self.toggles.free_inputs(colour);
-            let Some(grant) = self.units.grant(group, idle, free, &self.inputs) else { continue };
-            let output = usize::from(grant.output);
-            self.toggles.take_output(output);
-            if self.plan.reserves_routes() {
-                self.toggles.take_output_route(output, colour);
-            }
-            self.egress.promise(output);
-            self.granted[0].push(grant);
-            self.counts.grants += 1;
         }
-    }
-
-    /// Idle outputs of a group whose buffers have room for one packet more (E03).
-    #[inline]
-    fn with_room(&mut self, group: usize, now: Ticks) -> u16 {
-        let idle = self.toggles.idle(group);
-        let first = group * self.plan.config.ports_per_group;
-        ones(idle)
-            .filter(|place| self.egress.has_room(first + place, now))
-            .fold(0, |room, place| room | 1 << place)
+        self.counts.grants += self.granted[0].len() as u64;
     }
 }
 
@@ -358,19 +366,17 @@ impl Switch for Chip {
     }
 
     fn has_room(&self, packet: &Packet) -> bool {
-        (self.taken[usize::from(packet.source)] as usize) < self.plan.config.input_packets
+        self.inputs.arrays.has_room(usize::from(packet.source))
     }
 
     fn admit(&mut self, packet: Packet) {
-        debug_assert!(self.has_room(&packet), "no room at input {}", packet.source);
         debug_assert_eq!(self.plan.check_packet(packet.size()), Ok(()));
         let port = usize::from(packet.source);
-        self.taken[port] += 1;
-        self.arriving += 1;
         // In order, whatever the sizes.
-        let ready = self.ready(&packet).max(self.ready_last[port]);
+        let ready = self.entry.ready(&packet, self.cycle).max(self.ready_last[port]);
         self.ready_last[port] = ready;
-        self.events.put(ready, Event::Ready(packet));
+        let address = self.inputs.arrays.store(packet, ready);
+        self.events.put(ready, Event::Ready { port: packet.source, address });
     }
 
     fn step(&mut self, departures: &mut Vec<Departure>) {
@@ -391,7 +397,7 @@ impl Switch for Chip {
     }
 
     fn held(&self) -> usize {
-        self.arriving + self.inputs.waiting()
+        self.inputs.arrays.held()
     }
 
     fn check(&self) -> Result<(), String> {
@@ -401,12 +407,6 @@ impl Switch for Chip {
         let open = self.granted.iter().map(Vec::len).sum::<usize>() as u64;
         if counts.grants != ends + open {
             return Err(format!("{open} grants are open: {counts:?}"));
-        }
-        for (port, &taken) in self.taken.iter().enumerate() {
-            let places = self.plan.config.input_packets;
-            if taken as usize > places {
-                return Err(format!("input {port} holds {taken} packets in {places} places"));
-            }
         }
         self.inputs.check()
     }

@@ -187,6 +187,46 @@ pub struct ChipPlan {
     pub word: Bytes,
     /// Words of the largest packet.
     pub words_max: u64,
+    /// For each port its group and its place there.
+    pub(crate) seats: Seats,
+}
+
+/// Where each port sits: looked up, for a division takes longer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Seats(Box<[Seat]>);
+
+/// Where a port sits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Seat {
+    group: u16,
+    place: u16,
+}
+
+impl Seats {
+    fn new(ports: usize, per_group: usize) -> Self {
+        let seat =
+            |port| Seat { group: (port / per_group) as u16, place: (port % per_group) as u16 };
+        Self((0..ports).map(seat).collect())
+    }
+
+    /// The group of a port.
+    #[inline]
+    pub(crate) fn group(&self, port: usize) -> usize {
+        usize::from(self.0[port].group)
+    }
+
+    /// The place of a port in its group.
+    #[inline]
+    pub(crate) fn place(&self, port: usize) -> usize {
+        usize::from(self.0[port].place)
+    }
+
+    /// The group of a port, and the port as a bit of its group's ports.
+    #[inline]
+    pub(crate) fn bit(&self, port: usize) -> (usize, u16) {
+        let Seat { group, place } = self.0[port];
+        (usize::from(group), 1 << place)
+    }
 }
 
 impl ChipConfig {
@@ -218,6 +258,7 @@ impl ChipConfig {
             groups: self.ports / self.ports_per_group,
             word,
             words_max: self.packet_max.get().div_ceil(word.get()),
+            seats: Seats::new(self.ports, self.ports_per_group),
             config: self.clone(),
         })
     }
@@ -262,6 +303,13 @@ impl ChipConfig {
         positive("output_packets", self.output_packets as u64);
         positive("window", self.window.unwrap_or(1) as u64);
         positive("aging_cycles", self.aging_cycles.unwrap_or(1));
+        if self.input_packets > INPUT_PACKETS_BOUND {
+            let (found, most) = (self.input_packets, INPUT_PACKETS_BOUND);
+            refuse(
+                "input_packets",
+                format!("{found} are more than the {most} of an input's memory"),
+            );
+        }
         if self.packet_max.get() > PACKET_BOUND {
             let found = self.packet_max;
             refuse("packet_max", format!("{found} is more than the {PACKET_BOUND} B of a packet"));
@@ -269,6 +317,8 @@ impl ChipConfig {
     }
 }
 
+/// Packets for which the model's addresses of 16 bits have room at an input (our choice).
+const INPUT_PACKETS_BOUND: usize = u16::MAX as usize;
 /// The largest packet that the model has room for: 16 bits of length (our choice).
 const PACKET_BOUND: u64 = u16::MAX as u64;
 
@@ -296,17 +346,15 @@ impl ChipPlan {
     }
 
     /// The group of a port.
-    #[inline]
     #[must_use]
     pub fn group(&self, port: usize) -> usize {
-        port / self.config.ports_per_group
+        self.seats.group(port)
     }
 
     /// The place of a port in its group.
-    #[inline]
     #[must_use]
     pub fn place(&self, port: usize) -> usize {
-        port % self.config.ports_per_group
+        self.seats.place(port)
     }
 
     /// Cycles between two words of a packet on a route.

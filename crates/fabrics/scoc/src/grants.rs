@@ -6,9 +6,10 @@
 
 use kernel::Stream;
 use switching::arbiters::{OldestLink, RoundRobin, at_random};
+use switching::ones;
 
-use crate::config::{ChipPlan, GrantOrder, OutputChoice, Shares};
-use crate::inputs::{Inputs, ROW_WORDS};
+use crate::config::{ChipPlan, GROUPS_MAX, GrantOrder, OutputChoice, Seats, Shares};
+use crate::inputs::Inputs;
 
 /// A grant on its way from an output to an input group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -29,6 +30,9 @@ struct Arbiter {
     accepted: bool,
 }
 
+/// Words of the longest row of groups.
+pub(crate) const ROW_WORDS: usize = GROUPS_MAX / 64;
+
 /// No group.
 const NO_GROUP: u16 = u16::MAX;
 
@@ -37,6 +41,7 @@ const NO_GROUP: u16 = u16::MAX;
 pub(crate) struct GrantUnits {
     groups: usize,
     per_group: usize,
+    seats: Seats,
     order: GrantOrder,
     choice: OutputChoice,
     shares: Shares,
@@ -61,6 +66,7 @@ impl GrantUnits {
         Self {
             groups: plan.groups,
             per_group: config.ports_per_group,
+            seats: plan.seats.clone(),
             order: config.grant_order,
             choice: config.output_choice,
             shares: config.shares,
@@ -86,34 +92,39 @@ impl GrantUnits {
     }
 
     /// The grant of an output group, if any, among its outputs that are idle. `free`: input groups
-    /// whose route of the colour is free.
+    /// whose route of the colour is free; `has_room`: whether an output can take one packet more.
+    #[inline]
     pub(crate) fn grant(
         &mut self,
         group: usize,
         idle: u16,
         free: &[u64],
         inputs: &Inputs,
+        has_room: impl FnMut(usize) -> bool,
     ) -> Option<Grant> {
         match self.order {
-            GrantOrder::OutputFirst => self.grant_output_first(group, idle, free, inputs),
-            GrantOrder::GroupFirst => self.grant_group_first(group, idle, free, inputs),
+            GrantOrder::OutputFirst => self.grant_output_first(group, idle, free, inputs, has_room),
+            GrantOrder::GroupFirst => self.grant_group_first(group, idle, free, inputs, has_room),
         }
     }
 
+    #[inline]
     fn grant_output_first(
         &mut self,
         group: usize,
         idle: u16,
         free: &[u64],
         inputs: &Inputs,
+        mut has_room: impl FnMut(usize) -> bool,
     ) -> Option<Grant> {
-        let (mut row, mut ready) = ([0; ROW_WORDS], 0u64);
+        let mut ready = 0u64;
         let mut selected = [0u16; 16];
-        for place in ones(idle) {
+        for place in ones(u64::from(idle)) {
             let output = group * self.per_group + place;
-            let row = &mut row[..free.len()];
-            if inputs.requests(output, free, row) {
-                let input = self.arbiters[output].turn.choose(row).expect("somebody asks");
+            let turn = self.arbiters[output].turn.pointer();
+            if let Some(input) = inputs.next_request(output, turn, free)
+                && has_room(output)
+            {
                 selected[place] = input as u16;
                 ready |= 1 << place;
             }
@@ -131,23 +142,25 @@ impl GrantUnits {
         idle: u16,
         free: &[u64],
         inputs: &Inputs,
+        mut has_room: impl FnMut(usize) -> bool,
     ) -> Option<Grant> {
         let mut rows = [[0; ROW_WORDS]; 16];
         let mut merged = [0; ROW_WORDS];
-        for place in ones(idle) {
+        let first = group * self.per_group;
+        for place in ones(u64::from(idle)).filter(|place| has_room(first + place)) {
             let row = &mut rows[place][..free.len()];
-            inputs.requests(group * self.per_group + place, free, row);
+            inputs.requests(first + place, free, row);
             merged.iter_mut().zip(row.iter()).for_each(|(all, wires)| *all |= wires);
         }
         let input = self.group_turns[group].choose(&merged[..free.len()])?;
         let asks = |place: &usize| rows[*place][input / 64] >> (input % 64) & 1 == 1;
-        let ready = ones(idle).filter(asks).fold(0, |ready, place| ready | 1 << place);
+        let ready = ones(u64::from(idle)).filter(asks).fold(0, |ready, place| ready | 1 << place);
         let place = self.choose_local(group, ready)?;
-        let output = group * self.per_group + place;
-        Some(Grant { output: output as u16, group: input as u16 })
+        Some(Grant { output: (first + place) as u16, group: input as u16 })
     }
 
     /// The output of a group that may speak.
+    #[inline]
     fn choose_local(&mut self, group: usize, ready: u64) -> Option<usize> {
         match self.choice {
             OutputChoice::OldestLink => self.links[group].choose(ready),
@@ -177,9 +190,14 @@ impl GrantUnits {
     /// A grant was accepted.
     pub(crate) fn accepted(&mut self, grant: Grant) {
         let (output, input) = (usize::from(grant.output), usize::from(grant.group));
-        let group = output / self.per_group;
-        self.links[group].chosen(output % self.per_group);
-        self.local_turns[group].point_beyond(output % self.per_group, self.per_group);
+        let (group, place) = (self.seats.group(output), self.seats.place(output));
+        match self.choice {
+            OutputChoice::OldestLink => self.links[group].chosen(place),
+            OutputChoice::RoundRobin => {
+                self.local_turns[group].point_beyond(place, self.per_group);
+            }
+            OutputChoice::Random => {}
+        }
         if self.order == GrantOrder::GroupFirst {
             self.group_turns[group].point_beyond(input, self.groups);
             return;
@@ -191,14 +209,6 @@ impl GrantUnits {
             _ => arbiter.turn.point_at(input),
         }
     }
-}
-
-/// The set bits of a mask of places, lowest first.
-#[inline]
-pub(crate) fn ones(mask: u16) -> impl Iterator<Item = usize> {
-    let rest = |mask: u16| (mask != 0).then_some(mask);
-    std::iter::successors(rest(mask), move |&mask| rest(mask & (mask - 1)))
-        .map(|mask| mask.trailing_zeros() as usize)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 use kernel::{Rate, Ring};
 use rack::Problem;
 use switching::arbiters::RoundRobin;
-use switching::{BitRows, Departure, Line, Packet, Switch, Ticks, iter_ones};
+use switching::{BitRows, Departure, Line, Packet, Switch, Ticks, Wheel, iter_ones, ones};
 
 /// A hierarchical crossbar.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,6 +64,9 @@ impl HieraConfig {
     }
 }
 
+/// Packets for which a buffer has memory from the start: our choice.
+const BUFFER_FIRST: usize = 4;
+
 /// A small buffer: packets that wait, and until when those on their way out take room.
 #[derive(Clone, Debug, Default)]
 struct Buffer {
@@ -73,6 +76,12 @@ struct Buffer {
 }
 
 impl Buffer {
+    fn new(places: usize) -> Self {
+        // Most hold little: room for more is made when it is needed.
+        let few = places.min(BUFFER_FIRST);
+        Self { waiting: Ring::with_capacity(few), leaving: Ring::with_capacity(few) }
+    }
+
     /// From when on there is room for one packet more, if that is known.
     fn room_from(&mut self, places: usize, now: Ticks) -> Option<Ticks> {
         while self.leaving.front().is_some_and(|&end| end <= now) {
@@ -89,6 +98,18 @@ impl Buffer {
         }
     }
 }
+
+/// What is looked at again in a later cycle.
+#[derive(Clone, Copy, Debug)]
+enum Wake {
+    /// An output of a subswitch: `row * ports + output`.
+    Subswitch(u32),
+    /// An output of the switch.
+    Column(u16),
+}
+
+/// Cycles that the wheel looks ahead; what takes longer is looked at again.
+const AHEAD: u64 = 1023;
 
 /// The switch.
 #[derive(Clone, Debug)]
@@ -108,8 +129,14 @@ pub struct Hiera {
     output_turns: Vec<RoundRobin>,
     /// Local inputs whose oldest packet is for this output of their subswitch.
     asking: Vec<u64>,
-    /// Those where it is not none: row 0.
+    /// Row 0: outputs of subswitches to look at in the next cycle.
     active: BitRows,
+    /// Row 0: outputs of the switch to look at in the next cycle.
+    open: BitRows,
+    wakes: Wheel<Wake>,
+    /// What is looked at in this cycle.
+    woken: Vec<Wake>,
+    visits: Vec<u32>,
     /// Row `output`: rows of subswitches with a packet for it.
     columns: BitRows,
     column_free: Vec<Ticks>,
@@ -131,13 +158,17 @@ impl Hiera {
             line: config.line(),
             cycle: 0,
             side,
-            inputs: vec![Buffer::default(); pairs],
+            inputs: vec![Buffer::new(config.packets); pairs],
             input_free: vec![Ticks::default(); pairs],
-            outputs: vec![Buffer::default(); pairs],
+            outputs: vec![Buffer::new(config.packets); pairs],
             output_free: vec![Ticks::default(); pairs],
             output_turns: vec![RoundRobin::default(); pairs],
             asking: vec![0; pairs],
             active: BitRows::new(1, pairs),
+            open: BitRows::new(1, config.ports),
+            wakes: Wheel::new(AHEAD),
+            woken: Vec::new(),
+            visits: Vec::new(),
             columns: BitRows::new(config.ports, side),
             column_free: vec![Ticks::default(); config.ports],
             column_turns: vec![RoundRobin::default(); config.ports],
@@ -160,27 +191,56 @@ impl Hiera {
         }
     }
 
-    /// An output of a subswitch takes a packet from one of its inputs, if it can before `end`.
+    /// Looks at something again when `at` has come.
+    fn sleep(&mut self, until: Ticks, wake: Wake) {
+        let cycle = self.line.cycle_of(until).clamp(self.cycle + 1, self.cycle + AHEAD);
+        self.wakes.put(cycle, wake);
+    }
+
+    /// An output of a subswitch takes a packet from one of its inputs, if it can before `end`. If
+    /// not, it sleeps until it may.
     fn serve_subswitch(&mut self, at: usize, now: Ticks, end: Ticks) {
+        if self.asking[at] == 0 {
+            return self.active.clear(0, at);
+        }
         let places = self.config.packets;
-        let Some(room) = self.outputs[at].room_from(places, now) else { return };
+        let Some(room) = self.outputs[at].room_from(places, now) else {
+            // Until its column takes something from it.
+            return self.active.clear(0, at);
+        };
         let open = room.max(self.output_free[at]);
         if open >= end {
-            return;
+            self.active.clear(0, at);
+            return self.sleep(open, Wake::Subswitch(at as u32));
         }
         let (row, output) = (at / self.config.ports, at % self.config.ports);
         let first = row * self.config.subswitch;
-        let from = |queue: usize| {
-            let front = self.inputs[queue].waiting.front();
-            let (_, entered) = front.expect("only an input with a packet asks");
-            self.input_free[queue].max(*entered)
+        let (mut there, mut soonest) = (0u64, Ticks::new(u64::MAX));
+        for place in ones(self.asking[at]) {
+            let from = self.leaves_from(self.queue(first + place, output));
+            there |= u64::from(from < end) << place;
+            soonest = soonest.min(from);
+        }
+        let Some(place) = self.output_turns[at].choose(&[there]) else {
+            self.active.clear(0, at);
+            return self.sleep(soonest, Wake::Subswitch(at as u32));
         };
-        let there = iter_ones(&self.asking[at..=at])
-            .filter(|place| from(self.queue(first + place, output)) < end)
-            .fold(0u64, |mask, place| mask | 1 << place);
-        let Some(place) = self.output_turns[at].choose(&[there]) else { return };
-        let (input, queue) = (first + place, self.queue(first + place, output));
-        let start = from(queue).max(open);
+        self.cross_subswitch(at, (row, place), open);
+    }
+
+    /// From when on the oldest packet of a queue may leave it.
+    fn leaves_from(&self, queue: usize) -> Ticks {
+        let front = self.inputs[queue].waiting.front();
+        let (_, entered) = front.expect("only an input with a packet asks");
+        self.input_free[queue].max(*entered)
+    }
+
+    /// The oldest packet of an input of a subswitch goes to the output at `at`, open from `open` on.
+    fn cross_subswitch(&mut self, at: usize, (row, place): (usize, usize), open: Ticks) {
+        let output = at % self.config.ports;
+        let input = row * self.config.subswitch + place;
+        let queue = self.queue(input, output);
+        let start = self.leaves_from(queue).max(open);
         let front = self.inputs[queue].waiting.pop();
         let (packet, _) = front.expect("only an input with a packet asks");
         let gone = start + self.line.send_time(packet.size());
@@ -189,32 +249,49 @@ impl Hiera {
         self.output_free[at] = gone;
         self.output_turns[at].point_beyond(place, self.config.subswitch);
         self.asking[at] &= !(1 << place);
-        if self.asking[at] == 0 {
-            self.active.clear(0, at);
-        }
         self.ask(input, queue);
         self.outputs[at].waiting.push((packet, start));
         self.columns.set(output, row);
+        if self.column_free[output] < self.line.start_of(self.cycle + 1) {
+            self.open.set(0, output);
+        }
     }
 
     /// An output of the switch takes a packet from its column, if it can before `end`.
     fn serve_column(&mut self, output: usize, end: Ticks, departures: &mut Vec<Departure>) {
+        self.open.clear(0, output);
         if self.column_free[output] >= end {
-            return;
+            return self.sleep(self.column_free[output], Wake::Column(output as u16));
         }
         let Some(row) = self.column_turns[output].choose(self.columns.row(output)) else { return };
-        let buffer = &mut self.outputs[row * self.config.ports + output];
-        let (packet, ready) = buffer.waiting.pop().expect("only a row with a packet asks");
+        let buffer = row * self.config.ports + output;
+        let (packet, ready) =
+            self.outputs[buffer].waiting.pop().expect("only a row with a packet asks");
         let at = ready.max(self.column_free[output]);
         let gone = at + self.line.send_time(packet.size());
-        buffer.leaving.push(gone);
-        if buffer.waiting.is_empty() {
+        self.outputs[buffer].leaving.push(gone);
+        if self.outputs[buffer].waiting.is_empty() {
             self.columns.clear(output, row);
+        }
+        if self.asking[buffer] != 0 {
+            self.active.set(0, buffer);
         }
         self.column_free[output] = gone;
         self.column_turns[output].point_beyond(row, self.side);
+        self.sleep(gone, Wake::Column(output as u16));
         self.held -= 1;
         departures.push(Departure { packet, at });
+    }
+
+    /// Notes what is to be looked at from this cycle on.
+    fn wake(&mut self) {
+        self.wakes.turn(&mut self.woken);
+        for wake in &self.woken {
+            match *wake {
+                Wake::Subswitch(at) => self.active.set(0, at as usize),
+                Wake::Column(output) => self.open.set(0, usize::from(output)),
+            }
+        }
     }
 }
 
@@ -245,13 +322,15 @@ impl Switch for Hiera {
 
     fn step(&mut self, departures: &mut Vec<Departure>) {
         let (now, end) = (self.line.start_of(self.cycle), self.line.start_of(self.cycle + 1));
-        let active: Vec<usize> = iter_ones(self.active.row(0)).collect();
-        for at in active {
-            self.serve_subswitch(at, now, end);
-        }
-        for output in 0..self.config.ports {
-            self.serve_column(output, end, departures);
-        }
+        self.wake();
+        let mut visits = std::mem::take(&mut self.visits);
+        visits.clear();
+        visits.extend(iter_ones(self.active.row(0)).map(|at| at as u32));
+        visits.iter().for_each(|&at| self.serve_subswitch(at as usize, now, end));
+        visits.clear();
+        visits.extend(iter_ones(self.open.row(0)).map(|output| output as u32));
+        visits.iter().for_each(|&output| self.serve_column(output as usize, end, departures));
+        self.visits = visits;
         self.cycle += 1;
     }
 

@@ -3,9 +3,11 @@
 //! "SCOC: High-Radix Switches Made of Bufferless Clos Networks" (HPCA 2015). The folder's README
 //! says where each idea of the paper is, and what is claimed and tested.
 
+mod arrays;
 mod chip;
 mod config;
 mod crrd;
+mod entry;
 mod ete;
 mod flat;
 mod grants;

@@ -6,12 +6,12 @@
 
 use switching::BitRows;
 
-use crate::config::ChipPlan;
+use crate::config::{ChipPlan, Seats};
 
 /// The toggles of all groups.
 #[derive(Clone, Debug)]
 pub(crate) struct Toggles {
-    per_group: usize,
+    seats: Seats,
     routes: usize,
     /// Row `colour`: input groups whose route may be asked for, `AR_I`.
     inputs: BitRows,
@@ -21,21 +21,26 @@ pub(crate) struct Toggles {
     honoured_from: Vec<u64>,
     /// For each group its outputs that may grant.
     idle: Vec<u16>,
+    /// Row 0: groups with such an output.
+    any_idle: BitRows,
 }
 
 impl Toggles {
     pub(crate) fn new(plan: &ChipPlan) -> Self {
         let (per_group, routes) = (plan.config.ports_per_group, plan.config.routes);
+        let mut any_idle = BitRows::new(1, plan.groups);
+        any_idle.fill(0);
         let mut all = BitRows::new(routes, plan.groups);
         (0..routes).for_each(|colour| all.fill(colour));
         let idle = u16::MAX >> (16 - per_group);
         Self {
-            per_group,
+            seats: plan.seats.clone(),
             routes,
             inputs: all.clone(),
             outputs: all,
             honoured_from: vec![0; plan.groups * routes],
             idle: vec![idle; plan.groups],
+            any_idle,
         }
     }
 
@@ -45,10 +50,10 @@ impl Toggles {
         self.inputs.row(colour)
     }
 
-    /// Output groups whose route of `colour` may be granted.
+    /// Of 64 output groups, those with an idle output whose route of `colour` may be granted.
     #[inline]
-    pub(crate) fn free_outputs(&self, colour: usize) -> &[u64] {
-        self.outputs.row(colour)
+    pub(crate) fn open(&self, colour: usize, word: usize) -> u64 {
+        self.outputs.row(colour)[word] & self.any_idle.row(0)[word]
     }
 
     /// Outputs of a group that may grant, by their place in it.
@@ -75,18 +80,27 @@ impl Toggles {
     }
 
     /// An output port is busy.
+    #[inline]
     pub(crate) fn take_output(&mut self, output: usize) {
-        self.idle[output / self.per_group] &= !(1 << (output % self.per_group));
+        let (group, bit) = self.seats.bit(output);
+        self.idle[group] &= !bit;
+        if self.idle[group] == 0 {
+            self.any_idle.clear(0, group);
+        }
     }
 
     /// An output group's route is reserved or taken.
-    pub(crate) fn take_output_route(&mut self, output: usize, colour: usize) {
-        self.outputs.clear(colour, output / self.per_group);
+    #[inline]
+    pub(crate) fn take_output_route(&mut self, group: usize, colour: usize) {
+        self.outputs.clear(colour, group);
     }
 
     /// An output port and its group's route are free again.
+    #[inline]
     pub(crate) fn free_output(&mut self, output: usize, colour: usize) {
-        self.idle[output / self.per_group] |= 1 << (output % self.per_group);
-        self.outputs.set(colour, output / self.per_group);
+        let (group, bit) = self.seats.bit(output);
+        self.idle[group] |= bit;
+        self.any_idle.set(0, group);
+        self.outputs.set(colour, group);
     }
 }
