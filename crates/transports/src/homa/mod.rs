@@ -17,10 +17,11 @@ mod network_tests;
 mod priorities;
 mod receiver;
 mod sender;
+mod silence;
 #[cfg(test)]
 mod tests;
 
-use kernel::Bytes;
+use kernel::{Bytes, Span};
 use packets::{
     FlowKey, Framing, Kind, Line, Opening, Outbox, Packet, Surroundings, Timer, Timers, Transport,
 };
@@ -33,6 +34,7 @@ use crate::arrivals::bytes_between;
 use crate::ranking::{Entry, Ranking};
 use receiver::{Incoming, answer};
 use sender::Outgoing;
+use silence::Lines;
 
 /// The timer of a receiver: something expected has not come.
 const MISSING: u8 = 0;
@@ -57,6 +59,9 @@ pub struct Homa {
     granting: Ranking,
     /// By host: open messages to it.
     open: Vec<u32>,
+    lines: Lines,
+    /// The idle round trip: what is granted or asked for cannot be there before.
+    round_trip: Span,
     started: u64,
     asked: u64,
     busy: u64,
@@ -94,6 +99,8 @@ impl Homa {
             sending: Ranking::new(hosts),
             granting: Ranking::new(hosts),
             open: vec![0; hosts],
+            lines: Lines::new(hosts, around.line_rate, around.line_rate.send_time(config.mtu)),
+            round_trip: around.base_rtt,
             started: 0,
             asked: 0,
             busy: 0,
@@ -220,6 +227,14 @@ impl Homa {
         }
     }
 
+    /// Whether a packet of `flow` that was due within the last `resend_after` is lost, as far as its
+    /// receiver can tell.
+    fn is_lost(&self, flow: FlowKey, out: &Outbox) -> bool {
+        let (message, incoming) = (&self.outgoing[flow.index()], &self.incoming[flow.index()]);
+        let since = out.now() + self.round_trip - self.config.resend_after;
+        self.lines.was_free(message.dst, incoming.urgency, since, out.now())
+    }
+
     /// A RESEND has reached the sender: it sends, or says that shorter messages go first (Homa §3.7).
     fn resend(&mut self, packet: &Packet, out: &mut Outbox) {
         let message = &mut self.outgoing[packet.flow.index()];
@@ -238,7 +253,7 @@ impl Homa {
     fn enquiry(&mut self, flow: FlowKey, out: &mut Outbox) {
         let message = &self.outgoing[flow.index()];
         let incoming = &self.incoming[flow.index()];
-        if incoming.total.is_some() {
+        if incoming.total.is_some() || !self.is_lost(flow, out) {
             return out.send(answer(message, Kind::Busy, self.control));
         }
         self.asked += 1;
@@ -298,6 +313,7 @@ impl Transport for Homa {
     }
 
     fn receive(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
+        self.lines.arrived(host, packet, out.now());
         let flow = packet.flow;
         let at_sender = self.outgoing[flow.index()].src == host;
         match packet.kind {
@@ -326,8 +342,10 @@ impl Transport for Homa {
             }
             return self.wait_for_receiver(flow, out);
         }
-        self.asked += 1;
-        out.send(self.incoming[flow.index()].ask(message, self.control));
+        if self.is_lost(flow, out) {
+            self.asked += 1;
+            out.send(self.incoming[flow.index()].ask(message, self.control));
+        }
         self.expect(flow, out);
     }
 

@@ -7,7 +7,7 @@ use rack::{Fabric, Flow};
 use super::*;
 use crate::chaos::flow;
 use crate::networked::{Ends, carry, leaf_spine, network, permutation, star};
-use kernel::{Rate, Stream, Time};
+use kernel::{Rate, Span, Stream, Time};
 
 const FULL: u64 = 1_440;
 const LINE: Rate = Rate::from_bps(10_000_000_000);
@@ -77,6 +77,30 @@ fn messages_of_one_receiver_end_shortest_first() {
         let late = end.as_seconds() - 20e-6 - 1.2e-6 * through as f64;
         assert!((0.0..100e-6).contains(&late), "{flow:?} ends {late} s late");
     }
+}
+
+/// A long message is granted a round trip, and then short ones, which need no grants, keep the
+/// receiver's line busy for longer than two timeouts: its packets wait at the switch.
+#[test]
+fn packets_that_wait_are_not_taken_for_lost() {
+    let (count, packets) = (900, 5);
+    // One each 6 µs is what the line carries.
+    let short = |number: u64| flow(1 + number as u32 % 8, 0, FULL * packets, 30 + 6 * number);
+    let long = flow(9, 0, FULL * 200, 0);
+    let flows: Vec<_> = std::iter::once(long).chain((0..count).map(short)).collect();
+    assert!(Span::from_us(6 * count) > Config::default().resend_after * 2);
+    let (network, ends) = run(&star(10, queues()), &flows);
+    let (last, end) = ends.completed[flows.len() - 1];
+    assert!(
+        last.src == long.src && end.as_seconds() > 6e-6 * count as f64,
+        "{end}: never held back"
+    );
+    assert_eq!(network.totals().retransmissions, 0);
+    // What is lost comes again nevertheless.
+    let config = packets::Config { loss_rate: 0.001, ..star(10, queues()) };
+    let (network, ends) = run(&config, &flows);
+    assert_eq!(ends.completed.len(), flows.len());
+    assert!(network.totals().retransmissions > 0);
 }
 
 #[test]

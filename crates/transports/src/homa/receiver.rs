@@ -21,6 +21,8 @@ pub(crate) struct Incoming {
     pub(crate) granted: u64,
     /// Priority in the last grant.
     pub(crate) level: u8,
+    /// Priority of the least urgent packets that may be under way.
+    pub(crate) urgency: u8,
 }
 
 impl Incoming {
@@ -28,7 +30,7 @@ impl Incoming {
     pub(crate) fn open(&mut self, unscheduled: u64, level: u8) {
         let mut arrivals = std::mem::take(&mut self.arrivals);
         arrivals.clear();
-        *self = Self { arrivals, granted: unscheduled, level, ..Self::default() };
+        *self = Self { arrivals, granted: unscheduled, level, urgency: level, ..Self::default() };
     }
 
     /// Whether all packets are here.
@@ -57,6 +59,8 @@ impl Incoming {
         if target <= self.granted {
             return None;
         }
+        let is_clear = self.arrivals.count() == self.granted;
+        self.urgency = if is_clear { level } else { self.urgency.max(level) };
         (self.granted, self.level) = (target, level);
         let word = u64::from(level);
         Some(Packet { ack: target, word, ..answer(message, Kind::Grant, wire) })
