@@ -1,6 +1,7 @@
 //! Events of one delay, in the order in which they were pushed and come.
 
 use super::{Entry, Key, NEVER};
+use crate::Time;
 
 /// Room for events at first: four cache lines' worth (our choice).
 const ROOM_FIRST: usize = 16;
@@ -47,30 +48,35 @@ impl<E: Copy> Lane<E> {
         if self.len == 0 { NEVER } else { self.slots[self.front].key() }
     }
 
-    /// Appends an entry that is not before the last one.
+    /// Appends an event that is not before the last one.
     #[inline]
-    pub(super) fn push(&mut self, entry: Entry<E>) {
+    pub(super) fn push(&mut self, time: Time, number: u32, event: E) {
         if self.len == self.slots.len() {
-            self.grow(entry);
+            self.grow(Entry { time, number, event });
         }
         let slot = self.slot(self.len);
-        self.slots[slot] = entry;
+        let entry = &mut self.slots[slot];
+        entry.time = time;
+        entry.number = number;
+        entry.event = event;
         self.len += 1;
     }
 
-    /// Takes the front, which there is, and returns it with the key of the next.
+    /// Takes the front, which there is, and returns its event with the key of the next.
     #[inline]
-    pub(super) fn pop(&mut self) -> (Entry<E>, Key) {
+    pub(super) fn pop(&mut self) -> (E, Key) {
         debug_assert!(self.len > 0, "an event taken from an empty lane");
-        let entry = self.slots[self.front];
+        let former = self.head();
+        let event = self.slots[self.front].event;
         self.front = self.slot(1);
         self.len -= 1;
-        debug_assert!(self.head() > entry.key(), "a lane out of order");
-        (entry, self.head())
+        debug_assert!(self.head() > former, "a lane out of order");
+        (event, self.head())
     }
 
     /// Doubles the room.
     #[cold]
+    #[inline(never)]
     fn grow(&mut self, filler: Entry<E>) {
         let room = (2 * self.slots.len()).max(ROOM_FIRST);
         self.slots.rotate_left(self.front);

@@ -131,34 +131,36 @@ impl<E: Copy> Calendar<E> {
         if self.number == u32::MAX {
             self.renumber();
         }
-        let entry = Entry { time, number: self.number, event };
+        let number = self.number;
         self.number += 1;
         let delay = time.as_ps().wrapping_sub(self.now.as_ps());
         match self.delays.lane(delay) {
-            Some(lane) => self.append(lane, entry),
-            None => self.push_seldom(delay, entry),
+            Some(lane) => self.append(lane, time, number, event),
+            None => self.push_seldom(delay, time, number, event),
         }
     }
 
-    /// Adds an event to a lane.
+    /// Adds an event to a lane. In parts: an entry put together on the way would be read before it is
+    /// all written.
     #[inline]
-    fn append(&mut self, lane: usize, entry: Entry<E>) {
+    fn append(&mut self, lane: usize, time: Time, number: u32, event: E) {
         if self.lanes[lane].is_empty() {
-            self.heads.set(lane, entry.key());
+            self.heads.set(lane, key_of(time, number));
         }
-        self.lanes[lane].push(entry);
+        self.lanes[lane].push(time, number, event);
     }
 
     /// Adds an event whose delay has no lane.
-    fn push_seldom(&mut self, delay: u64, entry: Entry<E>) {
+    #[inline(never)]
+    fn push_seldom(&mut self, delay: u64, time: Time, number: u32, event: E) {
         let is_free = |lane: usize| self.lanes[lane].is_empty();
-        match self.delays.learn(delay, entry.number, is_free) {
+        match self.delays.learn(delay, number, is_free) {
             Some(lane) => {
                 self.heads.count_in(lane);
-                self.append(lane, entry);
+                self.append(lane, time, number, event);
             }
             None => {
-                self.wheel.push(self.now, entry);
+                self.wheel.push(self.now, Entry { time, number, event });
                 self.heads.set(WHEEL, self.wheel.head());
             }
         }
@@ -179,25 +181,30 @@ impl<E: Copy> Calendar<E> {
             if time >= limit {
                 return None;
             }
-            if let Some(entry) = self.take(queue) {
-                self.source = queue;
-                self.now = entry.time;
-                return Some((entry.time, entry.event));
+            self.source = queue;
+            let event =
+                if queue == WHEEL { self.take_from_wheel() } else { Some(self.take(queue)) };
+            if let Some(event) = event {
+                self.now = time;
+                return Some((time, event));
             }
         }
     }
 
-    /// Takes the front of a queue. The wheel may not know it yet; then its head is nearer to it now.
+    /// Takes the front of a lane that has one.
     #[inline]
-    fn take(&mut self, queue: usize) -> Option<Entry<E>> {
-        if queue == WHEEL {
-            let entry = self.wheel.pop();
-            self.heads.set(WHEEL, self.wheel.head());
-            return entry;
-        }
-        let (entry, next) = self.lanes[queue].pop();
-        self.heads.set(queue, next);
-        Some(entry)
+    fn take(&mut self, lane: usize) -> E {
+        let (event, next) = self.lanes[lane].pop();
+        self.heads.set(lane, next);
+        event
+    }
+
+    /// Takes the front of the wheel, unless it did not know it yet: then its head is nearer to it now.
+    #[inline(never)]
+    fn take_from_wheel(&mut self) -> Option<E> {
+        let event = self.wheel.pop();
+        self.heads.set(WHEEL, self.wheel.head());
+        event
     }
 
     /// The event `ahead` places behind the last one popped, among those of the same delay: for

@@ -152,15 +152,15 @@ impl<E: Copy> Wheel<E> {
     }
 
     /// Takes the first event; `None` if it was not known, and [`Wheel::head`] is nearer to it now.
-    pub(super) fn pop(&mut self) -> Option<Entry<E>> {
-        let Some(&entry) = self.ready.get(self.taken) else {
+    pub(super) fn pop(&mut self) -> Option<E> {
+        let Some(&Entry { event, .. }) = self.ready.get(self.taken) else {
             self.open_next();
             return None;
         };
         self.taken += 1;
         self.len -= 1;
         self.update_head();
-        Some(entry)
+        Some(event)
     }
 
     /// Sets the head after a change of what is ready.

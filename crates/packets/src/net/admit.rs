@@ -8,15 +8,15 @@ use super::Net;
 use super::limits::{ALPHA_ONE, TrimLimits};
 use super::port::OutPort;
 use crate::config::Overflow;
-use crate::packet::{Marks, PRIORITIES, Packet};
+use crate::packet::{Marks, PRIORITIES};
 
 impl Net {
     /// Puts a packet in the output queue of `port`, or does away with it.
     #[inline]
     pub(super) fn admit(&mut self, index: u32, port: u32) {
-        let packet = *self.arena.get(index);
+        let packet = self.arena.get(index);
         debug_assert!(packet.priority < PRIORITIES, "{packet:?}");
-        let queue = packet.priority;
+        let (queue, size, marks) = (packet.priority, u32::from(packet.wire), packet.marks);
         let out = &self.ports[port as usize];
         let waiting = out.queues[usize::from(queue)].bytes;
         self.counts.found(out.bytes);
@@ -26,43 +26,46 @@ impl Net {
         if let Some(trim) = self.limits.trim {
             return self.admit_or_trim(index, port, trim);
         }
-        if self.limits.drops && !self.is_lossless(queue) && !self.fits(port, &packet) {
+        if self.limits.drops && !self.fits(port, queue, size) {
             self.counts.overflows += 1;
             return self.drop_packet(index);
         }
-        if packet.marks.contains(Marks::ECT) && self.marks(port, waiting) {
+        if marks.contains(Marks::ECT) && self.marks(port, waiting) {
             self.arena.get_mut(index).marks.insert(Marks::CE);
             self.counts.marked += 1;
         }
         self.send_or_enqueue(port, queue, index);
     }
 
+    /// Whether the port's limit, and the shared buffer's, leave room for a packet of `size`; always
+    /// for lossless priorities.
     #[inline]
-    fn is_lossless(&self, priority: u8) -> bool {
-        self.limits.pause.is_some_and(|pause| pause.lossless >> priority & 1 == 1)
+    fn fits(&self, port: u32, queue: u8, size: u32) -> bool {
+        let out = &self.ports[port as usize];
+        let is_short = out.bytes + size <= self.limits.port_buffer;
+        if is_short && self.limits.shared.is_none() {
+            return true;
+        }
+        let is_lossless = self.limits.pause.is_some_and(|pause| pause.is_lossless(queue));
+        is_lossless || self.fits_lossy(out, port, queue, size)
     }
 
-    /// Whether the port's limit, and the shared buffer's, leave room for a packet.
-    #[inline]
-    fn fits(&self, port: u32, packet: &Packet) -> bool {
-        let out = &self.ports[port as usize];
-        let size = u32::from(packet.wire);
+    fn fits_lossy(&self, out: &OutPort, port: u32, queue: u8, size: u32) -> bool {
         if self.lossy_bytes(out) + size > self.limits.port_buffer {
             return false;
         }
         let Some((total, alpha)) = self.limits.shared else { return true };
         let used = self.shared[self.wires[port as usize].vertex.index()];
         let free = total.saturating_sub(used);
-        let queue = u64::from(out.queues[usize::from(packet.priority)].bytes + size);
+        let queue = u64::from(out.queues[usize::from(queue)].bytes + size);
         u64::from(size) <= free && queue * ALPHA_ONE <= free * alpha
     }
 
     /// Bytes at a port that its limit is for: those of lossless priorities are bounded where they
     /// came in.
-    #[inline]
     fn lossy_bytes(&self, out: &OutPort) -> u32 {
         let Some(pause) = self.limits.pause else { return out.bytes };
-        let queues = (0..PRIORITIES).filter(|queue| pause.lossless >> queue & 1 == 1);
+        let queues = (0..PRIORITIES).filter(|&queue| pause.is_lossless(queue));
         out.bytes - queues.map(|queue| out.queues[usize::from(queue)].bytes).sum::<u32>()
     }
 
@@ -85,12 +88,12 @@ impl Net {
     /// NDP §3.2: a packet that finds the data queue full loses its payload, or the last one in the
     /// queue does in its place, by the toss of a coin; its header joins the header queue.
     fn admit_or_trim(&mut self, index: u32, port: u32, trim: TrimLimits) {
-        let packet = *self.arena.get(index);
+        let packet = self.arena.get(index);
         if packet.priority == 0 {
             return self.admit_header(index, port, trim);
         }
-        let headers = self.ports[port as usize].queues[0].bytes;
-        let data = self.ports[port as usize].bytes - headers;
+        let out = &self.ports[port as usize];
+        let data = out.bytes - out.queues[0].bytes;
         if data + u32::from(packet.wire) <= self.limits.port_buffer {
             return self.send_or_enqueue(port, packet.priority, index);
         }
@@ -128,7 +131,7 @@ impl Net {
     }
 
     fn admit_header(&mut self, index: u32, port: u32, trim: TrimLimits) {
-        let packet = *self.arena.get(index);
+        let packet = self.arena.get(index);
         let headers = self.ports[port as usize].queues[0].bytes;
         if headers + u32::from(packet.wire) <= trim.header_buffer {
             return self.send_or_enqueue(port, 0, index);
@@ -158,6 +161,6 @@ impl Net {
             return self.drop_packet(index);
         };
         self.admit_header(index, port, trim);
-        self.serve(port);
+        self.send_waiting(port);
     }
 }

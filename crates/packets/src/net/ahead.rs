@@ -8,7 +8,7 @@
 use kernel::prefetch;
 
 use super::Net;
-use super::event::Event;
+use super::event::Word;
 
 /// Events ahead at which packets and ports are asked for (our choice, measured).
 const FAR: usize = 8;
@@ -19,30 +19,23 @@ impl Net {
     /// Asks for what the events to come will touch.
     #[inline]
     pub(crate) fn ask_ahead(&self) {
-        match self.calendar.upcoming(FAR) {
-            Some(Event::Arrive { packet, port }) => {
-                self.arena.prefetch(packet);
-                prefetch(&self.wires, port as usize);
+        if let Some(event) = self.calendar.upcoming(FAR) {
+            let port = event.port() as usize;
+            prefetch(&self.wires, port);
+            match event.kind() {
+                Word::ARRIVE | Word::DELIVER => self.arena.prefetch(event.subject()),
+                _ => prefetch(&self.ports, port),
             }
-            Some(Event::Free { port }) => {
-                prefetch(&self.wires, port as usize);
-                prefetch(&self.ports, port as usize);
-            }
-            _ => {}
         }
-        match self.calendar.upcoming(NEAR) {
-            Some(Event::Arrive { packet, port }) => {
-                let (packet, vertex) = (self.arena.get(packet), self.wires[port as usize].vertex);
-                if packet.dst.get() == vertex.get() {
-                    self.flows.prefetch(packet.flow);
-                } else {
-                    self.tables.prefetch(vertex, packet.dst.get());
-                }
+        let Some(event) = self.calendar.upcoming(NEAR) else { return };
+        match event.kind() {
+            Word::ARRIVE => {
+                let packet = self.arena.get(event.subject());
+                let vertex = self.wires[event.port() as usize].vertex;
+                self.tables.prefetch(vertex, packet.dst.get());
             }
-            Some(Event::Free { port }) => {
-                let out = &self.ports[port as usize];
-                self.arena.prefetch(out.front());
-            }
+            Word::DELIVER => self.flows.prefetch(self.arena.get(event.subject()).flow),
+            Word::FREE => self.arena.prefetch(self.ports[event.port() as usize].front()),
             _ => {}
         }
     }

@@ -4,6 +4,7 @@ use kernel::{Calendar, LinkClock, Rate, Span, Stream, Time};
 use rack::topology::{PortId, Vertex};
 
 use super::credit::Credits;
+use super::event::Event;
 use super::faults::Faults;
 use super::limits::Limits;
 use super::losses::Losses;
@@ -17,6 +18,7 @@ impl Net {
     /// The network, with its faults in the calendar. `seed` is that of all chance in it.
     pub(crate) fn new(plan: Plan, seed: u64) -> Self {
         let wires = wires(&plan);
+        assert!(wires.len() < Event::LIMIT as usize, "{} ports", wires.len());
         let rates: Vec<Rate> = rates(&plan, &wires);
         let topology = &plan.topology;
         let live = Live::all(topology);
@@ -46,6 +48,7 @@ impl Net {
             chance: (0..if draws { vertices } else { 0 }).map(stream).collect(),
             deficits: vec![[0; 8]; if limits.quanta.is_some() { wires.len() } else { 0 }],
             pauses: pauses(&plan, &wires, &rates),
+            is_controlled: plan.config.queues.flow_control != FlowControl::None,
             credits: None,
             flow_queues: flow_queues(&plan, &wires, &rates),
             is_lossy: losses.is_some() || !plan.faults.is_empty(),

@@ -55,12 +55,9 @@ impl Counts {
         self.overflows + self.unroutable + self.dead_link + self.lost + self.corrupted
     }
 
-    /// A packet goes on the line of `port`.
+    /// A packet, no frame of the link, goes on the line of `port`.
     #[inline]
     pub(crate) fn launched(&mut self, packet: &Packet, port: u32, now: Time) {
-        if packet.is_link_frame() {
-            return;
-        }
         self.hops += 1;
         self.payload_hops += u64::from(packet.payload > 0);
         let words = u64::from(port) << 32 ^ u64::from(packet.flow.get()) << 16 ^ packet.seq;

@@ -29,11 +29,9 @@ pub(crate) struct Credits {
 
 impl Net {
     /// A packet goes out by `port`: its room at the other end is taken.
-    pub(super) fn credit_take(&mut self, port: u32, packet: &Packet) {
+    pub(super) fn credit_take(&mut self, port: u32, index: u32) {
+        let packet = self.arena.get(index);
         let Some(credits) = &mut self.credits else { return };
-        if packet.is_link_frame() {
-            return;
-        }
         let (priority, size) = (usize::from(packet.priority), u32::from(packet.wire));
         let room = &mut credits.room[port as usize][priority];
         debug_assert!(*room >= size, "{size} bytes sent on {room} bytes of credit");
@@ -48,7 +46,7 @@ impl Net {
 
     /// A packet that came by `port` has left: its room is owed to the sender.
     pub(super) fn credit_return(&mut self, index: u32, port: u32) {
-        let packet = *self.arena.get(index);
+        let packet = self.arena.get(index);
         let Some(credits) = &mut self.credits else { return };
         let (priority, size) = (usize::from(packet.priority), u32::from(packet.wire));
         credits.held[port as usize][priority] -= size;

@@ -26,9 +26,9 @@ impl Net {
     /// Puts all faults of the plan in the calendar.
     pub(super) fn schedule_faults(&mut self) {
         for (index, fault) in (0..).zip(self.plan.faults.clone()) {
-            self.calendar.push(fault.at, Event::Break { fault: index });
+            self.calendar.push(fault.at, Event::Break { fault: index }.pack());
             if let Some(until) = fault.until {
-                self.calendar.push(until, Event::Mend { fault: index });
+                self.calendar.push(until, Event::Mend { fault: index }.pack());
                 self.faults.repairs_left += 1;
             }
         }
@@ -80,7 +80,7 @@ impl Net {
 
     fn expect_routes(&mut self) {
         self.faults.converging += 1;
-        self.calendar.push(self.now + self.plan.config.convergence, Event::Converge);
+        self.calendar.push(self.now + self.plan.config.convergence, Event::Converge.pack());
     }
 
     fn link_down(&mut self, port: PortId) {

@@ -34,6 +34,14 @@ pub(crate) struct PauseLimits {
     pub(crate) threshold: Threshold,
 }
 
+impl PauseLimits {
+    /// Whether a priority is never dropped but paused.
+    #[inline]
+    pub(crate) fn is_lossless(self, priority: u8) -> bool {
+        self.lossless >> priority & 1 == 1
+    }
+}
+
 /// What a port and priority may hold before its sender is paused.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Threshold {

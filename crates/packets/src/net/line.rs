@@ -19,20 +19,49 @@ impl Net {
         let out = &mut self.ports[port as usize];
         if !out.is_expected {
             out.is_expected = true;
-            self.calendar.push(out.free_at, Event::Free { port });
+            let event = match self.wires[port as usize].nic {
+                None => Event::Free { port },
+                Some(host) => Event::NicFree { host },
+            };
+            self.calendar.push(out.free_at, event.pack());
         }
     }
 
-    /// Sends the next packet that waits at `port`, if the line is free. True if the line is busy
-    /// now.
+    /// The line of a switch's port is free.
+    #[inline]
+    pub(crate) fn line_free(&mut self, port: u32) {
+        self.ports[port as usize].is_expected = false;
+        self.send_waiting(port);
+    }
+
+    /// Whether anything waits at `port` that may go, as far as flows' queues are concerned.
+    #[inline]
+    fn has_waiting(&self, port: u32) -> bool {
+        self.ports[port as usize].filled != 0 || self.has_flow_queues(port)
+    }
+
+    /// Sends the next packet that waits at a switch's port, if any, once the line is free.
+    #[inline]
+    pub(super) fn send_waiting(&mut self, port: u32) {
+        if !self.has_waiting(port) {
+            return;
+        }
+        if self.is_free(port) {
+            self.send_next(port);
+        } else {
+            self.expect_free(port);
+        }
+    }
+
+    /// Sends the next packet that waits at a NIC, if the line is free. True if the line is busy now.
     #[inline]
     pub(crate) fn send_queued(&mut self, port: u32) -> bool {
-        if !self.is_free(port) {
-            if self.ports[port as usize].filled != 0 || self.has_flow_queues(port) {
-                self.expect_free(port);
-            }
-            return true;
-        }
+        !self.is_free(port) || (self.has_waiting(port) && self.send_next(port))
+    }
+
+    /// Sends the next packet that waits at `port` and may go, on the free line. True if there is one.
+    #[inline]
+    fn send_next(&mut self, port: u32) -> bool {
         let index = match self.pick(port) {
             Some(queue) => self.dequeue(port, queue),
             None => match self.pick_flow(port) {
@@ -41,7 +70,7 @@ impl Net {
             },
         };
         self.launch(port, index);
-        if self.ports[port as usize].filled != 0 || self.has_flow_queues(port) {
+        if self.has_waiting(port) {
             self.expect_free(port);
         }
         true
@@ -54,29 +83,46 @@ impl Net {
         self.leaves_switch(index, self.arena.ingress(index));
         let wire = &self.wires[port as usize];
         let out = &mut self.ports[port as usize];
-        // While it is under way, the note says during which life of the link.
-        self.arena.set_ingress(index, out.life);
+        if self.is_lossy {
+            // While it is under way, the note says during which life of the link.
+            self.arena.set_ingress(index, out.life);
+        }
         let packet = self.arena.get_mut(index);
+        let time = out.clock.send(packet.size());
+        out.free_at = self.now + time;
+        if packet.is_link_frame() {
+            let event = Event::Arrive { packet: index, port: wire.reverse };
+            self.calendar.push(out.free_at + wire.propagation, event.pack());
+            return;
+        }
         if wire.nic.is_some() && packet.is_data() {
             packet.stamp = self.now;
         }
-        let packet = *packet;
-        let time = out.clock.send(packet.size());
-        out.free_at = self.now + time;
-        let arrival = if packet.is_link_frame() {
-            out.free_at + wire.propagation
-        } else if packet.dst.get() == wire.peer.get() {
-            out.free_at + wire.last_delay
+        let port_there = wire.reverse;
+        let is_there = packet.dst.get() == wire.peer.get();
+        let (event, delay) = if is_there {
+            (Event::Deliver { packet: index, port: port_there }, wire.last_delay)
         } else {
-            let ready = wire.cut_through.map_or(out.free_at, |header| self.now + header.min(time));
-            ready + wire.delay
+            (Event::Arrive { packet: index, port: port_there }, wire.delay)
         };
-        self.calendar.push(arrival, Event::Arrive { packet: index, port: wire.reverse });
-        self.counts.launched(&packet, port, self.now);
+        let ready = match wire.cut_through {
+            Some(header) if !is_there => self.now + header.min(time),
+            _ => out.free_at,
+        };
+        self.calendar.push(ready + delay, event.pack());
+        self.counts.launched(packet, port, self.now);
+        if self.is_controlled {
+            self.takes_room(port, index);
+        }
+    }
+
+    /// A packet goes on the line of `port`: it takes room at the other end, where that is counted.
+    #[inline]
+    fn takes_room(&mut self, port: u32, index: u32) {
         if self.credits.is_some() {
-            self.credit_take(port, &packet);
+            self.credit_take(port, index);
         } else if self.flow_queues.is_some() {
-            self.window_take(port, &packet);
+            self.window_take(port, index);
         }
     }
 
@@ -136,7 +182,9 @@ impl Net {
         if wire.nic.is_some() {
             return;
         }
-        self.shared[wire.vertex.index()] += u64::from(size);
+        if self.limits.shared.is_some() {
+            self.shared[wire.vertex.index()] += u64::from(size);
+        }
         let out = &self.ports[port as usize];
         self.counts.queue_grew(out.bytes, out.packets);
     }
@@ -146,7 +194,9 @@ impl Net {
     pub(super) fn queue_shrinks(&mut self, port: u32, size: u32) {
         let wire = &self.wires[port as usize];
         if wire.nic.is_none() {
-            self.shared[wire.vertex.index()] -= u64::from(size);
+            if self.limits.shared.is_some() {
+                self.shared[wire.vertex.index()] -= u64::from(size);
+            }
             self.counts.queue_shrank();
         }
     }

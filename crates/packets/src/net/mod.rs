@@ -36,7 +36,7 @@ use crate::route::{Chooser, Live, Tables};
 
 pub(crate) use arena::{Arena, NONE};
 pub(crate) use counts::Counts;
-pub(crate) use event::Event;
+pub(crate) use event::{Event, Word};
 pub(crate) use flows::{Flows, Journey, Life, mean};
 pub(crate) use port::{OutPort, Wire};
 pub(crate) use timers::Timers;
@@ -53,7 +53,7 @@ use perflow::FlowQueues;
 pub(crate) struct Net {
     pub(crate) plan: Plan,
     pub(crate) now: Time,
-    pub(crate) calendar: Calendar<Event>,
+    pub(crate) calendar: Calendar<Word>,
     pub(crate) arena: Arena,
     /// Output ports, by port of the topology; then the injection ports of hosts that pass traffic
     /// on.
@@ -75,6 +75,8 @@ pub(crate) struct Net {
     chance: Vec<Stream>,
     /// By port and priority: bytes that the next queue of a round may send (deficit round robin).
     deficits: Vec<[u32; 8]>,
+    /// Whether anything holds senders back: one of the next three.
+    is_controlled: bool,
     pauses: Option<Box<Pauses>>,
     credits: Option<Box<Credits>>,
     pub(crate) flow_queues: Option<Box<FlowQueues>>,
@@ -84,62 +86,58 @@ pub(crate) struct Net {
     pub(crate) faults: Faults,
 }
 
-/// What an arrival means to the endpoints.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Arrival {
-    /// Nothing.
-    None,
-    /// The packet in this place has reached its host, which the network must take it out for.
-    Host(u32),
-}
-
 impl Net {
-    /// A packet is there by `port`.
+    /// A packet is there by `port`, at a switch or as a frame of the link.
     #[inline]
-    pub(crate) fn arrive(&mut self, index: u32, port: u32) -> Arrival {
+    pub(crate) fn arrive(&mut self, index: u32, port: u32) {
         if self.is_lossy && self.is_lost_on_the_way(index, port) {
-            return Arrival::None;
+            return;
         }
         let packet = self.arena.get_mut(index);
         if packet.is_link_frame() {
             let frame = *packet;
             self.arena.remove(index);
-            self.link_frame(&frame, port);
-            return Arrival::None;
-        }
-        let vertex = self.wires[port as usize].vertex;
-        if packet.dst.get() == vertex.get() {
-            self.leaves_link(index, port);
-            return Arrival::Host(index);
+            return self.link_frame(&frame, port);
         }
         packet.hops = packet.hops.saturating_add(1);
-        self.arena.set_ingress(index, port);
-        if self.pauses.is_some() && !self.pause_admits(index, port) {
-            self.counts.overflows += 1;
-            self.drop_packet(index);
-            return Arrival::None;
+        if self.is_controlled {
+            self.arena.set_ingress(index, port);
+            if self.pauses.is_some() && !self.pause_admits(index, port) {
+                self.counts.overflows += 1;
+                return self.drop_packet(index);
+            }
         }
-        self.forward(index, vertex);
-        Arrival::None
+        self.forward(index, self.wires[port as usize].vertex);
+    }
+
+    /// A packet is there by `port`, at the host that it is for. False if it got lost on the way.
+    #[inline]
+    pub(crate) fn deliver(&mut self, index: u32, port: u32) -> bool {
+        if self.is_lossy && self.is_lost_on_the_way(index, port) {
+            return false;
+        }
+        if self.is_controlled {
+            self.leaves_link(index, port);
+        }
+        true
     }
 
     /// Sends a packet on from a switch.
+    #[inline]
     fn forward(&mut self, index: u32, vertex: Vertex) {
         let packet = self.arena.get(index);
         let Some(out) = self.chooser.choose(&self.tables, vertex, packet) else {
             self.counts.unroutable += 1;
-            self.drop_packet(index);
-            return;
+            return self.drop_packet(index);
         };
         let out = out.get();
         if self.ports[out as usize].faults > 0 {
             // Until routes have converged, packets still go to the dead link.
             self.counts.dead_link += 1;
-            self.drop_packet(index);
-            return;
+            return self.drop_packet(index);
         }
         self.admit(index, out);
-        self.serve(out);
+        self.send_waiting(out);
     }
 
     /// Acts on a frame of the link that came by `port`.
@@ -157,7 +155,7 @@ impl Net {
     /// A packet that came by `port` leaves the switch that counted it in.
     #[inline]
     fn leaves_switch(&mut self, index: u32, port: u32) {
-        if port == NONE {
+        if port == NONE || !self.is_controlled {
             return;
         }
         if self.pauses.is_some() {
@@ -184,13 +182,12 @@ impl Net {
 
     /// Takes a packet out of the network.
     #[inline]
-    pub(crate) fn take_out(&mut self, index: u32) -> Packet {
-        let packet = *self.arena.get(index);
-        self.arena.remove(index);
+    pub(crate) fn take_out(&mut self, index: u32) {
+        let packet = self.arena.get(index);
         if !packet.is_link_frame() {
             self.flows.packet_gone(packet.flow);
         }
-        packet
+        self.arena.remove(index);
     }
 
     /// Takes a packet in at its source.
@@ -205,9 +202,7 @@ impl Net {
     pub(crate) fn serve(&mut self, port: u32) {
         match self.wires[port as usize].nic {
             Some(host) => self.ready_nics.push(host),
-            None => {
-                self.send_queued(port);
-            }
+            None => self.send_waiting(port),
         }
     }
 }

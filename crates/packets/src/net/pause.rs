@@ -7,7 +7,7 @@
 //! paused port stays so until resumed, as if refreshed in time).
 
 use super::Net;
-use super::limits::{PauseLimits, Threshold};
+use super::limits::Threshold;
 use super::port::LINK_QUEUE;
 use crate::config::PAUSE_FRAME;
 use crate::packet::{Kind, Packet};
@@ -49,26 +49,21 @@ impl Memory {
 const PAUSE: u64 = 1;
 const RESUME: u64 = 0;
 
-impl PauseLimits {
-    fn is_lossless(self, priority: u8) -> bool {
-        self.lossless >> priority & 1 == 1
-    }
-}
-
 impl Net {
     /// Counts a packet in by its ingress port. False if the headroom is used up: it is lost.
     pub(super) fn pause_admits(&mut self, index: u32, port: u32) -> bool {
-        let packet = *self.arena.get(index);
+        let packet = self.arena.get(index);
+        let (priority, size) = (packet.priority, u32::from(packet.wire));
         let Some(limits) = self.limits.pause else { return true };
-        if !limits.is_lossless(packet.priority) {
+        if !limits.is_lossless(priority) {
             return true;
         }
         let vertex = self.wires[port as usize].vertex.index();
         let pauses = self.pauses.as_mut().expect("pause limits come with their state");
-        let held = &mut pauses.held[port as usize][usize::from(packet.priority)];
+        let held = &mut pauses.held[port as usize][usize::from(priority)];
         let memory = &mut pauses.memory[vertex];
-        *held += u32::from(packet.wire);
-        memory.used += u64::from(packet.wire);
+        *held += size;
+        memory.used += u64::from(size);
         self.counts.ingress_max = self.counts.ingress_max.max(*held);
         let (pauses_at, fits) = match limits.threshold {
             Threshold::Fixed { xoff, .. } => {
@@ -78,14 +73,14 @@ impl Net {
                 (memory.threshold(share, whole), memory.used <= memory.size)
             }
         };
-        let bit = 1 << packet.priority;
+        let bit = 1 << priority;
         if u64::from(*held) > pauses_at && pauses.paused[port as usize] & bit == 0 {
             pauses.paused[port as usize] |= bit;
             if matches!(limits.threshold, Threshold::Free { .. }) {
-                pauses.waiting[vertex].push((port, packet.priority));
+                pauses.waiting[vertex].push((port, priority));
             }
             self.counts.pauses += 1;
-            self.send_pause(port, packet.priority, PAUSE);
+            self.send_pause(port, priority, PAUSE);
         }
         fits
     }

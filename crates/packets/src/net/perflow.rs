@@ -10,7 +10,7 @@ use std::collections::{HashMap, VecDeque};
 use super::Net;
 use super::arena::Fifo;
 use super::event::Event;
-use crate::packet::{FlowKey, Packet};
+use crate::packet::FlowKey;
 
 /// One flow at one output port.
 #[derive(Clone, Debug)]
@@ -142,7 +142,8 @@ impl Net {
     }
 
     /// A packet goes out by `port`.
-    pub(super) fn window_take(&mut self, port: u32, packet: &Packet) {
+    pub(super) fn window_take(&mut self, port: u32, index: u32) {
+        let packet = self.arena.get(index);
         let Some(all) = &mut self.flow_queues else { return };
         if !packet.is_data() {
             return;
@@ -166,7 +167,7 @@ impl Net {
         }
         let wire = &self.wires[port as usize];
         let event = Event::Room { port: wire.reverse, flow: packet.flow };
-        self.calendar.push(self.now + wire.propagation, event);
+        self.calendar.push(self.now + wire.propagation, event.pack());
     }
 
     /// One more packet of `flow` may go out by `port`.

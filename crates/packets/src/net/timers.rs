@@ -8,7 +8,7 @@
 use kernel::{Calendar, Time};
 use rack::NodeId;
 
-use super::event::Event;
+use super::event::{Event, Word};
 use crate::packet::FlowKey;
 use crate::transport::{Timer, Timers as Counts};
 
@@ -75,14 +75,15 @@ impl Timers {
         }
     }
 
-    pub(crate) fn set(&mut self, timer: Timer, at: Time, calendar: &mut Calendar<Event>) {
+    pub(crate) fn set(&mut self, timer: Timer, at: Time, calendar: &mut Calendar<Word>) {
         let index = self.index(timer);
         let state = &mut self.states[index as usize];
         state.deadline = at;
         if at < state.event {
             state.event = at;
-            state.generation = state.generation.wrapping_add(1);
-            calendar.push(at, Event::Timer { index, generation: state.generation });
+            state.generation = (state.generation + 1) % Event::LIMIT;
+            let event = Event::Timer { index, generation: state.generation };
+            calendar.push(at, event.pack());
         }
     }
 
@@ -102,7 +103,7 @@ impl Timers {
         index: u32,
         generation: u32,
         now: Time,
-        calendar: &mut Calendar<Event>,
+        calendar: &mut Calendar<Word>,
     ) -> Option<Timer> {
         let state = &mut self.states[index as usize];
         if state.generation != generation {
@@ -114,7 +115,7 @@ impl Timers {
         }
         if now < state.deadline {
             state.event = state.deadline;
-            calendar.push(state.deadline, Event::Timer { index, generation });
+            calendar.push(state.deadline, Event::Timer { index, generation }.pack());
             return None;
         }
         state.deadline = Time::NEVER;
@@ -172,8 +173,9 @@ mod tests {
                         wanted[usize::from(number)] = None;
                     }
                     Step::Pass => {
-                        let Some((at, Event::Timer { index, generation })) = calendar.pop() else {
-                            continue;
+                        let Some((at, word)) = calendar.pop() else { continue };
+                        let Event::Timer { index, generation } = word.unpack() else {
+                            unreachable!("only timers are set");
                         };
                         now = at;
                         if let Some(fired) = timers.due(index, generation, now, &mut calendar) {

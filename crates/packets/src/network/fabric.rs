@@ -27,7 +27,7 @@ impl<T: Transport> Fabric for Network<T> {
         let key = self.net.flows.open(flow);
         self.timers.grow(self.net.flows.places());
         if flow.start > self.reached {
-            self.net.calendar.push(flow.start, Event::Start { flow: key });
+            self.net.calendar.push(flow.start, Event::Start { flow: key }.pack());
             return;
         }
         self.net.now = self.reached;

@@ -13,7 +13,7 @@ use rack::topology::Vertex;
 use rack::{Completion, Failure, Flow, NodeId, Probe, Problem, Stage};
 
 use crate::config::Plan;
-use crate::net::{Arrival, Event, Life, Net, Timers, mean};
+use crate::net::{Event, Life, Net, Timers, Word, mean};
 use crate::outbox::{Effect, Outbox};
 use crate::packet::{FlowKey, Marks, Packet};
 use crate::transport::{Framing, Line, Opening, Surroundings, Timer, Transport};
@@ -98,26 +98,31 @@ impl<T: Transport> Network<T> {
 
     /// Lets one event happen.
     #[inline]
-    fn step<P: Probe>(&mut self, now: Time, event: Event, probe: &mut P) {
+    fn step<P: Probe>(&mut self, now: Time, event: Word, probe: &mut P) {
         self.events += 1;
         self.net.now = now;
         self.net.ask_ahead();
-        match event {
-            Event::Arrive { packet, port } => {
-                if let Arrival::Host(index) = self.net.arrive(packet, port) {
-                    self.receive(index);
+        match event.kind() {
+            Word::ARRIVE => self.net.arrive(event.subject(), event.port()),
+            Word::DELIVER => {
+                if self.net.deliver(event.subject(), event.port()) {
+                    self.receive(event.subject());
                 }
             }
-            Event::Free { port } => {
+            Word::FREE => self.net.line_free(event.port()),
+            Word::NIC_FREE => {
+                let host = event.subject();
+                let port = self.net.nics[host as usize];
                 self.net.ports[port as usize].is_expected = false;
-                self.net.serve(port);
+                self.serve_nic(host);
             }
-            event => self.seldom(event),
+            _ => self.seldom(event.unpack()),
         }
         self.settle(probe);
     }
 
     /// The events that do not come with every packet.
+    #[inline(never)]
     fn seldom(&mut self, event: Event) {
         match event {
             Event::Timer { index, generation } => {
@@ -146,7 +151,10 @@ impl<T: Transport> Network<T> {
                     self.fail_unreachable();
                 }
             }
-            Event::Arrive { .. } | Event::Free { .. } => unreachable!("handled by `step`"),
+            Event::Arrive { .. }
+            | Event::Deliver { .. }
+            | Event::Free { .. }
+            | Event::NicFree { .. } => unreachable!("handled by `step`"),
         }
     }
 
@@ -265,7 +273,7 @@ impl<T: Transport> Network<T> {
                 let alarm = &mut self.alarms[host.index()];
                 if at < *alarm {
                     *alarm = at;
-                    self.net.calendar.push(at, Event::Alarm { host: host.get() });
+                    self.net.calendar.push(at, Event::Alarm { host: host.get() }.pack());
                 }
             }
             Effect::Set(timer, at) => self.timers.set(timer, at, &mut self.net.calendar),
