@@ -8,9 +8,13 @@
 //! Leaves out: protocols that look at queues on the way, which a source route cannot.
 
 mod boxes;
+mod draw;
 mod grid;
 mod network;
+mod paths;
 mod protocol;
+mod route;
+mod routes;
 mod scratch;
 mod shares;
 mod spray;
@@ -19,6 +23,12 @@ mod ways;
 
 pub use grid::{Axis, Choice, Choices, DIMENSIONS_MAX, Direction, Grid, Sense, Step, Turn};
 pub use network::Network;
+pub use paths::of_paths;
 pub use protocol::Protocol;
+pub use route::{HOPS_MAX, LINKS_MAX, Route};
+pub use routes::Routes;
 pub use scratch::Scratch;
 pub use shares::{Legs, Shares};
+
+#[cfg(test)]
+mod tests;

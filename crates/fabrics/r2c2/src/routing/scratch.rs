@@ -17,6 +17,8 @@ pub struct Scratch {
     pub(super) queue: Vec<Vertex>,
     /// The answer.
     pub(super) pairs: Vec<(PortId, f64)>,
+    /// Another answer, kept while this one is found.
+    pub(super) aside: Vec<(PortId, f64)>,
 }
 
 impl Scratch {
@@ -33,6 +35,7 @@ impl Scratch {
             mass: vec![0.0; topology.vertices() as usize],
             queue: Vec::new(),
             pairs: Vec::new(),
+            aside: Vec::new(),
         }
     }
 
@@ -54,5 +57,15 @@ impl Scratch {
         for port in self.touched.drain(..) {
             self.pairs.push((port, std::mem::take(&mut self.shares[port.index()])));
         }
+    }
+
+    /// Makes the sum of both answers the answer.
+    pub(super) fn add_up(&mut self) {
+        let (pairs, aside) = (std::mem::take(&mut self.pairs), std::mem::take(&mut self.aside));
+        for &(port, share) in aside.iter().chain(&pairs) {
+            self.add(port, share);
+        }
+        (self.pairs, self.aside) = (pairs, aside);
+        self.answer();
     }
 }

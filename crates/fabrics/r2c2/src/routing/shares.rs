@@ -183,19 +183,9 @@ impl Legs<'_> {
         if self.0.network.distance(src, dst).is_none() {
             return scratch.pairs.clear();
         }
-        // The answer to one question becomes part of another.
         self.outbound(src, scratch);
-        let mut pairs = std::mem::take(&mut scratch.pairs);
-        for (port, share) in pairs.drain(..) {
-            scratch.add(port, share);
-        }
-        scratch.pairs = pairs;
+        std::mem::swap(&mut scratch.pairs, &mut scratch.aside);
         self.inbound(dst, scratch);
-        let mut pairs = std::mem::take(&mut scratch.pairs);
-        for (port, share) in pairs.drain(..) {
-            scratch.add(port, share);
-        }
-        scratch.pairs = pairs;
-        scratch.answer();
+        scratch.add_up();
     }
 }

@@ -1,0 +1,164 @@
+//! Routes for packets, drawn at random as their protocol has it.
+//!
+//! Models: R2C2 §3.5, §4.2 (claims M26 to M29, M34): the sender picks a complete path for each
+//! packet. On a torus or mesh that takes coordinates alone; on any other graph, the tables of
+//! shortest paths. The mean of what drawn routes cross is what [`Shares`](super::Shares) says.
+
+use kernel::Stream;
+use rack::topology::Vertex;
+use rack::{NodeId, Problem};
+
+use super::draw::{self, Walk};
+use super::grid::{Axis, Turn};
+use super::route::{HOPS_MAX, LINKS_MAX};
+use super::spray::Pick;
+use super::{Network, Protocol, Route};
+
+/// What draws routes on one network.
+#[derive(Clone, Debug)]
+pub struct Routes {
+    network: Network,
+    /// The longest route of each protocol, or why it cannot be used here.
+    hops_max: Vec<Result<u32, Problem>>,
+    /// The nodes, those that paths join one after the other.
+    members: Vec<NodeId>,
+    /// For each node, where in `members` those start and end that paths join it to.
+    part: Vec<[u32; 2]>,
+}
+
+impl Routes {
+    /// Routes on `network`.
+    ///
+    /// # Errors
+    /// If a vertex has more links than a hop can tell apart.
+    pub fn new(network: &Network) -> Result<Self, Problem> {
+        let topology = network.topology();
+        let vertices = (0..topology.vertices()).map(Vertex::new);
+        if let Some(vertex) = { vertices }.find(|&vertex| topology.degree(vertex) > LINKS_MAX) {
+            let (index, degree) = (vertex.get(), topology.degree(vertex));
+            let message = format!(
+                "vertex {index} has {degree} links, and a hop of a source route has 3 bits; \
+                 expected at most {LINKS_MAX}"
+            );
+            return Err(Problem::new("topology", message));
+        }
+        let (members, part) = parts(network);
+        let diameter = diameter(network, &members, &part);
+        let hops_max = Protocol::ALL.map(|protocol| hops_max(network, protocol, diameter));
+        Ok(Self { network: network.clone(), hops_max: hops_max.to_vec(), members, part })
+    }
+
+    /// The network.
+    #[must_use]
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// The most hops that a packet takes under a protocol.
+    ///
+    /// # Errors
+    /// If the protocol needs a whole torus or mesh and this is none, or if its longest route does
+    /// not fit a packet's header.
+    pub fn hops_max(&self, protocol: Protocol) -> Result<u32, Problem> {
+        self.hops_max[usize::from(protocol.number())].clone()
+    }
+
+    /// A route from one node to another; `None` if no path leads there.
+    ///
+    /// # Panics
+    /// If [`Routes::hops_max`] has an error for the protocol.
+    #[inline]
+    #[must_use]
+    pub fn draw(
+        &self,
+        protocol: Protocol,
+        src: NodeId,
+        dst: NodeId,
+        stream: &mut Stream,
+    ) -> Option<Route> {
+        let [start, end] = self.part[src.index()];
+        if self.part[dst.index()] != [start, end] {
+            return None;
+        }
+        let mut walk = Walk::new(&self.network, src);
+        match protocol {
+            Protocol::Rps => draw::spray(&mut walk, Pick::ByPath, dst, stream),
+            Protocol::RpsByHop => draw::spray(&mut walk, Pick::ByHop, dst, stream),
+            Protocol::Valiant if src != dst => {
+                let drawn = u64::from(start) + stream.below(u64::from(end - start));
+                draw::spray(&mut walk, Pick::ByPath, self.members[drawn as usize], stream);
+                draw::spray(&mut walk, Pick::ByPath, dst, stream);
+            }
+            Protocol::Valiant => {}
+            Protocol::DimensionOrder => {
+                draw::dimension_order(&mut walk, Turn::Minimal, dst, stream);
+            }
+            Protocol::DimensionOrderUp => {
+                draw::dimension_order(&mut walk, Turn::MinimalUp, dst, stream);
+            }
+            Protocol::Weighted => {
+                draw::over_random_node(&mut walk, Turn::Weighted, dst, stream);
+            }
+            Protocol::WeightedThreshold => {
+                draw::over_random_node(&mut walk, Turn::WeightedThreshold, dst, stream);
+            }
+            Protocol::Romm => draw::over_random_node(&mut walk, Turn::Minimal, dst, stream),
+        }
+        Some(walk.finish())
+    }
+}
+
+/// The nodes ordered by which of them paths join, and the bounds of each one's part.
+fn parts(network: &Network) -> (Vec<NodeId>, Vec<[u32; 2]>) {
+    let nodes = network.nodes();
+    let mut members: Vec<NodeId> = Vec::with_capacity(nodes as usize);
+    let mut part = vec![[0, 0]; nodes as usize];
+    for node in (0..nodes).map(NodeId::new) {
+        if part[node.index()] != [0, 0] {
+            continue;
+        }
+        let start = members.len();
+        let joined = |&other: &NodeId| network.distance(other, node).is_some();
+        members.extend((node.get()..nodes).map(NodeId::new).filter(joined));
+        for member in &members[start..] {
+            part[member.index()] = [start as u32, members.len() as u32];
+        }
+    }
+    (members, part)
+}
+
+/// The longest of the shortest paths between nodes that paths join.
+fn diameter(network: &Network, members: &[NodeId], part: &[[u32; 2]]) -> u32 {
+    if let Some(grid) = network.grid() {
+        return grid.axes().iter().map(|axis| axis.steps_max(Turn::Minimal)).sum();
+    }
+    let farthest = |(node, &[start, end]): (u32, &[u32; 2])| {
+        let others = &members[start as usize..end as usize];
+        let distances = others.iter().map(|&other| network.distance(other, NodeId::new(node)));
+        distances.map(|distance| distance.expect("a path joins nodes of one part")).max()
+    };
+    (0..).zip(part).filter_map(farthest).max().unwrap_or(0)
+}
+
+fn hops_max(network: &Network, protocol: Protocol, diameter: u32) -> Result<u32, Problem> {
+    network.suits(protocol)?;
+    let along = |turn| -> u32 {
+        let axes = network.grid().map_or(&[][..], |grid| grid.axes());
+        axes.iter().map(|axis: &Axis| axis.steps_max(turn)).sum()
+    };
+    let hops = match protocol {
+        Protocol::Valiant => 2 * diameter,
+        Protocol::Weighted => along(Turn::Weighted),
+        Protocol::WeightedThreshold => along(Turn::WeightedThreshold),
+        _ => diameter,
+    };
+    if hops > HOPS_MAX {
+        let message = format!(
+            "{} takes up to {hops} hops in this network, and a packet's header has room for \
+             {HOPS_MAX}; expected a protocol of shorter routes or a smaller network",
+            protocol.name()
+        );
+        return Err(Problem::new("protocol", message));
+    }
+    Ok(hops)
+}
