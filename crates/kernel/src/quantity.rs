@@ -240,6 +240,12 @@ impl LinkClock {
         self.rate
     }
 
+    /// The time of a byte, where that is a whole number of picoseconds: then nothing is ever carried.
+    #[must_use]
+    pub fn byte_time(&self) -> Option<Span> {
+        (self.rest == 0).then_some(Span(self.byte))
+    }
+
     /// The time that sending `size` takes now: the exact time, rounded down, with what was rounded
     /// off earlier added back as soon as it makes a whole picosecond.
     #[inline]

@@ -118,6 +118,9 @@ pub struct Surroundings {
     pub hosts: u32,
     /// Rate of the slowest host's line.
     pub line_rate: Rate,
+    /// The rate at which every host can receive while all receive alike from all others; that of the
+    /// slowest host's line, but in a network whose hosts pass packets on.
+    pub uniform_rate: Rate,
     /// The longest round trip between two hosts of the idle network: from the first bit of a largest
     /// packet sent to its last received, and the same back for 64 bytes.
     pub base_rtt: Span,

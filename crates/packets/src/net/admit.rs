@@ -55,7 +55,7 @@ impl Net {
             return false;
         }
         let Some((total, alpha)) = self.limits.shared else { return true };
-        let used = self.shared[self.wires[port as usize].vertex.index()];
+        let used = self.shared[self.vertices[port as usize].index()];
         let free = total.saturating_sub(used);
         let queue = u64::from(out.queues[usize::from(queue)].bytes + size);
         u64::from(size) <= free && queue * ALPHA_ONE <= free * alpha
@@ -79,7 +79,7 @@ impl Net {
         if waiting <= red.min || waiting > red.max {
             return waiting > red.max;
         }
-        let vertex = self.wires[port as usize].vertex;
+        let vertex = self.vertices[port as usize];
         let draw = self.chance[vertex.index()].below(1 << 32);
         let (rise, width) = (waiting - red.min, red.max - red.min);
         u128::from(draw) * u128::from(width) < u128::from(red.probability) * u128::from(rise)
@@ -114,7 +114,7 @@ impl Net {
     /// With probability one half, the last packet of the queue and the one in hand change places
     /// (NDP §3.2: breaks the phase effects of tail drop).
     fn maybe_exchange_with_last(&mut self, index: u32, port: u32) {
-        let vertex = self.wires[port as usize].vertex;
+        let vertex = self.vertices[port as usize];
         if self.chance[vertex.index()].below(2) == 0 {
             return;
         }
@@ -140,7 +140,7 @@ impl Net {
             && packet.marks.contains(Marks::TRIMMED)
             && !packet.marks.contains(Marks::RETURNED);
         if returns && trim.overflow == Overflow::Return {
-            return self.return_to_sender(index, self.wires[port as usize].vertex, trim);
+            return self.return_to_sender(index, self.vertices[port as usize], trim);
         }
         self.counts.overflows += 1;
         self.drop_packet(index);

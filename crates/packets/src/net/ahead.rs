@@ -20,18 +20,16 @@ impl Net {
     #[inline]
     pub(crate) fn ask_ahead(&self) {
         if let Some(event) = self.calendar.upcoming(FAR) {
-            let port = event.port() as usize;
-            prefetch(&self.wires, port);
             match event.kind() {
                 Word::ARRIVE | Word::DELIVER => self.arena.prefetch(event.subject()),
-                _ => prefetch(&self.ports, port),
+                _ => prefetch(&self.ports, event.port() as usize),
             }
         }
         let Some(event) = self.calendar.upcoming(NEAR) else { return };
         match event.kind() {
             Word::ARRIVE => {
                 let packet = self.arena.get(event.subject());
-                let vertex = self.wires[event.port() as usize].vertex;
+                let vertex = self.vertices[event.port() as usize];
                 self.tables.prefetch(vertex, packet.dst.get());
             }
             Word::DELIVER => self.flows.prefetch(self.arena.get(event.subject()).flow),

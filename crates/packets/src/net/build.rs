@@ -8,7 +8,7 @@ use super::event::Event;
 use super::faults::Faults;
 use super::limits::Limits;
 use super::losses::Losses;
-use super::pause::{Memory, Pauses};
+use super::pause::{Ingress, Memory, Pauses};
 use super::perflow::FlowQueues;
 use super::{Arena, Counts, Flows, Net, OutPort, Wire};
 use crate::config::{CUT_THROUGH_HEADER, FlowControl, Forwarding, Plan};
@@ -20,6 +20,7 @@ impl Net {
         let wires = wires(&plan);
         assert!(wires.len() < Event::LIMIT as usize, "{} ports", wires.len());
         let rates: Vec<Rate> = rates(&plan, &wires);
+        let clocks: Vec<_> = rates.iter().map(|&rate| LinkClock::new(rate)).collect();
         let topology = &plan.topology;
         let live = Live::all(topology);
         let vertices = topology.vertices();
@@ -36,12 +37,14 @@ impl Net {
             now: Time::ZERO,
             calendar: Calendar::new(),
             arena: Arena::new(),
-            ports: rates.iter().map(|&rate| OutPort::new(LinkClock::new(rate))).collect(),
+            ports: clocks.iter().zip(&wires).map(|(c, wire)| OutPort::new(c, wire)).collect(),
+            vertices: wires.iter().map(|wire| wire.vertex).collect(),
+            clocks,
             nics: nics(&plan, &wires),
             ready_nics: Vec::new(),
             flows: Flows::default(),
             tables: Tables::new(topology, &live),
-            chooser: Chooser::new(plan.config.routing, vertices, seed),
+            chooser: Chooser::new(plan.config.routing, topology.hosts(), vertices, seed),
             live,
             counts: Counts::default(),
             shared: vec![0; vertices as usize],
@@ -142,9 +145,7 @@ fn pauses(plan: &Plan, wires: &[Wire], rates: &[Rate]) -> Option<Box<Pauses>> {
         }
     };
     Some(Box::new(Pauses {
-        headroom: wires.iter().zip(rates).map(room).collect(),
-        held: vec![[0; 8]; wires.len()],
-        paused: vec![0; wires.len()],
+        ingress: wires.iter().zip(rates).map(room).map(Ingress::new).collect(),
         memory: (0..plan.topology.vertices()).map(Vertex::new).map(memory).collect(),
         waiting: vec![Vec::new(); plan.topology.vertices() as usize],
     }))

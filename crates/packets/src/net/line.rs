@@ -1,6 +1,6 @@
 //! The line of an output port: when it is free, and what a packet's journey over it takes.
 
-use kernel::Bytes;
+use kernel::{Bytes, Span};
 
 use super::Net;
 use super::event::Event;
@@ -19,9 +19,10 @@ impl Net {
         let out = &mut self.ports[port as usize];
         if !out.is_expected {
             out.is_expected = true;
-            let event = match self.wires[port as usize].nic {
-                None => Event::Free { port },
-                Some(host) => Event::NicFree { host },
+            let event = if out.is_nic {
+                Event::NicFree { host: self.vertices[port as usize].get() }
+            } else {
+                Event::Free { port }
             };
             self.calendar.push(out.free_at, event.pack());
         }
@@ -81,34 +82,36 @@ impl Net {
     pub(crate) fn launch(&mut self, port: u32, index: u32) {
         debug_assert!(self.is_free(port), "port {port} sends two packets at a time");
         self.leaves_switch(index, self.arena.ingress(index));
-        let wire = &self.wires[port as usize];
         let out = &mut self.ports[port as usize];
         if self.is_lossy {
             // While it is under way, the note says during which life of the link.
             self.arena.set_ingress(index, out.life);
         }
         let packet = self.arena.get_mut(index);
-        let time = out.clock.send(packet.size());
+        let time = match out.byte_time {
+            Span::ZERO => self.clocks[port as usize].send(packet.size()),
+            byte => byte * u64::from(packet.wire),
+        };
         out.free_at = self.now + time;
+        let (port_there, is_there) = (out.reverse, packet.dst.get() == out.peer);
         if packet.is_link_frame() {
-            let event = Event::Arrive { packet: index, port: wire.reverse };
-            self.calendar.push(out.free_at + wire.propagation, event.pack());
-            return;
+            let arrival = out.free_at + self.wires[port as usize].propagation;
+            let event = Event::Arrive { packet: index, port: port_there };
+            return self.calendar.push(arrival, event.pack());
         }
-        if wire.nic.is_some() && packet.is_data() {
+        if out.is_nic && packet.is_data() {
             packet.stamp = self.now;
         }
-        let port_there = wire.reverse;
-        let is_there = packet.dst.get() == wire.peer.get();
         let (event, delay) = if is_there {
-            (Event::Deliver { packet: index, port: port_there }, wire.last_delay)
+            (Event::Deliver { packet: index, port: port_there }, out.last_delay)
         } else {
-            (Event::Arrive { packet: index, port: port_there }, wire.delay)
+            (Event::Arrive { packet: index, port: port_there }, out.delay)
         };
-        let ready = match wire.cut_through {
-            Some(header) if !is_there => self.now + header.min(time),
-            _ => out.free_at,
-        };
+        let mut ready = out.free_at;
+        if out.cuts_through && !is_there {
+            let header = self.wires[port as usize].cut_through.unwrap_or(time);
+            ready = self.now + header.min(time);
+        }
         self.calendar.push(ready + delay, event.pack());
         self.counts.launched(packet, port, self.now);
         if self.is_controlled {
@@ -178,27 +181,26 @@ impl Net {
     /// Counts bytes into the queues and the shared buffer of a switch.
     #[inline]
     pub(super) fn queue_grows(&mut self, port: u32, size: u32) {
-        let wire = &self.wires[port as usize];
-        if wire.nic.is_some() {
+        let out = &self.ports[port as usize];
+        if out.is_nic {
             return;
         }
         if self.limits.shared.is_some() {
-            self.shared[wire.vertex.index()] += u64::from(size);
+            self.shared[self.vertices[port as usize].index()] += u64::from(size);
         }
-        let out = &self.ports[port as usize];
         self.counts.queue_grew(out.bytes, out.packets);
     }
 
     /// Counts bytes out of them.
     #[inline]
     pub(super) fn queue_shrinks(&mut self, port: u32, size: u32) {
-        let wire = &self.wires[port as usize];
-        if wire.nic.is_none() {
-            if self.limits.shared.is_some() {
-                self.shared[wire.vertex.index()] -= u64::from(size);
-            }
-            self.counts.queue_shrank();
+        if self.ports[port as usize].is_nic {
+            return;
         }
+        if self.limits.shared.is_some() {
+            self.shared[self.vertices[port as usize].index()] -= u64::from(size);
+        }
+        self.counts.queue_shrank();
     }
 
     /// Empties all queues of a port: its link is down.

@@ -27,7 +27,7 @@ mod port;
 mod schedule;
 mod timers;
 
-use kernel::{Calendar, Stream, Time};
+use kernel::{Calendar, LinkClock, Stream, Time};
 use rack::topology::Vertex;
 
 use crate::config::Plan;
@@ -59,6 +59,10 @@ pub(crate) struct Net {
     /// on.
     pub(crate) ports: Vec<OutPort>,
     pub(crate) wires: Vec<Wire>,
+    /// By port: the vertex that it belongs to, as in its wire.
+    vertices: Vec<Vertex>,
+    /// By port: the clock of its line.
+    pub(crate) clocks: Vec<LinkClock>,
     /// By host: the port of its NIC.
     pub(crate) nics: Vec<u32>,
     /// Hosts whose NIC may be able to send something, for the network to see to.
@@ -107,7 +111,7 @@ impl Net {
                 return self.drop_packet(index);
             }
         }
-        self.forward(index, self.wires[port as usize].vertex);
+        self.forward(index, self.vertices[port as usize]);
     }
 
     /// A packet is there by `port`, at the host that it is for. False if it got lost on the way.
@@ -200,9 +204,10 @@ impl Net {
     /// Lets a port send if it can; a NIC is left to the network, which may ask its transport.
     #[inline]
     pub(crate) fn serve(&mut self, port: u32) {
-        match self.wires[port as usize].nic {
-            Some(host) => self.ready_nics.push(host),
-            None => self.send_waiting(port),
+        if self.ports[port as usize].is_nic {
+            self.ready_nics.push(self.vertices[port as usize].get());
+        } else {
+            self.send_waiting(port);
         }
     }
 }

@@ -15,17 +15,31 @@ use crate::packet::{Kind, Packet};
 /// The state of pauses.
 #[derive(Clone, Debug)]
 pub(crate) struct Pauses {
-    /// By port: most bytes beyond a fixed XOFF that each priority may hold of what came in by it.
-    pub(super) headroom: Vec<u32>,
-    /// By port and priority: bytes in the switch that came in by it.
-    pub(super) held: Vec<[u32; 8]>,
-    /// By port: bit `p`: the sender was told to pause priority `p`.
-    pub(super) paused: Vec<u8>,
+    /// By port.
+    pub(super) ingress: Vec<Ingress>,
     /// By vertex.
     pub(super) memory: Vec<Memory>,
     /// By vertex, where thresholds follow its memory: ports and priorities to resume, and some that
     /// need it no more.
     pub(super) waiting: Vec<Vec<(u32, u8)>>,
+}
+
+/// What came in by a port and has not left.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(crate) struct Ingress {
+    /// By priority: bytes in the switch.
+    pub(super) held: [u32; 8],
+    /// Most bytes beyond a fixed XOFF that each priority may hold.
+    pub(super) headroom: u32,
+    /// Bit `p`: the sender was told to pause priority `p`.
+    pub(super) paused: u8,
+}
+
+impl Ingress {
+    pub(super) fn new(headroom: u32) -> Self {
+        Self { held: [0; 8], headroom, paused: 0 }
+    }
 }
 
 /// The memory of a switch for what must not be dropped.
@@ -58,24 +72,23 @@ impl Net {
         if !limits.is_lossless(priority) {
             return true;
         }
-        let vertex = self.wires[port as usize].vertex.index();
+        let vertex = self.vertices[port as usize].index();
         let pauses = self.pauses.as_mut().expect("pause limits come with their state");
-        let held = &mut pauses.held[port as usize][usize::from(priority)];
+        let ingress = &mut pauses.ingress[port as usize];
+        let held = &mut ingress.held[usize::from(priority)];
         let memory = &mut pauses.memory[vertex];
         *held += size;
         memory.used += u64::from(size);
         self.counts.ingress_max = self.counts.ingress_max.max(*held);
         let (pauses_at, fits) = match limits.threshold {
-            Threshold::Fixed { xoff, .. } => {
-                (u64::from(xoff), *held <= xoff + pauses.headroom[port as usize])
-            }
+            Threshold::Fixed { xoff, .. } => (u64::from(xoff), *held <= xoff + ingress.headroom),
             Threshold::Free { share, whole, .. } => {
                 (memory.threshold(share, whole), memory.used <= memory.size)
             }
         };
         let bit = 1 << priority;
-        if u64::from(*held) > pauses_at && pauses.paused[port as usize] & bit == 0 {
-            pauses.paused[port as usize] |= bit;
+        if u64::from(*held) > pauses_at && ingress.paused & bit == 0 {
+            ingress.paused |= bit;
             if matches!(limits.threshold, Threshold::Free { .. }) {
                 pauses.waiting[vertex].push((port, priority));
             }
@@ -93,16 +106,17 @@ impl Net {
         if !limits.is_lossless(priority) {
             return;
         }
-        let vertex = self.wires[port as usize].vertex.index();
+        let vertex = self.vertices[port as usize].index();
         let pauses = self.pauses.as_mut().expect("pause limits come with their state");
-        let held = &mut pauses.held[port as usize][usize::from(priority)];
+        let ingress = &mut pauses.ingress[port as usize];
+        let held = &mut ingress.held[usize::from(priority)];
         *held -= size;
         pauses.memory[vertex].used -= u64::from(size);
         match limits.threshold {
             Threshold::Fixed { xon, .. } => {
                 let bit = 1 << priority;
-                if *held <= xon && pauses.paused[port as usize] & bit != 0 {
-                    pauses.paused[port as usize] &= !bit;
+                if *held <= xon && ingress.paused & bit != 0 {
+                    ingress.paused &= !bit;
                     self.send_pause(port, priority, RESUME);
                 }
             }
@@ -123,15 +137,16 @@ impl Net {
             let pauses = self.pauses.as_mut().expect("the caller has just used it");
             let Some(&(port, priority)) = pauses.waiting[vertex].get(place) else { return };
             let bit = 1 << priority;
-            let is_paused = pauses.paused[port as usize] & bit != 0;
-            let held = u64::from(pauses.held[port as usize][usize::from(priority)]);
+            let ingress = &mut pauses.ingress[port as usize];
+            let is_paused = ingress.paused & bit != 0;
+            let held = u64::from(ingress.held[usize::from(priority)]);
             if is_paused && held > resumes_at {
                 place += 1;
                 continue;
             }
+            ingress.paused &= !bit;
             pauses.waiting[vertex].swap_remove(place);
             if is_paused {
-                pauses.paused[port as usize] &= !bit;
                 self.send_pause(port, priority, RESUME);
             }
         }
@@ -173,7 +188,7 @@ impl Net {
     pub(super) fn pause_reset(&mut self, port: u32) {
         self.ports[port as usize].held = 0;
         if let Some(pauses) = &mut self.pauses {
-            pauses.paused[port as usize] = 0;
+            pauses.ingress[port as usize].paused = 0;
         }
     }
 }

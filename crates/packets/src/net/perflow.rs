@@ -153,7 +153,7 @@ impl Net {
         queue.ahead += 1;
         let (ahead, window) = (queue.ahead, all.window[port as usize]);
         debug_assert!(ahead <= window, "{ahead} packets ahead in a window of {window}");
-        if self.wires[port as usize].nic.is_some() {
+        if self.ports[port as usize].is_nic {
             all.source_room[packet.flow.index()] = (window - ahead) * all.mtu;
         }
         all.review(place);
@@ -177,7 +177,7 @@ impl Net {
         let queue = &mut all.queues[place as usize];
         debug_assert!(queue.ahead > 0, "room for a packet of flow {} that never went", flow.get());
         queue.ahead -= 1;
-        if self.wires[port as usize].nic.is_some() {
+        if self.ports[port as usize].is_nic {
             all.source_room[flow.index()] = (all.window[port as usize] - queue.ahead) * all.mtu;
         }
         all.review(place);

@@ -19,12 +19,21 @@ pub(crate) struct Queue {
     pub(crate) bytes: u32,
 }
 
-/// The changing state of an output port.
+/// The changing state of an output port, with what of its wire every packet asks for: in the first
+/// cache line all but the queues.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct OutPort {
-    pub(crate) clock: LinkClock,
     /// The line is busy until then.
     pub(crate) free_at: Time,
+    /// The time of a byte on the line; zero where it is no whole number of picoseconds.
+    pub(crate) byte_time: Span,
+    /// As [`Wire::delay`] and [`Wire::last_delay`].
+    pub(crate) delay: Span,
+    pub(crate) last_delay: Span,
+    /// As [`Wire::reverse`] and [`Wire::peer`].
+    pub(crate) reverse: u32,
+    pub(crate) peer: u32,
     /// Bytes that wait, all priorities together.
     pub(crate) bytes: u32,
     /// Packets that wait.
@@ -35,31 +44,43 @@ pub(crate) struct OutPort {
     pub(crate) held: u16,
     /// Packets of the header queue sent in a row while data waited (trimming).
     pub(crate) headers_run: u16,
-    /// How often the link has gone down.
-    pub(crate) life: u32,
     /// How many faults keep the link down.
     pub(crate) faults: u8,
     /// Whether an event for the line's end is in the calendar.
     pub(crate) is_expected: bool,
+    /// How often the link has gone down.
+    pub(crate) life: u32,
     /// Queue of the last visit, for taking turns (deficit round robin).
     pub(crate) turn: u8,
+    /// Whether it is a host's NIC.
+    pub(crate) is_nic: bool,
+    /// Whether the other end may send a packet on before it is all there.
+    pub(crate) cuts_through: bool,
     pub(crate) queues: [Queue; QUEUES],
 }
 
+const _: () = assert!(std::mem::offset_of!(OutPort, queues) == 64);
+
 impl OutPort {
-    pub(crate) fn new(clock: LinkClock) -> Self {
+    pub(crate) fn new(clock: &LinkClock, wire: &Wire) -> Self {
         Self {
-            clock,
             free_at: Time::ZERO,
+            byte_time: clock.byte_time().unwrap_or(Span::ZERO),
+            delay: wire.delay,
+            last_delay: wire.last_delay,
+            reverse: wire.reverse,
+            peer: wire.peer.get(),
             bytes: 0,
             packets: 0,
             filled: 0,
             held: 0,
             headers_run: 0,
-            life: 0,
             faults: 0,
             is_expected: false,
+            life: 0,
             turn: 0,
+            is_nic: wire.nic.is_some(),
+            cuts_through: wire.cut_through.is_some(),
             queues: [Queue { fifo: Fifo::EMPTY, bytes: 0 }; QUEUES],
         }
     }

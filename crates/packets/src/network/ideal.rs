@@ -32,7 +32,7 @@ fn path(net: &Net, src: u32, dst: u32) -> Vec<Hop<'_>> {
             keeps_order = false;
         }
         let is_last = wire.peer.get() == dst && topology.degree(wire.peer) == 1;
-        let rate = net.ports[port as usize].clock.rate();
+        let rate = net.clocks[port as usize].rate();
         Hop { wire, rate, is_shared: keeps_order || is_last, keeps_order }
     };
     own.into_iter().chain(ports).map(hop).collect()

@@ -4,6 +4,7 @@ mod details;
 mod fabric;
 mod gauges;
 mod ideal;
+mod uniform;
 
 #[cfg(test)]
 mod tests;
@@ -58,6 +59,7 @@ pub fn surroundings(plan: &Plan, seed: u64) -> Surroundings {
     Surroundings {
         hosts: plan.topology.hosts(),
         line_rate: plan.line_rate(),
+        uniform_rate: uniform::rate(&net, plan.line_rate()),
         base_rtt,
         hops_max,
         seed,

@@ -3,7 +3,7 @@
 use kernel::Stream;
 use rack::topology::{PortId, Vertex};
 
-use super::hash;
+use super::hash::{FlowHash, choice};
 use super::tables::{Group, Tables};
 use crate::config::Routing;
 use crate::packet::Packet;
@@ -19,6 +19,7 @@ struct Order {
 #[derive(Clone, Debug)]
 pub(crate) struct Chooser {
     routing: Routing,
+    hash: FlowHash,
     /// One stream a vertex; none where nothing is drawn.
     streams: Vec<Stream>,
     /// By vertex and group, where permutations are.
@@ -26,12 +27,17 @@ pub(crate) struct Chooser {
 }
 
 impl Chooser {
-    pub(crate) fn new(routing: Routing, vertices: u32, seed: u64) -> Self {
+    pub(crate) fn new(routing: Routing, hosts: u32, vertices: u32, seed: u64) -> Self {
         let draws = matches!(routing, Routing::RandomSpray | Routing::PermutationSpray);
         let count = if draws { vertices } else { 0 };
         let stream = |vertex| Stream::new(seed, "packets/spray", u64::from(vertex));
         let orders = vec![Vec::new(); vertices as usize];
-        Self { routing, streams: (0..count).map(stream).collect(), orders }
+        Self {
+            routing,
+            hash: FlowHash::new(hosts),
+            streams: (0..count).map(stream).collect(),
+            orders,
+        }
     }
 
     /// Forgets orders of next hops that have changed.
@@ -48,15 +54,17 @@ impl Chooser {
         packet: &Packet,
     ) -> Option<PortId> {
         let (number, group) = tables.group(vertex, packet.dst.get());
-        let index = match group.len {
-            0 => return None,
-            1 => 0,
-            len => match self.routing {
-                Routing::Ecmp => hash::choice(hash::flow_hash(packet), vertex.get(), len),
-                Routing::RandomSpray => self.streams[vertex.index()].below(u64::from(len)) as u32,
-                Routing::PermutationSpray => self.next_of_order(tables, vertex, number, group),
-                Routing::SourcePath => digit(u32::from(packet.path), group),
-            },
+        let len = group.len;
+        if len == 0 {
+            return None;
+        }
+        let index = match self.routing {
+            // Also where there is one: quicker than to guess wrong whether there is.
+            Routing::Ecmp => choice(self.hash.of(packet), vertex.get(), len),
+            _ if len == 1 => 0,
+            Routing::RandomSpray => self.streams[vertex.index()].below(u64::from(len)) as u32,
+            Routing::PermutationSpray => self.next_of_order(tables, vertex, number, group),
+            Routing::SourcePath => digit(u32::from(packet.path), group),
         };
         Some(tables.member(group, index))
     }

@@ -48,7 +48,7 @@ fn chi_square(counts: &[u64]) -> f64 {
 fn uses(routing: Routing, flows: u16) -> (Topology, BTreeMap<PortId, u64>) {
     let topology = three_tier();
     let tables = Tables::new(&topology, &Live::all(&topology));
-    let mut chooser = Chooser::new(routing, topology.vertices(), 1);
+    let mut chooser = Chooser::new(routing, topology.hosts(), topology.vertices(), 1);
     let mut counts = BTreeMap::new();
     for src in 0..128 {
         for dst in (0..128).filter(|&dst| dst != src) {
@@ -110,7 +110,8 @@ fn path_numbers_name_every_path_once() {
     let leaf_spine = LeafSpine { hosts: 512, ..Default::default() }.build().unwrap();
     for (topology, far, expected) in [(three_tier(), 127, 16), (leaf_spine, 511, 128)] {
         let tables = Tables::new(&topology, &Live::all(&topology));
-        let mut chooser = Chooser::new(Routing::SourcePath, topology.vertices(), 1);
+        let mut chooser =
+            Chooser::new(Routing::SourcePath, topology.hosts(), topology.vertices(), 1);
         let paths = tables.paths(Vertex::new(0), far);
         assert_eq!(u64::from(paths), topology.path_count(Vertex::new(0), Vertex::new(far)));
         assert_eq!(paths, expected);
@@ -125,7 +126,7 @@ fn path_numbers_name_every_path_once() {
 fn a_flow_keeps_its_path_under_ecmp_and_other_ports_choose_anew() {
     let topology = Torus { dimensions: vec![4, 4, 4], ..Default::default() }.build().unwrap();
     let tables = Tables::new(&topology, &Live::all(&topology));
-    let mut chooser = Chooser::new(Routing::Ecmp, topology.vertices(), 1);
+    let mut chooser = Chooser::new(Routing::Ecmp, topology.hosts(), topology.vertices(), 1);
     let mut walks = std::collections::BTreeSet::new();
     for entropy in 0..64 {
         let sent = Packet { entropy, ..packet(0, 63) };
