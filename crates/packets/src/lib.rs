@@ -19,4 +19,5 @@ pub use fluid::Oracle;
 pub use network::{Network, surroundings};
 pub use outbox::{Effect, Outbox};
 pub use packet::{FlowKey, Kind, Marks, PRIORITIES, Packet, reply};
+pub use route::Live;
 pub use transport::{Framing, Line, Opening, Surroundings, Timer, Timers, Transport};

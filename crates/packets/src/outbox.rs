@@ -2,6 +2,7 @@
 
 use kernel::{Bytes, Time};
 use rack::NodeId;
+use rack::topology::PortId;
 
 use crate::packet::{FlowKey, Packet};
 use crate::transport::Timer;
@@ -11,6 +12,8 @@ use crate::transport::Timer;
 pub enum Effect {
     /// Queue a packet at the NIC of its source.
     Send(Packet),
+    /// Queue a packet at a port of a host that passes traffic on, for the neighbour there.
+    Tell(PortId, Packet),
     /// Ask for packets at once.
     Wake(NodeId),
     /// Ask for packets at an instant.
@@ -68,6 +71,16 @@ impl Outbox {
     #[inline]
     pub fn send(&mut self, packet: Packet) {
         self.effects.push(Effect::Send(packet));
+    }
+
+    /// Queues `packet` at `port` of the host `packet.src`, which is wired to other hosts; it goes to
+    /// the neighbour at the other end, whatever its header says, and there to
+    /// [`crate::Transport::receive`]. It belongs to no flow: its `flow` is [`FlowKey::NEIGHBOURS`].
+    /// For transports that [`crate::Transport::speaks_to_neighbours`].
+    #[inline]
+    pub fn tell(&mut self, port: PortId, packet: Packet) {
+        debug_assert_eq!(packet.flow, FlowKey::NEIGHBOURS, "{packet:?} belongs to a flow");
+        self.effects.push(Effect::Tell(port, packet));
     }
 
     /// The transport has something to send from `host` now: [`crate::Transport::pull`] is called as

@@ -15,6 +15,10 @@ use rack::NodeId;
 pub struct FlowKey(u32);
 
 impl FlowKey {
+    /// In place of a flow's key, in what transports of neighbours tell each other
+    /// ([`crate::Outbox::tell`]), where they do. Never the key of a flow then.
+    pub const NEIGHBOURS: Self = Self(0);
+
     /// The key of this place.
     #[must_use]
     pub const fn new(place: u32) -> Self {
@@ -155,6 +159,22 @@ impl Packet {
     #[must_use]
     pub fn size(&self) -> Bytes {
         Bytes::new(u64::from(self.wire))
+    }
+
+    /// Writes a route into it, for [`crate::Routing::SourceRoute`]: three bits a hop, which choose
+    /// the port to leave by among those of the vertex; the first hop, which is the source's own
+    /// choice, lowest. It takes the place of `ack` and `word` (R2C2 §4.2: 128 bits).
+    #[must_use]
+    pub fn with_route(self, route: u128) -> Self {
+        Self { ack: route as u64, word: (route >> 64) as u64, ..self }
+    }
+
+    /// The hop of its route that is to come, `hops` of them done by now with the one at hand.
+    #[inline]
+    pub(crate) fn route_hop(&self) -> u32 {
+        let route = u128::from(self.word) << 64 | u128::from(self.ack);
+        let done = u32::from(self.hops.saturating_sub(1));
+        (route.checked_shr(3 * done).unwrap_or(0) & 7) as u32
     }
 
     /// Whether it carries, or carried before it was trimmed, application bytes.

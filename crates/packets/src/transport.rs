@@ -26,6 +26,7 @@ use rack::{Flow, NodeId};
 
 use crate::outbox::Outbox;
 use crate::packet::{FlowKey, PRIORITIES, Packet};
+use crate::route::Live;
 
 /// A flow as it starts.
 #[derive(Clone, Copy, Debug)]
@@ -159,6 +160,21 @@ pub trait Transport {
     /// The network has given up the flow, because a host died or is out of reach: forget both
     /// halves. The flow is closed.
     fn abandon(&mut self, flow: FlowKey, out: &mut Outbox);
+
+    /// Whether it ever calls [`Outbox::tell`]; asked once.
+    fn speaks_to_neighbours(&self) -> bool {
+        false
+    }
+
+    /// What one host told a neighbour was lost on the way, or found no room at `packet.src`.
+    fn unheard(&mut self, packet: &Packet, out: &mut Outbox) {
+        let _ = (packet, out);
+    }
+
+    /// All vertices know anew what works of the network.
+    fn routes_changed(&mut self, works: &Live, out: &mut Outbox) {
+        let _ = (works, out);
+    }
 
     /// Self-checks too dear for every step.
     ///

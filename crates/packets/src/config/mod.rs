@@ -35,6 +35,10 @@ pub enum Routing {
     PermutationSpray,
     /// By the path number that the sender wrote into the packet.
     SourcePath,
+    /// Along the route that the sender wrote into the packet, port by port: for transports that do
+    /// (R2C2 §3.5).
+    #[serde(skip)]
+    SourceRoute,
 }
 
 /// When a switch starts to send a packet on.

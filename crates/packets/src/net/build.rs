@@ -44,7 +44,8 @@ impl Net {
             ready_nics: Vec::new(),
             flows: Flows::default(),
             tables: Tables::new(topology, &live),
-            chooser: Chooser::new(plan.config.routing, topology.hosts(), vertices, seed),
+            chooser: Chooser::new(plan.config.routing, topology.hosts(), vertices, seed)
+                .with_routes(topology),
             live,
             counts: Counts::default(),
             shared: vec![0; vertices as usize],
@@ -57,6 +58,8 @@ impl Net {
             is_lossy: losses.is_some() || !plan.faults.is_empty(),
             losses,
             faults,
+            has_neighbours: false,
+            unheard: Vec::new(),
             limits,
             wires,
             plan,

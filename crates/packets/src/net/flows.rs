@@ -1,7 +1,7 @@
 //! The flows that are open, and what the network remembers of each.
 
 use kernel::{Bytes, Span, Time};
-use rack::Flow;
+use rack::{Class, Flow, FlowId, NodeId};
 
 use crate::packet::FlowKey;
 
@@ -18,6 +18,8 @@ pub(crate) enum Life {
     Complete,
     /// Over; packets of it may be left in the network.
     Closed,
+    /// No flow: what neighbours tell each other, as long as the network stands.
+    Standing,
 }
 
 /// An open flow.
@@ -77,6 +79,23 @@ impl Flows {
         self.places.push(entry);
         let place = u32::try_from(self.places.len() - 1).expect("fewer than 2^32 open flows");
         FlowKey::new(place)
+    }
+
+    /// Takes the first place for what neighbours tell each other.
+    pub(crate) fn stand(&mut self) {
+        assert!(self.places.is_empty(), "neighbours have the first place");
+        let nobody = Flow {
+            id: FlowId::new(u64::MAX),
+            src: NodeId::new(0),
+            dst: NodeId::new(0),
+            size: Bytes::ZERO,
+            start: Time::ZERO,
+            class: Class::new(0),
+        };
+        let key = self.open(&nobody);
+        debug_assert_eq!(key, FlowKey::NEIGHBOURS);
+        self.places[key.index()].life = Life::Standing;
+        self.open -= 1;
     }
 
     #[inline]

@@ -67,6 +67,7 @@ impl Net {
         if !packet.is_link_frame() {
             self.leaves_link(index, port);
         }
+        self.note_unheard(index);
         self.take_out(index);
         true
     }

@@ -28,10 +28,11 @@ mod schedule;
 mod timers;
 
 use kernel::{Calendar, LinkClock, Stream, Time};
+use rack::NodeId;
 use rack::topology::Vertex;
 
 use crate::config::Plan;
-use crate::packet::Packet;
+use crate::packet::{FlowKey, Packet};
 use crate::route::{Chooser, Live, Tables};
 
 pub(crate) use arena::{Arena, NONE};
@@ -88,6 +89,9 @@ pub(crate) struct Net {
     is_lossy: bool,
     losses: Option<Box<Losses>>,
     pub(crate) faults: Faults,
+    /// Whether neighbours tell each other things, and what of that was lost.
+    pub(crate) has_neighbours: bool,
+    pub(crate) unheard: Vec<Packet>,
 }
 
 impl Net {
@@ -180,8 +184,29 @@ impl Net {
 
     /// Drops a packet that is in a switch, but in no queue.
     pub(crate) fn drop_packet(&mut self, index: u32) {
+        self.note_unheard(index);
         self.leaves_switch(index, self.arena.ingress(index));
         self.take_out(index);
+    }
+
+    /// Keeps what one neighbour told another and is lost, for the network to say so.
+    pub(crate) fn note_unheard(&mut self, index: u32) {
+        let packet = self.arena.get(index);
+        if self.has_neighbours && packet.flow == FlowKey::NEIGHBOURS && !packet.is_link_frame() {
+            self.unheard.push(*packet);
+        }
+    }
+
+    /// Queues a packet at a port of the host that sends it, for the neighbour there.
+    pub(crate) fn tell(&mut self, port: u32, packet: Packet) {
+        let peer = NodeId::new(self.wires[port as usize].peer.get());
+        let index = self.take_in(Packet { dst: peer, ..packet });
+        if self.ports[port as usize].faults > 0 {
+            self.counts.dead_link += 1;
+            return self.drop_packet(index);
+        }
+        self.admit(index, port);
+        self.send_waiting(port);
     }
 
     /// Takes a packet out of the network.

@@ -75,10 +75,15 @@ impl<T: Transport> Network<T> {
         let framing = transport.framing();
         plan.check_framing(framing)?;
         let hosts = plan.topology.hosts();
+        let mut net = Net::new(plan, seed);
+        if transport.speaks_to_neighbours() {
+            net.has_neighbours = true;
+            net.flows.stand();
+        }
         Ok(Self {
             timers: Timers::new(transport.timers(), hosts),
             framing,
-            net: Net::new(plan, seed),
+            net,
             transport,
             out: Outbox::new(Time::ZERO),
             alarms: vec![Time::NEVER; hosts as usize],
@@ -149,7 +154,10 @@ impl<T: Transport> Network<T> {
             }
             Event::Mend { fault } => self.net.mend_part(fault),
             Event::Converge => {
-                if self.net.converge() {
+                let is_settled = self.net.converge();
+                self.out.set_now(self.net.now);
+                self.transport.routes_changed(&self.net.live, &mut self.out);
+                if is_settled {
                     self.fail_unreachable();
                 }
             }
@@ -166,7 +174,7 @@ impl<T: Transport> Network<T> {
         let now = self.net.now;
         let packet = *self.net.arena.get(index);
         let entry = self.net.flows.get_mut(packet.flow);
-        let is_open = matches!(entry.life, Life::Open | Life::Complete);
+        let is_open = matches!(entry.life, Life::Open | Life::Complete | Life::Standing);
         let whole = packet.is_data() && !packet.marks.contains(Marks::TRIMMED);
         if whole && entry.life == Life::Open {
             entry.note_arrival(packet.stamp, now, packet.wire);
@@ -237,7 +245,7 @@ impl<T: Transport> Network<T> {
     #[inline]
     fn settle<P: Probe>(&mut self, probe: &mut P) {
         let is_quiet = self.out.effects.is_empty() && self.net.ready_nics.is_empty();
-        if !is_quiet || !self.failures.is_empty() {
+        if !is_quiet || !self.failures.is_empty() || !self.net.unheard.is_empty() {
             self.settle_all(probe);
         }
     }
@@ -251,7 +259,10 @@ impl<T: Transport> Network<T> {
             }
             self.out.effects.clear();
             at = 0;
-            if let Some(host) = self.net.ready_nics.pop() {
+            if let Some(packet) = self.net.unheard.pop() {
+                self.out.set_now(self.net.now);
+                self.transport.unheard(&packet, &mut self.out);
+            } else if let Some(host) = self.net.ready_nics.pop() {
                 self.serve_nic(host);
             } else if let Some((key, why)) = self.failures.pop() {
                 self.fail(key, why, probe);
@@ -270,6 +281,7 @@ impl<T: Transport> Network<T> {
                 self.net.enqueue(nic, packet.priority, index);
                 self.net.serve(nic);
             }
+            Effect::Tell(port, packet) => self.net.tell(port.get(), packet),
             Effect::Wake(host) => self.net.ready_nics.push(host.get()),
             Effect::WakeAt(host, at) => {
                 let alarm = &mut self.alarms[host.index()];

@@ -1,7 +1,7 @@
 //! Which of the next hops a packet takes.
 
 use kernel::Stream;
-use rack::topology::{PortId, Vertex};
+use rack::topology::{PortId, Topology, Vertex};
 
 use super::hash::{FlowHash, choice};
 use super::tables::{Group, Tables};
@@ -24,6 +24,8 @@ pub(crate) struct Chooser {
     streams: Vec<Stream>,
     /// By vertex and group, where permutations are.
     orders: Vec<Vec<Order>>,
+    /// By vertex, and one more: its first port, where packets carry routes.
+    first_ports: Vec<u32>,
 }
 
 impl Chooser {
@@ -37,7 +39,24 @@ impl Chooser {
             hash: FlowHash::new(hosts),
             streams: (0..count).map(stream).collect(),
             orders,
+            first_ports: Vec::new(),
         }
+    }
+
+    /// Lets packets follow the routes that they carry, in this topology.
+    pub(crate) fn with_routes(mut self, topology: &Topology) -> Self {
+        if self.routing == Routing::SourceRoute {
+            let degrees =
+                (0..topology.vertices()).map(|vertex| topology.degree(Vertex::new(vertex)));
+            let mut end = 0;
+            self.first_ports = std::iter::once(0)
+                .chain(degrees.map(|degree| {
+                    end += degree;
+                    end
+                }))
+                .collect();
+        }
+        self
     }
 
     /// Forgets orders of next hops that have changed.
@@ -53,6 +72,9 @@ impl Chooser {
         vertex: Vertex,
         packet: &Packet,
     ) -> Option<PortId> {
+        if self.routing == Routing::SourceRoute {
+            return self.follow_route(vertex, packet);
+        }
         let (number, group) = tables.group(vertex, packet.dst.get());
         let len = group.len;
         if len == 0 {
@@ -65,8 +87,17 @@ impl Chooser {
             Routing::RandomSpray => self.streams[vertex.index()].below(u64::from(len)) as u32,
             Routing::PermutationSpray => self.next_of_order(tables, vertex, number, group),
             Routing::SourcePath => digit(u32::from(packet.path), group),
+            Routing::SourceRoute => unreachable!("followed above"),
         };
         Some(tables.member(group, index))
+    }
+
+    /// The port that the packet's route names next; `None` if the vertex has no such port.
+    #[inline]
+    fn follow_route(&self, vertex: Vertex, packet: &Packet) -> Option<PortId> {
+        let ports = &self.first_ports[vertex.index()..][..2];
+        let port = ports[0] + packet.route_hop();
+        (port < ports[1]).then_some(PortId::new(port))
     }
 
     fn next_of_order(&mut self, tables: &Tables, vertex: Vertex, number: u16, group: Group) -> u32 {

@@ -5,7 +5,8 @@ mod hash;
 mod tables;
 
 pub(crate) use choose::Chooser;
-pub(crate) use tables::{Live, Tables};
+pub use tables::Live;
+pub(crate) use tables::Tables;
 
 #[cfg(test)]
 mod tests;

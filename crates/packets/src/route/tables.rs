@@ -9,11 +9,11 @@ use rack::topology::{PortId, Topology, Vertex};
 
 /// What of a topology works.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Live {
+pub struct Live {
     /// By port: its link passes packets.
-    pub(crate) ports: Vec<bool>,
+    pub ports: Vec<bool>,
     /// By vertex: it is not dead.
-    pub(crate) vertices: Vec<bool>,
+    pub vertices: Vec<bool>,
 }
 
 impl Live {

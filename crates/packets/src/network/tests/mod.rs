@@ -4,6 +4,7 @@
 mod congestion;
 mod faults;
 mod flow_control;
+mod neighbours;
 mod queueing;
 mod random;
 mod shares;
