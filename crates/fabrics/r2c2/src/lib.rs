@@ -2,4 +2,5 @@
 //! every node computes rates and routes itself.
 
 pub mod routing;
+pub mod throughput;
 pub mod view;
