@@ -10,7 +10,7 @@ const WORDS_KEPT: usize = 64;
 
 /// The packets that have arrived, as a window of bits from the first word with one missing.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Arrivals {
+pub struct Arrivals {
     /// First packet of the first word.
     base: u64,
     /// First packet that is missing.
@@ -22,7 +22,7 @@ pub(crate) struct Arrivals {
 
 impl Arrivals {
     /// Forgets everything, for another flow.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         let words = std::mem::take(&mut self.words);
         *self = Self::default();
         if words.capacity() <= WORDS_KEPT {
@@ -33,19 +33,22 @@ impl Arrivals {
 
     /// The first packet that is missing.
     #[inline]
-    pub(crate) fn next(&self) -> u64 {
+    #[must_use]
+    pub fn next(&self) -> u64 {
         self.next
     }
 
     /// How many different packets have arrived.
     #[inline]
-    pub(crate) fn count(&self) -> u64 {
+    #[must_use]
+    pub fn count(&self) -> u64 {
         self.count
     }
 
     /// Whether `packet` has arrived.
     #[inline]
-    pub(crate) fn contains(&self, packet: u64) -> bool {
+    #[must_use]
+    pub fn contains(&self, packet: u64) -> bool {
         let Some(offset) = packet.checked_sub(self.base) else { return true };
         let word = self.words.get((offset / WORD) as usize);
         word.is_some_and(|word| word >> (offset % WORD) & 1 == 1)
@@ -53,7 +56,7 @@ impl Arrivals {
 
     /// Notes an arrival; false if the packet was there already.
     #[inline]
-    pub(crate) fn insert(&mut self, packet: u64) -> bool {
+    pub fn insert(&mut self, packet: u64) -> bool {
         let Some(offset) = packet.checked_sub(self.base) else { return false };
         let (index, bit) = ((offset / WORD) as usize, 1 << (offset % WORD));
         while self.words.len() <= index {
@@ -76,13 +79,15 @@ impl Arrivals {
 
     /// The end of the first gap: the first packet after [`Arrivals::next`] that has arrived, or
     /// `limit`.
-    pub(crate) fn gap_end(&self, limit: u64) -> u64 {
+    #[must_use]
+    pub fn gap_end(&self, limit: u64) -> u64 {
         (self.next..limit).find(|&packet| self.contains(packet)).unwrap_or(limit)
     }
 }
 
 /// Application bytes in the packets `from..to` of a flow of `size`.
-pub(crate) fn bytes_between(framing: Framing, size: Bytes, from: u64, to: u64) -> Bytes {
+#[must_use]
+pub fn bytes_between(framing: Framing, size: Bytes, from: u64, to: u64) -> Bytes {
     let before = |packet: u64| (packet * u64::from(framing.payload)).min(size.get());
     Bytes::new(before(to) - before(from))
 }

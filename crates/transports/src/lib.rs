@@ -6,7 +6,7 @@
 //! **Invariant:** knows no switch, no topology and no clock. What a core learns of the network comes
 //! in packets, in timers and in [`packets::Surroundings`].
 
-mod arrivals;
+pub mod arrivals;
 #[cfg(test)]
 mod chaos;
 pub mod cubic;
@@ -25,4 +25,4 @@ mod survival;
 pub mod swift;
 #[cfg(test)]
 mod testing;
-mod turns;
+pub mod turns;

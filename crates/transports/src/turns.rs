@@ -24,40 +24,44 @@ struct Ends {
 
 /// The lists.
 #[derive(Clone, Debug)]
-pub(crate) struct Turns {
+pub struct Turns {
     links: Vec<Links>,
     lists: Vec<Ends>,
 }
 
 impl Turns {
     /// `lists` empty lists.
-    pub(crate) fn new(lists: usize) -> Self {
+    #[must_use]
+    pub fn new(lists: usize) -> Self {
         Self { links: Vec::new(), lists: vec![Ends { first: NONE, last: NONE }; lists] }
     }
 
     /// Whether `flow` waits in some list.
     #[inline]
-    pub(crate) fn contains(&self, flow: FlowKey) -> bool {
+    #[must_use]
+    pub fn contains(&self, flow: FlowKey) -> bool {
         self.links.get(flow.index()).is_some_and(|links| links.previous != ABSENT)
     }
 
     /// The flow whose turn it is.
     #[inline]
-    pub(crate) fn front(&self, list: usize) -> Option<FlowKey> {
+    #[must_use]
+    pub fn front(&self, list: usize) -> Option<FlowKey> {
         let first = self.lists[list].first;
         (first != NONE).then(|| FlowKey::new(first))
     }
 
     /// The flow whose turn comes after that of `flow`, which waits.
     #[inline]
-    pub(crate) fn after(&self, flow: FlowKey) -> Option<FlowKey> {
+    #[must_use]
+    pub fn after(&self, flow: FlowKey) -> Option<FlowKey> {
         let next = self.links[flow.index()].next;
         (next != NONE).then(|| FlowKey::new(next))
     }
 
     /// Adds `flow` at the back of `list`, unless it waits already.
     #[inline]
-    pub(crate) fn join(&mut self, list: usize, flow: FlowKey) {
+    pub fn join(&mut self, list: usize, flow: FlowKey) {
         if self.contains(flow) {
             return;
         }
@@ -76,7 +80,7 @@ impl Turns {
 
     /// Takes `flow` out of `list`, if it waits there.
     #[inline]
-    pub(crate) fn leave(&mut self, list: usize, flow: FlowKey) {
+    pub fn leave(&mut self, list: usize, flow: FlowKey) {
         if !self.contains(flow) {
             return;
         }
