@@ -68,6 +68,8 @@ pub enum Kind {
     SynAck,
     /// Closes a connection.
     Fin,
+    /// Tells of flows (R2C2).
+    Notice,
     /// Link frame: stop or resume a priority (802.1Qbb). Never leaves its link.
     Pause,
     /// Link frame: buffer space given back. Never leaves its link.
