@@ -78,6 +78,7 @@ pub(crate) fn surroundings(hosts: u32) -> Surroundings {
     Surroundings {
         hosts,
         line_rate: Rate::from_gbps(10),
+        uniform_rate: Rate::from_gbps(10),
         base_rtt: Span::from_us(8),
         hops_max: 1,
         seed: 11,

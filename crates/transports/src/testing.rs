@@ -61,6 +61,7 @@ pub(crate) fn around(sources: u32) -> Surroundings {
     Surroundings {
         hosts: sources + 1,
         line_rate: Rate::from_gbps(10),
+        uniform_rate: Rate::from_gbps(10),
         base_rtt: Span::from_us(10),
         hops_max: 1,
         seed: 5,

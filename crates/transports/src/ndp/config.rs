@@ -1,6 +1,6 @@
 //! The `transport` table of NDP.
 
-use kernel::{Bytes, Span};
+use kernel::{Bytes, Rate, Span};
 use packets::Framing;
 use rack::Problem;
 use schemars::JsonSchema;
@@ -31,6 +31,10 @@ pub struct Config {
     /// 1500 B); NDP has 30 of 9000 B (§6.2). At least 1.
     #[schemars(range(min = 1))]
     pub initial_window: u32,
+    /// How fast a host pulls. Unit: bit/s. Default 0 bps: the rate of its line (NDP §3.2); in a network
+    /// whose hosts pass packets on, what it can bring to every host at once under uniform traffic (our
+    /// choice: NDP is for networks whose core carries what the edge does).
+    pub pull_rate: Rate,
     /// Which flow is pulled next. Default round-robin (NDP §3.2.1).
     pub pull_order: PullOrder,
     /// Paths with many refusals or losses are left out for a while (NDP §3.2.3). Default true.
@@ -51,6 +55,7 @@ impl Default for Config {
             mtu: Bytes::new(1500),
             header: Bytes::new(64),
             initial_window: 35,
+            pull_rate: Rate::default(),
             pull_order: PullOrder::RoundRobin,
             path_penalty: true,
             paths_max: 256,

@@ -19,7 +19,7 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
-use kernel::{Bytes, Stream};
+use kernel::{Bytes, Rate, Stream};
 use packets::{
     FlowKey, Framing, Kind, Line, Marks, Opening, Outbox, Packet, Surroundings, Timer, Timers,
     Transport,
@@ -52,6 +52,7 @@ pub struct Ndp {
     /// By host: the order of paths.
     streams: Vec<Stream>,
     timeouts: u64,
+    silences: u64,
 }
 
 impl Ndp {
@@ -68,13 +69,18 @@ impl Ndp {
             ready: Turns::new(around.hosts as usize),
             pulls: PullQueues::new(
                 around.hosts,
-                around.line_rate,
+                if config.pull_rate == Rate::default() {
+                    around.uniform_rate
+                } else {
+                    config.pull_rate
+                },
                 config.pull_order,
                 config.mtu,
                 framing.header,
             ),
             streams: streams.collect(),
             timeouts: 0,
+            silences: 0,
             config: config.clone(),
         }
     }
@@ -140,7 +146,9 @@ impl Ndp {
     fn overdue(&mut self, flow: FlowKey, out: &mut Outbox) {
         let timeout = self.config.timeout;
         let sender = &mut self.senders[flow.index()];
-        self.timeouts += sender.overdue(timeout, out.now());
+        let (lost, asks) = sender.overdue(timeout, out.now());
+        self.timeouts += lost;
+        self.silences += asks;
         out.set_timer(Timer::Flow(flow, OVERDUE), sender.deadline(timeout, out.now()));
         self.offer(flow, out);
     }
@@ -166,8 +174,7 @@ impl Transport for Ndp {
         let stream = &mut self.streams[flow.src.index()];
         let sender = &mut self.senders[key.index()];
         sender.open(opening, self.framing, window, paths_max, stream, out.now());
-        let entropy = flow.id.get() as u16;
-        self.receivers[key.index()].open(flow.dst, flow.src, entropy, flow.class.get());
+        self.receivers[key.index()].open(&flow, window);
         self.sizes[key.index()] = flow.size;
         out.set_timer(Timer::Flow(key, OVERDUE), out.now() + self.config.timeout);
         self.offer(key, out);
@@ -242,6 +249,7 @@ impl Transport for Ndp {
     fn details(&self, _: kernel::Time) -> serde_json::Map<String, serde_json::Value> {
         let mut details = serde_json::Map::new();
         details.insert("timeouts".into(), self.timeouts.into());
+        details.insert("silences".into(), self.silences.into());
         details
     }
 }

@@ -6,7 +6,7 @@
 
 use kernel::{Bytes, LinkClock, Rate, Time};
 use packets::{FlowKey, Kind, Marks, Outbox, Packet, reply};
-use rack::NodeId;
+use rack::{Flow, NodeId};
 
 use super::config::PullOrder;
 use crate::arrivals::Arrivals;
@@ -21,12 +21,14 @@ pub(crate) struct Receiver {
     pub(crate) arrivals: Arrivals,
     /// Packets in the flow, once the last has been seen, whole or trimmed.
     total: Option<u64>,
-    /// Arrivals that no pull has been sent for.
+    /// Packets that the sender may send before the first pull.
+    window: u64,
+    /// Pulls that are still to be sent.
     owed: u64,
     /// Pulls sent.
     pulls: u64,
-    /// Answers sent.
-    answers: u64,
+    /// Refusals sent.
+    refusals: u64,
     host: NodeId,
     peer: NodeId,
     entropy: u16,
@@ -35,11 +37,18 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     /// Waits for a flow.
-    pub(crate) fn open(&mut self, host: NodeId, peer: NodeId, entropy: u16, class: u8) {
+    pub(crate) fn open(&mut self, flow: &Flow, window: u32) {
         let mut arrivals = std::mem::take(&mut self.arrivals);
         arrivals.clear();
-        let lane = class.min(LANES as u8 - 1);
-        *self = Self { arrivals, host, peer, entropy, lane, ..Self::default() };
+        *self = Self {
+            arrivals,
+            window: window.into(),
+            host: flow.dst,
+            peer: flow.src,
+            entropy: flow.id.get() as u16,
+            lane: flow.class.get().min(LANES as u8 - 1),
+            ..Self::default()
+        };
     }
 
     /// Answers a data packet and counts what is to be pulled for it. True if it brought something
@@ -54,14 +63,18 @@ impl Receiver {
         let is_here = self.arrivals.contains(packet.seq);
         let kind = if is_here { Kind::Ack } else { Kind::Nack };
         out.send(Packet { seq: packet.seq, priority: 0, ..reply(packet, kind, control) });
-        self.answers += 1;
+        self.refusals += u64::from(!is_here);
         // Once the last packet is known, every packet has been sent: only headers need a pull.
         if !is_here || (is_new && self.total.is_none()) {
             self.owed += 1;
         }
         if let Some(total) = self.total {
             // NDP §3.2: pulls that can bring nothing leave the queue.
-            self.owed = self.owed.min(total - self.arrivals.count());
+            let missing = total - self.arrivals.count();
+            // A pull that overtook its refusal has brought a new packet instead, and must be made up
+            // for: what the first window does not hold, and each refused packet again, needs a pull.
+            let needed = total.saturating_sub(self.window) + self.refusals;
+            self.owed = self.owed.max(needed.saturating_sub(self.pulls)).min(missing);
         }
         is_new
     }
@@ -80,7 +93,6 @@ impl Receiver {
             src: self.host,
             dst: self.peer,
             seq: self.pulls,
-            ack: self.answers,
             // Pulls take all paths in turn, too.
             path: self.entropy.wrapping_add(self.pulls as u16),
             entropy: self.entropy,

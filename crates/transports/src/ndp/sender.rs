@@ -75,8 +75,6 @@ pub(crate) struct Sender {
     acks: u8,
     /// Highest pull number seen.
     pulled: u64,
-    /// Acknowledgments and refusals received.
-    answers: u64,
     /// Since when nothing was heard.
     heard: Time,
     /// How often the timeout has doubled.
@@ -241,7 +239,6 @@ impl Sender {
     /// A packet arrived whole (NDP §3.2: the sender may free its buffer).
     pub(crate) fn acknowledged(&mut self, packet: &Packet, now: Time) {
         self.hear(now);
-        self.answers += 1;
         self.paths.note(self.paths.place(packet.path), Fate::Delivered);
         self.settle(packet.seq, State::Arrived);
         // Packets get through: a token that came back may go out again. (Our choice; without it a
@@ -259,24 +256,23 @@ impl Sender {
     /// A header arrived: the packet is made ready to be sent again, but waits for a pull (NDP §3.2).
     pub(crate) fn refused(&mut self, packet: &Packet, now: Time) {
         self.hear(now);
-        self.answers += 1;
         self.paths.note(self.paths.place(packet.path), Fate::Refused);
         self.settle(packet.seq, State::Refused);
     }
 
     /// A pull: its number tells how many have been asked for in all, so that one that is lost or
-    /// late is made up for by the next (NDP §3.2). `packet.ack` counts the receiver's answers when it
-    /// was sent: a pull that finds nothing to send is kept only for refusals that it has overtaken.
+    /// late is made up for by the next (NDP §3.2). One that finds nothing to send is kept as long as
+    /// something is under way: it may have overtaken a refusal. (To keep it only for refusals that the
+    /// receiver had sent before it was tried: answers that overtake each other cannot be told apart by
+    /// their count, and a refused packet could be left without a pull, to wait for the timeout.)
     pub(crate) fn pulled(&mut self, packet: &Packet, now: Time) {
         self.hear(now);
         let Some(more) = packet.seq.checked_sub(self.pulled).filter(|&more| more > 0) else {
             return;
         };
         self.pulled = packet.seq;
-        self.credit += more;
         let sendable = u64::from(self.refused + self.missed) + (self.total - self.next);
-        let overtaken = packet.ack.saturating_sub(self.answers);
-        self.credit = self.credit.min(sendable + overtaken);
+        self.credit = (self.credit + more).min(sendable + u64::from(self.under_way));
     }
 
     /// A header came back, because the header queue was full (NDP §3.2.4). It is sent again at once
@@ -298,8 +294,9 @@ impl Sender {
 
     /// The last resort (NDP §3.2.2): packets of which nothing was heard for the timeout count as
     /// lost, and may be sent again at once. A flow that has nothing on its way, and no pull to wait
-    /// for after such a silence, sends one packet to ask. Gives the number of packets lost.
-    pub(crate) fn overdue(&mut self, timeout: Span, now: Time) -> u64 {
+    /// for after such a silence, sends one packet to ask. Gives the number of packets lost, and
+    /// whether it asks.
+    pub(crate) fn overdue(&mut self, timeout: Span, now: Time) -> (u64, u64) {
         let limit = timeout * (1 << self.patience);
         let mut lost = 0;
         for offset in 0..self.records.len() {
@@ -312,13 +309,12 @@ impl Sender {
             }
         }
         let is_silent = self.heard + limit <= now && self.under_way == 0 && self.credit == 0;
-        if is_silent && lost == 0 {
-            self.credit += 1;
-        }
+        let asks = is_silent && lost == 0;
+        self.credit += u64::from(asks);
         if is_silent || lost > 0 {
             self.patience = (self.patience + 1).min(PATIENCE_MAX);
         }
-        lost
+        (lost, u64::from(asks))
     }
 
     /// When to look for overdue packets again: when the oldest under way may be, though the timeout

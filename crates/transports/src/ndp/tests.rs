@@ -50,6 +50,26 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+    /// However packets are trimmed and overtake each other: while none is lost, no flow waits for a
+    /// timeout.
+    #[test]
+    fn packets_that_overtake_each_other_need_no_timeout(
+        trim in 0.0..0.7f64,
+        jitter in 0u64..30,
+        flows in flows(),
+        window in 1u32..40,
+        seed in any::<u64>(),
+    ) {
+        let weather = Weather { trim, jitter: Span::from_us(jitter), ..Weather::FAIR };
+        let config = Config { initial_window: window, ..Config::default() };
+        let mut chaos = chaos(&config, 5, weather, seed);
+        chaos.carry(&flows);
+        prop_assert_eq!((chaos.transport.timeouts, chaos.transport.silences), (0, 0));
+    }
+}
+
 fn kinds(chaos: &Chaos<Ndp>, kind: Kind) -> Vec<(Time, Packet)> {
     chaos.sent.iter().filter(|(_, packet)| packet.kind == kind).copied().collect()
 }
@@ -88,7 +108,7 @@ fn a_window_shorter_than_the_round_trip_limits_the_rate_to_it() {
 fn pulls_of_many_flows_leave_exactly_a_packet_time_apart_and_in_turn() {
     for rate in [10, 28] {
         let mut around = surroundings(9);
-        around.line_rate = Rate::from_gbps(rate);
+        around.uniform_rate = Rate::from_gbps(rate);
         let ndp = Ndp::new(&Config::default(), &around);
         let mut chaos = Chaos::new(ndp, 9, Weather { trim: 0.8, ..Weather::FAIR }, 3);
         let flows: Vec<_> = (0..8).map(|src| flow(src, 8, 1_436 * 200, 0)).collect();
