@@ -1,6 +1,7 @@
 //! R2C2 (Costa et al., SIGCOMM 2015): a direct-connect rack in which flow events are broadcast, and
 //! every node computes rates and routes itself.
 
+pub mod rates;
 pub mod routing;
 pub mod throughput;
 pub mod view;

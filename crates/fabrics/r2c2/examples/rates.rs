@@ -1,0 +1,83 @@
+//! How long a node takes to compute rates: `rates [SECONDS]` spends about so long on each line.
+//!
+//! For racks of 64 and 512 nodes (3D tori), 100 to 5,000 flows between random nodes, under random
+//! packet spraying (RPS) and Valiant load balancing (VLB): *anew*, from a list of flows; *next*, from
+//! the flows of a moment ago, one of which has ended and another begun; *own*, the same for the flows
+//! of one node alone, which is what a node does every interval (R2C2 §3.3.2).
+
+use std::time::{Duration, Instant};
+
+use kernel::Stream;
+use r2c2::rates::{Course, Routed, Terms, Waterfill, Whose, capacities};
+use r2c2::routing::{Network, Protocol};
+use rack::NodeId;
+use rack::topology::{Shape, Torus};
+
+/// Headroom (§3.3.2).
+const HEADROOM: f64 = 0.05;
+
+fn main() {
+    let seconds = std::env::args().nth(1).map_or(0.2, |word| word.parse().expect("seconds"));
+    eprintln!("  nodes  protocol   flows     anew µs     next µs      own µs   rounds");
+    for side in [4, 8] {
+        let torus = Shape::Torus(Torus { dimensions: vec![side; 3], ..Torus::default() });
+        let network = Network::new(&torus).expect("a torus");
+        for protocol in [Protocol::Rps, Protocol::Valiant] {
+            for count in [100, 200, 500, 1_000, 2_000, 5_000] {
+                measure(&network, protocol, count, Duration::from_secs_f64(seconds));
+            }
+        }
+    }
+}
+
+fn measure(network: &Network, protocol: Protocol, count: u32, budget: Duration) {
+    let mut draw = Stream::new(1, "example/rates", u64::from(count));
+    let nodes = u64::from(network.nodes());
+    let mut course = move || {
+        let source = draw.below(nodes);
+        let destination = (source + 1 + draw.below(nodes - 1)) % nodes;
+        let node = |index: u64| NodeId::new(index as u32);
+        Course { source: node(source), destination: node(destination), protocol }
+    };
+    let mut flows: Vec<Course> = (0..count).map(|_| course()).collect();
+    let routed = Routed::new(network, &[protocol]).expect("any network will do");
+    let mut rates = Waterfill::new(routed, capacities(network.topology(), HEADROOM));
+    let anew = time(budget, || {
+        rates.clear();
+        for (place, &flow) in (0..).zip(&flows) {
+            rates.join(place, flow, Terms::default());
+        }
+        rates.fill(Whose::All);
+    });
+    let rounds = rates.rounds();
+    let mut next = |whose: fn(Course) -> Whose| {
+        let mut place = 0;
+        time(budget, || {
+            place = (place + 1) % count;
+            rates.leave(place);
+            flows[place as usize] = course();
+            rates.join(place, flows[place as usize], Terms::default());
+            rates.fill(whose(flows[place as usize]));
+        })
+    };
+    let all = next(|_| Whose::All);
+    let own = next(|flow| Whose::From(flow.source));
+    eprintln!(
+        "{nodes:>7}  {:>8}  {count:>6}  {anew:>10.1}  {all:>10.1}  {own:>10.1}  {rounds:>7}",
+        if protocol == Protocol::Rps { "RPS" } else { "VLB" },
+    );
+}
+
+/// The median time of a step, in microseconds.
+fn time(budget: Duration, mut step: impl FnMut()) -> f64 {
+    step();
+    let begin = Instant::now();
+    let mut times = Vec::new();
+    while times.len() < 3 || begin.elapsed() < budget {
+        let start = Instant::now();
+        step();
+        times.push(start.elapsed().as_secs_f64());
+    }
+    times.sort_unstable_by(f64::total_cmp);
+    times[times.len() / 2] * 1e6
+}
