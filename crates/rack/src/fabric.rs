@@ -105,9 +105,10 @@ pub struct Totals {
     pub events: u64,
     /// Folds in every hop and completion, in order: equal runs have equal hashes.
     pub event_hash: u64,
-    /// Application bytes handed to receivers, once each, in order.
+    /// Application bytes handed to receivers, once each, in order: of all flows, whether they ended,
+    /// failed later or are still open.
     pub delivered: Bytes,
-    /// Application bytes given up with failed flows.
+    /// Application bytes of failed flows that were not delivered.
     pub lost: Bytes,
     /// Cells or packets dropped in the network, whether recovered later or not.
     pub drops: u64,

@@ -1,6 +1,6 @@
 //! A rack in which things go wrong: faults, corruption, and what recovers from them (§3.5, App. D).
 
-use kernel::{Slot, Span, Time};
+use kernel::{Bytes, Slot, Span, Time};
 use rack::{Failure, Flow, Probe};
 
 use crate::cell::{Cell, Frame};
@@ -18,8 +18,8 @@ use crate::sync::Takeover;
 pub(crate) struct Losses {
     pub(crate) faults: Faults,
     pub(crate) corruption: Option<Corruption>,
-    /// Flows refused when they were offered, to be reported.
-    refused: Vec<(Flow, Failure)>,
+    /// Flows refused when they were offered or given up, to be reported, and what of each is missing.
+    refused: Vec<(Flow, Failure, Bytes)>,
     /// Pairs of nodes given up and taken up again so far, both directions of a pair as two.
     pub(crate) given_up: u64,
     pub(crate) taken_up: u64,
@@ -99,7 +99,7 @@ impl Rack {
             }
             return false;
         };
-        losses.refused.push((*flow, why));
+        losses.refused.push((*flow, why, flow.size));
         true
     }
 
@@ -112,8 +112,8 @@ impl Rack {
         }
         let refused = std::mem::take(&mut self.losses().refused);
         let at = self.start_of(now.slot);
-        for (flow, why) in refused {
-            self.totals.lost += flow.size;
+        for (flow, why, missing) in refused {
+            self.totals.lost += missing;
             paused |= probe.failed(&flow, at.max(flow.start), why).is_break();
         }
         if now.phase == 0 {
@@ -225,7 +225,7 @@ impl Rack {
     /// Gives up the messages of the pairs for which `why` has a reason.
     fn fail(&mut self, why: impl Fn(u32, u32) -> Option<Failure>) {
         let (mut failed, mut stopped) = (Vec::new(), Vec::new());
-        self.messages.fail_pairs(why, |flow, why| failed.push((flow, why)), |w| stopped.push(w));
+        self.messages.fail_pairs(why, |flow, why, missing| failed.push((flow, why, missing)), |w| stopped.push(w));
         for work in stopped {
             self.bank.abandon(work.source, work.destination, work.class);
         }

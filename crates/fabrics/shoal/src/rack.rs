@@ -296,6 +296,7 @@ impl Fabric for Rack {
             reorder_max: self.plan.cells.payload() * u64::from(self.messages.held_peak),
             drops: self.bank.loss_counts().0,
             retransmissions: self.bank.loss_counts().1 + self.messages.repeats,
+            delivered: self.totals.delivered + self.messages.in_order(),
             ..self.totals
         }
     }
@@ -310,7 +311,8 @@ impl Fabric for Rack {
 
     fn sample(&mut self, row: &mut [f64]) {
         let Self { gauges, bank, totals, messages, plan, .. } = self;
-        gauges.sample(row, bank, plan.config.cell, totals, messages.open);
+        let totals = Totals { delivered: totals.delivered + messages.in_order(), ..*totals };
+        gauges.sample(row, bank, plan.config.cell, &totals, messages.open);
     }
 
     fn unfinished(&self, limit: usize) -> Vec<Flow> {

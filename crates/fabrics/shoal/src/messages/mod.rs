@@ -115,6 +115,8 @@ pub(crate) struct Messages {
     sequence_of: Vec<u32>,
     /// Messages not yet delivered.
     pub(crate) open: u64,
+    /// Application bytes that had arrived in order of messages that were given up.
+    given_up: Bytes,
     /// Most out-of-order cells held for one pair.
     pub(crate) held_peak: u32,
     /// Cells that the transport sent again.
@@ -140,6 +142,7 @@ impl Messages {
             pair_of: vec![NONE; keys],
             sequence_of: vec![0; keys],
             open: 0,
+            given_up: Bytes::ZERO,
             held_peak: 0,
             repeats: 0,
             transport: None,
@@ -314,6 +317,27 @@ impl Messages {
             }
         }
         None
+    }
+
+    /// Application bytes that have arrived in order of messages that are not delivered.
+    pub(crate) fn in_order(&self) -> Bytes {
+        let open = self.slab.iter().filter(|message| message.is_open);
+        let whole = open.map(|message| self.plan.data_before(message.flow.size, message.arrived));
+        // Of each pair's oldest run, what has come.
+        let begun = (0..self.pairs.len() as u32).filter_map(|pair| {
+            let (at, cells) = self.begun_run(pair)?;
+            let Message { flow, arrived, .. } = &self.slab[at as usize];
+            let data = |cells| self.plan.data_before(flow.size, cells);
+            Some(data(arrived + cells) - data(*arrived))
+        });
+        self.given_up + whole.sum::<Bytes>() + begun.sum::<Bytes>()
+    }
+
+    /// The same of one message of a pair.
+    fn in_order_of(&self, pair: u32, message: u32) -> Bytes {
+        let begun = self.begun_run(pair).filter(|&(at, _)| at == message);
+        let Message { flow, arrived, .. } = &self.slab[message as usize];
+        self.plan.data_before(flow.size, arrived + begun.map_or(0, |(_, cells)| cells))
     }
 
     /// Forgets a message that is delivered or given up.

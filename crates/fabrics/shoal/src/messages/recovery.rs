@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use kernel::Bytes;
 use rack::{Failure, Flow};
 
 use crate::cell::Cell;
@@ -227,12 +228,12 @@ impl Messages {
     }
 
     /// Gives up the messages of the pairs for which `why`, asked with source and destination, has a
-    /// reason. Tells `failed` each flow and why, and `stopped` each pair whose source has nothing
-    /// left to send.
+    /// reason. Tells `failed` each flow, why, and how much of it had not arrived, and `stopped` each
+    /// pair whose source has nothing left to send.
     pub(crate) fn fail_pairs(
         &mut self,
         why: impl Fn(u32, u32) -> Option<Failure>,
-        mut failed: impl FnMut(Flow, Failure),
+        mut failed: impl FnMut(Flow, Failure, Bytes),
         mut stopped: impl FnMut(Work),
     ) {
         for key in 0..self.pair_of.len() {
@@ -243,7 +244,7 @@ impl Messages {
             let work = self.work(pair, 0);
             if let Some(why) = why(work.source, work.destination) {
                 stopped(work);
-                self.fail_pair(pair, |flow| failed(flow, why));
+                self.fail_pair(pair, |flow, missing| failed(flow, why, missing));
             }
         }
     }
@@ -266,9 +267,12 @@ impl Messages {
         flows.into_iter().map(|(_, index)| index).collect()
     }
 
-    fn fail_pair(&mut self, index: u32, mut failed: impl FnMut(Flow)) {
+    fn fail_pair(&mut self, index: u32, mut failed: impl FnMut(Flow, Bytes)) {
         for message in self.open_messages(index) {
-            failed(self.slab[message as usize].flow);
+            let arrived = self.in_order_of(index, message);
+            let flow = self.slab[message as usize].flow;
+            self.given_up += arrived;
+            failed(flow, flow.size - arrived);
             self.close(index, message);
         }
         while self.pop_run(index).is_some() {}

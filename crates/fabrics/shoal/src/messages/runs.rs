@@ -104,6 +104,13 @@ impl Messages {
         run.is_some_and(|run| pair.arrived >= run.end)
     }
 
+    /// The message of a pair's oldest run, and how many of the run's cells have arrived in order.
+    pub(super) fn begun_run(&self, pair: u32) -> Option<(u32, u64)> {
+        let pair = &self.pairs[pair as usize];
+        let run = self.runs.slab.get(pair.first_run as usize)?;
+        Some((run.message, pair.arrived.clamp(run.start, run.end) - run.start))
+    }
+
     /// Forgets the oldest run of a pair. Gives its message and how many cells of it there were.
     pub(super) fn pop_run(&mut self, pair: u32) -> Option<(u32, u64)> {
         let state = &mut self.pairs[pair as usize];
