@@ -223,6 +223,7 @@ impl<T: Transport> Chaos<T> {
             }
             Effect::Resent(count) => self.resent += count,
             Effect::Held(_) => {}
+            Effect::Tell(port, _) => unreachable!("nobody here tells a neighbour by {port:?}"),
         }
     }
 

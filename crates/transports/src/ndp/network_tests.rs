@@ -2,6 +2,7 @@
 
 use packets::config::{Overflow, Queues, Trimming};
 use packets::{Network, Routing};
+use rack::topology::{Shape, Torus};
 use rack::{Fabric, Flow};
 
 use super::*;
@@ -196,4 +197,42 @@ fn a_loaded_network_needs_no_timeouts_and_short_flows_stay_fast() {
     let packets = totals.delivered.get() / 1_436;
     assert!(totals.retransmissions * 8 < packets, "{totals:?}");
     assert_eq!((totals.drops, network.transport().timeouts), (0, 0));
+}
+
+/// Single packets to a thousand of them, uniformly between the nodes of a 4-ary 3-cube of 10 Gbps
+/// links, at `load` of what it can carry.
+fn over_a_torus(config: &Config, load: f64) -> (Network<Ndp>, Ends) {
+    // 64 nodes of six links, 192 / 63 links from one to another on average: 19.7 Gbps a node.
+    let capacity = 60e9 * 63.0 / 192.0;
+    let (mut stream, mut flows, mut now) = (Stream::new(3, "test", 0), Vec::new(), 0.0);
+    let gap = (0.9 * 14_360.0 + 0.1 * 1_436_000.0) * 8.0 / (64.0 * load * capacity);
+    while flows.len() < 1_500 {
+        now += stream.exponential(gap * 1e12);
+        let src = stream.below(64) as u32;
+        let dst = (src + 1 + stream.below(63) as u32) % 64;
+        let size = if stream.below(10) == 0 { 1_436_000 } else { 14_360 };
+        flows.push(Flow { start: Time::from_ps(now as u64), ..flow(src, dst, size, 0) });
+    }
+    let torus = Torus { dimensions: vec![4, 4, 4], rate: LINE, ..Torus::default() };
+    let net = packets::Config {
+        topology: Shape::Torus(torus),
+        routing: Routing::SourcePath,
+        ..star(2, queues(config, 12))
+    };
+    run(config, net, &flows)
+}
+
+#[test]
+fn a_torus_needs_pulls_no_faster_than_it_can_bring_packets_to_all() {
+    let (network, ends) = over_a_torus(&Config::default(), 0.6);
+    let packets = network.totals().delivered.get() / 1_436;
+    let again = |network: &Network<Ndp>| network.totals().retransmissions;
+    assert_eq!((network.totals().drops, network.transport().timeouts), (0, 0));
+    assert!(again(&network) < packets, "{} of {packets}", again(&network));
+    // Pulled as fast as a node's six links, which no pair of nodes has to itself, packets are cut on
+    // the way again and again, and take the links from others.
+    let line = Config { pull_rate: Rate::from_gbps(60), ..Config::default() };
+    let (greedy, late) = over_a_torus(&line, 0.6);
+    assert!(again(&greedy) > 2 * again(&network), "{} of {packets}", again(&greedy));
+    assert!(late.last() > ends.last(), "{:?}", late.last());
 }
