@@ -5,3 +5,4 @@ pub mod rates;
 pub mod routing;
 pub mod throughput;
 pub mod view;
+pub mod wire;

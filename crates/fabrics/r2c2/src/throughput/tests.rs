@@ -130,7 +130,7 @@ fn permutations(count: usize, visit: &mut impl FnMut(&[usize])) {
         }
         for at in 0..size {
             heap(size - 1, order, visit);
-            order.swap(if size % 2 == 0 { at } else { 0 }, size - 1);
+            order.swap(if size.is_multiple_of(2) { at } else { 0 }, size - 1);
         }
     }
     let mut order: Vec<usize> = (0..count).collect();
