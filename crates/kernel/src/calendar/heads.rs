@@ -1,33 +1,48 @@
 //! Which of a few queues has the next event.
 
-use super::{Key, NEVER, time_of};
+use super::{Key, NEVER, QUEUES, time_of};
 use crate::Time;
 
 /// Queues that are looked at as a rule (our choice: enough for a network of one rate).
 const FEW: usize = 8;
 
-/// The key of the front of each queue, in two arrays, so that the least is found without a branch: a
-/// guess which queue is next would be wrong as often as not.
+/// The front of each queue, keys in two arrays, so that the least is found without a branch: a guess
+/// which queue is next would be wrong as often as not. The events are here too, so that the next one
+/// is at hand as soon as its queue is known.
 #[derive(Clone, Debug)]
-pub(super) struct Heads<const QUEUES: usize> {
+pub(super) struct Heads<E> {
     times: [u64; QUEUES],
     numbers: [u32; QUEUES],
+    /// `None`: the queue is empty, or knows no more than that its front is not before the key.
+    events: [Option<E>; QUEUES],
     /// Queues from here on are empty.
     used: usize,
 }
 
-impl<const QUEUES: usize> Heads<QUEUES> {
+impl<E: Copy> Heads<E> {
     /// All queues empty.
     pub(super) fn new() -> Self {
         let never = time_of(NEVER).as_ps();
-        Self { times: [never; QUEUES], numbers: [u32::MAX; QUEUES], used: 1 }
+        Self {
+            times: [never; QUEUES],
+            numbers: [u32::MAX; QUEUES],
+            events: [None; QUEUES],
+            used: 1,
+        }
     }
 
     /// Sets the front of a queue.
     #[inline]
-    pub(super) fn set(&mut self, queue: usize, key: Key) {
+    pub(super) fn set(&mut self, queue: usize, key: Key, event: Option<E>) {
         self.times[queue] = time_of(key).as_ps();
         self.numbers[queue] = key as u32;
+        self.events[queue] = event;
+    }
+
+    /// The event at the front of a queue, if it is known.
+    #[inline]
+    pub(super) fn event(&self, queue: usize) -> Option<E> {
+        self.events[queue]
     }
 
     /// From now on this queue may be filled.
@@ -47,13 +62,21 @@ impl<const QUEUES: usize> Heads<QUEUES> {
         (first, Time::from_ps(least))
     }
 
-    /// The least time of the first `COUNT` queues, and a bit for each that has it.
+    /// The least time of the first `COUNT` queues, a power of two, and a bit for each that has it.
     #[inline]
     fn scan<const COUNT: usize>(&self) -> (u64, u32) {
-        let times = &self.times[..COUNT.min(QUEUES)];
-        let least = times.iter().fold(u64::MAX, |least, &time| least.min(time));
-        let bits = (0..).zip(times).map(|(queue, &time)| u32::from(time == least) << queue);
-        (least, bits.fold(0, |mask, bit| mask | bit))
+        let times: [u64; COUNT] = std::array::from_fn(|queue| self.times[queue]);
+        // By halves: in a row, each comparison would wait for the one before.
+        let mut least = times;
+        let mut width = COUNT / 2;
+        while width > 0 {
+            for queue in 0..width {
+                least[queue] = least[queue].min(least[queue + width]);
+            }
+            width /= 2;
+        }
+        let bits = (0..).zip(times).map(|(queue, time)| u32::from(time == least[0]) << queue);
+        (least[0], bits.fold(0, |mask, bit| mask | bit))
     }
 
     /// Of the queues of `mask`, which are more than one, that whose front was pushed first.

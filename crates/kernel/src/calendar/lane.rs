@@ -62,16 +62,12 @@ impl<E: Copy> Lane<E> {
         self.len += 1;
     }
 
-    /// Takes the front, which there is, and returns its event with the key of the next.
+    /// Drops the front, which there is.
     #[inline]
-    pub(super) fn pop(&mut self) -> (E, Key) {
+    pub(super) fn pop(&mut self) {
         debug_assert!(self.len > 0, "an event taken from an empty lane");
-        let former = self.head();
-        let event = self.slots[self.front].event;
         self.front = self.slot(1);
         self.len -= 1;
-        debug_assert!(self.head() > former, "a lane out of order");
-        (event, self.head())
     }
 
     /// Doubles the room.

@@ -22,8 +22,8 @@ use wheel::Wheel;
 
 /// Most lanes: two rates of links with packets of two sizes, through a switch, to a host and for the
 /// line itself (our choice).
-const LANES: usize = 12;
-/// The wheel and the lanes.
+const LANES: usize = 15;
+/// The wheel and the lanes: a power of two.
 const QUEUES: usize = 1 + LANES;
 /// The wheel's number among the queues.
 const WHEEL: usize = 0;
@@ -75,7 +75,7 @@ impl<E> Entry<E> {
 #[derive(Clone, Debug)]
 pub struct Calendar<E> {
     /// By queue: its front. Queue 0 is the wheel, the others are lanes.
-    heads: Heads<QUEUES>,
+    heads: Heads<E>,
     /// By queue; that in the wheel's place stays empty.
     lanes: [Lane<E>; QUEUES],
     delays: Delays,
@@ -145,7 +145,7 @@ impl<E: Copy> Calendar<E> {
     #[inline]
     fn append(&mut self, lane: usize, time: Time, number: u32, event: E) {
         if self.lanes[lane].is_empty() {
-            self.heads.set(lane, key_of(time, number));
+            self.heads.set(lane, key_of(time, number), Some(event));
         }
         self.lanes[lane].push(time, number, event);
     }
@@ -161,7 +161,7 @@ impl<E: Copy> Calendar<E> {
             }
             None => {
                 self.wheel.push(self.now, Entry { time, number, event });
-                self.heads.set(WHEEL, self.wheel.head());
+                self.update_wheel();
             }
         }
     }
@@ -181,38 +181,48 @@ impl<E: Copy> Calendar<E> {
             if time >= limit {
                 return None;
             }
-            self.source = queue;
-            let event =
-                if queue == WHEEL { self.take_from_wheel() } else { Some(self.take(queue)) };
-            if let Some(event) = event {
-                self.now = time;
-                return Some((time, event));
+            match self.heads.event(queue) {
+                Some(event) => {
+                    self.source = queue;
+                    self.now = time;
+                    self.drop_front(queue);
+                    return Some((time, event));
+                }
+                None => self.look_into_wheel(),
             }
         }
     }
 
-    /// Takes the front of a lane that has one.
+    /// Drops the front of a queue.
     #[inline]
-    fn take(&mut self, lane: usize) -> E {
-        let (event, next) = self.lanes[lane].pop();
-        self.heads.set(lane, next);
-        event
+    fn drop_front(&mut self, queue: usize) {
+        if queue == WHEEL {
+            self.wheel.pop();
+            return self.update_wheel();
+        }
+        let lane = &mut self.lanes[queue];
+        lane.pop();
+        self.heads.set(queue, lane.head(), lane.get(0));
     }
 
-    /// Takes the front of the wheel, unless it did not know it yet: then its head is nearer to it now.
+    /// The wheel may have the next event, but did not know it yet.
     #[inline(never)]
-    fn take_from_wheel(&mut self) -> Option<E> {
-        let event = self.wheel.pop();
-        self.heads.set(WHEEL, self.wheel.head());
-        event
+    fn look_into_wheel(&mut self) {
+        self.wheel.open_next();
+        self.update_wheel();
     }
 
-    /// The event `ahead` places behind the last one popped, among those of the same delay: for
-    /// fetching what it needs before its turn.
+    fn update_wheel(&mut self) {
+        self.heads.set(WHEEL, self.wheel.head(), self.wheel.front());
+    }
+
+    /// The events so many places behind the last one popped, among those of the same delay: for
+    /// fetching what they need before their turn.
     #[inline]
     #[must_use]
-    pub fn upcoming(&self, ahead: usize) -> Option<E> {
-        self.lanes[self.source].get(ahead)
+    pub fn upcoming<const COUNT: usize>(&self, places: [usize; COUNT]) -> [Option<E>; COUNT] {
+        let lane = &self.lanes[self.source];
+        places.map(|place| lane.get(place))
     }
 
     /// The instant of the next event.
@@ -231,9 +241,9 @@ impl<E: Copy> Calendar<E> {
         self.number = u32::try_from(numbers.len()).expect("fewer than 2^32 events");
         (0..).zip(numbers).for_each(|(place, number)| *number = place);
         self.wheel.update_head();
-        self.heads.set(WHEEL, self.wheel.head());
+        self.update_wheel();
         for (queue, lane) in self.lanes.iter().enumerate().skip(1) {
-            self.heads.set(queue, lane.head());
+            self.heads.set(queue, lane.head(), lane.get(0));
         }
     }
 }

@@ -71,7 +71,7 @@ impl<E: Copy> Wheel<E> {
     }
 
     /// A key that no event's is below; [`NEVER`] if there is none. Once it is the least of all that
-    /// wait anywhere, [`Wheel::pop`] finds out more.
+    /// wait anywhere, [`Wheel::open_next`] finds out more.
     #[inline]
     pub(super) fn head(&self) -> Key {
         self.head
@@ -151,16 +151,18 @@ impl<E: Copy> Wheel<E> {
         index
     }
 
-    /// Takes the first event; `None` if it was not known, and [`Wheel::head`] is nearer to it now.
-    pub(super) fn pop(&mut self) -> Option<E> {
-        let Some(&Entry { event, .. }) = self.ready.get(self.taken) else {
-            self.open_next();
-            return None;
-        };
+    /// The first event, if it is known.
+    #[inline]
+    pub(super) fn front(&self) -> Option<E> {
+        self.ready.get(self.taken).map(|entry| entry.event)
+    }
+
+    /// Drops the first event, which is known.
+    pub(super) fn pop(&mut self) {
+        debug_assert!(self.taken < self.ready.len(), "an event taken that is not known");
         self.taken += 1;
         self.len -= 1;
         self.update_head();
-        Some(event)
     }
 
     /// Sets the head after a change of what is ready.
@@ -171,8 +173,9 @@ impl<E: Copy> Wheel<E> {
         };
     }
 
-    /// Moves the current tick to the start of the next slot with events and empties it.
-    fn open_next(&mut self) {
+    /// Moves the current tick to the start of the next slot with events and empties it: then the
+    /// first event is known, or the head nearer to it. Nothing is ready.
+    pub(super) fn open_next(&mut self) {
         self.ready.clear();
         self.taken = 0;
         if let Some((tick, level, slot)) = self.next_slot() {

@@ -41,6 +41,13 @@ pub enum Routing {
     SourceRoute,
 }
 
+impl Routing {
+    /// Whether the same packet at the same switch always takes the same way, while routes stay.
+    pub(crate) fn is_steady(self) -> bool {
+        matches!(self, Self::Ecmp | Self::SourcePath)
+    }
+}
+
 /// When a switch starts to send a packet on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -11,30 +11,48 @@ use super::Net;
 use super::event::Word;
 
 /// Events ahead at which packets and ports are asked for (our choice, measured).
-const FAR: usize = 8;
+const FAR: usize = 9;
 /// Events ahead at which routes and flows are asked for (our choice, measured).
-const NEAR: usize = 4;
+const MIDDLE: usize = 6;
+/// Events ahead at which a packet's next port is found out and asked for (our choice, measured).
+const NEAR: usize = 3;
 
 impl Net {
     /// Asks for what the events to come will touch.
     #[inline]
-    pub(crate) fn ask_ahead(&self) {
-        if let Some(event) = self.calendar.upcoming(FAR) {
+    pub(crate) fn ask_ahead(&mut self) {
+        let [near, middle, far] = self.calendar.upcoming([NEAR, MIDDLE, FAR]);
+        if let Some(event) = far {
             match event.kind() {
                 Word::ARRIVE | Word::DELIVER => self.arena.prefetch(event.subject()),
                 _ => prefetch(&self.ports, event.port() as usize),
             }
         }
-        let Some(event) = self.calendar.upcoming(NEAR) else { return };
-        match event.kind() {
-            Word::ARRIVE => {
-                let packet = self.arena.get(event.subject());
-                let vertex = self.vertices[event.port() as usize];
-                self.tables.prefetch(vertex, packet.dst.get());
+        if let Some(event) = middle {
+            match event.kind() {
+                Word::ARRIVE => {
+                    let packet = self.arena.get(event.subject());
+                    let vertex = self.vertices[event.port() as usize];
+                    self.tables.prefetch(vertex, packet.dst.get());
+                }
+                Word::DELIVER => self.flows.prefetch(self.arena.get(event.subject()).flow),
+                Word::FREE => self.arena.prefetch(self.ports[event.port() as usize].front()),
+                _ => {}
             }
-            Word::DELIVER => self.flows.prefetch(self.arena.get(event.subject()).flow),
-            Word::FREE => self.arena.prefetch(self.ports[event.port() as usize].front()),
-            _ => {}
+        }
+        if let Some(event) = near.filter(|event| self.foresees && event.kind() == Word::ARRIVE) {
+            self.foresee(event.subject(), event.port());
+        }
+    }
+
+    /// Finds out by which port a packet that will come by `port` is to leave, and asks for that.
+    #[inline]
+    fn foresee(&mut self, index: u32, port: u32) {
+        let packet = self.arena.get(index);
+        let vertex = self.vertices[port as usize];
+        if let Some(way) = self.chooser.choose(&self.tables, vertex, packet) {
+            self.arena.set_way(index, way.get());
+            prefetch(&self.ports, way.index());
         }
     }
 }

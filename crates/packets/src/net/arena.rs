@@ -10,7 +10,8 @@ pub(crate) const NONE: u32 = u32::MAX;
 #[repr(align(64))]
 struct Slot {
     packet: Packet,
-    /// The packet behind it in its queue, or the next unused slot.
+    /// The packet behind it in its queue, or the next unused slot; under way, the port by which it
+    /// will go on.
     next: u32,
     /// The port by which it came to where it is.
     ingress: u32,
@@ -107,6 +108,18 @@ impl Arena {
     #[inline]
     pub(crate) fn set_ingress(&mut self, index: u32, port: u32) {
         self.slots[index as usize].ingress = port;
+    }
+
+    /// The port by which a packet under way will leave the switch that it comes to; [`NONE`] where
+    /// that was not found out.
+    #[inline]
+    pub(crate) fn way(&self, index: u32) -> u32 {
+        self.slots[index as usize].next
+    }
+
+    #[inline]
+    pub(crate) fn set_way(&mut self, index: u32, port: u32) {
+        self.slots[index as usize].next = port;
     }
 
     /// Exchanges the places of two packets: each takes the other's slot and its links.

@@ -55,6 +55,7 @@ impl Net {
             is_controlled: plan.config.queues.flow_control != FlowControl::None,
             credits: None,
             flow_queues: flow_queues(&plan, &wires, &rates),
+            foresees: plan.config.routing.is_steady() && plan.faults.is_empty(),
             is_lossy: losses.is_some() || !plan.faults.is_empty(),
             losses,
             faults,

@@ -3,6 +3,7 @@
 use kernel::{Bytes, Span};
 
 use super::Net;
+use super::arena::NONE;
 use super::event::Event;
 use super::port::LINK_QUEUE;
 
@@ -57,24 +58,41 @@ impl Net {
     /// Sends the next packet that waits at a NIC, if the line is free. True if the line is busy now.
     #[inline]
     pub(crate) fn send_queued(&mut self, port: u32) -> bool {
-        !self.is_free(port) || (self.has_waiting(port) && self.send_next(port))
+        if !self.is_free(port) {
+            return true;
+        }
+        let Some(index) = self.next_waiting(port) else { return false };
+        self.launch_from_nic(port, index);
+        true
     }
 
-    /// Sends the next packet that waits at `port` and may go, on the free line. True if there is one.
+    /// Sends the next packet that waits at a switch's port and may go, on the free line.
     #[inline]
-    fn send_next(&mut self, port: u32) -> bool {
-        let index = match self.pick(port) {
-            Some(queue) => self.dequeue(port, queue),
-            None => match self.pick_flow(port) {
-                Some(index) => index,
-                None => return false,
-            },
-        };
+    fn send_next(&mut self, port: u32) {
+        let Some(index) = self.next_waiting(port) else { return };
         self.launch(port, index);
         if self.has_waiting(port) {
             self.expect_free(port);
         }
-        true
+    }
+
+    /// Takes the next packet that waits at `port` and may go out of its queue.
+    #[inline]
+    fn next_waiting(&mut self, port: u32) -> Option<u32> {
+        match self.pick(port) {
+            Some(queue) => Some(self.dequeue(port, queue)),
+            None => self.pick_flow(port),
+        }
+    }
+
+    /// Puts a packet on the free line of a NIC, and stamps it if it is data.
+    #[inline]
+    pub(crate) fn launch_from_nic(&mut self, port: u32, index: u32) {
+        let packet = self.arena.get_mut(index);
+        if packet.is_data() {
+            packet.stamp = self.now;
+        }
+        self.launch(port, index);
     }
 
     /// Puts a packet on the free line of `port`.
@@ -87,7 +105,8 @@ impl Net {
             // While it is under way, the note says during which life of the link.
             self.arena.set_ingress(index, out.life);
         }
-        let packet = self.arena.get_mut(index);
+        self.arena.set_way(index, NONE);
+        let packet = self.arena.get(index);
         let time = match out.byte_time {
             Span::ZERO => self.clocks[port as usize].send(packet.size()),
             byte => byte * u64::from(packet.wire),
@@ -98,9 +117,6 @@ impl Net {
             let arrival = out.free_at + self.wires[port as usize].propagation;
             let event = Event::Arrive { packet: index, port: port_there };
             return self.calendar.push(arrival, event.pack());
-        }
-        if out.is_nic && packet.is_data() {
-            packet.stamp = self.now;
         }
         let (event, delay) = if is_there {
             (Event::Deliver { packet: index, port: port_there }, out.last_delay)

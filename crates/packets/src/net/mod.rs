@@ -29,7 +29,7 @@ mod timers;
 
 use kernel::{Calendar, LinkClock, Stream, Time};
 use rack::NodeId;
-use rack::topology::Vertex;
+use rack::topology::{PortId, Vertex};
 
 use crate::config::Plan;
 use crate::packet::{FlowKey, Packet};
@@ -85,6 +85,9 @@ pub(crate) struct Net {
     pauses: Option<Box<Pauses>>,
     credits: Option<Box<Credits>>,
     pub(crate) flow_queues: Option<Box<FlowQueues>>,
+    /// Whether a packet's next port can be found out before it is there: routes stay, and the choice
+    /// among them draws nothing.
+    foresees: bool,
     /// Whether anything can get lost on a link.
     is_lossy: bool,
     losses: Option<Box<Losses>>,
@@ -133,12 +136,10 @@ impl Net {
     /// Sends a packet on from a switch.
     #[inline]
     fn forward(&mut self, index: u32, vertex: Vertex) {
-        let packet = self.arena.get(index);
-        let Some(out) = self.chooser.choose(&self.tables, vertex, packet) else {
+        let Some(out) = self.way_on(index, vertex) else {
             self.counts.unroutable += 1;
             return self.drop_packet(index);
         };
-        let out = out.get();
         if self.ports[out as usize].faults > 0 {
             // Until routes have converged, packets still go to the dead link.
             self.counts.dead_link += 1;
@@ -146,6 +147,23 @@ impl Net {
         }
         self.admit(index, out);
         self.send_waiting(out);
+    }
+
+    /// The port by which a packet leaves `vertex`.
+    #[inline]
+    fn way_on(&mut self, index: u32, vertex: Vertex) -> Option<u32> {
+        let foreseen = if self.foresees { self.arena.way(index) } else { NONE };
+        if foreseen != NONE {
+            return Some(foreseen);
+        }
+        self.choose_way(index, vertex)
+    }
+
+    /// As [`Net::way_on`], where it is not known yet.
+    #[inline(never)]
+    fn choose_way(&mut self, index: u32, vertex: Vertex) -> Option<u32> {
+        let packet = self.arena.get(index);
+        self.chooser.choose(&self.tables, vertex, packet).map(PortId::get)
     }
 
     /// Acts on a frame of the link that came by `port`.

@@ -327,7 +327,7 @@ impl<T: Transport> Network<T> {
         let Some(packet) = self.transport.pull(node, line, &mut self.out) else { return };
         self.check_pulled(node, port, &packet);
         let index = self.net.take_in(packet);
-        self.net.launch(port, index);
+        self.net.launch_from_nic(port, index);
         self.net.expect_free(port);
     }
 
