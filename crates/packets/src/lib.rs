@@ -20,4 +20,4 @@ pub use network::{Network, surroundings};
 pub use outbox::{Effect, Outbox};
 pub use packet::{FlowKey, Kind, Marks, PRIORITIES, Packet, reply};
 pub use route::Live;
-pub use transport::{Framing, Line, Opening, Surroundings, Timer, Timers, Transport};
+pub use transport::{Framing, Line, Loss, Opening, Surroundings, Timer, Timers, Transport};

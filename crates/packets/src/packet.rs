@@ -171,12 +171,12 @@ impl Packet {
         Self { ack: route as u64, word: (route >> 64) as u64, ..self }
     }
 
-    /// The hop of its route that is to come, `hops` of them done by now with the one at hand.
+    /// A hop of the route in it, counted from 0: the port to leave by, among those of the vertex.
     #[inline]
-    pub(crate) fn route_hop(&self) -> u32 {
+    #[must_use]
+    pub fn hop_of_route(&self, hop: u32) -> u8 {
         let route = u128::from(self.word) << 64 | u128::from(self.ack);
-        let done = u32::from(self.hops.saturating_sub(1));
-        (route.checked_shr(3 * done).unwrap_or(0) & 7) as u32
+        (route.checked_shr(3 * hop).unwrap_or(0) & 7) as u8
     }
 
     /// Whether it carries, or carried before it was trimmed, application bytes.

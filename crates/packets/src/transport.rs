@@ -131,6 +131,15 @@ pub struct Surroundings {
     pub seed: u64,
 }
 
+/// Why a packet is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Loss {
+    /// Its queue had no room for it.
+    NoRoom,
+    /// Its link is dead, or lost it by chance.
+    Link,
+}
+
 /// The endpoints of all hosts.
 pub trait Transport {
     /// The name in scenario files and results, kebab case.
@@ -166,9 +175,9 @@ pub trait Transport {
         false
     }
 
-    /// What one host told a neighbour was lost on the way, or found no room at `packet.src`.
-    fn unheard(&mut self, packet: &Packet, out: &mut Outbox) {
-        let _ = (packet, out);
+    /// What the host `packet.src` told a neighbour is lost.
+    fn unheard(&mut self, packet: &Packet, why: Loss, out: &mut Outbox) {
+        let _ = (packet, why, out);
     }
 
     /// All vertices know anew what works of the network.

@@ -227,8 +227,7 @@ impl Net {
                 if queue == LINK_QUEUE {
                     self.take_out(index);
                 } else {
-                    self.counts.dead_link += 1;
-                    self.drop_packet(index);
+                    self.drop_at_dead_link(index);
                 }
             }
         }

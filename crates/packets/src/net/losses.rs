@@ -6,6 +6,7 @@
 use kernel::Stream;
 
 use super::Net;
+use crate::transport::Loss;
 
 /// What is still to pass before the next loss and the next flipped bit.
 #[derive(Clone, Debug)]
@@ -67,7 +68,7 @@ impl Net {
         if !packet.is_link_frame() {
             self.leaves_link(index, port);
         }
-        self.note_unheard(index);
+        self.note_unheard(index, Loss::Link);
         self.take_out(index);
         true
     }

@@ -23,6 +23,7 @@ mod line;
 mod losses;
 mod pause;
 mod perflow;
+mod places;
 mod port;
 mod schedule;
 mod timers;
@@ -34,6 +35,7 @@ use rack::topology::{PortId, Vertex};
 use crate::config::Plan;
 use crate::packet::{FlowKey, Packet};
 use crate::route::{Chooser, Live, Tables};
+use crate::transport::Loss;
 
 pub(crate) use arena::{Arena, NONE};
 pub(crate) use counts::Counts;
@@ -94,7 +96,7 @@ pub(crate) struct Net {
     pub(crate) faults: Faults,
     /// Whether neighbours tell each other things, and what of that was lost.
     pub(crate) has_neighbours: bool,
-    pub(crate) unheard: Vec<Packet>,
+    pub(crate) unheard: Vec<(Packet, Loss)>,
 }
 
 impl Net {
@@ -142,8 +144,7 @@ impl Net {
         };
         if self.ports[out as usize].faults > 0 {
             // Until routes have converged, packets still go to the dead link.
-            self.counts.dead_link += 1;
-            return self.drop_packet(index);
+            return self.drop_at_dead_link(index);
         }
         self.admit(index, out);
         self.send_waiting(out);
@@ -202,16 +203,26 @@ impl Net {
 
     /// Drops a packet that is in a switch, but in no queue.
     pub(crate) fn drop_packet(&mut self, index: u32) {
-        self.note_unheard(index);
+        self.drop_for(index, Loss::NoRoom);
+    }
+
+    /// Drops a packet that is in a switch, but in no queue: it would go by a dead link.
+    pub(crate) fn drop_at_dead_link(&mut self, index: u32) {
+        self.counts.dead_link += 1;
+        self.drop_for(index, Loss::Link);
+    }
+
+    fn drop_for(&mut self, index: u32, why: Loss) {
+        self.note_unheard(index, why);
         self.leaves_switch(index, self.arena.ingress(index));
         self.take_out(index);
     }
 
     /// Keeps what one neighbour told another and is lost, for the network to say so.
-    pub(crate) fn note_unheard(&mut self, index: u32) {
+    pub(crate) fn note_unheard(&mut self, index: u32, why: Loss) {
         let packet = self.arena.get(index);
         if self.has_neighbours && packet.flow == FlowKey::NEIGHBOURS && !packet.is_link_frame() {
-            self.unheard.push(*packet);
+            self.unheard.push((*packet, why));
         }
     }
 
@@ -220,8 +231,7 @@ impl Net {
         let peer = NodeId::new(self.wires[port as usize].peer.get());
         let index = self.take_in(Packet { dst: peer, ..packet });
         if self.ports[port as usize].faults > 0 {
-            self.counts.dead_link += 1;
-            return self.drop_packet(index);
+            return self.drop_at_dead_link(index);
         }
         self.admit(index, port);
         self.send_waiting(port);

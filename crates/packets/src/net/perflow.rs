@@ -2,14 +2,15 @@
 //!
 //! Each output port has a queue for each flow that has packets there; they take turns, a packet each.
 //! A flow may have so many packets on a link and in the queue behind it; each that leaves there lets
-//! one follow, after the wire's delay. Buffers are as many as it takes. The only place of the network
-//! with a hash lookup a packet: an ideal to compare with, not a design.
+//! one follow, after the wire's delay. Buffers are as many as it takes: an ideal to compare with, not
+//! a design.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::Net;
-use super::arena::Fifo;
+use super::arena::{Fifo, NONE};
 use super::event::Event;
+use super::places::Places;
 use crate::packet::FlowKey;
 
 /// One flow at one output port.
@@ -33,8 +34,8 @@ pub(crate) struct FlowQueues {
     pub(super) mtu: u32,
     queues: Vec<FlowQueue>,
     free: Vec<u32>,
-    /// Place by port and flow. Looked up, never walked.
-    places: HashMap<(u32, FlowKey), u32>,
+    /// Place by port and flow.
+    places: Places,
     /// By output port: queues that may send.
     turns: Vec<VecDeque<u32>>,
     /// By flow: bytes that its source may still send.
@@ -44,20 +45,22 @@ pub(crate) struct FlowQueues {
 impl FlowQueues {
     pub(super) fn new(window: Vec<u32>, mtu: u32) -> Self {
         let turns = vec![VecDeque::new(); window.len()];
+        let places = Places::new(window.len());
         Self {
             window,
             mtu,
             queues: Vec::new(),
             free: Vec::new(),
-            places: HashMap::new(),
+            places,
             turns,
             source_room: Vec::new(),
         }
     }
 
     fn place(&mut self, port: u32, flow: FlowKey) -> u32 {
-        if let Some(&place) = self.places.get(&(port, flow)) {
-            return place;
+        let known = self.places.get(port, flow);
+        if known != NONE {
+            return known;
         }
         let queue = FlowQueue { port, flow, fifo: Fifo::EMPTY, ahead: 0, is_listed: false };
         let place = match self.free.pop() {
@@ -70,7 +73,7 @@ impl FlowQueues {
                 self.queues.len() as u32 - 1
             }
         };
-        self.places.insert((port, flow), place);
+        self.places.insert(port, flow, place);
         place
     }
 
@@ -80,7 +83,7 @@ impl FlowQueues {
         let window = self.window[queue.port as usize];
         if queue.fifo.is_empty() {
             if queue.ahead == 0 {
-                self.places.remove(&(queue.port, queue.flow));
+                self.places.remove(queue.port, queue.flow);
                 self.free.push(place);
             }
         } else if queue.ahead < window && !queue.is_listed {
@@ -91,6 +94,7 @@ impl FlowQueues {
 
     /// A flow starts at the NIC of `port`.
     pub(crate) fn flow_starts(&mut self, flow: FlowKey, port: u32) {
+        self.places.open(flow);
         if self.source_room.len() <= flow.index() {
             self.source_room.resize(flow.index() + 1, 0);
         }
@@ -197,8 +201,7 @@ impl Net {
         }
         for index in lost {
             self.leave_flow_queue(port, index);
-            self.counts.dead_link += 1;
-            self.drop_packet(index);
+            self.drop_at_dead_link(index);
         }
     }
 

@@ -259,9 +259,9 @@ impl<T: Transport> Network<T> {
             }
             self.out.effects.clear();
             at = 0;
-            if let Some(packet) = self.net.unheard.pop() {
+            if let Some((packet, why)) = self.net.unheard.pop() {
                 self.out.set_now(self.net.now);
-                self.transport.unheard(&packet, &mut self.out);
+                self.transport.unheard(&packet, why, &mut self.out);
             } else if let Some(host) = self.net.ready_nics.pop() {
                 self.serve_nic(host);
             } else if let Some((key, why)) = self.failures.pop() {

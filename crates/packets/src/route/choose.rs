@@ -96,14 +96,16 @@ impl Chooser {
     #[inline]
     fn follow_route(&self, vertex: Vertex, packet: &Packet) -> Option<PortId> {
         let ports = &self.first_ports[vertex.index()..][..2];
-        let port = ports[0] + packet.route_hop();
+        // The hop at hand is counted already.
+        let hop = packet.hop_of_route(u32::from(packet.hops.saturating_sub(1)));
+        let port = ports[0] + u32::from(hop);
         (port < ports[1]).then_some(PortId::new(port))
     }
 
     fn next_of_order(&mut self, tables: &Tables, vertex: Vertex, number: u16, group: Group) -> u32 {
         let orders = &mut self.orders[vertex.index()];
         if orders.is_empty() {
-            orders.resize(tables.groups(), Order::default());
+            orders.resize(tables.groups(vertex), Order::default());
         }
         let order = &mut orders[usize::from(number)];
         if order.places.is_empty() {

@@ -1,7 +1,7 @@
 //! The next hops of every vertex to every host, by breadth-first search over what works.
 //!
-//! The same set of next hops serves many destinations, so sets are kept once and the table holds
-//! their numbers: two bytes for each pair of vertex and host.
+//! The same set of next hops serves many destinations, so each vertex keeps its sets once and the
+//! table holds their numbers: two bytes for each pair of vertex and host.
 
 use std::collections::HashMap;
 
@@ -40,32 +40,43 @@ pub(crate) struct Group {
 #[derive(Clone, Debug)]
 pub(crate) struct Tables {
     hosts: u32,
-    /// By vertex and host: number of the group; 0: no way.
+    /// By vertex and host: number of the group among those of the vertex; 0: no way.
     table: Vec<u16>,
+    /// The groups of vertex `v`, from `first[v]`.
     groups: Vec<Group>,
+    first: Vec<u32>,
     members: Vec<PortId>,
 }
 
 /// Sets of next hops, each once.
 #[derive(Default)]
 struct Sets {
-    /// The number of a set, by its ports and then the paths below each. Looked up, never walked.
+    /// The number of a set, by its ports, which are of one vertex, and then the paths below each.
+    /// Looked up, never walked.
     known: HashMap<Vec<u32>, u16>,
-    groups: Vec<Group>,
+    /// By vertex.
+    groups: Vec<Vec<Group>>,
     members: Vec<PortId>,
 }
 
 impl Sets {
-    /// The number of the set that `key` spells: ports, then the paths below each.
-    fn number(&mut self, key: &[u32]) -> u16 {
+    /// For each of so many vertices the set of no next hops.
+    fn new(vertices: u32) -> Self {
+        let none = Group { start: 0, len: 0, below: 0 };
+        Self { groups: vec![vec![none]; vertices as usize], ..Self::default() }
+    }
+
+    /// The number of the set of `vertex` that `key` spells: ports, then the paths below each.
+    fn number(&mut self, vertex: Vertex, key: &[u32]) -> u16 {
         if let Some(&number) = self.known.get(key) {
             return number;
         }
-        let number = u16::try_from(self.groups.len())
-            .expect("fewer than 2^16 sets of next hops: a rack has far fewer");
+        let groups = &mut self.groups[vertex.index()];
+        let number = u16::try_from(groups.len())
+            .expect("a vertex has no more sets of next hops than there are hosts to go to");
         let (&below, ports) = key.split_last().expect("a key ends with the paths below");
         let start = self.members.len() as u32;
-        self.groups.push(Group { start, len: ports.len() as u32, below });
+        groups.push(Group { start, len: ports.len() as u32, below });
         self.members.extend(ports.iter().copied().map(PortId::new));
         self.known.insert(key.to_vec(), number);
         number
@@ -77,8 +88,7 @@ impl Tables {
     pub(crate) fn new(topology: &Topology, live: &Live) -> Self {
         let (hosts, vertices) = (topology.hosts(), topology.vertices());
         let mut table = vec![0; hosts as usize * vertices as usize];
-        let mut sets = Sets::default();
-        sets.number(&[0]);
+        let mut sets = Sets::new(vertices);
         let mut search = Search::new(vertices);
         let mut key = Vec::new();
         for host in 0..hosts {
@@ -89,17 +99,22 @@ impl Tables {
                 let first = topology.port(PortId::new(key[0])).peer;
                 key.push(search.paths[first.index()]);
                 let at = vertex.index() * hosts as usize + host as usize;
-                table[at] = sets.number(&key);
+                table[at] = sets.number(vertex, &key);
             }
         }
-        Self { hosts, table, groups: sets.groups, members: sets.members }
+        let ends = sets.groups.iter().scan(0, |end, groups| {
+            *end += groups.len() as u32;
+            Some(*end)
+        });
+        let first = std::iter::once(0).chain(ends).collect();
+        Self { hosts, table, first, groups: sets.groups.concat(), members: sets.members }
     }
 
     /// The next hops at `vertex` towards `host`.
     #[inline]
     pub(crate) fn group(&self, vertex: Vertex, host: u32) -> (u16, Group) {
         let number = self.table[vertex.index() * self.hosts as usize + host as usize];
-        (number, self.groups[usize::from(number)])
+        (number, self.groups[self.first[vertex.index()] as usize + usize::from(number)])
     }
 
     /// Asks for the next hops at `vertex` towards `host` ahead of their use.
@@ -115,9 +130,9 @@ impl Tables {
         self.members[(group.start + index) as usize]
     }
 
-    /// How many groups there are.
-    pub(crate) fn groups(&self) -> usize {
-        self.groups.len()
+    /// How many groups a vertex has.
+    pub(crate) fn groups(&self, vertex: Vertex) -> usize {
+        (self.first[vertex.index() + 1] - self.first[vertex.index()]) as usize
     }
 
     /// How many paths lead from `vertex` to `host`; 0 if none does.

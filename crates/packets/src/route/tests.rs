@@ -202,3 +202,13 @@ fn order(topology: &Topology, links: &[(u32, u32, bool)]) -> Vec<PortId> {
         })
         .collect()
 }
+
+#[test]
+fn a_torus_of_512_hosts_has_tables() {
+    let topology = Torus::default().build().unwrap();
+    let tables = Tables::new(&topology, &Live::all(&topology));
+    // The farthest host is four steps away in each dimension, either way round: 12! / (4!)^3 orders
+    // of steps, and two ways in each of three dimensions.
+    let farthest = 4 + 8 * (4 + 8 * 4);
+    assert_eq!(tables.paths(Vertex::new(0), farthest), 34_650 * 8);
+}

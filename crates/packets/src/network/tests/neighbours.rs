@@ -10,7 +10,7 @@ use crate::network::Network;
 use crate::outbox::Outbox;
 use crate::packet::{FlowKey, Kind, Packet};
 use crate::route::Live;
-use crate::transport::{Framing, Line, Opening, Timer, Timers, Transport};
+use crate::transport::{Framing, Line, Loss, Opening, Timer, Timers, Transport};
 
 /// Bytes of what is told: 800 ps each at 10 Gbps.
 const WORD: u16 = 16;
@@ -36,7 +36,8 @@ struct Gossip {
     times: u32,
     /// By host: when it first heard of the flow.
     heard: Vec<Option<Time>>,
-    unheard: u32,
+    /// What was lost: for lack of room, and on links.
+    unheard: [u32; 2],
     works: Vec<Live>,
     pending: Option<Packet>,
 }
@@ -108,9 +109,9 @@ impl Transport for Gossip {
 
     fn abandon(&mut self, _: FlowKey, _: &mut Outbox) {}
 
-    fn unheard(&mut self, packet: &Packet, _: &mut Outbox) {
+    fn unheard(&mut self, packet: &Packet, why: Loss, _: &mut Outbox) {
         assert_eq!((packet.flow, packet.wire), (FlowKey::NEIGHBOURS, WORD));
-        self.unheard += 1;
+        self.unheard[usize::from(why == Loss::Link)] += 1;
     }
 
     fn routes_changed(&mut self, works: &Live, _: &mut Outbox) {
@@ -132,7 +133,7 @@ fn repeat(plan: Plan, to: u32, hops: &[u128], times: u32) -> (Network<Gossip>, E
         route,
         times,
         heard,
-        unheard: 0,
+        unheard: [0, 0],
         works: Vec::new(),
         pending: None,
     };
@@ -161,7 +162,7 @@ fn a_word_spreads_by_one_link_at_a_time() {
     let near = [0, 1, 2, 3, 2, 1].map(|hops: u64| Some(Time::ZERO + hop * hops));
     assert_eq!(network.transport().heard[..4], near[..4]);
     assert_eq!(network.transport().heard[5], near[5]);
-    assert_eq!((network.transport().unheard, network.totals().delivered.get()), (0, 1_460));
+    assert_eq!((network.transport().unheard, network.totals().delivered.get()), ([0, 0], 1_460));
 }
 
 #[test]
@@ -196,7 +197,7 @@ fn what_is_lost_on_a_dead_link_is_told_and_so_is_what_works() {
     let (network, _) = gossip(plan(&ring(endless()), &[fault]), 1, &[port(&usual, 0, 1)]);
     let told = network.transport();
     // Each end told the other once, in vain; the far end hears the long way round.
-    assert_eq!(told.unheard, 2);
+    assert_eq!(told.unheard, [0, 2]);
     assert!(told.heard[5] > told.heard[3]);
     assert_eq!(told.works.len(), 1);
     let dead = told.works[0].ports.iter().filter(|&&works| !works).count();
@@ -210,7 +211,7 @@ fn what_finds_no_room_is_told() {
     let (network, _) = repeat(plan(&ring(tight), &[]), 1, &[port(&usual, 0, 1)], 100);
     // At each of the twelve ports one word is on the line, 93 wait, and six find no room; nor does
     // the flow's packet, which comes to its port behind the words.
-    assert_eq!(network.transport().unheard, 12 * 6);
+    assert_eq!(network.transport().unheard, [12 * 6, 0]);
     assert_eq!(network.totals().drops, 12 * 6 + 1);
     assert!(network.transport().heard.iter().all(Option::is_some));
 }
