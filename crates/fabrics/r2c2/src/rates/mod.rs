@@ -5,6 +5,8 @@
 //! out who knows of which flow, and when (that is the view's), and what a protocol's shares are (that
 //! is the routing's).
 
+mod bucket;
+mod demand;
 mod fill;
 mod legs;
 mod programme;
@@ -15,6 +17,8 @@ mod tier;
 mod unrestricted;
 mod waterfill;
 
+pub use bucket::Bucket;
+pub use demand::{DEMAND_MAX, Demand, DemandPlan, estimate};
 pub use routed::Routed;
 pub use terms::{Course, Courses, Terms};
 pub use unrestricted::unrestricted;

@@ -224,7 +224,10 @@ impl<C: Courses> Waterfill<C> {
         let flow = &self.places[place as usize];
         let level = self.fill.level(flow.bundle);
         assert!(!level.is_nan(), "the rate of place {place} was not asked for");
-        (f64::from(flow.weight) * level).min(flow.demand)
+        let weight = f64::from(flow.weight);
+        // The same quotient as that at which the flow stopped, if it did: then it has its demand, to
+        // the bit.
+        if flow.demand / weight <= level { flow.demand } else { weight * level }
     }
 
     /// The rate of a flow in whole bits per second, rounded down; `None` if nothing limits it.

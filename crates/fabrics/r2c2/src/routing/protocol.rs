@@ -4,8 +4,25 @@
 //! destination tags) and non-minimal ones (Valiant's and weighted load balancing), and ROMM, which
 //! Fig. 2's column of spraying turns out to show.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// How a packet finds its way.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
 #[repr(u8)]
 pub enum Protocol {
     /// Random packet spraying over whole paths: each packet takes one of all shortest paths, each

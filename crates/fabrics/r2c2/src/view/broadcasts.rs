@@ -52,6 +52,11 @@ impl Event {
         one.into_iter().chain(many.iter().map(|&(old, new)| (Some(old), Some(new))))
     }
 
+    /// All records that it speaks of.
+    pub fn records(&self) -> impl Iterator<Item = RecordId> + '_ {
+        self.pairs().flat_map(|(ends, begins)| ends.into_iter().chain(begins))
+    }
+
     /// A node hears it, or says it.
     pub fn enter<A: Copy>(&self, node: u32, views: &mut Views<A>) {
         for (ends, begins) in self.pairs() {
@@ -73,9 +78,7 @@ impl Broadcasts {
         copies: u32,
         views: &mut Views<A>,
     ) -> u32 {
-        for (ends, begins) in broadcast.event.pairs() {
-            ends.into_iter().chain(begins).for_each(|id| views.announce(id));
-        }
+        broadcast.event.records().for_each(|id| views.announce(id));
         let entry = (broadcast, copies);
         let id = match self.free.pop() {
             Some(id) => {
@@ -112,9 +115,7 @@ impl Broadcasts {
         if *copies > 0 {
             return;
         }
-        for (ends, begins) in broadcast.event.pairs() {
-            ends.into_iter().chain(begins).for_each(|id| views.has_spread(id));
-        }
+        broadcast.event.records().for_each(|id| views.has_spread(id));
         self.free.push(id);
     }
 

@@ -25,6 +25,8 @@ pub struct Record<A> {
     pub destination: NodeId,
     /// How it is to be treated: routing, weight, priority, demand.
     pub allocation: A,
+    /// Tells it from another that had its place before.
+    pub serial: u64,
     /// Broadcasts under way that speak of it, and whether it has been announced to be over.
     pending: u32,
     is_over: bool,
@@ -36,6 +38,8 @@ pub struct Views<A> {
     nodes: u32,
     records: Vec<Record<A>>,
     free: Vec<RecordId>,
+    /// How many there have been.
+    made: u64,
     /// Words of a node's bitmaps.
     words: usize,
     /// Bit `record` of node `n` is in word `n * words + record / 64`.
@@ -53,6 +57,7 @@ impl<A: Copy> Views<A> {
             nodes,
             records: Vec::new(),
             free: Vec::new(),
+            made: 0,
             words,
             begun: bits.clone(),
             ended: bits,
@@ -61,7 +66,9 @@ impl<A: Copy> Views<A> {
 
     /// Makes a record, of which nobody knows yet.
     pub fn add(&mut self, source: NodeId, destination: NodeId, allocation: A) -> RecordId {
-        let record = Record { source, destination, allocation, pending: 0, is_over: false };
+        let serial = self.made;
+        self.made += 1;
+        let record = Record { source, destination, allocation, serial, pending: 0, is_over: false };
         if let Some(id) = self.free.pop() {
             self.records[id as usize] = record;
             return id;
@@ -131,6 +138,18 @@ impl<A: Copy> Views<A> {
                 Some(first + bit)
             })
         })
+    }
+
+    /// No node takes anything for true that it has heard so far.
+    pub fn forget_all(&mut self) {
+        let mut used = vec![u64::MAX; self.words];
+        for id in self.free.iter().copied().chain(self.records.len() as u32..self.words as u32 * 64)
+        {
+            used[id as usize / 64] &= !(1 << (id % 64));
+        }
+        for ended in self.ended.chunks_mut(self.words) {
+            ended.copy_from_slice(&used);
+        }
     }
 
     /// One more broadcast speaks of a record.

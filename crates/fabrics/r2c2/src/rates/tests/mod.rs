@@ -168,3 +168,16 @@ impl Written {
         (course, terms)
     }
 }
+
+/// The rates of two flows of these demands on a link of this capacity.
+pub(super) fn rates_on_a_link(capacity: f64, demands: [Option<Rate>; 2]) -> [f64; 2] {
+    let flow = course(0, 1, Protocol::Rps);
+    let uses = [(flow, vec![(0, 1.0)])].into();
+    let written = Written { nodes: 2, links: 1, uses, ..Written::default() };
+    let mut rates = Waterfill::new(written, vec![capacity]);
+    for (place, demand) in (0..).zip(demands) {
+        rates.join(place, flow, Terms { demand, ..Terms::default() });
+    }
+    rates.fill(Whose::All);
+    [rates.rate(0), rates.rate(1)]
+}

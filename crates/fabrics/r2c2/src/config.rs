@@ -1,0 +1,246 @@
+//! The `[fabric]` table of a rack with R2C2 and the checked plan that the model runs on.
+//!
+//! Defaults are the simulations of R2C2 §5.2: 512 nodes in a 3D torus at 10 Gbps a link, 100 ns a
+//! hop, headroom 5 %, rates recomputed every 500 µs, random packet spraying.
+
+mod plan;
+
+use std::num::NonZeroU8;
+
+use kernel::{Bytes, Rate, Span};
+use rack::Problem;
+use rack::equipment::PacketParts;
+use rack::topology::{Shape, Torus};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::routing::Protocol;
+use crate::wire;
+
+pub use plan::{Plan, Wiring};
+
+/// A direct-connect rack under R2C2.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Nodes and links: a torus, a mesh, or a graph of hosts alone, at most eight links a node.
+    /// Default torus of 8 x 8 x 8, 10 Gbps, 100 ns (R2C2 §5.2).
+    pub topology: Shape,
+    /// The node rate that load 1.0 refers to. Unit: bit/s. Default 0 bps: that of the slowest node,
+    /// all its links together.
+    pub load_rate: Rate,
+    /// How flows are treated, by the class of the flow; those of later classes as the last. Default:
+    /// one, of weight 1 and priority 0, by random packet spraying.
+    pub classes: Vec<Class>,
+    /// The part of each link that rates leave free, for flows that not all nodes know yet. Default
+    /// 0.05 (R2C2 §5.2). From 0, below 1.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub headroom: f64,
+    /// From one computation of rates at a node to the next (ρ). 0 ns: one at each event that the node
+    /// hears of (§3.1). Unit: time. Default 500 us (R2C2 §5.2).
+    pub interval: Span,
+    /// How fast a flow goes before its rate has been computed. Unit: bit/s. Default 0 bps: at the rate
+    /// of its node's fastest link (our choice: §3.1 has it send at once, and does not say how fast).
+    pub initial_rate: Rate,
+    /// Which flows a computation considers. Default all.
+    pub batch: Batch,
+    /// Largest data packet, its header of 36 bytes included. Unit: bytes. Default 1500 B (R2C2 §3.4).
+    pub mtu: Bytes,
+    /// Bytes that a flow may send at once when it has not sent for long. Unit: bytes. Default 3 kB:
+    /// two packets (our choice: the paper gives none).
+    pub burst: Bytes,
+    /// Broadcast trees of a node, which take turns. Default 4 (our choice: the paper has "several").
+    /// From 1 to 255.
+    #[schemars(range(min = 1, max = 255))]
+    pub trees: u8,
+    /// The priority of broadcasts; data has 7. Default 7: in one queue with the data (R2C2 §5.2, "a
+    /// single queue per port"). From 0, the most urgent, to 7.
+    #[schemars(range(min = 0, max = 7))]
+    pub broadcast_priority: u8,
+    /// Most bytes that wait at a port. Unit: bytes. Default 0 B: no limit (our choice: R2C2 §5.2
+    /// measures what waits).
+    pub port_buffer: Bytes,
+    /// From a packet's arrival at a node to its queue. Unit: time. Default 0 ns: it is part of the
+    /// link's delay (R2C2 §5.2: 100 ns a hop).
+    pub node_latency: Span,
+    /// Estimates of what hosts can send.
+    pub demand: Demand,
+    /// What happens to lost packets and broadcasts.
+    pub recovery: Recovery,
+    /// From a failure or repair until all nodes know what works. Unit: time. Default 3 ms: three
+    /// missed greetings of a neighbour, one a millisecond (our choice: the paper does not say).
+    pub convergence: Span,
+    /// Probability that a packet is lost on a link. Default 0. Below 1.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub loss_rate: f64,
+    /// Probability that a bit is flipped on a link; the packet is then dropped at the link's end.
+    /// Default 0. Below 0.001.
+    #[schemars(range(min = 0.0, max = 0.001))]
+    pub bit_error_rate: f64,
+    /// Power and cost of the parts.
+    pub equipment: PacketParts,
+}
+
+/// Which flows a node considers when it computes rates (§3.3.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Batch {
+    /// All that it knows of.
+    #[default]
+    All,
+    /// Those that have lasted for an interval; others are not limited.
+    Lasting,
+}
+
+/// How the flows of a class are treated (§3.3.2).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Class {
+    /// How their packets find their way. Default rps (R2C2 §5.2).
+    pub protocol: Protocol,
+    /// Their share of a link relative to others of their priority. Default 1. From 1 to 255.
+    pub weight: NonZeroU8,
+    /// Whose turn it is: 0 is served first, later priorities with what is left. Default 0.
+    pub priority: u8,
+    /// How fast an application gives its data to the node. Unit: bit/s. Default: all at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub application_rate: Option<Rate>,
+}
+
+/// How a node estimates what a host-limited flow can send, once an interval (§3.3.2, Eq. 1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Demand {
+    /// A new estimate has the part 1/2^this in the smoothed one. Default 2 (our choice: the paper
+    /// gives no constant). At most 16.
+    #[schemars(range(min = 0, max = 16))]
+    pub gain_shift: u32,
+    /// By how much of the demand last told an estimate differs when it is told. Unit: per cent.
+    /// Default 10 (our choice).
+    pub margin_percent: u64,
+}
+
+/// What happens to lost packets and broadcasts: the paper leaves it open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Recovery {
+    /// How long an end of a flow waits for what is missing before it asks. Unit: time. Default 1 ms
+    /// (our choice: far above any way through the rack).
+    pub patience: Span,
+    /// How long a source waits before it says again what was dropped for lack of room. Unit: time.
+    /// Default 10 us (our choice: a queue of 12 kB empties in that time).
+    pub pause: Span,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            topology: Shape::Torus(Torus::default()),
+            load_rate: Rate::default(),
+            classes: vec![Class::default()],
+            headroom: 0.05,
+            interval: Span::from_us(500),
+            initial_rate: Rate::default(),
+            batch: Batch::default(),
+            mtu: Bytes::new(1500),
+            burst: Bytes::new(3000),
+            trees: 4,
+            broadcast_priority: DATA_PRIORITY,
+            port_buffer: Bytes::ZERO,
+            node_latency: Span::ZERO,
+            demand: Demand::default(),
+            recovery: Recovery::default(),
+            convergence: Span::from_us(3_000),
+            loss_rate: 0.0,
+            bit_error_rate: 0.0,
+            equipment: PacketParts::default(),
+        }
+    }
+}
+
+impl Default for Class {
+    fn default() -> Self {
+        Self {
+            protocol: Protocol::default(),
+            weight: NonZeroU8::MIN,
+            priority: 0,
+            application_rate: None,
+        }
+    }
+}
+
+impl Default for Demand {
+    fn default() -> Self {
+        Self { gain_shift: 2, margin_percent: 10 }
+    }
+}
+
+impl Default for Recovery {
+    fn default() -> Self {
+        Self { patience: Span::from_us(1_000), pause: Span::from_us(10) }
+    }
+}
+
+/// The priority of data (our choice: the least urgent, so that broadcasts may be put before it).
+pub(crate) const DATA_PRIORITY: u8 = 7;
+/// Most bytes that fill the token bucket: what its counters hold.
+const BURST_MAX: Bytes = Bytes::new(2_000_000);
+/// Largest packet that the network knows.
+const MTU_MAX: Bytes = Bytes::new(9216);
+
+impl Config {
+    /// Every mistake in it that can be seen without building the network, each with its key.
+    fn check(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut refuse = |bad: bool, key: &str, message: String| {
+            if bad {
+                problems.push(Problem::new(key, message));
+            }
+        };
+        let header = Bytes::new(wire::data::HEADER_BYTES as u64);
+        refuse(
+            self.mtu <= header || self.mtu > MTU_MAX,
+            "mtu",
+            format!("{}; expected more than the header's {header} and at most {MTU_MAX}", self.mtu),
+        );
+        refuse(
+            self.burst < self.mtu || self.burst > BURST_MAX,
+            "burst",
+            format!(
+                "{}; expected at least a packet of {} and at most {BURST_MAX}",
+                self.burst, self.mtu
+            ),
+        );
+        refuse(
+            !(0.0..1.0).contains(&self.headroom),
+            "headroom",
+            format!("{}; expected a part of each link: 0 or more and below 1", self.headroom),
+        );
+        refuse(self.classes.is_empty(), "classes", "no class; expected one or more".into());
+        refuse(self.trees == 0, "trees", "0; expected from 1 to 255".into());
+        refuse(
+            self.broadcast_priority > DATA_PRIORITY,
+            "broadcast_priority",
+            format!("{}; expected from 0 to {DATA_PRIORITY}", self.broadcast_priority),
+        );
+        refuse(
+            self.demand.gain_shift > 16,
+            "demand.gain_shift",
+            format!("{}; expected at most 16", self.demand.gain_shift),
+        );
+        for (key, span) in
+            [("recovery.patience", self.recovery.patience), ("recovery.pause", self.recovery.pause)]
+        {
+            refuse(span == Span::ZERO, key, "0 ns; expected, for example, \"1 ms\"".into());
+        }
+        for (index, class) in self.classes.iter().enumerate() {
+            refuse(
+                class.application_rate == Some(Rate::default()),
+                &format!("classes.{index}.application_rate"),
+                "a rate of zero; expected, for example, \"1 Gbps\"".into(),
+            );
+        }
+        problems.extend(self.equipment.check().into_iter().map(|p| p.below("equipment")));
+        problems
+    }
+}

@@ -1,0 +1,190 @@
+//! What follows from a configuration: the network, its routes, shares and broadcast trees.
+
+use std::collections::BTreeSet;
+
+use kernel::{Bytes, Rate};
+use packets::config::Queues;
+use packets::{Framing, Live, Routing};
+use rack::equipment::Bill;
+use rack::topology::{PortId, Vertex};
+use rack::{Fault, NodeId, Problem};
+
+use super::Config;
+use crate::broadcast::Fib;
+use crate::rates::{DemandPlan, Routed, Waterfill, capacities};
+use crate::routing::{Network, Protocol, Routes};
+use crate::wire;
+
+/// A checked configuration with what follows from it.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The configuration with nothing left open.
+    pub config: Config,
+    /// The links and queues.
+    pub network: packets::Plan,
+    /// What it is made of.
+    pub bill: Bill,
+    /// The network as routing sees it, and routes on it, while everything works.
+    pub(crate) routing: Network,
+    pub(crate) routes: Routes,
+}
+
+/// How packets, broadcasts and rates go in a rack of which some parts may have failed.
+#[derive(Clone, Debug)]
+pub struct Wiring {
+    /// Routes of packets.
+    pub(crate) routes: Routes,
+    /// Shares of links.
+    pub(crate) filling: Waterfill<Routed>,
+    /// Trees of broadcasts.
+    pub(crate) trees: Fib,
+}
+
+impl Config {
+    /// Checks the configuration and derives the plan.
+    ///
+    /// # Errors
+    /// Every problem found, each with its key and a remedy.
+    pub fn plan(&self) -> Result<Plan, Vec<Problem>> {
+        let mut problems = self.check();
+        let network = self.network().plan().map_err(|wrong| {
+            let own = wrong.into_iter().map(rename);
+            problems.drain(..).chain(own).collect::<Vec<_>>()
+        })?;
+        let routing = Network::new(&self.topology).map_err(|wrong| vec![wrong[0].clone()])?;
+        let topology = routing.topology();
+        if topology.vertices() > topology.hosts() {
+            let message = "a network with switches; expected a torus, a mesh or a graph of hosts \
+                           alone: under R2C2 nodes pass packets on themselves";
+            problems.push(Problem::new("topology", message));
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let routes = Routes::new(&routing).map_err(|problem| vec![problem])?;
+        for (index, class) in self.classes.iter().enumerate() {
+            let wrong = routes.hops_max(class.protocol).err();
+            problems.extend(wrong.map(|problem| problem.below(&format!("classes.{index}"))));
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let config = Self { load_rate: network.load_rate(), ..self.clone() };
+        let bill = config.equipment.bill(&network.topology);
+        Ok(Plan { config, network, bill, routing, routes })
+    }
+
+    /// The links and queues.
+    fn network(&self) -> packets::Config {
+        let endless = Bytes::new(u64::from(u32::MAX));
+        let port_buffer = if self.port_buffer == Bytes::ZERO { endless } else { self.port_buffer };
+        packets::Config {
+            topology: self.topology.clone(),
+            load_rate: self.load_rate,
+            routing: Routing::SourceRoute,
+            switch_latency: self.node_latency,
+            mtu: self.mtu,
+            queues: Queues { port_buffer, ..Queues::default() },
+            convergence: self.convergence,
+            loss_rate: self.loss_rate,
+            bit_error_rate: self.bit_error_rate,
+            ..packets::Config::default()
+        }
+    }
+}
+
+/// Where a key of the network stands in this table.
+fn rename(problem: Problem) -> Problem {
+    match problem.key.strip_prefix("queues.") {
+        Some(rest) => Problem { key: rest.into(), ..problem },
+        None => problem,
+    }
+}
+
+impl Plan {
+    /// The same plan with faults.
+    ///
+    /// # Errors
+    /// For each component that the rack does not have: the problem's key is its index.
+    pub fn with_faults(self, faults: &[Fault]) -> Result<Self, Vec<Problem>> {
+        Ok(Self { network: self.network.with_faults(faults)?, ..self })
+    }
+
+    /// How many nodes there are.
+    #[must_use]
+    pub fn nodes(&self) -> u32 {
+        self.routing.nodes()
+    }
+
+    /// How flows are cut.
+    pub(crate) fn framing(&self) -> Framing {
+        let header = wire::data::HEADER_BYTES as u16;
+        Framing { payload: self.config.mtu.get() as u16 - header, header }
+    }
+
+    /// Whether packets can get lost: by chance, by faults, or for lack of room.
+    pub(crate) fn can_lose(&self) -> bool {
+        let config = &self.config;
+        let by_chance = config.loss_rate > 0.0 || config.bit_error_rate > 0.0;
+        by_chance || !self.network.faults.is_empty() || config.port_buffer > Bytes::ZERO
+    }
+
+    /// How fast a flow of a node goes before its rate has been computed.
+    pub(crate) fn initial_rate(&self, node: NodeId) -> Rate {
+        if self.config.initial_rate > Rate::default() {
+            return self.config.initial_rate;
+        }
+        let topology = &self.network.topology;
+        let links = topology.ports_of(topology.host(node)).map(|port| topology.port(port).link);
+        links.map(|link| link.rate).max().unwrap_or_default()
+    }
+
+    /// How demands are estimated.
+    pub(crate) fn demands(&self) -> DemandPlan {
+        let config = &self.config;
+        let nodes = (0..self.nodes()).map(NodeId::new);
+        let topology = &self.network.topology;
+        let ceiling = nodes.map(|node| self.network.host_rate(topology.host(node))).max();
+        DemandPlan {
+            period: config.interval,
+            gain_shift: config.demand.gain_shift,
+            margin_percent: config.demand.margin_percent,
+            ceiling: ceiling.unwrap_or_default(),
+        }
+    }
+
+    /// How everything goes while everything works.
+    pub(crate) fn wiring(&self, seed: u64) -> Wiring {
+        self.wire(&self.routing, self.routes.clone(), seed)
+    }
+
+    /// How everything goes where only some things work.
+    pub(crate) fn rewired(&self, works: &Live, seed: u64) -> Wiring {
+        let dead = |all: &[bool]| -> Vec<u32> {
+            (0..).zip(all).filter(|&(_, &works)| !works).map(|(index, _)| index).collect()
+        };
+        let links: Vec<PortId> = dead(&works.ports).into_iter().map(PortId::new).collect();
+        let nodes: Vec<Vertex> = dead(&works.vertices).into_iter().map(Vertex::new).collect();
+        if links.is_empty() && nodes.is_empty() {
+            return self.wiring(seed);
+        }
+        let routing = self.routing.without(&links, &nodes);
+        let routes = Routes::new(&routing).expect("what is left has no more links a node");
+        self.wire(&routing, routes, seed)
+    }
+
+    fn wire(&self, routing: &Network, routes: Routes, seed: u64) -> Wiring {
+        let suits = |protocol: &Protocol| routes.hops_max(*protocol).is_ok();
+        let classes = self.config.classes.iter();
+        let wanted = classes.flat_map(|class| [class.protocol, class.protocol.on_any_graph()]);
+        let used: BTreeSet<Protocol> = wanted.filter(suits).collect();
+        let protocols: Vec<Protocol> = used.into_iter().collect();
+        let shares = Routed::new(routing, &protocols).expect("the protocols suit the network");
+        let free = capacities(routing.topology(), self.config.headroom);
+        Wiring {
+            filling: Waterfill::new(shares, free),
+            trees: Fib::new(routing, seed, self.config.trees),
+            routes,
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! Sources of flows: which packet a node sends next, when, and by which route (§3.5).
+//!
+//! Flows of a node take turns, a packet each, as their token buckets allow. A flow that is limited
+//! by its application rather than by the network sends what the application has given so far.
+
+use std::collections::VecDeque;
+
+use kernel::{Bytes, Rate, Stream, Time};
+use packets::{FlowKey, Framing, Kind, Outbox, Packet};
+use rack::{Flow, NodeId};
+use transports::turns::Turns;
+
+use crate::config::{Class, Plan};
+use crate::rates::{Bucket, Course, Demand, DemandPlan, Terms};
+use crate::routing::{Protocol, Routes};
+use crate::view::RecordId;
+
+use super::{bytes_of, streams};
+
+/// A flow at its source.
+#[derive(Clone, Debug)]
+pub(super) struct Sender {
+    pub(super) flow: Flow,
+    pub(super) course: Course,
+    /// What all nodes are told of it.
+    pub(super) record: RecordId,
+    pub(super) bucket: Bucket,
+    /// How fast the application gives data, if that may be slower than the network; the demand that
+    /// follows from it (§3.3.2), and what was sent since it was last estimated.
+    application: Option<Rate>,
+    demand: Demand,
+    sent: Bytes,
+    packets: u64,
+    /// First packet that has not been sent.
+    next: u64,
+    /// Packets to be sent again, first.
+    again: VecDeque<u64>,
+    /// Whether its end has been announced.
+    is_over: bool,
+}
+
+/// The sources of all flows, by key.
+#[derive(Clone, Debug)]
+pub(super) struct Senders {
+    framing: Framing,
+    classes: Vec<Class>,
+    burst: Bytes,
+    routes: Routes,
+    flows: Vec<Sender>,
+    /// Flows of each node with something to send.
+    turns: Turns,
+    /// By node: draws the routes of its packets; how fast its flows go at first.
+    draws: Vec<Stream>,
+    initial: Vec<Rate>,
+}
+
+impl Sender {
+    /// Whether its end has been announced.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Bytes that the application has given by `now` and that have not been sent.
+    fn waiting(&self, now: Time, framing: Framing) -> Bytes {
+        let given = match self.application {
+            None => self.flow.size,
+            Some(rate) => rate.bytes_in(now - self.flow.start).min(self.flow.size),
+        };
+        let sent = Bytes::new(self.next * u64::from(framing.payload)).min(self.flow.size);
+        // Rounding may give a part of a packet that was sent whole.
+        given - sent.min(given)
+    }
+
+    /// When the application has given all of a packet that ends with byte `end`.
+    fn given_at(&self, end: Bytes) -> Time {
+        match self.application {
+            None => self.flow.start,
+            Some(rate) => self.flow.start + rate.send_time(end),
+        }
+    }
+
+    /// The packet that is to go next, if there is one.
+    fn pending(&self) -> Option<u64> {
+        let new = (self.next < self.packets).then_some(self.next);
+        self.again.front().copied().or(new)
+    }
+}
+
+impl Senders {
+    pub(super) fn new(plan: &Plan, seed: u64) -> Self {
+        let nodes = plan.nodes();
+        Self {
+            framing: plan.framing(),
+            classes: plan.config.classes.clone(),
+            burst: plan.config.burst,
+            routes: plan.routes.clone(),
+            flows: Vec::new(),
+            turns: Turns::new(nodes as usize),
+            draws: streams(nodes, seed, "r2c2/routes"),
+            initial: (0..nodes).map(|node| plan.initial_rate(NodeId::new(node))).collect(),
+        }
+    }
+
+    /// From now on packets go by other routes.
+    pub(super) fn reroute(&mut self, routes: Routes) {
+        self.routes = routes;
+    }
+
+    /// The class of a flow; those beyond the last are of the last.
+    fn class(&self, flow: &Flow) -> &Class {
+        let class = usize::from(flow.class.get()).min(self.classes.len() - 1);
+        &self.classes[class]
+    }
+
+    /// What stands for a protocol that a damaged network cannot have.
+    pub(super) fn protocol(&self, wanted: Protocol) -> Protocol {
+        if self.routes.hops_max(wanted).is_ok() { wanted } else { wanted.on_any_graph() }
+    }
+
+    /// How a flow is to be treated.
+    pub(super) fn decide(&self, flow: &Flow) -> (Course, Terms) {
+        let class = self.class(flow);
+        let protocol = self.protocol(class.protocol);
+        let course = Course { source: flow.src, destination: flow.dst, protocol };
+        (course, Terms { weight: class.weight, priority: class.priority, demand: None })
+    }
+
+    /// A flow starts, and sends at once (§3.1).
+    pub(super) fn start(&mut self, key: FlowKey, flow: Flow, course: Course, record: RecordId) {
+        let mut bucket = Bucket::new(self.burst, flow.start);
+        bucket.set_pace(flow.start, Some(self.initial[flow.src.index()]));
+        let sender = Sender {
+            flow,
+            course,
+            record,
+            bucket,
+            application: self.class(&flow).application_rate,
+            demand: Demand::default(),
+            sent: Bytes::ZERO,
+            packets: self.framing.packets(flow.size),
+            next: 0,
+            again: VecDeque::new(),
+            is_over: false,
+        };
+        match self.flows.get_mut(key.index()) {
+            Some(place) => *place = sender,
+            None => {
+                self.flows.resize(key.index(), sender.clone());
+                self.flows.push(sender);
+            }
+        }
+        self.turns.join(flow.src.index(), key);
+    }
+
+    pub(super) fn flow(&self, key: FlowKey) -> &Flow {
+        &self.flows[key.index()].flow
+    }
+
+    pub(super) fn get_mut(&mut self, key: FlowKey) -> &mut Sender {
+        &mut self.flows[key.index()]
+    }
+
+    /// The flows of a node with something to send, in turn.
+    pub(super) fn of_node(&self, node: NodeId) -> impl Iterator<Item = FlowKey> + '_ {
+        std::iter::successors(self.turns.front(node.index()), |&key| self.turns.after(key))
+    }
+
+    /// The packet that `node` sends now, and whether it is the last new one of its flow; asks to be
+    /// asked again when the next may go.
+    pub(super) fn pull(&mut self, node: NodeId, out: &mut Outbox) -> Option<(Packet, bool)> {
+        let now = out.now();
+        let mut soonest = Time::NEVER;
+        let mut turn = self.turns.front(node.index());
+        while let Some(key) = turn {
+            let ready = self.ready_at(key);
+            if ready <= now
+                && let Some(sent) = self.send(key, now)
+            {
+                return Some(sent);
+            }
+            if ready > now {
+                soonest = soonest.min(ready);
+            }
+            turn = self.turns.after(key);
+        }
+        if soonest != Time::NEVER {
+            out.wake_at(node, soonest);
+        }
+        None
+    }
+
+    /// When the next packet of a flow that has one may go.
+    fn ready_at(&self, key: FlowKey) -> Time {
+        let sender = &self.flows[key.index()];
+        let packet = sender.pending().expect("flows that take turns have something to send");
+        let (payload, wire) = bytes_of(self.framing, sender.flow.size, packet);
+        let end = packet * u64::from(self.framing.payload) + u64::from(payload);
+        let given = sender.given_at(Bytes::new(end));
+        sender.bucket.ready_at(Bytes::new(wire.into())).max(given)
+    }
+
+    /// Takes the next packet of a flow. None if no way leads to its destination.
+    fn send(&mut self, key: FlowKey, now: Time) -> Option<(Packet, bool)> {
+        let sender = &mut self.flows[key.index()];
+        let Course { source, destination, protocol } = sender.course;
+        let draw = &mut self.draws[source.index()];
+        let route = self.routes.draw(protocol, source, destination, draw)?;
+        let again = sender.again.pop_front();
+        let seq = again.unwrap_or(sender.next);
+        sender.next += u64::from(again.is_none());
+        let was_last = again.is_none() && sender.next == sender.packets;
+        let (payload, wire) = bytes_of(self.framing, sender.flow.size, seq);
+        sender.bucket.take(now, Bytes::new(wire.into()));
+        sender.sent += Bytes::new(wire.into());
+        let is_done = sender.pending().is_none();
+        self.turns.leave(source.index(), key);
+        if !is_done {
+            self.turns.join(source.index(), key);
+        }
+        let packet = Packet {
+            flow: key,
+            src: source,
+            dst: destination,
+            kind: Kind::Data,
+            seq,
+            payload,
+            wire,
+            ..Packet::default()
+        };
+        Some((packet.with_route(route.bits()), was_last))
+    }
+
+    /// A period has passed: estimates the demand of a flow that its application may limit. The new
+    /// one, if all nodes are to be told. A flow whose application has given everything is limited by
+    /// the network alone.
+    pub(super) fn observe(
+        &mut self,
+        key: FlowKey,
+        plan: &DemandPlan,
+        now: Time,
+    ) -> Option<Option<Rate>> {
+        let framing = self.framing;
+        let sender = self.get_mut(key);
+        let sent = std::mem::take(&mut sender.sent);
+        if sender.application.is_none() || sender.given_at(sender.flow.size) <= now {
+            return None;
+        }
+        let allocated = sender.bucket.pace().unwrap_or(plan.ceiling);
+        let waiting = sender.waiting(now, framing);
+        let tells = sender.demand.observe(plan, allocated, sent, waiting);
+        tells.then(|| sender.demand.told())
+    }
+
+    /// All of a flow has been sent: what is to be announced to be over.
+    pub(super) fn end(&mut self, key: FlowKey) -> RecordId {
+        let sender = self.get_mut(key);
+        sender.is_over = true;
+        sender.record
+    }
+
+    /// Gives a flow up; what is to be announced to be over, if it has not been.
+    pub(super) fn abandon(&mut self, key: FlowKey) -> Option<RecordId> {
+        let sender = &mut self.flows[key.index()];
+        self.turns.leave(sender.flow.src.index(), key);
+        let was_over = std::mem::replace(&mut sender.is_over, true);
+        (!was_over).then_some(sender.record)
+    }
+
+    /// All of a flow has arrived, as its source knows now.
+    pub(super) fn forget(&mut self, key: FlowKey) {
+        let sender = &mut self.flows[key.index()];
+        sender.again.clear();
+        self.turns.leave(sender.flow.src.index(), key);
+    }
+
+    /// Queues packets of a flow to be sent again: those that are missing, as its destination says
+    /// (`super::receivers::Receivers::missing`), and have been sent.
+    pub(super) fn send_again(&mut self, key: FlowKey, missing: u64, out: &mut Outbox) {
+        let (first, there) = (missing & u64::from(u32::MAX), missing >> 32);
+        let window = (0..u64::from(u32::BITS)).filter(|ahead| there >> ahead & 1 == 0);
+        let packets = std::iter::once(first).chain(window.map(|ahead| first + 1 + ahead));
+        let next = self.flows[key.index()].next;
+        self.queue_again(key, packets.take_while(|&packet| packet < next), out);
+    }
+
+    /// Sends the last packet of a flow again, for its destination to say what is missing.
+    pub(super) fn probe(&mut self, key: FlowKey, out: &mut Outbox) {
+        let last = self.flows[key.index()].packets - 1;
+        self.queue_again(key, std::iter::once(last), out);
+    }
+
+    fn queue_again(&mut self, key: FlowKey, packets: impl Iterator<Item = u64>, out: &mut Outbox) {
+        let sender = &mut self.flows[key.index()];
+        let before = sender.again.len();
+        for packet in packets {
+            if !sender.again.contains(&packet) {
+                sender.again.push_back(packet);
+            }
+        }
+        out.resent((sender.again.len() - before) as u64);
+        let source = sender.flow.src;
+        if !sender.again.is_empty() {
+            self.turns.join(source.index(), key);
+            out.wake(source);
+        }
+    }
+
+    /// Sends a word of a flow's destination to its source, by a shortest path.
+    pub(super) fn control(&mut self, key: FlowKey, kind: Kind, word: u64, out: &mut Outbox) {
+        let flow = self.flows[key.index()].flow;
+        let draw = &mut self.draws[flow.dst.index()];
+        let Some(route) = self.routes.draw(Protocol::Rps, flow.dst, flow.src, draw) else { return };
+        let packet = Packet {
+            flow: key,
+            src: flow.dst,
+            dst: flow.src,
+            kind,
+            seq: word,
+            wire: self.framing.header,
+            ..Packet::default()
+        };
+        out.send(packet.with_route(route.bits()));
+    }
+}

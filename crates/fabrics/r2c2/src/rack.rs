@@ -1,0 +1,89 @@
+//! The rack: links and queues, with R2C2 on the nodes, as a fabric.
+
+use kernel::{Span, Time};
+use packets::Network;
+use rack::equipment::Bill;
+use rack::results::Table;
+use rack::{Advance, Fabric, Flow, Gauge, Probe, Stage, Totals};
+use serde_json::{Map, Value};
+
+use crate::config::Plan;
+use crate::endpoint::Endpoints;
+
+/// A rack of R2C2 under simulation.
+pub struct Rack {
+    network: Network<Endpoints>,
+    bill: Bill,
+}
+
+impl Rack {
+    /// An idle rack. `seed` is that of all chance in it.
+    #[must_use]
+    pub fn new(plan: Plan, seed: u64) -> Self {
+        let endpoints = Endpoints::new(&plan, seed);
+        let network = Network::new(plan.network, endpoints, seed);
+        Self { network: network.expect("a packet is no larger than the MTU"), bill: plan.bill }
+    }
+}
+
+impl Fabric for Rack {
+    fn name(&self) -> &'static str {
+        "r2c2"
+    }
+
+    fn nodes(&self) -> u32 {
+        self.network.nodes()
+    }
+
+    fn now(&self) -> Time {
+        self.network.now()
+    }
+
+    fn offer(&mut self, flow: &Flow) {
+        self.network.offer(flow);
+    }
+
+    fn advance<P: Probe>(&mut self, until: Time, probe: &mut P) -> Advance {
+        self.network.advance(until, probe)
+    }
+
+    fn ideal_fct(&self, flow: &Flow) -> Span {
+        self.network.ideal_fct(flow)
+    }
+
+    fn totals(&self) -> Totals {
+        self.network.totals()
+    }
+
+    fn stages(&self) -> &'static [Stage] {
+        self.network.stages()
+    }
+
+    fn gauges(&self) -> &'static [Gauge] {
+        self.network.gauges()
+    }
+
+    fn sample(&mut self, row: &mut [f64]) {
+        self.network.sample(row);
+    }
+
+    fn unfinished(&self, limit: usize) -> Vec<Flow> {
+        self.network.unfinished(limit)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.network.check()
+    }
+
+    fn bill(&self) -> Option<Bill> {
+        Some(self.bill)
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        self.network.tables()
+    }
+
+    fn details(&self) -> Map<String, Value> {
+        self.network.details()
+    }
+}
