@@ -7,6 +7,7 @@ pub mod endpoint;
 mod rack;
 pub mod rates;
 pub mod routing;
+pub mod selection;
 pub mod throughput;
 pub mod view;
 pub mod wire;
