@@ -119,4 +119,13 @@ impl Switch for Crossbar {
     fn held(&self) -> usize {
         self.held.iter().sum()
     }
+
+    fn is_idle(&self) -> bool {
+        self.held.iter().all(|&held| held == 0)
+    }
+
+    fn skip_to(&mut self, cycle: u64) {
+        self.arriving.skip_to(cycle);
+        self.slot = cycle;
+    }
 }

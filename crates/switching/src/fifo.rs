@@ -77,4 +77,12 @@ impl Switch for Fifo {
     fn held(&self) -> usize {
         self.queues.iter().map(Ring::len).sum()
     }
+
+    fn is_idle(&self) -> bool {
+        self.held() == 0
+    }
+
+    fn skip_to(&mut self, cycle: u64) {
+        self.slot = cycle;
+    }
 }

@@ -5,7 +5,7 @@
 
 use std::ops::{Add, AddAssign, Mul, Sub};
 
-use kernel::{Bytes, Rate};
+use kernel::{Bytes, PS_PER_SECOND, Rate, Span, Time};
 
 /// An instant or a length of time on the bench; what a tick is, the [`Line`] says.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -136,6 +136,35 @@ impl Line {
         self.byte * size.get()
     }
 
+    /// The first tick at or after an instant.
+    ///
+    /// # Panics
+    /// If the bench's count of ticks ends before it.
+    #[must_use]
+    pub fn ticks_of(&self, time: Time) -> Ticks {
+        let (ticks, bits) = self.ticks_for_bits();
+        let exact = u128::from(time.as_ps()) * ticks;
+        let count = exact.div_ceil(bits * u128::from(PS_PER_SECOND));
+        Ticks(u64::try_from(count).expect("a run of a switch is shorter than weeks"))
+    }
+
+    /// A length of time in picoseconds, rounded up.
+    ///
+    /// # Panics
+    /// If it is longer than simulated time.
+    #[must_use]
+    pub fn span(&self, ticks: Ticks) -> Span {
+        let (each, bits) = self.ticks_for_bits();
+        let exact = u128::from(ticks.0) * bits * u128::from(PS_PER_SECOND);
+        let count = u64::try_from(exact.div_ceil(each)).expect("a run ends before time does");
+        Span::from_ps(count)
+    }
+
+    /// Ticks, and bits that take a second: `ticks / bits` of them make a second.
+    fn ticks_for_bits(&self) -> (u128, u128) {
+        (u128::from(self.byte.0) * u128::from(self.rate.as_bps()), 8)
+    }
+
     /// A length of time in seconds, for people.
     #[must_use]
     pub fn seconds(&self, ticks: f64) -> f64 {
@@ -162,6 +191,24 @@ mod tests {
         assert_eq!(line.cycle_of(packet), 41);
         assert_eq!(line.cycle_from(packet), 42);
         assert!((line.bytes(line.cycle()) - 25e9 / 8.0 / 454e6).abs() < 1e-12);
+    }
+
+    #[test]
+    fn instants_and_ticks_translate_to_the_picosecond() {
+        for hertz in [454_000_000, 1_560_000_000, 999_999_937] {
+            let line = Line::clocked(Rate::from_gbps(25), hertz);
+            for ps in [0, 1, 92_160, 1_000_000_007, 3_000_000_000_000] {
+                let ticks = line.ticks_of(Time::from_ps(ps));
+                let exact = ps as f64 * 1e-12;
+                let tick = line.seconds(1.0);
+                let off = line.seconds(ticks.get() as f64) - exact;
+                assert!(off > -1e-15 && off < tick + 1e-15, "{ps} ps at {hertz} Hz: {off}");
+                let back = line.span(ticks).as_ps();
+                assert!(back >= ps && back - ps <= 2 + (tick * 1e12) as u64, "{ps}: {back}");
+            }
+        }
+        let line = Line::clocked(Rate::from_gbps(25), 454_000_000);
+        assert_eq!(line.span(line.send_time(Bytes::new(288))), Span::from_ps(92_160));
     }
 
     #[test]

@@ -44,4 +44,12 @@ impl Switch for OutputQueued {
     fn held(&self) -> usize {
         self.entered.len()
     }
+
+    fn is_idle(&self) -> bool {
+        self.entered.is_empty()
+    }
+
+    fn skip_to(&mut self, cycle: u64) {
+        let _ = cycle;
+    }
 }

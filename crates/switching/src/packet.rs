@@ -12,8 +12,10 @@ pub struct Packet {
     /// Its output port.
     pub destination: u16,
     size: u16,
-    /// Its number in its connection, from 0.
+    /// Its number in its connection, from 0, or whatever else its sender counts.
     pub sequence: u32,
+    /// What its sender knows it by; no switch looks at it.
+    pub tag: u32,
     /// When its sender had it ready.
     pub born: Ticks,
     /// When its first bit reached the switch.
@@ -35,6 +37,7 @@ impl Packet {
             destination: port(destination),
             size: length,
             sequence: 0,
+            tag: 0,
             born,
             entered: born,
         }
@@ -74,6 +77,13 @@ pub trait Switch {
 
     /// Packets that have entered and not been reported as leaving.
     fn held(&self) -> usize;
+
+    /// Whether nothing is under way inside: until a packet is admitted, steps change nothing but the
+    /// count of cycles.
+    fn is_idle(&self) -> bool;
+
+    /// Goes on to `cycle` as steps would; only when idle.
+    fn skip_to(&mut self, cycle: u64);
 
     /// Checks what is too dear to check each cycle.
     ///

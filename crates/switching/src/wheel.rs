@@ -8,6 +8,8 @@ pub struct Wheel<T> {
     lists: Box<[Vec<T>]>,
     /// The cycle whose list is taken next.
     now: u64,
+    /// Items in all lists.
+    count: usize,
 }
 
 impl<T> Wheel<T> {
@@ -15,7 +17,7 @@ impl<T> Wheel<T> {
     #[must_use]
     pub fn new(horizon: u64) -> Self {
         let slots = (horizon + 1).next_power_of_two() as usize;
-        Self { lists: (0..slots).map(|_| Vec::new()).collect(), now: 0 }
+        Self { lists: (0..slots).map(|_| Vec::new()).collect(), now: 0, count: 0 }
     }
 
     /// The farthest cycle ahead for which it has room.
@@ -35,6 +37,20 @@ impl<T> Wheel<T> {
         );
         let slot = cycle as usize & (self.lists.len() - 1);
         self.lists[slot].push(item);
+        self.count += 1;
+    }
+
+    /// Whether no item waits.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Goes on to `cycle` at once; no item waits.
+    pub fn skip_to(&mut self, cycle: u64) {
+        debug_assert!(self.is_empty() && cycle >= self.now, "{} items wait", self.count);
+        self.now = cycle;
     }
 
     /// Swaps the items of the present cycle into `due`, which is cleared first, and turns to the
@@ -44,6 +60,7 @@ impl<T> Wheel<T> {
         due.clear();
         let slot = self.now as usize & (self.lists.len() - 1);
         std::mem::swap(due, &mut self.lists[slot]);
+        self.count -= due.len();
         self.now += 1;
     }
 }
@@ -64,5 +81,14 @@ mod tests {
             let expected: Vec<_> = late.into_iter().chain([(round, 'b')]).collect();
             assert_eq!(due, expected, "cycle {round}");
         }
+        assert!(!wheel.is_empty());
+        (0..7).for_each(|_| wheel.turn(&mut due));
+        assert!(wheel.is_empty());
+        wheel.skip_to(1_000);
+        wheel.put(1_001, (0, 'c'));
+        wheel.turn(&mut due);
+        assert!(due.is_empty());
+        wheel.turn(&mut due);
+        assert_eq!(due, [(0, 'c')]);
     }
 }

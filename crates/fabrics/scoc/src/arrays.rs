@@ -28,8 +28,8 @@ pub(crate) struct Arrays {
     listed: Vec<Entry>,
     /// For each input how many are listed.
     lengths: Vec<u16>,
-    /// Packets in memory that are not listed and have not left.
-    arriving: usize,
+    /// Packets that have entered and have not left.
+    held: usize,
 }
 
 impl Arrays {
@@ -43,7 +43,7 @@ impl Arrays {
             spare_count: vec![count; ports],
             listed: vec![Entry::default(); ports * places],
             lengths: vec![0; ports],
-            arriving: 0,
+            held: 0,
         }
     }
 
@@ -58,7 +58,7 @@ impl Arrays {
     pub(crate) fn store(&mut self, packet: Packet, cycle: u64) -> u16 {
         let port = usize::from(packet.source);
         assert!(self.has_room(port), "no room at input {port}");
-        self.arriving += 1;
+        self.held += 1;
         self.spare_count[port] -= 1;
         let address = self.spare[port * self.places + usize::from(self.spare_count[port])];
         self.memory[port * self.places + usize::from(address)] = (packet, cycle);
@@ -80,7 +80,6 @@ impl Arrays {
         self.listed[port * self.places + place] =
             Entry { destination: packet.destination, address };
         self.lengths[port] += 1;
-        self.arriving -= 1;
         place
     }
 
@@ -93,6 +92,7 @@ impl Arrays {
         let address = list[place].address;
         list.copy_within(place + 1.., place);
         self.lengths[port] -= 1;
+        self.held -= 1;
         (self.memory[first + usize::from(address)].0, address)
     }
 
@@ -109,7 +109,7 @@ impl Arrays {
 
     /// Packets that have entered and have not left.
     pub(crate) fn held(&self) -> usize {
-        self.arriving + self.lengths.iter().map(|&length| usize::from(length)).sum::<usize>()
+        self.held
     }
 }
 

@@ -16,7 +16,7 @@ use kernel::Stream;
 use switching::arbiters::{OldestLink, RoundRobin, at_random};
 use switching::{Departure, Egress, Packet, Switch, Wheel, ones};
 
-use crate::config::{ACCEPT, ChipPlan, EARLY, InputChoice, Transfers};
+use crate::chip_config::{ACCEPT, ChipPlan, EARLY, InputChoice, Transfers};
 use crate::entry::Entry;
 use crate::grants::{Grant, GrantUnits, ROW_WORDS};
 use crate::inputs::{Idle, Inputs};
@@ -398,6 +398,23 @@ impl Switch for Chip {
 
     fn held(&self) -> usize {
         self.inputs.arrays.held()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.held() == 0 && self.events.is_empty() && self.granted.iter().all(Vec::is_empty)
+    }
+
+    fn skip_to(&mut self, cycle: u64) {
+        self.events.skip_to(cycle);
+        // A debug build's ledger has room for a bounded number of cycles: all of them are past.
+        self.ledger = self.ledger.take().map(|ledger| ledger.emptied());
+        // The weightage wires are read by all outputs within a supercycle.
+        let wide = self.plan.config.ports_per_group as u64;
+        let missed = (cycle - self.cycle).min(wide);
+        for past in cycle - missed..cycle {
+            self.units.read_weightage((past % wide) as usize, &mut self.inputs);
+        }
+        self.cycle = cycle;
     }
 
     fn check(&self) -> Result<(), String> {

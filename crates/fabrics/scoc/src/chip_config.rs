@@ -1,4 +1,4 @@
-//! What a chip is built from, with every policy of the paper as a switch.
+//! What the chip is built from, with every policy of the paper as a switch.
 //!
 //! Defaults are the chip's (§5) but for the number of ports, 128 as in the experiments (§4.E).
 
@@ -10,7 +10,7 @@ use switching::Line;
 
 /// How an input group picks the port that gets a grant (§3.A).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum InputChoice {
     /// Uniformly at random: the chip.
     Random,
@@ -22,7 +22,7 @@ pub enum InputChoice {
 
 /// How an output group picks the port that may grant (§3.A, §4.D).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum OutputChoice {
     /// The port that was picked least recently: the chip, mode 1.
     OldestLink,
@@ -34,7 +34,7 @@ pub enum OutputChoice {
 
 /// In which order an output group grants (§3.A, microbenchmark 4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum GrantOrder {
     /// Each output picks an input group, then the group picks one of its outputs: the chip.
     OutputFirst,
@@ -44,7 +44,7 @@ pub enum GrantOrder {
 
 /// How an output's turns are shared out (§2.B, weightage).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Shares {
     /// A group gets as many grants in a row as it has ports that ask: the chip.
     PerPort,
@@ -54,7 +54,7 @@ pub enum Shares {
 
 /// What a busy requestor may ask for (§2.C, §2.D).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Requesting {
     /// Nothing: X6, and X1 with one transfer for each input.
     Selective,
@@ -66,7 +66,7 @@ pub enum Requesting {
 
 /// How many packets an input sends at a time (§2.A, §3.A).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Transfers {
     /// One on each route, a word of each in turn: the chip.
     Multiple,
@@ -76,7 +76,7 @@ pub enum Transfers {
 
 /// What the middle stage is made of (§2.A).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Crossbars {
     /// One crossbar, used by the routes in turn: the chip.
     Shared,
@@ -86,7 +86,7 @@ pub enum Crossbars {
 
 /// From when on a packet that still arrives may be sent (§4.E).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum CutThrough {
     /// As soon as no word can be missing when its turn comes: our choice, for the crossbar reads
     /// faster than the line delivers, which the paper does not discuss.
@@ -101,30 +101,41 @@ pub enum CutThrough {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ChipConfig {
-    /// Ports. Default 128 (§4.E; the chip itself has 136). A multiple of `ports_per_group`.
+    /// Ports: the nodes of a rack. Default 128 (§4.E; the chip itself has 136). A multiple of
+    /// `ports_per_group`.
+    #[serde(skip)]
     pub ports: usize,
-    /// Ports in a group, n. Default 4 (§2.A). At most 16.
+    /// Ports in a group, n. Default 4 (§2.A). From 1 to 16; divides the ports.
+    #[schemars(range(min = 1, max = 16))]
     pub ports_per_group: usize,
-    /// Routes between two groups, m. Default 4 (§2.A). At most 16.
+    /// Routes between two groups, m. Default 4 (§2.A). From 1 to 16.
+    #[schemars(range(min = 1, max = 16))]
     pub routes: usize,
-    /// Bytes of a word of the shared crossbar, w. Default 40 B (§5). Separate crossbars have words
+    /// Word of the shared crossbar, w. Unit: bytes. Default 40 B (§5). Separate crossbars have words
     /// of this size divided by `routes`.
     pub word: Bytes,
-    /// The largest packet. Default 320 B (§5).
+    /// The largest packet. Unit: bytes. Default 320 B (§5). At most 65,535 B.
     pub packet_max: Bytes,
-    /// Clock in cycles a second. Default 454 MHz (§5).
+    /// Clock. Unit: cycles a second. Default 454,000,000 (§5).
+    #[schemars(range(min = 1))]
     pub clock_hertz: u64,
     /// Rate of each line. Default 25 Gbps (§5), which gives the speed-up of 1.45.
+    #[serde(skip)]
     pub line_rate: Rate,
-    /// Packets for which an input has room. Default 16 (§5).
+    /// Packets for which an input has room. Default 16 (§5). At most 65,535.
+    #[schemars(range(min = 1, max = 65535))]
     pub input_packets: usize,
-    /// Packets for which an output has room. Default 12 (§5).
+    /// Packets for which an output has room. Default 12 (§5). At least 1.
+    #[schemars(range(min = 1))]
     pub output_packets: usize,
-    /// Packets of an input, from the oldest, that may ask. Default all; two in the ETE switch (§5).
+    /// Packets of an input, from the oldest, that may ask. Default: all; two in the ETE switch (§5).
+    /// At least 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub window: Option<usize>,
     /// The middle stage. Default shared.
     pub crossbars: Crossbars,
-    /// Transfers of an input at a time. Default multiple; needs the shared crossbar.
+    /// Transfers of an input at a time. Default multiple, which needs the shared crossbar.
     pub transfers: Transfers,
     /// What busy requestors ask for. Default the oldest packet of each input.
     pub requesting: Requesting,
@@ -139,7 +150,9 @@ pub struct ChipConfig {
     /// From when on a packet may be sent. Default when no word can be missing.
     pub cut_through: CutThrough,
     /// Cycles after which a packet at the head of its input goes before all others at its output
-    /// (§4.D names the mechanism without detail). Default none.
+    /// (§4.D names the mechanism without detail). Default: never. At least 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub aging_cycles: Option<u64>,
 }
 

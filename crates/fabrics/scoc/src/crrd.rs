@@ -63,7 +63,8 @@ impl CrrdConfig {
     /// # Errors
     /// Every problem.
     pub fn check(&self) -> Result<(), Vec<Problem>> {
-        let mut problems = Vec::new();
+        let mut problems: Vec<Problem> =
+            crate::flat::check_speed_up(self.speed_up).into_iter().collect();
         if !(1..=64).contains(&self.per_group) || !self.ports.is_multiple_of(self.per_group) {
             let message = format!("groups of {} do not divide {}", self.per_group, self.ports);
             problems.push(Problem::new("per_group", message));
@@ -255,5 +256,14 @@ impl Switch for Crrd {
 
     fn held(&self) -> usize {
         self.held.iter().sum()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.held.iter().all(|&held| held == 0)
+    }
+
+    fn skip_to(&mut self, cycle: u64) {
+        self.arriving.skip_to(cycle);
+        self.slot = cycle;
     }
 }

@@ -7,7 +7,7 @@
 use kernel::Bytes;
 use switching::{Line, Packet, Ticks};
 
-use crate::config::{ChipPlan, CutThrough};
+use crate::chip_config::{ChipPlan, CutThrough};
 
 /// The wait of packets and their words by their size: looked up, for a division takes longer.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ impl Entry {
 }
 
 /// How long a packet of `size` waits from its first bit on.
-fn wait(plan: &ChipPlan, size: Bytes) -> Ticks {
+pub(crate) fn wait(plan: &ChipPlan, size: Bytes) -> Ticks {
     let line = &plan.line;
     match plan.config.cut_through {
         CutThrough::FirstBit => Ticks::default(),

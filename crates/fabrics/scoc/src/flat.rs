@@ -5,6 +5,7 @@
 //! microbenchmarks and one curve. The crossbar itself is shared code: `switching::Crossbar`.
 
 use kernel::{Bytes, Rate};
+use rack::Problem;
 use switching::{Crossbar, CrossbarConfig, Line};
 
 /// A flat crossbar.
@@ -51,6 +52,35 @@ impl FlatConfig {
     #[must_use]
     pub fn line(&self) -> Line {
         Line::slotted(self.line_rate, self.slot, self.speed_up)
+    }
+}
+
+/// What is wrong with a speed-up.
+pub(crate) fn check_speed_up((rate, line_rate): (u64, u64)) -> Option<Problem> {
+    let slow = rate < line_rate;
+    let message = "slower than the lines; a crossbar has at least their rate";
+    (slow || rate / line_rate > SPEED_UP_MAX).then(|| {
+        let message = if slow { message } else { "more than 32 times the lines' rate" };
+        Problem::new("port_rate", message)
+    })
+}
+
+/// The largest speed-up: half the slots for which a packet may arrive (our choice).
+const SPEED_UP_MAX: u64 = 32;
+
+impl FlatConfig {
+    /// Checks it.
+    ///
+    /// # Errors
+    /// Every problem.
+    pub fn check(&self) -> Result<(), Vec<Problem>> {
+        let mut problems: Vec<Problem> = check_speed_up(self.speed_up).into_iter().collect();
+        for (key, value) in [("iterations", self.iterations), ("packets", self.packets)] {
+            if value == 0 {
+                problems.push(Problem::new(key, "must be more than zero"));
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 }
 

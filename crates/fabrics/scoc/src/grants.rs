@@ -8,7 +8,7 @@ use kernel::Stream;
 use switching::arbiters::{OldestLink, RoundRobin, at_random};
 use switching::ones;
 
-use crate::config::{ChipPlan, GROUPS_MAX, GrantOrder, OutputChoice, Seats, Shares};
+use crate::chip_config::{ChipPlan, GROUPS_MAX, GrantOrder, OutputChoice, Seats, Shares};
 use crate::inputs::Inputs;
 
 /// A grant on its way from an output to an input group.

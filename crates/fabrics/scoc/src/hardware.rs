@@ -4,7 +4,7 @@
 
 use kernel::{Rate, Span};
 
-use crate::config::{ChipConfig, SCHEDULING};
+use crate::chip_config::{ChipConfig, SCHEDULING};
 
 /// A part of the time through the idle chip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,7 +18,7 @@ pub struct Part {
 }
 
 /// A word's way across the crossbar and into the output: one cycle (§2.B: a word a cycle).
-const CROSSING: u64 = 1;
+pub(crate) const CROSSING: u64 = 1;
 /// All cycles through the chip (§4.E).
 const CYCLES: u64 = 15;
 
@@ -51,6 +51,8 @@ pub fn fall_through(clock_hertz: u64) -> Span {
 pub struct Facts {
     /// Ports of each of its two switches.
     pub ports: usize,
+    /// Clock in cycles a second.
+    pub clock_hertz: u64,
     /// Line rate, and with the coding's overhead.
     pub line_rate: Rate,
     /// Raw rate of a serial link.
@@ -82,6 +84,7 @@ pub struct Facts {
 /// The chip (§1, §5).
 pub const CHIP: Facts = Facts {
     ports: 136,
+    clock_hertz: 454_000_000,
     line_rate: Rate::from_gbps(25),
     raw_rate: Rate::from_gbps(28),
     process_metres: 32e-9,

@@ -337,4 +337,13 @@ impl Switch for Hiera {
     fn held(&self) -> usize {
         self.held
     }
+
+    fn is_idle(&self) -> bool {
+        self.held == 0 && self.wakes.is_empty()
+    }
+
+    fn skip_to(&mut self, cycle: u64) {
+        self.wakes.skip_to(cycle);
+        self.cycle = cycle;
+    }
 }

@@ -8,7 +8,7 @@
 use switching::{BitRows, Packet, next_in_turn_by};
 
 use crate::arrays::Arrays;
-use crate::config::{ChipPlan, Requesting, Seats, Transfers};
+use crate::chip_config::{ChipPlan, Requesting, Seats, Transfers};
 
 /// Inputs of a group by what they hold for one output, a bit each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

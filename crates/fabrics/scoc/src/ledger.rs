@@ -2,7 +2,7 @@
 //!
 //! Independent of the toggles: it knows only when words cross. Checks I01, I02 and I20.
 
-use crate::config::{ChipPlan, Crossbars, Transfers};
+use crate::chip_config::{ChipPlan, Crossbars, Transfers};
 
 /// The words of the cycles ahead.
 #[derive(Clone, Debug)]
@@ -71,6 +71,12 @@ impl Ledger {
         let at = cycle as usize % self.cycles * self.wires + wire;
         assert!(!self.booked[at], "{what} in use twice in cycle {cycle}: {crossing:?}");
         self.booked[at] = true;
+    }
+
+    /// With nothing booked.
+    pub(crate) fn emptied(mut self) -> Self {
+        self.booked.fill(false);
+        self
     }
 
     /// Forgets a cycle that is past.

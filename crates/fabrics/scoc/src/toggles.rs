@@ -6,7 +6,7 @@
 
 use switching::BitRows;
 
-use crate::config::{ChipPlan, Seats};
+use crate::chip_config::{ChipPlan, Seats};
 
 /// The toggles of all groups.
 #[derive(Clone, Debug)]

@@ -1,0 +1,70 @@
+//! Any of the switches, chosen once.
+
+use switching::{Crossbar, Departure, OutputQueued, Packet, Switch};
+
+use crate::{Chip, Crrd, Hiera};
+
+/// One of the switches. Boxed: they differ in size.
+#[derive(Clone, Debug)]
+pub enum AnySwitch {
+    /// The chip.
+    Scoc(Box<Chip>),
+    /// A flat crossbar.
+    Flat(Box<Crossbar>),
+    /// A hierarchical crossbar.
+    Hiera(Box<Hiera>),
+    /// A memory-space-memory Clos network.
+    Crrd(Box<Crrd>),
+    /// The ideal.
+    OutputQueued(Box<OutputQueued>),
+}
+
+/// Evaluates an expression with `$switch` the switch that it is.
+macro_rules! each {
+    ($any:expr, $switch:ident => $value:expr) => {
+        match $any {
+            Self::Scoc($switch) => $value,
+            Self::Flat($switch) => $value,
+            Self::Hiera($switch) => $value,
+            Self::Crrd($switch) => $value,
+            Self::OutputQueued($switch) => $value,
+        }
+    };
+}
+
+impl Switch for AnySwitch {
+    fn ports(&self) -> usize {
+        each!(self, switch => switch.ports())
+    }
+
+    #[inline]
+    fn has_room(&self, packet: &Packet) -> bool {
+        each!(self, switch => switch.has_room(packet))
+    }
+
+    #[inline]
+    fn admit(&mut self, packet: Packet) {
+        each!(self, switch => switch.admit(packet));
+    }
+
+    #[inline]
+    fn step(&mut self, departures: &mut Vec<Departure>) {
+        each!(self, switch => switch.step(departures));
+    }
+
+    fn held(&self) -> usize {
+        each!(self, switch => switch.held())
+    }
+
+    fn is_idle(&self) -> bool {
+        each!(self, switch => switch.is_idle())
+    }
+
+    fn skip_to(&mut self, cycle: u64) {
+        each!(self, switch => switch.skip_to(cycle));
+    }
+
+    fn check(&self) -> Result<(), String> {
+        each!(self, switch => switch.check())
+    }
+}

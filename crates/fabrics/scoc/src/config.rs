@@ -1,0 +1,398 @@
+//! The `[fabric]` table of a rack behind one switch, and the checked plan that the model runs on.
+//!
+//! Defaults are those of SCOC §4.E: 128 lines of 25 Gb/s, packets of 288 B.
+
+use kernel::{Bytes, Rate, Span};
+use rack::equipment::{Bill, PacketParts};
+use rack::topology::SingleSwitch;
+use rack::{Fault, Problem};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use switching::{Line, OutputQueued, Ticks};
+
+use crate::chip_config::SCHEDULING;
+use crate::hardware::{CHIP, CROSSING, fall_through};
+use crate::{
+    AnySwitch, Chip, ChipConfig, ChipPlan, Crrd, CrrdConfig, FlatConfig, Hiera, HieraConfig, entry,
+    flat,
+};
+
+/// A rack whose nodes are the ports of one switch.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Nodes, and ports of the switch. Default 128 (§4.E). From 2 to 4096.
+    #[schemars(range(min = 2, max = 4096))]
+    pub nodes: u32,
+    /// Rate of each line. Unit: bit/s. Default 25 Gbps (§5).
+    pub line_rate: Rate,
+    /// The node rate that load 1.0 refers to. Unit: bit/s. Default 0 bps: the line rate.
+    pub load_rate: Rate,
+    /// Largest packet into which flows are cut, header included. Unit: bytes. Default 288 B (§4.E).
+    /// At most `switch.packet_max` of SCOC.
+    pub segment: Bytes,
+    /// Header of each packet. Unit: bytes. Default 0 B: the paper gives sizes of whole packets. Less
+    /// than `segment`.
+    pub header: Bytes,
+    /// Time on the cable between a node and the switch, one way. Unit: time. Default 10 ns (our choice:
+    /// two metres).
+    pub cable: Span,
+    /// Time through the switch beyond what its cycles model. Unit: time. Default: what follows from
+    /// §4.E: for SCOC serial links and link logic, 52 ns; for Hiera all of SCOC's fall-through time,
+    /// 63 ns; for the others none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Span>,
+    /// The switch. Default SCOC.
+    pub switch: SwitchTable,
+    /// What the chip draws.
+    pub equipment: Equipment,
+}
+
+/// Which switch.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum SwitchTable {
+    /// The chip: a bufferless Clos network (§2).
+    Scoc(ChipConfig),
+    /// A flat crossbar with virtual output queues and iSLIP (§3.A).
+    Flat(FlatTable),
+    /// A hierarchical crossbar of small buffered subswitches (§3.A).
+    Hiera(HieraTable),
+    /// A Clos network with memories in its first and last stage (§3.A).
+    Crrd(CrrdTable),
+    /// The ideal, which queues at its outputs only: a bound for all others.
+    OutputQueued(OutputQueuedTable),
+}
+
+/// Keys of a flat crossbar.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct FlatTable {
+    /// Iterations of iSLIP in a slot. Default 1 (§3.A). From 1.
+    #[schemars(range(min = 1))]
+    pub iterations: usize,
+    /// Packets at each input and at each output. Default 16 (§4.E). From 1.
+    #[schemars(range(min = 1))]
+    pub packets: usize,
+    /// Rate of the crossbar for each port. Unit: bit/s. Default 0 bps: the line rate, no speed-up
+    /// (§4.E); SCOC's is 36.32 Gbps (§5).
+    pub port_rate: Rate,
+}
+
+/// Keys of a hierarchical crossbar.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct HieraTable {
+    /// Ports of a subswitch, p. Default 8 (§4.E). From 1 to 64; divides the ports.
+    #[schemars(range(min = 1, max = 64))]
+    pub subswitch: usize,
+    /// Packets at each input of a subswitch. Default 1 (§4.E); 16 is Hiera′. From 1.
+    #[schemars(range(min = 1))]
+    pub packets: usize,
+}
+
+/// Keys of a memory-space-memory Clos network.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CrrdTable {
+    /// Ports of a module, and centre modules. Default 4, as SCOC. From 1 to 64; divides the ports.
+    #[schemars(range(min = 1, max = 64))]
+    pub per_group: usize,
+    /// Iterations of the first phase. Default 1 (our choice). From 1.
+    #[schemars(range(min = 1))]
+    pub iterations: usize,
+    /// Packets for which a module has room, for each of its inputs. Default 16 (§3.A); 512 with 32
+    /// times the buffers (§4.E). From 1.
+    #[schemars(range(min = 1))]
+    pub packets: usize,
+    /// Rate inside for each port. Unit: bit/s. Default 0 bps: the line rate, no speed-up.
+    pub port_rate: Rate,
+}
+
+/// The ideal has no keys.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct OutputQueuedTable {}
+
+/// What the chip draws; the paper has no such figures of other switches, nor any price.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Equipment {
+    /// Power of a chip of `chip_rate`; others in proportion. Unit: W. Default 150 (§5). From 0.
+    #[schemars(range(min = 0.0))]
+    pub chip_watts: f64,
+    /// Rate of that chip, all ports together. Unit: bit/s. Default 3.4 Tbps: 136 ports of 25 Gbps
+    /// (§5).
+    pub chip_rate: Rate,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            nodes: 128,
+            line_rate: CHIP.line_rate,
+            load_rate: Rate::default(),
+            segment: Bytes::new(288),
+            header: Bytes::ZERO,
+            cable: Span::from_ns(10),
+            latency: None,
+            switch: SwitchTable::Scoc(ChipConfig::default()),
+            equipment: Equipment::default(),
+        }
+    }
+}
+
+impl Default for FlatTable {
+    fn default() -> Self {
+        let FlatConfig { iterations, packets, .. } = FlatConfig::default();
+        Self { iterations, packets, port_rate: Rate::default() }
+    }
+}
+
+impl Default for HieraTable {
+    fn default() -> Self {
+        let HieraConfig { subswitch, packets, .. } = HieraConfig::default();
+        Self { subswitch, packets }
+    }
+}
+
+impl Default for CrrdTable {
+    fn default() -> Self {
+        let CrrdConfig { per_group, iterations, packets, .. } = CrrdConfig::default();
+        Self { per_group, iterations, packets, port_rate: Rate::default() }
+    }
+}
+
+impl Default for Equipment {
+    fn default() -> Self {
+        Self { chip_watts: CHIP.watts, chip_rate: CHIP.line_rate * CHIP.ports as u64 }
+    }
+}
+
+/// A switch that was checked.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum SwitchPlan {
+    Scoc(Box<ChipPlan>),
+    Flat(FlatConfig),
+    Hiera(HieraConfig),
+    Crrd(CrrdConfig),
+    OutputQueued(Line),
+}
+
+/// A checked configuration with what follows from it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// The configuration with nothing left open.
+    pub config: Config,
+    pub(crate) switch: SwitchPlan,
+    /// Time through the switch beyond what its cycles model.
+    pub(crate) latency: Span,
+}
+
+impl Plan {
+    /// The same plan with faults.
+    ///
+    /// # Errors
+    /// For each of them: nothing fails here.
+    pub fn with_faults(self, faults: &[Fault]) -> Result<Self, Vec<Problem>> {
+        let refuse = |(index, fault): (usize, &Fault)| {
+            let message = format!("{} does not fail in a rack of one switch", fault.component);
+            Problem::new(index.to_string(), message)
+        };
+        let problems: Vec<_> = faults.iter().enumerate().map(refuse).collect();
+        if problems.is_empty() { Ok(self) } else { Err(problems) }
+    }
+
+    /// Application bytes of a full packet.
+    pub(crate) fn payload(&self) -> Bytes {
+        self.config.segment - self.config.header
+    }
+
+    /// What the rack draws and costs, where the paper has figures.
+    pub(crate) fn bill(&self) -> Option<Bill> {
+        if !matches!(self.switch, SwitchPlan::Scoc(_)) {
+            return None;
+        }
+        let Config { nodes, line_rate, equipment, .. } = &self.config;
+        let parts = PacketParts {
+            switch_watts: equipment.chip_watts,
+            switch_rate: equipment.chip_rate,
+            ..PacketParts::default()
+        };
+        let shape = SingleSwitch { hosts: *nodes, rate: *line_rate, ..SingleSwitch::default() };
+        shape.build().ok().map(|topology| parts.bill(&topology))
+    }
+}
+
+impl SwitchPlan {
+    /// The lines.
+    pub(crate) fn line(&self) -> Line {
+        match self {
+            Self::Scoc(plan) => plan.line,
+            Self::Flat(config) => config.line(),
+            Self::Hiera(config) => config.line(),
+            Self::Crrd(config) => config.line(),
+            Self::OutputQueued(line) => *line,
+        }
+    }
+
+    /// The switch, empty.
+    pub(crate) fn build(&self, ports: usize, seed: u64) -> AnySwitch {
+        match self {
+            Self::Scoc(plan) => AnySwitch::Scoc(Box::new(Chip::new(ChipPlan::clone(plan), seed))),
+            Self::Flat(config) => AnySwitch::Flat(Box::new(flat(*config))),
+            Self::Hiera(config) => AnySwitch::Hiera(Box::new(Hiera::new(*config))),
+            Self::Crrd(config) => AnySwitch::Crrd(Box::new(Crrd::new(*config))),
+            Self::OutputQueued(line) => {
+                AnySwitch::OutputQueued(Box::new(OutputQueued::new(*line, ports)))
+            }
+        }
+    }
+
+    /// The least time from a packet's first bit at the idle switch to its first bit leaving: less
+    /// only what the wait for a cycle, a colour or a slot adds.
+    pub(crate) fn least_delay(&self, size: Bytes) -> Ticks {
+        match self {
+            // The word is at its output in the cycle after it crosses.
+            Self::Scoc(plan) => {
+                entry::wait(plan, size) + plan.line.start_of(plan.first_word() + CROSSING)
+            }
+            Self::Flat(_) | Self::Crrd(_) => self.line().send_time(size),
+            Self::Hiera(_) | Self::OutputQueued(_) => Ticks::default(),
+        }
+    }
+
+    /// What §4.E says of the time through the switch beyond what the cycles model.
+    fn latency(&self) -> Span {
+        match self {
+            Self::Scoc(plan) => {
+                let clock = plan.config.clock_hertz;
+                let all = fall_through(clock);
+                let modelled = plan.line.span(plan.line.start_of(SCHEDULING + CROSSING));
+                if all > modelled { all - modelled } else { Span::ZERO }
+            }
+            Self::Hiera(config) => fall_through(config.clock_hertz),
+            Self::Flat(_) | Self::Crrd(_) | Self::OutputQueued(_) => Span::ZERO,
+        }
+    }
+}
+
+/// Nodes for whose pairs the model has memory (our choice: 4096² queues of a flat crossbar take
+/// 200 MB).
+const NODES_MAX: u32 = 4096;
+
+impl Config {
+    /// Checks the configuration and derives the plan.
+    ///
+    /// # Errors
+    /// Every problem found, each with its key and a remedy.
+    pub fn plan(&self) -> Result<Plan, Vec<Problem>> {
+        let mut problems = self.check();
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        match self.plan_switch() {
+            Ok(switch) => {
+                let load_rate = match self.load_rate {
+                    rate if rate == Rate::default() => self.line_rate,
+                    rate => rate,
+                };
+                let latency = self.latency.unwrap_or_else(|| switch.latency());
+                let config = Self { load_rate, latency: Some(latency), ..self.clone() };
+                Ok(Plan { config, switch, latency })
+            }
+            Err(wrong) => {
+                problems.extend(wrong);
+                Err(problems)
+            }
+        }
+    }
+
+    fn check(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut refuse = |key: &str, message: String| problems.push(Problem::new(key, message));
+        if !(2..=NODES_MAX).contains(&self.nodes) {
+            refuse("nodes", format!("{}; a rack has 2 to {NODES_MAX} nodes", self.nodes));
+        }
+        if self.line_rate == Rate::default() {
+            refuse("line_rate", "a rate of zero; expected, for example, \"25 Gbps\"".into());
+        }
+        if self.equipment.chip_rate == Rate::default() {
+            refuse(
+                "equipment.chip_rate",
+                "a rate of zero; expected, for example, \"3.4 Tbps\"".into(),
+            );
+        }
+        if self.segment > SEGMENT_MAX {
+            let message = format!("{}; a packet has at most {SEGMENT_MAX} here", self.segment);
+            refuse("segment", message);
+        }
+        if self.header >= self.segment {
+            let (header, segment) = (self.header, self.segment);
+            let message = format!("{header} leave no room for data in packets of {segment}");
+            refuse("header", message);
+        }
+        problems
+    }
+
+    fn plan_switch(&self) -> Result<SwitchPlan, Vec<Problem>> {
+        let (ports, line_rate, slot) = (self.nodes as usize, self.line_rate, self.segment);
+        let speed_up = |rate: Rate| match rate {
+            rate if rate == Rate::default() => (1, 1),
+            rate => (rate.as_bps(), line_rate.as_bps()),
+        };
+        let found = match &self.switch {
+            SwitchTable::Scoc(table) => {
+                let config = ChipConfig { ports, line_rate, ..table.clone() };
+                let plan = config.plan().map_err(below_switch)?;
+                let fits = plan.check_packet(self.segment);
+                fits.map_err(|problem| vec![Problem::new("segment", problem.message)])?;
+                SwitchPlan::Scoc(Box::new(plan))
+            }
+            SwitchTable::Flat(FlatTable { iterations, packets, port_rate }) => {
+                let (iterations, packets, speed_up) = (*iterations, *packets, speed_up(*port_rate));
+                let config = FlatConfig { ports, iterations, speed_up, packets, slot, line_rate };
+                config.check().map_err(below_switch)?;
+                SwitchPlan::Flat(config)
+            }
+            SwitchTable::Hiera(HieraTable { subswitch, packets }) => {
+                let (subswitch, packets) = (*subswitch, *packets);
+                let usual = HieraConfig::default();
+                let config = HieraConfig { ports, subswitch, packets, line_rate, ..usual };
+                config.check().map_err(below_switch)?;
+                SwitchPlan::Hiera(config)
+            }
+            SwitchTable::Crrd(CrrdTable { per_group, iterations, packets, port_rate }) => {
+                let config = CrrdConfig {
+                    ports,
+                    per_group: *per_group,
+                    iterations: *iterations,
+                    packets: *packets,
+                    speed_up: speed_up(*port_rate),
+                    slot,
+                    line_rate,
+                    ..CrrdConfig::default()
+                };
+                config.check().map_err(below_switch)?;
+                SwitchPlan::Crrd(config)
+            }
+            SwitchTable::OutputQueued(OutputQueuedTable {}) => {
+                // Nothing depends on its clock.
+                SwitchPlan::OutputQueued(Line::clocked(line_rate, CHIP.clock_hertz))
+            }
+        };
+        Ok(found)
+    }
+}
+
+/// The largest packet: 16 bits of length (our choice).
+const SEGMENT_MAX: Bytes = Bytes::new(u16::MAX as u64);
+
+/// Where a key of the switch stands; its ports are the rack's nodes.
+fn below_switch(problems: Vec<Problem>) -> Vec<Problem> {
+    let name = |problem: Problem| match problem.key.as_str() {
+        "ports" => Problem { key: "nodes".into(), ..problem },
+        _ => problem.below("switch"),
+    };
+    problems.into_iter().map(name).collect()
+}

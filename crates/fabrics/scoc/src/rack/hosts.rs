@@ -1,0 +1,114 @@
+//! The nodes' side of the lines: who sends what next.
+//!
+//! Our choice (SCOC §6.A keeps a queue for each destination at the far end): a node's open flows take
+//! turns, a packet each. The packet whose turn it is waits for room in the switch; credits for room
+//! that becomes free are there at once.
+
+use kernel::Ring;
+use rack::Flow;
+use switching::{Line, Packet, Switch, Ticks, Wheel};
+
+use super::flows::Flows;
+
+/// Cycles that the wheel of waiting nodes looks ahead; what takes longer is looked at again.
+const AHEAD: u64 = 1023;
+
+/// One node.
+#[derive(Clone, Debug, Default)]
+struct Host {
+    /// Flows with something left to send, in turn.
+    turn: Ring<u32>,
+    /// When its line is free again.
+    line_free: Ticks,
+}
+
+/// All nodes.
+#[derive(Clone, Debug)]
+pub(super) struct Hosts {
+    line: Line,
+    hosts: Vec<Host>,
+    due: Wheel<u16>,
+    now_due: Vec<u16>,
+    /// Nodes whose packet found no room.
+    blocked: Vec<u16>,
+    now_blocked: Vec<u16>,
+}
+
+impl Hosts {
+    pub(super) fn new(line: Line, count: usize) -> Self {
+        Self {
+            line,
+            hosts: vec![Host::default(); count],
+            due: Wheel::new(AHEAD),
+            now_due: Vec::new(),
+            blocked: Vec::new(),
+            now_blocked: Vec::new(),
+        }
+    }
+
+    /// A node has a flow to send, from `cycle` on at the earliest.
+    pub(super) fn add(&mut self, flow: &Flow, place: u32, start: Ticks, cycle: u64) {
+        let host = &mut self.hosts[flow.src.index()];
+        let asleep = host.turn.is_empty();
+        host.turn.push(place);
+        if asleep {
+            let first = self.line.cycle_of(start.max(host.line_free));
+            self.due.put(first.clamp(cycle, cycle + AHEAD), flow.src.get() as u16);
+        }
+    }
+
+    /// Lets the nodes send that wait for room or are due in this cycle. `sent` hears of each packet.
+    pub(super) fn feed<S: Switch>(
+        &mut self,
+        cycle: u64,
+        switch: &mut S,
+        flows: &mut Flows,
+        mut sent: impl FnMut(&Packet),
+    ) {
+        let mut due = std::mem::take(&mut self.now_due);
+        self.due.turn(&mut due);
+        std::mem::swap(&mut self.blocked, &mut self.now_blocked);
+        let mut blocked = std::mem::take(&mut self.now_blocked);
+        for &node in blocked.iter().chain(&due) {
+            self.serve(usize::from(node), cycle, switch, flows, &mut sent);
+        }
+        blocked.clear();
+        (self.now_due, self.now_blocked) = (due, blocked);
+    }
+
+    /// Sends what a node can send in this cycle, then notes when to look at it again.
+    fn serve<S: Switch>(
+        &mut self,
+        node: usize,
+        cycle: u64,
+        switch: &mut S,
+        flows: &mut Flows,
+        sent: &mut impl FnMut(&Packet),
+    ) {
+        let (now, end) = (self.line.start_of(cycle), self.line.start_of(cycle + 1));
+        let host = &mut self.hosts[node];
+        while let Some(&place) = host.turn.front() {
+            let ready = flows.get(place).start.max(host.line_free);
+            if ready >= end {
+                let next = self.line.cycle_of(ready).min(cycle + AHEAD);
+                return self.due.put(next, node as u16);
+            }
+            let packet = flows.packet(place, ready.max(now));
+            if !switch.has_room(&packet) {
+                return self.blocked.push(node as u16);
+            }
+            host.line_free = packet.entered + self.line.send_time(packet.size());
+            host.turn.pop();
+            if flows.sent(&packet) {
+                host.turn.push(place);
+            }
+            sent(&packet);
+            switch.admit(packet);
+        }
+    }
+
+    /// Goes on to `cycle`; nobody has anything to send.
+    pub(super) fn skip_to(&mut self, cycle: u64) {
+        self.due.skip_to(cycle);
+    }
+}
