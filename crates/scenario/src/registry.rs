@@ -234,6 +234,7 @@ macro_rules! fabrics {
 // Every fabric of this build, one line each.
 fabrics! {
     packet_switched "packet-switched": "Packet switches (Clos, torus, mesh or any graph) and a transport.";
+    r2c2 "r2c2": "R2C2 (SIGCOMM 2015): a direct-connect rack in which every node knows all flows.";
     scoc "scoc": "SCOC (HPCA 2015): one switch chip, clock by clock, or a crossbar beside it.";
     shoal "shoal": "Shoal (NSDI 2019): nanosecond circuit switches on a static schedule.";
 }

@@ -23,6 +23,9 @@ pub use plan::{Plan, Wiring};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
+    /// Nodes: what the topology has, to be written where a reader should see it. Default 0: as many
+    /// as that, 512 (R2C2 §5.2).
+    pub nodes: u32,
     /// Nodes and links: a torus, a mesh, or a graph of hosts alone, at most eight links a node.
     /// Default torus of 8 x 8 x 8, 10 Gbps, 100 ns (R2C2 §5.2).
     pub topology: Shape,
@@ -135,6 +138,7 @@ pub struct Recovery {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            nodes: 0,
             topology: Shape::Torus(Torus::default()),
             load_rate: Rate::default(),
             classes: vec![Class::default()],

@@ -58,6 +58,12 @@ impl Config {
                            alone: under R2C2 nodes pass packets on themselves";
             problems.push(Problem::new("topology", message));
         }
+        if self.nodes > 0 && self.nodes != topology.hosts() {
+            let (wanted, found) = (self.nodes, topology.hosts());
+            let message =
+                format!("{wanted}, but the topology makes {found}; remove one of the two");
+            problems.push(Problem::new("nodes", message));
+        }
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -69,7 +75,8 @@ impl Config {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let config = Self { load_rate: network.load_rate(), ..self.clone() };
+        let (nodes, load_rate) = (topology.hosts(), network.load_rate());
+        let config = Self { nodes, load_rate, ..self.clone() };
         let bill = config.equipment.bill(&network.topology);
         Ok(Plan { config, network, bill, routing, routes })
     }
