@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{FlowControl, Plan};
+use crate::net::QUANTUM;
 use crate::packet::PRIORITIES;
 
 /// Priority flow control. The bytes that came in by one port and priority and have not left count.
@@ -33,6 +34,11 @@ pub struct Pfc {
     /// 1/1024.
     #[schemars(range(min = 0.0078125, max = 128.0))]
     pub beta: f64,
+    /// How long a pause lasts that is not said again, in units of 512 bit times of its link; it is said
+    /// again halfway, as long as it must last. Default 65535: the most that a frame can say (802.1Qbb).
+    /// At most that, and enough for the frame to be in time: 63 at 1500 B.
+    #[schemars(range(min = 1, max = 65535))]
+    pub quanta: u32,
 }
 
 impl Default for Pfc {
@@ -43,12 +49,15 @@ impl Default for Pfc {
             xon: Bytes::ZERO,
             headroom: Bytes::ZERO,
             beta: 8.0,
+            quanta: QUANTA_MAX,
         }
     }
 }
 
 /// Size of a pause frame: the smallest Ethernet frame (802.1Qbb).
 pub(crate) const PAUSE_FRAME: Bytes = Bytes::new(64);
+/// The most quanta that a pause frame can say: it has 16 bits for them (802.1Qbb).
+const QUANTA_MAX: u32 = u16::MAX as u32;
 /// Denominator of beta.
 const BETA_ONE: u64 = 1024;
 
@@ -90,6 +99,13 @@ impl Pfc {
         ((self.beta * BETA_ONE as f64) as u64, BETA_ONE * u64::from(PRIORITIES))
     }
 
+    /// The fewest quanta with which a pause that is said again halfway never runs out: its second frame
+    /// may have to wait for a packet and a frame of each other priority longer than its first.
+    fn quanta_min(mtu: Bytes) -> u32 {
+        let wait = mtu + PAUSE_FRAME * u64::from(PRIORITIES);
+        (wait * 2).get().div_ceil(QUANTUM.get()) as u32
+    }
+
     /// How far below the threshold a sender is resumed.
     pub(crate) fn gap(mtu: Bytes) -> Bytes {
         mtu * 2
@@ -97,7 +113,7 @@ impl Pfc {
 
     /// What is wrong, with keys below the table of queues.
     pub(super) fn check(&self, mtu: Bytes) -> Vec<Problem> {
-        let Self { priorities, xoff, xon, beta, .. } = self;
+        let Self { priorities, xoff, xon, beta, quanta, .. } = self;
         let mut problems = Vec::new();
         let mut refuse = |bad: bool, key: &str, message: String| {
             if bad {
@@ -123,6 +139,12 @@ impl Pfc {
             !(1.0 / 128.0..=128.0).contains(beta),
             "flow_control.beta",
             format!("{beta}; expected 1/128 to 128"),
+        );
+        let least = Self::quanta_min(mtu);
+        refuse(
+            !(least..=QUANTA_MAX).contains(quanta),
+            "flow_control.quanta",
+            format!("{quanta}; expected {least} to {QUANTA_MAX} with packets of {mtu}"),
         );
         problems
     }

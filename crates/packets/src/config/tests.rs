@@ -35,6 +35,11 @@ fn zero_buffers_are_refused_with_and_without_pauses() {
     let xoff = Pfc::fixed(Bytes::new(1));
     let queues = Queues { flow_control: FlowControl::Pfc(xoff), ..Queues::default() };
     check_refused(with(queues), "queues.flow_control.xoff", "holds no packet");
+    for quanta in [0, 62, 65_536] {
+        let short = FlowControl::Pfc(Pfc { quanta, ..Pfc::default() });
+        let queues = Queues { flow_control: short, ..Queues::default() };
+        check_refused(with(queues), "queues.flow_control.quanta", "expected 63 to 65535");
+    }
     let credit = CreditFlow { buffer: Bytes::new(1499), ..CreditFlow::default() };
     let queues = Queues { flow_control: FlowControl::Credit(credit), ..Queues::default() };
     check_refused(with(queues), "queues.flow_control.buffer", "holds no packet");

@@ -150,6 +150,9 @@ fn pauses(plan: &Plan, wires: &[Wire], rates: &[Rate]) -> Option<Box<Pauses>> {
     };
     Some(Box::new(Pauses {
         ingress: wires.iter().zip(rates).map(room).map(Ingress::new).collect(),
+        quanta: pfc.quanta.into(),
+        ends: vec![[Time::NEVER; 8]; wires.len()],
+        again: vec![[Time::NEVER; 8]; wires.len()],
         memory: (0..plan.topology.vertices()).map(Vertex::new).map(memory).collect(),
         waiting: vec![Vec::new(); plan.topology.vertices() as usize],
     }))

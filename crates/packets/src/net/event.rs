@@ -53,6 +53,20 @@ pub(crate) enum Event {
         /// The flow.
         flow: FlowKey,
     },
+    /// A pause that was asked for runs out, unless it was asked for again (PFC).
+    PauseEnds {
+        /// The port that is paused.
+        port: u32,
+        /// Its priority.
+        priority: u8,
+    },
+    /// A pause is to be asked for again, if it is still meant (PFC).
+    PauseAgain {
+        /// The port at whose other end the paused one is.
+        port: u32,
+        /// Its priority.
+        priority: u8,
+    },
     /// Something breaks.
     Break {
         /// Which fault.
@@ -90,7 +104,9 @@ impl Event {
             Event::Room { port, flow } => (7, port, flow.get()),
             Event::Break { fault } => (8, 0, fault),
             Event::Mend { fault } => (9, 0, fault),
-            Event::Converge => (10, 0, 0),
+            Event::PauseEnds { port, priority } => (10, port, priority.into()),
+            Event::PauseAgain { port, priority } => (11, port, priority.into()),
+            Event::Converge => (12, 0, 0),
         };
         debug_assert!(small < Self::LIMIT, "{self:?} does not fit a word");
         Word(kind << 60 | u64::from(small) << 32 | u64::from(large))
@@ -137,6 +153,8 @@ impl Word {
             7 => Event::Room { port: small, flow: FlowKey::new(large) },
             8 => Event::Break { fault: large },
             9 => Event::Mend { fault: large },
+            10 => Event::PauseEnds { port: small, priority: large as u8 },
+            11 => Event::PauseAgain { port: small, priority: large as u8 },
             _ => Event::Converge,
         }
     }
@@ -161,6 +179,8 @@ mod tests {
             Event::Room { port, flow },
             Event::Break { fault: 1 },
             Event::Mend { fault: u32::MAX },
+            Event::PauseEnds { port, priority: 7 },
+            Event::PauseAgain { port, priority: 0 },
             Event::Converge,
         ];
         for event in events {

@@ -41,6 +41,7 @@ pub(crate) use arena::{Arena, NONE};
 pub(crate) use counts::Counts;
 pub(crate) use event::{Event, Word};
 pub(crate) use flows::{Flows, Journey, Life, mean};
+pub(crate) use pause::QUANTUM;
 pub(crate) use port::{OutPort, Wire};
 pub(crate) use timers::Timers;
 

@@ -3,10 +3,14 @@
 //! A switch counts the bytes that came in by each port and priority and have not left. Above the
 //! threshold it pauses the sender, two packets below it resumes it. The threshold is fixed, or follows
 //! what is free of the switch's memory (DCQCN §4). The frames are real: they wait for the packet on
-//! the line, take their time on it, and travel. Leaves out: pauses that run out by themselves (a
-//! paused port stays so until resumed, as if refreshed in time).
+//! the line, take their time on it, and travel. A pause runs out after the time that its frame names,
+//! so a switch says it again halfway, as long as it must last. Leaves out: the time that a port takes
+//! to obey.
+
+use kernel::{Bytes, Time};
 
 use super::Net;
+use super::event::Event;
 use super::limits::{PauseLimits, Threshold};
 use super::port::LINK_QUEUE;
 use crate::config::PAUSE_FRAME;
@@ -17,6 +21,12 @@ use crate::packet::{Kind, Packet};
 pub(crate) struct Pauses {
     /// By port.
     pub(super) ingress: Vec<Ingress>,
+    /// What a pause frame names: its time in units of [`QUANTUM`] on the link.
+    pub(super) quanta: u64,
+    /// By output port and priority: when its pause runs out; `NEVER`: it is not paused.
+    pub(super) ends: Vec<[Time; 8]>,
+    /// By ingress port and priority: when its sender is to be paused again; `NEVER`: not at all.
+    pub(super) again: Vec<[Time; 8]>,
     /// By vertex.
     pub(super) memory: Vec<Memory>,
     /// By vertex, where thresholds follow its memory: ports and priorities to resume, and some that
@@ -59,8 +69,9 @@ impl Memory {
     }
 }
 
-/// What a pause frame says, in its `ack` field.
-const PAUSE: u64 = 1;
+/// The unit of a pause's time: 512 bits on the link (802.1Qbb, 802.3 Annex 31B).
+pub(crate) const QUANTUM: Bytes = Bytes::new(64);
+/// A pause frame of no time resumes. Frames say their quanta in the `ack` field.
 const RESUME: u64 = 0;
 
 impl PauseLimits {
@@ -100,7 +111,7 @@ impl Net {
                 pauses.waiting[vertex].push((port, priority));
             }
             self.counts.pauses += 1;
-            self.send_pause(port, priority, PAUSE);
+            self.pause(port, priority);
         }
         fits || size == 0
     }
@@ -122,7 +133,7 @@ impl Net {
                 let bit = 1 << priority;
                 if *held <= xon && ingress.paused & bit != 0 {
                     ingress.paused &= !bit;
-                    self.send_pause(port, priority, RESUME);
+                    self.resume(port, priority);
                 }
             }
             Threshold::Free { share, whole, gap } => {
@@ -152,7 +163,7 @@ impl Net {
             ingress.paused &= !bit;
             pauses.waiting[vertex].swap_remove(place);
             if is_paused {
-                self.send_pause(port, priority, RESUME);
+                self.resume(port, priority);
             }
         }
     }
@@ -163,14 +174,38 @@ impl Net {
         self.pauses.as_ref().map_or_else(Vec::new, |pauses| pauses.memory.clone())
     }
 
-    fn send_pause(&mut self, port: u32, priority: u8, word: u64) {
+    /// Pauses the sender at the other end of `port`, and will again before the pause runs out.
+    fn pause(&mut self, port: u32, priority: u8) {
+        let pauses = self.pauses.as_mut().expect("the caller has just used it");
+        let quanta = pauses.quanta;
+        let again = self.now + self.clocks[port as usize].rate().send_time(QUANTUM * quanta) / 2;
+        pauses.again[port as usize][usize::from(priority)] = again;
+        self.calendar.push(again, Event::PauseAgain { port, priority }.pack());
+        self.send_pause(port, priority, quanta);
+    }
+
+    fn resume(&mut self, port: u32, priority: u8) {
+        let pauses = self.pauses.as_mut().expect("the caller has just used it");
+        pauses.again[port as usize][usize::from(priority)] = Time::NEVER;
+        self.send_pause(port, priority, RESUME);
+    }
+
+    /// Half of a pause has passed. It is said again if it is still meant.
+    pub(crate) fn pause_again(&mut self, port: u32, priority: u8) {
+        let Some(pauses) = &self.pauses else { return };
+        if pauses.again[port as usize][usize::from(priority)] == self.now {
+            self.pause(port, priority);
+        }
+    }
+
+    fn send_pause(&mut self, port: u32, priority: u8, quanta: u64) {
         if self.ports[port as usize].faults > 0 {
             return;
         }
         let frame = Packet {
             kind: Kind::Pause,
             priority,
-            ack: word,
+            ack: quanta,
             wire: PAUSE_FRAME.get() as u16,
             ..Packet::default()
         };
@@ -180,12 +215,29 @@ impl Net {
     }
 
     /// The other end of `port` asks to pause or resume.
-    pub(super) fn pause_frame(&mut self, frame: &Packet, port: u32) {
-        let out = &mut self.ports[port as usize];
-        if frame.ack == PAUSE {
-            out.held |= 1 << frame.priority;
-        } else {
-            out.held &= !(1 << frame.priority);
+    pub(crate) fn pause_frame(&mut self, frame: &Packet, port: u32) {
+        let Some(pauses) = &mut self.pauses else { return };
+        let ends = &mut pauses.ends[port as usize][usize::from(frame.priority)];
+        if frame.ack == RESUME {
+            *ends = Time::NEVER;
+            self.ports[port as usize].held &= !(1 << frame.priority);
+            return;
+        }
+        let time = self.clocks[port as usize].rate().send_time(QUANTUM * frame.ack);
+        *ends = self.now + time;
+        self.ports[port as usize].held |= 1 << frame.priority;
+        let event = Event::PauseEnds { port, priority: frame.priority };
+        self.calendar.push(self.now + time, event.pack());
+    }
+
+    /// A pause of `port` may have run out: unless it was said again, or is over.
+    pub(crate) fn pause_ends(&mut self, port: u32, priority: u8) {
+        let Some(pauses) = &mut self.pauses else { return };
+        let ends = &mut pauses.ends[port as usize][usize::from(priority)];
+        if *ends == self.now {
+            *ends = Time::NEVER;
+            self.ports[port as usize].held &= !(1 << priority);
+            self.serve(port);
         }
     }
 
@@ -194,6 +246,8 @@ impl Net {
         self.ports[port as usize].held = 0;
         if let Some(pauses) = &mut self.pauses {
             pauses.ingress[port as usize].paused = 0;
+            pauses.ends[port as usize] = [Time::NEVER; 8];
+            pauses.again[port as usize] = [Time::NEVER; 8];
         }
     }
 }

@@ -25,12 +25,7 @@ pub(super) struct Places {
 impl Places {
     /// A table for ports below `ports`.
     pub(super) fn new(ports: usize) -> Self {
-        Self {
-            width: ports.div_ceil(PAGE),
-            rows: Vec::new(),
-            pages: Vec::new(),
-            free: Vec::new(),
-        }
+        Self { width: ports.div_ceil(PAGE), rows: Vec::new(), pages: Vec::new(), free: Vec::new() }
     }
 
     /// Makes room for a flow.

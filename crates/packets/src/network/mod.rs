@@ -147,6 +147,8 @@ impl<T: Transport> Network<T> {
             }
             Event::Start { flow } => self.start(flow),
             Event::Room { port, flow } => self.net.window_opens(port, flow),
+            Event::PauseEnds { port, priority } => self.net.pause_ends(port, priority),
+            Event::PauseAgain { port, priority } => self.net.pause_again(port, priority),
             Event::Break { fault } => {
                 if let Some(host) = self.net.break_part(fault) {
                     self.host_died(host);

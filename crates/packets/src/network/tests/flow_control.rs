@@ -4,6 +4,7 @@ use rack::topology::{Graph, LeafSpine, Torus};
 
 use super::*;
 use crate::config::{CreditFlow, FlowControl, PerFlow, Pfc};
+use crate::packet::{Kind, Packet};
 
 /// A fixed threshold for pauses: several packets, some round trips of a link.
 const XOFF: Bytes = Bytes::new(20_000);
@@ -18,6 +19,10 @@ fn dumbbell() -> Shape {
 fn with(flow_control: FlowControl, topology: Shape) -> Config {
     let queues = Queues { flow_control, ..Queues::default() };
     Config { topology, queues, ..Config::default() }
+}
+
+fn pfc_of(xoff: u64) -> FlowControl {
+    FlowControl::Pfc(Pfc::fixed(Bytes::new(xoff)))
 }
 
 /// Four hosts through the trunk to one; all is delivered or not.
@@ -39,6 +44,37 @@ fn pauses_with_the_headroom_of_the_formula_lose_nothing() {
         // Resumed as often as paused: nothing is held back at the end.
         assert!(network.net.ports.iter().all(|port| port.held == 0));
     }
+}
+
+#[test]
+fn a_pause_that_is_said_again_never_runs_out() {
+    // A pause of 63 quanta lasts for two packets and a half of 1,500 B; these must last for longer.
+    let frames = |quanta| {
+        let pfc = Pfc { quanta, ..Pfc::fixed(Bytes::new(20_000)) };
+        let (network, ends) = through_the_trunk(FlowControl::Pfc(pfc));
+        assert_eq!((network.totals().drops, ends.completed.len()), (0, 6), "{quanta} quanta");
+        assert!(network.net.ports.iter().all(|port| port.held == 0), "{quanta} quanta");
+        (network.net.counts.link_frames, network.net.counts.pauses)
+    };
+    // One frame pauses and one resumes; the longest pause needs no other.
+    let (longest, pauses) = frames(65_535);
+    assert_eq!(longest, 2 * pauses);
+    let (shortest, pauses) = frames(63);
+    assert!(shortest > 2 * pauses, "{shortest} frames for {pauses} pauses");
+}
+
+#[test]
+fn a_pause_that_nobody_says_again_runs_out_after_its_quanta() {
+    let mut network = raw(plan(&with(pfc_of(20_000), dumbbell()), &[]), Recovery::None, 1);
+    let port = network.net.nics[0];
+    let frame =
+        |quanta| Packet { kind: Kind::Pause, priority: 1, ack: quanta, ..Packet::default() };
+    network.net.pause_frame(&frame(1_000), port);
+    network.net.pause_frame(&frame(100), port);
+    let ends = run(&mut network, &[flow(0, 0, 4, 14_600, 0)]);
+    // The last frame counts: 100 times 512 bits at 10 Gbps.
+    let (_, end, ideal, _) = ends.completed[0];
+    assert_eq!(end, Time::ZERO + Span::from_ps(100 * 51_200) + ideal);
 }
 
 #[test]
