@@ -4,6 +4,7 @@
 //! hop, headroom 5 %, rates recomputed every 500 µs, random packet spraying.
 
 mod plan;
+mod selection;
 
 use std::num::NonZeroU8;
 
@@ -18,6 +19,7 @@ use crate::routing::Protocol;
 use crate::wire;
 
 pub use plan::{Plan, Wiring};
+pub use selection::{Selection, Turn};
 
 /// A direct-connect rack under R2C2.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -68,6 +70,10 @@ pub struct Config {
     pub node_latency: Span,
     /// Estimates of what hosts can send.
     pub demand: Demand,
+    /// The search for better routing of long flows. Default: none; flows keep the protocol of their
+    /// class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selection: Option<Selection>,
     /// What happens to lost packets and broadcasts.
     pub recovery: Recovery,
     /// From a failure or repair until all nodes know what works. Unit: time. Default 3 ms: three
@@ -153,6 +159,7 @@ impl Default for Config {
             port_buffer: Bytes::ZERO,
             node_latency: Span::ZERO,
             demand: Demand::default(),
+            selection: None,
             recovery: Recovery::default(),
             convergence: Span::from_us(3_000),
             loss_rate: 0.0,
@@ -244,6 +251,8 @@ impl Config {
                 "a rate of zero; expected, for example, \"1 Gbps\"".into(),
             );
         }
+        let wrong = self.selection.iter().flat_map(Selection::check);
+        problems.extend(wrong.map(|problem| problem.below("selection")));
         problems.extend(self.equipment.check().into_iter().map(|p| p.below("equipment")));
         problems
     }

@@ -72,6 +72,9 @@ impl Config {
             let wrong = routes.hops_max(class.protocol).err();
             problems.extend(wrong.map(|problem| problem.below(&format!("classes.{index}"))));
         }
+        let chosen = self.selection.iter().flat_map(|search| &search.protocols);
+        let wrong = chosen.filter_map(|&protocol| routes.hops_max(protocol).err());
+        problems.extend(wrong.map(|problem| problem.below("selection")));
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -182,8 +185,9 @@ impl Plan {
 
     fn wire(&self, routing: &Network, routes: Routes, seed: u64) -> Wiring {
         let suits = |protocol: &Protocol| routes.hops_max(*protocol).is_ok();
-        let classes = self.config.classes.iter();
-        let wanted = classes.flat_map(|class| [class.protocol, class.protocol.on_any_graph()]);
+        let chosen = self.config.selection.iter().flat_map(|search| &search.protocols);
+        let all = self.config.classes.iter().map(|class| &class.protocol).chain(chosen);
+        let wanted = all.flat_map(|&protocol| [protocol, protocol.on_any_graph()]);
         let used: BTreeSet<Protocol> = wanted.filter(suits).collect();
         let protocols: Vec<Protocol> = used.into_iter().collect();
         let shares = Routed::new(routing, &protocols).expect("the protocols suit the network");

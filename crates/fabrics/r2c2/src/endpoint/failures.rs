@@ -15,21 +15,21 @@ impl Endpoints {
         self.senders.reroute(wiring.routes.clone());
         self.pace.reroute(wiring.filling);
         self.news.reroute(wiring.trees, wiring.routes);
-        self.news.views.forget_all();
+        let mut again = Vec::new();
         for node in (0..self.plan.nodes()).map(NodeId::new) {
-            let keys: Vec<_> = self.senders.of_node(node).collect();
-            for key in keys {
-                let sender = self.senders.get_mut(key).clone();
-                if sender.is_over() {
-                    continue;
+            for key in self.senders.of_node(node).collect::<Vec<_>>() {
+                let sender = self.senders.get(key);
+                if !sender.is_over() {
+                    again.push((node, key, self.news.views.record(sender.record).allocation));
                 }
-                let mut allocation = self.news.views.record(sender.record).allocation;
-                self.news.views.retire(sender.record);
-                allocation.course.protocol = self.senders.protocol(allocation.course.protocol);
-                let record = self.news.start(node, allocation, out);
-                let sender = self.senders.get_mut(key);
-                (sender.record, sender.course) = (record, allocation.course);
             }
+        }
+        self.news.views.forget_all();
+        for (node, key, mut allocation) in again {
+            allocation.course.protocol = self.senders.protocol(allocation.course.protocol);
+            let record = self.news.start(node, allocation, out);
+            let sender = self.senders.get_mut(key);
+            (sender.record, sender.course) = (record, allocation.course);
             self.pace.has_flows(node, out);
             out.wake(node);
         }

@@ -15,6 +15,8 @@ mod failures;
 mod news;
 mod pace;
 mod receivers;
+mod repeats;
+mod selector;
 mod senders;
 #[cfg(test)]
 mod tests;
@@ -27,9 +29,11 @@ use rack::NodeId;
 use serde_json::{Map, Value, json};
 
 use crate::config::Plan;
+use crate::view::Event;
 use news::{Allocation, News};
 use pace::Pace;
 use receivers::Receivers;
+use selector::Selector;
 use senders::Senders;
 
 /// A flow's timer at its source, where packets can be lost: it asks whether all has arrived.
@@ -40,6 +44,8 @@ const MISSING: u8 = 1;
 const TICK: u8 = 0;
 /// A host's timer: it says again what was dropped.
 const REPEAT: u8 = 1;
+/// A host's timer: its turn to search for better routing.
+const SEARCH: u8 = 2;
 
 /// The endpoints of all nodes.
 #[derive(Clone, Debug)]
@@ -51,6 +57,7 @@ pub struct Endpoints {
     receivers: Receivers,
     news: News,
     pace: Pace,
+    selector: Selector,
     /// How long a flow's end waits for what is lost; `None` where nothing can be.
     patience: Option<Span>,
 }
@@ -68,6 +75,7 @@ impl Endpoints {
             receivers: Receivers::new(framing),
             news: News::new(plan, wiring.trees, seed),
             pace: Pace::new(plan, wiring.filling, seed),
+            selector: Selector::new(plan, seed),
             patience: plan.can_lose().then_some(plan.config.recovery.patience),
         }
     }
@@ -90,6 +98,23 @@ impl Endpoints {
             Some(_) => {
                 out.cancel_timer(Timer::Flow(key, MISSING));
                 self.senders.control(key, Kind::Ack, 0, out);
+            }
+        }
+    }
+
+    /// `node` hears that flows use other protocols now, some of them its own.
+    fn switch_own(&mut self, node: NodeId, event: &Event, out: &mut Outbox) {
+        let Event::Routes(pairs) = event else { return };
+        for &(old, new) in pairs {
+            let course = self.news.views.record(new).allocation.course;
+            if course.source != node {
+                continue;
+            }
+            if self.senders.switch(node, (old, new), course.protocol) {
+                self.news.views.retire(old);
+            } else {
+                // It has ended or changed meanwhile.
+                self.news.finish(node, new, out);
             }
         }
     }
@@ -126,7 +151,7 @@ impl Transport for Endpoints {
     }
 
     fn timers(&self) -> Timers {
-        Timers { flow: 2, host: 2 }
+        Timers { flow: 2, host: 3 }
     }
 
     fn framing(&self) -> Framing {
@@ -140,11 +165,13 @@ impl Transport for Endpoints {
     fn start(&mut self, opening: &Opening, out: &mut Outbox) {
         let Opening { key, flow, .. } = *opening;
         let (course, terms) = self.senders.decide(&flow);
-        let allocation = Allocation { course, terms, since: flow.start };
+        let tenant = flow.class.get().into();
+        let allocation = Allocation { course, terms, since: flow.start, tenant };
         let record = self.news.start(flow.src, allocation, out);
         self.senders.start(key, flow, course, record);
         self.receivers.start(key, flow.size);
         self.pace.has_flows(flow.src, out);
+        self.selector.has_flows(out);
         out.wake(flow.src);
     }
 
@@ -152,13 +179,24 @@ impl Transport for Endpoints {
         if packet.flow != FlowKey::NEIGHBOURS {
             return self.receive_of_flow(packet, out);
         }
-        if self.news.hear(host, packet, out) && self.pace.follows_every_event() {
+        let Some((by, event)) = self.news.hear(host, packet, out) else { return };
+        if let Some(event) = event {
+            self.selector.heard(host, by, out);
+            self.switch_own(host, &event, out);
+        }
+        if self.pace.follows_every_event() {
             self.pace.recompute(host, &mut self.senders, &mut self.news, out);
         }
     }
 
     fn timer(&mut self, timer: Timer, out: &mut Outbox) {
         match timer {
+            Timer::Host(host, SEARCH) => {
+                let news = &mut self.news;
+                for event in self.selector.turn(host, &mut self.pace, news, out) {
+                    self.switch_own(host, &event, out);
+                }
+            }
             Timer::Host(host, REPEAT) => self.news.repeat(host, out),
             Timer::Host(host, _) => self.pace.tick(host, &mut self.senders, &mut self.news, out),
             Timer::Flow(key, PROBE) => {
@@ -206,6 +244,9 @@ impl Transport for Endpoints {
         let mut details = Map::new();
         details.insert("broadcasts".into(), json!(self.news.counts()));
         details.insert("computations".into(), json!(self.pace.computations()));
+        let (searches, changes) = self.selector.counts();
+        details.insert("searches".into(), json!(searches));
+        details.insert("protocols_changed".into(), json!(changes));
         details.insert("packets_held_max".into(), json!(self.receivers.held_max()));
         details
     }

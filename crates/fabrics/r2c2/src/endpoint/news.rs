@@ -4,8 +4,8 @@
 //! enters what it says in its own view. A node whose queue has no room for a copy tells the source,
 //! which sends the broadcast again by another tree.
 
-use kernel::{Span, Stream, Time};
-use packets::{FlowKey, Kind, Loss, Outbox, Packet, Timer};
+use kernel::{Stream, Time};
+use packets::{FlowKey, Kind, Loss, Outbox, Packet};
 use rack::NodeId;
 use rack::topology::Vertex;
 use serde::Serialize;
@@ -17,7 +17,8 @@ use crate::routing::{Protocol, Routes};
 use crate::view::{Broadcast, Broadcasts, Event, RecordId, Views};
 use crate::wire;
 
-use super::{REPEAT, streams};
+use super::repeats::Repeats;
+use super::streams;
 
 /// Bytes of a broadcast, and of a notification.
 const SHORT_BYTES: u16 = wire::SHORT_BYTES as u16;
@@ -30,6 +31,8 @@ pub(super) struct Allocation {
     pub(super) terms: Terms,
     /// When it started.
     pub(super) since: Time,
+    /// Whose it is: the flow's class.
+    pub(super) tenant: u32,
 }
 
 fn vertex(node: NodeId) -> Vertex {
@@ -60,9 +63,7 @@ pub(super) struct News {
     routes: Routes,
     draws: Vec<Stream>,
     priority: u8,
-    /// By source: what it is to say again, and when after it was told to.
-    repeats: Vec<Vec<Event>>,
-    pause: Span,
+    repeats: Repeats,
     counts: Counts,
 }
 
@@ -77,8 +78,7 @@ impl News {
             routes: plan.routes.clone(),
             draws: streams(nodes, seed, "r2c2/notifications"),
             priority: plan.config.broadcast_priority,
-            repeats: vec![Vec::new(); nodes as usize],
-            pause: plan.config.recovery.pause,
+            repeats: Repeats::new(nodes, plan.config.recovery.pause),
             counts: Counts::default(),
         }
     }
@@ -86,6 +86,9 @@ impl News {
     /// From now on broadcasts go by other trees, and notifications by other routes.
     pub(super) fn reroute(&mut self, trees: Fib, routes: Routes) {
         (self.trees, self.routes) = (trees, routes);
+        for copy in self.repeats.give_up() {
+            self.broadcasts.copied(copy.seq as u32, 0, &mut self.views);
+        }
     }
 
     /// A flow starts.
@@ -166,26 +169,34 @@ impl News {
         copies
     }
 
-    /// `node` hears a neighbour. Whether it told of flows.
-    pub(super) fn hear(&mut self, node: NodeId, packet: &Packet, out: &mut Outbox) -> bool {
+    /// `node` hears a neighbour: by whom it is told of flows, and of which other routing.
+    pub(super) fn hear(
+        &mut self,
+        node: NodeId,
+        packet: &Packet,
+        out: &mut Outbox,
+    ) -> Option<(NodeId, Option<Event>)> {
         if packet.kind == Kind::Nack {
             self.pass_notification(node, packet, out);
-            return false;
+            return None;
         }
         let id = packet.seq as u32;
-        self.broadcasts.get(id).event.enter(node.get(), &mut self.views);
+        let Broadcast { source, ref event, .. } = *self.broadcasts.get(id);
+        event.enter(node.get(), &mut self.views);
+        let told = matches!(event, Event::Routes(_)).then(|| event.clone());
         let more = self.pass_on(node, id, out);
         self.broadcasts.copied(id, more, &mut self.views);
-        true
+        Some((source, told))
     }
 
     /// What `packet.src` told its neighbour is lost.
     pub(super) fn unheard(&mut self, packet: &Packet, why: Loss, out: &mut Outbox) {
         self.counts.lost += 1;
+        if why == Loss::Link {
+            return self.repeats.copy(*packet, out);
+        }
         let id = packet.seq as u32;
-        // What is lost on a link, nobody knows of; that a link is dead is found out (`failures`).
-        let is_known = why == Loss::NoRoom && packet.kind == Kind::Notice;
-        let notified = is_known && self.notify(packet.src, id, out);
+        let notified = packet.kind == Kind::Notice && self.notify(packet.src, id, out);
         self.broadcasts.copied(id, u32::from(notified), &mut self.views);
     }
 
@@ -233,21 +244,25 @@ impl News {
     /// Keeps what a broadcast says, for its source to say again in a while.
     fn repeat_later(&mut self, id: u32, out: &mut Outbox) {
         let Broadcast { event, source, .. } = self.broadcasts.get(id).clone();
-        let waiting = &mut self.repeats[source.index()];
-        if waiting.is_empty() {
-            out.set_timer(Timer::Host(source, REPEAT), out.now() + self.pause);
-        }
         event.records().for_each(|record| self.views.announce(record));
-        waiting.push(event);
+        self.repeats.event(source, event, out);
     }
 
-    /// A source says again what was dropped on its way.
-    pub(super) fn repeat(&mut self, source: NodeId, out: &mut Outbox) {
-        for event in std::mem::take(&mut self.repeats[source.index()]) {
+    /// A node says again what was dropped on its way, or lost.
+    pub(super) fn repeat(&mut self, node: NodeId, out: &mut Outbox) {
+        let (events, copies) = self.repeats.take(node);
+        for event in events {
             self.counts.repeated += 1;
             let records: Vec<RecordId> = event.records().collect();
-            self.broadcast(source, event, out);
+            self.broadcast(node, event, out);
             records.into_iter().for_each(|record| self.views.has_spread(record));
+        }
+        let topology = self.routes.network().topology();
+        for copy in copies {
+            let peer = vertex(copy.dst);
+            let mut ports = topology.ports_of(vertex(node));
+            let port = ports.find(|&port| topology.port(port).peer == peer);
+            out.tell(port.expect("it was sent to a neighbour"), copy);
         }
     }
 
@@ -259,8 +274,7 @@ impl News {
     /// Whether what is under way and what is remembered agree.
     pub(super) fn check(&self) -> Result<(), String> {
         let (under_way, live) = (self.broadcasts.under_way(), self.views.live());
-        let waits = self.repeats.iter().any(|events| !events.is_empty());
-        if live == 0 && under_way > 0 && !waits {
+        if live == 0 && under_way > 0 && self.repeats.is_empty() {
             return Err(format!("{under_way} broadcasts are under way and speak of nothing"));
         }
         Ok(())

@@ -135,6 +135,22 @@ impl Pace {
         out.wake(node);
     }
 
+    /// Lets a node search on what it knows, with the filling of its view.
+    pub(super) fn search<T>(
+        &mut self,
+        node: NodeId,
+        news: &News,
+        out: &Outbox,
+        search: impl FnOnce(&mut Waterfill<Routed>) -> T,
+    ) -> T {
+        self.go_over(node, news, out);
+        let found = search(&mut self.filling);
+        // Flows are under other protocols now than their records say.
+        self.filling.clear();
+        self.inside.clear();
+        found
+    }
+
     /// Takes the filling from the view that it has to that of `node`.
     fn go_over(&mut self, node: NodeId, news: &News, out: &Outbox) {
         let views = &news.views;

@@ -156,6 +156,10 @@ impl Senders {
         &self.flows[key.index()].flow
     }
 
+    pub(super) fn get(&self, key: FlowKey) -> &Sender {
+        &self.flows[key.index()]
+    }
+
     pub(super) fn get_mut(&mut self, key: FlowKey) -> &mut Sender {
         &mut self.flows[key.index()]
     }
@@ -228,6 +232,24 @@ impl Senders {
             ..Packet::default()
         };
         Some((packet.with_route(route.bits()), was_last))
+    }
+
+    /// A flow of `node` goes by another protocol from now on: what was announced of it as `old` is
+    /// now `new`. False if the node has no such flow any more.
+    pub(super) fn switch(
+        &mut self,
+        node: NodeId,
+        (old, new): (RecordId, RecordId),
+        protocol: Protocol,
+    ) -> bool {
+        let Some(key) = self.of_node(node).find(|&key| self.get(key).record == old) else {
+            return false;
+        };
+        let protocol = self.protocol(protocol);
+        let sender = self.get_mut(key);
+        sender.record = new;
+        sender.course.protocol = protocol;
+        true
     }
 
     /// A period has passed: estimates the demand of a flow that its application may limit. The new

@@ -4,6 +4,8 @@
 //! across tenants". Global: a node that chooses for all has nothing to win from the others.
 
 use rack::NodeId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::rates::{Course, Terms};
 use crate::routing::Protocol;
@@ -34,7 +36,8 @@ impl LongFlow {
 }
 
 /// What is to be as large as may be, in bit/s.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Utility {
     /// The sum of all rates, as in the paper's evaluation.
     #[default]

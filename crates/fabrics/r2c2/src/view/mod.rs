@@ -140,7 +140,7 @@ impl<A: Copy> Views<A> {
         })
     }
 
-    /// No node takes anything for true that it has heard so far.
+    /// No node takes anything for true that it has heard so far, and all of it is over.
     pub fn forget_all(&mut self) {
         let mut used = vec![u64::MAX; self.words];
         for id in self.free.iter().copied().chain(self.records.len() as u32..self.words as u32 * 64)
@@ -150,6 +150,10 @@ impl<A: Copy> Views<A> {
         for ended in self.ended.chunks_mut(self.words) {
             ended.copy_from_slice(&used);
         }
+        let bits = |(word, bits): (usize, u64)| {
+            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| (word * 64 + bit) as u32)
+        };
+        used.into_iter().enumerate().flat_map(bits).for_each(|id| self.retire(id));
     }
 
     /// One more broadcast speaks of a record.
