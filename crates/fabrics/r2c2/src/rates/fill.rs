@@ -18,6 +18,10 @@ use super::terms::Courses;
 use super::tier::{Bundle, Tier, Weights};
 use super::waterfill::{Place, Whose};
 
+/// A link that fills above a bound by less than this share may fill below it, but for rounding. Far
+/// above the rounding of a quotient (our choice).
+const ROUNDING: f64 = 1e-9;
+
 /// A level as a number that sorts alike: a float that is not negative, by its bits.
 fn rank(level: f64) -> u64 {
     level.max(0.0).to_bits()
@@ -144,11 +148,13 @@ impl Fill {
         for (weight, spread) in self.weight.iter_mut().zip(&tier.spread.loads) {
             *weight += spread;
         }
-        self.spread.bundles.clone_from(&tier.spread.bundles);
+        self.spread.restart(&tier.spread.bundles);
         let mut links = std::mem::take(&mut self.links).into_vec();
         links.clear();
         let rooms = (0..).zip(self.room.iter().zip(&self.weight));
-        let used = rooms.filter(|(_, (_, weight))| **weight > 0.0);
+        let enough = self.enough(scene) * (1.0 + ROUNDING);
+        let used =
+            rooms.filter(|(_, (room, weight))| **weight > 0.0 && **room <= enough * **weight);
         links.extend(used.map(|(link, (room, weight))| Reverse((rank(room / weight), link))));
         self.links = BinaryHeap::from(links);
         self.limits.clear();
@@ -159,6 +165,21 @@ impl Fill {
         // Of flows with the same level the order does not matter as long as it is always the same.
         let course = |limit: &Limit| scene.bundles[limit.bundle as usize].course;
         self.limits.sort_unstable_by_key(|limit| Reverse((limit.rank, course(limit))));
+    }
+
+    /// A level at which all of a tier has stopped that matters: links that fill later do not. What is
+    /// left to later tiers depends on all of an earlier one.
+    fn enough(&self, scene: &Scene<'_>) -> f64 {
+        let here = scene.bundles.iter().filter(|it| it.tier == scene.number && it.weight > 0);
+        let (mut all, mut own, mut count) = (0.0f64, 0.0f64, 0);
+        for bundle in here {
+            all = all.max(bundle.level_max());
+            if self.wants(bundle) {
+                own = own.max(bundle.level_max());
+                count += 1;
+            }
+        }
+        if count < self.wanted { all } else { own }
     }
 
     /// The link that fills next, and the level at which it does.
@@ -243,7 +264,8 @@ impl Fill {
 
     /// Takes the spread flows that stop in this round out of the links.
     fn settle_spread(&mut self, courses: &mut impl Courses, scene: &Scene<'_>, level: f64) {
-        if !self.spread.gather(courses, scene.legs) {
+        // What links have left matters to nobody if all have stopped that are asked for.
+        if self.wanted == 0 || !self.spread.gather(courses, scene.legs) {
             return;
         }
         let links = self.weight.iter_mut().zip(&mut self.room).zip(&self.spread.stopped);
@@ -266,6 +288,14 @@ impl Fill {
 }
 
 impl Spreading {
+    /// Lets these bundles rise. A computation that was over early may have left something.
+    fn restart(&mut self, bundles: &[u32]) {
+        self.bundles.clear();
+        self.bundles.extend_from_slice(bundles);
+        self.leaving.clear();
+        self.arriving.clear();
+    }
+
     fn resize(&mut self, courses: &impl Courses) {
         if !self.bundles.is_empty() {
             self.leaving.resize(courses.nodes());

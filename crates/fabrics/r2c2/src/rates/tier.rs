@@ -34,6 +34,8 @@ pub(super) struct Bundle {
     pub(super) flows: u32,
     /// The links that it uses; none if it is spread over all of them.
     pub(super) entries: Vec<Entry>,
+    /// What a flow of its course would have if it were alone, in bit/s; infinite if it is spread.
+    pub(super) alone: f64,
     /// Its place among the bundles that are spread.
     pub(super) spread_at: u32,
 }
@@ -42,6 +44,11 @@ impl Bundle {
     /// Whether its flows are spread over all links, as Valiant's are.
     pub(super) fn is_spread(&self) -> bool {
         self.course.protocol == Protocol::Valiant && self.course.source != self.course.destination
+    }
+
+    /// A level at which it has stopped for sure, if links stop it at all.
+    pub(super) fn level_max(&self) -> f64 {
+        self.alone / f64::from(self.weight)
     }
 }
 
@@ -164,7 +171,8 @@ impl Weights {
         }
     }
 
-    fn clear(&mut self) {
+    /// Forgets all changes.
+    pub(super) fn clear(&mut self) {
         self.settle(|_, _| ());
     }
 }

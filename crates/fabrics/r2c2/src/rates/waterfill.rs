@@ -276,15 +276,21 @@ impl<C: Courses> Waterfill<C> {
     /// Makes a bundle, as yet without flows.
     fn gather(&mut self, tier: u32, course: Course) -> u32 {
         let at = self.free.pop().unwrap_or_else(|| {
-            let blank =
-                Bundle { course, tier, weight: 0, flows: 0, entries: Vec::new(), spread_at: 0 };
-            self.bundles.push(blank);
+            self.bundles.push(Bundle {
+                course,
+                tier,
+                weight: 0,
+                flows: 0,
+                entries: Vec::new(),
+                alone: 0.0,
+                spread_at: 0,
+            });
             self.bundles.len() as u32 - 1
         });
         self.of_source[course.source.index()].push(at);
         let Tier { members, spread, .. } = &mut self.tiers[tier as usize];
         let bundle = &mut self.bundles[at as usize];
-        (bundle.course, bundle.tier) = (course, tier);
+        (bundle.course, bundle.tier, bundle.alone) = (course, tier, f64::INFINITY);
         if course.source == course.destination {
             return at;
         }
@@ -296,6 +302,7 @@ impl<C: Courses> Waterfill<C> {
         self.courses.uses(course, |link, share| {
             let share = whole(share);
             if share > 0.0 {
+                bundle.alone = bundle.alone.min(self.capacities[link] / share);
                 let members = &mut members[link];
                 members.push(Member { bundle: at, at: bundle.entries.len() as u32 });
                 let place = members.len() as u32 - 1;

@@ -4,6 +4,7 @@
 mod examples;
 mod fairness;
 mod programmes;
+mod racks;
 mod same_bits;
 
 use std::collections::BTreeMap;
