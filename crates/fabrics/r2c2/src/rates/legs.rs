@@ -8,12 +8,12 @@
 use kernel::Bitmap;
 use rack::NodeId;
 
-use super::shares::whole;
+use super::shares::{QUANTUM, whole};
 use super::terms::Courses;
 
-/// Most memory for parts that are kept rather than asked for anew: those of a rack of 1,024 nodes
-/// and six links each fit (our choice).
-const KEPT_BYTES_MAX: usize = 128 << 20;
+/// Most memory for parts that are kept rather than asked for anew: those of 1,024 nodes with eight
+/// links each fit (our choice).
+const KEPT_BYTES_MAX: usize = 64 << 20;
 
 /// Which half of the way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,8 +27,10 @@ pub(super) enum Half {
 struct Leg {
     /// The links that have a share.
     crossed: Bitmap,
-    /// The shares by link, if there is memory to keep them.
-    shares: Option<Box<[f64]>>,
+    /// The shares by link in quanta, if there is memory to keep them: on a leg a packet crosses a
+    /// link at most once, and 2³⁰ quanta fit. Half the memory of floats, and memory is what adding
+    /// waits for.
+    quanta: Option<Box<[i32]>>,
 }
 
 /// The parts of all nodes, each made when it is first needed.
@@ -54,18 +56,18 @@ impl Legs {
         if side[node].is_some() {
             return;
         }
-        let is_kept = 2 * nodes * links * size_of::<f64>() <= KEPT_BYTES_MAX;
+        let is_kept = 2 * nodes * links * size_of::<i32>() <= KEPT_BYTES_MAX;
         let mut crossed = Bitmap::new(links);
-        let mut shares = is_kept.then(|| vec![0.0; links].into_boxed_slice());
+        let mut quanta = is_kept.then(|| vec![0; links].into_boxed_slice());
         visit(courses, half, node, |link, share| {
             if share > 0.0 {
                 crossed.set(link);
             }
-            if let Some(shares) = &mut shares {
-                shares[link] = share;
+            if let Some(quanta) = &mut quanta {
+                quanta[link] = (share / QUANTUM) as i32;
             }
         });
-        side[node] = Some(Leg { crossed, shares });
+        side[node] = Some(Leg { crossed, quanta });
     }
 
     /// Whether a flow crosses a link. Its source and its destination must be ready.
@@ -88,10 +90,11 @@ impl Legs {
             Half::Leaving => &self.leaving,
             Half::Arriving => &self.arriving,
         };
-        match &side[node].as_ref().expect("it is ready").shares {
-            Some(shares) => {
-                for (load, share) in loads.iter_mut().zip(shares) {
-                    *load += weight * share;
+        match &side[node].as_ref().expect("it is ready").quanta {
+            Some(quanta) => {
+                let weight = weight * QUANTUM;
+                for (load, quanta) in loads.iter_mut().zip(quanta) {
+                    *load += weight * f64::from(*quanta);
                 }
             }
             None => visit(courses, half, node, |link, share| loads[link] += weight * share),

@@ -6,7 +6,7 @@ use rack::topology::{Shape, Torus};
 
 use super::*;
 use crate::rates::{Routed, Terms, Waterfill, Whose, capacities};
-use crate::routing::Network;
+use crate::routing::{Network, Protocol};
 
 const BOTH: [Protocol; 2] = [Protocol::Rps, Protocol::Valiant];
 
@@ -182,16 +182,4 @@ fn e16_a_gain_of_less_than_a_hundredth_is_not_told() {
     assert!(!outcome(100.0, 100.9).is_worth(0.01));
     assert!(outcome(100.0, 101.5).is_worth(0.01));
     assert!(!outcome(0.0, 0.0).is_worth(0.01));
-}
-
-#[test]
-fn m33_assignments_fill_packets_of_1500_bytes_less_their_header() {
-    let all: Vec<Assignment> =
-        (0..700).map(|flow| Assignment { flow, protocol: Protocol::Valiant }).collect();
-    // D07: 300 only without a header.
-    for (header, counts) in [(0, vec![300, 300, 100]), (10, vec![298, 298, 104])] {
-        let found: Vec<usize> = batches(&all, 1500, header).map(<[_]>::len).collect();
-        assert_eq!(found, counts);
-    }
-    assert!(batches(&all, 1500, 10).flatten().eq(&all));
 }
