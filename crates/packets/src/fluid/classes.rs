@@ -187,15 +187,18 @@ fn pairs(places: &[Place]) -> impl Iterator<Item = (&Place, &Place)> {
 }
 
 /// The places where hosts are attached: hosts with one link to the same switch are alike; a host with
-/// several is a place of its own.
+/// several is a place of its own. Those whose only link is down send nothing.
 fn places(net: &Net) -> Vec<Place> {
     let topology = &net.plan.topology;
     let mut number = vec![None; topology.vertices() as usize];
     let mut places: Vec<Place> = Vec::new();
     for host in 0..topology.hosts() {
         let vertex = Vertex::new(host);
-        let end = topology.ports_of(vertex).next().expect("every host has a link");
-        let end = topology.port(end);
+        let port = topology.ports_of(vertex).next().expect("every host has a link");
+        if topology.degree(vertex) == 1 && !net.live.ports[port.index()] {
+            continue;
+        }
+        let end = topology.port(port);
         let (at, rate) = match topology.degree(vertex) {
             1 => (end.peer, end.link.rate.as_bps() as f64),
             _ => (vertex, f64::INFINITY),

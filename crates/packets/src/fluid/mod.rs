@@ -3,11 +3,11 @@
 //! A lower bound to draw beside packet networks: no queues, no control loop, no lost time; each flow
 //! spreads evenly over all its shortest paths and has its max-min fair rate at once whenever a flow
 //! starts or ends. Headers count as in packets, and a flow alone takes just the time that its packets
-//! would take alone ([`Fabric::ideal_fct`]). Failed nodes end their flows; other faults are left out,
-//! as if there were always a way round. Rates of fluids are real numbers; the times at which flows end
-//! are rounded up to picoseconds.
+//! would take alone ([`Fabric::ideal_fct`]). Faults are known, and gone round, at once. Rates of fluids
+//! are real numbers; the times at which flows end are rounded up to picoseconds.
 
 mod classes;
+mod faults;
 mod waterfill;
 
 #[cfg(test)]
@@ -16,8 +16,7 @@ mod tests;
 use kernel::{Bytes, Calendar, PS_PER_SECOND, Span, Time};
 use rack::topology::Vertex;
 use rack::{
-    Advance, Completion, Component, Fabric, Failure, Flow, Gauge, GaugeKind, NodeId, Probe, Stage,
-    Totals,
+    Advance, Completion, Fabric, Failure, Flow, Gauge, GaugeKind, NodeId, Probe, Stage, Totals,
 };
 
 use crate::config::Plan;
@@ -26,6 +25,7 @@ use crate::network::completion_time;
 use crate::transport::Framing;
 
 use classes::Classes;
+use faults::Faults;
 use waterfill::Waterfill;
 
 /// Odd constant of the event hash (the golden ratio in 64 bits).
@@ -44,7 +44,7 @@ const COLUMNS: &[Gauge] = &[
     },
     Gauge {
         name: "delivered_bytes",
-        meaning: "Application bytes of flows completed",
+        meaning: "Application bytes that have flowed",
         kind: GaugeKind::Count,
     },
 ];
@@ -56,6 +56,8 @@ enum State {
     Waiting,
     /// It has a rate.
     Flowing,
+    /// No path leads to its destination, yet.
+    Stalled,
     /// All is sent; the last of it is on the way.
     Draining,
     /// It has ended.
@@ -97,8 +99,7 @@ pub struct Oracle {
     /// By flow: when its fluid has run out at its present rate; `NEVER` for the others.
     dry: Vec<Time>,
     calendar: Calendar<Event>,
-    /// By host: how many faults keep it dead.
-    dead: Vec<u32>,
+    faults: Faults,
     now: Time,
     open: u64,
     totals: Totals,
@@ -112,15 +113,13 @@ impl Oracle {
     #[must_use]
     pub fn new(plan: Plan, framing: Framing) -> Self {
         let mut calendar = Calendar::new();
-        for fault in &plan.faults {
-            if let Component::Node(node) = fault.component {
-                calendar.push(fault.at, Event::Break(node.get()));
-                if let Some(until) = fault.until {
-                    calendar.push(until, Event::Mend(node.get()));
-                }
+        for (index, fault) in (0..).zip(&plan.faults) {
+            calendar.push(fault.at, Event::Break(index));
+            if let Some(until) = fault.until {
+                calendar.push(until, Event::Mend(index));
             }
         }
-        let dead = vec![0; plan.topology.hosts() as usize];
+        let faults = Faults::new(&plan);
         let net = Net::new(plan.with_faults(&[]).expect("no fault is always right"), 0);
         let classes = Classes::new(&net);
         Self {
@@ -132,7 +131,7 @@ impl Oracle {
             free: Vec::new(),
             dry: Vec::new(),
             calendar,
-            dead,
+            faults,
             now: Time::ZERO,
             open: 0,
             totals: Totals::default(),
@@ -155,6 +154,13 @@ impl Oracle {
             return;
         }
         self.totals.events += 1;
+        if !self.has_path(&flow) {
+            let bits = self.bits(&flow);
+            let fluid = &mut self.flows[place as usize];
+            (fluid.left, fluid.rate, fluid.since) = (bits, 0.0, self.now);
+            fluid.state = State::Stalled;
+            return;
+        }
         let uses = self.classes.uses(&self.net, flow.src.get(), flow.dst.get());
         let alone = uses
             .iter()
@@ -213,25 +219,21 @@ impl Oracle {
         *hash = (hash.rotate_left(5) ^ word).wrapping_mul(HASH_FACTOR);
     }
 
-    fn hopeless(&self, flow: &Flow) -> Option<Failure> {
-        if self.dead[flow.src.index()] > 0 {
-            return Some(Failure::SourceDied);
-        }
-        (self.dead[flow.dst.index()] > 0).then_some(Failure::DestinationDied)
-    }
-
-    fn node_died(&mut self, host: u32) {
-        self.dead[host as usize] += 1;
-        for place in 0..self.flows.len() as u32 {
-            let fluid = &self.flows[place as usize];
-            let why = self.hopeless(&fluid.flow);
-            if let Some(why) = why.filter(|_| fluid.state == State::Flowing) {
-                self.failures.push((place, why));
+    /// Application bytes of an open flow that have flowed.
+    fn flowed(&self, fluid: &Fluid) -> Bytes {
+        let share = match fluid.state {
+            State::Waiting | State::Over => return Bytes::ZERO,
+            State::Draining => return fluid.flow.size,
+            State::Flowing | State::Stalled => {
+                let since = fluid.rate * (self.now - fluid.since).as_seconds();
+                1.0 - (fluid.left - since) / self.bits(&fluid.flow)
             }
-        }
+        };
+        Bytes::new((share.clamp(0.0, 1.0) * fluid.flow.size.get() as f64) as u64)
     }
 
     fn fail<P: Probe>(&mut self, place: u32, why: Failure, probe: &mut P) {
+        let flowed = self.flowed(&self.flows[place as usize]);
         let fluid = &mut self.flows[place as usize];
         let flow = fluid.flow;
         if std::mem::replace(&mut fluid.state, State::Over) == State::Flowing {
@@ -240,7 +242,8 @@ impl Oracle {
             self.follow_rates();
         }
         self.open -= 1;
-        self.totals.lost += flow.size;
+        self.totals.delivered += flowed;
+        self.totals.lost += flow.size - flowed;
         self.fold(!flow.id.get());
         self.is_paused |= probe.failed(&flow, self.now, why).is_break();
         self.free.push(place);
@@ -263,8 +266,8 @@ impl Oracle {
         match event {
             Event::Start(place) => self.start(place),
             Event::End(place) => self.end(place, probe),
-            Event::Break(host) => self.node_died(host),
-            Event::Mend(host) => self.dead[host as usize] -= 1,
+            Event::Break(fault) => self.broken(fault),
+            Event::Mend(fault) => self.mended(fault),
         }
         self.settle(probe);
     }
@@ -348,7 +351,8 @@ impl Fabric for Oracle {
     }
 
     fn totals(&self) -> Totals {
-        self.totals
+        let open: Bytes = self.flows.iter().map(|fluid| self.flowed(fluid)).sum();
+        Totals { delivered: self.totals.delivered + open, ..self.totals }
     }
 
     fn stages(&self) -> &'static [Stage] {
@@ -361,8 +365,9 @@ impl Fabric for Oracle {
 
     fn sample(&mut self, row: &mut [f64]) {
         row[0] = self.open as f64;
-        row[1] = (self.totals.delivered - self.sampled).get() as f64;
-        self.sampled = self.totals.delivered;
+        let delivered = self.totals().delivered;
+        row[1] = (delivered - self.sampled).get() as f64;
+        self.sampled = delivered;
     }
 
     fn unfinished(&self, limit: usize) -> Vec<Flow> {

@@ -6,7 +6,7 @@ use kernel::{Rate, Stream};
 use proptest::prelude::*;
 use rack::fairness::{self, max_min};
 use rack::topology::{LeafSpine, Mesh, Shape, SingleSwitch, ThreeTier, Torus};
-use rack::{Class, Fault, FlowId};
+use rack::{Class, Component, Fault, FlowId};
 
 use super::*;
 use crate::config::Config;
@@ -114,6 +114,59 @@ fn flows_of_dead_nodes_fail_and_give_way() {
     assert!(late.abs_diff(50_000_000) <= 10, "{late}");
     let totals = oracle.totals();
     assert_eq!(totals.delivered + totals.lost, Bytes::new(2 * 14_600_000 + 1));
+}
+
+/// A flow from each host of leaf 0 to leaf 7, at line rate until something breaks after 100 µs.
+fn with_fault(component: Component, until: Option<Time>) -> (Ends, Oracle) {
+    let fault = Fault { component, at: Time::from_ps(100_000_000), until };
+    let plan = plan(rack()).with_faults(&[fault]).unwrap();
+    let mut oracle = Oracle::new(plan, FRAMING);
+    let flows = [0u32, 1, 2, 3].map(|src| flow(src.into(), src, 28 + src, 14_600_000, 0));
+    let ends = run(&mut oracle, &flows);
+    (ends, oracle)
+}
+
+#[test]
+fn a_dead_spine_takes_its_share_of_what_leaves_a_leaf() {
+    // Four flows fill the four links up from a leaf. One of them goes after 100 µs: three quarters of
+    // the line are left for each of the flows, which have 15,000,000 - 625,000 bytes to send.
+    let line = Rate::from_gbps(50).send_time(Bytes::new(15_000_000));
+    for component in [Component::Spine(2), Component::LeafSpine { leaf: 0, spine: 2, link: 0 }] {
+        let (ends, oracle) = with_fault(component, None);
+        assert_eq!(ends.completed.len(), 4);
+        for (_, fct, ideal) in &ends.completed {
+            let late = *fct - *ideal;
+            let expected = (line - Span::from_us(100)).as_ps() / 3;
+            assert!(late.as_ps().abs_diff(expected) <= 10, "{component}: {late} for {expected} ps");
+        }
+        assert_eq!(oracle.totals().lost, Bytes::ZERO);
+    }
+}
+
+#[test]
+fn flows_without_a_path_wait_for_a_repair_or_fail() {
+    let until = Time::from_ps(900_000_000);
+    for component in [Component::Leaf(7), Component::Leaf(0)] {
+        let (ends, _) = with_fault(component, Some(until));
+        for (_, fct, ideal) in &ends.completed {
+            // 800 µs without any path.
+            assert!((*fct - *ideal).as_ps().abs_diff(800_000_000) <= 10, "{component}: {fct}");
+        }
+        assert_eq!(ends.completed.len(), 4);
+        let (ends, oracle) = with_fault(component, None);
+        assert_eq!(ends.failed.len(), 4);
+        let totals = oracle.totals();
+        assert_eq!(totals.delivered + totals.lost, Bytes::new(4 * 14_600_000));
+        // 100 µs of four lines of 50 Gbps, less headers.
+        let expected = 4.0 * 625_000.0 * 1460.0 / 1500.0;
+        assert!((totals.delivered.get() as f64 - expected).abs() < 5.0, "{totals:?}");
+    }
+    // The link of a node that sends is its own affair: the others' shares do not change.
+    let (ends, _) = with_fault(Component::NodeLink(NodeId::new(0)), None);
+    assert_eq!((ends.failed.as_slice(), ends.completed.len()), (&[0][..], 3));
+    for (_, fct, ideal) in ends.completed {
+        assert!(fct.as_ps().abs_diff(ideal.as_ps()) <= 10, "{fct} for {ideal}");
+    }
 }
 
 /// The rates of flows on all links of the network, each by itself, spread evenly over the next hops:
