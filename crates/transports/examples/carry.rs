@@ -1,13 +1,13 @@
 //! How fast the transports are: `carry TRANSPORT HOSTS PATTERN PACKETS` carries `permutation` or
 //! `incast` of so many packets a flow over a three-tier Clos of 128, 432 or 1,024 hosts (others: leaf
-//! and spine), by `ndp`, `homa`, `dcqcn`, `dctcp` or `newreno`.
+//! and spine), by `ndp`, `homa`, `dcqcn`, `dctcp`, `newreno`, `cubic` or `swift`.
 
 use kernel::{Bytes, Time};
 use packets::config::{Config, FlowControl, Marking, Pfc, Queues, Red, Routing, Step, Trimming};
 use packets::{Network, Surroundings, Transport, surroundings};
 use rack::topology::{LeafSpine, Shape, ThreeTier};
 use rack::{Class, Fabric, Flow, FlowId, NodeId};
-use transports::{dcqcn, dctcp, homa, ndp, newreno};
+use transports::{cubic, dcqcn, dctcp, homa, ndp, newreno, swift};
 
 /// Application bytes in a packet, near enough for every transport.
 const PAYLOAD: u64 = 1_440;
@@ -32,13 +32,14 @@ fn config(transport: &str, hosts: u32) -> Option<Config> {
         }
         "homa" => (Routing::RandomSpray, Queues { port_buffer: Bytes::new(1_000_000), ..deep }),
         "dcqcn" => {
-            let flow_control = FlowControl::Pfc(Pfc::default());
+            let pfc = Pfc { priorities: vec![dcqcn::Config::default().priority], ..Pfc::default() };
+            let flow_control = FlowControl::Pfc(pfc);
             let port_buffer = Bytes::new(1_000_000);
             let marking = Marking::Red(Red::default());
             (Routing::Ecmp, Queues { port_buffer, marking, flow_control, ..deep })
         }
         "dctcp" => (Routing::Ecmp, Queues { marking: Marking::Step(Step::default()), ..deep }),
-        "newreno" => (Routing::Ecmp, deep),
+        "newreno" | "cubic" | "swift" => (Routing::Ecmp, deep),
         _ => return None,
     };
     Some(Config { topology: shape(hosts), routing, queues, ..Config::default() })
@@ -109,6 +110,12 @@ fn main() -> Result<(), String> {
         }
         "dctcp" => {
             run(&config, &flows, |around| dctcp::Config::default().build(around).expect(built))
+        }
+        "cubic" => {
+            run(&config, &flows, |around| cubic::Config::default().build(around).expect(built))
+        }
+        "swift" => {
+            run(&config, &flows, |around| swift::Config::default().build(around).expect(built))
         }
         _ => run(&config, &flows, |around| newreno::Config::default().build(around).expect(built)),
     }

@@ -1,33 +1,32 @@
 //! Which packets of a flow have arrived.
 
-use kernel::{Bytes, Ring};
+use kernel::Bytes;
 use packets::Framing;
 
-/// Packets in a word.
-const WORD: u64 = 64;
+use crate::segments::Segments;
+
 /// A closed flow gives memory back beyond so many words (our choice: 4,096 packets of disorder).
 const WORDS_KEPT: usize = 64;
 
-/// The packets that have arrived, as a window of bits from the first word with one missing.
+/// The packets that have arrived: all up to the first that is missing, and some beyond it.
 #[derive(Clone, Debug, Default)]
 pub struct Arrivals {
-    /// First packet of the first word.
-    base: u64,
     /// First packet that is missing.
     next: u64,
     /// How many have arrived.
     count: u64,
-    words: Ring<u64>,
+    /// Those beyond `next`.
+    ahead: Segments,
 }
 
 impl Arrivals {
     /// Forgets everything, for another flow.
     pub fn clear(&mut self) {
-        let words = std::mem::take(&mut self.words);
+        let mut ahead = std::mem::take(&mut self.ahead);
         *self = Self::default();
-        if words.capacity() <= WORDS_KEPT {
-            self.words = words;
-            self.words.clear();
+        if ahead.capacity() <= WORDS_KEPT {
+            ahead.clear();
+            self.ahead = ahead;
         }
     }
 
@@ -49,31 +48,25 @@ impl Arrivals {
     #[inline]
     #[must_use]
     pub fn contains(&self, packet: u64) -> bool {
-        let Some(offset) = packet.checked_sub(self.base) else { return true };
-        let word = self.words.get((offset / WORD) as usize);
-        word.is_some_and(|word| word >> (offset % WORD) & 1 == 1)
+        packet < self.next || self.ahead.contains(packet)
     }
 
     /// Notes an arrival; false if the packet was there already.
     #[inline]
     pub fn insert(&mut self, packet: u64) -> bool {
-        let Some(offset) = packet.checked_sub(self.base) else { return false };
-        let (index, bit) = ((offset / WORD) as usize, 1 << (offset % WORD));
-        while self.words.len() <= index {
-            self.words.push(0);
-        }
-        let word = self.words.get_mut(index).expect("the window was just grown to hold it");
-        if *word & bit != 0 {
+        if self.contains(packet) {
             return false;
         }
-        *word |= bit;
         self.count += 1;
-        while self.words.front() == Some(&u64::MAX) {
-            self.words.pop();
-            self.base += WORD;
+        if packet > self.next {
+            self.ahead.insert(packet, packet + 1, |_, _| ());
+            return true;
         }
-        let front = self.words.front().copied().unwrap_or(0);
-        self.next = self.base + u64::from(front.trailing_ones());
+        self.next += 1;
+        if !self.ahead.is_empty() {
+            self.next = self.ahead.first_absent(self.next);
+            self.ahead.retire(self.next);
+        }
         true
     }
 
@@ -81,7 +74,7 @@ impl Arrivals {
     /// `limit`.
     #[must_use]
     pub fn gap_end(&self, limit: u64) -> u64 {
-        (self.next..limit).find(|&packet| self.contains(packet)).unwrap_or(limit)
+        self.ahead.first_present(self.next).map_or(limit, |packet| packet.min(limit))
     }
 }
 
@@ -123,8 +116,9 @@ mod tests {
     fn memory_of_great_disorder_is_given_back() {
         let mut arrivals = Arrivals::default();
         arrivals.insert(1_000_000);
+        arrivals.insert(1);
         arrivals.clear();
-        assert_eq!((arrivals.words.capacity(), arrivals.count(), arrivals.next()), (0, 0, 0));
+        assert_eq!((arrivals.ahead.capacity(), arrivals.count(), arrivals.next()), (0, 0, 0));
     }
 
     #[test]

@@ -18,7 +18,6 @@ mod receiver;
 mod rtt;
 mod sack;
 mod scoreboard;
-mod segments;
 mod sender;
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ use packets::{Kind, Marks, Packet};
 
 use super::config::{Echo, Plan, Recovery};
 use super::sack::{BLOCKS, Block, Report, option_size};
-use super::segments::Segments;
+use crate::segments::Segments;
 
 /// The receiver of one flow.
 #[derive(Clone, Debug, Default)]

@@ -8,7 +8,7 @@
 //! acknowledged below HighRxt. So the whole board is five numbers and one set, and the set is empty
 //! while nothing is lost or overtaken.
 
-use super::segments::Segments;
+use crate::segments::Segments;
 
 /// Segments above a hole after which it counts as lost (RFC 6675 §2: DupThresh).
 pub(crate) const DUP_THRESH: usize = 3;

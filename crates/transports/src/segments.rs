@@ -1,7 +1,7 @@
 //! A set of segment numbers above a rising left edge: one bit each.
 //!
-//! The sender keeps in one what was selectively acknowledged, the receiver what arrived ahead of
-//! its turn. Empty, as it is without loss and disorder, it is never touched.
+//! A byte stream's sender keeps in one what was selectively acknowledged, every receiver what arrived
+//! ahead of its turn. Empty, as it is without loss and disorder, it is never touched.
 
 use kernel::Ring;
 
@@ -52,6 +52,11 @@ impl Segments {
         self.words.clear();
         self.first = 0;
         self.count = 0;
+    }
+
+    /// Words that it has memory for.
+    pub(crate) fn capacity(&self) -> usize {
+        self.words.capacity()
     }
 
     fn word(&self, number: u64) -> u64 {
@@ -239,6 +244,6 @@ mod tests {
             held.insert(segment + 100, segment + 101, |_, _| ());
             held.retire(segment);
         }
-        assert!(held.words.capacity() <= 8, "{} words for 100 segments", held.words.capacity());
+        assert!(held.capacity() <= 8, "{} words for 100 segments", held.capacity());
     }
 }
