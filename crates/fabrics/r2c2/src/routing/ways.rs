@@ -5,7 +5,7 @@
 //! the same probability. Links lead both ways, so that both tables serve for paths from a node too.
 //!
 //! Memory: ten bytes for each vertex and target: 2.6 MB for 512 nodes, 168 MB for 4,096. A whole
-//! torus needs a single target, and thus 41 KB at most.
+//! torus needs a single target, 41 KB for 4,096 nodes.
 
 use rack::NodeId;
 use rack::topology::{PortId, Topology, Vertex};
