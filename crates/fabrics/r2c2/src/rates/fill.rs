@@ -81,8 +81,16 @@ struct Spreading {
 }
 
 impl Fill {
+    /// The level at which a bundle stopped; not a number if that is not known.
     pub(super) fn level(&self, bundle: u32) -> f64 {
-        self.levels[bundle as usize]
+        self.levels.get(bundle as usize).copied().unwrap_or(f64::NAN)
+    }
+
+    /// A bundle is another one from now on.
+    pub(super) fn forget(&mut self, bundle: u32) {
+        if let Some(level) = self.levels.get_mut(bundle as usize) {
+            *level = f64::NAN;
+        }
     }
 
     pub(super) fn rounds(&self) -> u64 {

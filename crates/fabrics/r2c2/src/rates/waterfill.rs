@@ -287,6 +287,7 @@ impl<C: Courses> Waterfill<C> {
             });
             self.bundles.len() as u32 - 1
         });
+        self.fill.forget(at);
         self.of_source[course.source.index()].push(at);
         let Tier { members, spread, .. } = &mut self.tiers[tier as usize];
         let bundle = &mut self.bundles[at as usize];

@@ -137,3 +137,19 @@ fn a_rate_that_was_not_asked_for_is_refused() {
     rates.fill(Whose::From(NodeId::new(1)));
     let _ = rates.rate(0);
 }
+
+#[test]
+#[should_panic(expected = "the rate of place 1 was not asked for")]
+fn a_flow_that_came_after_the_computation_has_no_rate_yet() {
+    let flows = [course(0, 1, Protocol::Rps), course(1, 0, Protocol::Rps)];
+    let uses = flows.map(|flow| (flow, vec![(0, 1.0)])).into();
+    let written = Written { nodes: 2, links: 1, uses, ..Written::default() };
+    let mut rates = Waterfill::new(written, vec![1.0]);
+    rates.join(0, flows[0], Terms::default());
+    rates.fill(Whose::All);
+    assert_eq!(rates.rate(0), 1.0);
+    // In the place of the bundle of another.
+    rates.leave(0);
+    rates.join(1, flows[1], Terms::default());
+    let _ = rates.rate(1);
+}
