@@ -4,6 +4,7 @@ use kernel::{Calendar, LinkClock, Rate, Span, Stream, Time};
 use rack::topology::{PortId, Vertex};
 
 use super::credit::Credits;
+use super::deadline::Deadline;
 use super::event::Event;
 use super::faults::Faults;
 use super::limits::Limits;
@@ -151,8 +152,8 @@ fn pauses(plan: &Plan, wires: &[Wire], rates: &[Rate]) -> Option<Box<Pauses>> {
     Some(Box::new(Pauses {
         ingress: wires.iter().zip(rates).map(room).map(Ingress::new).collect(),
         quanta: pfc.quanta.into(),
-        ends: vec![[Time::NEVER; 8]; wires.len()],
-        again: vec![[Time::NEVER; 8]; wires.len()],
+        ends: vec![[Deadline::UNSET; 8]; wires.len()],
+        again: vec![[Deadline::UNSET; 8]; wires.len()],
         memory: (0..plan.topology.vertices()).map(Vertex::new).map(memory).collect(),
         waiting: vec![Vec::new(); plan.topology.vertices() as usize],
     }))

@@ -197,10 +197,11 @@ impl Net {
     /// Counts bytes into the queues and the shared buffer of a switch.
     #[inline]
     pub(super) fn queue_grows(&mut self, port: u32, size: u32) {
-        let out = &self.ports[port as usize];
+        let out = &mut self.ports[port as usize];
         if out.is_nic {
             return;
         }
+        out.peak = out.peak.max(out.bytes);
         if self.limits.shared.is_some() {
             self.shared[self.vertices[port as usize].index()] += u64::from(size);
         }

@@ -15,6 +15,7 @@ mod arena;
 mod build;
 mod counts;
 mod credit;
+mod deadline;
 mod event;
 mod faults;
 mod flows;

@@ -7,9 +7,10 @@
 //! so a switch says it again halfway, as long as it must last. Leaves out: the time that a port takes
 //! to obey.
 
-use kernel::{Bytes, Time};
+use kernel::Bytes;
 
 use super::Net;
+use super::deadline::Deadline;
 use super::event::Event;
 use super::limits::{PauseLimits, Threshold};
 use super::port::LINK_QUEUE;
@@ -23,10 +24,10 @@ pub(crate) struct Pauses {
     pub(super) ingress: Vec<Ingress>,
     /// What a pause frame names: its time in units of [`QUANTUM`] on the link.
     pub(super) quanta: u64,
-    /// By output port and priority: when its pause runs out; `NEVER`: it is not paused.
-    pub(super) ends: Vec<[Time; 8]>,
-    /// By ingress port and priority: when its sender is to be paused again; `NEVER`: not at all.
-    pub(super) again: Vec<[Time; 8]>,
+    /// By output port and priority: when its pause runs out.
+    pub(super) ends: Vec<[Deadline; 8]>,
+    /// By ingress port and priority: when its sender is to be paused again.
+    pub(super) again: Vec<[Deadline; 8]>,
     /// By vertex.
     pub(super) memory: Vec<Memory>,
     /// By vertex, where thresholds follow its memory: ports and priorities to resume, and some that
@@ -179,21 +180,26 @@ impl Net {
         let pauses = self.pauses.as_mut().expect("the caller has just used it");
         let quanta = pauses.quanta;
         let again = self.now + self.clocks[port as usize].rate().send_time(QUANTUM * quanta) / 2;
-        pauses.again[port as usize][usize::from(priority)] = again;
-        self.calendar.push(again, Event::PauseAgain { port, priority }.pack());
+        if let Some(at) = pauses.again[port as usize][usize::from(priority)].set(again) {
+            self.calendar.push(at, Event::PauseAgain { port, priority }.pack());
+        }
         self.send_pause(port, priority, quanta);
     }
 
     fn resume(&mut self, port: u32, priority: u8) {
         let pauses = self.pauses.as_mut().expect("the caller has just used it");
-        pauses.again[port as usize][usize::from(priority)] = Time::NEVER;
+        pauses.again[port as usize][usize::from(priority)].cancel();
         self.send_pause(port, priority, RESUME);
     }
 
     /// Half of a pause has passed. It is said again if it is still meant.
     pub(crate) fn pause_again(&mut self, port: u32, priority: u8) {
-        let Some(pauses) = &self.pauses else { return };
-        if pauses.again[port as usize][usize::from(priority)] == self.now {
+        let Some(pauses) = &mut self.pauses else { return };
+        let (is_due, next) = pauses.again[port as usize][usize::from(priority)].look(self.now);
+        if let Some(at) = next {
+            self.calendar.push(at, Event::PauseAgain { port, priority }.pack());
+        }
+        if is_due {
             self.pause(port, priority);
         }
     }
@@ -219,23 +225,26 @@ impl Net {
         let Some(pauses) = &mut self.pauses else { return };
         let ends = &mut pauses.ends[port as usize][usize::from(frame.priority)];
         if frame.ack == RESUME {
-            *ends = Time::NEVER;
+            ends.cancel();
             self.ports[port as usize].held &= !(1 << frame.priority);
             return;
         }
         let time = self.clocks[port as usize].rate().send_time(QUANTUM * frame.ack);
-        *ends = self.now + time;
         self.ports[port as usize].held |= 1 << frame.priority;
-        let event = Event::PauseEnds { port, priority: frame.priority };
-        self.calendar.push(self.now + time, event.pack());
+        if let Some(at) = ends.set(self.now + time) {
+            let event = Event::PauseEnds { port, priority: frame.priority };
+            self.calendar.push(at, event.pack());
+        }
     }
 
     /// A pause of `port` may have run out: unless it was said again, or is over.
     pub(crate) fn pause_ends(&mut self, port: u32, priority: u8) {
         let Some(pauses) = &mut self.pauses else { return };
-        let ends = &mut pauses.ends[port as usize][usize::from(priority)];
-        if *ends == self.now {
-            *ends = Time::NEVER;
+        let (is_due, next) = pauses.ends[port as usize][usize::from(priority)].look(self.now);
+        if let Some(at) = next {
+            self.calendar.push(at, Event::PauseEnds { port, priority }.pack());
+        }
+        if is_due {
             self.ports[port as usize].held &= !(1 << priority);
             self.serve(port);
         }
@@ -246,8 +255,8 @@ impl Net {
         self.ports[port as usize].held = 0;
         if let Some(pauses) = &mut self.pauses {
             pauses.ingress[port as usize].paused = 0;
-            pauses.ends[port as usize] = [Time::NEVER; 8];
-            pauses.again[port as usize] = [Time::NEVER; 8];
+            pauses.ends[port as usize].iter_mut().for_each(Deadline::cancel);
+            pauses.again[port as usize].iter_mut().for_each(Deadline::cancel);
         }
     }
 }

@@ -57,6 +57,8 @@ pub(crate) struct OutPort {
     /// Whether the other end may send a packet on before it is all there.
     pub(crate) cuts_through: bool,
     pub(crate) queues: [Queue; QUEUES],
+    /// The most bytes that ever waited; not kept of a host's NIC.
+    pub(crate) peak: u32,
 }
 
 const _: () = assert!(std::mem::offset_of!(OutPort, queues) == 64);
@@ -82,6 +84,7 @@ impl OutPort {
             is_nic: wire.nic.is_some(),
             cuts_through: wire.cut_through.is_some(),
             queues: [Queue { fifo: Fifo::EMPTY, bytes: 0 }; QUEUES],
+            peak: 0,
         }
     }
 

@@ -4,6 +4,8 @@
 mod congestion;
 mod faults;
 mod flow_control;
+#[cfg(target_os = "linux")]
+mod long;
 mod neighbours;
 mod queueing;
 mod random;
