@@ -3,7 +3,7 @@
 
 pub mod broadcast;
 pub mod config;
-pub mod endpoint;
+mod endpoint;
 mod rack;
 pub mod rates;
 pub mod routing;
