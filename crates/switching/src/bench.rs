@@ -100,6 +100,12 @@ impl<S: Switch> Bench<S> {
         &self.switch
     }
 
+    /// What the last window measured.
+    #[must_use]
+    pub fn measured(&self) -> &Measured {
+        &self.measured
+    }
+
     /// The next cycle.
     #[must_use]
     pub fn cycle(&self) -> u64 {

@@ -89,6 +89,11 @@ pub struct HieraTable {
     /// Packets at each input of a subswitch. Default 1 (§4.E); 16 is Hiera′. From 1.
     #[schemars(range(min = 1))]
     pub packets: usize,
+    /// Packets at each output of a subswitch. Default: as many as at its inputs (our choice: the paper
+    /// is silent). From 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub output_packets: Option<usize>,
 }
 
 /// Keys of a memory-space-memory Clos network.
@@ -151,8 +156,8 @@ impl Default for FlatTable {
 
 impl Default for HieraTable {
     fn default() -> Self {
-        let HieraConfig { subswitch, packets, .. } = HieraConfig::default();
-        Self { subswitch, packets }
+        let HieraConfig { subswitch, packets, output_packets, .. } = HieraConfig::default();
+        Self { subswitch, packets, output_packets }
     }
 }
 
@@ -201,6 +206,12 @@ impl Plan {
         };
         let problems: Vec<_> = faults.iter().enumerate().map(refuse).collect();
         if problems.is_empty() { Ok(self) } else { Err(problems) }
+    }
+
+    /// The switch, empty, and its lines: to put it on a bench. `seed` is that of all chance in it.
+    #[must_use]
+    pub fn switch(&self, seed: u64) -> (AnySwitch, Line) {
+        (self.switch.build(self.config.nodes as usize, seed), self.switch.line())
     }
 
     /// Application bytes of a full packet.
@@ -345,8 +356,11 @@ impl Config {
             SwitchTable::Scoc(table) => {
                 let config = ChipConfig { ports, line_rate, ..table.clone() };
                 let plan = config.plan().map_err(below_switch)?;
-                let fits = plan.check_packet(self.segment);
-                fits.map_err(|problem| vec![Problem::new("segment", problem.message)])?;
+                if plan.check_packet(slot).is_err() {
+                    let most = plan.config.packet_max;
+                    let message = format!("{slot}; a packet of SCOC has at most {most} (§5)");
+                    return Err(vec![Problem::new("segment", message)]);
+                }
                 SwitchPlan::Scoc(Box::new(plan))
             }
             SwitchTable::Flat(FlatTable { iterations, packets, port_rate }) => {
@@ -355,10 +369,15 @@ impl Config {
                 config.check().map_err(below_switch)?;
                 SwitchPlan::Flat(config)
             }
-            SwitchTable::Hiera(HieraTable { subswitch, packets }) => {
-                let (subswitch, packets) = (*subswitch, *packets);
-                let usual = HieraConfig::default();
-                let config = HieraConfig { ports, subswitch, packets, line_rate, ..usual };
+            SwitchTable::Hiera(HieraTable { subswitch, packets, output_packets }) => {
+                let config = HieraConfig {
+                    ports,
+                    subswitch: *subswitch,
+                    packets: *packets,
+                    output_packets: *output_packets,
+                    line_rate,
+                    ..HieraConfig::default()
+                };
                 config.check().map_err(below_switch)?;
                 SwitchPlan::Hiera(config)
             }

@@ -5,7 +5,9 @@
 //! share their virtual output queues, and so their buffers. In a slot every output link of an input
 //! module picks a queue and every queue a link, both in turn; then each link of a centre module
 //! picks one of the input modules that want it. The pointers of both phases move only when the
-//! second phase grants. Slots are of the packet's size; packets are stored whole.
+//! second phase grants. A module's queues take their turns in the order of that paper, v = h k + j
+//! for output h of output module j of k: neighbours go to different modules, without which the
+//! pointers do not part. Slots are of the packet's size; packets are stored whole.
 
 use kernel::{Bytes, Rate};
 use rack::Problem;
@@ -80,6 +82,8 @@ impl CrrdConfig {
 #[derive(Clone, Copy, Debug)]
 struct Match {
     group: usize,
+    /// The queue's turn in its module: v.
+    turn: usize,
     output: usize,
     first_iteration: bool,
 }
@@ -94,15 +98,18 @@ pub struct Crrd {
     line: Line,
     slot: u64,
     groups: usize,
-    /// `group * ports + output`.
+    /// For each turn v its output, and for each output its turn.
+    output_of: Vec<u16>,
+    turn_of: Vec<u16>,
+    /// `group * ports + turn`.
     queues: QueueBank,
-    /// Row `group`: outputs for which it has a packet.
+    /// Row `group`: turns of outputs for which it has a packet.
     requests: BitRows,
-    /// Row 0: outputs with room. Row 1: queues of the module at work without a link.
+    /// By turn. Row 0: outputs with room. Row 1: queues of the module at work without a link.
     open: BitRows,
-    /// `group * per_group + link`, over outputs.
+    /// `group * per_group + link`, over turns.
     link_turns: Vec<RoundRobin>,
-    /// `group * ports + output`, over links.
+    /// `group * ports + turn`, over links.
     queue_turns: Vec<RoundRobin>,
     /// `link * groups + output group`, over input groups.
     centre_turns: Vec<RoundRobin>,
@@ -126,10 +133,16 @@ impl Crrd {
         config.check().expect("a configuration is checked before it is built");
         let groups = config.ports / config.per_group;
         let links = config.per_group * groups;
+        // v = h k + j of output h of module j, which is port j n + h.
+        let output_of = |turn: usize| turn % groups * config.per_group + turn / groups;
+        let mut turn_of = vec![0; config.ports];
+        (0..config.ports).for_each(|turn| turn_of[output_of(turn)] = turn as u16);
         Self {
             line: config.line(),
             slot: 0,
             groups,
+            output_of: (0..config.ports).map(|turn| output_of(turn) as u16).collect(),
+            turn_of,
             queues: QueueBank::new(groups * config.ports),
             requests: BitRows::new(groups, config.ports),
             open: BitRows::new(2, config.ports),
@@ -153,27 +166,28 @@ impl Crrd {
     /// Phase 1 in one input module: queues and links find each other.
     fn dispatch(&mut self, group: usize) {
         self.open.clear_row(1);
-        for output in iter_ones(self.requests.row(group)) {
-            let room = self.open.get(0, output);
-            self.open.put(1, output, room);
+        for turn in iter_ones(self.requests.row(group)) {
+            let room = self.open.get(0, turn);
+            self.open.put(1, turn, room);
         }
         let mut linkless = u64::MAX >> (64 - self.config.per_group);
         for iteration in 0..self.config.iterations {
             let mut offers: Vec<(usize, u64)> = Vec::new();
             for link in iter_ones(&[linkless]) {
-                let turn = self.link_turns[group * self.config.per_group + link];
-                let Some(output) = turn.choose(self.open.row(1)) else { continue };
-                match offers.iter_mut().find(|(to, _)| *to == output) {
+                let pointer = self.link_turns[group * self.config.per_group + link];
+                let Some(turn) = pointer.choose(self.open.row(1)) else { continue };
+                match offers.iter_mut().find(|(to, _)| *to == turn) {
                     Some((_, links)) => *links |= 1 << link,
-                    None => offers.push((output, 1 << link)),
+                    None => offers.push((turn, 1 << link)),
                 }
             }
-            for (output, links) in offers {
-                let turn = self.queue_turns[group * self.config.ports + output];
-                let link = turn.choose(&[links]).expect("a queue is noted with an offer");
+            for (turn, links) in offers {
+                let pointer = self.queue_turns[group * self.config.ports + turn];
+                let link = pointer.choose(&[links]).expect("a queue is noted with an offer");
                 linkless &= !(1 << link);
-                self.open.clear(1, output);
-                let found = Match { group, output, first_iteration: iteration == 0 };
+                self.open.clear(1, turn);
+                let output = usize::from(self.output_of[turn]);
+                let found = Match { group, turn, output, first_iteration: iteration == 0 };
                 self.matches[link * self.groups + group] = Some(found);
                 let centre = link * self.groups + output / self.config.per_group;
                 self.asking.set(centre, group);
@@ -203,15 +217,15 @@ impl Crrd {
     }
 
     fn send(&mut self, link: usize, found: Match, departures: &mut Vec<Departure>) {
-        let Match { group, output, first_iteration } = found;
-        let queue = group * self.config.ports + output;
+        let Match { group, turn, output, first_iteration } = found;
+        let queue = group * self.config.ports + turn;
         let packet = self.queues.pop(queue).expect("only a queue with a packet asks");
         if self.queues.is_empty(queue) {
-            self.requests.clear(group, output);
+            self.requests.clear(group, turn);
         }
         if first_iteration {
             let per_group = self.config.per_group;
-            self.link_turns[group * per_group + link].point_beyond(output, self.config.ports);
+            self.link_turns[group * per_group + link].point_beyond(turn, self.config.ports);
             self.queue_turns[queue].point_beyond(link, per_group);
         }
         self.held[group] -= 1;
@@ -240,14 +254,14 @@ impl Switch for Crrd {
         self.arriving.turn(&mut self.arrived);
         for packet in &self.arrived {
             let group = usize::from(packet.source) / self.config.per_group;
-            let output = usize::from(packet.destination);
-            self.queues.push(group * self.config.ports + output, *packet);
-            self.requests.set(group, output);
+            let turn = usize::from(self.turn_of[usize::from(packet.destination)]);
+            self.queues.push(group * self.config.ports + turn, *packet);
+            self.requests.set(group, turn);
         }
         let now = self.line.start_of(self.slot);
         for output in 0..self.config.ports {
             let room = self.egress.has_room(output, now);
-            self.open.put(0, output, room);
+            self.open.put(0, usize::from(self.turn_of[output]), room);
         }
         (0..self.groups).for_each(|group| self.dispatch(group));
         self.pass_centre(departures);

@@ -21,6 +21,9 @@ pub struct HieraConfig {
     pub subswitch: usize,
     /// Packets at each input of a subswitch. Default 1 (§4.E); 16 is Hiera′.
     pub packets: usize,
+    /// Packets at each output of a subswitch. Default: as many as at its inputs (our choice, E15: the
+    /// paper is silent).
+    pub output_packets: Option<usize>,
     /// Line rate. Default 25 Gbps.
     pub line_rate: Rate,
     /// Cycles a second in which it is advanced; no time depends on it. Default SCOC's.
@@ -33,6 +36,7 @@ impl Default for HieraConfig {
             ports: 128,
             subswitch: 8,
             packets: 1,
+            output_packets: None,
             line_rate: Rate::from_gbps(25),
             clock_hertz: 454_000_000,
         }
@@ -57,7 +61,7 @@ impl HieraConfig {
                 format!("subswitches of {} do not divide {} ports", self.subswitch, self.ports);
             problems.push(Problem::new("subswitch", message));
         }
-        if self.packets == 0 {
+        if self.packets == 0 || self.output_packets == Some(0) {
             problems.push(Problem::new("packets", "a buffer needs room for a packet"));
         }
         if problems.is_empty() { Ok(()) } else { Err(problems) }
@@ -160,7 +164,7 @@ impl Hiera {
             side,
             inputs: vec![Buffer::new(config.packets); pairs],
             input_free: vec![Ticks::default(); pairs],
-            outputs: vec![Buffer::new(config.packets); pairs],
+            outputs: vec![Buffer::new(config.output_packets.unwrap_or(config.packets)); pairs],
             output_free: vec![Ticks::default(); pairs],
             output_turns: vec![RoundRobin::default(); pairs],
             asking: vec![0; pairs],
@@ -203,7 +207,7 @@ impl Hiera {
         if self.asking[at] == 0 {
             return self.active.clear(0, at);
         }
-        let places = self.config.packets;
+        let places = self.config.output_packets.unwrap_or(self.config.packets);
         let Some(room) = self.outputs[at].room_from(places, now) else {
             // Until its column takes something from it.
             return self.active.clear(0, at);

@@ -100,21 +100,23 @@ pub fn is_maximal(shape: Shape, source: &[usize], allocation: &Allocation) -> bo
     })
 }
 
-/// Eq. 1: the throughput of F with one round for many groups, as published. It is 3 to 7 % above
-/// what F gives (D01); [`expected_one_round`] is nearer.
+/// Eq. 1: the throughput of F with one round for many groups, as published. It is 5 to 8 % above
+/// what F gives (D01): it is what follows if matches grow evenly while outputs are visited;
+/// [`expected_one_round`] is exact.
 #[must_use]
 pub fn equation_1(routes: usize) -> f64 {
     let m = routes as f64;
     1.0 / (1.0 + (m - 1.0) / (2.0 * m))
 }
 
-/// The throughput of F with one round for many groups, by our own derivation. When a share x of all
-/// connections has been visited and S routed, an output's route is free at its input group with
-/// probability 1 - S (m-1)/m: hence S' = 1 - S (m-1)/m and S(1) = m/(m-1) (1 - e^(-(m-1)/m)).
+/// The throughput of F with one round for many groups, by our own derivation. The outputs that an
+/// input group's m ports go to are in different groups and know nothing of one another, so each
+/// offers the group a route at random: m balls into m boxes, of which an expected share of
+/// 1 - (1 - 1/m)^m is hit.
 #[must_use]
 pub fn expected_one_round(routes: usize) -> f64 {
-    let share = (routes as f64 - 1.0) / routes as f64;
-    if share == 0.0 { 1.0 } else { (1.0 - (-share).exp()) / share }
+    let m = routes as f64;
+    1.0 - (1.0 - 1.0 / m).powi(routes as i32)
 }
 
 /// The power of `iterations` before a transfer of `words`, P_t(i) = i t / (t + i - 1); the work
@@ -248,17 +250,38 @@ mod tests {
     }
 
     #[test]
-    fn i15_equation_1_is_its_formula_and_ours_is_nearer_to_f() {
+    fn i15_equation_1_is_what_follows_if_matches_grow_evenly() {
         assert!((equation_1(4) - 0.7273).abs() < 5e-5);
-        assert_eq!(equation_1(1), 1.0);
-        assert!((expected_one_round(4) - 0.7035).abs() < 5e-4);
-        assert_eq!(expected_one_round(1), 1.0);
-        for routes in [2, 4, 8, 16] {
-            let shape = Shape { ports: 1024, routes };
-            let found = throughput(shape, Choice::Blind { rounds: 1 }, 100, 1);
-            let (theirs, ours) = (equation_1(routes) - found, expected_one_round(routes) - found);
-            assert!(ours.abs() < theirs.abs(), "m {routes}: {found}, {theirs}, {ours}");
-            assert!(theirs.abs() < 0.07 && ours.abs() < 0.04, "m {routes}: {theirs}, {ours}");
+        for routes in 1..=16 {
+            // A visited output's route is taken at its input group with probability
+            // S (m - 1) / m, S the share routed so far. With S growing evenly to rho, the mean of
+            // what succeeds is rho again; visits one by one, S' = 1 - S (m - 1) / m, give less.
+            let (m, rho) = (routes as f64, equation_1(routes));
+            const STEPS: u32 = 10_000;
+            let (mut even, mut routed) = (0.0, 0.0);
+            for step in 0..STEPS {
+                let visited = (f64::from(step) + 0.5) / f64::from(STEPS);
+                even += (1.0 - rho * visited * (m - 1.0) / m) / f64::from(STEPS);
+                routed += (1.0 - routed * (m - 1.0) / m) / f64::from(STEPS);
+            }
+            assert!((even - rho).abs() < 1e-6, "m {routes}: {even}, {rho}");
+            assert!(routes == 1 || routed < rho - 0.01, "m {routes}: {routed}, {rho}");
+        }
+    }
+
+    #[test]
+    fn i15_one_round_of_f_comes_to_our_expectation_as_groups_become_many() {
+        for routes in [1, 2, 4, 8, 16] {
+            let found = throughput(
+                Shape { ports: 256 * routes, routes },
+                Choice::Blind { rounds: 1 },
+                100,
+                1,
+            );
+            let (ours, theirs) = (expected_one_round(routes), equation_1(routes));
+            // Two groups meet in more than one connection once in 256 times a few.
+            assert!((found - ours).abs() < 0.006, "m {routes}: {found}, ours {ours}");
+            assert!(routes == 1 || theirs - found > 0.03, "m {routes}: {found}, Eq. 1 {theirs}");
         }
     }
 

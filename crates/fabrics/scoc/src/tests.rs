@@ -124,6 +124,40 @@ fn i10_every_microbenchmark_is_fair_on_the_chip() {
     }
 }
 
+/// The longest that a packet was in the switch, and what its turns allow: all packets of its input
+/// go before it, each when its input is chosen among those that send to the same output. Where the
+/// choice is at random that takes a geometric number of turns; seven standard errors of their sum
+/// are beyond what a run of some ten thousand packets shows.
+fn longest_wait(number: usize, change: impl FnOnce(&mut ChipConfig)) -> (f64, f64) {
+    let plan = plan(change);
+    let scenario = &ALL[number - 1];
+    let mut traffic = saturated(scenario.pattern(32, 4).unwrap(), 288);
+    traffic.arrivals = Arrivals::Drifting(LOAD);
+    let mut bench = Bench::new(Chip::new(plan.clone(), 1), plan.line, traffic, 1);
+    bench.run(20_000, 400_000);
+    let packet = plan.line.send_time(Bytes::new(288)).get() as f64;
+    let sharing = |output: usize| scenario.ports(4).filter(|&(_, to)| to == output).count();
+    let most = scenario.ports(4).map(|(_, to)| sharing(to)).max().unwrap();
+    let (packets, most) = (plan.config.input_packets as f64, most as f64);
+    let turns = packets * most + 7.0 * (packets * most * (most - 1.0)).sqrt();
+    // And the output's own packets.
+    let bound = turns + plan.config.output_packets as f64;
+    (bench.measured().delay.max().unwrap() as f64 / packet, bound)
+}
+
+#[test]
+fn i10_no_packet_waits_longer_than_its_turns_allow() {
+    for scenario in &ALL {
+        let (longest, bound) = longest_wait(scenario.number, |_| {});
+        assert!(longest <= bound, "{}: {longest} packet times, bound {bound}", scenario.number);
+    }
+    // The alarm is real: a policy that starves goes far beyond.
+    let (longest, bound) = longest_wait(2, |config| config.input_choice = InputChoice::RoundRobin);
+    assert!(longest > 1.5 * bound, "X2: {longest} packet times, bound {bound}");
+    let (longest, bound) = longest_wait(4, |config| config.grant_order = GrantOrder::GroupFirst);
+    assert!(longest > 1.5 * bound, "X4: {longest} packet times, bound {bound}");
+}
+
 #[test]
 fn m33_x1_a_busy_input_that_may_not_ask_loses_its_turns() {
     let found = chip_rates(1, |config| {
@@ -149,6 +183,17 @@ fn m35_x3_oldest_link_over_inputs_punishes_the_one_with_two_connections() {
     let found = chip_rates(3, |config| config.input_choice = InputChoice::OldestLink);
     let equal = (found[0] - found[1]).abs() < 0.02;
     assert!(equal && found[0] < 0.31 && found[2] > 0.345, "{found:?}");
+    // How much depends on when a packet may ask: the earlier, the less.
+    let lost = |cut_through| {
+        let found = chip_rates(3, |config| {
+            config.input_choice = InputChoice::OldestLink;
+            config.cut_through = cut_through;
+        });
+        1.0 - 1.5 * (found[0] + found[1])
+    };
+    let rising = [CutThrough::FirstBit, CutThrough::NoUnderrun, CutThrough::StoreAndForward];
+    let [first, usual, last] = rising.map(lost);
+    assert!(first + 0.05 < usual && usual + 0.05 < last, "{first}, {usual}, {last}");
     let found = chip_rates(3, |config| {
         config.input_choice = InputChoice::OldestLink;
         config.input_packets = 1024;
@@ -214,6 +259,21 @@ fn m47_hiera_merges_the_inputs_of_a_group() {
 }
 
 #[test]
+fn m47_the_room_at_a_subswitchs_outputs_decides_what_hiera_carries() {
+    let run = |output_packets| {
+        let config = HieraConfig { ports: 64, output_packets, ..HieraConfig::default() };
+        let found = rates(Hiera::new(config), config.line(), &ALL[0], 8);
+        let traffic = saturated(Pattern::Uniform, 288);
+        let mut bench = Bench::new(Hiera::new(config), config.line(), traffic, 1);
+        (found, bench.run(4_000, 20_000).throughput(64))
+    };
+    let (small, carried_small) = run(None);
+    let (large, carried_large) = run(Some(16));
+    assert!(small[0] < 0.46 && large[0] > 0.48, "{small:?}, {large:?}");
+    assert!(carried_small < 0.88 && carried_large > 0.93, "{carried_small}, {carried_large}");
+}
+
+#[test]
 fn m48_crrd_has_no_arbiter_for_outputs_and_shares_buffers_unfairly() {
     let config = CrrdConfig { ports: 32, ..CrrdConfig::default() };
     let run = |number: usize| rates(Crrd::new(config), config.line(), &ALL[number - 1], 4);
@@ -224,6 +284,17 @@ fn m48_crrd_has_no_arbiter_for_outputs_and_shares_buffers_unfairly() {
     assert!(found.iter().all(|rate| (rate - 0.38).abs() < 0.03), "{found:?}");
     let found = run(3);
     assert!(found[0] < 0.2 && found[1] < 0.2 && found[2] > 0.3, "{found:?}");
+}
+
+#[test]
+fn m48_crrd_carries_all_of_uniform_traffic_once_its_pointers_have_parted() {
+    // Oki et al., abstract: all of it under uniform traffic; with queues that never run dry.
+    let config = CrrdConfig { ports: 32, packets: 512, ..CrrdConfig::default() };
+    let traffic = saturated(Pattern::Uniform, 288);
+    let mut bench = Bench::new(Crrd::new(config), config.line(), traffic, 1);
+    let found = bench.run(10_000, 5_000).throughput(32);
+    bench.check().unwrap();
+    assert!(found > 0.97, "{found}");
 }
 
 /// Feeds single packets by hand and gives what leaves.
@@ -281,6 +352,39 @@ fn m21_the_next_packet_follows_without_a_gap() {
     let left = by_hand(&plan, &[(0, 0, 9, 320), (0, 5, 9, 320)], 80);
     let accepts: Vec<_> = left.iter().map(|(cycle, _)| *cycle).collect();
     assert_eq!(accepts, [2, 31], "asked in 29 = 32 - 3, accepted in 31, first word in 33");
+}
+
+#[test]
+fn m31c_figure_7s_grants_end_as_drawn() {
+    let run = |packets: &[(u64, usize, usize, u64)]| {
+        let plan = plan(|config| config.cut_through = CutThrough::FirstBit);
+        let mut chip = Chip::new(plan.clone(), 1);
+        let (mut departures, mut accepts) = (Vec::new(), Vec::new());
+        for cycle in 0..60 {
+            for &(_, from, to, size) in packets.iter().filter(|packet| packet.0 == cycle) {
+                let at = plan.line.start_of(cycle);
+                chip.admit(Packet::new(from, to, Bytes::new(size), at));
+            }
+            departures.clear();
+            chip.step(&mut departures);
+            accepts.extend(departures.iter().map(|left| (cycle, left.packet.source)));
+        }
+        chip.check().unwrap();
+        (accepts, chip.counts())
+    };
+    // Group 0 asks group 2, whose first grant is on a route that is free at both.
+    let (accepts, counts) = run(&[(0, 0, 8, 40)]);
+    assert_eq!((accepts, counts.grants), (vec![(2, 0)], 1));
+    // Group 1 asks groups 2 and 3. Both offer the route of cycle 0: it can take one of them, and
+    // the other is granted again on another route.
+    let (accepts, counts) = run(&[(0, 4, 8, 40), (0, 5, 12, 40)]);
+    assert_eq!(accepts.iter().map(|&(cycle, _)| cycle).collect::<Vec<_>>(), [2, 4]);
+    assert_eq!((counts.grants, counts.refused_other, counts.refused_busy), (3, 1, 0));
+    // Group 2 sends on the route of cycle 0 when group 3 offers it that route again in cycle 4:
+    // refused. The next offer, two cycles later, is of another route.
+    let (accepts, counts) = run(&[(0, 8, 16, 320), (4, 9, 12, 40)]);
+    assert_eq!(accepts, [(2, 8), (8, 9)]);
+    assert_eq!((counts.grants, counts.refused_busy, counts.refused_other), (3, 1, 0));
 }
 
 #[test]

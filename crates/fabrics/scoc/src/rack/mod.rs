@@ -131,7 +131,8 @@ impl Rack {
         self.depart();
         let paused = self.complete(probe);
         self.cycle += 1;
-        self.totals.events += 1;
+        // A step of the engine is a cycle of a port.
+        self.totals.events += u64::from(self.plan.config.nodes);
         paused
     }
 

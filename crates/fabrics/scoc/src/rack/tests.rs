@@ -205,7 +205,8 @@ fn idle_time_is_skipped() {
     let mut rack = rack(32, SwitchTable::Scoc(ChipConfig::default()));
     let hour = Time::ZERO + Span::from_ns(60 * 1_000_000_000);
     carry(&mut rack, &[flow(0, 0, 1, 1_000, Time::ZERO), flow(1, 0, 1, 1_000, hour)]);
-    assert!(rack.totals().events < 2_000, "{} cycles", rack.totals().events);
+    let cycles = rack.totals().events / 32;
+    assert!(cycles < 2_000, "{cycles} cycles");
     assert!(rack.now() >= hour);
 }
 
