@@ -6,3 +6,4 @@ mod bad_days;
 mod common;
 mod comparison;
 mod contract;
+mod packet_networks;

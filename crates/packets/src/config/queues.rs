@@ -102,7 +102,8 @@ impl Default for Step {
 pub struct Red {
     /// Below it nothing is marked: Kmin. Unit: bytes. Default 5 kB (DCQCN §5.2).
     pub min: Bytes,
-    /// Above it everything is marked: Kmax. Unit: bytes. Default 200 kB (DCQCN §5.2). Above `min`.
+    /// Above it everything is marked: Kmax. Unit: bytes. Default 200 kB (DCQCN §5.2). Above `min`; if
+    /// above what the queue holds, probability rises on the same slope until that is full.
     pub max: Bytes,
     /// Probability just below `max`: Pmax. Default 0.01 (DCQCN §5.2). From 0 to 1.
     #[schemars(range(min = 0.0, max = 1.0))]
@@ -256,12 +257,25 @@ impl Queues {
         Some(Problem::new(key, format!("a weight of {large}; expected at most {WEIGHT_MAX}")))
     }
 
+    /// The most bytes that one queue may hold, and what bounds it.
+    fn longest(&self) -> (Bytes, String) {
+        let port = (self.port_buffer, format!("port_buffer of {}", self.port_buffer));
+        if self.shared_buffer == Bytes::ZERO {
+            return port;
+        }
+        // A queue that alone fills its switch's memory ends where it is alpha times what is left.
+        let Self { shared_buffer, alpha, .. } = self;
+        let share = alpha / (1.0 + alpha);
+        let alone = Bytes::new((shared_buffer.get() as f64 * share) as u64);
+        let words = format!("shared_buffer of {shared_buffer} with alpha = {alpha}");
+        if alone < port.0 { (alone, words) } else { port }
+    }
+
     fn check_marking(&self) -> Option<Problem> {
         let beyond = |key: &str, threshold: Bytes| {
-            let buffer = self.port_buffer;
-            let message =
-                format!("{threshold} is never reached in a port_buffer of {buffer}; lower it");
-            (threshold >= buffer).then(|| Problem::new(key, message))
+            let (longest, bound) = self.longest();
+            let message = format!("{threshold} is never reached in a {bound}; lower it");
+            (threshold >= longest).then(|| Problem::new(key, message))
         };
         // Where nothing is dropped at the output, a queue may pass the port's limit.
         let drops = self.flow_control == FlowControl::None;

@@ -52,6 +52,15 @@ fn a_threshold_above_the_buffer_is_refused() {
     let marking = |marking| Queues { marking, ..Queues::default() };
     let step = Step { threshold: Bytes::new(150_000) };
     check_refused(with(marking(Marking::Step(step))), "queues.marking.threshold", "never reached");
+    // Alone in a shared memory a queue takes alpha / (1 + alpha) of it: here two thirds.
+    let shared = |threshold| Queues {
+        shared_buffer: Bytes::new(90_000),
+        alpha: 2.0,
+        ..marking(Marking::Step(Step { threshold: Bytes::new(threshold) }))
+    };
+    let part = "60 KB is never reached in a shared_buffer of 90 KB with alpha = 2";
+    check_refused(with(shared(60_000)), "queues.marking.threshold", part);
+    assert!(with(shared(59_999)).plan().is_ok());
     let red = Red { min: Bytes::new(150_000), max: Bytes::new(150_001), probability: 0.1 };
     check_refused(with(marking(Marking::Red(red))), "queues.marking.min", "never reached");
     let red = Red { min: Bytes::new(2), max: Bytes::new(1), probability: 0.1 };
