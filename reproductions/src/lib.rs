@@ -7,6 +7,8 @@
 //! **Invariant:** knows no command line. What a paper is made of stands in [`paper`].
 
 pub mod claims;
+mod drawing;
+mod homa;
 pub mod paper;
 pub mod runs;
 mod scoc;
@@ -17,7 +19,7 @@ pub mod steady;
 pub use paper::{Effort, Experiment, Failure, Findings, Paper, Watch};
 
 /// Every paper of this build, one line each.
-static PAPERS: &[&dyn Paper] = &[&shoal::Shoal, &scoc::Scoc];
+static PAPERS: &[&dyn Paper] = &[&shoal::Shoal, &scoc::Scoc, &homa::Homa];
 
 /// Every paper of this build.
 #[must_use]

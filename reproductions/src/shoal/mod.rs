@@ -3,7 +3,6 @@
 mod beside;
 mod datacentre;
 mod detour;
-mod drawing;
 mod epoch;
 mod equipment;
 mod failures;
@@ -18,7 +17,7 @@ mod timing;
 
 use serde::Deserialize;
 
-use crate::{Effort, Experiment, Failure, Findings, Paper, Watch};
+use crate::{Effort, Experiment, Failure, Findings, Paper, Watch, drawing};
 
 /// Seeds over which anything with chance in it is run (our choice, as few as the interval is worth
 /// printing for).
