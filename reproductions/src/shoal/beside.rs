@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::SEEDS;
 use super::datacentre::{Figures, LOADS, NODE_RATE, flows, of};
 use super::drawing::{curve, plot, table};
-use super::racks::{BASELINES, Carried, RACKS, Rack, goodput_quotients, quotients};
+use super::racks::{BASELINES, Carried, RACKS, Rack, SIMULATED, goodput_quotients, quotients};
 use crate::Effort;
 use crate::claims::{Measured, Sheet, Spread};
 
@@ -41,6 +41,9 @@ fn at(rack: Rack, load: f64, flows: u64) -> Point {
 pub(super) fn points(effort: Effort) -> Vec<Point> {
     let sweep = |&rack: &Rack| LOADS.map(|load| at(rack, load, flows(effort)));
     let mut points: Vec<_> = BASELINES.iter().flat_map(sweep).collect();
+    let simulated = |&rack: &Rack| LOW_TO_MODERATE.map(|load| at(rack, load, flows(effort)));
+    points.extend(SIMULATED.iter().flat_map(simulated));
+    points.extend(SIMULATED.map(|rack| at(rack, HIGH, long_run(effort))));
     if long_run(effort) > flows(effort) {
         points.extend(RACKS.map(|rack| at(rack, HIGH, long_run(effort))));
     }
@@ -59,6 +62,10 @@ impl<'a> Swept<'a> {
         Self { points, runs }
     }
 
+    fn has(&self, (rack, load, flows): (Rack, f64, u64)) -> bool {
+        self.points.contains(&at(rack, load, flows))
+    }
+
     fn at(&self, point: Point) -> &'a [Carried] {
         let index = self.points.iter().position(|&known| known == point);
         let index = index.expect("every point asked for was run");
@@ -73,7 +80,7 @@ impl<'a> Swept<'a> {
 
 /// Every claim on two racks. Quotients above 1 say that Shoal is ahead.
 pub(super) fn measure(sheet: &mut Sheet, effort: Effort, swept: &Swept<'_>) {
-    for rack in BASELINES {
+    for rack in BASELINES.into_iter().chain(SIMULATED) {
         let means = LOW_TO_MODERATE.iter().flat_map(|&load| {
             let (other, shoal) = swept.pair(rack, load, flows(effort));
             quotients(shoal, other, |figures| figures.fct_mean)
@@ -158,7 +165,10 @@ pub(super) fn numbers(effort: Effort, swept: &Swept<'_>) -> Block {
         places.push((HIGH, long_run(effort)));
     }
     let rows = places.iter().flat_map(|&(load, flows)| RACKS.map(|rack| (rack, load, flows)));
-    table("Four racks: means over seeds", &columns, rows.map(row).collect())
+    let simulated = places.iter().flat_map(|&(load, flows)| {
+        SIMULATED.into_iter().map(move |rack| (rack, load, flows)).filter(|&row| swept.has(row))
+    });
+    table("Four racks: means over seeds", &columns, rows.chain(simulated).map(row).collect())
 }
 
 /// The mean as a cell, which is empty if there is nothing.
