@@ -15,6 +15,8 @@ use rack::topology::{Shape, Torus};
 
 /// Headroom (§3.3.2).
 const HEADROOM: f64 = 0.05;
+/// Flows of which each is replaced by another and comes back.
+const CHANGES: usize = 16;
 
 fn main() {
     let seconds = std::env::args().nth(1).map_or(0.2, |word| word.parse().expect("seconds"));
@@ -42,7 +44,7 @@ fn measure(network: &Network, protocol: Protocol, count: u32, budget: Duration) 
     let mut flows: Vec<Course> = (0..count).map(|_| course()).collect();
     let routed = Routed::new(network, &[protocol]).expect("any network will do");
     let mut rates = Waterfill::new(routed, capacities(network.topology(), HEADROOM));
-    let anew = time(budget, || {
+    let anew = time(budget, 1, |_| {
         rates.clear();
         for (place, &flow) in (0..).zip(&flows) {
             rates.join(place, flow, Terms::default());
@@ -50,14 +52,15 @@ fn measure(network: &Network, protocol: Protocol, count: u32, budget: Duration) 
         rates.fill(Whose::All);
     });
     let rounds = rates.rounds();
+    // The first flows and others in their places, in turn.
+    let mut others: Vec<Course> = (0..CHANGES).map(|_| course()).collect();
     let mut next = |whose: fn(Course) -> Whose| {
-        let mut place = 0;
-        time(budget, || {
-            place = (place + 1) % count;
-            rates.leave(place);
-            flows[place as usize] = course();
-            rates.join(place, flows[place as usize], Terms::default());
-            rates.fill(whose(flows[place as usize]));
+        time(budget, 2 * CHANGES, |step| {
+            let place = step % CHANGES;
+            std::mem::swap(&mut flows[place], &mut others[place]);
+            rates.leave(place as u32);
+            rates.join(place as u32, flows[place], Terms::default());
+            rates.fill(whose(flows[place]));
         })
     };
     let all = next(|_| Whose::All);
@@ -68,16 +71,18 @@ fn measure(network: &Network, protocol: Protocol, count: u32, budget: Duration) 
     );
 }
 
-/// The shortest time of a step, in microseconds: what else runs on the machine only adds to it.
-fn time(budget: Duration, mut step: impl FnMut()) -> f64 {
-    step();
+/// The time of a step in microseconds: the mean over a cycle of steps, each at its shortest, as what
+/// else runs on the machine only adds to it.
+fn time(budget: Duration, cycle: usize, mut step: impl FnMut(usize)) -> f64 {
     let begin = Instant::now();
-    let (mut shortest, mut steps) = (f64::INFINITY, 0);
-    while steps < 10 || begin.elapsed() < budget {
-        let start = Instant::now();
-        step();
-        shortest = shortest.min(start.elapsed().as_secs_f64());
-        steps += 1;
+    let (mut shortest, mut cycles) = (vec![f64::INFINITY; cycle], 0);
+    while cycles < 5 || begin.elapsed() < budget {
+        for (at, shortest) in shortest.iter_mut().enumerate() {
+            let start = Instant::now();
+            step(at);
+            *shortest = shortest.min(start.elapsed().as_secs_f64());
+        }
+        cycles += 1;
     }
-    shortest * 1e6
+    shortest.iter().sum::<f64>() / cycle as f64 * 1e6
 }
