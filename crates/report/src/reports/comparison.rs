@@ -19,7 +19,7 @@ pub fn comparison_page(title: &str, runs: &[RunResult], command: &str) -> Page {
     let summaries: Vec<_> = runs.iter().map(|run| (run.label.as_str(), &run.summary)).collect();
 
     let notes = runs.iter().flat_map(|run| {
-        let texts = warnings(&run.summary).into_iter();
+        let texts = warnings(run).into_iter();
         texts.map(|text| Block::Text(format!("{}: {text}", run.label)))
     });
     let mut overview: Vec<_> = notes.collect();

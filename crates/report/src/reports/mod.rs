@@ -4,6 +4,7 @@
 mod bars;
 mod claims;
 mod comparison;
+mod filling;
 mod gauges;
 mod run;
 mod sizes;
@@ -12,6 +13,7 @@ pub use claims::{Claim, Verdict, claims_page, claims_table};
 pub use comparison::comparison_page;
 pub use run::run_page;
 
+use rack::results::RunResult;
 use serde_json::Value;
 
 use crate::page::Block;
@@ -68,18 +70,20 @@ fn lead(summary: &Value) -> String {
 }
 
 /// What to know of a run before its figures are believed.
-fn warnings(summary: &Value) -> Vec<&'static str> {
-    let is_set = |key| get(summary, key) == Some(&Value::Bool(true));
-    let mut warnings = Vec::new();
+fn warnings(run: &RunResult) -> Vec<String> {
+    let is_set = |key| get(&run.summary, key) == Some(&Value::Bool(true));
+    let mut warnings: Vec<String> = filling::notice(run).into_iter().collect();
     if is_set("saturated") {
         warnings.push(
             "This run was saturated: more was offered than the network carried, so that completion \
-             times grow with the length of the run and say little by themselves.",
+             times grow with the length of the run and say little by themselves."
+                .into(),
         );
     }
     if is_set("interrupted") {
         warnings.push(
-            "This run was interrupted: the figures are those of the flows that had ended by then.",
+            "This run was interrupted: the figures are those of the flows that had ended by then."
+                .into(),
         );
     }
     warnings

@@ -16,8 +16,7 @@ use crate::{ResultsTable, Tone, Unit};
 pub fn run_page(run: &RunResult, command: &str) -> Page {
     let summary = &run.summary;
     let mut page = Page { title: run.label.clone(), lead: lead(summary), sections: Vec::new() };
-    let notes = warnings(summary).into_iter();
-    let mut overview: Vec<_> = notes.map(|text| Block::Text(text.into())).collect();
+    let mut overview: Vec<_> = warnings(run).into_iter().map(Block::Text).collect();
     overview.push(Block::Tiles(tiles(summary)));
     page.push("Key figures", overview);
     page.push("Flow sizes", size_blocks(run));
