@@ -225,7 +225,11 @@ impl Rack {
     /// Gives up the messages of the pairs for which `why` has a reason.
     fn fail(&mut self, why: impl Fn(u32, u32) -> Option<Failure>) {
         let (mut failed, mut stopped) = (Vec::new(), Vec::new());
-        self.messages.fail_pairs(why, |flow, why, missing| failed.push((flow, why, missing)), |w| stopped.push(w));
+        self.messages.fail_pairs(
+            why,
+            |flow, why, missing| failed.push((flow, why, missing)),
+            |w| stopped.push(w),
+        );
         for work in stopped {
             self.bank.abandon(work.source, work.destination, work.class);
         }
