@@ -24,6 +24,11 @@ impl Located {
         Self::new(source, Place::Unknown, "", message)
     }
 
+    /// Says more about it.
+    pub(crate) fn add(&mut self, more: &str) {
+        self.message.push_str(more);
+    }
+
     /// Where the value was given: the file, or the argument that set it.
     #[must_use]
     pub fn source(&self) -> &str {

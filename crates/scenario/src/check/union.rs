@@ -3,7 +3,11 @@
 use serde_json::Value;
 
 use super::{Checker, View, accepts, alike, join, one_of, suggest};
+use crate::problem::Located;
 use crate::tree::{Item, Node};
+
+/// Other words are named if they are this few (our choice).
+const WORDS_SHOWN: usize = 3;
 
 impl Checker<'_> {
     /// Checks `node` against the alternatives of `view`.
@@ -25,12 +29,7 @@ impl Checker<'_> {
             .filter(|(_, view)| fits(node, view))
             .map(|(variant, _)| variant)
             .collect();
-        let attempts = fitting.into_iter().map(|variant| {
-            let mut attempt =
-                Checker { source: self.source, schema: self.schema, problems: Vec::new() };
-            attempt.node(node, variant, path);
-            attempt.problems
-        });
+        let attempts = fitting.into_iter().map(|variant| self.attempt(node, variant, path));
         match attempts.min_by_key(Vec::len) {
             Some(problems) => self.problems.extend(problems),
             None => {
@@ -59,7 +58,11 @@ impl Checker<'_> {
             return self.complain(&found.place, &path_tag, message);
         };
         match words.iter().position(|word| word == text) {
-            Some(index) => self.node(node, &variants[index], path),
+            Some(index) => {
+                let first = self.problems.len();
+                self.node(node, &variants[index], path);
+                self.point_elsewhere(node, &views[index], views, tag, path, first);
+            }
             None => {
                 let expected = one_of(&words);
                 let message = match alike(text, &words) {
@@ -73,6 +76,44 @@ impl Checker<'_> {
                 self.complain(&found.place, &path_tag, message);
             }
         }
+    }
+
+    /// Adds to the problems from `first` on: of a key that `chosen` does not know, or a table where it
+    /// takes none, which words at `tag` would take it as it is.
+    fn point_elsewhere(
+        &mut self,
+        node: &Node,
+        chosen: &View,
+        views: &[View],
+        tag: &str,
+        path: &str,
+        first: usize,
+    ) {
+        for entry in node.entries() {
+            let is_table = matches!(entry.value.item, Item::Table(_));
+            if chosen.property(&entry.key).is_some() && !is_table {
+                continue;
+            }
+            let below = join(path, &entry.key);
+            let takes = |view: &&View| {
+                let schema = view.property(&entry.key);
+                schema.is_some_and(|schema| self.attempt(&entry.value, schema, &below).is_empty())
+            };
+            let words: Vec<_> =
+                views.iter().filter(takes).filter_map(|view| word_at(view, tag)).collect();
+            let wrong = self.problems[first..].iter_mut().find(|problem| problem.path() == below);
+            if let (Some(problem), 1..=WORDS_SHOWN) = (wrong, words.len()) {
+                problem.add(&format!("; {tag} = {} takes it", one_of(&words)));
+            }
+        }
+    }
+
+    /// What is wrong with `node` by `schema`.
+    fn attempt(&self, node: &Node, schema: &Value, path: &str) -> Vec<Located> {
+        let mut attempt =
+            Checker { source: self.source, schema: self.schema, problems: Vec::new() };
+        attempt.node(node, schema, path);
+        attempt.problems
     }
 
     /// The alternatives differ in their only key: `{ pareto = { … } }` or `{ fixed = … }`.
