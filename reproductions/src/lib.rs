@@ -11,7 +11,7 @@ mod drawing;
 mod homa;
 pub mod paper;
 pub mod runs;
-mod scoc;
+pub mod scoc;
 mod shoal;
 pub mod spread;
 pub mod steady;

@@ -63,6 +63,8 @@ pub enum Command {
     Schema,
     /// Measure the engines' speed on this machine.
     Bench(BenchArguments),
+    /// Compute what SCOC is made of: route allocation, a switch on a test bench.
+    Scoc(ScocArguments),
     /// Print a completion script for a shell.
     Completions(CompletionsArguments),
 }
@@ -165,6 +167,74 @@ pub struct DescribeArguments {
 pub struct BenchArguments {
     /// Only the benchmarks whose name holds this.
     pub filter: Option<String>,
+}
+
+/// `scoc`.
+#[derive(Debug, Args)]
+pub struct ScocArguments {
+    /// What to compute.
+    #[command(subcommand)]
+    pub what: ScocCommand,
+}
+
+/// What to compute of SCOC.
+#[derive(Debug, Subcommand)]
+pub enum ScocCommand {
+    /// Share of a permutation's connections that get a route: algorithms F and F′, and Eq. 1.
+    Routes(RoutesArguments),
+    /// One switch on a test bench: what it carries and how long that takes.
+    Bench(SwitchArguments),
+}
+
+/// `scoc routes`.
+#[derive(Debug, Args)]
+pub struct RoutesArguments {
+    /// Ports of the switch.
+    #[arg(long, value_name = "N", default_value_t = 128)]
+    pub ports: usize,
+    /// Routes, and ports of a group.
+    #[arg(long, value_name = "M", default_value_t = 4)]
+    pub routes: usize,
+    /// Rounds of F.
+    #[arg(long, value_name = "K,...", value_delimiter = ',', default_value = "1,2,3")]
+    pub rounds: Vec<usize>,
+    /// Random permutations behind each mean.
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    pub permutations: u64,
+    /// Seed of all chance.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// `scoc bench`.
+#[derive(Debug, Args)]
+pub struct SwitchArguments {
+    /// scoc, flat, flat-fast (with SCOC's speed-up), hiera, crrd or output-queued.
+    #[arg(long, value_name = "NAME", default_value = "scoc")]
+    pub switch: String,
+    /// Its ports.
+    #[arg(long, value_name = "N", default_value_t = 128)]
+    pub ports: u32,
+    /// uniform, diagonal, log-diagonal, partitioned, bit-reverse, bit-complement, shuffle,
+    /// transpose or random-permutation.
+    #[arg(long, value_name = "NAME", default_value = "uniform", conflicts_with = "connection")]
+    pub pattern: String,
+    /// A connection and its share of the line rate: 0:8:0.5. Repeat for several, instead of a
+    /// pattern.
+    #[arg(long, value_name = "INPUT:OUTPUT:SHARE")]
+    pub connection: Vec<String>,
+    /// Share of the time that lines are busy; 1 is always.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.9)]
+    pub load: f64,
+    /// Bytes of a packet.
+    #[arg(long, value_name = "BYTES", default_value_t = 288)]
+    pub packet: u64,
+    /// Packet times that are measured, after a tenth as many that are not.
+    #[arg(long, value_name = "N", default_value_t = 2_000)]
+    pub packet_times: u64,
+    /// Seed of all chance.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
 }
 
 /// `completions`.

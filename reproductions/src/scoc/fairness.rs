@@ -11,7 +11,7 @@ use scoc::{
 use serde_json::json;
 use switching::{Arrivals, Bench, Line, Phase, Sizes, Switch, Traffic};
 
-use super::{SEEDS, findings};
+use super::{SEEDS, findings, papers_chip};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::spread::{spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
@@ -50,7 +50,7 @@ impl System {
 
 /// The chip with the policy that fails in microbenchmark `number` (M33 to M38).
 fn variant(number: usize) -> Option<ChipConfig> {
-    let chip = ChipConfig::default();
+    let chip = papers_chip();
     let selective = Requesting::Selective;
     Some(match number {
         1 => ChipConfig { transfers: Transfers::Single, requesting: selective, ..chip },
@@ -105,7 +105,7 @@ fn measure(
         rates(Chip::new(plan, seed), line, (scenario, 4), effort, seed)
     };
     match system {
-        System::Scoc => chip(ChipConfig::default()),
+        System::Scoc => chip(papers_chip()),
         System::Variant => chip(variant(scenario.number).expect("only where there is one")),
         System::Flat => {
             let config = FlatConfig::sped_up();

@@ -1,15 +1,21 @@
 //! SCOC (HPCA 2015): the experiments on the switch alone.
 
+mod delay;
 mod fairness;
 mod routes;
+mod scale;
 #[cfg(test)]
 mod tests;
 mod throughput;
+pub mod tools;
 mod unbalanced;
 
-use report::page::{Block, Section};
+use report::page::{Block, PlotSeries, Section, SeriesStyle};
+use scoc::{ChipConfig, CutThrough};
+use serde::Deserialize;
+use switching::{Bench, Line, Switch, Traffic};
 
-use crate::claims::Sheet;
+use crate::claims::{Sheet, Spread};
 use crate::{Effort, Experiment, Failure, Findings, Paper, Watch};
 
 /// Seeds of each point (§4.E: "at least five").
@@ -23,13 +29,23 @@ const fn experiment(name: &'static str, section: &'static str, what: &'static st
 }
 
 /// In the order of the paper.
-const EXPERIMENTS: [Experiment; 5] = [
+const EXPERIMENTS: [Experiment; 7] = [
     experiment("fairness", "§3.A, Figs. 5, 6", "Fairness microbenchmarks 1 to 7"),
     experiment("fig8", "§4.B, Fig. 8", "Effective iterations"),
     experiment("fig9", "§4.C, Fig. 9", "Route allocation: F, F′ and Eq. 1"),
     experiment("fig10", "§4.C, §4.D, Fig. 10", "Random permutations, two modes"),
+    experiment("fig11", "§4.E, Fig. 11", "Delay under uniform, partitioned and diagonal traffic"),
     experiment("fig12", "§4.E, Fig. 12", "Unbalanced traffic, packet sizes, ways of requesting"),
+    experiment("scale", "§4.E", "More ports, more routes, messages of a data centre"),
 ];
+
+/// The rows that the last release reproduced.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Released {
+    quick: Vec<String>,
+    full: Vec<String>,
+}
 
 impl Paper for Scoc {
     fn name(&self) -> &'static str {
@@ -45,6 +61,15 @@ impl Paper for Scoc {
         &EXPERIMENTS
     }
 
+    fn released(&self, effort: Effort) -> Vec<String> {
+        let text = include_str!("../../scoc/released.toml");
+        let released: Released = toml::from_str(text).expect("a test reads it");
+        match effort {
+            Effort::Quick => released.quick,
+            Effort::Full => released.full,
+        }
+    }
+
     fn run(
         &self,
         experiment: &Experiment,
@@ -55,11 +80,44 @@ impl Paper for Scoc {
             "fairness" => fairness::run(effort, watch),
             "fig8" => Ok(routes::iterations()),
             "fig9" => routes::allocation(effort, watch),
+            "fig11" => delay::run(effort, watch),
             "fig12" => unbalanced::run(effort, watch),
+            "scale" => scale::run(effort, watch),
             "fig10" => throughput::permutations(effort, watch),
             other => unreachable!("{other} is not one of this paper's experiments"),
         }
     }
+}
+
+/// The chip as the paper's own experiments have it: a packet may be sent from its first bit on, or
+/// its fall-through time could not be the same for every size (§4.E).
+fn papers_chip() -> ChipConfig {
+    ChipConfig { cut_through: CutThrough::FirstBit, ..ChipConfig::default() }
+}
+
+/// Packet times of 288 B that are not measured and that are.
+type Window = (u64, u64);
+
+/// A bench that has run a window.
+fn run_bench<S: Switch>(
+    switch: S,
+    line: Line,
+    traffic: Traffic,
+    (warm_up, measured): Window,
+    seed: u64,
+) -> Result<Bench<S>, Failure> {
+    let packet = line.cycle_from(line.send_time(kernel::Bytes::new(288)));
+    let mut bench = Bench::new(switch, line, traffic, seed);
+    bench.run(warm_up * packet, measured * packet);
+    bench.check().map_err(Failure::Model)?;
+    Ok(bench)
+}
+
+/// A curve with bars from the smallest to the largest seed.
+fn curve(name: &str, points: &[(f64, Spread)]) -> PlotSeries {
+    let means = points.iter().map(|(x, spread)| (*x, spread.mean)).collect();
+    let intervals = points.iter().map(|(_, spread)| (spread.low, spread.high)).collect();
+    PlotSeries { intervals, ..PlotSeries::new(name, SeriesStyle::Line, means) }
 }
 
 /// An experiment's part of the report.

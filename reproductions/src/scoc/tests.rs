@@ -33,12 +33,40 @@ fn every_file_of_claims_is_of_its_experiment() {
         ("fig8", include_str!("../../scoc/fig8.claims.toml")),
         ("fig9", include_str!("../../scoc/fig9.claims.toml")),
         ("fig10", include_str!("../../scoc/fig10.claims.toml")),
+        ("fig11", include_str!("../../scoc/fig11.claims.toml")),
         ("fig12", include_str!("../../scoc/fig12.claims.toml")),
+        ("scale", include_str!("../../scoc/scale.claims.toml")),
     ];
     assert_eq!(files.map(|(name, _)| name), EXPERIMENTS.map(|experiment| experiment.name));
     for (name, text) in files {
         for claim in Sheet::read(text).published() {
             assert!(claim.id.starts_with(&format!("{name}.")), "{}", claim.id);
+        }
+    }
+}
+
+#[test]
+fn what_a_release_is_held_to_are_claims_that_there_are() {
+    let files = [
+        include_str!("../../scoc/fairness.claims.toml"),
+        include_str!("../../scoc/fig8.claims.toml"),
+        include_str!("../../scoc/fig9.claims.toml"),
+        include_str!("../../scoc/fig10.claims.toml"),
+        include_str!("../../scoc/fig11.claims.toml"),
+        include_str!("../../scoc/fig12.claims.toml"),
+        include_str!("../../scoc/scale.claims.toml"),
+    ];
+    let known: Vec<String> = files
+        .iter()
+        .flat_map(|text| {
+            Sheet::read(text).published().iter().map(|claim| claim.id.clone()).collect::<Vec<_>>()
+        })
+        .collect();
+    for effort in [Effort::Quick, Effort::Full] {
+        let released = Scoc.released(effort);
+        assert!(!released.is_empty());
+        for id in released {
+            assert!(known.contains(&id), "{id}");
         }
     }
 }

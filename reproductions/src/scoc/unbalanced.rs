@@ -23,6 +23,10 @@ enum System {
     Flat,
     FlatFast,
     Crrd,
+    /// CRRD with 32 times the buffers.
+    CrrdLarge,
+    /// The same with SCOC's speed-up.
+    CrrdLargeFast,
 }
 
 const CHIP: fn(u64) -> System =
@@ -40,15 +44,18 @@ fn curves() -> Vec<(&'static str, System)> {
         ("85 B, selective", System::Scoc(85, Selective, Multiple)),
         ("85 B, unlimited fakes", System::Scoc(85, UnlimitedFakes, Multiple)),
         ("40 B, one transfer an input", System::Scoc(40, OldestFake, Single)),
+        ("40 B, one transfer, unlimited fakes", System::Scoc(40, UnlimitedFakes, Single)),
         ("120 B, one transfer an input", System::Scoc(120, OldestFake, Single)),
         ("Flat", System::Flat),
         ("Flat, 1.45×", System::FlatFast),
         ("CRRD", System::Crrd),
+        ("CRRD, 32× buffers", System::CrrdLarge),
+        ("CRRD, 32× buffers, 1.45×", System::CrrdLargeFast),
     ]
 }
 
 /// Shares of directed traffic in hundredths.
-const UNBALANCE: [u32; 5] = [0, 25, 50, 75, 100];
+const UNBALANCE: [u32; 6] = [0, 20, 40, 60, 80, 100];
 
 /// Packet times of 288 B that are not measured and that are.
 const fn window(effort: Effort) -> (u64, u64) {
@@ -58,11 +65,19 @@ const fn window(effort: Effort) -> (u64, u64) {
     }
 }
 
+/// Large buffers take thousands of packet times to fill, and the pointers as long to part.
+const fn long_window(effort: Effort) -> (u64, u64) {
+    match effort {
+        Effort::Quick => (3_000, 1_000),
+        Effort::Full => (10_000, 5_000),
+    }
+}
+
 fn saturate(
     switch: impl Switch,
     line: Line,
     (sizes, u): (Sizes, u32),
-    effort: Effort,
+    (warm_up, measured): (u64, u64),
     seed: u64,
 ) -> Result<f64, Failure> {
     let sink = (0..PORTS).collect();
@@ -73,7 +88,6 @@ fn saturate(
         phase: Phase::Random,
     };
     let packet = line.cycle_from(line.send_time(Bytes::new(288)));
-    let (warm_up, measured) = window(effort);
     let mut bench = Bench::new(switch, line, traffic, seed);
     let throughput = bench.run(warm_up * packet, measured * packet).throughput(PORTS);
     bench.check().map_err(Failure::Model)?;
@@ -85,7 +99,7 @@ fn measure(system: System, u: u32, effort: Effort, seed: u64) -> Result<f64, Fai
     let chip = |config: ChipConfig, sizes| {
         let plan = config.plan().expect("the variants are sound");
         let line = plan.line;
-        saturate(Chip::new(plan, seed), line, (sizes, u), effort, seed)
+        saturate(Chip::new(plan, seed), line, (sizes, u), window(effort), seed)
     };
     match system {
         System::Scoc(size, requesting, transfers) => {
@@ -101,11 +115,19 @@ fn measure(system: System, u: u32, effort: Effort, seed: u64) -> Result<f64, Fai
                 System::Flat => FlatConfig::default(),
                 _ => FlatConfig::sped_up(),
             };
-            saturate(flat(config), config.line(), (fixed(288), u), effort, seed)
+            saturate(flat(config), config.line(), (fixed(288), u), window(effort), seed)
         }
-        System::Crrd => {
-            let config = CrrdConfig::default();
-            saturate(Crrd::new(config), config.line(), (fixed(288), u), effort, seed)
+        System::Crrd | System::CrrdLarge | System::CrrdLargeFast => {
+            let usual = CrrdConfig::default();
+            let config = match system {
+                System::Crrd => usual,
+                System::CrrdLarge => CrrdConfig { packets: 32 * usual.packets, ..usual },
+                _ => {
+                    let speed_up = FlatConfig::sped_up().speed_up;
+                    CrrdConfig { packets: 32 * usual.packets, speed_up, ..usual }
+                }
+            };
+            saturate(Crrd::new(config), config.line(), (fixed(288), u), long_window(effort), seed)
         }
     }
 }
@@ -189,9 +211,15 @@ fn judge(sheet: &mut Sheet, figure: &Figure) {
     let above = figure.differences(CHIP(288), System::FlatFast, mixed);
     put("above-flat", Measured::one(least(above)));
     put("crrd-below", figure.difference(System::Crrd, System::Flat, 0));
+    put("crrd-large", Measured::mean(&figure.of(System::CrrdLarge, 0)));
+    let worse =
+        mixed.iter().map(|&u| figure.mean(CHIP(288), u) / figure.mean(System::CrrdLargeFast, u));
+    put("crrd-large-fast", Measured::one(most(worse.collect())));
     put("directed", Measured::mean(&figure.of(CHIP(288), 100)));
     put("small", figure.least(CHIP(40), &UNBALANCE));
     put("small-single", figure.least(single(40), &UNBALANCE));
+    let all = System::Scoc(40, Requesting::UnlimitedFakes, Transfers::Single);
+    put("small-single-unlimited", figure.least(all, &UNBALANCE));
     let loss = figure.differences(CHIP(120), single(120), &UNBALANCE);
     put("large-single", Measured::one(most(loss)));
     put("unlimited", figure.difference(CHIP(85), asking(Requesting::UnlimitedFakes), 0));

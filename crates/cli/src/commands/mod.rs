@@ -6,6 +6,7 @@ mod describe;
 mod list;
 mod reproduce;
 mod run;
+mod scoc;
 mod sweep;
 
 use std::num::NonZero;
@@ -39,6 +40,7 @@ pub fn carry_out(command: Command, output: &mut Output) -> Result<u8, Failure> {
             Ok(DONE)
         }
         Command::Bench(arguments) => bench::bench(&arguments, &registry, output),
+        Command::Scoc(arguments) => scoc::scoc(&arguments, output),
         Command::Completions(arguments) => {
             let mut script = Vec::new();
             let mut command = Arguments::command();

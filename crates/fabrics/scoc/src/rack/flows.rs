@@ -113,7 +113,7 @@ impl Flows {
     /// A packet of a flow was sent. Gives whether more is left.
     pub(super) fn sent(&mut self, packet: &Packet) -> bool {
         let open = &mut self.slab[packet.tag as usize];
-        open.left = open.left - (packet.size() - self.header);
+        open.left -= packet.size() - self.header;
         open.sent += 1;
         open.left > Bytes::ZERO
     }

@@ -157,7 +157,7 @@ impl Rack {
             let Departure { packet, at } = departure;
             let input = &mut self.inside[usize::from(packet.source)];
             input.packets -= 1;
-            input.bytes = input.bytes - packet.size();
+            input.bytes -= packet.size();
             self.departed += 1;
             self.totals.hops += 1;
             self.totals.delivered += packet.size() - self.plan.config.header;

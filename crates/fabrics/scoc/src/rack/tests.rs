@@ -152,7 +152,7 @@ fn random_flows(seed: u64, count: u64) -> Vec<Flow> {
     let mut start = Time::ZERO;
     (0..count)
         .map(|id| {
-            start = start + Span::from_ps(stream.below(300_000));
+            start += Span::from_ps(stream.below(300_000));
             let src = stream.below(32) as u32;
             let dst = (src + 1 + stream.below(31) as u32) % 32;
             flow(id, src, dst, 1 + stream.below(5_000), start)
