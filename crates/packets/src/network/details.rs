@@ -1,5 +1,6 @@
 //! What a packet network adds to the summary and the report.
 
+use kernel::Histogram;
 use rack::results::Table;
 use rack::topology::Tier;
 use serde_json::{Map, Value, json};
@@ -30,8 +31,20 @@ pub(super) fn details(net: &Net, transport: Map<String, Value>) -> Map<String, V
     put("packets_returned", json!(counts.returned));
     put("pauses", json!(counts.pauses));
     put("ingress_max_bytes", json!(counts.ingress_max));
+    let peaks = peaks(net);
+    for (key, share) in [("port_queue_max_p50_bytes", 0.5), ("port_queue_max_p99_bytes", 0.99)] {
+        put(key, json!(peaks.quantile(share).unwrap_or(0)));
+    }
     map.extend(transport);
     map
+}
+
+/// The longest queue of each switch's port, in bytes.
+fn peaks(net: &Net) -> Histogram {
+    let mut peaks = Histogram::new();
+    let ports = net.ports.iter().filter(|port| !port.is_nic);
+    ports.for_each(|port| peaks.record(port.peak.into()));
+    peaks
 }
 
 /// Tables for the report.

@@ -247,6 +247,7 @@ impl Transport for Endpoints {
         let (searches, changes) = self.selector.counts();
         details.insert("searches".into(), json!(searches));
         details.insert("protocols_changed".into(), json!(changes));
+        details.insert("packets_held_p95".into(), json!(self.receivers.held_p95()));
         details.insert("packets_held_max".into(), json!(self.receivers.held_max()));
         details
     }

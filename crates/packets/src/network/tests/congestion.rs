@@ -20,6 +20,11 @@ fn a_full_queue_drops_exactly_what_does_not_fit() {
     // The first of each round of four finds the line just free and a queue of nine.
     assert_eq!(totals.queue_max, Bytes::new(15_000));
     assert_eq!(totals.queue_max_cells, 10);
+    // That port's queue alone grew; a histogram may say a thousandth more.
+    let details = network.details();
+    assert_eq!(details["port_queue_max_p50_bytes"], 0);
+    let longest = details["port_queue_max_p99_bytes"].as_u64().unwrap();
+    assert!((15_000..=15_015).contains(&longest), "{longest}");
     // All that arrived: one on the line in each of 100 packet times, and the queue's ten.
     assert_eq!(totals.drops, 400 - 110);
     // Arrivals are in step: the first of each round finds the place that has just come free.
