@@ -10,6 +10,7 @@ pub mod claims;
 mod drawing;
 mod homa;
 pub mod paper;
+mod r2c2;
 pub mod runs;
 pub mod scoc;
 mod shoal;
@@ -19,7 +20,7 @@ pub mod steady;
 pub use paper::{Effort, Experiment, Failure, Findings, Paper, Watch};
 
 /// Every paper of this build, one line each.
-static PAPERS: &[&dyn Paper] = &[&shoal::Shoal, &scoc::Scoc, &homa::Homa];
+static PAPERS: &[&dyn Paper] = &[&shoal::Shoal, &scoc::Scoc, &r2c2::R2c2, &homa::Homa];
 
 /// Every paper of this build.
 #[must_use]

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::SEEDS;
 use super::datacentre::{Figures, LOADS, NODE_RATE, flows, of};
-use super::drawing::{curve, plot, table};
 use super::racks::{BASELINES, Carried, RACKS, Rack, SIMULATED, goodput_quotients, quotients};
 use crate::Effort;
 use crate::claims::{Measured, Sheet, Spread};
+use crate::drawing::{curve, plot, table};
 
 /// A run but for its seed.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::SEEDS;
 use super::beside::{self, Point, Swept};
-use super::drawing::{curve, findings, level, plot, table};
 use super::racks::{Carried, Rack};
 use crate::claims::{Measured, Shape, Sheet, Spread};
+use crate::drawing::{curve, findings, level, plot, table};
 use crate::runs::{ScenarioFile, find_number, number};
 use crate::spread::{spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use shoal::{Config, Rack};
 
 use super::SEEDS;
-use super::drawing::{distribution, findings, plot};
 use crate::claims::{Measured, Sheet};
+use crate::drawing::{distribution, findings, plot};
 use crate::runs::{Collected, ScenarioFile, config_of, quantile, run_into};
 use crate::spread::{Pulse, spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::SEEDS;
 use super::datacentre::{Figures, flows, of};
-use super::drawing::{findings, plot, published, table};
 use crate::claims::{Measured, Sheet, Spread};
+use crate::drawing::{findings, plot, published, table};
 use crate::runs::{self, ScenarioFile};
 use crate::spread::{spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};

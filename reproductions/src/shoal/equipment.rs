@@ -5,8 +5,8 @@ use report::page::{Axis, Block, PlotSeries, SeriesStyle};
 use serde_json::json;
 use shoal::equipment::{Equipment, RETIMING_AREA, SERIAL_LINK_AREA};
 
-use super::drawing::{findings, level, plot, published, table};
 use crate::claims::{Measured, Sheet};
+use crate::drawing::{findings, level, plot, published, table};
 use crate::{Effort, Failure, Findings, Watch};
 
 /// Shoal §5.

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::SEEDS;
 use super::datacentre::{Figures, flows, of};
-use super::drawing::{curve, findings, plot, published, table};
 use crate::claims::{Measured, Sheet, Spread};
+use crate::drawing::{curve, findings, plot, published, table};
 use crate::runs::ScenarioFile;
 use crate::spread::{Pulse, spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};

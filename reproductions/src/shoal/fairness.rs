@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use shoal::Config;
 
 use super::SEEDS;
-use super::drawing::{curve, distribution, findings, level, plot, table};
 use super::throughput::{cells_an_epoch, pairs, window};
 use crate::claims::{Measured, Sheet, Spread};
+use crate::drawing::{curve, distribution, findings, level, plot, table};
 use crate::runs::{ScenarioFile, config_of};
 use crate::spread::{Pulse, spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};

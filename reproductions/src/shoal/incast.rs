@@ -7,8 +7,8 @@ use serde_json::json;
 use shoal::Config;
 
 use super::SEEDS;
-use super::drawing::{curve, findings, plot};
 use crate::claims::{Measured, Sheet, Spread};
+use crate::drawing::{curve, findings, plot};
 use crate::runs::{Collected, ScenarioFile, config_of, number, quantile, run_into, slope};
 use crate::spread::{spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};

@@ -1,4 +1,4 @@
-//! Shoal (NSDI 2019): its experiments, apart from those that need a direct-connect rack beside it.
+//! Shoal (NSDI 2019): its experiments.
 
 mod beside;
 mod datacentre;
@@ -14,10 +14,11 @@ mod racks;
 mod table1;
 mod throughput;
 mod timing;
+mod torus;
 
 use serde::Deserialize;
 
-use crate::{Effort, Experiment, Failure, Findings, Paper, Watch, drawing};
+use crate::{Effort, Experiment, Failure, Findings, Paper, Watch};
 
 /// Seeds over which anything with chance in it is run (our choice, as few as the interval is worth
 /// printing for).
@@ -53,6 +54,7 @@ const ENTRIES: &[Entry] = &[
     entry("fig13", "§7.2, Fig. 13", "Incast: slowest and mean flow", incast::run),
     entry("fig14", "§7.2, Fig. 14", "What the latency optimisations bring", detour::run),
     entry("fig15", "§7.3, Figs 15, 16", "Data-centre workload against load", datacentre::run),
+    entry("torus", "§7.3", "Beside a direct-connect rack, R2C2", torus::run),
     entry("fig17", "§7.3, Fig. 17", "Dead nodes", failures::run),
     entry("epoch", "§7.3", "What a longer epoch costs", epoch::run),
     entry("fig18", "§7.4, Fig. 18", "Disaggregated applications", pools::run),

@@ -10,9 +10,9 @@ use shoal::sync::SlotTiming;
 use shoal::{Config, Rack};
 
 use super::SEEDS;
-use super::drawing::{curve, distribution, findings, level, plot, published};
 use super::throughput;
 use crate::claims::{Measured, Shape, Sheet, Spread};
+use crate::drawing::{curve, distribution, findings, level, plot, published};
 use crate::runs::{Collected, ScenarioFile, config_of, number, quantile};
 use crate::spread::{spread, with_seeds};
 use crate::steady;

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use shoal::clos::Direction;
 use shoal::{Config, Plan};
 
-use super::drawing::{curve, findings, plot, published, table};
 use crate::claims::{Measured, Sheet, Spread};
+use crate::drawing::{curve, findings, plot, published, table};
 use crate::runs::{ScenarioFile, config_of, number, run as carry_out};
 use crate::spread::spread;
 use crate::{Effort, Failure, Findings, Watch};

@@ -11,8 +11,8 @@ use shoal::packets::TRAILER_BYTES;
 use shoal::{Config, Plan, Rack};
 
 use super::SEEDS;
-use super::drawing::{curve, findings, plot, published};
 use crate::claims::{Measured, Shape, Sheet, Spread};
+use crate::drawing::{curve, findings, plot, published};
 use crate::runs::{ScenarioFile, config_of};
 use crate::spread::{Pulse, spread, with_seeds};
 use crate::steady::{self, Steady};

@@ -13,9 +13,9 @@ use shoal::sync::{GuardBand, SlotTiming, WIRE_TOLERANCE_DEFAULT, propagation_spr
 use shoal::wire::Layout;
 use shoal::{Config, Rack};
 
-use super::drawing::findings;
 use super::throughput;
 use crate::claims::{Measured, Sheet};
+use crate::drawing::findings;
 use crate::runs::{ScenarioFile, config_of};
 use crate::steady;
 use crate::{Effort, Failure, Findings, Watch};

@@ -1,0 +1,230 @@
+//! Completion of short flows, throughput of long ones, and queues (§5.2, Figs 10 to 14).
+
+use report::Unit;
+use report::page::{Axis, Block, Plot};
+use serde_json::{Value, json};
+
+use super::racks::{Carried, Case, RACKS, Rack, both, carry_all, long_quotients, quotients};
+use crate::claims::{Measured, Shape, Sheet, Spread};
+use crate::drawing::{curve, distribution, findings, plot, table};
+use crate::runs::quantile;
+use crate::{Effort, Failure, Findings, Watch};
+
+/// §5.2: τ in nanoseconds.
+const GAPS: [u64; 4] = [100, 1_000, 10_000, 100_000];
+/// The τ of Figs 10 and 11.
+const USUAL: u64 = 1_000;
+/// Percentiles at which the curves of Fig. 11 are compared (our choice).
+const TENTHS: [f64; 9] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
+
+/// Figs 10 and 11, and the reordering.
+pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../r2c2/fig10.claims.toml"));
+    let cases = RACKS.map(|rack| Case::new(rack, USUAL, effort));
+    let runs = carry_all(&cases, watch)?;
+    let [r2c2, tcp, pfq] = [&runs[0], &runs[1], &runs[2]];
+    let mut put = |word: &str, measured| sheet.measure(&format!("fig10.{word}"), measured);
+    put("tcp", Measured::mean(&quotients(tcp, r2c2, Carried::short_p99)));
+    put("pfq", Measured::mean(&quotients(r2c2, pfq, Carried::short_p99)));
+    let [ours, theirs] = both(r2c2, tcp);
+    for (word, share) in [("tcp-long-p99", 0.99), ("tcp-long-p01", 0.01)] {
+        put(word, Measured::one(quantile(&ours, share) / quantile(&theirs, share)));
+    }
+    put("tcp-long-mean", Measured::mean(&long_quotients(r2c2, tcp)));
+    put("order", order(r2c2, tcp, pfq));
+    let held = |get: fn(&Carried) -> f64| r2c2.iter().map(get).collect::<Vec<_>>();
+    put("reorder-p95", Measured::mean(&held(|run| run.held_p95)));
+    put("reorder-max", Measured::largest(&held(|run| run.held_max)));
+    let blocks = vec![Block::Plots(distributions(&runs)), numbers(&cases, &runs)];
+    let text = format!(
+        "{} flows a run, one a microsecond on average, Pareto sizes (shape 1.05, mean 100 KB, not \
+         truncated), random nodes. Short: below 100 KB; long: above 1 MB.",
+        Unit::Count.format(cases[0].flows as f64)
+    );
+    Ok(findings("Short and long flows", &text, blocks, sheet))
+}
+
+/// Whether long flows are fastest with a queue for each, and slowest under TCP.
+fn order(r2c2: &[Carried], tcp: &[Carried], pfq: &[Carried]) -> Measured {
+    let not_below = |[first, second]: [Vec<f64>; 2]| {
+        let above = TENTHS.map(|share| quantile(&first, share) >= quantile(&second, share));
+        above.into_iter().filter(|&is_above| is_above).count()
+    };
+    let (first, second) = (not_below(both(pfq, r2c2)), not_below(both(r2c2, tcp)));
+    let all = TENTHS.len();
+    let words = format!("PFQ above R2C2 at {first} of {all}, R2C2 above TCP at {second} of {all}");
+    Measured::shape(words, Shape::of(first == all && second == all))
+}
+
+/// Figs 10 and 11: all seeds together.
+fn distributions(runs: &[Vec<Carried>]) -> Vec<Plot> {
+    let lines = |get: &dyn Fn(&Carried) -> Vec<f64>| {
+        let line = |(rack, runs): (&Rack, &Vec<Carried>)| {
+            let values: Vec<f64> = runs.iter().flat_map(get).collect();
+            distribution(rack.name(), &values)
+        };
+        RACKS.iter().zip(runs).map(line).collect()
+    };
+    let y = || Axis::linear("Part of flows", Unit::Share);
+    let short = Axis::log("FCT, short flows", Unit::Seconds);
+    let long = Axis::linear("Throughput, long flows", Unit::BitsPerSecond);
+    vec![
+        plot("Fig. 10", "All seeds together.", short, y(), lines(&|run| run.short.clone())),
+        plot("Fig. 11", "", long, y(), lines(&|run| run.long.values().copied().collect())),
+    ]
+}
+
+/// The runs of a sweep: for each rack those of each τ.
+struct Swept<'a>(&'a [Vec<Carried>]);
+
+impl Swept<'_> {
+    fn at(&self, rack: Rack, gap: u64) -> &[Carried] {
+        let rack = RACKS.iter().position(|&known| known == rack).expect("all are listed");
+        let gap = GAPS.iter().position(|&known| known == gap).expect("all are swept");
+        &self.0[rack * GAPS.len() + gap]
+    }
+
+    /// How far R2C2's short flows are from those with a queue for each, at the 99th percentile.
+    fn beside_ideal(&self, gap: u64) -> Vec<f64> {
+        quotients(self.at(Rack::R2c2, gap), self.at(Rack::Pfq, gap), Carried::short_p99)
+    }
+}
+
+/// Figs 12, 13 and 14.
+pub(super) fn sweep(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../r2c2/fig12.claims.toml"));
+    let of_a_rack = |&rack: &Rack| GAPS.map(|gap| Case::new(rack, gap, effort));
+    let cases: Vec<Case> = RACKS.iter().flat_map(of_a_rack).collect();
+    let runs = carry_all(&cases, watch)?;
+    let swept = Swept(&runs);
+    measure_flows(&mut sheet, &swept);
+    measure_queues(&mut sheet, &swept);
+    let blocks = vec![Block::Plots(against_load(&swept)), numbers(&cases, &runs)];
+    let text = "The runs of Figs 10 and 11 with a flow every 100 ns to 100 µs. Where flows come \
+                faster than the rack carries them, queues grow for as long as a run lasts.";
+    Ok(findings("Flows and queues against load", text, blocks, sheet))
+}
+
+fn measure_flows(sheet: &mut Sheet, swept: &Swept<'_>) {
+    let mut put = |word: &str, measured| sheet.measure(&format!("fig12.{word}"), measured);
+    put("departs", Measured::mean(&swept.beside_ideal(GAPS[0])));
+    put("converges-10us", Measured::mean(&swept.beside_ideal(GAPS[2])));
+    put("converges-100us", Measured::mean(&swept.beside_ideal(GAPS[3])));
+    let distances = GAPS.map(|gap| (Spread::of(&swept.beside_ideal(gap)).mean - 1.0).abs());
+    let words = distances.map(|distance| Unit::Share.format(distance)).join(", ");
+    put("converges", Measured::shape(words, Shape::of(distances[3] < distances[0])));
+    let short =
+        |gap| quotients(swept.at(Rack::Tcp, gap), swept.at(Rack::R2c2, gap), Carried::short_p99);
+    let long = |gap| long_quotients(swept.at(Rack::R2c2, gap), swept.at(Rack::Tcp, gap));
+    put("ahead", ahead(&GAPS.map(short)));
+    put("ahead-long", ahead(&GAPS.map(long)));
+}
+
+/// Whether mean quotients are above one at every τ. One that no flow gives is left out.
+fn ahead(quotients: &[Vec<f64>]) -> Measured {
+    let given = quotients.iter().filter(|of_a_gap| !of_a_gap.is_empty());
+    let means: Vec<f64> = given.map(|of_a_gap| Spread::of(of_a_gap).mean).collect();
+    let words: Vec<_> = means.iter().map(|&mean| Unit::Ratio.format(mean)).collect();
+    Measured::shape(words.join(", "), Shape::of(means.iter().all(|&mean| mean > 1.0)))
+}
+
+fn measure_queues(sheet: &mut Sheet, swept: &Swept<'_>) {
+    let mut put = |word: &str, measured| sheet.measure(&format!("fig12.{word}"), measured);
+    let of = |gap, get: fn(&Carried) -> f64| -> Vec<f64> {
+        swept.at(Rack::R2c2, gap).iter().map(get).collect()
+    };
+    let p99: fn(&Carried) -> f64 = |run| run.queue_p99;
+    for (word, gap) in [("1us", GAPS[1]), ("10us", GAPS[2]), ("100us", GAPS[3]), ("100ns", GAPS[0])]
+    {
+        put(&format!("queue-{word}"), Measured::mean(&of(gap, p99)));
+    }
+    let medians: Vec<f64> =
+        GAPS[1..].iter().flat_map(|&gap| of(gap, |run| run.queue_p50)).collect();
+    put("queue-median", Measured::largest(&medians));
+    put("queue-100ns-median", Measured::mean(&of(GAPS[0], |run| run.queue_p50)));
+    let grown = quotients(swept.at(Rack::R2c2, GAPS[0]), swept.at(Rack::R2c2, GAPS[1]), p99);
+    put("queue-grows", Measured::mean(&grown));
+    put("concurrent", Measured::mean(&of(GAPS[0], |run| run.concurrent)));
+}
+
+/// Figs 12 to 14.
+fn against_load(swept: &Swept<'_>) -> Vec<Plot> {
+    let line = |name: &str, of: &dyn Fn(u64) -> Vec<f64>| {
+        let points = GAPS.iter().filter_map(|&gap| {
+            let values = of(gap);
+            (!values.is_empty()).then(|| (gap as f64 * 1e-9, Spread::of(&values)))
+        });
+        curve(name, &points.collect::<Vec<_>>())
+    };
+    let beside_tcp = [Rack::R2c2, Rack::Pfq];
+    let short = beside_tcp.map(|rack| {
+        line(rack.name(), &|gap| {
+            quotients(swept.at(rack, gap), swept.at(Rack::Tcp, gap), Carried::short_p99)
+        })
+    });
+    let long = beside_tcp.map(|rack| {
+        line(rack.name(), &|gap| long_quotients(swept.at(rack, gap), swept.at(Rack::Tcp, gap)))
+    });
+    let queues =
+        |gap, get: fn(&Carried) -> f64| swept.at(Rack::R2c2, gap).iter().map(get).collect();
+    let queues = [
+        line("99th percentile", &|gap| queues(gap, |run| run.queue_p99)),
+        line("median", &|gap| queues(gap, |run| run.queue_p50)),
+    ];
+    let x = || Axis::log("Time from flow to flow", Unit::Seconds);
+    let note = "Bars: least and most over five seeds.";
+    let ratio = |label| Axis::linear(label, Unit::Ratio);
+    vec![
+        plot("Fig. 12", note, x(), ratio("FCT p99, short flows, of TCP's"), short.into()),
+        plot("Fig. 13", note, x(), ratio("Throughput, long flows, of TCP's"), long.into()),
+        plot("Fig. 14", note, x(), Axis::log("Longest queue", Unit::Bytes), queues.into()),
+    ]
+}
+
+/// Every figure of every run: means over seeds.
+fn numbers(cases: &[Case], runs: &[Vec<Carried>]) -> Block {
+    let columns = [
+        ("rack", "Rack", Unit::Count),
+        ("gap", "Time from flow to flow", Unit::Seconds),
+        ("flows", "Flows", Unit::Count),
+        ("realised", "Load, realised", Unit::Share),
+        ("fct_p50", "FCT short, median", Unit::Seconds),
+        ("fct_p99", "p99", Unit::Seconds),
+        ("long", "Long flows, all seeds", Unit::Count),
+        ("throughput_p01", "Throughput long, p1", Unit::BitsPerSecond),
+        ("throughput_p50", "median", Unit::BitsPerSecond),
+        ("throughput_p99", "p99", Unit::BitsPerSecond),
+        ("concurrent", "Flows at a time, most", Unit::Count),
+        ("queue_p50", "Longest queue, median port", Unit::Bytes),
+        ("queue_p99", "p99", Unit::Bytes),
+        ("held_p95", "Packets out of order, p95", Unit::Count),
+        ("held_max", "most", Unit::Count),
+    ];
+    let row = |(case, runs): (&Case, &Vec<Carried>)| {
+        let mean = |get: &dyn Fn(&Carried) -> f64| {
+            let values: Vec<f64> = runs.iter().map(get).filter(|value| !value.is_nan()).collect();
+            if values.is_empty() { Value::Null } else { json!(Spread::of(&values).mean) }
+        };
+        let long: Vec<f64> = runs.iter().flat_map(|run| run.long.values().copied()).collect();
+        let of_long =
+            |share| if long.is_empty() { Value::Null } else { json!(quantile(&long, share)) };
+        vec![
+            json!(case.rack.name()),
+            json!(case.gap as f64 * 1e-9),
+            json!(case.flows),
+            mean(&|run| run.realised),
+            mean(&|run| quantile(&run.short, 0.5)),
+            mean(&Carried::short_p99),
+            json!(long.len()),
+            of_long(0.01),
+            of_long(0.5),
+            of_long(0.99),
+            mean(&|run| run.concurrent),
+            mean(&|run| run.queue_p50),
+            mean(&|run| run.queue_p99),
+            mean(&|run| run.held_p95),
+            mean(&|run| run.held_max),
+        ]
+    };
+    table("Means over seeds", &columns, cases.iter().zip(runs).map(row).collect())
+}

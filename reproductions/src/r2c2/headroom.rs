@@ -1,0 +1,43 @@
+//! What the bandwidth left free brings and costs (§5.2, Fig. 17).
+
+use report::Unit;
+use report::page::{Axis, Block};
+
+use super::racks::{Carried, Case, Rack, carry_all, long_quotients, quotients};
+use crate::claims::{Measured, Sheet, Spread};
+use crate::drawing::{curve, findings, plot};
+use crate::{Effort, Failure, Findings, Watch};
+
+/// Parts of a link (§5.2: from none to 20 %; those between are our choice).
+const HEADROOMS: [f64; 4] = [0.0, 0.05, 0.1, 0.2];
+/// τ in nanoseconds.
+const GAP: u64 = 1_000;
+
+/// Fig. 17.
+pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../r2c2/fig17.claims.toml"));
+    let usual = Case::new(Rack::R2c2, GAP, effort);
+    let cases = HEADROOMS.map(|headroom| Case { headroom, ..usual });
+    let runs = carry_all(&cases, watch)?;
+    let short = |index: usize| quotients(&runs[index], &runs[0], Carried::short_p99);
+    let long = |index: usize| long_quotients(&runs[index], &runs[0]);
+    let losses = |quotients: Vec<f64>| -> Vec<f64> {
+        quotients.into_iter().map(|quotient| 1.0 - quotient).collect()
+    };
+    sheet.measure("fig17.short", Measured::mean(&losses(short(1))));
+    sheet.measure("fig17.long", Measured::mean(&losses(long(1))));
+    let line = |of: &dyn Fn(usize) -> Vec<f64>| {
+        let points = HEADROOMS.iter().enumerate();
+        let points = points.map(|(index, &headroom)| (headroom, Spread::of(&of(index))));
+        vec![curve("R2C2", &points.collect::<Vec<_>>())]
+    };
+    let x = || Axis::linear("Headroom", Unit::Share);
+    let note = "Of that without headroom, seed by seed; bars: least and most over five seeds.";
+    let (fct, rate) = ("FCT p99, short flows", "Throughput, long flows");
+    let plots = vec![
+        plot("Fig. 17a", note, x(), Axis::linear(fct, Unit::Ratio), line(&short)),
+        plot("Fig. 17b", note, x(), Axis::linear(rate, Unit::Ratio), line(&long)),
+    ];
+    let text = "The runs of Figs 10 and 11 with more or less of each link left free.";
+    Ok(findings("Headroom", text, vec![Block::Plots(plots)], sheet))
+}
