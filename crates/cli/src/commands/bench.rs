@@ -154,6 +154,23 @@ fn hops(summary: &Value) -> f64 {
     packets.or(summary["engine"]["hops"].as_f64()).unwrap_or(0.0)
 }
 
+/// A switch on its bench: two hops a packet, a step for each port and cycle.
+fn switch(speed: &Speed) -> Vec<Cell> {
+    let start = std::time::Instant::now();
+    let work = speed.run();
+    let wall_seconds = start.elapsed().as_secs_f64();
+    let (hops, events) = (2 * work.packets, u64::from(speed.ports) * work.cycles);
+    let engine = serde_json::json!({
+        "wall_seconds": wall_seconds,
+        "hops": hops,
+        "hops_per_second": hops as f64 / wall_seconds,
+        "events": events,
+        "events_per_second": events as f64 / wall_seconds,
+        "peak_rss_bytes": engine::peak_rss().get(),
+    });
+    row(&speed.name, &serde_json::json!({ "engine": engine }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,21 +194,4 @@ mod tests {
         let packets = serde_json::json!({ "engine": { "hops": 5 }, "ndp": { "packet_hops": 9 } });
         assert_eq!((hops(&cells), hops(&packets)), (5.0, 9.0));
     }
-}
-
-/// A switch on its bench: two hops a packet, a step for each port and cycle.
-fn switch(speed: &Speed) -> Vec<Cell> {
-    let start = std::time::Instant::now();
-    let work = speed.run();
-    let wall_seconds = start.elapsed().as_secs_f64();
-    let (hops, events) = (2 * work.packets, u64::from(speed.ports) * work.cycles);
-    let engine = serde_json::json!({
-        "wall_seconds": wall_seconds,
-        "hops": hops,
-        "hops_per_second": hops as f64 / wall_seconds,
-        "events": events,
-        "events_per_second": events as f64 / wall_seconds,
-        "peak_rss_bytes": engine::peak_rss().get(),
-    });
-    row(&speed.name, &serde_json::json!({ "engine": engine }))
 }
