@@ -166,7 +166,10 @@ pub(super) fn numbers(effort: Effort, swept: &Swept<'_>) -> Block {
     }
     let rows = places.iter().flat_map(|&(load, flows)| RACKS.map(|rack| (rack, load, flows)));
     let simulated = places.iter().flat_map(|&(load, flows)| {
-        SIMULATED.into_iter().map(move |rack| (rack, load, flows)).filter(|&row| swept.has(row))
+        SIMULATED
+            .into_iter()
+            .map(move |rack| (rack, load, flows))
+            .filter(move |&row| swept.has(row))
     });
     table("Four racks: means over seeds", &columns, rows.chain(simulated).map(row).collect())
 }
