@@ -13,6 +13,9 @@ use crate::runs::{Collected, ScenarioFile, run_nth};
 use crate::spread::{spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
 
+/// A figure of Shoal over that of the other rack, seed by seed.
+type Quotients = fn(&Pair) -> Vec<f64>;
+
 const TORUS: ScenarioFile = ScenarioFile {
     path: "reproductions/shoal/torus.toml",
     text: include_str!("../../shoal/torus.toml"),
@@ -89,8 +92,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         Pair { shoal: shoal.to_vec(), torus: torus.to_vec() }
     };
     let pairs: Vec<Pair> = runs.chunks(2 * seeds).map(pair).collect();
-    let quotients: [(&str, fn(&Pair) -> Vec<f64>); 2] =
-        [("tail", Pair::tails), ("goodput", Pair::goodputs)];
+    let quotients: [(&str, Quotients); 2] = [("tail", Pair::tails), ("goodput", Pair::goodputs)];
     for (word, get) in quotients {
         let means = means(&pairs, get);
         sheet.measure(&format!("torus.{word}"), Measured::largest(&means));
