@@ -85,8 +85,16 @@ impl Endpoints {
         let source = self.senders.flow(key).src;
         let record = self.senders.end(key);
         self.news.finish(source, record, out);
+        self.follow_event(source, out);
         if let Some(patience) = self.patience {
             out.set_timer(Timer::Flow(key, PROBE), out.now() + patience);
+        }
+    }
+
+    /// `node` knows of one event more, by its own doing or another's.
+    fn follow_event(&mut self, node: NodeId, out: &mut Outbox) {
+        if self.pace.follows_every_event() {
+            self.pace.recompute(node, &mut self.senders, &mut self.news, out);
         }
     }
 
@@ -171,6 +179,7 @@ impl Transport for Endpoints {
         self.senders.start(key, flow, course, record);
         self.receivers.start(key, flow.size);
         self.pace.has_flows(flow.src, out);
+        self.follow_event(flow.src, out);
         self.selector.has_flows(out);
         out.wake(flow.src);
     }
@@ -184,9 +193,7 @@ impl Transport for Endpoints {
             self.selector.heard(host, by, out);
             self.switch_own(host, &event, out);
         }
-        if self.pace.follows_every_event() {
-            self.pace.recompute(host, &mut self.senders, &mut self.news, out);
-        }
+        self.follow_event(host, out);
     }
 
     fn timer(&mut self, timer: Timer, out: &mut Outbox) {
