@@ -20,10 +20,10 @@ pub mod steady;
 pub use paper::{Effort, Experiment, Failure, Findings, Paper, Watch};
 
 /// Every paper of this build, one line each.
-static PAPERS: &[&dyn Paper] = &[&shoal::Shoal, &scoc::Scoc, &r2c2::R2c2, &homa::Homa];
+static PAPERS: &[Paper] = &[shoal::PAPER, scoc::PAPER, r2c2::PAPER, homa::PAPER];
 
 /// Every paper of this build.
 #[must_use]
-pub fn papers() -> &'static [&'static dyn Paper] {
+pub fn papers() -> &'static [Paper] {
     PAPERS
 }

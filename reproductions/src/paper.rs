@@ -6,6 +6,7 @@ use rack::run::RunError;
 use report::Claim;
 use report::page::Section;
 use scenario::BadInput;
+use serde::Deserialize;
 
 /// How much computing a reproduction may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -17,8 +18,11 @@ pub enum Effort {
     Full,
 }
 
+/// Carries out an experiment.
+type Run = fn(Effort, &mut Watch<'_>) -> Result<Findings, Failure>;
+
 /// One experiment of a paper.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Experiment {
     /// What the command calls it: `fig12`.
     pub name: &'static str,
@@ -26,6 +30,26 @@ pub struct Experiment {
     pub section: &'static str,
     /// What it shows, in one line.
     pub what: &'static str,
+    run: Run,
+}
+
+impl Experiment {
+    pub(crate) const fn new(
+        name: &'static str,
+        section: &'static str,
+        what: &'static str,
+        run: Run,
+    ) -> Self {
+        Self { name, section, what, run }
+    }
+
+    /// Carries it out.
+    ///
+    /// # Errors
+    /// When a run breaks, or the watch stops it.
+    pub fn run(&self, effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+        (self.run)(effort, watch)
+    }
 }
 
 /// What an experiment gave.
@@ -67,31 +91,35 @@ impl From<scenario::Error> for Failure {
 }
 
 /// A paper with experiments to repeat.
-pub trait Paper: Sync {
+#[derive(Clone, Copy, Debug)]
+pub struct Paper {
     /// What the command calls it: `shoal`.
-    fn name(&self) -> &'static str;
-
+    pub name: &'static str,
     /// Authors, title, venue.
-    fn citation(&self) -> &'static str;
-
+    pub citation: &'static str,
     /// Its experiments in the order of the paper.
-    fn experiments(&self) -> &'static [Experiment];
+    pub experiments: &'static [Experiment],
+    /// The file of the rows that the last release reproduced; empty where none is held to.
+    pub(crate) released: &'static str,
+}
 
+/// The rows that the last release reproduced, by effort.
+#[derive(Deserialize, Default)]
+#[serde(default, deny_unknown_fields)]
+struct Released {
+    quick: Vec<String>,
+    full: Vec<String>,
+}
+
+impl Paper {
     /// The claims that the last release reproduced with this effort: one that is not any more is an
     /// alarm.
-    fn released(&self, effort: Effort) -> Vec<String> {
-        let _ = effort;
-        Vec::new()
+    #[must_use]
+    pub fn released(&self, effort: Effort) -> Vec<String> {
+        let released: Released = toml::from_str(self.released).expect("a test reads it");
+        match effort {
+            Effort::Quick => released.quick,
+            Effort::Full => released.full,
+        }
     }
-
-    /// Carries out one of them.
-    ///
-    /// # Errors
-    /// When a run breaks, or the watch stops it.
-    fn run(
-        &self,
-        experiment: &Experiment,
-        effort: Effort,
-        watch: &mut Watch<'_>,
-    ) -> Result<Findings, Failure>;
 }

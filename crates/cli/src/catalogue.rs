@@ -49,8 +49,8 @@ pub fn list(what: Option<Listed>, registry: &Registry) -> ResultsTable {
     }
     if wanted(Listed::Experiments) {
         for paper in papers() {
-            for experiment in paper.experiments() {
-                let name = format!("{} {}", paper.name(), experiment.name);
+            for experiment in paper.experiments {
+                let name = format!("{} {}", paper.name, experiment.name);
                 add("experiment", &name, &format!("{}: {}", experiment.section, experiment.what));
             }
         }

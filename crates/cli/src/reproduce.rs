@@ -15,10 +15,10 @@ pub use reproductions::{Effort, Experiment, Paper, papers};
 ///
 /// # Errors
 /// When there is none; the message names those that are.
-pub fn paper(name: &str) -> Result<&'static dyn Paper, BadInput> {
-    let found = papers().iter().find(|paper| paper.name() == name).copied();
+pub fn paper(name: &str) -> Result<&'static Paper, BadInput> {
+    let found = papers().iter().find(|paper| paper.name == name);
     found.ok_or_else(|| {
-        let names: Vec<String> = papers().iter().map(|paper| paper.name().into()).collect();
+        let names: Vec<String> = papers().iter().map(|paper| paper.name.into()).collect();
         unknown("paper", name, &names)
     })
 }
@@ -27,8 +27,8 @@ pub fn paper(name: &str) -> Result<&'static dyn Paper, BadInput> {
 ///
 /// # Errors
 /// When a name is not one of them: every such name.
-pub fn select(paper: &dyn Paper, names: &[String]) -> Result<Vec<Experiment>, BadInput> {
-    let all = paper.experiments();
+pub fn select(paper: &Paper, names: &[String]) -> Result<Vec<Experiment>, BadInput> {
+    let all = paper.experiments;
     if names.is_empty() {
         return Ok(all.to_vec());
     }
@@ -69,7 +69,7 @@ pub struct Reproduction {
 /// # Errors
 /// When the directory is bad. An experiment that breaks does not stop the others.
 pub fn reproduce(
-    paper: &dyn Paper,
+    paper: &Paper,
     experiments: &[Experiment],
     effort: Effort,
     directory: &Path,
@@ -79,7 +79,7 @@ pub fn reproduce(
     let mut all = Reproduction::default();
     let mut sections = Vec::new();
     for experiment in experiments {
-        match paper.run(experiment, effort, &mut |share, what| watch(experiment, share, what)) {
+        match experiment.run(effort, &mut |share, what| watch(experiment, share, what)) {
             Ok(findings) => {
                 all.claims.extend(findings.claims);
                 sections.push(findings.section);
@@ -99,8 +99,8 @@ pub fn reproduce(
     let lost = all.claims.iter().filter(differs).map(|claim| claim.claim.clone());
     all.lost = lost.filter(|claim| released.contains(claim)).collect();
     let rows: Value = report::claims_table(&all.claims).to_json();
-    let title = format!("Reproduction of {}", paper.name());
-    let page = claims_page(&title, paper.citation(), &all.claims, sections);
+    let title = format!("Reproduction of {}", paper.name);
+    let page = claims_page(&title, paper.citation, &all.claims, sections);
     place.directory().write("report.html", &page.to_html())?;
     place.directory().write_json("claims.json", &rows)?;
     place.keep();

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::slowdowns::{Carried, FIG12, TRANSPORTS, WORKLOADS, carry};
 use super::*;
+use crate::Effort;
 use crate::claims::Sheet;
 use crate::spread::spread;
 
@@ -31,7 +32,7 @@ fn released_rows_are_claims() {
     let known: Vec<_> = sheet.published().iter().map(|claim| claim.id.clone()).collect();
     assert!(known.iter().all(|id| id.starts_with("fig12.")));
     for effort in [Effort::Quick, Effort::Full] {
-        assert!(Homa.released(effort).iter().all(|id| known.contains(id)), "{effort:?}");
+        assert!(PAPER.released(effort).iter().all(|id| known.contains(id)), "{effort:?}");
     }
 }
 

@@ -5,12 +5,13 @@ use std::ops::ControlFlow;
 use report::{Claim, Verdict};
 
 use super::*;
+use crate::Effort;
 use crate::claims::Sheet;
 
 fn claims_of(name: &str) -> Vec<Claim> {
-    let experiment = R2c2.experiments().iter().find(|experiment| experiment.name == name).unwrap();
+    let experiment = PAPER.experiments.iter().find(|experiment| experiment.name == name).unwrap();
     let mut watch = |_: f64, _: &str| ControlFlow::Continue(());
-    R2c2.run(experiment, Effort::Quick, &mut watch).unwrap().claims
+    experiment.run(Effort::Quick, &mut watch).unwrap().claims
 }
 
 /// Rows whose figures are not ours, each with its reason in the file of claims.
@@ -54,7 +55,8 @@ fn every_file_of_claims_is_of_its_experiment() {
         ("fig18", include_str!("../../r2c2/fig18.claims.toml")),
         ("fig19", include_str!("../../r2c2/fig19.claims.toml")),
     ];
-    assert_eq!(files.map(|(name, _)| name), EXPERIMENTS.map(|experiment| experiment.name));
+    let names: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
+    assert_eq!(files.map(|(name, _)| name)[..], names);
     for (name, text) in files {
         for claim in Sheet::read(text).published() {
             assert!(claim.id.starts_with(&format!("{name}.")), "{}", claim.id);

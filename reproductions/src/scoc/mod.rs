@@ -12,82 +12,65 @@ mod unbalanced;
 
 use report::page::{Block, PlotSeries, Section, SeriesStyle};
 use scoc::{ChipConfig, CutThrough};
-use serde::Deserialize;
 use switching::{Bench, Line, Switch, Traffic};
 
 use crate::claims::{Sheet, Spread};
-use crate::{Effort, Experiment, Failure, Findings, Paper, Watch};
+use crate::{Experiment, Failure, Findings, Paper};
 
 /// Seeds of each point (§4.E: "at least five").
 const SEEDS: u64 = 5;
 
 /// The paper.
-pub struct Scoc;
-
-const fn experiment(name: &'static str, section: &'static str, what: &'static str) -> Experiment {
-    Experiment { name, section, what }
-}
+pub(crate) const PAPER: Paper = Paper {
+    name: "scoc",
+    citation: "SCOC: High-Radix Switches Made of Bufferless Clos Networks. Chrysos, Minkenberg, Rudquist, \
+         Basso, Vanderpool. HPCA 2015.",
+    experiments: EXPERIMENTS,
+    released: include_str!("../../scoc/released.toml"),
+};
 
 /// In the order of the paper.
-const EXPERIMENTS: [Experiment; 7] = [
-    experiment("fairness", "§3.A, Figs. 5, 6", "Fairness microbenchmarks 1 to 7"),
-    experiment("fig8", "§4.B, Fig. 8", "Effective iterations"),
-    experiment("fig9", "§4.C, Fig. 9", "Route allocation: F, F′ and Eq. 1"),
-    experiment("fig10", "§4.C, §4.D, Fig. 10", "Random permutations, two modes"),
-    experiment("fig11", "§4.E, Fig. 11", "Delay under uniform, partitioned and diagonal traffic"),
-    experiment("fig12", "§4.E, Fig. 12", "Unbalanced traffic, packet sizes, ways of requesting"),
-    experiment("scale", "§4.E", "More ports, more routes, messages of a data centre"),
+const EXPERIMENTS: &[Experiment] = &[
+    Experiment::new(
+        "fairness",
+        "§3.A, Figs. 5, 6",
+        "Fairness microbenchmarks 1 to 7",
+        fairness::run,
+    ),
+    Experiment::new("fig8", "§4.B, Fig. 8", "Effective iterations", |_, _| {
+        Ok(routes::iterations())
+    }),
+    Experiment::new(
+        "fig9",
+        "§4.C, Fig. 9",
+        "Route allocation: F, F′ and Eq. 1",
+        routes::allocation,
+    ),
+    Experiment::new(
+        "fig10",
+        "§4.C, §4.D, Fig. 10",
+        "Random permutations, two modes",
+        throughput::permutations,
+    ),
+    Experiment::new(
+        "fig11",
+        "§4.E, Fig. 11",
+        "Delay under uniform, partitioned and diagonal traffic",
+        delay::run,
+    ),
+    Experiment::new(
+        "fig12",
+        "§4.E, Fig. 12",
+        "Unbalanced traffic, packet sizes, ways of requesting",
+        unbalanced::run,
+    ),
+    Experiment::new(
+        "scale",
+        "§4.E",
+        "More ports, more routes, messages of a data centre",
+        scale::run,
+    ),
 ];
-
-/// The rows that the last release reproduced.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Released {
-    quick: Vec<String>,
-    full: Vec<String>,
-}
-
-impl Paper for Scoc {
-    fn name(&self) -> &'static str {
-        "scoc"
-    }
-
-    fn citation(&self) -> &'static str {
-        "SCOC: High-Radix Switches Made of Bufferless Clos Networks. Chrysos, Minkenberg, Rudquist, \
-         Basso, Vanderpool. HPCA 2015."
-    }
-
-    fn experiments(&self) -> &'static [Experiment] {
-        &EXPERIMENTS
-    }
-
-    fn released(&self, effort: Effort) -> Vec<String> {
-        let text = include_str!("../../scoc/released.toml");
-        let released: Released = toml::from_str(text).expect("a test reads it");
-        match effort {
-            Effort::Quick => released.quick,
-            Effort::Full => released.full,
-        }
-    }
-
-    fn run(
-        &self,
-        experiment: &Experiment,
-        effort: Effort,
-        watch: &mut Watch<'_>,
-    ) -> Result<Findings, Failure> {
-        match experiment.name {
-            "fairness" => fairness::run(effort, watch),
-            "fig8" => Ok(routes::iterations()),
-            "fig9" => routes::allocation(effort, watch),
-            "fig11" => delay::run(effort, watch),
-            "fig12" => unbalanced::run(effort, watch),
-            "scale" => scale::run(effort, watch),
-            "fig10" => throughput::permutations(effort, watch),
-            other => unreachable!("{other} is not one of this paper's experiments"),
-        }
-    }
-}
 
 /// The chip as the paper's own experiments have it: a packet may be sent from its first bit on, or
 /// its fall-through time could not be the same for every size (§4.E).

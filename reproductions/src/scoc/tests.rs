@@ -5,11 +5,12 @@ use std::ops::ControlFlow;
 use report::{Claim, Verdict};
 
 use super::*;
+use crate::Effort;
 
 fn claims_of(name: &str) -> Vec<Claim> {
-    let experiment = Scoc.experiments().iter().find(|experiment| experiment.name == name).unwrap();
+    let experiment = PAPER.experiments.iter().find(|experiment| experiment.name == name).unwrap();
     let mut watch = |_: f64, _: &str| ControlFlow::Continue(());
-    Scoc.run(experiment, Effort::Quick, &mut watch).unwrap().claims
+    experiment.run(Effort::Quick, &mut watch).unwrap().claims
 }
 
 #[test]
@@ -37,7 +38,8 @@ fn every_file_of_claims_is_of_its_experiment() {
         ("fig12", include_str!("../../scoc/fig12.claims.toml")),
         ("scale", include_str!("../../scoc/scale.claims.toml")),
     ];
-    assert_eq!(files.map(|(name, _)| name), EXPERIMENTS.map(|experiment| experiment.name));
+    let names: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
+    assert_eq!(files.map(|(name, _)| name)[..], names);
     for (name, text) in files {
         for claim in Sheet::read(text).published() {
             assert!(claim.id.starts_with(&format!("{name}.")), "{}", claim.id);
@@ -63,7 +65,7 @@ fn what_a_release_is_held_to_are_claims_that_there_are() {
         })
         .collect();
     for effort in [Effort::Quick, Effort::Full] {
-        let released = Scoc.released(effort);
+        let released = PAPER.released(effort);
         assert!(!released.is_empty());
         for id in released {
             assert!(known.contains(&id), "{id}");

@@ -6,14 +6,15 @@ use std::ops::ControlFlow;
 use report::{Claim, Verdict};
 
 use super::*;
+use crate::Effort;
 
 /// Experiments that take less than a few seconds.
 const CHEAP: [&str; 7] = ["memory", "timing", "latency", "power", "fig11", "fig10", "empty-slot"];
 
 fn claims_of(name: &str) -> Vec<Claim> {
-    let experiment = Shoal.experiments().iter().find(|experiment| experiment.name == name).unwrap();
+    let experiment = PAPER.experiments.iter().find(|experiment| experiment.name == name).unwrap();
     let mut watch = |_: f64, _: &str| ControlFlow::Continue(());
-    Shoal.run(experiment, Effort::Quick, &mut watch).unwrap().claims
+    experiment.run(Effort::Quick, &mut watch).unwrap().claims
 }
 
 #[test]
@@ -24,7 +25,7 @@ fn experiments_have_names_of_their_own() {
 
 #[test]
 fn cheap_experiments_hold_what_the_release_holds() {
-    let released = Shoal.released(Effort::Quick);
+    let released = PAPER.released(Effort::Quick);
     for name in CHEAP {
         for claim in claims_of(name) {
             assert!(claim.claim.starts_with(&format!("{name}.")), "{}", claim.claim);
@@ -39,7 +40,7 @@ fn cheap_experiments_hold_what_the_release_holds() {
 #[test]
 fn released_rows_are_claims_of_some_experiment() {
     for effort in [Effort::Quick, Effort::Full] {
-        for id in Shoal.released(effort) {
+        for id in PAPER.released(effort) {
             let (experiment, _) = id.split_once('.').expect("an experiment and a word");
             assert!(EXPERIMENTS.iter().any(|known| known.name == experiment), "{id}");
         }

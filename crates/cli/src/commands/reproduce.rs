@@ -21,7 +21,7 @@ pub fn reproduce(arguments: &ReproduceArguments, output: &mut Output) -> Result<
     let experiments = reproduce::select(paper, &arguments.experiments)?;
     let effort = if arguments.full { Effort::Full } else { Effort::Quick };
     let directory = arguments.out.clone();
-    let directory = directory.unwrap_or_else(|| PathBuf::from("reproduced").join(paper.name()));
+    let directory = directory.unwrap_or_else(|| PathBuf::from("reproduced").join(paper.name));
     let mut meter: Option<(&str, Meter)> = None;
     let done =
         reproduce::reproduce(paper, &experiments, effort, &directory, &mut |which, share, what| {
