@@ -52,7 +52,9 @@ pub enum Kind {
     Nack,
     /// Lets the sender send one more packet (NDP).
     Pull,
-    /// Lets the sender send up to an offset (Homa).
+    /// Asks for a time to send, or for room (PL2).
+    Request,
+    /// Lets the sender send up to an offset (Homa), or at a time (PL2).
     Grant,
     /// Asks for a range again (Homa).
     Resend,

@@ -62,6 +62,8 @@ impl Net {
             faults,
             has_neighbours: false,
             unheard: Vec::new(),
+            notes_departures: false,
+            departures: Vec::new(),
             limits,
             wires,
             plan,

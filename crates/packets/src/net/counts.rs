@@ -28,6 +28,10 @@ pub(crate) struct Counts {
     pub(crate) lost: u64,
     /// Dropped: a bit was flipped.
     pub(crate) corrupted: u64,
+    /// Dropped: the switch's program did not want it.
+    pub(crate) refused: u64,
+    /// Held by the program of a switch now.
+    pub(crate) kept: u64,
     /// Arrived after its flow was closed.
     pub(crate) stray: u64,
     pub(crate) trimmed: u64,
@@ -52,7 +56,8 @@ pub(crate) struct Counts {
 impl Counts {
     /// All packets dropped in the network.
     pub(crate) fn drops(&self) -> u64 {
-        self.overflows + self.unroutable + self.dead_link + self.lost + self.corrupted
+        let by_chance = self.lost + self.corrupted;
+        self.overflows + self.unroutable + self.dead_link + self.refused + by_chance
     }
 
     /// A packet, no frame of the link, goes on the line of `port`.

@@ -79,6 +79,11 @@ pub(crate) enum Event {
     },
     /// All switches know what works.
     Converge,
+    /// An alarm that the program of the switches asked for.
+    Program {
+        /// The switch.
+        switch: u32,
+    },
 }
 
 /// An event in one word, as the calendar keeps it: what is written and read whole never waits for
@@ -107,6 +112,7 @@ impl Event {
             Event::PauseEnds { port, priority } => (10, port, priority.into()),
             Event::PauseAgain { port, priority } => (11, port, priority.into()),
             Event::Converge => (12, 0, 0),
+            Event::Program { switch } => (13, 0, switch),
         };
         debug_assert!(small < Self::LIMIT, "{self:?} does not fit a word");
         Word(kind << 60 | u64::from(small) << 32 | u64::from(large))
@@ -155,7 +161,8 @@ impl Word {
             9 => Event::Mend { fault: large },
             10 => Event::PauseEnds { port: small, priority: large as u8 },
             11 => Event::PauseAgain { port: small, priority: large as u8 },
-            _ => Event::Converge,
+            12 => Event::Converge,
+            _ => Event::Program { switch: large },
         }
     }
 }
@@ -182,6 +189,7 @@ mod tests {
             Event::PauseEnds { port, priority: 7 },
             Event::PauseAgain { port, priority: 0 },
             Event::Converge,
+            Event::Program { switch: 9 },
         ];
         for event in events {
             assert_eq!(event.pack().unpack(), event);

@@ -44,8 +44,8 @@ impl Net {
         self.faults.repairs_left == 0 && self.faults.converging == 0
     }
 
-    /// Fault `index` begins. Returns the host that died, if it is one.
-    pub(crate) fn break_part(&mut self, index: u32) -> Option<u32> {
+    /// Fault `index` begins. Returns the vertex that died, if it is one.
+    pub(crate) fn break_part(&mut self, index: u32) -> Option<Vertex> {
         let parts = self.faults.parts[index as usize].clone();
         for port in self.links_of(&parts) {
             self.link_down(port);
@@ -53,8 +53,7 @@ impl Net {
         self.expect_routes();
         let Parts::Vertex(vertex) = parts else { return None };
         self.faults.dead[vertex.index()] += 1;
-        let is_host = self.plan.topology.is_host(vertex);
-        is_host.then_some(vertex.get())
+        Some(vertex)
     }
 
     /// Fault `index` ends.

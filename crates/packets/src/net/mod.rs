@@ -99,30 +99,59 @@ pub(crate) struct Net {
     /// Whether neighbours tell each other things, and what of that was lost.
     pub(crate) has_neighbours: bool,
     pub(crate) unheard: Vec<(Packet, Loss)>,
+    /// Whether a program wants to know what goes on the lines of switches, and what did.
+    pub(crate) notes_departures: bool,
+    pub(crate) departures: Vec<(u32, Packet)>,
+}
+
+/// A packet's way through a switch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Passage {
+    /// The switch.
+    pub(crate) vertex: Vertex,
+    /// The port by which the packet leaves.
+    pub(crate) out: u32,
 }
 
 impl Net {
     /// A packet is there by `port`, at a switch or as a frame of the link.
     #[inline]
     pub(crate) fn arrive(&mut self, index: u32, port: u32) {
+        if let Some(passage) = self.come_in(index, port) {
+            self.go_out(index, passage.out);
+        }
+    }
+
+    /// As [`Net::arrive`], up to the point where the packet's way on is known; `None` if it goes no
+    /// further.
+    #[inline]
+    pub(crate) fn come_in(&mut self, index: u32, port: u32) -> Option<Passage> {
         if self.is_lossy && self.is_lost_on_the_way(index, port) {
-            return;
+            return None;
         }
         let packet = self.arena.get_mut(index);
         if packet.is_link_frame() {
             let frame = *packet;
             self.arena.remove(index);
-            return self.link_frame(&frame, port);
+            self.link_frame(&frame, port);
+            return None;
         }
         packet.hops = packet.hops.saturating_add(1);
         if self.is_controlled {
             self.arena.set_ingress(index, port);
             if self.pauses.is_some() && !self.pause_admits(index, port) {
                 self.counts.overflows += 1;
-                return self.drop_packet(index);
+                self.drop_packet(index);
+                return None;
             }
         }
-        self.forward(index, self.vertices[port as usize]);
+        let vertex = self.vertices[port as usize];
+        let Some(out) = self.way_on(index, vertex) else {
+            self.counts.unroutable += 1;
+            self.drop_packet(index);
+            return None;
+        };
+        Some(Passage { vertex, out })
     }
 
     /// A packet is there by `port`, at the host that it is for. False if it got lost on the way.
@@ -137,13 +166,9 @@ impl Net {
         true
     }
 
-    /// Sends a packet on from a switch.
+    /// Sends a packet on from a switch, by the port `out`.
     #[inline]
-    fn forward(&mut self, index: u32, vertex: Vertex) {
-        let Some(out) = self.way_on(index, vertex) else {
-            self.counts.unroutable += 1;
-            return self.drop_packet(index);
-        };
+    pub(crate) fn go_out(&mut self, index: u32, out: u32) {
         if self.ports[out as usize].faults > 0 {
             // Until routes have converged, packets still go to the dead link.
             return self.drop_at_dead_link(index);
@@ -212,6 +237,12 @@ impl Net {
     pub(crate) fn drop_at_dead_link(&mut self, index: u32) {
         self.counts.dead_link += 1;
         self.drop_for(index, Loss::Link);
+    }
+
+    /// Drops a packet that the switch's program does not want.
+    pub(crate) fn refuse(&mut self, index: u32) {
+        self.counts.refused += 1;
+        self.drop_packet(index);
     }
 
     fn drop_for(&mut self, index: u32, why: Loss) {

@@ -21,6 +21,7 @@ pub(super) fn details(net: &Net, transport: Map<String, Value>) -> Map<String, V
         ("dropped_dead_link", counts.dead_link),
         ("dropped_lost", counts.lost),
         ("dropped_corrupted", counts.corrupted),
+        ("dropped_by_program", counts.refused),
     ];
     for (key, count) in drops {
         put(key, json!(count));

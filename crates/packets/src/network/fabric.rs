@@ -7,9 +7,10 @@ use serde_json::{Map, Value};
 
 use super::{Network, STAGES, details, gauges, ideal};
 use crate::net::Event;
+use crate::program::Program;
 use crate::transport::Transport;
 
-impl<T: Transport> Fabric for Network<T> {
+impl<T: Transport, S: Program> Fabric for Network<T, S> {
     fn name(&self) -> &'static str {
         self.transport.name()
     }
@@ -99,7 +100,8 @@ impl<T: Transport> Fabric for Network<T> {
     fn check(&self) -> Result<(), String> {
         self.check_queues()?;
         self.check_packets()?;
-        self.transport.check()
+        self.transport.check()?;
+        self.program.check()
     }
 
     fn tables(&self) -> Vec<Table> {
@@ -107,6 +109,8 @@ impl<T: Transport> Fabric for Network<T> {
     }
 
     fn details(&self) -> Map<String, Value> {
-        details::details(&self.net, self.transport.details(self.reached))
+        let mut own = self.transport.details(self.reached);
+        own.extend(self.program.details(self.reached));
+        details::details(&self.net, own)
     }
 }

@@ -4,6 +4,7 @@ mod details;
 mod fabric;
 mod gauges;
 mod ideal;
+mod programmed;
 mod uniform;
 
 #[cfg(test)]
@@ -17,6 +18,7 @@ use crate::config::Plan;
 use crate::net::{Event, Life, Net, Timers, Word, mean};
 use crate::outbox::{Effect, Outbox};
 use crate::packet::{FlowKey, Marks, Packet};
+use crate::program::{Orders, Plain, Program};
 use crate::transport::{Framing, Line, Opening, Surroundings, Timer, Transport};
 
 use gauges::Gauges;
@@ -30,12 +32,14 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage { name: "recovery", meaning: "At the destination, until the last byte is there" },
 ];
 
-/// A packet network under simulation, carrying transport `T`.
+/// A packet network under simulation, carrying transport `T`, with switches that run `S`.
 #[derive(Clone, Debug)]
-pub struct Network<T> {
+pub struct Network<T, S = Plain> {
     pub(crate) net: Net,
     transport: T,
+    program: S,
     out: Outbox,
+    orders: Orders,
     timers: Timers,
     framing: Framing,
     /// By host: the alarm it asked for.
@@ -67,15 +71,26 @@ pub fn surroundings(plan: &Plan, seed: u64) -> Surroundings {
 }
 
 impl<T: Transport> Network<T> {
-    /// An idle network. `seed` is that of all chance in it.
+    /// An idle network of plain switches. `seed` is that of all chance in it.
     ///
     /// # Errors
     /// If the transport's packets do not fit the network.
     pub fn new(plan: Plan, transport: T, seed: u64) -> Result<Self, Problem> {
+        Self::with_program(plan, transport, Plain, seed)
+    }
+}
+
+impl<T: Transport, S: Program> Network<T, S> {
+    /// As [`Network::new`], with switches that run `program`.
+    ///
+    /// # Errors
+    /// If the transport's packets do not fit the network.
+    pub fn with_program(plan: Plan, transport: T, program: S, seed: u64) -> Result<Self, Problem> {
         let framing = transport.framing();
         plan.check_framing(framing)?;
         let hosts = plan.topology.hosts();
         let mut net = Net::new(plan, seed);
+        net.notes_departures = S::RUNS && S::WATCHES_LINES;
         if transport.speaks_to_neighbours() {
             net.has_neighbours = true;
             net.flows.stand();
@@ -85,7 +100,9 @@ impl<T: Transport> Network<T> {
             framing,
             net,
             transport,
+            program,
             out: Outbox::new(Time::ZERO),
+            orders: Orders::default(),
             alarms: vec![Time::NEVER; hosts as usize],
             failures: Vec::new(),
             reached: Time::ZERO,
@@ -103,6 +120,12 @@ impl<T: Transport> Network<T> {
         &self.transport
     }
 
+    /// The program of the switches, to look at.
+    #[must_use]
+    pub fn program(&self) -> &S {
+        &self.program
+    }
+
     /// Lets one event happen.
     #[inline]
     fn step<P: Probe>(&mut self, now: Time, event: Word, probe: &mut P) {
@@ -110,6 +133,7 @@ impl<T: Transport> Network<T> {
         self.net.now = now;
         self.net.ask_ahead();
         match event.kind() {
+            Word::ARRIVE if S::RUNS => self.arrive_at_program(event.subject(), event.port()),
             Word::ARRIVE => self.net.arrive(event.subject(), event.port()),
             Word::DELIVER => {
                 if self.net.deliver(event.subject(), event.port()) {
@@ -125,7 +149,15 @@ impl<T: Transport> Network<T> {
             }
             _ => self.seldom(event.unpack()),
         }
+        if S::RUNS {
+            self.obey();
+        }
         self.settle(probe);
+        // What hosts that pass traffic on have just put on their lines.
+        while S::RUNS && !self.net.departures.is_empty() {
+            self.obey();
+            self.settle(probe);
+        }
     }
 
     /// The events that do not come with every packet.
@@ -150,11 +182,12 @@ impl<T: Transport> Network<T> {
             Event::PauseEnds { port, priority } => self.net.pause_ends(port, priority),
             Event::PauseAgain { port, priority } => self.net.pause_again(port, priority),
             Event::Break { fault } => {
-                if let Some(host) = self.net.break_part(fault) {
-                    self.host_died(host);
+                if let Some(vertex) = self.net.break_part(fault) {
+                    self.died(vertex);
                 }
             }
             Event::Mend { fault } => self.net.mend_part(fault),
+            Event::Program { switch } => self.wake_program(Vertex::new(switch)),
             Event::Converge => {
                 let is_settled = self.net.converge();
                 self.out.set_now(self.net.now);
@@ -221,8 +254,14 @@ impl<T: Transport> Network<T> {
         (self.net.is_dead(dst) || is_cut_off).then_some(Failure::DestinationDied)
     }
 
-    fn host_died(&mut self, host: u32) {
-        let node = NodeId::new(host);
+    fn died(&mut self, vertex: Vertex) {
+        if S::RUNS {
+            self.tell_program_of_death(vertex);
+        }
+        if !self.net.plan.topology.is_host(vertex) {
+            return;
+        }
+        let node = NodeId::new(vertex.get());
         for key in self.net.flows.unfinished().collect::<Vec<_>>() {
             let entry = self.net.flows.get(key);
             if entry.life == Life::Open && [entry.flow.src, entry.flow.dst].contains(&node) {

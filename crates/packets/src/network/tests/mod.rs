@@ -7,6 +7,7 @@ mod flow_control;
 #[cfg(target_os = "linux")]
 mod long;
 mod neighbours;
+mod programmed;
 mod queueing;
 mod random;
 mod shares;

@@ -1,0 +1,91 @@
+//! Switches that run a program: where it is asked, and how its orders are carried out.
+
+use rack::topology::{PortId, Vertex};
+
+use super::Network;
+use crate::net::{Event, Passage};
+use crate::program::{Handle, Hop, Order, Program, Verdict};
+use crate::transport::Transport;
+
+impl<T: Transport, S: Program> Network<T, S> {
+    /// A packet is there by `port`, at a switch or as a frame of the link: the program decides.
+    #[inline]
+    pub(super) fn arrive_at_program(&mut self, index: u32, port: u32) {
+        let Some(Passage { vertex, out }) = self.net.come_in(index, port) else { return };
+        let hop = Hop {
+            switch: vertex,
+            from: PortId::new(port),
+            to: PortId::new(out),
+            handle: Handle(index),
+        };
+        self.orders.now = self.net.now;
+        let packet = self.net.arena.get_mut(index);
+        match self.program.arrives(&hop, packet, &mut self.orders) {
+            Verdict::Forward => self.net.go_out(index, out),
+            Verdict::Turn => self.net.go_out(index, port),
+            Verdict::Drop => self.net.refuse(index),
+            Verdict::Keep => self.net.counts.kept += 1,
+        }
+    }
+
+    /// An alarm of the program.
+    pub(super) fn wake_program(&mut self, switch: Vertex) {
+        self.orders.now = self.net.now;
+        self.program.wake(switch, &mut self.orders);
+    }
+
+    /// A vertex has died.
+    pub(super) fn tell_program_of_death(&mut self, vertex: Vertex) {
+        self.orders.now = self.net.now;
+        self.program.died(vertex, &mut self.orders);
+    }
+
+    /// Tells the program what has left, and carries out its orders, until there are none.
+    #[inline]
+    pub(super) fn obey(&mut self) {
+        if !self.orders.list.is_empty() || !self.net.departures.is_empty() {
+            self.obey_all();
+        }
+    }
+
+    fn obey_all(&mut self) {
+        loop {
+            let mut at = 0;
+            while let Some(&(port, packet)) = self.net.departures.get(at) {
+                at += 1;
+                self.orders.now = self.net.now;
+                self.program.leaves(PortId::new(port), &packet, &mut self.orders);
+            }
+            self.net.departures.clear();
+            if self.orders.list.is_empty() {
+                return;
+            }
+            let mut at = 0;
+            while let Some(&order) = self.orders.list.get(at) {
+                at += 1;
+                self.carry_out_order(order);
+            }
+            self.orders.list.clear();
+        }
+    }
+
+    fn carry_out_order(&mut self, order: Order) {
+        match order {
+            Order::Emit(Handle(index), port) => {
+                self.net.counts.kept -= 1;
+                self.net.go_out(index, port.get());
+            }
+            Order::Discard(Handle(index)) => {
+                self.net.counts.kept -= 1;
+                self.net.refuse(index);
+            }
+            Order::Send(port, packet) => {
+                let index = self.net.take_in(packet);
+                self.net.go_out(index, port.get());
+            }
+            Order::WakeAt(switch, at) => {
+                self.net.calendar.push(at, Event::Program { switch: switch.get() }.pack());
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What the switches of a network may do with packets beyond forwarding them: the program of a
+//! programmable data plane, or the model of a switch chip with an inside of its own.
+//!
+//! A program is one value for *all* switches, with its state in flat arrays, by port and by vertex.
+//! It owns no clock and no wires: each call hands it the instant and a list of [`Orders`], which the
+//! network carries out after the call. The network calls
+//!
+//! - [`Program::arrives`] when a packet is at a switch and its way on is known,
+//! - [`Program::leaves`] when a packet's first bit goes on the line of a switch's port,
+//! - [`Program::wake`] when an alarm comes that it asked for.
+//!
+//! **Invariant:** a network of [`Plain`] switches asks nothing: the type says so, not a test.
+
+use kernel::Time;
+use rack::topology::{PortId, Vertex};
+use serde_json::{Map, Value};
+
+use crate::packet::Packet;
+
+/// A packet that the network holds, by name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Handle(pub(crate) u32);
+
+impl Handle {
+    /// The handle as a number, for flat arrays: small, and used again once its packet is gone.
+    #[must_use]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+/// A packet on its way through a switch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Hop {
+    /// The switch, or the host that passes traffic on.
+    pub switch: Vertex,
+    /// Its port by which the packet came.
+    pub from: PortId,
+    /// Its port by which the routes send the packet on.
+    pub to: PortId,
+    /// The packet's name, while it is in the switch.
+    pub handle: Handle,
+}
+
+/// What becomes of a packet that has arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It joins the queue of the port that the routes name.
+    Forward,
+    /// It joins the queue of the port by which it came: the program has made it an answer.
+    Turn,
+    /// It is dropped.
+    Drop,
+    /// The program keeps it until it orders [`Orders::emit`] or [`Orders::discard`]. Where the link
+    /// that it came by counts buffer space, it fills that space so long.
+    Keep,
+}
+
+/// One thing that a program wants done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Order {
+    Emit(Handle, PortId),
+    Discard(Handle),
+    Send(PortId, Packet),
+    WakeAt(Vertex, Time),
+}
+
+/// What a program wants done: a list that the network carries out, in order, after each call.
+#[derive(Clone, Debug, Default)]
+pub struct Orders {
+    pub(crate) now: Time,
+    pub(crate) list: Vec<Order>,
+}
+
+impl Orders {
+    /// The instant of the call.
+    #[inline]
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Lets a kept packet join the queue of one of its switch's ports.
+    #[inline]
+    pub fn emit(&mut self, packet: Handle, port: PortId) {
+        self.list.push(Order::Emit(packet, port));
+    }
+
+    /// Drops a kept packet.
+    #[inline]
+    pub fn discard(&mut self, packet: Handle) {
+        self.list.push(Order::Discard(packet));
+    }
+
+    /// Lets a packet of the program's own, of an open flow, join the queue of a switch's port. From
+    /// there it goes as its header says.
+    #[inline]
+    pub fn send(&mut self, port: PortId, packet: Packet) {
+        self.list.push(Order::Send(port, packet));
+    }
+
+    /// Asks for [`Program::wake`] with `switch` at `at`. Each alarm that is asked for comes.
+    #[inline]
+    pub fn wake_at(&mut self, switch: Vertex, at: Time) {
+        self.list.push(Order::WakeAt(switch, at));
+    }
+}
+
+/// The program of all switches.
+pub trait Program {
+    /// Whether the network asks it at all.
+    const RUNS: bool = true;
+    /// Whether [`Program::leaves`] does anything.
+    const WATCHES_LINES: bool = false;
+
+    /// `packet` has come to a switch: its last bit, or in a cut-through switch its header, and the
+    /// switch's latency later. The program may rewrite it, its size apart.
+    fn arrives(&mut self, hop: &Hop, packet: &mut Packet, orders: &mut Orders) -> Verdict;
+
+    /// The first bit of `packet` goes on the line of `port`, which is a switch's. Packets that
+    /// [`Program::arrives`] has not seen come by as well: those that it sent itself.
+    fn leaves(&mut self, port: PortId, packet: &Packet, orders: &mut Orders) {
+        let _ = (port, packet, orders);
+    }
+
+    /// An alarm that was asked for.
+    fn wake(&mut self, switch: Vertex, orders: &mut Orders) {
+        let _ = (switch, orders);
+    }
+
+    /// A switch, or a host that passes traffic on, has died. What it knew is gone, and the packets
+    /// of it that the program keeps are to be discarded.
+    fn died(&mut self, switch: Vertex, orders: &mut Orders) {
+        let _ = (switch, orders);
+    }
+
+    /// Self-checks too dear for every step.
+    ///
+    /// # Errors
+    /// When an invariant does not hold: which, with its numbers.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// What the switches add to the summary, below the fabric's own keys.
+    fn details(&self, now: Time) -> Map<String, Value> {
+        let _ = now;
+        Map::new()
+    }
+}
+
+/// Switches that store and forward, and nothing else.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Plain;
+
+impl Program for Plain {
+    const RUNS: bool = false;
+
+    fn arrives(&mut self, _: &Hop, _: &mut Packet, _: &mut Orders) -> Verdict {
+        Verdict::Forward
+    }
+}
