@@ -110,7 +110,7 @@ impl Orders {
 pub trait Program {
     /// Whether the network asks it at all.
     const RUNS: bool = true;
-    /// Whether [`Program::leaves`] does anything.
+    /// Whether [`Program::leaves`] does anything, in any of its forms.
     const WATCHES_LINES: bool = false;
 
     /// `packet` has come to a switch: its last bit, or in a cut-through switch its header, and the
@@ -121,6 +121,11 @@ pub trait Program {
     /// [`Program::arrives`] has not seen come by as well: those that it sent itself.
     fn leaves(&mut self, port: PortId, packet: &Packet, orders: &mut Orders) {
         let _ = (port, packet, orders);
+    }
+
+    /// Whether [`Program::leaves`] does anything in this one; asked once.
+    fn watches_lines(&self) -> bool {
+        Self::WATCHES_LINES
     }
 
     /// An alarm that was asked for.

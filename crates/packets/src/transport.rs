@@ -87,13 +87,22 @@ impl Framing {
 pub struct Line<'a> {
     /// Bit `p`: priority `p` is not paused.
     pub(crate) open: u8,
-    /// Bytes that each flow may still send under per-flow backpressure, by key; `None`: no limit.
+    /// Bytes that each lane may still send, by its number; `None`: no limit.
     pub(crate) room: Option<&'a [u32]>,
+    /// The lane of each flow, by key; `None`: each flow is its own, as under per-flow backpressure.
+    pub(crate) lanes: Option<&'a [u32]>,
 }
 
 impl Line<'_> {
     /// A line that accepts everything, for tests of a core without a network.
-    pub const OPEN: Line<'static> = Line { open: u8::MAX, room: None };
+    pub const OPEN: Line<'static> = Line { open: u8::MAX, room: None, lanes: None };
+
+    /// A line that takes so many bytes of each lane, for a transport that carries another: flow `f`
+    /// belongs to lane `lanes[f]`, which may send `room[lanes[f]]` bytes.
+    #[must_use]
+    pub const fn of_lanes<'a>(lanes: &'a [u32], room: &'a [u32]) -> Line<'a> {
+        Line { open: u8::MAX, room: Some(room), lanes: Some(lanes) }
+    }
 
     /// Whether a packet of this priority may be returned from `pull`.
     #[inline]
@@ -108,7 +117,8 @@ impl Line<'_> {
     #[inline]
     #[must_use]
     pub fn admits(&self, flow: FlowKey, wire: u16) -> bool {
-        self.room.is_none_or(|room| room[flow.index()] >= u32::from(wire))
+        let place = |lanes: &[u32]| lanes[flow.index()] as usize;
+        self.room.is_none_or(|room| room[self.lanes.map_or(flow.index(), place)] >= u32::from(wire))
     }
 }
 

@@ -90,7 +90,7 @@ impl<T: Transport, S: Program> Network<T, S> {
         plan.check_framing(framing)?;
         let hosts = plan.topology.hosts();
         let mut net = Net::new(plan, seed);
-        net.notes_departures = S::RUNS && S::WATCHES_LINES;
+        net.notes_departures = S::RUNS && program.watches_lines();
         if transport.speaks_to_neighbours() {
             net.has_neighbours = true;
             net.flows.stand();
@@ -362,7 +362,7 @@ impl<T: Transport, S: Program> Network<T, S> {
             return;
         }
         let room = self.net.flow_queues.as_ref().map(|queues| queues.source_room.as_slice());
-        let line = Line { open: !out.held as u8, room };
+        let line = Line { open: !out.held as u8, room, lanes: None };
         self.out.set_now(self.net.now);
         let node = NodeId::new(host);
         let Some(packet) = self.transport.pull(node, line, &mut self.out) else { return };
