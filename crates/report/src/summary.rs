@@ -46,7 +46,7 @@ const FIGURES: &[Figure] = &[
     Figure { key: "goodput.long.p01", label: "Goodput of long flows, slowest 1%" },
     Figure { key: "throughput.mean_node", label: "Throughput a node" },
     Figure { key: "throughput.aggregate", label: "Throughput of the rack" },
-    Figure { key: "queue.max_cells", label: "Longest queue" },
+    Figure { key: "queue.max_cells", label: "Longest queue, cells or packets" },
     Figure { key: "queue.max_bytes", label: "Longest queue, bytes" },
     Figure { key: "queue.p99_bytes", label: "Queue met on arrival, 99%" },
     Figure { key: "reorder.max_bytes", label: "Most data out of order, one flow" },
@@ -263,7 +263,7 @@ mod tests {
         let table = comparison(&[("A", &a), ("B", &b)]);
         let row = |what: &str| table.rows.iter().find(|row| row[0].text == what).unwrap();
         assert_eq!(row("Nodes")[2].text, "8");
-        assert_eq!(row("Longest queue")[2].text, "–");
+        assert_eq!(row("Longest queue, cells or packets")[2].text, "–");
         assert_eq!((row("Saturated")[1].tone, row("Saturated")[2].tone), (Tone::Bad, Tone::Plain));
         assert!(table.rows.iter().all(|row| row[0].text != "Drops"));
     }

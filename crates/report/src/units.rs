@@ -97,6 +97,8 @@ impl Unit {
         };
         match (family, last) {
             (_, "count") => return Unit::Count,
+            // Of every fabric: packets in a packet network.
+            (Some("queue"), "max_cells") => return Unit::Count,
             (Some("load"), "rate") => return Unit::BitsPerSecond,
             _ => {}
         }
@@ -317,7 +319,8 @@ mod tests {
             ("load.rate", Unit::BitsPerSecond),
             ("bytes.delivered", Unit::Bytes),
             ("queue.max_bytes", Unit::Bytes),
-            ("queue.max_cells", Unit::Cells),
+            ("queue.max_cells", Unit::Count),
+            ("queue_max_cells", Unit::Cells),
             ("engine.hops_per_second", Unit::PerSecond),
             ("engine.peak_rss_bytes", Unit::Bytes),
             ("simulated_seconds", Unit::Seconds),

@@ -75,7 +75,10 @@ fn tiles(summary: &Value) -> Vec<Tile> {
         tile("Slowdown, 99%", "slowdown.all.p99", note("median", "slowdown.all.p50")),
         tile("Goodput of long flows", "goodput.long.mean", note("slowest 1%", "goodput.long.p01")),
         tile("Throughput a node", "throughput.mean_node", note("rack", "throughput.aggregate")),
-        tile("Longest queue", "queue.max_cells", queue_note(summary)),
+        match gauges::bound_of("queue_max_cells", summary) {
+            Some(bound) => tile("Longest queue, cells", "queue.max_cells", bound_note(bound)),
+            None => tile("Longest queue", "queue.max_bytes", String::new()),
+        },
         tile("Most data out of order", "reorder.max_bytes", "held for one flow".into()),
         tile("Drops", "drops", note("retransmissions", "retransmissions")),
     ]
@@ -84,12 +87,9 @@ fn tiles(summary: &Value) -> Vec<Tile> {
     .collect()
 }
 
-/// The bound of the longest queue where the fabric states one, else its size in bytes.
-fn queue_note(summary: &Value) -> String {
-    match gauges::bound_of("queue_max_cells", summary) {
-        Some(bound) => format!("bound {}", Unit::Cells.format(bound)),
-        None => shown(summary, "queue.max_bytes"),
-    }
+/// The bound of the longest queue, where the fabric states one.
+fn bound_note(bound: f64) -> String {
+    format!("bound {}", Unit::Cells.format(bound))
 }
 
 fn size_blocks(run: &RunResult) -> Vec<Block> {
@@ -168,17 +168,18 @@ fn topic_blocks(run: &RunResult, topic: Topic) -> Vec<Block> {
     let summary = &run.summary;
     let note = match topic {
         Topic::Queues => {
-            let longest = number(summary, "queue.max_cells").map(|cells| {
-                let longest = Unit::Cells.format(cells);
-                match gauges::bound_of("queue_max_cells", summary) {
-                    Some(bound) => format!(
-                        "The longest single queue of the run held {longest}; its bound is {}.",
-                        Unit::Cells.format(bound)
-                    ),
-                    None => format!("The longest single queue of the run held {longest}."),
+            let held = "The longest single queue of the run held";
+            let bound = gauges::bound_of("queue_max_cells", summary);
+            let cells = number(summary, "queue.max_cells").map(|cells| Unit::Cells.format(cells));
+            match (bound, cells) {
+                (Some(bound), Some(cells)) => {
+                    format!("{held} {cells}; its bound is {}.", Unit::Cells.format(bound))
                 }
-            });
-            longest.unwrap_or_default()
+                _ if get(summary, "queue.max_bytes").is_some() => {
+                    format!("{held} {}.", shown(summary, "queue.max_bytes"))
+                }
+                _ => String::new(),
+            }
         }
         Topic::Reordering if get(summary, "reorder.max_bytes").is_some() => format!(
             "At most {} were held out of order for one flow.",
