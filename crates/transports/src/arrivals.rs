@@ -76,6 +76,14 @@ impl Arrivals {
     pub fn gap_end(&self, limit: u64) -> u64 {
         self.ahead.first_present(self.next).map_or(limit, |packet| packet.min(limit))
     }
+
+    /// The first gap at or after `from` and below `limit`: its first packet and its end.
+    #[must_use]
+    pub fn gap_after(&self, from: u64, limit: u64) -> Option<(u64, u64)> {
+        let first = self.ahead.first_absent(from.max(self.next));
+        let end = self.ahead.first_present(first).map_or(limit, |packet| packet.min(limit));
+        (first < limit).then_some((first, end))
+    }
 }
 
 /// Application bytes in the packets `from..to` of a flow of `size`.
@@ -105,6 +113,10 @@ mod tests {
                 prop_assert_eq!(arrivals.next(), next);
                 let after = (next..250).find(|packet| model.contains(packet)).unwrap_or(250.max(next));
                 prop_assert_eq!(arrivals.gap_end(250.max(next)), after);
+                let first = (packet..).find(|packet| !model.contains(packet)).unwrap();
+                let end = (first..250).find(|packet| model.contains(packet)).unwrap_or(250);
+                let gap = (first < 250).then_some((first, end));
+                prop_assert_eq!(arrivals.gap_after(packet, 250), gap);
                 for packet in 0..310 {
                     prop_assert_eq!(arrivals.contains(packet), model.contains(&packet));
                 }

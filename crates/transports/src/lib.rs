@@ -19,6 +19,7 @@ mod networked;
 pub mod newreno;
 mod ranking;
 pub mod raw;
+pub mod rds;
 mod segments;
 pub mod stream;
 #[cfg(test)]

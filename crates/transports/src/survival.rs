@@ -10,7 +10,7 @@ use rack::{Component, Fabric, Fault, Flow, NodeId};
 
 use crate::chaos::flow;
 use crate::networked::{Ends, carry, network};
-use crate::{dcqcn, homa, ndp};
+use crate::{dcqcn, homa, ndp, rds};
 
 /// Carries `flows`, checks that all end well that may, and gives what a second run has to give too.
 #[track_caller]
@@ -64,12 +64,15 @@ fn survive(
     let ndp = |around: &_| ndp::Ndp::new(&ndp::Config::default(), around);
     let homa = |around: &_| homa::Homa::new(&homa::Config::default(), around, &sizes);
     let dcqcn = |around: &_| dcqcn::Dcqcn::new(&dcqcn::Config::default(), around);
+    let rds = |around: &_| rds::Rds::new(&rds::Config::default(), around);
     let trimmed = Queues { trimming, ..plain.clone() };
     vec![
         run(&config(Routing::SourcePath, &trimmed), faults, flows, ndp),
         run(&config(Routing::PermutationSpray, &plain), faults, flows, ndp),
         run(&config(Routing::RandomSpray, &plain), faults, flows, homa),
         run(&config(Routing::Ecmp, &plain), faults, flows, dcqcn),
+        run(&config(Routing::Ecmp, &plain), faults, flows, rds),
+        run(&config(Routing::RandomSpray, &plain), faults, flows, rds),
         run(&config(Routing::Ecmp, &lossless), faults, flows, dcqcn),
     ]
 }

@@ -306,6 +306,23 @@ impl Carrier for transports::homa::Config {
     }
 }
 
+impl Carrier for transports::rds::Config {
+    const NAME: &'static str = "rds";
+    type Network = packets::Network<transports::rds::Rds>;
+
+    fn check(&self) -> Vec<Problem> {
+        self.check()
+    }
+
+    fn mtu(&self) -> Bytes {
+        self.mtu
+    }
+
+    fn network(&self, plan: Plan, seed: u64, _: &[Bytes]) -> Self::Network {
+        packet_network(plan, seed, |around| transports::rds::Rds::new(self, around))
+    }
+}
+
 /// Where senders without control are paused (our choice: a dozen packets; PL2 does not say).
 const RAW_XOFF: Bytes = Bytes::new(20_000);
 

@@ -74,7 +74,9 @@ fn ps2_larger_packets_get_larger_queues() {
 
 #[test]
 fn a_resolved_table_gives_the_same_plan() {
-    for kind in ["newreno", "cubic", "dctcp", "swift", "ndp", "dcqcn", "homa", "raw", "fluid"] {
+    for kind in
+        ["newreno", "cubic", "dctcp", "swift", "ndp", "dcqcn", "homa", "rds", "raw", "fluid"]
+    {
         let first = plan(json!({ "nodes": 64, "transport": { "kind": kind } }));
         let text = serde_json::to_value(&first.config).unwrap();
         let again = plan(text.clone());

@@ -152,6 +152,8 @@ transports! { $
     Dcqcn(::transports::dcqcn::Config);
     /// Homa (SIGCOMM 2018): grants by the receiver, and network priorities.
     Homa(::transports::homa::Config);
+    /// The receiver-driven scheme that PL2 §6.1 compares with, after Homa.
+    Rds(::transports::rds::Config);
     /// Line rate without control (PL2's baseline).
     Raw(::transports::raw::Config);
     /// Ideal max-min fair sharing of fluids: a bound for all others.

@@ -1,0 +1,350 @@
+//! RDS: a round trip's bytes at once, the rest in slots that the receiver gives.
+//!
+//! Models: the receiver-driven scheme that PL2 §6.1 compares with, built after Homa: blind packets,
+//! grants of up to four packets, loss told by packets out of order, timeouts at both ends. No
+//! priorities, as in PL2 §6.2.3. A flow is a one-way message.
+//!
+//! Where PL2 is silent: a receiver acknowledges a whole message, so that its sender forgets it; and it
+//! says that it is there when the first packet of a longer message has come, for its grants may be late.
+//!
+//! Leaves out: the two threads at each host and the queue between them; what software costs.
+
+mod config;
+#[cfg(test)]
+mod network_tests;
+mod receiver;
+mod schedule;
+mod sender;
+#[cfg(test)]
+mod tests;
+
+use kernel::{Bytes, Time};
+use packets::{
+    FlowKey, Framing, Kind, Line, Opening, Outbox, Packet, Surroundings, Timer, Timers, Transport,
+};
+use rack::NodeId;
+
+pub use config::Config;
+
+use crate::arrivals::bytes_between;
+use crate::turns::Turns;
+use receiver::{Incoming, answer};
+use schedule::{Schedule, Turn};
+use sender::Outgoing;
+
+/// The queue of all its packets: there are no priorities (PL2 §6.2.3).
+const QUEUE: u8 = 1;
+/// The timer of a receiver: something granted has not come.
+const MISSING: u8 = 0;
+/// The timer of a sender: the receiver says nothing.
+const SILENT: u8 = 1;
+/// The timer of a host: its next slot begins.
+const SLOT: u8 = 0;
+
+/// RDS endpoints of all hosts.
+#[derive(Clone, Debug)]
+pub struct Rds {
+    config: Config,
+    framing: Framing,
+    control: u16,
+    /// Packets of a message that go before the receiver is heard of.
+    blind: u64,
+    outgoing: Vec<Outgoing>,
+    incoming: Vec<Incoming>,
+    /// By host: messages that may send, in turn.
+    sending: Turns,
+    schedule: Schedule,
+    grants: u64,
+    notices: u64,
+    silences: u64,
+    blind_again: u64,
+}
+
+impl Rds {
+    /// Endpoints for a network. The configuration has passed [`Config::check`].
+    #[must_use]
+    pub fn new(config: &Config, around: &Surroundings) -> Self {
+        let framing = config.framing();
+        let blind = framing.packets(config.blind);
+        let due_max = blind * u64::from(config.overcommitment);
+        let batch = u64::from(config.batch);
+        Self {
+            framing,
+            control: config.control.get() as u16,
+            blind,
+            outgoing: Vec::new(),
+            incoming: Vec::new(),
+            sending: Turns::new(around.hosts as usize),
+            schedule: Schedule::new(around.hosts, around.line_rate, config.mtu, batch, due_max),
+            grants: 0,
+            notices: 0,
+            silences: 0,
+            blind_again: 0,
+            config: config.clone(),
+        }
+    }
+
+    /// Lets a message take its turns at its host, if it may send.
+    fn rank(&mut self, flow: FlowKey, out: &mut Outbox) {
+        let message = &self.outgoing[flow.index()];
+        if message.is_ready() {
+            self.sending.join(message.src.index(), flow);
+            out.wake(message.src);
+        }
+    }
+
+    /// Gives the slots that are due at `host`.
+    fn schedule(&mut self, host: NodeId, out: &mut Outbox) {
+        loop {
+            let (outgoing, incoming) = (&self.outgoing, &self.incoming);
+            let left =
+                |flow: FlowKey| outgoing[flow.index()].total - incoming[flow.index()].granted;
+            match self.schedule.turn(host, out.now(), left) {
+                Turn::Grant(flow, packets) => self.grant(flow, packets, out),
+                Turn::Later(at) => return out.set_timer(Timer::Host(host, SLOT), at),
+                Turn::Wait => return,
+            }
+        }
+    }
+
+    fn grant(&mut self, flow: FlowKey, packets: u64, out: &mut Outbox) {
+        let (message, incoming) = (&self.outgoing[flow.index()], &mut self.incoming[flow.index()]);
+        incoming.granted += packets;
+        self.grants += 1;
+        out.send(Packet { ack: incoming.granted, ..answer(message, Kind::Grant, self.control) });
+        if incoming.granted == message.total {
+            self.schedule.leave(flow, message.dst, message.src);
+        }
+        self.watch(flow, out);
+    }
+
+    /// Tells the sender that the packets `from..to` are lost.
+    fn notify(&mut self, flow: FlowKey, (from, to): (u64, u64), out: &mut Outbox) {
+        self.notices += 1;
+        let notice = answer(&self.outgoing[flow.index()], Kind::Resend, self.control);
+        out.send(Packet { ack: from, word: to, ..notice });
+    }
+
+    /// Sets the receiver's timer, as something is due or not.
+    fn watch(&self, flow: FlowKey, out: &mut Outbox) {
+        let timer = Timer::Flow(flow, MISSING);
+        if self.incoming[flow.index()].due() > 0 {
+            out.set_timer(timer, out.now() + self.config.timeout);
+        } else {
+            out.cancel_timer(timer);
+        }
+    }
+
+    /// The first packet of a message is there: its receiver knows of it from now on.
+    fn meet(&mut self, flow: FlowKey, out: &mut Outbox) {
+        let (message, incoming) = (&self.outgoing[flow.index()], &mut self.incoming[flow.index()]);
+        incoming.is_known = true;
+        incoming.granted = message.blind;
+        self.schedule.expect(message.dst, message.blind);
+        if message.blind < message.total {
+            self.schedule.join(flow, message.dst, message.src);
+            out.send(answer(message, Kind::Busy, self.control));
+        }
+    }
+
+    /// A data packet has reached its destination.
+    fn take(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
+        let (flow, size) = (packet.flow, Bytes::new(packet.word));
+        if !self.incoming[flow.index()].is_known {
+            self.meet(flow, out);
+        }
+        let total = self.framing.packets(size);
+        let incoming = &mut self.incoming[flow.index()];
+        let before = incoming.arrivals.next();
+        if !incoming.arrivals.insert(packet.seq) {
+            let is_done = incoming.arrivals.count() == total;
+            let kind = if is_done { Kind::Ack } else { Kind::Busy };
+            return out.send(answer(&self.outgoing[flow.index()], kind, self.control));
+        }
+        let (after, count) = (incoming.arrivals.next(), incoming.arrivals.count());
+        let skipped = incoming.skipped(packet.seq);
+        self.schedule.settle(host, 1);
+        if after > before {
+            out.delivered(flow, bytes_between(self.framing, size, before, after));
+        } else {
+            out.held(Bytes::new((count - after) * u64::from(self.framing.payload)));
+        }
+        if let Some(range) = skipped {
+            self.notify(flow, range, out);
+        }
+        self.watch(flow, out);
+        if count == total {
+            out.complete(flow);
+            out.send(answer(&self.outgoing[flow.index()], Kind::Ack, self.control));
+        }
+        self.schedule(host, out);
+    }
+
+    /// Takes a message out of all lists.
+    fn end(&mut self, flow: FlowKey) {
+        let message = &mut self.outgoing[flow.index()];
+        assert!(message.is_open, "flow key {} ends twice", flow.get());
+        message.is_open = false;
+        self.sending.leave(message.src.index(), flow);
+        let incoming = &mut self.incoming[flow.index()];
+        if incoming.is_known {
+            self.schedule.settle(message.dst, incoming.due());
+            self.schedule.leave(flow, message.dst, message.src);
+        }
+        incoming.arrivals.clear();
+        incoming.is_known = false;
+    }
+
+    fn wait_for_receiver(&self, flow: FlowKey, out: &mut Outbox) {
+        // A receiver that knows of the message has a timer of its own, and speaks first.
+        let turns = 1 + u64::from(self.outgoing[flow.index()].is_heard);
+        out.set_timer(Timer::Flow(flow, SILENT), out.now() + self.config.timeout * turns);
+    }
+
+    /// The sender has heard nothing for a while after it sent what it may.
+    fn receiver_is_silent(&mut self, flow: FlowKey, out: &mut Outbox) {
+        let message = &mut self.outgoing[flow.index()];
+        if !message.is_spent() {
+            return;
+        }
+        if !message.is_heard {
+            self.blind_again += 1;
+            message.repeat(0, message.blind);
+        } else if message.next == message.total {
+            // Perhaps the acknowledgment is lost: the last packet asks for it again.
+            message.repeat(message.total - 1, message.total);
+        }
+        self.rank(flow, out);
+    }
+
+    /// The receiver has heard nothing of what it has granted for a while.
+    fn sender_is_silent(&mut self, flow: FlowKey, out: &mut Outbox) {
+        self.silences += 1;
+        let mut from = 0;
+        while let Some(gap) = self.gap(flow, from) {
+            self.notify(flow, gap, out);
+            from = gap.1;
+        }
+        self.watch(flow, out);
+    }
+
+    /// The first gap at or after `from` in what is granted.
+    fn gap(&self, flow: FlowKey, from: u64) -> Option<(u64, u64)> {
+        let incoming = &self.incoming[flow.index()];
+        incoming.arrivals.gap_after(from, incoming.granted)
+    }
+}
+
+impl Transport for Rds {
+    fn name(&self) -> &'static str {
+        "rds"
+    }
+
+    fn timers(&self) -> Timers {
+        Timers { flow: 2, host: 1 }
+    }
+
+    fn framing(&self) -> Framing {
+        self.framing
+    }
+
+    fn start(&mut self, opening: &Opening, out: &mut Outbox) {
+        let key = opening.key;
+        if self.outgoing.len() <= key.index() {
+            self.outgoing.resize_with(key.index() + 1, Outgoing::default);
+            self.incoming.resize_with(key.index() + 1, Incoming::default);
+        }
+        assert!(!self.outgoing[key.index()].is_open, "flow key {} is given out twice", key.get());
+        self.outgoing[key.index()].open(opening, self.framing, self.blind);
+        self.incoming[key.index()].open();
+        self.rank(key, out);
+        self.wait_for_receiver(key, out);
+    }
+
+    fn receive(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
+        let flow = packet.flow;
+        let message = &mut self.outgoing[flow.index()];
+        match packet.kind {
+            Kind::Data => return self.take(host, packet, out),
+            Kind::Grant => message.grant(packet.ack),
+            Kind::Resend => message.repeat(packet.ack, packet.word),
+            Kind::Busy => {}
+            Kind::Ack => {
+                self.end(flow);
+                return out.close(flow);
+            }
+            kind => unreachable!("no RDS endpoint sends {kind:?}"),
+        }
+        message.is_heard = true;
+        self.rank(flow, out);
+        self.wait_for_receiver(flow, out);
+    }
+
+    fn timer(&mut self, timer: Timer, out: &mut Outbox) {
+        match timer {
+            Timer::Host(host, _) => self.schedule(host, out),
+            Timer::Flow(flow, SILENT) => {
+                self.receiver_is_silent(flow, out);
+                self.wait_for_receiver(flow, out);
+            }
+            Timer::Flow(flow, _) => self.sender_is_silent(flow, out),
+        }
+    }
+
+    fn pull(&mut self, host: NodeId, line: Line<'_>, out: &mut Outbox) -> Option<Packet> {
+        if !line.is_open(QUEUE) {
+            return None;
+        }
+        let (list, whole) = (host.index(), self.framing.payload + self.framing.header);
+        let mut turn = self.sending.front(list);
+        while turn.is_some_and(|flow| !line.admits(flow, whole)) {
+            turn = turn.and_then(|flow| self.sending.after(flow));
+        }
+        let flow = turn?;
+        let message = &mut self.outgoing[flow.index()];
+        let (packet, is_again) = message.transmit(self.framing);
+        let is_ready = message.is_ready();
+        self.sending.leave(list, flow);
+        if is_again {
+            out.resent(1);
+        }
+        if is_ready {
+            self.sending.join(list, flow);
+        } else {
+            self.wait_for_receiver(flow, out);
+        }
+        Some(packet)
+    }
+
+    fn abandon(&mut self, flow: FlowKey, out: &mut Outbox) {
+        let host = self.outgoing[flow.index()].dst;
+        self.end(flow);
+        self.schedule(host, out);
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let mut due = vec![0; self.schedule.hosts()];
+        for (message, incoming) in self.outgoing.iter().zip(&self.incoming) {
+            if message.is_open && incoming.is_known {
+                due[message.dst.index()] += incoming.due();
+            }
+        }
+        for (host, &due) in (0..).map(NodeId::new).zip(&due) {
+            let counted = self.schedule.due(host);
+            if counted != due {
+                return Err(format!("{host}: {due} packets are due, {counted} were counted"));
+            }
+        }
+        Ok(())
+    }
+
+    fn details(&self, _: Time) -> serde_json::Map<String, serde_json::Value> {
+        let counts = [
+            ("grants", self.grants),
+            ("loss_notices", self.notices),
+            ("receiver_timeouts", self.silences),
+            ("blind_repeats", self.blind_again),
+        ];
+        counts.into_iter().map(|(key, count)| (key.into(), count.into())).collect()
+    }
+}
