@@ -28,6 +28,8 @@ pub enum Effect {
     Complete(FlowKey),
     /// Neither half has anything left to do.
     Close(FlowKey),
+    /// Packets of the flow are lost for good: it fails.
+    GiveUp(FlowKey),
     /// Packets were sent again.
     Resent(u64),
     /// So many bytes are held for a flow until earlier ones arrive.
@@ -125,6 +127,13 @@ impl Outbox {
     #[inline]
     pub fn close(&mut self, flow: FlowKey) {
         self.effects.push(Effect::Close(flow));
+    }
+
+    /// Packets of the flow are lost and will not be sent again: it fails, and
+    /// [`crate::Transport::abandon`] is called.
+    #[inline]
+    pub fn give_up(&mut self, flow: FlowKey) {
+        self.effects.push(Effect::GiveUp(flow));
     }
 
     /// Counts `packets` sent again.

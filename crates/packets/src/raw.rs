@@ -3,7 +3,7 @@
 //! Models: the sender without control that PL2 §6 compares with, and under per-flow backpressure
 //! R2C2's ideal baseline (R2C2 §5.2). Flows of a host take turns, a packet each. A
 //! packet that is lost stays lost, and its flow never completes, unless [`Recovery::Repeat`] is
-//! asked for.
+//! asked for; with [`Recovery::Forget`] it fails then.
 
 use std::collections::VecDeque;
 
@@ -27,6 +27,12 @@ pub enum Recovery {
         /// Seed of the rests.
         seed: u64,
     },
+    /// Nothing, and the flow is forgotten: packets are datagrams, readable as they arrive in whatever
+    /// order, and a flow of which some are missing so long after the last was sent fails.
+    Forget {
+        /// From the sending of the last packet to the end of hope.
+        patience: Span,
+    },
 }
 
 /// Longest rest before a repeated packet: a few packet times of a 10 Gbps link (our choice).
@@ -41,7 +47,7 @@ struct Half {
     entropy: u16,
     /// Next packet to send.
     next: u64,
-    /// First packet not yet received.
+    /// First packet not yet received; of datagrams, how many are.
     expected: u64,
     /// Packets received at or beyond `expected`, by index modulo its length; grows with disorder.
     ahead: VecDeque<bool>,
@@ -69,7 +75,7 @@ impl Raw {
     #[must_use]
     pub fn new(hosts: u32, framing: Framing, recovery: Recovery) -> Self {
         let seed = match recovery {
-            Recovery::None => 0,
+            Recovery::None | Recovery::Forget { .. } => 0,
             Recovery::Repeat { seed } => seed,
         };
         Self {
@@ -105,6 +111,18 @@ impl Raw {
         true
     }
 
+    /// A datagram is readable at once; the network doubles none, so that counting them is enough.
+    fn receive_datagram(&mut self, packet: &Packet, total: u64, out: &mut Outbox) {
+        let half = &mut self.flows[packet.flow.index()];
+        half.expected += 1;
+        out.delivered(packet.flow, Bytes::new(packet.payload.into()));
+        if half.expected == total {
+            self.end(packet.flow);
+            out.complete(packet.flow);
+            out.close(packet.flow);
+        }
+    }
+
     fn next_packet(&mut self, flow: FlowKey) -> Packet {
         let half = &mut self.flows[flow.index()];
         let payload = self.framing.payload_of(Bytes::new(half.size), half.next);
@@ -132,7 +150,7 @@ impl Transport for Raw {
     }
 
     fn timers(&self) -> Timers {
-        Timers::default()
+        Timers { flow: u8::from(matches!(self.recovery, Recovery::Forget { .. })), host: 0 }
     }
 
     fn framing(&self) -> Framing {
@@ -167,6 +185,9 @@ impl Transport for Raw {
         }
         let size = self.flows[packet.flow.index()].size;
         let total = self.packets(packet.flow);
+        if let Recovery::Forget { .. } = self.recovery {
+            return self.receive_datagram(packet, total, out);
+        }
         let half = &mut self.flows[packet.flow.index()];
         let Some(offset) = packet.seq.checked_sub(half.expected) else { return };
         let offset = usize::try_from(offset).expect("a flow's packets fit memory");
@@ -193,8 +214,11 @@ impl Transport for Raw {
         }
     }
 
-    fn timer(&mut self, timer: Timer, _: &mut Outbox) {
-        unreachable!("raw sending sets no timer, yet {timer:?} fired");
+    fn timer(&mut self, timer: Timer, out: &mut Outbox) {
+        let Timer::Flow(flow, _) = timer else {
+            unreachable!("raw sending sets no timer of a host, yet {timer:?} fired")
+        };
+        out.give_up(flow);
     }
 
     fn pull(&mut self, host: NodeId, line: Line<'_>, out: &mut Outbox) -> Option<Packet> {
@@ -222,8 +246,13 @@ impl Transport for Raw {
                 out.resent(1);
             }
             let packet = self.next_packet(flow);
-            if packet.seq + 1 < total || self.recovery != Recovery::None {
-                self.turns[host.index()].push_back(flow);
+            let is_last = packet.seq + 1 == total;
+            match self.recovery {
+                Recovery::Forget { patience } if is_last => {
+                    out.set_timer(Timer::Flow(flow, 0), out.now() + patience);
+                }
+                Recovery::None if is_last => {}
+                _ => self.turns[host.index()].push_back(flow),
             }
             return Some(packet);
         }

@@ -31,6 +31,8 @@ pub enum Failure {
     SourceDied,
     /// Its destination died, or no path to it is left.
     DestinationDied,
+    /// Packets of it were lost, and its transport sends none again.
+    PacketsLost,
 }
 
 /// A flow whose last byte has arrived.

@@ -221,6 +221,7 @@ impl<T: Transport> Chaos<T> {
                     self.timers.remove(&format!("{:?}", Timer::Flow(key, number)));
                 }
             }
+            Effect::GiveUp(key) => unreachable!("{key:?} is given up by a transport that recovers"),
             Effect::Resent(count) => self.resent += count,
             Effect::Held(_) => {}
             Effect::Tell(port, _) => unreachable!("nobody here tells a neighbour by {port:?}"),

@@ -4,7 +4,7 @@
 //! again by a sender that an oracle tells. For line-rate sending with real acknowledgments and
 //! go-back-N, take DCQCN in a network that marks nothing.
 
-use kernel::Bytes;
+use kernel::{Bytes, Span};
 use packets::raw::{Raw, Recovery};
 use packets::{Framing, Surroundings};
 use rack::Problem;
@@ -21,6 +21,9 @@ pub enum Losses {
     /// It learns of them at once and at no cost, and sends again from the first missing packet when
     /// it has sent all: an ideal.
     Repeat,
+    /// Nothing, as UDP and raw Ethernet: packets are readable as they arrive, in whatever order, and a
+    /// flow of which some are missing fails (PL2 §6.4).
+    Forget,
 }
 
 /// Raw line-rate sending: no window, no acknowledgment.
@@ -34,11 +37,20 @@ pub struct Config {
     pub header: Bytes,
     /// What is done about losses. Default stay (our choice: for networks that lose nothing).
     pub losses: Losses,
+    /// With losses = "forget": how long after its last packet was sent a flow fails of which packets
+    /// are missing. Unit: time. Default 1 ms (our choice: longer than the queues of a rack). Above the
+    /// longest way.
+    pub patience: Span,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { mtu: Bytes::new(1500), header: Bytes::new(42), losses: Losses::Stay }
+        Self {
+            mtu: Bytes::new(1500),
+            header: Bytes::new(42),
+            losses: Losses::Stay,
+            patience: Span::from_us(1000),
+        }
     }
 }
 
@@ -59,6 +71,10 @@ impl Config {
         if mtu > MTU_MAX {
             problems.push(Problem::new("mtu", format!("{mtu}; expected at most {MTU_MAX}")));
         }
+        if self.patience == Span::ZERO {
+            let message = "0 s; expected more than a packet's longest way through the network";
+            problems.push(Problem::new("patience", message));
+        }
         problems
     }
 
@@ -75,6 +91,7 @@ impl Config {
         let recovery = match self.losses {
             Losses::Stay => Recovery::None,
             Losses::Repeat => Recovery::Repeat { seed: around.seed },
+            Losses::Forget => Recovery::Forget { patience: self.patience },
         };
         Raw::new(around.hosts, self.framing(), recovery)
     }
@@ -87,6 +104,7 @@ mod tests {
     use rack::Fabric;
 
     use super::*;
+    use crate::chaos::flow;
     use crate::networked::{carry, network, permutation, star};
 
     #[test]
@@ -110,6 +128,50 @@ mod tests {
     fn bad_settings_are_named() {
         let small = Config { mtu: Bytes::new(42), ..Config::default() };
         let large = Config { mtu: Bytes::new(9217), ..Config::default() };
-        assert_eq!([small, large].map(|config| config.check()[0].key.clone()), ["mtu", "mtu"]);
+        let hasty = Config { patience: Span::ZERO, ..Config::default() };
+        let keys = [small, large, hasty].map(|config| config.check()[0].key.clone());
+        assert_eq!(keys, ["mtu", "mtu", "patience"]);
+    }
+
+    /// PL2 §6.4: of what n hosts send to one, all at line rate, one n-th arrives.
+    #[test]
+    fn of_n_datagram_senders_one_nth_arrives_and_flows_with_gaps_fail() {
+        for senders in 1..=4 {
+            let config = Config { losses: Losses::Forget, ..Config::default() };
+            let queues = Queues { port_buffer: Bytes::new(15_000), ..Queues::default() };
+            let plan = star(senders + 1, queues).plan().unwrap();
+            let mut network = network(plan, 1, |around| config.build(around));
+            let packets = 4_000;
+            let flows: Vec<_> = (1..=senders).map(|src| flow(src, 0, 1_458 * packets, 0)).collect();
+            let ends = carry(&mut network, &flows);
+            let totals = network.totals();
+            let sent = packets * u64::from(senders);
+            assert_eq!(totals.drops, sent - totals.delivered.get() / 1_458);
+            let share = totals.delivered.get() as f64 / (1_458 * sent) as f64;
+            let expected = 1.0 / f64::from(senders);
+            // The buffer's ten packets come on top.
+            assert!((0.0..0.003).contains(&(share - expected)), "{senders}: {share}");
+            assert_eq!(totals.lost + totals.delivered, Bytes::new(1_458 * sent));
+            // Senders in step may lose the packets of one of them alone.
+            assert_eq!(ends.failed.is_empty(), senders == 1);
+        }
+    }
+
+    /// Losses at random: a message comes through if all its packets do.
+    #[test]
+    fn a_message_fails_if_one_of_its_datagrams_is_lost() {
+        let config = Config { losses: Losses::Forget, ..Config::default() };
+        let net = packets::Config { loss_rate: 0.01, ..star(2, Queues::default()) };
+        let mut network = network(net.plan().unwrap(), 1, |around| config.build(around));
+        let (count, packets) = (5_000u64, 4);
+        let flows: Vec<_> =
+            (0..count).map(|number| flow(0, 1, 1_458 * packets, 6 * number)).collect();
+        let ends = carry(&mut network, &flows);
+        assert!(network.totals().drops as usize >= ends.failed.len());
+        // Two links for each packet; four standard errors.
+        let whole = 0.99f64.powi(2 * packets as i32);
+        let found = ends.completed.len() as f64 / count as f64;
+        let error = (whole * (1.0 - whole) / count as f64).sqrt();
+        assert!((found - whole).abs() < 4.0 * error, "{found} of {whole}");
     }
 }

@@ -172,6 +172,7 @@ impl<T: Transport> Rig<T> {
                 self.timers[flow.index()].iter_mut().for_each(|timer| timer.0 = Time::NEVER);
             }
             Effect::Resent(_) | Effect::Held(_) => (),
+            Effect::GiveUp(key) => unreachable!("{key:?} is given up by a transport that recovers"),
             Effect::Tell(port, _) => unreachable!("nobody here tells a neighbour by {port:?}"),
         }
     }

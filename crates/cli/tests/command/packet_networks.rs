@@ -343,7 +343,7 @@ fn a_transport_is_refused_where_it_cannot_be_carried() {
             "raw",
             "flow_control = { kind = 'none' }",
             "flow_control: none, but raw sends a lost packet only once; set kind = \"pfc\", or \
-             transport.losses = \"repeat\"",
+             transport.losses = \"repeat\" or \"forget\"",
         ),
     ];
     for (kind, switch, message) in rows {

@@ -44,7 +44,7 @@ pub(crate) trait Carrier {
         None
     }
 
-    /// Whether every flow completes although packets are lost.
+    /// Whether every flow ends although packets are lost.
     fn recovers(&self) -> bool {
         true
     }
@@ -341,26 +341,56 @@ impl Carrier for transports::raw::Config {
     fn asks(&self) -> Asks {
         let flow_control = match self.losses {
             Losses::Stay => FlowControl::Pfc(Pfc::fixed(RAW_XOFF)),
-            Losses::Repeat => FlowControl::None,
+            Losses::Repeat | Losses::Forget => FlowControl::None,
         };
         Asks { flow_control, ..Asks::drop_tail(self.mtu) }
     }
 
     fn recovers(&self) -> bool {
-        self.losses == Losses::Repeat
+        self.losses != Losses::Stay
     }
 
     fn check_switch(&self, switch: &Switch) -> Vec<Problem> {
-        if holds_back(switch) || self.losses == Losses::Repeat {
+        if holds_back(switch) || self.losses != Losses::Stay {
             return Vec::new();
         }
         let message = "none, but raw sends a lost packet only once; set kind = \"pfc\", or \
-                       transport.losses = \"repeat\"";
+                       transport.losses = \"repeat\" or \"forget\"";
         vec![Problem::new("switch.flow_control", message)]
     }
 
     fn network(&self, plan: Plan, seed: u64, _: &[Bytes]) -> Self::Network {
         packet_network(plan, seed, |around| self.build(around))
+    }
+}
+
+impl Carrier for transports::mixed::Config {
+    const NAME: &'static str = "mixed";
+    type Network =
+        packets::Network<transports::mixed::Mixed<transports::cubic::Cubic, packets::raw::Raw>>;
+
+    fn check(&self) -> Vec<Problem> {
+        self.check()
+    }
+
+    fn mtu(&self) -> Bytes {
+        self.mtu()
+    }
+
+    fn recovers(&self) -> bool {
+        self.datagram_classes.is_empty() || self.datagrams.recovers()
+    }
+
+    fn check_switch(&self, switch: &Switch) -> Vec<Problem> {
+        let mut problems = marks_wanted(self.stream.ecn, "transport.stream.ecn", switch);
+        if !self.recovers() {
+            problems.extend(self.datagrams.check_switch(switch));
+        }
+        problems
+    }
+
+    fn network(&self, plan: Plan, seed: u64, _: &[Bytes]) -> Self::Network {
+        packet_network(plan, seed, |around| self.build(around).expect(CHECKED))
     }
 }
 

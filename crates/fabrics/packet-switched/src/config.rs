@@ -78,8 +78,7 @@ impl Default for Config {
 }
 
 /// Why a transport without recovery needs a network that loses nothing.
-const SENDS_ONCE: &str =
-    "raw sends a lost packet only once; set transport.losses = \"repeat\", or let nothing be lost";
+const SENDS_ONCE: &str = "raw sends a lost packet only once; set transport.losses = \"repeat\" or \"forget\", or let nothing be lost";
 
 /// A checked configuration with what follows from it.
 #[derive(Clone, Debug)]

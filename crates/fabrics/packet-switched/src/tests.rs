@@ -74,9 +74,10 @@ fn ps2_larger_packets_get_larger_queues() {
 
 #[test]
 fn a_resolved_table_gives_the_same_plan() {
-    for kind in
-        ["newreno", "cubic", "dctcp", "swift", "ndp", "dcqcn", "homa", "rds", "raw", "fluid"]
-    {
+    for kind in [
+        "newreno", "cubic", "dctcp", "swift", "ndp", "dcqcn", "homa", "rds", "raw", "mixed",
+        "fluid",
+    ] {
         let first = plan(json!({ "nodes": 64, "transport": { "kind": kind } }));
         let text = serde_json::to_value(&first.config).unwrap();
         let again = plan(text.clone());
@@ -191,7 +192,7 @@ fn ps4_a_transport_is_refused_where_it_cannot_be_carried() {
         switch("raw", json!({ "flow_control": { "kind": "none" } })),
         &[
             "switch.flow_control: none, but raw sends a lost packet only once; set kind = \"pfc\", or \
-           transport.losses = \"repeat\"",
+           transport.losses = \"repeat\" or \"forget\"",
         ],
     );
     // 64 ports, of which one may have brought in all that waits: 20 KB / 64; then 8 (30 KB - 20 KB) /
@@ -218,7 +219,7 @@ fn ps4_a_transport_is_refused_where_it_cannot_be_carried() {
     refuses(
         json!({ "transport": { "kind": "raw" }, "loss_rate": 0.01 }),
         &["loss_rate: 0.01, but raw sends a lost packet only once; set transport.losses = \
-           \"repeat\", or let nothing be lost"],
+           \"repeat\" or \"forget\", or let nothing be lost"],
     );
 }
 

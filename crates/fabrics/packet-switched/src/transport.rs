@@ -90,7 +90,7 @@ macro_rules! transports {
                 }
             }
 
-            /// Whether every flow completes although packets are lost.
+            /// Whether every flow ends although packets are lost.
             pub(crate) fn recovers(&self) -> bool {
                 match self {
                     $(Self::$name(table) => Carrier::recovers(table),)*
@@ -156,6 +156,8 @@ transports! { $
     Rds(::transports::rds::Config);
     /// Line rate without control (PL2's baseline).
     Raw(::transports::raw::Config);
+    /// TCP CUBIC beside datagrams, by class (PL2 §6.2.2).
+    Mixed(::transports::mixed::Config);
     /// Ideal max-min fair sharing of fluids: a bound for all others.
     Fluid(Fluid);
 }

@@ -343,6 +343,7 @@ impl<T: Transport, S: Program> Network<T, S> {
                 assert_eq!(life, Life::Complete, "a flow is closed before it is complete");
                 self.close(key);
             }
+            Effect::GiveUp(key) => self.fail(key, Failure::PacketsLost, probe),
             Effect::Resent(packets) => self.net.counts.retransmissions += packets,
             Effect::Held(bytes) => {
                 let max = &mut self.net.counts.reorder_max;

@@ -146,6 +146,7 @@ impl<W: Write + Send> Rows<W> {
         self.failure.append_option(why.map(|why| match why {
             Failure::SourceDied => "source_died",
             Failure::DestinationDied => "destination_died",
+            Failure::PacketsLost => "packets_lost",
         }));
         for builder in &mut self.stages {
             builder.append_null();

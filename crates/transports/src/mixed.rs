@@ -1,0 +1,247 @@
+//! Two transports at the same hosts, flows divided by class: TCP beside UDP, say.
+//!
+//! Each host has both stacks and one NIC, whose line they take turns at, a packet each; what a stack
+//! puts in the NIC's queue at once goes first, as ever. Neither knows of the other: they meet in queues.
+//! Models: PL2 §6.2.2, where memcached's TCP competes with UDP from other hosts.
+
+use kernel::{Bytes, Time};
+use packets::raw::Raw;
+use packets::{
+    FlowKey, Framing, Line, Opening, Outbox, Packet, Surroundings, Timer, Timers, Transport,
+};
+use rack::{Class, NodeId, Problem};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{cubic, raw};
+
+/// TCP CUBIC and datagrams without control at the same hosts, flows divided by class.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// TCP of all other classes. Ideal completion times are its. Default: CUBIC's.
+    pub stream: cubic::Config,
+    /// Datagrams of `datagram_classes`: line rate without control. Default: those of `raw`, which need
+    /// a network that loses nothing; losses = "forget" is UDP.
+    pub datagrams: raw::Config,
+    /// Classes of flows that go as datagrams. Default: none.
+    pub datagram_classes: Vec<Class>,
+}
+
+impl Config {
+    /// What is wrong with it, each with its key.
+    #[must_use]
+    pub fn check(&self) -> Vec<Problem> {
+        let below = |key: &'static str, problems: Vec<Problem>| {
+            problems.into_iter().map(move |problem| problem.below(key))
+        };
+        below("stream", self.stream.check())
+            .chain(below("datagrams", self.datagrams.check()))
+            .collect()
+    }
+
+    /// The larger of both transports' packets.
+    #[must_use]
+    pub fn mtu(&self) -> Bytes {
+        self.stream.stream.mtu.max(self.datagrams.mtu)
+    }
+
+    /// The endpoints.
+    ///
+    /// # Errors
+    /// The problems of [`Config::check`].
+    pub fn build(&self, around: &Surroundings) -> Result<Mixed<cubic::Cubic, Raw>, Vec<Problem>> {
+        let stream = self.stream.build(around)?;
+        let datagrams = self.datagrams.build(around);
+        Ok(Mixed::new(stream, datagrams, &self.datagram_classes, around.hosts))
+    }
+}
+
+/// Two transports at the same hosts.
+#[derive(Clone, Debug)]
+pub struct Mixed<A, B> {
+    first: A,
+    second: B,
+    /// By class: whether the second carries it.
+    is_second_class: Vec<bool>,
+    /// By flow: whether the second carries it.
+    is_second: Vec<bool>,
+    /// By host: whether the second sends next, if both can.
+    is_seconds_turn: Vec<bool>,
+}
+
+impl<A: Transport, B: Transport> Mixed<A, B> {
+    /// Both at each of `hosts` hosts; the flows of `classes` go by the second.
+    ///
+    /// # Panics
+    /// If both have timers of hosts, or either speaks to neighbours: nobody has needed that.
+    #[must_use]
+    pub fn new(first: A, second: B, classes: &[Class], hosts: u32) -> Self {
+        let timers = [first.timers().host, second.timers().host];
+        assert!(timers.contains(&0), "{timers:?} timers of hosts");
+        assert!(!first.speaks_to_neighbours() && !second.speaks_to_neighbours());
+        let mut is_second_class = vec![false; usize::from(u8::MAX) + 1];
+        classes.iter().for_each(|class| is_second_class[usize::from(class.get())] = true);
+        Self {
+            first,
+            second,
+            is_second_class,
+            is_second: Vec::new(),
+            is_seconds_turn: vec![false; hosts as usize],
+        }
+    }
+}
+
+/// Does the same with the transport of a flow.
+macro_rules! of_flow {
+    ($mixed:ident, $flow:expr, $transport:ident => $does:expr) => {
+        if $mixed.is_second[$flow.index()] {
+            let $transport = &mut $mixed.second;
+            $does
+        } else {
+            let $transport = &mut $mixed.first;
+            $does
+        }
+    };
+}
+
+impl<A: Transport, B: Transport> Transport for Mixed<A, B> {
+    fn name(&self) -> &'static str {
+        "mixed"
+    }
+
+    fn timers(&self) -> Timers {
+        let (first, second) = (self.first.timers(), self.second.timers());
+        Timers { flow: first.flow.max(second.flow), host: first.host.max(second.host) }
+    }
+
+    fn framing(&self) -> Framing {
+        self.first.framing()
+    }
+
+    fn start(&mut self, opening: &Opening, out: &mut Outbox) {
+        let place = opening.key.index();
+        if self.is_second.len() <= place {
+            self.is_second.resize(place + 1, false);
+        }
+        self.is_second[place] = self.is_second_class[usize::from(opening.flow.class.get())];
+        of_flow!(self, opening.key, transport => transport.start(opening, out));
+    }
+
+    fn receive(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
+        of_flow!(self, packet.flow, transport => transport.receive(host, packet, out));
+    }
+
+    fn timer(&mut self, timer: Timer, out: &mut Outbox) {
+        match timer {
+            Timer::Flow(flow, _) => of_flow!(self, flow, transport => transport.timer(timer, out)),
+            Timer::Host(..) if self.first.timers().host > 0 => self.first.timer(timer, out),
+            Timer::Host(..) => self.second.timer(timer, out),
+        }
+    }
+
+    fn pull(&mut self, host: NodeId, line: Line<'_>, out: &mut Outbox) -> Option<Packet> {
+        let turn = self.is_seconds_turn[host.index()];
+        for is_second in [turn, !turn] {
+            let packet = match is_second {
+                true => self.second.pull(host, line, out),
+                false => self.first.pull(host, line, out),
+            };
+            if packet.is_some() {
+                self.is_seconds_turn[host.index()] = !is_second;
+                return packet;
+            }
+        }
+        None
+    }
+
+    fn abandon(&mut self, flow: FlowKey, out: &mut Outbox) {
+        of_flow!(self, flow, transport => transport.abandon(flow, out));
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.first.check()?;
+        self.second.check()
+    }
+
+    fn details(&self, now: Time) -> serde_json::Map<String, serde_json::Value> {
+        let each = [
+            (self.first.name(), self.first.details(now)),
+            (self.second.name(), self.second.details(now)),
+        ];
+        each.into_iter().map(|(name, details)| (name.to_string(), details.into())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel::{Rate, Span};
+    use packets::config::Queues;
+    use rack::{Fabric, Flow};
+
+    use super::*;
+    use crate::chaos::flow;
+    use crate::networked::{carry, network, star};
+    use crate::raw::Losses;
+
+    const DATAGRAMS: Class = Class::new(3);
+
+    fn config() -> Config {
+        Config {
+            stream: cubic::Config { rto_min: Span::from_us(1_000), ..cubic::Config::default() },
+            datagrams: raw::Config { losses: Losses::Forget, ..raw::Config::default() },
+            datagram_classes: vec![DATAGRAMS],
+        }
+    }
+
+    fn datagrams(src: u32, dst: u32, size: u64) -> Flow {
+        Flow { class: DATAGRAMS, ..flow(src, dst, size, 0) }
+    }
+
+    #[test]
+    fn classes_go_by_their_own_transport_and_share_a_line_by_turns() {
+        assert_eq!(config().check(), []);
+        let plan = star(3, Queues::default()).plan().unwrap();
+        let mut network = network(plan, 1, |around| config().build(around).unwrap());
+        // One host sends as much by each, to different hosts: both take twice their time.
+        let packets = 2_000;
+        let flows = [flow(0, 1, 1_448 * packets, 0), datagrams(0, 2, 1_458 * packets)];
+        let ends = carry(&mut network, &flows);
+        assert_eq!(ends.completed.len(), 2);
+        let alone = Rate::from_gbps(10).send_time(Bytes::new(1_500)) * packets;
+        for (flow, end) in &ends.completed {
+            let took = (*end - flow.start).as_seconds() / alone.as_seconds();
+            assert!((1.9..2.1).contains(&took), "{flow:?}: {took} times its time alone");
+        }
+        let details = network.transport().details(Time::ZERO);
+        assert_eq!(details.keys().collect::<Vec<_>>(), ["cubic", "raw"]);
+    }
+
+    /// PL2 §6.2.2: TCP all but stops beside datagrams that take the whole line.
+    #[test]
+    fn a_stream_starves_beside_datagrams_that_fill_the_receivers_line() {
+        let plan = star(4, Queues::default()).plan().unwrap();
+        let mut network = network(plan, 1, |around| config().build(around).unwrap());
+        let flows = [
+            datagrams(1, 0, 1_458 * 20_000),
+            datagrams(2, 0, 1_458 * 20_000),
+            flow(3, 0, 100_000, 1_000),
+        ];
+        let ends = carry(&mut network, &flows);
+        let stream = ends.completed.iter().find(|(flow, _)| flow.class != DATAGRAMS).unwrap();
+        let alone = network.ideal_fct(&stream.0).as_seconds();
+        assert!((stream.1 - stream.0.start).as_seconds() > 50.0 * alone);
+        assert!(!ends.failed.is_empty() && network.totals().drops >= 19_800);
+    }
+
+    #[test]
+    fn bad_settings_stand_under_their_table() {
+        let bad = Config {
+            datagrams: raw::Config { mtu: Bytes::new(10), ..raw::Config::default() },
+            stream: cubic::Config { rto_min: Span::ZERO, ..cubic::Config::default() },
+            ..Config::default()
+        };
+        let keys: Vec<_> = bad.check().into_iter().map(|problem| problem.key).collect();
+        assert_eq!(keys, ["stream.rto_min", "datagrams.mtu"]);
+    }
+}
