@@ -10,6 +10,8 @@ pub mod collectives;
 pub mod config;
 pub mod gate;
 pub mod merge;
+pub mod models;
+pub mod parameter_server;
 pub mod patterns;
 pub mod poisson;
 pub mod requests;

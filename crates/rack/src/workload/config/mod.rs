@@ -5,6 +5,7 @@
 
 mod bursts;
 mod open;
+mod parameter_server;
 mod pattern;
 mod problems;
 mod reactive;
@@ -21,9 +22,10 @@ pub use bursts::{
     TimingConfig,
 };
 pub use open::PoissonConfig;
+pub use parameter_server::{ModelConfig, ParameterServerConfig};
 pub use pattern::{
-    GridConfig, HotSpotConfig, NoKeys, PartialPermutationConfig, PatternConfig, PermutationConfig,
-    PoolsConfig,
+    GatherConfig, GridConfig, HotSpotConfig, NoKeys, PartialPermutationConfig, PatternConfig,
+    PermutationConfig, PoolsConfig,
 };
 use problems::Problems;
 pub use reactive::{
@@ -75,6 +77,8 @@ pub enum WorkloadConfig {
     TreeAllReduce(TreeAllReduceConfig),
     /// Layers of experts: dispatch to all, compute, combine from all.
     ExpertAllToAll(ExpertAllToAllConfig),
+    /// Training with parameter servers: workers send gradients, layer by layer.
+    ParameterServer(ParameterServerConfig),
     /// Requests and responses, open or closed loop.
     Requests(RequestsConfig),
     /// Several workloads at once.
@@ -158,6 +162,11 @@ pub const fn kinds() -> &'static [Kind] {
             "Layers of experts: dispatch to all, compute, combine from all.",
             || schema_for!(ExpertAllToAllConfig),
         ),
+        kind(
+            "parameter_server",
+            "Training with parameter servers: workers send gradients, layer by layer.",
+            || schema_for!(ParameterServerConfig),
+        ),
         kind("requests", "Requests and responses, open or closed loop.", || {
             schema_for!(RequestsConfig)
         }),
@@ -195,6 +204,7 @@ impl WorkloadConfig {
             Self::RingAllReduce(config) => config.build(context, &mut problems),
             Self::TreeAllReduce(config) => config.build(context, &mut problems),
             Self::ExpertAllToAll(config) => config.build(context, &mut problems),
+            Self::ParameterServer(config) => config.build(context, &mut problems),
             Self::Requests(config) => config.build(context, &mut problems),
             Self::Mix(config) => return config.build(context),
         };
@@ -217,6 +227,7 @@ impl WorkloadConfig {
         let nominal = match self {
             Self::Poisson(config) => config.nominal(context, &mut problems),
             Self::Requests(config) => config.nominal(context, &mut problems),
+            Self::ParameterServer(config) => Some(config.nominal(context)),
             Self::Bulk(config) => fixed(config.size),
             Self::Incast(config) => fixed(config.size),
             Self::Outcast(config) => fixed(config.size),

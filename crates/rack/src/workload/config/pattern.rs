@@ -32,6 +32,8 @@ pub enum PatternConfig {
     Neighbour(GridConfig),
     /// A share of the flows to a few hot nodes, the rest uniform over the others.
     HotSpot(HotSpotConfig),
+    /// Given nodes to one: incast that lasts.
+    Gather(GatherConfig),
     /// Pools of compute, memory and storage nodes with skewed traffic between them (Shoal §7.4).
     Pools(PoolsConfig),
 }
@@ -84,6 +86,17 @@ pub struct HotSpotConfig {
     /// The hot nodes. Default: node 0.
     #[serde(default = "node_zero")]
     pub nodes: Vec<u32>,
+}
+
+/// Given nodes to one.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct GatherConfig {
+    /// Who receives. Default: node 0.
+    pub receiver: u32,
+    /// Who sends. Default: all others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub senders: Option<Vec<u32>>,
 }
 
 fn node_zero() -> Vec<u32> {
@@ -179,6 +192,7 @@ impl PatternConfig {
                 patterns::transpose(nodes)
             }
             Self::Tornado(grid) => patterns::tornado(&grid.shape(nodes, problems)?),
+            Self::Gather(gather) => gather.build(nodes, problems)?,
             Self::Neighbour(grid) => patterns::neighbour(&grid.shape(nodes, problems)?),
         };
         if (0..).zip(&map).all(|(node, &to)| node == to) {
@@ -241,6 +255,34 @@ impl HotSpotConfig {
             problems.add("nodes", "a node is named twice; remove one");
         }
         (problems.count() == found).then_some(Pattern::HotSpot { share: self.share, hot })
+    }
+}
+
+impl GatherConfig {
+    fn build(&self, nodes: u32, problems: &mut Problems) -> Option<patterns::Map> {
+        let found = problems.count();
+        if self.receiver >= nodes {
+            problems.add("receiver", no_such_node(self.receiver, nodes));
+        }
+        let senders = self.senders.iter().flatten();
+        for (place, &node) in senders.clone().enumerate() {
+            let message = if node >= nodes {
+                no_such_node(node, nodes)
+            } else if node == self.receiver {
+                format!("node {node} is the receiver; remove it")
+            } else if senders.clone().take(place).any(|&other| other == node) {
+                format!("node {node} is named twice; remove one")
+            } else {
+                continue;
+            };
+            problems.add("senders", message);
+        }
+        if self.senders.as_ref().is_some_and(Vec::is_empty) {
+            problems.add("senders", "found no node; expected at least one");
+        }
+        let sends = |node: &u32| self.senders.as_ref().is_none_or(|list| list.contains(node));
+        let map = (0..nodes).map(|node| if sends(&node) { self.receiver } else { node });
+        (problems.count() == found).then(|| map.collect())
     }
 }
 

@@ -242,3 +242,53 @@ fn parts_of_a_mix() {
         ],
     );
 }
+
+#[test]
+fn gathering() {
+    let table = |pattern: Value| json!({ "kind": "bulk", "size": "1 KB", "pattern": pattern });
+    check(
+        table(json!({ "kind": "gather", "receiver": 16, "senders": [] })),
+        &[
+            "pattern.receiver: node 16 does not exist: the rack has nodes 0 to 15",
+            "pattern.senders: found no node; expected at least one",
+        ],
+    );
+    check(
+        table(json!({ "kind": "gather", "senders": [3, 0, 3, 99] })),
+        &[
+            "pattern.senders: node 0 is the receiver; remove it",
+            "pattern.senders: node 3 is named twice; remove one",
+            "pattern.senders: node 99 does not exist: the rack has nodes 0 to 15",
+        ],
+    );
+}
+
+#[test]
+fn parameter_servers() {
+    let table = |more: Value| {
+        let mut table = json!({ "kind": "parameter_server" });
+        table.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        table
+    };
+    check(
+        table(json!({ "workers": 0, "iterations": 0 })),
+        &["workers: found 0; expected at least one", "iterations: found 0; expected at least one"],
+    );
+    check(
+        table(json!({ "workers": 15 })),
+        &["workers: 15 workers and 2 servers are 17 nodes; the rack has 16"],
+    );
+    check(table(json!({ "layers": [] })), &["layers: found none; expected at least one"]);
+    check(
+        table(json!({ "size": "1 KB" })),
+        &["size: layer 13 has 1 B; expected at least a byte for each of 2 servers"],
+    );
+    check(
+        table(json!({ "size": "0 B", "layers": ["0 B"] })),
+        &["layers: layer 1 has 0 B; expected at least a byte for each of 2 servers"],
+    );
+    check(
+        table(json!({ "iterations": 100_000 })),
+        &["iterations: this makes 12800000 flows in one list; at most 10000000 fit"],
+    );
+}

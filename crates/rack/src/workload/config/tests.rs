@@ -26,6 +26,7 @@ fn examples() -> Vec<Value> {
         json!({ "kind": "ring_all_reduce", "size": "1 MB", "nodes": 8, "rounds": 2 }),
         json!({ "kind": "tree_all_reduce", "size": "1 MB", "chunks": 4 }),
         json!({ "kind": "expert_all_to_all", "size": "4 KB", "expert": "10 us", "rounds": 2 }),
+        json!({ "kind": "parameter_server", "size": "1 MB", "iterations": 2, "jitter": "1 us" }),
         json!({ "kind": "requests", "clients": 4, "load": 0.1, "requests": 100 }),
         json!({ "kind": "mix", "parts": [
             { "kind": "poisson", "load": 0.3, "flows": 200, "class": 1 },
@@ -218,3 +219,34 @@ fn the_schema_of_a_kind_lists_its_keys_with_their_documentation() {
 
 #[path = "problem_tests.rs"]
 mod problem_tests;
+
+#[test]
+fn gathering_nodes_all_send_to_one() {
+    let table = |pattern: Value| {
+        json!({ "kind": "bulk", "size": "1 KB", "pattern": pattern,
+                "timing": { "rounds": 3, "period": "1 ns" } })
+    };
+    let some = json!({ "kind": "gather", "receiver": 2, "senders": [7, 5] });
+    let flows = run(&table(some), &CONTEXT);
+    let pairs: Vec<_> = flows.iter().map(|c| (c.flow.src.get(), c.flow.dst.get())).collect();
+    assert_eq!(pairs, [(5, 2), (7, 2), (5, 2), (7, 2), (5, 2), (7, 2)]);
+    let flows = run(&table(json!({ "kind": "gather" })), &CONTEXT);
+    assert_eq!(flows.len(), 3 * 15);
+    assert!(flows.iter().all(|c| c.flow.dst.get() == 0));
+}
+
+#[test]
+fn gradients_are_those_of_vgg16_or_of_the_layers_given() {
+    let sizes = |table: Value| {
+        let flows = run(&table, &CONTEXT);
+        flows.iter().map(|c| c.flow.size.get()).collect::<Vec<_>>()
+    };
+    let all = sizes(json!({ "kind": "parameter_server" }));
+    assert_eq!((all.len(), all.iter().sum::<u64>()), (4 * 2 * 16, 4 * (500 << 20)));
+    let exact = sizes(json!({ "kind": "parameter_server", "size": "0 B", "servers": 1 }));
+    assert_eq!(exact[0], 4 * 4_097_000, "the last layer comes first");
+    assert_eq!(exact.iter().sum::<u64>(), 4 * 4 * 138_357_544);
+    let own = json!({ "kind": "parameter_server", "size": "0 B", "layers": ["7 B", "10 B"] });
+    let own = sizes(own);
+    assert_eq!(own, [3, 4, 3, 4, 3, 4, 3, 4, 5, 5, 5, 5, 5, 5, 5, 5]);
+}

@@ -1,0 +1,155 @@
+//! Training with parameter servers: each iteration, every worker sends the gradients of every layer, in
+//! equal parts to all servers.
+//!
+//! Models: the shuffle of PL2 §6.2.3. A worker sends a server one layer after the other, so that each
+//! arrives before the next begins; different servers are independent. An iteration begins when all
+//! gradients of the one before have arrived everywhere, and a worker's computation is done.
+//!
+//! Leaves out: the parameters on their way back, which PL2 does not measure.
+
+use kernel::{Bytes, Span, Stream, Time};
+
+use super::gate::{Gate, GateBuilder, Step, Task};
+use super::models::scaled;
+use crate::{Class, NodeId};
+
+/// A training run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ParameterServer {
+    /// The first so many nodes compute gradients.
+    pub workers: u32,
+    /// So many nodes after them gather these.
+    pub servers: u32,
+    /// Gradients of each layer, in the order in which they are sent. Each at least a byte a server.
+    pub layers: Vec<Bytes>,
+    /// How often.
+    pub iterations: u64,
+    /// Start of the first iteration.
+    pub start: Time,
+    /// From the end of an iteration to the start of the next.
+    pub compute: Span,
+    /// A worker starts each iteration a random time below this late.
+    pub jitter: Span,
+    /// Traffic class.
+    pub class: Class,
+}
+
+impl ParameterServer {
+    /// How many flows there are in all.
+    #[must_use]
+    pub fn flows(&self) -> u64 {
+        let pairs = u64::from(self.workers) * u64::from(self.servers);
+        pairs.saturating_mul(self.layers.len() as u64).saturating_mul(self.iterations)
+    }
+
+    /// The list of its flows. Iteration by iteration, layer by layer, worker by worker, server by
+    /// server.
+    ///
+    /// # Panics
+    /// If a layer has fewer bytes than there are servers.
+    #[must_use]
+    pub fn gate(&self, seed: u64) -> Gate {
+        let mut late = Stream::new(seed, "workload/jitter", 0);
+        let equal = vec![1; self.servers as usize];
+        let mut list = GateBuilder::new();
+        let mut ready: Option<Step> = None;
+        for _ in 0..self.iterations {
+            let starts: Vec<Span> = (0..self.workers)
+                .map(|_| Span::from_ps(late.below(self.jitter.as_ps() + 1)))
+                .collect();
+            let mut last: Vec<Option<Step>> =
+                vec![None; self.workers as usize * self.servers as usize];
+            for layer in &self.layers {
+                let parts = scaled(&equal, layer.get());
+                for (pair, sent) in (0..).zip(&mut last) {
+                    let (worker, server): (u32, u32) = (pair / self.servers, pair % self.servers);
+                    let late = starts[worker as usize];
+                    let waits: Vec<Step> = sent.or(ready).into_iter().collect();
+                    // With nothing to wait for, being late means a later start.
+                    let is_first = waits.is_empty();
+                    let task = Task {
+                        src: NodeId::new(worker),
+                        dst: NodeId::new(self.workers + server),
+                        size: Bytes::new(parts[server as usize]),
+                        class: self.class,
+                        not_before: if is_first { self.start + late } else { self.start },
+                        delay: if sent.is_none() { late } else { Span::ZERO },
+                    };
+                    *sent = Some(list.flow(task, &waits));
+                }
+            }
+            let all: Vec<Step> = last.into_iter().flatten().collect();
+            ready = Some(list.meeting(self.compute, &all));
+        }
+        list.build()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::testing::play;
+    use super::*;
+
+    fn training(workers: u32, servers: u32, iterations: u64) -> ParameterServer {
+        ParameterServer {
+            workers,
+            servers,
+            layers: [100, 7, 1_000].map(Bytes::new).to_vec(),
+            iterations,
+            start: Time::from_ps(50),
+            compute: Span::from_ps(300),
+            jitter: Span::from_ps(40),
+            class: Class::default(),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn layers_follow_each_other_and_iterations_wait_for_all(
+            workers in 1u32..6, servers in 1u32..6, iterations in 1u64..4, seed: u64,
+        ) {
+            let training = training(workers, servers, iterations);
+            let nodes = workers + servers;
+            let flows = play(nodes, training.gate(seed), Span::from_ps(5_000), seed);
+            prop_assert_eq!(flows.len() as u64, training.flows());
+            let pairs = (workers * servers) as usize;
+            let mut ready = training.start;
+            for iteration in flows.chunks(3 * pairs) {
+                for pair in 0..pairs {
+                    let of_pair = [0, 1, 2].map(|layer| iteration[layer * pairs + pair]);
+                    let late = of_pair[0].flow.start - ready;
+                    prop_assert!(late <= training.jitter, "{late} late");
+                    prop_assert_eq!(of_pair[1].flow.start, of_pair[0].end);
+                    prop_assert_eq!(of_pair[2].flow.start, of_pair[1].end);
+                    // All first flows of a worker are as late.
+                    let first = pair / servers as usize * servers as usize;
+                    prop_assert_eq!(of_pair[0].flow.start, iteration[first].flow.start);
+                }
+                ready = iteration.iter().map(|carried| carried.end).max().unwrap() + training.compute;
+            }
+        }
+
+        #[test]
+        fn every_worker_sends_every_layer_in_equal_parts(workers in 1u32..6, servers in 1u32..6) {
+            let training = training(workers, servers, 1);
+            let flows = play(workers + servers, training.gate(1), Span::from_ps(10), 1);
+            for worker in 0..workers {
+                for (layer, size) in training.layers.iter().enumerate() {
+                    let parts: Vec<u64> = flows
+                        .chunks((workers * servers) as usize)
+                        .nth(layer)
+                        .unwrap()
+                        .iter()
+                        .filter(|carried| carried.flow.src.get() == worker)
+                        .map(|carried| carried.flow.size.get())
+                        .collect();
+                    prop_assert_eq!(parts.len() as u32, servers);
+                    prop_assert_eq!(parts.iter().sum::<u64>(), size.get());
+                    prop_assert!(parts.iter().max().unwrap() - parts.iter().min().unwrap() <= 1);
+                }
+            }
+        }
+    }
+}
