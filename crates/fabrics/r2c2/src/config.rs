@@ -44,8 +44,11 @@ pub struct Config {
     /// From one computation of rates at a node to the next (ρ). 0 ns: one at each event that the node
     /// hears of (§3.1). Unit: time. Default 500 us (R2C2 §5.2).
     pub interval: Span,
+    /// Whether a node computes rates as a flow of its own starts, too. Default link: it does not
+    /// (§3.3.2 computes them periodically; §3.1 has a flow sent at once, and does not say how fast).
+    pub start: Start,
     /// How fast a flow goes before its rate has been computed. Unit: bit/s. Default 0 bps: at the rate
-    /// of its node's fastest link (our choice: §3.1 has it send at once, and does not say how fast).
+    /// of its node's fastest link (our choice).
     pub initial_rate: Rate,
     /// Which flows a computation considers. Default all.
     pub batch: Batch,
@@ -88,6 +91,18 @@ pub struct Config {
     pub bit_error_rate: f64,
     /// Power and cost of the parts.
     pub equipment: PacketParts,
+}
+
+/// How a flow starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Start {
+    /// At the initial rate, until the next of its node's computations.
+    #[default]
+    Link,
+    /// At its rate by what its node knows then: the node computes the rates of its flows at once.
+    /// Flows that a computation does not consider yet start at the initial rate.
+    Share,
 }
 
 /// Which flows a node considers when it computes rates (§3.3.2).
@@ -150,6 +165,7 @@ impl Default for Config {
             classes: vec![Class::default()],
             headroom: 0.05,
             interval: Span::from_us(500),
+            start: Start::default(),
             initial_rate: Rate::default(),
             batch: Batch::default(),
             mtu: Bytes::new(1500),

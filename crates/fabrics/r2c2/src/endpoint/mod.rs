@@ -179,6 +179,7 @@ impl Transport for Endpoints {
         self.senders.start(key, flow, course, record);
         self.receivers.start(key, flow.size);
         self.pace.has_flows(flow.src, out);
+        self.pace.flow_starts(flow.src, &mut self.senders, &self.news, out);
         self.follow_event(flow.src, out);
         self.selector.has_flows(out);
         out.wake(flow.src);

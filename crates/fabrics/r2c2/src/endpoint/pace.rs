@@ -8,7 +8,7 @@ use kernel::{Span, Stream};
 use packets::{Outbox, Timer};
 use rack::NodeId;
 
-use crate::config::{Batch, Plan};
+use crate::config::{Batch, Plan, Start};
 use crate::rates::{DemandPlan, Routed, Terms, Waterfill, Whose};
 use crate::view::RecordId;
 
@@ -21,6 +21,7 @@ use super::senders::Senders;
 pub(super) struct Pace {
     /// From one computation of a node to the next (ρ); zero: one at each event that it hears of.
     interval: Span,
+    start: Start,
     batch: Batch,
     filling: Waterfill<Routed>,
     /// The records whose flows are in it, in order, with their serials: places are used again.
@@ -47,6 +48,7 @@ impl Pace {
         };
         Self {
             interval,
+            start: plan.config.start,
             batch: plan.config.batch,
             filling,
             inside: Vec::new(),
@@ -85,6 +87,19 @@ impl Pace {
         out.set_timer(Timer::Host(node, TICK), out.now() + Span::from_ps(interval - since));
     }
 
+    /// A flow of a node has started.
+    pub(super) fn flow_starts(
+        &mut self,
+        node: NodeId,
+        senders: &mut Senders,
+        news: &News,
+        out: &Outbox,
+    ) {
+        if self.start == Start::Share && !self.follows_every_event() {
+            self.assign(node, senders, news, out);
+        }
+    }
+
     /// It is time for a node to compute.
     pub(super) fn tick(
         &mut self,
@@ -112,20 +127,13 @@ impl Pace {
         if keys.is_empty() {
             return;
         }
-        self.computations += 1;
-        self.go_over(node, news, out);
-        self.filling.fill(Whose::From(node));
+        self.assign(node, senders, news, out);
         for key in keys {
             if senders.get_mut(key).is_over() {
                 continue;
             }
-            let record = senders.get_mut(key).record;
-            // One too young to be considered goes on as it started (§3.3.2).
-            if self.filling.has(record) {
-                let rate = self.filling.rate_of(record);
-                senders.get_mut(key).bucket.set_pace(out.now(), rate);
-            }
             if let Some(demand) = senders.observe(key, &self.demands, out.now()) {
+                let record = senders.get_mut(key).record;
                 let known = news.views.record(record).allocation;
                 let terms = Terms { demand, ..known.terms };
                 let changed = news.change(node, record, Allocation { terms, ..known }, out);
@@ -133,6 +141,22 @@ impl Pace {
             }
         }
         out.wake(node);
+    }
+
+    /// Holds the flows of a node to their rates, from what it knows.
+    fn assign(&mut self, node: NodeId, senders: &mut Senders, news: &News, out: &Outbox) {
+        self.computations += 1;
+        self.go_over(node, news, out);
+        self.filling.fill(Whose::From(node));
+        let keys: Vec<_> = senders.of_node(node).collect();
+        for key in keys {
+            let sender = senders.get_mut(key);
+            // One too young to be considered goes on as it started (§3.3.2).
+            if !sender.is_over() && self.filling.has(sender.record) {
+                let rate = self.filling.rate_of(sender.record);
+                sender.bucket.set_pace(out.now(), rate);
+            }
+        }
     }
 
     /// Lets a node search on what it knows, with the filling of its view.

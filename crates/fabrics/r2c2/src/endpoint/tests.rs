@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use kernel::{Bytes, Rate, Span, Time};
-use packets::Network;
+use packets::{FlowKey, Network};
 use proptest::prelude::*;
 use rack::topology::{Shape, Torus};
 use rack::{
@@ -112,6 +112,30 @@ fn fair(plan: &Plan, flows: &[Flow], terms: &[Terms]) -> Vec<f64> {
     }
     filling.fill(Whose::All);
     (0..flows.len() as u32).map(|place| filling.rate(place)).collect()
+}
+
+/// Computations are far apart: rates are those of the flows' starts.
+#[test]
+fn a_flow_starts_at_its_share_of_what_its_node_knows() {
+    let start = config::Start::Share;
+    let plan = Config { start, interval: Span::from_us(1_000_000), ..torus(&[4, 4, 4]) };
+    let plan = plan.plan().unwrap();
+    // The third comes long after the broadcasts of the others.
+    let flows = [(0, 0, 0), (1, 0, 0), (2, 1, 20)]
+        .map(|(id, source, us)| flow(id, source, 2, 1 << 40, Time::ZERO + Span::from_us(us)));
+    let mut network = rack(&plan, 1);
+    flows.iter().for_each(|flow| network.offer(flow));
+    network.advance(Time::ZERO + Span::from_us(30), &mut ());
+    let terms = [Terms::default(); 3];
+    let [two, three] = [2, 3].map(|count| fair(&plan, &flows[..count], &terms[..count]));
+    // Node 0 does not compute again when the third comes.
+    let expected = [two[0], two[1], three[2]];
+    let senders = &network.transport().senders;
+    // The first place is the neighbours'.
+    for (key, expected) in (1..).map(FlowKey::new).zip(expected) {
+        let ours = senders.get(key).bucket.pace().unwrap().as_bps();
+        assert_eq!(ours, expected as u64, "{key:?}");
+    }
 }
 
 #[test]
