@@ -15,6 +15,8 @@ use kernel::Time;
 use rack::topology::{PortId, Vertex};
 use serde_json::{Map, Value};
 
+#[cfg(doc)]
+use crate::packet::FlowKey;
 use crate::packet::Packet;
 
 /// A packet that the network holds, by name.
@@ -51,6 +53,8 @@ pub enum Verdict {
     Turn,
     /// It is dropped.
     Drop,
+    /// It has come to its end: the program has taken out of it what it said. No loss.
+    Absorb,
     /// The program keeps it until it orders [`Orders::emit`] or [`Orders::discard`]. Where the link
     /// that it came by counts buffer space, it fills that space so long.
     Keep,
@@ -92,8 +96,8 @@ impl Orders {
         self.list.push(Order::Discard(packet));
     }
 
-    /// Lets a packet of the program's own, of an open flow, join the queue of a switch's port. From
-    /// there it goes as its header says.
+    /// Lets a packet of the program's own, of an open flow or of none ([`Program::SPEAKS`]), join the
+    /// queue of a switch's port. From there it goes as its header says.
     #[inline]
     pub fn send(&mut self, port: PortId, packet: Packet) {
         self.list.push(Order::Send(port, packet));
@@ -112,6 +116,9 @@ pub trait Program {
     const RUNS: bool = true;
     /// Whether [`Program::leaves`] does anything, in any of its forms.
     const WATCHES_LINES: bool = false;
+    /// Whether it sends packets that belong to no flow: their key is [`FlowKey::NEIGHBOURS`]. None of
+    /// them may reach a host.
+    const SPEAKS: bool = false;
 
     /// `packet` has come to a switch: its last bit, or in a cut-through switch its header, and the
     /// switch's latency later. The program may rewrite it, its size apart.

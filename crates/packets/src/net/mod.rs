@@ -245,6 +245,12 @@ impl Net {
         self.drop_packet(index);
     }
 
+    /// Takes out a packet that the switch's program was to have.
+    pub(crate) fn absorb(&mut self, index: u32) {
+        self.leaves_switch(index, self.arena.ingress(index));
+        self.take_out(index);
+    }
+
     fn drop_for(&mut self, index: u32, why: Loss) {
         self.note_unheard(index, why);
         self.leaves_switch(index, self.arena.ingress(index));

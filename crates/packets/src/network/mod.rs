@@ -91,8 +91,8 @@ impl<T: Transport, S: Program> Network<T, S> {
         let hosts = plan.topology.hosts();
         let mut net = Net::new(plan, seed);
         net.notes_departures = S::RUNS && program.watches_lines();
-        if transport.speaks_to_neighbours() {
-            net.has_neighbours = true;
+        net.has_neighbours = transport.speaks_to_neighbours();
+        if net.has_neighbours || (S::RUNS && S::SPEAKS) {
             net.flows.stand();
         }
         Ok(Self {

@@ -24,6 +24,7 @@ impl<T: Transport, S: Program> Network<T, S> {
             Verdict::Forward => self.net.go_out(index, out),
             Verdict::Turn => self.net.go_out(index, port),
             Verdict::Drop => self.net.refuse(index),
+            Verdict::Absorb => self.net.absorb(index),
             Verdict::Keep => self.net.counts.kept += 1,
         }
     }

@@ -17,6 +17,8 @@ struct Delay {
     time: Span,
     /// Refuses every so many-th packet; 0: none.
     refuses: u64,
+    /// Takes every so many-th packet for itself; 0: none.
+    absorbs: u64,
     held: std::collections::VecDeque<(Handle, PortId, Time)>,
     seen: u64,
     /// What left the switch: when and by which port.
@@ -31,6 +33,9 @@ impl Program for Delay {
         self.seen += 1;
         if self.refuses > 0 && self.seen.is_multiple_of(self.refuses) {
             return Verdict::Drop;
+        }
+        if self.absorbs > 0 && self.seen.is_multiple_of(self.absorbs) {
+            return Verdict::Absorb;
         }
         if self.time == Span::ZERO {
             return Verdict::Forward;
@@ -142,6 +147,18 @@ fn what_is_refused_is_dropped_and_sent_again() {
     assert_eq!(totals.drops, network.program().seen / 10);
     assert_eq!(network.details()["dropped_by_program"], totals.drops);
     assert_eq!(totals.delivered, Bytes::new(69_999));
+}
+
+#[test]
+fn what_is_absorbed_is_gone_but_not_dropped() {
+    let absorb = Delay { absorbs: 10, ..Delay::default() };
+    let recovery = Recovery::Repeat { seed: 1 };
+    let mut network = programmed(plan(&lossless(), &[]), recovery, absorb);
+    let ends = run_programmed(&mut network, &flows());
+    assert_eq!(ends.completed.len(), 4);
+    let totals = network.totals();
+    assert_eq!((totals.drops, totals.delivered), (0, Bytes::new(69_999)));
+    assert!(totals.retransmissions > 0);
 }
 
 #[test]
