@@ -216,7 +216,7 @@ pub struct SwitchArguments {
     #[arg(long, value_name = "N", default_value_t = 128)]
     pub ports: u32,
     /// uniform, diagonal, log-diagonal, partitioned, bit-reverse, bit-complement, shuffle,
-    /// transpose or random-permutation.
+    /// transpose, random-permutation, unbalanced:SHARE or hot-spot:SHARE.
     #[arg(long, value_name = "NAME", default_value = "uniform", conflicts_with = "connection")]
     pub pattern: String,
     /// A connection and its share of the line rate: 0:8:0.5. Repeat for several, instead of a

@@ -41,6 +41,17 @@ pub struct Measured {
     pub line_bytes: f64,
 }
 
+/// Whose packet enters first when room comes free for which several inputs wait. Where each input has
+/// a buffer of its own nobody does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Turns {
+    /// That of the input that has waited longest.
+    #[default]
+    LongestWait,
+    /// That of the input with the lowest number, as in a loop over all.
+    LowestInput,
+}
+
 /// A switch with sources on its inputs.
 pub struct Bench<S> {
     switch: S,
@@ -51,7 +62,8 @@ pub struct Bench<S> {
     /// The packet that each source holds.
     next: Vec<Packet>,
     due: Wheel<u16>,
-    /// Sources whose packet found no room, in order of input.
+    turns: Turns,
+    /// Sources whose packet found no room, the one that has waited longest first.
     blocked: Vec<u16>,
     now_due: Vec<u16>,
     departures: Vec<Departure>,
@@ -79,6 +91,7 @@ impl<S: Switch> Bench<S> {
             traffic,
             next: vec![Packet::default(); ports],
             due: Wheel::new(AHEAD),
+            turns: Turns::default(),
             blocked: Vec::new(),
             now_due: Vec::new(),
             departures: Vec::new(),
@@ -93,6 +106,12 @@ impl<S: Switch> Bench<S> {
             }
         }
         bench
+    }
+
+    /// The same bench with room given out in this order.
+    #[must_use]
+    pub fn with_turns(self, turns: Turns) -> Self {
+        Self { turns, ..self }
     }
 
     /// The switch.
@@ -174,6 +193,10 @@ impl<S: Switch> Bench<S> {
             prefetch(&self.connections, input * ports + output);
         }
         let mut blocked = std::mem::take(&mut self.blocked);
+        if self.turns == Turns::LowestInput {
+            blocked.append(&mut due);
+            blocked.sort_unstable();
+        }
         for input in blocked.drain(..).chain(due.drain(..)) {
             self.serve(usize::from(input));
         }

@@ -25,7 +25,7 @@ pub mod sources;
 mod tests;
 mod wheel;
 
-pub use bench::{Bench, Connection, Measured};
+pub use bench::{Bench, Connection, Measured, Turns};
 pub use bits::{BitRows, iter_ones, next_in_turn, next_in_turn_by, ones};
 pub use crossbar::{Crossbar, CrossbarConfig};
 pub use egress::Egress;

@@ -6,8 +6,9 @@ use report::page::{Axis, Block, Plot, Scale};
 use scoc::{Chip, Crrd, CrrdConfig, FlatConfig, Hiera, HieraConfig, fall_through, flat};
 use switching::{Arrivals, Line, Pattern, Phase, Sizes, Switch, Traffic};
 
-use super::{SEEDS, Window, curve, findings, papers_chip, run_bench};
+use super::{SEEDS, Window, papers_chip, run_bench};
 use crate::claims::{Measured, Sheet, Spread};
+use crate::drawing::{curve, findings};
 use crate::spread::{spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
 

@@ -9,10 +9,11 @@ use scoc::{
     Requesting, Shares, Transfers, flat,
 };
 use serde_json::json;
-use switching::{Arrivals, Bench, Line, Phase, Sizes, Switch, Traffic};
+use switching::{Arrivals, Bench, Line, Phase, Sizes, Switch, Traffic, Turns};
 
-use super::{SEEDS, findings, papers_chip};
+use super::{SEEDS, papers_chip};
 use crate::claims::{Measured, Sheet, Spread};
+use crate::drawing::findings;
 use crate::spread::{spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
 
@@ -31,10 +32,25 @@ enum System {
     Flat,
     Hiera,
     Crrd,
+    /// CRRD whose shared buffers give room that comes free to the lowest input that waits.
+    CrrdLowestInput,
+    /// CRRD with buffers that do not fill in the time of the experiment.
+    CrrdLarge,
 }
 
-const SYSTEMS: [System; 5] =
-    [System::Scoc, System::Variant, System::Flat, System::Hiera, System::Crrd];
+const SYSTEMS: [System; 7] = [
+    System::Scoc,
+    System::Variant,
+    System::Flat,
+    System::Hiera,
+    System::Crrd,
+    System::CrrdLowestInput,
+    System::CrrdLarge,
+];
+
+/// Packets for which an input has room that never fills: four inputs at the line rate bring fewer in
+/// the longest window.
+const NEVER_FULL: usize = 1_000_000;
 
 impl System {
     fn name(self, scenario: &Microbenchmark) -> String {
@@ -44,6 +60,18 @@ impl System {
             Self::Flat => "Flat, 1.45×".into(),
             Self::Hiera => "Hiera".into(),
             Self::Crrd => "CRRD".into(),
+            Self::CrrdLowestInput => "CRRD, lowest input first".into(),
+            Self::CrrdLarge => "CRRD, buffers never full".into(),
+        }
+    }
+
+    /// Whether the experiment has it in this scenario: a variant where there is one, those of CRRD
+    /// where they tell what its buffers do (microbenchmark 5).
+    fn is_in(self, scenario: &Microbenchmark) -> bool {
+        match self {
+            Self::Variant => variant(scenario.number).is_some(),
+            Self::CrrdLowestInput | Self::CrrdLarge => scenario.number == 5,
+            _ => true,
         }
     }
 }
@@ -74,7 +102,7 @@ const fn window(effort: Effort) -> (u64, u64) {
 /// The rates of a scenario's connections.
 fn rates(
     switch: impl Switch,
-    line: Line,
+    (line, turns): (Line, Turns),
     (scenario, per_group): (&Microbenchmark, usize),
     effort: Effort,
     seed: u64,
@@ -87,7 +115,7 @@ fn rates(
     };
     let packet = line.cycle_from(line.send_time(PACKET));
     let (warm_up, measured) = window(effort);
-    let mut bench = Bench::new(switch, line, traffic, seed);
+    let mut bench = Bench::new(switch, line, traffic, seed).with_turns(turns);
     bench.run(warm_up * packet, measured * packet);
     bench.check().map_err(Failure::Model)?;
     Ok(scenario.ports(per_group).map(|(from, to)| bench.rate(from, to)).collect())
@@ -99,27 +127,32 @@ fn measure(
     effort: Effort,
     seed: u64,
 ) -> Result<Vec<f64>, Failure> {
+    let usual = Turns::default();
     let chip = |config: ChipConfig| {
         let plan = config.plan().expect("the variants are sound");
         let line = plan.line;
-        rates(Chip::new(plan, seed), line, (scenario, 4), effort, seed)
+        rates(Chip::new(plan, seed), (line, usual), (scenario, 4), effort, seed)
+    };
+    let crrd = |config: CrrdConfig, turns| {
+        rates(Crrd::new(config), (config.line(), turns), (scenario, 4), effort, seed)
     };
     match system {
         System::Scoc => chip(papers_chip()),
         System::Variant => chip(variant(scenario.number).expect("only where there is one")),
         System::Flat => {
             let config = FlatConfig::sped_up();
-            rates(flat(config), config.line(), (scenario, 4), effort, seed)
+            rates(flat(config), (config.line(), usual), (scenario, 4), effort, seed)
         }
         System::Hiera => {
             // Its groups are its subswitches.
             let config = HieraConfig::default();
             let shape = (scenario, config.subswitch);
-            rates(Hiera::new(config), config.line(), shape, effort, seed)
+            rates(Hiera::new(config), (config.line(), usual), shape, effort, seed)
         }
-        System::Crrd => {
-            let config = CrrdConfig::default();
-            rates(Crrd::new(config), config.line(), (scenario, 4), effort, seed)
+        System::Crrd => crrd(CrrdConfig::default(), usual),
+        System::CrrdLowestInput => crrd(CrrdConfig::default(), Turns::LowestInput),
+        System::CrrdLarge => {
+            crrd(CrrdConfig { packets: NEVER_FULL, ..CrrdConfig::default() }, usual)
         }
     }
 }
@@ -162,9 +195,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let points: Vec<(System, Microbenchmark)> = ALL
         .iter()
         .flat_map(|&scenario| SYSTEMS.map(|system| (system, scenario)))
-        .filter(|(system, scenario)| {
-            *system != System::Variant || variant(scenario.number).is_some()
-        })
+        .filter(|(system, scenario)| system.is_in(scenario))
         .collect();
     let jobs = with_seeds(&points, SEEDS);
     let found = spread(&jobs, watch, |((system, scenario), seed), _| {
@@ -211,6 +242,9 @@ fn judge(sheet: &mut Sheet, bars: &[Bar]) {
         rates.iter().zip(fair).filter(|(rate, fair)| **rate < 0.1 * **fair).count() as f64
     };
     sheet.measure("fairness.crrd-5", bar(System::Crrd, 5).over_seeds(starving));
+    let lowest_first = bar(System::CrrdLowestInput, 5);
+    sheet.measure("fairness.crrd-5-order", lowest_first.over_seeds(starving));
+    sheet.measure("fairness.crrd-5-buffers", bar(System::CrrdLarge, 5).rate(4));
 }
 
 /// Every rate that was measured.

@@ -2,6 +2,7 @@
 
 mod delay;
 mod fairness;
+mod hot_spot;
 mod routes;
 mod scale;
 #[cfg(test)]
@@ -10,12 +11,10 @@ mod throughput;
 pub mod tools;
 mod unbalanced;
 
-use report::page::{Block, PlotSeries, Section, SeriesStyle};
 use scoc::{ChipConfig, CutThrough};
 use switching::{Bench, Line, Switch, Traffic};
 
-use crate::claims::{Sheet, Spread};
-use crate::{Experiment, Failure, Findings, Paper};
+use crate::{Experiment, Failure, Paper};
 
 /// Seeds of each point (§4.E: "at least five").
 const SEEDS: u64 = 5;
@@ -70,6 +69,7 @@ const EXPERIMENTS: &[Experiment] = &[
         "More ports, more routes, messages of a data centre",
         scale::run,
     ),
+    Experiment::new("hot-spot", "§6.A", "One output that all inputs want more of", hot_spot::run),
 ];
 
 /// The chip as the paper's own experiments have it: a packet may be sent from its first bit on, or
@@ -94,17 +94,4 @@ fn run_bench<S: Switch>(
     bench.run(warm_up * packet, measured * packet);
     bench.check().map_err(Failure::Model)?;
     Ok(bench)
-}
-
-/// A curve with bars from the smallest to the largest seed.
-fn curve(name: &str, points: &[(f64, Spread)]) -> PlotSeries {
-    let means = points.iter().map(|(x, spread)| (*x, spread.mean)).collect();
-    let intervals = points.iter().map(|(_, spread)| (spread.low, spread.high)).collect();
-    PlotSeries { intervals, ..PlotSeries::new(name, SeriesStyle::Line, means) }
-}
-
-/// An experiment's part of the report.
-fn findings(title: &str, text: &str, blocks: Vec<Block>, sheet: Sheet) -> Findings {
-    let blocks = std::iter::once(Block::Text(text.into())).chain(blocks).collect();
-    Findings { claims: sheet.finish(), section: Section { title: title.into(), blocks } }
 }

@@ -6,8 +6,9 @@ use scoc::routes::{
     Choice, Shape, effective_iterations, equation_1, expected_one_round, throughput,
 };
 
-use super::{SEEDS, findings};
+use super::SEEDS;
 use crate::claims::{Measured, Sheet, Spread};
+use crate::drawing::{self, findings};
 use crate::spread::{spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
 
@@ -100,11 +101,8 @@ fn curves(choices: &[Choice], of: &dyn Fn(Shape, Choice) -> Vec<f64>) -> Vec<Plo
         Choice::Common => "F′".into(),
     };
     let curve = |choice: &Choice| {
-        let spreads = ROUTES.map(|routes| Spread::of(&of(Shape { ports: 128, routes }, *choice)));
-        let points = ROUTES.iter().zip(&spreads).map(|(&m, spread)| (m as f64, spread.mean));
-        let intervals = spreads.iter().map(|spread| (spread.low, spread.high)).collect();
-        let series = PlotSeries::new(name(choice), SeriesStyle::Line, points.collect());
-        PlotSeries { intervals, ..series }
+        let spread = |routes| Spread::of(&of(Shape { ports: 128, routes }, *choice));
+        drawing::curve(name(choice), &ROUTES.map(|routes| (routes as f64, spread(routes))))
     };
     let line = |name: &str, of: fn(usize) -> f64| {
         let points = ROUTES.iter().map(|&routes| (routes as f64, of(routes))).collect();

@@ -6,6 +6,7 @@ use report::{Claim, Verdict};
 
 use super::*;
 use crate::Effort;
+use crate::claims::Sheet;
 
 fn claims_of(name: &str) -> Vec<Claim> {
     let experiment = PAPER.experiments.iter().find(|experiment| experiment.name == name).unwrap();
@@ -27,20 +28,23 @@ fn cheap_experiments_are_reproduced_but_for_equation_1() {
     }
 }
 
+/// Every file of claims, by experiment.
+const FILES: [(&str, &str); 8] = [
+    ("fairness", include_str!("../../scoc/fairness.claims.toml")),
+    ("fig8", include_str!("../../scoc/fig8.claims.toml")),
+    ("fig9", include_str!("../../scoc/fig9.claims.toml")),
+    ("fig10", include_str!("../../scoc/fig10.claims.toml")),
+    ("fig11", include_str!("../../scoc/fig11.claims.toml")),
+    ("fig12", include_str!("../../scoc/fig12.claims.toml")),
+    ("scale", include_str!("../../scoc/scale.claims.toml")),
+    ("hot-spot", include_str!("../../scoc/hot-spot.claims.toml")),
+];
+
 #[test]
 fn every_file_of_claims_is_of_its_experiment() {
-    let files = [
-        ("fairness", include_str!("../../scoc/fairness.claims.toml")),
-        ("fig8", include_str!("../../scoc/fig8.claims.toml")),
-        ("fig9", include_str!("../../scoc/fig9.claims.toml")),
-        ("fig10", include_str!("../../scoc/fig10.claims.toml")),
-        ("fig11", include_str!("../../scoc/fig11.claims.toml")),
-        ("fig12", include_str!("../../scoc/fig12.claims.toml")),
-        ("scale", include_str!("../../scoc/scale.claims.toml")),
-    ];
     let names: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
-    assert_eq!(files.map(|(name, _)| name)[..], names);
-    for (name, text) in files {
+    assert_eq!(FILES.map(|(name, _)| name)[..], names);
+    for (name, text) in FILES {
         for claim in Sheet::read(text).published() {
             assert!(claim.id.starts_with(&format!("{name}.")), "{}", claim.id);
         }
@@ -49,21 +53,10 @@ fn every_file_of_claims_is_of_its_experiment() {
 
 #[test]
 fn what_a_release_is_held_to_are_claims_that_there_are() {
-    let files = [
-        include_str!("../../scoc/fairness.claims.toml"),
-        include_str!("../../scoc/fig8.claims.toml"),
-        include_str!("../../scoc/fig9.claims.toml"),
-        include_str!("../../scoc/fig10.claims.toml"),
-        include_str!("../../scoc/fig11.claims.toml"),
-        include_str!("../../scoc/fig12.claims.toml"),
-        include_str!("../../scoc/scale.claims.toml"),
-    ];
-    let known: Vec<String> = files
-        .iter()
-        .flat_map(|text| {
-            Sheet::read(text).published().iter().map(|claim| claim.id.clone()).collect::<Vec<_>>()
-        })
-        .collect();
+    let ids = |(_, text): &(&str, &str)| -> Vec<String> {
+        Sheet::read(text).published().iter().map(|claim| claim.id.clone()).collect()
+    };
+    let known: Vec<String> = FILES.iter().flat_map(ids).collect();
     for effort in [Effort::Quick, Effort::Full] {
         let released = PAPER.released(effort);
         assert!(!released.is_empty());

@@ -2,12 +2,13 @@
 
 use kernel::{Bytes, Stream};
 use report::Unit;
-use report::page::{Axis, Block, Plot, PlotSeries, Scale, SeriesStyle};
+use report::page::{Axis, Block, Plot, Scale};
 use scoc::{Chip, ChipConfig, OutputChoice};
 use switching::{Arrivals, Bench, Pattern, Phase, Sizes, Traffic, patterns};
 
-use super::{SEEDS, findings};
+use super::SEEDS;
 use crate::claims::{Measured, Sheet, Spread};
+use crate::drawing::{self, findings};
 use crate::spread::{Pulse, spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
 
@@ -110,11 +111,8 @@ pub(super) fn permutations(effort: Effort, watch: &mut Watch<'_>) -> Result<Find
         second.iter().zip(means(320, Speed::Same, first)).map(|(two, one)| two - one).collect();
     sheet.measure("fig10.mode-2", Measured::mean(&gain));
     let curve = |name: &str, speed, choice| {
-        let spreads = SIZES.map(|size| Spread::of(&means(size, speed, choice)));
-        let points = SIZES.iter().zip(&spreads).map(|(&size, spread)| (size as f64, spread.mean));
-        let intervals = spreads.iter().map(|spread| (spread.low, spread.high)).collect();
-        let series = PlotSeries::new(name, SeriesStyle::Line, points.collect());
-        PlotSeries { intervals, ..series }
+        let spread = |size| Spread::of(&means(size, speed, choice));
+        drawing::curve(name, &SIZES.map(|size| (size as f64, spread(size))))
     };
     let plot = Plot {
         title: "Random permutations on SCOC".into(),

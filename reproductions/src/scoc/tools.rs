@@ -71,7 +71,7 @@ pub struct Trial {
 }
 
 /// Patterns by name.
-const PATTERNS: [&str; 9] = [
+const PATTERNS: [&str; 11] = [
     "uniform",
     "diagonal",
     "log-diagonal",
@@ -81,6 +81,8 @@ const PATTERNS: [&str; 9] = [
     "shuffle",
     "transpose",
     "random-permutation",
+    "unbalanced:SHARE",
+    "hot-spot:SHARE",
 ];
 /// Ports of a part of partitioned traffic (§4.E).
 const PART: usize = 8;
@@ -110,7 +112,21 @@ fn pattern(name: &str, ports: usize, seed: u64) -> Result<Pattern, String> {
         true => Ok(Pattern::Permutation(permute(ports))),
         false => Err(format!("{name} needs a power of two of ports, not {ports}")),
     };
+    let (name, share) = match name.split_once(':') {
+        Some((name, share)) => (name, Some(share)),
+        None => (name, None),
+    };
+    let none = || format!("no pattern {name}; there are {}", PATTERNS.join(", "));
+    if share.is_some() != matches!(name, "unbalanced" | "hot-spot") {
+        return Err(none());
+    }
+    let share = match share.unwrap_or("0").parse() {
+        Ok(share) => share,
+        Err(_) => return Err(format!("{name}: no share; expected, for example, {name}:0.05")),
+    };
     let pattern = match name {
+        "unbalanced" => Pattern::Unbalanced { sink: (0..ports).collect(), share },
+        "hot-spot" => Pattern::HotSpot { output: 0, share },
         "uniform" => Pattern::Uniform,
         "diagonal" => Pattern::Diagonal,
         "log-diagonal" => Pattern::LogDiagonal,
@@ -123,7 +139,7 @@ fn pattern(name: &str, ports: usize, seed: u64) -> Result<Pattern, String> {
             let mut stream = kernel::Stream::new(seed, "scoc/bench/permutation", 0);
             Pattern::Permutation(patterns::random_permutation(ports, &mut stream))
         }
-        _ => return Err(format!("no pattern {name}; there are {}", PATTERNS.join(", "))),
+        _ => return Err(none()),
     };
     pattern.check(ports).map(|()| pattern)
 }
@@ -329,6 +345,15 @@ mod tests {
     }
 
     #[test]
+    fn a_hot_spot_and_unbalanced_traffic_are_patterns_with_a_share() {
+        for pattern in ["hot-spot:0.01", "unbalanced:0.5"] {
+            let table = Trial { pattern: pattern.into(), ..trial() }.run().unwrap();
+            let carried = table.rows[0][3].value.as_f64().unwrap();
+            assert!((carried - 0.5).abs() < 0.05, "{pattern}: {carried}");
+        }
+    }
+
+    #[test]
     fn bad_trials_are_refused_in_words() {
         let rows = ["0:8:0.7", "0:9:0.7"].map(String::from).to_vec();
         let beyond = Trial { connections: rows, ..trial() };
@@ -340,7 +365,14 @@ mod tests {
         check_refused(&large, "packet", "at most 320 B");
         let odd = Trial { ports: 24, pattern: "transpose".into(), ..trial() };
         check_refused(&odd, "pattern", "power of two");
-        check_refused(&Trial { pattern: "ring".into(), ..trial() }, "pattern", "there are uniform");
+        for pattern in ["ring", "ring:1", "uniform:1", "hot-spot"] {
+            let wrong = Trial { pattern: pattern.into(), ..trial() };
+            check_refused(&wrong, "pattern", "there are uniform");
+        }
+        let beyond = Trial { pattern: "hot-spot:2".into(), ..trial() };
+        check_refused(&beyond, "pattern", "2 is no share");
+        let unclear = Trial { pattern: "unbalanced:x".into(), ..trial() };
+        check_refused(&unclear, "pattern", "expected, for example, unbalanced:0.05");
         check_refused(&Trial { load: 1.5, ..trial() }, "load", "at most 1");
     }
 

@@ -2,12 +2,13 @@
 
 use kernel::Bytes;
 use report::Unit;
-use report::page::{Axis, Block, Plot, PlotSeries, Scale, SeriesStyle};
+use report::page::{Axis, Block, Plot, Scale};
 use scoc::{Chip, ChipConfig, Crrd, CrrdConfig, FlatConfig, Requesting, Transfers, flat};
 use switching::{Arrivals, Bench, Line, Pattern, Phase, Sizes, Switch, Traffic};
 
-use super::{SEEDS, findings};
+use super::SEEDS;
 use crate::claims::{Measured, Sheet, Spread};
+use crate::drawing::{self, findings};
 use crate::spread::{spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
 
@@ -178,11 +179,8 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let figure = Figure { jobs, found };
     judge(&mut sheet, &figure);
     let curve = |&(name, system): &(&str, System)| {
-        let spreads = UNBALANCE.map(|u| Spread::of(&figure.of(system, u)));
-        let points = UNBALANCE.iter().zip(&spreads);
-        let points = points.map(|(&u, spread)| (f64::from(u) / 100.0, spread.mean)).collect();
-        let intervals = spreads.iter().map(|spread| (spread.low, spread.high)).collect();
-        PlotSeries { intervals, ..PlotSeries::new(name, SeriesStyle::Line, points) }
+        let spread = |u| Spread::of(&figure.of(system, u));
+        drawing::curve(name, &UNBALANCE.map(|u| (f64::from(u) / 100.0, spread(u))))
     };
     let plot = |title: &str, wanted: &dyn Fn(System) -> bool| Plot {
         title: title.into(),

@@ -3,7 +3,8 @@
 use kernel::{Bytes, Stream};
 use proptest::prelude::*;
 use switching::{
-    Arrivals, Bench, Crossbar, Departure, Packet, Pattern, Phase, Sizes, Switch, Traffic, patterns,
+    Arrivals, Bench, Crossbar, Departure, Packet, Pattern, Phase, Sizes, Switch, Traffic, Turns,
+    patterns,
 };
 
 use crate::microbenchmarks::{ALL, Microbenchmark};
@@ -284,6 +285,26 @@ fn m48_crrd_has_no_arbiter_for_outputs_and_shares_buffers_unfairly() {
     assert!(found.iter().all(|rate| (rate - 0.38).abs() < 0.03), "{found:?}");
     let found = run(3);
     assert!(found[0] < 0.2 && found[1] < 0.2 && found[2] > 0.3, "{found:?}");
+}
+
+#[test]
+fn m48_who_gets_room_in_a_full_shared_buffer_decides_who_starves_under_crrd() {
+    let scenario = &ALL[4];
+    let starving = |packets, turns| {
+        let config = CrrdConfig { ports: 32, packets, ..CrrdConfig::default() };
+        let mut traffic = saturated(scenario.pattern(32, 4).unwrap(), 288);
+        traffic.arrivals = Arrivals::Drifting(LOAD);
+        let mut bench = Bench::new(Crrd::new(config), config.line(), traffic, 1).with_turns(turns);
+        bench.run(2_000, 10_000);
+        bench.check().unwrap();
+        let rates = scenario.ports(4).map(|(from, to)| bench.rate(from, to));
+        let fair = scenario.fair(LOAD);
+        rates.zip(fair).filter(|(rate, fair)| *rate < 0.1 * fair).count()
+    };
+    assert_eq!(starving(16, Turns::LongestWait), 0);
+    assert_eq!(starving(16, Turns::LowestInput), 4);
+    // Nobody waits for room then.
+    assert_eq!(starving(1_000_000, Turns::LowestInput), 0);
 }
 
 #[test]
