@@ -69,6 +69,12 @@ impl Crossbar {
         }
     }
 
+    /// Packets for which an input has room.
+    #[must_use]
+    pub fn places_free(&self, input: usize) -> usize {
+        self.config.input_places - self.held[input]
+    }
+
     fn enqueue_arrived(&mut self) {
         self.arriving.turn(&mut self.arrived);
         for packet in &self.arrived {
@@ -92,7 +98,8 @@ impl Switch for Crossbar {
         debug_assert!(self.has_room(&packet), "no room at input {}", packet.source);
         self.held[usize::from(packet.source)] += 1;
         let whole = packet.entered + self.config.line.send_time(packet.size());
-        self.arriving.put(self.config.line.cycle_from(whole), packet);
+        // A short packet that the switch hears of late may be there already.
+        self.arriving.put(self.config.line.cycle_from(whole).max(self.slot), packet);
     }
 
     fn step(&mut self, departures: &mut Vec<Departure>) {

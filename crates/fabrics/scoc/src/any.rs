@@ -32,6 +32,21 @@ macro_rules! each {
     };
 }
 
+impl AnySwitch {
+    /// Packets for which an input has room, wherever they go.
+    ///
+    /// # Panics
+    /// Of a switch whose inputs have no room of their own: Hiera and CRRD.
+    pub(crate) fn places_free(&self, input: usize) -> usize {
+        match self {
+            Self::Scoc(chip) => chip.places_free(input),
+            Self::Flat(crossbar) => crossbar.places_free(input),
+            Self::OutputQueued(_) => usize::MAX,
+            Self::Hiera(_) | Self::Crrd(_) => panic!("room that depends on where a packet goes"),
+        }
+    }
+}
+
 impl Switch for AnySwitch {
     fn ports(&self) -> usize {
         each!(self, switch => switch.ports())

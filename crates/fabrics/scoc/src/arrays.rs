@@ -47,10 +47,16 @@ impl Arrays {
         }
     }
 
+    /// Packets for which an input has room.
+    #[inline]
+    pub(crate) fn places_free(&self, port: usize) -> usize {
+        usize::from(self.spare_count[port])
+    }
+
     /// Whether an input has room for one packet more.
     #[inline]
     pub(crate) fn has_room(&self, port: usize) -> bool {
-        self.spare_count[port] > 0
+        self.places_free(port) > 0
     }
 
     /// Puts a packet that may ask from `cycle` on into its input's memory: its address.

@@ -143,6 +143,11 @@ impl Chip {
         self.counts
     }
 
+    /// Packets for which an input has room.
+    pub(crate) fn places_free(&self, input: usize) -> usize {
+        self.inputs.arrays.places_free(input)
+    }
+
     /// The weightage register of an output for a group, and what it would be if read now.
     #[cfg(test)]
     pub(crate) fn weightage(&self, output: usize, group: usize) -> (u8, u8) {

@@ -274,7 +274,7 @@ impl SwitchPlan {
     }
 
     /// What §4.E says of the time through the switch beyond what the cycles model.
-    fn latency(&self) -> Span {
+    pub(crate) fn latency(&self) -> Span {
         match self {
             Self::Scoc(plan) => {
                 let clock = plan.config.clock_hertz;
@@ -405,7 +405,7 @@ impl Config {
 }
 
 /// The largest packet: 16 bits of length (our choice).
-const SEGMENT_MAX: Bytes = Bytes::new(u16::MAX as u64);
+pub(crate) const SEGMENT_MAX: Bytes = Bytes::new(u16::MAX as u64);
 
 /// Where a key of the switch stands; its ports are the rack's nodes.
 fn below_switch(problems: Vec<Problem>) -> Vec<Problem> {

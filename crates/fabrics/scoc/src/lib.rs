@@ -18,6 +18,7 @@ mod hiera;
 mod inputs;
 mod ledger;
 pub mod microbenchmarks;
+pub mod network;
 mod rack;
 pub mod routes;
 #[cfg(test)]

@@ -1,0 +1,339 @@
+//! The `[fabric]` table of a rack of leaves and spines, and the checked plan that the model runs on.
+//!
+//! Defaults: the chip's lines (§5), and a rack scaled down to 128 hosts (E25), for the paper does not
+//! say how large its network was.
+
+use ::rack::{Fault, Problem};
+use kernel::{Bytes, Rate, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use switching::Line;
+use transports::{cubic, dctcp, newreno, swift};
+
+use crate::config::{OutputQueuedTable, SEGMENT_MAX, SwitchPlan};
+use crate::hardware::CHIP;
+use crate::{ChipConfig, FlatConfig, ete};
+
+/// A rack of leaves and spines.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Nodes. Default 128 (our choice). A multiple of `leaves`.
+    #[schemars(range(min = 2, max = 4096))]
+    pub nodes: u32,
+    /// Leaf switches. Default 16 (our choice). At least 2.
+    #[schemars(range(min = 2, max = 1024))]
+    pub leaves: u32,
+    /// Spine switches, each with a link to each leaf. Default 8 (our choice): as many as a leaf has
+    /// nodes, so that nothing is oversubscribed. At least 1.
+    #[schemars(range(min = 1, max = 1024))]
+    pub spines: u32,
+    /// Rate of each link. Unit: bit/s. Default 25 Gbps (§5).
+    pub line_rate: Rate,
+    /// The node rate that load 1.0 refers to. Unit: bit/s. Default 0 bps: the line rate.
+    pub load_rate: Rate,
+    /// Time on a cable, one way. Unit: time. Default 10 ns (our choice: two metres).
+    pub cable: Span,
+    /// Largest segment into which leaves cut packets. Unit: bytes. Default 288 B (§4.E: a frequent
+    /// size of segments that carry frames of 1500 B). At most what a spine carries, 320 B for SCOC.
+    pub segment: Bytes,
+    /// Time through a leaf, once on the way in and once on the way out. Unit: time. Default 50 ns (our
+    /// choice: the paper is silent).
+    pub leaf_latency: Span,
+    /// Time through a spine beyond what its cycles model, whatever its core. Unit: time. Default: what
+    /// follows from §4.E for SCOC's serial links and link logic, 52 ns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spine_latency: Option<Span>,
+    /// Most bytes of one queue of a leaf, for one destination, acknowledged ones apart; what does not
+    /// fit is dropped. Unit: bytes. Default 150 kB: 100 packets (our choice).
+    pub queue: Bytes,
+    /// Bytes of a queue from which on packets that allow it are marked; 0 B: none. Unit: bytes.
+    /// Default 45 kB: 30 packets (our choice, as DCTCP elsewhere).
+    pub mark_from: Bytes,
+    /// Bytes that a leaf grants for one of its nodes before they have gone on the node's line. Unit:
+    /// bytes. Default 9 kB (our choice: six packets, several round trips of requests).
+    pub credit: Bytes,
+    /// The core of the spines. Default SCOC.
+    pub spine: SpineTable,
+    /// What the hosts speak. Default dctcp.
+    pub transport: Transport,
+}
+
+/// The core of a spine.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum SpineTable {
+    /// The chip: a bufferless Clos network (§2).
+    Scoc(ChipConfig),
+    /// A flat crossbar with virtual output queues and iSLIP (§4.F).
+    Flat(FlatSpine),
+    /// The ideal, which queues at its outputs only.
+    OutputQueued(OutputQueuedTable),
+}
+
+/// Keys of a flat crossbar as a spine.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct FlatSpine {
+    /// Iterations of iSLIP in a slot. Default 1 (§3.A). From 1.
+    #[schemars(range(min = 1))]
+    pub iterations: usize,
+    /// Packets at each input and at each output. Default 16 (§4.E). From 1.
+    #[schemars(range(min = 1))]
+    pub packets: usize,
+    /// Rate of the crossbar for each port. Unit: bit/s. Default 0 bps: twice the line rate (§4.F).
+    pub port_rate: Rate,
+}
+
+impl Default for FlatSpine {
+    fn default() -> Self {
+        let FlatConfig { iterations, packets, .. } = FlatConfig::default();
+        Self { iterations, packets, port_rate: Rate::default() }
+    }
+}
+
+/// What the hosts speak.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Transport {
+    /// TCP NewReno (RFC 5681, 6582, 6675).
+    Newreno(newreno::Config),
+    /// TCP CUBIC (RFC 9438).
+    Cubic(cubic::Config),
+    /// DCTCP (SIGCOMM 2010, RFC 8257): windows that follow the share of marked packets.
+    Dctcp(dctcp::Config),
+    /// Swift (SIGCOMM 2020): windows that hold delay at a target.
+    Swift(swift::Config),
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            nodes: 128,
+            leaves: 16,
+            spines: 8,
+            line_rate: CHIP.line_rate,
+            load_rate: Rate::default(),
+            cable: Span::from_ns(10),
+            segment: Bytes::new(288),
+            leaf_latency: Span::from_ns(50),
+            spine_latency: None,
+            queue: Bytes::new(150_000),
+            mark_from: Bytes::new(45_000),
+            credit: Bytes::new(9_000),
+            spine: SpineTable::Scoc(ChipConfig::default()),
+            transport: Transport::Dctcp(dctcp::Config::default()),
+        }
+    }
+}
+
+impl Transport {
+    /// Its name in scenario files.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Newreno(_) => "newreno",
+            Self::Cubic(_) => "cubic",
+            Self::Dctcp(_) => "dctcp",
+            Self::Swift(_) => "swift",
+        }
+    }
+
+    fn check(&self) -> Vec<Problem> {
+        match self {
+            Self::Newreno(table) => table.check(),
+            Self::Cubic(table) => table.check(),
+            Self::Dctcp(table) => table.check(),
+            Self::Swift(table) => table.check(),
+        }
+    }
+
+    /// Its largest packet.
+    pub(super) fn mtu(&self) -> Bytes {
+        match self {
+            Self::Newreno(table) => table.stream.mtu,
+            Self::Cubic(table) => table.stream.mtu,
+            Self::Dctcp(table) => table.stream.mtu,
+            Self::Swift(table) => table.stream.mtu,
+        }
+    }
+
+    /// Why it makes no sense without marks.
+    fn needs_marks(&self) -> Option<&'static str> {
+        match self {
+            Self::Dctcp(_) => Some(
+                "0 B, but dctcp slows down only for marks; expected, for \
+                 example, \"45 kB\"",
+            ),
+            Self::Newreno(newreno::Config { ecn: true, .. })
+            | Self::Cubic(cubic::Config { ecn: true, .. }) => {
+                Some("0 B, but transport.ecn waits for marks; set one of the two")
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A checked configuration with what follows from it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// The configuration with nothing left open.
+    pub config: Config,
+    /// The data switch of a spine.
+    pub(super) spine: SwitchPlan,
+    /// The ETE switch beside the data switch.
+    pub(super) control: SwitchPlan,
+    /// Time through a spine beyond what its cycles model.
+    pub(super) spine_latency: Span,
+}
+
+impl Plan {
+    /// The same plan with faults.
+    ///
+    /// # Errors
+    /// For each of them: nothing fails here.
+    pub fn with_faults(self, faults: &[Fault]) -> Result<Self, Vec<Problem>> {
+        let refuse = |(index, fault): (usize, &Fault)| {
+            let message = format!(
+                "{} does not fail in a scoc-network; packet-switched has racks that do",
+                fault.component
+            );
+            Problem::new(index.to_string(), message)
+        };
+        let problems: Vec<_> = faults.iter().enumerate().map(refuse).collect();
+        if problems.is_empty() { Ok(self) } else { Err(problems) }
+    }
+}
+
+/// Nodes and leaves for whose pairs the model has memory (our choice: a pair takes some 200 bytes).
+const PAIRS_MAX: u64 = 1 << 20;
+/// Most spines: a message finds its spine by a sum of 16 bits (our choice).
+const SPINES_MAX: u32 = 1024;
+
+impl Config {
+    /// Checks the configuration and derives the plan.
+    ///
+    /// # Errors
+    /// Every problem found, each with its key and a remedy.
+    pub fn plan(&self) -> Result<Plan, Vec<Problem>> {
+        let mut problems = self.check();
+        let below = |key: &'static str| move |problem: Problem| problem.below(key);
+        problems.extend(self.transport.check().into_iter().map(below("transport")));
+        if self.line_rate == Rate::default() || !problems.is_empty() {
+            return Err(problems);
+        }
+        let spine = self
+            .plan_spine()
+            .map_err(|wrong| wrong.into_iter().map(below("spine")).collect::<Vec<_>>())?;
+        let chip = self.chip();
+        let most = match spine {
+            SwitchPlan::Scoc(_) => chip.packet_max,
+            _ => SEGMENT_MAX,
+        };
+        if self.segment > most {
+            let message = format!("{}; a spine carries at most {most}", self.segment);
+            return Err(vec![Problem::new("segment", message)]);
+        }
+        let control = ete(&chip)
+            .plan()
+            .map_err(|wrong| wrong.into_iter().map(below("spine")).collect::<Vec<_>>())?;
+        let usual = SwitchPlan::Scoc(Box::new(ChipConfig::default().plan().expect("the chip is")));
+        let spine_latency = self.spine_latency.unwrap_or_else(|| usual.latency());
+        let load_rate = match self.load_rate {
+            rate if rate == Rate::default() => self.line_rate,
+            rate => rate,
+        };
+        let config = Self { load_rate, spine_latency: Some(spine_latency), ..self.clone() };
+        let control = SwitchPlan::Scoc(Box::new(control));
+        Ok(Plan { config, spine, control, spine_latency })
+    }
+
+    fn check(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut refuse = |bad: bool, key: &str, message: String| {
+            if bad {
+                problems.push(Problem::new(key, message));
+            }
+        };
+        let (nodes, leaves, spines) = (self.nodes, self.leaves, self.spines);
+        let pairs = u64::from(nodes) * u64::from(leaves);
+        refuse(nodes < 2, "nodes", format!("{nodes}; a rack has at least 2 nodes"));
+        refuse(leaves < 2, "leaves", format!("{leaves}; a network has at least 2 leaves"));
+        refuse(
+            leaves >= 2 && !nodes.is_multiple_of(leaves),
+            "nodes",
+            format!("{leaves} leaves do not share {nodes} nodes evenly; expected a multiple"),
+        );
+        refuse(
+            pairs > PAIRS_MAX,
+            "nodes",
+            format!("{nodes} nodes and {leaves} leaves make {pairs} queues; at most {PAIRS_MAX}"),
+        );
+        refuse(
+            !(1..=SPINES_MAX).contains(&spines),
+            "spines",
+            format!("{spines}; expected 1 to {SPINES_MAX}"),
+        );
+        let rate = "a rate of zero; expected, for example, \"25 Gbps\"";
+        refuse(self.line_rate == Rate::default(), "line_rate", rate.into());
+        refuse(
+            self.segment == Bytes::ZERO,
+            "segment",
+            "0 B; expected, for example, \"288 B\"".into(),
+        );
+        let mtu = self.transport.mtu();
+        for (key, size) in [("queue", self.queue), ("credit", self.credit)] {
+            let message = format!("{size} hold no packet of {mtu}; expected at least that");
+            refuse(size < mtu, key, message);
+            let message = format!("{size}; expected at most {BYTES_MAX}");
+            refuse(size > BYTES_MAX, key, message);
+        }
+        if self.mark_from == Bytes::ZERO
+            && let Some(message) = self.transport.needs_marks()
+        {
+            refuse(true, "mark_from", message.into());
+        }
+        problems
+    }
+
+    /// The chip of this network: of a spine that is none, the usual one, for its ETE switch.
+    fn chip(&self) -> ChipConfig {
+        let chip = match &self.spine {
+            SpineTable::Scoc(table) => table.clone(),
+            _ => ChipConfig::default(),
+        };
+        // Whole groups; ports that no leaf has stay dark.
+        let ports = (self.leaves as usize).next_multiple_of(chip.ports_per_group.max(1));
+        ChipConfig { ports, line_rate: self.line_rate, ..chip }
+    }
+
+    fn plan_spine(&self) -> Result<SwitchPlan, Vec<Problem>> {
+        match &self.spine {
+            SpineTable::Scoc(_) => Ok(SwitchPlan::Scoc(Box::new(self.chip().plan()?))),
+            SpineTable::Flat(FlatSpine { iterations, packets, port_rate }) => {
+                let line_rate = self.line_rate.as_bps();
+                let port_rate = match port_rate.as_bps() {
+                    0 => 2 * line_rate,
+                    rate => rate,
+                };
+                let config = FlatConfig {
+                    ports: self.leaves as usize,
+                    iterations: *iterations,
+                    packets: *packets,
+                    speed_up: (port_rate, line_rate),
+                    slot: self.segment,
+                    line_rate: self.line_rate,
+                };
+                config.check()?;
+                Ok(SwitchPlan::Flat(config))
+            }
+            SpineTable::OutputQueued(OutputQueuedTable {}) => {
+                // Nothing depends on its clock.
+                Ok(SwitchPlan::OutputQueued(Line::clocked(self.line_rate, CHIP.clock_hertz)))
+            }
+        }
+    }
+}
+
+/// Bytes that a queue or a node's credit may come to: they are counted in 32 bits (our choice).
+const BYTES_MAX: Bytes = Bytes::new(1_000_000_000);

@@ -1,0 +1,193 @@
+//! The rack as a fabric: the engine with one of the transports and the program of the switches.
+
+use std::ops::ControlFlow;
+
+use ::rack::results::Table;
+use ::rack::{Advance, Completion, Fabric, Failure, Flow, Gauge, Probe, Stage, Totals};
+use kernel::{Bytes, Span, Time};
+use packets::config::{Forwarding, Queues};
+use packets::{Network, Surroundings, surroundings};
+use serde_json::{Map, Value};
+use transports::{cubic::Cubic, dctcp::Dctcp, newreno::NewReno, swift::Swift};
+
+use super::config::{Plan, SpineTable, Transport};
+use super::ideal::Ideal;
+use super::layout::topology;
+use super::switches::Switches;
+
+/// A network with one of the transports.
+enum Carried {
+    Newreno(Box<Network<NewReno, Switches>>),
+    Cubic(Box<Network<Cubic, Switches>>),
+    Dctcp(Box<Network<Dctcp, Switches>>),
+    Swift(Box<Network<Swift, Switches>>),
+}
+
+/// Does the same with whichever there is.
+macro_rules! each {
+    ($carried:expr, $network:ident => $value:expr) => {
+        match $carried {
+            Carried::Newreno($network) => $value,
+            Carried::Cubic($network) => $value,
+            Carried::Dctcp($network) => $value,
+            Carried::Swift($network) => $value,
+        }
+    };
+}
+
+/// A rack under simulation.
+pub struct Rack {
+    network: Carried,
+    ideal: Ideal,
+    plan: Plan,
+}
+
+/// Room of a port's queue in the engine: what comes to it was granted, so nothing is dropped there (our
+/// choice: more than any credits come to).
+const ENDLESS: Bytes = Bytes::new(2_000_000_000);
+
+const CHECKED: &str = "the table was checked by the plan";
+
+/// The engine's part of a plan.
+fn engine(plan: &Plan) -> packets::Plan {
+    let config = packets::Config {
+        forwarding: Forwarding::CutThrough,
+        switch_latency: Span::ZERO,
+        mtu: plan.config.transport.mtu(),
+        queues: Queues { port_buffer: ENDLESS, ..Queues::default() },
+        ..packets::Config::default()
+    };
+    packets::Plan { config, topology: topology(&plan.config), faults: Vec::new() }
+}
+
+fn network<T: packets::Transport>(
+    plan: &Plan,
+    seed: u64,
+    build: impl FnOnce(&Surroundings) -> T,
+) -> (Box<Network<T, Switches>>, Ideal) {
+    let engine = engine(plan);
+    let transport = build(&surroundings(&engine, seed));
+    let switches = Switches::new(plan, &engine.topology, seed);
+    let ideal = Ideal::new(plan, transport.framing());
+    let network = Network::with_program(engine, transport, switches, seed);
+    (Box::new(network.expect("the network's mtu is the transport's")), ideal)
+}
+
+impl Rack {
+    /// An idle rack. `seed` is that of all chance in it.
+    ///
+    /// # Panics
+    /// If a table of the plan was not checked.
+    #[must_use]
+    pub fn new(plan: Plan, seed: u64) -> Self {
+        let (network, ideal) = match &plan.config.transport {
+            Transport::Newreno(table) => {
+                let (network, ideal) =
+                    network(&plan, seed, |around| table.build(around).expect(CHECKED));
+                (Carried::Newreno(network), ideal)
+            }
+            Transport::Cubic(table) => {
+                let (network, ideal) =
+                    network(&plan, seed, |around| table.build(around).expect(CHECKED));
+                (Carried::Cubic(network), ideal)
+            }
+            Transport::Dctcp(table) => {
+                let (network, ideal) =
+                    network(&plan, seed, |around| table.build(around).expect(CHECKED));
+                (Carried::Dctcp(network), ideal)
+            }
+            Transport::Swift(table) => {
+                let (network, ideal) =
+                    network(&plan, seed, |around| table.build(around).expect(CHECKED));
+                (Carried::Swift(network), ideal)
+            }
+        };
+        Self { network, ideal, plan }
+    }
+}
+
+/// Tells of completions with this rack's ideal times in place of the engine's, which knows nothing of
+/// segments.
+struct Corrected<'a, P> {
+    probe: &'a mut P,
+    ideal: Ideal,
+}
+
+impl<P: Probe> Probe for Corrected<'_, P> {
+    fn completed(&mut self, completion: &Completion<'_>) -> ControlFlow<()> {
+        let ideal = self.ideal.completion_time(completion.flow);
+        self.probe.completed(&Completion { ideal, ..*completion })
+    }
+
+    fn failed(&mut self, flow: &Flow, at: Time, why: Failure) -> ControlFlow<()> {
+        self.probe.failed(flow, at, why)
+    }
+}
+
+impl Fabric for Rack {
+    fn name(&self) -> &'static str {
+        "scoc-network"
+    }
+
+    fn nodes(&self) -> u32 {
+        self.plan.config.nodes
+    }
+
+    fn now(&self) -> Time {
+        each!(&self.network, network => network.now())
+    }
+
+    fn offer(&mut self, flow: &Flow) {
+        each!(&mut self.network, network => network.offer(flow));
+    }
+
+    fn advance<P: Probe>(&mut self, until: Time, probe: &mut P) -> Advance {
+        let mut corrected = Corrected { probe, ideal: self.ideal };
+        each!(&mut self.network, network => network.advance(until, &mut corrected))
+    }
+
+    fn ideal_fct(&self, flow: &Flow) -> Span {
+        self.ideal.completion_time(flow)
+    }
+
+    fn totals(&self) -> Totals {
+        each!(&self.network, network => network.totals())
+    }
+
+    fn stages(&self) -> &'static [Stage] {
+        each!(&self.network, network => network.stages())
+    }
+
+    fn gauges(&self) -> &'static [Gauge] {
+        each!(&self.network, network => network.gauges())
+    }
+
+    fn sample(&mut self, row: &mut [f64]) {
+        each!(&mut self.network, network => network.sample(row));
+    }
+
+    fn unfinished(&self, limit: usize) -> Vec<Flow> {
+        each!(&self.network, network => network.unfinished(limit))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        each!(&self.network, network => network.check())
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        each!(&self.network, network => network.tables())
+    }
+
+    fn details(&self) -> Map<String, Value> {
+        let spine = match self.plan.config.spine {
+            SpineTable::Scoc(_) => "scoc",
+            SpineTable::Flat(_) => "flat",
+            SpineTable::OutputQueued(_) => "output-queued",
+        };
+        let mut details = Map::new();
+        details.insert("spine".into(), spine.into());
+        details.insert("transport".into(), self.plan.config.transport.name().into());
+        details.extend(each!(&self.network, network => network.details()));
+        details
+    }
+}
