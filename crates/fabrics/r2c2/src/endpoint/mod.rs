@@ -72,7 +72,7 @@ impl Endpoints {
             seed,
             framing,
             senders: Senders::new(plan, seed),
-            receivers: Receivers::new(framing),
+            receivers: Receivers::new(framing, plan.nodes()),
             news: News::new(plan, wiring.trees, seed),
             pace: Pace::new(plan, wiring.filling, seed),
             selector: Selector::new(plan, seed),
@@ -256,6 +256,8 @@ impl Transport for Endpoints {
         details.insert("searches".into(), json!(searches));
         details.insert("protocols_changed".into(), json!(changes));
         details.insert("packets_held_p95".into(), json!(self.receivers.held_p95()));
+        let by_node = self.receivers.held_by_node_p95();
+        details.insert("packets_held_by_node_p95".into(), json!(by_node));
         details.insert("packets_held_max".into(), json!(self.receivers.held_max()));
         details
     }
