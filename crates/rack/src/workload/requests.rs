@@ -52,6 +52,8 @@ pub enum Loop {
         rounds: u64,
         /// From the end of a response to the next request.
         think_time: Span,
+        /// When the first requests begin.
+        start: Time,
     },
 }
 
@@ -117,9 +119,9 @@ impl Requests {
         };
         match requests.source {
             Loop::Open { .. } => requests.arrive(),
-            Loop::Closed { rounds, .. } => {
+            Loop::Closed { rounds, start, .. } => {
                 let places = if rounds == 0 { 0 } else { places };
-                (0..places).for_each(|place| requests.begin(place, place, Time::ZERO));
+                (0..places).for_each(|place| requests.begin(place, place, start));
             }
         }
         requests
@@ -249,7 +251,8 @@ mod tests {
     }
 
     fn closed(outstanding: u32, rounds: u64) -> Loop {
-        Loop::Closed { outstanding, rounds, think_time: Span::from_ps(300) }
+        let start = Time::from_ps(40);
+        Loop::Closed { outstanding, rounds, think_time: Span::from_ps(300), start }
     }
 
     fn run(service: &Service, source: Loop, slowest: u64, seed: u64) -> Vec<Carried> {
@@ -302,6 +305,7 @@ mod tests {
             }
             // Every exchange but the first of its place begins a think time after another's end.
             let places = 3 * outstanding as usize;
+            prop_assert!(exchanges[..places].iter().all(|first| first.1 == Time::from_ps(40)));
             for (later, earlier) in exchanges[places.min(exchanges.len())..].iter().zip(&exchanges) {
                 prop_assert_eq!(later.1, earlier.2 + Span::from_ps(300));
             }

@@ -216,9 +216,10 @@ fn collectives_and_requests() {
         ],
     );
     check(
-        json!({ "kind": "requests", "load": 0.1, "rounds": 3, "requests": 0 }),
+        json!({ "kind": "requests", "load": 0.1, "rounds": 3, "start": "1 us", "requests": 0 }),
         &[
             "rounds: this is an open loop, for outstanding is not given; remove one of the two",
+            "start: this is an open loop, for outstanding is not given; remove one of the two",
             "requests: found 0; expected at least one request",
         ],
     );

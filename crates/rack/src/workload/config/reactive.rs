@@ -205,6 +205,9 @@ pub struct RequestsConfig {
     /// Closed loop: from the end of a response to the next request. Unit: time. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub think_time: Option<Span>,
+    /// Closed loop: start of the first requests. Unit: time. Default: the start of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<Time>,
     /// Traffic class; 0 is the most urgent. Default 0.
     pub class: Class,
 }
@@ -224,6 +227,7 @@ impl Default for RequestsConfig {
             outstanding: None,
             rounds: None,
             think_time: None,
+            start: None,
             class: Class::default(),
         }
     }
@@ -242,7 +246,11 @@ impl RequestsConfig {
             ("interarrival", self.interarrival.is_some()),
             ("requests", self.requests.is_some()),
         ];
-        let closed = [("rounds", self.rounds.is_some()), ("think_time", self.think_time.is_some())];
+        let closed = [
+            ("rounds", self.rounds.is_some()),
+            ("think_time", self.think_time.is_some()),
+            ("start", self.start.is_some()),
+        ];
         let (wrong, other) = match self.outstanding {
             Some(_) => (&open[..], "a closed loop, for outstanding is given"),
             None => (&closed[..], "an open loop, for outstanding is not given"),
@@ -281,7 +289,8 @@ impl RequestsConfig {
                     problems.add("rounds", "found 0; expected at least one round");
                 }
                 let think_time = self.think_time.unwrap_or_default();
-                Loop::Closed { outstanding, rounds, think_time }
+                let start = self.start.unwrap_or_default();
+                Loop::Closed { outstanding, rounds, think_time, start }
             }
         };
         if problems.count() > 0 {
