@@ -182,9 +182,10 @@ impl<M: Model> Planned for PlannedModel<M> {
 pub struct Registry(&'static [&'static dyn FabricKind]);
 
 /// Registers fabric crates that keep to the house's names: `Config` with `nodes`, `load_rate` and
-/// `plan()`, `Plan` with `config` and `with_faults()`, `Rack` with `new(plan, seed)`.
+/// `plan()`, `Plan` with `config` and `with_faults()`, `Rack` with `new(plan, seed)`. A module of a crate
+/// may keep to them as well: `module in crate`.
 macro_rules! fabrics {
-    ($($fabric:ident $name:literal: $summary:literal;)*) => {
+    ($($fabric:ident $(in $parent:ident)? $name:literal: $summary:literal;)*) => {
         $(mod $fabric {
             use super::*;
 
@@ -193,9 +194,9 @@ macro_rules! fabrics {
             impl Model for Entry {
                 const NAME: &'static str = $name;
                 const SUMMARY: &'static str = $summary;
-                type Config = ::$fabric::Config;
-                type Plan = ::$fabric::Plan;
-                type Rack = ::$fabric::Rack;
+                type Config = ::$($parent::)?$fabric::Config;
+                type Plan = ::$($parent::)?$fabric::Plan;
+                type Rack = ::$($parent::)?$fabric::Rack;
 
                 fn plan(config: &Self::Config) -> Result<Self::Plan, Vec<Problem>> {
                     config.plan()
@@ -221,7 +222,7 @@ macro_rules! fabrics {
                 }
 
                 fn rack(plan: Self::Plan, seed: u64) -> Self::Rack {
-                    ::$fabric::Rack::new(plan, seed)
+                    ::$($parent::)?$fabric::Rack::new(plan, seed)
                 }
             }
         })*
@@ -236,6 +237,7 @@ fabrics! {
     packet_switched "packet-switched": "Packet switches (Clos, torus, mesh or any graph) and a transport.";
     r2c2 "r2c2": "R2C2 (SIGCOMM 2015): a direct-connect rack in which every node knows all flows.";
     scoc "scoc": "SCOC (HPCA 2015): one switch chip, clock by clock, or a crossbar beside it.";
+    network in scoc "scoc-network": "SCOC (HPCA 2015): a rack of leaves and spines with the chip, or another crossbar, as spine.";
     shoal "shoal": "Shoal (NSDI 2019): nanosecond circuit switches on a static schedule.";
 }
 

@@ -5,7 +5,7 @@
 //! the speed of the crossbar, and a packet is stored whole before it may be matched. Leaves out
 //! pipelining of the scheduler: a matching is made and used in the same slot.
 
-use crate::{BitRows, Departure, Egress, Islip, Line, Packet, Ports, QueueBank, Switch, Wheel};
+use crate::{Arriving, BitRows, Departure, Egress, Islip, Line, Packet, Ports, QueueBank, Switch};
 
 /// What a crossbar is built from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,13 +37,8 @@ pub struct Crossbar {
     egress: Egress,
     /// Packets in each input, the arriving one too.
     held: Vec<usize>,
-    /// Packets by the slot in which they have arrived whole.
-    arriving: Wheel<Packet>,
-    arrived: Vec<Packet>,
+    arriving: Arriving,
 }
-
-/// The longest packet in slots of the largest speed-up that is sensible: a bound for the wheel.
-const ARRIVAL_SLOTS_MAX: u64 = 63;
 
 impl Crossbar {
     /// An empty switch.
@@ -64,8 +59,7 @@ impl Crossbar {
             islip: Islip::new(config.ports, config.iterations),
             egress: Egress::new(config.line, config.ports, config.output_places),
             held: vec![0; config.ports],
-            arriving: Wheel::new(ARRIVAL_SLOTS_MAX),
-            arrived: Vec::new(),
+            arriving: Arriving::new(config.line),
         }
     }
 
@@ -76,8 +70,7 @@ impl Crossbar {
     }
 
     fn enqueue_arrived(&mut self) {
-        self.arriving.turn(&mut self.arrived);
-        for packet in &self.arrived {
+        for packet in self.arriving.turn() {
             let (input, output) = (usize::from(packet.source), usize::from(packet.destination));
             self.queues.push(input * self.config.ports + output, *packet);
             self.requests.set(output, input);
@@ -97,9 +90,7 @@ impl Switch for Crossbar {
     fn admit(&mut self, packet: Packet) {
         debug_assert!(self.has_room(&packet), "no room at input {}", packet.source);
         self.held[usize::from(packet.source)] += 1;
-        let whole = packet.entered + self.config.line.send_time(packet.size());
-        // A short packet that the switch hears of late may be there already.
-        self.arriving.put(self.config.line.cycle_from(whole).max(self.slot), packet);
+        self.arriving.put(packet);
     }
 
     fn step(&mut self, departures: &mut Vec<Departure>) {

@@ -9,6 +9,7 @@
 //! **Invariant:** knows no fabric, no file format, no clock but its own cycles.
 
 pub mod arbiters;
+mod arriving;
 mod bench;
 mod bits;
 mod crossbar;
@@ -25,6 +26,7 @@ pub mod sources;
 mod tests;
 mod wheel;
 
+pub use arriving::Arriving;
 pub use bench::{Bench, Connection, Measured, Turns};
 pub use bits::{BitRows, iter_ones, next_in_turn, next_in_turn_by, ones};
 pub use crossbar::{Crossbar, CrossbarConfig};

@@ -68,6 +68,12 @@ pub trait Switch {
     /// Whether `packet` may enter now.
     fn has_room(&self, packet: &Packet) -> bool;
 
+    /// Whether room depends on where a packet goes: then another packet of an input may enter where one
+    /// may not.
+    fn has_room_by_output(&self) -> bool {
+        false
+    }
+
     /// Takes `packet`, whose first bit arrives in the coming cycle and for which there is room.
     fn admit(&mut self, packet: Packet);
 

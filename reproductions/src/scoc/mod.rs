@@ -5,6 +5,7 @@ mod fairness;
 mod hot_spot;
 mod routes;
 mod scale;
+mod spine;
 #[cfg(test)]
 mod tests;
 mod throughput;
@@ -68,6 +69,12 @@ const EXPERIMENTS: &[Experiment] = &[
         "§4.E",
         "More ports, more routes, messages of a data centre",
         scale::run,
+    ),
+    Experiment::new(
+        "spine",
+        "§4.F, §5, §6.A",
+        "Spines of a rack, with end-to-end credits",
+        spine::run,
     ),
     Experiment::new("hot-spot", "§6.A", "One output that all inputs want more of", hot_spot::run),
 ];

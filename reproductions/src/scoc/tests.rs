@@ -29,7 +29,7 @@ fn cheap_experiments_are_reproduced_but_for_equation_1() {
 }
 
 /// Every file of claims, by experiment.
-const FILES: [(&str, &str); 8] = [
+const FILES: [(&str, &str); 9] = [
     ("fairness", include_str!("../../scoc/fairness.claims.toml")),
     ("fig8", include_str!("../../scoc/fig8.claims.toml")),
     ("fig9", include_str!("../../scoc/fig9.claims.toml")),
@@ -37,6 +37,7 @@ const FILES: [(&str, &str); 8] = [
     ("fig11", include_str!("../../scoc/fig11.claims.toml")),
     ("fig12", include_str!("../../scoc/fig12.claims.toml")),
     ("scale", include_str!("../../scoc/scale.claims.toml")),
+    ("spine", include_str!("../../scoc/spine.claims.toml")),
     ("hot-spot", include_str!("../../scoc/hot-spot.claims.toml")),
 ];
 

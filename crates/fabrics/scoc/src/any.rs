@@ -57,6 +57,10 @@ impl Switch for AnySwitch {
         each!(self, switch => switch.has_room(packet))
     }
 
+    fn has_room_by_output(&self) -> bool {
+        each!(self, switch => switch.has_room_by_output())
+    }
+
     #[inline]
     fn admit(&mut self, packet: Packet) {
         each!(self, switch => switch.admit(packet));

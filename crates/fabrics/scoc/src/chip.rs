@@ -18,7 +18,7 @@ use switching::{Departure, Egress, Packet, Switch, Wheel, ones};
 
 use crate::chip_config::{ACCEPT, ChipPlan, EARLY, InputChoice, Transfers};
 use crate::entry::Entry;
-use crate::grants::{Grant, GrantUnits, ROW_WORDS};
+use crate::grants::{Asked, Grant, GrantUnits, ROW_WORDS};
 use crate::inputs::{Idle, Inputs};
 use crate::ledger::{Crossing, Ledger};
 use crate::toggles::Toggles;
@@ -350,8 +350,8 @@ impl Chip {
                 // E03: no grant without a place at the output.
                 let egress = &mut self.egress;
                 let has_room = |output| egress.has_room(output, now);
-                let grant = self.units.grant(group, idle, free, &self.inputs, has_room);
-                let Some(grant) = grant else { continue };
+                let asked = Asked { group, idle, free, inputs: &self.inputs };
+                let Some(grant) = self.units.grant(&asked, has_room) else { continue };
                 let output = usize::from(grant.output);
                 self.toggles.take_output(output);
                 if reserves {

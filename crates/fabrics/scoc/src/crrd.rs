@@ -12,7 +12,7 @@
 use kernel::{Bytes, Rate};
 use rack::Problem;
 use switching::arbiters::RoundRobin;
-use switching::{BitRows, Departure, Egress, Line, Packet, QueueBank, Switch, Wheel, iter_ones};
+use switching::{Arriving, BitRows, Departure, Egress, Line, Packet, QueueBank, Switch, iter_ones};
 
 /// A switch with concurrent round-robin dispatching.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,9 +88,6 @@ struct Match {
     first_iteration: bool,
 }
 
-/// Slots that a packet may take to arrive: a bound for the wheel.
-const ARRIVAL_SLOTS_MAX: u64 = 63;
-
 /// The switch.
 #[derive(Clone, Debug)]
 pub struct Crrd {
@@ -119,8 +116,7 @@ pub struct Crrd {
     asking: BitRows,
     held: Vec<usize>,
     egress: Egress,
-    arriving: Wheel<Packet>,
-    arrived: Vec<Packet>,
+    arriving: Arriving,
 }
 
 impl Crrd {
@@ -153,8 +149,7 @@ impl Crrd {
             asking: BitRows::new(links, groups),
             held: vec![0; groups],
             egress: Egress::new(config.line(), config.ports, config.output_packets),
-            arriving: Wheel::new(ARRIVAL_SLOTS_MAX),
-            arrived: Vec::new(),
+            arriving: Arriving::new(config.line()),
             config,
         }
     }
@@ -246,13 +241,11 @@ impl Switch for Crrd {
     fn admit(&mut self, packet: Packet) {
         let group = self.group(packet.source);
         self.held[group] += 1;
-        let whole = packet.entered + self.line.send_time(packet.size());
-        self.arriving.put(self.line.cycle_from(whole), packet);
+        self.arriving.put(packet);
     }
 
     fn step(&mut self, departures: &mut Vec<Departure>) {
-        self.arriving.turn(&mut self.arrived);
-        for packet in &self.arrived {
+        for packet in self.arriving.turn() {
             let group = usize::from(packet.source) / self.config.per_group;
             let turn = usize::from(self.turn_of[usize::from(packet.destination)]);
             self.queues.push(group * self.config.ports + turn, *packet);

@@ -18,6 +18,17 @@ pub(crate) struct Grant {
     pub(crate) group: u16,
 }
 
+/// What an output group grants from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    pub(crate) group: usize,
+    /// Its outputs that may grant, by their place in it.
+    pub(crate) idle: u16,
+    /// Input groups whose route of the colour is free.
+    pub(crate) free: &'a [u64],
+    pub(crate) inputs: &'a Inputs,
+}
+
 /// An output's arbiter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Arbiter {
@@ -91,30 +102,23 @@ impl GrantUnits {
         self.weightage[output * self.groups + group]
     }
 
-    /// The grant of an output group, if any, among its outputs that are idle. `free`: input groups
-    /// whose route of the colour is free; `has_room`: whether an output can take one packet more.
+    /// The grant of an output group, if any. `has_room`: whether an output can take one packet more.
     #[inline]
     pub(crate) fn grant(
         &mut self,
-        group: usize,
-        idle: u16,
-        free: &[u64],
-        inputs: &Inputs,
+        asked: &Asked<'_>,
         has_room: impl FnMut(usize) -> bool,
     ) -> Option<Grant> {
         match self.order {
-            GrantOrder::OutputFirst => self.grant_output_first(group, idle, free, inputs, has_room),
-            GrantOrder::GroupFirst => self.grant_group_first(group, idle, free, inputs, has_room),
+            GrantOrder::OutputFirst => self.grant_output_first(asked, has_room),
+            GrantOrder::GroupFirst => self.grant_group_first(asked, has_room),
         }
     }
 
     #[inline]
     fn grant_output_first(
         &mut self,
-        group: usize,
-        idle: u16,
-        free: &[u64],
-        inputs: &Inputs,
+        &Asked { group, idle, free, inputs }: &Asked<'_>,
         mut has_room: impl FnMut(usize) -> bool,
     ) -> Option<Grant> {
         let mut ready = 0u64;
@@ -138,10 +142,7 @@ impl GrantUnits {
     /// X4: the group's pointer picks an input group first.
     fn grant_group_first(
         &mut self,
-        group: usize,
-        idle: u16,
-        free: &[u64],
-        inputs: &Inputs,
+        &Asked { group, idle, free, inputs }: &Asked<'_>,
         mut has_room: impl FnMut(usize) -> bool,
     ) -> Option<Grant> {
         let mut rows = [[0; ROW_WORDS]; 16];

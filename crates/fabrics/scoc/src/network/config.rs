@@ -163,7 +163,7 @@ impl Transport {
         match self {
             Self::Dctcp(_) => Some(
                 "0 B, but dctcp slows down only for marks; expected, for \
-                 example, \"45 kB\"",
+                 example, \"45 KB\"",
             ),
             Self::Newreno(newreno::Config { ecn: true, .. })
             | Self::Cubic(cubic::Config { ecn: true, .. }) => {

@@ -144,6 +144,11 @@ impl Egress {
         self.pairs.iter().map(|pair| pair.assembling.len()).sum()
     }
 
+    /// Whether all that was granted has gone on the nodes' lines.
+    pub(super) fn is_released(&self) -> bool {
+        self.ports.iter().all(|port| port.reserved == 0)
+    }
+
     /// Packets that ask.
     pub(super) fn asks(&self) -> usize {
         self.pairs.iter().map(|pair| pair.asking.len()).sum()

@@ -16,6 +16,8 @@ mod ideal;
 mod ingress;
 mod layout;
 mod message;
+#[cfg(test)]
+mod oracle;
 mod rack;
 mod spine;
 mod switches;

@@ -86,7 +86,7 @@ pub struct Switches {
     kept: usize,
     entering: usize,
     leaving: usize,
-    /// Segments under way.
+    /// Segments and messages under way.
     under_way: usize,
     counts: Counts,
 }
@@ -237,6 +237,7 @@ impl Switches {
     fn tell(&mut self, from: usize, to: usize, message: Message, orders: &mut Orders) {
         let spine = (from + to) % self.layout.spines;
         let packet = message.packet(self.layout.node_of(from), self.layout.node_of(to));
+        self.under_way += 1;
         let line = from * self.layout.spines + spine;
         self.outbox[line].push(packet);
         self.flush(from, spine, orders);
@@ -265,6 +266,7 @@ impl Switches {
     /// A leaf hears a message.
     fn hear(&mut self, packet: &Packet, orders: &mut Orders) {
         let Message { say, leaf, node, size } = Message::of(packet);
+        self.under_way -= 1;
         let (leaf, node) = (usize::from(leaf), NodeId::new(node.into()));
         match say {
             Say::Request => {
@@ -385,10 +387,15 @@ impl Switches {
         let messages: usize = self.message_credits.iter().map(|&credits| credits as usize).sum();
         let found = (data, Some(messages));
         let expected = (all(Plane::Data), all(Plane::Control));
-        if self.agenda.is_empty() && found != expected {
+        if self.is_idle() && found != expected {
             return Err(format!("credits of {found:?} are back of {expected:?}"));
         }
         Ok(())
+    }
+
+    /// Whether nothing happens any more by itself.
+    fn is_idle(&self) -> bool {
+        self.agenda.is_empty() && self.under_way == 0 && self.egress.is_released()
     }
 
     fn check_kept(&self) -> Result<(), String> {
@@ -403,9 +410,8 @@ impl Switches {
                  granted, {leaving} leave"
             ));
         }
-        if self.agenda.is_empty() && (self.kept, self.under_way) != (0, 0) {
-            let (kept, under_way) = (self.kept, self.under_way);
-            return Err(format!("{kept} packets and {under_way} segments wait for nothing"));
+        if self.is_idle() && self.kept > 0 {
+            return Err(format!("{} packets wait for nothing", self.kept));
         }
         Ok(())
     }
@@ -453,7 +459,7 @@ impl Program for Switches {
     fn check(&self) -> Result<(), String> {
         self.check_kept()?;
         let held: usize = self.units.iter().map(Clocked::held).sum();
-        if self.agenda.is_empty() && held + self.egress.asks() > 0 {
+        if self.is_idle() && held + self.egress.asks() > 0 {
             let asks = self.egress.asks();
             return Err(format!("{held} packets in spines and {asks} requests wait for nothing"));
         }

@@ -132,6 +132,19 @@ fn every_switch_serves_a_fan_in_within_a_few_percent_of_the_line_rate() {
 }
 
 #[test]
+fn a_full_way_through_hiera_holds_back_no_flow_that_goes_elsewhere() {
+    // Nodes 1 to 15 send to node 0, whose column is full for 1.4 ms; node 1 also sends to node 31.
+    let mut flows: Vec<Flow> =
+        (1..16).map(|id| flow(id, id as u32, 0, 288_000, Time::ZERO)).collect();
+    flows.push(flow(16, 1, 31, 28_800, Time::ZERO));
+    let mut rack = rack(32, SwitchTable::Hiera(HieraTable::default()));
+    let ends = carry(&mut rack, &flows);
+    let (end, ideal, _) = ends.0[&16];
+    // Half the line at worst.
+    assert!(end - Time::ZERO < ideal * 3, "{end:?}, alone {ideal}");
+}
+
+#[test]
 fn a_permutation_of_long_flows_is_full_on_the_chip() {
     let mut rack = rack(32, SwitchTable::Scoc(ChipConfig::default()));
     let mut to: Vec<u32> = (0..32).collect();
