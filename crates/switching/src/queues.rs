@@ -5,17 +5,18 @@ use crate::Packet;
 /// No node.
 const NONE: u32 = u32::MAX;
 
-/// A fixed number of queues whose packets share one pool.
+/// A fixed number of queues whose packets, or other items, share one pool. A queue that is empty takes
+/// eight bytes.
 #[derive(Clone, Debug)]
-pub struct QueueBank {
+pub struct QueueBank<T = Packet> {
     /// First and last node of each queue.
     ends: Box<[(u32, u32)]>,
-    nodes: Vec<(Packet, u32)>,
+    nodes: Vec<(T, u32)>,
     /// First node that is free.
     spare: u32,
 }
 
-impl QueueBank {
+impl<T: Copy> QueueBank<T> {
     /// This many empty queues.
     #[must_use]
     pub fn new(queues: usize) -> Self {
@@ -32,21 +33,21 @@ impl QueueBank {
     /// The packet at the front of a queue.
     #[inline]
     #[must_use]
-    pub fn front(&self, queue: usize) -> Option<&Packet> {
+    pub fn front(&self, queue: usize) -> Option<&T> {
         let (first, _) = self.ends[queue];
         (first != NONE).then(|| &self.nodes[first as usize].0)
     }
 
     /// Appends to a queue.
     #[inline]
-    pub fn push(&mut self, queue: usize, packet: Packet) {
+    pub fn push(&mut self, queue: usize, item: T) {
         let node = if self.spare == NONE {
-            self.nodes.push((packet, NONE));
+            self.nodes.push((item, NONE));
             u32::try_from(self.nodes.len() - 1).expect("fewer than 2³² packets are queued")
         } else {
             let node = self.spare;
             self.spare = self.nodes[node as usize].1;
-            self.nodes[node as usize] = (packet, NONE);
+            self.nodes[node as usize] = (item, NONE);
             node
         };
         let (first, last) = &mut self.ends[queue];
@@ -60,16 +61,27 @@ impl QueueBank {
 
     /// Takes from the front of a queue.
     #[inline]
-    pub fn pop(&mut self, queue: usize) -> Option<Packet> {
+    pub fn pop(&mut self, queue: usize) -> Option<T> {
         let (first, _) = self.ends[queue];
         if first == NONE {
             return None;
         }
-        let (packet, next) = self.nodes[first as usize];
+        let (item, next) = self.nodes[first as usize];
         self.ends[queue].0 = next;
         self.nodes[first as usize].1 = self.spare;
         self.spare = first;
-        Some(packet)
+        Some(item)
+    }
+
+    /// The items of a queue, from the front.
+    #[inline]
+    pub fn iter(&self, queue: usize) -> impl Iterator<Item = &T> {
+        let mut next = self.ends[queue].0;
+        std::iter::from_fn(move || {
+            let (item, after) = self.nodes.get(next as usize)?;
+            next = *after;
+            Some(item)
+        })
     }
 }
 
@@ -102,6 +114,7 @@ mod tests {
                 for (queue, expected) in model.iter().enumerate() {
                     prop_assert_eq!(bank.front(queue), expected.front());
                     prop_assert_eq!(bank.is_empty(queue), expected.is_empty());
+                    prop_assert!(bank.iter(queue).eq(expected));
                 }
             }
         }

@@ -42,17 +42,30 @@ const fn permutations_each(effort: Effort) -> u64 {
 /// its schedule (our choice).
 const WINDOW: (u64, u64) = (4_000, 10_000);
 
-/// The throughput of one permutation.
+/// A permutation of `ports`.
+type Permute = fn(usize) -> Vec<usize>;
+
+/// Permutations of the bits of a port's number (§2.D names them).
+const OF_BITS: [Permute; 4] =
+    [patterns::bit_reverse, patterns::bit_complement, patterns::shuffle, patterns::transpose];
+
+/// The throughput of a random permutation.
 fn measure(point: Point, seed: u64, permutation: u64) -> Result<f64, Failure> {
+    let mut stream = Stream::new(seed, "reproductions/scoc/permutation", permutation);
+    let to = patterns::random_permutation(ChipConfig::default().ports, &mut stream);
+    carry(point, to, seed)
+}
+
+/// The throughput of a permutation.
+fn carry(point: Point, to: Vec<usize>, seed: u64) -> Result<f64, Failure> {
     let mut config = ChipConfig { output_choice: point.choice, ..ChipConfig::default() };
     if point.speed == Speed::Same {
         config.line_rate = config.rate_without_speed_up();
     }
     let plan = config.plan().expect("the paper's chip is sound");
-    let mut stream = Stream::new(seed, "reproductions/scoc/permutation", permutation);
     let ports = plan.config.ports;
     let traffic = Traffic {
-        pattern: Pattern::Permutation(patterns::random_permutation(ports, &mut stream)),
+        pattern: Pattern::Permutation(to),
         arrivals: Arrivals::Saturated,
         sizes: Sizes::Fixed(Bytes::new(point.size)),
         phase: Phase::Random,
@@ -61,6 +74,18 @@ fn measure(point: Point, seed: u64, permutation: u64) -> Result<f64, Failure> {
     let throughput = bench.run(WINDOW.0, WINDOW.1).throughput(ports);
     bench.check().map_err(Failure::Model)?;
     Ok(throughput)
+}
+
+/// Throughputs of the permutations of bits at the chip's speed-up, for each size and seed.
+fn of_bits(watch: &mut Watch<'_>) -> Result<Vec<f64>, Failure> {
+    let ports = ChipConfig::default().ports;
+    let cases: Vec<(Permute, u64)> =
+        OF_BITS.iter().flat_map(|&permute| SIZES.map(|size| (permute, size))).collect();
+    let jobs = with_seeds(&cases, SEEDS);
+    spread(&jobs, watch, |&((permute, size), seed), _| {
+        let point = Point { size, speed: Speed::Chip, choice: OutputChoice::OldestLink };
+        carry(point, permute(ports), seed)
+    })
 }
 
 /// Fig. 10.
@@ -106,6 +131,7 @@ pub(super) fn permutations(effort: Effort, watch: &mut Watch<'_>) -> Result<Find
         .map(|spread| spread.low)
         .collect();
     sheet.measure("fig10.speed-up", Measured::smallest(&least));
+    sheet.measure("fig10.of-bits", Measured::smallest(&of_bits(watch)?));
     let second = means(320, Speed::Same, OutputChoice::Random);
     let gain: Vec<f64> =
         second.iter().zip(means(320, Speed::Same, first)).map(|(two, one)| two - one).collect();

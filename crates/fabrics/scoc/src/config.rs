@@ -86,13 +86,13 @@ pub struct HieraTable {
     /// Ports of a subswitch, p. Default 8 (§4.E). From 1 to 64; divides the ports.
     #[schemars(range(min = 1, max = 64))]
     pub subswitch: usize,
-    /// Packets at each input of a subswitch. Default 1 (§4.E); 16 is Hiera′. From 1.
-    #[schemars(range(min = 1))]
+    /// Packets at each input of a subswitch. Default 1 (§4.E); 16 is Hiera′. From 1 to 65,535.
+    #[schemars(range(min = 1, max = 65535))]
     pub packets: usize,
     /// Packets at each output of a subswitch. Default: as many as at its inputs (our choice: the paper
-    /// is silent). From 1.
+    /// is silent). From 1 to 65,535.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 65535))]
     pub output_packets: Option<usize>,
 }
 

@@ -7,10 +7,12 @@
 //! cuts through. Our choices where the paper is silent: the buffer at a subswitch's output is as
 //! large as at its inputs, and there is none behind the column (E15). Leaves out the 61 ns.
 
-use kernel::{Rate, Ring};
+use kernel::Rate;
 use rack::Problem;
 use switching::arbiters::RoundRobin;
 use switching::{BitRows, Departure, Line, Packet, Switch, Ticks, Wheel, iter_ones, ones};
+
+use crate::buffers::Buffers;
 
 /// A hierarchical crossbar.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,6 +31,9 @@ pub struct HieraConfig {
     /// Cycles a second in which it is advanced; no time depends on it. Default SCOC's.
     pub clock_hertz: u64,
 }
+
+/// Most packets of a buffer: 16 bits count them (our choice).
+const PACKETS_MAX: usize = u16::MAX as usize;
 
 impl Default for HieraConfig {
     fn default() -> Self {
@@ -61,45 +66,15 @@ impl HieraConfig {
                 format!("subswitches of {} do not divide {} ports", self.subswitch, self.ports);
             problems.push(Problem::new("subswitch", message));
         }
-        if self.packets == 0 || self.output_packets == Some(0) {
-            problems.push(Problem::new("packets", "a buffer needs room for a packet"));
+        let buffers =
+            [("packets", self.packets), ("output_packets", self.output_packets.unwrap_or(1))];
+        for (key, packets) in buffers {
+            if !(1..=PACKETS_MAX).contains(&packets) {
+                let message = format!("{packets}; a buffer has room for 1 to {PACKETS_MAX}");
+                problems.push(Problem::new(key, message));
+            }
         }
         if problems.is_empty() { Ok(()) } else { Err(problems) }
-    }
-}
-
-/// Packets for which a buffer has memory from the start: our choice.
-const BUFFER_FIRST: usize = 4;
-
-/// A small buffer: packets that wait, and until when those on their way out take room.
-#[derive(Clone, Debug, Default)]
-struct Buffer {
-    /// A packet and from when on it may go on.
-    waiting: Ring<(Packet, Ticks)>,
-    leaving: Ring<Ticks>,
-}
-
-impl Buffer {
-    fn new(places: usize) -> Self {
-        // Most hold little: room for more is made when it is needed.
-        let few = places.min(BUFFER_FIRST);
-        Self { waiting: Ring::with_capacity(few), leaving: Ring::with_capacity(few) }
-    }
-
-    /// From when on there is room for one packet more, if that is known.
-    fn room_from(&mut self, places: usize, now: Ticks) -> Option<Ticks> {
-        while self.leaving.front().is_some_and(|&end| end <= now) {
-            self.leaving.pop();
-        }
-        self.room_at(places)
-    }
-
-    fn room_at(&self, places: usize) -> Option<Ticks> {
-        let excess = (self.waiting.len() + self.leaving.len() + 1).saturating_sub(places);
-        match excess {
-            0 => Some(Ticks::default()),
-            _ => self.leaving.get(excess - 1).copied(),
-        }
     }
 }
 
@@ -124,11 +99,11 @@ pub struct Hiera {
     /// Subswitches along an edge.
     side: usize,
     /// `input * side + column`.
-    inputs: Vec<Buffer>,
+    inputs: Buffers,
     /// Until when the way out of each of them is in use.
     input_free: Vec<Ticks>,
     /// `row * ports + output`: buffers at the outputs of subswitches.
-    outputs: Vec<Buffer>,
+    outputs: Buffers,
     output_free: Vec<Ticks>,
     output_turns: Vec<RoundRobin>,
     /// Local inputs whose oldest packet is for this output of their subswitch.
@@ -162,9 +137,9 @@ impl Hiera {
             line: config.line(),
             cycle: 0,
             side,
-            inputs: vec![Buffer::new(config.packets); pairs],
+            inputs: Buffers::new(pairs, config.packets),
             input_free: vec![Ticks::default(); pairs],
-            outputs: vec![Buffer::new(config.output_packets.unwrap_or(config.packets)); pairs],
+            outputs: Buffers::new(pairs, config.output_packets.unwrap_or(config.packets)),
             output_free: vec![Ticks::default(); pairs],
             output_turns: vec![RoundRobin::default(); pairs],
             asking: vec![0; pairs],
@@ -187,7 +162,7 @@ impl Hiera {
 
     /// The oldest packet of a queue asks for its output.
     fn ask(&mut self, input: usize, queue: usize) {
-        if let Some((packet, _)) = self.inputs[queue].waiting.front() {
+        if let Some((packet, _)) = self.inputs.front(queue) {
             let row = input / self.config.subswitch;
             let at = row * self.config.ports + usize::from(packet.destination);
             self.asking[at] |= 1 << (input % self.config.subswitch);
@@ -207,8 +182,7 @@ impl Hiera {
         if self.asking[at] == 0 {
             return self.active.clear(0, at);
         }
-        let places = self.config.output_packets.unwrap_or(self.config.packets);
-        let Some(room) = self.outputs[at].room_from(places, now) else {
+        let Some(room) = self.outputs.room_from(at, now) else {
             // Until its column takes something from it.
             return self.active.clear(0, at);
         };
@@ -234,7 +208,7 @@ impl Hiera {
 
     /// From when on the oldest packet of a queue may leave it.
     fn leaves_from(&self, queue: usize) -> Ticks {
-        let front = self.inputs[queue].waiting.front();
+        let front = self.inputs.front(queue);
         let (_, entered) = front.expect("only an input with a packet asks");
         self.input_free[queue].max(*entered)
     }
@@ -245,16 +219,15 @@ impl Hiera {
         let input = row * self.config.subswitch + place;
         let queue = self.queue(input, output);
         let start = self.leaves_from(queue).max(open);
-        let front = self.inputs[queue].waiting.pop();
-        let (packet, _) = front.expect("only an input with a packet asks");
+        let (packet, _) = self.inputs.pop(queue).expect("only an input with a packet asks");
         let gone = start + self.line.send_time(packet.size());
-        self.inputs[queue].leaving.push(gone);
+        self.inputs.gone(queue, gone);
         self.input_free[queue] = gone;
         self.output_free[at] = gone;
         self.output_turns[at].point_beyond(place, self.config.subswitch);
         self.asking[at] &= !(1 << place);
         self.ask(input, queue);
-        self.outputs[at].waiting.push((packet, start));
+        self.outputs.push(at, packet, start);
         self.columns.set(output, row);
         if self.column_free[output] < self.line.start_of(self.cycle + 1) {
             self.open.set(0, output);
@@ -269,12 +242,11 @@ impl Hiera {
         }
         let Some(row) = self.column_turns[output].choose(self.columns.row(output)) else { return };
         let buffer = row * self.config.ports + output;
-        let (packet, ready) =
-            self.outputs[buffer].waiting.pop().expect("only a row with a packet asks");
+        let (packet, ready) = self.outputs.pop(buffer).expect("only a row with a packet asks");
         let at = ready.max(self.column_free[output]);
         let gone = at + self.line.send_time(packet.size());
-        self.outputs[buffer].leaving.push(gone);
-        if self.outputs[buffer].waiting.is_empty() {
+        self.outputs.gone(buffer, gone);
+        if self.outputs.waiting(buffer) == 0 {
             self.columns.clear(output, row);
         }
         if self.asking[buffer] != 0 {
@@ -307,10 +279,7 @@ impl Switch for Hiera {
     fn has_room(&self, packet: &Packet) -> bool {
         let queue = self.queue(usize::from(packet.source), usize::from(packet.destination));
         let enters = packet.entered.max(self.line.start_of(self.cycle));
-        // What has left is forgotten only when something enters: count it out.
-        let buffer = &self.inputs[queue];
-        let held = buffer.leaving.iter().filter(|&&end| end > enters).count();
-        buffer.waiting.len() + held < self.config.packets
+        self.inputs.has_room(queue, enters)
     }
 
     fn has_room_by_output(&self) -> bool {
@@ -321,9 +290,9 @@ impl Switch for Hiera {
         let input = usize::from(packet.source);
         let queue = self.queue(input, usize::from(packet.destination));
         self.held += 1;
-        self.inputs[queue].room_from(self.config.packets, packet.entered);
-        self.inputs[queue].waiting.push((packet, packet.entered));
-        if self.inputs[queue].waiting.len() == 1 {
+        self.inputs.room_from(queue, packet.entered);
+        self.inputs.push(queue, packet, packet.entered);
+        if self.inputs.waiting(queue) == 1 {
             self.ask(input, queue);
         }
     }

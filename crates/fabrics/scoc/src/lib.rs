@@ -5,6 +5,7 @@
 
 mod any;
 mod arrays;
+mod buffers;
 mod chip;
 mod chip_config;
 mod config;

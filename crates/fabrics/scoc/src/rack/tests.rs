@@ -244,6 +244,9 @@ fn bad_racks_are_refused_with_the_key_and_a_remedy() {
     check_refused(Config { switch: SwitchTable::Flat(flat), ..usual() }, &["switch.port_rate"]);
     let hiera = HieraTable { subswitch: 7, ..HieraTable::default() };
     check_refused(Config { switch: SwitchTable::Hiera(hiera), ..usual() }, &["switch.subswitch"]);
+    let hiera = HieraTable { packets: 0, output_packets: Some(65_536), ..HieraTable::default() };
+    let keys = ["switch.packets", "switch.output_packets"];
+    check_refused(Config { switch: SwitchTable::Hiera(hiera), ..usual() }, &keys);
 }
 
 #[test]
