@@ -235,6 +235,7 @@ macro_rules! fabrics {
 // Every fabric of this build, one line each.
 fabrics! {
     packet_switched "packet-switched": "Packet switches (Clos, torus, mesh or any graph) and a transport.";
+    pl2 "pl2": "PL2 (2021): lossless Ethernet by reservations in the switch, below any transport.";
     r2c2 "r2c2": "R2C2 (SIGCOMM 2015): a direct-connect rack in which every node knows all flows.";
     scoc "scoc": "SCOC (HPCA 2015): one switch chip, clock by clock, or a crossbar beside it.";
     network in scoc "scoc-network": "SCOC (HPCA 2015): a rack of leaves and spines with the chip, or another crossbar, as spine.";

@@ -29,3 +29,4 @@ pub mod swift;
 #[cfg(test)]
 mod testing;
 pub mod turns;
+pub mod uncontrolled;

@@ -1,0 +1,109 @@
+//! The `host` table: what software and NICs of the hosts cost.
+
+use kernel::Span;
+use rack::Problem;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The hosts of a rack.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Host {
+    /// What software takes between a thread and the NIC, each way, for every packet. Unit: time.
+    /// Default 490 ns: an exchange then takes 1.98 us at least (PL2 §5).
+    pub delay: Span,
+    /// What comes on top of it by chance: when a reservation is sent, when its grant is read, and when
+    /// a burst goes in its slot.
+    pub jitter: Jitter,
+    /// Where the time of an exchange begins, for the wait for a slot. Default hardware.
+    pub time_stamps: TimeStamps,
+    /// Which data that waits at the NIC is taken off the wait for a slot (Eq. 1). Default remaining.
+    pub pending: Pending,
+    /// What a burst costs the thread that sends it, before it can ask for the next. Unit: time.
+    /// Default 0 ns (PL2 does not say; 12 threads that each send a burst of 6 kB in 7.2 us make the
+    /// 80 Gbps of PL2 §6.4).
+    pub burst_cost: Span,
+}
+
+/// Where the time of an exchange begins (PL2 §5: "using hardware and software timestamping").
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimeStamps {
+    /// When the reservation goes on the line.
+    #[default]
+    Hardware,
+    /// When the thread sends it. What it waits for the line is then taken for part of the way, and
+    /// bursts come early by as much.
+    Software,
+}
+
+/// Which data that waits at the NIC is taken off the wait for a slot (PL2 §4.2.1, Eq. 1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pending {
+    /// What is still there when the wait is over, which holds the burst up. What has gone by then does
+    /// not.
+    #[default]
+    Remaining,
+    /// All that is there when the grant is read: Eq. 1 to the letter. Bursts then come before their
+    /// slots, and a loaded receiver's queue grows.
+    AtGrant,
+}
+
+/// A delay by chance: lognormal, cut off.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Jitter {
+    /// Half of the delays are below it; 0 ns: there are none. Unit: time. Default 27 ns: half of all
+    /// exchanges then take less than 2.05 us (PL2 §5).
+    pub median: Span,
+    /// Standard deviation of the delay's logarithm. Default 1.1: one in some millions is at the most
+    /// (our choice: PL2 §5 gives minimum, median and maximum). From 0 to 4.
+    #[schemars(range(min = 0.0, max = 4.0))]
+    pub spread: f64,
+    /// The most. Unit: time. Default 10.1 us: an exchange, with two of them, then takes 22.25 us at
+    /// most, less the switch's own tail (PL2 §5).
+    pub max: Span,
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Self {
+            delay: Span::from_ns(490),
+            jitter: Jitter::default(),
+            time_stamps: TimeStamps::default(),
+            pending: Pending::default(),
+            burst_cost: Span::ZERO,
+        }
+    }
+}
+
+impl Default for Jitter {
+    fn default() -> Self {
+        Self { median: Span::from_ns(27), spread: 1.1, max: Span::from_ns(10_100) }
+    }
+}
+
+/// Longest delay by chance that can be asked for: the tables hold 32 bits of picoseconds.
+const JITTER_MAX: Span = Span::from_us(4_000);
+
+impl Host {
+    /// Every mistake in the table.
+    pub(super) fn check(&self) -> Vec<Problem> {
+        let Jitter { median, spread, max } = self.jitter;
+        let mut problems = Vec::new();
+        if !(0.0..=4.0).contains(&spread) {
+            let message = format!("{spread}; expected 0 to 4");
+            problems.push(Problem::new("jitter.spread", message));
+        }
+        if max < median {
+            let message = format!("{max}, below the median, {median}; raise it");
+            problems.push(Problem::new("jitter.max", message));
+        }
+        if max > JITTER_MAX {
+            problems
+                .push(Problem::new("jitter.max", format!("{max}; expected {JITTER_MAX} at most")));
+        }
+        problems
+    }
+}

@@ -1,0 +1,316 @@
+//! What follows from a configuration: the network below, slots, the switch's program.
+
+use kernel::{Bytes, Span};
+use rack::equipment::Bill;
+use rack::topology::{Shape, SingleSwitch};
+use rack::{Fault, NodeId, Problem};
+
+use super::{Acknowledgments, Config, Entering, Outstanding, Schedule, ShareBy, Tracking};
+use crate::message::{CONTROL_WIRE, FRAMING_MAX};
+use crate::switch::ideal::Ideal;
+use crate::switch::matching::Matching;
+use crate::switch::{Copies, Decrement, Instants, Pipeline, Scheduler, Settings};
+use crate::wire::{on_the_wire, tag};
+
+/// A checked configuration with what follows from it.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The configuration with nothing left open.
+    pub config: Config,
+    /// The network.
+    pub network: packets::Plan,
+    /// What it is made of.
+    pub bill: Bill,
+    /// What a packet counts in the switch.
+    pub increment: u32,
+    /// The time that stands for 1 in the counters.
+    pub unit: Span,
+}
+
+/// Most threads, and destinations: what a tag tells apart.
+const AGENTS_MAX: u32 = tag::THREADS_MAX;
+/// What a packet counts where the share of entering traffic is kept by increments: a part in a hundred
+/// of the line is a count of one.
+const INCREMENT: u32 = 100;
+
+/// Why a transport without recovery needs a network that loses nothing.
+const SENDS_ONCE: &str = "raw sends a lost packet only once; set losses = \"repeat\" or \"forget\", or \
+                          let nothing be lost";
+
+impl Config {
+    /// Checks the configuration and derives the plan.
+    ///
+    /// # Errors
+    /// Every problem found, each with its key and a remedy.
+    pub fn plan(&self) -> Result<Plan, Vec<Problem>> {
+        let transport = below("transport", self.transport.check());
+        let mut problems = self.check();
+        problems.extend(transport.iter().cloned());
+        let is_sized = transport.is_empty();
+        let mtu = if is_sized { self.transport.mtu() } else { super::Transport::default().mtu() };
+        let network = match self.network(mtu + FRAMING_MAX).plan() {
+            Ok(network) if problems.is_empty() => network,
+            Ok(_) => return Err(problems),
+            Err(wrong) => {
+                problems.extend(wrong.into_iter().map(rename));
+                return Err(problems);
+            }
+        };
+        let slot = match self.slot {
+            Span::ZERO => self.line_rate.send_time(self.slot_size(mtu)),
+            slot => slot,
+        };
+        let (increment, unit) = match &self.entering {
+            None => (1, slot),
+            Some(entering) => shared(slot, entering, self.switch.schedule),
+        };
+        let load_rate = network.load_rate();
+        let config = Self { slot, load_rate, ..self.clone() };
+        let bill = config.equipment.bill(&network.topology);
+        Ok(Plan { config, network, bill, increment, unit })
+    }
+
+    /// Every mistake in it that can be seen without building the network, each with its key.
+    fn check(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut refuse = |bad: bool, key: &str, message: String| {
+            if bad {
+                problems.push(Problem::new(key, message));
+            }
+        };
+        let (burst, most) = (self.burst_packets, tag::BURST_MAX);
+        refuse(
+            !(1..=most).contains(&burst),
+            "burst_packets",
+            format!("{burst} packets; expected 1 to {most}"),
+        );
+        let (low, high) = (self.unsolicited_below, self.switch.drop_above);
+        refuse(
+            low >= high,
+            "unsolicited_below",
+            format!(
+                "{low}, but the switch drops unsolicited packets above switch.drop_above, {high}; \
+                 make it less, far less as a rule"
+            ),
+        );
+        let (ports, registers) = (self.ports(), self.switch.registers);
+        refuse(
+            ports > registers,
+            "nodes",
+            format!(
+                "{} hosts, {} to a port, need {ports} ports, but the switch has {registers} \
+                 registers for them; take fewer hosts, or raise switch.registers",
+                self.nodes, self.hosts_per_port
+            ),
+        );
+        let is_per_thread = self.outstanding == Outstanding::Thread;
+        refuse(
+            is_per_thread && !(1..=AGENTS_MAX).contains(&self.threads),
+            "threads",
+            format!("{}; expected 1 to {AGENTS_MAX}", self.threads),
+        );
+        refuse(
+            !is_per_thread && self.nodes > AGENTS_MAX,
+            "outstanding",
+            format!(
+                "one exchange for each of {} destinations; expected {AGENTS_MAX} or fewer, or \
+                 \"thread\"",
+                self.nodes
+            ),
+        );
+        for (key, span) in [
+            ("recovery.patience", self.recovery.patience),
+            ("recovery.silence", self.recovery.silence),
+        ] {
+            refuse(span == Span::ZERO, key, "0 ns; expected, for example, \"100 us\"".into());
+        }
+        for (key, rate) in [("loss_rate", self.loss_rate), ("bit_error_rate", self.bit_error_rate)]
+        {
+            refuse(
+                rate > 0.0 && !self.transport.recovers(),
+                key,
+                format!("{rate}, but {SENDS_ONCE}"),
+            );
+        }
+        problems.extend(below("host", self.host.check()));
+        problems.extend(below("switch", self.switch.check()));
+        problems.extend(self.entering.iter().flat_map(|entering| entering.check(self.nodes)));
+        problems.extend(below("equipment", self.equipment.check()));
+        problems
+    }
+
+    /// What a line carries in a slot, at the most, where all of them are taken: a packet; where its
+    /// receiver answers, the grant of the answer; where grants are copied, a copy.
+    fn slot_size(&self, mtu: Bytes) -> Bytes {
+        let is_reserved = self.acknowledgments == Acknowledgments::Reserved;
+        let is_answered = is_reserved && self.transport.answers();
+        let is_copied = self.recovery.tracking == Tracking::Receivers;
+        let frames = u64::from(is_answered) + u64::from(is_copied);
+        on_the_wire(mtu, Bytes::ZERO) + Bytes::new(CONTROL_WIRE.into()) * frames
+    }
+
+    /// Ports of the switch.
+    fn ports(&self) -> u32 {
+        self.nodes.div_ceil(self.hosts_per_port.get())
+    }
+
+    /// The network for frames of at most `mtu`. What software takes is part of the lines: it delays
+    /// every packet alike.
+    fn network(&self, mtu: Bytes) -> packets::Config {
+        let delay = self.line_delay + self.host.delay;
+        let shape = SingleSwitch { hosts: self.nodes, rate: self.line_rate, delay };
+        packets::Config {
+            topology: Shape::SingleSwitch(shape),
+            load_rate: self.load_rate,
+            forwarding: self.switch.forwarding,
+            switch_latency: self.switch.latency,
+            mtu,
+            queues: self.switch.queues(),
+            convergence: self.convergence,
+            loss_rate: self.loss_rate,
+            bit_error_rate: self.bit_error_rate,
+            ..packets::Config::default()
+        }
+    }
+}
+
+impl Entering {
+    /// Every mistake in the table, keys below the fabric's.
+    fn check(&self, nodes: u32) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if !(1..=90).contains(&self.share_percent) {
+            let message = format!("{}; expected 1 to 90", self.share_percent);
+            problems.push(Problem::new("entering.share_percent", message));
+        }
+        for (index, node) in self.nodes.iter().enumerate() {
+            let key = format!("entering.nodes.{index}");
+            if node.get() >= nodes {
+                problems.push(Problem::new(&key, format!("{node}; expected below {nodes}")));
+            }
+            if self.nodes[..index].contains(node) {
+                problems.push(Problem::new(&key, format!("{node} again; remove it")));
+            }
+        }
+        if self.nodes.len() + 1 >= nodes as usize {
+            let message = "all nodes but one, or all; leave two inside the rack";
+            problems.push(Problem::new("entering.nodes", message));
+        }
+        problems
+    }
+}
+
+/// What a packet counts, and the time of a count, where entering traffic has a share (M32). A schedule
+/// of instants counts nothing.
+fn shared(slot: Span, entering: &Entering, schedule: Schedule) -> (u32, Span) {
+    let increment = match (entering.by, schedule) {
+        (ShareBy::Increment, Schedule::Counters) => INCREMENT,
+        _ => 1,
+    };
+    let rest = u64::from(100 - entering.share_percent);
+    let unit = (slot.as_ps() * 100).div_ceil(rest * u64::from(increment));
+    (increment, Span::from_ps(unit))
+}
+
+fn below(key: &str, problems: Vec<Problem>) -> Vec<Problem> {
+    problems.into_iter().map(|problem| problem.below(key)).collect()
+}
+
+/// Where a key of the network stands in this table.
+fn rename(problem: Problem) -> Problem {
+    let key = match problem.key.split_once('.') {
+        Some(("queues", rest)) => format!("switch.{rest}"),
+        Some(("topology", "hosts")) => "nodes".into(),
+        Some(("topology", rest)) => format!("line_{rest}"),
+        None if problem.key == "mtu" => "transport".into(),
+        None if problem.key == "topology" => "nodes".into(),
+        _ => return problem,
+    };
+    Problem { key, ..problem }
+}
+
+impl Plan {
+    /// The same plan with faults.
+    ///
+    /// # Errors
+    /// For each component that the rack does not have: the problem's key is its index.
+    pub fn with_faults(self, faults: &[Fault]) -> Result<Self, Vec<Problem>> {
+        if !self.config.transport.recovers() {
+            let problem = |(index, fault): (usize, &Fault)| {
+                let message = format!("{} would fail, but {SENDS_ONCE}", fault.component);
+                Problem::new(index.to_string(), message)
+            };
+            let problems: Vec<_> = faults.iter().enumerate().map(problem).collect();
+            if !problems.is_empty() {
+                return Err(problems);
+            }
+        }
+        Ok(Self { network: self.network.with_faults(faults)?, ..self })
+    }
+
+    /// Ports of the switch.
+    #[must_use]
+    pub fn ports(&self) -> u32 {
+        self.config.ports()
+    }
+
+    /// From a reservation's arrival at the switch to that of the first packet that it is for, at the
+    /// least: the grant's way to its host, and the packet's way back.
+    #[must_use]
+    pub fn lead(&self) -> Span {
+        let config = &self.config;
+        let way = config.line_delay + config.host.delay;
+        let control = config.line_rate.send_time(Bytes::new(CONTROL_WIRE.into()));
+        config.switch.latency + control + way * 2 + config.slot
+    }
+
+    /// Bursts that a host may have under way at a time.
+    #[must_use]
+    pub fn agents(&self) -> u32 {
+        match self.config.outstanding {
+            Outstanding::Thread => self.config.threads,
+            Outstanding::Destination => self.config.nodes,
+        }
+    }
+
+    /// Whether a node stands for what is outside the rack.
+    pub(crate) fn is_outside(&self, node: NodeId) -> bool {
+        self.config.entering.as_ref().is_some_and(|entering| entering.nodes.contains(&node))
+    }
+
+    /// The switch's schedule, with nothing reserved.
+    pub(crate) fn scheduler(&self) -> Scheduler {
+        let (config, ports) = (&self.config, self.ports());
+        let drop_above = config.switch.drop_above.saturating_mul(self.increment);
+        match config.switch.schedule {
+            Schedule::Counters => Scheduler::Counters(Pipeline::new(Settings {
+                ports,
+                drop_above,
+                accounting: config.switch.accounting,
+                decrement: config.switch.decrement,
+                increment: self.increment,
+            })),
+            Schedule::Ideal => {
+                let schedule = Ideal::new(ports, self.unit, self.lead());
+                Scheduler::Ideal(Instants { schedule, drop_above })
+            }
+            Schedule::Matching => {
+                // All that all hosts can have asked for at a time, twice.
+                let asked = config.nodes * self.agents() * config.burst_packets;
+                let schedule =
+                    Matching::new(ports, self.unit, self.lead(), 2 * u64::from(asked) + 64);
+                Scheduler::Matching(Instants { schedule, drop_above })
+            }
+        }
+    }
+
+    pub(crate) fn copies(&self) -> Copies {
+        match self.config.recovery.tracking {
+            Tracking::None => Copies::None,
+            Tracking::Receivers => Copies::ToReceivers,
+        }
+    }
+
+    pub(crate) fn watches_lines(&self) -> bool {
+        self.config.switch.decrement == Decrement::Egress
+    }
+}

@@ -1,0 +1,114 @@
+//! What is refused, and what the message says.
+
+use super::*;
+
+#[track_caller]
+fn check(change: impl FnOnce(&mut Config), expected: &str) {
+    let mut config = Config::default();
+    change(&mut config);
+    let problems = config.plan().expect_err("it is refused");
+    let found: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    assert!(found.iter().any(|problem| problem.contains(expected)), "{found:?}");
+}
+
+#[test]
+fn the_default_is_the_prototype() {
+    let plan = Config::default().plan().unwrap();
+    assert_eq!(plan.config.nodes, 6);
+    // A packet of 1,538 bytes and a grant of 84 at 100 Gbps.
+    assert_eq!(plan.config.slot, Span::from_ps(129_760));
+    assert_eq!((plan.increment, plan.unit), (1, plan.config.slot));
+    assert_eq!(plan.config.load_rate, Rate::from_gbps(100));
+}
+
+/// M03: what shares a line with the data is part of a slot.
+#[test]
+fn m03_slots_hold_what_a_line_carries_in_them() {
+    let raw = || Transport::Raw(::transports::raw::Config::default());
+    let free = Acknowledgments::Unreserved;
+    let tracked = Recovery { tracking: Tracking::Receivers, ..Recovery::default() };
+    let usual = Config::default;
+    for (config, ps) in [
+        (Config { transport: raw(), ..usual() }, 123_040),
+        (Config { acknowledgments: free, ..usual() }, 123_040),
+        (Config { transport: raw(), recovery: tracked, ..usual() }, 129_760),
+        (Config { recovery: tracked, ..usual() }, 136_480),
+        (Config { slot: Span::from_ns(120), ..usual() }, 120_000),
+        (Config { transport: raw(), line_rate: Rate::from_gbps(25), ..usual() }, 492_160),
+    ] {
+        assert_eq!(config.plan().unwrap().config.slot, Span::from_ps(ps));
+    }
+}
+
+#[test]
+fn bad_keys_are_named_with_a_remedy() {
+    check(|c| c.burst_packets = 0, "burst_packets: 0 packets; expected 1 to 16");
+    check(|c| c.burst_packets = 17, "burst_packets: 17 packets; expected 1 to 16");
+    check(
+        |c| (c.unsolicited_below, c.switch.drop_above) = (100, 100),
+        "unsolicited_below: 100, but the switch drops unsolicited packets above switch.drop_above, 100",
+    );
+    check(
+        |c| c.nodes = 65,
+        "nodes: 65 hosts, 1 to a port, need 65 ports, but the switch has 64 registers for them",
+    );
+    check(|c| c.nodes = 1, "nodes: 1");
+    check(|c| c.threads = 0, "threads: 0; expected 1 to 64");
+    check(|c| c.threads = 65, "threads: 65; expected 1 to 64");
+    check(|c| c.host.jitter.spread = -1.0, "host.jitter.spread: -1; expected 0 to 4");
+    check(|c| c.host.jitter.max = Span::ZERO, "host.jitter.max: 0 ps, below the median, 27 ns");
+    check(|c| c.recovery.patience = Span::ZERO, "recovery.patience: 0 ns");
+    check(
+        |c| {
+            c.switch.schedule = Schedule::Ideal;
+            c.switch.decrement = crate::switch::Decrement::Egress;
+        },
+        "switch.decrement: it is about counters",
+    );
+    let outside = |nodes: &[u32]| {
+        let nodes = nodes.iter().map(|&node| NodeId::new(node)).collect();
+        Some(Entering { nodes, ..Entering::default() })
+    };
+    check(|c| c.entering = outside(&[6]), "entering.nodes.0: node 6; expected below 6");
+    check(|c| c.entering = outside(&[1, 1]), "entering.nodes.1: node 1 again; remove it");
+    check(|c| c.entering = outside(&[0, 1, 2, 3, 4]), "entering.nodes: all nodes but one, or all");
+    check(
+        |c| {
+            c.transport = Transport::Raw(::transports::raw::Config::default());
+            c.loss_rate = 0.1;
+        },
+        "loss_rate: 0.1, but raw sends a lost packet only once",
+    );
+    check(|c| c.switch.port_buffer = kernel::Bytes::new(100), "switch.port_buffer");
+}
+
+#[test]
+fn four_hosts_to_a_port_make_256_of_64() {
+    let four = 4.try_into().expect("not zero");
+    let config = Config { nodes: 256, hosts_per_port: four, ..Config::default() };
+    assert_eq!(config.plan().unwrap().ports(), 64);
+}
+
+/// M32: a tenth of the line kept free makes slots a ninth longer, either way.
+#[test]
+fn m32_a_share_lengthens_slots() {
+    for (by, increment) in [(ShareBy::Slot, 1), (ShareBy::Increment, 100)] {
+        let entering = Entering { nodes: vec![NodeId::new(0)], share_percent: 10, by };
+        let transport = Transport::Raw(::transports::raw::Config::default());
+        let config = Config { entering: Some(entering), transport, ..Config::default() };
+        let plan = config.plan().unwrap();
+        assert_eq!(plan.increment, increment);
+        let packet = plan.unit * u64::from(increment);
+        let exact = 123_040.0 / 0.9;
+        assert!((packet.as_ps() as f64 / exact - 1.0).abs() < 0.001, "{packet}");
+    }
+}
+
+#[test]
+fn a_resolved_table_reads_back_and_gives_the_same_plan() {
+    let plan = Config::default().plan().unwrap();
+    let text = serde_json::to_string(&plan.config).unwrap();
+    let again: Config = serde_json::from_str(&text).unwrap();
+    assert_eq!(again.plan().unwrap().config, plan.config);
+    assert!(serde_json::from_str::<Config>(r#"{"K": 4}"#).is_err());
+}

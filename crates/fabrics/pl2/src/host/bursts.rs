@@ -1,0 +1,137 @@
+//! Bursts under way, agents with their exchanges, and lanes with what they know of their switch ports.
+
+use kernel::{Bytes, Time};
+
+use super::held::{NONE, Queue};
+
+/// Up to K packets of one lane that go together (claim M02).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Burst {
+    pub(crate) packets: Queue,
+    /// Their bytes on the wire.
+    pub(crate) size: Bytes,
+    pub(crate) agent: u32,
+    pub(crate) lane: u32,
+    /// Its number among the unsolicited ones of its lane.
+    pub(crate) number: u8,
+    /// How often it is on its way out.
+    pub(crate) passages: u8,
+    /// Whether its grant has come: nothing more is to be decided.
+    pub(crate) is_settled: bool,
+    /// Whether it went before its grant: PL2's line 17 asks for less (M24).
+    pub(crate) was_unsolicited: bool,
+}
+
+/// All bursts, in places that are used again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bursts {
+    places: Vec<Burst>,
+    free: Vec<u32>,
+}
+
+impl Bursts {
+    #[inline]
+    pub(crate) fn insert(&mut self, burst: Burst) -> u32 {
+        if let Some(place) = self.free.pop() {
+            self.places[place as usize] = burst;
+            return place;
+        }
+        self.places.push(burst);
+        u32::try_from(self.places.len() - 1).expect("fewer than 2^32 bursts")
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, place: u32) -> &Burst {
+        &self.places[place as usize]
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, place: u32) -> &mut Burst {
+        &mut self.places[place as usize]
+    }
+
+    #[inline]
+    pub(crate) fn remove(&mut self, place: u32) {
+        self.free.push(place);
+    }
+
+    pub(crate) fn live(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+}
+
+/// What an agent does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    /// Nothing.
+    Idle,
+    /// Its reservation is on its way to the NIC.
+    Preparing,
+    /// It waits for a grant.
+    Asking,
+    /// Its burst waits for its slot, or for the line.
+    Leaving,
+    /// It is busy with something else: its own work for the burst before.
+    Resting,
+}
+
+/// A thread, or a destination: what has one exchange at a time (claim M22).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Agent {
+    pub(crate) state: State,
+    /// Whether it takes packets from the transport.
+    pub(crate) is_open: bool,
+    /// Whether it is to be looked at in this call.
+    pub(crate) is_called: bool,
+    /// How often it has asked for this burst again.
+    pub(crate) repeats: u8,
+    /// The burst that it speaks of.
+    pub(crate) burst: u32,
+    /// How many bursts it has asked for.
+    pub(crate) sequence: u32,
+    /// When it began to ask; after a grant, before when it may not go on.
+    pub(crate) since: Time,
+    /// Lanes with packets, in turn.
+    pub(crate) first: u32,
+    pub(crate) last: u32,
+}
+
+impl Agent {
+    pub(crate) const NEW: Self = Self {
+        state: State::Idle,
+        is_open: true,
+        is_called: false,
+        repeats: 0,
+        burst: NONE,
+        sequence: 0,
+        since: Time::ZERO,
+        first: NONE,
+        last: NONE,
+    };
+}
+
+/// Packets of one agent to one destination, and what its grants told (Alg. 2, lines 2 to 4).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lane {
+    pub(crate) waiting: Queue,
+    /// The lane behind it in its agent's turn.
+    pub(crate) next: u32,
+    pub(crate) is_listed: bool,
+    /// The number of its next unsolicited burst.
+    pub(crate) number: u8,
+    /// `lastChosenTimeslot`; `None`: none yet (the paper's -1).
+    pub(crate) last_chosen: Option<u32>,
+    /// `lastResponseTime`.
+    pub(crate) last_response: Time,
+}
+
+impl Lane {
+    pub(crate) const NEW: Self = Self {
+        waiting: Queue::EMPTY,
+        next: NONE,
+        is_listed: false,
+        number: 0,
+        last_chosen: None,
+        last_response: Time::ZERO,
+    };
+}

@@ -1,0 +1,71 @@
+//! What the hosts count.
+
+use kernel::Histogram;
+use serde_json::{Map, Value, json};
+
+use crate::wire::CONTROL_BYTES;
+
+/// Counts over all hosts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    /// Bursts that were formed, and packets in them.
+    pub(crate) bursts: u64,
+    pub(crate) packets: u64,
+    /// Bursts that went before their grant.
+    pub(crate) unsolicited: u64,
+    /// Bursts that went again, counted and not counted by the switch.
+    pub(crate) again: u64,
+    pub(crate) again_uncounted: u64,
+    /// Reservations sent, and those of them that were sent again.
+    pub(crate) reservations: u64,
+    pub(crate) repeats: u64,
+    /// Grants that came, and those of them that nobody waited for.
+    pub(crate) grants: u64,
+    pub(crate) grants_late: u64,
+    /// Packets that came twice.
+    pub(crate) duplicates: u64,
+    /// Packets that went for nobody: their flow was over.
+    pub(crate) orphans: u64,
+    /// Slots given back.
+    pub(crate) given_back: u64,
+    /// From a thread's reservation to its grant, in picoseconds.
+    pub(crate) exchange: Histogram,
+    /// Slots chosen, in counts of the switch.
+    pub(crate) chosen: Histogram,
+}
+
+impl Counts {
+    /// The summary's keys.
+    pub(crate) fn details(&self) -> Map<String, Value> {
+        let mut map = Map::new();
+        let mut put = |key: &str, value: Value| map.insert(key.to_owned(), value);
+        for (key, count) in [
+            ("bursts", self.bursts),
+            ("burst_packets", self.packets),
+            ("bursts_unsolicited", self.unsolicited),
+            ("bursts_sent_again", self.again),
+            ("bursts_sent_again_uncounted", self.again_uncounted),
+            ("reservations", self.reservations),
+            ("reservations_repeated", self.repeats),
+            ("grants_received", self.grants),
+            ("grants_late", self.grants_late),
+            ("duplicates", self.duplicates),
+            ("orphans", self.orphans),
+            ("slots_offered_back", self.given_back),
+            ("control_bytes", (self.reservations + self.grants) * CONTROL_BYTES as u64),
+        ] {
+            put(key, json!(count));
+        }
+        let seconds = |ps: Option<u64>| json!(ps.unwrap_or(0) as f64 / 1e12);
+        let exchange = &self.exchange;
+        put("exchange_min_seconds", seconds(exchange.min()));
+        put("exchange_p50_seconds", seconds(exchange.quantile(0.5)));
+        put("exchange_p99_seconds", seconds(exchange.quantile(0.99)));
+        put("exchange_max_seconds", seconds(exchange.max()));
+        for (key, share) in [("slot_p50", 0.5), ("slot_p99", 0.99)] {
+            put(key, json!(self.chosen.quantile(share).unwrap_or(0)));
+        }
+        put("slot_max", json!(self.chosen.max().unwrap_or(0)));
+        map
+    }
+}

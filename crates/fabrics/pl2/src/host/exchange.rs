@@ -1,0 +1,379 @@
+//! A burst's way from its lane to the line: Algorithm 2.
+//!
+//! Models: PL2 §4.2.1, §4.4, §5 (claims M19 to M24, M28). Where the paper's lines leave gaps:
+//!
+//! - What is known of a port is known of a lane: the paper keeps one `lastChosenTimeslot`, which holds
+//!   "when senders send consecutive bursts to the same destination".
+//! - Line 17 asks whether the slot before was below t; here whether this burst went unsolicited, for one
+//!   that did not because the slot was known too long ago would be sent twice.
+//! - A burst that goes again says whether the switch has counted its first copy, as far as its grant
+//!   tells (M13).
+//! - A grant that does not come is asked for again; one that comes when nobody waits is given back.
+
+use kernel::{Bytes, Span, Time};
+use packets::{FlowKey, Kind, Outbox, Packet, Transport};
+use rack::NodeId;
+
+use super::Shim;
+use super::bursts::{Burst, State};
+use super::held::NONE;
+use super::nic::{Passage, Role};
+use super::wait::{chosen, waiting};
+use crate::config::{GrantHandling, Pending, TimeStamps};
+use crate::message::{Message, framed};
+use crate::wire::tag::{BURSTS, Place, THREADS_MAX};
+use crate::wire::{Flags, Opcode, Tag};
+
+/// Bits of a burst's number that name the agent.
+const AGENT_BITS: u32 = THREADS_MAX.ilog2();
+/// Most times that the wait for a grant is doubled (our choice: 4 ms with the usual patience).
+const DOUBLINGS_MAX: u8 = 6;
+
+impl<T: Transport> Shim<T> {
+    /// An idle agent makes a burst of what its next lane holds (Alg. 2, `scheduleBurst`).
+    #[inline]
+    pub(super) fn begin(&mut self, agent: u32, out: &mut Outbox) {
+        if self.agents[agent as usize].state != State::Idle {
+            return;
+        }
+        let Some(lane) = self.next_lane(agent) else { return };
+        self.shut(agent);
+        let waiting = &mut self.lanes[lane as usize].waiting;
+        let packets = self.held.split(waiting, self.rules.burst_packets);
+        if waiting.count > 0 {
+            self.list(agent, lane);
+        }
+        let slots = self.held.iter(packets);
+        let size = slots.map(|slot| Self::wire(self.held.get(slot).0)).sum::<Bytes>();
+        let burst = self.bursts.insert(Burst {
+            packets,
+            size,
+            agent,
+            lane,
+            number: 0,
+            passages: 0,
+            is_settled: false,
+            was_unsolicited: false,
+        });
+        self.counts.bursts += 1;
+        self.counts.packets += u64::from(packets.count);
+        let delay = self.delays.draw(&mut self.chance[self.layout.host(agent).index()]);
+        let entry = &mut self.agents[agent as usize];
+        entry.state = State::Preparing;
+        entry.burst = burst;
+        entry.sequence = entry.sequence.wrapping_add(1);
+        entry.since = out.now();
+        if delay.as_ps() == 0 {
+            self.ask(agent, out);
+        } else {
+            out.set_timer(self.timer_of(agent), out.now() + delay);
+        }
+    }
+
+    /// Sends the reservation, and behind it the burst, if it may go unsolicited (Alg. 2, lines 7 to 9).
+    fn ask(&mut self, agent: u32, out: &mut Outbox) {
+        let place = self.agents[agent as usize].burst;
+        if self.is_in_vain(place) {
+            return self.give_up(agent, out);
+        }
+        let lane = self.bursts.get(place).lane;
+        let is_unsolicited = self.may_go_unsolicited(lane, out.now());
+        let stamp = self.agents[agent as usize].since;
+        self.reserve(agent, is_unsolicited, stamp, out);
+        if is_unsolicited {
+            let number = self.lanes[lane as usize].number;
+            self.lanes[lane as usize].number = (number + 1) % BURSTS;
+            let burst = self.bursts.get_mut(place);
+            (burst.number, burst.was_unsolicited) = (number, true);
+            self.counts.unsolicited += 1;
+            self.depart(place, out.now(), Role::Unsolicited, out);
+        }
+    }
+
+    /// M23: the slot chosen last at this lane was below t, and is known since a short time.
+    fn may_go_unsolicited(&self, lane: u32, now: Time) -> bool {
+        let lane = &self.lanes[lane as usize];
+        let is_current = now <= lane.last_response + self.rules.unsolicited_age;
+        is_current && lane.last_chosen.is_some_and(|slot| slot < self.rules.unsolicited_below)
+    }
+
+    /// Sends a reservation (RSV) and waits for its grant.
+    fn reserve(&mut self, agent: u32, is_unsolicited: bool, stamp: Time, out: &mut Outbox) {
+        let host = self.layout.host(agent);
+        let entry = &mut self.agents[agent as usize];
+        let burst = self.bursts.get(entry.burst);
+        let dst = self.held.get(burst.packets.head).0.dst;
+        let reservation = Message {
+            opcode: Opcode::Reserve,
+            flags: Flags { is_unsolicited, is_crowded: false },
+            demand: burst.packets.count as u16,
+            burst: entry.sequence << AGENT_BITS | self.layout.local(agent),
+            send_slot: 0,
+            receive_slot: 0,
+            stamp,
+        };
+        entry.state = State::Asking;
+        let patience = self.rules.patience * (1 << entry.repeats.min(DOUBLINGS_MAX));
+        self.counts.reservations += 1;
+        self.send(reservation.packet(host, dst), out);
+        out.set_timer(self.timer_of(agent), out.now() + patience);
+    }
+
+    /// A grant has come (Alg. 2, `receiveGRT`).
+    pub(super) fn granted(
+        &mut self,
+        host: NodeId,
+        packet: &Packet,
+        grant: Message,
+        out: &mut Outbox,
+    ) {
+        let local = grant.burst & (THREADS_MAX - 1);
+        let agent = self.layout.agents_of(host).start + local.min(self.layout.agents - 1);
+        let entry = self.agents[agent as usize];
+        let is_asked = entry.sequence << AGENT_BITS | self.layout.local(agent) == grant.burst;
+        self.counts.grants += 1;
+        if entry.state != State::Asking || !is_asked {
+            self.counts.grants_late += 1;
+            return self.give_back(host, host, packet.src, grant.demand.into(), out);
+        }
+        let delay = self.delays.draw(&mut self.chance[host.index()]);
+        let read_at = out.now() + delay;
+        let slot = chosen(grant.send_slot, grant.receive_slot);
+        let exchange = read_at - grant.stamp;
+        self.counts.exchange.record((read_at - entry.since).as_ps());
+        self.counts.chosen.record(slot.into());
+        let place = entry.burst;
+        let burst = self.bursts.get_mut(place);
+        burst.is_settled = true;
+        let lane = &mut self.lanes[burst.lane as usize];
+        (lane.last_chosen, lane.last_response) = (Some(slot), read_at);
+        if let Some(role) = self.role_after(place, slot, grant) {
+            let pending = match self.rules.pending {
+                // What would remain after the wait makes the burst late, and no wait less than none
+                // mends that.
+                Pending::Remaining => Span::ZERO,
+                Pending::AtGrant => {
+                    self.rules.line_rate.send_time(self.nics[host.index()].pending())
+                }
+            };
+            let wait = waiting(slot, self.rules.unit, exchange, pending);
+            let delay = self.delays.draw(&mut self.chance[host.index()]);
+            self.depart(place, read_at + wait + delay, role, out);
+        }
+        let is_out = self.bursts.get(place).passages == 0;
+        if is_out {
+            self.free(place);
+        }
+        match self.rules.handling {
+            GrantHandling::SameThread if !is_out => {
+                let entry = &mut self.agents[agent as usize];
+                (entry.state, entry.since) = (State::Leaving, read_at);
+            }
+            _ => self.finish(agent, read_at, out),
+        }
+    }
+
+    /// How a burst goes after its grant; `None`: it has gone (Alg. 2, lines 12 and 16 to 20).
+    fn role_after(&mut self, place: u32, slot: u32, grant: Message) -> Option<Role> {
+        if !self.bursts.get(place).was_unsolicited {
+            return Some(Role::Solicited);
+        }
+        if slot <= self.rules.unsolicited_below {
+            return None;
+        }
+        // M13: what the switch saw at the output when the first copy came was at most this.
+        let counted = u32::from(grant.demand) * self.rules.increment;
+        if grant.receive_slot.saturating_add(counted) > self.rules.drop_above {
+            self.counts.again += 1;
+            return Some(Role::Again);
+        }
+        if self.is_nobodys(place) {
+            return None;
+        }
+        self.counts.again_uncounted += 1;
+        Some(Role::AgainUncounted)
+    }
+
+    /// Whether the flows of all packets of a burst are over.
+    fn is_nobodys(&self, place: u32) -> bool {
+        let mut slots = self.held.iter(self.bursts.get(place).packets);
+        slots.all(|slot| {
+            let (packet, life) = self.held.get(slot);
+            self.flows[packet.flow.index()].life != life
+        })
+    }
+
+    /// Whether nobody waits for a burst, or its destination is dead.
+    fn is_in_vain(&self, place: u32) -> bool {
+        let head = self.bursts.get(place).packets.head;
+        self.is_dead[self.held.get(head).0.dst.index()] || self.is_nobodys(place)
+    }
+
+    /// Lets a burst go at `at`.
+    fn depart(&mut self, place: u32, at: Time, role: Role, out: &mut Outbox) {
+        let burst = self.bursts.get_mut(place);
+        burst.passages += 1;
+        let host = self.layout.host(burst.agent);
+        let packets = burst.packets;
+        let passage = Passage { burst: place, next: packets.head, left: packets.count, role };
+        if at <= out.now() {
+            self.nics[host.index()].push(passage, burst.size);
+            out.wake(host);
+        } else {
+            self.nics[host.index()].push_at(at, passage);
+            out.wake_at(host, at);
+        }
+    }
+
+    /// The next packet for the line of a host.
+    #[inline]
+    pub(super) fn next_packet(&mut self, host: NodeId, out: &mut Outbox) -> Option<Packet> {
+        let nic = &mut self.nics[host.index()];
+        if let Some(mut packet) = nic.next_control() {
+            if packet.kind == Kind::Notice && self.rules.time_stamps == TimeStamps::Hardware {
+                packet.stamp = out.now();
+            }
+            return Some(packet);
+        }
+        while let Some(passage) = nic.ripe(out.now()) {
+            nic.push(passage, self.bursts.get(passage.burst).size);
+        }
+        let passage = nic.front()?;
+        let (slot, place) = (passage.next, passage.burst);
+        let burst = self.bursts.get(place);
+        let index = burst.packets.count - passage.left;
+        let role = passage.role;
+        passage.next = self.held.next(slot);
+        passage.left -= 1;
+        let is_last = passage.left == 0;
+        let (packet, life) = self.held.get(slot);
+        let thread = self.layout.local(burst.agent) as u8;
+        let thread = if self.layout.width == 1 { 0 } else { thread };
+        let tag = tag(role, Place { thread, burst: burst.number, index: index as u8 });
+        let mut framed = framed(packet, tag);
+        let size = Self::wire(packet);
+        if self.flows[packet.flow.index()].life != life {
+            // Its flow is over, and the slot is still to be used: it goes for nobody.
+            self.counts.orphans += 1;
+            (framed.flow, framed.kind, framed.payload) = (FlowKey::NEIGHBOURS, Kind::Data, 0);
+        }
+        self.nics[host.index()].sent(size, is_last);
+        if is_last {
+            self.passed(place, out);
+        }
+        Some(framed)
+    }
+
+    /// A burst has gone out.
+    fn passed(&mut self, place: u32, out: &mut Outbox) {
+        let burst = self.bursts.get_mut(place);
+        burst.passages -= 1;
+        if burst.passages > 0 || !burst.is_settled {
+            return;
+        }
+        let agent = burst.agent;
+        self.free(place);
+        let entry = self.agents[agent as usize];
+        if entry.state == State::Leaving && entry.burst == place {
+            self.finish(agent, entry.since, out);
+        }
+    }
+
+    /// Forgets a burst.
+    pub(super) fn free(&mut self, place: u32) {
+        let mut packets = self.bursts.get(place).packets;
+        self.held.clear(&mut packets);
+        self.bursts.remove(place);
+    }
+
+    /// The agent has done with its burst at `at`; then it has its own work (M28, M39).
+    fn finish(&mut self, agent: u32, at: Time, out: &mut Outbox) {
+        let until = at.max(out.now()) + self.rules.burst_cost;
+        let entry = &mut self.agents[agent as usize];
+        (entry.burst, entry.repeats) = (NONE, 0);
+        if until > out.now() {
+            entry.state = State::Resting;
+            out.set_timer(self.timer_of(agent), until);
+        } else {
+            self.idle(agent);
+        }
+    }
+
+    /// The agent has time for another burst.
+    fn idle(&mut self, agent: u32) {
+        self.agents[agent as usize].state = State::Idle;
+        self.open(agent);
+        self.feeds.push(self.layout.host(agent));
+        if self.agents[agent as usize].first != NONE {
+            self.call(agent);
+        }
+    }
+
+    /// An agent's timer has fired.
+    pub(super) fn agent_timer(&mut self, agent: u32, out: &mut Outbox) {
+        match self.agents[agent as usize].state {
+            State::Preparing => self.ask(agent, out),
+            State::Asking => self.repeat(agent, out),
+            State::Resting => self.idle(agent),
+            // Its grant came in time.
+            State::Leaving | State::Idle => (),
+        }
+    }
+
+    /// No grant has come: the reservation or the grant got lost.
+    fn repeat(&mut self, agent: u32, out: &mut Outbox) {
+        let place = self.agents[agent as usize].burst;
+        if self.is_in_vain(place) {
+            return self.give_up(agent, out);
+        }
+        let entry = &mut self.agents[agent as usize];
+        entry.repeats = entry.repeats.saturating_add(1);
+        self.counts.repeats += 1;
+        let is_unsolicited = self.bursts.get(place).was_unsolicited;
+        self.reserve(agent, is_unsolicited, out.now(), out);
+    }
+
+    /// Nobody wants an agent's burst any more, and no slots are known to be granted to it.
+    fn give_up(&mut self, agent: u32, out: &mut Outbox) {
+        let place = self.agents[agent as usize].burst;
+        self.bursts.get_mut(place).is_settled = true;
+        if self.bursts.get(place).passages == 0 {
+            self.free(place);
+        }
+        self.finish(agent, out.now(), out);
+    }
+
+    /// What is held is in lanes and bursts, and what goes out is in bursts.
+    pub(super) fn check_bursts(&self) -> Result<(), String> {
+        let agents = self.agents.iter().filter(|agent| agent.burst != NONE);
+        for agent in agents {
+            let count = self.bursts.get(agent.burst).packets.count;
+            if !(1..=self.rules.burst_packets).contains(&count) {
+                return Err(format!("a burst of {count} packets: {agent:?}"));
+            }
+        }
+        if let Some(agent) = self.agents.iter().find(|a| a.state == State::Idle && a.burst != NONE)
+        {
+            return Err(format!("an idle agent with a burst: {agent:?}"));
+        }
+        let waiting: u64 = self.lanes.iter().map(|lane| u64::from(lane.waiting.count)).sum();
+        let passages: usize = self.nics.iter().map(super::Nic::count).sum();
+        let held = self.held.live() as u64;
+        let is_quiet = self.bursts.live() == 0 && passages == 0;
+        let outside = self.outside.waiting();
+        if held < waiting + outside || (is_quiet && held != waiting + outside) {
+            return Err(format!("{held} packets held, {waiting} in lanes, {outside} outside"));
+        }
+        Ok(())
+    }
+}
+
+/// What a packet says of its burst.
+fn tag(role: Role, place: Place) -> Option<Tag> {
+    match role {
+        Role::Solicited => None,
+        Role::Unsolicited => Some(Tag::Unsolicited(place)),
+        Role::Again => Some(Tag::Again(place)),
+        Role::AgainUncounted => Some(Tag::AgainUncounted(place)),
+    }
+}

@@ -1,0 +1,225 @@
+//! Between the transport above and the lanes: what it wants done, and what it has to send.
+//!
+//! Models: PL2 §5 (claims M28, M29), which intercepts the calls that put a buffer on the wire. A send
+//! call blocks while its thread has an exchange under way, so packets are taken from the transport
+//! when an agent is free and not before: up to K for one destination, as many as there are at that
+//! instant (our choice: nothing waits for a burst to fill).
+
+use kernel::Time;
+use packets::{Effect, Line, Outbox, Packet, Transport};
+use rack::NodeId;
+
+use super::bursts::State;
+use super::held::NONE;
+use super::{ENDLESS, Shim};
+use crate::message::framed;
+use crate::wire::Tag;
+
+impl<T: Transport> Shim<T> {
+    /// Does what is to be done until all is quiet.
+    #[inline]
+    pub(super) fn settle(&mut self, out: &mut Outbox) {
+        loop {
+            self.relay(out);
+            if let Some(host) = self.feeds.pop() {
+                self.feed(host, out);
+            } else if let Some(agent) = self.calls.pop() {
+                self.agents[agent as usize].is_called = false;
+                self.begin(agent, out);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Carries out what the transport wants.
+    #[inline]
+    fn relay(&mut self, out: &mut Outbox) {
+        self.wishes.extend(self.inner_out.drain());
+        for index in 0..self.wishes.len() {
+            let wish = self.wishes[index];
+            self.carry_out(wish, out);
+        }
+        self.wishes.clear();
+    }
+
+    fn carry_out(&mut self, wish: Effect, out: &mut Outbox) {
+        match wish {
+            Effect::Send(packet) => self.accept(&packet, out),
+            Effect::Tell(port, packet) => out.tell(port, packet),
+            Effect::Wake(host) => self.feeds.push(host),
+            Effect::WakeAt(host, at) => {
+                let alarm = &mut self.alarms[host.index()];
+                *alarm = at.min(*alarm);
+                out.wake_at(host, at);
+            }
+            Effect::Set(timer, at) => out.set_timer(timer, at),
+            Effect::Cancel(timer) => out.cancel_timer(timer),
+            Effect::Delivered(flow, bytes) => out.delivered(flow, bytes),
+            Effect::Complete(flow) => out.complete(flow),
+            Effect::Close(flow) => {
+                self.end(flow);
+                out.close(flow);
+            }
+            Effect::GiveUp(flow) => {
+                self.end(flow);
+                out.give_up(flow);
+            }
+            Effect::Resent(packets) => out.resent(packets),
+            Effect::Held(bytes) => out.held(bytes),
+        }
+    }
+
+    /// Takes packets from a host's transport, as long as an agent takes some.
+    fn feed(&mut self, host: NodeId, out: &mut Outbox) {
+        if self.outside.holds(host) {
+            return out.wake(host);
+        }
+        while self.open[host.index()] > 0 {
+            self.inner_out.set_now(out.now());
+            let line = Line::of_lanes(&self.lanes_of_flows, &self.room);
+            let Some(packet) = self.inner.pull(host, line, &mut self.inner_out) else { return };
+            self.accept(&packet, out);
+        }
+    }
+
+    /// Puts a packet in its lane.
+    fn accept(&mut self, packet: &Packet, out: &mut Outbox) {
+        let known = self.flows[packet.flow.index()];
+        if self.is_dead[packet.src.index()] {
+            return;
+        }
+        if self.outside.holds(packet.src) {
+            self.outside.push(&mut self.held, packet, known.life);
+            return out.wake(packet.src);
+        }
+        if !self.is_reserved(packet) {
+            return self.send(framed(packet, Some(Tag::Unreserved)), out);
+        }
+        let lane = self.layout.lane(packet.src, known.thread, packet.dst);
+        self.held.push(&mut self.lanes[lane as usize].waiting, *packet, known.life);
+        let agent = self.layout.agent(lane);
+        let is_first = self.agents[agent as usize].first == NONE;
+        self.list(agent, lane);
+        self.narrow(agent, lane, is_first);
+        self.call(agent);
+    }
+
+    /// Gives a lane a turn, unless it has one.
+    #[inline]
+    pub(super) fn list(&mut self, agent: u32, lane: u32) {
+        let entry = &mut self.lanes[lane as usize];
+        if entry.is_listed {
+            return;
+        }
+        entry.is_listed = true;
+        entry.next = NONE;
+        let agent = &mut self.agents[agent as usize];
+        match agent.last {
+            NONE => agent.first = lane,
+            last => self.lanes[last as usize].next = lane,
+        }
+        agent.last = lane;
+    }
+
+    /// Takes the lane whose turn it is.
+    #[inline]
+    pub(super) fn next_lane(&mut self, agent: u32) -> Option<u32> {
+        let agent = &mut self.agents[agent as usize];
+        if agent.first == NONE {
+            return None;
+        }
+        let lane = agent.first;
+        let entry = &mut self.lanes[lane as usize];
+        entry.is_listed = false;
+        agent.first = entry.next;
+        if agent.first == NONE {
+            agent.last = NONE;
+        }
+        Some(lane)
+    }
+
+    /// After a packet: the burst is for its destination alone, and is full with K.
+    #[inline]
+    fn narrow(&mut self, agent: u32, lane: u32, is_first: bool) {
+        if !self.agents[agent as usize].is_open {
+            return;
+        }
+        if is_first && self.layout.width > 1 {
+            self.room[self.layout.lanes(agent)].fill(0);
+            self.room[lane as usize] = ENDLESS;
+        }
+        let front = self.agents[agent as usize].first;
+        if self.lanes[front as usize].waiting.count >= self.rules.burst_packets {
+            self.shut(agent);
+        }
+    }
+
+    /// The agent takes no packets from the transport.
+    #[inline]
+    pub(super) fn shut(&mut self, agent: u32) {
+        let entry = &mut self.agents[agent as usize];
+        if std::mem::replace(&mut entry.is_open, false) {
+            self.room[self.layout.lanes(agent)].fill(0);
+            self.open[self.layout.host(agent).index()] -= 1;
+        }
+    }
+
+    /// The agent takes packets from the transport: for the destination whose turn it is, if there is
+    /// one.
+    #[inline]
+    pub(super) fn open(&mut self, agent: u32) {
+        let front = self.agents[agent as usize].first;
+        if front == NONE {
+            self.room[self.layout.lanes(agent)].fill(ENDLESS);
+        } else if self.lanes[front as usize].waiting.count < self.rules.burst_packets {
+            self.room[front as usize] = ENDLESS;
+        } else {
+            return;
+        }
+        self.agents[agent as usize].is_open = true;
+        self.open[self.layout.host(agent).index()] += 1;
+    }
+
+    /// Lets an idle agent be looked at once all else is done.
+    #[inline]
+    pub(super) fn call(&mut self, agent: u32) {
+        let entry = &mut self.agents[agent as usize];
+        if entry.state == State::Idle && !std::mem::replace(&mut entry.is_called, true) {
+            self.calls.push(agent);
+        }
+    }
+
+    /// Forgets all that a dead host was about to do.
+    pub(super) fn reset_host(&mut self, host: NodeId) {
+        let passages: Vec<_> = self.nics[host.index()].clear().collect();
+        for passage in passages {
+            let burst = self.bursts.get_mut(passage.burst);
+            burst.passages -= 1;
+            if burst.passages == 0 && burst.is_settled {
+                let agent = burst.agent as usize;
+                if self.agents[agent].burst == passage.burst {
+                    self.agents[agent].burst = NONE;
+                }
+                self.free(passage.burst);
+            }
+        }
+        for agent in self.layout.agents_of(host) {
+            let burst = std::mem::replace(&mut self.agents[agent as usize].burst, NONE);
+            if burst != NONE {
+                self.free(burst);
+            }
+            while let Some(lane) = self.next_lane(agent) {
+                let mut waiting = self.lanes[lane as usize].waiting;
+                self.held.clear(&mut waiting);
+                self.lanes[lane as usize].waiting = waiting;
+            }
+            let entry = &mut self.agents[agent as usize];
+            (entry.state, entry.repeats) = (State::Idle, 0);
+            if !entry.is_open {
+                self.open(agent);
+            }
+        }
+        self.alarms[host.index()] = Time::NEVER;
+    }
+}

@@ -1,0 +1,153 @@
+//! Packets that a host holds until they may go, and queues of them that need no memory of their own.
+
+use packets::Packet;
+
+/// "No packet", "no burst".
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// A packet that waits.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    packet: Packet,
+    /// The life of its flow when it was taken in.
+    life: u32,
+    next: u32,
+}
+
+/// Packets in the order in which they came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Queue {
+    pub(crate) head: u32,
+    tail: u32,
+    pub(crate) count: u32,
+}
+
+impl Queue {
+    pub(crate) const EMPTY: Self = Self { head: NONE, tail: NONE, count: 0 };
+}
+
+/// All packets that wait at all hosts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Held {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+impl Held {
+    /// Takes a packet in, at the back of a queue.
+    #[inline]
+    pub(crate) fn push(&mut self, queue: &mut Queue, packet: Packet, life: u32) {
+        let slot = Slot { packet, life, next: NONE };
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.slots[index as usize] = slot;
+                index
+            }
+            None => {
+                self.slots.push(slot);
+                u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 packets wait")
+            }
+        };
+        if queue.head == NONE {
+            queue.head = index;
+        } else {
+            self.slots[queue.tail as usize].next = index;
+        }
+        queue.tail = index;
+        queue.count += 1;
+    }
+
+    /// The first `most` packets of a queue as a queue of their own.
+    #[inline]
+    pub(crate) fn split(&mut self, queue: &mut Queue, most: u32) -> Queue {
+        if queue.count <= most {
+            return std::mem::replace(queue, Queue::EMPTY);
+        }
+        let mut last = queue.head;
+        for _ in 1..most {
+            last = self.slots[last as usize].next;
+        }
+        let front = Queue { head: queue.head, tail: last, count: most };
+        queue.head = std::mem::replace(&mut self.slots[last as usize].next, NONE);
+        queue.count -= most;
+        front
+    }
+
+    /// The packet in a slot, and the life of its flow.
+    #[inline]
+    pub(crate) fn get(&self, index: u32) -> (&Packet, u32) {
+        let slot = &self.slots[index as usize];
+        (&slot.packet, slot.life)
+    }
+
+    /// The slot behind it.
+    #[inline]
+    pub(crate) fn next(&self, index: u32) -> u32 {
+        self.slots[index as usize].next
+    }
+
+    /// Takes the packet at the front of a queue out.
+    #[inline]
+    pub(crate) fn pop(&mut self, queue: &mut Queue) -> Option<(Packet, u32)> {
+        if queue.head == NONE {
+            return None;
+        }
+        let index = queue.head;
+        let Slot { packet, life, next } = self.slots[index as usize];
+        queue.head = next;
+        queue.count -= 1;
+        self.free.push(index);
+        Some((packet, life))
+    }
+
+    /// Lets all packets of a queue go.
+    #[inline]
+    pub(crate) fn clear(&mut self, queue: &mut Queue) {
+        let mut at = queue.head;
+        while at != NONE {
+            self.free.push(at);
+            at = self.slots[at as usize].next;
+        }
+        *queue = Queue::EMPTY;
+    }
+
+    /// The slots of a queue, from the front.
+    pub(crate) fn iter(&self, queue: Queue) -> impl Iterator<Item = u32> + '_ {
+        let link = |index: u32| (index != NONE).then_some(index);
+        std::iter::successors(link(queue.head), move |&at| link(self.next(at)))
+    }
+
+    /// How many packets are held.
+    pub(crate) fn live(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(held: &Held, queue: Queue) -> Vec<u64> {
+        held.iter(queue).map(|slot| held.get(slot).0.seq).collect()
+    }
+
+    #[test]
+    fn queues_split_in_order_and_slots_are_used_again() {
+        let mut held = Held::default();
+        for _ in 0..3 {
+            let mut queue = Queue::EMPTY;
+            for seq in 0..5 {
+                held.push(&mut queue, Packet { seq, ..Packet::default() }, 7);
+            }
+            let mut front = held.split(&mut queue, 2);
+            assert_eq!((numbers(&held, front), front.count), (vec![0, 1], 2));
+            assert_eq!((numbers(&held, queue), queue.count), (vec![2, 3, 4], 3));
+            let mut rest = held.split(&mut queue, 4);
+            assert_eq!(queue, Queue::EMPTY);
+            assert_eq!(held.pop(&mut rest).map(|(packet, life)| (packet.seq, life)), Some((2, 7)));
+            held.clear(&mut rest);
+            held.clear(&mut front);
+            assert_eq!((held.live(), held.slots.len()), (0, 5));
+        }
+    }
+}

@@ -1,0 +1,432 @@
+//! PL2 at the hosts: a shim below any transport, and a transport itself.
+//!
+//! Models: PL2 §4.2.1, §4.4, §4.5, §5, Algorithm 2 (claims M19 to M25, M28, M29, M31). The shim takes
+//! what the transport would send, gathers bursts, reserves slots for them and sends them in their time.
+//! The transport knows nothing of it: it is asked for packets when a thread is free, and is handed what
+//! arrives, once.
+//!
+//! - [`exchange`]: Algorithm 2, from a burst to its reservation, its grant and its end
+//! - [`wait`]: Eq. 1
+//! - [`layout`], [`bursts`], [`held`]: threads, lanes, bursts and the packets in them
+//! - [`nic`]: bursts that wait for their slot, and the line
+//! - [`duplicates`], [`tracking`]: the receiving side
+//! - [`outside`]: traffic from other racks
+
+mod bursts;
+mod counts;
+mod duplicates;
+mod exchange;
+mod feed;
+mod held;
+mod jitter;
+mod layout;
+mod nic;
+mod outside;
+#[cfg(test)]
+mod tests;
+mod tracking;
+pub mod wait;
+
+use kernel::{Bytes, Rate, Span, Stream, Time};
+use packets::{
+    Effect, FlowKey, Framing, Kind, Line, Live, Opening, Outbox, Packet, Timer, Timers, Transport,
+};
+use rack::NodeId;
+
+use self::bursts::{Agent, Bursts, Lane};
+use self::counts::Counts;
+use self::duplicates::Duplicates;
+use self::held::Held;
+use self::jitter::Delays;
+use self::layout::Layout;
+use self::nic::Nic;
+use self::outside::Outside;
+use self::tracking::Tracking;
+use crate::config::{self, Plan};
+use crate::message::{Message, tag_of};
+use crate::wire::control::Opcode;
+use crate::wire::{OVERHEAD, Tag};
+
+/// What every host goes by.
+#[derive(Clone, Debug)]
+struct Rules {
+    /// K.
+    burst_packets: u32,
+    /// t, in counts.
+    unsolicited_below: u32,
+    unsolicited_age: Span,
+    /// T, in counts.
+    drop_above: u32,
+    /// What a packet counts.
+    increment: u32,
+    /// The time of a count.
+    unit: Span,
+    line_rate: Rate,
+    time_stamps: config::TimeStamps,
+    pending: config::Pending,
+    burst_cost: Span,
+    patience: Span,
+    threads: u32,
+    handling: config::GrantHandling,
+    acknowledgments: config::Acknowledgments,
+    tracking: config::Tracking,
+}
+
+/// What the shim knows of a flow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    src: NodeId,
+    thread: u32,
+    /// How many flows had its key before: what is held of those is nobody's.
+    life: u32,
+}
+
+/// The hosts of a rack under PL2, with `T` above it.
+#[derive(Clone, Debug)]
+pub struct Shim<T> {
+    inner: T,
+    /// What the transport wants done, and the same in order while it is carried out.
+    inner_out: Outbox,
+    wishes: Vec<Effect>,
+    /// Timers of a host that are the transport's: those of the shim follow.
+    inner_timers: u8,
+    rules: Rules,
+    layout: Layout,
+    /// By flow: what is known of it, and the lane of its data.
+    flows: Vec<Known>,
+    lanes_of_flows: Vec<u32>,
+    /// By host and thread: open flows.
+    busy: Vec<u32>,
+    agents: Vec<Agent>,
+    lanes: Vec<Lane>,
+    /// By lane: whether the transport may send, as [`Line::of_lanes`] has it.
+    room: Vec<u32>,
+    /// By host: agents that take packets.
+    open: Vec<u32>,
+    bursts: Bursts,
+    held: Held,
+    nics: Vec<Nic>,
+    /// By host: whether it is known to be dead.
+    is_dead: Vec<bool>,
+    /// By host: when the transport wants to be asked.
+    alarms: Vec<Time>,
+    delays: Delays,
+    chance: Vec<Stream>,
+    duplicates: Duplicates,
+    tracking: Tracking,
+    outside: Outside,
+    /// Hosts whose transport is to be asked, and agents to be looked at, in this call.
+    feeds: Vec<NodeId>,
+    calls: Vec<u32>,
+    counts: Counts,
+}
+
+impl<T: Transport> Shim<T> {
+    /// PL2 below `inner`. `seed` is that of all chance in it.
+    #[must_use]
+    pub fn new(plan: &Plan, inner: T, seed: u64) -> Self {
+        let (config, layout) = (&plan.config, Layout::new(plan));
+        let count = |slots: u32| slots.saturating_mul(plan.increment);
+        let rules = Rules {
+            burst_packets: config.burst_packets,
+            unsolicited_below: count(config.unsolicited_below),
+            unsolicited_age: config.unsolicited_age,
+            drop_above: count(config.switch.drop_above),
+            increment: plan.increment,
+            unit: plan.unit,
+            line_rate: config.line_rate,
+            time_stamps: config.host.time_stamps,
+            pending: config.host.pending,
+            burst_cost: config.host.burst_cost,
+            patience: config.recovery.patience,
+            threads: config.threads,
+            handling: config.grant_handling,
+            acknowledgments: config.acknowledgments,
+            tracking: config.recovery.tracking,
+        };
+        let hosts = layout.hosts;
+        let tracking = match config.recovery.tracking {
+            config::Tracking::None => Tracking::off(hosts),
+            config::Tracking::Receivers => Tracking::new(hosts, config.recovery.silence),
+        };
+        Self {
+            inner_timers: inner.timers().host,
+            inner,
+            inner_out: Outbox::new(Time::ZERO),
+            wishes: Vec::new(),
+            rules,
+            layout,
+            flows: Vec::new(),
+            lanes_of_flows: Vec::new(),
+            busy: vec![0; (hosts * config.threads) as usize],
+            agents: vec![Agent::NEW; layout.agents_all()],
+            lanes: vec![Lane::NEW; layout.lanes_all()],
+            room: vec![u32::MAX; layout.lanes_all()],
+            open: vec![layout.agents; hosts as usize],
+            bursts: Bursts::default(),
+            held: Held::default(),
+            nics: vec![Nic::default(); hosts as usize],
+            is_dead: vec![false; hosts as usize],
+            alarms: vec![Time::NEVER; hosts as usize],
+            delays: Delays::new(&config.host.jitter),
+            chance: (0..hosts).map(|host| Stream::new(seed, "pl2/delay", host.into())).collect(),
+            duplicates: Duplicates::new(layout.lanes_all()),
+            tracking,
+            outside: Outside::new(plan),
+            feeds: Vec::new(),
+            calls: Vec::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// The transport above, to look at.
+    #[must_use]
+    pub fn inner(&self) -> &T {
+        &self.inner
+    }
+
+    /// The shim's own timer of an agent.
+    #[inline]
+    fn timer_of(&self, agent: u32) -> Timer {
+        let number = u32::from(self.inner_timers) + self.layout.local(agent);
+        Timer::Host(self.layout.host(agent), number as u8)
+    }
+
+    /// The timer by which a receiver looks for silent senders.
+    fn timer_of_tracking(&self, host: NodeId) -> Timer {
+        Timer::Host(host, self.inner_timers + self.layout.agents as u8)
+    }
+
+    /// The flow is over: what is held of it is nobody's.
+    fn end(&mut self, flow: FlowKey) {
+        let Known { src, thread, .. } = self.flows[flow.index()];
+        self.flows[flow.index()].life += 1;
+        self.busy[(src.get() * self.rules.threads + thread) as usize] -= 1;
+    }
+
+    /// The thread of a host that takes its next flow: the first of those with the fewest.
+    fn take_thread(&mut self, host: NodeId) -> u32 {
+        let first = (host.get() * self.rules.threads) as usize;
+        let threads = &mut self.busy[first..first + self.rules.threads as usize];
+        let least = (0..).zip(&*threads).min_by_key(|&(_, &flows)| flows);
+        let (thread, _) = least.expect("a host has a thread");
+        threads[thread as usize] += 1;
+        thread
+    }
+
+    /// A packet that is for the transport, if it is the first of its copies.
+    #[inline]
+    fn data(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
+        let tag = tag_of(packet);
+        if let Some(place) = tag.and_then(Tag::place) {
+            let thread = u32::from(place.thread);
+            let lane = self.layout.lane(packet.src, thread, host);
+            if self.duplicates.knows(lane, place) {
+                self.counts.duplicates += 1;
+                return;
+            }
+        }
+        if self.rules.tracking == config::Tracking::Receivers && tag != Some(Tag::Unreserved) {
+            self.tracking.came(out.now(), host, packet.src);
+        }
+        if packet.flow == FlowKey::NEIGHBOURS {
+            // Nobody's: its flow was over before it went.
+            return;
+        }
+        self.inner_out.set_now(out.now());
+        let packet = Packet { path: 0, ..*packet };
+        self.inner.receive(host, &packet, &mut self.inner_out);
+    }
+
+    /// A frame of PL2's own.
+    fn control(&mut self, host: NodeId, packet: &Packet, message: Message, out: &mut Outbox) {
+        match message.opcode {
+            Opcode::Grant => self.granted(host, packet, message, out),
+            Opcode::Notice => {
+                let look = self.tracking.granted(out.now(), host, packet.src, message.demand);
+                if let Some(at) = look {
+                    out.set_timer(self.timer_of_tracking(host), at);
+                }
+            }
+            // What was given back is done with.
+            Opcode::Reset | Opcode::Reserve => (),
+        }
+    }
+
+    /// Sends a frame before all bursts.
+    #[inline]
+    fn send(&mut self, packet: Packet, out: &mut Outbox) {
+        self.nics[packet.src.index()].push_control(packet);
+        out.wake(packet.src);
+    }
+
+    /// Gives back slots that nobody will use: at the input of `sender`, at the output of `receiver`.
+    fn give_back(
+        &mut self,
+        from: NodeId,
+        sender: NodeId,
+        receiver: NodeId,
+        slots: u32,
+        out: &mut Outbox,
+    ) {
+        // The switch takes it off the wire wherever it is addressed to; not to a host that may be dead.
+        let other = if from == receiver { sender } else { receiver };
+        let mut others = (0..self.layout.hosts).map(NodeId::new);
+        let via = others.find(|&host| host != from && host != other).unwrap_or(other);
+        let reset = Message {
+            opcode: Opcode::Reset,
+            flags: crate::wire::Flags::default(),
+            demand: u16::try_from(slots).unwrap_or(u16::MAX),
+            burst: 0,
+            send_slot: sender.get(),
+            receive_slot: receiver.get(),
+            stamp: out.now(),
+        };
+        self.counts.given_back += u64::from(reset.demand);
+        self.send(reset.packet(from, via), out);
+    }
+
+    /// A receiver looks for senders that owe it packets and are silent.
+    fn look_for_silence(&mut self, host: NodeId, out: &mut Outbox) {
+        let mut silent = Vec::new();
+        let next = self.tracking.look(out.now(), host, |sender, owed| silent.push((sender, owed)));
+        for (sender, owed) in silent {
+            self.give_back(host, sender, host, owed, out);
+        }
+        if let Some(at) = next {
+            out.set_timer(self.timer_of_tracking(host), at);
+        }
+    }
+}
+
+impl<T: Transport> Transport for Shim<T> {
+    fn name(&self) -> &'static str {
+        "pl2"
+    }
+
+    fn timers(&self) -> Timers {
+        let inner = self.inner.timers();
+        let own = u8::try_from(self.layout.agents + 1).expect("at most 64 agents");
+        Timers { flow: inner.flow, host: inner.host + own }
+    }
+
+    fn framing(&self) -> Framing {
+        let Framing { payload, header } = self.inner.framing();
+        Framing { payload, header: header + OVERHEAD.get() as u16 }
+    }
+
+    fn speaks_to_neighbours(&self) -> bool {
+        // Its control frames belong to no flow: what they are about may be over before they arrive.
+        true
+    }
+
+    fn start(&mut self, opening: &Opening, out: &mut Outbox) {
+        let Opening { key, flow, .. } = *opening;
+        if self.flows.len() <= key.index() {
+            self.flows.resize(key.index() + 1, Known::default());
+            self.lanes_of_flows.resize(key.index() + 1, 0);
+        }
+        let thread = self.take_thread(flow.src);
+        let known = &mut self.flows[key.index()];
+        (known.src, known.thread) = (flow.src, thread);
+        self.lanes_of_flows[key.index()] = self.layout.lane(flow.src, thread, flow.dst);
+        self.inner_out.set_now(out.now());
+        self.inner.start(opening, &mut self.inner_out);
+        self.settle(out);
+    }
+
+    fn receive(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
+        match Message::of(packet) {
+            Some(message) => self.control(host, packet, message, out),
+            None => self.data(host, packet, out),
+        }
+        self.settle(out);
+    }
+
+    fn timer(&mut self, timer: Timer, out: &mut Outbox) {
+        match timer {
+            Timer::Host(host, number) if number >= self.inner_timers => {
+                let local = u32::from(number - self.inner_timers);
+                if local == self.layout.agents {
+                    self.look_for_silence(host, out);
+                } else {
+                    self.agent_timer(self.layout.agents_of(host).start + local, out);
+                }
+            }
+            timer => {
+                self.inner_out.set_now(out.now());
+                self.inner.timer(timer, &mut self.inner_out);
+            }
+        }
+        self.settle(out);
+    }
+
+    fn pull(&mut self, host: NodeId, _: Line<'_>, out: &mut Outbox) -> Option<Packet> {
+        if self.alarms[host.index()] <= out.now() {
+            self.alarms[host.index()] = Time::NEVER;
+            self.feeds.push(host);
+            self.settle(out);
+        }
+        if self.outside.holds(host) {
+            return self.pull_outside(host, out);
+        }
+        let packet = self.next_packet(host, out);
+        self.settle(out);
+        if packet.is_none() {
+            let next = self.nics[host.index()].next_at().unwrap_or(Time::NEVER);
+            let at = next.min(self.alarms[host.index()]);
+            if at < Time::NEVER {
+                out.wake_at(host, at);
+            }
+        }
+        packet
+    }
+
+    fn abandon(&mut self, flow: FlowKey, out: &mut Outbox) {
+        self.inner_out.set_now(out.now());
+        self.inner.abandon(flow, &mut self.inner_out);
+        self.end(flow);
+        self.settle(out);
+    }
+
+    fn routes_changed(&mut self, works: &Live, out: &mut Outbox) {
+        for host in (0..self.layout.hosts).map(NodeId::new) {
+            self.is_dead[host.index()] = !works.vertices[host.index()];
+            if self.is_dead[host.index()] {
+                self.reset_host(host);
+            }
+        }
+        self.inner_out.set_now(out.now());
+        self.inner.routes_changed(works, &mut self.inner_out);
+        self.settle(out);
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.check_bursts()?;
+        self.inner.check()
+    }
+
+    fn details(&self, now: Time) -> serde_json::Map<String, serde_json::Value> {
+        let mut details = self.counts.details();
+        details.extend(self.inner.details(now));
+        details
+    }
+}
+
+/// Bytes that stand for "as many as it likes".
+const ENDLESS: u32 = u32::MAX;
+
+impl<T> Shim<T> {
+    /// The size of a packet in its frame.
+    #[inline]
+    fn wire(packet: &Packet) -> Bytes {
+        crate::wire::on_the_wire(packet.size(), Bytes::ZERO)
+    }
+
+    /// Whether slots are reserved for a packet.
+    #[inline]
+    fn is_reserved(&self, packet: &Packet) -> bool {
+        let is_data = packet.kind == Kind::Data && packet.payload > 0;
+        is_data || self.rules.acknowledgments == config::Acknowledgments::Reserved
+    }
+}

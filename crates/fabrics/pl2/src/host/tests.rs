@@ -1,0 +1,1 @@
+//! The shim alone: what it asks of the network, call by call.

@@ -1,0 +1,132 @@
+//! PL2's frames as the simulator passes them: fields of a packet without payload.
+//!
+//! A control frame belongs to no flow. A tag takes the place of the path number, which has no meaning
+//! where all hosts are at one switch.
+
+use kernel::{Bytes, Time};
+use packets::{FlowKey, Kind, Packet};
+use rack::NodeId;
+
+use crate::wire::control::{Flags, Opcode};
+use crate::wire::{CONTROL_BYTES, ENVELOPE, SPACING, Tag, on_the_wire, tag};
+
+/// The priority of control frames: before all data (PL2, footnote 7).
+pub(crate) const PRIORITY: u8 = 0;
+/// Bytes that a control frame takes on the wire.
+pub(crate) const CONTROL_WIRE: u16 = CONTROL_BYTES as u16 + SPACING.get() as u16;
+/// The most that a frame has on the wire beside its packet.
+pub(crate) const FRAMING_MAX: Bytes = Bytes::new(ENVELOPE.get() + SPACING.get() + tag::TAG.get());
+
+/// What a control frame says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Message {
+    pub(crate) opcode: Opcode,
+    pub(crate) flags: Flags,
+    pub(crate) demand: u16,
+    pub(crate) burst: u32,
+    pub(crate) send_slot: u32,
+    pub(crate) receive_slot: u32,
+    pub(crate) stamp: Time,
+}
+
+impl Message {
+    /// The packet that carries it.
+    pub(crate) fn packet(self, src: NodeId, dst: NodeId) -> Packet {
+        let head = u64::from(self.opcode as u8) << 56 | u64::from(self.flags.bits()) << 48;
+        Packet {
+            flow: FlowKey::NEIGHBOURS,
+            src,
+            dst,
+            kind: Kind::Notice,
+            priority: PRIORITY,
+            wire: CONTROL_WIRE,
+            word: head | u64::from(self.demand) << 32 | u64::from(self.burst),
+            ack: u64::from(self.send_slot) << 32 | u64::from(self.receive_slot),
+            stamp: self.stamp,
+            ..Packet::default()
+        }
+    }
+
+    /// What a packet says; `None`: it is no control frame.
+    #[inline]
+    pub(crate) fn of(packet: &Packet) -> Option<Self> {
+        if packet.flow != FlowKey::NEIGHBOURS || packet.kind != Kind::Notice {
+            return None;
+        }
+        Some(Self {
+            opcode: Opcode::from_number((packet.word >> 56) as u8)?,
+            flags: Flags::from_bits((packet.word >> 48) as u8)?,
+            demand: (packet.word >> 32) as u16,
+            burst: packet.word as u32,
+            send_slot: (packet.ack >> 32) as u32,
+            receive_slot: packet.ack as u32,
+            stamp: packet.stamp,
+        })
+    }
+
+    /// The frame that stands for it.
+    #[cfg(test)]
+    pub(crate) fn frame(self, src: NodeId, dst: NodeId) -> crate::wire::Control {
+        use crate::wire::{Address, Control};
+        Control {
+            destination: Address::of(dst),
+            source: Address::of(src),
+            opcode: self.opcode,
+            flags: self.flags,
+            demand: self.demand,
+            burst: self.burst,
+            send_slot: self.send_slot,
+            receive_slot: self.receive_slot,
+            stamp: self.stamp.as_ps(),
+        }
+    }
+}
+
+/// Puts a packet in its frame: what it takes on the wire, and its tag.
+#[inline]
+pub(crate) fn framed(packet: &Packet, tag: Option<Tag>) -> Packet {
+    let extra = if tag.is_some() { tag::TAG } else { Bytes::ZERO };
+    let wire = on_the_wire(packet.size(), extra).get() as u16;
+    Packet { wire, path: tag.map_or(0, Tag::bits), ..*packet }
+}
+
+/// The tag of a data packet.
+#[inline]
+pub(crate) fn tag_of(packet: &Packet) -> Option<Tag> {
+    if packet.path == 0 { None } else { Tag::from_bits(packet.path) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Control;
+
+    #[test]
+    fn a_message_comes_out_of_its_packet_as_it_went_in() {
+        for opcode in [Opcode::Reserve, Opcode::Grant, Opcode::Notice, Opcode::Reset] {
+            let message = Message {
+                opcode,
+                flags: Flags { is_unsolicited: true, is_crowded: false },
+                demand: u16::MAX,
+                burst: u32::MAX - 1,
+                send_slot: u32::MAX,
+                receive_slot: 7,
+                stamp: Time::from_ps(9),
+            };
+            let (src, dst) = (NodeId::new(3), NodeId::new(4));
+            let packet = message.packet(src, dst);
+            assert_eq!(Message::of(&packet), Some(message));
+            let frame = message.frame(src, dst);
+            assert_eq!(Control::decode(&frame.encode()), Ok(frame));
+        }
+        assert_eq!(Message::of(&Packet::default()), None);
+    }
+
+    #[test]
+    fn m03_m17_frames_take_38_bytes_more_and_tags_4() {
+        let data = Packet { wire: 1_500, path: 9, ..Packet::default() };
+        assert_eq!(framed(&data, None), Packet { wire: 1_538, path: 0, ..data });
+        let tagged = framed(&data, Some(Tag::Unreserved));
+        assert_eq!((tagged.wire, tag_of(&tagged)), (1_542, Some(Tag::Unreserved)));
+    }
+}

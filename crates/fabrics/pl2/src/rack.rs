@@ -1,0 +1,103 @@
+//! The rack: hosts under PL2 at their switch, whatever their transport, as a fabric.
+
+use ::rack::equipment::Bill;
+use ::rack::results::Table;
+use ::rack::{Advance, Fabric, Flow, Gauge, Probe, Stage, Totals};
+use kernel::{Bytes, Span, Time};
+use serde_json::{Map, Value};
+
+use crate::config::Plan;
+use crate::transport::{Network, each};
+
+/// A rack under PL2 in simulation.
+pub struct Rack {
+    network: Network,
+    /// What it was built from.
+    plan: Plan,
+    seed: u64,
+    /// The transport's `kind`.
+    transport: &'static str,
+}
+
+impl Rack {
+    /// An idle rack. `seed` is that of all chance in it.
+    #[must_use]
+    pub fn new(plan: Plan, seed: u64) -> Self {
+        let transport = &plan.config.transport;
+        let network = transport.network(&plan, seed, &[]);
+        Self { network, transport: transport.name(), plan, seed }
+    }
+}
+
+impl Fabric for Rack {
+    fn name(&self) -> &'static str {
+        "pl2"
+    }
+
+    fn nodes(&self) -> u32 {
+        each!(&self.network, network => network.nodes())
+    }
+
+    fn now(&self) -> Time {
+        each!(&self.network, network => network.now())
+    }
+
+    fn foresee(&mut self, sizes: &[Bytes]) {
+        let transport = &self.plan.config.transport;
+        if transport.follows_sizes() {
+            assert_eq!(self.now(), Time::ZERO, "sizes are told before the first flow");
+            self.network = transport.network(&self.plan, self.seed, sizes);
+        }
+    }
+
+    fn offer(&mut self, flow: &Flow) {
+        each!(&mut self.network, network => network.offer(flow));
+    }
+
+    fn advance<P: Probe>(&mut self, until: Time, probe: &mut P) -> Advance {
+        each!(&mut self.network, network => network.advance(until, probe))
+    }
+
+    fn ideal_fct(&self, flow: &Flow) -> Span {
+        each!(&self.network, network => network.ideal_fct(flow))
+    }
+
+    fn totals(&self) -> Totals {
+        each!(&self.network, network => network.totals())
+    }
+
+    fn stages(&self) -> &'static [Stage] {
+        each!(&self.network, network => network.stages())
+    }
+
+    fn gauges(&self) -> &'static [Gauge] {
+        each!(&self.network, network => network.gauges())
+    }
+
+    fn sample(&mut self, row: &mut [f64]) {
+        each!(&mut self.network, network => network.sample(row));
+    }
+
+    fn unfinished(&self, limit: usize) -> Vec<Flow> {
+        each!(&self.network, network => network.unfinished(limit))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        each!(&self.network, network => network.check())
+    }
+
+    fn bill(&self) -> Option<Bill> {
+        Some(self.plan.bill)
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        each!(&self.network, network => network.tables())
+    }
+
+    fn details(&self) -> Map<String, Value> {
+        let mut details = Map::new();
+        details.insert("transport".into(), self.transport.into());
+        details.extend(each!(&self.network, network => network.details()));
+        details
+    }
+}

@@ -1,0 +1,292 @@
+//! The top-of-rack switch of the simulated network: Algorithm 1 where packets arrive.
+//!
+//! Models: PL2 §4.1.1, §4.4, §4.5 (claims M06, M07, M12, M14, M31): grants to requesters and, if asked
+//! for, their copies to receivers; and the control plane, which resets the counters of a port that has
+//! been silent for a while (our choice: the paper leaves recovery to others).
+
+use kernel::{Span, Time};
+use packets::{Hop, Kind, Orders, Packet, Program, Verdict};
+use rack::topology::{PortId, Topology, Vertex};
+use serde_json::{Map, Value, json};
+
+use super::pipeline::{Between, Header, Outcome};
+use super::registers::Registers;
+use super::scheduler::Scheduler;
+use crate::config::Plan;
+use crate::message::{Message, tag_of};
+use crate::wire::control::{Flags, Opcode};
+
+/// No register: a host's port.
+const NONE: u32 = u32::MAX;
+
+/// What the switch has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Reservations granted, and slots in them.
+    pub(crate) grants: u64,
+    pub(crate) slots: u64,
+    /// Most slots that a grant told of, at inputs and outputs.
+    pub(crate) input_max: u32,
+    pub(crate) output_max: u32,
+    /// Unsolicited packets dropped.
+    pub(crate) dropped: u64,
+    /// Slots given back by hosts.
+    pub(crate) returned: u64,
+    /// Registers that the control plane reset, and slots in them.
+    pub(crate) resets: u64,
+    pub(crate) reset_slots: u64,
+}
+
+/// Who is told of a grant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Copies {
+    /// The requester alone.
+    #[default]
+    None,
+    /// The receiver of the data as well.
+    ToReceivers,
+}
+
+/// When a port was last used.
+#[derive(Clone, Debug)]
+struct Activity {
+    input: Vec<Time>,
+    output: Vec<Time>,
+}
+
+/// The switch.
+#[derive(Clone, Debug)]
+pub struct Tor {
+    scheduler: Scheduler,
+    /// By port of the topology: its register.
+    registers: Vec<u32>,
+    /// By node: its register.
+    nodes: Vec<u32>,
+    copies: Copies,
+    watches_lines: bool,
+    /// How long a port is silent before its counters are reset; zero: never.
+    audit: Span,
+    activity: Activity,
+    /// Whether an audit is to come.
+    is_armed: bool,
+    counts: Counts,
+}
+
+impl Tor {
+    /// The switch of a plan, with nothing reserved.
+    #[must_use]
+    pub fn new(plan: &Plan) -> Self {
+        let topology = &plan.network.topology;
+        let shared = plan.config.hosts_per_port.get();
+        let ports = plan.ports();
+        let silent = || vec![Time::ZERO; ports as usize];
+        Self {
+            scheduler: plan.scheduler(),
+            registers: registers(topology, shared),
+            nodes: (0..topology.hosts()).map(|host| host / shared).collect(),
+            copies: plan.copies(),
+            watches_lines: plan.watches_lines(),
+            audit: plan.config.switch.audit,
+            activity: Activity { input: silent(), output: silent() },
+            is_armed: false,
+            counts: Counts::default(),
+        }
+    }
+
+    /// The schedule, to look at.
+    #[must_use]
+    pub fn scheduler(&self) -> &Scheduler {
+        &self.scheduler
+    }
+
+    /// What it has done.
+    #[must_use]
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// What the parser makes of a packet, and between which registers it goes.
+    #[inline]
+    fn parse(&self, hop: &Hop, packet: &Packet) -> (Header, Between, Option<Message>) {
+        let between = Between {
+            input: self.registers[hop.from.index()],
+            output: self.registers[hop.to.index()],
+        };
+        let Some(message) = Message::of(packet) else {
+            return (Header::Data(tag_of(packet)), between, None);
+        };
+        let (header, between) = match message.opcode {
+            Opcode::Reserve => (Header::Reserve(message.demand), between),
+            Opcode::Reset => {
+                let register = |node: u32| self.nodes[node as usize];
+                let input = register(message.send_slot);
+                let output = register(message.receive_slot);
+                (Header::Reset(message.demand), Between { input, output })
+            }
+            Opcode::Grant | Opcode::Notice => (Header::Other, between),
+        };
+        (header, between, Some(message))
+    }
+
+    /// Rewrites a reservation to its grant (Alg. 1, lines 8 to 12).
+    fn grant(
+        &mut self,
+        hop: &Hop,
+        packet: &mut Packet,
+        reservation: Message,
+        slots: (u32, u32, bool),
+        orders: &mut Orders,
+    ) {
+        let (send_slot, receive_slot, is_crowded) = slots;
+        let flags = Flags { is_crowded, ..reservation.flags };
+        let grant =
+            Message { opcode: Opcode::Grant, flags, send_slot, receive_slot, ..reservation };
+        self.counts.grants += 1;
+        self.counts.slots += u64::from(reservation.demand);
+        self.counts.input_max = self.counts.input_max.max(send_slot);
+        self.counts.output_max = self.counts.output_max.max(receive_slot);
+        let (requester, receiver) = (packet.src, packet.dst);
+        *packet = Packet { hops: packet.hops, ..grant.packet(receiver, requester) };
+        if self.copies == Copies::ToReceivers {
+            let notice = Message { opcode: Opcode::Notice, ..grant };
+            orders.send(hop.to, notice.packet(requester, receiver));
+        }
+        self.arm(hop.switch, orders);
+    }
+
+    /// Makes sure that an audit comes while anything is reserved.
+    fn arm(&mut self, switch: Vertex, orders: &mut Orders) {
+        if !self.is_armed && self.audit > Span::ZERO && self.scheduler.pipeline().is_some() {
+            self.is_armed = true;
+            orders.wake_at(switch, orders.now() + self.audit);
+        }
+    }
+}
+
+/// By port of the topology: the register of the switch's ports, `shared` hosts to each.
+fn registers(topology: &Topology, shared: u32) -> Vec<u32> {
+    let register = |port: &rack::topology::Port| {
+        let is_host = topology.is_host(port.vertex);
+        if is_host { NONE } else { port.peer.get() / shared }
+    };
+    topology.ports().iter().map(register).collect()
+}
+
+impl Program for Tor {
+    const WATCHES_LINES: bool = true;
+
+    fn watches_lines(&self) -> bool {
+        self.watches_lines
+    }
+
+    #[inline]
+    fn arrives(&mut self, hop: &Hop, packet: &mut Packet, orders: &mut Orders) -> Verdict {
+        let now = orders.now();
+        let (header, between, message) = self.parse(hop, packet);
+        if header != Header::Other {
+            self.activity.input[between.input as usize] = now;
+            self.activity.output[between.output as usize] = now;
+        }
+        match self.scheduler.process(now, header, between) {
+            Outcome::Forward => Verdict::Forward,
+            Outcome::Grant { send_slot, receive_slot, is_crowded } => {
+                let reservation = message.expect("only control frames are granted");
+                let slots = (send_slot, receive_slot, is_crowded);
+                self.grant(hop, packet, reservation, slots, orders);
+                Verdict::Turn
+            }
+            Outcome::Return => {
+                let reset = message.expect("only control frames are returned");
+                self.counts.returned += u64::from(reset.demand);
+                std::mem::swap(&mut packet.src, &mut packet.dst);
+                Verdict::Turn
+            }
+            Outcome::Drop => {
+                self.counts.dropped += 1;
+                Verdict::Drop
+            }
+        }
+    }
+
+    fn leaves(&mut self, port: PortId, packet: &Packet, _: &mut Orders) {
+        let register = self.registers[port.index()];
+        if packet.kind != Kind::Notice && register != NONE {
+            self.scheduler.leaves(Header::Data(tag_of(packet)), register);
+        }
+    }
+
+    /// M14: what silent ports have left reserved is void.
+    fn wake(&mut self, switch: Vertex, orders: &mut Orders) {
+        self.is_armed = false;
+        let (now, audit) = (orders.now(), self.audit);
+        let Self { scheduler, activity, counts, .. } = self;
+        let Some(pipeline) = scheduler.pipeline_mut() else { return };
+        let [input, output] = pipeline.registers_mut();
+        let mut left = 0;
+        for (registers, used) in [(input, &activity.input), (output, &activity.output)] {
+            for (index, &at) in (0..).zip(used) {
+                if registers.get(index) > 0 && now - at >= audit {
+                    counts.resets += 1;
+                    counts.reset_slots += u64::from(registers.set(index, 0));
+                }
+            }
+            left += registers.sum();
+        }
+        if left > 0 {
+            self.arm(switch, orders);
+        }
+    }
+
+    /// A switch that comes back knows of no reservation (Alg. 1, lines 1 to 3).
+    fn died(&mut self, vertex: Vertex, _: &mut Orders) {
+        let is_host = vertex.index() < self.nodes.len();
+        let Some(pipeline) = self.scheduler.pipeline_mut().filter(|_| !is_host) else { return };
+        for registers in pipeline.registers_mut() {
+            for index in 0..registers.cells().len() as u32 {
+                registers.set(index, 0);
+            }
+        }
+    }
+
+    /// I03: what was added is still there or was taken off. I08: one operation a pass and array.
+    fn check(&self) -> Result<(), String> {
+        let Some(pipeline) = self.scheduler.pipeline() else { return Ok(()) };
+        let settings = pipeline.settings();
+        for (name, registers) in [("input", pipeline.input()), ("output", pipeline.output())] {
+            let Registers { added, taken, .. } = *registers;
+            let left = registers.sum();
+            let wraps = settings.accounting == super::Accounting::Literal;
+            if !wraps && added - taken != left {
+                return Err(format!(
+                    "{added} slots reserved at {name}s, {taken} taken off, {left} left"
+                ));
+            }
+        }
+        let passes = pipeline.passes;
+        if pipeline.input().operations != passes {
+            let operations = pipeline.input().operations;
+            return Err(format!("{operations} operations at inputs in {passes} passes"));
+        }
+        Ok(())
+    }
+
+    fn details(&self, _: Time) -> Map<String, Value> {
+        let Counts { grants, slots, input_max, output_max, dropped, returned, resets, reset_slots } =
+            self.counts;
+        let mut map = Map::new();
+        let mut put = |key: &str, value: u64| map.insert(key.to_owned(), json!(value));
+        put("grants", grants);
+        put("slots_granted", slots);
+        put("input_slots_max", input_max.into());
+        put("output_slots_max", output_max.into());
+        put("unsolicited_dropped", dropped);
+        put("slots_given_back", returned);
+        put("counters_reset", resets);
+        put("slots_reset", reset_slots);
+        if let Some(pipeline) = self.scheduler.pipeline() {
+            put("counters_below_zero", pipeline.input().underflows + pipeline.output().underflows);
+            put("slots_left", pipeline.input().sum().max(pipeline.output().sum()));
+        }
+        map
+    }
+}

@@ -1,0 +1,82 @@
+//! Lost frames and dead senders: every flow ends, and no slot stays reserved for ever.
+
+use ::rack::Component;
+
+use super::*;
+use crate::config::Tracking;
+
+/// Reservations, grants, notices and data get lost at random.
+#[test]
+fn flows_complete_and_no_slot_stays_reserved_whatever_is_lost() {
+    for loss_rate in [0.001, 0.02, 0.1] {
+        for tracking in [Tracking::None, Tracking::Receivers] {
+            for transport in [raw_repeating(), Transport::default()] {
+                let mut config = Config { loss_rate, transport, ..Config::default() };
+                config.recovery.tracking = tracking;
+                let outcome = carry(&config, &incast(4, 5, 40_000));
+                assert!(outcome.count("dropped_lost") > 0);
+                assert!(loss_rate < 0.01 || outcome.count("reservations_repeated") > 0);
+            }
+        }
+    }
+}
+
+fn death(node: u32, at: Time) -> Fault {
+    Fault { component: Component::Node(NodeId::new(node)), at, until: None }
+}
+
+/// M31: a sender dies with bursts reserved. What was granted to it is given back by its receiver, or
+/// else found by the audit; the others go on.
+#[test]
+fn m31_what_a_dead_sender_has_reserved_is_given_back() {
+    for (tracking, is_given_back) in [(Tracking::None, false), (Tracking::Receivers, true)] {
+        let mut config = steady();
+        config.recovery.tracking = tracking;
+        config.transport = raw_repeating();
+        // Its reservations are granted, and it dies before the bursts are out.
+        let at = Time::ZERO + Span::from_us(20);
+        let outcome = carry_with(&config, &[death(2, at)], &incast(4, 12, 100 * 1_458));
+        assert_eq!(outcome.ends.failed.len(), 12);
+        assert_eq!(outcome.count("slots_given_back") > 0, is_given_back, "{tracking:?}");
+        assert_eq!(outcome.count("slots_reset") > 0, !is_given_back, "{tracking:?}");
+    }
+}
+
+/// M31: without tracking and audit, what a dead sender reserved stays reserved.
+#[test]
+fn m14_without_an_audit_slots_leak() {
+    let mut config = steady();
+    config.switch.audit = Span::ZERO;
+    config.transport = raw_repeating();
+    let at = Time::ZERO + Span::from_us(20);
+    let outcome = carry_with(&config, &[death(2, at)], &incast(4, 12, 100 * 1_458));
+    assert!(outcome.count("slots_left") > 0);
+}
+
+/// A receiver dies: its senders' bursts for it go for nobody, so that their own inputs are counted down.
+#[test]
+fn bursts_to_a_dead_receiver_still_use_their_slots() {
+    let mut config = steady();
+    config.transport = raw_repeating();
+    let mut flows = incast(4, 12, 100 * 1_458);
+    flows.extend((0..12).map(|n| flow(500 + n, 1, 5, 100 * 1_458, Time::ZERO)));
+    let outcome = carry_with(&config, &[death(0, Time::ZERO + Span::from_us(20))], &flows);
+    assert_eq!(outcome.ends.failed.len(), 48);
+    assert!(outcome.count("orphans") > 0);
+}
+
+/// A link goes down for a while: what was under way is sent again.
+#[test]
+fn a_link_that_comes_back_carries_on() {
+    let config = Config::default();
+    let fault = Fault {
+        component: Component::Node(NodeId::new(3)),
+        at: Time::ZERO + Span::from_us(10),
+        until: Some(Time::ZERO + Span::from_us(3_000)),
+    };
+    let late = Time::ZERO + Span::from_us(6_000);
+    let mut flows = incast(4, 4, 60_000);
+    flows.extend((0..8).map(|n| flow(700 + n, 3, 1, 30_000, late)));
+    let outcome = carry_with(&config, &[fault], &flows);
+    assert!(outcome.ends.completed.len() >= 20, "{}", outcome.ends.completed.len());
+}

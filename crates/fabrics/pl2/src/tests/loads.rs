@@ -1,0 +1,148 @@
+//! What PL2 claims under load: nothing lost, short queues, lines well used.
+
+use super::*;
+use crate::config::{Entering, Outstanding, Schedule, ShareBy};
+use crate::switch::Decrement;
+
+/// The most that PL2 §2 and §4.1 allow a queue: 200 KiB.
+const QUEUE_MAX: u64 = 200 * 1_024;
+
+/// E08, I01, I02: persistent flows of 12 threads a host to one receiver; messages of four packets in
+/// the paper, whole flows here.
+#[track_caller]
+fn check_incast(config: &Config, senders: u32, least_gbps: f64) -> Outcome {
+    let outcome = carry(config, &incast(senders, 12, 150 * 1_458));
+    let totals = outcome.rack.totals();
+    assert_eq!(totals.drops, outcome.count("unsolicited_dropped"), "{:?}", outcome.rack.details());
+    let queue = totals.queue_max.get();
+    assert!(queue <= QUEUE_MAX, "{queue} B wait with {senders} senders");
+    let gbps = outcome.gbps();
+    assert!(gbps >= least_gbps, "{gbps} Gbps with {senders} senders");
+    outcome
+}
+
+#[test]
+fn i01_i02_incast_loses_nothing_and_queues_stay_short() {
+    for senders in 1..=5 {
+        for transport in [raw(), Transport::default()] {
+            let config = Config { transport, ..Config::default() };
+            check_incast(&config, senders, 80.0);
+        }
+    }
+}
+
+/// M07: the counter that holds what waits as well keeps queues shorter.
+#[test]
+fn m07_queues_are_shorter_where_packets_are_counted_until_they_leave() {
+    let config = Config { transport: raw(), ..Config::default() };
+    let mut at_egress = config.clone();
+    at_egress.switch.decrement = Decrement::Egress;
+    let [ingress, egress] =
+        [&config, &at_egress].map(|config| check_incast(config, 4, 80.0).rack.totals().queue_max);
+    assert!(egress < ingress, "{egress} at egress, {ingress} at ingress");
+}
+
+/// M22: the NIC's variant carries an incast just as well, and without losses; but few bursts are under
+/// way then, the counters stay below t however long the queue, and t has to be less.
+#[test]
+fn m22_one_exchange_a_destination_fills_the_line_of_a_receiver() {
+    let outstanding = Outstanding::Destination;
+    let config =
+        Config { outstanding, unsolicited_below: 0, transport: raw(), ..Config::default() };
+    check_incast(&config, 5, 80.0);
+}
+
+/// I13: with one slot for both ports, and hosts without delays by chance, nothing waits but the burst
+/// that goes, and what control frames hold up.
+#[test]
+fn i13_the_ideal_schedule_has_no_queue_beyond_a_burst() {
+    for schedule in [Schedule::Ideal, Schedule::Matching] {
+        let mut config = Config { transport: raw(), unsolicited_below: 0, ..steady() };
+        config.switch.schedule = schedule;
+        let outcome = carry(&config, &incast(5, 12, 100 * 1_458));
+        let queue = outcome.rack.totals().queue_max.get();
+        // Bitmaps know whole slots, from when the rack began: a burst may come a part of one late.
+        let packets = u64::from(config.burst_packets) + u64::from(schedule == Schedule::Matching);
+        let bound = packets * 1_538 + 12 * 84;
+        assert!(queue <= bound, "{queue} B wait under {schedule:?}, above {bound} B");
+    }
+}
+
+/// M27, E12: larger bursts make more of one sender's threads.
+#[test]
+fn m27_one_sender_with_few_threads_is_faster_with_larger_bursts() {
+    let mut last = 0.0;
+    for burst_packets in [1, 2, 4, 8, 16] {
+        let config = Config { burst_packets, unsolicited_below: 0, transport: raw(), ..steady() };
+        let gbps = carry(&config, &incast(1, 3, 320 * 1_458)).gbps();
+        assert!(gbps > last, "{gbps} Gbps in bursts of {burst_packets}, {last} in smaller ones");
+        last = gbps;
+    }
+}
+
+/// M29: every transport that PL2 carries ends its flows, without loss and without repeating anything.
+#[test]
+fn m29_any_transport_runs_over_pl2_and_loses_nothing() {
+    use ::transports as t;
+    let transports = [
+        Transport::Uncontrolled(t::uncontrolled::Config::default()),
+        Transport::Raw(t::raw::Config::default()),
+        Transport::Mixed(crate::transport::Mixed::default()),
+        Transport::Newreno(t::newreno::Config::default()),
+        Transport::Cubic(t::cubic::Config::default()),
+        Transport::Dctcp(t::dctcp::Config::default()),
+        Transport::Swift(t::swift::Config::default()),
+        Transport::Homa(t::homa::Config::default()),
+    ];
+    for transport in transports {
+        let name = transport.name();
+        let config = Config { transport, ..Config::default() };
+        let mut flows = incast(4, 6, 60_000);
+        let more = (0..30u64).map(|n| {
+            let (src, dst) = ((n % 6) as u32, ((n * 7 + 1) % 6) as u32);
+            flow(100 + n, src, if dst == src { (dst + 1) % 6 } else { dst }, 9_000, Time::ZERO)
+        });
+        flows.extend(more);
+        let outcome = carry(&config, &flows);
+        let totals = outcome.rack.totals();
+        assert_eq!(totals.drops, outcome.count("unsolicited_dropped"), "{name}");
+        assert!(totals.queue_max.get() <= QUEUE_MAX, "{name}: {}", totals.queue_max);
+    }
+}
+
+/// M19, §4.2.1: four hosts of 25 Gbps share a port and its counters; nothing is lost either.
+#[test]
+fn m19_hosts_may_share_a_port() {
+    let config = Config {
+        nodes: 8,
+        line_rate: kernel::Rate::from_gbps(25),
+        hosts_per_port: 4.try_into().expect("not zero"),
+        transport: raw(),
+        ..Config::default()
+    };
+    let outcome = carry(&config, &incast(7, 4, 100 * 1_458));
+    let totals = outcome.rack.totals();
+    assert_eq!(totals.drops, outcome.count("unsolicited_dropped"));
+    assert!(totals.queue_max.get() <= QUEUE_MAX, "{}", totals.queue_max);
+}
+
+/// M32: what enters the rack at its share neither loses anything nor makes others lose; both ways to
+/// keep the share do the same.
+#[test]
+fn m32_entering_traffic_has_its_share_free() {
+    for by in [ShareBy::Slot, ShareBy::Increment] {
+        let entering = Entering { nodes: vec![NodeId::new(5)], share_percent: 10, by };
+        let config = Config { entering: Some(entering), transport: raw(), ..Config::default() };
+        let mut flows = incast(4, 12, 100 * 1_458);
+        flows.push(flow(900, 5, 0, 400 * 1_458, Time::ZERO));
+        flows.push(flow(901, 0, 5, 40 * 1_458, Time::ZERO));
+        let outcome = carry(&config, &flows);
+        let totals = outcome.rack.totals();
+        assert_eq!(totals.drops, outcome.count("unsolicited_dropped"), "{by:?}");
+        assert!(totals.queue_max.get() <= QUEUE_MAX, "{by:?}: {}", totals.queue_max);
+        // A tenth of the line: 400 packets of 1,542 bytes at 10 Gbps take 493 us.
+        let entered = outcome.ends.completed.iter().find(|(flow, _)| flow.id.get() == 900);
+        let seconds = entered.expect("it completes").1.as_seconds();
+        assert!((490e-6..520e-6).contains(&seconds), "{by:?}: {seconds} s");
+    }
+}

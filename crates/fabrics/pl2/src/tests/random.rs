@@ -1,0 +1,124 @@
+//! Random racks, transports and flows: all complete, nothing leaks, and a second run is the same.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::config::{
+    Acknowledgments, GrantHandling, Outstanding, Recovery, Schedule, Switch, Tracking,
+};
+use crate::switch::{Accounting, Decrement};
+
+fn any_switch() -> impl Strategy<Value = Switch> {
+    let counters = (
+        prop::sample::select(vec![Accounting::Flagged, Accounting::Saturating]),
+        prop::sample::select(vec![Decrement::Ingress, Decrement::Egress]),
+        20u32..200,
+    )
+        .prop_map(|(accounting, decrement, drop_above)| Switch {
+            accounting,
+            decrement,
+            drop_above,
+            ..Switch::default()
+        });
+    let clocks = (any::<bool>(), 20u32..200).prop_map(|(is_ideal, drop_above)| Switch {
+        schedule: if is_ideal { Schedule::Ideal } else { Schedule::Matching },
+        drop_above,
+        ..Switch::default()
+    });
+    prop_oneof![3 => counters, 1 => clocks]
+}
+
+fn any_config() -> impl Strategy<Value = Config> {
+    let host = (1u32..5, 1u32..=16, 0u32..20, any::<[bool; 5]>(), 2u32..9, 0u64..3);
+    let loss = prop_oneof![2 => Just(0.0), 1 => Just(0.01), 1 => Just(0.05)];
+    (any_switch(), host, loss).prop_map(
+        |(switch, (threads, k, t, flags, nodes, cost), loss_rate)| {
+            let [is_nic, is_async, is_free, is_tracked, is_tcp] = flags;
+            let recovery = Recovery {
+                tracking: if is_tracked { Tracking::Receivers } else { Tracking::None },
+                ..Recovery::default()
+            };
+            let mut config = Config {
+                nodes,
+                switch,
+                threads,
+                burst_packets: k,
+                unsolicited_below: t,
+                outstanding: if is_nic { Outstanding::Destination } else { Outstanding::Thread },
+                grant_handling: if is_async {
+                    GrantHandling::Async
+                } else {
+                    GrantHandling::SameThread
+                },
+                acknowledgments: if is_free {
+                    Acknowledgments::Unreserved
+                } else {
+                    Acknowledgments::Reserved
+                },
+                recovery,
+                loss_rate,
+                transport: if is_tcp { Transport::default() } else { raw_repeating() },
+                ..Config::default()
+            };
+            config.host.burst_cost = Span::from_us(cost);
+            config
+        },
+    )
+}
+
+fn any_flows() -> impl Strategy<Value = Vec<(u32, u32, u64, u64)>> {
+    prop::collection::vec((0u32..100, 1u32..100, 1u64..60_000, 0u64..60), 1..40)
+}
+
+/// Each flow between two hosts of the rack, in order of their starts.
+fn flows_of(nodes: u32, drawn: &[(u32, u32, u64, u64)]) -> Vec<Flow> {
+    let mut drawn = drawn.to_vec();
+    drawn.sort_by_key(|&(_, _, _, start)| start);
+    let flow = |(id, &(src, step, bytes, start)): (u64, &(u32, u32, u64, u64))| {
+        let src = src % nodes;
+        let dst = (src + 1 + step % (nodes - 1)) % nodes;
+        flow(id, src, dst, bytes, Time::ZERO + Span::from_us(start))
+    };
+    (0..).zip(&drawn).map(flow).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_racks_carry_all_and_forget_all(config in any_config(), drawn in any_flows()) {
+        let flows = flows_of(config.nodes, &drawn);
+        let outcome = carry(&config, &flows);
+        let totals = outcome.rack.totals();
+        let size = flows.iter().map(|flow| flow.size).sum::<Bytes>();
+        prop_assert_eq!((totals.delivered, totals.lost), (size, Bytes::ZERO));
+        if config.loss_rate == 0.0 {
+            prop_assert_eq!(totals.drops, outcome.count("unsolicited_dropped"));
+            prop_assert_eq!(outcome.count("reservations"), outcome.count("grants_received"));
+        }
+        // I04: K packets at most.
+        let (bursts, packets) = (outcome.count("bursts"), outcome.count("burst_packets"));
+        prop_assert!(packets >= bursts && packets <= bursts * u64::from(config.burst_packets));
+        let again = carry(&config, &flows);
+        prop_assert_eq!(again.rack.totals().event_hash, totals.event_hash);
+        prop_assert_eq!(again.ends, outcome.ends);
+    }
+
+    /// A sender dies at any time: the flows of others complete, and no slot stays reserved. (TCP whose
+    /// receiver dies with all that it was sent goes on asking for the last acknowledgment.)
+    #[test]
+    fn random_deaths_leave_nothing_reserved(
+        config in any_config(),
+        drawn in any_flows(),
+        node in 0u32..9,
+        at_us in 0u64..100,
+    ) {
+        let config = Config { transport: raw_repeating(), ..config };
+        let (flows, node) = (flows_of(config.nodes, &drawn), NodeId::new(node % config.nodes));
+        let at = Time::ZERO + Span::from_us(at_us);
+        let fault = Fault { component: ::rack::Component::Node(node), at, until: None };
+        let outcome = carry_with(&config, &[fault], &flows);
+        let is_of_node = |flow: &Flow| flow.src == node || flow.dst == node;
+        prop_assert!(outcome.ends.failed.iter().all(is_of_node));
+    }
+}

@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""Writes switch.json: what PL2's switch does with frames, and what its registers hold after.
+
+A second writing of Algorithm 1 (PL2, section 4.1.1) and of the frames' layout, in another language and
+from the paper and the tables of `src/wire` alone; no code of the simulator makes these. The first cases
+are worked by hand; the last draw frames at random. A P4 or XDP form of the program can be run against
+the file as it stands:
+
+    {"cases": [{"name", "settings", "before": {"in", "out"}, "steps": [step]}]}
+    settings: ports, drop_above (T), accounting ("literal", "saturating", "flagged")
+    step: port and frame (hex) that come in; verdict "send" with out_port and out_frame, or "drop";
+          in and out: all registers after
+
+Node n is at port n and has the address 02:00:00:00:00:nn. Run it to write the file anew.
+"""
+
+import json
+import pathlib
+import random
+import struct
+import zlib
+
+RESERVE, GRANT, NOTICE, RESET = 1, 2, 3, 4
+UNRESERVED, UNSOLICITED, AGAIN, AGAIN_UNCOUNTED = range(4)
+
+
+def address(node):
+    return bytes([2, 0]) + struct.pack(">I", node)
+
+
+def sealed(body):
+    return body + struct.pack("<I", zlib.crc32(body))
+
+
+def control(to, frm, opcode, demand, flags=0, burst=0, send=0, receive=0, stamp=0):
+    fields = struct.pack(">BBHIIIQ", 0x10 | opcode, flags, demand, burst, send, receive, stamp)
+    body = address(to) + address(frm) + bytes.fromhex("8100e00088b5") + fields
+    return sealed(body + bytes(60 - len(body)))
+
+
+def data(to, frm, tag=None, size=60):
+    """`tag`: (kind, thread, burst, index)."""
+    head = address(to) + address(frm)
+    if tag is not None:
+        kind, thread, burst, index = tag
+        bits = 1 if kind == UNRESERVED else kind << 14 | thread << 8 | burst << 4 | index
+        head += struct.pack(">HH", 0x88B6, bits)
+    head += struct.pack(">H", 0x0800)
+    return sealed(head + bytes((7 * i) & 255 for i in range(size - len(head))))
+
+
+class Switch:
+    """Algorithm 1 with the unsolicited rule of section 4.4."""
+
+    def __init__(self, settings, before):
+        self.settings = settings
+        self.into = list(before["in"])
+        self.out = list(before["out"])
+
+    def less(self, register):
+        if self.settings["accounting"] == "literal":
+            return (register - 1) % 2**32
+        return max(0, register - 1)
+
+    def step(self, src, request):
+        """One packet, as (verdict, reply): `request` is a tuple of what it is."""
+        what, dst, detail = request
+        threshold = self.settings["drop_above"]
+        if what == "reserve":
+            send, receive = self.into[src], self.out[dst]
+            self.into[src] = min(2**32 - 1, send + detail)
+            self.out[dst] = min(2**32 - 1, receive + detail)
+            return ("grant", send, receive, receive > threshold)
+        if what == "reset":
+            sender, receiver, slots = detail
+            self.into[sender] = max(0, self.into[sender] - slots)
+            self.out[receiver] = max(0, self.out[receiver] - slots)
+            return ("return",)
+        if what == "other":
+            return ("forward",)
+        kind = detail[0] if detail else None
+        if kind == UNRESERVED:
+            return ("forward",)
+        if kind == AGAIN_UNCOUNTED and self.settings["accounting"] == "flagged":
+            return ("forward",)
+        if kind == UNSOLICITED:
+            if self.out[dst] > threshold:
+                return ("drop",)
+            # A register at zero stays there: only ordinary data wraps, to the letter.
+            self.out[dst] = max(0, self.out[dst] - 1)
+            self.into[src] = self.less(self.into[src])
+            return ("forward",)
+        self.out[dst] = self.less(self.out[dst])
+        self.into[src] = self.less(self.into[src])
+        return ("forward",)
+
+
+def run(name, settings, before, requests):
+    """A case: `requests` are (port, what, destination, detail)."""
+    switch = Switch(settings, before)
+    steps = []
+    for number, (port, what, dst, detail) in enumerate(requests):
+        if what == "reserve":
+            frame = control(dst, port, RESERVE, detail, burst=number, stamp=number * 1000)
+        elif what == "reset":
+            sender, receiver, slots = detail
+            frame = control(dst, port, RESET, slots, send=sender, receive=receiver)
+        elif what == "other":
+            frame = control(dst, port, NOTICE, detail)
+        else:
+            frame = data(dst, port, detail)
+        reply = switch.step(port, (what, dst, detail))
+        step = {"port": port, "frame": frame.hex()}
+        if reply[0] == "grant":
+            _, send, receive, is_crowded = reply
+            answer = control(
+                port, dst, GRANT, detail, 2 * is_crowded, number, send, receive, number * 1000
+            )
+            step |= {"verdict": "send", "out_port": port, "out_frame": answer.hex()}
+        elif reply[0] == "drop":
+            step |= {"verdict": "drop"}
+        else:
+            out_port = port if reply[0] == "return" else dst
+            step |= {"verdict": "send", "out_port": out_port, "out_frame": frame.hex()}
+        step |= {"in": list(switch.into), "out": list(switch.out)}
+        steps.append(step)
+    return {"name": name, "settings": settings, "before": before, "steps": steps}
+
+
+def damaged(name, settings):
+    """Frames that a switch drops: a wrong bit, a destination that nobody has, too short."""
+    before = {"in": [0] * settings["ports"], "out": [0] * settings["ports"]}
+    frame = bytearray(control(1, 0, RESERVE, 2))
+    frame[20] ^= 1
+    frames = [bytes(frame), control(9, 0, RESERVE, 2), sealed(b""), data(1, 0)[:20]]
+    steps = [{"port": 0, "frame": f.hex(), "verdict": "drop", **before} for f in frames]
+    return {"name": name, "settings": settings, "before": before, "steps": steps}
+
+
+def settings(ports, drop_above, accounting="flagged"):
+    return {"ports": ports, "drop_above": drop_above, "accounting": accounting}
+
+
+def zeros(ports):
+    return {"in": [0] * ports, "out": [0] * ports}
+
+
+def by_hand():
+    yield run(
+        "figure 2: slots 4 and 5",
+        settings(4, 100),
+        {"in": [0, 4, 0, 0], "out": [0, 0, 5, 0]},
+        [(1, "reserve", 2, 4)] + [(1, "data", 2, None)] * 4,
+    )
+    yield run(
+        "start-up: two senders to one receiver, a burst each",
+        settings(3, 100),
+        zeros(3),
+        [(0, "reserve", 2, 4), (1, "reserve", 2, 2), (0, "reserve", 1, 1)]
+        + [(0, "data", 2, None)] * 4
+        + [(1, "data", 2, None)] * 2
+        + [(0, "data", 1, None)],
+    )
+    copy = (UNSOLICITED, 3, 1, 0)
+    yield run(
+        "unsolicited packets pass at T and are dropped above it; the input is left alone",
+        settings(2, 4),
+        {"in": [9, 0], "out": [0, 4]},
+        [(0, "data", 1, copy), (0, "reserve", 1, 2), (0, "data", 1, copy), (0, "reserve", 1, 1)],
+    )
+    again = [(0, "reserve", 1, 1), (0, "data", 1, copy), (0, "data", 1, (AGAIN_UNCOUNTED, 3, 1, 0))]
+    for accounting in ("flagged", "saturating", "literal"):
+        yield run(
+            f"both copies of a packet, {accounting}", settings(2, 4, accounting), zeros(2), again
+        )
+    yield run(
+        "a first copy that was dropped, and a second that counts",
+        settings(2, 1),
+        {"in": [0, 0], "out": [0, 2]},
+        [(0, "reserve", 1, 1), (0, "data", 1, copy), (0, "data", 1, (AGAIN, 3, 1, 0))],
+    )
+    yield run(
+        "what nobody reserved is not counted; slots are given back; copies pass",
+        settings(3, 100),
+        {"in": [5, 0, 0], "out": [0, 3, 0]},
+        [
+            (0, "data", 1, (UNRESERVED, 0, 0, 0)),
+            (1, "reset", 2, (0, 1, 2)),
+            (1, "reset", 2, (0, 1, 9)),
+            (0, "other", 1, 4),
+        ],
+    )
+    yield damaged("frames that are dropped", settings(2, 100))
+
+
+def at_random(seed, accounting, ports=4, count=60):
+    draw = random.Random(seed)
+    requests = []
+    for _ in range(count):
+        src, dst = draw.sample(range(ports), 2)
+        what = draw.choices(["reserve", "data", "reset", "other"], [4, 10, 1, 1])[0]
+        tag = (draw.randrange(4), draw.randrange(64), draw.randrange(16), draw.randrange(16))
+        detail = {
+            "reserve": draw.randint(1, 6),
+            "data": draw.choice([None, None, tag]),
+            "reset": (*draw.sample(range(ports), 2), draw.randint(1, 8)),
+            "other": 1,
+        }[what]
+        requests.append((src, what, dst, detail))
+    return run(f"random {seed}, {accounting}", settings(ports, 6, accounting), zeros(ports), requests)
+
+
+def main():
+    cases = list(by_hand())
+    cases += [at_random(seed, name) for seed, name in enumerate(("flagged", "saturating", "literal"))]
+    path = pathlib.Path(__file__).with_name("switch.json")
+    path.write_text(json.dumps({"cases": cases}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
