@@ -24,13 +24,18 @@ const PROTOCOLS: [(&str, Protocol); 8] = [
 ];
 
 /// The words for patterns, in the order of [`Pattern::ALL`], and for the worst of all.
-const PATTERNS: [&str; 6] = ["nearest", "uniform", "complement", "transpose", "tornado", "worst"];
+pub(super) const PATTERNS: [&str; 6] =
+    ["nearest", "uniform", "complement", "transpose", "tornado", "worst"];
+
+/// The figure's network.
+pub(super) fn square() -> Torus {
+    Torus { dimensions: vec![8, 8], ..Torus::default() }
+}
 
 /// Fig. 2.
 pub(super) fn run(_: Effort, _: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../r2c2/fig2.claims.toml"));
-    let torus = Torus { dimensions: vec![8, 8], ..Torus::default() };
-    let network = Network::new(&Shape::Torus(torus)).expect("a torus of 8 by 8 is sound");
+    let network = Network::new(&Shape::Torus(square())).expect("a torus of 8 by 8 is sound");
     let mut rows = Vec::new();
     for (word, protocol) in PROTOCOLS {
         let shares = Shares::new(&network, protocol).expect("every protocol suits a torus");

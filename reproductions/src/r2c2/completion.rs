@@ -33,7 +33,8 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     put("tcp-long-mean", Measured::mean(&long_quotients(r2c2, tcp)));
     put("order", order(r2c2, tcp, pfq));
     let held = |get: fn(&Carried) -> f64| r2c2.iter().map(get).collect::<Vec<_>>();
-    put("reorder-p95", Measured::mean(&held(|run| run.held_p95)));
+    put("reorder-p95", Measured::mean(&held(|run| run.held_by_node)));
+    put("reorder-p95-flows", Measured::mean(&held(|run| run.held_p95)));
     put("reorder-max", Measured::largest(&held(|run| run.held_max)));
     let blocks = vec![Block::Plots(distributions(&runs)), numbers(&cases, &runs)];
     let text = format!(
@@ -144,7 +145,10 @@ fn measure_queues(sheet: &mut Sheet, swept: &Swept<'_>) {
     put("queue-100ns-median", Measured::mean(&of(GAPS[0], |run| run.queue_p50)));
     let grown = quotients(swept.at(Rack::R2c2, GAPS[0]), swept.at(Rack::R2c2, GAPS[1]), p99);
     put("queue-grows", Measured::mean(&grown));
-    put("concurrent", Measured::mean(&of(GAPS[0], |run| run.concurrent)));
+    for (word, rack) in [("concurrent", Rack::R2c2), ("concurrent-tcp", Rack::Tcp)] {
+        let most: Vec<f64> = swept.at(rack, GAPS[0]).iter().map(|run| run.concurrent).collect();
+        put(word, Measured::mean(&most));
+    }
 }
 
 /// Figs 12 to 14.
@@ -197,7 +201,8 @@ fn numbers(cases: &[Case], runs: &[Vec<Carried>]) -> Block {
         ("concurrent", "Flows at a time, most", Unit::Count),
         ("queue_p50", "Longest queue, median port", Unit::Bytes),
         ("queue_p99", "p99", Unit::Bytes),
-        ("held_p95", "Packets out of order, p95", Unit::Count),
+        ("held_p95", "Packets out of order, p95 of flows", Unit::Count),
+        ("held_by_node", "p95 of nodes", Unit::Count),
         ("held_max", "most", Unit::Count),
     ];
     let row = |(case, runs): (&Case, &Vec<Carried>)| {
@@ -223,6 +228,7 @@ fn numbers(cases: &[Case], runs: &[Vec<Carried>]) -> Block {
             mean(&|run| run.queue_p50),
             mean(&|run| run.queue_p99),
             mean(&|run| run.held_p95),
+            mean(&|run| run.held_by_node),
             mean(&|run| run.held_max),
         ]
     };

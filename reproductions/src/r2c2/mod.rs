@@ -8,7 +8,9 @@ mod control;
 mod headroom;
 mod intervals;
 mod racks;
+mod saturation;
 mod selection;
+mod served;
 mod small;
 #[cfg(test)]
 mod tests;
@@ -30,6 +32,12 @@ pub(crate) const PAPER: Paper = Paper {
 /// In the order of the paper.
 const EXPERIMENTS: &[Experiment] = &[
     Experiment::new("fig2", "§2.2.1, Fig. 2", "What routing protocols can carry", capacity::run),
+    Experiment::new(
+        "saturation",
+        "§2.2.1, Fig. 2",
+        "What routing protocols carry, by packets",
+        saturation::run,
+    ),
     Experiment::new("paths", "§2.2.1", "Shortest paths of a flow", arithmetic::paths),
     Experiment::new(
         "fig9",
@@ -54,6 +62,7 @@ const EXPERIMENTS: &[Experiment] = &[
         completion::sweep,
     ),
     Experiment::new("fig15", "§5.2, Figs 15, 16", "Rates computed now and then", intervals::run),
+    Experiment::new("served", "§5.2, Figs 15, 16", "The same with packets", served::run),
     Experiment::new("fig17", "§5.2, Fig. 17", "Headroom", headroom::run),
     Experiment::new("fig18", "§5.2, Fig. 18", "Search for better routing", selection::run),
     Experiment::new(

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use kernel::Time;
 use rack::FlowId;
-use rack::results::{FlowEnd, FlowRecord, FlowSink, LONG_MIN, SHORT_MAX};
+use rack::results::{FlowEnd, FlowRecord, FlowSink, LONG_MIN, RunResult, SHORT_MAX};
 use scenario::Sink;
 use serde_json::{Value, json};
 
 use super::SEEDS;
-use crate::runs::{ScenarioFile, find_number, number, quantile, run_nth};
+use crate::runs::{Collected, ScenarioFile, find_number, number, quantile, run_nth};
 use crate::spread::{Pulse, spread, with_seeds};
 use crate::{Effort, Failure, Watch};
 
@@ -78,11 +78,28 @@ impl Case {
         ]
     }
 
-    fn carry(&self, seed: u64, pulse: &mut Pulse<'_>) -> Result<Carried, Failure> {
+    /// Carries it out; flows go to `sink`.
+    fn run(
+        &self,
+        seed: u64,
+        sink: &mut dyn Sink,
+        pulse: &mut Pulse<'_>,
+    ) -> Result<RunResult, Failure> {
         let scenario = FIG10.with(&self.settings(), seed)?;
         let index = RACKS.iter().position(|&rack| rack == self.rack).expect("all are listed");
+        run_nth(&scenario, index, sink, pulse)
+    }
+
+    /// The flows that were delivered.
+    pub(super) fn delivered(&self, seed: u64, pulse: &mut Pulse<'_>) -> Result<Collected, Failure> {
+        let mut collected = Collected::default();
+        self.run(seed, &mut collected, pulse)?;
+        Ok(collected)
+    }
+
+    fn carry(&self, seed: u64, pulse: &mut Pulse<'_>) -> Result<Carried, Failure> {
         let mut log = Log::default();
-        let result = run_nth(&scenario, index, &mut log, pulse)?;
+        let result = self.run(seed, &mut log, pulse)?;
         let of_r2c2 = |key: &str| find_number(&result, &format!("r2c2.{key}")).unwrap_or(f64::NAN);
         Ok(Carried {
             realised: number(&result, "load.realised"),
@@ -92,6 +109,7 @@ impl Case {
             queue_p50: of_r2c2("port_queue_max_p50_bytes"),
             queue_p99: of_r2c2("port_queue_max_p99_bytes"),
             held_p95: of_r2c2("packets_held_p95"),
+            held_by_node: of_r2c2("packets_held_by_node_p95"),
             held_max: of_r2c2("packets_held_max"),
         })
     }
@@ -122,8 +140,10 @@ pub(super) struct Carried {
     /// as what follows.
     pub(super) queue_p50: f64,
     pub(super) queue_p99: f64,
-    /// Packets held to be put in order: the most of each flow, 95th percentile and largest.
+    /// Packets held to be put in order: the most of each flow, 95th percentile over flows, the same
+    /// over nodes, and the largest.
     pub(super) held_p95: f64,
+    pub(super) held_by_node: f64,
     pub(super) held_max: f64,
 }
 

@@ -42,6 +42,7 @@ fn cheap_experiments_are_reproduced_but_for_known_rows() {
 fn every_file_of_claims_is_of_its_experiment() {
     let files = [
         ("fig2", include_str!("../../r2c2/fig2.claims.toml")),
+        ("saturation", include_str!("../../r2c2/saturation.claims.toml")),
         ("paths", include_str!("../../r2c2/paths.claims.toml")),
         ("fig9", include_str!("../../r2c2/fig9.claims.toml")),
         ("examples", include_str!("../../r2c2/examples.claims.toml")),
@@ -51,6 +52,7 @@ fn every_file_of_claims_is_of_its_experiment() {
         ("fig10", include_str!("../../r2c2/fig10.claims.toml")),
         ("fig12", include_str!("../../r2c2/fig12.claims.toml")),
         ("fig15", include_str!("../../r2c2/fig15.claims.toml")),
+        ("served", include_str!("../../r2c2/served.claims.toml")),
         ("fig17", include_str!("../../r2c2/fig17.claims.toml")),
         ("fig18", include_str!("../../r2c2/fig18.claims.toml")),
         ("fig19", include_str!("../../r2c2/fig19.claims.toml")),
