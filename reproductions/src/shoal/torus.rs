@@ -27,7 +27,7 @@ const LOADS: [f64; 3] = [0.1, 0.5, 1.0];
 /// Flows of a run.
 fn flows(effort: Effort) -> u64 {
     match effort {
-        Effort::Quick => 10_000,
+        Effort::Quick => 30_000,
         // Shoal §7.3.
         Effort::Full => 1_000_000,
     }
