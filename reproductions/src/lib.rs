@@ -10,6 +10,7 @@ pub mod claims;
 mod drawing;
 mod homa;
 pub mod paper;
+mod pl2;
 mod r2c2;
 pub mod runs;
 pub mod scoc;
@@ -20,7 +21,7 @@ pub mod steady;
 pub use paper::{Effort, Experiment, Failure, Findings, Paper, Watch};
 
 /// Every paper of this build, one line each.
-static PAPERS: &[Paper] = &[shoal::PAPER, scoc::PAPER, r2c2::PAPER, homa::PAPER];
+static PAPERS: &[Paper] = &[shoal::PAPER, scoc::PAPER, r2c2::PAPER, pl2::PAPER, homa::PAPER];
 
 /// Every paper of this build.
 #[must_use]

@@ -1,0 +1,237 @@
+//! Throughput of flows that never end, and the queues they make (§6.4, Figs 9 and 10).
+
+use rack::results::RunResult;
+use report::Unit;
+use report::page::{Axis, Block, Plot, PlotSeries};
+use serde_json::json;
+
+use super::racks::{Case, LOST, at_ingress, carry_all, goodput, numbers, on_the_line, quotients};
+use crate::claims::{Measured, Sheet, Spread};
+use crate::drawing::{curve, findings, plot, published, table};
+use crate::runs::{ScenarioFile, number};
+use crate::{Effort, Failure, Findings, Watch};
+
+pub(super) const FILE: ScenarioFile = ScenarioFile {
+    path: "reproductions/pl2/incast.toml",
+    text: include_str!("../../pl2/incast.toml"),
+};
+
+/// The scenario's `[[fabric]]` entries.
+pub(super) const NAMES: [&str; 4] = ["PL2, raw Ethernet", "Raw Ethernet", "PL2, TCP", "TCP CUBIC"];
+pub(super) const PL2: usize = 0;
+pub(super) const RAW: usize = 1;
+const PL2_TCP: usize = 2;
+const CUBIC: usize = 3;
+/// Most hosts at the many end (§6.4).
+const MOST: usize = 4;
+/// Flows of a sender (§6.4).
+const FLOWS: usize = 12;
+/// What is not measured of a run, in seconds: queues are full within a tenth of it, and CUBIC's first
+/// losses over.
+const WARM_UP: f64 = 1e-3;
+const WARM_UP_TCP: f64 = 10e-3;
+
+/// A run: so many senders and receivers with twelve flows from each to each, in threads of their own, under
+/// the fabric of this index.
+pub(super) fn case(fabric: usize, senders: usize, receivers: usize, effort: Effort) -> Case {
+    let is_tcp = matches!(fabric, PL2_TCP | CUBIC);
+    let milliseconds = if is_tcp { 40 } else { 4 } * if effort == Effort::Full { 25 } else { 1 };
+    let settings = vec![
+        ("workload.mappers", json!(senders)),
+        ("workload.reducers", json!(receivers)),
+        ("workload.timing.rounds", json!(FLOWS)),
+        ("fabric.0.threads", json!(FLOWS * receivers)),
+        ("run.time", json!(format!("{milliseconds} ms"))),
+    ];
+    Case { file: FILE, fabric, settings }
+}
+
+/// Payload that arrived once nothing changed any more, in bit/s.
+fn steady(fabric: usize, run: &RunResult) -> f64 {
+    goodput(run, if matches!(fabric, PL2_TCP | CUBIC) { WARM_UP_TCP } else { WARM_UP })
+}
+
+/// The runs of a sweep over hosts: for each fabric those of each number of them.
+struct Swept<'a> {
+    fabrics: &'a [usize],
+    runs: Vec<Vec<RunResult>>,
+}
+
+impl Swept<'_> {
+    fn at(&self, fabric: usize, hosts: usize) -> &[RunResult] {
+        let place = self.fabrics.iter().position(|&known| known == fabric).expect("it is swept");
+        &self.runs[place * MOST + hosts - 1]
+    }
+
+    fn goodput(&self, fabric: usize, hosts: usize) -> Vec<f64> {
+        self.at(fabric, hosts).iter().map(|run| steady(fabric, run)).collect()
+    }
+
+    fn over(&self, fabric: usize, hosts: usize, path: &str) -> Vec<f64> {
+        numbers(self.at(fabric, hosts), path)
+    }
+
+    /// A number of all runs of a fabric.
+    fn all(&self, fabric: usize, path: &str) -> Vec<f64> {
+        (1..=MOST).flat_map(|hosts| self.over(fabric, hosts, path)).collect()
+    }
+
+    /// A line for each of some fabrics.
+    fn lines(&self, fabrics: &[usize], get: impl Fn(usize, usize) -> Vec<f64>) -> Vec<PlotSeries> {
+        let line = |&fabric: &usize| {
+            let point = |hosts: usize| (hosts as f64, Spread::of(&get(fabric, hosts)));
+            curve(NAMES[fabric], &(1..=MOST).map(point).collect::<Vec<_>>())
+        };
+        fabrics.iter().map(line).collect()
+    }
+
+    /// Every figure: means over seeds.
+    fn numbers(&self) -> Block {
+        let columns = [
+            ("fabric", "", Unit::Count),
+            ("hosts", "Hosts at the many end", Unit::Count),
+            ("goodput", "Throughput", Unit::BitsPerSecond),
+            ("drops", "Packets dropped", Unit::Count),
+            ("again", "Packets sent again", Unit::Count),
+            ("queue_p99", "Queue found, 99 %", Unit::Bytes),
+            ("queue", "Longest queue", Unit::Bytes),
+        ];
+        let row = |(fabric, hosts): (usize, usize)| {
+            let mean = |values: Vec<f64>| json!(Spread::of(&values).mean);
+            let of = |path| mean(self.over(fabric, hosts, path));
+            vec![
+                json!(NAMES[fabric]),
+                json!(hosts),
+                mean(self.goodput(fabric, hosts)),
+                of("drops"),
+                of("retransmissions"),
+                of("queue.p99_bytes"),
+                of("queue.max_bytes"),
+            ]
+        };
+        let points = self.fabrics.iter().flat_map(|&fabric| (1..=MOST).map(move |n| (fabric, n)));
+        table("Means over seeds", &columns, points.map(row).collect())
+    }
+}
+
+/// Fig. 9.
+pub(super) fn incast(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../pl2/fig9.claims.toml"));
+    let fabrics = [PL2, RAW, PL2_TCP, CUBIC];
+    let sweep = |&fabric: &usize| (1..=MOST).map(move |hosts| case(fabric, hosts, 1, effort));
+    let mut cases: Vec<Case> = fabrics.iter().flat_map(sweep).collect();
+    // What one sender does whose bursts cost its threads nothing.
+    let mut free = case(PL2, 1, 1, effort);
+    free.settings.push(("fabric.0.host.burst_cost", json!("0 ns")));
+    cases.push(free);
+    let swept_cases = cases.len() - 1;
+    let ingress = |hosts| {
+        let mut case = case(PL2, hosts, 1, effort);
+        case.settings.push(at_ingress("fabric.0.switch.decrement"));
+        case
+    };
+    cases.extend((1..=MOST).map(ingress));
+    let mut runs = carry_all(&cases, watch)?;
+    let ingress = runs.split_off(swept_cases + 1).concat();
+    let free = runs.pop().expect("the last case");
+    let swept = Swept { fabrics: &fabrics, runs };
+    let mut put = |word: &str, measured| sheet.measure(&format!("fig9.{word}"), measured);
+    put("raw-1", Measured::mean(&swept.goodput(RAW, 1)));
+    for hosts in 2..=MOST {
+        let share: Vec<f64> =
+            swept.at(RAW, hosts).iter().map(|run| delivered(run, hosts)).collect();
+        put(&format!("raw-share-{hosts}"), Measured::mean(&share));
+        put(&format!("pl2-{hosts}"), Measured::mean(&swept.goodput(PL2, hosts)));
+    }
+    put("pl2-1", Measured::mean(&swept.goodput(PL2, 1)));
+    put("pl2-1-free", Measured::mean(&free.iter().map(|run| steady(PL2, run)).collect::<Vec<_>>()));
+    put("loss", Measured::largest(&swept.all(PL2, LOST)));
+    put("queue", Measured::largest(&swept.all(PL2, "queue.max_bytes")));
+    put("loss-ingress", Measured::largest(&numbers(&ingress, LOST)));
+    put("queue-ingress", Measured::largest(&numbers(&ingress, "queue.max_bytes")));
+    put("raw-queue", Measured::mean(&swept.over(RAW, 2, "queue.max_bytes")));
+    for hosts in 2..=MOST {
+        let again = swept.over(CUBIC, hosts, "retransmissions");
+        put(&format!("cubic-again-{hosts}"), Measured::mean(&again));
+        let ratio = quotients(&swept.goodput(PL2_TCP, hosts), &swept.goodput(CUBIC, hosts));
+        put(&format!("tcp-{hosts}"), Measured::mean(&ratio));
+    }
+    put("tcp-again", Measured::largest(&swept.all(PL2_TCP, "retransmissions")));
+    put("tcp-loss", Measured::largest(&swept.all(PL2_TCP, LOST)));
+    let text = "One to four hosts send to one, 12 flows each that never end. Throughput is of payload, \
+                once queues have filled: 97.5 Gbps is all that a line has for it.";
+    let blocks = vec![Block::Plots(plots(&swept)), swept.numbers()];
+    Ok(findings("Incast of flows that never end", text, blocks, sheet))
+}
+
+/// What arrived of what `hosts` hosts sent at line rate.
+fn delivered(run: &RunResult, hosts: usize) -> f64 {
+    goodput(run, WARM_UP) / (hosts as f64 * super::racks::LINE * 1_500.0 / 1_538.0)
+}
+
+/// Figs 9a to 9c.
+fn plots(swept: &Swept<'_>) -> Vec<Plot> {
+    let x = || Axis::linear("Hosts that send", Unit::Count);
+    let rate = || Axis::linear("Throughput", Unit::BitsPerSecond);
+    let goodput = |fabric, hosts| swept.goodput(fabric, hosts);
+    let queue = |path: &'static str| {
+        move |fabric, hosts| -> Vec<f64> {
+            swept.over(fabric, hosts, path).into_iter().map(on_the_line).collect()
+        }
+    };
+    let note = "Bars: least and most over five seeds.";
+    let theirs =
+        published("PL2, published", vec![(1.0, 80e9), (2.0, 97e9), (3.0, 97e9), (4.0, 97e9)]);
+    let ethernet = [swept.lines(&[PL2, RAW], goodput), vec![theirs]].concat();
+    vec![
+        plot("Fig. 9a", note, x(), rate(), ethernet),
+        plot(
+            "Fig. 9b",
+            "The longest queue of a run.",
+            x(),
+            Axis::log("Queueing delay", Unit::Seconds),
+            swept.lines(&[PL2, RAW], queue("queue.max_bytes")),
+        ),
+        plot("Fig. 9c", note, x(), rate(), swept.lines(&[PL2_TCP, CUBIC], goodput)),
+    ]
+}
+
+/// Fig. 10.
+pub(super) fn outcast(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../pl2/fig10.claims.toml"));
+    let fabrics = [PL2, RAW];
+    let sweep = |&fabric: &usize| (1..=MOST).map(move |hosts| case(fabric, 1, hosts, effort));
+    let mut cases: Vec<Case> = fabrics.iter().flat_map(sweep).collect();
+    // Twelve flows in all.
+    let mut few = case(PL2, 1, MOST, effort);
+    few.settings.push(("workload.timing.rounds", json!(FLOWS / MOST)));
+    cases.push(few);
+    let mut runs = carry_all(&cases, watch)?;
+    let few = runs.pop().expect("the last case");
+    let swept = Swept { fabrics: &fabrics, runs };
+    let mut put = |word: &str, measured| sheet.measure(&format!("fig10.{word}"), measured);
+    put("pl2-twelve", Measured::mean(&few.iter().map(|run| steady(PL2, run)).collect::<Vec<_>>()));
+    let best = |fabric| {
+        let each = (1..=MOST).map(|hosts| swept.goodput(fabric, hosts));
+        each.max_by(|a, b| Spread::of(a).mean.total_cmp(&Spread::of(b).mean)).expect("four cases")
+    };
+    put("pl2", Measured::mean(&best(PL2)));
+    put("raw", Measured::mean(&best(RAW)));
+    put("loss", Measured::largest(&swept.all(PL2, LOST)));
+    let queues = swept.all(PL2, "queue.max_bytes");
+    put("queue", Measured::largest(&queues));
+    let x = Axis::linear("Hosts that receive", Unit::Count);
+    let y = Axis::linear("Throughput", Unit::BitsPerSecond);
+    let lines = swept.lines(&fabrics, |fabric, hosts| swept.goodput(fabric, hosts));
+    let theirs = published("PL2, published, at most", vec![(4.0, 90e9)]);
+    let note = "Bars: least and most over five seeds.";
+    let drawn = plot("Fig. 10", note, x, y, [lines, vec![theirs]].concat());
+    let text = "One host sends to one to four, in 12 flows to each that never end.";
+    let blocks = vec![Block::Plots(vec![drawn]), swept.numbers()];
+    Ok(findings("Outcast of flows that never end", text, blocks, sheet))
+}
+
+/// Control bytes by payload of a run under PL2.
+pub(super) fn overhead(run: &RunResult) -> f64 {
+    number(run, "pl2.control_bytes") / (number(run, "pl2.burst_packets") * 1_500.0)
+}

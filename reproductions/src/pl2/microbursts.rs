@@ -1,0 +1,205 @@
+//! Five hosts to one, messages that fit a round trip, under PL2 and RDS (§2, Fig. 1).
+
+use rack::results::RunResult;
+use report::Unit;
+use report::page::{Axis, Block, Plot, PlotSeries, SeriesStyle};
+use serde_json::{Value, json};
+
+use super::racks::{Case, LOST, at_ingress, carry_all, gauge, numbers, on_the_line, quotients};
+use crate::claims::{Measured, Shape, Sheet, Spread};
+use crate::drawing::{findings, level, plot, table};
+use crate::runs::{ScenarioFile, find_number, number};
+use crate::{Effort, Failure, Findings, Watch};
+
+/// The scenario; its `[[fabric]]` entries are PL2 and RDS.
+pub(super) const FILE: ScenarioFile = ScenarioFile {
+    path: "reproductions/pl2/microbursts.toml",
+    text: include_str!("../../pl2/microbursts.toml"),
+};
+
+pub(super) const PL2: usize = 0;
+pub(super) const RDS: usize = 1;
+
+/// Messages of a run.
+pub(super) fn messages(effort: Effort) -> u64 {
+    match effort {
+        Effort::Quick => 40_000,
+        Effort::Full => 1_000_000,
+    }
+}
+
+/// What Fig. 1 and what is said of it needs.
+fn cases(effort: Effort) -> Vec<Case> {
+    let messages = messages(effort);
+    let case = |fabric, more: Vec<(&'static str, Value)>| {
+        let settings = [vec![("run.flows", json!(messages))], more].concat();
+        Case { file: FILE, fabric, settings }
+    };
+    // One message a host each 28.47 µs: 18 Gbps with all that Ethernet adds to its 42 packets.
+    let paced = || {
+        let timing = json!({ "rounds": messages / 5, "period": "28.47 us", "jitter": "28.47 us" });
+        let incast = json!({ "kind": "incast", "senders": 5, "receiver": 0, "size": "61 KiB",
+                             "timing": timing });
+        vec![("workload", incast)]
+    };
+    vec![
+        case(PL2, vec![]),
+        case(RDS, vec![]),
+        case(PL2, paced()),
+        case(RDS, paced()),
+        case(RDS, vec![("fabric.1.transport.timeout", json!("200 us"))]),
+        case(PL2, vec![at_ingress("fabric.0.switch.decrement")]),
+        case(
+            PL2,
+            vec![at_ingress("fabric.0.switch.decrement"), ("fabric.0.unsolicited_below", json!(0))],
+        ),
+    ]
+}
+
+/// Packets that were lost, of all data packets that were sent.
+pub(super) fn lost(run: &RunResult) -> f64 {
+    // Each message of 61 KiB is 42 packets of 1500 B of payload.
+    let sent = 42.0 * number(run, "flows.offered") + number(run, "retransmissions");
+    find_number(run, LOST).unwrap_or_else(|| number(run, "drops")) / sent
+}
+
+fn over(runs: &[RunResult], get: impl Fn(&RunResult) -> f64) -> Vec<f64> {
+    runs.iter().map(get).collect()
+}
+
+/// Fig. 1.
+pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../pl2/fig1.claims.toml"));
+    let runs = carry_all(&cases(effort), watch)?;
+    let [pl2, rds, paced, paced_rds, hasty, ingress, solicited] = &runs[..] else {
+        unreachable!("seven cases")
+    };
+    let mut put = |word: &str, measured| sheet.measure(&format!("fig1.{word}"), measured);
+    let [p50, p99, p999] = ["p50", "p99", "p999"].map(|word| format!("fct.all.{word}"));
+    put("rds-p99", Measured::mean(&numbers(rds, &p99)));
+    put("rds-tail", Measured::mean(&quotients(&numbers(rds, &p999), &numbers(rds, &p99))));
+    put("rds-drops", Measured::mean(&over(rds, lost)));
+    let longest = |runs| over(runs, |run| on_the_line(number(run, "queue.max_bytes")));
+    put("rds-queue", Measured::mean(&longest(rds)));
+    for (word, runs) in
+        [("", pl2), ("-paced", paced), ("-ingress", ingress), ("-solicited", solicited)]
+    {
+        put(&format!("pl2-drops{word}"), Measured::largest(&numbers(runs, LOST)));
+        put(&format!("pl2-queue{word}"), Measured::largest(&numbers(runs, "queue.max_bytes")));
+    }
+    for (word, runs) in [("", pl2), ("-paced", paced)] {
+        let tail = quotients(&numbers(runs, &p999), &numbers(runs, &p50));
+        put(&format!("pl2-tail{word}"), Measured::mean(&tail));
+    }
+    put("tails", {
+        let ahead = quotients(&numbers(rds, &p999), &numbers(pl2, &p999));
+        Measured::mean(&ahead)
+    });
+    put("timeout", timeout(rds, hasty, &p999));
+    let names = [
+        "PL2",
+        "RDS",
+        "PL2, paced",
+        "RDS, paced",
+        "RDS, time-out of 200 µs",
+        "PL2, counters at ingress",
+        "the same, never unsolicited",
+    ];
+    let blocks = vec![Block::Plots(plots(&[pl2, rds, paced, paced_rds])), summary(&names, &runs)];
+    let text = "Five hosts send messages of 61 KiB to the sixth, 18 Gbps each with all that Ethernet \
+                adds: at random, or each host one at a random moment of each 28.47 µs (paced).";
+    Ok(findings("Microbursts", text, blocks, sheet))
+}
+
+/// "Reducing the drop-timeout only increases drops, while only slightly reducing the 99.9%ile".
+fn timeout(usual: &[RunResult], hasty: &[RunResult], p999: &str) -> Measured {
+    let mean = |runs: &[RunResult], get: &dyn Fn(&RunResult) -> f64| {
+        Spread::of(&runs.iter().map(get).collect::<Vec<_>>()).mean
+    };
+    let drops = [usual, hasty].map(|runs| mean(runs, &lost));
+    let tails = [usual, hasty].map(|runs| mean(runs, &|run| number(run, p999)));
+    let words = format!(
+        "lost {} and {}, 99.9 % {} and {}",
+        Unit::Share.format(drops[0]),
+        Unit::Share.format(drops[1]),
+        Unit::Seconds.format(tails[0]),
+        Unit::Seconds.format(tails[1]),
+    );
+    Measured::shape(words, Shape::of(drops[1] >= drops[0] && tails[1] <= tails[0]))
+}
+
+/// Figs 1a to 1c: the first seed.
+fn plots(runs: &[&Vec<RunResult>; 4]) -> Vec<Plot> {
+    let names = ["PL2", "RDS", "PL2, paced", "RDS, paced"];
+    let latency = |(name, runs): (&str, &&Vec<RunResult>)| {
+        let cdf = runs[0].cdfs.iter().find(|cdf| cdf.quantity == "fct" && cdf.class == "all");
+        let points = cdf.map(|cdf| cdf.points.clone()).unwrap_or_default();
+        PlotSeries::new(name, SeriesStyle::Steps, points)
+    };
+    let over_time = |name: &str, runs: &[RunResult], column: &str, scale: f64| {
+        let points = gauge(&runs[0], column).into_iter();
+        let points = points.map(|(end, value)| (end, value * scale)).collect();
+        PlotSeries::new(name, SeriesStyle::Line, points)
+    };
+    let seconds = || Axis::linear("Time", Unit::Seconds);
+    let byte = on_the_line(1.0);
+    let queues = names.iter().zip(runs);
+    let queues = queues.map(|(name, runs)| over_time(name, runs, "queue_max_bytes", byte));
+    let drops = names.iter().zip(runs).map(|(name, runs)| over_time(name, runs, "drops", 1.0));
+    let published = level("RDS, 99 %, published", 100e-6, 0.99);
+    let latencies: Vec<_> = names.iter().copied().zip(runs).map(latency).collect();
+    vec![
+        plot(
+            "Fig. 1a",
+            "The paper says of RDS that its 99th percentile is about 120 µs.",
+            Axis::log("Latency of messages", Unit::Seconds),
+            Axis::linear("Part of messages", Unit::Share),
+            [latencies, vec![published]].concat(),
+        ),
+        plot(
+            "Fig. 1b",
+            "The longest in each sampling interval.",
+            seconds(),
+            Axis::linear("Queueing delay at the switch", Unit::Seconds),
+            queues.collect(),
+        ),
+        plot(
+            "Fig. 1c",
+            "In each sampling interval.",
+            seconds(),
+            Axis::linear("Packets dropped", Unit::Count),
+            drops.collect(),
+        ),
+    ]
+}
+
+/// Every figure of every case: means over seeds.
+pub(super) fn summary(names: &[&str], runs: &[Vec<RunResult>]) -> Block {
+    let columns = [
+        ("case", "", Unit::Count),
+        ("p50", "Latency, median", Unit::Seconds),
+        ("p99", "99 %", Unit::Seconds),
+        ("p999", "99.9 %", Unit::Seconds),
+        ("lost", "Packets lost", Unit::Share),
+        ("again", "Packets sent again", Unit::Count),
+        ("queue_p99", "Queue found, 99 %", Unit::Bytes),
+        ("queue", "Longest queue", Unit::Bytes),
+    ];
+    let row = |(name, runs): (&&str, &Vec<RunResult>)| {
+        let mean = |get: &dyn Fn(&RunResult) -> f64| {
+            json!(Spread::of(&runs.iter().map(get).collect::<Vec<_>>()).mean)
+        };
+        let of = |path: &'static str| mean(&|run| number(run, path));
+        vec![
+            json!(name),
+            of("fct.all.p50"),
+            of("fct.all.p99"),
+            of("fct.all.p999"),
+            mean(&lost),
+            of("retransmissions"),
+            of("queue.p99_bytes"),
+            of("queue.max_bytes"),
+        ]
+    };
+    table("Means over seeds", &columns, names.iter().zip(runs).map(row).collect())
+}

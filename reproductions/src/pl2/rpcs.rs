@@ -1,0 +1,128 @@
+//! Remote procedure calls: a request and its response, as a client sees them.
+
+use std::collections::BTreeMap;
+
+use kernel::Time;
+use rack::results::{FlowEnd, FlowRecord, FlowSink};
+use scenario::Sink;
+
+use crate::runs::quantile;
+
+/// One call.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Call {
+    /// When it began, in seconds.
+    pub(super) start: f64,
+    /// When its response was there; none: the run ended first.
+    pub(super) end: Option<f64>,
+}
+
+/// Keeps the calls of a workload whose flows are numbered below a limit: requests even, responses odd.
+#[derive(Clone, Debug)]
+pub(super) struct Calls {
+    limit: u64,
+    starts: BTreeMap<u64, Time>,
+    calls: Vec<Call>,
+}
+
+impl Calls {
+    /// None so far.
+    pub(super) fn new(limit: u64) -> Self {
+        Self { limit, starts: BTreeMap::new(), calls: Vec::new() }
+    }
+
+    /// The calls that began after `from` seconds of a run of `seconds`.
+    pub(super) fn after(&self, from: f64, seconds: f64) -> Latencies {
+        let calls: Vec<Call> =
+            self.calls.iter().filter(|call| call.start >= from).copied().collect();
+        let ended = calls.iter().filter(|call| call.end.is_some()).count();
+        let latency = |call: &Call| call.end.unwrap_or(seconds) - call.start;
+        Latencies {
+            seconds: calls.iter().map(latency).collect(),
+            rate: ended as f64 / (seconds - from),
+        }
+    }
+}
+
+impl FlowSink for Calls {
+    fn record(&mut self, record: &FlowRecord<'_>) -> std::io::Result<()> {
+        let (id, start) = (record.flow.id.get(), record.flow.start);
+        if id >= self.limit {
+            return Ok(());
+        }
+        let end = match record.end {
+            FlowEnd::Completed { at, .. } => Some(at.as_seconds()),
+            FlowEnd::Failed { .. } | FlowEnd::Unfinished => None,
+        };
+        let is_request = id % 2 == 0;
+        let began = match is_request {
+            true => start,
+            false => self.starts.remove(&(id / 2)).unwrap_or(start),
+        };
+        if is_request && end.is_some() {
+            self.starts.insert(id / 2, start);
+        } else {
+            self.calls.push(Call { start: began.as_seconds(), end });
+        }
+        Ok(())
+    }
+}
+
+impl Sink for Calls {}
+
+/// What calls took. One that the run's end cut off counts with its age: it takes longer than that.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Latencies {
+    seconds: Vec<f64>,
+    /// Calls that ended, a second.
+    pub(super) rate: f64,
+}
+
+impl Latencies {
+    pub(super) fn quantile(&self, share: f64) -> f64 {
+        quantile(&self.seconds, share)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel::{Bytes, Span};
+    use rack::{Class, Flow, FlowId, NodeId};
+
+    use super::*;
+
+    #[test]
+    fn a_call_lasts_from_its_request_to_the_end_of_its_response() {
+        let at = |us| Time::ZERO + Span::from_us(us);
+        let mut calls = Calls::new(6);
+        let mut put = |id, start, end: Option<u64>| {
+            let flow = Flow {
+                id: FlowId::new(id),
+                src: NodeId::new(0),
+                dst: NodeId::new(1),
+                size: Bytes::new(1),
+                start: at(start),
+                class: Class::new(0),
+            };
+            let end = end.map_or(FlowEnd::Unfinished, |end| FlowEnd::Completed {
+                at: at(end),
+                ideal: Span::ZERO,
+                stages: &[],
+            });
+            calls.record(&FlowRecord { flow: &flow, end }).unwrap();
+        };
+        put(0, 0, Some(2));
+        put(1, 5, Some(10));
+        put(6, 1, Some(2));
+        put(2, 10, Some(11));
+        put(3, 12, Some(14));
+        put(4, 14, Some(15));
+        put(5, 16, None);
+        let all = calls.after(0.0, 20e-6);
+        let expected = [10e-6, 4e-6, 6e-6];
+        assert!(all.seconds.iter().zip(expected).all(|(found, us)| (found - us).abs() < 1e-12));
+        assert!((all.rate - 2.0 / 20e-6).abs() < 1e-3);
+        let late = calls.after(10e-6, 20e-6);
+        assert_eq!((late.seconds.len(), late.rate.round()), (2, 100_000.0));
+    }
+}

@@ -1,0 +1,221 @@
+//! Messages of W1 to W5, three hosts to one (§6.3, Fig. 8).
+
+use rack::results::{RunResult, SizeBin};
+use report::Unit;
+use report::page::{Axis, Block, Plot, PlotSeries, SeriesStyle};
+use serde_json::json;
+
+use super::racks::{Case, LINE, LOST, NODES, carry_all, numbers, quotients};
+use crate::claims::{Measured, Shape, Sheet, Spread};
+use crate::drawing::{findings, plot, table};
+use crate::runs::{ScenarioFile, number};
+use crate::{Effort, Failure, Findings, Watch};
+
+const FILE: ScenarioFile = ScenarioFile {
+    path: "reproductions/pl2/traces.toml",
+    text: include_str!("../../pl2/traces.toml"),
+};
+
+/// Workloads: name, payload offered in Gbps, messages of a quick run (our choice: some seconds). W3 has
+/// what TCP over PL2 carried, W4 what raw Ethernet did (§6.3, §6.3.1); of W5 the paper says that loads are
+/// 40 to 90 Gbps; W1 and W2 made 5.
+const WORKLOADS: [(&str, f64, u64); 5] = [
+    ("W1", 5.0, 40_000),
+    ("W2", 5.0, 40_000),
+    ("W3", 81.0, 50_000),
+    ("W4", 89.0, 10_000),
+    ("W5", 80.0, 1_000),
+];
+/// Those of the figure.
+const DRAWN: [usize; 3] = [2, 3, 4];
+
+/// How messages are carried. In the order of the scenario's `[[fabric]]` entries.
+const NAMES: [&str; 4] = ["PL2, raw Ethernet", "Raw Ethernet, one sender", "PL2, TCP", "TCP CUBIC"];
+const PL2: usize = 0;
+const OPTIMUM: usize = 1;
+const PL2_TCP: usize = 2;
+const CUBIC: usize = 3;
+
+/// Fewest messages of a range of sizes whose 99th percentile is compared (our choice: with fewer it is
+/// nearly the slowest of all).
+const ENOUGH: u64 = 100;
+/// PL2 is as good as optimal up to this (our choice).
+const CLOSE: f64 = 1.5;
+
+fn case(workload: usize, fabric: usize, effort: Effort) -> Case {
+    let (name, gbps, messages) = WORKLOADS[workload];
+    let times = if effort == Effort::Full { 20 } else { 1 };
+    let senders: &[u32] = if fabric == OPTIMUM { &[1] } else { &[1, 2, 3] };
+    let settings = vec![
+        ("workload.sizes.name", json!(name)),
+        ("workload.load", json!(gbps * 1e9 / (LINE * NODES))),
+        ("workload.pattern.senders", json!(senders)),
+        ("run.flows", json!(messages * times)),
+    ];
+    Case { file: FILE, fabric, settings }
+}
+
+/// All runs: by workload, by how they are carried, over seeds.
+struct Swept(Vec<Vec<RunResult>>);
+
+impl Swept {
+    fn at(&self, workload: usize, fabric: usize) -> &[RunResult] {
+        &self.0[workload * NAMES.len() + fabric]
+    }
+
+    fn over(&self, workload: usize, fabric: usize, path: &str) -> Vec<f64> {
+        numbers(self.at(workload, fabric), path)
+    }
+
+    /// Quotients over ranges of sizes, seed by seed.
+    fn by_size(
+        &self,
+        workload: usize,
+        [above, below]: [usize; 2],
+        get: fn(&SizeBin) -> f64,
+    ) -> Vec<Vec<f64>> {
+        let pairs = self.at(workload, above).iter().zip(self.at(workload, below));
+        pairs.map(|(above, below)| bin_quotients(above, below, get)).collect()
+    }
+}
+
+/// Quotients over the ranges of sizes in which both runs have messages enough.
+fn bin_quotients(above: &RunResult, below: &RunResult, get: fn(&SizeBin) -> f64) -> Vec<f64> {
+    let of_size = |size| below.bins.iter().find(|bin| bin.from == size);
+    let pairs = above.bins.iter().filter_map(|bin| Some((bin, of_size(bin.from)?)));
+    let enough = pairs.filter(|(a, b)| a.count.min(b.count) >= ENOUGH);
+    enough.map(|(above, below)| get(above) / get(below)).collect()
+}
+
+fn p99(bin: &SizeBin) -> f64 {
+    bin.fct.p99
+}
+
+fn p50(bin: &SizeBin) -> f64 {
+    bin.fct.p50
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// Fig. 8.
+pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../pl2/fig8.claims.toml"));
+    let of_workload = |workload| (0..NAMES.len()).map(move |fabric| case(workload, fabric, effort));
+    let cases: Vec<Case> = (0..WORKLOADS.len()).flat_map(of_workload).collect();
+    let swept = Swept(carry_all(&cases, watch)?);
+    for (workload, (name, ..)) in WORKLOADS.iter().enumerate() {
+        let word = name.to_lowercase();
+        if DRAWN.contains(&workload) {
+            measure(&mut sheet, &swept, workload, &word);
+        } else {
+            let close = swept.by_size(workload, [PL2_TCP, CUBIC], p99);
+            let means: Vec<f64> = close.iter().map(|ratios| mean(ratios)).collect();
+            sheet.measure(&format!("fig8.{word}"), Measured::mean(&means));
+        }
+    }
+    let medians = |workload| {
+        let means: Vec<f64> = swept
+            .by_size(workload, [PL2, OPTIMUM], p50)
+            .iter()
+            .map(|ratios| mean(ratios))
+            .collect();
+        Spread::of(&means).mean
+    };
+    let [w3, w4, w5] = DRAWN.map(medians);
+    let words = format!("W3 {w3:.2}, W4 {w4:.2}, W5 {w5:.2} times the optimum");
+    let shape = Shape::of(w4 > 1.0 && w5 > 1.0);
+    sheet.measure("fig8.medians", Measured::shape(words, shape));
+    let losses = DRAWN.iter().flat_map(|&workload| {
+        [PL2, PL2_TCP].into_iter().flat_map(move |fabric| [(workload, fabric)])
+    });
+    let drops: Vec<f64> =
+        losses.flat_map(|(workload, fabric)| swept.over(workload, fabric, LOST)).collect();
+    sheet.measure("fig8.loss", Measured::largest(&drops));
+    let text = "Poisson arrivals from three hosts to a fourth, in 11 threads each; for the optimum all from \
+                one host. Ranges of sizes, each twice the one before, count if they have 100 messages.";
+    let blocks = vec![Block::Plots(plots(&swept)), numbers_of(&swept)];
+    Ok(findings("W1 to W5", text, blocks, sheet))
+}
+
+/// The rows of a workload of the figure.
+fn measure(sheet: &mut Sheet, swept: &Swept, workload: usize, word: &str) {
+    let mut put = |name: &str, measured| sheet.measure(&format!("fig8.{word}-{name}"), measured);
+    let close = swept.by_size(workload, [PL2, OPTIMUM], p99);
+    let share = |ratios: &Vec<f64>| {
+        ratios.iter().filter(|&&ratio| ratio <= CLOSE).count() as f64 / ratios.len() as f64
+    };
+    put("close", Measured::mean(&close.iter().map(share).collect::<Vec<_>>()));
+    let throughput = "throughput.aggregate";
+    let [pl2, optimum, tcp, cubic] =
+        [PL2, OPTIMUM, PL2_TCP, CUBIC].map(|fabric| swept.over(workload, fabric, throughput));
+    put("throughput", Measured::mean(&quotients(&pl2, &optimum)));
+    let ahead = swept.by_size(workload, [CUBIC, PL2_TCP], p99);
+    put("tcp", Measured::mean(&ahead.iter().map(|ratios| mean(ratios)).collect::<Vec<_>>()));
+    if word == "w3" {
+        put("cubic-rate", Measured::mean(&cubic));
+        put("tcp-rate", Measured::mean(&tcp));
+    } else {
+        put("tcp-throughput", Measured::mean(&quotients(&tcp, &cubic)));
+    }
+}
+
+/// Figs 8a to 8f: the first seed.
+fn plots(swept: &Swept) -> Vec<Plot> {
+    let line = |workload: usize, fabric: usize, word: &str, get: fn(&SizeBin) -> f64| {
+        let bins = swept.at(workload, fabric)[0].bins.iter().filter(|bin| bin.count >= ENOUGH);
+        let points = bins.map(|bin| (bin.to.get() as f64, get(bin))).collect();
+        PlotSeries::new(format!("{}, {word}", NAMES[fabric]), SeriesStyle::Line, points)
+    };
+    let one = |workload: usize, part: &str, fabrics: [usize; 2]| {
+        let lines = fabrics.iter().flat_map(|&fabric| {
+            [line(workload, fabric, "99 %", p99), line(workload, fabric, "median", p50)]
+        });
+        plot(
+            &format!("Fig. 8{part}, {}", WORKLOADS[workload].0),
+            "",
+            Axis::log("Size of messages", Unit::Bytes),
+            Axis::log("Latency", Unit::Seconds),
+            lines.collect(),
+        )
+    };
+    let ethernet = DRAWN.iter().zip(["a", "b", "c"]);
+    let ethernet = ethernet.map(|(&workload, part)| one(workload, part, [PL2, OPTIMUM]));
+    let tcp = DRAWN.iter().zip(["d", "e", "f"]);
+    let tcp = tcp.map(|(&workload, part)| one(workload, part, [PL2_TCP, CUBIC]));
+    ethernet.chain(tcp).collect()
+}
+
+/// Every figure of every case: means over seeds.
+fn numbers_of(swept: &Swept) -> Block {
+    let columns = [
+        ("workload", "Workload", Unit::Count),
+        ("case", "", Unit::Count),
+        ("throughput", "Throughput", Unit::BitsPerSecond),
+        ("p50", "Latency, median", Unit::Seconds),
+        ("p99", "99 %", Unit::Seconds),
+        ("slowdown", "Slowdown, 99 %", Unit::Ratio),
+        ("drops", "Packets dropped", Unit::Count),
+        ("queue", "Longest queue", Unit::Bytes),
+    ];
+    let row = |(workload, fabric): (usize, usize)| {
+        let runs = swept.at(workload, fabric);
+        let of = |path: &str| {
+            json!(Spread::of(&runs.iter().map(|run| number(run, path)).collect::<Vec<_>>()).mean)
+        };
+        vec![
+            json!(WORKLOADS[workload].0),
+            json!(NAMES[fabric]),
+            of("throughput.aggregate"),
+            of("fct.all.p50"),
+            of("fct.all.p99"),
+            of("slowdown.all.p99"),
+            of("drops"),
+            of("queue.max_bytes"),
+        ]
+    };
+    let points = (0..WORKLOADS.len())
+        .flat_map(|workload| (0..NAMES.len()).map(move |fabric| (workload, fabric)));
+    table("Means over seeds", &columns, points.map(row).collect())
+}
