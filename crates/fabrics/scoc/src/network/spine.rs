@@ -102,7 +102,7 @@ impl Clocked {
 
     /// Places of an input that have come free since it was asked last.
     pub(super) fn freed(&mut self, input: usize) -> usize {
-        let Some(places) = self.places else { return 0 };
+        let Some(places) = self.places.filter(|_| self.taken[input] > 0) else { return 0 };
         let taken = places - self.switch.places_free(input);
         let freed = self.taken[input] - taken;
         self.taken[input] = taken;
