@@ -72,6 +72,10 @@ pub enum Kind {
     Fin,
     /// Tells of flows (R2C2).
     Notice,
+    /// Tells a neighbour that one lives (R2C2).
+    Greeting,
+    /// Tells which links of a host live (R2C2).
+    LinkState,
     /// Link frame: stop or resume a priority (802.1Qbb). Never leaves its link.
     Pause,
     /// Link frame: buffer space given back. Never leaves its link.

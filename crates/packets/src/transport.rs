@@ -146,8 +146,10 @@ pub struct Surroundings {
 pub enum Loss {
     /// Its queue had no room for it.
     NoRoom,
-    /// Its link is dead, or lost it by chance.
+    /// Its link lost it by chance.
     Link,
+    /// Its link is dead, or died under it.
+    Dead,
 }
 
 /// The endpoints of all hosts.
@@ -160,6 +162,11 @@ pub trait Transport {
 
     /// How it cuts flows into packets, for the ideal completion time.
     fn framing(&self) -> Framing;
+
+    /// The network is there, at time zero, before anything happens in it.
+    fn begin(&mut self, out: &mut Outbox) {
+        let _ = out;
+    }
 
     /// The application at `opening.flow.src` hands over a message.
     fn start(&mut self, opening: &Opening, out: &mut Outbox);

@@ -68,7 +68,7 @@ impl Net {
         if !packet.is_link_frame() {
             self.leaves_link(index, port);
         }
-        self.note_unheard(index, Loss::Link);
+        self.note_unheard(index, if cut { Loss::Dead } else { Loss::Link });
         self.take_out(index);
         true
     }

@@ -236,7 +236,7 @@ impl Net {
     /// Drops a packet that is in a switch, but in no queue: it would go by a dead link.
     pub(crate) fn drop_at_dead_link(&mut self, index: u32) {
         self.counts.dead_link += 1;
-        self.drop_for(index, Loss::Link);
+        self.drop_for(index, Loss::Dead);
     }
 
     /// Drops a packet that the switch's program does not want.

@@ -95,7 +95,7 @@ impl<T: Transport, S: Program> Network<T, S> {
         if net.has_neighbours || (S::RUNS && S::SPEAKS) {
             net.flows.stand();
         }
-        Ok(Self {
+        let mut network = Self {
             timers: Timers::new(transport.timers(), hosts),
             framing,
             net,
@@ -111,7 +111,10 @@ impl<T: Transport, S: Program> Network<T, S> {
             lost: Bytes::ZERO,
             gauges: Gauges::default(),
             is_paused: false,
-        })
+        };
+        network.transport.begin(&mut network.out);
+        network.settle(&mut ());
+        Ok(network)
     }
 
     /// The transport, to look at.
@@ -319,6 +322,10 @@ impl<T: Transport, S: Program> Network<T, S> {
             Effect::Send(packet) => {
                 let nic = self.net.nics[packet.src.index()];
                 let index = self.net.take_in(packet);
+                // Where neighbours find out by themselves what works, nothing waits for a dead link.
+                if self.net.has_neighbours && self.net.ports[nic as usize].faults > 0 {
+                    return self.net.drop_at_dead_link(index);
+                }
                 self.net.enqueue(nic, packet.priority, index);
                 self.net.serve(nic);
             }

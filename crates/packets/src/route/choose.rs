@@ -26,6 +26,8 @@ pub(crate) struct Chooser {
     orders: Vec<Vec<Order>>,
     /// By vertex, and one more: its first port, where packets carry routes.
     first_ports: Vec<u32>,
+    /// Whether there are hosts with a single link, where packets carry routes.
+    has_leaves: bool,
 }
 
 impl Chooser {
@@ -40,6 +42,7 @@ impl Chooser {
             streams: (0..count).map(stream).collect(),
             orders,
             first_ports: Vec::new(),
+            has_leaves: false,
         }
     }
 
@@ -49,6 +52,8 @@ impl Chooser {
             let degrees =
                 (0..topology.vertices()).map(|vertex| topology.degree(Vertex::new(vertex)));
             let mut end = 0;
+            let mut hosts = (0..topology.hosts()).map(Vertex::new);
+            self.has_leaves = hosts.any(|host| topology.degree(host) == 1);
             self.first_ports = std::iter::once(0)
                 .chain(degrees.map(|degree| {
                     end += degree;
@@ -96,8 +101,12 @@ impl Chooser {
     #[inline]
     fn follow_route(&self, vertex: Vertex, packet: &Packet) -> Option<PortId> {
         let ports = &self.first_ports[vertex.index()..][..2];
-        // The hop at hand is counted already.
-        let hop = packet.hop_of_route(u32::from(packet.hops.saturating_sub(1)));
+        // The hop at hand is counted already; and that of the source, unless its one link leaves it no
+        // choice, so that the packet came by no switch of its own.
+        let source = &self.first_ports[packet.src.index()..][..2];
+        let is_from_leaf = self.has_leaves && source[1] - source[0] == 1;
+        let hops = u32::from(packet.hops) + u32::from(is_from_leaf);
+        let hop = packet.hop_of_route(hops.saturating_sub(1));
         let port = ports[0] + u32::from(hop);
         (port < ports[1]).then_some(PortId::new(port))
     }
