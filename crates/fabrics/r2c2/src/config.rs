@@ -58,8 +58,8 @@ pub struct Config {
     /// two packets (our choice: the paper gives none).
     pub burst: Bytes,
     /// Broadcast trees of a node, which take turns. Default 4 (our choice: the paper has "several").
-    /// From 1 to 255.
-    #[schemars(range(min = 1, max = 255))]
+    /// From 1 to 15.
+    #[schemars(range(min = 1, max = 15))]
     pub trees: u8,
     /// The priority of broadcasts; data has 7. Default 7: in one queue with the data (R2C2 §5.2, "a
     /// single queue per port"). From 0, the most urgent, to 7.
@@ -79,9 +79,9 @@ pub struct Config {
     pub selection: Option<Selection>,
     /// What happens to lost packets and broadcasts.
     pub recovery: Recovery,
-    /// From a failure or repair until all nodes know what works. Unit: time. Default 3 ms: three
-    /// missed greetings of a neighbour, one a millisecond (our choice: the paper does not say).
-    pub convergence: Span,
+    /// How nodes find out which links and nodes work. Greetings are sent while something of the
+    /// scenario can still fail or return.
+    pub discovery: Discovery,
     /// Probability that a packet is lost on a link. Default 0. Below 1.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub loss_rate: f64,
@@ -144,6 +144,36 @@ pub struct Demand {
     pub margin_percent: u64,
 }
 
+/// How nodes find out which links work (§3.2 asks for it and leaves it open).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Discovery {
+    /// From one greeting of a neighbour to the next. Unit: time. Default 1 ms (our choice: 16 bytes
+    /// then are a millionth of a link).
+    pub interval: Span,
+    /// How many greetings in a row may be missed before the link counts as dead. Default 3 (our
+    /// choice). At least 1.
+    #[schemars(range(min = 1, max = 1_000))]
+    pub missed: u16,
+    /// From hearing of a change until a node goes by it: others may follow at once. Unit: time.
+    /// Default 100 us (our choice: far above any way through the rack).
+    pub hold: Span,
+}
+
+impl Discovery {
+    /// From a change until all nodes go by it, nothing being lost: an end may have greeted just
+    /// before, and a link that comes back takes a greeting each way.
+    pub(crate) fn duration(&self) -> Span {
+        self.interval * (u64::from(self.missed) + 3) + self.hold * 2
+    }
+}
+
+impl Default for Discovery {
+    fn default() -> Self {
+        Self { interval: Span::from_us(1_000), missed: 3, hold: Span::from_us(100) }
+    }
+}
+
 /// What happens to lost packets and broadcasts: the paper leaves it open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -177,7 +207,7 @@ impl Default for Config {
             demand: Demand::default(),
             selection: None,
             recovery: Recovery::default(),
-            convergence: Span::from_us(3_000),
+            discovery: Discovery::default(),
             loss_rate: 0.0,
             bit_error_rate: 0.0,
             equipment: PacketParts::default(),
@@ -244,7 +274,16 @@ impl Config {
             format!("{}; expected a part of each link: 0 or more and below 1", self.headroom),
         );
         refuse(self.classes.is_empty(), "classes", "no class; expected one or more".into());
-        refuse(self.trees == 0, "trees", "0; expected from 1 to 255".into());
+        refuse(
+            self.trees == 0 || self.trees > wire::TREES_MAX,
+            "trees",
+            format!("{}; expected from 1 to {}", self.trees, wire::TREES_MAX),
+        );
+        refuse(
+            !(1..=1_000).contains(&self.discovery.missed),
+            "discovery.missed",
+            format!("{}; expected from 1 to 1000", self.discovery.missed),
+        );
         refuse(
             self.broadcast_priority > DATA_PRIORITY,
             "broadcast_priority",
@@ -255,9 +294,12 @@ impl Config {
             "demand.gain_shift",
             format!("{}; expected at most 16", self.demand.gain_shift),
         );
-        for (key, span) in
-            [("recovery.patience", self.recovery.patience), ("recovery.pause", self.recovery.pause)]
-        {
+        for (key, span) in [
+            ("recovery.patience", self.recovery.patience),
+            ("recovery.pause", self.recovery.pause),
+            ("discovery.interval", self.discovery.interval),
+            ("discovery.hold", self.discovery.hold),
+        ] {
             refuse(span == Span::ZERO, key, "0 ns; expected, for example, \"1 ms\"".into());
         }
         for (index, class) in self.classes.iter().enumerate() {

@@ -3,6 +3,7 @@
 
 pub mod broadcast;
 pub mod config;
+pub mod discovery;
 mod endpoint;
 mod rack;
 pub mod rates;

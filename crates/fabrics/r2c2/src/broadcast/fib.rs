@@ -9,7 +9,8 @@
 //!
 //! An entry is a bit for each port of a vertex: a byte where vertices have up to eight links, as
 //! headers ask for anyway. With four trees that is 1 MiB for 512 nodes and 64 MiB for 4,096, for all
-//! nodes together; a node's own table is 2 KiB and 16 KiB.
+//! nodes together; a node's own table is 2 KiB and 16 KiB. The trees of a source are grown when they
+//! are first wanted ([`Fib::prepare`]): of a source that never speaks nobody needs any.
 
 use kernel::Stream;
 use rack::NodeId;
@@ -27,8 +28,9 @@ const NONE: u32 = u32::MAX;
 const FAR: u32 = u32::MAX;
 
 /// The trees of all sources.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Fib {
+    network: Network,
     seed: u64,
     trees: u8,
     vertices: usize,
@@ -38,8 +40,9 @@ pub struct Fib {
     width: usize,
     /// By source, tree and vertex: the ports to the children, the lowest bit first.
     entries: Vec<u8>,
-    /// By port: whether it lived when the trees were made.
-    living: Vec<bool>,
+    /// By source: whether its trees are grown.
+    is_grown: Vec<bool>,
+    growth: Growth,
 }
 
 impl Fib {
@@ -50,46 +53,42 @@ impl Fib {
     /// If no tree is asked for.
     #[must_use]
     pub fn new(network: &Network, seed: u64, trees: u8) -> Self {
+        let mut fib = Self::unprepared(network, seed, trees);
+        (0..network.nodes()).for_each(|source| fib.prepare(NodeId::new(source)));
+        fib
+    }
+
+    /// The same, of which none is grown yet.
+    ///
+    /// # Panics
+    /// If no tree is asked for.
+    #[must_use]
+    pub fn unprepared(network: &Network, seed: u64, trees: u8) -> Self {
         assert!(trees > 0, "a source needs a tree to broadcast by");
         let topology = network.topology();
         let all = || (0..topology.vertices()).map(Vertex::new);
         let degree = all().map(|vertex| topology.degree(vertex)).max().unwrap_or(0);
         let (vertices, width) = (topology.vertices() as usize, degree.div_ceil(8) as usize);
         let first = all().map(|vertex| topology.ports_of(vertex).next().map_or(0, PortId::get));
-        let mut fib = Self {
+        Self {
+            network: network.clone(),
             seed,
             trees,
             vertices,
             first: first.collect(),
             width,
             entries: vec![0; topology.hosts() as usize * usize::from(trees) * vertices * width],
-            living: living(network),
-        };
-        let mut growth = Growth::new(topology);
-        for source in 0..topology.hosts() {
-            fib.grow(network, NodeId::new(source), &mut growth);
+            is_grown: vec![false; topology.hosts() as usize],
+            growth: Growth::new(topology),
         }
-        fib
     }
 
-    /// Makes the trees that the network has now: the same as [`Fib::new`] would. If links only died,
-    /// sources whose trees used none of them keep theirs (claim M14); not where there are switches,
-    /// as those that lead to no host may have moved, and be somebody's parents now.
-    pub fn rebuild(&mut self, network: &Network) {
-        let now = living(network);
-        let ports = || (0..).map(PortId::new).zip(self.living.iter().zip(&now));
-        let topology = network.topology();
-        let has_switches = topology.vertices() > topology.hosts();
-        let all = has_switches || ports().any(|(_, (was, is))| !was & is);
-        let died: Vec<PortId> =
-            ports().filter(|(_, (was, is))| **was & !**is).map(|(port, _)| port).collect();
-        let mut growth = Growth::new(topology);
-        for source in (0..topology.hosts()).map(NodeId::new) {
-            if all || died.iter().any(|&port| self.uses(topology, source, port)) {
-                self.grow(network, source, &mut growth);
-            }
+    /// Grows the trees of a source, unless they are there.
+    #[inline]
+    pub fn prepare(&mut self, source: NodeId) {
+        if !std::mem::replace(&mut self.is_grown[source.index()], true) {
+            self.grow(source);
         }
-        self.living = now;
     }
 
     /// How many trees a source has.
@@ -105,7 +104,8 @@ impl Fib {
     }
 
     /// The ports by which a vertex passes on a broadcast of `source` that goes by `tree`: those to
-    /// its children (claim M10). None at a leaf of the tree, or where the broadcast never comes.
+    /// its children (claim M10). None at a leaf of the tree, or where the broadcast never comes, or of
+    /// a source whose trees are not grown.
     ///
     /// # Panics
     /// If there is no such source, tree or vertex.
@@ -144,33 +144,36 @@ impl Fib {
         (self.entry(source, tree, at) + index as usize / 8, 1 << (index % 8))
     }
 
-    /// Whether a tree of a source leads over a port.
-    fn uses(&self, topology: &Topology, source: NodeId, port: PortId) -> bool {
-        (0..self.trees).any(|tree| {
-            let (byte, bit) = self.bit(source, tree, topology.port(port).vertex, port);
+    /// The port by which a broadcast of `source` that goes by `tree` comes to a vertex; none to the
+    /// source, and where it never comes.
+    #[must_use]
+    pub fn parent(&self, source: NodeId, tree: u8, at: Vertex) -> Option<PortId> {
+        let topology = self.network.topology();
+        topology.ports_of(at).find(|&port| {
+            let up = topology.port(port);
+            let (byte, bit) = self.bit(source, tree, up.peer, up.reverse);
             self.entries[byte] & bit != 0
         })
     }
 
     /// Makes the trees of a source.
-    fn grow(&mut self, network: &Network, source: NodeId, growth: &mut Growth) {
+    fn grow(&mut self, source: NodeId) {
+        let network = self.network.clone();
         let topology = network.topology();
-        growth.measure(network, topology.host(source));
+        self.growth.measure(&network, topology.host(source));
         for tree in 0..self.trees {
-            let start = self.entry(source, tree, Vertex::new(0));
-            self.entries[start..start + self.vertices * self.width].fill(0);
             let row = u64::from(source.get()) * u64::from(self.trees) + u64::from(tree);
             let mut draw = Stream::new(self.seed, "r2c2/broadcast", row);
-            growth.prefer(&mut draw);
-            growth.choose(network);
+            self.growth.prefer(&mut draw);
+            self.growth.choose(&network);
             // From the leaves up: a switch that leads to no host is left out.
-            for &vertex in growth.order[1..].iter().rev() {
+            for &vertex in self.growth.order[1..].iter().rev() {
                 let own = self.entry(source, tree, vertex);
                 let is_leaf = self.entries[own..own + self.width].iter().all(|&byte| byte == 0);
                 if is_leaf && !topology.is_host(vertex) {
                     continue;
                 }
-                let up = topology.port(PortId::new(growth.parents[vertex.index()]));
+                let up = topology.port(PortId::new(self.growth.parents[vertex.index()]));
                 let (byte, bit) = self.bit(source, tree, up.peer, up.reverse);
                 self.entries[byte] |= bit;
             }
@@ -178,13 +181,8 @@ impl Fib {
     }
 }
 
-/// By port: whether it lives.
-fn living(network: &Network) -> Vec<bool> {
-    let ports = 0..network.topology().ports().len() as u32;
-    ports.map(|port| network.lives(PortId::new(port))).collect()
-}
-
 /// The trees of one source while they are made.
+#[derive(Clone, Debug)]
 struct Growth {
     /// By vertex: links from the source.
     distances: Vec<u32>,
@@ -252,28 +250,5 @@ impl Growth {
             self.parents[vertex.index()] =
                 best.expect("a vertex is reached from a nearer one").get();
         }
-    }
-}
-
-/// Which tree each source takes next: all in turn (claim M11).
-#[derive(Clone, Debug)]
-pub struct Turns {
-    trees: u8,
-    next: Vec<u8>,
-}
-
-impl Turns {
-    /// All sources begin with their first tree.
-    #[must_use]
-    pub fn new(nodes: u32, trees: u8) -> Self {
-        Self { trees, next: vec![0; nodes as usize] }
-    }
-
-    /// The tree for the next broadcast of a source.
-    pub fn take(&mut self, source: NodeId) -> u8 {
-        let next = &mut self.next[source.index()];
-        let tree = *next;
-        *next = (tree + 1) % self.trees;
-        tree
     }
 }

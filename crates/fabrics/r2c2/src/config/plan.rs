@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use kernel::{Bytes, Rate};
+use kernel::{Bytes, Rate, Time};
 use packets::config::Queues;
-use packets::{Framing, Live, Routing};
+use packets::{Framing, Routing};
 use rack::equipment::Bill;
-use rack::topology::{PortId, Vertex};
+use rack::topology::PortId;
 use rack::{Fault, NodeId, Problem};
 
 use super::Config;
@@ -95,7 +95,7 @@ impl Config {
             switch_latency: self.node_latency,
             mtu: self.mtu,
             queues: Queues { port_buffer, ..Queues::default() },
-            convergence: self.convergence,
+            convergence: self.discovery.duration(),
             loss_rate: self.loss_rate,
             bit_error_rate: self.bit_error_rate,
             ..packets::Config::default()
@@ -163,24 +163,22 @@ impl Plan {
         }
     }
 
-    /// How everything goes while everything works.
-    pub(crate) fn wiring(&self, seed: u64) -> Wiring {
-        self.wire(&self.routing, self.routes.clone(), seed)
-    }
-
-    /// How everything goes where only some things work.
-    pub(crate) fn rewired(&self, works: &Live, seed: u64) -> Wiring {
-        let dead = |all: &[bool]| -> Vec<u32> {
-            (0..).zip(all).filter(|&(_, &works)| !works).map(|(index, _)| index).collect()
-        };
-        let links: Vec<PortId> = dead(&works.ports).into_iter().map(PortId::new).collect();
-        let nodes: Vec<Vertex> = dead(&works.vertices).into_iter().map(Vertex::new).collect();
-        if links.is_empty() && nodes.is_empty() {
-            return self.wiring(seed);
+    /// How everything goes where these links are dead, each named by one end.
+    pub(crate) fn wiring(&self, dead: &[PortId], seed: u64) -> Wiring {
+        if dead.is_empty() {
+            return self.wire(&self.routing, self.routes.clone(), seed);
         }
-        let routing = self.routing.without(&links, &nodes);
+        let routing = self.routing.without(dead, &[]);
         let routes = Routes::new(&routing).expect("what is left has no more links a node");
         self.wire(&routing, routes, seed)
+    }
+
+    /// Until when neighbours have something to find out: all changes of the plan, and the time until
+    /// all nodes know of the last. None where nothing changes.
+    pub(crate) fn changes_until(&self) -> Option<Time> {
+        let faults = &self.network.faults;
+        let last = faults.iter().map(|fault| fault.until.map_or(fault.at, |end| end.max(fault.at)));
+        last.max().map(|last| last + self.config.discovery.duration())
     }
 
     fn wire(&self, routing: &Network, routes: Routes, seed: u64) -> Wiring {
@@ -194,7 +192,7 @@ impl Plan {
         let free = capacities(routing.topology(), self.config.headroom);
         Wiring {
             filling: Waterfill::new(shares, free),
-            trees: Fib::new(routing, seed, self.config.trees),
+            trees: Fib::unprepared(routing, seed, self.config.trees),
             routes,
         }
     }

@@ -1,37 +1,51 @@
 //! Links and nodes that fail and come back (§3.2).
 //!
-//! When nodes find out what works, routes, shares and trees are made anew, and every node announces
-//! all its flows again: what was announced by the old trees may never have arrived.
+//! A node that has heard of a change goes by another map of the rack from then on: other routes, shares
+//! and trees; and it announces all its flows again, for what was announced before may never have
+//! arrived. That holds too if its map is the one it had: another may have had it otherwise meanwhile.
 
-use packets::{Live, Outbox};
+use packets::Outbox;
 use rack::NodeId;
 
 use super::Endpoints;
+use super::news::{Allocation, Scene};
 
 impl Endpoints {
-    /// The rack's links and nodes work as `works` says.
-    pub(super) fn rewire(&mut self, works: &Live, out: &mut Outbox) {
-        let wiring = self.plan.rewired(works, self.seed);
-        self.senders.reroute(wiring.routes.clone());
-        self.pace.reroute(wiring.filling);
-        self.news.reroute(wiring.trees, wiring.routes);
-        let mut again = Vec::new();
-        for node in (0..self.plan.nodes()).map(NodeId::new) {
-            for key in self.senders.of_node(node).collect::<Vec<_>>() {
-                let sender = self.senders.get(key);
-                if !sender.is_over() {
-                    again.push((node, key, self.news.views.record(sender.record).allocation));
-                }
-            }
+    /// It is time for a node to go by what it has heard of the rack's links.
+    pub(super) fn adopt(&mut self, node: NodeId, out: &mut Outbox) {
+        let dead = self.neighbours.adopt(node);
+        self.maps.adopt(&self.plan, node, dead);
+        let mut flows = Vec::new();
+        for key in self.senders.of_node(node).filter(|&key| !self.senders.get(key).is_over()) {
+            let record = self.senders.get(key).record;
+            let known = self.news.views.record(record).allocation;
+            let mut course = known.course;
+            course.protocol = self.maps.of(node).usable(course.protocol);
+            flows.push((key, Allocation { course, ..known }));
         }
-        self.news.views.forget_all();
-        for (node, key, mut allocation) in again {
-            allocation.course.protocol = self.senders.protocol(allocation.course.protocol);
-            let record = self.news.start(node, allocation, out);
-            let sender = self.senders.get_mut(key);
+        let (news, scene) = self.speak(out);
+        news.forget_unreachable(node, &scene);
+        self.say_anew(node, flows, out);
+        self.follow_event(node, out);
+        self.pace.has_flows(node, out);
+        out.wake(node);
+    }
+
+    /// A node says that what it announced before is void, and announces these flows of its own.
+    fn say_anew(
+        &mut self,
+        node: NodeId,
+        flows: Vec<(packets::FlowKey, Allocation)>,
+        out: &mut Outbox,
+    ) {
+        let Self { news, maps, neighbours, plan, senders, .. } = self;
+        let topology = &plan.network.topology;
+        let mut scene = Scene { topology, maps, neighbours, out };
+        news.begin_anew(node, &mut scene);
+        for (key, allocation) in flows {
+            let record = news.start(node, allocation, &mut scene);
+            let sender = senders.get_mut(key);
             (sender.record, sender.course) = (record, allocation.course);
-            self.pace.has_flows(node, out);
-            out.wake(node);
         }
     }
 }

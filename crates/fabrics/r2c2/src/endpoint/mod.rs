@@ -6,12 +6,16 @@
 //! holds each to its rate by a token bucket; each packet goes by the route that its source drew;
 //! when the last is sent, the source announces the flow's end.
 //!
-//! Nodes know of each other what broadcasts told them ([`crate::view`]). What all of them would
-//! compute alike (routes, shares, trees) is kept once.
+//! Nodes know of each other what broadcasts told them ([`crate::view`]), and of links what greetings
+//! and others told them ([`crate::discovery`]). What several of them would compute alike (routes,
+//! shares, trees) is kept once ([`maps`]).
 //!
-//! Reading order: [`senders`], [`receivers`], [`news`] (broadcasts), [`pace`] (rates), [`failures`].
+//! Reading order: [`senders`], [`receivers`], [`news`] (broadcasts), [`pace`] (rates), [`neighbours`]
+//! (greetings), [`failures`].
 
 mod failures;
+mod maps;
+mod neighbours;
 mod news;
 mod pace;
 mod receivers;
@@ -23,14 +27,16 @@ mod tests;
 
 use kernel::{Bytes, Span, Stream, Time};
 use packets::{
-    FlowKey, Framing, Kind, Line, Live, Loss, Opening, Outbox, Packet, Timer, Timers, Transport,
+    FlowKey, Framing, Kind, Line, Loss, Opening, Outbox, Packet, Timer, Timers, Transport,
 };
 use rack::NodeId;
 use serde_json::{Map, Value, json};
 
 use crate::config::Plan;
 use crate::view::Event;
-use news::{Allocation, News};
+use maps::Maps;
+use neighbours::Neighbours;
+use news::{Allocation, News, Scene};
 use pace::Pace;
 use receivers::Receivers;
 use selector::Selector;
@@ -46,13 +52,18 @@ const TICK: u8 = 0;
 const REPEAT: u8 = 1;
 /// A host's timer: its turn to search for better routing.
 const SEARCH: u8 = 2;
+/// A host's timer: it greets its neighbours.
+const GREET: u8 = 3;
+/// A host's timer: it goes by what it has heard of links.
+const ADOPT: u8 = 4;
 
 /// The endpoints of all nodes.
 #[derive(Clone, Debug)]
 pub struct Endpoints {
     plan: Plan,
-    seed: u64,
     framing: Framing,
+    maps: Maps,
+    neighbours: Neighbours,
     senders: Senders,
     receivers: Receivers,
     news: News,
@@ -60,31 +71,48 @@ pub struct Endpoints {
     selector: Selector,
     /// How long a flow's end waits for what is lost; `None` where nothing can be.
     patience: Option<Span>,
+    /// Flows that are not closed.
+    open: u64,
 }
 
 impl Endpoints {
     /// Idle nodes. `seed` is that of all chance in them.
     #[must_use]
     pub fn new(plan: &Plan, seed: u64) -> Self {
-        let (framing, wiring) = (plan.framing(), plan.wiring(seed));
+        let framing = plan.framing();
         Self {
             plan: plan.clone(),
-            seed,
             framing,
+            maps: Maps::new(plan, seed),
+            neighbours: Neighbours::new(plan, seed),
             senders: Senders::new(plan, seed),
             receivers: Receivers::new(framing, plan.nodes()),
-            news: News::new(plan, wiring.trees, seed),
-            pace: Pace::new(plan, wiring.filling, seed),
+            news: News::new(plan),
+            pace: Pace::new(plan, seed),
             selector: Selector::new(plan, seed),
             patience: plan.can_lose().then_some(plan.config.recovery.patience),
+            open: 0,
         }
+    }
+
+    /// What tells nodes of flows, and where it does.
+    fn speak<'a>(&'a mut self, out: &'a mut Outbox) -> (&'a mut News, Scene<'a>) {
+        let Self { news, maps, neighbours, plan, .. } = self;
+        (news, Scene { topology: &plan.network.topology, maps, neighbours, out })
+    }
+
+    /// Nothing is left of a flow.
+    fn close(&mut self, key: FlowKey, out: &mut Outbox) {
+        self.open -= 1;
+        out.close(key);
     }
 
     /// A flow has nothing more to send: all nodes are told, once.
     fn sent_all(&mut self, key: FlowKey, out: &mut Outbox) {
         let source = self.senders.flow(key).src;
         let record = self.senders.end(key);
-        self.news.finish(source, record, out);
+        let (news, mut scene) = self.speak(out);
+        news.finish(source, record, &mut scene);
         self.follow_event(source, out);
         if let Some(patience) = self.patience {
             out.set_timer(Timer::Flow(key, PROBE), out.now() + patience);
@@ -94,18 +122,25 @@ impl Endpoints {
     /// `node` knows of one event more, by its own doing or another's.
     fn follow_event(&mut self, node: NodeId, out: &mut Outbox) {
         if self.pace.follows_every_event() {
-            self.pace.recompute(node, &mut self.senders, &mut self.news, out);
+            self.recompute(node, out);
         }
+    }
+
+    /// A node computes the rates of its flows.
+    fn recompute(&mut self, node: NodeId, out: &mut Outbox) {
+        let Self { pace, senders, news, maps, neighbours, plan, .. } = self;
+        let scene = Scene { topology: &plan.network.topology, maps, neighbours, out };
+        pace.recompute(node, senders, news, scene);
     }
 
     /// The destination has all of a flow.
     fn received_all(&mut self, key: FlowKey, out: &mut Outbox) {
         out.complete(key);
         match self.patience {
-            None => out.close(key),
+            None => self.close(key, out),
             Some(_) => {
                 out.cancel_timer(Timer::Flow(key, MISSING));
-                self.senders.control(key, Kind::Ack, 0, out);
+                self.senders.control(key, (Kind::Ack, 0), &self.maps, out);
             }
         }
     }
@@ -115,16 +150,39 @@ impl Endpoints {
         let Event::Routes(pairs) = event else { return };
         for &(old, new) in pairs {
             let course = self.news.views.record(new).allocation.course;
-            if course.source != node {
+            // One that was void before it came is of nobody's concern.
+            if course.source != node || !self.news.views.knows(node.get(), new) {
                 continue;
             }
-            if self.senders.switch(node, (old, new), course.protocol) {
-                self.news.views.retire(old);
-            } else {
+            let protocol = self.maps.of(node).usable(course.protocol);
+            if !self.senders.switch(node, (old, new), protocol) {
                 // It has ended or changed meanwhile.
-                self.news.finish(node, new, out);
+                let (news, mut scene) = self.speak(out);
+                news.finish(node, new, &mut scene);
             }
         }
+    }
+
+    /// The destination of a flow asks for what is missing, and will again.
+    fn ask(&mut self, key: FlowKey, out: &mut Outbox) {
+        let patience = self.patience.expect("packets are asked for where they get lost");
+        let missing = self.receivers.missing(key);
+        self.senders.control(key, (Kind::Nack, missing), &self.maps, out);
+        out.set_timer(Timer::Flow(key, MISSING), out.now() + patience);
+    }
+
+    /// The source of a flow has heard nothing for a while: it asks. If no way leads to its destination
+    /// any more, and all had arrived there, there is nobody left to say so, and nothing left to do.
+    fn probe(&mut self, key: FlowKey, out: &mut Outbox) {
+        let flow = *self.senders.flow(key);
+        let joined = self.maps.of(flow.src).routes.joins(flow.src, flow.dst);
+        if !joined && self.receivers.has_all(key) {
+            self.senders.forget(key);
+            return self.close(key, out);
+        }
+        let patience = self.patience.expect("timers of flows run where packets get lost");
+        self.senders.probe(key, out);
+        out.set_timer(Timer::Flow(key, PROBE), out.now() + patience);
     }
 
     /// What comes for a flow of this node from its other end.
@@ -137,8 +195,11 @@ impl Endpoints {
                     self.received_all(key, out);
                 } else if arrival.is_repeat && self.receivers.has_all(key) {
                     // The word that all is there was lost.
-                    self.senders.control(key, Kind::Ack, 0, out);
-                } else if let Some(patience) = self.patience {
+                    self.senders.control(key, (Kind::Ack, 0), &self.maps, out);
+                } else if arrival.leaves_more {
+                    self.ask(key, out);
+                } else if let Some(patience) = self.patience.filter(|_| !arrival.is_repeat) {
+                    // A packet that comes again, as its source asks, does not put off the answer.
                     out.set_timer(Timer::Flow(key, MISSING), out.now() + patience);
                 }
             }
@@ -146,7 +207,7 @@ impl Endpoints {
             Kind::Ack => {
                 self.senders.forget(key);
                 out.cancel_timer(Timer::Flow(key, PROBE));
-                out.close(key);
+                self.close(key, out);
             }
             other => unreachable!("R2C2 sends no {other:?} for a flow"),
         }
@@ -159,7 +220,7 @@ impl Transport for Endpoints {
     }
 
     fn timers(&self) -> Timers {
-        Timers { flow: 2, host: 3 }
+        Timers { flow: 2, host: 5 }
     }
 
     fn framing(&self) -> Framing {
@@ -170,16 +231,25 @@ impl Transport for Endpoints {
         true
     }
 
+    fn begin(&mut self, out: &mut Outbox) {
+        self.neighbours.wake(out);
+    }
+
     fn start(&mut self, opening: &Opening, out: &mut Outbox) {
         let Opening { key, flow, .. } = *opening;
-        let (course, terms) = self.senders.decide(&flow);
+        self.open += 1;
+        self.neighbours.wake(out);
+        let (course, terms) = self.senders.decide(&flow, &self.maps);
         let tenant = flow.class.get().into();
         let allocation = Allocation { course, terms, since: flow.start, tenant };
-        let record = self.news.start(flow.src, allocation, out);
+        let (news, mut scene) = self.speak(out);
+        let record = news.start(flow.src, allocation, &mut scene);
         self.senders.start(key, flow, course, record);
         self.receivers.start(key, flow.size);
         self.pace.has_flows(flow.src, out);
-        self.pace.flow_starts(flow.src, &mut self.senders, &self.news, out);
+        let Self { pace, senders, news, maps, neighbours, plan, .. } = self;
+        let topology = &plan.network.topology;
+        pace.flow_starts(flow.src, senders, news, &mut Scene { topology, maps, neighbours, out });
         self.follow_event(flow.src, out);
         self.selector.has_flows(out);
         out.wake(flow.src);
@@ -189,7 +259,12 @@ impl Transport for Endpoints {
         if packet.flow != FlowKey::NEIGHBOURS {
             return self.receive_of_flow(packet, out);
         }
-        let Some((by, event)) = self.news.hear(host, packet, out) else { return };
+        if matches!(packet.kind, Kind::Greeting | Kind::LinkState) {
+            let port = self.neighbours.hear(host, packet, out);
+            return self.news.repeat_cut(port, out);
+        }
+        let (news, mut scene) = self.speak(out);
+        let Some((by, event)) = news.hear(host, packet, &mut scene) else { return };
         if let Some(event) = event {
             self.selector.heard(host, by, out);
             self.switch_own(host, &event, out);
@@ -200,29 +275,30 @@ impl Transport for Endpoints {
     fn timer(&mut self, timer: Timer, out: &mut Outbox) {
         match timer {
             Timer::Host(host, SEARCH) => {
-                let news = &mut self.news;
-                for event in self.selector.turn(host, &mut self.pace, news, out) {
+                let Self { selector, pace, news, maps, neighbours, plan, .. } = self;
+                let scene = Scene { topology: &plan.network.topology, maps, neighbours, out };
+                for event in selector.turn(host, pace, news, scene) {
                     self.switch_own(host, &event, out);
                 }
             }
-            Timer::Host(host, REPEAT) => self.news.repeat(host, out),
-            Timer::Host(host, _) => self.pace.tick(host, &mut self.senders, &mut self.news, out),
-            Timer::Flow(key, PROBE) => {
-                let patience = self.patience.expect("timers of flows run where packets get lost");
-                self.senders.probe(key, out);
-                out.set_timer(timer, out.now() + patience);
+            Timer::Host(host, REPEAT) => {
+                let (news, mut scene) = self.speak(out);
+                news.repeat(host, &mut scene);
             }
-            Timer::Flow(key, _) => {
-                let patience = self.patience.expect("timers of flows run where packets get lost");
-                let missing = self.receivers.missing(key);
-                self.senders.control(key, Kind::Nack, missing, out);
-                out.set_timer(timer, out.now() + patience);
+            Timer::Host(host, GREET) => self.neighbours.greet(host, self.open > 0, out),
+            Timer::Host(host, ADOPT) => self.adopt(host, out),
+            Timer::Host(host, _) => {
+                if self.pace.tick(host, &self.senders, out) {
+                    self.recompute(host, out);
+                }
             }
+            Timer::Flow(key, PROBE) => self.probe(key, out),
+            Timer::Flow(key, _) => self.ask(key, out),
         }
     }
 
     fn pull(&mut self, host: NodeId, _: Line<'_>, out: &mut Outbox) -> Option<Packet> {
-        let (packet, was_last) = self.senders.pull(host, out)?;
+        let (packet, was_last) = self.senders.pull(host, &self.maps, out)?;
         if was_last {
             self.sent_all(packet.flow, out);
         }
@@ -231,17 +307,16 @@ impl Transport for Endpoints {
 
     fn abandon(&mut self, key: FlowKey, out: &mut Outbox) {
         let source = self.senders.flow(key).src;
+        self.open -= 1;
         if let Some(record) = self.senders.abandon(key) {
-            self.news.finish(source, record, out);
+            let (news, mut scene) = self.speak(out);
+            news.finish(source, record, &mut scene);
         }
     }
 
     fn unheard(&mut self, packet: &Packet, why: Loss, out: &mut Outbox) {
-        self.news.unheard(packet, why, out);
-    }
-
-    fn routes_changed(&mut self, works: &Live, out: &mut Outbox) {
-        self.rewire(works, out);
+        let (news, mut scene) = self.speak(out);
+        news.unheard(packet, why, &mut scene);
     }
 
     fn check(&self) -> Result<(), String> {
@@ -251,6 +326,7 @@ impl Transport for Endpoints {
     fn details(&self, _: Time) -> Map<String, Value> {
         let mut details = Map::new();
         details.insert("broadcasts".into(), json!(self.news.counts()));
+        details.insert("greetings".into(), json!(self.neighbours.told()));
         details.insert("computations".into(), json!(self.pace.computations()));
         let (searches, changes) = self.selector.counts();
         details.insert("searches".into(), json!(searches));

@@ -1,10 +1,11 @@
 //! How fast the flows of each node may go: computed by the node itself, now and then, from its own
 //! view (§3.3).
 //!
-//! One water-filling serves all nodes: it is taken from the view of one to that of the next by the
-//! flows in which they differ, and its rates do not depend on the way there ([`crate::rates`]).
+//! One water-filling serves all nodes that go by one map: it is taken from the view of one to that of
+//! the next by the flows in which they differ, and its rates do not depend on the way there
+//! ([`crate::rates`]).
 
-use kernel::{Span, Stream};
+use kernel::{Span, Stream, Time};
 use packets::{Outbox, Timer};
 use rack::NodeId;
 
@@ -13,7 +14,8 @@ use crate::rates::{DemandPlan, Routed, Terms, Waterfill, Whose};
 use crate::view::RecordId;
 
 use super::TICK;
-use super::news::{Allocation, News};
+use super::maps::Map;
+use super::news::{Allocation, News, Scene};
 use super::senders::Senders;
 
 /// The computations of all nodes.
@@ -23,10 +25,7 @@ pub(super) struct Pace {
     interval: Span,
     start: Start,
     batch: Batch,
-    filling: Waterfill<Routed>,
-    /// The records whose flows are in it, in order, with their serials: places are used again.
-    inside: Vec<(RecordId, u64)>,
-    /// Those that the next node knows.
+    /// The records that the next node knows, in order, with their serials.
     wanted: Vec<(RecordId, u64)>,
     /// By node: when in the interval it computes, and whether it is going to.
     phases: Vec<Span>,
@@ -36,7 +35,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub(super) fn new(plan: &Plan, filling: Waterfill<Routed>, seed: u64) -> Self {
+    pub(super) fn new(plan: &Plan, seed: u64) -> Self {
         let nodes = plan.nodes();
         let interval = plan.config.interval;
         let phase = |node| match interval {
@@ -50,20 +49,12 @@ impl Pace {
             interval,
             start: plan.config.start,
             batch: plan.config.batch,
-            filling,
-            inside: Vec::new(),
             wanted: Vec::new(),
             phases: (0..nodes).map(phase).collect(),
             is_due: vec![false; nodes as usize],
             demands: plan.demands(),
             computations: 0,
         }
-    }
-
-    /// From now on flows divide over links in another way.
-    pub(super) fn reroute(&mut self, filling: Waterfill<Routed>) {
-        self.filling = filling;
-        self.inside.clear();
     }
 
     /// Whether nodes compute at each event that they hear of, as the strawman of §3.1 does.
@@ -93,26 +84,21 @@ impl Pace {
         node: NodeId,
         senders: &mut Senders,
         news: &News,
-        out: &Outbox,
+        scene: &mut Scene<'_>,
     ) {
         if self.start == Start::Share && !self.follows_every_event() {
-            self.assign(node, senders, news, out);
+            self.assign(node, senders, news, scene);
         }
     }
 
-    /// It is time for a node to compute.
-    pub(super) fn tick(
-        &mut self,
-        node: NodeId,
-        senders: &mut Senders,
-        news: &mut News,
-        out: &mut Outbox,
-    ) {
+    /// It is time for a node to compute: whether it has anything to compute for.
+    pub(super) fn tick(&mut self, node: NodeId, senders: &Senders, out: &mut Outbox) -> bool {
         self.is_due[node.index()] = false;
-        if senders.of_node(node).next().is_some() {
+        let has_flows = senders.of_node(node).next().is_some();
+        if has_flows {
             self.has_flows(node, out);
-            self.recompute(node, senders, news, out);
         }
+        has_flows
     }
 
     /// A node computes the rates of its flows and holds them to these.
@@ -121,40 +107,43 @@ impl Pace {
         node: NodeId,
         senders: &mut Senders,
         news: &mut News,
-        out: &mut Outbox,
+        mut scene: Scene<'_>,
     ) {
         let keys: Vec<_> = senders.of_node(node).collect();
         if keys.is_empty() {
             return;
         }
-        self.assign(node, senders, news, out);
+        let now = scene.out.now();
+        self.assign(node, senders, news, &mut scene);
         for key in keys {
-            if senders.get_mut(key).is_over() {
+            let sender = senders.get(key);
+            if sender.is_over() {
                 continue;
             }
-            if let Some(demand) = senders.observe(key, &self.demands, out.now()) {
-                let record = senders.get_mut(key).record;
+            let record = sender.record;
+            if let Some(demand) = senders.observe(key, &self.demands, now) {
                 let known = news.views.record(record).allocation;
                 let terms = Terms { demand, ..known.terms };
-                let changed = news.change(node, record, Allocation { terms, ..known }, out);
+                let changed = news.change(node, record, Allocation { terms, ..known }, &mut scene);
                 senders.get_mut(key).record = changed;
             }
         }
-        out.wake(node);
+        scene.out.wake(node);
     }
 
     /// Holds the flows of a node to their rates, from what it knows.
-    fn assign(&mut self, node: NodeId, senders: &mut Senders, news: &News, out: &Outbox) {
+    fn assign(&mut self, node: NodeId, senders: &mut Senders, news: &News, scene: &mut Scene<'_>) {
         self.computations += 1;
-        self.go_over(node, news, out);
-        self.filling.fill(Whose::From(node));
+        let now = scene.out.now();
+        let map = scene.maps.of_mut(node);
+        self.go_over(map, node, news, now);
+        map.filling.fill(Whose::From(node));
         let keys: Vec<_> = senders.of_node(node).collect();
         for key in keys {
             let sender = senders.get_mut(key);
             // One too young to be considered goes on as it started (§3.3.2).
-            if !sender.is_over() && self.filling.has(sender.record) {
-                let rate = self.filling.rate_of(sender.record);
-                sender.bucket.set_pace(out.now(), rate);
+            if !sender.is_over() && map.filling.has(sender.record) {
+                sender.bucket.set_pace(now, map.filling.rate_of(sender.record));
             }
         }
     }
@@ -164,45 +153,59 @@ impl Pace {
         &mut self,
         node: NodeId,
         news: &News,
-        out: &Outbox,
+        scene: &mut Scene<'_>,
         search: impl FnOnce(&mut Waterfill<Routed>) -> T,
     ) -> T {
-        self.go_over(node, news, out);
-        let found = search(&mut self.filling);
+        let now = scene.out.now();
+        let map = scene.maps.of_mut(node);
+        self.go_over(map, node, news, now);
+        let found = search(&mut map.filling);
         // Flows are under other protocols now than their records say.
-        self.filling.clear();
-        self.inside.clear();
+        map.filling.clear();
+        map.inside.clear();
         found
     }
 
-    /// Takes the filling from the view that it has to that of `node`.
-    fn go_over(&mut self, node: NodeId, news: &News, out: &Outbox) {
+    /// Takes a filling from the view that it has to that of `node`, which goes by its map.
+    fn go_over(&mut self, map: &mut Map, node: NodeId, news: &News, now: Time) {
         let views = &news.views;
         self.wanted.clear();
         for id in views.known(node.get()) {
             let record = views.record(id);
-            let age = out.now() - record.allocation.since;
+            let age = now - record.allocation.since;
             if self.batch == Batch::All || age >= self.interval {
                 self.wanted.push((id, record.serial));
             }
         }
+        let is_whole = map.is_whole();
+        let Map { filling, inside, routes, .. } = map;
+        if !is_whole {
+            // What is cut off crosses no link.
+            self.wanted.retain(|&(id, _)| {
+                let record = views.record(id);
+                routes.joins(record.source, record.destination)
+            });
+        }
         // Those that go make room before others come.
         let mut wanted = self.wanted.iter().peekable();
-        self.inside.retain(|have| {
+        inside.retain(|have| {
             while wanted.next_if(|other| *other < have).is_some() {}
             let stays = wanted.next_if_eq(&have).is_some();
             if !stays {
-                self.filling.leave(have.0);
+                filling.leave(have.0);
             }
             stays
         });
-        let mut inside = self.inside.iter().peekable();
+        let mut before = inside.iter().peekable();
         for want in &self.wanted {
-            if inside.next_if_eq(&want).is_none() {
-                let Allocation { course, terms, .. } = views.record(want.0).allocation;
-                self.filling.join(want.0, course, terms);
+            if before.next_if_eq(&want).is_none() {
+                let Allocation { mut course, terms, .. } = views.record(want.0).allocation;
+                if !is_whole {
+                    course.protocol = routes.usable(course.protocol);
+                }
+                filling.join(want.0, course, terms);
             }
         }
-        std::mem::swap(&mut self.inside, &mut self.wanted);
+        std::mem::swap(inside, &mut self.wanted);
     }
 }

@@ -11,6 +11,8 @@ struct Receiver {
     arrivals: Arrivals,
     /// Most packets held because others before them were missing.
     held_max: u64,
+    /// The last packet that was asked for.
+    asked: Option<u64>,
 }
 
 /// What a packet brought.
@@ -20,6 +22,8 @@ pub(super) struct Arrival {
     pub(super) is_last: bool,
     /// It was there before.
     pub(super) is_repeat: bool,
+    /// It was the last that was asked for, and others are still missing before ones that came.
+    pub(super) leaves_more: bool,
 }
 
 /// The destinations of all flows, by key.
@@ -48,14 +52,15 @@ impl Receivers {
         receiver.size = size;
         receiver.arrivals.clear();
         receiver.held_max = 0;
+        receiver.asked = None;
     }
 
     /// A packet has come: what is now in order goes to the application.
     pub(super) fn arrive(&mut self, packet: &Packet, out: &mut Outbox) -> Arrival {
-        let Receiver { size, arrivals, held_max } = &mut self.flows[packet.flow.index()];
+        let Receiver { size, arrivals, held_max, asked } = &mut self.flows[packet.flow.index()];
         let before = arrivals.next();
         if !arrivals.insert(packet.seq) {
-            return Arrival { is_last: false, is_repeat: true };
+            return Arrival { is_last: false, is_repeat: true, leaves_more: false };
         }
         let next = arrivals.next();
         if next > before {
@@ -72,7 +77,8 @@ impl Receivers {
         if is_last {
             self.held.record(*held_max);
         }
-        Arrival { is_last, is_repeat: false }
+        let leaves_more = asked.take_if(|asked| *asked == packet.seq).is_some() && held > 0;
+        Arrival { is_last, is_repeat: false, leaves_more }
     }
 
     /// Whether all of a flow is there.
@@ -82,12 +88,20 @@ impl Receivers {
     }
 
     /// The first packet of a flow that is missing, and in the upper half a bitmap of those behind it
-    /// that are there, up to the 32nd.
-    pub(super) fn missing(&self, key: FlowKey) -> u64 {
-        let arrivals = &self.flows[key.index()].arrivals;
+    /// that are there, up to the 32nd: those between are asked for.
+    pub(super) fn missing(&mut self, key: FlowKey) -> u64 {
+        let Receiver { arrivals, asked, .. } = &mut self.flows[key.index()];
         let first = arrivals.next();
-        let there = (0..u64::from(u32::BITS)).filter(|ahead| arrivals.contains(first + 1 + ahead));
-        first | there.map(|ahead| 1 << (32 + ahead)).sum::<u64>()
+        let (mut last, mut there) = (first, 0);
+        for ahead in 0..u64::from(u32::BITS) {
+            if arrivals.contains(first + 1 + ahead) {
+                there |= 1 << (32 + ahead);
+            } else {
+                last = first + 1 + ahead;
+            }
+        }
+        *asked = Some(last);
+        first | there
     }
 
     /// How many packets of each flow have arrived, by key.

@@ -13,7 +13,7 @@ use crate::selection::{Duty, LongFlow, Outcome, search};
 use crate::view::{Event, RecordId};
 use crate::wire::batch::PAIRS_MAX;
 
-use super::news::{Allocation, News};
+use super::news::{Allocation, News, Scene};
 use super::pace::Pace;
 use super::{SEARCH, streams};
 
@@ -78,21 +78,24 @@ impl Selector {
         node: NodeId,
         pace: &mut Pace,
         news: &mut News,
-        out: &mut Outbox,
+        mut scene: Scene<'_>,
     ) -> Vec<Event> {
         self.waits[node.index()] = false;
         let Some(settings) = self.settings.clone() else { return Vec::new() };
         if news.views.known(node.get()).next().is_none() {
             return Vec::new();
         }
-        let flows = long_flows(node, &settings, news, out.now());
+        let flows = long_flows(node, &settings, news, &scene);
         let pairs = match flows.is_empty() {
             true => Vec::new(),
             false => {
                 self.searches += 1;
                 let draw = &mut self.draws[node.index()];
-                let found = pace.search(node, news, out, |filling| {
-                    search(filling, &flows, settings.utility(), &settings.plan(), draw)
+                let map = scene.maps.of(node);
+                let mut plan = settings.plan();
+                plan.protocols.iter_mut().for_each(|protocol| *protocol = map.usable(*protocol));
+                let found = pace.search(node, news, &mut scene, |filling| {
+                    search(filling, &flows, settings.utility(), &plan, draw)
                 });
                 match found.is_worth(settings.least_gain) {
                     true => self.publish(&flows, &found, news),
@@ -107,9 +110,9 @@ impl Selector {
             false => batches.collect(),
         };
         for event in &events {
-            news.announce(node, event.clone(), out);
+            news.announce(node, event.clone(), &mut scene);
         }
-        self.heard(node, node, out);
+        self.heard(node, node, scene.out);
         events
     }
 
@@ -125,8 +128,7 @@ impl Selector {
         let pairs = changed.map(|(flow, &protocol)| {
             let known = news.views.record(flow.place).allocation;
             let course = flow.course(protocol);
-            let record =
-                news.views.add(flow.source, flow.destination, Allocation { course, ..known });
+            let record = news.views.add_for(flow.place, Allocation { course, ..known });
             (flow.place, record)
         });
         let pairs: Vec<_> = pairs.collect();
@@ -145,7 +147,8 @@ impl Selector {
 }
 
 /// The flows that a node knows and that have lasted.
-fn long_flows(node: NodeId, settings: &Selection, news: &News, now: Time) -> Vec<LongFlow> {
+fn long_flows(node: NodeId, settings: &Selection, news: &News, scene: &Scene<'_>) -> Vec<LongFlow> {
+    let (now, map) = (scene.out.now(), scene.maps.of(node));
     let lasts = |&id: &RecordId| now - news.views.record(id).allocation.since >= settings.age;
     let flow = |id: RecordId| {
         let Allocation { course, terms, tenant, .. } = news.views.record(id).allocation;
@@ -153,10 +156,11 @@ fn long_flows(node: NodeId, settings: &Selection, news: &News, now: Time) -> Vec
             place: id,
             source: course.source,
             destination: course.destination,
-            protocol: course.protocol,
+            protocol: map.usable(course.protocol),
             terms,
             tenant,
         }
     };
-    news.views.known(node.get()).filter(lasts).map(flow).collect()
+    let joined = |flow: &LongFlow| map.routes.joins(flow.source, flow.destination);
+    news.views.known(node.get()).filter(lasts).map(flow).filter(joined).collect()
 }

@@ -10,11 +10,12 @@ use packets::{FlowKey, Framing, Kind, Outbox, Packet};
 use rack::{Flow, NodeId};
 use transports::turns::Turns;
 
-use crate::config::{Class, Plan};
+use crate::config::{Class, DATA_PRIORITY, Plan};
 use crate::rates::{Bucket, Course, Demand, DemandPlan, Terms};
-use crate::routing::{Protocol, Routes};
+use crate::routing::Protocol;
 use crate::view::RecordId;
 
+use super::maps::Maps;
 use super::{bytes_of, streams};
 
 /// A flow at its source.
@@ -45,7 +46,6 @@ pub(super) struct Senders {
     framing: Framing,
     classes: Vec<Class>,
     burst: Bytes,
-    routes: Routes,
     flows: Vec<Sender>,
     /// Flows of each node with something to send.
     turns: Turns,
@@ -93,17 +93,11 @@ impl Senders {
             framing: plan.framing(),
             classes: plan.config.classes.clone(),
             burst: plan.config.burst,
-            routes: plan.routes.clone(),
             flows: Vec::new(),
             turns: Turns::new(nodes as usize),
             draws: streams(nodes, seed, "r2c2/routes"),
             initial: (0..nodes).map(|node| plan.initial_rate(NodeId::new(node))).collect(),
         }
-    }
-
-    /// From now on packets go by other routes.
-    pub(super) fn reroute(&mut self, routes: Routes) {
-        self.routes = routes;
     }
 
     /// The class of a flow; those beyond the last are of the last.
@@ -112,15 +106,10 @@ impl Senders {
         &self.classes[class]
     }
 
-    /// What stands for a protocol that a damaged network cannot have.
-    pub(super) fn protocol(&self, wanted: Protocol) -> Protocol {
-        if self.routes.hops_max(wanted).is_ok() { wanted } else { wanted.on_any_graph() }
-    }
-
     /// How a flow is to be treated.
-    pub(super) fn decide(&self, flow: &Flow) -> (Course, Terms) {
+    pub(super) fn decide(&self, flow: &Flow, maps: &Maps) -> (Course, Terms) {
         let class = self.class(flow);
-        let protocol = self.protocol(class.protocol);
+        let protocol = maps.of(flow.src).usable(class.protocol);
         let course = Course { source: flow.src, destination: flow.dst, protocol };
         (course, Terms { weight: class.weight, priority: class.priority, demand: None })
     }
@@ -171,14 +160,19 @@ impl Senders {
 
     /// The packet that `node` sends now, and whether it is the last new one of its flow; asks to be
     /// asked again when the next may go.
-    pub(super) fn pull(&mut self, node: NodeId, out: &mut Outbox) -> Option<(Packet, bool)> {
+    pub(super) fn pull(
+        &mut self,
+        node: NodeId,
+        maps: &Maps,
+        out: &mut Outbox,
+    ) -> Option<(Packet, bool)> {
         let now = out.now();
         let mut soonest = Time::NEVER;
         let mut turn = self.turns.front(node.index());
         while let Some(key) = turn {
             let ready = self.ready_at(key);
             if ready <= now
-                && let Some(sent) = self.send(key, now)
+                && let Some(sent) = self.send(key, maps, now)
             {
                 return Some(sent);
             }
@@ -204,11 +198,11 @@ impl Senders {
     }
 
     /// Takes the next packet of a flow. None if no way leads to its destination.
-    fn send(&mut self, key: FlowKey, now: Time) -> Option<(Packet, bool)> {
+    fn send(&mut self, key: FlowKey, maps: &Maps, now: Time) -> Option<(Packet, bool)> {
         let sender = &mut self.flows[key.index()];
         let Course { source, destination, protocol } = sender.course;
         let draw = &mut self.draws[source.index()];
-        let route = self.routes.draw(protocol, source, destination, draw)?;
+        let route = maps.of(source).routes.draw(protocol, source, destination, draw)?;
         let again = sender.again.pop_front();
         let seq = again.unwrap_or(sender.next);
         sender.next += u64::from(again.is_none());
@@ -229,6 +223,7 @@ impl Senders {
             seq,
             payload,
             wire,
+            priority: DATA_PRIORITY,
             ..Packet::default()
         };
         Some((packet.with_route(route.bits()), was_last))
@@ -245,7 +240,6 @@ impl Senders {
         let Some(key) = self.of_node(node).find(|&key| self.get(key).record == old) else {
             return false;
         };
-        let protocol = self.protocol(protocol);
         let sender = self.get_mut(key);
         sender.record = new;
         sender.course.protocol = protocol;
@@ -328,10 +322,17 @@ impl Senders {
     }
 
     /// Sends a word of a flow's destination to its source, by a shortest path.
-    pub(super) fn control(&mut self, key: FlowKey, kind: Kind, word: u64, out: &mut Outbox) {
+    pub(super) fn control(
+        &mut self,
+        key: FlowKey,
+        (kind, word): (Kind, u64),
+        maps: &Maps,
+        out: &mut Outbox,
+    ) {
         let flow = self.flows[key.index()].flow;
         let draw = &mut self.draws[flow.dst.index()];
-        let Some(route) = self.routes.draw(Protocol::Rps, flow.dst, flow.src, draw) else { return };
+        let routes = &maps.of(flow.dst).routes;
+        let Some(route) = routes.draw(Protocol::Rps, flow.dst, flow.src, draw) else { return };
         let packet = Packet {
             flow: key,
             src: flow.dst,
@@ -339,6 +340,7 @@ impl Senders {
             kind,
             seq: word,
             wire: self.framing.header,
+            priority: DATA_PRIORITY,
             ..Packet::default()
         };
         out.send(packet.with_route(route.bits()));

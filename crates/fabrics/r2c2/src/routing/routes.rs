@@ -63,6 +63,23 @@ impl Routes {
         self.hops_max[usize::from(protocol.number())].clone()
     }
 
+    /// Whether a path joins two nodes.
+    #[inline]
+    #[must_use]
+    pub fn joins(&self, a: NodeId, b: NodeId) -> bool {
+        self.part[a.index()] == self.part[b.index()]
+    }
+
+    /// What stands for a protocol where it cannot be used: itself, or one that any graph has.
+    #[must_use]
+    pub fn usable(&self, wanted: Protocol) -> Protocol {
+        if self.hops_max[usize::from(wanted.number())].is_ok() {
+            wanted
+        } else {
+            wanted.on_any_graph()
+        }
+    }
+
     /// A route from one node to another; `None` if no path leads there.
     ///
     /// # Panics

@@ -18,6 +18,8 @@ pub enum Event {
     Finish(RecordId),
     /// Flows change their routing; each is now as the second record of its pair says.
     Routes(Box<[(RecordId, RecordId)]>),
+    /// What a source has announced before this round is void.
+    Anew(NodeId, u32),
 }
 
 /// One broadcast.
@@ -27,8 +29,10 @@ pub struct Broadcast {
     pub event: Event,
     /// Who says it.
     pub source: NodeId,
-    /// Which of the source's trees it goes by (§3.2).
+    /// Which of the source's trees it goes by (§3.2), and by whose map of the rack that was grown.
     pub tree: u8,
+    /// The serial number of that map.
+    pub map: u32,
     /// Bytes on the wire.
     pub wire: u16,
 }
@@ -38,6 +42,9 @@ pub struct Broadcast {
 pub struct Broadcasts {
     slab: Vec<(Broadcast, u32)>,
     free: Vec<u32>,
+    /// By broadcast and node, if nodes may hear one by several ways: a bit for each that has heard it.
+    heard: Vec<u64>,
+    words: usize,
 }
 
 impl Event {
@@ -48,6 +55,7 @@ impl Event {
             Event::Change(old, new) => (Some((Some(*old), Some(*new))), &[]),
             Event::Finish(id) => (Some((Some(*id), None)), &[]),
             Event::Routes(pairs) => (None, &pairs[..]),
+            Event::Anew(..) => (None, &[]),
         };
         one.into_iter().chain(many.iter().map(|&(old, new)| (Some(old), Some(new))))
     }
@@ -59,6 +67,9 @@ impl Event {
 
     /// A node hears it, or says it.
     pub fn enter<A: Copy>(&self, node: u32, views: &mut Views<A>) {
+        if let Event::Anew(source, round) = *self {
+            views.ends_before(node, source, round);
+        }
         for (ends, begins) in self.pairs() {
             if let Some(id) = ends {
                 views.ends(node, id);
@@ -71,13 +82,23 @@ impl Event {
 }
 
 impl Broadcasts {
+    /// None is under way, among `nodes` that may hear each by several ways.
+    #[must_use]
+    pub fn by_many_ways(nodes: u32) -> Self {
+        Self { words: nodes.div_ceil(64) as usize, ..Self::default() }
+    }
+
     /// Sends a broadcast out as `copies`; `views` remember what it speaks of until all are gone.
+    ///
+    /// # Panics
+    /// If there is no copy.
     pub fn send<A: Copy>(
         &mut self,
         broadcast: Broadcast,
         copies: u32,
         views: &mut Views<A>,
     ) -> u32 {
+        assert!(copies > 0, "a broadcast without a copy has reached all that it will");
         broadcast.event.records().for_each(|id| views.announce(id));
         let entry = (broadcast, copies);
         let id = match self.free.pop() {
@@ -87,10 +108,11 @@ impl Broadcasts {
             }
             None => {
                 self.slab.push(entry);
+                self.heard.resize(self.slab.len() * self.words, 0);
                 self.slab.len() as u32 - 1
             }
         };
-        self.end_if_spread(id, views);
+        self.heard[id as usize * self.words..][..self.words].fill(0);
         id
     }
 
@@ -101,22 +123,36 @@ impl Broadcasts {
         &self.slab[id as usize].0
     }
 
+    /// A node hears, or says, a broadcast: whether that is the first time. Always where there is one
+    /// way to each.
+    #[inline]
+    pub fn is_first(&mut self, id: u32, node: NodeId) -> bool {
+        if self.words == 0 {
+            return true;
+        }
+        let word = &mut self.heard[id as usize * self.words + node.index() / 64];
+        let bit = 1 << (node.get() % 64);
+        let is_first = *word & bit == 0;
+        *word |= bit;
+        is_first
+    }
+
     /// One copy is gone, and `more` have been sent on in its place.
     #[inline]
     pub fn copied<A: Copy>(&mut self, id: u32, more: u32, views: &mut Views<A>) {
-        let copies = &mut self.slab[id as usize].1;
+        let (broadcast, copies) = &mut self.slab[id as usize];
         debug_assert!(*copies > 0, "broadcast {id} has no copy to lose");
         *copies = *copies + more - 1;
-        self.end_if_spread(id, views);
+        if *copies == 0 {
+            broadcast.event.records().for_each(|id| views.has_spread(id));
+            self.free.push(id);
+        }
     }
 
-    fn end_if_spread<A: Copy>(&mut self, id: u32, views: &mut Views<A>) {
-        let (broadcast, copies) = &self.slab[id as usize];
-        if *copies > 0 {
-            return;
-        }
-        broadcast.event.records().for_each(|id| views.has_spread(id));
-        self.free.push(id);
+    /// Whether any has said something that is no record's beginning or end.
+    #[must_use]
+    pub fn speaks_of_nothing(&self) -> bool {
+        self.slab.iter().any(|(broadcast, _)| broadcast.event.records().next().is_none())
     }
 
     /// How many are under way.

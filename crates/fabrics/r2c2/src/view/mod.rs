@@ -6,6 +6,10 @@
 //! flow whose demand or routing changes gets a new record in place of the old one. Broadcasts go by
 //! different trees and may overtake each other: with a bit each for beginning and end, the order in
 //! which they come makes no difference, and hearing one twice none either.
+//!
+//! What is lost with a link that fails may be the end of a flow as well as its beginning. So a source
+//! that announces all its flows again (§3.2) first says that what it announced before is void: records
+//! have the number of the *round* of announcements that they belong to.
 
 mod broadcasts;
 
@@ -27,9 +31,14 @@ pub struct Record<A> {
     pub allocation: A,
     /// Tells it from another that had its place before.
     pub serial: u64,
-    /// Broadcasts under way that speak of it, and whether it has been announced to be over.
+    /// How often its source had begun anew when it was announced.
+    pub round: u32,
+    /// Broadcasts under way that speak of it, and nodes that take it to be true: without either it
+    /// is forgotten.
     pending: u32,
-    is_over: bool,
+    believers: u32,
+    /// Its place among the records of its source.
+    at: u32,
 }
 
 /// The views of all nodes.
@@ -40,6 +49,9 @@ pub struct Views<A> {
     free: Vec<RecordId>,
     /// How many there have been.
     made: u64,
+    /// By source: its records that are not forgotten, and how often it has begun anew.
+    of_source: Vec<Vec<RecordId>>,
+    rounds: Vec<u32>,
     /// Words of a node's bitmaps.
     words: usize,
     /// Bit `record` of node `n` is in word `n * words + record / 64`.
@@ -58,26 +70,57 @@ impl<A: Copy> Views<A> {
             records: Vec::new(),
             free: Vec::new(),
             made: 0,
+            of_source: vec![Vec::new(); nodes as usize],
+            rounds: vec![0; nodes as usize],
             words,
             begun: bits.clone(),
             ended: bits,
         }
     }
 
-    /// Makes a record, of which nobody knows yet.
+    /// Makes a record of what a source announces, of which nobody knows yet.
     pub fn add(&mut self, source: NodeId, destination: NodeId, allocation: A) -> RecordId {
+        self.add_to_round(self.rounds[source.index()], source, destination, allocation)
+    }
+
+    /// Makes a record that stands for another from now on, whoever says so.
+    pub fn add_for(&mut self, old: RecordId, allocation: A) -> RecordId {
+        let Record { round, source, destination, .. } = self.records[old as usize];
+        self.add_to_round(round, source, destination, allocation)
+    }
+
+    fn add_to_round(
+        &mut self,
+        round: u32,
+        source: NodeId,
+        destination: NodeId,
+        allocation: A,
+    ) -> RecordId {
         let serial = self.made;
         self.made += 1;
-        let record = Record { source, destination, allocation, serial, pending: 0, is_over: false };
+        let others = &mut self.of_source[source.index()];
+        let at = others.len() as u32;
+        let (pending, believers) = (0, 0);
+        let record =
+            Record { source, destination, allocation, serial, round, pending, believers, at };
         if let Some(id) = self.free.pop() {
+            others.push(id);
             self.records[id as usize] = record;
             return id;
         }
+        let id = self.records.len() as RecordId;
+        others.push(id);
         self.records.push(record);
         if self.records.len() > self.words * 64 {
             self.widen();
         }
-        self.records.len() as RecordId - 1
+        id
+    }
+
+    /// A source begins anew: what it has announced so far is void. The number of the new round.
+    pub fn begin_round(&mut self, source: NodeId) -> u32 {
+        self.rounds[source.index()] += 1;
+        self.rounds[source.index()]
     }
 
     /// Doubles the bitmaps.
@@ -104,18 +147,37 @@ impl<A: Copy> Views<A> {
         (node as usize * self.words + id as usize / 64, 1 << (id % 64))
     }
 
-    /// A node hears, or says, that what a record speaks of begins.
+    /// A node hears, or says, that what a record speaks of begins. A broadcast under way must speak of
+    /// it.
     #[inline]
     pub fn begins(&mut self, node: u32, id: RecordId) {
         let (word, bit) = self.bit(node, id);
+        let is_new = (self.begun[word] | self.ended[word]) & bit == 0;
         self.begun[word] |= bit;
+        self.records[id as usize].believers += u32::from(is_new);
     }
 
     /// A node hears, or says, that it is over.
     #[inline]
     pub fn ends(&mut self, node: u32, id: RecordId) {
         let (word, bit) = self.bit(node, id);
+        let was_true = self.begun[word] & !self.ended[word] & bit != 0;
         self.ended[word] |= bit;
+        if was_true {
+            self.records[id as usize].believers -= 1;
+            self.forget_if_done(id);
+        }
+    }
+
+    /// A node hears that a source has begun this round: what it announced before is over.
+    pub fn ends_before(&mut self, node: u32, source: NodeId, round: u32) {
+        for at in (0..self.of_source[source.index()].len()).rev() {
+            // What takes the place of one that is forgotten comes from behind: it was looked at.
+            let id = self.of_source[source.index()][at];
+            if self.records[id as usize].round < round {
+                self.ends(node, id);
+            }
+        }
     }
 
     /// Whether a node takes a flow to be there as a record has it.
@@ -140,50 +202,31 @@ impl<A: Copy> Views<A> {
         })
     }
 
-    /// No node takes anything for true that it has heard so far, and all of it is over.
-    pub fn forget_all(&mut self) {
-        let mut used = vec![u64::MAX; self.words];
-        for id in self.free.iter().copied().chain(self.records.len() as u32..self.words as u32 * 64)
-        {
-            used[id as usize / 64] &= !(1 << (id % 64));
-        }
-        for ended in self.ended.chunks_mut(self.words) {
-            ended.copy_from_slice(&used);
-        }
-        let bits = |(word, bits): (usize, u64)| {
-            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| (word * 64 + bit) as u32)
-        };
-        used.into_iter().enumerate().flat_map(bits).for_each(|id| self.retire(id));
-    }
-
     /// One more broadcast speaks of a record.
     pub fn announce(&mut self, id: RecordId) {
         self.records[id as usize].pending += 1;
     }
 
-    /// The flow is over, or announced by another record: once no broadcast speaks of this one any
-    /// more, it is forgotten.
-    pub fn retire(&mut self, id: RecordId) {
-        self.records[id as usize].is_over = true;
-        self.forget_if_done(id);
-    }
-
     /// A broadcast that speaks of a record has reached all whom it will reach.
     pub fn has_spread(&mut self, id: RecordId) {
-        let record = &mut self.records[id as usize];
-        record.pending -= 1;
+        self.records[id as usize].pending -= 1;
         self.forget_if_done(id);
     }
 
     fn forget_if_done(&mut self, id: RecordId) {
-        let record = &self.records[id as usize];
-        if record.pending > 0 || !record.is_over {
+        let Record { pending, believers, source, at, .. } = self.records[id as usize];
+        if pending > 0 || believers > 0 {
             return;
         }
         for node in 0..self.nodes {
             let (word, bit) = self.bit(node, id);
             self.begun[word] &= !bit;
             self.ended[word] &= !bit;
+        }
+        let others = &mut self.of_source[source.index()];
+        others.swap_remove(at as usize);
+        if let Some(&moved) = others.get(at as usize) {
+            self.records[moved as usize].at = at;
         }
         self.free.push(id);
     }

@@ -20,9 +20,10 @@ fn hear(views: &mut Views<u8>, broadcasts: &mut Broadcasts, id: u32, at: u32) {
 
 /// Node 0 says something to all others.
 fn say(views: &mut Views<u8>, broadcasts: &mut Broadcasts, event: Event, nodes: u32) -> u32 {
+    let broadcast = Broadcast { event: event.clone(), source: node(0), tree: 0, map: 0, wire: 16 };
+    let id = broadcasts.send(broadcast, nodes - 1, views);
     event.enter(0, views);
-    let broadcast = Broadcast { event, source: node(0), tree: 0, wire: 16 };
-    broadcasts.send(broadcast, nodes - 1, views)
+    id
 }
 
 #[test]
@@ -44,7 +45,6 @@ fn an_end_that_overtakes_its_beginning_leaves_nothing_behind() {
     let flow = views.add(node(0), node(1), 0);
     let start = say(&mut views, &mut broadcasts, Event::Start(flow), 2);
     let finish = say(&mut views, &mut broadcasts, Event::Finish(flow), 2);
-    views.retire(flow);
     hear(&mut views, &mut broadcasts, finish, 1);
     assert!(!views.knows(1, flow));
     hear(&mut views, &mut broadcasts, start, 1);
@@ -66,14 +66,32 @@ fn spread(
     copies.extend((1..NODES).map(|at| (id, at)));
 }
 
-/// What happens in a random rack: node 0 starts, changes and ends flows, and each broadcast reaches
-/// each other node at some time, perhaps twice.
+/// Node 0 announces all its flows again.
+fn anew(
+    views: &mut Views<u8>,
+    broadcasts: &mut Broadcasts,
+    copies: &mut Vec<(u32, u32)>,
+    flows: &mut [RecordId],
+) {
+    let round = views.begin_round(node(0));
+    let known: Vec<u8> = flows.iter().map(|&flow| views.record(flow).allocation).collect();
+    for (flow, allocation) in flows.iter_mut().zip(known) {
+        *flow = views.add(node(0), node(1), allocation);
+        spread(views, broadcasts, copies, Event::Start(*flow));
+    }
+    spread(views, broadcasts, copies, Event::Anew(node(0), round));
+}
+
+/// What happens in a random rack: node 0 starts, changes and ends flows, or announces them all again,
+/// and each broadcast reaches each other node at some time, perhaps twice, or is lost.
 #[derive(Clone, Debug)]
 enum Step {
     Start,
     Change(prop::sample::Index),
     Finish(prop::sample::Index),
+    Anew,
     Deliver(prop::sample::Index),
+    Lose(prop::sample::Index),
     Repeat(prop::sample::Index),
 }
 
@@ -83,19 +101,23 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Start),
         1 => index().prop_map(Step::Change),
         1 => index().prop_map(Step::Finish),
+        1 => Just(Step::Anew),
         8 => index().prop_map(Step::Deliver),
+        1 => index().prop_map(Step::Lose),
         1 => index().prop_map(Step::Repeat),
     ]
 }
 
 proptest! {
     /// Once all broadcasts have spread, whatever overtook what and whatever came twice, all nodes
-    /// know the flows that there are, as they are; and nothing is kept of those that ended.
+    /// know the flows that there are, as they are; and nothing is kept of those that ended. What was
+    /// lost on the way is made good when the source begins anew.
     #[test]
     fn all_views_come_to_be_the_truth(steps in prop::collection::vec(step(), 1..300)) {
         let (mut views, mut broadcasts) = (Views::new(NODES), Broadcasts::default());
         let mut flows: Vec<RecordId> = Vec::new();
         let mut copies: Vec<(u32, u32)> = Vec::new();
+        let mut has_lost = false;
         for step in steps {
             match step {
                 Step::Start => {
@@ -108,12 +130,19 @@ proptest! {
                     let changed = views.add(node(0), node(1), 1);
                     let old = std::mem::replace(&mut flows[at], changed);
                     spread(&mut views, &mut broadcasts, &mut copies, Event::Change(old, changed));
-                    views.retire(old);
                 }
                 Step::Finish(at) if !flows.is_empty() => {
                     let flow = flows.swap_remove(at.index(flows.len()));
                     spread(&mut views, &mut broadcasts, &mut copies, Event::Finish(flow));
-                    views.retire(flow);
+                }
+                Step::Anew => {
+                    has_lost = false;
+                    anew(&mut views, &mut broadcasts, &mut copies, &mut flows);
+                }
+                Step::Lose(at) if !copies.is_empty() => {
+                    has_lost = true;
+                    let (id, _) = copies.swap_remove(at.index(copies.len()));
+                    broadcasts.copied(id, 0, &mut views);
                 }
                 Step::Deliver(at) if !copies.is_empty() => {
                     let (id, to) = copies.swap_remove(at.index(copies.len()));
@@ -125,6 +154,9 @@ proptest! {
                 }
                 _ => {}
             }
+        }
+        if has_lost {
+            anew(&mut views, &mut broadcasts, &mut copies, &mut flows);
         }
         for (id, to) in copies {
             hear(&mut views, &mut broadcasts, id, to);

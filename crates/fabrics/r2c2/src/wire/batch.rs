@@ -7,7 +7,7 @@
 //! | bytes | field |
 //! | --- | --- |
 //! | 0 | kind |
-//! | 1 | tree |
+//! | 1 | way ([`super::way`]) |
 //! | 2, 3 | who says so |
 //! | 4, 5 | number of flows |
 //! | 6, 7 | checksum |
@@ -45,8 +45,8 @@ pub struct Assignment {
 pub struct Assignments {
     /// Who says so.
     pub source: NodeId,
-    /// The tree that the broadcast takes.
-    pub tree: u8,
+    /// The way that the broadcast takes ([`super::way`]).
+    pub way: u8,
     /// Counts assignments.
     pub round: u16,
     /// For whom; at most [`PAIRS_MAX`].
@@ -63,7 +63,7 @@ impl Assignments {
         let count = self.pairs.len();
         assert!(count <= PAIRS_MAX, "{count} flows in a batch of at most {PAIRS_MAX}");
         let mut bytes = Vec::with_capacity(HEADER_BYTES + PAIR_BYTES * count);
-        bytes.extend([Kind::Assignments as u8, self.tree]);
+        bytes.extend([Kind::Assignments as u8, self.way]);
         bytes.extend(node_bytes(self.source));
         bytes.extend((count as u16).to_be_bytes());
         bytes.extend([0; 2]);
@@ -80,7 +80,7 @@ impl Assignments {
 
 pub(super) fn decode(read: &mut Reader<'_>) -> Result<Assignments, WireError> {
     read.no_number()?;
-    let tree = read.byte()?;
+    let way = read.byte()?;
     let source = read.node("source")?;
     let count = read.short()?;
     if usize::from(count) > PAIRS_MAX {
@@ -94,5 +94,5 @@ pub(super) fn decode(read: &mut Reader<'_>) -> Result<Assignments, WireError> {
         Ok(Assignment { source, destination, protocol: read.protocol()? })
     };
     let pairs = (0..count).map(pair).collect::<Result<_, WireError>>()?;
-    Ok(Assignments { source, tree, round, pairs })
+    Ok(Assignments { source, way, round, pairs })
 }

@@ -27,7 +27,7 @@ pub const RATE_BYTES: usize = 4;
 /// Most rates in a packet: what the largest packet holds ([`super::batch::BYTES_MAX`]).
 pub const RATES_MAX: usize = (super::batch::BYTES_MAX - HEADER_BYTES) / RATE_BYTES;
 
-/// News of a flow for the controller. It takes no tree: that of the announcement is 0.
+/// News of a flow for the controller. It takes no tree: the way of the announcement is 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Report(pub Announcement);
 
@@ -35,10 +35,10 @@ impl Report {
     /// The bytes.
     ///
     /// # Panics
-    /// As [`Announcement::encode`], and if the announcement has a tree.
+    /// As [`Announcement::encode`], and if the announcement has a way.
     #[must_use]
     pub fn encode(&self) -> [u8; SHORT_BYTES] {
-        assert_eq!(self.0.tree, 0, "a report takes no tree");
+        assert_eq!(self.0.way, 0, "a report takes no tree");
         self.0.encode_as(Kind::Report, self.0.event.kind() as u8)
     }
 }
@@ -47,7 +47,7 @@ pub(super) fn decode_report(read: &mut Reader<'_>) -> Result<Report, WireError> 
     let kind = read.byte()?;
     let known = Kind::of(kind).filter(|_| kind < 16).and_then(Event::of);
     let wrong = WireError::Field { field: "event", value: u32::from(kind) };
-    flow::decode_after_tree(read, known.ok_or(wrong)?, 0).map(Report)
+    flow::decode_after_way(read, known.ok_or(wrong)?, 0).map(Report)
 }
 
 /// What the flows of a node may send.

@@ -5,7 +5,7 @@
 //! | bytes | field |
 //! | --- | --- |
 //! | 0 | kind, and the announcement's number (**our choice**) |
-//! | 1 | tree |
+//! | 1 | way ([`super::way`]) |
 //! | 2, 3 | source of the flow, which is that of the broadcast |
 //! | 4, 5 | destination of the flow |
 //! | 6, 7 | checksum |
@@ -80,8 +80,8 @@ pub struct Announcement {
     pub event: Event,
     /// Counts the announcements of this flow, modulo 16.
     pub number: u8,
-    /// The tree that the broadcast takes.
-    pub tree: u8,
+    /// The way that the broadcast takes ([`super::way`]).
+    pub way: u8,
     /// Who sends the flow, and the broadcast.
     pub source: NodeId,
     /// Who receives the flow.
@@ -105,14 +105,14 @@ impl Announcement {
     /// If the number is not below 16, or a node's not below 65,536.
     #[must_use]
     pub fn encode(&self) -> [u8; SHORT_BYTES] {
-        self.encode_as(self.event.kind(), self.tree)
+        self.encode_as(self.event.kind(), self.way)
     }
 
-    /// The bytes of a packet of this kind, with `tree` in place of its tree.
-    pub(super) fn encode_as(&self, kind: Kind, tree: u8) -> [u8; SHORT_BYTES] {
+    /// The bytes of a packet of this kind, with `way` in place of its way.
+    pub(super) fn encode_as(&self, kind: Kind, way: u8) -> [u8; SHORT_BYTES] {
         let Allocation { demand, weight, priority, protocol } = self.allocation;
         assemble(&[
-            &[first(kind, self.number), tree],
+            &[first(kind, self.number), way],
             &node_bytes(self.source),
             &node_bytes(self.destination),
             &[0; 2],
@@ -124,15 +124,15 @@ impl Announcement {
 
 pub(super) fn decode(read: &mut Reader<'_>) -> Result<Announcement, WireError> {
     let event = Event::of(read.kind()).expect("the kinds of news were asked for");
-    let tree = read.byte()?;
-    decode_after_tree(read, event, tree)
+    let way = read.byte()?;
+    decode_after_way(read, event, way)
 }
 
-/// All fields behind the tree.
-pub(super) fn decode_after_tree(
+/// All fields behind the way.
+pub(super) fn decode_after_way(
     read: &mut Reader<'_>,
     event: Event,
-    tree: u8,
+    way: u8,
 ) -> Result<Announcement, WireError> {
     let number = read.number();
     let source = read.node("source")?;
@@ -145,5 +145,5 @@ pub(super) fn decode_after_tree(
     let protocol = read.protocol()?;
     let index = read.byte()?;
     let allocation = Allocation { demand, weight, priority, protocol };
-    Ok(Announcement { event, number, tree, source, destination, index, allocation })
+    Ok(Announcement { event, number, way, source, destination, index, allocation })
 }

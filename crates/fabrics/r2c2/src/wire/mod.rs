@@ -28,18 +28,25 @@ pub use checksum::{checksum, seal};
 pub use data::{Data, forward};
 pub use flow::{Allocation, Announcement, Event};
 use read::Reader;
-pub use upkeep::{Dropped, Hello, LinkState, Notice};
+pub use upkeep::{Anew, Dropped, Hello, LinkState, Notice};
 
 /// The most nodes: what 16 bits tell apart (§4.2).
 pub const NODES_MAX: u32 = 1 << 16;
 /// Bytes of a broadcast, and of the other short packets (§3.1, §4.2).
 pub const SHORT_BYTES: usize = 16;
 
+/// Most broadcast trees of a source: what half a byte tells apart, but one ([`way`]).
+pub const TREES_MAX: u8 = 15;
+/// In place of a tree: the broadcast goes by all links, to whoever has not heard it.
+pub const TREE_NONE: u8 = TREES_MAX;
+
 /// What a packet is, in the lower half of its first byte. No other number differs from that of data
 /// in a single bit: where the checksum stands depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Kind {
+    /// What a source has announced is void; all follows anew.
+    Anew = 0,
     /// A flow starts, or is announced again.
     Start = 1,
     /// A flow is over.
@@ -65,7 +72,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
+        Self::Anew,
         Self::Start,
         Self::Finish,
         Self::Demand,
@@ -110,6 +118,20 @@ pub enum WireError {
         /// What it holds.
         value: u32,
     },
+}
+
+/// The way that a broadcast takes, as it is in a packet: in the lower half which of its source's
+/// trees, or [`TREE_NONE`]; in the upper half a digest of the links by which the tree was grown, the
+/// exclusive or of `digest`'s halves of bytes. **Our choice**: a node that knows of other links does not
+/// have that tree, and passes the broadcast on by all its links.
+///
+/// # Panics
+/// If there is no such tree.
+#[must_use]
+pub fn way(tree: u8, digest: u32) -> u8 {
+    assert!(tree <= TREE_NONE, "tree {tree}, of at most {TREE_NONE}");
+    let halves = (0..8).map(|half| (digest >> (4 * half)) as u8 & 0x0F);
+    tree | halves.fold(0, |all, half| all ^ half) << 4
 }
 
 /// A rate in whole kilobits (10³ bits) a second, up to 4.29 Tb/s (§4.2).
@@ -167,6 +189,8 @@ pub enum Message<'a> {
     Hello(Hello),
     /// Which links of a node live.
     LinkState(LinkState),
+    /// A source begins anew.
+    Anew(Anew),
     /// News of a flow, to a central controller.
     Report(Report),
     /// What a node's flows may send, from a central controller.
@@ -191,6 +215,7 @@ pub fn decode(bytes: &[u8], nodes: u32) -> Result<Message<'_>, WireError> {
         Kind::Notice => Message::Notice(upkeep::decode_notice(&mut read)?),
         Kind::Hello => Message::Hello(upkeep::decode_hello(&mut read)?),
         Kind::LinkState => Message::LinkState(upkeep::decode_link_state(&mut read)?),
+        Kind::Anew => Message::Anew(upkeep::decode_anew(&mut read)?),
         Kind::Report => Message::Report(central::decode_report(&mut read)?),
         Kind::Rates => Message::Rates(central::decode_rates(&mut read)?),
     };
@@ -212,6 +237,7 @@ impl Message<'_> {
             Self::Notice(notice) => notice.encode().to_vec(),
             Self::Hello(hello) => hello.encode().to_vec(),
             Self::LinkState(state) => state.encode().to_vec(),
+            Self::Anew(anew) => anew.encode().to_vec(),
             Self::Report(report) => report.encode().to_vec(),
             Self::Rates(rates) => rates.encode(),
         }

@@ -36,10 +36,10 @@ fn announcement() -> impl Strategy<Value = Announcement> {
         protocol,
     });
     (event(), 0u8..16, any::<u8>(), pair(), any::<u8>(), allocation).prop_map(
-        |(event, number, tree, (source, destination), index, allocation)| Announcement {
+        |(event, number, way, (source, destination), index, allocation)| Announcement {
             event,
             number,
-            tree,
+            way,
             source,
             destination,
             index,
@@ -69,41 +69,43 @@ fn assignments() -> impl Strategy<Value = Assignments> {
         protocol,
     });
     (node(), any::<u8>(), any::<u16>(), prop::collection::vec(one, 0..20))
-        .prop_map(|(source, tree, round, pairs)| Assignments { source, tree, round, pairs })
+        .prop_map(|(source, way, round, pairs)| Assignments { source, way, round, pairs })
 }
 
 fn notice() -> impl Strategy<Value = Notice> {
     let of_flow = (event(), 0u8..16, any::<u8>()).prop_map(Some);
     let what = prop_oneof![of_flow, Just(None)];
     (pair(), any::<u8>(), what, any::<u16>(), node(), node()).prop_map(
-        |((source, destination), tree, what, round, dropper, child)| {
+        |((source, destination), way, what, round, dropper, child)| {
             let dropped = match what {
                 Some((event, number, index)) => {
                     Dropped::Announcement { event, number, destination, index }
                 }
                 None => Dropped::Assignments { round },
             };
-            Notice { source, tree, dropped, dropper, child }
+            Notice { source, way, dropped, dropper, child }
         },
     )
 }
 
 /// The bytes of any packet but data.
 fn control() -> impl Strategy<Value = Message<'static>> {
-    let hello = (node(), any::<u8>(), any::<u32>(), any::<u32>());
+    let hello = (node(), any::<u8>(), any::<u16>(), any::<u16>(), any::<u32>());
+    let anew = (node(), any::<u8>(), any::<u32>());
     let state = (node(), any::<u32>(), any::<u8>());
     let rates = (node(), any::<u32>(), prop::collection::vec(any::<u32>(), 0..20));
     prop_oneof![
         announcement().prop_map(Message::Announcement),
-        announcement().prop_map(|news| Message::Report(Report(Announcement { tree: 0, ..news }))),
+        announcement().prop_map(|news| Message::Report(Report(Announcement { way: 0, ..news }))),
         assignments().prop_map(Message::Assignments),
         notice().prop_map(Message::Notice),
-        hello.prop_map(|(source, port, sequence, heard)| {
-            Message::Hello(Hello { source, port, sequence, heard })
+        hello.prop_map(|(source, port, number, heard, digest)| {
+            Message::Hello(Hello { source, port, number, heard, digest })
         }),
         state.prop_map(|(source, sequence, living)| {
             Message::LinkState(LinkState { source, sequence, living })
         }),
+        anew.prop_map(|(source, way, number)| Message::Anew(Anew { source, way, number })),
         rates.prop_map(|(node, round, rates)| {
             let rates = rates.into_iter().map(Kbps::new).collect();
             Message::Rates(Rates { node, round, rates })
@@ -228,7 +230,7 @@ fn example() -> Announcement {
     Announcement {
         event: Event::Demand,
         number: 5,
-        tree: 2,
+        way: 2,
         source: NodeId::new(0x0123),
         destination: NodeId::new(0x0045),
         index: 7,
@@ -279,7 +281,7 @@ fn m33_d07_a_batch_of_1500_bytes_names_298_flows() {
     let one =
         Assignment { source: NodeId::new(1), destination: NodeId::new(2), protocol: Protocol::Rps };
     let batch =
-        |count| Assignments { source: NodeId::new(0), tree: 0, round: 1, pairs: vec![one; count] };
+        |count| Assignments { source: NodeId::new(0), way: 0, round: 1, pairs: vec![one; count] };
     let full = batch(298).encode();
     assert_eq!(full.len(), 1_500);
     assert_eq!(decode(&full, NODES), Ok(Message::Assignments(batch(298))));
@@ -294,7 +296,7 @@ fn m53_the_packets_of_a_controller_are_as_small_as_fig_19_needs() {
         let packet = Rates { node: NodeId::new(3), round: 1, rates }.encode();
         assert_eq!(packet.len(), 12 + 4 * count);
     }
-    assert_eq!(Report(Announcement { tree: 0, ..example() }).encode().len(), 16);
+    assert_eq!(Report(Announcement { way: 0, ..example() }).encode().len(), 16);
 }
 
 #[test]
@@ -324,7 +326,7 @@ fn fields_that_mean_nothing_are_refused_by_name() {
     check_refused(news(), |b| b[0] = 0x57, WireError::Kind(0x57));
     let short = WireError::Length { expected: 8, found: 5 };
     assert_eq!(decode(&news()[..5], NODES), Err(short));
-    let hello = Hello { source: NodeId::new(1), port: 2, sequence: 3, heard: 4 };
+    let hello = Hello { source: NodeId::new(1), port: 2, number: 3, heard: 4, digest: 5 };
     check_refused(hello.encode().to_vec(), |b| b[5] = 9, field("spare", 9));
     check_refused(hello.encode().to_vec(), |b| b[0] |= 0x10, field("spare", 1));
     let data = Data {
@@ -348,4 +350,25 @@ fn kinds_are_far_enough_from_data() {
     for kind in Kind::ALL.into_iter().filter(|&kind| kind != Kind::Data) {
         assert!((kind as u8 ^ Kind::Data as u8).count_ones() >= 2, "{kind:?}");
     }
+}
+
+#[test]
+fn a_way_names_the_tree_and_the_links_by_which_it_was_grown() {
+    assert_eq!(way(3, 0), 3);
+    // 1 ^ 2 ^ 3 ^ 4 ^ 5 ^ 6 ^ 7 ^ 8 is 8.
+    assert_eq!(way(TREE_NONE, 0x1234_5678), 0x8F);
+    assert!(std::panic::catch_unwind(|| way(16, 0)).is_err());
+}
+
+#[test]
+fn states_that_differ_have_other_digests() {
+    let state = |source, sequence, living| {
+        LinkState { source: NodeId::new(source), sequence, living }.digest()
+    };
+    let all = [state(1, 1, 3), state(1, 2, 3), state(2, 1, 3), state(1, 1, 7)];
+    for (at, one) in all.iter().enumerate() {
+        assert!(!all[..at].contains(one), "{all:x?}");
+    }
+    // Numbers exchanged between two nodes do not cancel.
+    assert_ne!(state(1, 1, 3) ^ state(2, 2, 3), state(1, 2, 3) ^ state(2, 1, 3));
 }

@@ -1,21 +1,24 @@
-//! What keeps broadcasts and views right: notices of drops, hellos, the state of links.
+//! What keeps broadcasts and views right: notices of drops, hellos, the state of links, and a source
+//! that begins anew.
 //!
 //! Models: R2C2 §3.2 (claims M13, M14), which asks for a notice to the sender of a broadcast that is
-//! dropped and for topology discovery, and leaves their packets open: **our choices**, 16 bytes each.
+//! dropped, for topology discovery and for all flows to be announced again after a failure, and leaves
+//! the packets open: **our choices**, 16 bytes each.
 //!
 //! A notice climbs the broadcast's own tree to its root, which is a shortest path: it needs no route.
 //!
-//! | bytes | notice | hello | state of links |
-//! | --- | --- | --- | --- |
-//! | 0 | kind | kind | kind |
-//! | 1 | tree | port that it left by | which ports live, a bit each |
-//! | 2, 3 | source of the broadcast | who sends it | whose ports |
-//! | 4, 5 | destination of the flow | 0 | 0 |
-//! | 6, 7 | checksum | checksum | checksum |
-//! | 8 to 11 | who dropped it, for whom it was | number | number |
-//! | 12 | first byte of the broadcast | number last heard, in four bytes | 0 |
-//! | 13 | which flow between the two | | 0 |
-//! | 14, 15 | round of an assignment | | 0 |
+//! | bytes | notice | hello | state of links | anew |
+//! | --- | --- | --- | --- | --- |
+//! | 0 | kind | kind | kind | kind |
+//! | 1 | way | port that it left by | which ports live, a bit each | way |
+//! | 2, 3 | source of the broadcast | who sends it | whose ports | who sends it |
+//! | 4, 5 | destination of the flow | 0 | 0 | 0 |
+//! | 6, 7 | checksum | checksum | checksum | checksum |
+//! | 8, 9 | who dropped it | number | number, in four bytes | number, in four bytes |
+//! | 10, 11 | for whom it was | number last heard | | |
+//! | 12 | first byte of the broadcast | digest, in four bytes | 0 | 0 |
+//! | 13 | which flow between the two | | 0 | 0 |
+//! | 14, 15 | round of an assignment | | 0 | 0 |
 
 use rack::NodeId;
 
@@ -49,8 +52,8 @@ pub enum Dropped {
 pub struct Notice {
     /// Who sent the broadcast, and is told.
     pub source: NodeId,
-    /// The tree that it took.
-    pub tree: u8,
+    /// The way that it took ([`super::way`]).
+    pub way: u8,
     /// What it said.
     pub dropped: Dropped,
     /// The node whose queue was full.
@@ -73,7 +76,7 @@ impl Notice {
             Dropped::Assignments { round } => (Kind::Assignments as u8, [0; 2], 0, round),
         };
         assemble(&[
-            &[Kind::Notice as u8, self.tree],
+            &[Kind::Notice as u8, self.way],
             &node_bytes(self.source),
             &destination,
             &[0; 2],
@@ -87,7 +90,7 @@ impl Notice {
 
 pub(super) fn decode_notice(read: &mut Reader<'_>) -> Result<Notice, WireError> {
     read.no_number()?;
-    let tree = read.byte()?;
+    let way = read.byte()?;
     let source = read.node("source")?;
     let destination = read.node("destination")?;
     read.checksum()?;
@@ -114,7 +117,7 @@ pub(super) fn decode_notice(read: &mut Reader<'_>) -> Result<Notice, WireError> 
             Dropped::Announcement { event, number: first >> 4, destination, index }
         }
     };
-    Ok(Notice { source, tree, dropped, dropper, child })
+    Ok(Notice { source, way, dropped, dropper, child })
 }
 
 /// A neighbour lives.
@@ -124,11 +127,14 @@ pub struct Hello {
     pub source: NodeId,
     /// The port that it left by, counted among those of the node.
     pub port: u8,
-    /// Counts the hellos on this link, from 1.
-    pub sequence: u32,
-    /// The last number heard from the other end, 0 if none: a link that is deaf in one direction is
-    /// dead in both.
-    pub heard: u32,
+    /// Counts the hellos on this link; 0 is left out.
+    pub number: u16,
+    /// The last number heard from the other end, 0 if none of late: a link that is deaf in one
+    /// direction is dead in both.
+    pub heard: u16,
+    /// Digest of all that the sender knows of links ([`LinkState::digest`]): neighbours whose
+    /// digests differ tell each other all.
+    pub digest: u32,
 }
 
 impl Hello {
@@ -142,8 +148,9 @@ impl Hello {
             &[Kind::Hello as u8, self.port],
             &node_bytes(self.source),
             &[0; 4],
-            &self.sequence.to_be_bytes(),
+            &self.number.to_be_bytes(),
             &self.heard.to_be_bytes(),
+            &self.digest.to_be_bytes(),
         ])
     }
 }
@@ -154,7 +161,8 @@ pub(super) fn decode_hello(read: &mut Reader<'_>) -> Result<Hello, WireError> {
     let source = read.node("source")?;
     read.spare::<2>()?;
     read.checksum()?;
-    Ok(Hello { source, port, sequence: read.word()?, heard: read.word()? })
+    let (number, heard) = (read.short()?, read.short()?);
+    Ok(Hello { source, port, number, heard, digest: read.word()? })
 }
 
 /// Which links of a node live. Every node that hears it first passes it on by all its ports: trees
@@ -170,6 +178,14 @@ pub struct LinkState {
 }
 
 impl LinkState {
+    /// A digest of it: FNV-1a (32 bits, the published basis and prime) of its bytes. That of many
+    /// states is the exclusive or of theirs: it depends on no order.
+    #[must_use]
+    pub fn digest(&self) -> u32 {
+        let mix = |hash: u32, &byte: &u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+        self.encode().iter().fold(0x811c_9dc5, mix)
+    }
+
     /// The bytes.
     ///
     /// # Panics
@@ -195,4 +211,44 @@ pub(super) fn decode_link_state(read: &mut Reader<'_>) -> Result<LinkState, Wire
     let sequence = read.word()?;
     read.spare::<4>()?;
     Ok(LinkState { source, sequence, living })
+}
+
+/// A source begins anew (§3.2, after a failure): what it has announced before is void, and all its
+/// flows follow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Anew {
+    /// Who sends it.
+    pub source: NodeId,
+    /// The way that the broadcast takes ([`super::way`]).
+    pub way: u8,
+    /// Counts how often this source has begun anew.
+    pub number: u32,
+}
+
+impl Anew {
+    /// The bytes.
+    ///
+    /// # Panics
+    /// If the node's number is not below 65,536.
+    #[must_use]
+    pub fn encode(&self) -> [u8; SHORT_BYTES] {
+        assemble(&[
+            &[Kind::Anew as u8, self.way],
+            &node_bytes(self.source),
+            &[0; 4],
+            &self.number.to_be_bytes(),
+            &[0; 4],
+        ])
+    }
+}
+
+pub(super) fn decode_anew(read: &mut Reader<'_>) -> Result<Anew, WireError> {
+    read.no_number()?;
+    let way = read.byte()?;
+    let source = read.node("source")?;
+    read.spare::<2>()?;
+    read.checksum()?;
+    let number = read.word()?;
+    read.spare::<4>()?;
+    Ok(Anew { source, way, number })
 }

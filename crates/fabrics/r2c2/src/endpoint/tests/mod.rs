@@ -1,14 +1,14 @@
 //! Whole racks, small ones: flows against their fair rates, views against the truth, failures.
 
+mod failures;
+
 use std::ops::ControlFlow;
 
 use kernel::{Bytes, Rate, Span, Time};
 use packets::{FlowKey, Network};
 use proptest::prelude::*;
 use rack::topology::{Shape, Torus};
-use rack::{
-    Advance, Class, Completion, Component, Fabric, Failure, Fault, Flow, FlowId, NodeId, Probe,
-};
+use rack::{Advance, Class, Completion, Fabric, Failure, Flow, FlowId, NodeId, Probe};
 
 use super::Endpoints;
 use crate::config::{self, Config, Plan, Selection, Turn};
@@ -61,7 +61,8 @@ fn carry(network: &mut Network<Endpoints>, flows: &[Flow]) -> Ends {
     for flow in flows {
         network.offer(flow);
     }
-    assert_eq!(network.advance(Time::NEVER, &mut ends), Advance::Idle);
+    // Long enough for all that these tests carry: one that never ends would be found here.
+    assert_eq!(network.advance(Time::from_ps(20_000_000_000_000), &mut ends), Advance::Idle);
     network.check().unwrap();
     assert_eq!(ends.completed.len() + ends.failed.len(), flows.len());
     let news = &network.transport().news;
@@ -316,41 +317,6 @@ fn a_search_speaks_of_flows_that_end_meanwhile() {
     let mut network = rack(&plan, 1);
     assert_eq!(carry(&mut network, &flows).completed.len(), 300);
     assert!(network.transport().selector.counts().1 > 0);
-}
-
-#[test]
-fn m14_links_and_nodes_fail_and_return() {
-    let fault = |component, at: u64, until: u64| Fault {
-        component,
-        at: Time::from_ps(at * 1_000_000),
-        until: Some(Time::from_ps(until * 1_000_000)),
-    };
-    let faults = [
-        fault(Component::Link { a: 0, b: 1, link: 0 }, 100, 9_000),
-        fault(Component::Link { a: 5, b: 6, link: 0 }, 2_000, 30_000),
-        fault(Component::Node(NodeId::new(10)), 1_000, 20_000),
-    ];
-    let plan = torus(&[4, 4]).plan().unwrap().with_faults(&faults).unwrap();
-    let mut network = rack(&plan, 1);
-    let flows: Vec<Flow> = (0..200)
-        .map(|id| {
-            let (src, dst) = (id as u32 * 7 % 16, (id as u32 * 7 + 1 + id as u32 % 15) % 16);
-            flow(id, src, dst, 100_000, Time::from_ps(id * 100_000_000))
-        })
-        .collect();
-    let mut ends = Ends::default();
-    flows.iter().for_each(|flow| network.offer(flow));
-    assert_eq!(network.advance(Time::NEVER, &mut ends), Advance::Idle);
-    network.check().unwrap();
-    assert_eq!(ends.completed.len() + ends.failed.len(), flows.len());
-    // Only the flows of the dead node may fail.
-    let dead = NodeId::new(10);
-    for (flow, why) in &ends.failed {
-        assert!([flow.src, flow.dst].contains(&dead), "{flow:?} failed: {why:?}");
-    }
-    assert!(ends.failed.len() < 30, "{}", ends.failed.len());
-    let news = &network.transport().news;
-    assert_eq!(news.views.live(), 0);
 }
 
 proptest! {

@@ -1,0 +1,307 @@
+//! Links and nodes die and return, in any order and for as long as it may be: who is joined comes to
+//! know the same of links and of flows, and what can be carried is.
+
+use proptest::sample::Index;
+use rack::topology::{Graph, Mesh, PortId, Vertex};
+use rack::{Component, Fault};
+
+use super::*;
+
+fn fault(component: Component, at: u64, until: Option<u64>) -> Fault {
+    let time = |us: u64| Time::from_ps(us * 1_000_000);
+    Fault { component, at: time(at), until: until.map(time) }
+}
+
+fn link(a: u32, b: u32) -> Component {
+    Component::Link { a, b, link: 0 }
+}
+
+#[test]
+fn m14_links_and_nodes_fail_and_return() {
+    let faults = [
+        fault(link(0, 1), 100, Some(9_000)),
+        fault(link(5, 6), 2_000, Some(30_000)),
+        fault(Component::Node(NodeId::new(10)), 1_000, Some(20_000)),
+    ];
+    let plan = torus(&[4, 4]).plan().unwrap().with_faults(&faults).unwrap();
+    let mut network = rack(&plan, 1);
+    let flows: Vec<Flow> = (0..200)
+        .map(|id| {
+            let (src, dst) = (id as u32 * 7 % 16, (id as u32 * 7 + 1 + id as u32 % 15) % 16);
+            flow(id, src, dst, 100_000, Time::from_ps(id * 100_000_000))
+        })
+        .collect();
+    let ends = carry(&mut network, &flows);
+    // Only the flows of the dead node may fail.
+    let dead = NodeId::new(10);
+    for (flow, why) in &ends.failed {
+        assert!([flow.src, flow.dst].contains(&dead), "{flow:?} failed: {why:?}");
+    }
+    assert!(ends.failed.len() < 30, "{}", ends.failed.len());
+    assert!(network.transport().neighbours.told() > 0);
+}
+
+#[test]
+fn where_nothing_can_fail_nobody_greets() {
+    let mut network = rack(&torus(&[4, 4]).plan().unwrap(), 1);
+    carry(&mut network, &permutation(16, 5, 300_000));
+    assert_eq!(network.transport().neighbours.told(), 0);
+}
+
+/// A flow over one link, for which there is another way of three. The link dies early in it, at `at`
+/// microseconds.
+fn time_over_a_dead_link(until: Option<u64>) -> Span {
+    let torus = torus(&[4, 4]);
+    let faults = [fault(link(0, 1), 1_000, until)];
+    let plan = torus.plan().unwrap().with_faults(&faults).unwrap();
+    let mut network = rack(&plan, 1);
+    let ends = carry(&mut network, &[flow(0, 0, 1, 10_000_000, Time::ZERO)]);
+    assert_eq!(ends.completed.len(), 1);
+    ends.completed[0].1 - Time::ZERO
+}
+
+#[test]
+fn m14_a_flow_stands_still_until_its_link_is_found_dead() {
+    // 10 MB and headers at 10 Gbps for at most half a millisecond, then 9.5 Gbps: 8.63 ms.
+    let alone = Span::from_us(8_630);
+    let short = time_over_a_dead_link(Some(1_500));
+    assert!(short > alone + Span::from_us(400) && short < alone + Span::from_us(3_000), "{short}");
+    // With the link dead from 1 ms on, nothing arrives for two intervals at least, for four and the hold
+    // at most; 8.9 MB are left then, which go by three ways of 9.5 Gbps at most, and by three of the
+    // flow's first rate of 10 Gbps at least.
+    let long = time_over_a_dead_link(None);
+    assert!(long > Span::from_us(1_000 + 2_000 + 2_450), "{long}");
+    assert!(long < Span::from_us(1_000 + 4_200 + 7_500 + 1_000), "{long}");
+}
+
+#[test]
+fn what_is_cut_off_takes_no_part_in_rates() {
+    // Node 5 of a ring of six is cut off; a flow to it by way of any node would cross all links.
+    let valiant = config::Class { protocol: Protocol::Valiant, ..config::Class::default() };
+    let classes = vec![config::Class::default(), valiant];
+    let faults = [fault(link(4, 5), 0, Some(60_000)), fault(link(5, 0), 0, Some(60_000))];
+    let plan = Config { classes, ..torus(&[6]) }.plan().unwrap().with_faults(&faults).unwrap();
+    let mut network = rack(&plan, 1);
+    let start = Time::from_ps(10_000_000_000);
+    let carried = flow(0, 0, 1, 12_000_000, start);
+    network.offer(&carried);
+    network.offer(&Flow { class: Class::new(1), ..flow(1, 0, 5, 1_000_000, start) });
+    let mut ends = Ends::default();
+    network.advance(start + Span::from_us(40_000), &mut ends);
+    // All of 9.5 Gbps: 10.4 ms.
+    let took = ends.completed[0].1 - start;
+    assert!(took > Span::from_us(9_900) && took < Span::from_us(10_700), "{took}");
+    // The other goes once the node is back.
+    network.advance(Time::NEVER, &mut ends);
+    assert_eq!(ends.completed.len(), 2);
+}
+
+/// A rack of any shape.
+fn shape() -> impl Strategy<Value = Shape> {
+    let dimensions = || prop::collection::vec(2u32..5, 1..3);
+    let torus =
+        dimensions().prop_map(|dimensions| Shape::Torus(Torus { dimensions, ..Torus::default() }));
+    let mesh =
+        dimensions().prop_map(|dimensions| Shape::Mesh(Mesh { dimensions, ..Mesh::default() }));
+    prop_oneof![torus, mesh, graph()]
+}
+
+/// A ring of nodes with some chords.
+fn graph() -> impl Strategy<Value = Shape> {
+    let chords = prop::collection::vec((0u32..9, 1u32..8), 0..6);
+    (3u32..10, chords).prop_map(|(nodes, chords)| {
+        let ring = (0..nodes).map(|node| (node, (node + 1) % nodes));
+        let chords = chords.iter().map(|&(a, by)| (a % nodes, (a + 1 + by % (nodes - 1)) % nodes));
+        let lines = ring.chain(chords).map(|(a, b)| format!("{a},{b},10 Gbps,100 ns\n"));
+        let edges = std::iter::once("a,b,rate,delay\n".to_string()).chain(lines).collect();
+        Shape::Graph(Graph { hosts: nodes, edges })
+    })
+}
+
+/// Which part fails, when (in microseconds), and for how long; 0: for good.
+type Break = (Index, bool, u64, u64);
+
+fn breaks() -> impl Strategy<Value = Vec<Break>> {
+    let long = prop_oneof![1 => Just(0), 2 => 1u64..300, 2 => 300u64..4_000, 2 => 4_000u64..20_000];
+    prop::collection::vec((any::<Index>(), prop::bool::weighted(0.3), 0u64..20_000, long), 0..6)
+}
+
+/// The faults of a plan.
+fn faults(plan: &Plan, breaks: &[Break]) -> Vec<Fault> {
+    let topology = &plan.network.topology;
+    let links: Vec<PortId> = topology.links().collect();
+    let one = |&(which, is_node, at, long): &Break| {
+        let component = if is_node {
+            Component::Node(NodeId::new(which.index(plan.nodes() as usize) as u32))
+        } else {
+            let port = *which.get(&links);
+            let (a, b) = (topology.port(port).vertex, topology.port(port).peer);
+            let place = topology
+                .links_between(a, b)
+                .position(|other| other == port || topology.port(other).reverse == port);
+            Component::Link { a: a.get(), b: b.get(), link: place.unwrap() as u32 }
+        };
+        fault(component, at, (long > 0).then_some(at + long))
+    };
+    breaks.iter().map(one).collect()
+}
+
+/// The ports that work once nothing changes any more, and the nodes.
+fn last_state(plan: &Plan, faults: &[Fault]) -> (Vec<bool>, Vec<bool>) {
+    let topology = &plan.network.topology;
+    let mut ports = vec![true; topology.ports().len()];
+    let mut nodes = vec![true; plan.nodes() as usize];
+    for fault in faults.iter().filter(|fault| fault.until.is_none()) {
+        let links: Vec<PortId> = match fault.component {
+            Component::Node(node) => {
+                nodes[node.index()] = false;
+                topology.ports_of(Vertex::new(node.get())).collect()
+            }
+            Component::Link { a, b, link } => {
+                let mut between = topology.links_between(Vertex::new(a), Vertex::new(b));
+                between.nth(link as usize).into_iter().collect()
+            }
+            other => unreachable!("{other:?}"),
+        };
+        for port in links {
+            ports[port.index()] = false;
+            ports[topology.port(port).reverse.index()] = false;
+        }
+    }
+    (ports, nodes)
+}
+
+/// By node: the least node of its part of the rack.
+fn parts(plan: &Plan, ports: &[bool]) -> Vec<u32> {
+    let topology = &plan.network.topology;
+    let mut part: Vec<u32> = (0..plan.nodes()).collect();
+    for _ in 0..plan.nodes() {
+        for (end, _) in topology.ports().iter().zip(ports).filter(|(_, works)| **works) {
+            let least = part[end.vertex.index()].min(part[end.peer.index()]);
+            (part[end.vertex.index()], part[end.peer.index()]) = (least, least);
+        }
+    }
+    part
+}
+
+/// Flows between different nodes of a rack, that start within 20 ms.
+fn some_flows(nodes: u32, raw: &[(u32, u32, u64, u64)]) -> Vec<Flow> {
+    let one = |(id, &(src, step, size, at)): (u64, &(u32, u32, u64, u64))| {
+        let src = src % nodes;
+        let dst = (src + 1 + step % (nodes - 1)) % nodes;
+        flow(id, src, dst, size, Time::from_ps(at * 1_000_000))
+    };
+    (0..).zip(raw).map(one).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    /// Once nothing changes any more, each node knows which links work in its part of the rack, and
+    /// all flows of sources there, and no others.
+    #[test]
+    fn m14_views_of_links_and_flows_come_to_be_the_truth(
+        topology in shape(),
+        breaks in breaks(),
+        raw in prop::collection::vec((any::<u32>(), any::<u32>(), 1u64..3, 0u64..20_000), 1..12),
+        protocol in prop::sample::select(&[Protocol::Rps, Protocol::Valiant][..]),
+        loss_rate in prop::sample::select(&[0.0, 0.0, 0.02][..]),
+        seed in any::<u64>(),
+    ) {
+        let classes = vec![config::Class { protocol, ..config::Class::default() }];
+        // So that what is told does not wait behind data.
+        let config = Config { topology, classes, loss_rate, broadcast_priority: 0, ..Config::default() };
+        let plan = config.plan().unwrap();
+        let faults = faults(&plan, &breaks);
+        let plan = plan.with_faults(&faults).unwrap();
+        let (nodes, topology) = (plan.nodes(), plan.network.topology.clone());
+        // Half of them end soon, the others never.
+        let mut flows = some_flows(nodes, &raw);
+        flows.iter_mut().for_each(|flow| {
+            let is_long = flow.size.get() == 2;
+            flow.size = Bytes::new(if is_long { 1 << 40 } else { 20_000 });
+        });
+        let mut network = rack(&plan, seed);
+        let mut ends = Ends::default();
+        flows.iter().for_each(|flow| network.offer(flow));
+        // With losses a link may be taken for dead now and then, and back.
+        let patience = if loss_rate > 0.0 { 20_000 } else { 2_000 };
+        let last = plan.changes_until().unwrap_or(Time::ZERO).max(Time::from_ps(25_000_000_000));
+        network.advance(last + Span::from_us(patience), &mut ends);
+        network.check().unwrap();
+        let (works, living) = last_state(&plan, &faults);
+        let part = parts(&plan, &works);
+        let ended: Vec<_> = ends.completed.iter().map(|(flow, _)| flow.id)
+            .chain(ends.failed.iter().map(|(flow, _)| flow.id)).collect();
+        let endpoints = network.transport();
+        let views = &endpoints.news.views;
+        for node in (0..nodes).map(NodeId::new).filter(|node| living[node.index()]) {
+            let mut expected: Vec<_> = flows.iter()
+                .filter(|flow| part[flow.src.index()] == part[node.index()])
+                .filter(|flow| !ended.contains(&flow.id))
+                .map(|flow| (flow.src, flow.dst)).collect();
+            let mut known: Vec<_> = views.known(node.get())
+                .map(|id| (views.record(id).source, views.record(id).destination)).collect();
+            expected.sort_unstable();
+            known.sort_unstable();
+            prop_assert_eq!(known, expected, "{} knows other flows", node);
+            let routes = &endpoints.maps.of(node).routes;
+            for port in topology.links() {
+                let end = topology.port(port);
+                if part[end.vertex.index()] == part[node.index()] {
+                    let lives = routes.network().lives(port);
+                    prop_assert_eq!(lives, works[port.index()], "{} of {:?}", node, end);
+                }
+            }
+        }
+    }
+
+    /// Every flow between living nodes that are joined in the end completes, unless one of them was
+    /// dead meanwhile; and when all is quiet nobody remembers any.
+    #[test]
+    fn m14_what_can_be_carried_is(
+        topology in shape(),
+        breaks in breaks(),
+        raw in prop::collection::vec((any::<u32>(), any::<u32>(), 1u64..300_000, 0u64..20_000), 1..20),
+        protocol in prop::sample::select(&[Protocol::Rps, Protocol::Valiant, Protocol::RpsByHop][..]),
+        loss_rate in prop::sample::select(&[0.0, 0.0, 0.02][..]),
+        port_buffer in prop::sample::select(&[0u64, 0, 6_000][..]),
+        interval in prop::sample::select(&[0u64, 500][..]),
+        searches in any::<bool>(),
+        seed in any::<u64>(),
+    ) {
+        let settings = Selection {
+            period: Span::from_us(400),
+            turn: Turn::Random,
+            age: Span::ZERO,
+            population: 11,
+            patience: 1,
+            ..Selection::default()
+        };
+        let config = Config {
+            topology,
+            classes: vec![config::Class { protocol, ..config::Class::default() }],
+            loss_rate,
+            port_buffer: Bytes::new(port_buffer),
+            interval: Span::from_us(interval),
+            selection: searches.then_some(settings),
+            ..Config::default()
+        };
+        let plan = config.plan().unwrap();
+        let faults = faults(&plan, &breaks);
+        let plan = plan.with_faults(&faults).unwrap();
+        let flows = some_flows(plan.nodes(), &raw);
+        let mut network = rack(&plan, seed);
+        let ends = carry(&mut network, &flows);
+        let (works, _) = last_state(&plan, &faults);
+        let part = parts(&plan, &works);
+        for (flow, why) in &ends.failed {
+            let was_dead = faults.iter().any(|fault| match fault.component {
+                Component::Node(node) => node == flow.src || node == flow.dst,
+                _ => false,
+            });
+            let is_cut = part[flow.src.index()] != part[flow.dst.index()];
+            prop_assert!(was_dead || is_cut, "{:?} failed: {:?}", flow, why);
+        }
+    }
+}
