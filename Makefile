@@ -35,8 +35,11 @@ prerequisites:
 tools:
 	@scripts/prerequisites test $(PYTHON)
 
-run: prerequisites ## Compare racks of 512 nodes (or SCENARIO=...); results go to results/
+run: prerequisites ## Compare racks of 512 nodes, and of 64 (or SCENARIO=...); results go to results/
 	@cargo run --release --locked --package rackloom-cli -- $(VERB) $(SCENARIO)
+ifeq ($(SCENARIO),examples/rack-512.toml)
+	@cargo run --release --locked --package rackloom-cli -- compare examples/pl2-tor-64.toml
+endif
 
 bench: prerequisites ## Measure how fast the engines are on this machine
 	@cargo run --release --locked --package rackloom-cli -- bench

@@ -85,6 +85,33 @@ fn packet_switched() -> impl Iterator<Item = (String, String)> {
     })
 }
 
+/// PL2's benchmarks, each beside plain switches with the same transport: 64 hosts of 100 Gbps at one
+/// switch, each sending to another all the time.
+fn reserved() -> impl Iterator<Item = (String, String)> {
+    let plain = "kind = 'packet-switched'
+                 topology = { kind = 'single-switch', hosts = 64, rate = '100 Gbps', delay = '810 ns' }";
+    let fabrics = [
+        (
+            "pl2",
+            "kind = 'pl2'
+                 nodes = 64",
+        ),
+        ("plain", plain),
+    ];
+    let transports = [("raw", "kind = 'raw', losses = 'repeat'"), ("newreno", "kind = 'newreno'")];
+    transports.into_iter().flat_map(move |(transport, keys)| {
+        fabrics.map(|(fabric, table)| {
+            let text = format!(
+                "workload = {{ kind = 'bulk', pattern = {{ kind = 'permutation' }}, size = '20 MB' }}
+                 [fabric]
+                 {table}
+                 transport = {{ {keys} }}"
+            );
+            (format!("switch-64-{fabric}-{transport}"), text)
+        })
+    })
+}
+
 /// Runs the benchmarks whose name holds the filter.
 pub fn bench(
     arguments: &BenchArguments,
@@ -104,7 +131,7 @@ pub fn bench(
     let mut table = ResultsTable::new(columns.map(|(key, title)| Column::new(key, title)).to_vec());
     let wanted = arguments.filter.as_deref().unwrap_or("");
     let slotted = BENCHES.iter().map(|(name, text)| (name.to_string(), text.to_string()));
-    let all = slotted.chain(packet_switched());
+    let all = slotted.chain(packet_switched()).chain(reserved());
     for (name, text) in all.filter(|(name, _)| name.contains(wanted)) {
         let document = Document::parse(&name, &text, Format::Toml)?;
         let scenario = Scenario::read(document, &[], registry)?;

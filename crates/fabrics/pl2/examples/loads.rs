@@ -5,8 +5,8 @@
 
 use std::ops::ControlFlow;
 
-use kernel::{Bytes, Time};
-use pl2::config::{Outstanding, Schedule};
+use kernel::{Bytes, Span, Time};
+use pl2::config::{Outstanding, Pending, Schedule, TimeStamps};
 use pl2::switch::Decrement;
 use pl2::transport::Transport;
 use pl2::{Config, Rack};
@@ -48,9 +48,38 @@ fn main() {
     let rows = [
         ("counters", usual()),
         ("counters, t = 0", with(|c| c.unsolicited_below = 0)),
-        ("counters, at egress", with(|c| c.switch.decrement = Decrement::Egress)),
+        ("counters, at ingress", with(|c| c.switch.decrement = Decrement::Ingress)),
         ("counters, TCP above", with(|c| c.transport = Transport::default())),
         ("counters, a destination each", with(|c| c.outstanding = Outstanding::Destination)),
+        (
+            "… at ingress",
+            with(|c| {
+                c.outstanding = Outstanding::Destination;
+                c.switch.decrement = Decrement::Ingress;
+            }),
+        ),
+        (
+            "… Eq. 1 to the letter",
+            with(|c| {
+                c.switch.decrement = Decrement::Ingress;
+                c.host.pending = Pending::AtGrant;
+            }),
+        ),
+        (
+            "… software time stamps",
+            with(|c| {
+                c.switch.decrement = Decrement::Ingress;
+                c.host.time_stamps = TimeStamps::Software;
+            }),
+        ),
+        (
+            "… TCP, slots of 123.04 ns",
+            with(|c| {
+                c.switch.decrement = Decrement::Ingress;
+                c.transport = Transport::default();
+                c.slot = Span::from_ps(123_040);
+            }),
+        ),
         ("ideal", with(|c| c.switch.schedule = Schedule::Ideal)),
         ("matching", with(|c| c.switch.schedule = Schedule::Matching)),
     ];

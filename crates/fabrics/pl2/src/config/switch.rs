@@ -19,8 +19,8 @@ pub struct Switch {
     /// Slots reserved at an output above which unsolicited packets are dropped (T). Default 100 (our
     /// choice: 12 us; PL2 §4.4 has it far above t).
     pub drop_above: u32,
-    /// When a packet is taken off the counter of its output. Default ingress (our choice: PL2 does not
-    /// say, and this is where the counters are).
+    /// When a packet is taken off the counter of its output. Default egress (our choice: PL2 does not
+    /// say; at ingress the switch loses packets in workloads of many long flows).
     pub decrement: Decrement,
     /// What a packet takes off the counters. Default flagged (our choice: PL2 leaves open what a burst
     /// does that comes twice).

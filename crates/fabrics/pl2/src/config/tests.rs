@@ -61,7 +61,7 @@ fn bad_keys_are_named_with_a_remedy() {
     check(
         |c| {
             c.switch.schedule = Schedule::Ideal;
-            c.switch.decrement = crate::switch::Decrement::Egress;
+            c.switch.decrement = crate::switch::Decrement::Ingress;
         },
         "switch.decrement: it is about counters",
     );

@@ -32,10 +32,12 @@ pub enum Accounting {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decrement {
-    /// When it comes in: the counter holds what was reserved and has not come.
-    #[default]
+    /// When it comes in: the counter holds what was reserved and has not come. Unsolicited bursts then
+    /// leave no trace while they wait: senders that have few bursts under way overload an output, and
+    /// its counter stays below t.
     Ingress,
     /// When it goes out: the counter holds what waits in the queue, too.
+    #[default]
     Egress,
 }
 

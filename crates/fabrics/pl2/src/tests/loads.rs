@@ -26,24 +26,25 @@ fn i01_i02_incast_loses_nothing_and_queues_stay_short() {
     for senders in 1..=5 {
         for transport in [raw(), Transport::default()] {
             let config = Config { transport, ..Config::default() };
-            check_incast(&config, senders, 80.0);
+            check_incast(&config, senders, 75.0);
         }
     }
 }
 
-/// M07: the counter that holds what waits as well keeps queues shorter.
+/// M07: taken down when packets come in, counters hide what waits: with the five threads of five hosts
+/// that send to one, 20 slots are reserved at most, and bursts go unsolicited while the queue grows.
 #[test]
-fn m07_queues_are_shorter_where_packets_are_counted_until_they_leave() {
-    let config = Config { transport: raw(), ..Config::default() };
-    let mut at_egress = config.clone();
-    at_egress.switch.decrement = Decrement::Egress;
-    let [ingress, egress] =
-        [&config, &at_egress].map(|config| check_incast(config, 4, 80.0).rack.totals().queue_max);
-    assert!(egress < ingress, "{egress} at egress, {ingress} at ingress");
+fn m07_counters_taken_down_at_ingress_hide_the_queue() {
+    let config = Config { threads: 1, transport: raw(), ..Config::default() };
+    let mut at_ingress = config.clone();
+    at_ingress.switch.decrement = Decrement::Ingress;
+    let flows = incast(5, 1, 600 * 1_458);
+    let [egress, ingress] =
+        [&config, &at_ingress].map(|config| carry(config, &flows).rack.totals().queue_max.get());
+    assert!(egress <= QUEUE_MAX && ingress > 2 * QUEUE_MAX, "{egress} B and {ingress} B");
 }
 
-/// M22: the NIC's variant carries an incast just as well, and without losses; but few bursts are under
-/// way then, the counters stay below t however long the queue, and t has to be less.
+/// M22: the NIC's variant carries an incast just as well, and without losses.
 #[test]
 fn m22_one_exchange_a_destination_fills_the_line_of_a_receiver() {
     let outstanding = Outstanding::Destination;
