@@ -44,7 +44,7 @@ impl Net {
             nics: nics(&plan, &wires),
             ready_nics: Vec::new(),
             flows: Flows::default(),
-            tables: Tables::new(topology, &live),
+            tables: Tables::for_routing(topology, &live, plan.config.routing),
             chooser: Chooser::new(plan.config.routing, topology.hosts(), vertices, seed)
                 .with_routes(topology),
             live,

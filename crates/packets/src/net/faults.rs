@@ -125,7 +125,8 @@ impl Net {
             *works = self.faults.dead[vertex] == 0;
         }
         if live != self.live {
-            self.tables = Tables::new(&self.plan.topology, &live);
+            let routing = self.plan.config.routing;
+            self.tables = Tables::for_routing(&self.plan.topology, &live, routing);
             self.chooser.routes_changed();
             self.live = live;
         }

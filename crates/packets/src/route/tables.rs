@@ -7,6 +7,8 @@ use std::collections::HashMap;
 
 use rack::topology::{PortId, Topology, Vertex};
 
+use crate::config::Routing;
+
 /// What of a topology works.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Live {
@@ -83,23 +85,60 @@ impl Sets {
     }
 }
 
+/// Whether paths are counted: sets of next hops are few where they need not be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Counting {
+    Paths,
+    NextHops,
+}
+
 impl Tables {
     /// The tables for what works.
     pub(crate) fn new(topology: &Topology, live: &Live) -> Self {
+        Self::build(topology, live, Counting::Paths)
+    }
+
+    /// The tables for what works, as far as this kind of routing asks them: packets that carry their
+    /// routes choose among no paths, so that as many count as there are next hops.
+    pub(crate) fn for_routing(topology: &Topology, live: &Live, routing: Routing) -> Self {
+        let is_source_routed = routing == Routing::SourceRoute;
+        let counting = if is_source_routed { Counting::NextHops } else { Counting::Paths };
+        Self::build(topology, live, counting)
+    }
+
+    fn build(topology: &Topology, live: &Live, counting: Counting) -> Self {
         let (hosts, vertices) = (topology.hosts(), topology.vertices());
         let mut table = vec![0; hosts as usize * vertices as usize];
         let mut sets = Sets::new(vertices);
         let mut search = Search::new(vertices);
         let mut key = Vec::new();
+        let mut masks = Masks { numbers: Vec::new() };
+        if counting == Counting::NextHops {
+            masks.numbers.resize(vertices as usize * MASKS, 0);
+        }
         for host in 0..hosts {
             search.run(topology, live, Vertex::new(host));
             for &vertex in &search.order[1..] {
                 key.clear();
                 key.extend(search.nearer(topology, live, vertex).map(PortId::get));
-                let first = topology.port(PortId::new(key[0])).peer;
-                key.push(search.paths[first.index()]);
+                let known = match counting {
+                    Counting::NextHops => masks.place(topology, vertex, &key),
+                    Counting::Paths => None,
+                };
                 let at = vertex.index() * hosts as usize + host as usize;
+                table[at] = known.map_or(0, |place| masks.numbers[place]);
+                if table[at] > 0 {
+                    continue;
+                }
+                let first = topology.port(PortId::new(key[0])).peer;
+                key.push(match counting {
+                    Counting::Paths => search.paths[first.index()],
+                    Counting::NextHops => 1,
+                });
                 table[at] = sets.number(vertex, &key);
+                if let Some(place) = known {
+                    masks.numbers[place] = table[at];
+                }
             }
         }
         let ends = sets.groups.iter().scan(0, |end, groups| {
@@ -135,7 +174,7 @@ impl Tables {
         (self.first[vertex.index() + 1] - self.first[vertex.index()]) as usize
     }
 
-    /// How many paths lead from `vertex` to `host`; 0 if none does.
+    /// How many paths lead from `vertex` to `host`, as far as they are counted; 0 if none does.
     pub(crate) fn paths(&self, vertex: Vertex, host: u32) -> u32 {
         let group = self.group(vertex, host).1;
         group.len.saturating_mul(group.below)
@@ -153,6 +192,25 @@ impl Tables {
             (at != Vertex::new(host) && group.len > 0).then(|| self.member(group, 0))
         };
         std::iter::successors(step(from), move |&port| step(topology.port(port).peer))
+    }
+}
+
+/// Sets of at most eight ports, whose paths are not counted: found at once by a bit for each port.
+struct Masks {
+    /// By vertex and mask: the number of the set; 0 if it is not known.
+    numbers: Vec<u16>,
+}
+
+/// Sets of ports that a mask tells apart.
+const MASKS: usize = 1 << 8;
+
+impl Masks {
+    /// The place of a set of a vertex; none if it has too many ports.
+    fn place(&self, topology: &Topology, vertex: Vertex, ports: &[u32]) -> Option<usize> {
+        let first = topology.ports_of(vertex).next()?.get();
+        let bit = |&port: &u32| 1usize.checked_shl(port - first).filter(|&bit| bit < MASKS);
+        let mask = ports.iter().try_fold(0, |mask, port| Some(mask | bit(port)?))?;
+        Some(vertex.index() * MASKS + mask)
     }
 }
 

@@ -212,3 +212,24 @@ fn a_torus_of_512_hosts_has_tables() {
     let farthest = 4 + 8 * (4 + 8 * 4);
     assert_eq!(tables.paths(Vertex::new(0), farthest), 34_650 * 8);
 }
+
+#[test]
+fn packets_that_carry_routes_need_no_count_of_paths() {
+    let torus = Torus { dimensions: vec![6, 8], ..Torus::default() };
+    let topology = torus.build().unwrap();
+    let live = Live::all(&topology);
+    let counted = Tables::new(&topology, &live);
+    let plain = Tables::for_routing(&topology, &live, Routing::SourceRoute);
+    for vertex in (0..48).map(Vertex::new) {
+        for host in 0..48 {
+            let [all, few] = [&counted, &plain].map(|tables| {
+                let group = tables.group(vertex, host).1;
+                (0..group.len).map(|index| tables.member(group, index)).collect::<Vec<_>>()
+            });
+            assert_eq!(all, few);
+            assert_eq!(plain.paths(vertex, host), few.len() as u32);
+        }
+        assert!(plain.groups(vertex) <= counted.groups(vertex));
+    }
+    assert!(plain.groups(Vertex::new(0)) < counted.groups(Vertex::new(0)));
+}
