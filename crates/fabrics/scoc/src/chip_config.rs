@@ -327,6 +327,16 @@ impl ChipConfig {
             let found = self.packet_max;
             refuse("packet_max", format!("{found} is more than the {PACKET_BOUND} B of a packet"));
         }
+        let (rate, clock) = (self.line_rate.as_bps(), self.clock_hertz);
+        let bits = u128::from(self.packet_max.bits());
+        if rate > 0 && bits * u128::from(clock) / u128::from(rate) > ARRIVAL_CYCLES_BOUND {
+            let (line, packet) = (self.line_rate, self.packet_max);
+            let message = format!(
+                "{line}: a packet of {packet} would arrive over more than {ARRIVAL_CYCLES_BOUND} \
+                 cycles of a clock of {clock} Hz; expected, for example, \"25 Gbps\""
+            );
+            refuse("line_rate", message);
+        }
     }
 }
 
@@ -334,6 +344,9 @@ impl ChipConfig {
 const INPUT_PACKETS_BOUND: usize = u16::MAX as usize;
 /// The largest packet that the model has room for: 16 bits of length (our choice).
 const PACKET_BOUND: u64 = u16::MAX as u64;
+
+/// Most cycles over which a packet may arrive: the model looks that far ahead (our choice).
+const ARRIVAL_CYCLES_BOUND: u128 = 1 << 16;
 
 impl ChipPlan {
     /// Words of a packet of `size`.

@@ -407,10 +407,11 @@ impl Config {
 /// The largest packet: 16 bits of length (our choice).
 pub(crate) const SEGMENT_MAX: Bytes = Bytes::new(u16::MAX as u64);
 
-/// Where a key of the switch stands; its ports are the rack's nodes.
+/// Where a key of the switch stands; its ports are the rack's nodes, its lines the rack's.
 fn below_switch(problems: Vec<Problem>) -> Vec<Problem> {
     let name = |problem: Problem| match problem.key.as_str() {
         "ports" => Problem { key: "nodes".into(), ..problem },
+        "line_rate" => problem,
         _ => problem.below("switch"),
     };
     problems.into_iter().map(name).collect()

@@ -205,6 +205,8 @@ impl Plan {
     }
 }
 
+/// Most nodes, as in a rack of one switch; messages have 16 bits for one (our choice).
+const NODES_MAX: u32 = 4096;
 /// Nodes and leaves for whose pairs the model has memory (our choice: a pair takes some 200 bytes).
 const PAIRS_MAX: u64 = 1 << 20;
 /// Most spines: a message finds its spine by a sum of 16 bits (our choice).
@@ -217,14 +219,12 @@ impl Config {
     /// Every problem found, each with its key and a remedy.
     pub fn plan(&self) -> Result<Plan, Vec<Problem>> {
         let mut problems = self.check();
-        let below = |key: &'static str| move |problem: Problem| problem.below(key);
-        problems.extend(self.transport.check().into_iter().map(below("transport")));
+        let wrong = self.transport.check().into_iter();
+        problems.extend(wrong.map(|problem| problem.below("transport")));
         if self.line_rate == Rate::default() || !problems.is_empty() {
             return Err(problems);
         }
-        let spine = self
-            .plan_spine()
-            .map_err(|wrong| wrong.into_iter().map(below("spine")).collect::<Vec<_>>())?;
+        let spine = self.plan_spine().map_err(below_spine)?;
         let chip = self.chip();
         let most = match spine {
             SwitchPlan::Scoc(_) => chip.packet_max,
@@ -234,9 +234,7 @@ impl Config {
             let message = format!("{}; a spine carries at most {most}", self.segment);
             return Err(vec![Problem::new("segment", message)]);
         }
-        let control = ete(&chip)
-            .plan()
-            .map_err(|wrong| wrong.into_iter().map(below("spine")).collect::<Vec<_>>())?;
+        let control = ete(&chip).plan().map_err(below_spine)?;
         let usual = SwitchPlan::Scoc(Box::new(ChipConfig::default().plan().expect("the chip is")));
         let spine_latency = self.spine_latency.unwrap_or_else(|| usual.latency());
         let load_rate = match self.load_rate {
@@ -257,7 +255,11 @@ impl Config {
         };
         let (nodes, leaves, spines) = (self.nodes, self.leaves, self.spines);
         let pairs = u64::from(nodes) * u64::from(leaves);
-        refuse(nodes < 2, "nodes", format!("{nodes}; a rack has at least 2 nodes"));
+        refuse(
+            !(2..=NODES_MAX).contains(&nodes),
+            "nodes",
+            format!("{nodes}; a rack has 2 to {NODES_MAX} nodes"),
+        );
         refuse(leaves < 2, "leaves", format!("{leaves}; a network has at least 2 leaves"));
         refuse(
             leaves >= 2 && !nodes.is_multiple_of(leaves),
@@ -333,6 +335,15 @@ impl Config {
             }
         }
     }
+}
+
+/// Where a key of a spine stands; its lines are the rack's.
+fn below_spine(problems: Vec<Problem>) -> Vec<Problem> {
+    let name = |problem: Problem| match problem.key.as_str() {
+        "line_rate" => problem,
+        _ => problem.below("spine"),
+    };
+    problems.into_iter().map(name).collect()
 }
 
 /// Bytes that a queue or a node's credit may come to: they are counted in 32 bits (our choice).

@@ -218,6 +218,8 @@ fn bad_networks_are_refused_with_the_key_and_a_remedy() {
     check_refused(&Config { segment: Bytes::new(321), ..usual() }, &["segment"]);
     check_refused(&Config { segment: Bytes::ZERO, ..usual() }, &["segment"]);
     check_refused(&Config { line_rate: Rate::default(), ..usual() }, &["line_rate"]);
+    check_refused(&Config { line_rate: Rate::from_bps(1), ..usual() }, &["line_rate"]);
+    check_refused(&Config { nodes: 5_000, leaves: 2, ..usual() }, &["nodes"]);
     check_refused(&Config { queue: Bytes::new(1_499), ..usual() }, &["queue"]);
     check_refused(&Config { credit: Bytes::new(1_499), ..usual() }, &["credit"]);
     check_refused(&Config { mark_from: Bytes::ZERO, ..usual() }, &["mark_from"]);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use ::rack::{Advance, Class, Completion, Fabric, Flow, FlowId, NodeId, Probe};
-use kernel::{Bytes, Span, Stream, Time};
+use kernel::{Bytes, Rate, Span, Stream, Time};
 
 use super::Rack;
 use crate::config::{Config, CrrdTable, FlatTable, HieraTable, OutputQueuedTable, SwitchTable};
@@ -39,7 +39,7 @@ fn switches() -> Vec<SwitchTable> {
     vec![
         SwitchTable::Scoc(ChipConfig::default()),
         SwitchTable::Flat(FlatTable {
-            port_rate: kernel::Rate::from_bps(36_320_000_000),
+            port_rate: Rate::from_bps(36_320_000_000),
             ..FlatTable::default()
         }),
         SwitchTable::Hiera(HieraTable::default()),
@@ -238,9 +238,10 @@ fn bad_racks_are_refused_with_the_key_and_a_remedy() {
     assert!(message.contains("groups of 4 do not divide 130") && message.contains("132"));
     check_refused(Config { nodes: 1, header: Bytes::new(288), ..usual() }, &["nodes", "header"]);
     check_refused(Config { segment: Bytes::new(321), ..usual() }, &["segment"]);
+    check_refused(Config { line_rate: Rate::from_bps(1), ..usual() }, &["line_rate"]);
     let chip = ChipConfig { routes: 0, ..ChipConfig::default() };
     check_refused(Config { switch: SwitchTable::Scoc(chip), ..usual() }, &["switch.routes"]);
-    let flat = FlatTable { port_rate: kernel::Rate::from_gbps(24), ..FlatTable::default() };
+    let flat = FlatTable { port_rate: Rate::from_gbps(24), ..FlatTable::default() };
     check_refused(Config { switch: SwitchTable::Flat(flat), ..usual() }, &["switch.port_rate"]);
     let hiera = HieraTable { subswitch: 7, ..HieraTable::default() };
     check_refused(Config { switch: SwitchTable::Hiera(hiera), ..usual() }, &["switch.subswitch"]);
