@@ -63,6 +63,13 @@ impl Outbox {
         self.now = now;
     }
 
+    /// Whether nothing is wanted.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.effects.is_empty()
+    }
+
     /// Takes all effects out, for drivers and tests.
     pub fn drain(&mut self) -> impl Iterator<Item = Effect> + '_ {
         self.effects.drain(..)

@@ -225,38 +225,35 @@ impl Transport for Raw {
         if !line.is_open(1) {
             return None;
         }
-        for _ in 0..self.turns[host.index()].len() {
-            let flow = self.turns[host.index()].pop_front()?;
-            let whole = self.framing.payload + self.framing.header;
-            if !line.admits(flow, whole) {
-                self.turns[host.index()].push_back(flow);
-                continue;
-            }
-            let total = self.packets(flow);
-            if self.flows[flow.index()].next == total {
-                let half = &mut self.flows[flow.index()];
-                half.next = half.expected;
-                half.is_repeating = true;
-            }
-            if self.flows[flow.index()].is_repeating {
-                if self.rests(host, out) {
-                    self.turns[host.index()].push_front(flow);
-                    return None;
-                }
-                out.resent(1);
-            }
-            let packet = self.next_packet(flow);
-            let is_last = packet.seq + 1 == total;
-            match self.recovery {
-                Recovery::Forget { patience } if is_last => {
-                    out.set_timer(Timer::Flow(flow, 0), out.now() + patience);
-                }
-                Recovery::None if is_last => {}
-                _ => self.turns[host.index()].push_back(flow),
-            }
-            return Some(packet);
+        let whole = self.framing.payload + self.framing.header;
+        let turns = &mut self.turns[host.index()];
+        // Flows that may not send now keep their order, behind those whose turn is later.
+        let ready = turns.iter().position(|&flow| line.admits(flow, whole))?;
+        turns.rotate_left(ready);
+        let flow = turns.pop_front()?;
+        let total = self.packets(flow);
+        if self.flows[flow.index()].next == total {
+            let half = &mut self.flows[flow.index()];
+            half.next = half.expected;
+            half.is_repeating = true;
         }
-        None
+        if self.flows[flow.index()].is_repeating {
+            if self.rests(host, out) {
+                self.turns[host.index()].push_front(flow);
+                return None;
+            }
+            out.resent(1);
+        }
+        let packet = self.next_packet(flow);
+        let is_last = packet.seq + 1 == total;
+        match self.recovery {
+            Recovery::Forget { patience } if is_last => {
+                out.set_timer(Timer::Flow(flow, 0), out.now() + patience);
+            }
+            Recovery::None if is_last => {}
+            _ => self.turns[host.index()].push_back(flow),
+        }
+        Some(packet)
     }
 
     fn abandon(&mut self, flow: FlowKey, _: &mut Outbox) {

@@ -91,6 +91,8 @@ pub(crate) struct Agent {
     pub(crate) sequence: u32,
     /// When it began to ask; after a grant, before when it may not go on.
     pub(crate) since: Time,
+    /// When it asks again, while it asks.
+    pub(crate) deadline: Time,
     /// Lanes with packets, in turn.
     pub(crate) first: u32,
     pub(crate) last: u32,
@@ -105,6 +107,7 @@ impl Agent {
         burst: NONE,
         sequence: 0,
         since: Time::ZERO,
+        deadline: Time::NEVER,
         first: NONE,
         last: NONE,
     };

@@ -114,9 +114,12 @@ impl<T: Transport> Shim<T> {
         };
         entry.state = State::Asking;
         let patience = self.rules.patience * (1 << entry.repeats.min(DOUBLINGS_MAX));
+        entry.deadline = out.now() + patience;
         self.counts.reservations += 1;
         self.send(reservation.packet(host, dst), out);
-        out.set_timer(self.timer_of(agent), out.now() + patience);
+        if !std::mem::replace(&mut self.is_watching[host.index()], true) {
+            out.set_timer(self.timer_of_watch(host), out.now() + self.rules.patience);
+        }
     }
 
     /// A grant has come (Alg. 2, `receiveGRT`).
@@ -313,10 +316,28 @@ impl<T: Transport> Shim<T> {
     pub(super) fn agent_timer(&mut self, agent: u32, out: &mut Outbox) {
         match self.agents[agent as usize].state {
             State::Preparing => self.ask(agent, out),
-            State::Asking => self.repeat(agent, out),
             State::Resting => self.idle(agent),
-            // Its grant came in time.
-            State::Leaving | State::Idle => (),
+            // A host that died has forgotten what it was about.
+            State::Asking | State::Leaving | State::Idle => (),
+        }
+    }
+
+    /// A host looks for grants that do not come: one timer for all of its agents.
+    pub(super) fn watch(&mut self, host: NodeId, out: &mut Outbox) {
+        let mut next = Time::NEVER;
+        for agent in self.layout.agents_of(host) {
+            let entry = &self.agents[agent as usize];
+            if entry.state == State::Asking && entry.deadline <= out.now() {
+                self.repeat(agent, out);
+            }
+            let entry = &self.agents[agent as usize];
+            if entry.state == State::Asking {
+                next = next.min(entry.deadline);
+            }
+        }
+        self.is_watching[host.index()] = next < Time::NEVER;
+        if next < Time::NEVER {
+            out.set_timer(self.timer_of_watch(host), next);
         }
     }
 

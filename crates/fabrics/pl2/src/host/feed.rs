@@ -19,6 +19,13 @@ impl<T: Transport> Shim<T> {
     /// Does what is to be done until all is quiet.
     #[inline]
     pub(super) fn settle(&mut self, out: &mut Outbox) {
+        let is_quiet = self.feeds.is_empty() && self.calls.is_empty();
+        if !is_quiet || !self.inner_out.is_empty() {
+            self.settle_all(out);
+        }
+    }
+
+    fn settle_all(&mut self, out: &mut Outbox) {
         loop {
             self.relay(out);
             if let Some(host) = self.feeds.pop() {
@@ -35,6 +42,9 @@ impl<T: Transport> Shim<T> {
     /// Carries out what the transport wants.
     #[inline]
     fn relay(&mut self, out: &mut Outbox) {
+        if self.inner_out.is_empty() {
+            return;
+        }
         self.wishes.extend(self.inner_out.drain());
         for index in 0..self.wishes.len() {
             let wish = self.wishes[index];

@@ -106,6 +106,8 @@ pub struct Shim<T> {
     bursts: Bursts,
     held: Held,
     nics: Vec<Nic>,
+    /// By host: whether it looks for grants that do not come.
+    is_watching: Vec<bool>,
     /// By host: whether it is known to be dead.
     is_dead: Vec<bool>,
     /// By host: when the transport wants to be asked.
@@ -166,6 +168,7 @@ impl<T: Transport> Shim<T> {
             bursts: Bursts::default(),
             held: Held::default(),
             nics: vec![Nic::default(); hosts as usize],
+            is_watching: vec![false; hosts as usize],
             is_dead: vec![false; hosts as usize],
             alarms: vec![Time::NEVER; hosts as usize],
             delays: Delays::new(&config.host.jitter),
@@ -195,6 +198,11 @@ impl<T: Transport> Shim<T> {
     /// The timer by which a receiver looks for silent senders.
     fn timer_of_tracking(&self, host: NodeId) -> Timer {
         Timer::Host(host, self.inner_timers + self.layout.agents as u8)
+    }
+
+    /// The timer by which a host looks for grants that do not come.
+    fn timer_of_watch(&self, host: NodeId) -> Timer {
+        Timer::Host(host, self.inner_timers + self.layout.agents as u8 + 1)
     }
 
     /// The flow is over: what is held of it is nobody's.
@@ -306,7 +314,7 @@ impl<T: Transport> Transport for Shim<T> {
 
     fn timers(&self) -> Timers {
         let inner = self.inner.timers();
-        let own = u8::try_from(self.layout.agents + 1).expect("at most 64 agents");
+        let own = u8::try_from(self.layout.agents + 2).expect("at most 64 agents");
         Timers { flow: inner.flow, host: inner.host + own }
     }
 
@@ -347,10 +355,10 @@ impl<T: Transport> Transport for Shim<T> {
         match timer {
             Timer::Host(host, number) if number >= self.inner_timers => {
                 let local = u32::from(number - self.inner_timers);
-                if local == self.layout.agents {
-                    self.look_for_silence(host, out);
-                } else {
-                    self.agent_timer(self.layout.agents_of(host).start + local, out);
+                match local.checked_sub(self.layout.agents) {
+                    None => self.agent_timer(self.layout.agents_of(host).start + local, out),
+                    Some(0) => self.look_for_silence(host, out),
+                    Some(_) => self.watch(host, out),
                 }
             }
             timer => {
