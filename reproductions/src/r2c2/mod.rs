@@ -26,7 +26,7 @@ pub(crate) const PAPER: Paper = Paper {
     name: "r2c2",
     citation: "R2C2: A Network Stack for Rack-scale Computers. Costa, Ballani, Razavi, Kash. SIGCOMM 2015.",
     experiments: EXPERIMENTS,
-    released: "",
+    released: include_str!("../../r2c2/released.toml"),
 };
 
 /// In the order of the paper.

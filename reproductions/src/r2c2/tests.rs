@@ -38,30 +38,44 @@ fn cheap_experiments_are_reproduced_but_for_known_rows() {
     }
 }
 
+/// Each experiment's file.
+const FILES: [(&str, &str); 15] = [
+    ("fig2", include_str!("../../r2c2/fig2.claims.toml")),
+    ("saturation", include_str!("../../r2c2/saturation.claims.toml")),
+    ("paths", include_str!("../../r2c2/paths.claims.toml")),
+    ("fig9", include_str!("../../r2c2/fig9.claims.toml")),
+    ("examples", include_str!("../../r2c2/examples.claims.toml")),
+    ("memory", include_str!("../../r2c2/memory.claims.toml")),
+    ("fig7", include_str!("../../r2c2/fig7.claims.toml")),
+    ("fig8", include_str!("../../r2c2/fig8.claims.toml")),
+    ("fig10", include_str!("../../r2c2/fig10.claims.toml")),
+    ("fig12", include_str!("../../r2c2/fig12.claims.toml")),
+    ("fig15", include_str!("../../r2c2/fig15.claims.toml")),
+    ("served", include_str!("../../r2c2/served.claims.toml")),
+    ("fig17", include_str!("../../r2c2/fig17.claims.toml")),
+    ("fig18", include_str!("../../r2c2/fig18.claims.toml")),
+    ("fig19", include_str!("../../r2c2/fig19.claims.toml")),
+];
+
 #[test]
 fn every_file_of_claims_is_of_its_experiment() {
-    let files = [
-        ("fig2", include_str!("../../r2c2/fig2.claims.toml")),
-        ("saturation", include_str!("../../r2c2/saturation.claims.toml")),
-        ("paths", include_str!("../../r2c2/paths.claims.toml")),
-        ("fig9", include_str!("../../r2c2/fig9.claims.toml")),
-        ("examples", include_str!("../../r2c2/examples.claims.toml")),
-        ("memory", include_str!("../../r2c2/memory.claims.toml")),
-        ("fig7", include_str!("../../r2c2/fig7.claims.toml")),
-        ("fig8", include_str!("../../r2c2/fig8.claims.toml")),
-        ("fig10", include_str!("../../r2c2/fig10.claims.toml")),
-        ("fig12", include_str!("../../r2c2/fig12.claims.toml")),
-        ("fig15", include_str!("../../r2c2/fig15.claims.toml")),
-        ("served", include_str!("../../r2c2/served.claims.toml")),
-        ("fig17", include_str!("../../r2c2/fig17.claims.toml")),
-        ("fig18", include_str!("../../r2c2/fig18.claims.toml")),
-        ("fig19", include_str!("../../r2c2/fig19.claims.toml")),
-    ];
     let names: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
-    assert_eq!(files.map(|(name, _)| name)[..], names);
-    for (name, text) in files {
+    assert_eq!(FILES.map(|(name, _)| name)[..], names);
+    for (name, text) in FILES {
         for claim in Sheet::read(text).published() {
             assert!(claim.id.starts_with(&format!("{name}.")), "{}", claim.id);
         }
     }
+}
+
+#[test]
+fn released_rows_are_claims() {
+    let rows = |(_, text)| Sheet::read(text).published().to_vec();
+    let known: Vec<String> = FILES.into_iter().flat_map(rows).map(|claim| claim.id).collect();
+    let released = PAPER.released(Effort::Quick);
+    assert!(!released.is_empty());
+    for id in released {
+        assert!(known.contains(&id), "{id}");
+    }
+    assert!(PAPER.released(Effort::Full).iter().all(|id| known.contains(id)));
 }
