@@ -210,11 +210,18 @@ def at_random(seed, accounting, ports=4, count=60):
     return run(f"random {seed}, {accounting}", settings(ports, 6, accounting), zeros(ports), requests)
 
 
+def written(case):
+    """A case as text, a line for each step."""
+    steps = ",\n  ".join(json.dumps(step) for step in case["steps"])
+    head = json.dumps({key: value for key, value in case.items() if key != "steps"})
+    return f'{head[:-1]}, "steps": [\n  {steps}]}}'
+
+
 def main():
     cases = list(by_hand())
     cases += [at_random(seed, name) for seed, name in enumerate(("flagged", "saturating", "literal"))]
     path = pathlib.Path(__file__).with_name("switch.json")
-    path.write_text(json.dumps({"cases": cases}, indent=1) + "\n")
+    path.write_text('{"cases": [\n' + ",\n".join(map(written, cases)) + "\n]}\n")
 
 
 if __name__ == "__main__":
