@@ -1,1 +1,192 @@
-//! The shim alone: what it asks of the network, call by call.
+//! The shim alone, with one thread a host: reservations out, grants in, call by call.
+
+use kernel::{Bytes, Span, Time};
+use packets::raw::Raw;
+use packets::{Effect, FlowKey, Line, Opening, Outbox, Packet, Timer, Transport};
+use rack::{Class, Flow, FlowId, NodeId};
+
+use super::Shim;
+use crate::Config;
+use crate::config::Jitter;
+use crate::message::{Message, tag_of};
+use crate::wire::Tag;
+use crate::wire::control::Opcode;
+use crate::wire::tag::Place;
+
+const SENDER: NodeId = NodeId::new(1);
+const RECEIVER: NodeId = NodeId::new(2);
+/// Payload of a full packet.
+const FULL: u64 = 1_458;
+const SLOT: u64 = 123_040;
+
+/// A sender under PL2 and the driver's part of the network.
+struct Bench {
+    shim: Shim<Raw>,
+    out: Outbox,
+}
+
+impl Bench {
+    /// A flow of so many packets starts at time zero.
+    fn new(packets: u64) -> Self {
+        let mut config = Config { nodes: 4, threads: 1, ..Config::default() };
+        let raw = ::transports::raw::Config::default();
+        config.transport = crate::transport::Transport::Raw(raw.clone());
+        config.host.jitter = Jitter { median: Span::ZERO, ..config.host.jitter };
+        let plan = config.plan().unwrap();
+        let endpoints = raw.build(&packets::surroundings(&plan.network, 1));
+        let mut bench = Self { shim: Shim::new(&plan, endpoints, 1), out: Outbox::new(Time::ZERO) };
+        let flow = Flow {
+            id: FlowId::new(0),
+            src: SENDER,
+            dst: RECEIVER,
+            size: Bytes::new(packets * FULL),
+            start: Time::ZERO,
+            class: Class::new(0),
+        };
+        bench.shim.start(&Opening { key: FlowKey::new(1), flow, paths: 1 }, &mut bench.out);
+        bench
+    }
+
+    /// What the sender's line is given at `ps`.
+    fn pull(&mut self, ps: u64) -> Option<Packet> {
+        self.out.set_now(Time::from_ps(ps));
+        self.shim.pull(SENDER, Line::OPEN, &mut self.out)
+    }
+
+    /// All that it is given at `ps`.
+    fn pull_all(&mut self, ps: u64) -> Vec<Packet> {
+        std::iter::from_fn(|| self.pull(ps)).collect()
+    }
+
+    /// The reservation that goes at `ps`, before anything else.
+    #[track_caller]
+    fn reservation(&mut self, ps: u64) -> Packet {
+        let packet = self.pull(ps).expect("something goes");
+        let message = Message::of(&packet).expect("a control frame goes first");
+        assert_eq!(message.opcode, Opcode::Reserve);
+        packet
+    }
+
+    /// The switch's answer comes at `ps`.
+    fn grant(&mut self, ps: u64, reservation: &Packet, send_slot: u32, receive_slot: u32) {
+        let asked = Message::of(reservation).expect("a reservation");
+        let grant = Message { opcode: Opcode::Grant, send_slot, receive_slot, ..asked };
+        self.out.set_now(Time::from_ps(ps));
+        self.shim.receive(SENDER, &grant.packet(RECEIVER, SENDER), &mut self.out);
+    }
+
+    /// The last timers that were set.
+    fn timers(&mut self) -> Vec<(Timer, Time)> {
+        let set =
+            |effect| if let Effect::Set(timer, at) = effect { Some((timer, at)) } else { None };
+        self.out.drain().filter_map(set).collect()
+    }
+}
+
+#[track_caller]
+fn check_tags(packets: &[Packet], expected: impl Fn(Place) -> Option<Tag>) {
+    assert_eq!(packets.len(), 4);
+    for (index, packet) in (0..).zip(packets) {
+        let place = Place { thread: 0, burst: 0, index };
+        assert_eq!(tag_of(packet), expected(place), "packet {index}");
+    }
+}
+
+/// M19, I05: nothing goes but the reservation until the grant is there; then the burst does.
+#[test]
+fn m19_i05_one_reservation_is_out_at_a_time() {
+    let mut bench = Bench::new(8);
+    let reservation = bench.reservation(0);
+    assert_eq!(Message::of(&reservation).map(|message| message.demand), Some(4));
+    assert_eq!(bench.pull(1_000_000), None);
+    bench.grant(2_000_000, &reservation, 0, 0);
+    let burst: Vec<_> = (0..4).map(|_| bench.pull(2_000_000).unwrap()).collect();
+    check_tags(&burst, |_| None);
+}
+
+/// M20: slots count from the switch; a slot that is an exchange away, or less, is now.
+#[test]
+fn m20_a_burst_waits_for_its_slot_less_the_exchange() {
+    for (slot, at) in [(16, 2_000_000), (20, 20 * SLOT), (92, 92 * SLOT)] {
+        let mut bench = Bench::new(4);
+        let reservation = bench.reservation(0);
+        bench.grant(2_000_000, &reservation, slot, 3);
+        if at > 2_000_000 {
+            assert_eq!(bench.pull(at - 1), None, "slot {slot}");
+        }
+        assert_eq!(bench.pull_all(at).len(), 4, "slot {slot}");
+    }
+}
+
+/// A bench whose second burst has just gone unsolicited, behind its reservation.
+fn unsolicited() -> (Bench, Packet) {
+    let mut bench = Bench::new(8);
+    let first = bench.reservation(0);
+    bench.grant(2_000_000, &first, 0, 0);
+    (0..4).for_each(|_| assert!(bench.pull(2_000_000).is_some()));
+    let second = bench.reservation(2_500_000);
+    assert!(Message::of(&second).is_some_and(|message| message.flags.is_unsolicited));
+    let burst = bench.pull_all(2_500_000);
+    check_tags(&burst, |place| Some(Tag::Unsolicited(place)));
+    (bench, second)
+}
+
+/// M24, M13: above t it goes again in its slot; at t it does not. It says whether the switch has counted
+/// the first copy: not if there were more than T slots at its output.
+#[test]
+fn m13_m24_an_unsolicited_burst_goes_again_above_t() {
+    for (send, receive, expected) in [
+        (15, 0, None),
+        (16, 0, Some(false)),
+        (0, 96, Some(false)),
+        (0, 97, Some(true)),
+        (200, 0, Some(false)),
+    ] {
+        let (mut bench, second) = unsolicited();
+        bench.grant(4_500_000, &second, send, receive);
+        let again = bench.pull_all(100_000_000);
+        match expected {
+            None => assert_eq!(again, [], "{send}, {receive}"),
+            Some(true) => check_tags(&again, |place| Some(Tag::Again(place))),
+            Some(false) => check_tags(&again, |place| Some(Tag::AgainUncounted(place))),
+        }
+    }
+}
+
+/// M24: a burst that waited for its grant goes once, whatever was known before.
+#[test]
+fn m24_a_burst_that_waited_goes_once() {
+    let mut bench = Bench::new(8);
+    let first = bench.reservation(0);
+    // Slot 0 is below t, and is told so late that it is not current when the burst after is formed.
+    bench.grant(2_000_000, &first, 0, 0);
+    (0..3).for_each(|_| assert!(bench.pull(2_000_000).is_some()));
+    assert!(bench.pull(9_000_000).is_some(), "the line was busy with something else");
+    let second = bench.reservation(9_000_000);
+    assert_eq!(bench.pull(9_000_000), None, "it waits");
+    bench.grant(11_000_000, &second, 40, 40);
+    assert_eq!(bench.pull_all(100_000_000).len(), 4);
+    assert_eq!(bench.pull_all(200_000_000), []);
+}
+
+/// A grant that does not come is asked for again, by the same name; one that comes for nothing is given
+/// back, at the sender's input and the receiver's output.
+#[test]
+fn lost_grants_are_asked_for_again_and_late_ones_given_back() {
+    let mut bench = Bench::new(4);
+    let first = bench.reservation(0);
+    let (timer, at) = *bench.timers().last().expect("it watches");
+    assert_eq!(at, Time::ZERO + Span::from_us(67));
+    bench.out.set_now(at);
+    bench.shim.timer(timer, &mut bench.out);
+    let second = bench.reservation(at.as_ps());
+    let names = [&first, &second].map(|packet| Message::of(packet).map(|message| message.burst));
+    assert_eq!(names[0], names[1]);
+    bench.grant(at.as_ps() + 1_000, &first, 0, 0);
+    assert_eq!(bench.pull_all(at.as_ps() + 3_000_000).len(), 4);
+    bench.grant(at.as_ps() + 4_000_000, &second, 4, 4);
+    let reset = bench.pull(at.as_ps() + 4_000_000).expect("slots are given back");
+    let reset = Message::of(&reset).expect("by a control frame");
+    assert_eq!((reset.opcode, reset.demand), (Opcode::Reset, 4));
+    assert_eq!((reset.send_slot, reset.receive_slot), (SENDER.get(), RECEIVER.get()));
+}
