@@ -139,7 +139,7 @@ pub(super) fn thresholds(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
 /// What a reservation takes in an idle rack, and what reservations take of a busy one.
 pub(super) fn exchange(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../pl2/exchange.claims.toml"));
-    let messages: u64 = if effort == Effort::Full { 1_000_000 } else { 20_000 };
+    let messages: u64 = if effort == Effort::Full { 1_000_000 } else { 10_000 };
     // One host to another, a packet now and then.
     let idle = |delay: Option<(&str, &str)>| {
         let mut settings = vec![
