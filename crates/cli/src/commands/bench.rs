@@ -112,6 +112,28 @@ fn reserved() -> impl Iterator<Item = (String, String)> {
     })
 }
 
+/// R2C2's benchmarks, on the torus of its §5.2: long flows, which show what a packet's hop costs, and
+/// its workload with a flow in the rack every microsecond and every 100 ns, of which most packets are
+/// copies of broadcasts.
+fn direct() -> impl Iterator<Item = (String, String)> {
+    let fabric = "fabric = { kind = 'r2c2', start = 'share' }";
+    let long = "workload = { kind = 'bulk', pattern = { kind = 'permutation' }, size = '4 MB' }";
+    let sizes = "sizes = { kind = 'pareto', shape = 1.05, mean = '100 KB' }";
+    // A flow of 100 KB each microsecond is 800 Gbps: a part of the 60 Gbps of 512 nodes.
+    let workload = |load: &str| {
+        format!(
+            "run = {{ flows = 20000 }}
+             workload = {{ kind = 'poisson', load = {load}, load_rate = '60 Gbps', {sizes} }}"
+        )
+    };
+    let all = [
+        ("torus-512-permutation", long.to_string()),
+        ("torus-512-1us", workload("0.026041666666666668")),
+        ("torus-512-100ns", workload("0.2604166666666667")),
+    ];
+    all.into_iter().map(move |(name, text)| (name.to_string(), format!("{text}\n{fabric}")))
+}
+
 /// Runs the benchmarks whose name holds the filter.
 pub fn bench(
     arguments: &BenchArguments,
@@ -131,7 +153,7 @@ pub fn bench(
     let mut table = ResultsTable::new(columns.map(|(key, title)| Column::new(key, title)).to_vec());
     let wanted = arguments.filter.as_deref().unwrap_or("");
     let slotted = BENCHES.iter().map(|(name, text)| (name.to_string(), text.to_string()));
-    let all = slotted.chain(packet_switched()).chain(reserved());
+    let all = slotted.chain(packet_switched()).chain(reserved()).chain(direct());
     for (name, text) in all.filter(|(name, _)| name.contains(wanted)) {
         let document = Document::parse(&name, &text, Format::Toml)?;
         let scenario = Scenario::read(document, &[], registry)?;
