@@ -234,7 +234,7 @@ impl<'a, F: Fabric, S: FlowSink> Run<'a, F, S> {
         let now = self.fabric.now();
         self.fabric.sample(&mut self.row);
         self.series.push(now, &self.row);
-        if self.workload.next_start().is_some() && now > self.open.end() {
+        if self.workload.next_start().is_some() && now >= self.open.next_sample_at() {
             self.open.push(now, &[(self.tally.offered - self.recorder.ended_count()) as f64]);
         }
     }

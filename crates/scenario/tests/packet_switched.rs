@@ -260,3 +260,19 @@ fn the_links_of_a_graph_may_stand_in_a_file() {
     assert!(problems.contains("fabric.topology.edges: "), "{problems}");
     assert!(problems.contains("absent.csv cannot be read"), "{problems}");
 }
+
+#[test]
+fn a_run_may_last_for_seconds_with_a_sample_each_microsecond_at_first() {
+    let flows = "[workload]
+kind = 'poisson'
+interarrival = '100 ms'
+flows = 60
+[fabric]
+kind = 'packet-switched'
+topology = { kind = 'single-switch', hosts = 4 }
+transport = { kind = 'fluid' }
+";
+    let summary = run(flows).summary;
+    assert!(summary["simulated_seconds"].as_f64().unwrap() > 3.0, "{summary}");
+    assert_eq!(summary["saturated"], false);
+}
