@@ -5,12 +5,12 @@
 //! The transport knows nothing of it: it is asked for packets when a thread is free, and is handed what
 //! arrives, once.
 //!
-//! - [`exchange`]: Algorithm 2, from a burst to its reservation, its grant and its end
+//! - `exchange`: Algorithm 2, from a burst to its reservation, its grant and its end
 //! - [`wait`]: Eq. 1
-//! - [`layout`], [`bursts`], [`held`]: threads, lanes, bursts and the packets in them
-//! - [`nic`]: bursts that wait for their slot, and the line
-//! - [`duplicates`], [`tracking`]: the receiving side
-//! - [`outside`]: traffic from other racks
+//! - `layout`, `bursts`, `held`: threads, lanes, bursts and the packets in them
+//! - `nic`: bursts that wait for their slot, and the line
+//! - `duplicates`, `tracking`: the receiving side
+//! - `outside`: traffic from other racks
 
 mod bursts;
 mod counts;
