@@ -351,13 +351,14 @@ fn a_transport_is_refused_where_it_cannot_be_carried() {
             &format!("switch = {{ {switch} }}\ntransport = {{ kind = '{kind}' }}"),
             &format!("bad.toml:9: fabric.switch.{message}"),
         );
-    } // A rack that brings its own way to carry flows.
+    }
+    // A rack that brings its own way to carry flows.
     let place = Place::new();
     let shoal = "[fabric]\nkind = 'shoal'\ntransport = { kind = 'dctcp' }\n";
     place.write("bad.toml", &format!("[run]\nflows = 50\n{PAIRS}{shoal}"));
     place.run(&["run", "bad.toml"]).refuses(&[
         "bad.toml:9: fabric.transport: found a table; expected one of \"auto\", \"none\", \"reliable\"; \
-         kind = \"packet-switched\" takes it",
+         kind = one of \"packet-switched\", \"pl2\", \"scoc-network\" takes it",
     ]);
     assert_eq!(place.names("."), ["bad.toml", "small.toml"]);
 }
