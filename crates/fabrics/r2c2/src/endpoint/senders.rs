@@ -237,7 +237,9 @@ impl Senders {
         (old, new): (RecordId, RecordId),
         protocol: Protocol,
     ) -> bool {
-        let Some(key) = self.of_node(node).find(|&key| self.get(key).record == old) else {
+        // A flow that is over but sends lost packets again has a record that may be another's by now.
+        let is_meant = |sender: &Sender| !sender.is_over && sender.record == old;
+        let Some(key) = self.of_node(node).find(|&key| is_meant(self.get(key))) else {
             return false;
         };
         let sender = self.get_mut(key);

@@ -305,3 +305,40 @@ proptest! {
         }
     }
 }
+
+/// A node dies while a flow of many packets passes by it; the flow's packets are sent again after its
+/// end was announced. A search then gives another flow of the same source another protocol.
+#[test]
+fn a_flow_that_sends_again_after_its_end_is_not_taken_for_another() {
+    let settings = Selection {
+        period: Span::from_us(400),
+        turn: Turn::Random,
+        age: Span::ZERO,
+        population: 11,
+        patience: 1,
+        ..Selection::default()
+    };
+    let config = Config {
+        classes: vec![config::Class { protocol: Protocol::RpsByHop, ..config::Class::default() }],
+        interval: Span::from_us(500),
+        selection: Some(settings),
+        ..torus(&[4, 2])
+    };
+    let plan = config.plan().unwrap();
+    let dies = fault(Component::Node(NodeId::new(6)), 12_288, Some(12_914));
+    let plan = plan.with_faults(&[dies]).unwrap();
+    let flows = [
+        (6, 7, 14_169, 11_270),
+        (5, 4, 1_465, 14_915),
+        (5, 3, 166_897, 3_303),
+        (5, 2, 213_745, 12_647),
+        (6, 7, 1, 0),
+        (4, 2, 298_623, 3_303),
+    ];
+    let flows = (0..).zip(flows).map(|(id, (src, dst, size, start))| {
+        flow(id, src, dst, size, Time::ZERO + Span::from_us(start))
+    });
+    let flows: Vec<_> = flows.collect();
+    let mut network = rack(&plan, 2_982_229_595_699_044_221);
+    assert_eq!(carry(&mut network, &flows).completed.len(), 6);
+}
