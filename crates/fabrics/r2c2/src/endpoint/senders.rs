@@ -238,7 +238,8 @@ impl Senders {
         protocol: Protocol,
     ) -> bool {
         // A flow that is over but sends lost packets again has a record that may be another's by now.
-        let is_meant = |sender: &Sender| !sender.is_over && sender.record == old;
+        // What was dropped on its way to others comes a second time.
+        let is_meant = |sender: &Sender| !sender.is_over && [old, new].contains(&sender.record);
         let Some(key) = self.of_node(node).find(|&key| is_meant(self.get(key))) else {
             return false;
         };
