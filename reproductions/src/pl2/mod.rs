@@ -23,7 +23,7 @@ pub(crate) const PAPER: Paper = Paper {
     name: "pl2",
     citation: "PL2: Towards Predictable Low Latency in Rack-Scale Networks. arXiv 2101.06537, 2021.",
     experiments: EXPERIMENTS,
-    released: "",
+    released: include_str!("../../pl2/released.toml"),
 };
 
 /// In the order of the paper.
