@@ -195,3 +195,46 @@ pub trait Fabric {
         Map::new()
     }
 }
+
+/// Those methods of [`Fabric`] which a rack of one network among several leaves to it. `each` is the
+/// rack's macro that does the same with whichever network there is.
+#[macro_export]
+macro_rules! leave_to_network {
+    ($each:ident, $field:ident) => {
+        fn now(&self) -> ::kernel::Time {
+            $each!(&self.$field, network => network.now())
+        }
+
+        fn offer(&mut self, flow: &$crate::Flow) {
+            $each!(&mut self.$field, network => network.offer(flow));
+        }
+
+        fn totals(&self) -> $crate::Totals {
+            $each!(&self.$field, network => network.totals())
+        }
+
+        fn stages(&self) -> &'static [$crate::Stage] {
+            $each!(&self.$field, network => network.stages())
+        }
+
+        fn gauges(&self) -> &'static [$crate::Gauge] {
+            $each!(&self.$field, network => network.gauges())
+        }
+
+        fn sample(&mut self, row: &mut [f64]) {
+            $each!(&mut self.$field, network => network.sample(row));
+        }
+
+        fn unfinished(&self, limit: usize) -> Vec<$crate::Flow> {
+            $each!(&self.$field, network => network.unfinished(limit))
+        }
+
+        fn check(&self) -> Result<(), String> {
+            $each!(&self.$field, network => network.check())
+        }
+
+        fn tables(&self) -> Vec<$crate::results::Table> {
+            $each!(&self.$field, network => network.tables())
+        }
+    };
+}

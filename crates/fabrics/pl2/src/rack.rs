@@ -1,8 +1,7 @@
 //! The rack: hosts under PL2 at their switch, whatever their transport, as a fabric.
 
 use ::rack::equipment::Bill;
-use ::rack::results::Table;
-use ::rack::{Advance, Fabric, Flow, Gauge, Probe, Stage, Totals};
+use ::rack::{Advance, Fabric, Flow, Probe};
 use kernel::{Bytes, Span, Time};
 use serde_json::{Map, Value};
 
@@ -38,20 +37,12 @@ impl Fabric for Rack {
         each!(&self.network, network => network.nodes())
     }
 
-    fn now(&self) -> Time {
-        each!(&self.network, network => network.now())
-    }
-
     fn foresee(&mut self, sizes: &[Bytes]) {
         let transport = &self.plan.config.transport;
         if transport.follows_sizes() {
             assert_eq!(self.now(), Time::ZERO, "sizes are told before the first flow");
             self.network = transport.network(&self.plan, self.seed, sizes);
         }
-    }
-
-    fn offer(&mut self, flow: &Flow) {
-        each!(&mut self.network, network => network.offer(flow));
     }
 
     fn advance<P: Probe>(&mut self, until: Time, probe: &mut P) -> Advance {
@@ -62,37 +53,11 @@ impl Fabric for Rack {
         each!(&self.network, network => network.ideal_fct(flow))
     }
 
-    fn totals(&self) -> Totals {
-        each!(&self.network, network => network.totals())
-    }
-
-    fn stages(&self) -> &'static [Stage] {
-        each!(&self.network, network => network.stages())
-    }
-
-    fn gauges(&self) -> &'static [Gauge] {
-        each!(&self.network, network => network.gauges())
-    }
-
-    fn sample(&mut self, row: &mut [f64]) {
-        each!(&mut self.network, network => network.sample(row));
-    }
-
-    fn unfinished(&self, limit: usize) -> Vec<Flow> {
-        each!(&self.network, network => network.unfinished(limit))
-    }
-
-    fn check(&self) -> Result<(), String> {
-        each!(&self.network, network => network.check())
-    }
-
     fn bill(&self) -> Option<Bill> {
         Some(self.plan.bill)
     }
 
-    fn tables(&self) -> Vec<Table> {
-        each!(&self.network, network => network.tables())
-    }
+    ::rack::leave_to_network!(each, network);
 
     fn details(&self) -> Map<String, Value> {
         let mut details = Map::new();

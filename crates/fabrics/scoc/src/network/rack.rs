@@ -2,8 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use ::rack::results::Table;
-use ::rack::{Advance, Completion, Fabric, Failure, Flow, Gauge, Probe, Stage, Totals};
+use ::rack::{Advance, Completion, Fabric, Failure, Flow, Probe};
 use kernel::{Bytes, Span, Time};
 use packets::config::{Forwarding, Queues};
 use packets::{Network, Surroundings, surroundings};
@@ -133,14 +132,6 @@ impl Fabric for Rack {
         self.plan.config.nodes
     }
 
-    fn now(&self) -> Time {
-        each!(&self.network, network => network.now())
-    }
-
-    fn offer(&mut self, flow: &Flow) {
-        each!(&mut self.network, network => network.offer(flow));
-    }
-
     fn advance<P: Probe>(&mut self, until: Time, probe: &mut P) -> Advance {
         let mut corrected = Corrected { probe, ideal: self.ideal };
         each!(&mut self.network, network => network.advance(until, &mut corrected))
@@ -150,33 +141,7 @@ impl Fabric for Rack {
         self.ideal.completion_time(flow)
     }
 
-    fn totals(&self) -> Totals {
-        each!(&self.network, network => network.totals())
-    }
-
-    fn stages(&self) -> &'static [Stage] {
-        each!(&self.network, network => network.stages())
-    }
-
-    fn gauges(&self) -> &'static [Gauge] {
-        each!(&self.network, network => network.gauges())
-    }
-
-    fn sample(&mut self, row: &mut [f64]) {
-        each!(&mut self.network, network => network.sample(row));
-    }
-
-    fn unfinished(&self, limit: usize) -> Vec<Flow> {
-        each!(&self.network, network => network.unfinished(limit))
-    }
-
-    fn check(&self) -> Result<(), String> {
-        each!(&self.network, network => network.check())
-    }
-
-    fn tables(&self) -> Vec<Table> {
-        each!(&self.network, network => network.tables())
-    }
+    ::rack::leave_to_network!(each, network);
 
     fn details(&self) -> Map<String, Value> {
         let spine = match self.plan.config.spine {
