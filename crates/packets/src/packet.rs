@@ -8,6 +8,11 @@ use bitflags::bitflags;
 use kernel::{Bytes, Time};
 use rack::NodeId;
 
+/// Bits of a hop in a packet that carries its route (R2C2 §4.2).
+pub const ROUTE_HOP_BITS: u32 = 3;
+/// Most hops of such a route: what 128 bits hold (R2C2 §4.2).
+pub const ROUTE_HOPS_MAX: u32 = 128 / ROUTE_HOP_BITS;
+
 /// An open flow's place in the arrays of the network and of the transport. Given out at the flow's
 /// start, and again to another flow once this one is closed and none of its packets is left in the
 /// network: so a key in a packet is never stale.
@@ -169,7 +174,7 @@ impl Packet {
         Bytes::new(u64::from(self.wire))
     }
 
-    /// Writes a route into it, for [`crate::Routing::SourceRoute`]: three bits a hop, which choose
+    /// Writes a route of at most [`ROUTE_HOPS_MAX`] hops into it, for [`crate::Routing::SourceRoute`]: three bits a hop, which choose
     /// the port to leave by among those of the vertex; the first hop, which is the source's own
     /// choice, lowest. It takes the place of `ack` and `word` (R2C2 §4.2: 128 bits).
     #[must_use]
@@ -182,7 +187,8 @@ impl Packet {
     #[must_use]
     pub fn hop_of_route(&self, hop: u32) -> u8 {
         let route = u128::from(self.word) << 64 | u128::from(self.ack);
-        (route.checked_shr(3 * hop).unwrap_or(0) & 7) as u8
+        let mask = (1 << ROUTE_HOP_BITS) - 1;
+        (route.checked_shr(ROUTE_HOP_BITS * hop).unwrap_or(0) & mask) as u8
     }
 
     /// Whether it carries, or carried before it was trimmed, application bytes.

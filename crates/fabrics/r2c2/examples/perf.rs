@@ -1,31 +1,52 @@
-//! How fast the rack is: `perf FLOWS TAU_NS [SIDE]` carries flows of Pareto sizes (R2C2 §5.2: shape
-//! 1.05, mean 100 kB; here at most 10 MB) that start every `TAU_NS` on average through a torus of
-//! `SIDE` cubed nodes.
+//! How fast the rack is, on a torus of `SIDE` cubed nodes (8):
+//!
+//! - `perf poisson FLOWS TAU_NS [SIDE]`: flows of Pareto sizes (R2C2 §5.2: shape 1.05, mean 100 kB;
+//!   here at most 10 MB) that start every `TAU_NS` on average;
+//! - `perf share FLOWS TAU_NS [SIDE]`: the same, of any size, each of which starts at its share;
+//! - `perf permutation BYTES [SIDE]`: every node sends so much to one other, all at once, and starts at
+//!   its share.
 
 use kernel::{Bytes, Stream, Time};
+use r2c2::config::Start;
 use r2c2::{Config, Rack};
 use rack::topology::{Shape, Torus};
 use rack::{Class, Fabric, Flow, FlowId, NodeId};
 
+/// Mean time between flows, in picoseconds, where it is not given: all at once.
+const AT_ONCE: f64 = 0.0;
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let (flows, tau): (u64, f64) = (words[0].parse()?, words[1].parse()?);
-    let side: u32 = words.get(2).map_or(Ok(8), |side| side.parse())?;
+    let number = |at: usize| words.get(at).ok_or("a number is missing")?.parse::<f64>().map_err(|e| e.to_string());
+    let kind = words.first().map_or("", String::as_str);
+    let is_permutation = kind == "permutation";
+    let side: u32 = words.get(if is_permutation { 2 } else { 3 }).map_or(Ok(8), |side| side.parse())?;
     let torus = Torus { dimensions: vec![side; 3], ..Torus::default() };
-    let config = Config { topology: Shape::Torus(torus), ..Config::default() };
+    let start = if kind == "poisson" { Start::Link } else { Start::Share };
+    let config = Config { topology: Shape::Torus(torus), start, ..Config::default() };
     let plan = config.plan().map_err(|problems| format!("{problems:?}"))?;
     let nodes = plan.nodes();
+    let (flows, tau) = if is_permutation { (u64::from(nodes), AT_ONCE) } else { (number(1)? as u64, number(2)?) };
+    let largest = if kind == "poisson" { 1e7 } else { f64::INFINITY };
     let mut rack = Rack::new(plan, 1);
     let mut draw = Stream::new(1, "perf", 0);
+    let mut peers: Vec<u32> = (0..nodes).collect();
+    draw.shuffle(&mut peers);
     let begin = std::time::Instant::now();
     let (mut at, mut bytes) = (0.0, 0);
     for id in 0..flows {
-        at += draw.exponential(tau * 1e3);
-        let start = Time::from_ps(at as u64);
+        let (start, src, dst, size) = if is_permutation {
+            // Each node sends to the next of a random round.
+            let next = peers[(id as usize + 1) % nodes as usize];
+            (Time::ZERO, peers[id as usize], next, number(1)? as u64)
+        } else {
+            at += draw.exponential(tau * 1e3);
+            let src = draw.below(u64::from(nodes)) as u32;
+            let dst = (src + 1 + draw.below(u64::from(nodes) - 1) as u32) % nodes;
+            let size = (4_762.0 / (1.0 - draw.unit()).powf(1.0 / 1.05)).min(largest) as u64;
+            (Time::from_ps(at as u64), src, dst, size)
+        };
         rack.advance(start, &mut ());
-        let src = draw.below(u64::from(nodes)) as u32;
-        let dst = (src + 1 + draw.below(u64::from(nodes) - 1) as u32) % nodes;
-        let size = (4_762.0 / (1.0 - draw.unit()).powf(1.0 / 1.05)).min(1e7) as u64;
         bytes += size;
         rack.offer(&Flow {
             id: FlowId::new(id),

@@ -305,7 +305,7 @@ impl Config {
         for (index, class) in self.classes.iter().enumerate() {
             refuse(
                 class.application_rate == Some(Rate::default()),
-                &format!("classes.{index}.application_rate"),
+                &format!("classes[{index}].application_rate"),
                 "a rate of zero; expected, for example, \"1 Gbps\"".into(),
             );
         }

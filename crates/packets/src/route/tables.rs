@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use rack::topology::{PortId, Topology, Vertex};
 
 use crate::config::Routing;
+use crate::packet::ROUTE_HOPS_MAX;
 
 /// What of a topology works.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -110,7 +111,12 @@ impl Tables {
         let (hosts, vertices) = (topology.hosts(), topology.vertices());
         let mut table = vec![0; hosts as usize * vertices as usize];
         let mut sets = Sets::new(vertices);
-        let mut search = Search::new(vertices);
+        // Packets that carry their routes have no room for longer ones.
+        let hops_max = match counting {
+            Counting::NextHops => ROUTE_HOPS_MAX,
+            Counting::Paths => u32::MAX,
+        };
+        let mut search = Search::new(vertices, hops_max);
         let mut key = Vec::new();
         let mut masks = Masks { numbers: Vec::new() };
         if counting == Counting::NextHops {
@@ -216,22 +222,25 @@ impl Masks {
 
 /// A breadth-first search towards one host; its memory serves the next.
 struct Search {
+    /// How far it looks.
+    hops_max: u32,
     distance: Vec<u32>,
     paths: Vec<u32>,
     order: Vec<Vertex>,
 }
 
 impl Search {
-    fn new(vertices: u32) -> Self {
+    fn new(vertices: u32, hops_max: u32) -> Self {
         let count = vertices as usize;
         Self {
+            hops_max,
             distance: vec![u32::MAX; count],
             paths: vec![0; count],
             order: Vec::with_capacity(count),
         }
     }
 
-    /// Finds all vertices that reach `target`, nearest first, with the number of paths from each.
+    /// Finds all vertices that reach `target` in few enough hops, nearest first, with the number of paths from each.
     fn run(&mut self, topology: &Topology, live: &Live, target: Vertex) {
         self.distance.fill(u32::MAX);
         self.paths.fill(0);
@@ -244,7 +253,8 @@ impl Search {
             at += 1;
             let passes =
                 vertex == target || !topology.is_host(vertex) || topology.degree(vertex) > 1;
-            if !live.vertices[vertex.index()] || !passes {
+            let is_last = self.distance[vertex.index()] == self.hops_max;
+            if !live.vertices[vertex.index()] || !passes || is_last {
                 continue;
             }
             let next = self.distance[vertex.index()] + 1;

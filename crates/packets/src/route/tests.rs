@@ -214,6 +214,17 @@ fn a_torus_of_512_hosts_has_tables() {
 }
 
 #[test]
+fn packets_that_carry_routes_get_no_farther_than_a_route() {
+    let row = rack::topology::Mesh { dimensions: vec![50], ..rack::topology::Mesh::default() };
+    let topology = row.build().unwrap();
+    let tables = Tables::for_routing(&topology, &Live::all(&topology), Routing::SourceRoute);
+    for (host, paths) in [(1, 1), (42, 1), (43, 0), (49, 0)] {
+        assert_eq!(tables.paths(Vertex::new(0), host), paths);
+        assert_eq!(tables.paths(Vertex::new(host), 0), paths);
+    }
+}
+
+#[test]
 fn packets_that_carry_routes_need_no_count_of_paths() {
     let torus = Torus { dimensions: vec![6, 8], ..Torus::default() };
     let topology = torus.build().unwrap();

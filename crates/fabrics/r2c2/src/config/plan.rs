@@ -70,7 +70,7 @@ impl Config {
         let routes = Routes::new(&routing).map_err(|problem| vec![problem])?;
         for (index, class) in self.classes.iter().enumerate() {
             let wrong = routes.hops_max(class.protocol).err();
-            problems.extend(wrong.map(|problem| problem.below(&format!("classes.{index}"))));
+            problems.extend(wrong.map(|problem| problem.below(&format!("classes[{index}]"))));
         }
         let chosen = self.selection.iter().flat_map(|search| &search.protocols);
         let wrong = chosen.filter_map(|&protocol| routes.hops_max(protocol).err());
@@ -186,7 +186,8 @@ impl Plan {
         let chosen = self.config.selection.iter().flat_map(|search| &search.protocols);
         let all = self.config.classes.iter().map(|class| &class.protocol).chain(chosen);
         let wanted = all.flat_map(|&protocol| [protocol, protocol.on_any_graph()]);
-        let used: BTreeSet<Protocol> = wanted.filter(suits).collect();
+        // What [`Routes::usable`] may come to, here or in the map of a node that tells of its flows.
+        let used: BTreeSet<Protocol> = wanted.filter(suits).chain([Protocol::Rps]).collect();
         let protocols: Vec<Protocol> = used.into_iter().collect();
         let shares = Routed::new(routing, &protocols).expect("the protocols suit the network");
         let free = capacities(routing.topology(), self.config.headroom);

@@ -175,8 +175,8 @@ impl Endpoints {
     /// any more, and all had arrived there, there is nobody left to say so, and nothing left to do.
     fn probe(&mut self, key: FlowKey, out: &mut Outbox) {
         let flow = *self.senders.flow(key);
-        let joined = self.maps.of(flow.src).routes.joins(flow.src, flow.dst);
-        if !joined && self.receivers.has_all(key) {
+        let is_reached = self.maps.of(flow.src).routes.leads(flow.src, flow.dst);
+        if !is_reached && self.receivers.has_all(key) {
             self.senders.forget(key);
             return self.close(key, out);
         }

@@ -183,7 +183,7 @@ impl Pace {
             // What is cut off crosses no link.
             self.wanted.retain(|&(id, _)| {
                 let record = views.record(id);
-                routes.joins(record.source, record.destination)
+                routes.leads(record.source, record.destination)
             });
         }
         // Those that go make room before others come.

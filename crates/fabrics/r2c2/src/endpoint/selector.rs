@@ -161,6 +161,6 @@ fn long_flows(node: NodeId, settings: &Selection, news: &News, scene: &Scene<'_>
             tenant,
         }
     };
-    let joined = |flow: &LongFlow| map.routes.joins(flow.source, flow.destination);
+    let joined = |flow: &LongFlow| map.routes.leads(flow.source, flow.destination);
     news.views.known(node.get()).filter(lasts).map(flow).filter(joined).collect()
 }

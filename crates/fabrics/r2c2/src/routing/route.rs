@@ -4,12 +4,11 @@
 //! hold 42 hops. The two bits that are left hold a mark behind the last hop (**our choice**), so that
 //! a route in memory needs no length beside it; on the wire the length has a field of its own.
 
-/// Bits of a hop (§4.2).
-const HOP_BITS: u32 = 3;
+use packets::ROUTE_HOP_BITS as HOP_BITS;
+pub use packets::ROUTE_HOPS_MAX as HOPS_MAX;
+
 /// Most links of a node: what a hop can tell apart (§4.2).
 pub const LINKS_MAX: u32 = 1 << HOP_BITS;
-/// Most hops of a route: what 128 bits hold (§4.2).
-pub const HOPS_MAX: u32 = 128 / HOP_BITS;
 
 /// A route: for each hop the port to leave by, counted among those of the node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -24,6 +24,8 @@ pub struct Routes {
     members: Vec<NodeId>,
     /// For each node, where in `members` those start and end that paths join it to.
     part: Vec<[u32; 2]>,
+    /// Whether some pair of nodes that paths join is farther apart than a route can lead.
+    has_far_pairs: bool,
 }
 
 impl Routes {
@@ -45,7 +47,14 @@ impl Routes {
         let (members, part) = parts(network);
         let diameter = diameter(network, &members, &part);
         let hops_max = Protocol::ALL.map(|protocol| hops_max(network, protocol, diameter));
-        Ok(Self { network: network.clone(), hops_max: hops_max.to_vec(), members, part })
+        let has_far_pairs = diameter > HOPS_MAX;
+        Ok(Self {
+            network: network.clone(),
+            hops_max: hops_max.to_vec(),
+            members,
+            part,
+            has_far_pairs,
+        })
     }
 
     /// The network.
@@ -70,20 +79,29 @@ impl Routes {
         self.part[a.index()] == self.part[b.index()]
     }
 
-    /// What stands for a protocol where it cannot be used: itself, or one that any graph has.
+    /// Whether a packet can get from one node to another: a path joins them, and a header has room for
+    /// the shortest.
+    #[inline]
     #[must_use]
-    pub fn usable(&self, wanted: Protocol) -> Protocol {
-        if self.hops_max[usize::from(wanted.number())].is_ok() {
-            wanted
-        } else {
-            wanted.on_any_graph()
-        }
+    pub fn leads(&self, src: NodeId, dst: NodeId) -> bool {
+        let is_near = |hops| hops <= HOPS_MAX;
+        self.joins(src, dst)
+            && (!self.has_far_pairs || self.network.distance(src, dst).is_some_and(is_near))
     }
 
-    /// A route from one node to another; `None` if no path leads there.
+    /// What stands for a protocol where it cannot be used: one that any graph has or, where that takes
+    /// too many hops, shortest paths, for pairs that they lead to.
+    #[must_use]
+    pub fn usable(&self, wanted: Protocol) -> Protocol {
+        let fits = |protocol: &Protocol| self.hops_max[usize::from(protocol.number())].is_ok();
+        [wanted, wanted.on_any_graph()].into_iter().find(fits).unwrap_or(Protocol::Rps)
+    }
+
+    /// A route from one node to another; `None` if none [leads](Self::leads) there.
     ///
     /// # Panics
-    /// If [`Routes::hops_max`] has an error for the protocol.
+    /// If the protocol is neither random packet spraying nor one without an error in
+    /// [`Routes::hops_max`].
     #[inline]
     #[must_use]
     pub fn draw(
@@ -93,10 +111,10 @@ impl Routes {
         dst: NodeId,
         stream: &mut Stream,
     ) -> Option<Route> {
-        let [start, end] = self.part[src.index()];
-        if self.part[dst.index()] != [start, end] {
+        if !self.leads(src, dst) {
             return None;
         }
+        let [start, end] = self.part[src.index()];
         let mut walk = Walk::new(&self.network, src);
         match protocol {
             Protocol::Rps => draw::spray(&mut walk, Pick::ByPath, dst, stream),

@@ -96,6 +96,39 @@ fn what_is_cut_off_takes_no_part_in_rates() {
     assert_eq!(ends.completed.len(), 2);
 }
 
+/// Flows between nodes of a ring of `nodes`, of which the link from the last to the first is dead, that
+/// start when all know that; and how they end. Each node sends to one `apart` places on, counted along
+/// what is left of the ring, and back.
+fn over_a_broken_ring(nodes: u32, protocol: Protocol, apart: u32) -> Ends {
+    let classes = vec![config::Class { protocol, ..config::Class::default() }];
+    let faults = [fault(link(0, nodes - 1), 0, None)];
+    let plan = Config { classes, ..torus(&[nodes]) }.plan().unwrap().with_faults(&faults).unwrap();
+    let mut network = rack(&plan, 1);
+    let start = plan.changes_until().unwrap();
+    let pairs = (0..nodes - apart).flat_map(|src| [(src, src + apart), (src + apart, src)]);
+    let flows: Vec<Flow> =
+        (0..).zip(pairs).map(|(id, (src, dst))| flow(id, src, dst, 10_000, start)).collect();
+    let ends = carry(&mut network, &flows);
+    assert_eq!(ends.completed.len() + ends.failed.len(), flows.len());
+    ends
+}
+
+#[test]
+fn i12_pairs_are_joined_as_far_as_a_route_leads() {
+    // Half round the ring of 60 are 30 hops; along what is left of it, up to 59.
+    for (apart, fails) in [(1, false), (42, false), (43, true), (59, true)] {
+        let ends = over_a_broken_ring(60, Protocol::Rps, apart);
+        assert_eq!((ends.completed.is_empty(), ends.failed.is_empty()), (fails, !fails), "{apart}");
+    }
+}
+
+#[test]
+fn i12_where_two_legs_are_too_long_packets_go_straight() {
+    // Two legs are 40 hops at most while the ring is whole, and 78 after.
+    assert!(over_a_broken_ring(40, Protocol::Valiant, 39).failed.is_empty());
+    assert!(over_a_broken_ring(40, Protocol::Valiant, 5).failed.is_empty());
+}
+
 /// A rack of any shape.
 fn shape() -> impl Strategy<Value = Shape> {
     let dimensions = || prop::collection::vec(2u32..5, 1..3);
