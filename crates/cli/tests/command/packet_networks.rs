@@ -32,7 +32,7 @@ fn run(workload: &str, fabric: &str) -> Value {
     let place = Place::new();
     place.write("one.csv", "start,src,dst,bytes\n0 ns,0,1,1458\n");
     place.write("links.csv", LINKS);
-    let ends = if workload == PAIRS { "[run]\nflows = 200\n" } else { "" };
+    let ends = if workload.contains("poisson") { "[run]\nflows = 200\n" } else { "" };
     let text = format!("{ends}{workload}[fabric]\nkind = 'packet-switched'\n{fabric}\n");
     place.write("net.toml", &text);
     let arguments = ["run", "net.toml", "--format", "json", "--quiet", "--out", "r"];
@@ -203,6 +203,21 @@ fn routing_keeps_a_flow_together_or_spreads_it() {
     for routing in ["random-spray", "permutation-spray"] {
         assert!(order(routing) > 0, "{routing}");
     }
+}
+
+#[test]
+fn detours_double_the_way_over_a_torus() {
+    let hops = |routing: &str| {
+        let table = "topology = { kind = 'torus', dimensions = [8, 8], rate = '10 Gbps' }";
+        let switch = "switch = { flow_control = { kind = 'per-flow' } }";
+        let fabric =
+            format!("{table}\n{switch}\nrouting = '{routing}'\ntransport = {{ kind = 'raw' }}");
+        // Few flows, so that no network is behind and as many come under each.
+        count(&run(&PAIRS.replace("0.6", "0.05"), &fabric), "/engine/hops") as f64
+    };
+    // The same packets go four hops on average, or eight; and one from the NIC.
+    let ratio = hops("valiant") / hops("random-spray");
+    assert!((1.5..2.0).contains(&ratio), "{ratio}");
 }
 
 #[test]

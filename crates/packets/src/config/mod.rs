@@ -33,6 +33,9 @@ pub enum Routing {
     /// For each packet the next of a random order of all, and a new order after each round: even
     /// use, no pattern (NDP §3.1.1 does so at the sender).
     PermutationSpray,
+    /// Each packet first goes to a host drawn at random, then to its destination, both ways at random
+    /// among the shortest (Valiant load balancing, R2C2 §2.2.1): where hosts pass packets on.
+    Valiant,
     /// By the path number that the sender wrote into the packet.
     SourcePath,
     /// Along the route that the sender wrote into the packet, port by port: for transports that do
@@ -199,6 +202,12 @@ impl Config {
                 return Err(problems);
             }
         };
+        let mut hosts = (0..topology.hosts()).map(Vertex::new);
+        if self.routing == Routing::Valiant && hosts.any(|host| topology.degree(host) == 1) {
+            let message = "valiant, where a host has one link and passes no packets on; expected a \
+                           torus, a mesh or a graph in which each host has two links or more";
+            problems.push(Problem::new("routing", message));
+        }
         if problems.is_empty() {
             let plan = Plan { config: self.clone(), topology, faults: Vec::new() };
             match plan.check_pauses() {

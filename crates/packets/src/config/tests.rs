@@ -48,6 +48,12 @@ fn zero_buffers_are_refused_with_and_without_pauses() {
 }
 
 #[test]
+fn detours_are_refused_where_a_host_passes_no_packets_on() {
+    let config = Config { routing: Routing::Valiant, ..Config::default() };
+    check_refused(config, "routing", "passes no packets on");
+}
+
+#[test]
 fn a_threshold_above_the_buffer_is_refused() {
     let marking = |marking| Queues { marking, ..Queues::default() };
     let step = Step { threshold: Bytes::new(150_000) };

@@ -127,6 +127,9 @@ impl Net {
         // Only like for like, so that the queue stays within its limit.
         if last.wire == packet.wire && last.marks.contains(Marks::MAY_TRIM) {
             self.arena.exchange(index, queue.fifo.tail());
+            if let Some(detours) = &mut self.detours {
+                detours.exchange(index, queue.fifo.tail());
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use rack::topology::{PortId, Vertex};
 
 use super::credit::Credits;
 use super::deadline::Deadline;
+use super::detour::Detours;
 use super::event::Event;
 use super::faults::Faults;
 use super::limits::Limits;
@@ -12,7 +13,7 @@ use super::losses::Losses;
 use super::pause::{Ingress, Memory, Pauses};
 use super::perflow::FlowQueues;
 use super::{Arena, Counts, Flows, Net, OutPort, Wire};
-use crate::config::{CUT_THROUGH_HEADER, FlowControl, Forwarding, Plan};
+use crate::config::{CUT_THROUGH_HEADER, FlowControl, Forwarding, Plan, Routing};
 use crate::route::{Chooser, Live, Tables};
 
 impl Net {
@@ -56,6 +57,8 @@ impl Net {
             is_controlled: plan.config.queues.flow_control != FlowControl::None,
             credits: None,
             flow_queues: flow_queues(&plan, &wires, &rates),
+            detours: (plan.config.routing == Routing::Valiant)
+                .then(|| Box::new(Detours::new(topology.hosts(), seed))),
             foresees: plan.config.routing.is_steady() && plan.faults.is_empty(),
             is_lossy: losses.is_some() || !plan.faults.is_empty(),
             losses,
@@ -187,5 +190,6 @@ fn flow_queues(plan: &Plan, wires: &[Wire], rates: &[Rate]) -> Option<Box<FlowQu
         window => window,
     };
     let window = wires.iter().zip(rates).map(window).collect();
-    Some(Box::new(FlowQueues::new(window, mtu.get() as u32)))
+    let legs = if plan.config.routing == Routing::Valiant { 2 } else { 1 };
+    Some(Box::new(FlowQueues::new(window, mtu.get() as u32, legs)))
 }

@@ -1,5 +1,6 @@
 //! What happens at an instant.
 
+use super::places::Lane;
 use crate::packet::FlowKey;
 
 /// An event of the network.
@@ -50,8 +51,8 @@ pub(crate) enum Event {
     Room {
         /// The port that may send one more.
         port: u32,
-        /// The flow.
-        flow: FlowKey,
+        /// The flow, or its leg.
+        lane: Lane,
     },
     /// A pause that was asked for runs out, unless it was asked for again (PFC).
     PauseEnds {
@@ -106,7 +107,7 @@ impl Event {
             Event::Alarm { host } => (4, 0, host),
             Event::Timer { index, generation } => (5, generation, index),
             Event::Start { flow } => (6, 0, flow.get()),
-            Event::Room { port, flow } => (7, port, flow.get()),
+            Event::Room { port, lane } => (7, port, lane.0),
             Event::Break { fault } => (8, 0, fault),
             Event::Mend { fault } => (9, 0, fault),
             Event::PauseEnds { port, priority } => (10, port, priority.into()),
@@ -156,7 +157,7 @@ impl Word {
             4 => Event::Alarm { host: large },
             5 => Event::Timer { index: large, generation: small },
             6 => Event::Start { flow: FlowKey::new(large) },
-            7 => Event::Room { port: small, flow: FlowKey::new(large) },
+            7 => Event::Room { port: small, lane: Lane(large) },
             8 => Event::Break { fault: large },
             9 => Event::Mend { fault: large },
             10 => Event::PauseEnds { port: small, priority: large as u8 },
@@ -183,7 +184,7 @@ mod tests {
             Event::Alarm { host: 3 },
             Event::Timer { index: u32::MAX, generation },
             Event::Start { flow },
-            Event::Room { port, flow },
+            Event::Room { port, lane: Lane(flow.get()) },
             Event::Break { fault: 1 },
             Event::Mend { fault: u32::MAX },
             Event::PauseEnds { port, priority: 7 },

@@ -92,6 +92,9 @@ impl Net {
         if packet.is_data() {
             packet.stamp = self.now;
         }
+        if let Some(detours) = &mut self.detours {
+            detours.begin(index, self.vertices[port as usize]);
+        }
         self.launch(port, index);
     }
 
@@ -100,6 +103,9 @@ impl Net {
     pub(crate) fn launch(&mut self, port: u32, index: u32) {
         debug_assert!(self.is_free(port), "port {port} sends two packets at a time");
         self.leaves_switch(index, self.arena.ingress(index));
+        if let Some(detours) = &mut self.detours {
+            detours.launched(index);
+        }
         let out = &mut self.ports[port as usize];
         if self.is_lossy {
             // While it is under way, the note says during which life of the link.

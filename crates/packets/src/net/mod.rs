@@ -16,6 +16,7 @@ mod build;
 mod counts;
 mod credit;
 mod deadline;
+mod detour;
 mod event;
 mod faults;
 mod flows;
@@ -47,6 +48,7 @@ pub(crate) use port::{OutPort, Wire};
 pub(crate) use timers::Timers;
 
 use credit::Credits;
+use detour::Detours;
 use faults::Faults;
 use limits::Limits;
 use losses::Losses;
@@ -89,6 +91,8 @@ pub(crate) struct Net {
     pauses: Option<Box<Pauses>>,
     credits: Option<Box<Credits>>,
     pub(crate) flow_queues: Option<Box<FlowQueues>>,
+    /// Where packets go first, where they do not go straight.
+    detours: Option<Box<Detours>>,
     /// Whether a packet's next port can be found out before it is there: routes stay, and the choice
     /// among them draws nothing.
     foresees: bool,
@@ -190,6 +194,9 @@ impl Net {
     /// As [`Net::way_on`], where it is not known yet.
     #[inline(never)]
     fn choose_way(&mut self, index: u32, vertex: Vertex) -> Option<u32> {
+        if let Some(way) = self.choose_detour(index, vertex) {
+            return Some(way.get());
+        }
         let packet = self.arena.get(index);
         self.chooser.choose(&self.tables, vertex, packet).map(PortId::get)
     }

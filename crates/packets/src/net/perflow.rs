@@ -4,20 +4,24 @@
 //! A flow may have so many packets on a link and in the queue behind it; each that leaves there lets
 //! one follow, after the wire's delay. Buffers are as many as it takes: an ideal to compare with, not
 //! a design.
+//!
+//! Full queues never wait for each other in a circle: along a shortest path each hop leads nearer to the
+//! flow's destination. Packets that go elsewhere first wait in queues of their own meanwhile, where each
+//! hop leads farther from the source.
 
 use std::collections::VecDeque;
 
 use super::Net;
 use super::arena::{Fifo, NONE};
 use super::event::Event;
-use super::places::Places;
+use super::places::{Lane, Places};
 use crate::packet::FlowKey;
 
-/// One flow at one output port.
+/// One lane at one output port.
 #[derive(Clone, Debug)]
 struct FlowQueue {
     port: u32,
-    flow: FlowKey,
+    lane: Lane,
     fifo: Fifo,
     /// Packets on the link and in the queue behind it.
     ahead: u32,
@@ -32,9 +36,11 @@ pub(crate) struct FlowQueues {
     pub(crate) window: Vec<u32>,
     /// Largest packet, in bytes.
     pub(super) mtu: u32,
+    /// Lanes of a flow: one for each leg.
+    legs: u32,
     queues: Vec<FlowQueue>,
     free: Vec<u32>,
-    /// Place by port and flow.
+    /// Place by port and lane.
     places: Places,
     /// By output port: queues that may send.
     turns: Vec<VecDeque<u32>>,
@@ -43,12 +49,13 @@ pub(crate) struct FlowQueues {
 }
 
 impl FlowQueues {
-    pub(super) fn new(window: Vec<u32>, mtu: u32) -> Self {
+    pub(super) fn new(window: Vec<u32>, mtu: u32, legs: u32) -> Self {
         let turns = vec![VecDeque::new(); window.len()];
         let places = Places::new(window.len());
         Self {
             window,
             mtu,
+            legs,
             queues: Vec::new(),
             free: Vec::new(),
             places,
@@ -57,12 +64,17 @@ impl FlowQueues {
         }
     }
 
-    fn place(&mut self, port: u32, flow: FlowKey) -> u32 {
-        let known = self.places.get(port, flow);
+    /// The lane of a flow on its last leg, or on the one before.
+    fn lane(&self, flow: FlowKey, is_first: bool) -> Lane {
+        Lane(flow.get() * self.legs + u32::from(is_first))
+    }
+
+    fn place(&mut self, port: u32, lane: Lane) -> u32 {
+        let known = self.places.get(port, lane);
         if known != NONE {
             return known;
         }
-        let queue = FlowQueue { port, flow, fifo: Fifo::EMPTY, ahead: 0, is_listed: false };
+        let queue = FlowQueue { port, lane, fifo: Fifo::EMPTY, ahead: 0, is_listed: false };
         let place = match self.free.pop() {
             Some(place) => {
                 self.queues[place as usize] = queue;
@@ -73,7 +85,7 @@ impl FlowQueues {
                 self.queues.len() as u32 - 1
             }
         };
-        self.places.insert(port, flow, place);
+        self.places.insert(port, lane, place);
         place
     }
 
@@ -83,7 +95,7 @@ impl FlowQueues {
         let window = self.window[queue.port as usize];
         if queue.fifo.is_empty() {
             if queue.ahead == 0 {
-                self.places.remove(queue.port, queue.flow);
+                self.places.remove(queue.port, queue.lane);
                 self.free.push(place);
             }
         } else if queue.ahead < window && !queue.is_listed {
@@ -94,7 +106,7 @@ impl FlowQueues {
 
     /// A flow starts at the NIC of `port`.
     pub(crate) fn flow_starts(&mut self, flow: FlowKey, port: u32) {
-        self.places.open(flow);
+        self.places.open(self.lane(flow, self.legs > 1));
         if self.source_room.len() <= flow.index() {
             self.source_room.resize(flow.index() + 1, 0);
         }
@@ -113,8 +125,9 @@ impl Net {
     /// Puts a packet in its flow's queue.
     pub(super) fn enqueue_flow(&mut self, index: u32, port: u32) {
         let packet = *self.arena.get(index);
+        let is_first = self.detours.as_ref().is_some_and(|all| all.leaves_on_first(index));
         let Some(all) = &mut self.flow_queues else { return };
-        let place = all.place(port, packet.flow);
+        let place = all.place(port, all.lane(packet.flow, is_first));
         self.arena.push(&mut all.queues[place as usize].fifo, index);
         all.review(place);
         let out = &mut self.ports[port as usize];
@@ -148,11 +161,12 @@ impl Net {
     /// A packet goes out by `port`.
     pub(super) fn window_take(&mut self, port: u32, index: u32) {
         let packet = self.arena.get(index);
+        let is_first = self.detours.as_ref().is_some_and(|all| all.leaves_on_first(index));
         let Some(all) = &mut self.flow_queues else { return };
         if !packet.is_data() {
             return;
         }
-        let place = all.place(port, packet.flow);
+        let place = all.place(port, all.lane(packet.flow, is_first));
         let queue = &mut all.queues[place as usize];
         queue.ahead += 1;
         let (ahead, window) = (queue.ahead, all.window[port as usize]);
@@ -166,23 +180,27 @@ impl Net {
     /// A packet that came by `port` has left: after the wire's delay one may follow.
     pub(super) fn window_return(&mut self, index: u32, port: u32) {
         let packet = self.arena.get(index);
+        let was_first = self.detours.as_ref().is_some_and(|all| all.came_on_first(index));
+        let Some(all) = &self.flow_queues else { return };
         if !packet.is_data() {
             return;
         }
         let wire = &self.wires[port as usize];
-        let event = Event::Room { port: wire.reverse, flow: packet.flow };
+        let lane = all.lane(packet.flow, was_first);
+        let event = Event::Room { port: wire.reverse, lane };
         self.calendar.push(self.now + wire.propagation, event.pack());
     }
 
-    /// One more packet of `flow` may go out by `port`.
-    pub(crate) fn window_opens(&mut self, port: u32, flow: FlowKey) {
+    /// One more packet of a lane may go out by `port`.
+    pub(crate) fn window_opens(&mut self, port: u32, lane: Lane) {
         let Some(all) = &mut self.flow_queues else { return };
-        let place = all.place(port, flow);
+        let place = all.place(port, lane);
         let queue = &mut all.queues[place as usize];
-        debug_assert!(queue.ahead > 0, "room for a packet of flow {} that never went", flow.get());
+        debug_assert!(queue.ahead > 0, "room for a packet of {lane:?} that never went");
         queue.ahead -= 1;
         if self.ports[port as usize].is_nic {
-            all.source_room[flow.index()] = (all.window[port as usize] - queue.ahead) * all.mtu;
+            let flow = lane.index() / all.legs as usize;
+            all.source_room[flow] = (all.window[port as usize] - queue.ahead) * all.mtu;
         }
         all.review(place);
         self.serve(port);

@@ -1,11 +1,21 @@
-//! Numbers by port and flow, looked up by index alone.
+//! Numbers by port and lane, looked up by index alone.
 //!
-//! A flow has a row of pages, one for each few neighbouring ports; a page comes with the flow's first
+//! A lane has a row of pages, one for each few neighbouring ports; a page comes with the lane's first
 //! number there and goes with the last. So a number is two loads away, and memory follows the ports at
-//! which flows have something, beside a row of small integers for each flow that is open at a time.
+//! which lanes have something, beside a row of small integers for each lane that is open at a time.
 
 use super::arena::NONE;
-use crate::packet::FlowKey;
+
+/// What of a flow queues by itself: all of it, or one of its legs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Lane(pub(crate) u32);
+
+impl Lane {
+    /// Its place, for an array.
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// Ports of a page: one cache line of numbers (our choice).
 const PAGE: usize = 16;
@@ -15,7 +25,7 @@ const PAGE: usize = 16;
 pub(super) struct Places {
     /// Pages of a row.
     width: usize,
-    /// By flow, then by port over [`PAGE`]: the page, or [`NONE`].
+    /// By lane, then by port over [`PAGE`]: the page, or [`NONE`].
     rows: Vec<u32>,
     pages: Vec<[u32; PAGE]>,
     /// Pages not in use.
@@ -28,31 +38,31 @@ impl Places {
         Self { width: ports.div_ceil(PAGE), rows: Vec::new(), pages: Vec::new(), free: Vec::new() }
     }
 
-    /// Makes room for a flow.
-    pub(super) fn open(&mut self, flow: FlowKey) {
-        let end = (flow.index() + 1) * self.width;
+    /// Makes room for a lane.
+    pub(super) fn open(&mut self, lane: Lane) {
+        let end = (lane.index() + 1) * self.width;
         if self.rows.len() < end {
             self.rows.resize(end, NONE);
         }
     }
 
     #[inline]
-    fn row(&self, port: u32, flow: FlowKey) -> usize {
-        flow.index() * self.width + port as usize / PAGE
+    fn row(&self, port: u32, lane: Lane) -> usize {
+        lane.index() * self.width + port as usize / PAGE
     }
 
-    /// The number of a port and a flow, or [`NONE`].
+    /// The number of a port and a lane, or [`NONE`].
     #[inline]
-    pub(super) fn get(&self, port: u32, flow: FlowKey) -> u32 {
-        match self.rows[self.row(port, flow)] {
+    pub(super) fn get(&self, port: u32, lane: Lane) -> u32 {
+        match self.rows[self.row(port, lane)] {
             NONE => NONE,
             page => self.pages[page as usize][port as usize % PAGE],
         }
     }
 
     /// Sets a number that is not set.
-    pub(super) fn insert(&mut self, port: u32, flow: FlowKey, number: u32) {
-        let row = self.row(port, flow);
+    pub(super) fn insert(&mut self, port: u32, lane: Lane, number: u32) {
+        let row = self.row(port, lane);
         if self.rows[row] == NONE {
             self.rows[row] = self.free.pop().unwrap_or_else(|| {
                 self.pages.push([NONE; PAGE]);
@@ -60,13 +70,13 @@ impl Places {
             });
         }
         let place = &mut self.pages[self.rows[row] as usize][port as usize % PAGE];
-        debug_assert!(*place == NONE, "port {port} and flow {} have a number", flow.get());
+        debug_assert!(*place == NONE, "port {port} and lane {} have a number", lane.0);
         *place = number;
     }
 
     /// Clears a number that is set.
-    pub(super) fn remove(&mut self, port: u32, flow: FlowKey) {
-        let row = self.row(port, flow);
+    pub(super) fn remove(&mut self, port: u32, lane: Lane) {
+        let row = self.row(port, lane);
         let page = &mut self.pages[self.rows[row] as usize];
         debug_assert!(page[port as usize % PAGE] != NONE, "port {port} has no number to clear");
         page[port as usize % PAGE] = NONE;
@@ -88,9 +98,9 @@ mod tests {
         #[test]
         fn agrees_with_a_map(steps in prop::collection::vec((0u32..70, 0u32..5), 1..400)) {
             let (mut places, mut map) = (Places::new(70), BTreeMap::new());
-            (0..5).for_each(|flow| places.open(FlowKey::new(flow)));
+            (0..5).for_each(|flow| places.open(Lane(flow)));
             for (number, (port, flow)) in (0..).zip(steps) {
-                let key = FlowKey::new(flow);
+                let key = Lane(flow);
                 if map.remove(&(port, flow)).is_some() {
                     places.remove(port, key);
                 } else {
@@ -100,7 +110,7 @@ mod tests {
                 for port in 0..70 {
                     for flow in 0..5 {
                         let expected = map.get(&(port, flow)).copied().unwrap_or(NONE);
-                        prop_assert_eq!(places.get(port, FlowKey::new(flow)), expected);
+                        prop_assert_eq!(places.get(port, Lane(flow)), expected);
                     }
                 }
             }

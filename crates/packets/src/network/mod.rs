@@ -181,7 +181,7 @@ impl<T: Transport, S: Program> Network<T, S> {
                 }
             }
             Event::Start { flow } => self.start(flow),
-            Event::Room { port, flow } => self.net.window_opens(port, flow),
+            Event::Room { port, lane } => self.net.window_opens(port, lane),
             Event::PauseEnds { port, priority } => self.net.pause_ends(port, priority),
             Event::PauseAgain { port, priority } => self.net.pause_again(port, priority),
             Event::Break { fault } => {

@@ -32,7 +32,8 @@ pub(crate) struct Chooser {
 
 impl Chooser {
     pub(crate) fn new(routing: Routing, hosts: u32, vertices: u32, seed: u64) -> Self {
-        let draws = matches!(routing, Routing::RandomSpray | Routing::PermutationSpray);
+        let draws =
+            matches!(routing, Routing::RandomSpray | Routing::PermutationSpray | Routing::Valiant);
         let count = if draws { vertices } else { 0 };
         let stream = |vertex| Stream::new(seed, "packets/spray", u64::from(vertex));
         let orders = vec![Vec::new(); vertices as usize];
@@ -77,8 +78,10 @@ impl Chooser {
         vertex: Vertex,
         packet: &Packet,
     ) -> Option<PortId> {
-        if self.routing == Routing::SourceRoute {
-            return self.follow_route(vertex, packet);
+        match self.routing {
+            Routing::SourceRoute => return self.follow_route(vertex, packet),
+            Routing::Valiant => return self.toward(tables, vertex, packet.dst.get()),
+            _ => {}
         }
         let (number, group) = tables.group(vertex, packet.dst.get());
         let len = group.len;
@@ -92,9 +95,17 @@ impl Chooser {
             Routing::RandomSpray => self.streams[vertex.index()].below(u64::from(len)) as u32,
             Routing::PermutationSpray => self.next_of_order(tables, vertex, number, group),
             Routing::SourcePath => digit(u32::from(packet.path), group),
-            Routing::SourceRoute => unreachable!("followed above"),
+            Routing::SourceRoute | Routing::Valiant => unreachable!("followed above"),
         };
         Some(tables.member(group, index))
+    }
+
+    /// A port at random of those that lead from `vertex` to a host; `None` if none does, or if that is
+    /// the host.
+    pub(crate) fn toward(&mut self, tables: &Tables, vertex: Vertex, host: u32) -> Option<PortId> {
+        let group = tables.group(vertex, host).1;
+        let stream = &mut self.streams[vertex.index()];
+        (group.len > 0).then(|| tables.member(group, stream.below(u64::from(group.len)) as u32))
     }
 
     /// The port that the packet's route names next; `None` if the vertex has no such port.

@@ -170,6 +170,12 @@ pub fn alike<'a>(text: &str, words: &'a [String]) -> Option<&'a String> {
         .map(|(_, word)| word)
 }
 
+/// The words of several parts, such as `line_rate`, of which `text` is one.
+fn akin(text: &str, words: &[String]) -> Vec<String> {
+    let has = |word: &&String| word.split(['_', '-']).any(|part| part == text);
+    words.iter().filter(has).cloned().collect()
+}
+
 /// What to do about an unknown word.
 #[must_use]
 pub fn suggest(text: &str, words: &[String]) -> String {
@@ -177,6 +183,9 @@ pub fn suggest(text: &str, words: &[String]) -> String {
         Some(word) => format!("did you mean {word:?}?"),
         None if words.is_empty() => "this table takes no keys".into(),
         None if words.len() <= KEYS_SHOWN => format!("expected {}", one_of(words)),
+        None if !akin(text, words).is_empty() => {
+            format!("did you mean {}?", one_of(&akin(text, words)))
+        }
         None => format!("none of the {} known ones is like it", words.len()),
     }
 }

@@ -4,7 +4,7 @@ use kernel::{Bytes, Rate, Span};
 use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
 
-use super::check;
+use super::{check, suggest};
 use crate::source::{Argument, Document, Format};
 
 /// One field of every shape that a configuration may have.
@@ -117,6 +117,14 @@ fn an_unknown_key_is_refused_and_the_nearest_suggested() {
         "nodes = 8\n[[pools]]\nfirst = 1\n[[pools]]\nfirst = 1\nfrist = 2",
         &["a.toml:6: pools[1].frist: unknown key; did you mean \"first\"?"],
     );
+}
+
+#[test]
+fn keys_of_which_a_part_was_written_are_suggested() {
+    let words: Vec<String> = ["line_rate", "load_rate", "zeal"].map(String::from).into();
+    let many: Vec<String> = words.iter().cloned().chain((0..20).map(|n| format!("q{n}"))).collect();
+    assert_eq!(suggest("rate", &many), "did you mean \"line_rate\" or \"load_rate\"?");
+    assert_eq!(suggest("ratio", &many), "none of the 23 known ones is like it");
 }
 
 #[test]

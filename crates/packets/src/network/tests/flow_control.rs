@@ -179,6 +179,90 @@ fn per_flow_queues_carry_any_pattern_over_a_torus_sprayed() {
     assert_eq!((network.totals().drops, ends.completed.len()), (0, 240));
 }
 
+/// A network of per-flow queues whose packets go by way of random hosts.
+fn by_way_of_any(dimensions: Vec<u32>) -> Config {
+    let topology = Shape::Torus(Torus { dimensions, ..Default::default() });
+    let routing = crate::config::Routing::Valiant;
+    Config { routing, ..with(FlowControl::PerFlow(PerFlow::default()), topology) }
+}
+
+/// How much of a link's rate each node of a torus gets as all send to the one `step` nodes on.
+fn share_of_a_link(config: &Config, nodes: u32, step: u32) -> f64 {
+    let size = 7_300_000;
+    let flows: Vec<_> =
+        (0..nodes).map(|src| flow(src.into(), src, (src + step) % nodes, size, 0)).collect();
+    let (network, ends) = carry(config, &flows);
+    assert_eq!((network.totals().drops, ends.completed.len()), (0, nodes as usize));
+    let last = ends.completed.iter().map(|(_, end, ..)| *end).max().unwrap();
+    // As many packets as there are full ones in it, with their headers.
+    let wire = size as f64 * 1500.0 / 1460.0;
+    wire * 8.0 / (last - Time::ZERO).as_seconds() / 10e9
+}
+
+/// The same by counting: the hops up and down a ring that a packet takes on average from node 0 to
+/// `step` by way of each node, half of them each way where both are as long. It stays where it first
+/// meets its destination. The busier direction limits.
+fn share_of_a_ring(nodes: i32, step: i32) -> f64 {
+    let ways = |from: i32, to: i32| match (to - from).rem_euclid(nodes) {
+        up if 2 * up == nodes => [up, -up],
+        up if 2 * up < nodes => [up, up],
+        up => [up - nodes, up - nodes],
+    };
+    let mut hops = [0.0, 0.0];
+    for first in 0..nodes {
+        for (one, other) in
+            ways(0, first).into_iter().flat_map(|way| ways(first, step).map(|b| (way, b)))
+        {
+            let mut at = 0;
+            let legs = [one, other]
+                .map(|leg| std::iter::repeat_n(leg.signum(), leg.unsigned_abs() as usize));
+            for hop in legs.into_iter().flatten() {
+                if at != step {
+                    at = (at + hop).rem_euclid(nodes);
+                    hops[usize::from(hop < 0)] += 0.25 / f64::from(nodes);
+                }
+            }
+        }
+    }
+    1.0 / hops[0].max(hops[1])
+}
+
+#[test]
+fn by_way_of_random_hosts_a_ring_carries_what_its_links_do() {
+    // Two legs of four hops on average over two links a node: a fourth of a link, were it not for those
+    // that pass their destination early.
+    let ring = by_way_of_any(vec![16]);
+    for step in [1, 5, 8] {
+        let expected = share_of_a_ring(16, step);
+        let found = share_of_a_link(&ring, 16, step as u32);
+        assert!(
+            (0.93 * expected..1.01 * expected).contains(&found),
+            "{step}: {found} of {expected}"
+        );
+    }
+    // Straight on, nodes seven apart get a seventh of a link, and neighbours a whole one.
+    let straight = Config { routing: crate::config::Routing::RandomSpray, ..ring };
+    for step in [1, 7] {
+        let found = share_of_a_link(&straight, 16, step);
+        let expected = 1.0 / f64::from(step);
+        assert!((0.97 * expected..1.01 * expected).contains(&found), "{step}: {found}");
+    }
+}
+
+#[test]
+fn per_flow_queues_carry_any_pattern_by_way_of_random_hosts() {
+    for dimensions in [vec![4, 4], vec![5], vec![2, 3, 2]] {
+        let nodes = dimensions.iter().product::<u32>();
+        let flows: Vec<_> = (0..nodes)
+            .flat_map(|src| (0..nodes).filter(move |&dst| dst != src).map(move |dst| (src, dst)))
+            .zip(0..)
+            .map(|((src, dst), id)| flow(id, src, dst, 73_000, 0))
+            .collect();
+        let (network, ends) = carry(&by_way_of_any(dimensions), &flows);
+        assert_eq!((network.totals().drops, ends.completed.len()), (0, flows.len()));
+    }
+}
+
 #[test]
 fn pauses_work_across_a_clos_under_incast() {
     for pfc in [Pfc::default(), Pfc::fixed(XOFF)] {
