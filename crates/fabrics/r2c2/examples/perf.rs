@@ -17,16 +17,20 @@ const AT_ONCE: f64 = 0.0;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let number = |at: usize| words.get(at).ok_or("a number is missing")?.parse::<f64>().map_err(|e| e.to_string());
+    let number = |at: usize| {
+        words.get(at).ok_or("a number is missing")?.parse::<f64>().map_err(|e| e.to_string())
+    };
     let kind = words.first().map_or("", String::as_str);
     let is_permutation = kind == "permutation";
-    let side: u32 = words.get(if is_permutation { 2 } else { 3 }).map_or(Ok(8), |side| side.parse())?;
+    let side: u32 =
+        words.get(if is_permutation { 2 } else { 3 }).map_or(Ok(8), |side| side.parse())?;
     let torus = Torus { dimensions: vec![side; 3], ..Torus::default() };
     let start = if kind == "poisson" { Start::Link } else { Start::Share };
     let config = Config { topology: Shape::Torus(torus), start, ..Config::default() };
     let plan = config.plan().map_err(|problems| format!("{problems:?}"))?;
     let nodes = plan.nodes();
-    let (flows, tau) = if is_permutation { (u64::from(nodes), AT_ONCE) } else { (number(1)? as u64, number(2)?) };
+    let (flows, tau) =
+        if is_permutation { (u64::from(nodes), AT_ONCE) } else { (number(1)? as u64, number(2)?) };
     let largest = if kind == "poisson" { 1e7 } else { f64::INFINITY };
     let mut rack = Rack::new(plan, 1);
     let mut draw = Stream::new(1, "perf", 0);

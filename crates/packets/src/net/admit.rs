@@ -17,9 +17,7 @@ impl Net {
         let packet = self.arena.get(index);
         debug_assert!(packet.priority < PRIORITIES, "{packet:?}");
         let (queue, size, marks) = (packet.priority, u32::from(packet.wire), packet.marks);
-        let out = &self.ports[port as usize];
-        let waiting = out.queues[usize::from(queue)].bytes;
-        self.counts.found(out.bytes);
+        self.counts.found(self.ports[port as usize].bytes);
         if self.flow_queues.is_some() && packet.is_data() {
             return self.enqueue_flow(index, port);
         }
@@ -30,7 +28,7 @@ impl Net {
             self.counts.overflows += 1;
             return self.drop_packet(index);
         }
-        if marks.contains(Marks::ECT) && self.marks(port, waiting) {
+        if marks.contains(Marks::ECT) && self.marks(port, queue) {
             self.arena.get_mut(index).marks.insert(Marks::CE);
             self.counts.marked += 1;
         }
@@ -69,9 +67,10 @@ impl Net {
         out.bytes - queues.map(|queue| out.queues[usize::from(queue)].bytes).sum::<u32>()
     }
 
-    /// Whether a packet that finds `waiting` bytes in its queue is marked.
+    /// Whether a packet is marked that finds a queue as it is.
     #[inline]
-    fn marks(&mut self, port: u32, waiting: u32) -> bool {
+    fn marks(&mut self, port: u32, queue: u8) -> bool {
+        let waiting = self.ports[port as usize].queues[usize::from(queue)].bytes;
         if let Some(threshold) = self.limits.step {
             return waiting > threshold;
         }

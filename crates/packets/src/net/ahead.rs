@@ -18,9 +18,10 @@ const MIDDLE: usize = 6;
 const NEAR: usize = 3;
 
 impl Net {
-    /// Asks for what the events to come will touch.
+    /// Asks for what the events to come will touch. The events in the middle and near, for the
+    /// transport to do the same.
     #[inline]
-    pub(crate) fn ask_ahead(&mut self) {
+    pub(crate) fn ask_ahead(&mut self) -> [Option<Word>; 2] {
         let [near, middle, far] = self.calendar.upcoming([NEAR, MIDDLE, FAR]);
         if let Some(event) = far {
             match event.kind() {
@@ -33,7 +34,7 @@ impl Net {
                 Word::ARRIVE => {
                     let packet = self.arena.get(event.subject());
                     let vertex = self.vertices[event.port() as usize];
-                    self.tables.prefetch(vertex, packet.dst.get());
+                    self.chooser.prefetch(&self.tables, vertex, packet);
                 }
                 Word::DELIVER => self.flows.prefetch(self.arena.get(event.subject()).flow),
                 Word::FREE => self.arena.prefetch(self.ports[event.port() as usize].front()),
@@ -43,6 +44,7 @@ impl Net {
         if let Some(event) = near.filter(|event| self.foresees && event.kind() == Word::ARRIVE) {
             self.foresee(event.subject(), event.port());
         }
+        [middle, near]
     }
 
     /// Finds out by which port a packet that will come by `port` is to leave, and asks for that.
@@ -50,7 +52,7 @@ impl Net {
     fn foresee(&mut self, index: u32, port: u32) {
         let packet = self.arena.get(index);
         let vertex = self.vertices[port as usize];
-        if let Some(way) = self.chooser.choose(&self.tables, vertex, packet) {
+        if let Some(way) = self.chooser.foresee(&self.tables, vertex, packet) {
             self.arena.set_way(index, way.get());
             prefetch(&self.ports, way.index());
         }

@@ -59,7 +59,8 @@ impl Net {
             flow_queues: flow_queues(&plan, &wires, &rates),
             detours: (plan.config.routing == Routing::Valiant)
                 .then(|| Box::new(Detours::new(topology.hosts(), seed))),
-            foresees: plan.config.routing.is_steady() && plan.faults.is_empty(),
+            foresees: plan.config.routing == Routing::SourceRoute
+                || (plan.config.routing.is_steady() && plan.faults.is_empty()),
             is_lossy: losses.is_some() || !plan.faults.is_empty(),
             losses,
             faults,

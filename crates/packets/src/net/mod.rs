@@ -93,8 +93,8 @@ pub(crate) struct Net {
     pub(crate) flow_queues: Option<Box<FlowQueues>>,
     /// Where packets go first, where they do not go straight.
     detours: Option<Box<Detours>>,
-    /// Whether a packet's next port can be found out before it is there: routes stay, and the choice
-    /// among them draws nothing.
+    /// Whether a packet's next port can be found out before it is there: it has its route with it, or
+    /// routes stay, and the choice among them draws nothing.
     foresees: bool,
     /// Whether anything can get lost on a link.
     is_lossy: bool,

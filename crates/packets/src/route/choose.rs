@@ -79,7 +79,9 @@ impl Chooser {
         packet: &Packet,
     ) -> Option<PortId> {
         match self.routing {
-            Routing::SourceRoute => return self.follow_route(vertex, packet),
+            Routing::SourceRoute => {
+                return self.follow_route(vertex, packet, packet.hops.into());
+            }
             Routing::Valiant => return self.toward(tables, vertex, packet.dst.get()),
             _ => {}
         }
@@ -108,16 +110,41 @@ impl Chooser {
         (group.len > 0).then(|| tables.member(group, stream.below(u64::from(group.len)) as u32))
     }
 
-    /// The port that the packet's route names next; `None` if the vertex has no such port.
+    /// The port by which `packet` will leave `vertex`, to which it is on its way: what
+    /// [`Chooser::choose`] will say then, where the choice draws nothing.
     #[inline]
-    fn follow_route(&self, vertex: Vertex, packet: &Packet) -> Option<PortId> {
+    pub(crate) fn foresee(
+        &mut self,
+        tables: &Tables,
+        vertex: Vertex,
+        packet: &Packet,
+    ) -> Option<PortId> {
+        if self.routing == Routing::SourceRoute {
+            // The hop under way is counted when the packet is there.
+            return self.follow_route(vertex, packet, u32::from(packet.hops) + 1);
+        }
+        self.choose(tables, vertex, packet)
+    }
+
+    /// Asks for what the choice will look at, ahead of its use.
+    #[inline]
+    pub(crate) fn prefetch(&self, tables: &Tables, vertex: Vertex, packet: &Packet) {
+        // A route is in its packet.
+        if self.routing != Routing::SourceRoute {
+            tables.prefetch(vertex, packet.dst.get());
+        }
+    }
+
+    /// The port that the packet's route names as its hop number `hops`, counted from 1; `None` if the
+    /// vertex has no such port.
+    #[inline]
+    fn follow_route(&self, vertex: Vertex, packet: &Packet, hops: u32) -> Option<PortId> {
         let ports = &self.first_ports[vertex.index()..][..2];
-        // The hop at hand is counted already; and that of the source, unless its one link leaves it no
-        // choice, so that the packet came by no switch of its own.
+        // That of the source is counted, too, unless its one link leaves it no choice, so that the
+        // packet came by no switch of its own.
         let source = &self.first_ports[packet.src.index()..][..2];
         let is_from_leaf = self.has_leaves && source[1] - source[0] == 1;
-        let hops = u32::from(packet.hops) + u32::from(is_from_leaf);
-        let hop = packet.hop_of_route(hops.saturating_sub(1));
+        let hop = packet.hop_of_route((hops + u32::from(is_from_leaf)).saturating_sub(1));
         let port = ports[0] + u32::from(hop);
         (port < ports[1]).then_some(PortId::new(port))
     }

@@ -120,15 +120,19 @@ impl Fib {
         let entry = self.entry(source, tree, at);
         let words = self.entries[entry..entry + self.width].chunks(8).zip((first..).step_by(64));
         words.flat_map(|(bytes, first)| {
-            let mut word = [0; 8];
-            word[..bytes.len()].copy_from_slice(bytes);
-            let mut bits = u64::from_le_bytes(word);
+            let mut bits = bytes.iter().rev().fold(0, |bits, &byte| bits << 8 | u64::from(byte));
             std::iter::from_fn(move || {
                 let bit = (bits != 0).then(|| bits.trailing_zeros())?;
                 bits &= bits - 1;
                 Some(PortId::new(first + bit))
             })
         })
+    }
+
+    /// Asks for what [`Fib::children`] will look at, ahead of its use.
+    #[inline]
+    pub fn prefetch(&self, source: NodeId, tree: u8, at: Vertex) {
+        kernel::prefetch(&self.entries, self.entry(source, tree, at));
     }
 
     #[inline]

@@ -3,37 +3,30 @@
 //! Models: R2C2 §3.3.1 (claims M17, M18): a flow stops when a link on its way is full, or when it has
 //! what its host can send. The *level* of the water is a rate for a weight of one.
 //!
-//! The paper looks at all links in every round: O(NL + N²) for N flows and L links. Here the link
-//! that fills next is on top of a heap. A flow that stops leaves more to the others on its links, so
-//! the level at which a link fills only ever rises: what the heap holds is a lower bound, looked at
-//! again when it comes to the top. That leaves O(U log L), U being the uses of links by flows. Flows
-//! that are spread over all links are taken out of them together, source by source.
+//! Which link fills next is [`Links`]' to say. Flows that are spread over all links are taken out of
+//! them together, source by source.
+//!
+//! The water stops rising when all is known that was asked for, and rises on from there if more is
+//! asked for before a flow has come or gone: nodes with one view are served by one computation.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
 
+use super::bundles::Bundles;
 use super::legs::{Half, Legs};
+use super::links::{Links, rank};
 use super::terms::Courses;
 use super::tier::{Bundle, Tier, Weights};
 use super::waterfill::{Place, Whose};
 
-/// A link that fills above a bound by less than this share may fill below it, but for rounding. Far
-/// above the rounding of a quotient (our choice).
-const ROUNDING: f64 = 1e-9;
-
-/// A level as a number that sorts alike: a float that is not negative, by its bits.
-fn rank(level: f64) -> u64 {
-    level.max(0.0).to_bits()
-}
-
 /// What a computation looks at and does not change.
 pub(super) struct Scene<'a> {
     pub(super) legs: &'a Legs,
-    pub(super) bundles: &'a [Bundle],
+    pub(super) bundles: &'a Bundles,
     /// The tier under way, and its number.
     pub(super) tier: &'a Tier,
     pub(super) number: u32,
+    /// Whose rates are asked for.
+    pub(super) whose: Whose,
 }
 
 /// A flow that its host limits.
@@ -51,20 +44,17 @@ pub(super) struct Fill {
     levels: Vec<f64>,
     /// By bundle: the weight of its flows that still rise.
     rising: Vec<u32>,
-    /// By link: capacity left by the flows that have stopped.
-    room: Vec<f64>,
-    /// By link: the weight of the flows that rise on it. Exact.
-    weight: Vec<f64>,
-    /// Links by the level at which they fill, or a lower one.
-    links: BinaryHeap<Reverse<(u64, u32)>>,
+    links: Links,
     /// The flows of a tier that their hosts limit, the lowest level last.
     limits: Vec<Limit>,
     /// Bundles that stop in a round.
     stopping: Vec<u32>,
     spread: Spreading,
-    whose: Option<u32>,
-    /// Bundles whose level is asked for and not yet known.
-    wanted: usize,
+    /// The last round, if links do not reckon with it yet: its level, and the link that was full.
+    unsettled: Option<(f64, Option<u32>)>,
+    /// How many tiers are done, and whether the next has set out.
+    done: usize,
+    is_poured: bool,
     rounds: u64,
 }
 
@@ -97,115 +87,112 @@ impl Fill {
         self.rounds
     }
 
-    /// Whether all is known that was asked for.
-    pub(super) fn is_done(&self) -> bool {
-        self.wanted == 0
+    /// How many tiers have stopped altogether.
+    pub(super) fn tiers_done(&self) -> usize {
+        self.done
     }
 
-    /// Begins a computation.
-    pub(super) fn begin(&mut self, capacities: &[f64], bundles: &[Bundle], whose: Whose) {
-        self.whose = match whose {
-            Whose::All => None,
-            Whose::From(node) => Some(node.get()),
-        };
+    /// Begins a computation, with the weights of all bundles.
+    pub(super) fn begin(&mut self, capacities: &[f64], weights: &[u32]) {
         self.rounds = 0;
+        (self.done, self.is_poured, self.unsettled) = (0, false, None);
         self.levels.clear();
-        self.levels.resize(bundles.len(), f64::NAN);
+        self.levels.resize(weights.len(), f64::NAN);
         self.rising.clear();
-        self.rising.extend(bundles.iter().map(|bundle| bundle.weight));
-        self.wanted =
-            bundles.iter().filter(|bundle| bundle.weight > 0 && self.wants(bundle)).count();
-        self.room.clear();
-        self.room.extend_from_slice(capacities);
+        self.rising.extend_from_slice(weights);
+        self.links.begin(capacities);
     }
 
-    fn wants(&self, bundle: &Bundle) -> bool {
-        self.whose.is_none_or(|node| node == bundle.course.source.get())
+    /// Whether flows of a bundle rise.
+    fn rises(&self, bundle: u32) -> bool {
+        self.rising[bundle as usize] > 0
     }
 
-    /// Lets the flows of a tier rise in what earlier ones have left.
-    pub(super) fn tier(&mut self, courses: &mut impl Courses, scene: &Scene<'_>, places: &[Place]) {
-        self.pour(scene, places);
-        self.spread.resize(courses);
-        while self.wanted > 0 {
-            let link = self.next_link();
-            let full = link.map_or(u64::MAX, |(rank, _)| rank);
-            match (self.limits.last(), link) {
-                (Some(limit), _) if limit.rank <= full => {
-                    let level = f64::from_bits(limit.rank);
-                    self.stop_limited(scene, limit.rank);
-                    self.settle_spread(courses, scene, level);
-                }
-                (_, Some((rank, link))) => {
-                    let level = f64::from_bits(rank);
-                    self.stop_link(scene, level, link);
-                    self.settle_spread(courses, scene, level);
-                    // What rounding has left of it is nothing.
-                    self.room[link as usize] = 0.0;
-                }
-                _ => return self.overflow(scene),
+    /// The first bundle that is asked for and rises, among those from place `from` on; and its place.
+    fn wanted(&self, scene: &Scene<'_>, from: usize) -> Option<(usize, u32)> {
+        match scene.whose {
+            Whose::All => {
+                let place = self.rising[from..].iter().position(|&weight| weight > 0)?;
+                Some((from + place, (from + place) as u32))
+            }
+            Whose::From(node) => {
+                let own = scene.bundles.of_source(node).iter().copied().enumerate().skip(from);
+                { own }.find(|&(_, bundle)| self.rises(bundle))
             }
         }
+    }
+
+    /// Lets the flows of the next tier rise in what earlier ones have left, until all has stopped that
+    /// is asked for: whether that is so. If not, the tier is done.
+    pub(super) fn tier(
+        &mut self,
+        courses: &mut impl Courses,
+        scene: &Scene<'_>,
+        places: &[Place],
+    ) -> bool {
+        let mut wanted = self.wanted(scene, 0);
+        while let Some((place, bundle)) = wanted {
+            if !self.is_poured {
+                self.pour(scene, places);
+                self.spread.resize(courses);
+            }
+            self.settle(courses, scene);
+            if !self.round(scene) {
+                self.overflow(scene);
+                self.links.reckon_all(scene.tier);
+                (self.done, self.is_poured) = (self.done + 1, false);
+                return false;
+            }
+            if !self.rises(bundle) {
+                wanted = self.wanted(scene, place + 1);
+            }
+        }
+        true
     }
 
     /// Sets the state of the links and flows of a tier.
     fn pour(&mut self, scene: &Scene<'_>, places: &[Place]) {
         let tier = scene.tier;
-        self.weight.clear();
-        self.weight.extend_from_slice(&tier.loads);
-        for (weight, spread) in self.weight.iter_mut().zip(&tier.spread.loads) {
-            *weight += spread;
-        }
+        self.is_poured = true;
+        self.links.pour(tier, scene.bundles.all.len());
         self.spread.restart(&tier.spread.bundles);
-        let mut links = std::mem::take(&mut self.links).into_vec();
-        links.clear();
-        let rooms = (0..).zip(self.room.iter().zip(&self.weight));
-        let enough = self.enough(scene) * (1.0 + ROUNDING);
-        let used =
-            rooms.filter(|(_, (room, weight))| **weight > 0.0 && **room <= enough * **weight);
-        links.extend(used.map(|(link, (room, weight))| Reverse((rank(room / weight), link))));
-        self.links = BinaryHeap::from(links);
+        self.links.expect(self.expected(scene));
         self.limits.clear();
         self.limits.extend(tier.limited.iter().map(|&place| {
             let Place { bundle, weight, demand, .. } = places[place as usize];
             Limit { rank: rank(demand / f64::from(weight)), bundle, weight }
         }));
         // Of flows with the same level the order does not matter as long as it is always the same.
-        let course = |limit: &Limit| scene.bundles[limit.bundle as usize].course;
+        let course = |limit: &Limit| scene.bundles.all[limit.bundle as usize].course;
         self.limits.sort_unstable_by_key(|limit| Reverse((limit.rank, course(limit))));
     }
 
-    /// A level at which all of a tier has stopped that matters: links that fill later do not. What is
-    /// left to later tiers depends on all of an earlier one.
-    fn enough(&self, scene: &Scene<'_>) -> f64 {
-        let here = scene.bundles.iter().filter(|it| it.tier == scene.number && it.weight > 0);
-        let (mut all, mut own, mut count) = (0.0f64, 0.0f64, 0);
-        for bundle in here {
-            all = all.max(bundle.level_max());
-            if self.wants(bundle) {
-                own = own.max(bundle.level_max());
-                count += 1;
-            }
-        }
-        if count < self.wanted { all } else { own }
+    /// A level that what is asked for reaches, and seldom exceeds by much.
+    fn expected(&self, scene: &Scene<'_>) -> f64 {
+        let Whose::From(node) = scene.whose else { return f64::INFINITY };
+        let rising = scene.bundles.of_source(node).iter().filter(|&&bundle| self.rises(bundle));
+        let own = rising.map(|&bundle| &scene.bundles.all[bundle as usize]);
+        let here = own.filter(|bundle| bundle.tier == scene.number);
+        here.map(|bundle| self.links.least(bundle)).fold(0.0, f64::max)
     }
 
-    /// The link that fills next, and the level at which it does.
-    fn next_link(&mut self) -> Option<(u64, u32)> {
-        while let Some(mut top) = self.links.peek_mut() {
-            let Reverse((bound, link)) = *top;
-            let weight = self.weight[link as usize];
-            if weight == 0.0 {
-                PeekMut::pop(top);
-                continue;
+    /// Lets the water rise until flows stop. False if nothing limits what still rises.
+    fn round(&mut self, scene: &Scene<'_>) -> bool {
+        let link = self.links.next(scene.tier);
+        let full = link.map_or(u64::MAX, |(rank, _)| rank);
+        let limit = self.limits.last().map(|limit| limit.rank).filter(|&rank| rank <= full);
+        match (limit, link) {
+            (Some(rank), _) => {
+                self.stop_limited(scene, rank);
+                self.unsettled = Some((f64::from_bits(rank), None));
             }
-            let level = rank(self.room[link as usize] / weight);
-            if level <= bound {
-                return Some((bound, link));
+            (None, Some((rank, link))) => {
+                self.stop_link(scene, f64::from_bits(rank), link);
+                self.unsettled = Some((f64::from_bits(rank), Some(link)));
             }
-            *top = Reverse((level, link));
+            (None, None) => return false,
         }
-        None
+        true
     }
 
     /// Stops the flows that have at this level what their hosts can send.
@@ -219,7 +206,7 @@ impl Fill {
             while let Some(limit) = self.limits.pop_if(|last| is_same(last)) {
                 weight += limit.weight;
             }
-            if self.rising[bundle as usize] > 0 {
+            if self.rises(bundle) {
                 self.stop(scene, bundle, weight, level);
                 has_stopped = true;
             }
@@ -232,10 +219,10 @@ impl Fill {
         let mut stopping = std::mem::take(&mut self.stopping);
         stopping.clear();
         let members = scene.tier.members[link as usize].iter().map(|member| member.bundle);
-        stopping.extend(members.filter(|&bundle| self.rising[bundle as usize] > 0));
+        stopping.extend(members.filter(|&bundle| self.rises(bundle)));
         let Self { spread, rising, .. } = self;
         spread.bundles.retain(|&bundle| {
-            let course = &scene.bundles[bundle as usize].course;
+            let course = &scene.bundles.all[bundle as usize].course;
             let (source, destination) = (course.source.index(), course.destination.index());
             let is_rising = rising[bundle as usize] > 0;
             let stops = is_rising && scene.legs.crosses(source, destination, link as usize);
@@ -244,7 +231,7 @@ impl Fill {
             }
             is_rising && !stops
         });
-        stopping.sort_unstable_by_key(|&bundle| scene.bundles[bundle as usize].course);
+        stopping.sort_unstable_by_key(|&bundle| scene.bundles.all[bundle as usize].course);
         for &bundle in &stopping {
             self.stop(scene, bundle, self.rising[bundle as usize], level);
         }
@@ -254,42 +241,37 @@ impl Fill {
 
     /// Stops flows of a bundle, of this weight, at a level.
     fn stop(&mut self, scene: &Scene<'_>, at: u32, weight: u32, level: f64) {
-        let bundle = &scene.bundles[at as usize];
-        for entry in &bundle.entries {
-            let stopped = f64::from(weight) * entry.share;
-            self.weight[entry.link as usize] -= stopped;
-            self.room[entry.link as usize] -= level * stopped;
-        }
+        let bundle = &scene.bundles.all[at as usize];
         if bundle.is_spread() {
             self.spread.stop(bundle, weight);
+        } else {
+            self.links.stop(at, bundle, weight, level);
         }
         self.rising[at as usize] -= weight;
         if self.rising[at as usize] == 0 {
             self.levels[at as usize] = level;
-            self.wanted -= usize::from(self.wants(bundle));
         }
     }
 
-    /// Takes the spread flows that stop in this round out of the links.
-    fn settle_spread(&mut self, courses: &mut impl Courses, scene: &Scene<'_>, level: f64) {
-        // What links have left matters to nobody if all have stopped that are asked for.
-        if self.wanted == 0 || !self.spread.gather(courses, scene.legs) {
-            return;
+    /// Takes the spread flows that stopped in the last round out of the links, and closes the link that
+    /// was full. Put off until another round follows: what links have left matters to nobody once all
+    /// has stopped that is wanted.
+    fn settle(&mut self, courses: &mut impl Courses, scene: &Scene<'_>) {
+        let Some((level, full)) = self.unsettled.take() else { return };
+        if self.spread.gather(courses, scene.legs) {
+            self.links.stop_spread(&self.spread.stopped, level);
         }
-        let links = self.weight.iter_mut().zip(&mut self.room).zip(&self.spread.stopped);
-        for ((weight, room), stopped) in links {
-            *weight -= stopped;
-            *room -= level * stopped;
+        if let Some(link) = full {
+            self.links.close(scene.tier, link);
         }
     }
 
     /// No link limits what still rises: flows to their own source.
     fn overflow(&mut self, scene: &Scene<'_>) {
-        for (at, bundle) in scene.bundles.iter().enumerate() {
+        for (at, bundle) in scene.bundles.all.iter().enumerate() {
             if bundle.tier == scene.number && self.rising[at] > 0 {
                 self.rising[at] = 0;
                 self.levels[at] = f64::INFINITY;
-                self.wanted -= usize::from(self.wants(bundle));
             }
         }
     }

@@ -6,9 +6,11 @@
 //! is the routing's).
 
 mod bucket;
+mod bundles;
 mod demand;
 mod fill;
 mod legs;
+mod links;
 mod programme;
 mod routed;
 mod shares;

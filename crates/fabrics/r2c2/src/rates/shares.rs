@@ -22,6 +22,18 @@ pub(super) fn whole(share: f64) -> f64 {
     (share + ROUNDER) - ROUNDER
 }
 
+/// The share of so many quanta. Exact: a share is at most two.
+#[inline]
+pub(super) fn share_of(quanta: u32) -> f64 {
+    f64::from(quanta) * QUANTUM
+}
+
+/// The quanta of a share that is a whole multiple.
+#[inline]
+pub(super) fn quanta_of(share: f64) -> u32 {
+    (share / QUANTUM) as u32
+}
+
 #[cfg(test)]
 mod tests {
     use kernel::Stream;
@@ -39,6 +51,9 @@ mod tests {
         }
         assert_eq!([0.0, 0.5, 1.0, QUANTUM].map(whole), [0.0, 0.5, 1.0, QUANTUM]);
         assert_eq!(whole(QUANTUM / 4.0), 0.0);
+        for share in [0.0, 1.0 / 3.0, 1.0, 2.0].map(whole) {
+            assert_eq!(share_of(quanta_of(share)), share);
+        }
     }
 
     #[test]

@@ -5,23 +5,29 @@
 //! lies on its way and nothing else.
 
 use super::legs::{Half, Legs};
+use super::shares::share_of;
 use super::terms::{Course, Courses};
 use crate::routing::Protocol;
 
-/// A bundle that crosses a link, and which of its uses that is.
+/// A bundle that crosses a link, and the quanta of its share there.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Member {
     pub(super) bundle: u32,
-    pub(super) at: u32,
+    pub(super) quanta: u32,
 }
 
-/// A bundle's use of a link.
+/// A bundle's use of a link: its share, in quanta.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
-    pub(super) share: f64,
     pub(super) link: u32,
-    /// Its place among the members of the link.
-    pub(super) at: u32,
+    pub(super) quanta: u32,
+}
+
+impl Entry {
+    #[inline]
+    pub(super) fn share(self) -> f64 {
+        share_of(self.quanta)
+    }
 }
 
 /// Flows of one course and one priority: their rates are to each other as their weights.
@@ -29,13 +35,10 @@ pub(super) struct Entry {
 pub(super) struct Bundle {
     pub(super) course: Course,
     pub(super) tier: u32,
-    /// Sum of the weights of its flows, and how many they are; none if the place is free.
-    pub(super) weight: u32,
+    /// How many flows it has; none if it is idle, or its place is free.
     pub(super) flows: u32,
     /// The links that it uses; none if it is spread over all of them.
     pub(super) entries: Vec<Entry>,
-    /// What a flow of its course would have if it were alone, in bit/s; infinite if it is spread.
-    pub(super) alone: f64,
     /// Its place among the bundles that are spread.
     pub(super) spread_at: u32,
 }
@@ -44,11 +47,6 @@ impl Bundle {
     /// Whether its flows are spread over all links, as Valiant's are.
     pub(super) fn is_spread(&self) -> bool {
         self.course.protocol == Protocol::Valiant && self.course.source != self.course.destination
-    }
-
-    /// A level at which it has stopped for sure, if links stop it at all.
-    pub(super) fn level_max(&self) -> f64 {
-        self.alone / f64::from(self.weight)
     }
 }
 
@@ -60,7 +58,7 @@ pub(super) struct Tier {
     pub(super) weight: u64,
     /// By link: the weights of the flows on it, those that are spread left out.
     pub(super) loads: Vec<f64>,
-    /// By link: the bundles that use it, in no particular order.
+    /// By link: the bundles that use it, idle ones too, in no particular order.
     pub(super) members: Vec<Vec<Member>>,
     /// Flows whose demand limits them, by place, in no particular order.
     pub(super) limited: Vec<u32>,

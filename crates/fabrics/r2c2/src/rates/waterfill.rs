@@ -14,12 +14,12 @@ use kernel::Rate;
 use rack::NodeId;
 use rack::topology::Topology;
 
+use super::bundles::Bundles;
 use super::fill::{Fill, Scene};
 use super::legs::Legs;
-use super::shares::{WEIGHT_MAX, whole};
+use super::shares::WEIGHT_MAX;
 use super::terms::{Course, Courses, Terms};
-use super::tier::{Bundle, Entry, Member, Tier};
-use crate::routing::Protocol;
+use super::tier::Tier;
 
 /// What flows may take of each directed link: its rate less the headroom, in bit/s, by port.
 ///
@@ -91,13 +91,12 @@ pub struct Waterfill<C> {
     /// Tiers, in the order in which their priorities were first seen, and their order by priority.
     tiers: Vec<Tier>,
     order: Vec<u32>,
-    bundles: Vec<Bundle>,
-    free: Vec<u32>,
-    /// By source: its bundles.
-    of_source: Vec<Vec<u32>>,
+    bundles: Bundles,
     places: Vec<Place>,
     legs: Legs,
     fill: Fill,
+    /// Whether flows have come or gone since the last computation began.
+    has_changed: bool,
 }
 
 impl<C: Courses> Waterfill<C> {
@@ -111,18 +110,16 @@ impl<C: Courses> Waterfill<C> {
         for (link, &capacity) in capacities.iter().enumerate() {
             assert!(capacity >= 0.0 && capacity.is_finite(), "link {link} has {capacity} bit/s");
         }
-        let of_source = vec![Vec::new(); courses.nodes()];
         Self {
+            bundles: Bundles::new(courses.nodes()),
             courses,
             capacities,
             tiers: Vec::new(),
             order: Vec::new(),
-            bundles: Vec::new(),
-            free: Vec::new(),
-            of_source,
             places: Vec::new(),
             legs: Legs::default(),
             fill: Fill::default(),
+            has_changed: true,
         }
     }
 
@@ -142,14 +139,17 @@ impl<C: Courses> Waterfill<C> {
             self.places.resize(place as usize + 1, VACANT);
         }
         assert!(!self.has(place), "place {place} is taken");
-        let tier = self.tier(terms.priority);
-        let bundle = self.bundle(tier, course);
+        self.has_changed = true;
+        let number = self.tier(terms.priority);
+        let tier = &mut self.tiers[number as usize];
+        let bundle = self.bundles.join((number, tier), course, &mut self.courses);
+        if self.bundles.all[bundle as usize].flows == 1 {
+            self.fill.forget(bundle);
+        }
         let weight = u32::from(terms.weight.get());
         let demand = terms.demand.map_or(f64::INFINITY, |rate| rate.as_bps() as f64);
         self.places[place as usize] = Place { bundle, weight, demand, limited_at: 0 };
-        self.bundles[bundle as usize].flows += 1;
-        self.reweigh(bundle, i64::from(weight));
-        let tier = &mut self.tiers[tier as usize];
+        self.bundles.reweigh(bundle, weight.into(), tier, &self.courses);
         assert!(
             tier.weight <= WEIGHT_MAX,
             "weights of priority {} sum to {}; at most {WEIGHT_MAX}",
@@ -169,47 +169,42 @@ impl<C: Courses> Waterfill<C> {
     pub fn leave(&mut self, place: u32) {
         assert!(self.has(place), "place {place} has no flow");
         let flow = std::mem::replace(&mut self.places[place as usize], VACANT);
-        let tier = self.bundles[flow.bundle as usize].tier as usize;
+        self.has_changed = true;
+        let tier = &mut self.tiers[self.bundles.all[flow.bundle as usize].tier as usize];
         if flow.demand.is_finite() {
-            let limited = &mut self.tiers[tier].limited;
+            let limited = &mut tier.limited;
             limited.swap_remove(flow.limited_at as usize);
             if let Some(&moved) = limited.get(flow.limited_at as usize) {
                 self.places[moved as usize].limited_at = flow.limited_at;
             }
         }
-        self.reweigh(flow.bundle, -i64::from(flow.weight));
-        self.bundles[flow.bundle as usize].flows -= 1;
-        if self.bundles[flow.bundle as usize].flows == 0 {
-            self.dissolve(flow.bundle);
-        }
+        self.bundles.reweigh(flow.bundle, -i64::from(flow.weight), tier, &self.courses);
+        self.bundles.leave(flow.bundle, &mut self.tiers);
     }
 
     /// Takes all flows out.
     pub fn clear(&mut self) {
+        self.has_changed = true;
         self.tiers.iter_mut().for_each(Tier::clear);
-        self.of_source.iter_mut().for_each(Vec::clear);
+        self.bundles.clear();
         self.places.clear();
-        self.free.clear();
-        for (at, bundle) in (0..).zip(&mut self.bundles) {
-            (bundle.weight, bundle.flows) = (0, 0);
-            bundle.entries.clear();
-            self.free.push(at);
-        }
     }
 
-    /// Computes the rates.
+    /// Computes the rates, or as many more of them as are asked for, if no flow has come or gone.
     pub fn fill(&mut self, whose: Whose) {
-        for &tier in &self.order {
-            self.tiers[tier as usize].spread.refresh(&mut self.courses, &mut self.legs);
-        }
         let Self { courses, legs, tiers, order, bundles, places, fill, .. } = self;
-        fill.begin(&self.capacities, bundles, whose);
-        for &number in order.iter() {
-            if fill.is_done() {
+        if std::mem::take(&mut self.has_changed) {
+            for &tier in &*order {
+                tiers[tier as usize].spread.refresh(courses, legs);
+            }
+            fill.begin(&self.capacities, &bundles.weights);
+        }
+        let bundles = &*bundles;
+        while let Some(&number) = order.get(fill.tiers_done()) {
+            let tier = &tiers[number as usize];
+            if fill.tier(courses, &Scene { legs, bundles, tier, number, whose }, places) {
                 break;
             }
-            let tier = &tiers[number as usize];
-            fill.tier(courses, &Scene { legs, bundles, tier, number }, places);
         }
     }
 
@@ -258,97 +253,5 @@ impl<C: Courses> Waterfill<C> {
                 self.order[at]
             }
         }
-    }
-
-    /// The bundle of a course in a tier.
-    fn bundle(&mut self, tier: u32, course: Course) -> u32 {
-        let here = &self.of_source[course.source.index()];
-        let is_it = |&&at: &&u32| {
-            let bundle = &self.bundles[at as usize];
-            bundle.tier == tier && bundle.course == course
-        };
-        match here.iter().find(is_it) {
-            Some(&at) => at,
-            None => self.gather(tier, course),
-        }
-    }
-
-    /// Makes a bundle, as yet without flows.
-    fn gather(&mut self, tier: u32, course: Course) -> u32 {
-        let at = self.free.pop().unwrap_or_else(|| {
-            self.bundles.push(Bundle {
-                course,
-                tier,
-                weight: 0,
-                flows: 0,
-                entries: Vec::new(),
-                alone: 0.0,
-                spread_at: 0,
-            });
-            self.bundles.len() as u32 - 1
-        });
-        self.fill.forget(at);
-        self.of_source[course.source.index()].push(at);
-        let Tier { members, spread, .. } = &mut self.tiers[tier as usize];
-        let bundle = &mut self.bundles[at as usize];
-        (bundle.course, bundle.tier, bundle.alone) = (course, tier, f64::INFINITY);
-        if course.source == course.destination {
-            return at;
-        }
-        if course.protocol == Protocol::Valiant {
-            bundle.spread_at = spread.bundles.len() as u32;
-            spread.bundles.push(at);
-            return at;
-        }
-        self.courses.uses(course, |link, share| {
-            let share = whole(share);
-            if share > 0.0 {
-                bundle.alone = bundle.alone.min(self.capacities[link] / share);
-                let members = &mut members[link];
-                members.push(Member { bundle: at, at: bundle.entries.len() as u32 });
-                let place = members.len() as u32 - 1;
-                bundle.entries.push(Entry { share, link: link as u32, at: place });
-            }
-        });
-        at
-    }
-
-    /// Changes the weight of a bundle.
-    fn reweigh(&mut self, at: u32, change: i64) {
-        let bundle = &mut self.bundles[at as usize];
-        let tier = &mut self.tiers[bundle.tier as usize];
-        bundle.weight = (i64::from(bundle.weight) + change) as u32;
-        tier.weight = tier.weight.wrapping_add_signed(change);
-        for entry in &bundle.entries {
-            tier.loads[entry.link as usize] += change as f64 * entry.share;
-        }
-        if bundle.is_spread() {
-            tier.spread.change(&self.courses, bundle.course, change);
-        }
-    }
-
-    /// Takes a bundle without flows apart.
-    fn dissolve(&mut self, at: u32) {
-        let mut entries = std::mem::take(&mut self.bundles[at as usize].entries);
-        let Bundle { course, tier, spread_at, .. } = self.bundles[at as usize];
-        let tier = &mut self.tiers[tier as usize];
-        for entry in entries.drain(..) {
-            let members = &mut tier.members[entry.link as usize];
-            members.swap_remove(entry.at as usize);
-            if let Some(moved) = members.get(entry.at as usize) {
-                self.bundles[moved.bundle as usize].entries[moved.at as usize].at = entry.at;
-            }
-        }
-        if self.bundles[at as usize].is_spread() {
-            tier.spread.bundles.swap_remove(spread_at as usize);
-            if let Some(&moved) = tier.spread.bundles.get(spread_at as usize) {
-                self.bundles[moved as usize].spread_at = spread_at;
-            }
-        }
-        self.bundles[at as usize].entries = entries;
-        let here = &mut self.of_source[course.source.index()];
-        let found = here.iter().position(|&other| other == at);
-        here.swap_remove(found.expect("a bundle is listed at its source"));
-        self.free.push(at);
     }
 }

@@ -67,16 +67,14 @@ impl Event {
 
     /// A node hears it, or says it.
     pub fn enter<A: Copy>(&self, node: u32, views: &mut Views<A>) {
-        if let Event::Anew(source, round) = *self {
-            views.ends_before(node, source, round);
-        }
-        for (ends, begins) in self.pairs() {
-            if let Some(id) = ends {
-                views.ends(node, id);
+        match *self {
+            Event::Start(id) => views.begins(node, id),
+            Event::Finish(id) => views.ends(node, id),
+            Event::Change(old, new) => views.replaces(node, (old, new)),
+            Event::Routes(ref pairs) => {
+                pairs.iter().for_each(|&pair| views.replaces(node, pair));
             }
-            if let Some(id) = begins {
-                views.begins(node, id);
-            }
+            Event::Anew(source, round) => views.ends_before(node, source, round),
         }
     }
 }

@@ -55,8 +55,23 @@ pub struct Views<A> {
     /// Words of a node's bitmaps.
     words: usize,
     /// Bit `record` of node `n` is in word `n * words + record / 64`.
-    begun: Vec<u64>,
-    ended: Vec<u64>,
+    heard: Vec<Heard>,
+}
+
+/// What a node has heard of the records of a word: whether they begin, and whether they end. Beside
+/// each other, as who asks for one asks for the other.
+#[derive(Clone, Copy, Debug, Default)]
+struct Heard {
+    begun: u64,
+    ended: u64,
+}
+
+impl Heard {
+    /// The records that the node takes to be true.
+    #[inline]
+    fn known(self) -> u64 {
+        self.begun & !self.ended
+    }
 }
 
 impl<A: Copy> Views<A> {
@@ -64,7 +79,6 @@ impl<A: Copy> Views<A> {
     #[must_use]
     pub fn new(nodes: u32) -> Self {
         let words = 1;
-        let bits = vec![0; nodes as usize * words];
         Self {
             nodes,
             records: Vec::new(),
@@ -73,8 +87,7 @@ impl<A: Copy> Views<A> {
             of_source: vec![Vec::new(); nodes as usize],
             rounds: vec![0; nodes as usize],
             words,
-            begun: bits.clone(),
-            ended: bits,
+            heard: vec![Heard::default(); nodes as usize * words],
         }
     }
 
@@ -125,13 +138,11 @@ impl<A: Copy> Views<A> {
 
     /// Doubles the bitmaps.
     fn widen(&mut self) {
-        for bits in [&mut self.begun, &mut self.ended] {
-            let mut wider = vec![0; bits.len() * 2];
-            for (old, new) in bits.chunks(self.words).zip(wider.chunks_mut(2 * self.words)) {
-                new[..self.words].copy_from_slice(old);
-            }
-            *bits = wider;
+        let mut wider = vec![Heard::default(); self.heard.len() * 2];
+        for (old, new) in self.heard.chunks(self.words).zip(wider.chunks_mut(2 * self.words)) {
+            new[..self.words].copy_from_slice(old);
         }
+        self.heard = wider;
         self.words *= 2;
     }
 
@@ -152,8 +163,9 @@ impl<A: Copy> Views<A> {
     #[inline]
     pub fn begins(&mut self, node: u32, id: RecordId) {
         let (word, bit) = self.bit(node, id);
-        let is_new = (self.begun[word] | self.ended[word]) & bit == 0;
-        self.begun[word] |= bit;
+        let heard = &mut self.heard[word];
+        let is_new = (heard.begun | heard.ended) & bit == 0;
+        heard.begun |= bit;
         self.records[id as usize].believers += u32::from(is_new);
     }
 
@@ -161,12 +173,19 @@ impl<A: Copy> Views<A> {
     #[inline]
     pub fn ends(&mut self, node: u32, id: RecordId) {
         let (word, bit) = self.bit(node, id);
-        let was_true = self.begun[word] & !self.ended[word] & bit != 0;
-        self.ended[word] |= bit;
+        let was_true = self.heard[word].known() & bit != 0;
+        self.heard[word].ended |= bit;
         if was_true {
             self.records[id as usize].believers -= 1;
             self.forget_if_done(id);
         }
+    }
+
+    /// A node hears, or says, that what one record speaks of is now as another has it.
+    #[inline]
+    pub fn replaces(&mut self, node: u32, (old, new): (RecordId, RecordId)) {
+        self.ends(node, old);
+        self.begins(node, new);
     }
 
     /// A node hears that a source has begun this round: what it announced before is over.
@@ -180,20 +199,26 @@ impl<A: Copy> Views<A> {
         }
     }
 
+    /// Asks for what a node has heard of a record, ahead of its use.
+    #[inline]
+    pub fn prefetch(&self, node: u32, id: RecordId) {
+        kernel::prefetch(&self.heard, self.bit(node, id).0);
+    }
+
     /// Whether a node takes a flow to be there as a record has it.
     #[must_use]
     pub fn knows(&self, node: u32, id: RecordId) -> bool {
         let (word, bit) = self.bit(node, id);
-        self.begun[word] & !self.ended[word] & bit != 0
+        self.heard[word].known() & bit != 0
     }
 
     /// The records that a node takes to be true, in an order that is the same for all nodes: equal
     /// views lead to equal rates.
     pub fn known(&self, node: u32) -> impl Iterator<Item = RecordId> + '_ {
         let start = node as usize * self.words;
-        let words = self.begun[start..start + self.words].iter().zip(&self.ended[start..]);
-        (0..).step_by(64).zip(words).flat_map(|(first, (&begun, &ended))| {
-            let mut bits = begun & !ended;
+        let words = &self.heard[start..start + self.words];
+        (0..).step_by(64).zip(words).flat_map(|(first, heard)| {
+            let mut bits = heard.known();
             std::iter::from_fn(move || {
                 let bit = (bits != 0).then(|| bits.trailing_zeros())?;
                 bits &= bits - 1;
@@ -220,8 +245,9 @@ impl<A: Copy> Views<A> {
         }
         for node in 0..self.nodes {
             let (word, bit) = self.bit(node, id);
-            self.begun[word] &= !bit;
-            self.ended[word] &= !bit;
+            let heard = &mut self.heard[word];
+            heard.begun &= !bit;
+            heard.ended &= !bit;
         }
         let others = &mut self.of_source[source.index()];
         others.swap_remove(at as usize);
