@@ -11,7 +11,7 @@ mod drawing;
 mod homa;
 pub mod paper;
 mod pl2;
-mod r2c2;
+pub mod r2c2;
 pub mod runs;
 pub mod scoc;
 mod shoal;

@@ -80,10 +80,12 @@ impl ResultsTable {
         lines.concat()
     }
 
-    /// Whether a column holds mainly numbers, and so is aligned to the right.
+    /// Whether a column holds mainly numbers, and so is aligned to the right. Cells without anything do
+    /// not count.
     pub(crate) fn is_numeric(&self, column: usize) -> bool {
-        let count = self.rows.iter().filter(|row| row[column].is_numeric()).count();
-        count * 2 > self.rows.len()
+        let filled = self.rows.iter().filter(|row| !row[column].value.is_null());
+        let count = filled.clone().filter(|row| row[column].is_numeric()).count();
+        count * 2 > filled.count()
     }
 }
 
@@ -140,6 +142,20 @@ mod tests {
             .collect();
         assert_eq!(ends.len(), 2, "{text}");
         assert_eq!(ends[0], ends[1], "{text}");
+    }
+
+    #[test]
+    fn columns_are_aligned_by_what_is_in_them() {
+        let mut table =
+            ResultsTable::new(["some", "none", "words"].map(|key| Column::new(key, key)).into());
+        for some in [serde_json::json!(3), Value::Null, Value::Null] {
+            table.push(vec![
+                Cell::new(some, Unit::Count),
+                Cell::new(Value::Null, Unit::Count),
+                Cell::text("a word"),
+            ]);
+        }
+        assert_eq!([0, 1, 2].map(|column| table.is_numeric(column)), [true, false, false]);
     }
 
     #[test]

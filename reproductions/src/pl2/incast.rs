@@ -26,6 +26,8 @@ const CUBIC: usize = 3;
 const MOST: usize = 4;
 /// Flows of a sender (§6.4).
 const FLOWS: usize = 12;
+/// What a burst costs its thread in the scenario.
+pub(super) const BURST_COST: &str = "5.1 us";
 /// What is not measured of a run, in seconds: queues are full within a tenth of it, and CUBIC's first
 /// losses over.
 const WARM_UP: f64 = 1e-3;

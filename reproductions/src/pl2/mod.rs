@@ -1,6 +1,7 @@
 //! PL2 (2021): its testbed, simulated.
 
 mod arithmetic;
+mod bursts;
 mod incast;
 mod memcached;
 mod microbursts;
@@ -30,7 +31,7 @@ pub(crate) const PAPER: Paper = Paper {
 const EXPERIMENTS: &[Experiment] = &[
     Experiment::new("section2", "§2, §7", "What buffers and round trips hold", arithmetic::run),
     Experiment::new("fig1", "§2, Fig. 1", "Microbursts beside RDS", microbursts::run),
-    Experiment::new("burst", "§4.3", "Packets in a burst (K)", sweeps::bursts),
+    Experiment::new("burst", "§4.3", "Packets in a burst (K)", bursts::run),
     Experiment::new("threshold", "§4.4", "When bursts go unsolicited (t)", sweeps::thresholds),
     Experiment::new("exchange", "§5, §7", "A reservation and its grant", sweeps::exchange),
     Experiment::new("fig3", "§6.2.1, Figs 3, 4", "memcached beside TCP", memcached::beside_tcp),

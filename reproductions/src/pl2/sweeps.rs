@@ -1,4 +1,4 @@
-//! PL2's parameters, and what a reservation costs (§4.3, §4.4, §5, §7).
+//! When bursts go unsolicited, and what a reservation costs (§4.4, §5, §7).
 
 use rack::results::RunResult;
 use report::Unit;
@@ -7,133 +7,91 @@ use serde_json::{Value, json};
 
 use super::incast::{self, overhead};
 use super::microbursts::{self, lost};
-use super::racks::{Case, carry_all, goodput, numbers};
-use crate::claims::{Measured, Shape, Sheet, Spread};
+use super::racks::{Case, carry_all, numbers};
+use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, table};
 use crate::runs::number;
 use crate::{Effort, Failure, Findings, Watch};
 
-/// Packets in a burst (§4.3 names 4; the others are our choice).
-const BURSTS: [u32; 5] = [1, 2, 4, 8, 16];
 /// Thresholds (§4.4: 10 to 25, and 35; a far larger one is our choice).
 const THRESHOLDS: [u32; 6] = [10, 15, 20, 25, 35, 90];
+/// Those between which loss and latency do not change, and one that is large (§4.4).
+const ROBUST: [u32; 4] = [10, 15, 20, 25];
+const LARGE: u32 = 35;
 
-/// K: one host to another with three flows, and three hosts to one.
-pub(super) fn bursts(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
-    let mut sheet = Sheet::read(include_str!("../../pl2/burst.claims.toml"));
-    let with = |mut case: Case, packets: u32| {
-        case.settings.push(("fabric.0.burst_packets", json!(packets)));
-        case
-    };
-    let alone = |&packets: &u32| {
-        let mut case = with(incast::case(incast::PL2, 1, 1, effort), packets);
-        case.settings.push(("workload.timing.rounds", json!(3)));
-        case.settings.push(("fabric.0.host.burst_cost", json!("0 ns")));
-        case
-    };
-    let three = |&packets: &u32| with(incast::case(incast::PL2, 3, 1, effort), packets);
-    let messages = |&packets: &u32| {
-        let settings = vec![("run.flows", json!(microbursts::messages(effort)))];
-        with(Case { file: microbursts::FILE, fabric: microbursts::PL2, settings }, packets)
-    };
-    let cases: Vec<Case> = [
-        BURSTS.iter().map(alone).collect::<Vec<_>>(),
-        BURSTS.iter().map(three).collect(),
-        BURSTS.iter().map(messages).collect(),
-    ]
-    .concat();
-    let runs = carry_all(&cases, watch)?;
-    let [alone, three, messages] =
-        [0, 1, 2].map(|part| &runs[part * BURSTS.len()..][..BURSTS.len()]);
-    let rates = |group: &[Vec<RunResult>]| -> Vec<Spread> {
-        group.iter().map(|runs| Spread::of(&over(runs, |run| goodput(run, 1e-3)))).collect()
-    };
-    let latencies = |path: &str| -> Vec<Spread> {
-        messages.iter().map(|runs| Spread::of(&numbers(runs, path))).collect()
-    };
-    let (one, three) = (rates(alone), rates(three));
-    let p99 = latencies("fct.all.p99");
-    let rising = one.windows(2).all(|pair| pair[1].mean >= pair[0].mean);
-    let words: Vec<_> = one.iter().map(|rate| Unit::BitsPerSecond.format(rate.mean)).collect();
-    sheet.measure("burst.small", Measured::shape(words.join(", "), Shape::of(rising)));
-    let best = (0..BURSTS.len()).min_by(|&a, &b| p99[a].mean.total_cmp(&p99[b].mean));
-    let words: Vec<_> = p99.iter().map(|latency| Unit::Seconds.format(latency.mean)).collect();
-    let is_four = best.is_some_and(|place| BURSTS[place] == 4);
-    sheet.measure("burst.best", Measured::shape(words.join(", "), Shape::of(is_four)));
-    let x = || Axis::log("Packets in a burst", Unit::Count);
-    let rate = Axis::linear("Throughput", Unit::BitsPerSecond);
-    let latency = Axis::log("Latency of microbursts", Unit::Seconds);
-    let line = |name: &str, values: &[Spread]| {
-        let points =
-            BURSTS.iter().zip(values).map(|(&packets, &value)| (f64::from(packets), value));
-        curve(name, &points.collect::<Vec<_>>())
-    };
-    let plots = vec![
-        plot(
-            "Throughput",
-            "",
-            x(),
-            rate,
-            vec![line("One to one, three flows", &one), line("Three to one", &three)],
-        ),
-        plot(
-            "Latency",
-            "",
-            x(),
-            latency,
-            vec![line("99 %", &p99), line("Median", &latencies("fct.all.p50"))],
-        ),
-    ];
-    let names: Vec<String> = BURSTS.iter().map(|packets| format!("K = {packets}")).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let blocks = vec![Block::Plots(plots), microbursts::summary(&names, messages)];
-    let text =
-        "The incast of Fig. 9 and the microbursts of Fig. 1 with bursts of one to sixteen packets.";
-    Ok(findings("Packets in a burst (K)", text, blocks, sheet))
-}
-
-fn over(runs: &[RunResult], get: impl Fn(&RunResult) -> f64) -> Vec<f64> {
+pub(super) fn over(runs: &[RunResult], get: impl Fn(&RunResult) -> f64) -> Vec<f64> {
     runs.iter().map(get).collect()
 }
 
-/// t: the microbursts of Fig. 1.
+/// t: the microbursts of Fig. 1, with threads that only send, and with threads that have as much work with a
+/// burst as those of Fig. 9.
 pub(super) fn thresholds(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../pl2/threshold.claims.toml"));
-    let case = |&threshold: &u32| {
+    let case = |(threshold, burst_cost): (u32, &str)| {
         let settings: Vec<(&'static str, Value)> = vec![
             ("run.flows", json!(microbursts::messages(effort))),
             ("fabric.0.unsolicited_below", json!(threshold)),
+            ("fabric.0.host.burst_cost", json!(burst_cost)),
         ];
         Case { file: microbursts::FILE, fabric: microbursts::PL2, settings }
     };
-    let runs = carry_all(&THRESHOLDS.iter().map(case).collect::<Vec<_>>(), watch)?;
-    let of = |threshold: u32| {
-        let place = THRESHOLDS.iter().position(|&known| known == threshold);
-        &runs[place.expect("it is swept")]
-    };
-    let robust = [10, 15, 20, 25].map(of);
-    let losses: Vec<f64> = robust.iter().flat_map(|runs| over(runs, lost)).collect();
-    sheet.measure("threshold.loss", Measured::largest(&losses));
-    let p99 = robust.map(|runs| Spread::of(&numbers(runs, "fct.all.p99")).mean);
-    let [low, high] = [f64::min, f64::max].map(|of| p99.into_iter().reduce(of).expect("four"));
-    sheet.measure("threshold.latency", Measured::one(high / low));
-    sheet.measure("threshold.large", Measured::mean(&over(of(35), lost)));
-    let longest = |runs: &Vec<RunResult>| Spread::of(&numbers(runs, "queue.max_bytes"));
-    let points: Vec<_> =
-        THRESHOLDS.iter().zip(&runs).map(|(&t, runs)| (f64::from(t), longest(runs))).collect();
-    let plots: Vec<Plot> = vec![plot(
-        "Queues",
-        "Bars: least and most over five seeds.",
-        Axis::linear("Threshold t in slots", Unit::Count),
-        Axis::linear("Longest queue", Unit::Bytes),
-        vec![curve("Microbursts", &points)],
-    )];
+    let costs = ["0 ns", incast::BURST_COST];
+    let pairs = costs.iter().flat_map(|cost| THRESHOLDS.map(|threshold| (threshold, *cost)));
+    let mut runs = carry_all(&pairs.map(case).collect::<Vec<_>>(), watch)?;
+    let slow = runs.split_off(THRESHOLDS.len());
+    let mut put = |word: &str, measured| sheet.measure(&format!("threshold.{word}"), measured);
+    put("loss", Measured::largest(&robust(&runs, lost)));
+    put("latency", latency(&runs));
+    put("large", Measured::mean(&over(of(&runs, LARGE), lost)));
+    let dropped = |run: &RunResult| number(run, "drops");
+    put("slow-drops", Measured::largest(&robust(&slow, dropped)));
+    put("slow-latency", latency(&slow));
+    put("slow-large", Measured::mean(&over(of(&slow, LARGE), dropped)));
+    let curves = [("Microbursts", &runs), ("with work for each burst", &slow)];
     let names = THRESHOLDS.map(|threshold| format!("t = {threshold}"));
-    let names = names.each_ref().map(String::as_str);
-    let blocks = vec![Block::Plots(plots), microbursts::summary(&names, &runs)];
+    let slow_names = names.each_ref().map(|name| format!("{name}, with work for each burst"));
+    let names: Vec<&str> = names.iter().chain(&slow_names).map(String::as_str).collect();
+    let all = [runs.clone(), slow.clone()].concat();
+    let blocks = vec![Block::Plots(threshold_plots(&curves)), microbursts::summary(&names, &all)];
     let text = "The microbursts of Fig. 1 with thresholds of 10 to 90 slots below which bursts go \
-                unsolicited.";
+                unsolicited; then with threads to which each burst is as much work as to those of Fig. 9.";
     Ok(findings("When bursts go unsolicited (t)", text, blocks, sheet))
+}
+
+/// The runs with a threshold.
+fn of(runs: &[Vec<RunResult>], threshold: u32) -> &[RunResult] {
+    let place = THRESHOLDS.iter().position(|&known| known == threshold);
+    &runs[place.expect("it is swept")]
+}
+
+/// A figure of all runs with thresholds between which nothing is to change.
+fn robust(runs: &[Vec<RunResult>], get: fn(&RunResult) -> f64) -> Vec<f64> {
+    ROBUST.iter().flat_map(|&threshold| over(of(runs, threshold), get)).collect()
+}
+
+/// The largest 99th percentile of those by the smallest.
+fn latency(runs: &[Vec<RunResult>]) -> Measured {
+    let p99 = ROBUST.map(|t| Spread::of(&numbers(of(runs, t), "fct.all.p99")).mean);
+    let [low, high] = [f64::min, f64::max].map(|of| p99.into_iter().reduce(of).expect("four"));
+    Measured::one(high / low)
+}
+
+/// Queues and drops against the threshold.
+fn threshold_plots(curves: &[(&str, &Vec<Vec<RunResult>>)]) -> Vec<Plot> {
+    let one = |title: &str, head: &str, path: &'static str, unit: Unit| {
+        let line = |&(name, runs): &(&str, &Vec<Vec<RunResult>>)| {
+            let points = THRESHOLDS.iter().zip(runs);
+            let points = points.map(|(&t, runs)| (f64::from(t), Spread::of(&numbers(runs, path))));
+            curve(name, &points.collect::<Vec<_>>())
+        };
+        let (x, y) = (Axis::linear("Threshold t in slots", Unit::Count), Axis::linear(head, unit));
+        let note = "Bars: least and most over five seeds.";
+        plot(title, note, x, y, curves.iter().map(line).collect())
+    };
+    vec![
+        one("Queues", "Longest queue", "queue.max_bytes", Unit::Bytes),
+        one("Drops", "Packets that the switch drops", "drops", Unit::Count),
+    ]
 }
 
 /// What a reservation takes in an idle rack, and what reservations take of a busy one.

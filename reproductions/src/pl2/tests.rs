@@ -42,3 +42,10 @@ fn every_file_of_claims_is_of_its_experiment() {
         }
     }
 }
+
+#[test]
+fn threads_have_the_work_with_a_burst_that_the_scenario_names() {
+    let scenario = incast::FILE.with(&[], 1).unwrap();
+    let config = scenario.fabrics[incast::PL2].plan.config();
+    assert_eq!(config["host"]["burst_cost"], incast::BURST_COST);
+}

@@ -19,7 +19,7 @@ const FILE: ScenarioFile = ScenarioFile {
 /// Workloads: name, payload offered in Gbps, messages of a quick run (our choice: some seconds). W3 has
 /// what TCP over PL2 carried, W4 what raw Ethernet did (§6.3, §6.3.1); of W5 the paper says that loads are
 /// 40 to 90 Gbps; W1 and W2 made 5.
-const WORKLOADS: [(&str, f64, u64); 5] = [
+pub(super) const WORKLOADS: [(&str, f64, u64); 5] = [
     ("W1", 5.0, 40_000),
     ("W2", 5.0, 40_000),
     ("W3", 81.0, 50_000),
@@ -27,11 +27,11 @@ const WORKLOADS: [(&str, f64, u64); 5] = [
     ("W5", 80.0, 1_000),
 ];
 /// Those of the figure.
-const DRAWN: [usize; 3] = [2, 3, 4];
+pub(super) const DRAWN: [usize; 3] = [2, 3, 4];
 
 /// How messages are carried. In the order of the scenario's `[[fabric]]` entries.
 const NAMES: [&str; 4] = ["PL2, raw Ethernet", "Raw Ethernet, one sender", "PL2, TCP", "TCP CUBIC"];
-const PL2: usize = 0;
+pub(super) const PL2: usize = 0;
 const OPTIMUM: usize = 1;
 const PL2_TCP: usize = 2;
 const CUBIC: usize = 3;
@@ -42,15 +42,36 @@ const ENOUGH: u64 = 100;
 /// PL2 is as good as optimal up to this (our choice).
 const CLOSE: f64 = 1.5;
 
-fn case(workload: usize, fabric: usize, effort: Effort) -> Case {
-    let (name, gbps, messages) = WORKLOADS[workload];
+/// Lowest load of the figure in Gbps (§6.3: "40-90Gbps").
+pub(super) const LOW: f64 = 40.0;
+/// Rows on the same messages with one thing changed: workload, how they are carried, load if it is another,
+/// setting.
+const VARIED: [(usize, usize, Option<f64>, Option<(&str, &str)>); 5] = [
+    (0, PL2, Some(LOW), None),
+    (0, OPTIMUM, Some(LOW), None),
+    // Slots of about half a packet.
+    (0, PL2, None, Some(("fabric.0.slot", "60 ns"))),
+    // The largest window of TCP that is not scaled (RFC 9293), with which VMA's stack begins.
+    (1, CUBIC, None, Some(("fabric.3.transport.stream.receive_window", "65535 B"))),
+    (2, CUBIC, None, Some(("fabric.3.transport.stream.receive_window", "65535 B"))),
+];
+
+/// The run of a workload by its place in `WORKLOADS`.
+pub(super) fn case(workload: usize, fabric: usize, effort: Effort) -> Case {
+    let (_, gbps, messages) = WORKLOADS[workload];
     let times = if effort == Effort::Full { 20 } else { 1 };
+    loaded(workload, fabric, gbps, messages * times)
+}
+
+/// The same with another load, in Gbps, and another number of messages.
+pub(super) fn loaded(workload: usize, fabric: usize, gbps: f64, messages: u64) -> Case {
+    let (name, ..) = WORKLOADS[workload];
     let senders: &[u32] = if fabric == OPTIMUM { &[1] } else { &[1, 2, 3] };
     let settings = vec![
         ("workload.sizes.name", json!(name)),
         ("workload.load", json!(gbps * 1e9 / (LINE * NODES))),
         ("workload.pattern.senders", json!(senders)),
-        ("run.flows", json!(messages * times)),
+        ("run.flows", json!(messages)),
     ];
     Case { file: FILE, fabric, settings }
 }
@@ -103,18 +124,25 @@ fn mean(values: &[f64]) -> f64 {
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../pl2/fig8.claims.toml"));
     let of_workload = |workload| (0..NAMES.len()).map(move |fabric| case(workload, fabric, effort));
-    let cases: Vec<Case> = (0..WORKLOADS.len()).flat_map(of_workload).collect();
-    let swept = Swept(carry_all(&cases, watch)?);
+    let mut cases: Vec<Case> = (0..WORKLOADS.len()).flat_map(of_workload).collect();
+    let usual = cases.len();
+    cases.extend(VARIED.map(|varied| varied_case(varied, effort)));
+    let mut runs = carry_all(&cases, watch)?;
+    let varied = runs.split_off(usual);
+    let swept = Swept(runs);
     for (workload, (name, ..)) in WORKLOADS.iter().enumerate() {
         let word = name.to_lowercase();
         if DRAWN.contains(&workload) {
             measure(&mut sheet, &swept, workload, &word);
         } else {
-            let close = swept.by_size(workload, [PL2_TCP, CUBIC], p99);
-            let means: Vec<f64> = close.iter().map(|ratios| mean(ratios)).collect();
-            sheet.measure(&format!("fig8.{word}"), Measured::mean(&means));
+            for (row, get) in [("", p99 as fn(&SizeBin) -> f64), ("-median", p50)] {
+                let ratios = swept.by_size(workload, [PL2_TCP, CUBIC], get);
+                let means: Vec<f64> = ratios.iter().map(|ratios| mean(ratios)).collect();
+                sheet.measure(&format!("fig8.{word}{row}"), Measured::mean(&means));
+            }
         }
     }
+    measure_varied(&mut sheet, &swept, &varied);
     let medians = |workload| {
         let means: Vec<f64> = swept
             .by_size(workload, [PL2, OPTIMUM], p50)
@@ -158,6 +186,34 @@ fn measure(sheet: &mut Sheet, swept: &Swept, workload: usize, word: &str) {
         put("tcp-rate", Measured::mean(&tcp));
     } else {
         put("tcp-throughput", Measured::mean(&quotients(&tcp, &cubic)));
+    }
+}
+
+fn varied_case(
+    (drawn, fabric, gbps, setting): (usize, usize, Option<f64>, Option<(&'static str, &str)>),
+    effort: Effort,
+) -> Case {
+    let (_, usual, messages) = WORKLOADS[DRAWN[drawn]];
+    let times = if effort == Effort::Full { 20 } else { 1 };
+    let mut case = loaded(DRAWN[drawn], fabric, gbps.unwrap_or(usual), messages * times);
+    case.settings.extend(setting.map(|(key, value)| (key, json!(value))));
+    case
+}
+
+/// The rows of what varies one thing.
+fn measure_varied(sheet: &mut Sheet, swept: &Swept, varied: &[Vec<RunResult>]) {
+    let [low, low_optimum, slots, w4, w5] = varied else { unreachable!("five cases") };
+    let throughput = "throughput.aggregate";
+    let mut put = |name: &str, above: Vec<f64>, below: Vec<f64>| {
+        let ratio = Measured::mean(&quotients(&above, &below));
+        sheet.measure(&format!("fig8.{name}"), ratio);
+    };
+    let [low, low_optimum, slots] = [low, low_optimum, slots].map(|runs| numbers(runs, throughput));
+    put("w3-throughput-low", low, low_optimum);
+    put("w3-throughput-slots", slots, swept.over(DRAWN[0], OPTIMUM, throughput));
+    for (word, workload, cubic) in [("w4", DRAWN[1], w4), ("w5", DRAWN[2], w5)] {
+        let pl2 = swept.over(workload, PL2_TCP, throughput);
+        put(&format!("{word}-tcp-throughput-window"), pl2, numbers(cubic, throughput));
     }
 }
 

@@ -22,20 +22,23 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let mut sheet = Sheet::read(include_str!("../../r2c2/fig10.claims.toml"));
     let cases = RACKS.map(|rack| Case::new(rack, USUAL, effort));
     let runs = carry_all(&cases, watch)?;
-    let [r2c2, tcp, pfq] = [&runs[0], &runs[1], &runs[2]];
+    let [r2c2, tcp, pfq, lasting] = [&runs[0], &runs[1], &runs[2], &runs[3]];
     let mut put = |word: &str, measured| sheet.measure(&format!("fig10.{word}"), measured);
-    put("tcp", Measured::mean(&quotients(tcp, r2c2, Carried::short_p99)));
-    put("pfq", Measured::mean(&quotients(r2c2, pfq, Carried::short_p99)));
+    for (ours, reading) in [(r2c2, ""), (lasting, "-lasting")] {
+        put(&format!("tcp{reading}"), Measured::mean(&quotients(tcp, ours, Carried::short_p99)));
+        put(&format!("pfq{reading}"), Measured::mean(&quotients(ours, pfq, Carried::short_p99)));
+        let held = |get: fn(&Carried) -> f64| ours.iter().map(get).collect::<Vec<_>>();
+        put(&format!("reorder-p95{reading}"), Measured::mean(&held(|run| run.held_by_node)));
+        put(&format!("reorder-max{reading}"), Measured::largest(&held(|run| run.held_max)));
+    }
     let [ours, theirs] = both(r2c2, tcp);
     for (word, share) in [("tcp-long-p99", 0.99), ("tcp-long-p01", 0.01)] {
         put(word, Measured::one(quantile(&ours, share) / quantile(&theirs, share)));
     }
     put("tcp-long-mean", Measured::mean(&long_quotients(r2c2, tcp)));
     put("order", order(r2c2, tcp, pfq));
-    let held = |get: fn(&Carried) -> f64| r2c2.iter().map(get).collect::<Vec<_>>();
-    put("reorder-p95", Measured::mean(&held(|run| run.held_by_node)));
-    put("reorder-p95-flows", Measured::mean(&held(|run| run.held_p95)));
-    put("reorder-max", Measured::largest(&held(|run| run.held_max)));
+    let held: Vec<f64> = r2c2.iter().map(|run| run.held_p95).collect();
+    put("reorder-p95-flows", Measured::mean(&held));
     let blocks = vec![Block::Plots(distributions(&runs)), numbers(&cases, &runs)];
     let text = format!(
         "{} flows a run, one a microsecond on average, Pareto sizes (shape 1.05, mean 100 KB, not \
@@ -85,9 +88,9 @@ impl Swept<'_> {
         &self.0[rack * GAPS.len() + gap]
     }
 
-    /// How far R2C2's short flows are from those with a queue for each, at the 99th percentile.
-    fn beside_ideal(&self, gap: u64) -> Vec<f64> {
-        quotients(self.at(Rack::R2c2, gap), self.at(Rack::Pfq, gap), Carried::short_p99)
+    /// How far a rack's short flows are from those with a queue for each, at the 99th percentile.
+    fn beside_ideal(&self, rack: Rack, gap: u64) -> Vec<f64> {
+        quotients(self.at(rack, gap), self.at(Rack::Pfq, gap), Carried::short_p99)
     }
 }
 
@@ -98,25 +101,26 @@ pub(super) fn sweep(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, F
     let cases: Vec<Case> = RACKS.iter().flat_map(of_a_rack).collect();
     let runs = carry_all(&cases, watch)?;
     let swept = Swept(&runs);
-    measure_flows(&mut sheet, &swept);
-    measure_queues(&mut sheet, &swept);
+    for (rack, reading) in [(Rack::R2c2, ""), (Rack::Lasting, "-lasting")] {
+        measure_flows(&mut sheet, &swept, rack, reading);
+        measure_queues(&mut sheet, &swept, rack, reading);
+    }
     let blocks = vec![Block::Plots(against_load(&swept)), numbers(&cases, &runs)];
     let text = "The runs of Figs 10 and 11 with a flow every 100 ns to 100 µs. Where flows come \
                 faster than the rack carries them, queues grow for as long as a run lasts.";
     Ok(findings("Flows and queues against load", text, blocks, sheet))
 }
 
-fn measure_flows(sheet: &mut Sheet, swept: &Swept<'_>) {
-    let mut put = |word: &str, measured| sheet.measure(&format!("fig12.{word}"), measured);
-    put("departs", Measured::mean(&swept.beside_ideal(GAPS[0])));
-    put("converges-10us", Measured::mean(&swept.beside_ideal(GAPS[2])));
-    put("converges-100us", Measured::mean(&swept.beside_ideal(GAPS[3])));
-    let distances = GAPS.map(|gap| (Spread::of(&swept.beside_ideal(gap)).mean - 1.0).abs());
+fn measure_flows(sheet: &mut Sheet, swept: &Swept<'_>, rack: Rack, reading: &str) {
+    let mut put = |word: &str, measured| sheet.measure(&format!("fig12.{word}{reading}"), measured);
+    put("departs", Measured::mean(&swept.beside_ideal(rack, GAPS[0])));
+    put("converges-10us", Measured::mean(&swept.beside_ideal(rack, GAPS[2])));
+    put("converges-100us", Measured::mean(&swept.beside_ideal(rack, GAPS[3])));
+    let distances = GAPS.map(|gap| (Spread::of(&swept.beside_ideal(rack, gap)).mean - 1.0).abs());
     let words = distances.map(|distance| Unit::Share.format(distance)).join(", ");
     put("converges", Measured::shape(words, Shape::of(distances[3] < distances[0])));
-    let short =
-        |gap| quotients(swept.at(Rack::Tcp, gap), swept.at(Rack::R2c2, gap), Carried::short_p99);
-    let long = |gap| long_quotients(swept.at(Rack::R2c2, gap), swept.at(Rack::Tcp, gap));
+    let short = |gap| quotients(swept.at(Rack::Tcp, gap), swept.at(rack, gap), Carried::short_p99);
+    let long = |gap| long_quotients(swept.at(rack, gap), swept.at(Rack::Tcp, gap));
     put("ahead", ahead(&GAPS.map(short)));
     put("ahead-long", ahead(&GAPS.map(long)));
 }
@@ -129,10 +133,10 @@ fn ahead(quotients: &[Vec<f64>]) -> Measured {
     Measured::shape(words.join(", "), Shape::of(means.iter().all(|&mean| mean > 1.0)))
 }
 
-fn measure_queues(sheet: &mut Sheet, swept: &Swept<'_>) {
-    let mut put = |word: &str, measured| sheet.measure(&format!("fig12.{word}"), measured);
+fn measure_queues(sheet: &mut Sheet, swept: &Swept<'_>, rack: Rack, reading: &str) {
+    let mut put = |word: &str, measured| sheet.measure(&format!("fig12.{word}{reading}"), measured);
     let of = |gap, get: fn(&Carried) -> f64| -> Vec<f64> {
-        swept.at(Rack::R2c2, gap).iter().map(get).collect()
+        swept.at(rack, gap).iter().map(get).collect()
     };
     let p99: fn(&Carried) -> f64 = |run| run.queue_p99;
     for (word, gap) in [("1us", GAPS[1]), ("10us", GAPS[2]), ("100us", GAPS[3]), ("100ns", GAPS[0])]
@@ -143,11 +147,12 @@ fn measure_queues(sheet: &mut Sheet, swept: &Swept<'_>) {
         GAPS[1..].iter().flat_map(|&gap| of(gap, |run| run.queue_p50)).collect();
     put("queue-median", Measured::largest(&medians));
     put("queue-100ns-median", Measured::mean(&of(GAPS[0], |run| run.queue_p50)));
-    let grown = quotients(swept.at(Rack::R2c2, GAPS[0]), swept.at(Rack::R2c2, GAPS[1]), p99);
+    let grown = quotients(swept.at(rack, GAPS[0]), swept.at(rack, GAPS[1]), p99);
     put("queue-grows", Measured::mean(&grown));
-    for (word, rack) in [("concurrent", Rack::R2c2), ("concurrent-tcp", Rack::Tcp)] {
-        let most: Vec<f64> = swept.at(rack, GAPS[0]).iter().map(|run| run.concurrent).collect();
-        put(word, Measured::mean(&most));
+    put("concurrent", Measured::mean(&of(GAPS[0], |run| run.concurrent)));
+    if rack == Rack::R2c2 {
+        let most = swept.at(Rack::Tcp, GAPS[0]).iter().map(|run| run.concurrent);
+        put("concurrent-tcp", Measured::mean(&most.collect::<Vec<_>>()));
     }
 }
 
@@ -160,7 +165,7 @@ fn against_load(swept: &Swept<'_>) -> Vec<Plot> {
         });
         curve(name, &points.collect::<Vec<_>>())
     };
-    let beside_tcp = [Rack::R2c2, Rack::Pfq];
+    let beside_tcp = [Rack::R2c2, Rack::Pfq, Rack::Lasting];
     let short = beside_tcp.map(|rack| {
         line(rack.name(), &|gap| {
             quotients(swept.at(rack, gap), swept.at(Rack::Tcp, gap), Carried::short_p99)
@@ -170,18 +175,21 @@ fn against_load(swept: &Swept<'_>) -> Vec<Plot> {
         line(rack.name(), &|gap| long_quotients(swept.at(rack, gap), swept.at(Rack::Tcp, gap)))
     });
     let queues =
-        |gap, get: fn(&Carried) -> f64| swept.at(Rack::R2c2, gap).iter().map(get).collect();
-    let queues = [
-        line("99th percentile", &|gap| queues(gap, |run| run.queue_p99)),
-        line("median", &|gap| queues(gap, |run| run.queue_p50)),
-    ];
+        |rack, gap, get: fn(&Carried) -> f64| swept.at(rack, gap).iter().map(get).collect();
+    let queues = [Rack::R2c2, Rack::Lasting].map(|rack| {
+        let name = |part: &str| format!("{}, {part}", rack.name());
+        [
+            line(&name("99th percentile"), &|gap| queues(rack, gap, |run| run.queue_p99)),
+            line(&name("median"), &|gap| queues(rack, gap, |run| run.queue_p50)),
+        ]
+    });
     let x = || Axis::log("Time from flow to flow", Unit::Seconds);
     let note = "Bars: least and most over five seeds.";
     let ratio = |label| Axis::linear(label, Unit::Ratio);
     vec![
         plot("Fig. 12", note, x(), ratio("FCT p99, short flows, of TCP's"), short.into()),
         plot("Fig. 13", note, x(), ratio("Throughput, long flows, of TCP's"), long.into()),
-        plot("Fig. 14", note, x(), Axis::log("Longest queue", Unit::Bytes), queues.into()),
+        plot("Fig. 14", note, x(), Axis::log("Longest queue", Unit::Bytes), queues.concat()),
     ]
 }
 

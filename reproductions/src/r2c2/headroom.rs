@@ -16,20 +16,34 @@ const GAP: u64 = 1_000;
 /// Fig. 17.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../r2c2/fig17.claims.toml"));
-    let usual = Case::new(Rack::R2c2, GAP, effort);
-    let cases = HEADROOMS.map(|headroom| Case { headroom, ..usual });
+    let racks = [(Rack::R2c2, ""), (Rack::Lasting, "-lasting")];
+    let of_a_rack = |&(rack, _): &(Rack, &str)| {
+        let usual = Case::new(rack, GAP, effort);
+        HEADROOMS.map(|headroom| Case { headroom, ..usual })
+    };
+    let cases: Vec<Case> = racks.iter().flat_map(of_a_rack).collect();
     let runs = carry_all(&cases, watch)?;
-    let short = |index: usize| quotients(&runs[index], &runs[0], Carried::short_p99);
-    let long = |index: usize| long_quotients(&runs[index], &runs[0]);
+    let groups: Vec<&[Vec<Carried>]> = runs.chunks(HEADROOMS.len()).collect();
+    let short =
+        |of: &[Vec<Carried>], index: usize| quotients(&of[index], &of[0], Carried::short_p99);
+    let long = |of: &[Vec<Carried>], index: usize| long_quotients(&of[index], &of[0]);
     let losses = |quotients: Vec<f64>| -> Vec<f64> {
         quotients.into_iter().map(|quotient| 1.0 - quotient).collect()
     };
-    sheet.measure("fig17.short", Measured::mean(&losses(short(1))));
-    sheet.measure("fig17.long", Measured::mean(&losses(long(1))));
-    let line = |of: &dyn Fn(usize) -> Vec<f64>| {
-        let points = HEADROOMS.iter().enumerate();
-        let points = points.map(|(index, &headroom)| (headroom, Spread::of(&of(index))));
-        vec![curve("R2C2", &points.collect::<Vec<_>>())]
+    for (of, (_, reading)) in groups.iter().zip(racks) {
+        let mut put = |word: &str, lost: Vec<f64>| {
+            sheet.measure(&format!("fig17.{word}{reading}"), Measured::mean(&lost));
+        };
+        put("short", losses(short(of, 1)));
+        put("long", losses(long(of, 1)));
+    }
+    let line = |get: &dyn Fn(&[Vec<Carried>], usize) -> Vec<f64>| -> Vec<_> {
+        let of_a_rack = |(of, (rack, _)): (&&[Vec<Carried>], (Rack, &str))| {
+            let points = HEADROOMS.iter().enumerate();
+            let points = points.map(|(index, &headroom)| (headroom, Spread::of(&get(of, index))));
+            curve(rack.name(), &points.collect::<Vec<_>>())
+        };
+        groups.iter().zip(racks).map(of_a_rack).collect()
     };
     let x = || Axis::linear("Headroom", Unit::Share);
     let note = "Of that without headroom, seed by seed; bars: least and most over five seeds.";

@@ -12,6 +12,7 @@ mod saturation;
 mod selection;
 mod served;
 mod small;
+pub mod speed;
 #[cfg(test)]
 mod tests;
 

@@ -1,150 +1,18 @@
 //! memcached beside hosts that send to its client as fast as they can (§6.2.1, §6.2.2, Figs 3 to 6).
 
+mod cases;
+
 use report::Unit;
 use report::page::{Axis, Block, Plot};
 use serde_json::{Value, json};
 
+use self::cases::{Background, CUBIC, Carried, Case, NAMES, PL2, SENDERS, Variant};
 use super::SEEDS;
-use super::racks::{LOST, at_ingress, goodput, quotients};
-use super::rpcs::{Calls, Latencies};
+use super::racks::quotients;
 use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, published, table};
-use crate::runs::{ScenarioFile, find_number, number, run_nth};
-use crate::spread::{Pulse, spread, with_seeds};
+use crate::spread::{spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
-
-const FILE: ScenarioFile = ScenarioFile {
-    path: "reproductions/pl2/memcached.toml",
-    text: include_str!("../../pl2/memcached.toml"),
-};
-
-/// Hosts that send to the client, in the order in which they join in: memcached's own first (§6.2.1).
-const SENDERS: [u32; 4] = [5, 4, 3, 2];
-/// The scenario's `[[fabric]]` entries.
-const NAMES: [&str; 2] = ["PL2", "Without PL2"];
-const PL2: usize = 0;
-const CUBIC: usize = 1;
-/// Requests that the scenario's client may send: more than it can.
-const ROUNDS: u64 = 1_000_000;
-
-/// What the background speaks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Background {
-    Tcp,
-    Udp,
-}
-
-/// A run but for its seed.
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct Case {
-    fabric: usize,
-    background: Background,
-    /// How many hosts send.
-    hosts: usize,
-    variant: Variant,
-    /// How long a run is, and when memcached begins.
-    milliseconds: u64,
-    start: u64,
-}
-
-/// What else a run varies.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Variant {
-    /// Nothing.
-    Usual,
-    /// Values of 1 KiB.
-    Small,
-    /// Receivers' windows of 30 KB: all that is under way to the client fits the switch's port.
-    Bounded,
-    /// Counters that know nothing of queues.
-    Ingress,
-}
-
-impl Case {
-    fn new(fabric: usize, background: Background, hosts: usize, effort: Effort) -> Self {
-        // Losses of slow starts are over after 20 ms; datagrams fill queues at once.
-        let start = if background == Background::Tcp { 20 } else { 1 };
-        // Calls that wait for time-outs take hundreds of milliseconds, and beside datagrams of four hosts
-        // seconds.
-        let quick = match (fabric, background, hosts) {
-            (CUBIC, Background::Udp, 4) => 3_000,
-            (CUBIC, Background::Udp, 2 | 3) => 800,
-            (CUBIC, Background::Tcp, 2..) => 400,
-            _ => 60,
-        };
-        let times = if effort == Effort::Full { 10 } else { 1 };
-        let variant = Variant::Usual;
-        Self { fabric, background, hosts, variant, milliseconds: quick * times, start }
-    }
-
-    /// When memcached begins, in seconds.
-    fn from(&self) -> f64 {
-        self.start as f64 * 1e-3
-    }
-
-    /// Size of a value in bytes.
-    fn value(&self) -> u64 {
-        if self.variant == Variant::Small { 1024 } else { 4096 }
-    }
-
-    fn settings(&self) -> Vec<(&'static str, Value)> {
-        let classes = if self.background == Background::Udp { json!([1]) } else { json!([]) };
-        let mut parts = vec![json!({
-            "kind": "requests", "clients": 1, "servers": 1,
-            "request": { "kind": "fixed", "size": "64 B" },
-            "response": { "kind": "fixed", "size": format!("{} B", self.value()) },
-            "service_time": "8.5 us", "outstanding": 1, "rounds": ROUNDS,
-            "start": format!("{} ms", self.start),
-        })];
-        if self.hosts > 0 {
-            parts.push(json!({
-                "kind": "bulk", "size": "10 GB", "class": 1,
-                "pattern": { "kind": "gather", "senders": SENDERS[..self.hosts] },
-                "timing": { "rounds": 12, "period": "1 ns" },
-            }));
-        }
-        let mut settings = vec![
-            ("workload.parts", json!(parts)),
-            ("run.flows", json!(2 * ROUNDS)),
-            ("run.time", json!(format!("{} ms", self.milliseconds))),
-            ("fabric.0.transport.datagram_classes", classes.clone()),
-            ("fabric.1.transport.datagram_classes", classes),
-        ];
-        match self.variant {
-            Variant::Usual | Variant::Small => {}
-            Variant::Bounded => {
-                let key = "fabric.1.transport.stream.stream.receive_window";
-                settings.push((key, json!("30 KB")));
-            }
-            Variant::Ingress => settings.push(at_ingress("fabric.0.switch.decrement")),
-        }
-        settings
-    }
-
-    fn run(&self, seed: u64, pulse: &mut Pulse<'_>) -> Result<Carried, Failure> {
-        let scenario = FILE.with(&self.settings(), seed)?;
-        let mut calls = Calls::new(2 * ROUNDS);
-        let result = run_nth(&scenario, self.fabric, &mut calls, pulse)?;
-        let calls = calls.after(self.from(), self.milliseconds as f64 * 1e-3);
-        let own = calls.rate * self.value() as f64 * 8.0;
-        Ok(Carried {
-            background: goodput(&result, self.from()) - own,
-            own,
-            calls,
-            drops: find_number(&result, LOST).unwrap_or_else(|| number(&result, "drops")),
-        })
-    }
-}
-
-/// What came of a run.
-#[derive(Clone, Debug)]
-struct Carried {
-    calls: Latencies,
-    /// Payload of memcached and of the background, in bit/s.
-    own: f64,
-    background: f64,
-    drops: f64,
-}
 
 /// Runs with zero to four hosts in the background, under both fabrics.
 struct Swept(Vec<Carried>);
@@ -187,12 +55,15 @@ fn sweep(background: Background, effort: Effort) -> Vec<Case> {
 
 /// Figs 3 and 4.
 pub(super) fn beside_tcp(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
-    let mut sheet = Sheet::read(include_str!("../../pl2/fig3.claims.toml"));
+    let mut sheet = Sheet::read(include_str!("../../../pl2/fig3.claims.toml"));
     let mut cases = sweep(Background::Tcp, effort);
-    let four = |fabric, variant| Case { variant, ..Case::new(fabric, Background::Tcp, 4, effort) };
+    let beside =
+        |fabric, hosts, variant| Case::new(fabric, Background::Tcp, hosts, effort).varied(variant);
     let first = cases.len();
-    cases.extend([PL2, CUBIC].map(|fabric| four(fabric, Variant::Small)));
-    cases.extend([four(CUBIC, Variant::Bounded), four(PL2, Variant::Ingress)]);
+    cases.extend([PL2, CUBIC].map(|fabric| beside(fabric, 4, Variant::Small)));
+    cases.extend([beside(CUBIC, 4, Variant::Bounded), beside(PL2, 4, Variant::Ingress)]);
+    cases.extend([beside(PL2, 0, Variant::Brief), beside(PL2, 4, Variant::Unreserved)]);
+    cases.extend([PL2, CUBIC].map(|fabric| beside(fabric, 1, Variant::Half)));
     let swept = Swept::carry(&cases, watch)?;
     let mut put = |word: &str, measured| sheet.measure(&format!("fig3.{word}"), measured);
     let between = |hosts, get: fn(&Carried) -> f64, [above, below]: [usize; 2]| {
@@ -201,13 +72,24 @@ pub(super) fn beside_tcp(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
     };
     put("idle-load", Measured::mean(&over(swept.with(CUBIC, 0), |run| run.own)));
     put("idle", Measured::mean(&between(0, rate, [PL2, CUBIC])));
+    let brief = swept.at(first + 4);
+    put(
+        "idle-brief",
+        Measured::mean(&quotients(&over(brief, rate), &over(swept.with(CUBIC, 0), rate))),
+    );
     put("idle-latency", Measured::mean(&between(0, p99, [PL2, CUBIC])));
     put("one-load", Measured::mean(&over(swept.with(CUBIC, 1), |run| run.background)));
     put("one", Measured::mean(&between(1, rate, [PL2, CUBIC])));
+    let half = [6, 7].map(|case| over(swept.at(first + case), rate));
+    put("one-half", Measured::mean(&quotients(&half[0], &half[1])));
     put("downlink", Measured::mean(&over(swept.with(CUBIC, 4), |run| run.background)));
-    let more = over(swept.with(PL2, 4), |run| run.background);
-    let more = more.iter().zip(over(swept.with(CUBIC, 4), |run| run.background));
-    put("more", Measured::mean(&more.map(|(pl2, cubic)| pl2 - cubic).collect::<Vec<_>>()));
+    let cubic = over(swept.with(CUBIC, 4), |run| run.background);
+    let more = |pl2: &[Carried]| {
+        let pairs = over(pl2, |run| run.background).into_iter().zip(&cubic);
+        Measured::mean(&pairs.map(|(pl2, cubic)| pl2 - cubic).collect::<Vec<_>>())
+    };
+    put("more", more(swept.with(PL2, 4)));
+    put("more-unreserved", more(swept.at(first + 5)));
     put("rate", Measured::mean(&between(4, rate, [PL2, CUBIC])));
     put("p99-pl2", Measured::mean(&over(swept.with(PL2, 4), p99)));
     put("p99-cubic", Measured::mean(&over(swept.with(CUBIC, 4), p99)));
@@ -227,19 +109,21 @@ pub(super) fn beside_tcp(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
     let text = "One client asks for values of 4 KiB, one at a time, beside up to four hosts that each \
                 send it 12 TCP flows that never end; the first of them is memcached's own.";
     let points = [("PL2, published", 56e-6), ("CUBIC, published", 127e-6)];
-    let blocks = vec![Block::Plots(plots("Figs 3", "4", &swept, &points)), numbers_of(&swept)];
+    let blocks = vec![Block::Plots(plots(["3", "4"], &swept, &points)), numbers_of(&swept)];
     Ok(findings("memcached beside TCP", text, blocks, sheet))
 }
 
 /// Figs 5 and 6.
 pub(super) fn beside_udp(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
-    let mut sheet = Sheet::read(include_str!("../../pl2/fig5.claims.toml"));
+    let mut sheet = Sheet::read(include_str!("../../../pl2/fig5.claims.toml"));
     let mut cases = sweep(Background::Udp, effort);
     let beside_tcp = cases.len();
     cases.push(Case::new(PL2, Background::Tcp, 4, effort));
+    cases.push(Case::new(PL2, Background::Udp, 4, effort).varied(Variant::Few));
     let swept = Swept::carry(&cases, watch)?;
     let mut put = |word: &str, measured| sheet.measure(&format!("fig5.{word}"), measured);
     put("p99-pl2", Measured::mean(&over(swept.with(PL2, 4), p99)));
+    put("p99-few", Measured::mean(&over(swept.at(beside_tcp + 1), p99)));
     put("p99-cubic", Measured::mean(&over(swept.with(CUBIC, 4), p99)));
     for hosts in 2..=4 {
         put(&format!("rate-{hosts}"), Measured::mean(&over(swept.with(CUBIC, hosts), rate)));
@@ -255,12 +139,12 @@ pub(super) fn beside_udp(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
     let text = "The runs of Figs 3 and 4 with UDP in the background, which knows no congestion control. A \
                 call that the end of a run cut off counts with the time it had taken by then.";
     let points = [("PL2, published", 25e-6), ("CUBIC, published", 5.0)];
-    let blocks = vec![Block::Plots(plots("Figs 5", "6", &swept, &points)), numbers_of(&swept)];
+    let blocks = vec![Block::Plots(plots(["5", "6"], &swept, &points)), numbers_of(&swept)];
     Ok(findings("memcached beside UDP", text, blocks, sheet))
 }
 
 /// Throughput and latency against hosts in the background.
-fn plots(first: &str, second: &str, swept: &Swept, points: &[(&str, f64)]) -> Vec<Plot> {
+fn plots([rates, calls]: [&str; 2], swept: &Swept, points: &[(&str, f64)]) -> Vec<Plot> {
     let lines = |get: &dyn Fn(&Carried) -> f64, word: &str| {
         let line = |fabric: usize| {
             let point =
@@ -279,14 +163,14 @@ fn plots(first: &str, second: &str, swept: &Swept, points: &[(&str, f64)]) -> Ve
     let note = "Bars: least and most over five seeds.";
     vec![
         plot(
-            first.trim_end_matches('s'),
+            &format!("Fig. {rates}"),
             note,
             x(),
-            Axis::log("Calls a second", Unit::Count),
+            Axis::linear("Calls a second", Unit::Count),
             lines(&rate, ""),
         ),
         plot(
-            &format!("Fig. {second}"),
+            &format!("Fig. {calls}"),
             note,
             x(),
             Axis::log("Latency of calls", Unit::Seconds),
@@ -315,11 +199,24 @@ fn numbers_of(swept: &Swept) -> Block {
             mean(&rate),
             mean(&|run| run.calls.quantile(0.5)),
             mean(&p99),
-            mean(&|run| run.background),
+            if hosts == 0 { Value::Null } else { mean(&|run| run.background) },
             mean(&|run| run.drops),
         ]
     };
     let points =
         [PL2, CUBIC].into_iter().flat_map(|fabric| (0..=4).map(move |hosts| (fabric, hosts)));
     table("Means over seeds", &columns, points.map(row).collect())
+}
+
+/// Calls a second beside four hosts that send TCP, with bursts of so many packets, over seeds.
+pub(super) fn rates_by_burst(
+    bursts: &[u32],
+    effort: Effort,
+    watch: &mut Watch<'_>,
+) -> Result<Vec<Vec<f64>>, Failure> {
+    let case = |&packets: &u32| {
+        Case::new(PL2, Background::Tcp, 4, effort).varied(Variant::Bursts(packets))
+    };
+    let swept = Swept::carry(&bursts.iter().map(case).collect::<Vec<_>>(), watch)?;
+    Ok((0..bursts.len()).map(|index| over(swept.at(index), rate)).collect())
 }

@@ -1,0 +1,154 @@
+//! Packets in a burst (§4.3).
+
+use rack::results::RunResult;
+use report::Unit;
+use report::page::{Axis, Block, Plot, PlotSeries};
+use serde_json::json;
+
+use super::racks::{Case, carry_all, goodput, numbers};
+use super::sweeps::over;
+use super::traces::{self, DRAWN, LOW, WORKLOADS};
+use super::{incast, memcached, microbursts};
+use crate::claims::{Measured, Shape, Sheet, Spread};
+use crate::drawing::{curve, findings, plot, table};
+use crate::{Effort, Failure, Findings, Watch};
+
+/// Packets in a burst (§4.3 names 4; the others are our choice).
+const BURSTS: [u32; 5] = [1, 2, 4, 8, 16];
+/// What the paper has for its testbed.
+const BEST: u32 = 4;
+/// Runs are half as long as those of Fig. 8 (our choice).
+const SHORTER: u64 = 2;
+
+/// K: one host to another with three flows, three hosts to one, and the other experiments' workloads.
+pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../pl2/burst.claims.toml"));
+    let groups = cases(effort);
+    let mut runs =
+        carry_all(&groups.concat(), &mut |share, words| watch(0.5 * share, words))?.into_iter();
+    let mut next = || -> Vec<Vec<RunResult>> { runs.by_ref().take(BURSTS.len()).collect() };
+    let [alone, three, messages, w3, w4, w5] = std::array::from_fn(|_| next());
+    let calls = memcached::rates_by_burst(&BURSTS, effort, &mut |share, words| {
+        watch(0.5 + 0.5 * share, words)
+    })?;
+    let rates = |group: &[Vec<RunResult>]| -> Vec<Spread> {
+        group.iter().map(|runs| Spread::of(&over(runs, |run| goodput(run, 1e-3)))).collect()
+    };
+    let (one, three) = (rates(&alone), rates(&three));
+    let rising = one.windows(2).all(|pair| pair[1].mean >= pair[0].mean);
+    let words = words(&one, Unit::BitsPerSecond);
+    sheet.measure("burst.small", Measured::shape(words, Shape::of(rising)));
+    let p99 = all(&messages, "fct.all.p99");
+    let slowdowns = [w3, w4, w5].map(|runs| all(&runs, "slowdown.all.p99"));
+    let calls: Vec<Spread> = calls.iter().map(|rates| Spread::of(rates)).collect();
+    sheet.measure("burst.best", least(&p99, Unit::Seconds));
+    for (word, slowdowns) in ["w3", "w4", "w5"].iter().zip(&slowdowns) {
+        sheet.measure(&format!("burst.{word}"), least(slowdowns, Unit::Ratio));
+    }
+    sheet.measure("burst.memcached", most(&calls, Unit::Count));
+    let plots = plots(&one, &three, &p99, &all(&messages, "fct.all.p50"), &slowdowns);
+    let names = BURSTS.map(|packets| format!("K = {packets}"));
+    let names = names.each_ref().map(String::as_str);
+    let blocks = vec![
+        Block::Plots(plots),
+        microbursts::summary(&names, &messages),
+        by_workload(&slowdowns, &calls),
+    ];
+    let text = "The incast of Fig. 9, the microbursts of Fig. 1, memcached beside four hosts (Fig. 3) and \
+                W3 to W5 over raw Ethernet (Fig. 8), with bursts of one to sixteen packets.";
+    Ok(findings("Packets in a burst (K)", text, blocks, sheet))
+}
+
+/// Groups of runs, in each one for each length of bursts.
+fn cases(effort: Effort) -> Vec<Vec<Case>> {
+    let times = if effort == Effort::Full { 20 } else { 1 };
+    let alone = {
+        let mut case = incast::case(incast::PL2, 1, 1, effort);
+        case.settings.push(("workload.timing.rounds", json!(3)));
+        case.settings.push(("fabric.0.host.burst_cost", json!("0 ns")));
+        case
+    };
+    let three = incast::case(incast::PL2, 3, 1, effort);
+    let messages = {
+        let settings = vec![("run.flows", json!(microbursts::messages(effort)))];
+        Case { file: microbursts::FILE, fabric: microbursts::PL2, settings }
+    };
+    let trace = |index: usize| {
+        let (_, usual, messages) = WORKLOADS[DRAWN[index]];
+        // Above half of the line slots, not bursts, are what W3 waits for.
+        let gbps = if index == 0 { LOW } else { usual };
+        traces::loaded(DRAWN[index], traces::PL2, gbps, messages * times / SHORTER)
+    };
+    let with = |case: &Case, packets: u32| {
+        let mut case = case.clone();
+        case.settings.push(("fabric.0.burst_packets", json!(packets)));
+        case
+    };
+    let kinds = [alone, three, messages, trace(0), trace(1), trace(2)];
+    kinds.iter().map(|case| BURSTS.map(|packets| with(case, packets)).to_vec()).collect()
+}
+
+/// A number of the summaries, for each length of bursts.
+fn all(group: &[Vec<RunResult>], path: &str) -> Vec<Spread> {
+    group.iter().map(|runs| Spread::of(&numbers(runs, path))).collect()
+}
+
+fn words(values: &[Spread], unit: Unit) -> String {
+    values.iter().map(|value| unit.format(value.mean)).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether the length that the paper chose has the least.
+fn least(values: &[Spread], unit: Unit) -> Measured {
+    let place = (0..BURSTS.len()).min_by(|&a, &b| values[a].mean.total_cmp(&values[b].mean));
+    let is_best = place.is_some_and(|place| BURSTS[place] == BEST);
+    Measured::shape(words(values, unit), Shape::of(is_best))
+}
+
+/// Whether it has the most.
+fn most(values: &[Spread], unit: Unit) -> Measured {
+    let place = (0..BURSTS.len()).max_by(|&a, &b| values[a].mean.total_cmp(&values[b].mean));
+    let is_best = place.is_some_and(|place| BURSTS[place] == BEST);
+    Measured::shape(words(values, unit), Shape::of(is_best))
+}
+
+fn line(name: &str, values: &[Spread]) -> PlotSeries {
+    let points = BURSTS.iter().zip(values).map(|(&packets, &value)| (f64::from(packets), value));
+    curve(name, &points.collect::<Vec<_>>())
+}
+
+fn plots(
+    one: &[Spread],
+    three: &[Spread],
+    p99: &[Spread],
+    p50: &[Spread],
+    slowdowns: &[Vec<Spread>; 3],
+) -> Vec<Plot> {
+    let x = || Axis::linear("Packets in a burst", Unit::Count);
+    let rate = Axis::linear("Throughput", Unit::BitsPerSecond);
+    let latency = Axis::log("Latency of microbursts", Unit::Seconds);
+    let slowdown = Axis::log("Slowdown, 99 %", Unit::Ratio);
+    let rates = vec![line("One to one, three flows", one), line("Three to one", three)];
+    let names = ["W3 at 40 Gbps", "W4", "W5"];
+    let traces = names.iter().zip(slowdowns).map(|(name, values)| line(name, values)).collect();
+    vec![
+        plot("Throughput", "", x(), rate, rates),
+        plot("Latency", "", x(), latency, vec![line("99 %", p99), line("Median", p50)]),
+        plot("Messages of W3 to W5", "", x(), slowdown, traces),
+    ]
+}
+
+/// Slowdowns and calls for each length of bursts: means over seeds.
+fn by_workload(slowdowns: &[Vec<Spread>; 3], calls: &[Spread]) -> Block {
+    let columns = [
+        ("packets", "Packets in a burst", Unit::Count),
+        ("w3", "Slowdown of W3 at 40 Gbps, 99 %", Unit::Ratio),
+        ("w4", "of W4", Unit::Ratio),
+        ("w5", "of W5", Unit::Ratio),
+        ("calls", "Calls of memcached a second", Unit::Count),
+    ];
+    let row = |place: usize| {
+        let [w3, w4, w5] = slowdowns.each_ref().map(|values| json!(values[place].mean));
+        vec![json!(BURSTS[place]), w3, w4, w5, json!(calls[place].mean)]
+    };
+    table("Means over seeds", &columns, (0..BURSTS.len()).map(row).collect())
+}

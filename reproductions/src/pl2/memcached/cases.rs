@@ -1,0 +1,177 @@
+//! One memcached client and its server beside hosts that send to the client: the runs.
+
+use serde_json::{Value, json};
+
+use super::super::racks::{LINE, LOST, NODES, at_ingress, goodput};
+use super::super::rpcs::{Calls, Latencies};
+use crate::runs::{ScenarioFile, find_number, number, run_nth};
+use crate::spread::Pulse;
+use crate::{Effort, Failure};
+
+const FILE: ScenarioFile = ScenarioFile {
+    path: "reproductions/pl2/memcached.toml",
+    text: include_str!("../../../pl2/memcached.toml"),
+};
+
+/// Hosts that send to the client, in the order in which they join in: memcached's own first (§6.2.1).
+pub(super) const SENDERS: [u32; 4] = [5, 4, 3, 2];
+/// The scenario's `[[fabric]]` entries.
+pub(super) const NAMES: [&str; 2] = ["PL2", "Without PL2"];
+pub(super) const PL2: usize = 0;
+pub(super) const CUBIC: usize = 1;
+/// Requests that the scenario's client may send: more than it can.
+const ROUNDS: u64 = 1_000_000;
+/// What the background of one host made on the testbed, in bit/s (§6.2.1).
+const HALF: f64 = 50e9;
+
+/// What the background speaks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Background {
+    Tcp,
+    Udp,
+}
+
+/// A run but for its seed.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Case {
+    fabric: usize,
+    background: Background,
+    /// How many hosts send.
+    hosts: usize,
+    variant: Variant,
+    /// How long a run is, and when memcached begins.
+    milliseconds: u64,
+    start: u64,
+}
+
+/// What else a run varies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Variant {
+    /// Nothing.
+    Usual,
+    /// Values of 1 KiB.
+    Small,
+    /// Receivers' windows of 30 KB: all that is under way to the client fits the switch's port.
+    Bounded,
+    /// Counters that know nothing of queues.
+    Ingress,
+    /// Grants that count as current for two usual exchanges.
+    Brief,
+    /// Acknowledgments that go without reservation.
+    Unreserved,
+    /// Six flows a host instead of twelve.
+    Few,
+    /// Hosts that send 50 Gbps of messages, which come at random, instead of all they can.
+    Half,
+    /// Bursts of so many packets at the most.
+    Bursts(u32),
+}
+
+impl Case {
+    pub(super) fn new(fabric: usize, background: Background, hosts: usize, effort: Effort) -> Self {
+        // Losses of slow starts are over after 20 ms; datagrams fill queues at once.
+        let start = if background == Background::Tcp { 20 } else { 1 };
+        // Calls that wait for time-outs take hundreds of milliseconds, and beside datagrams of four hosts
+        // seconds.
+        let quick = match (fabric, background, hosts) {
+            (CUBIC, Background::Udp, 4) => 3_000,
+            (CUBIC, Background::Udp, 2 | 3) => 800,
+            (CUBIC, Background::Tcp, 2..) => 400,
+            _ => 60,
+        };
+        let times = if effort == Effort::Full { 10 } else { 1 };
+        let variant = Variant::Usual;
+        Self { fabric, background, hosts, variant, milliseconds: quick * times, start }
+    }
+
+    /// The same with something else varied.
+    pub(super) fn varied(self, variant: Variant) -> Self {
+        Self { variant, ..self }
+    }
+
+    /// When memcached begins, in seconds.
+    fn from(&self) -> f64 {
+        self.start as f64 * 1e-3
+    }
+
+    /// Size of a value in bytes.
+    fn value(&self) -> u64 {
+        if self.variant == Variant::Small { 1024 } else { 4096 }
+    }
+
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        let classes = if self.background == Background::Udp { json!([1]) } else { json!([]) };
+        let mut parts = vec![json!({
+            "kind": "requests", "clients": 1, "servers": 1,
+            "request": { "kind": "fixed", "size": "64 B" },
+            "response": { "kind": "fixed", "size": format!("{} B", self.value()) },
+            "service_time": "8.5 us", "outstanding": 1, "rounds": ROUNDS,
+            "start": format!("{} ms", self.start),
+        })];
+        parts.extend(self.background());
+        let mut settings = vec![
+            ("workload.parts", json!(parts)),
+            ("run.flows", json!(2 * ROUNDS)),
+            ("run.time", json!(format!("{} ms", self.milliseconds))),
+            ("fabric.0.transport.datagram_classes", classes.clone()),
+            ("fabric.1.transport.datagram_classes", classes),
+        ];
+        match self.variant {
+            Variant::Usual | Variant::Small | Variant::Few | Variant::Half => {}
+            Variant::Bounded => {
+                let key = "fabric.1.transport.stream.stream.receive_window";
+                settings.push((key, json!("30 KB")));
+            }
+            Variant::Ingress => settings.push(at_ingress("fabric.0.switch.decrement")),
+            Variant::Brief => settings.push(("fabric.0.unsolicited_age", json!("4.1 us"))),
+            Variant::Unreserved => {
+                settings.push(("fabric.0.acknowledgments", json!("unreserved")));
+            }
+            Variant::Bursts(packets) => settings.push(("fabric.0.burst_packets", json!(packets))),
+        }
+        settings
+    }
+
+    /// What the hosts in the background send.
+    fn background(&self) -> Option<Value> {
+        let pattern = json!({ "kind": "gather", "senders": SENDERS[..self.hosts] });
+        if self.hosts == 0 {
+            return None;
+        }
+        Some(match self.variant {
+            Variant::Half => json!({
+                "kind": "poisson", "class": 1, "pattern": pattern,
+                "sizes": { "kind": "fixed", "size": "6 KiB" },
+                "load": HALF * self.hosts as f64 / (LINE * NODES),
+            }),
+            variant => json!({
+                "kind": "bulk", "size": "10 GB", "class": 1, "pattern": pattern,
+                "timing": { "rounds": if variant == Variant::Few { 6 } else { 12 }, "period": "1 ns" },
+            }),
+        })
+    }
+
+    pub(super) fn run(&self, seed: u64, pulse: &mut Pulse<'_>) -> Result<Carried, Failure> {
+        let scenario = FILE.with(&self.settings(), seed)?;
+        let mut calls = Calls::new(2 * ROUNDS);
+        let result = run_nth(&scenario, self.fabric, &mut calls, pulse)?;
+        let calls = calls.after(self.from(), self.milliseconds as f64 * 1e-3);
+        let own = calls.rate * self.value() as f64 * 8.0;
+        Ok(Carried {
+            background: goodput(&result, self.from()) - own,
+            own,
+            calls,
+            drops: find_number(&result, LOST).unwrap_or_else(|| number(&result, "drops")),
+        })
+    }
+}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub(super) struct Carried {
+    pub(super) calls: Latencies,
+    /// Payload of memcached and of the background, in bit/s.
+    pub(super) own: f64,
+    pub(super) background: f64,
+    pub(super) drops: f64,
+}
