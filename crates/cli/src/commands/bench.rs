@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::engine::{self, EXIT_INTERRUPTED, Failure};
 use report::{Cell, Column, ResultsTable, Unit};
+use reproductions::r2c2::speed::Speed as Rates;
 use reproductions::scoc::tools::Speed;
 use scenario::{Document, Format, Registry, Scenario};
 use serde_json::Value;
@@ -174,6 +175,12 @@ pub fn bench(
         }
         table.push(switch(&speed));
     }
+    for speed in Rates::all().into_iter().filter(|speed| speed.name.contains(wanted)) {
+        if interrupt::is_asked() {
+            break;
+        }
+        table.push(rates(&speed));
+    }
     output.table(&table);
     Ok(if interrupt::is_asked() { EXIT_INTERRUPTED } else { DONE })
 }
@@ -218,6 +225,23 @@ fn switch(speed: &Speed) -> Vec<Cell> {
         "peak_rss_bytes": engine::peak_rss().get(),
     });
     row(&speed.name, &serde_json::json!({ "engine": engine }))
+}
+
+/// Computations of rates: each is a step, and nothing hops.
+fn rates(speed: &Rates) -> Vec<Cell> {
+    let work = speed.run();
+    let seconds = work.time.as_secs_f64();
+    let none = |unit| Cell::new(Value::Null, unit);
+    vec![
+        Cell::text(&speed.name),
+        Cell::new(seconds, Unit::Seconds),
+        none(Unit::Count),
+        none(Unit::PerSecond),
+        none(Unit::Seconds),
+        Cell::new(work.computations, Unit::Count),
+        Cell::new(work.computations as f64 / seconds.max(f64::MIN_POSITIVE), Unit::PerSecond),
+        Cell::new(engine::peak_rss().get(), Unit::Bytes),
+    ]
 }
 
 #[cfg(test)]
