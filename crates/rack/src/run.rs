@@ -66,6 +66,17 @@ pub enum RunError {
         /// Some of them.
         examples: String,
     },
+    /// Flows arrive much faster than they end.
+    #[error(
+        "at {now} {count} flows are open, more than a run keeps: they arrive faster than the fabric \
+         carries them. Lower workload.load, or end the run early with run.time"
+    )]
+    Overrun {
+        /// Simulated time.
+        now: Time,
+        /// Flows not ended.
+        count: u64,
+    },
     /// A self-check of the model failed.
     #[error("a check failed at the end of the run: {0}")]
     Check(String),
@@ -89,7 +100,8 @@ pub(crate) struct Tally {
 /// the run ends there and its result says so.
 ///
 /// # Errors
-/// When the run stands still with flows left, a check of the model fails or `sink` cannot write.
+/// When the run stands still with flows left, flows pile up without end, a check of the model fails or
+/// `sink` cannot write.
 pub fn drive<F: Fabric, S: FlowSink>(
     fabric: &mut F,
     workload: &mut dyn Workload,
@@ -123,6 +135,9 @@ struct Run<'a, F, S> {
     open: Series,
 }
 
+/// Most flows that may be open at a time, lest a run that never ends takes all memory (our choice: some
+/// GB, and far more than any that can be carried).
+const OPEN_MAX: u64 = 1 << 22;
 /// Simulated samples between two reports of progress; also each [`FLOWS_PER_REPORT`] flows.
 const SAMPLES_PER_REPORT: u64 = 16;
 const FLOWS_PER_REPORT: u64 = 256;
@@ -184,6 +199,9 @@ impl<'a, F: Fabric, S: FlowSink> Run<'a, F, S> {
             let offered = self.tally.offered;
             self.offer_due();
             let open = self.tally.offered - self.recorder.ended_count();
+            if open > OPEN_MAX {
+                return Err(RunError::Overrun { now: self.fabric.now(), count: open });
+            }
             // A flow offered just now is work that the fabric, idle until then, did not know of.
             let nothing_new = self.tally.offered == offered && self.workload.next_start().is_none();
             if advance == Advance::Idle && open > 0 && nothing_new {

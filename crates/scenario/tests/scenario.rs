@@ -254,6 +254,16 @@ fn scenarios_join_only_if_their_flows_are_the_same() {
 }
 
 #[test]
+fn a_run_in_which_flows_pile_up_without_end_says_so() {
+    let text = "[workload]\nkind = 'poisson'\nload = 1_000_000\nsizes = { kind = 'fixed', size = '1 KB' }\n\
+                [run]\nflows = 10_000_000\n[fabric]\nkind = 'toy'\n";
+    let broken = good(text).execute(0, &mut (), &mut |_| ControlFlow::Continue(()));
+    let message = broken.err().expect("eight million flows would be open").to_string();
+    assert!(message.contains("flows are open, more than a run keeps"), "{message}");
+    assert!(message.contains("Lower workload.load"), "{message}");
+}
+
+#[test]
 fn a_run_carries_every_flow_in_its_known_time() {
     let scenario = good(FULL);
     let run = scenario.execute(0, &mut (), &mut |_| ControlFlow::Continue(())).unwrap();
