@@ -75,6 +75,33 @@ impl Outbox {
         self.effects.drain(..)
     }
 
+    /// Adds an effect that another list held.
+    #[inline]
+    pub fn pass_on(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+
+    /// How many effects are in the list.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.effects.len()
+    }
+
+    /// Moves the effects from the place `from` on to the end of `into`, if there is one among them that
+    /// `concerns` whoever asks; else all stay. For a transport that carries another.
+    #[inline]
+    pub fn divert(
+        &mut self,
+        from: usize,
+        into: &mut Vec<Effect>,
+        concerns: impl Fn(&Effect) -> bool,
+    ) {
+        if self.effects[from..].iter().any(concerns) {
+            into.extend(self.effects.drain(from..));
+        }
+    }
+
     /// Queues `packet` at the NIC of `packet.src`, behind others of its priority and before anything
     /// that is pulled. For what must go at once; under per-flow backpressure data has to be pulled.
     #[inline]

@@ -228,30 +228,42 @@ impl Transport for Raw {
         let whole = self.framing.payload + self.framing.header;
         let turns = &mut self.turns[host.index()];
         // Flows that may not send now keep their order, behind those whose turn is later.
-        let ready = turns.iter().position(|&flow| line.admits(flow, whole))?;
-        turns.rotate_left(ready);
-        let flow = turns.pop_front()?;
+        let ready = line.first_admitted(turns.iter().copied(), whole)?;
+        let flow = turns[ready];
         let total = self.packets(flow);
-        if self.flows[flow.index()].next == total {
-            let half = &mut self.flows[flow.index()];
+        let half = &mut self.flows[flow.index()];
+        if half.next == total {
             half.next = half.expected;
             half.is_repeating = true;
         }
-        if self.flows[flow.index()].is_repeating {
+        if half.is_repeating {
             if self.rests(host, out) {
-                self.turns[host.index()].push_front(flow);
+                self.turns[host.index()].rotate_left(ready);
                 return None;
             }
             out.resent(1);
         }
         let packet = self.next_packet(flow);
         let is_last = packet.seq + 1 == total;
+        let turns = &mut self.turns[host.index()];
+        // It is the last in turn now; those passed over are before it.
+        match ready {
+            0 => {
+                turns.pop_front();
+                turns.push_back(flow);
+            }
+            _ if ready + 1 < turns.len() => turns.rotate_left(ready + 1),
+            _ => {}
+        }
         match self.recovery {
             Recovery::Forget { patience } if is_last => {
+                turns.pop_back();
                 out.set_timer(Timer::Flow(flow, 0), out.now() + patience);
             }
-            Recovery::None if is_last => {}
-            _ => self.turns[host.index()].push_back(flow),
+            Recovery::None if is_last => {
+                turns.pop_back();
+            }
+            _ => {}
         }
         Some(packet)
     }

@@ -121,6 +121,24 @@ impl Line<'_> {
         let place = |lanes: &[u32]| lanes[flow.index()] as usize;
         self.room.is_none_or(|room| room[self.lanes.map_or(flow.index(), place)] >= u32::from(wire))
     }
+
+    /// The place of the first of `flows` that [`Line::admits`].
+    #[inline]
+    #[must_use]
+    pub fn first_admitted(
+        &self,
+        mut flows: impl Iterator<Item = FlowKey>,
+        wire: u16,
+    ) -> Option<usize> {
+        let least = u32::from(wire);
+        match (self.room, self.lanes) {
+            (None, _) => flows.next().map(|_| 0),
+            (Some(room), None) => flows.position(|flow| room[flow.index()] >= least),
+            (Some(room), Some(lanes)) => {
+                flows.position(|flow| room[lanes[flow.index()] as usize] >= least)
+            }
+        }
+    }
 }
 
 /// What a transport is told of the network when it is built.

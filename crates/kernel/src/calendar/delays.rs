@@ -30,12 +30,14 @@ pub(super) struct Delays {
     places: [Known; 1 << BITS],
     /// By queue: the place of its delay.
     owners: [Option<usize>; QUEUES],
+    /// The window in which lanes were last put in order.
+    tidied: u32,
 }
 
 impl Delays {
     pub(super) fn new() -> Self {
         let unknown = Known { delay: 0, window: 0, met: 0, lane: NONE };
-        Self { places: [unknown; 1 << BITS], owners: [None; QUEUES] }
+        Self { places: [unknown; 1 << BITS], owners: [None; QUEUES], tidied: 0 }
     }
 
     /// The lane of a delay, if it has one.
@@ -82,6 +84,39 @@ impl Delays {
         self.places[place].lane = lane as u8;
         Some(lane)
     }
+
+    /// Whether push `number` is the first seen of its window.
+    #[inline]
+    pub(super) fn begins_window(&mut self, number: u32) -> bool {
+        let window = number >> WINDOW_BITS;
+        std::mem::replace(&mut self.tidied, window) != window
+    }
+
+    /// Whether a lane has a delay.
+    pub(super) fn is_owned(&self, lane: usize) -> bool {
+        self.owners[lane].is_some()
+    }
+
+    /// Takes a lane from its delay.
+    pub(super) fn release(&mut self, lane: usize) {
+        if let Some(place) = self.owners[lane].take() {
+            self.places[place].lane = NONE;
+        }
+    }
+
+    /// Gives the lane `to`, which no delay has, the delay of `from`.
+    pub(super) fn transfer(&mut self, from: usize, to: usize) {
+        self.owners[to] = self.owners[from].take();
+        if let Some(place) = self.owners[to] {
+            self.places[place].lane = to as u8;
+        }
+    }
+}
+
+/// Whether a lane that last got an event at push `last` is out of use at push `number`: a window has
+/// passed.
+pub(super) fn is_long_ago(last: u32, number: u32) -> bool {
+    number.wrapping_sub(last) >> WINDOW_BITS > 0
 }
 
 #[inline]

@@ -4,7 +4,9 @@ use super::{Key, NEVER, QUEUES, time_of};
 use crate::Time;
 
 /// Queues that are looked at as a rule (our choice: enough for a network of one rate).
-const FEW: usize = 8;
+pub(super) const FEW: usize = 8;
+/// … where more are in use, and this is enough (our choice).
+const SOME: usize = 12;
 
 /// The front of each queue, keys in two arrays, so that the least is found without a branch: a guess
 /// which queue is next would be wrong as often as not. The events are here too, so that the next one
@@ -50,11 +52,32 @@ impl<E: Copy> Heads<E> {
         self.used = self.used.max(queue + 1);
     }
 
+    /// Queues from `used` on are empty and stay so.
+    pub(super) fn set_used(&mut self, used: usize) {
+        self.used = used;
+    }
+
+    /// Whether more than a few queues are looked at.
+    #[inline]
+    pub(super) fn is_wide(&self) -> bool {
+        self.used > FEW
+    }
+
+    /// Exchanges two queues.
+    pub(super) fn swap(&mut self, one: usize, other: usize) {
+        self.times.swap(one, other);
+        self.numbers.swap(one, other);
+        self.events.swap(one, other);
+    }
+
     /// The queue whose front is least, and that front's time.
     #[inline]
     pub(super) fn first(&self) -> (usize, Time) {
-        let (least, mask) =
-            if self.used <= FEW { self.scan::<FEW>() } else { self.scan::<QUEUES>() };
+        let (least, mask) = match self.used {
+            ..=FEW => self.scan::<FEW>(),
+            ..=SOME => self.scan::<SOME>(),
+            _ => self.scan::<QUEUES>(),
+        };
         let mut first = mask.trailing_zeros() as usize;
         if mask & (mask - 1) != 0 {
             first = self.least_numbered(mask);
@@ -62,18 +85,19 @@ impl<E: Copy> Heads<E> {
         (first, Time::from_ps(least))
     }
 
-    /// The least time of the first `COUNT` queues, a power of two, and a bit for each that has it.
+    /// The least time of the first `COUNT` queues, and a bit for each that has it.
     #[inline]
     fn scan<const COUNT: usize>(&self) -> (u64, u32) {
         let times: [u64; COUNT] = std::array::from_fn(|queue| self.times[queue]);
         // By halves: in a row, each comparison would wait for the one before.
         let mut least = times;
-        let mut width = COUNT / 2;
-        while width > 0 {
-            for queue in 0..width {
-                least[queue] = least[queue].min(least[queue + width]);
+        let mut width = COUNT;
+        while width > 1 {
+            let half = width.div_ceil(2);
+            for queue in half..width {
+                least[queue - half] = least[queue - half].min(least[queue]);
             }
-            width /= 2;
+            width = half;
         }
         let bits = (0..).zip(times).map(|(queue, time)| u32::from(time == least[0]) << queue);
         (least[0], bits.fold(0, |mask, bit| mask | bit))

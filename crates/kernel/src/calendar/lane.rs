@@ -48,6 +48,12 @@ impl<E: Copy> Lane<E> {
         if self.len == 0 { NEVER } else { self.slots[self.front].key() }
     }
 
+    /// The number of the event that was appended last, were it numbered as then; none was: none.
+    pub(super) fn last_number(&self) -> Option<u32> {
+        let last = self.front.wrapping_add(self.len).wrapping_sub(1);
+        self.slots.get(last & self.slots.len().wrapping_sub(1)).map(|entry| entry.number)
+    }
+
     /// Appends an event that is not before the last one.
     #[inline]
     pub(super) fn push(&mut self, time: Time, number: u32, event: E) {

@@ -15,8 +15,8 @@ mod lane;
 mod wheel;
 
 use crate::Time;
-use delays::Delays;
-use heads::Heads;
+use delays::{Delays, is_long_ago};
+use heads::{FEW, Heads};
 use lane::Lane;
 use wheel::Wheel;
 
@@ -153,6 +153,9 @@ impl<E: Copy> Calendar<E> {
     /// Adds an event whose delay has no lane.
     #[inline(never)]
     fn push_seldom(&mut self, delay: u64, time: Time, number: u32, event: E) {
+        if self.heads.is_wide() && self.delays.begins_window(number) {
+            self.tidy(number);
+        }
         let is_free = |lane: usize| self.lanes[lane].is_empty();
         match self.delays.learn(delay, number, is_free) {
             Some(lane) => {
@@ -164,6 +167,32 @@ impl<E: Copy> Calendar<E> {
                 self.update_wheel();
             }
         }
+    }
+
+    /// Lets the delays that are in use have the first lanes, and those out of use none: every pop looks
+    /// at all lanes up to the last that may be filled.
+    fn tidy(&mut self, number: u32) {
+        for lane in 1..QUEUES {
+            let last = self.lanes[lane].last_number();
+            let is_idle = last.is_none_or(|last| is_long_ago(last, number));
+            if is_idle && self.lanes[lane].is_empty() {
+                self.delays.release(lane);
+            }
+        }
+        for lane in FEW..QUEUES {
+            let mut lower = 1..FEW;
+            let Some(free) = lower.find(|&lower| !self.delays.is_owned(lower)) else { break };
+            if self.delays.is_owned(lane) {
+                self.delays.transfer(lane, free);
+                self.lanes.swap(lane, free);
+                self.heads.swap(lane, free);
+                if self.source == lane {
+                    self.source = free;
+                }
+            }
+        }
+        let last = (1..QUEUES).rev().find(|&lane| self.delays.is_owned(lane));
+        self.heads.set_used(1 + last.unwrap_or(WHEEL));
     }
 
     /// Takes the next event.

@@ -166,6 +166,31 @@ fn a_delay_that_comes_again_gets_a_lane_and_keeps_it() {
     }
 }
 
+/// Delays come and go, more of them at first than pops look at as a rule: lanes move, and the order of
+/// events is that of the oracle throughout.
+#[test]
+fn delays_out_of_use_lose_their_lanes_and_pops_look_at_few_again() {
+    let mut pair = Pair::default();
+    let mut draw = crate::Stream::new(1, "test/calendar", 0);
+    for (phase, (first, count)) in [(0, 13), (10, 4), (20, 6), (3, 9)].into_iter().enumerate() {
+        for _ in 0..8_000 {
+            // The one in sixteen is a delay of its own, which waits in the wheel.
+            let usual = USUAL[(first + draw.below(count)) as usize];
+            let delay = if draw.below(16) == 0 { draw.below(1 << 20) } else { usual };
+            pair.push(pair.now + delay);
+            if pair.calendar.len() > 40 {
+                pair.pop_before(u64::MAX);
+            }
+        }
+        pair.check();
+        assert_eq!(pair.calendar.heads.is_wide(), count >= 8, "phase {phase}");
+    }
+    while !pair.heap.is_empty() {
+        pair.pop_before(u64::MAX);
+    }
+    pair.check();
+}
+
 /// How many events a calendar has room for.
 fn room(calendar: &Calendar<u32>) -> usize {
     calendar.wheel.capacity() + calendar.lanes.iter().map(Lane::capacity).sum::<usize>()

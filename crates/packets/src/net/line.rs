@@ -136,19 +136,11 @@ impl Net {
         }
         self.calendar.push(ready + delay, event.pack());
         self.counts.launched(packet, port, self.now);
-        if self.notes_departures {
-            self.note_departure(port, index);
+        if self.notes_departures && !self.ports[port as usize].is_nic {
+            self.departures.push((port, index));
         }
         if self.is_controlled {
             self.takes_room(port, index);
-        }
-    }
-
-    /// A packet goes on the line of a switch, for its program to know.
-    #[inline(never)]
-    fn note_departure(&mut self, port: u32, index: u32) {
-        if !self.ports[port as usize].is_nic {
-            self.departures.push((port, *self.arena.get(index)));
         }
     }
 

@@ -103,9 +103,10 @@ pub(crate) struct Net {
     /// Whether neighbours tell each other things, and what of that was lost.
     pub(crate) has_neighbours: bool,
     pub(crate) unheard: Vec<(Packet, Loss)>,
-    /// Whether a program wants to know what goes on the lines of switches, and what did.
+    /// Whether a program wants to know what goes on the lines of switches, and what did: ports and
+    /// packets, which are on the line as long as they are noted here.
     pub(crate) notes_departures: bool,
-    pub(crate) departures: Vec<(u32, Packet)>,
+    pub(crate) departures: Vec<(u32, u32)>,
 }
 
 /// A packet's way through a switch.
