@@ -50,9 +50,13 @@ impl Message {
     /// What a packet says; `None`: it is no control frame.
     #[inline]
     pub(crate) fn of(packet: &Packet) -> Option<Self> {
-        if packet.flow != FlowKey::NEIGHBOURS || packet.kind != Kind::Notice {
+        if packet.kind != Kind::Notice || packet.flow != FlowKey::NEIGHBOURS {
             return None;
         }
+        Self::read(packet)
+    }
+
+    fn read(packet: &Packet) -> Option<Self> {
         Some(Self {
             opcode: Opcode::from_number((packet.word >> 56) as u8)?,
             flags: Flags::from_bits((packet.word >> 48) as u8)?,

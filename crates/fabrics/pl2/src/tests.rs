@@ -4,6 +4,7 @@ mod exact;
 mod failures;
 mod loads;
 mod random;
+mod transports;
 
 use std::ops::ControlFlow;
 

@@ -38,6 +38,11 @@ pub(crate) trait Carried {
         true
     }
 
+    /// The header that a switch leaves of its packets, if it may cut them.
+    fn trimmed(&self) -> Option<Bytes> {
+        None
+    }
+
     /// Builds it for flows of such sizes; none: nobody knows. The table has been checked.
     fn build(&self, around: &Surroundings, sizes: &[Bytes]) -> Self::Endpoints;
 }
@@ -105,6 +110,13 @@ macro_rules! transports {
                 }
             }
 
+            /// The header that a switch leaves of its packets, if it may cut them.
+            pub(crate) fn trimmed(&self) -> Option<Bytes> {
+                match self {
+                    $(Self::$name(table) => Carried::trimmed(table),)*
+                }
+            }
+
             /// The network of `plan` with this transport over PL2, for flows of such sizes.
             pub(crate) fn network(&self, plan: &Plan, seed: u64, sizes: &[Bytes]) -> Network {
                 match self {
@@ -151,12 +163,19 @@ transports! { $
     Newreno(::transports::newreno::Config);
     /// TCP CUBIC (RFC 9438).
     Cubic(::transports::cubic::Config);
-    /// DCTCP (SIGCOMM 2010, RFC 8257), whose marks PL2's switch does not set.
+    /// DCTCP (SIGCOMM 2010, RFC 8257): windows that follow the share of marked packets, if
+    /// `switch.marking` sets any.
     Dctcp(::transports::dctcp::Config);
     /// Swift (SIGCOMM 2020): windows that hold delay at a target.
     Swift(::transports::swift::Config);
+    /// NDP (SIGCOMM 2017): pulls paced by the receiver, and trimming, if `switch.trimming` asks for it.
+    Ndp(::transports::ndp::Config);
+    /// DCQCN (SIGCOMM 2015): rates cut by notifications of marks, if `switch.marking` sets any.
+    Dcqcn(::transports::dcqcn::Config);
     /// Homa (SIGCOMM 2018): grants by the receiver, and network priorities.
     Homa(::transports::homa::Config);
+    /// The receiver-driven scheme that PL2 §6.1 compares with, after Homa.
+    Rds(::transports::rds::Config);
 }
 
 impl Default for Transport {
@@ -227,6 +246,38 @@ impl Carried for ::transports::raw::Config {
     fn build(&self, around: &Surroundings, _: &[Bytes]) -> Self::Endpoints {
         self.build(around)
     }
+}
+
+/// Declares transports that are built of a table and what is around.
+macro_rules! endpoints {
+    ($($name:literal $module:ident::$endpoints:ident $(, trimmed to $header:ident)?;)*) => {
+        $(impl Carried for ::transports::$module::Config {
+            const NAME: &'static str = $name;
+            type Endpoints = ::transports::$module::$endpoints;
+
+            fn check(&self) -> Vec<Problem> {
+                self.check()
+            }
+
+            fn mtu(&self) -> Bytes {
+                self.mtu
+            }
+
+            $(fn trimmed(&self) -> Option<Bytes> {
+                Some(self.$header)
+            })?
+
+            fn build(&self, around: &Surroundings, _: &[Bytes]) -> Self::Endpoints {
+                ::transports::$module::$endpoints::new(self, around)
+            }
+        })*
+    };
+}
+
+endpoints! {
+    "ndp" ndp::Ndp, trimmed to header;
+    "dcqcn" dcqcn::Dcqcn;
+    "rds" rds::Rds;
 }
 
 impl Carried for ::transports::homa::Config {

@@ -7,8 +7,11 @@ are worked by hand; the last draw frames at random. A P4 or XDP form of the prog
 the file as it stands:
 
     {"cases": [{"name", "settings", "before": {"in", "out"}, "steps": [step]}]}
-    settings: ports, drop_above (T), accounting ("literal", "saturating", "flagged")
+    settings: ports, drop_above (T), accounting ("literal", "saturating", "flagged"), decrement
+          ("ingress": a packet is taken off the counter of its output when it comes in; "egress": when
+          it leaves, behind the queue; the paper leaves that open)
     step: port and frame (hex) that come in; verdict "send" with out_port and out_frame, or "drop";
+          or, with "egress", port and frame that leave, verdict "leaves";
           in and out: all registers after
 
 Node n is at port n and has the address 02:00:00:00:00:nn. Run it to write the file anew.
@@ -83,20 +86,34 @@ class Switch:
             return ("forward",)
         if kind == AGAIN_UNCOUNTED and self.settings["accounting"] == "flagged":
             return ("forward",)
+        at_egress = self.settings["decrement"] == "egress"
         if kind == UNSOLICITED:
             if self.out[dst] > threshold:
                 return ("drop",)
+            if at_egress:
+                self.into[src] = self.less(self.into[src])
+                return ("forward",)
             # A register at zero stays there: only ordinary data wraps, to the letter.
             self.out[dst] = max(0, self.out[dst] - 1)
             self.into[src] = self.less(self.into[src])
             return ("forward",)
-        self.out[dst] = self.less(self.out[dst])
+        if not at_egress:
+            self.out[dst] = self.less(self.out[dst])
         self.into[src] = self.less(self.into[src])
         return ("forward",)
 
+    def leave(self, dst, tag):
+        """Data leaves by the port `dst`."""
+        kind = tag[0] if tag else None
+        is_counted = kind != UNRESERVED and (
+            kind != AGAIN_UNCOUNTED or self.settings["accounting"] != "flagged"
+        )
+        if is_counted:
+            self.out[dst] = self.less(self.out[dst])
+
 
 def run(name, settings, before, requests):
-    """A case: `requests` are (port, what, destination, detail)."""
+    """A case: `requests` are (port, what, destination, detail). What "leaves" came by the port before."""
     switch = Switch(settings, before)
     steps = []
     for number, (port, what, dst, detail) in enumerate(requests):
@@ -109,6 +126,11 @@ def run(name, settings, before, requests):
             frame = control(dst, port, NOTICE, detail)
         else:
             frame = data(dst, port, detail)
+        if what == "leaves":
+            switch.leave(dst, detail)
+            step = {"port": dst, "frame": frame.hex(), "verdict": "leaves"}
+            steps.append(step | {"in": list(switch.into), "out": list(switch.out)})
+            continue
         reply = switch.step(port, (what, dst, detail))
         step = {"port": port, "frame": frame.hex()}
         if reply[0] == "grant":
@@ -137,8 +159,13 @@ def damaged(name, settings):
     return {"name": name, "settings": settings, "before": before, "steps": steps}
 
 
-def settings(ports, drop_above, accounting="flagged"):
-    return {"ports": ports, "drop_above": drop_above, "accounting": accounting}
+def settings(ports, drop_above, accounting="flagged", decrement="ingress"):
+    return {
+        "ports": ports,
+        "drop_above": drop_above,
+        "accounting": accounting,
+        "decrement": decrement,
+    }
 
 
 def zeros(ports):
@@ -193,10 +220,64 @@ def by_hand():
     yield damaged("frames that are dropped", settings(2, 100))
 
 
-def at_random(seed, accounting, ports=4, count=60):
+def by_hand_at_egress():
+    at = {"decrement": "egress"}
+    burst = [(1, "data", 2, None)] * 4
+    yield run(
+        "egress: figure 2; the input is free when packets come, the output when they leave",
+        settings(4, 100, **at),
+        {"in": [0, 4, 0, 0], "out": [0, 0, 5, 0]},
+        [(1, "reserve", 2, 4)] + burst + [(1, "leaves", 2, None)] * 4,
+    )
+    copy = (UNSOLICITED, 3, 1, 0)
+    yield run(
+        "egress: unsolicited packets count while they wait: the third finds more than T and is dropped",
+        settings(3, 2, **at),
+        zeros(3),
+        [(0, "reserve", 2, 2), (0, "data", 2, copy), (0, "data", 2, (UNSOLICITED, 3, 1, 1))]
+        + [(1, "reserve", 2, 1), (1, "data", 2, copy), (0, "leaves", 2, copy)]
+        + [(1, "data", 2, copy), (0, "leaves", 2, (UNSOLICITED, 3, 1, 1)), (1, "leaves", 2, copy)],
+    )
+    uncounted = (AGAIN_UNCOUNTED, 3, 1, 0)
+    again = [(0, "reserve", 1, 1), (0, "data", 1, copy), (0, "data", 1, uncounted)]
+    again += [(0, "leaves", 1, copy), (0, "leaves", 1, uncounted)]
+    for accounting in ("flagged", "saturating", "literal"):
+        yield run(
+            f"egress: both copies of a packet, {accounting}",
+            settings(2, 4, accounting, **at),
+            zeros(2),
+            again,
+        )
+    yield run(
+        "egress: a packet that is lost in the queue stays counted until it is given back",
+        settings(2, 100, **at),
+        zeros(2),
+        [(0, "reserve", 1, 2), (0, "data", 1, None), (0, "data", 1, None), (0, "leaves", 1, None)]
+        + [(1, "reset", 0, (0, 1, 1))],
+    )
+    yield run(
+        "egress: what nobody reserved is not counted when it leaves either; control frames are not",
+        settings(2, 100, **at),
+        {"in": [0, 0], "out": [0, 3]},
+        [(0, "data", 1, (UNRESERVED, 0, 0, 0)), (0, "leaves", 1, (UNRESERVED, 0, 0, 0))],
+    )
+
+
+def at_random(seed, accounting, ports=4, count=60, decrement="ingress"):
     draw = random.Random(seed)
     requests = []
+    # Packets that wait, by the port they leave by; which of the unsolicited ones were dropped shows a
+    # switch beside.
+    waiting = [[] for _ in range(ports)]
+    beside = Switch(settings(ports, 6, accounting, decrement), zeros(ports))
     for _ in range(count):
+        full = [port for port in range(ports) if waiting[port]]
+        if decrement == "egress" and full and draw.random() < 0.4:
+            dst = draw.choice(full)
+            src, tag = waiting[dst].pop(0)
+            beside.leave(dst, tag)
+            requests.append((src, "leaves", dst, tag))
+            continue
         src, dst = draw.sample(range(ports), 2)
         what = draw.choices(["reserve", "data", "reset", "other"], [4, 10, 1, 1])[0]
         tag = (draw.randrange(4), draw.randrange(64), draw.randrange(16), draw.randrange(16))
@@ -207,7 +288,11 @@ def at_random(seed, accounting, ports=4, count=60):
             "other": 1,
         }[what]
         requests.append((src, what, dst, detail))
-    return run(f"random {seed}, {accounting}", settings(ports, 6, accounting), zeros(ports), requests)
+        if beside.step(src, (what, dst, detail))[0] == "forward" and what == "data":
+            waiting[dst].append((src, detail))
+    given = settings(ports, 6, accounting, decrement)
+    place = "" if decrement == "ingress" else "egress: "
+    return run(f"{place}random {seed}, {accounting}", given, zeros(ports), requests)
 
 
 def written(case):
@@ -219,7 +304,13 @@ def written(case):
 
 def main():
     cases = list(by_hand())
-    cases += [at_random(seed, name) for seed, name in enumerate(("flagged", "saturating", "literal"))]
+    accountings = ("flagged", "saturating", "literal")
+    cases += [at_random(seed, name) for seed, name in enumerate(accountings)]
+    cases += by_hand_at_egress()
+    cases += [
+        at_random(seed, name, count=100, decrement="egress")
+        for seed, name in enumerate(accountings, start=3)
+    ]
     path = pathlib.Path(__file__).with_name("switch.json")
     path.write_text('{"cases": [\n' + ",\n".join(map(written, cases)) + "\n]}\n")
 

@@ -133,7 +133,7 @@ impl Config {
             );
         }
         problems.extend(below("host", self.host.check()));
-        problems.extend(below("switch", self.switch.check()));
+        problems.extend(below("switch", self.switch.check(&self.transport)));
         problems.extend(self.entering.iter().flat_map(|entering| entering.check(self.nodes)));
         problems.extend(below("equipment", self.equipment.check()));
         problems

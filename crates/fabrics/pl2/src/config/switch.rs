@@ -1,12 +1,14 @@
 //! The `switch` table: the top-of-rack switch.
 
 use kernel::{Bytes, Span};
-use packets::config::{Forwarding, Queues};
+use packets::config::{Forwarding, Marking, Queues, Trimming};
 use rack::Problem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::switch::{Accounting, Decrement};
+use crate::transport::Transport;
+use crate::wire::on_the_wire;
 
 /// The top-of-rack switch.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +44,13 @@ pub struct Switch {
     /// to 128.
     #[schemars(range(min = 0.0078125, max = 128.0))]
     pub alpha: f64,
+    /// When packets that allow it are marked, for transports that go by marks. Default none (PL2 §4.5:
+    /// reservations take the place of congestion control).
+    pub marking: Marking,
+    /// Cuts the payload off packets that find the queue full, for ndp. Default: none (our choice: where
+    /// slots are reserved, no queue gets full).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trimming: Option<Trimming>,
 }
 
 /// How slots are given out.
@@ -73,23 +82,56 @@ impl Default for Switch {
             port_buffer: Bytes::new(1_500_000),
             shared_buffer: Bytes::ZERO,
             alpha: 1.0,
+            marking: Marking::default(),
+            trimming: None,
         }
     }
 }
 
 impl Switch {
-    /// The queues of a port.
+    /// The queues of a port. A header goes in a frame as every packet does.
     pub(super) fn queues(&self) -> Queues {
         Queues {
             port_buffer: self.port_buffer,
             shared_buffer: self.shared_buffer,
             alpha: self.alpha,
+            marking: self.marking.clone(),
+            trimming: self.trimming.clone().map(|trimming| Trimming {
+                header: on_the_wire(trimming.header, Bytes::ZERO),
+                ..trimming
+            }),
             ..Queues::default()
         }
     }
 
-    /// What its schedule makes nothing of.
-    pub(super) fn check(&self) -> Vec<Problem> {
+    /// What its schedule, or the hosts' transport, makes nothing of.
+    pub(super) fn check(&self, transport: &Transport) -> Vec<Problem> {
+        let mut problems = self.check_schedule();
+        let theirs = transport.trimmed();
+        match &self.trimming {
+            None => {}
+            Some(trimming) if Some(trimming.header) == theirs => {}
+            Some(trimming) => problems.push(match theirs {
+                Some(header) => Problem::new(
+                    "trimming.header",
+                    format!(
+                        "{}, but transport.header is {header}; make them equal",
+                        trimming.header
+                    ),
+                ),
+                None => Problem::new(
+                    "trimming",
+                    format!(
+                        "only ndp knows what a trimmed packet is, not {}; remove it",
+                        transport.name()
+                    ),
+                ),
+            }),
+        }
+        problems
+    }
+
+    fn check_schedule(&self) -> Vec<Problem> {
         let usual = Self::default();
         let is_clock = self.schedule != Schedule::Counters;
         let set = [

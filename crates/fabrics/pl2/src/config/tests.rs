@@ -79,6 +79,21 @@ fn bad_keys_are_named_with_a_remedy() {
         },
         "loss_rate: 0.1, but raw sends a lost packet only once",
     );
+    let trimming = |header| {
+        let header = kernel::Bytes::new(header);
+        Some(packets::config::Trimming { header, ..packets::config::Trimming::default() })
+    };
+    check(
+        |c| c.switch.trimming = trimming(64),
+        "switch.trimming: only ndp knows what a trimmed packet is, not uncontrolled",
+    );
+    check(
+        |c| {
+            c.transport = Transport::Ndp(::transports::ndp::Config::default());
+            c.switch.trimming = trimming(60);
+        },
+        "switch.trimming.header: 60 B, but transport.header is 64 B",
+    );
     check(|c| c.switch.port_buffer = kernel::Bytes::new(100), "switch.port_buffer");
 }
 

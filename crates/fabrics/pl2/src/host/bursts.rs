@@ -91,7 +91,7 @@ pub(crate) struct Agent {
     pub(crate) sequence: u32,
     /// When it began to ask; after a grant, before when it may not go on.
     pub(crate) since: Time,
-    /// When it asks again, while it asks.
+    /// When it asks again, while it asks; when it asks, while it prepares to.
     pub(crate) deadline: Time,
     /// Lanes with packets, in turn.
     pub(crate) first: u32,

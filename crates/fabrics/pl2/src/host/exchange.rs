@@ -15,7 +15,7 @@ use packets::{FlowKey, Kind, Outbox, Packet, Transport};
 use rack::NodeId;
 
 use super::Shim;
-use super::bursts::{Burst, State};
+use super::bursts::{Agent, Burst, State};
 use super::held::NONE;
 use super::nic::{Passage, Role};
 use super::wait::{chosen, waiting};
@@ -57,36 +57,61 @@ impl<T: Transport> Shim<T> {
         });
         self.counts.bursts += 1;
         self.counts.packets += u64::from(packets.count);
-        let delay = self.delays.draw(&mut self.chance[self.layout.host(agent).index()]);
+        let host = self.layout.host(agent);
+        let delay = self.delays.draw(&mut self.chance[host.index()]);
         let entry = &mut self.agents[agent as usize];
         entry.state = State::Preparing;
         entry.burst = burst;
         entry.sequence = entry.sequence.wrapping_add(1);
         entry.since = out.now();
-        if delay.as_ps() == 0 {
-            self.ask(agent, out);
-        } else {
-            out.set_timer(self.timer_of(agent), out.now() + delay);
+        if delay == Span::ZERO {
+            return self.ask(agent, out.now(), out);
+        }
+        let at = out.now() + delay;
+        entry.deadline = at;
+        self.nics[host.index()].push_ask(at, agent);
+        self.ask_for_pull_at(host, at, out);
+        self.mind(agent, out);
+    }
+
+    /// A reservation that turns out to be in vain leaves the agent free at its instant, and not when the
+    /// line asks for the next packet.
+    pub(super) fn mind(&mut self, agent: u32, out: &mut Outbox) {
+        let Agent { state, burst, deadline, .. } = self.agents[agent as usize];
+        if state == State::Preparing && self.is_in_vain(burst) {
+            out.set_timer(self.timer_of(agent), deadline);
         }
     }
 
-    /// Sends the reservation, and behind it the burst, if it may go unsolicited (Alg. 2, lines 7 to 9).
-    fn ask(&mut self, agent: u32, out: &mut Outbox) {
+    /// Sends reservations whose instant has come: before anything else that a host does.
+    #[inline]
+    pub(super) fn send_ripe_asks(&mut self, host: NodeId, out: &mut Outbox) {
+        if !self.nics[host.index()].is_ripe(out.now()) {
+            return;
+        }
+        while let Some((at, agent)) = self.nics[host.index()].ripe_ask(out.now()) {
+            self.ask(agent, at, out);
+        }
+    }
+
+    /// Sends the reservation that has come to the NIC at `at`, and behind it the burst, if it may go
+    /// unsolicited (Alg. 2, lines 7 to 9).
+    fn ask(&mut self, agent: u32, at: Time, out: &mut Outbox) {
         let place = self.agents[agent as usize].burst;
         if self.is_in_vain(place) {
             return self.give_up(agent, out);
         }
         let lane = self.bursts.get(place).lane;
-        let is_unsolicited = self.may_go_unsolicited(lane, out.now());
+        let is_unsolicited = self.may_go_unsolicited(lane, at);
         let stamp = self.agents[agent as usize].since;
-        self.reserve(agent, is_unsolicited, stamp, out);
+        self.reserve(agent, is_unsolicited, stamp, at, out);
         if is_unsolicited {
             let number = self.lanes[lane as usize].number;
             self.lanes[lane as usize].number = (number + 1) % BURSTS;
             let burst = self.bursts.get_mut(place);
             (burst.number, burst.was_unsolicited) = (number, true);
             self.counts.unsolicited += 1;
-            self.depart(place, out.now(), Role::Unsolicited, out);
+            self.depart(place, at, Role::Unsolicited, out);
         }
     }
 
@@ -97,8 +122,15 @@ impl<T: Transport> Shim<T> {
         is_current && lane.last_chosen.is_some_and(|slot| slot < self.rules.unsolicited_below)
     }
 
-    /// Sends a reservation (RSV) and waits for its grant.
-    fn reserve(&mut self, agent: u32, is_unsolicited: bool, stamp: Time, out: &mut Outbox) {
+    /// Sends a reservation (RSV) at `at`, which is now or shortly before, and waits for its grant.
+    fn reserve(
+        &mut self,
+        agent: u32,
+        is_unsolicited: bool,
+        stamp: Time,
+        at: Time,
+        out: &mut Outbox,
+    ) {
         let host = self.layout.host(agent);
         let entry = &mut self.agents[agent as usize];
         let burst = self.bursts.get(entry.burst);
@@ -114,11 +146,13 @@ impl<T: Transport> Shim<T> {
         };
         entry.state = State::Asking;
         let patience = self.rules.patience * (1 << entry.repeats.min(DOUBLINGS_MAX));
-        entry.deadline = out.now() + patience;
+        entry.deadline = at + patience;
         self.counts.reservations += 1;
-        self.send(reservation.packet(host, dst), out);
+        self.nics[host.index()].push_control(reservation.packet(host, dst));
+        self.ask_for_pull(host, out);
         if !std::mem::replace(&mut self.is_watching[host.index()], true) {
-            out.set_timer(self.timer_of_watch(host), out.now() + self.rules.patience);
+            let look_at = (at + self.rules.patience).max(out.now());
+            out.set_timer(self.timer_of_watch(host), look_at);
         }
     }
 
@@ -130,6 +164,7 @@ impl<T: Transport> Shim<T> {
         grant: Message,
         out: &mut Outbox,
     ) {
+        self.send_ripe_asks(host, out);
         let local = grant.burst & (THREADS_MAX - 1);
         let agent = self.layout.agents_of(host).start + local.min(self.layout.agents - 1);
         let entry = self.agents[agent as usize];
@@ -221,16 +256,17 @@ impl<T: Transport> Shim<T> {
         let passage = Passage { burst: place, next: packets.head, left: packets.count, role };
         if at <= out.now() {
             self.nics[host.index()].push(passage, burst.size);
-            out.wake(host);
+            self.ask_for_pull(host, out);
         } else {
             self.nics[host.index()].push_at(at, passage);
-            out.wake_at(host, at);
+            self.ask_for_pull_at(host, at, out);
         }
     }
 
     /// The next packet for the line of a host.
     #[inline]
     pub(super) fn next_packet(&mut self, host: NodeId, out: &mut Outbox) -> Option<Packet> {
+        self.send_ripe_asks(host, out);
         let nic = &mut self.nics[host.index()];
         if let Some(mut packet) = nic.next_control() {
             if packet.kind == Kind::Notice && self.rules.time_stamps == TimeStamps::Hardware {
@@ -238,23 +274,22 @@ impl<T: Transport> Shim<T> {
             }
             return Some(packet);
         }
-        while let Some(passage) = nic.ripe(out.now()) {
-            nic.push(passage, self.bursts.get(passage.burst).size);
+        if nic.is_ripe(out.now()) {
+            while let Some(passage) = nic.ripe_burst(out.now()) {
+                nic.push(passage, self.bursts.get(passage.burst).size);
+            }
         }
         let passage = nic.front()?;
-        let (slot, place) = (passage.next, passage.burst);
-        let burst = self.bursts.get(place);
-        let index = burst.packets.count - passage.left;
-        let role = passage.role;
+        let Passage { burst: place, next: slot, left, role } = *passage;
         passage.next = self.held.next(slot);
         passage.left -= 1;
         let is_last = passage.left == 0;
         let (packet, life) = self.held.get(slot);
-        let thread = self.layout.local(burst.agent) as u8;
-        let thread = if self.layout.width == 1 { 0 } else { thread };
-        let tag = tag(role, Place { thread, burst: burst.number, index: index as u8 });
-        let mut framed = framed(packet, tag);
         let size = Self::wire(packet);
+        let mut framed = match role {
+            Role::Solicited => framed(packet, None),
+            _ => framed(packet, self.tag(place, left, role)),
+        };
         if self.flows[packet.flow.index()].life != life {
             // Its flow is over, and the slot is still to be used: it goes for nobody.
             self.counts.orphans += 1;
@@ -265,6 +300,21 @@ impl<T: Transport> Shim<T> {
             self.passed(place, out);
         }
         Some(framed)
+    }
+
+    /// What a packet says of its burst, of which `left` are to go with it.
+    #[inline(never)]
+    fn tag(&self, place: u32, left: u32, role: Role) -> Option<Tag> {
+        let burst = self.bursts.get(place);
+        let thread = if self.layout.width == 1 { 0 } else { self.layout.local(burst.agent) };
+        let index = (burst.packets.count - left) as u8;
+        let place = Place { thread: thread as u8, burst: burst.number, index };
+        match role {
+            Role::Solicited => None,
+            Role::Unsolicited => Some(Tag::Unsolicited(place)),
+            Role::Again => Some(Tag::Again(place)),
+            Role::AgainUncounted => Some(Tag::AgainUncounted(place)),
+        }
     }
 
     /// A burst has gone out.
@@ -315,7 +365,7 @@ impl<T: Transport> Shim<T> {
     /// An agent's timer has fired.
     pub(super) fn agent_timer(&mut self, agent: u32, out: &mut Outbox) {
         match self.agents[agent as usize].state {
-            State::Preparing => self.ask(agent, out),
+            State::Preparing => self.send_ripe_asks(self.layout.host(agent), out),
             State::Resting => self.idle(agent),
             // A host that died has forgotten what it was about.
             State::Asking | State::Leaving | State::Idle => (),
@@ -351,7 +401,7 @@ impl<T: Transport> Shim<T> {
         entry.repeats = entry.repeats.saturating_add(1);
         self.counts.repeats += 1;
         let is_unsolicited = self.bursts.get(place).was_unsolicited;
-        self.reserve(agent, is_unsolicited, out.now(), out);
+        self.reserve(agent, is_unsolicited, out.now(), out.now(), out);
     }
 
     /// Nobody wants an agent's burst any more, and no slots are known to be granted to it.
@@ -386,15 +436,5 @@ impl<T: Transport> Shim<T> {
             return Err(format!("{held} packets held, {waiting} in lanes, {outside} outside"));
         }
         Ok(())
-    }
-}
-
-/// What a packet says of its burst.
-fn tag(role: Role, place: Place) -> Option<Tag> {
-    match role {
-        Role::Solicited => None,
-        Role::Unsolicited => Some(Tag::Unsolicited(place)),
-        Role::Again => Some(Tag::Again(place)),
-        Role::AgainUncounted => Some(Tag::AgainUncounted(place)),
     }
 }

@@ -15,19 +15,30 @@ use super::{ENDLESS, Shim};
 use crate::message::framed;
 use crate::wire::Tag;
 
+/// Whether the shim has a part in what the transport wants.
+#[inline]
+fn concerns(wish: &Effect) -> bool {
+    match wish {
+        Effect::Send(_) | Effect::Wake(_) | Effect::WakeAt(..) => true,
+        Effect::Close(_) | Effect::GiveUp(_) => true,
+        Effect::Tell(..) | Effect::Set(..) | Effect::Cancel(_) | Effect::Delivered(..) => false,
+        Effect::Complete(_) | Effect::Resent(_) | Effect::Held(_) => false,
+    }
+}
+
 impl<T: Transport> Shim<T> {
     /// Does what is to be done until all is quiet.
     #[inline]
     pub(super) fn settle(&mut self, out: &mut Outbox) {
-        let is_quiet = self.feeds.is_empty() && self.calls.is_empty();
-        if !is_quiet || !self.inner_out.is_empty() {
+        self.relay(out);
+        if !self.feeds.is_empty() || !self.calls.is_empty() {
             self.settle_all(out);
         }
     }
 
+    #[inline(never)]
     fn settle_all(&mut self, out: &mut Outbox) {
         loop {
-            self.relay(out);
             if let Some(host) = self.feeds.pop() {
                 self.feed(host, out);
             } else if let Some(agent) = self.calls.pop() {
@@ -36,19 +47,36 @@ impl<T: Transport> Shim<T> {
             } else {
                 return;
             }
+            self.relay(out);
         }
+    }
+
+    /// Calls the transport, and keeps what it wants if the shim has a part in it: as a rule it tells what
+    /// was delivered, or sets a timer, and that stays in `out`.
+    #[inline]
+    pub(super) fn of_transport<R>(
+        &mut self,
+        out: &mut Outbox,
+        call: impl FnOnce(&mut T, &mut Outbox) -> R,
+    ) -> R {
+        let before = out.len();
+        let answer = call(&mut self.inner, out);
+        out.divert(before, &mut self.wishes, concerns);
+        answer
     }
 
     /// Carries out what the transport wants.
     #[inline]
     fn relay(&mut self, out: &mut Outbox) {
-        if self.inner_out.is_empty() {
-            return;
+        if !self.wishes.is_empty() {
+            self.relay_all(out);
         }
-        self.wishes.extend(self.inner_out.drain());
+    }
+
+    #[inline(never)]
+    fn relay_all(&mut self, out: &mut Outbox) {
         for index in 0..self.wishes.len() {
-            let wish = self.wishes[index];
-            self.carry_out(wish, out);
+            self.carry_out(self.wishes[index], out);
         }
         self.wishes.clear();
     }
@@ -56,27 +84,21 @@ impl<T: Transport> Shim<T> {
     fn carry_out(&mut self, wish: Effect, out: &mut Outbox) {
         match wish {
             Effect::Send(packet) => self.accept(&packet, out),
-            Effect::Tell(port, packet) => out.tell(port, packet),
             Effect::Wake(host) => self.feeds.push(host),
             Effect::WakeAt(host, at) => {
                 let alarm = &mut self.alarms[host.index()];
                 *alarm = at.min(*alarm);
-                out.wake_at(host, at);
+                self.ask_for_pull_at(host, at, out);
             }
-            Effect::Set(timer, at) => out.set_timer(timer, at),
-            Effect::Cancel(timer) => out.cancel_timer(timer),
-            Effect::Delivered(flow, bytes) => out.delivered(flow, bytes),
-            Effect::Complete(flow) => out.complete(flow),
             Effect::Close(flow) => {
-                self.end(flow);
+                self.end(flow, out);
                 out.close(flow);
             }
             Effect::GiveUp(flow) => {
-                self.end(flow);
+                self.end(flow, out);
                 out.give_up(flow);
             }
-            Effect::Resent(packets) => out.resent(packets),
-            Effect::Held(bytes) => out.held(bytes),
+            other => out.pass_on(other),
         }
     }
 
@@ -86,23 +108,33 @@ impl<T: Transport> Shim<T> {
             return out.wake(host);
         }
         while self.open[host.index()] > 0 {
-            self.inner_out.set_now(out.now());
+            let before = out.len();
             let line = Line::of_lanes(&self.lanes_of_flows, &self.room);
-            let Some(packet) = self.inner.pull(host, line, &mut self.inner_out) else { return };
-            self.accept(&packet, out);
+            let packet = self.inner.pull(host, line, out);
+            out.divert(before, &mut self.wishes, concerns);
+            let Some(packet) = packet else { return };
+            if !self.is_dead[host.index()] {
+                self.take_in(&packet, out);
+            }
         }
     }
 
-    /// Puts a packet in its lane.
+    /// Takes a packet that does not wait to be pulled.
     fn accept(&mut self, packet: &Packet, out: &mut Outbox) {
-        let known = self.flows[packet.flow.index()];
         if self.is_dead[packet.src.index()] {
             return;
         }
         if self.outside.holds(packet.src) {
-            self.outside.push(&mut self.held, packet, known.life);
+            let life = self.flows[packet.flow.index()].life;
+            self.outside.push(&mut self.held, packet, life);
             return out.wake(packet.src);
         }
+        self.take_in(packet, out);
+    }
+
+    /// Puts a packet in its lane.
+    fn take_in(&mut self, packet: &Packet, out: &mut Outbox) {
+        let known = self.flows[packet.flow.index()];
         if !self.is_reserved(packet) {
             return self.send(framed(packet, Some(Tag::Unreserved)), out);
         }

@@ -29,7 +29,8 @@ pub mod wait;
 
 use kernel::{Bytes, Rate, Span, Stream, Time};
 use packets::{
-    Effect, FlowKey, Framing, Kind, Line, Live, Opening, Outbox, Packet, Timer, Timers, Transport,
+    Effect, FlowKey, Framing, Kind, Line, Live, Marks, Opening, Outbox, Packet, Timer, Timers,
+    Transport,
 };
 use rack::NodeId;
 
@@ -85,8 +86,7 @@ struct Known {
 #[derive(Clone, Debug)]
 pub struct Shim<T> {
     inner: T,
-    /// What the transport wants done, and the same in order while it is carried out.
-    inner_out: Outbox,
+    /// What the transport wants done, where the shim has a part in it.
     wishes: Vec<Effect>,
     /// Timers of a host that are the transport's: those of the shim follow.
     inner_timers: u8,
@@ -154,7 +154,6 @@ impl<T: Transport> Shim<T> {
         Self {
             inner_timers: inner.timers().host,
             inner,
-            inner_out: Outbox::new(Time::ZERO),
             wishes: Vec::new(),
             rules,
             layout,
@@ -206,10 +205,13 @@ impl<T: Transport> Shim<T> {
     }
 
     /// The flow is over: what is held of it is nobody's.
-    fn end(&mut self, flow: FlowKey) {
+    fn end(&mut self, flow: FlowKey, out: &mut Outbox) {
         let Known { src, thread, .. } = self.flows[flow.index()];
+        // What has come to the NIC came while it was wanted.
+        self.send_ripe_asks(src, out);
         self.flows[flow.index()].life += 1;
         self.busy[(src.get() * self.rules.threads + thread) as usize] -= 1;
+        self.mind(self.layout.agent(self.lanes_of_flows[flow.index()]), out);
     }
 
     /// The thread of a host that takes its next flow: the first of those with the fewest.
@@ -226,7 +228,9 @@ impl<T: Transport> Shim<T> {
     #[inline]
     fn data(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
         let tag = tag_of(packet);
-        if let Some(place) = tag.and_then(Tag::place) {
+        // A header alone is no copy, nor is a packet that comes back to its sender.
+        let is_whole = !packet.marks.contains(Marks::TRIMMED);
+        if let Some(place) = tag.and_then(Tag::place).filter(|_| is_whole) {
             let thread = u32::from(place.thread);
             let lane = self.layout.lane(packet.src, thread, host);
             if self.duplicates.knows(lane, place) {
@@ -234,16 +238,16 @@ impl<T: Transport> Shim<T> {
                 return;
             }
         }
-        if self.rules.tracking == config::Tracking::Receivers && tag != Some(Tag::Unreserved) {
+        let is_counted = tag != Some(Tag::Unreserved) && !packet.marks.contains(Marks::RETURNED);
+        if self.rules.tracking == config::Tracking::Receivers && is_counted {
             self.tracking.came(out.now(), host, packet.src);
         }
         if packet.flow == FlowKey::NEIGHBOURS {
             // Nobody's: its flow was over before it went.
             return;
         }
-        self.inner_out.set_now(out.now());
         let packet = Packet { path: 0, ..*packet };
-        self.inner.receive(host, &packet, &mut self.inner_out);
+        self.of_transport(out, |transport, out| transport.receive(host, &packet, out));
     }
 
     /// A frame of PL2's own.
@@ -264,8 +268,25 @@ impl<T: Transport> Shim<T> {
     /// Sends a frame before all bursts.
     #[inline]
     fn send(&mut self, packet: Packet, out: &mut Outbox) {
+        self.send_ripe_asks(packet.src, out);
         self.nics[packet.src.index()].push_control(packet);
-        out.wake(packet.src);
+        self.ask_for_pull(packet.src, out);
+    }
+
+    /// A host has something for its line: a line that is busy asks by itself.
+    #[inline]
+    fn ask_for_pull(&self, host: NodeId, out: &mut Outbox) {
+        if !self.nics[host.index()].is_expected {
+            out.wake(host);
+        }
+    }
+
+    /// A host will have something for its line at `at`.
+    #[inline]
+    fn ask_for_pull_at(&self, host: NodeId, at: Time, out: &mut Outbox) {
+        if !self.nics[host.index()].is_expected {
+            out.wake_at(host, at);
+        }
     }
 
     /// Gives back slots that nobody will use: at the input of `sender`, at the output of `receiver`.
@@ -338,8 +359,7 @@ impl<T: Transport> Transport for Shim<T> {
         let known = &mut self.flows[key.index()];
         (known.src, known.thread) = (flow.src, thread);
         self.lanes_of_flows[key.index()] = self.layout.lane(flow.src, thread, flow.dst);
-        self.inner_out.set_now(out.now());
-        self.inner.start(opening, &mut self.inner_out);
+        self.of_transport(out, |transport, out| transport.start(opening, out));
         self.settle(out);
     }
 
@@ -361,39 +381,38 @@ impl<T: Transport> Transport for Shim<T> {
                     Some(_) => self.watch(host, out),
                 }
             }
-            timer => {
-                self.inner_out.set_now(out.now());
-                self.inner.timer(timer, &mut self.inner_out);
-            }
+            timer => self.of_transport(out, |transport, out| transport.timer(timer, out)),
         }
         self.settle(out);
     }
 
     fn pull(&mut self, host: NodeId, _: Line<'_>, out: &mut Outbox) -> Option<Packet> {
+        let is_outside = self.outside.holds(host);
+        self.nics[host.index()].is_expected = !is_outside;
         if self.alarms[host.index()] <= out.now() {
             self.alarms[host.index()] = Time::NEVER;
             self.feeds.push(host);
             self.settle(out);
         }
-        if self.outside.holds(host) {
+        if is_outside {
             return self.pull_outside(host, out);
         }
         let packet = self.next_packet(host, out);
-        self.settle(out);
         if packet.is_none() {
-            let next = self.nics[host.index()].next_at().unwrap_or(Time::NEVER);
-            let at = next.min(self.alarms[host.index()]);
+            let nic = &mut self.nics[host.index()];
+            nic.is_expected = false;
+            let at = nic.next_at().min(self.alarms[host.index()]);
             if at < Time::NEVER {
                 out.wake_at(host, at);
             }
         }
+        self.settle(out);
         packet
     }
 
     fn abandon(&mut self, flow: FlowKey, out: &mut Outbox) {
-        self.inner_out.set_now(out.now());
-        self.inner.abandon(flow, &mut self.inner_out);
-        self.end(flow);
+        self.of_transport(out, |transport, out| transport.abandon(flow, out));
+        self.end(flow, out);
         self.settle(out);
     }
 
@@ -404,8 +423,7 @@ impl<T: Transport> Transport for Shim<T> {
                 self.reset_host(host);
             }
         }
-        self.inner_out.set_now(out.now());
-        self.inner.routes_changed(works, &mut self.inner_out);
+        self.of_transport(out, |transport, out| transport.routes_changed(works, out));
         self.settle(out);
     }
 

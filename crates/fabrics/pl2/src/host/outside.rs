@@ -97,7 +97,6 @@ impl<T: Transport> Shim<T> {
                 return Some(packet);
             }
         }
-        self.inner_out.set_now(out.now());
-        self.inner.pull(host, Line::OPEN, &mut self.inner_out)
+        self.of_transport(out, |transport, out| transport.pull(host, Line::OPEN, out))
     }
 }

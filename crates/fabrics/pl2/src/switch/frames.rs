@@ -2,7 +2,7 @@
 //!
 //! This is the form in which the switch runs on hardware or in a kernel's data path, and the form that
 //! the vectors in `vectors/` are for: bytes and a port in, bytes and a port out, and the registers
-//! after. The table of addresses is what a switch learns or is told: here node `n` is at port `n`.
+//! after; and the same when the bytes leave. The table of addresses is what a switch learns or is told: here node `n` is at port `n`.
 
 use super::pipeline::{Between, Header, Outcome, Pipeline};
 use crate::wire::{Address, Control, Flags, Opcode, Tag, fcs};
@@ -34,6 +34,15 @@ pub fn process(pipeline: &mut Pipeline, port: u32, frame: &[u8]) -> Decision {
         Outcome::Forward => Decision::Send { port: parsed.way, frame: frame.to_vec() },
         Outcome::Return => Decision::Send { port, frame: frame.to_vec() },
         Outcome::Drop => Decision::Drop,
+    }
+}
+
+/// The first bit of a frame that has passed leaves by `port`: what stands behind the queues, where
+/// packets are counted until then.
+pub fn leave(pipeline: &mut Pipeline, port: u32, frame: &[u8]) {
+    let parsed = parse(frame, port, pipeline.settings().ports);
+    if let Some(Parsed { header: Header::Data(tag), .. }) = parsed {
+        pipeline.leaves(tag, port);
     }
 }
 

@@ -11,8 +11,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::registers::{Action, Registers};
+use super::registers::{Operation, Registers, Reply};
 use crate::wire::Tag;
+use crate::wire::tag::Place;
 
 /// What a packet takes off the counters (M13): the paper leaves open what a burst does that comes
 /// twice.
@@ -99,10 +100,24 @@ pub enum Outcome {
     Drop,
 }
 
+/// What a data packet is matched to: an operation at its output, one at its input, and one at its
+/// output when it leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Entry {
+    at_output: Operation,
+    at_input: Operation,
+    leaving: Operation,
+}
+
+/// Kinds of data packets: by tag.
+const KINDS: usize = 5;
+
 /// The program with its state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pipeline {
     settings: Settings,
+    /// The table that data packets are matched with.
+    table: [Entry; KINDS],
     /// `inReservation` of Alg. 1.
     pub(crate) input: Registers,
     /// `outReservation` of Alg. 1.
@@ -116,7 +131,16 @@ impl Pipeline {
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         let registers = || Registers::new(settings.ports);
-        Self { settings, input: registers(), output: registers(), passes: 0 }
+        let place = Place::default();
+        let table = [
+            None,
+            Some(Tag::Unreserved),
+            Some(Tag::Unsolicited(place)),
+            Some(Tag::Again(place)),
+            Some(Tag::AgainUncounted(place)),
+        ];
+        let table = table.map(|tag| settings.entry(tag));
+        Self { settings, table, input: registers(), output: registers(), passes: 0 }
     }
 
     /// What it was built with.
@@ -145,68 +169,95 @@ impl Pipeline {
     /// Lets a frame pass (Alg. 1, lines 4 to 16).
     #[inline]
     pub fn process(&mut self, header: Header, between: Between) -> Outcome {
+        match header {
+            Header::Data(tag) => self.data(tag, between),
+            Header::Reserve(demand) => {
+                let operation = Operation::add(self.counted(demand));
+                let [output, input] = self.access(operation, operation, between);
+                let is_crowded = output.before > self.settings.drop_above;
+                let (send_slot, receive_slot) = (input.before, output.before);
+                Outcome::Grant { send_slot, receive_slot, is_crowded }
+            }
+            Header::Reset(slots) => {
+                let operation = Operation::take(self.counted(slots));
+                self.access(operation, operation, between);
+                Outcome::Return
+            }
+            Header::Other => {
+                self.access(Operation::READ, Operation::READ, between);
+                Outcome::Forward
+            }
+        }
+    }
+
+    /// Lets data pass, or drops it.
+    #[inline]
+    pub fn data(&mut self, tag: Option<Tag>, between: Between) -> Outcome {
+        let Entry { at_output, at_input, .. } = self.table[kind(tag)];
+        let [output, _] = self.access(at_output, at_input, between);
+        if output.is_above { Outcome::Drop } else { Outcome::Forward }
+    }
+
+    /// The two stages: one operation on one register of the outputs, then the same at the inputs, where
+    /// nothing changes if the first was refused.
+    #[inline]
+    fn access(&mut self, output: Operation, input: Operation, between: Between) -> [Reply; 2] {
         self.passes += 1;
-        let (at_output, at_input) = self.matched(header);
-        // First stage: one operation on one register of the outputs.
-        let output = self.output.operate(between.output, at_output);
-        let at_input = if output.is_above { Action::Read } else { at_input };
-        // Second stage: the same at the inputs.
-        let input = self.input.operate(between.input, at_input);
-        match header {
-            Header::Reserve(_) => Outcome::Grant {
-                send_slot: input.before,
-                receive_slot: output.before,
-                is_crowded: output.before > self.settings.drop_above,
-            },
-            Header::Data(_) if output.is_above => Outcome::Drop,
-            Header::Reset(_) => Outcome::Return,
-            Header::Data(_) | Header::Other => Outcome::Forward,
-        }
+        let at_output = self.output.operate(between.output, output);
+        let input = if at_output.is_above { Operation::READ } else { input };
+        [at_output, self.input.operate(between.input, input)]
     }
 
-    /// A frame's first bit leaves by the port of `output`.
+    fn counted(&self, slots: u16) -> u32 {
+        u32::from(slots).saturating_mul(self.settings.increment)
+    }
+
+    /// The first bit of data leaves by the port of `output`.
     #[inline]
-    pub fn leaves(&mut self, header: Header, output: u32) {
-        let Header::Data(tag) = header else { return };
+    pub fn leaves(&mut self, tag: Option<Tag>, output: u32) {
         if self.settings.decrement == Decrement::Egress {
-            self.output.operate(output, self.taken(tag));
+            self.output.operate(output, self.table[kind(tag)].leaving);
         }
     }
+}
 
-    /// The operations at output and input that a frame is matched to.
-    #[inline]
-    fn matched(&self, header: Header) -> (Action, Action) {
-        let counted = |slots: u16| u32::from(slots).saturating_mul(self.settings.increment);
-        match header {
-            Header::Reserve(demand) => (Action::Add(counted(demand)), Action::Add(counted(demand))),
-            Header::Reset(slots) => (Action::Take(counted(slots)), Action::Take(counted(slots))),
-            Header::Other => (Action::Read, Action::Read),
-            Header::Data(tag) => (self.at_output(tag), self.taken(tag)),
-        }
+/// The place in the table of a data packet.
+#[inline]
+fn kind(tag: Option<Tag>) -> usize {
+    match tag {
+        None => 0,
+        Some(Tag::Unreserved) => 1,
+        Some(Tag::Unsolicited(_)) => 2,
+        Some(Tag::Again(_)) => 3,
+        Some(Tag::AgainUncounted(_)) => 4,
     }
+}
 
-    /// M12: an unsolicited packet passes unless more than T slots are reserved at its output.
-    #[inline]
-    fn at_output(&self, tag: Option<Tag>) -> Action {
-        let Settings { drop_above: limit, increment: amount, .. } = self.settings;
-        let is_unsolicited = matches!(tag, Some(Tag::Unsolicited(_)));
-        match (self.settings.decrement, is_unsolicited) {
-            (Decrement::Ingress, false) => self.taken(tag),
-            (Decrement::Ingress, true) => Action::TakeUpTo { limit, amount },
-            (Decrement::Egress, true) => Action::Compare(limit),
-            (Decrement::Egress, false) => Action::Read,
-        }
+impl Settings {
+    /// What a data packet with this tag is matched to.
+    fn entry(&self, tag: Option<Tag>) -> Entry {
+        let at_input = self.taken(tag);
+        let (at_output, leaving) = match (self.decrement, tag) {
+            // M12: an unsolicited packet passes unless more than T slots are reserved at its output.
+            (Decrement::Ingress, Some(Tag::Unsolicited(_))) => {
+                (Operation::take(self.increment).up_to(self.drop_above), Operation::READ)
+            }
+            (Decrement::Egress, Some(Tag::Unsolicited(_))) => {
+                (Operation::READ.up_to(self.drop_above), at_input)
+            }
+            (Decrement::Ingress, _) => (at_input, Operation::READ),
+            (Decrement::Egress, _) => (Operation::READ, at_input),
+        };
+        Entry { at_output, at_input, leaving }
     }
 
     /// What a packet takes off a counter (Alg. 1, lines 14 and 15).
-    #[inline]
-    fn taken(&self, tag: Option<Tag>) -> Action {
-        let amount = self.settings.increment;
-        match (self.settings.accounting, tag) {
-            (_, Some(Tag::Unreserved)) => Action::Read,
-            (Accounting::Flagged, Some(Tag::AgainUncounted(_))) => Action::Read,
-            (Accounting::Literal, _) => Action::TakeWrapping(amount),
-            _ => Action::Take(amount),
+    fn taken(&self, tag: Option<Tag>) -> Operation {
+        match (self.accounting, tag) {
+            (_, Some(Tag::Unreserved)) => Operation::READ,
+            (Accounting::Flagged, Some(Tag::AgainUncounted(_))) => Operation::READ,
+            (Accounting::Literal, _) => Operation::take_wrapping(self.increment),
+            _ => Operation::take(self.increment),
         }
     }
 }

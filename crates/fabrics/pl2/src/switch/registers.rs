@@ -4,26 +4,55 @@
 //! changed and written once while a packet passes. The counters of one array are one stateful memory
 //! object: an operation reaches one of them and nothing else.
 
-/// What one operation does to a register. All of it happens at once, for one packet.
+/// What one operation does to a register, all at once, for one packet: it compares, adds and takes off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Action {
-    /// Nothing: its value is read.
-    Read,
+pub struct Operation {
+    /// If the register holds more than this, nothing changes.
+    limit: u32,
+    /// What is added.
+    added: u32,
+    /// What is taken off.
+    taken: u32,
+    /// Whether that stops at zero.
+    floor: Floor,
+}
+
+/// What is below zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Floor {
+    /// Nothing: at zero no more is taken off.
+    Zero,
+    /// The largest number.
+    Wraps,
+}
+
+impl Operation {
+    /// Changes nothing.
+    pub const READ: Self = Self { limit: u32::MAX, added: 0, taken: 0, floor: Floor::Zero };
+
     /// Adds so much.
-    Add(u32),
+    #[must_use]
+    pub const fn add(amount: u32) -> Self {
+        Self { added: amount, ..Self::READ }
+    }
+
     /// Takes so much off, and stops at zero.
-    Take(u32),
+    #[must_use]
+    pub const fn take(amount: u32) -> Self {
+        Self { taken: amount, ..Self::READ }
+    }
+
     /// Takes so much off, and goes on below zero, which is the largest number.
-    TakeWrapping(u32),
-    /// As [`Action::Take`], if the register holds no more than `limit`; else nothing.
-    TakeUpTo {
-        /// The most at which anything happens.
-        limit: u32,
-        /// What is taken off.
-        amount: u32,
-    },
-    /// Nothing, but tells whether the register holds no more than this.
-    Compare(u32),
+    #[must_use]
+    pub const fn take_wrapping(amount: u32) -> Self {
+        Self { taken: amount, floor: Floor::Wraps, ..Self::READ }
+    }
+
+    /// The same, where the register holds no more than `limit`; else nothing.
+    #[must_use]
+    pub const fn up_to(self, limit: u32) -> Self {
+        Self { limit, ..self }
+    }
 }
 
 /// What an operation tells of the register.
@@ -58,36 +87,21 @@ impl Registers {
 
     /// Carries out one operation on one register: all that a packet may do here on its way.
     #[inline]
-    pub fn operate(&mut self, index: u32, action: Action) -> Reply {
+    pub fn operate(&mut self, index: u32, operation: Operation) -> Reply {
         self.operations += 1;
-        let before = self.cells[index as usize];
-        let (limit, change) = match action {
-            Action::Read => (u32::MAX, Action::Read),
-            Action::Compare(limit) => (limit, Action::Read),
-            Action::TakeUpTo { limit, amount } => (limit, Action::Take(amount)),
-            other => (u32::MAX, other),
-        };
-        let is_above = before > limit;
+        let cell = &mut self.cells[index as usize];
+        let before = *cell;
+        let is_above = before > operation.limit;
         if !is_above {
-            self.cells[index as usize] = self.changed(before, change);
+            let Operation { added, taken: wanted, floor, .. } = operation;
+            let most = if floor == Floor::Zero { before } else { u32::MAX };
+            let taken = wanted.min(most);
+            *cell = before.saturating_add(added).wrapping_sub(taken);
+            self.underflows += u64::from(wanted > before);
+            self.added += u64::from(added);
+            self.taken += u64::from(taken);
         }
         Reply { before, is_above }
-    }
-
-    #[inline]
-    fn changed(&mut self, before: u32, change: Action) -> u32 {
-        let (after, added, taken) = match change {
-            Action::Add(amount) => (before.saturating_add(amount), amount, 0),
-            Action::Take(amount) => (before.saturating_sub(amount), 0, amount.min(before)),
-            Action::TakeWrapping(amount) => (before.wrapping_sub(amount), 0, amount),
-            _ => (before, 0, 0),
-        };
-        if let Action::Take(amount) | Action::TakeWrapping(amount) = change {
-            self.underflows += u64::from(amount > before);
-        }
-        self.added += u64::from(added);
-        self.taken += u64::from(taken);
-        after
     }
 
     /// What a register holds, for the control plane.

@@ -31,8 +31,17 @@ pub struct Instants<S> {
 }
 
 impl Scheduler {
-    /// Lets a frame pass.
+    /// Lets data pass, or drops it.
     #[inline]
+    pub fn data(&mut self, now: Time, tag: Option<Tag>, between: Between) -> Outcome {
+        match self {
+            Self::Counters(pipeline) => pipeline.data(tag, between),
+            _ => self.process(now, Header::Data(tag), between),
+        }
+    }
+
+    /// Lets a frame pass.
+    #[inline(never)]
     pub fn process(&mut self, now: Time, header: Header, between: Between) -> Outcome {
         match self {
             Self::Counters(pipeline) => pipeline.process(header, between),
@@ -52,11 +61,11 @@ impl Scheduler {
         }
     }
 
-    /// A frame's first bit leaves by the port of `output`.
+    /// The first bit of data leaves by the port of `output`.
     #[inline]
-    pub fn leaves(&mut self, header: Header, output: u32) {
+    pub fn leaves(&mut self, tag: Option<Tag>, output: u32) {
         if let Self::Counters(pipeline) = self {
-            pipeline.leaves(header, output);
+            pipeline.leaves(tag, output);
         }
     }
 

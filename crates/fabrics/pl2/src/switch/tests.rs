@@ -249,7 +249,7 @@ fn m07_at_egress_a_packet_is_counted_until_it_leaves() {
     pipeline.process(Header::Reserve(2), between);
     pipeline.process(Header::Data(None), between);
     assert_eq!((pipeline.input().get(0), pipeline.output().get(1)), (1, 2));
-    pipeline.leaves(Header::Data(None), 1);
+    pipeline.leaves(None, 1);
     assert_eq!((pipeline.input().get(0), pipeline.output().get(1)), (1, 1));
 }
 

@@ -5,7 +5,7 @@
 //! been silent for a while (our choice: the paper leaves recovery to others).
 
 use kernel::{Span, Time};
-use packets::{Hop, Kind, Orders, Packet, Program, Verdict};
+use packets::{Hop, Kind, Marks, Orders, Packet, Program, Verdict};
 use rack::topology::{PortId, Topology, Vertex};
 use serde_json::{Map, Value, json};
 
@@ -105,27 +105,62 @@ impl Tor {
         &self.counts
     }
 
-    /// What the parser makes of a packet, and between which registers it goes.
+    /// Lets data pass, or not.
     #[inline]
-    fn parse(&self, hop: &Hop, packet: &Packet) -> (Header, Between, Option<Message>) {
-        let between = Between {
-            input: self.registers[hop.from.index()],
-            output: self.registers[hop.to.index()],
-        };
-        let Some(message) = Message::of(packet) else {
-            return (Header::Data(tag_of(packet)), between, None);
-        };
-        let (header, between) = match message.opcode {
-            Opcode::Reserve => (Header::Reserve(message.demand), between),
+    fn data(&mut self, packet: &Packet, between: Between, now: Time) -> Verdict {
+        self.touch(between, now);
+        if self.scheduler.data(now, tag_of(packet), between) == Outcome::Drop {
+            self.counts.dropped += 1;
+            return Verdict::Drop;
+        }
+        Verdict::Forward
+    }
+
+    /// A control frame: what the parser makes of it, and what becomes of it.
+    #[inline(never)]
+    fn control(
+        &mut self,
+        hop: &Hop,
+        packet: &mut Packet,
+        message: Message,
+        mut between: Between,
+        orders: &mut Orders,
+    ) -> Verdict {
+        let header = match message.opcode {
+            Opcode::Reserve => Header::Reserve(message.demand),
             Opcode::Reset => {
                 let register = |node: u32| self.nodes[node as usize];
                 let input = register(message.send_slot);
                 let output = register(message.receive_slot);
-                (Header::Reset(message.demand), Between { input, output })
+                between = Between { input, output };
+                Header::Reset(message.demand)
             }
-            Opcode::Grant | Opcode::Notice => (Header::Other, between),
+            Opcode::Grant | Opcode::Notice => Header::Other,
         };
-        (header, between, Some(message))
+        let now = orders.now();
+        if header != Header::Other {
+            self.touch(between, now);
+        }
+        match self.scheduler.process(now, header, between) {
+            Outcome::Grant { send_slot, receive_slot, is_crowded } => {
+                let slots = (send_slot, receive_slot, is_crowded);
+                self.grant(hop, packet, message, slots, orders);
+                Verdict::Turn
+            }
+            Outcome::Return => {
+                self.counts.returned += u64::from(message.demand);
+                std::mem::swap(&mut packet.src, &mut packet.dst);
+                Verdict::Turn
+            }
+            Outcome::Forward | Outcome::Drop => Verdict::Forward,
+        }
+    }
+
+    /// Ports are in use.
+    #[inline]
+    fn touch(&mut self, between: Between, now: Time) {
+        self.activity.input[between.input as usize] = now;
+        self.activity.output[between.output as usize] = now;
     }
 
     /// Rewrites a reservation to its grant (Alg. 1, lines 8 to 12).
@@ -181,37 +216,25 @@ impl Program for Tor {
 
     #[inline]
     fn arrives(&mut self, hop: &Hop, packet: &mut Packet, orders: &mut Orders) -> Verdict {
-        let now = orders.now();
-        let (header, between, message) = self.parse(hop, packet);
-        if header != Header::Other {
-            self.activity.input[between.input as usize] = now;
-            self.activity.output[between.output as usize] = now;
-        }
-        match self.scheduler.process(now, header, between) {
-            Outcome::Forward => Verdict::Forward,
-            Outcome::Grant { send_slot, receive_slot, is_crowded } => {
-                let reservation = message.expect("only control frames are granted");
-                let slots = (send_slot, receive_slot, is_crowded);
-                self.grant(hop, packet, reservation, slots, orders);
-                Verdict::Turn
-            }
-            Outcome::Return => {
-                let reset = message.expect("only control frames are returned");
-                self.counts.returned += u64::from(reset.demand);
-                std::mem::swap(&mut packet.src, &mut packet.dst);
-                Verdict::Turn
-            }
-            Outcome::Drop => {
-                self.counts.dropped += 1;
-                Verdict::Drop
-            }
+        let between = Between {
+            input: self.registers[hop.from.index()],
+            output: self.registers[hop.to.index()],
+        };
+        match Message::of(packet) {
+            None => self.data(packet, between, orders.now()),
+            Some(message) => self.control(hop, packet, message, between, orders),
         }
     }
 
+    #[inline]
     fn leaves(&mut self, port: PortId, packet: &Packet, _: &mut Orders) {
-        let register = self.registers[port.index()];
+        let register = match packet.marks.contains(Marks::RETURNED) {
+            // What goes back to its sender was reserved where it was to go.
+            true => self.nodes[packet.src.index()],
+            false => self.registers[port.index()],
+        };
         if packet.kind != Kind::Notice && register != NONE {
-            self.scheduler.leaves(Header::Data(tag_of(packet)), register);
+            self.scheduler.leaves(tag_of(packet), register);
         }
     }
 

@@ -29,11 +29,12 @@ fn any_switch() -> impl Strategy<Value = Switch> {
 }
 
 fn any_config() -> impl Strategy<Value = Config> {
-    let host = (1u32..5, 1u32..=16, 0u32..20, any::<[bool; 5]>(), 2u32..9, 0u64..3);
+    let host = (1u32..5, 1u32..=16, 0u32..20, any::<[bool; 4]>(), 2u32..9, 0u64..3);
     let loss = prop_oneof![2 => Just(0.0), 1 => Just(0.01), 1 => Just(0.05)];
-    (any_switch(), host, loss).prop_map(
-        |(switch, (threads, k, t, flags, nodes, cost), loss_rate)| {
-            let [is_nic, is_async, is_free, is_tracked, is_tcp] = flags;
+    let transport = prop::sample::select(super::transports::all());
+    (any_switch(), host, loss, transport).prop_map(
+        |(switch, (threads, k, t, flags, nodes, cost), loss_rate, transport)| {
+            let [is_nic, is_async, is_free, is_tracked] = flags;
             let recovery = Recovery {
                 tracking: if is_tracked { Tracking::Receivers } else { Tracking::None },
                 ..Recovery::default()
@@ -57,7 +58,7 @@ fn any_config() -> impl Strategy<Value = Config> {
                 },
                 recovery,
                 loss_rate,
-                transport: if is_tcp { Transport::default() } else { raw_repeating() },
+                transport,
                 ..Config::default()
             };
             config.host.burst_cost = Span::from_us(cost);

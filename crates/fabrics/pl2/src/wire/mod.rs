@@ -33,6 +33,7 @@ pub const OVERHEAD: Bytes = Bytes::new(ENVELOPE.get() + SPACING.get());
 
 /// Time on the wire, in bytes, of a packet of `size`: with its envelope, filled up to the smallest
 /// frame, and the spacing; `tag` more if it is tagged.
+#[inline]
 #[must_use]
 pub fn on_the_wire(size: Bytes, tag: Bytes) -> Bytes {
     let least = Bytes::new(CONTROL_BYTES as u64);

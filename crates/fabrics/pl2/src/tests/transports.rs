@@ -1,0 +1,106 @@
+//! Every transport under PL2 (claim M29): all is carried, and what switches do for some of them works.
+
+use packets::config::{Marking, Overflow, Step, Trimming};
+
+use super::*;
+
+/// All that PL2 carries and that ends whatever is lost, as they are by default.
+pub(super) fn all() -> Vec<Transport> {
+    let datagrams = ::transports::raw::Config {
+        losses: ::transports::raw::Losses::Repeat,
+        ..Default::default()
+    };
+    let mixed = crate::transport::Mixed {
+        datagrams,
+        datagram_classes: vec![Class::new(0)],
+        ..Default::default()
+    };
+    vec![
+        Transport::default(),
+        raw_repeating(),
+        Transport::Mixed(mixed),
+        Transport::Newreno(::transports::newreno::Config::default()),
+        Transport::Cubic(::transports::cubic::Config::default()),
+        Transport::Dctcp(::transports::dctcp::Config::default()),
+        Transport::Swift(::transports::swift::Config::default()),
+        Transport::Ndp(::transports::ndp::Config::default()),
+        Transport::Dcqcn(::transports::dcqcn::Config::default()),
+        Transport::Homa(::transports::homa::Config::default()),
+        Transport::Rds(::transports::rds::Config::default()),
+    ]
+}
+
+/// Five hosts send to one, flows shorter and longer than what goes blindly, and it to all of them.
+fn both_ways() -> Vec<Flow> {
+    let mut flows = Vec::new();
+    for (sender, bytes) in (1..=5).flat_map(|sender| [(sender, 900), (sender, 200_000)]) {
+        let id = flows.len() as u64;
+        flows.push(flow(id, sender, 0, bytes, Time::ZERO));
+        flows.push(flow(id + 1, 0, sender, bytes, Time::ZERO));
+    }
+    flows
+}
+
+/// M29, I01: nothing is lost but unsolicited packets above T, which go again by themselves.
+#[test]
+fn m29_every_transport_is_carried_whole_and_without_loss() {
+    let flows = both_ways();
+    let bytes = flows.iter().map(|flow| flow.size).sum::<Bytes>();
+    for transport in all() {
+        let name = transport.name();
+        let config = Config { transport, ..Config::default() };
+        let outcome = carry(&config, &flows);
+        assert_eq!(outcome.rack.totals().delivered, bytes, "{name}");
+        assert_eq!(outcome.rack.totals().drops, outcome.count("unsolicited_dropped"), "{name}");
+        assert_eq!(outcome.count("packets_marked") + outcome.count("packets_trimmed"), 0, "{name}");
+    }
+}
+
+/// Transports that go by marks get some where the switch sets them, and slow down: at a threshold of
+/// four packets they take longer than without.
+#[test]
+fn m29_marks_reach_those_who_go_by_them() {
+    let flows = incast(5, 4, 400_000);
+    let marking = Marking::Step(Step { threshold: Bytes::new(6_000) });
+    for transport in [
+        Transport::Dctcp(::transports::dctcp::Config::default()),
+        Transport::Dcqcn(::transports::dcqcn::Config::default()),
+    ] {
+        let name = transport.name();
+        let plain = Config { transport, ..Config::default() };
+        let mut marked = plain.clone();
+        marked.switch.marking = marking.clone();
+        let [plain, marked] = [plain, marked].map(|config| carry(&config, &flows));
+        assert_eq!(plain.count("packets_marked"), 0, "{name}");
+        assert!(marked.count("packets_marked") > 0, "{name}");
+        assert!(marked.last() > plain.last(), "{name}: {} and {}", marked.last(), plain.last());
+        assert_eq!(marked.rack.totals().drops, marked.count("unsolicited_dropped"), "{name}");
+    }
+}
+
+/// NDP on queues that are too short for PL2's collisions: packets are trimmed, and some headers sent
+/// back; all arrives, and no slot stays reserved (which `carry` looks at).
+#[test]
+fn m29_trimmed_packets_come_again_and_leave_nothing_reserved() {
+    let transport = Transport::Ndp(::transports::ndp::Config::default());
+    let config = Config { transport, ..Config::default() };
+    let flows = incast(5, 4, 400_000);
+    assert_eq!(carry(&config, &flows).count("packets_trimmed"), 0, "1.5 MB are enough");
+    for (header_buffer, overflow, returns) in [
+        (18_000, Overflow::Return, false),
+        (300, Overflow::Return, true),
+        (300, Overflow::Drop, false),
+    ] {
+        let mut config = config.clone();
+        config.switch.port_buffer = Bytes::new(3 * 1_542);
+        config.switch.trimming = Some(Trimming {
+            header_buffer: Bytes::new(header_buffer),
+            overflow,
+            ..Trimming::default()
+        });
+        let outcome = carry(&config, &flows);
+        assert!(outcome.count("packets_trimmed") > 0, "{header_buffer}");
+        assert_eq!(outcome.count("packets_returned") > 0, returns, "{header_buffer}");
+        assert_eq!(outcome.rack.totals().delivered, Bytes::new(5 * 4 * 400_000));
+    }
+}
