@@ -92,15 +92,19 @@ fn text(view: &View) -> String {
     own.join(" ")
 }
 
-/// A default as it would stand in TOML.
+/// A default as it would stand in TOML; tables in it, whose keys have lines of their own, as `{ … }`.
 fn written(value: &Value) -> String {
+    let part = |value: &Value| match value {
+        Value::Object(map) if !map.is_empty() => "{ … }".into(),
+        other => written(other),
+    };
     match value {
         Value::Object(map) if map.is_empty() => "{}".into(),
         Value::Object(map) => {
             let pairs: Vec<_> = map
                 .iter()
                 .filter(|(_, value)| !value.is_null())
-                .map(|(key, value)| format!("{key} = {}", written(value)))
+                .map(|(key, value)| format!("{key} = {}", part(value)))
                 .collect();
             format!("{{ {} }}", pairs.join(", "))
         }

@@ -73,10 +73,12 @@ impl<E: Copy> Heads<E> {
     /// The queue whose front is least, and that front's time.
     #[inline]
     pub(super) fn first(&self) -> (usize, Time) {
-        let (least, mask) = match self.used {
-            ..=FEW => self.scan::<FEW>(),
-            ..=SOME => self.scan::<SOME>(),
-            _ => self.scan::<QUEUES>(),
+        let (least, mask) = if self.used <= FEW {
+            self.scan::<FEW>()
+        } else if self.used <= SOME {
+            self.scan::<SOME>()
+        } else {
+            self.scan::<QUEUES>()
         };
         let mut first = mask.trailing_zeros() as usize;
         if mask & (mask - 1) != 0 {
