@@ -12,6 +12,7 @@ use crate::wire::Tag;
 
 /// A schedule with its state.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one a switch, looked at with every packet")]
 pub enum Scheduler {
     /// Algorithm 1.
     Counters(Pipeline),
