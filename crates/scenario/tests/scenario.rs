@@ -258,7 +258,8 @@ fn a_run_in_which_flows_pile_up_without_end_says_so() {
     let text = "[workload]\nkind = 'poisson'\nload = 1_000_000\nsizes = { kind = 'fixed', size = '1 KB' }\n\
                 [run]\nflows = 10_000_000\n[fabric]\nkind = 'toy'\n";
     let broken = good(text).execute(0, &mut (), &mut |_| ControlFlow::Continue(()));
-    let message = broken.err().expect("eight million flows would be open").to_string();
+    let Err(broken) = broken else { panic!("eight million flows would be open") };
+    let message = broken.to_string();
     assert!(message.contains("flows are open, more than a run keeps"), "{message}");
     assert!(message.contains("Lower workload.load"), "{message}");
 }

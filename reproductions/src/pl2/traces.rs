@@ -44,9 +44,12 @@ const CLOSE: f64 = 1.5;
 
 /// Lowest load of the figure in Gbps (§6.3: "40-90Gbps").
 pub(super) const LOW: f64 = 40.0;
-/// Rows on the same messages with one thing changed: workload, how they are carried, load if it is another,
-/// setting.
-const VARIED: [(usize, usize, Option<f64>, Option<(&str, &str)>); 5] = [
+/// Messages of a workload carried with one thing changed: workload, how they are carried, load if it is
+/// another, setting.
+type Varied = (usize, usize, Option<f64>, Option<(&'static str, &'static str)>);
+
+/// Rows on the same messages with one thing changed.
+const VARIED: [Varied; 5] = [
     (0, PL2, Some(LOW), None),
     (0, OPTIMUM, Some(LOW), None),
     // Slots of about half a packet.
@@ -189,10 +192,7 @@ fn measure(sheet: &mut Sheet, swept: &Swept, workload: usize, word: &str) {
     }
 }
 
-fn varied_case(
-    (drawn, fabric, gbps, setting): (usize, usize, Option<f64>, Option<(&'static str, &str)>),
-    effort: Effort,
-) -> Case {
+fn varied_case((drawn, fabric, gbps, setting): Varied, effort: Effort) -> Case {
     let (_, usual, messages) = WORKLOADS[DRAWN[drawn]];
     let times = if effort == Effort::Full { 20 } else { 1 };
     let mut case = loaded(DRAWN[drawn], fabric, gbps.unwrap_or(usual), messages * times);

@@ -13,6 +13,9 @@ const HEADROOMS: [f64; 4] = [0.0, 0.05, 0.1, 0.2];
 /// τ in nanoseconds.
 const GAP: u64 = 1_000;
 
+/// What runs with some headroom, by its place in [`HEADROOMS`], have of what those without have.
+type Quotients = dyn Fn(&[Vec<Carried>], usize) -> Vec<f64>;
+
 /// Fig. 17.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../r2c2/fig17.claims.toml"));
@@ -37,7 +40,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         put("short", losses(short(of, 1)));
         put("long", losses(long(of, 1)));
     }
-    let line = |get: &dyn Fn(&[Vec<Carried>], usize) -> Vec<f64>| -> Vec<_> {
+    let line = |get: &Quotients| -> Vec<_> {
         let of_a_rack = |(of, (rack, _)): (&&[Vec<Carried>], (Rack, &str))| {
             let points = HEADROOMS.iter().enumerate();
             let points = points.map(|(index, &headroom)| (headroom, Spread::of(&get(of, index))));
