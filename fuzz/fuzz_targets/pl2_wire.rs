@@ -4,7 +4,7 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use pl2::switch::frames::{Decision, process};
+use pl2::switch::frames::{Decision, leave, process};
 use pl2::switch::{Accounting, Decrement, Pipeline, Settings};
 use pl2::wire::{Control, Opcode, Tag, fcs};
 
@@ -13,6 +13,7 @@ use pl2::wire::{Control, Opcode, Tag, fcs};
 struct Input<'a> {
     drop_above: u32,
     is_literal: bool,
+    counts_at_egress: bool,
     frames: Vec<(u8, &'a [u8])>,
 }
 
@@ -21,11 +22,12 @@ const PORTS: u32 = 8;
 
 fuzz_target!(|input: Input<'_>| {
     let accounting = if input.is_literal { Accounting::Literal } else { Accounting::Flagged };
+    let decrement = if input.counts_at_egress { Decrement::Egress } else { Decrement::Ingress };
     let mut pipeline = Pipeline::new(Settings {
         ports: PORTS,
         drop_above: input.drop_above,
         accounting,
-        decrement: Decrement::Ingress,
+        decrement,
         increment: 1,
     });
     for (port, bytes) in input.frames {
@@ -39,6 +41,7 @@ fuzz_target!(|input: Input<'_>| {
             let Decision::Send { port, frame: answer } = decision else { continue };
             assert!(port < PORTS);
             assert!(fcs::is_intact(&answer), "{answer:?} goes out damaged");
+            leave(&mut pipeline, port, &answer);
             let asked = Control::decode(frame).is_ok_and(|c| c.opcode == Opcode::Reserve);
             let granted = Control::decode(&answer).is_ok_and(|c| c.opcode == Opcode::Grant);
             assert!(!asked || granted, "{frame:?} is answered with {answer:?}");

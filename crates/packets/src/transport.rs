@@ -22,7 +22,6 @@
 //! data normally waits to be pulled.
 
 use kernel::{Bytes, Rate, Span, Time};
-use rack::topology::PortId;
 use rack::{Flow, NodeId};
 
 use crate::outbox::Outbox;
@@ -173,9 +172,6 @@ pub enum Loss {
 
 /// The endpoints of all hosts.
 pub trait Transport {
-    /// Whether [`Transport::look_ahead`] and [`Transport::passes_on`] do anything.
-    const LOOKS_AHEAD: bool = false;
-
     /// The name in scenario files and results, kebab case.
     fn name(&self) -> &'static str;
 
@@ -212,21 +208,6 @@ pub trait Transport {
     /// Whether it ever calls [`Outbox::tell`]; asked once.
     fn speaks_to_neighbours(&self) -> bool {
         false
-    }
-
-    /// `packet` will be received in a few events: asks for the memory that it will take. May be called
-    /// or not, and changes nothing.
-    #[inline]
-    fn look_ahead(&self, packet: &Packet) {
-        let _ = packet;
-    }
-
-    /// The ports by which a host will tell of `packet`, which it will receive soon, as far as that can be
-    /// said at once: their memory is asked for. May be called or not, and changes nothing.
-    #[inline]
-    fn passes_on(&self, packet: &Packet) -> impl Iterator<Item = PortId> {
-        let _ = packet;
-        std::iter::empty()
     }
 
     /// What the host `packet.src` told a neighbour is lost.

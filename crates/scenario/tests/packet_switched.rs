@@ -224,7 +224,7 @@ fn problems_name_the_line_and_the_key() {
     assert!(
         found.contains(
             "fabric.transport: found a table; expected one of \"auto\", \"none\", \"reliable\"; kind \
-             = \"packet-switched\" takes it"
+             = \"packet-switched\" or \"pl2\" takes it"
         ),
         "{found}"
     );

@@ -18,10 +18,9 @@ const MIDDLE: usize = 6;
 const NEAR: usize = 3;
 
 impl Net {
-    /// Asks for what the events to come will touch. The events in the middle and near, for the
-    /// transport to do the same.
+    /// Asks for what the events to come will touch.
     #[inline]
-    pub(crate) fn ask_ahead(&mut self) -> [Option<Word>; 2] {
+    pub(crate) fn ask_ahead(&mut self) {
         let [near, middle, far] = self.calendar.upcoming([NEAR, MIDDLE, FAR]);
         if let Some(event) = far {
             match event.kind() {
@@ -44,7 +43,6 @@ impl Net {
         if let Some(event) = near.filter(|event| self.foresees && event.kind() == Word::ARRIVE) {
             self.foresee(event.subject(), event.port());
         }
-        [middle, near]
     }
 
     /// Finds out by which port a packet that will come by `port` is to leave, and asks for that.

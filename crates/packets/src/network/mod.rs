@@ -10,7 +10,7 @@ mod uniform;
 #[cfg(test)]
 mod tests;
 
-use kernel::{Bytes, Span, Time, prefetch};
+use kernel::{Bytes, Span, Time};
 use rack::topology::Vertex;
 use rack::{Completion, Failure, Flow, NodeId, Probe, Problem, Stage};
 
@@ -134,10 +134,7 @@ impl<T: Transport, S: Program> Network<T, S> {
     fn step<P: Probe>(&mut self, now: Time, event: Word, probe: &mut P) {
         self.events += 1;
         self.net.now = now;
-        let [middle, near] = self.net.ask_ahead();
-        if T::LOOKS_AHEAD {
-            self.look_ahead(middle, near);
-        }
+        self.net.ask_ahead();
         match event.kind() {
             Word::ARRIVE if S::RUNS => self.arrive_at_program(event.subject(), event.port()),
             Word::ARRIVE => self.net.arrive(event.subject(), event.port()),
@@ -163,20 +160,6 @@ impl<T: Transport, S: Program> Network<T, S> {
         while S::RUNS && !self.net.departures.is_empty() {
             self.obey();
             self.settle(probe);
-        }
-    }
-
-    /// Lets the transport ask for what it will touch of the deliveries to come, and asks for the ports
-    /// by which it will pass them on.
-    #[inline]
-    fn look_ahead(&self, middle: Option<Word>, near: Option<Word>) {
-        let delivered = |event: &Word| event.kind() == Word::DELIVER;
-        if let Some(event) = middle.filter(delivered) {
-            self.transport.look_ahead(self.net.arena.get(event.subject()));
-        }
-        if let Some(event) = near.filter(delivered) {
-            let ports = self.transport.passes_on(self.net.arena.get(event.subject()));
-            ports.for_each(|port| prefetch(&self.net.ports, port.index()));
         }
     }
 

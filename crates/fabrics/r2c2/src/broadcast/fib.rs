@@ -129,12 +129,6 @@ impl Fib {
         })
     }
 
-    /// Asks for what [`Fib::children`] will look at, ahead of its use.
-    #[inline]
-    pub fn prefetch(&self, source: NodeId, tree: u8, at: Vertex) {
-        kernel::prefetch(&self.entries, self.entry(source, tree, at));
-    }
-
     #[inline]
     fn entry(&self, source: NodeId, tree: u8, at: Vertex) -> usize {
         assert!(tree < self.trees, "tree {tree} of {}", self.trees);

@@ -30,7 +30,6 @@ use packets::{
     FlowKey, Framing, Kind, Line, Loss, Opening, Outbox, Packet, Timer, Timers, Transport,
 };
 use rack::NodeId;
-use rack::topology::PortId;
 use serde_json::{Map, Value, json};
 
 use crate::config::Plan;
@@ -216,8 +215,6 @@ impl Endpoints {
 }
 
 impl Transport for Endpoints {
-    const LOOKS_AHEAD: bool = true;
-
     fn name(&self) -> &'static str {
         "r2c2"
     }
@@ -232,20 +229,6 @@ impl Transport for Endpoints {
 
     fn speaks_to_neighbours(&self) -> bool {
         true
-    }
-
-    #[inline]
-    fn look_ahead(&self, packet: &Packet) {
-        if packet.kind == Kind::Data {
-            self.receivers.look_ahead(packet.flow);
-        } else {
-            self.news.look_ahead(packet, &self.maps);
-        }
-    }
-
-    #[inline]
-    fn passes_on(&self, packet: &Packet) -> impl Iterator<Item = PortId> {
-        self.news.passes_on(packet, &self.maps)
     }
 
     fn begin(&mut self, out: &mut Outbox) {

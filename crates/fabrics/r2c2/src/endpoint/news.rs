@@ -177,30 +177,6 @@ impl News {
         id
     }
 
-    /// A copy of a broadcast will come soon: what its node will look at is asked for.
-    #[inline]
-    pub(super) fn look_ahead(&self, packet: &Packet, maps: &Maps) {
-        if packet.kind != Kind::Notice {
-            return;
-        }
-        let Broadcast { source, tree, ref event, .. } = *self.broadcasts.get(packet.seq as u32);
-        let node = packet.dst;
-        maps.of(node).trees.prefetch(source, tree, vertex(node));
-        if let Some(record) = event.records().next() {
-            self.views.prefetch(node.get(), record);
-        }
-    }
-
-    /// The ports by which the node will pass a copy of a broadcast on that will come soon, by its tree.
-    #[inline]
-    pub(super) fn passes_on(&self, packet: &Packet, maps: &Maps) -> impl Iterator<Item = PortId> {
-        let notice = (packet.kind == Kind::Notice).then_some(packet);
-        notice.into_iter().flat_map(move |notice| {
-            let Broadcast { source, tree, .. } = *self.broadcasts.get(notice.seq as u32);
-            maps.of(notice.dst).trees.children(source, tree, vertex(notice.dst))
-        })
-    }
-
     /// A copy of a broadcast, as `node` sends it.
     fn copy(&self, id: u32) -> Packet {
         Packet {

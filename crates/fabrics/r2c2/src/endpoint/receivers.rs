@@ -55,12 +55,6 @@ impl Receivers {
         receiver.asked = None;
     }
 
-    /// A packet of a flow will come soon: its memory is asked for.
-    #[inline]
-    pub(super) fn look_ahead(&self, key: FlowKey) {
-        kernel::prefetch(&self.flows, key.index());
-    }
-
     /// A packet has come: what is now in order goes to the application.
     pub(super) fn arrive(&mut self, packet: &Packet, out: &mut Outbox) -> Arrival {
         let Receiver { size, arrivals, held_max, asked } = &mut self.flows[packet.flow.index()];

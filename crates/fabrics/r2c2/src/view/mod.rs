@@ -199,12 +199,6 @@ impl<A: Copy> Views<A> {
         }
     }
 
-    /// Asks for what a node has heard of a record, ahead of its use.
-    #[inline]
-    pub fn prefetch(&self, node: u32, id: RecordId) {
-        kernel::prefetch(&self.heard, self.bit(node, id).0);
-    }
-
     /// Whether a node takes a flow to be there as a record has it.
     #[must_use]
     pub fn knows(&self, node: u32, id: RecordId) -> bool {
