@@ -227,6 +227,18 @@ fn some_flows(nodes: u32, raw: &[(u32, u32, u64, u64)]) -> Vec<Flow> {
     (0..).zip(raw).map(one).collect()
 }
 
+/// Searches so often and so short that many fall among what fails.
+fn frequent_searches() -> Selection {
+    Selection {
+        period: Span::from_us(400),
+        turn: Turn::Random,
+        age: Span::ZERO,
+        population: 11,
+        patience: 1,
+        ..Selection::default()
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
@@ -303,21 +315,13 @@ proptest! {
         searches in any::<bool>(),
         seed in any::<u64>(),
     ) {
-        let settings = Selection {
-            period: Span::from_us(400),
-            turn: Turn::Random,
-            age: Span::ZERO,
-            population: 11,
-            patience: 1,
-            ..Selection::default()
-        };
         let config = Config {
             topology,
             classes: vec![config::Class { protocol, ..config::Class::default() }],
             loss_rate,
             port_buffer: Bytes::new(port_buffer),
             interval: Span::from_us(interval),
-            selection: searches.then_some(settings),
+            selection: searches.then(frequent_searches),
             ..Config::default()
         };
         let plan = config.plan().unwrap();
@@ -343,18 +347,10 @@ proptest! {
 /// end was announced. A search then gives another flow of the same source another protocol.
 #[test]
 fn a_flow_that_sends_again_after_its_end_is_not_taken_for_another() {
-    let settings = Selection {
-        period: Span::from_us(400),
-        turn: Turn::Random,
-        age: Span::ZERO,
-        population: 11,
-        patience: 1,
-        ..Selection::default()
-    };
     let config = Config {
         classes: vec![config::Class { protocol: Protocol::RpsByHop, ..config::Class::default() }],
         interval: Span::from_us(500),
-        selection: Some(settings),
+        selection: Some(frequent_searches()),
         ..torus(&[4, 2])
     };
     let plan = config.plan().unwrap();
