@@ -47,8 +47,11 @@ pub struct Config {
     /// A burst goes unsolicited while the slot chosen last is below it (t). Default 15 (PL2 §6.1);
     /// 0: never. Below `switch.drop_above`.
     pub unsolicited_below: u32,
-    /// … and while that was granted no longer ago than this. Unit: time. Default 4.1 us: two exchanges
-    /// (our choice; PL2 §4.4: "comparable to the time for a RSV-GRT exchange").
+    /// … and while that was granted no longer ago than this. Unit: time. Default 0 ns: the longest
+    /// exchange of the rack when idle, and `host.burst_cost`; 22.18 us here. PL2 §4.4 has "comparable to
+    /// the time for a RSV-GRT exchange", and says that it holds "when senders send consecutive bursts to
+    /// the same destination". With two usual exchanges, 4.1 us, it would not: the prototype's threads
+    /// send a burst in 7.2 us (PL2 §6.4), so that none would ever go unsolicited.
     pub unsolicited_age: Span,
     /// Length of a slot. Unit: time. Default 0 ns: what a line carries in it at the most. That is a
     /// packet of the transport's largest size and the 38 bytes that Ethernet adds: 123.04 ns with
@@ -188,7 +191,7 @@ impl Default for Config {
             load_rate: Rate::default(),
             burst_packets: 4,
             unsolicited_below: 15,
-            unsolicited_age: Span::from_ns(4_100),
+            unsolicited_age: Span::ZERO,
             slot: Span::ZERO,
             outstanding: Outstanding::default(),
             threads: 12,

@@ -84,6 +84,13 @@ impl Default for Jitter {
     }
 }
 
+impl Jitter {
+    /// The most that it comes to.
+    pub(super) fn most(self) -> Span {
+        if self.median == Span::ZERO { Span::ZERO } else { self.max }
+    }
+}
+
 /// Longest delay by chance that can be asked for: the tables hold 32 bits of picoseconds.
 const JITTER_MAX: Span = Span::from_us(4_000);
 

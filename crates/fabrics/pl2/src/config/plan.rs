@@ -60,12 +60,16 @@ impl Config {
             Span::ZERO => self.line_rate.send_time(self.slot_size(mtu)),
             slot => slot,
         };
+        let unsolicited_age = match self.unsolicited_age {
+            Span::ZERO => self.longest_exchange() + self.host.burst_cost,
+            age => age,
+        };
         let (increment, unit) = match &self.entering {
             None => (1, slot),
             Some(entering) => shared(slot, entering, self.switch.schedule),
         };
         let load_rate = network.load_rate();
-        let config = Self { slot, load_rate, ..self.clone() };
+        let config = Self { slot, unsolicited_age, load_rate, ..self.clone() };
         let bill = config.equipment.bill(&network.topology);
         Ok(Plan { config, network, bill, increment, unit })
     }
@@ -147,6 +151,14 @@ impl Config {
         let is_copied = self.recovery.tracking == Tracking::Receivers;
         let frames = u64::from(is_answered) + u64::from(is_copied);
         on_the_wire(mtu, Bytes::ZERO) + Bytes::new(CONTROL_WIRE.into()) * frames
+    }
+
+    /// The most that an exchange takes where nothing else is on the lines: two frames, two ways, the
+    /// switch, and chance when a reservation is sent and when its grant is read.
+    fn longest_exchange(&self) -> Span {
+        let control = self.line_rate.send_time(Bytes::new(CONTROL_WIRE.into()));
+        let each_way = control + self.line_delay + self.host.delay + self.host.jitter.most();
+        self.switch.latency + each_way * 2
     }
 
     /// Ports of the switch.

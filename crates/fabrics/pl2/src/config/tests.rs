@@ -40,6 +40,29 @@ fn m03_slots_hold_what_a_line_carries_in_them() {
     }
 }
 
+/// M23: a grant is current for the longest exchange, which is 22.25 µs where the switch has its own tail
+/// (§5), and for what a burst costs its thread.
+#[test]
+fn m23_grants_are_current_for_the_longest_exchange() {
+    let usual = Config::default;
+    let host = |burst_cost, max| Host {
+        burst_cost: Span::from_ns(burst_cost),
+        jitter: Jitter { max: Span::from_ns(max), ..Jitter::default() },
+        ..Host::default()
+    };
+    let still = Host { jitter: Jitter { median: Span::ZERO, ..Jitter::default() }, ..usual().host };
+    // Two frames of 6.72 ns, four delays of 1.62 µs in all, 347 ns in the switch: 1,980.44 ns.
+    for (config, ps) in [
+        (usual(), 1_980_440 + 20_200_000),
+        (Config { host: host(5_100, 10_100), ..usual() }, 1_980_440 + 20_200_000 + 5_100_000),
+        (Config { host: host(0, 50), ..usual() }, 1_980_440 + 100_000),
+        (Config { host: still, ..usual() }, 1_980_440),
+        (Config { unsolicited_age: Span::from_ns(4_100), ..usual() }, 4_100_000),
+    ] {
+        assert_eq!(config.plan().unwrap().config.unsolicited_age, Span::from_ps(ps));
+    }
+}
+
 #[test]
 fn bad_keys_are_named_with_a_remedy() {
     check(|c| c.burst_packets = 0, "burst_packets: 0 packets; expected 1 to 16");
