@@ -62,9 +62,9 @@ pub struct Config {
     pub slot: Span,
     /// Of what a host has one exchange at a time. Default thread (PL2 §4.2.1).
     pub outstanding: Outstanding,
-    /// Threads of a host; a flow goes to the first of those with the fewest. Default 12 (PL2 §6.4). From
-    /// 1 to 64.
-    /// Plays no part with one exchange a destination.
+    /// Threads of a host; a flow goes to the first of those with the fewest, at its sender, and at its
+    /// receiver for what that answers. Default 12 (PL2 §6.4). From 1 to 64. Plays no part with one
+    /// exchange a destination.
     #[schemars(range(min = 1, max = 64))]
     pub threads: u32,
     /// Who waits for a grant. Default same-thread (PL2 §5).

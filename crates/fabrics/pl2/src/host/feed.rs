@@ -138,7 +138,8 @@ impl<T: Transport> Shim<T> {
         if !self.is_reserved(packet) {
             return self.send(framed(packet, Some(Tag::Unreserved)), out);
         }
-        let lane = self.layout.lane(packet.src, known.thread, packet.dst);
+        let thread = if packet.src == known.src { known.thread } else { known.answering };
+        let lane = self.layout.lane(packet.src, thread, packet.dst);
         self.held.push(&mut self.lanes[lane as usize].waiting, *packet, known.life);
         let agent = self.layout.agent(lane);
         let is_first = self.agents[agent as usize].first == NONE;

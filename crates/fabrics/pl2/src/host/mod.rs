@@ -77,7 +77,10 @@ struct Rules {
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     src: NodeId,
+    dst: NodeId,
     thread: u32,
+    /// The thread of its receiver, which answers.
+    answering: u32,
     /// How many flows had its key before: what is held of those is nobody's.
     life: u32,
 }
@@ -95,7 +98,7 @@ pub struct Shim<T> {
     /// By flow: what is known of it, and the lane of its data.
     flows: Vec<Known>,
     lanes_of_flows: Vec<u32>,
-    /// By host and thread: open flows.
+    /// By host and thread: open flows that it sends, and then those that it receives.
     busy: Vec<u32>,
     agents: Vec<Agent>,
     lanes: Vec<Lane>,
@@ -159,7 +162,7 @@ impl<T: Transport> Shim<T> {
             layout,
             flows: Vec::new(),
             lanes_of_flows: Vec::new(),
-            busy: vec![0; (hosts * config.threads) as usize],
+            busy: vec![0; (2 * hosts * config.threads) as usize],
             agents: vec![Agent::NEW; layout.agents_all()],
             lanes: vec![Lane::NEW; layout.lanes_all()],
             room: vec![u32::MAX; layout.lanes_all()],
@@ -206,17 +209,20 @@ impl<T: Transport> Shim<T> {
 
     /// The flow is over: what is held of it is nobody's.
     fn end(&mut self, flow: FlowKey, out: &mut Outbox) {
-        let Known { src, thread, .. } = self.flows[flow.index()];
+        let Known { src, dst, thread, answering, .. } = self.flows[flow.index()];
         // What has come to the NIC came while it was wanted.
         self.send_ripe_asks(src, out);
         self.flows[flow.index()].life += 1;
-        self.busy[(src.get() * self.rules.threads + thread) as usize] -= 1;
+        for (entry, thread) in [(src.get(), thread), (self.layout.hosts + dst.get(), answering)] {
+            self.busy[(entry * self.rules.threads + thread) as usize] -= 1;
+        }
         self.mind(self.layout.agent(self.lanes_of_flows[flow.index()]), out);
     }
 
-    /// The thread of a host that takes its next flow: the first of those with the fewest.
-    fn take_thread(&mut self, host: NodeId) -> u32 {
-        let first = (host.get() * self.rules.threads) as usize;
+    /// The thread that takes the next flow of a host: the first of those with the fewest. Flows that hosts
+    /// receive stand behind those that they send.
+    fn take_thread(&mut self, entry: u32) -> u32 {
+        let first = (entry * self.rules.threads) as usize;
         let threads = &mut self.busy[first..first + self.rules.threads as usize];
         let least = (0..).zip(&*threads).min_by_key(|&(_, &flows)| flows);
         let (thread, _) = least.expect("a host has a thread");
@@ -355,9 +361,10 @@ impl<T: Transport> Transport for Shim<T> {
             self.flows.resize(key.index() + 1, Known::default());
             self.lanes_of_flows.resize(key.index() + 1, 0);
         }
-        let thread = self.take_thread(flow.src);
+        let thread = self.take_thread(flow.src.get());
+        let answering = self.take_thread(self.layout.hosts + flow.dst.get());
         let known = &mut self.flows[key.index()];
-        (known.src, known.thread) = (flow.src, thread);
+        *known = Known { src: flow.src, dst: flow.dst, thread, answering, life: known.life };
         self.lanes_of_flows[key.index()] = self.layout.lane(flow.src, thread, flow.dst);
         self.of_transport(out, |transport, out| transport.start(opening, out));
         self.settle(out);

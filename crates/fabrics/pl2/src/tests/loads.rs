@@ -53,6 +53,20 @@ fn m22_one_exchange_a_destination_fills_the_line_of_a_receiver() {
     check_incast(&config, 5, 80.0);
 }
 
+/// M22: flows from five hosts to one are answered by as many of its threads: where each burst is much work,
+/// and a window is a burst, five take less than twice as long as one, though their answers come apart. In
+/// one thread they would take five times as long.
+#[test]
+fn m22_a_receiver_answers_in_as_many_threads_as_it_has() {
+    let mut above = ::transports::uncontrolled::Config::default();
+    above.stream.handshake = false;
+    above.stream.receive_window = Bytes::new(4 * 1_448);
+    let mut config = Config { transport: Transport::Uncontrolled(above), ..steady() };
+    config.host.burst_cost = Span::from_us(20);
+    let [one, five] = [1, 5].map(|senders| carry(&config, &incast(senders, 1, 400 * 1_448)).last());
+    assert!(five.as_seconds() < 2.0 * one.as_seconds(), "{one} and {five}");
+}
+
 /// I13: with one slot for both ports, and hosts without delays by chance, nothing waits but the burst
 /// that goes, and what control frames hold up.
 #[test]
