@@ -174,9 +174,10 @@ impl Packet {
         Bytes::new(u64::from(self.wire))
     }
 
-    /// Writes a route of at most [`ROUTE_HOPS_MAX`] hops into it, for [`crate::Routing::SourceRoute`]: three bits a hop, which choose
-    /// the port to leave by among those of the vertex; the first hop, which is the source's own
-    /// choice, lowest. It takes the place of `ack` and `word` (R2C2 §4.2: 128 bits).
+    /// Writes a route of at most [`ROUTE_HOPS_MAX`] hops into it, for [`crate::Routing::SourceRoute`]:
+    /// three bits a hop, which choose the port to leave by among those of the vertex; the first hop,
+    /// which is the source's own choice, lowest. It takes the place of `ack` and `word` (R2C2 §4.2: 128
+    /// bits).
     #[must_use]
     pub fn with_route(self, route: u128) -> Self {
         Self { ack: route as u64, word: (route >> 64) as u64, ..self }

@@ -21,7 +21,8 @@ const REPORTED: u32 = 384;
 const ARRIVALS_PER_ACK: u32 = 64;
 /// Epochs after which arrivals are acknowledged however few they are (our choice).
 const ACK_DELAY_EPOCHS: u32 = 4;
-/// Epochs beyond propagation and Shoal's bound until cells are sent again (our choice); doubled each time in vain.
+/// Epochs beyond propagation and Shoal's bound until cells are sent again (our choice); doubled each
+/// time in vain.
 const PATIENCE_EPOCHS: u32 = 16;
 /// Most doublings of the patience (our choice).
 const DOUBLINGS_MAX: u32 = 6;

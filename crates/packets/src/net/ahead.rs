@@ -18,15 +18,13 @@ const MIDDLE: usize = 6;
 const NEAR: usize = 3;
 
 impl Net {
-    /// Asks for what the events to come will touch.
-    #[inline]
-    pub(crate) fn ask_ahead(&mut self) {
+    /// Asks for what the packets to come will touch. Called in the arm of each kind of event: events of
+    /// one delay are of one kind, as a rule, so that there the tests of kinds guess right.
+    #[inline(always)]
+    pub(crate) fn ask_ahead_of_packets(&mut self) {
         let [near, middle, far] = self.calendar.upcoming([NEAR, MIDDLE, FAR]);
         if let Some(event) = far {
-            match event.kind() {
-                Word::ARRIVE | Word::DELIVER => self.arena.prefetch(event.subject()),
-                _ => prefetch(&self.ports, event.port() as usize),
-            }
+            self.arena.prefetch(event.subject());
         }
         if let Some(event) = middle {
             match event.kind() {
@@ -36,12 +34,23 @@ impl Net {
                     self.chooser.prefetch(&self.tables, vertex, packet);
                 }
                 Word::DELIVER => self.flows.prefetch(self.arena.get(event.subject()).flow),
-                Word::FREE => self.arena.prefetch(self.ports[event.port() as usize].front()),
                 _ => {}
             }
         }
         if let Some(event) = near.filter(|event| self.foresees && event.kind() == Word::ARRIVE) {
             self.foresee(event.subject(), event.port());
+        }
+    }
+
+    /// Asks for what the lines that will be free next touch.
+    #[inline]
+    pub(crate) fn ask_ahead_of_lines(&mut self) {
+        let [middle, far] = self.calendar.upcoming([MIDDLE, FAR]);
+        if let Some(event) = far {
+            prefetch(&self.ports, event.port() as usize);
+        }
+        if let Some(event) = middle.filter(|event| event.kind() == Word::FREE) {
+            self.arena.prefetch(self.ports[event.port() as usize].front());
         }
     }
 

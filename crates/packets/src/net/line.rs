@@ -1,6 +1,6 @@
 //! The line of an output port: when it is free, and what a packet's journey over it takes.
 
-use kernel::{Bytes, Span};
+use kernel::{Bytes, Span, select};
 
 use super::Net;
 use super::arena::NONE;
@@ -70,7 +70,7 @@ impl Net {
     #[inline]
     fn send_next(&mut self, port: u32) {
         let Some(index) = self.next_waiting(port) else { return };
-        self.launch(port, index);
+        self.launch_from_switch(port, index);
         if self.has_waiting(port) {
             self.expect_free(port);
         }
@@ -98,9 +98,18 @@ impl Net {
         self.launch(port, index);
     }
 
+    /// Puts a packet on the free line of a switch's port, and notes it if a program wants to know.
+    #[inline]
+    fn launch_from_switch(&mut self, port: u32, index: u32) {
+        self.launch(port, index);
+        if self.notes_departures && !self.arena.get(index).is_link_frame() {
+            self.departures.push((port, index));
+        }
+    }
+
     /// Puts a packet on the free line of `port`.
     #[inline]
-    pub(crate) fn launch(&mut self, port: u32, index: u32) {
+    fn launch(&mut self, port: u32, index: u32) {
         debug_assert!(self.is_free(port), "port {port} sends two packets at a time");
         self.leaves_switch(index, self.arena.ingress(index));
         if let Some(detours) = &mut self.detours {
@@ -124,21 +133,18 @@ impl Net {
             let event = Event::Arrive { packet: index, port: port_there };
             return self.calendar.push(arrival, event.pack());
         }
-        let (event, delay) = if is_there {
-            (Event::Deliver { packet: index, port: port_there }, out.last_delay)
-        } else {
-            (Event::Arrive { packet: index, port: port_there }, out.delay)
-        };
+        // Both are put together, so that no guess is made between them.
+        let deliver = Event::Deliver { packet: index, port: port_there }.pack();
+        let arrive = Event::Arrive { packet: index, port: port_there }.pack();
+        let event = select(is_there, deliver, arrive);
+        let delay = select(is_there, out.last_delay, out.delay);
         let mut ready = out.free_at;
-        if out.cuts_through && !is_there {
+        if out.cuts_through {
             let header = self.wires[port as usize].cut_through.unwrap_or(time);
-            ready = self.now + header.min(time);
+            ready = select(is_there, ready, self.now + header.min(time));
         }
-        self.calendar.push(ready + delay, event.pack());
+        self.calendar.push(ready + delay, event);
         self.counts.launched(packet, port, self.now);
-        if self.notes_departures && !self.ports[port as usize].is_nic {
-            self.departures.push((port, index));
-        }
         if self.is_controlled {
             self.takes_room(port, index);
         }
@@ -181,7 +187,7 @@ impl Net {
         let out = &self.ports[port as usize];
         let is_held = out.held >> queue & 1 == 1;
         if out.filled == 0 && !is_held && self.is_free(port) {
-            self.launch(port, index);
+            self.launch_from_switch(port, index);
         } else {
             self.enqueue(port, queue, index);
         }

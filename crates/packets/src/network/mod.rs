@@ -134,26 +134,41 @@ impl<T: Transport, S: Program> Network<T, S> {
     fn step<P: Probe>(&mut self, now: Time, event: Word, probe: &mut P) {
         self.events += 1;
         self.net.now = now;
-        self.net.ask_ahead();
         match event.kind() {
-            Word::ARRIVE if S::RUNS => self.arrive_at_program(event.subject(), event.port()),
-            Word::ARRIVE => self.net.arrive(event.subject(), event.port()),
+            Word::ARRIVE => {
+                self.net.ask_ahead_of_packets();
+                if S::RUNS {
+                    self.arrive_at_program(event.subject(), event.port());
+                    self.obey();
+                } else {
+                    self.net.arrive(event.subject(), event.port());
+                }
+            }
             Word::DELIVER => {
+                self.net.ask_ahead_of_packets();
                 if self.net.deliver(event.subject(), event.port()) {
                     self.receive(event.subject());
                 }
             }
-            Word::FREE => self.net.line_free(event.port()),
+            Word::FREE => {
+                self.net.ask_ahead_of_lines();
+                self.net.line_free(event.port());
+                if S::RUNS {
+                    self.obey();
+                }
+            }
             Word::NIC_FREE => {
                 let host = event.subject();
                 let port = self.net.nics[host as usize];
                 self.net.ports[port as usize].is_expected = false;
                 self.serve_nic(host);
             }
-            _ => self.seldom(event.unpack()),
-        }
-        if S::RUNS {
-            self.obey();
+            _ => {
+                self.seldom(event.unpack());
+                if S::RUNS {
+                    self.obey();
+                }
+            }
         }
         self.settle(probe);
         // What hosts that pass traffic on have just put on their lines.

@@ -240,7 +240,8 @@ impl Search {
         }
     }
 
-    /// Finds all vertices that reach `target` in few enough hops, nearest first, with the number of paths from each.
+    /// Finds all vertices that reach `target` in few enough hops, nearest first, with the number of
+    /// paths from each.
     fn run(&mut self, topology: &Topology, live: &Live, target: Vertex) {
         self.distance.fill(u32::MAX);
         self.paths.fill(0);

@@ -195,7 +195,7 @@ impl Entering {
             problems.push(Problem::new("entering.share_percent", message));
         }
         for (index, node) in self.nodes.iter().enumerate() {
-            let key = format!("entering.nodes.{index}");
+            let key = format!("entering.nodes[{index}]");
             if node.get() >= nodes {
                 problems.push(Problem::new(&key, format!("{node}; expected below {nodes}")));
             }

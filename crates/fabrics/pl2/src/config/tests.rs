@@ -92,8 +92,8 @@ fn bad_keys_are_named_with_a_remedy() {
         let nodes = nodes.iter().map(|&node| NodeId::new(node)).collect();
         Some(Entering { nodes, ..Entering::default() })
     };
-    check(|c| c.entering = outside(&[6]), "entering.nodes.0: node 6; expected below 6");
-    check(|c| c.entering = outside(&[1, 1]), "entering.nodes.1: node 1 again; remove it");
+    check(|c| c.entering = outside(&[6]), "entering.nodes[0]: node 6; expected below 6");
+    check(|c| c.entering = outside(&[1, 1]), "entering.nodes[1]: node 1 again; remove it");
     check(|c| c.entering = outside(&[0, 1, 2, 3, 4]), "entering.nodes: all nodes but one, or all");
     check(
         |c| {

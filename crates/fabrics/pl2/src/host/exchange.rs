@@ -14,11 +14,11 @@ use kernel::{Bytes, Span, Time};
 use packets::{FlowKey, Kind, Outbox, Packet, Transport};
 use rack::NodeId;
 
-use super::Shim;
 use super::bursts::{Agent, Burst, State};
-use super::held::NONE;
+use super::held::{NONE, Note};
 use super::nic::{Passage, Role};
 use super::wait::{chosen, waiting};
+use super::{Shim, framed_size};
 use crate::config::{GrantHandling, Pending, TimeStamps};
 use crate::message::{Message, framed};
 use crate::wire::tag::{BURSTS, Place, THREADS_MAX};
@@ -43,8 +43,8 @@ impl<T: Transport> Shim<T> {
         if waiting.count > 0 {
             self.list(agent, lane);
         }
-        let slots = self.held.iter(packets);
-        let size = slots.map(|slot| Self::wire(self.held.get(slot).0)).sum::<Bytes>();
+        let sizes = self.held.iter(packets).map(|slot| self.held.note(slot).size);
+        let size = sizes.map(framed_size).sum::<Bytes>();
         let burst = self.bursts.insert(Burst {
             packets,
             size,
@@ -119,7 +119,7 @@ impl<T: Transport> Shim<T> {
     fn may_go_unsolicited(&self, lane: u32, now: Time) -> bool {
         let lane = &self.lanes[lane as usize];
         let is_current = now <= lane.last_response + self.rules.unsolicited_age;
-        is_current && lane.last_chosen.is_some_and(|slot| slot < self.rules.unsolicited_below)
+        is_current && lane.last_chosen < self.rules.unsolicited_below
     }
 
     /// Sends a reservation (RSV) at `at`, which is now or shortly before, and waits for its grant.
@@ -134,7 +134,7 @@ impl<T: Transport> Shim<T> {
         let host = self.layout.host(agent);
         let entry = &mut self.agents[agent as usize];
         let burst = self.bursts.get(entry.burst);
-        let dst = self.held.get(burst.packets.head).0.dst;
+        let dst = self.layout.destination(burst.lane);
         let reservation = Message {
             opcode: Opcode::Reserve,
             flags: Flags { is_unsolicited, is_crowded: false },
@@ -184,7 +184,7 @@ impl<T: Transport> Shim<T> {
         let burst = self.bursts.get_mut(place);
         burst.is_settled = true;
         let lane = &mut self.lanes[burst.lane as usize];
-        (lane.last_chosen, lane.last_response) = (Some(slot), read_at);
+        (lane.last_chosen, lane.last_response) = (slot, read_at);
         if let Some(role) = self.role_after(place, slot, grant) {
             let pending = match self.rules.pending {
                 // What would remain after the wait makes the burst late, and no wait less than none
@@ -236,15 +236,15 @@ impl<T: Transport> Shim<T> {
     fn is_nobodys(&self, place: u32) -> bool {
         let mut slots = self.held.iter(self.bursts.get(place).packets);
         slots.all(|slot| {
-            let (packet, life) = self.held.get(slot);
-            self.flows[packet.flow.index()].life != life
+            let Note { flow, life, .. } = self.held.note(slot);
+            self.flows[flow.index()].life != life
         })
     }
 
     /// Whether nobody waits for a burst, or its destination is dead.
     fn is_in_vain(&self, place: u32) -> bool {
-        let head = self.bursts.get(place).packets.head;
-        self.is_dead[self.held.get(head).0.dst.index()] || self.is_nobodys(place)
+        let dst = self.layout.destination(self.bursts.get(place).lane);
+        self.is_dead[dst.index()] || self.is_nobodys(place)
     }
 
     /// Lets a burst go at `at`.
@@ -255,6 +255,7 @@ impl<T: Transport> Shim<T> {
         let packets = burst.packets;
         let passage = Passage { burst: place, next: packets.head, left: packets.count, role };
         if at <= out.now() {
+            self.held.prefetch(passage.next);
             self.nics[host.index()].push(passage, burst.size);
             self.ask_for_pull(host, out);
         } else {
@@ -276,26 +277,28 @@ impl<T: Transport> Shim<T> {
         }
         if nic.is_ripe(out.now()) {
             while let Some(passage) = nic.ripe_burst(out.now()) {
+                self.held.prefetch(passage.next);
                 nic.push(passage, self.bursts.get(passage.burst).size);
             }
         }
         let passage = nic.front()?;
         let Passage { burst: place, next: slot, left, role } = *passage;
-        passage.next = self.held.next(slot);
+        let Note { next, flow, life, size } = self.held.note(slot);
+        passage.next = next;
         passage.left -= 1;
         let is_last = passage.left == 0;
-        let (packet, life) = self.held.get(slot);
-        let size = Self::wire(packet);
+        self.held.prefetch(next);
+        let packet = self.held.get(slot);
         let mut framed = match role {
             Role::Solicited => framed(packet, None),
             _ => framed(packet, self.tag(place, left, role)),
         };
-        if self.flows[packet.flow.index()].life != life {
+        if self.flows[flow.index()].life != life {
             // Its flow is over, and the slot is still to be used: it goes for nobody.
             self.counts.orphans += 1;
             (framed.flow, framed.kind, framed.payload) = (FlowKey::NEIGHBOURS, Kind::Data, 0);
         }
-        self.nics[host.index()].sent(size, is_last);
+        self.nics[host.index()].sent(framed_size(size), is_last);
         if is_last {
             self.passed(place, out);
         }

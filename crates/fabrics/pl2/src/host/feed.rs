@@ -140,7 +140,7 @@ impl<T: Transport> Shim<T> {
         }
         let thread = if packet.src == known.src { known.thread } else { known.answering };
         let lane = self.layout.lane(packet.src, thread, packet.dst);
-        self.held.push(&mut self.lanes[lane as usize].waiting, *packet, known.life);
+        self.held.push(&mut self.lanes[lane as usize].waiting, packet, known.life);
         let agent = self.layout.agent(lane);
         let is_first = self.agents[agent as usize].first == NONE;
         self.list(agent, lane);

@@ -1,17 +1,28 @@
 //! Packets that a host holds until they may go, and queues of them that need no memory of their own.
 
-use packets::Packet;
+use packets::{FlowKey, Packet};
 
 /// "No packet", "no burst".
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// A packet that waits.
+/// A packet that waits: one cache line.
 #[derive(Clone, Copy, Debug)]
-struct Slot {
-    packet: Packet,
+#[repr(align(64))]
+struct Slot(Packet);
+
+const _: () = assert!(size_of::<Slot>() == 64);
+
+/// What a queue knows of a packet in it: a burst is formed of what is here, and the packet itself, which
+/// by then no cache holds any more, is looked at when it goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Note {
+    /// The slot behind it.
+    pub(crate) next: u32,
+    pub(crate) flow: FlowKey,
     /// The life of its flow when it was taken in.
-    life: u32,
-    next: u32,
+    pub(crate) life: u32,
+    /// Its bytes, as in [`Packet::wire`].
+    pub(crate) size: u16,
 }
 
 /// Packets in the order in which they came.
@@ -30,28 +41,32 @@ impl Queue {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Held {
     slots: Vec<Slot>,
+    /// By slot.
+    notes: Vec<Note>,
     free: Vec<u32>,
 }
 
 impl Held {
     /// Takes a packet in, at the back of a queue.
     #[inline]
-    pub(crate) fn push(&mut self, queue: &mut Queue, packet: Packet, life: u32) {
-        let slot = Slot { packet, life, next: NONE };
+    pub(crate) fn push(&mut self, queue: &mut Queue, packet: &Packet, life: u32) {
+        let note = Note { next: NONE, flow: packet.flow, life, size: packet.wire };
         let index = match self.free.pop() {
             Some(index) => {
-                self.slots[index as usize] = slot;
+                self.slots[index as usize].0 = *packet;
+                self.notes[index as usize] = note;
                 index
             }
             None => {
-                self.slots.push(slot);
+                self.slots.push(Slot(*packet));
+                self.notes.push(note);
                 u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 packets wait")
             }
         };
         if queue.head == NONE {
             queue.head = index;
         } else {
-            self.slots[queue.tail as usize].next = index;
+            self.notes[queue.tail as usize].next = index;
         }
         queue.tail = index;
         queue.count += 1;
@@ -65,25 +80,30 @@ impl Held {
         }
         let mut last = queue.head;
         for _ in 1..most {
-            last = self.slots[last as usize].next;
+            last = self.notes[last as usize].next;
         }
         let front = Queue { head: queue.head, tail: last, count: most };
-        queue.head = std::mem::replace(&mut self.slots[last as usize].next, NONE);
+        queue.head = std::mem::replace(&mut self.notes[last as usize].next, NONE);
         queue.count -= most;
         front
     }
 
-    /// The packet in a slot, and the life of its flow.
+    /// The packet in a slot.
     #[inline]
-    pub(crate) fn get(&self, index: u32) -> (&Packet, u32) {
-        let slot = &self.slots[index as usize];
-        (&slot.packet, slot.life)
+    pub(crate) fn get(&self, index: u32) -> &Packet {
+        &self.slots[index as usize].0
     }
 
-    /// The slot behind it.
+    /// What its queue knows of it.
     #[inline]
-    pub(crate) fn next(&self, index: u32) -> u32 {
-        self.slots[index as usize].next
+    pub(crate) fn note(&self, index: u32) -> Note {
+        self.notes[index as usize]
+    }
+
+    /// Asks for a packet ahead of its use; [`NONE`]: for none.
+    #[inline]
+    pub(crate) fn prefetch(&self, index: u32) {
+        kernel::prefetch(&self.slots, index as usize);
     }
 
     /// Takes the packet at the front of a queue out.
@@ -93,11 +113,11 @@ impl Held {
             return None;
         }
         let index = queue.head;
-        let Slot { packet, life, next } = self.slots[index as usize];
+        let Note { next, life, .. } = self.note(index);
         queue.head = next;
         queue.count -= 1;
         self.free.push(index);
-        Some((packet, life))
+        Some((*self.get(index), life))
     }
 
     /// Lets all packets of a queue go.
@@ -106,7 +126,7 @@ impl Held {
         let mut at = queue.head;
         while at != NONE {
             self.free.push(at);
-            at = self.slots[at as usize].next;
+            at = self.note(at).next;
         }
         *queue = Queue::EMPTY;
     }
@@ -114,7 +134,7 @@ impl Held {
     /// The slots of a queue, from the front.
     pub(crate) fn iter(&self, queue: Queue) -> impl Iterator<Item = u32> + '_ {
         let link = |index: u32| (index != NONE).then_some(index);
-        std::iter::successors(link(queue.head), move |&at| link(self.next(at)))
+        std::iter::successors(link(queue.head), move |&at| link(self.note(at).next))
     }
 
     /// How many packets are held.
@@ -128,7 +148,7 @@ mod tests {
     use super::*;
 
     fn numbers(held: &Held, queue: Queue) -> Vec<u64> {
-        held.iter(queue).map(|slot| held.get(slot).0.seq).collect()
+        held.iter(queue).map(|slot| held.get(slot).seq).collect()
     }
 
     #[test]
@@ -137,7 +157,7 @@ mod tests {
         for _ in 0..3 {
             let mut queue = Queue::EMPTY;
             for seq in 0..5 {
-                held.push(&mut queue, Packet { seq, ..Packet::default() }, 7);
+                held.push(&mut queue, &Packet { seq, ..Packet::default() }, 7);
             }
             let mut front = held.split(&mut queue, 2);
             assert_eq!((numbers(&held, front), front.count), (vec![0, 1], 2));

@@ -43,6 +43,12 @@ impl Layout {
         lane / self.width
     }
 
+    /// Where the packets of a lane go.
+    #[inline]
+    pub(crate) fn destination(self, lane: u32) -> NodeId {
+        NodeId::new(lane % self.hosts)
+    }
+
     /// The lanes of an agent.
     #[inline]
     pub(crate) fn lanes(self, agent: u32) -> std::ops::Range<usize> {
@@ -93,6 +99,7 @@ mod tests {
                     let agent = layout.agent(lane);
                     assert!(!std::mem::replace(&mut seen[lane as usize], true), "{lane} twice");
                     assert_eq!(layout.host(agent), host);
+                    assert_eq!(layout.destination(lane), dst);
                     assert!(layout.lanes(agent).contains(&(lane as usize)));
                     assert!(layout.agents_of(host).contains(&agent));
                 }

@@ -46,7 +46,7 @@ use self::tracking::Tracking;
 use crate::config::{self, Plan};
 use crate::message::{Message, tag_of};
 use crate::wire::control::Opcode;
-use crate::wire::{OVERHEAD, Tag};
+use crate::wire::{OVERHEAD, Tag, on_the_wire};
 
 /// What every host goes by.
 #[derive(Clone, Debug)]
@@ -449,13 +449,13 @@ impl<T: Transport> Transport for Shim<T> {
 /// Bytes that stand for "as many as it likes".
 const ENDLESS: u32 = u32::MAX;
 
-impl<T> Shim<T> {
-    /// The size of a packet in its frame.
-    #[inline]
-    fn wire(packet: &Packet) -> Bytes {
-        crate::wire::on_the_wire(packet.size(), Bytes::ZERO)
-    }
+/// What a packet of `wire` bytes takes in its frame.
+#[inline]
+fn framed_size(wire: u16) -> Bytes {
+    on_the_wire(Bytes::new(wire.into()), Bytes::ZERO)
+}
 
+impl<T> Shim<T> {
     /// Whether slots are reserved for a packet.
     #[inline]
     fn is_reserved(&self, packet: &Packet) -> bool {

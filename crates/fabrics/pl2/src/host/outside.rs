@@ -58,7 +58,7 @@ impl Outside {
 
     /// Queues a packet that does not wait to be pulled.
     pub(crate) fn push(&mut self, held: &mut Held, packet: &Packet, life: u32) {
-        held.push(&mut self.gate(packet.src).waiting, *packet, life);
+        held.push(&mut self.gate(packet.src).waiting, packet, life);
     }
 
     /// Packets that wait.

@@ -2,7 +2,8 @@
 //!
 //! This is the form in which the switch runs on hardware or in a kernel's data path, and the form that
 //! the vectors in `vectors/` are for: bytes and a port in, bytes and a port out, and the registers
-//! after; and the same when the bytes leave. The table of addresses is what a switch learns or is told: here node `n` is at port `n`.
+//! after; and the same when the bytes leave. The table of addresses is what a switch learns or is told:
+//! here node `n` is at port `n`.
 
 use super::pipeline::{Between, Header, Outcome, Pipeline};
 use crate::wire::{Address, Control, Flags, Opcode, Tag, fcs};

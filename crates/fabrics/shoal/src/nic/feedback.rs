@@ -32,7 +32,8 @@ impl FeedbackTable {
         Self { response }
     }
 
-    /// How often a node of that half visits `queue` after `position` and before a response to what it sends in
+    /// How often a node of that half visits `queue` after `position` and before a response to what it
+    /// sends in
     /// `position` can arrive, if an epoch has `positions`.
     #[inline]
     fn drains(&self, position: u32, half: u32, queue: u32, positions: u32) -> u32 {
