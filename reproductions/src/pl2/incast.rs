@@ -33,16 +33,18 @@ pub(super) const BURST_COST: &str = "5.1 us";
 const WARM_UP: f64 = 1e-3;
 const WARM_UP_TCP: f64 = 10e-3;
 
-/// A run: so many senders and receivers with twelve flows from each to each, in threads of their own, under
-/// the fabric of this index.
+/// A run: so many senders and receivers with twelve flows from each to each, in threads of their own at
+/// either end, under the fabric of this index.
 pub(super) fn case(fabric: usize, senders: usize, receivers: usize, effort: Effort) -> Case {
     let is_tcp = matches!(fabric, PL2_TCP | CUBIC);
     let milliseconds = if is_tcp { 40 } else { 4 } * if effort == Effort::Full { 25 } else { 1 };
+    let threads = FLOWS * senders.max(receivers);
     let settings = vec![
         ("workload.mappers", json!(senders)),
         ("workload.reducers", json!(receivers)),
         ("workload.timing.rounds", json!(FLOWS)),
-        ("fabric.0.threads", json!(FLOWS * receivers)),
+        ("fabric.0.threads", json!(threads)),
+        ("fabric.2.threads", json!(threads)),
         ("run.time", json!(format!("{milliseconds} ms"))),
     ];
     Case { file: FILE, fabric, settings }
