@@ -65,14 +65,19 @@ class Switch:
             return (register - 1) % 2**32
         return max(0, register - 1)
 
+    def more(self, register, slots):
+        if self.settings["accounting"] == "literal":
+            return (register + slots) % 2**32
+        return min(2**32 - 1, register + slots)
+
     def step(self, src, request):
         """One packet, as (verdict, reply): `request` is a tuple of what it is."""
         what, dst, detail = request
         threshold = self.settings["drop_above"]
         if what == "reserve":
             send, receive = self.into[src], self.out[dst]
-            self.into[src] = min(2**32 - 1, send + detail)
-            self.out[dst] = min(2**32 - 1, receive + detail)
+            self.into[src] = self.more(send, detail)
+            self.out[dst] = self.more(receive, detail)
             return ("grant", send, receive, receive > threshold)
         if what == "reset":
             sender, receiver, slots = detail
@@ -93,8 +98,7 @@ class Switch:
             if at_egress:
                 self.into[src] = self.less(self.into[src])
                 return ("forward",)
-            # A register at zero stays there: only ordinary data wraps, to the letter.
-            self.out[dst] = max(0, self.out[dst] - 1)
+            self.out[dst] = self.less(self.out[dst])
             self.into[src] = self.less(self.into[src])
             return ("forward",)
         if not at_egress:
@@ -217,6 +221,17 @@ def by_hand():
             (0, "other", 1, 4),
         ],
     )
+    top = 2**32 - 1
+    below = [(0, "data", 1, copy), (0, "reserve", 1, 4), (0, "data", 1, None)]
+    for accounting in ("flagged", "literal"):
+        yield run(f"below zero and back, {accounting}", settings(2, 4, accounting), zeros(2), below)
+    for accounting in ("flagged", "literal"):
+        yield run(
+            f"above the largest number and back, {accounting}",
+            settings(2, 4, accounting),
+            {"in": [top - 2, 0], "out": [0, top]},
+            [(0, "reserve", 1, 4), (0, "data", 1, None), (0, "reserve", 1, 1)],
+        )
     yield damaged("frames that are dropped", settings(2, 100))
 
 

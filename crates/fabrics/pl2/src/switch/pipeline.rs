@@ -20,7 +20,8 @@ use crate::wire::tag::Place;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Accounting {
-    /// Each packet one, and below zero comes the largest number: Alg. 1 to the letter.
+    /// Each packet one, and below zero comes the largest number, and above that zero again: Alg. 1 to the
+    /// letter, in registers of 32 bits.
     Literal,
     /// Each packet one, down to zero.
     Saturating,
@@ -172,7 +173,7 @@ impl Pipeline {
         match header {
             Header::Data(tag) => self.data(tag, between),
             Header::Reserve(demand) => {
-                let operation = Operation::add(self.counted(demand));
+                let operation = self.settings.ended(Operation::add(self.counted(demand)));
                 let [output, input] = self.access(operation, operation, between);
                 let is_crowded = output.before > self.settings.drop_above;
                 let (send_slot, receive_slot) = (input.before, output.before);
@@ -240,7 +241,7 @@ impl Settings {
         let (at_output, leaving) = match (self.decrement, tag) {
             // M12: an unsolicited packet passes unless more than T slots are reserved at its output.
             (Decrement::Ingress, Some(Tag::Unsolicited(_))) => {
-                (Operation::take(self.increment).up_to(self.drop_above), Operation::READ)
+                (at_input.up_to(self.drop_above), Operation::READ)
             }
             (Decrement::Egress, Some(Tag::Unsolicited(_))) => {
                 (Operation::READ.up_to(self.drop_above), at_input)
@@ -256,8 +257,12 @@ impl Settings {
         match (self.accounting, tag) {
             (_, Some(Tag::Unreserved)) => Operation::READ,
             (Accounting::Flagged, Some(Tag::AgainUncounted(_))) => Operation::READ,
-            (Accounting::Literal, _) => Operation::take_wrapping(self.increment),
-            _ => Operation::take(self.increment),
+            _ => self.ended(Operation::take(self.increment)),
         }
+    }
+
+    /// The operation with what the accounting has at the ends of a register.
+    fn ended(&self, operation: Operation) -> Operation {
+        if self.accounting == Accounting::Literal { operation.wrapping() } else { operation }
     }
 }

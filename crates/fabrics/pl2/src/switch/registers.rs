@@ -13,24 +13,24 @@ pub struct Operation {
     added: u32,
     /// What is taken off.
     taken: u32,
-    /// Whether that stops at zero.
-    floor: Floor,
+    /// What happens at the ends of the register.
+    ends: Ends,
 }
 
-/// What is below zero.
+/// What is below zero, and above the largest number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Floor {
-    /// Nothing: at zero no more is taken off.
-    Zero,
-    /// The largest number.
-    Wraps,
+enum Ends {
+    /// Nothing: the register stays where it is.
+    Hold,
+    /// The other end.
+    Wrap,
 }
 
 impl Operation {
     /// Changes nothing.
-    pub const READ: Self = Self { limit: u32::MAX, added: 0, taken: 0, floor: Floor::Zero };
+    pub const READ: Self = Self { limit: u32::MAX, added: 0, taken: 0, ends: Ends::Hold };
 
-    /// Adds so much.
+    /// Adds so much, and stops at the largest number.
     #[must_use]
     pub const fn add(amount: u32) -> Self {
         Self { added: amount, ..Self::READ }
@@ -42,10 +42,10 @@ impl Operation {
         Self { taken: amount, ..Self::READ }
     }
 
-    /// Takes so much off, and goes on below zero, which is the largest number.
+    /// The same, but goes on below zero, which is the largest number, and above that, which is zero.
     #[must_use]
-    pub const fn take_wrapping(amount: u32) -> Self {
-        Self { taken: amount, floor: Floor::Wraps, ..Self::READ }
+    pub const fn wrapping(self) -> Self {
+        Self { ends: Ends::Wrap, ..self }
     }
 
     /// The same, where the register holds no more than `limit`; else nothing.
@@ -93,10 +93,12 @@ impl Registers {
         let before = *cell;
         let is_above = before > operation.limit;
         if !is_above {
-            let Operation { added, taken: wanted, floor, .. } = operation;
-            let most = if floor == Floor::Zero { before } else { u32::MAX };
-            let taken = wanted.min(most);
-            *cell = before.saturating_add(added).wrapping_sub(taken);
+            let Operation { added: asked, taken: wanted, ends, .. } = operation;
+            let (added, taken) = match ends {
+                Ends::Hold => (asked.min(u32::MAX - before), wanted.min(before)),
+                Ends::Wrap => (asked, wanted),
+            };
+            *cell = before.wrapping_add(added).wrapping_sub(taken);
             self.underflows += u64::from(wanted > before);
             self.added += u64::from(added);
             self.taken += u64::from(taken);

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::ideal::Ideal;
 use super::matching::Matching;
+use super::registers::{Operation, Registers};
 use super::*;
 use crate::wire::Tag;
 use crate::wire::tag::Place;
@@ -235,9 +236,38 @@ fn m13_only_flags_keep_the_counters_right_when_bursts_come_twice() {
         pipeline.process(Header::Data(Some(Tag::AgainUncounted(place))), between);
         assert_eq!(pipeline.output().get(1), expected, "{accounting:?}");
     }
-    let mut literal = Pipeline::new(settings(2, Accounting::Literal));
-    literal.process(Header::Data(None), between);
-    assert_eq!(literal.output().get(1), u32::MAX, "one below zero is minutes of slots");
+    // Copies as well as ordinary data; and what is reserved then brings the counter back.
+    for tag in [None, Some(Tag::Unsolicited(place))] {
+        let mut literal = Pipeline::new(settings(2, Accounting::Literal));
+        literal.process(Header::Data(tag), between);
+        let below = u32::MAX;
+        assert_eq!(literal.output().get(1), below, "one below zero is minutes of slots");
+        let Outcome::Grant { send_slot, receive_slot, .. } =
+            literal.process(Header::Reserve(4), between)
+        else {
+            panic!("every reservation is granted");
+        };
+        assert_eq!((send_slot, receive_slot), (below, below));
+        assert_eq!((literal.input().get(0), literal.output().get(1)), (3, 3));
+    }
+}
+
+/// I03 at the other end: a counter that is full stays so, and what was added is what it took.
+#[test]
+fn i03_a_full_counter_stays_full_and_is_still_accounted_for() {
+    let mut registers = Registers::new(1);
+    registers.set(0, u32::MAX - 2);
+    for (operation, expected) in [
+        (Operation::add(4), u32::MAX),
+        (Operation::add(1), u32::MAX),
+        (Operation::take(3), u32::MAX - 3),
+        (Operation::add(5).wrapping(), 1),
+    ] {
+        registers.operate(0, operation);
+        assert_eq!(registers.get(0), expected, "{operation:?}");
+    }
+    let Registers { added, taken, .. } = registers;
+    assert_eq!(added - taken, (1 << 32) + 1, "all but what went around");
 }
 
 /// M07: taken off when it leaves, the counter holds what waits as well.
