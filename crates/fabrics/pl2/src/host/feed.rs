@@ -20,9 +20,11 @@ use crate::wire::Tag;
 fn concerns(wish: &Effect) -> bool {
     match wish {
         Effect::Send(_) | Effect::Wake(_) | Effect::WakeAt(..) => true,
-        Effect::Close(_) | Effect::GiveUp(_) => true,
+        Effect::Close(_) => true,
         Effect::Tell(..) | Effect::Set(..) | Effect::Cancel(_) | Effect::Delivered(..) => false,
         Effect::Complete(_) | Effect::Resent(_) | Effect::Held(_) => false,
+        // Then the network abandons the flow.
+        Effect::GiveUp(_) => false,
     }
 }
 
@@ -93,10 +95,6 @@ impl<T: Transport> Shim<T> {
             Effect::Close(flow) => {
                 self.end(flow, out);
                 out.close(flow);
-            }
-            Effect::GiveUp(flow) => {
-                self.end(flow, out);
-                out.give_up(flow);
             }
             other => out.pass_on(other),
         }

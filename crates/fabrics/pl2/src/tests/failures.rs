@@ -21,6 +21,16 @@ fn flows_complete_and_no_slot_stays_reserved_whatever_is_lost() {
     }
 }
 
+/// M22: a flow that its transport gives up is over once, for its threads too.
+#[test]
+fn m22_flows_that_are_given_up_leave_their_threads_once() {
+    let losses = ::transports::raw::Losses::Forget;
+    let transport = Transport::Raw(::transports::raw::Config { losses, ..Default::default() });
+    let config = Config { loss_rate: 0.1, transport, ..Config::default() };
+    let outcome = carry_with(&config, &[], &incast(4, 12, 40_000));
+    assert!(!outcome.ends.failed.is_empty());
+}
+
 fn death(node: u32, at: Time) -> Fault {
     Fault { component: Component::Node(NodeId::new(node)), at, until: None }
 }
