@@ -306,10 +306,7 @@ impl Plan {
                 Scheduler::Ideal(Instants { schedule, drop_above })
             }
             Schedule::Matching => {
-                // All that all hosts can have asked for at a time, twice.
-                let asked = config.nodes * self.agents() * config.burst_packets;
-                let schedule =
-                    Matching::new(ports, self.unit, self.lead(), 2 * u64::from(asked) + 64);
+                let schedule = Matching::new(ports, self.unit, self.lead());
                 Scheduler::Matching(Instants { schedule, drop_above })
             }
         }

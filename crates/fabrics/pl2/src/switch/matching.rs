@@ -7,44 +7,50 @@
 //!
 //! Leaves out: Fastpass's batches, in which the order of demands is the arbiter's to choose.
 
+use std::collections::VecDeque;
+
 use kernel::{Span, Time};
 
 use super::pipeline::Between;
 
-/// Slots of one port that are taken, from a first one on, as a ring of bits.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// Slots of one port that are taken, from a first one on; those behind the last are free.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Slots {
-    words: Vec<u64>,
-    /// The first slot that the ring holds: a multiple of 64.
+    words: VecDeque<u64>,
+    /// The first slot of the first word: a multiple of 64.
     first: u64,
 }
 
 impl Slots {
-    fn new(words: usize) -> Self {
-        Self { words: vec![0; words], first: 0 }
-    }
-
     /// Forgets what is before `slot`.
     fn advance(&mut self, slot: u64) {
-        let length = self.words.len() as u64;
-        let target = slot / 64 * 64;
-        if target >= self.first + 64 * length {
-            self.words.fill(0);
-            self.first = target;
-        }
-        while self.first < target {
-            self.words[(self.first / 64 % length) as usize] = 0;
-            self.first += 64;
-        }
+        let past = (slot / 64).saturating_sub(self.first / 64);
+        self.words.drain(..past.min(self.words.len() as u64) as usize);
+        self.first += past * 64;
     }
 
-    fn holds(&self, slot: u64) -> bool {
-        self.words[(slot / 64) as usize % self.words.len()] >> (slot % 64) & 1 == 1
+    /// The word of a slot that is not forgotten.
+    fn word(&self, slot: u64) -> u64 {
+        self.words.get(self.place(slot)).copied().unwrap_or(0)
     }
 
     fn take(&mut self, slot: u64) {
-        let length = self.words.len();
-        self.words[(slot / 64) as usize % length] |= 1 << (slot % 64);
+        let place = self.place(slot);
+        if place >= self.words.len() {
+            self.words.resize(place + 1, 0);
+        }
+        self.words[place] |= 1 << (slot % 64);
+    }
+
+    /// Slots from `slot` on that are taken, where all before its word are forgotten.
+    fn taken_from(&self, slot: u64) -> u32 {
+        let past = !(u64::MAX << (slot % 64));
+        let all: u32 = self.words.iter().map(|word| word.count_ones()).sum();
+        all - (self.word(slot) & past).count_ones()
+    }
+
+    fn place(&self, slot: u64) -> usize {
+        ((slot - self.first) / 64) as usize
     }
 }
 
@@ -53,30 +59,25 @@ impl Slots {
 pub struct Matching {
     slot: Span,
     lead: Span,
-    /// Slots that a bitmap holds.
-    window: u64,
     input: Vec<Slots>,
     output: Vec<Slots>,
 }
 
 impl Matching {
     /// `ports` free ports. A slot is `slot` long; data comes `lead` after its reservation at the
-    /// earliest; no burst is put off by more than `window` slots.
+    /// earliest.
     ///
     /// # Panics
     /// If `slot` is zero.
     #[must_use]
-    pub fn new(ports: u32, slot: Span, lead: Span, window: u64) -> Self {
+    pub fn new(ports: u32, slot: Span, lead: Span) -> Self {
         assert!(slot > Span::ZERO, "a slot of no length");
-        // Two words more, for the ends of the window lie inside a word.
-        let words = window.div_ceil(64) as usize + 2;
-        let free = || vec![Slots::new(words); ports as usize];
-        Self { slot, lead, window, input: free(), output: free() }
+        let free = || vec![Slots::default(); ports as usize];
+        Self { slot, lead, input: free(), output: free() }
     }
 
     /// Reserves the earliest `demand` slots in a row that are free at both ports. Returns how many
-    /// slots from now the first is, counted in parts of a slot upwards; the end of the window, if it
-    /// is full: then the burst has to take its chance.
+    /// slots from now the first is, counted in parts of a slot upwards.
     pub fn reserve(&mut self, now: Time, demand: u16, between: Between) -> u32 {
         let demand = u64::from(demand);
         let current = now.as_ps() / self.slot.as_ps();
@@ -85,15 +86,18 @@ impl Matching {
         let output = &mut self.output[between.output as usize];
         input.advance(current);
         output.advance(current);
-        let end = current + self.window;
         let (mut start, mut at) = (earliest, earliest);
-        while at < start + demand && at < end {
-            if input.holds(at) || output.holds(at) {
-                start = at + 1;
+        while at < start + demand {
+            let taken = (input.word(at) | output.word(at)) >> (at % 64);
+            if taken & 1 == 1 {
+                // As many as are taken in a row: all that are left of the word, or fewer.
+                at += u64::from(taken.trailing_ones());
+                start = at;
+            } else {
+                at += 1;
             }
-            at += 1;
         }
-        for slot in start..(start + demand).min(end) {
+        for slot in start..start + demand {
             input.take(slot);
             output.take(slot);
         }
@@ -106,6 +110,6 @@ impl Matching {
         let current = now.as_ps() / self.slot.as_ps();
         let slots = &mut self.output[output as usize];
         slots.advance(current);
-        slots.words.iter().map(|word| word.count_ones()).sum()
+        slots.taken_from(current)
     }
 }

@@ -134,12 +134,29 @@ proptest! {
     /// M11: the bitmaps find what trying all slots finds.
     #[test]
     fn m11_matching_is_the_earliest_fit(demands in demands(5, 40)) {
-        let mut matching = Matching::new(5, SLOT, Span::ZERO, 1_000);
+        let mut matching = Matching::new(5, SLOT, Span::ZERO);
         let found: Vec<_> = demands
             .iter()
             .map(|demand| matching.reserve(Time::ZERO, demand.slots, demand.between))
             .collect();
         prop_assert_eq!(found, earliest_fit(&demands, 5));
+    }
+
+    /// M11: what of it is over does not wait any more, to the slot.
+    #[test]
+    fn m11_only_slots_to_come_wait(demands in demands(3, 40), later in 0u64..200) {
+        let mut matching = Matching::new(3, SLOT, Span::ZERO);
+        let mut ends = [Vec::new(), Vec::new(), Vec::new()];
+        for demand in &demands {
+            let start = matching.reserve(Time::ZERO, demand.slots, demand.between);
+            let taken = (start..).take(demand.slots.into());
+            ends[demand.between.output as usize].extend(taken.map(|slot| u64::from(slot) + 1));
+        }
+        let now = Time::ZERO + SLOT * later;
+        for (output, ends) in (0..).zip(&ends) {
+            let left = ends.iter().filter(|&&end| end > later).count();
+            prop_assert_eq!(matching.waiting(now, output) as usize, left);
+        }
     }
 
     /// M11, I13: at random instants, no two bursts of a port are given one slot, by either schedule of

@@ -83,6 +83,22 @@ fn i13_the_ideal_schedule_has_no_queue_beyond_a_burst() {
     }
 }
 
+/// M11: however short slots are beside the exchange, and however many bursts wait for theirs: matching
+/// gives no slot twice.
+#[test]
+fn m11_matching_gives_slots_once_however_far_off_they_are() {
+    let usual = Config { transport: raw(), unsolicited_below: 0, ..steady() };
+    let fast = Config { line_rate: kernel::Rate::from_gbps(800), threads: 1, ..usual.clone() };
+    let ahead = Config { grant_handling: crate::config::GrantHandling::Async, ..usual };
+    for mut config in [fast, ahead] {
+        config.switch.schedule = Schedule::Matching;
+        let outcome = carry(&config, &incast(5, 12, 100 * 1_458));
+        let queue = outcome.rack.totals().queue_max.get();
+        let bound = u64::from(config.burst_packets + 1) * 1_538 + 12 * 84;
+        assert!(queue <= bound, "{queue} B wait with {:?}", config.grant_handling);
+    }
+}
+
 /// M27, E12: larger bursts make more of one sender's threads.
 #[test]
 fn m27_one_sender_with_few_threads_is_faster_with_larger_bursts() {
