@@ -12,6 +12,9 @@ use crate::wire::{CONTROL_BYTES, ENVELOPE, SPACING, Tag, on_the_wire, tag};
 
 /// The priority of control frames: before all data (PL2, footnote 7).
 pub(crate) const PRIORITY: u8 = 0;
+/// The most urgent that data may be: a transport that has it among control frames (Homa's first priority)
+/// gets the next queue.
+const DATA_PRIORITY: u8 = PRIORITY + 1;
 /// Bytes that a control frame takes on the wire.
 pub(crate) const CONTROL_WIRE: u16 = CONTROL_BYTES as u16 + SPACING.get() as u16;
 /// The most that a frame has on the wire beside its packet.
@@ -86,12 +89,15 @@ impl Message {
     }
 }
 
-/// Puts a packet in its frame: what it takes on the wire, and its tag.
+/// Puts a packet in its frame: what it takes on the wire, its tag, and a priority below that of control
+/// frames, if it is data.
 #[inline]
 pub(crate) fn framed(packet: &Packet, tag: Option<Tag>) -> Packet {
     let extra = if tag.is_some() { tag::TAG } else { Bytes::ZERO };
     let wire = on_the_wire(packet.size(), extra).get() as u16;
-    Packet { wire, path: tag.map_or(0, Tag::bits), ..*packet }
+    let most_urgent = if packet.payload > 0 { DATA_PRIORITY } else { PRIORITY };
+    let priority = packet.priority.max(most_urgent);
+    Packet { wire, priority, path: tag.map_or(0, Tag::bits), ..*packet }
 }
 
 /// The tag of a data packet.
@@ -132,5 +138,13 @@ mod tests {
         assert_eq!(framed(&data, None), Packet { wire: 1_538, path: 0, ..data });
         let tagged = framed(&data, Some(Tag::Unreserved));
         assert_eq!((tagged.wire, tag_of(&tagged)), (1_542, Some(Tag::Unreserved)));
+    }
+
+    #[test]
+    fn m18_data_is_less_urgent_than_control_frames() {
+        for (priority, payload, expected) in [(0, 1, 1), (0, 0, 0), (1, 1, 1), (7, 1_458, 7)] {
+            let packet = Packet { wire: 1_500, priority, payload, ..Packet::default() };
+            assert_eq!(framed(&packet, None).priority, expected, "{priority}, {payload} B");
+        }
     }
 }

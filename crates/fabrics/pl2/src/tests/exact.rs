@@ -141,3 +141,26 @@ fn m29_acknowledgments_may_go_unreserved() {
     // Beside data: a SYN, a SYN-ACK, and an acknowledgment of each packet.
     assert_eq!(reserved.count("burst_packets"), 2 * packets + 2);
 }
+
+/// M18, I14: an exchange waits for the packet that a line has begun, at the NIC and at the switch, and for
+/// other control frames; for no data, whatever priority the transport above gives it.
+#[test]
+fn m18_i14_control_frames_wait_for_no_data() {
+    let mut urgent = ::transports::uncontrolled::Config::default();
+    urgent.stream.priority = 0;
+    let homa = ::transports::homa::Config::default();
+    for transport in [raw(), Transport::Uncontrolled(urgent), Transport::Homa(homa)] {
+        let name = transport.name();
+        // Long bursts, which collide at the switch; of messages, for Homa, of its highest priority.
+        let config = Config { transport, burst_packets: 16, ..steady() };
+        let mut flows = incast(5, 600, FULL);
+        flows.extend((0..200u64).map(|n| flow(5_000 + n, 0, 1 + (n % 5) as u32, 9_000, Time::ZERO)));
+        let outcome = carry(&config, &flows);
+        let found = outcome.rack.details().get("exchange_max_seconds").and_then(Value::as_f64);
+        // At each line a packet, and a frame of each thread of the host that it leads to or from, and
+        // of those that answer it.
+        let most = EXCHANGE + 2 * (PACKET + TAG) + 4 * u64::from(config.threads) * CONTROL;
+        let found = found.expect("a number") * 1e12;
+        assert!(found <= most as f64, "{name}: {found} ps, above {most}");
+    }
+}
