@@ -236,10 +236,10 @@ impl<T: Transport> Shim<T> {
         let tag = tag_of(packet);
         // A header alone is no copy, nor is a packet that comes back to its sender.
         let is_whole = !packet.marks.contains(Marks::TRIMMED);
-        if let Some(place) = tag.and_then(Tag::place).filter(|_| is_whole) {
-            let thread = u32::from(place.thread);
+        if let Some(tag) = tag.filter(|_| is_whole) {
+            let thread = tag.place().map_or(0, |place| place.thread.into());
             let lane = self.layout.lane(packet.src, thread, host);
-            if self.duplicates.knows(lane, place) {
+            if self.duplicates.knows(lane, tag) {
                 self.counts.duplicates += 1;
                 return;
             }

@@ -154,7 +154,8 @@ fn m18_i14_control_frames_wait_for_no_data() {
         // Long bursts, which collide at the switch; of messages, for Homa, of its highest priority.
         let config = Config { transport, burst_packets: 16, ..steady() };
         let mut flows = incast(5, 600, FULL);
-        flows.extend((0..200u64).map(|n| flow(5_000 + n, 0, 1 + (n % 5) as u32, 9_000, Time::ZERO)));
+        flows
+            .extend((0..200u64).map(|n| flow(5_000 + n, 0, 1 + (n % 5) as u32, 9_000, Time::ZERO)));
         let outcome = carry(&config, &flows);
         let found = outcome.rack.details().get("exchange_max_seconds").and_then(Value::as_f64);
         // At each line a packet, and a frame of each thread of the host that it leads to or from, and
