@@ -215,6 +215,12 @@ pub trait Transport {
         let _ = (packet, why, out);
     }
 
+    /// A packet has come to its destination after its flow was closed: for a layer that counts packets
+    /// whatever they are for.
+    fn stray(&mut self, packet: &Packet, out: &mut Outbox) {
+        let _ = (packet, out);
+    }
+
     /// All vertices know anew what works of the network.
     fn routes_changed(&mut self, works: &Live, out: &mut Outbox) {
         let _ = (works, out);

@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_message_comes_out_of_its_packet_as_it_went_in() {
-        for opcode in [Opcode::Reserve, Opcode::Grant, Opcode::Notice, Opcode::Reset] {
+        for opcode in (1..=5).filter_map(Opcode::from_number) {
             let message = Message {
                 opcode,
                 flags: Flags { is_unsolicited: true, is_crowded: false },

@@ -232,11 +232,12 @@ impl<T: Transport, S: Program> Network<T, S> {
         if whole && entry.life == Life::Open {
             entry.note_arrival(packet.stamp, now, packet.wire);
         }
+        self.out.set_now(now);
         if is_open {
-            self.out.set_now(now);
             self.transport.receive(packet.dst, &packet, &mut self.out);
         } else {
             self.net.counts.stray += 1;
+            self.transport.stray(&packet, &mut self.out);
         }
         self.net.take_out(index);
     }

@@ -172,7 +172,11 @@ impl<T: Transport> Shim<T> {
         self.counts.grants += 1;
         if entry.state != State::Asking || !is_asked {
             self.counts.grants_late += 1;
-            return self.give_back(host, host, packet.src, grant.demand.into(), out);
+            // What a burst behind its reservation has used is not there to be given back.
+            if !grant.flags.is_unsolicited || self.was_dropped(grant) {
+                self.give_back(host, host, packet.src, grant.demand.into(), out);
+            }
+            return;
         }
         let delay = self.delays.draw(&mut self.chance[host.index()]);
         let read_at = out.now() + delay;
@@ -219,9 +223,7 @@ impl<T: Transport> Shim<T> {
         if slot <= self.rules.unsolicited_below {
             return None;
         }
-        // M13: what the switch saw at the output when the first copy came was at most this.
-        let counted = u32::from(grant.demand) * self.rules.increment;
-        if grant.receive_slot.saturating_add(counted) > self.rules.drop_above {
+        if self.was_dropped(grant) {
             self.counts.again += 1;
             return Some(Role::Again);
         }
@@ -230,6 +232,14 @@ impl<T: Transport> Shim<T> {
         }
         self.counts.again_uncounted += 1;
         Some(Role::AgainUncounted)
+    }
+
+    /// M13: whether the switch has dropped the packets behind a reservation, for all that its grant tells:
+    /// they found at the output what was there before, their own slots, and what others had reserved or
+    /// used in between, which nobody tells. Near T that makes it a guess.
+    fn was_dropped(&self, grant: Message) -> bool {
+        let own = u32::from(grant.demand) * self.rules.increment;
+        grant.receive_slot.saturating_add(own) > self.rules.drop_above
     }
 
     /// Whether the flows of all packets of a burst are over.
@@ -403,8 +413,8 @@ impl<T: Transport> Shim<T> {
         let entry = &mut self.agents[agent as usize];
         entry.repeats = entry.repeats.saturating_add(1);
         self.counts.repeats += 1;
-        let is_unsolicited = self.bursts.get(place).was_unsolicited;
-        self.reserve(agent, is_unsolicited, out.now(), out.now(), out);
+        // No burst follows this one, whether one followed the first or not.
+        self.reserve(agent, false, out.now(), out.now(), out);
     }
 
     /// Nobody wants an agent's burst any more, and no slots are known to be granted to it.

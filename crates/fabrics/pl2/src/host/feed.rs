@@ -262,5 +262,6 @@ impl<T: Transport> Shim<T> {
             }
         }
         self.alarms[host.index()] = Time::NEVER;
+        self.tracking.forget(host);
     }
 }

@@ -43,6 +43,7 @@ use self::layout::Layout;
 use self::nic::Nic;
 use self::outside::Outside;
 use self::tracking::Tracking;
+use self::wait::chosen;
 use crate::config::{self, Plan};
 use crate::message::{Message, tag_of};
 use crate::wire::control::Opcode;
@@ -230,9 +231,9 @@ impl<T: Transport> Shim<T> {
         thread
     }
 
-    /// A packet that is for the transport, if it is the first of its copies.
+    /// Notes that a packet has come. False if it is a second copy.
     #[inline]
-    fn data(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
+    fn note(&mut self, host: NodeId, packet: &Packet, now: Time) -> bool {
         let tag = tag_of(packet);
         // A header alone is no copy, nor is a packet that comes back to its sender.
         let is_whole = !packet.marks.contains(Marks::TRIMMED);
@@ -241,15 +242,21 @@ impl<T: Transport> Shim<T> {
             let lane = self.layout.lane(packet.src, thread, host);
             if self.duplicates.knows(lane, tag) {
                 self.counts.duplicates += 1;
-                return;
+                return false;
             }
         }
         let is_counted = tag != Some(Tag::Unreserved) && !packet.marks.contains(Marks::RETURNED);
         if self.rules.tracking == config::Tracking::Receivers && is_counted {
-            self.tracking.came(out.now(), host, packet.src);
+            self.tracking.came(now, host, packet.src);
         }
-        if packet.flow == FlowKey::NEIGHBOURS {
-            // Nobody's: its flow was over before it went.
+        true
+    }
+
+    /// A packet that is for the transport, if it is the first of its copies.
+    #[inline]
+    fn data(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
+        // Nobody's: its flow was over before it went.
+        if !self.note(host, packet, out.now()) || packet.flow == FlowKey::NEIGHBOURS {
             return;
         }
         let packet = Packet { path: 0, ..*packet };
@@ -261,11 +268,14 @@ impl<T: Transport> Shim<T> {
         match message.opcode {
             Opcode::Grant => self.granted(host, packet, message, out),
             Opcode::Notice => {
-                let look = self.tracking.granted(out.now(), host, packet.src, message.demand);
+                let slot = chosen(message.send_slot, message.receive_slot);
+                let due = out.now() + self.rules.unit * u64::from(slot);
+                let look = self.tracking.granted(out.now(), host, packet.src, message.demand, due);
                 if let Some(at) = look {
                     out.set_timer(self.timer_of_tracking(host), at);
                 }
             }
+            Opcode::Withdrawal => self.tracking.withdrawn(host, packet.src, message.demand),
             // What was given back is done with.
             Opcode::Reset | Opcode::Reserve => (),
         }
@@ -304,10 +314,13 @@ impl<T: Transport> Shim<T> {
         slots: u32,
         out: &mut Outbox,
     ) {
-        // The switch takes it off the wire wherever it is addressed to; not to a host that may be dead.
-        let other = if from == receiver { sender } else { receiver };
-        let mut others = (0..self.layout.hosts).map(NodeId::new);
-        let via = others.find(|&host| host != from && host != other).unwrap_or(other);
+        // The switch takes it off the wire wherever it is addressed to, as long as that works: a sender
+        // tells its receiver so, and a receiver some host that is not the silent sender.
+        let works = |host: &NodeId| !self.is_dead[host.index()];
+        let others = (0..self.layout.hosts).map(NodeId::new).filter(|&host| host != from);
+        let best = if from == receiver { None } else { Some(receiver).filter(works) };
+        let via = best.or_else(|| others.filter(|&host| host != sender).find(works));
+        let via = via.unwrap_or(if from == receiver { sender } else { receiver });
         let reset = Message {
             opcode: Opcode::Reset,
             flags: crate::wire::Flags::default(),
@@ -421,6 +434,10 @@ impl<T: Transport> Transport for Shim<T> {
         self.of_transport(out, |transport, out| transport.abandon(flow, out));
         self.end(flow, out);
         self.settle(out);
+    }
+
+    fn stray(&mut self, packet: &Packet, out: &mut Outbox) {
+        self.note(packet.dst, packet, out.now());
     }
 
     fn routes_changed(&mut self, works: &Live, out: &mut Outbox) {

@@ -190,3 +190,44 @@ fn lost_grants_are_asked_for_again_and_late_ones_given_back() {
     assert_eq!((reset.opcode, reset.demand), (Opcode::Reset, 4));
     assert_eq!((reset.send_slot, reset.receive_slot), (SENDER.get(), RECEIVER.get()));
 }
+
+/// M13, M31: what an unsolicited burst was granted too late is not given back, for its packets have used
+/// it; but if the switch dropped them, it is, and so is what was granted to a reservation that was sent
+/// again.
+#[test]
+fn m13_late_grants_of_bursts_that_went_are_not_given_back() {
+    for (receive, is_given_back) in [(0, false), (96, false), (97, true)] {
+        let (mut bench, second) = unsolicited();
+        bench.out.drain().for_each(drop);
+        bench.out.set_now(Time::from_ps(3_000_000));
+        bench.shim.abandon(FlowKey::new(1), &mut bench.out);
+        let at = Time::from_ps(80_000_000);
+        bench.out.set_now(at);
+        let agents = bench.shim.layout.agents as u8;
+        let watch = Timer::Host(SENDER, bench.shim.inner_timers + agents + 1);
+        bench.shim.timer(watch, &mut bench.out);
+        assert_eq!(bench.pull(80_000_000), None, "nobody asks for it any more");
+        bench.grant(81_000_000, &second, 0, receive);
+        let reset = bench.pull(81_000_000).as_ref().and_then(Message::of);
+        let expected = is_given_back.then_some((Opcode::Reset, 4));
+        assert_eq!(reset.map(|reset| (reset.opcode, reset.demand)), expected, "{receive}");
+    }
+}
+
+/// A reservation that is sent again is followed by no burst, and says so; what it was granted is given
+/// back, if the first grant comes after all.
+#[test]
+fn m13_a_repeated_reservation_is_followed_by_no_burst() {
+    let (mut bench, second) = unsolicited();
+    bench.out.set_now(Time::from_ps(80_000_000));
+    let agents = bench.shim.layout.agents as u8;
+    let watch = Timer::Host(SENDER, bench.shim.inner_timers + agents + 1);
+    bench.shim.timer(watch, &mut bench.out);
+    let again = bench.reservation(80_000_000);
+    let flags = Message::of(&again).expect("a reservation").flags;
+    assert!(!flags.is_unsolicited, "{flags:?}");
+    bench.grant(81_000_000, &second, 0, 0);
+    bench.grant(82_000_000, &again, 0, 0);
+    let reset = bench.pull(82_000_000).as_ref().and_then(Message::of).expect("it is given back");
+    assert_eq!((reset.opcode, reset.demand), (Opcode::Reset, 4));
+}

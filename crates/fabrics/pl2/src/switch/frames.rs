@@ -72,7 +72,7 @@ fn parse(frame: &[u8], port: u32, ports: u32) -> Option<Parsed> {
                 let output = table(control.receive_slot)?;
                 (Header::Reset(control.demand), Between { input, output })
             }
-            Opcode::Grant | Opcode::Notice => (Header::Other, between),
+            Opcode::Grant | Opcode::Notice | Opcode::Withdrawal => (Header::Other, between),
         };
         return Some(Parsed { header, between, control: Some(control), way });
     }

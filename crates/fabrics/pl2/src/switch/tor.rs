@@ -135,7 +135,7 @@ impl Tor {
                 between = Between { input, output };
                 Header::Reset(message.demand)
             }
-            Opcode::Grant | Opcode::Notice => Header::Other,
+            Opcode::Grant | Opcode::Notice | Opcode::Withdrawal => Header::Other,
         };
         let now = orders.now();
         if header != Header::Other {
@@ -149,7 +149,12 @@ impl Tor {
             }
             Outcome::Return => {
                 self.counts.returned += u64::from(message.demand);
-                std::mem::swap(&mut packet.src, &mut packet.dst);
+                let (sender, addressee) = (packet.src, packet.dst);
+                if self.copies == Copies::ToReceivers && addressee.get() == message.receive_slot {
+                    let withdrawal = Message { opcode: Opcode::Withdrawal, ..message };
+                    orders.send(hop.to, withdrawal.packet(sender, addressee));
+                }
+                (packet.src, packet.dst) = (addressee, sender);
                 Verdict::Turn
             }
             Outcome::Forward | Outcome::Drop => Verdict::Forward,

@@ -52,6 +52,37 @@ fn m31_what_a_dead_sender_has_reserved_is_given_back() {
     }
 }
 
+/// M31: a sender whose slot is far off is not silent: nothing of it is given back, however long it waits.
+#[test]
+fn m31_a_sender_that_waits_for_its_slot_is_not_taken_for_dead() {
+    let slot = Span::from_us(10);
+    let mut config = Config { transport: raw(), threads: 1, burst_packets: 16, slot, ..steady() };
+    config.recovery.tracking = Tracking::Receivers;
+    config.switch.audit = Span::ZERO;
+    let outcome = carry(&config, &incast(5, 1, 64 * 1_458));
+    let slot_max = outcome.count("slot_max");
+    assert!(slot * slot_max > config.recovery.silence * 2, "slot {slot_max} is not far off");
+    assert_eq!(outcome.count("slots_offered_back"), 0);
+    assert_eq!((outcome.count("slots_left"), outcome.count("counters_below_zero")), (0, 0));
+}
+
+/// M31: a receiver gives slots back by way of a host that works: node 0 has been dead for long.
+#[test]
+fn m31_slots_are_given_back_where_other_hosts_are_dead() {
+    // T is out of reach, near which hosts guess what the switch has dropped.
+    let mut config = Config { transport: raw_repeating(), ..steady() };
+    config.recovery.tracking = Tracking::Receivers;
+    (config.switch.audit, config.switch.drop_above) = (Span::ZERO, 1_000);
+    let at = |us| Time::ZERO + Span::from_us(us);
+    let pairs = [(2, 1), (3, 1)].into_iter().flat_map(|pair| (0..12).map(move |_| pair));
+    let flows: Vec<_> =
+        (0..).zip(pairs).map(|(id, (src, dst))| flow(id, src, dst, 145_800, at(3_000))).collect();
+    let outcome = carry_with(&config, &[death(0, at(10)), death(2, at(3_010))], &flows);
+    assert_eq!(outcome.ends.failed.len(), 12);
+    assert!(outcome.count("slots_given_back") > 0);
+    assert_eq!(outcome.count("slots_left"), 0, "{:?}", outcome.rack.details());
+}
+
 /// M31: without tracking and audit, what a dead sender reserved stays reserved.
 #[test]
 fn m14_without_an_audit_slots_leak() {

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::config::{
-    Acknowledgments, GrantHandling, Outstanding, Recovery, Schedule, Switch, Tracking,
+    Acknowledgments, Entering, GrantHandling, Outstanding, Recovery, Schedule, ShareBy, Switch,
+    Tracking,
 };
 use crate::switch::{Accounting, Decrement};
 
@@ -28,7 +29,36 @@ fn any_switch() -> impl Strategy<Value = Switch> {
     prop_oneof![3 => counters, 1 => clocks]
 }
 
+/// Some hosts share ports; of some racks one or two nodes are outside.
+fn any_ports() -> impl Strategy<Value = (u32, Option<Entering>)> {
+    let by = prop::sample::select(vec![ShareBy::Slot, ShareBy::Increment]);
+    let entering = (0u32..5, prop::option::of(0u32..5), 1u32..=90, by).prop_map(
+        |(one, other, share_percent, by)| {
+            let mut nodes: Vec<_> =
+                [Some(one), other].into_iter().flatten().map(NodeId::new).collect();
+            nodes.dedup();
+            Entering { nodes, share_percent, by }
+        },
+    );
+    (1u32..4, prop_oneof![2 => Just(None), 1 => entering.prop_map(Some)])
+}
+
+/// A rack with such ports; nodes that it does not have, or needs inside, are not outside.
+fn with_ports(config: Config, (shared, entering): (u32, Option<Entering>)) -> Config {
+    let entering = entering.map(|mut entering| {
+        entering.nodes.retain(|node| node.get() < config.nodes);
+        entering.nodes.truncate(config.nodes.saturating_sub(2) as usize);
+        entering
+    });
+    let hosts_per_port = shared.try_into().expect("not zero");
+    Config { hosts_per_port, entering, ..config }
+}
+
 fn any_config() -> impl Strategy<Value = Config> {
+    (any_own_ports(), any_ports()).prop_map(|(config, ports)| with_ports(config, ports))
+}
+
+fn any_own_ports() -> impl Strategy<Value = Config> {
     let host = (1u32..5, 1u32..=16, 0u32..20, any::<[bool; 4]>(), 2u32..9, 0u64..3);
     let loss = prop_oneof![2 => Just(0.0), 1 => Just(0.01), 1 => Just(0.05)];
     let transport = prop::sample::select(super::transports::all());
@@ -103,6 +133,25 @@ proptest! {
         let again = carry(&config, &flows);
         prop_assert_eq!(again.rack.totals().event_hash, totals.event_hash);
         prop_assert_eq!(again.ends, outcome.ends);
+    }
+
+    /// I03, M13: where nothing is lost and T is never reached, counters end at zero by themselves, never
+    /// below, whatever the hosts are like and however often they ask for the same: no control plane looks
+    /// after them here.
+    #[test]
+    fn i03_random_racks_need_no_audit_where_nothing_is_lost(
+        config in any_config(),
+        drawn in any_flows(),
+        decrement in prop::sample::select(vec![Decrement::Ingress, Decrement::Egress]),
+        patience_us in prop::sample::select(vec![1u64, 2, 4, 67]),
+    ) {
+        let switch = Switch { decrement, drop_above: 1_000_000, audit: Span::ZERO, ..Switch::default() };
+        let mut config = Config { switch, loss_rate: 0.0, ..config };
+        config.recovery.patience = Span::from_us(patience_us);
+        let outcome = carry(&config, &flows_of(config.nodes, &drawn));
+        prop_assert_eq!(outcome.count("slots_left"), 0, "{:?}", outcome.rack.details());
+        prop_assert_eq!(outcome.count("counters_below_zero"), 0, "{:?}", outcome.rack.details());
+        prop_assert_eq!(outcome.rack.totals().drops, 0);
     }
 
     /// A sender dies at any time: the flows of others complete, and no slot stays reserved. (TCP whose

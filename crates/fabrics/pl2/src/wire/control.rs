@@ -40,10 +40,13 @@ pub enum Opcode {
     /// A host gives reserved slots back (§4.5): the demand, at the input and the output whose nodes
     /// stand in place of the two slots.
     Reset = 4,
+    /// The same to the receiver of the data, who was told of the grant (§4.5).
+    Withdrawal = 5,
 }
 
 impl Opcode {
-    const ALL: [Self; 4] = [Self::Reserve, Self::Grant, Self::Notice, Self::Reset];
+    const ALL: [Self; 5] =
+        [Self::Reserve, Self::Grant, Self::Notice, Self::Reset, Self::Withdrawal];
 
     /// The operation of this number.
     #[must_use]
