@@ -146,13 +146,13 @@ impl<T: Transport> Shim<T> {
         };
         entry.state = State::Asking;
         let patience = self.rules.patience * (1 << entry.repeats.min(DOUBLINGS_MAX));
-        entry.deadline = at + patience;
+        let deadline = at + patience;
+        entry.deadline = deadline;
         self.counts.reservations += 1;
         self.nics[host.index()].push_control(reservation.packet(host, dst));
         self.ask_for_pull(host, out);
-        if !std::mem::replace(&mut self.is_watching[host.index()], true) {
-            let look_at = (at + self.rules.patience).max(out.now());
-            out.set_timer(self.timer_of_watch(host), look_at);
+        if deadline < self.looks[host.index()] {
+            self.look_at(host, deadline.max(out.now()), out);
         }
     }
 
@@ -398,10 +398,16 @@ impl<T: Transport> Shim<T> {
                 next = next.min(entry.deadline);
             }
         }
-        self.is_watching[host.index()] = next < Time::NEVER;
+        self.looks[host.index()] = Time::NEVER;
         if next < Time::NEVER {
-            out.set_timer(self.timer_of_watch(host), next);
+            self.look_at(host, next, out);
         }
+    }
+
+    /// A host looks for grants that do not come at `at`.
+    fn look_at(&mut self, host: NodeId, at: Time, out: &mut Outbox) {
+        self.looks[host.index()] = at;
+        out.set_timer(self.timer_of_watch(host), at);
     }
 
     /// No grant has come: the reservation or the grant got lost.

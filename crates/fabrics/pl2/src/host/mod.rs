@@ -110,8 +110,8 @@ pub struct Shim<T> {
     bursts: Bursts,
     held: Held,
     nics: Vec<Nic>,
-    /// By host: whether it looks for grants that do not come.
-    is_watching: Vec<bool>,
+    /// By host: when it looks for grants that do not come.
+    looks: Vec<Time>,
     /// By host: whether it is known to be dead.
     is_dead: Vec<bool>,
     /// By host: when the transport wants to be asked.
@@ -171,7 +171,7 @@ impl<T: Transport> Shim<T> {
             bursts: Bursts::default(),
             held: Held::default(),
             nics: vec![Nic::default(); hosts as usize],
-            is_watching: vec![false; hosts as usize],
+            looks: vec![Time::NEVER; hosts as usize],
             is_dead: vec![false; hosts as usize],
             alarms: vec![Time::NEVER; hosts as usize],
             delays: Delays::new(&config.host.jitter),

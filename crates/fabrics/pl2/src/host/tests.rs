@@ -23,28 +23,61 @@ const SLOT: u64 = 123_040;
 struct Bench {
     shim: Shim<Raw>,
     out: Outbox,
+    /// When the host looks for grants that do not come.
+    look_at: Option<(Timer, Time)>,
 }
 
 impl Bench {
     /// A flow of so many packets starts at time zero.
     fn new(packets: u64) -> Self {
-        let mut config = Config { nodes: 4, threads: 1, ..Config::default() };
+        Self::with_threads(1, packets)
+    }
+
+    /// The same at a host of so many threads.
+    fn with_threads(threads: u32, packets: u64) -> Self {
+        let mut config = Config { nodes: 4, threads, ..Config::default() };
         let raw = ::transports::raw::Config::default();
         config.transport = crate::transport::Transport::Raw(raw.clone());
         config.host.jitter = Jitter { median: Span::ZERO, ..config.host.jitter };
         let plan = config.plan().unwrap();
         let endpoints = raw.build(&packets::surroundings(&plan.network, 1));
-        let mut bench = Self { shim: Shim::new(&plan, endpoints, 1), out: Outbox::new(Time::ZERO) };
+        let shim = Shim::new(&plan, endpoints, 1);
+        let mut bench = Self { shim, out: Outbox::new(Time::ZERO), look_at: None };
+        bench.start(1, packets, 0);
+        bench
+    }
+
+    /// A flow of so many packets starts at `ps`.
+    fn start(&mut self, key: u32, packets: u64, ps: u64) {
+        let start = Time::from_ps(ps);
         let flow = Flow {
-            id: FlowId::new(0),
+            id: FlowId::new(key.into()),
             src: SENDER,
             dst: RECEIVER,
             size: Bytes::new(packets * FULL),
-            start: Time::ZERO,
+            start,
             class: Class::new(0),
         };
-        bench.shim.start(&Opening { key: FlowKey::new(1), flow, paths: 1 }, &mut bench.out);
-        bench
+        self.out.set_now(start);
+        let opening = Opening { key: FlowKey::new(key), flow, paths: 1 };
+        self.shim.start(&opening, &mut self.out);
+    }
+
+    /// The timer of grants that do not come fires, which is set for `ps`.
+    #[track_caller]
+    fn fire(&mut self, ps: u64) {
+        self.note_timers();
+        let (timer, at) = self.look_at.take().expect("it watches");
+        assert_eq!(at.as_ps(), ps);
+        self.out.set_now(at);
+        self.shim.timer(timer, &mut self.out);
+    }
+
+    fn note_timers(&mut self) {
+        let watch = self.shim.timer_of_watch(SENDER);
+        let mut set = self.timers();
+        set.retain(|&(timer, _)| timer == watch);
+        self.look_at = set.last().copied().or(self.look_at);
     }
 
     /// What the sender's line is given at `ps`.
@@ -191,6 +224,29 @@ fn lost_grants_are_asked_for_again_and_late_ones_given_back() {
     assert_eq!((reset.send_slot, reset.receive_slot), (SENDER.get(), RECEIVER.get()));
 }
 
+/// A host looks for each grant in its time, however long it waits for others: one thread's has failed to
+/// come five times when another's first does.
+#[test]
+fn a_lost_grant_is_missed_in_time_while_another_is_waited_for_long() {
+    let mut bench = Bench::with_threads(2, 4);
+    let (mut at, mut patience) = (0, 67_000_000);
+    bench.reservation(at);
+    for _ in 0..5 {
+        at += patience;
+        patience *= 2;
+        bench.fire(at);
+        bench.reservation(at);
+    }
+    at += 1_000_000;
+    bench.start(2, 4, at);
+    let other = bench.reservation(at);
+    at += 67_000_000;
+    bench.fire(at);
+    let again = bench.reservation(at);
+    let names = [&other, &again].map(|packet| Message::of(packet).map(|message| message.burst));
+    assert_eq!(names[0], names[1], "it is asked for again");
+}
+
 /// M13, M31: what an unsolicited burst was granted too late is not given back, for its packets have used
 /// it; but if the switch dropped them, it is, and so is what was granted to a reservation that was sent
 /// again.
@@ -198,14 +254,10 @@ fn lost_grants_are_asked_for_again_and_late_ones_given_back() {
 fn m13_late_grants_of_bursts_that_went_are_not_given_back() {
     for (receive, is_given_back) in [(0, false), (96, false), (97, true)] {
         let (mut bench, second) = unsolicited();
-        bench.out.drain().for_each(drop);
         bench.out.set_now(Time::from_ps(3_000_000));
         bench.shim.abandon(FlowKey::new(1), &mut bench.out);
-        let at = Time::from_ps(80_000_000);
-        bench.out.set_now(at);
-        let agents = bench.shim.layout.agents as u8;
-        let watch = Timer::Host(SENDER, bench.shim.inner_timers + agents + 1);
-        bench.shim.timer(watch, &mut bench.out);
+        bench.out.set_now(Time::from_ps(80_000_000));
+        bench.shim.timer(bench.shim.timer_of_watch(SENDER), &mut bench.out);
         assert_eq!(bench.pull(80_000_000), None, "nobody asks for it any more");
         bench.grant(81_000_000, &second, 0, receive);
         let reset = bench.pull(81_000_000).as_ref().and_then(Message::of);
@@ -220,9 +272,7 @@ fn m13_late_grants_of_bursts_that_went_are_not_given_back() {
 fn m13_a_repeated_reservation_is_followed_by_no_burst() {
     let (mut bench, second) = unsolicited();
     bench.out.set_now(Time::from_ps(80_000_000));
-    let agents = bench.shim.layout.agents as u8;
-    let watch = Timer::Host(SENDER, bench.shim.inner_timers + agents + 1);
-    bench.shim.timer(watch, &mut bench.out);
+    bench.shim.timer(bench.shim.timer_of_watch(SENDER), &mut bench.out);
     let again = bench.reservation(80_000_000);
     let flags = Message::of(&again).expect("a reservation").flags;
     assert!(!flags.is_unsolicited, "{flags:?}");
