@@ -59,6 +59,11 @@ fn earliest_fit(demands: &[Demand], ports: u32) -> Vec<u32> {
     starts
 }
 
+/// Whether two bursts are for the same input or output.
+fn shares(one: &Demand, other: &Demand) -> bool {
+    one.between.input == other.between.input || one.between.output == other.between.output
+}
+
 /// The longest queue, in packets, of an output to which packets come in these slots, one leaving each.
 fn backlog(arrivals: &[(u32, u16)]) -> u32 {
     let last = arrivals.iter().map(|&(start, slots)| start + u32::from(slots)).max().unwrap_or(0);
@@ -131,6 +136,44 @@ proptest! {
         }
     }
 
+    /// Grants of an output are never above its line's rate: where each packet comes in its slot, the kth
+    /// since the output was idle comes k slots after that, at the earliest, whenever they were asked for.
+    #[test]
+    fn i06_grants_of_an_output_are_never_above_line_rate(
+        demands in prop::collection::vec((1u16..=16, 0u64..9_000), 1..60),
+    ) {
+        // A thousandth of a slot is the unit of time.
+        let count = demands.len() as u32;
+        let mut pipeline = Pipeline::new(settings(count, Accounting::Flagged));
+        let (mut now, mut idle_at, mut came) = (0, 0, 0);
+        let mut coming: Vec<(u64, u32)> = Vec::new();
+        for (input, (slots, gap)) in (0..).zip(demands.into_iter().chain([(1, 1_000_000)])) {
+            now += gap;
+            coming.sort_unstable();
+            let ripe = coming.partition_point(|&(at, _)| at <= now);
+            for (at, from) in coming.drain(..ripe) {
+                pipeline.process(Header::Data(None), Between { input: from, output: 0 });
+                came += 1;
+                prop_assert!(at >= idle_at + 1_000 * came, "packet {came} comes at {at}");
+            }
+            if input == count {
+                break;
+            }
+            if coming.is_empty() {
+                (idle_at, came) = (now, 0);
+            }
+            let between = Between { input, output: 0 };
+            let Outcome::Grant { send_slot, receive_slot, .. } =
+                pipeline.process(Header::Reserve(slots), between)
+            else {
+                panic!("every reservation is granted");
+            };
+            let first = u64::from(send_slot.max(receive_slot));
+            coming.extend((1..=u64::from(slots)).map(|k| (now + 1_000 * (first + k), input)));
+        }
+        prop_assert_eq!(pipeline.output().get(0), 0);
+    }
+
     /// M11: the bitmaps find what trying all slots finds.
     #[test]
     fn m11_matching_is_the_earliest_fit(demands in demands(5, 40)) {
@@ -160,25 +203,37 @@ proptest! {
     }
 
     /// M11, I13: at random instants, no two bursts of a port are given one slot, by either schedule of
-    /// instants: a burst begins at most one slot after another of its port has ended.
+    /// instants.
     #[test]
     fn i13_schedules_of_instants_give_no_slot_twice(
         demands in demands(4, 60),
         gaps in prop::collection::vec(0u64..400_000, 60),
     ) {
-        let (mut ideal, mut now) = (Ideal::new(4, SLOT, Span::from_us(1)), Time::ZERO);
+        let lead = Span::from_us(1);
+        let (mut ideal, mut matching) = (Ideal::new(4, SLOT, lead), Matching::new(4, SLOT, lead));
+        let mut now = Time::ZERO;
         let mut bursts: Vec<(Demand, Time)> = Vec::new();
+        let mut matched: Vec<(Demand, u64)> = Vec::new();
         for (demand, gap) in demands.iter().zip(gaps) {
             now += Span::from_ps(gap);
+            // Matching knows whole slots since the beginning.
+            let slots = matching.reserve(now, demand.slots, demand.between);
+            let start = now + SLOT * u64::from(slots);
+            prop_assert!(start >= now + lead, "sooner than it can come");
+            let first = start.as_ps() / SLOT.as_ps();
+            let end = first + u64::from(demand.slots);
+            for (other, begin) in &matched {
+                let apart = begin + u64::from(other.slots) <= first || end <= *begin;
+                prop_assert!(!shares(demand, other) || apart, "{demand:?} and {other:?}");
+            }
+            matched.push((*demand, first));
             let slots = ideal.reserve(now, demand.slots, demand.between);
             let start = now + SLOT * u64::from(slots);
             prop_assert!(start >= now + Span::from_us(1), "sooner than it can come");
             let end = start + SLOT * u64::from(demand.slots);
             for (other, begin) in &bursts {
-                let shares = other.between.input == demand.between.input
-                    || other.between.output == demand.between.output;
                 let ended = *begin + SLOT * u64::from(other.slots) <= start;
-                prop_assert!(!shares || ended || end <= *begin, "{demand:?} and {other:?}");
+                prop_assert!(!shares(demand, other) || ended || end <= *begin, "{demand:?} and {other:?}");
             }
             bursts.push((*demand, start));
         }

@@ -106,6 +106,26 @@ fn bursts_to_a_dead_receiver_still_use_their_slots() {
     assert!(outcome.count("orphans") > 0);
 }
 
+/// M30: the switch fails, and the rack with it; when it comes back it knows of no reservation, what hosts
+/// had under way comes to an end, and its control plane looks after counters as before.
+#[test]
+fn m30_a_switch_that_comes_back_has_nothing_reserved() {
+    let at = |us| Time::ZERO + Span::from_us(us);
+    let fault = |until| Fault { component: Component::Leaf(0), at: at(20), until };
+    let config = Config { transport: raw_repeating(), ..Config::default() };
+    let flows = incast(4, 12, 100 * 1_458);
+    let lost = carry_with(&config, &[fault(None)], &flows);
+    assert_eq!(lost.ends.failed.len(), 48);
+    for back_us in [30, 500, 5_000] {
+        let outcome = carry_with(&config, &[fault(Some(at(back_us)))], &flows);
+        assert_eq!(outcome.ends.failed, [], "back at {back_us} us");
+        // A loss on top of it is found by the audit still.
+        let lossy = Config { loss_rate: 0.01, ..config.clone() };
+        let outcome = carry_with(&lossy, &[fault(Some(at(back_us)))], &flows);
+        assert!(outcome.count("counters_reset") > 0, "back at {back_us} us");
+    }
+}
+
 /// A link goes down for a while: what was under way is sent again.
 #[test]
 fn a_link_that_comes_back_carries_on() {
