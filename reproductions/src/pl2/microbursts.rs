@@ -118,13 +118,11 @@ fn timeout(usual: &[RunResult], hasty: &[RunResult], p999: &str) -> Measured {
     };
     let drops = [usual, hasty].map(|runs| mean(runs, &lost));
     let tails = [usual, hasty].map(|runs| mean(runs, &|run| number(run, p999)));
-    let words = format!(
-        "lost {} and {}, 99.9 % {} and {}",
-        Unit::Share.format(drops[0]),
-        Unit::Share.format(drops[1]),
-        Unit::Seconds.format(tails[0]),
-        Unit::Seconds.format(tails[1]),
-    );
+    let [first, second] = [0, 1].map(|case| {
+        let (lost, tail) = (Unit::Share.format(drops[case]), Unit::Seconds.format(tails[case]));
+        format!("{lost}, {tail}")
+    });
+    let words = format!("{first}; {second}");
     Measured::shape(words, Shape::of(drops[1] >= drops[0] && tails[1] <= tails[0]))
 }
 

@@ -155,7 +155,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         Spread::of(&means).mean
     };
     let [w3, w4, w5] = DRAWN.map(medians);
-    let words = format!("W3 {w3:.2}, W4 {w4:.2}, W5 {w5:.2} times the optimum");
+    let words = format!("{w3:.2}, {w4:.2}, {w5:.2}");
     let shape = Shape::of(w4 > 1.0 && w5 > 1.0);
     sheet.measure("fig8.medians", Measured::shape(words, shape));
     let losses = DRAWN.iter().flat_map(|&workload| {
