@@ -7,7 +7,7 @@ use rack::{Class, Flow, FlowId, NodeId};
 
 use super::Shim;
 use crate::Config;
-use crate::config::Jitter;
+use crate::config::{Jitter, Pending, TimeStamps};
 use crate::message::{Message, tag_of};
 use crate::wire::Tag;
 use crate::wire::control::Opcode;
@@ -30,15 +30,16 @@ struct Bench {
 impl Bench {
     /// A flow of so many packets starts at time zero.
     fn new(packets: u64) -> Self {
-        Self::with_threads(1, packets)
+        Self::with(|_| (), packets)
     }
 
-    /// The same at a host of so many threads.
-    fn with_threads(threads: u32, packets: u64) -> Self {
-        let mut config = Config { nodes: 4, threads, ..Config::default() };
+    /// The same where something differs from a host of one thread.
+    fn with(change: impl FnOnce(&mut Config), packets: u64) -> Self {
+        let mut config = Config { nodes: 4, threads: 1, ..Config::default() };
         let raw = ::transports::raw::Config::default();
         config.transport = crate::transport::Transport::Raw(raw.clone());
         config.host.jitter = Jitter { median: Span::ZERO, ..config.host.jitter };
+        change(&mut config);
         let plan = config.plan().unwrap();
         let endpoints = raw.build(&packets::surroundings(&plan.network, 1));
         let shim = Shim::new(&plan, endpoints, 1);
@@ -151,6 +152,38 @@ fn m20_a_burst_waits_for_its_slot_less_the_exchange() {
     }
 }
 
+/// M21: the exchange is timed from when its reservation goes on the line, or from when the thread sent it:
+/// then the burst is early by as long as the line was busy.
+#[test]
+fn m21_an_exchange_begins_on_the_line_or_at_the_thread() {
+    for (time_stamps, begun) in [(TimeStamps::Hardware, 500_000), (TimeStamps::Software, 0)] {
+        let mut bench = Bench::with(|config| config.host.time_stamps = time_stamps, 4);
+        let reservation = bench.reservation(500_000);
+        bench.grant(2_500_000, &reservation, 40, 0);
+        let at = begun + 40 * SLOT;
+        assert_eq!(bench.pull(at - 1), None, "{time_stamps:?}");
+        assert_eq!(bench.pull_all(at).len(), 4, "{time_stamps:?}");
+    }
+}
+
+/// M20: data that waits at the NIC is taken off the wait as far as it is still there when that is over, or
+/// all of it. Another thread's burst waits here, which is gone long before slot 40.
+#[test]
+fn m20_pending_data_is_taken_off_if_it_is_still_there() {
+    for (pending, early) in [(Pending::Remaining, 0), (Pending::AtGrant, 4 * SLOT)] {
+        let change = |config: &mut Config| (config.threads, config.host.pending) = (2, pending);
+        let mut bench = Bench::with(change, 4);
+        bench.start(2, 4, 0);
+        let [one, other] = [0, 0].map(|at| bench.reservation(at));
+        bench.grant(2_000_000, &one, 0, 0);
+        bench.grant(2_000_000, &other, 40, 0);
+        assert_eq!(bench.pull_all(2_000_000).len(), 4, "the burst of slot 0");
+        let at = 40 * SLOT - early;
+        assert_eq!(bench.pull(at - 1), None, "{pending:?}");
+        assert_eq!(bench.pull_all(at).len(), 4, "{pending:?}");
+    }
+}
+
 /// A bench whose second burst has just gone unsolicited, behind its reservation.
 fn unsolicited() -> (Bench, Packet) {
     let mut bench = Bench::new(8);
@@ -228,7 +261,7 @@ fn lost_grants_are_asked_for_again_and_late_ones_given_back() {
 /// come five times when another's first does.
 #[test]
 fn a_lost_grant_is_missed_in_time_while_another_is_waited_for_long() {
-    let mut bench = Bench::with_threads(2, 4);
+    let mut bench = Bench::with(|config| config.threads = 2, 4);
     let (mut at, mut patience) = (0, 67_000_000);
     bench.reservation(at);
     for _ in 0..5 {

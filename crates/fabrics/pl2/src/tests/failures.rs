@@ -94,6 +94,30 @@ fn m14_without_an_audit_slots_leak() {
     assert!(outcome.count("slots_left") > 0);
 }
 
+/// M14: what leaks at a port that is never silent stays until it is: one packet in a thousand lost, and
+/// flows four times as long take far more than four times as long. With pauses for the audit they do not.
+#[test]
+fn m14_what_leaks_at_a_busy_port_stays_until_it_is_silent() {
+    let config = Config { loss_rate: 0.001, transport: raw_repeating(), ..Config::default() };
+    let once = incast(5, 12, 250 * 1_458);
+    let busy = carry(&config, &incast(5, 12, 1_000 * 1_458));
+    let alone = carry(&config, &once);
+    // Far apart: a part takes less than 5 ms, and the audit finds a silent port in 2.
+    let parts = (0..4u64).flat_map(|part| once.iter().map(move |flow| (part, flow)));
+    let paused: Vec<_> = parts
+        .map(|(part, one)| Flow {
+            id: FlowId::new(1_000 * part + one.id.get()),
+            start: Time::ZERO + Span::from_us(20_000 * part),
+            ..*one
+        })
+        .collect();
+    let paused = carry(&config, &paused);
+    let most = |outcome: &Outcome| outcome.count("output_slots_max");
+    // All that 60 threads can have reserved is 240; above it are slots that nobody uses.
+    assert!(most(&busy) > most(&alone).max(most(&paused)) + 30, "{}", most(&busy));
+    assert!(busy.gbps() < 0.75 * alone.gbps(), "{} and {} Gbps", busy.gbps(), alone.gbps());
+}
+
 /// A receiver dies: its senders' bursts for it go for nobody, so that their own inputs are counted down.
 #[test]
 fn bursts_to_a_dead_receiver_still_use_their_slots() {
