@@ -77,6 +77,19 @@ pub enum RunError {
         /// Flows not ended.
         count: u64,
     },
+    /// Simulated time goes on and on.
+    #[error(
+        "the run has come to {now} and hardly anything arrives; flows still open: {count}, among them \
+         {examples}. Make lines faster or errors fewer, or end the run early with run.time"
+    )]
+    Endless {
+        /// Simulated time.
+        now: Time,
+        /// Flows not ended.
+        count: u64,
+        /// Some of them.
+        examples: String,
+    },
     /// A self-check of the model failed.
     #[error("a check failed at the end of the run: {0}")]
     Check(String),
@@ -138,6 +151,9 @@ struct Run<'a, F, S> {
 /// Most flows that may be open at a time, lest a run that never ends takes all memory (our choice: some
 /// GB, and far more than any that can be carried).
 const OPEN_MAX: u64 = 1 << 22;
+/// The longest time that is simulated: 30 days, a seventh of what [`Time`] holds, so that no timer of a
+/// transport is set beyond that (our choice; nothing in a rack takes as long that ends).
+const TIME_MAX: Time = Time::from_ps(30 * 24 * 3_600 * 1_000_000_000_000);
 /// Simulated samples between two reports of progress; also each [`FLOWS_PER_REPORT`] flows.
 const SAMPLES_PER_REPORT: u64 = 16;
 const FLOWS_PER_REPORT: u64 = 256;
@@ -201,6 +217,10 @@ impl<'a, F: Fabric, S: FlowSink> Run<'a, F, S> {
             let open = self.tally.offered - self.recorder.ended_count();
             if open > OPEN_MAX {
                 return Err(RunError::Overrun { now: self.fabric.now(), count: open });
+            }
+            if self.fabric.now() > TIME_MAX {
+                let (now, examples) = (self.fabric.now(), self.examples());
+                return Err(RunError::Endless { now, count: open, examples });
             }
             // A flow offered just now is work that the fabric, idle until then, did not know of.
             let nothing_new = self.tally.offered == offered && self.workload.next_start().is_none();
@@ -272,10 +292,14 @@ impl<'a, F: Fabric, S: FlowSink> Run<'a, F, S> {
     }
 
     fn stuck(&self, count: u64) -> RunError {
-        let flows = self.fabric.unfinished(5);
+        RunError::Stuck { now: self.fabric.now(), count, examples: self.examples() }
+    }
+
+    /// Some flows that have not ended.
+    fn examples(&self) -> String {
         let show =
             |f: &Flow| format!("flow {} from {} to {}, {}", f.id.get(), f.src, f.dst, f.size);
-        let examples: Vec<_> = flows.iter().map(show).collect();
-        RunError::Stuck { now: self.fabric.now(), count, examples: examples.join("; ") }
+        let examples: Vec<_> = self.fabric.unfinished(5).iter().map(show).collect();
+        examples.join("; ")
     }
 }

@@ -265,6 +265,20 @@ fn a_run_in_which_flows_pile_up_without_end_says_so() {
 }
 
 #[test]
+fn a_run_that_would_take_months_of_simulated_time_says_so() {
+    // 500 KB at a bit a second: 46 days.
+    let text = "[workload]\nkind = 'incast'\nsenders = 1\nsize = '500 KB'\n\
+                [fabric]\nkind = 'toy'\nnodes = 2\nrate = '1 bps'\n";
+    let broken = good(text).execute(0, &mut (), &mut |_| ControlFlow::Continue(()));
+    let Err(broken) = broken else { panic!("it would take 46 days") };
+    let message = broken.to_string();
+    assert!(message.contains("flows still open: 1, among them flow 0 from"), "{message}");
+    assert!(message.contains("or end the run early with run.time"), "{message}");
+    let text = text.replace("500 KB", "300 KB");
+    good(&text).execute(0, &mut (), &mut |_| ControlFlow::Continue(())).expect("28 days");
+}
+
+#[test]
 fn a_run_carries_every_flow_in_its_known_time() {
     let scenario = good(FULL);
     let run = scenario.execute(0, &mut (), &mut |_| ControlFlow::Continue(())).unwrap();
