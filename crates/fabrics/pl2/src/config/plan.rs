@@ -29,6 +29,9 @@ pub struct Plan {
 
 /// Most threads, and destinations: what a tag tells apart.
 const AGENTS_MAX: u32 = tag::THREADS_MAX;
+/// Most lanes of a rack, from an agent to a destination: what a receiver and a sender know of one takes some
+/// 60 bytes (our choice: 4 GB in all).
+const LANES_MAX: u64 = 1 << 26;
 /// What a packet counts where the share of entering traffic is kept by increments: a part in a hundred
 /// of the line is a count of one.
 const INCREMENT: u32 = 100;
@@ -119,6 +122,17 @@ impl Config {
             format!(
                 "one exchange for each of {} destinations; expected {AGENTS_MAX} or fewer, or \
                  \"thread\"",
+                self.nodes
+            ),
+        );
+        let agents = if is_per_thread { self.threads } else { 1 };
+        let lanes = u64::from(self.nodes).pow(2).saturating_mul(agents.into());
+        refuse(
+            lanes > LANES_MAX,
+            "nodes",
+            format!(
+                "{} hosts with {agents} threads each have {lanes} pairs of a thread and a destination; \
+                 expected {LANES_MAX} or fewer",
                 self.nodes
             ),
         );

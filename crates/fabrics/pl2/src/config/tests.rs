@@ -75,6 +75,11 @@ fn bad_keys_are_named_with_a_remedy() {
         |c| c.nodes = 65,
         "nodes: 65 hosts, 1 to a port, need 65 ports, but the switch has 64 registers for them",
     );
+    let many = 1_024.try_into().expect("not zero");
+    check(
+        |c| (c.nodes, c.hosts_per_port) = (65_536, many),
+        "nodes: 65536 hosts with 12 threads each have 51539607552 pairs",
+    );
     check(|c| c.nodes = 1, "nodes: 1");
     check(|c| c.threads = 0, "threads: 0; expected 1 to 64");
     check(|c| c.threads = 65, "threads: 65; expected 1 to 64");

@@ -1,5 +1,6 @@
 //! Random racks, transports and flows: all complete, nothing leaks, and a second run is the same.
 
+use packets::config::Forwarding;
 use proptest::prelude::*;
 
 use super::*;
@@ -26,7 +27,10 @@ fn any_switch() -> impl Strategy<Value = Switch> {
         drop_above,
         ..Switch::default()
     });
-    prop_oneof![3 => counters, 1 => clocks]
+    let forwarding =
+        prop::sample::select(vec![Forwarding::StoreAndForward, Forwarding::CutThrough]);
+    (prop_oneof![3 => counters, 1 => clocks], forwarding)
+        .prop_map(|(switch, forwarding)| Switch { forwarding, ..switch })
 }
 
 /// Some hosts share ports; of some racks one or two nodes are outside.
