@@ -1,5 +1,6 @@
 //! Random racks, transports and flows: all complete, nothing leaks, and a second run is the same.
 
+use ::rack::Component;
 use packets::config::Forwarding;
 use proptest::prelude::*;
 
@@ -169,7 +170,7 @@ proptest! {
         prop_assert_eq!(outcome.rack.totals().drops, outcome.count("unsolicited_dropped"));
     }
 
-    /// A host dies at any time, and comes back or does not: the flows of others complete, those that it
+    /// A host dies at any time, or is cut off, and comes back or does not: the flows of others complete, those that it
     /// has later do, and no slot stays reserved. (TCP whose receiver dies with all that it was sent goes on
     /// asking for the last acknowledgment.)
     #[test]
@@ -179,12 +180,15 @@ proptest! {
         node in 0u32..9,
         at_us in 0u64..100,
         pause_us in prop::option::of(1u64..3_000),
+        is_cut_off in any::<bool>(),
     ) {
         let config = Config { transport: raw_repeating(), ..config };
         let (mut flows, node) = (flows_of(config.nodes, &drawn), NodeId::new(node % config.nodes));
         let at = Time::ZERO + Span::from_us(at_us);
         let until = pause_us.map(|pause| at + Span::from_us(pause));
-        let fault = Fault { component: ::rack::Component::Node(node), at, until };
+        let component =
+            if is_cut_off { Component::NodeLink(node) } else { Component::Node(node) };
+        let fault = Fault { component, at, until };
         let early = flows.len();
         // Long after, when all know that it is back: the same flows once more.
         let late = Span::from_us(50_000);
