@@ -145,7 +145,7 @@ impl Case {
                 "load": HALF * self.hosts as f64 / (LINE * NODES),
             }),
             variant => json!({
-                "kind": "bulk", "size": "10 GB", "class": 1, "pattern": pattern,
+                "kind": "bulk", "size": "100 GB", "class": 1, "pattern": pattern,
                 "timing": { "rounds": if variant == Variant::Few { 6 } else { 12 }, "period": "1 ns" },
             }),
         })
