@@ -13,6 +13,10 @@ use rack::topology::{Shape, Torus};
 const SIDES: [u32; 3] = [4, 8, 16];
 /// Flows between random nodes: few, as many as the nodes of §5.2 twice over, and ten times that.
 const FLOWS: [u32; 3] = [100, 1_000, 10_000];
+/// What flows use: spraying in all networks, Valiant load balancing in that of §5.2 alone.
+const PROTOCOLS: [(Protocol, &str); 2] = [(Protocol::Rps, ""), (Protocol::Valiant, "-valiant")];
+/// Nodes along each dimension in §5.2.
+const SIDE_PUBLISHED: u32 = 8;
 /// The headroom of §5.2.
 const HEADROOM: f64 = 0.05;
 /// How long a benchmark goes on with computations (our choice), but for one at least.
@@ -29,14 +33,16 @@ enum Kind {
     Own,
 }
 
-/// A benchmark: rates under random packet spraying, in a torus.
+/// A benchmark: rates of flows between random nodes of a torus.
 #[derive(Clone, Debug)]
 pub struct Speed {
-    /// `rates-512-1000-own`, …: nodes, flows, and what is computed.
+    /// `rates-512-1000-own`, `rates-512-1000-own-valiant`, …: nodes, flows, what is computed, and by
+    /// which protocol packets go, if not sprayed over all shortest paths.
     pub name: String,
     side: u32,
     flows: u32,
     kind: Kind,
+    protocol: Protocol,
 }
 
 /// What a benchmark got done.
@@ -53,12 +59,18 @@ impl Speed {
     #[must_use]
     pub fn all() -> Vec<Self> {
         let kinds = [("anew", Kind::Anew), ("all", Kind::All), ("own", Kind::Own)];
-        let cases = SIDES.into_iter().flat_map(|side| FLOWS.map(|flows| (side, flows)));
-        let one = |((side, flows), (word, kind)): ((u32, u32), (&str, Kind))| {
-            let name = format!("rates-{}-{flows}-{word}", side.pow(3));
-            Self { name, side, flows, kind }
-        };
-        cases.flat_map(|case| kinds.map(|kind| (case, kind))).map(one).collect()
+        let mut all = Vec::new();
+        for (protocol, suffix) in PROTOCOLS {
+            let is_published = |side: &u32| *side == SIDE_PUBLISHED;
+            let everywhere = protocol == Protocol::Rps;
+            for side in SIDES.into_iter().filter(|side| everywhere || is_published(side)) {
+                for (flows, (word, kind)) in FLOWS.into_iter().flat_map(|f| kinds.map(|k| (f, k))) {
+                    let name = format!("rates-{}-{flows}-{word}{suffix}", side.pow(3));
+                    all.push(Self { name, side, flows, kind, protocol });
+                }
+            }
+        }
+        all
     }
 
     /// Runs it.
@@ -73,7 +85,7 @@ impl Speed {
     fn run_for(&self, budget: Duration) -> Work {
         let torus = Shape::Torus(Torus { dimensions: vec![self.side; 3], ..Torus::default() });
         let network = Network::new(&torus).expect("the benchmarks name tori that there are");
-        let routed = Routed::new(&network, &[Protocol::Rps]).expect("any network suits spraying");
+        let routed = Routed::new(&network, &[self.protocol]).expect("any network suits both");
         let mut rates = Waterfill::new(routed, capacities(network.topology(), HEADROOM));
         let mut draw = Stream::new(1, "bench/rates", u64::from(self.flows));
         let nodes = u64::from(network.nodes());
@@ -81,7 +93,7 @@ impl Speed {
             let source = draw.below(nodes);
             let destination = (source + 1 + draw.below(nodes - 1)) % nodes;
             let [source, destination] = [source, destination].map(|node| NodeId::new(node as u32));
-            Course { source, destination, protocol: Protocol::Rps }
+            Course { source, destination, protocol: self.protocol }
         };
         let mut flows: Vec<Course> = (0..self.flows).map(|_| course()).collect();
         enter(&mut rates, &flows);
@@ -124,8 +136,9 @@ mod tests {
     fn each_benchmark_has_a_name_of_its_own_and_computes() {
         let all = Speed::all();
         let names: std::collections::BTreeSet<_> = all.iter().map(|speed| &speed.name).collect();
-        assert_eq!(names.len(), 27);
-        for speed in all.iter().filter(|speed| speed.side == 4 && speed.flows == 100) {
+        assert_eq!(names.len(), 3 * 3 * 3 + 3 * 3);
+        let is_small = |speed: &&Speed| speed.side <= 8 && speed.flows == 100;
+        for speed in all.iter().filter(is_small) {
             let work = speed.run_for(Duration::ZERO);
             assert_eq!(work.computations, 1, "{}", speed.name);
         }

@@ -87,28 +87,34 @@ fn packet_switched() -> impl Iterator<Item = (String, String)> {
 }
 
 /// PL2's benchmarks, each beside plain switches with the same transport: 64 hosts of 100 Gbps at one
-/// switch, each sending to another all the time.
+/// switch. Each sends to another all the time, which plain switches carry in step; or flows begin
+/// anywhere at any time, as in a rack at work.
 fn reserved() -> impl Iterator<Item = (String, String)> {
     let plain = "kind = 'packet-switched'
-                 topology = { kind = 'single-switch', hosts = 64, rate = '100 Gbps', delay = '810 ns' }";
-    let fabrics = [
-        (
-            "pl2",
-            "kind = 'pl2'
-                 nodes = 64",
-        ),
-        ("plain", plain),
-    ];
+                 topology = { kind = 'single-switch', hosts = 64, rate = '100 Gbps', delay = '810 ns' }
+                 switch = { latency = '347 ns' }";
+    let pl2 = "kind = 'pl2'
+                 nodes = 64";
+    let permutation =
+        "workload = { kind = 'bulk', pattern = { kind = 'permutation' }, size = '20 MB' }";
+    let traces = "run = { flows = 20000 }
+             [workload]
+             kind = 'poisson'
+             load = 0.6
+             load_rate = '100 Gbps'
+             sizes = { kind = 'table', name = 'W4', reading = 'upper_step' }";
+    let workloads = [("permutation", permutation), ("w4", traces)];
     let transports = [("raw", "kind = 'raw', losses = 'repeat'"), ("newreno", "kind = 'newreno'")];
-    transports.into_iter().flat_map(move |(transport, keys)| {
-        fabrics.map(|(fabric, table)| {
+    let pairs = workloads.into_iter().flat_map(move |work| transports.map(|over| (work, over)));
+    pairs.flat_map(move |((workload, flows), (transport, keys))| {
+        [("pl2", pl2), ("plain", plain)].map(|(fabric, table)| {
             let text = format!(
-                "workload = {{ kind = 'bulk', pattern = {{ kind = 'permutation' }}, size = '20 MB' }}
+                "{flows}
                  [fabric]
                  {table}
                  transport = {{ {keys} }}"
             );
-            (format!("switch-64-{fabric}-{transport}"), text)
+            (format!("switch-64-{workload}-{fabric}-{transport}"), text)
         })
     })
 }
@@ -253,12 +259,12 @@ mod tests {
         let registry = Registry::standard();
         let slotted = BENCHES.iter().map(|(name, text)| (name.to_string(), text.to_string()));
         let mut names = std::collections::BTreeSet::new();
-        for (name, text) in slotted.chain(packet_switched()) {
+        for (name, text) in slotted.chain(packet_switched()).chain(reserved()).chain(direct()) {
             let document = Document::parse(&name, &text, Format::Toml).unwrap();
             Scenario::read(document, &[], &registry).unwrap();
             assert!(names.insert(name));
         }
-        assert_eq!(names.len(), BENCHES.len() + 3 * 2 * 3);
+        assert_eq!(names.len(), BENCHES.len() + 3 * 2 * 3 + 2 * 2 * 2 + 3);
     }
 
     #[test]

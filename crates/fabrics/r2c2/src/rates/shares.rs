@@ -5,8 +5,9 @@
 //! two do not, as long as they fit the 53 bits of a float's mantissa. Weights are whole numbers, so
 //! weighted sums of shares are exact too, and a flow that leaves takes out just what it put in.
 
-/// What shares are multiples of. Of a packet that crosses a link once in a thousand million, a link need not know (our choice):
-/// the shares of all paths between the farthest nodes of an 8x8x8 torus are above 2⁻¹⁹.
+/// What shares are multiples of. Of a packet that crosses a link once in a thousand million, a link
+/// need not know (our choice): the shares of all paths between the farthest nodes of an 8x8x8 torus are
+/// above 2⁻¹⁹.
 pub(super) const QUANTUM: f64 = 1.0 / (1u64 << 30) as f64;
 
 /// The most that the weights of all flows of a priority may sum to. A link's sum of shares is at
