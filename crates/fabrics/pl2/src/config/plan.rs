@@ -32,6 +32,8 @@ const AGENTS_MAX: u32 = tag::THREADS_MAX;
 /// Most lanes of a rack, from an agent to a destination: what a receiver and a sender know of one takes some
 /// 60 bytes (our choice: 4 GB in all).
 const LANES_MAX: u64 = 1 << 26;
+/// Longest slot: as many as a counter can say are within the clock's range (our choice).
+const SLOT_MAX: Span = Span::from_us(1_000);
 /// What a packet counts where the share of entering traffic is kept by increments: a part in a hundred
 /// of the line is a count of one.
 const INCREMENT: u32 = 100;
@@ -63,6 +65,11 @@ impl Config {
             Span::ZERO => self.line_rate.send_time(self.slot_size(mtu)),
             slot => slot,
         };
+        if slot > SLOT_MAX {
+            let key = if self.slot == Span::ZERO { "line_rate" } else { "slot" };
+            let message = format!("a slot takes {slot}; expected {SLOT_MAX} at the most");
+            return Err(vec![Problem::new(key, message)]);
+        }
         let unsolicited_age = match self.unsolicited_age {
             Span::ZERO => self.longest_exchange() + self.host.burst_cost,
             age => age,
@@ -100,6 +107,36 @@ impl Config {
                  make it less, far less as a rule"
             ),
         );
+        for (key, span) in [
+            ("recovery.patience", self.recovery.patience),
+            ("recovery.silence", self.recovery.silence),
+        ] {
+            refuse(span == Span::ZERO, key, "0 ns; expected, for example, \"100 us\"".into());
+        }
+        for (key, rate) in [("loss_rate", self.loss_rate), ("bit_error_rate", self.bit_error_rate)]
+        {
+            refuse(
+                rate > 0.0 && !self.transport.recovers(),
+                key,
+                format!("{rate}, but {SENDS_ONCE}"),
+            );
+        }
+        problems.extend(self.check_size());
+        problems.extend(below("host", self.host.check()));
+        problems.extend(below("switch", self.switch.check(&self.transport)));
+        problems.extend(self.entering.iter().flat_map(|entering| entering.check(self.nodes)));
+        problems.extend(below("equipment", self.equipment.check()));
+        problems
+    }
+
+    /// Every mistake in the numbers of hosts and threads.
+    fn check_size(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut refuse = |bad: bool, key: &str, message: String| {
+            if bad {
+                problems.push(Problem::new(key, message));
+            }
+        };
         let (ports, registers) = (self.ports(), self.switch.registers);
         refuse(
             ports > registers,
@@ -136,24 +173,6 @@ impl Config {
                 self.nodes
             ),
         );
-        for (key, span) in [
-            ("recovery.patience", self.recovery.patience),
-            ("recovery.silence", self.recovery.silence),
-        ] {
-            refuse(span == Span::ZERO, key, "0 ns; expected, for example, \"100 us\"".into());
-        }
-        for (key, rate) in [("loss_rate", self.loss_rate), ("bit_error_rate", self.bit_error_rate)]
-        {
-            refuse(
-                rate > 0.0 && !self.transport.recovers(),
-                key,
-                format!("{rate}, but {SENDS_ONCE}"),
-            );
-        }
-        problems.extend(below("host", self.host.check()));
-        problems.extend(below("switch", self.switch.check(&self.transport)));
-        problems.extend(self.entering.iter().flat_map(|entering| entering.check(self.nodes)));
-        problems.extend(below("equipment", self.equipment.check()));
         problems
     }
 

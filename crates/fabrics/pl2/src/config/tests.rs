@@ -65,6 +65,14 @@ fn m23_grants_are_current_for_the_longest_exchange() {
 
 #[test]
 fn bad_keys_are_named_with_a_remedy() {
+    check(
+        |c| c.slot = Span::from_us(1_001),
+        "slot: a slot takes 1.001 ms; expected 1 ms at the most",
+    );
+    check(
+        |c| c.line_rate = Rate::from_bps(10_000_000),
+        "line_rate: a slot takes 1.2976 ms; expected 1 ms at the most",
+    );
     check(|c| c.burst_packets = 0, "burst_packets: 0 packets; expected 1 to 16");
     check(|c| c.burst_packets = 17, "burst_packets: 17 packets; expected 1 to 16");
     check(
