@@ -131,7 +131,7 @@ pub fn drive<F: Fabric, S: FlowSink>(
     for flow in run.fabric.unfinished(usize::MAX) {
         run.recorder.unfinished(&flow)?;
     }
-    run.tally.end = run.recorder.last_end.max(run.tally.last_start);
+    run.tally.end = run.end();
     run.tally.saturated = run.is_saturated();
     Ok(results::summary::result(run.fabric, &run.recorder, &run.series, &run.tally, options))
 }
@@ -252,6 +252,15 @@ impl<'a, F: Fabric, S: FlowSink> Run<'a, F, S> {
             return true;
         }
         ended == self.tally.offered && self.workload.next_start().is_none()
+    }
+
+    /// When the last flow ended or started; of a run that was cut short, when that was.
+    fn end(&self) -> Time {
+        let now = self.fabric.now();
+        let is_cut_short =
+            self.tally.interrupted || self.options.time.is_some_and(|limit| now >= limit);
+        let end = self.recorder.last_end.max(self.tally.last_start);
+        if is_cut_short { end.max(now) } else { end }
     }
 
     /// Offers all flows whose time has come.

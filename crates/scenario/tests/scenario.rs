@@ -279,6 +279,16 @@ fn a_run_that_would_take_months_of_simulated_time_says_so() {
 }
 
 #[test]
+fn a_run_that_its_time_ends_lasts_that_long_although_no_flow_has_ended() {
+    // At 10 Gbps, 1 MB takes 0.8 ms.
+    let text = "[workload]\nkind = 'incast'\nsenders = 1\nsize = '1 MB'\n[run]\ntime = '300 us'\n\
+                [fabric]\nkind = 'toy'\nnodes = 2\nrate = '10 Gbps'\n";
+    let run = good(text).execute(0, &mut (), &mut |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!(run.summary["flows"]["completed"], 0);
+    assert_eq!(run.summary["simulated_seconds"], 300e-6);
+}
+
+#[test]
 fn a_run_carries_every_flow_in_its_known_time() {
     let scenario = good(FULL);
     let run = scenario.execute(0, &mut (), &mut |_| ControlFlow::Continue(())).unwrap();

@@ -53,12 +53,12 @@ pub struct Config {
     /// the same destination". With two usual exchanges, 4.1 us, it would not: the prototype's threads
     /// send a burst in 7.2 us (PL2 §6.4), so that none would ever go unsolicited.
     pub unsolicited_age: Span,
-    /// Length of a slot, 1 ms at the most. Unit: time. Default 0 ns: what a line carries in it at the most. That is a
-    /// packet of the transport's largest size and the 38 bytes that Ethernet adds: 123.04 ns with
-    /// 1500 B at 100 Gbps (PL2 §4.1; with the 120 ns of the packet alone the switch gives out more than
-    /// the line carries). Where receivers answer each packet, and slots are reserved for that, the
-    /// grants of the answers share the line with the data: 84 bytes more, 129.76 ns; as much for copies
-    /// of grants (our choice: without it a full line loses packets).
+    /// Length of a slot, 1 ms at the most. Unit: time. Default 0 ns: what a line carries in it at the
+    /// most. That is a packet of the transport's largest size and the 38 bytes that Ethernet adds: 123.04
+    /// ns with 1500 B at 100 Gbps (PL2 §4.1; with the 120 ns of the packet alone the switch gives out
+    /// more than the line carries). Where receivers answer each packet, and slots are reserved for that,
+    /// the grants of the answers share the line with the data: 84 bytes more, 129.76 ns; as much for
+    /// copies of grants (our choice: without it a full line loses packets).
     pub slot: Span,
     /// Of what a host has one exchange at a time. Default thread (PL2 §4.2.1).
     pub outstanding: Outstanding,
