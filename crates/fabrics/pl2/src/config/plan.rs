@@ -121,7 +121,7 @@ impl Config {
                 format!("{rate}, but {SENDS_ONCE}"),
             );
         }
-        problems.extend(self.check_size());
+        self.check_size(&mut refuse);
         problems.extend(below("host", self.host.check()));
         problems.extend(below("switch", self.switch.check(&self.transport)));
         problems.extend(self.entering.iter().flat_map(|entering| entering.check(self.nodes)));
@@ -129,14 +129,8 @@ impl Config {
         problems
     }
 
-    /// Every mistake in the numbers of hosts and threads.
-    fn check_size(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        let mut refuse = |bad: bool, key: &str, message: String| {
-            if bad {
-                problems.push(Problem::new(key, message));
-            }
-        };
+    /// Refuses mistakes in the numbers of hosts and threads.
+    fn check_size(&self, refuse: &mut impl FnMut(bool, &str, String)) {
         let (ports, registers) = (self.ports(), self.switch.registers);
         refuse(
             ports > registers,
@@ -173,7 +167,6 @@ impl Config {
                 self.nodes
             ),
         );
-        problems
     }
 
     /// What a line carries in a slot, at the most, where all of them are taken: a packet; where its
