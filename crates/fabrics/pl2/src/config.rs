@@ -138,21 +138,26 @@ pub struct Recovery {
     /// time. Default 67 us: three of the longest exchanges that PL2 §5 measured (our choice: what comes
     /// late leaves slots reserved for nothing).
     pub patience: Span,
-    /// Who tracks what was granted. Default nobody (PL2 §4.5 suggests it, and did not build it).
-    pub tracking: Tracking,
+    /// Who tracks what was granted, so that what frames that get lost had reserved is given back. Default:
+    /// pairs, where the switch counts so that it can (`switch.schedule`, `decrement` and `accounting` as
+    /// they are by default), else none (our choice: PL2 §4.5 suggests receivers, and built nothing).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tracking: Option<Tracking>,
     /// How long a sender is silent before its receiver gives back what was granted to it. Unit: time.
     /// Default 200 us (our choice: above any wait for a slot where nothing fails).
     pub silence: Span,
 }
 
 /// Who tracks what was granted (PL2 §4.5).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tracking {
     /// Nobody.
-    #[default]
     None,
-    /// Receivers, by copies of grants.
+    /// The switch, by pair of hosts, in a third register array: grants say what is reserved for their
+    /// pair, and hosts give back what they do not hold (our choice).
+    Pairs,
+    /// Receivers, by copies of grants (PL2 §4.5).
     Receivers,
 }
 
@@ -212,11 +217,7 @@ impl Default for Config {
 
 impl Default for Recovery {
     fn default() -> Self {
-        Self {
-            patience: Span::from_us(67),
-            tracking: Tracking::default(),
-            silence: Span::from_us(200),
-        }
+        Self { patience: Span::from_us(67), tracking: None, silence: Span::from_us(200) }
     }
 }
 

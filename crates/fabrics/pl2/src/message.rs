@@ -29,6 +29,7 @@ pub(crate) struct Message {
     pub(crate) burst: u32,
     pub(crate) send_slot: u32,
     pub(crate) receive_slot: u32,
+    pub(crate) pair_slots: u32,
     pub(crate) stamp: Time,
 }
 
@@ -45,6 +46,7 @@ impl Message {
             wire: CONTROL_WIRE,
             word: head | u64::from(self.demand) << 32 | u64::from(self.burst),
             ack: u64::from(self.send_slot) << 32 | u64::from(self.receive_slot),
+            seq: self.pair_slots.into(),
             stamp: self.stamp,
             ..Packet::default()
         }
@@ -67,6 +69,7 @@ impl Message {
             burst: packet.word as u32,
             send_slot: (packet.ack >> 32) as u32,
             receive_slot: packet.ack as u32,
+            pair_slots: packet.seq as u32,
             stamp: packet.stamp,
         })
     }
@@ -84,6 +87,7 @@ impl Message {
             burst: self.burst,
             send_slot: self.send_slot,
             receive_slot: self.receive_slot,
+            pair_slots: self.pair_slots,
             stamp: self.stamp.as_ps(),
         }
     }
@@ -121,6 +125,7 @@ mod tests {
                 burst: u32::MAX - 1,
                 send_slot: u32::MAX,
                 receive_slot: 7,
+                pair_slots: u32::MAX - 2,
                 stamp: Time::from_ps(9),
             };
             let (src, dst) = (NodeId::new(3), NodeId::new(4));

@@ -6,13 +6,17 @@ from the paper and the tables of `src/wire` alone; no code of the simulator make
 are worked by hand; the last draw frames at random. A P4 or XDP form of the program can be run against
 the file as it stands:
 
-    {"cases": [{"name", "settings", "before": {"in", "out"}, "steps": [step]}]}
+    {"cases": [{"name", "settings", "before": {"in", "out", "pairs"}, "steps": [step]}]}
     settings: ports, drop_above (T), accounting ("literal", "saturating", "flagged"), decrement
           ("ingress": a packet is taken off the counter of its output when it comes in; "egress": when
-          it leaves, behind the queue; the paper leaves that open)
+          it leaves, behind the queue; the paper leaves that open), pairs (a third array has a register
+          for each pair of nodes, from each to all in turn; ours, "egress" and "flagged" alone: a data
+          packet for which its pair has nothing takes nothing off anywhere, a grant says what its pair had
+          before, and what is given back is no more than the pair had)
     step: port and frame (hex) that come in; verdict "send" with out_port and out_frame, or "drop";
-          or, with "egress", port and frame that leave, verdict "leaves";
-          in and out: all registers after
+          or, with "egress", port and frame that leave, verdict "leaves"; "counted" false: the frame takes
+          nothing off when it leaves, for its pair had nothing when it came (a bit of metadata);
+          in, out and, if there are some, pairs: all registers after
 
 Node n is at port n and has the address 02:00:00:00:00:nn. Run it to write the file anew.
 """
@@ -35,8 +39,8 @@ def sealed(body):
     return body + struct.pack("<I", zlib.crc32(body))
 
 
-def control(to, frm, opcode, demand, flags=0, burst=0, send=0, receive=0, stamp=0):
-    fields = struct.pack(">BBHIIIQ", 0x10 | opcode, flags, demand, burst, send, receive, stamp)
+def control(to, frm, opcode, demand, flags=0, burst=0, send=0, receive=0, stamp=0, pair=0):
+    fields = struct.pack(">BBHIIIQI", 0x10 | opcode, flags, demand, burst, send, receive, stamp, pair)
     body = address(to) + address(frm) + bytes.fromhex("8100e00088b5") + fields
     return sealed(body + bytes(60 - len(body)))
 
@@ -59,6 +63,7 @@ class Switch:
         self.settings = settings
         self.into = list(before["in"])
         self.out = list(before["out"])
+        self.pairs = list(before.get("pairs", []))
 
     def less(self, register):
         if self.settings["accounting"] == "literal":
@@ -78,9 +83,16 @@ class Switch:
             send, receive = self.into[src], self.out[dst]
             self.into[src] = self.more(send, detail)
             self.out[dst] = self.more(receive, detail)
-            return ("grant", send, receive, receive > threshold)
+            pair = 0
+            if self.pairs:
+                pair = self.pairs[self.place(src, dst)]
+                self.pairs[self.place(src, dst)] += detail
+            return ("grant", send, receive, receive > threshold, pair)
         if what == "reset":
             sender, receiver, slots = detail
+            if self.pairs:
+                slots = min(slots, self.pairs[self.place(sender, receiver)])
+                self.pairs[self.place(sender, receiver)] -= slots
             self.into[sender] = max(0, self.into[sender] - slots)
             self.out[receiver] = max(0, self.out[receiver] - slots)
             return ("return",)
@@ -96,15 +108,31 @@ class Switch:
             if self.out[dst] > threshold:
                 return ("drop",)
             if at_egress:
-                self.into[src] = self.less(self.into[src])
-                return ("forward",)
+                return self.come(src, dst)
             self.out[dst] = self.less(self.out[dst])
             self.into[src] = self.less(self.into[src])
             return ("forward",)
-        if not at_egress:
-            self.out[dst] = self.less(self.out[dst])
+        if at_egress:
+            return self.come(src, dst)
+        self.out[dst] = self.less(self.out[dst])
         self.into[src] = self.less(self.into[src])
         return ("forward",)
+
+    def place(self, src, dst):
+        return src * self.settings["ports"] + dst
+
+    def come(self, src, dst):
+        """A packet that is taken off its input now, and off its output when it leaves."""
+        if self.pairs:
+            if self.pairs[self.place(src, dst)] == 0:
+                return ("forward", "uncounted")
+            self.pairs[self.place(src, dst)] -= 1
+        self.into[src] = self.less(self.into[src])
+        return ("forward",)
+
+    def registers(self):
+        held = {"in": list(self.into), "out": list(self.out)}
+        return held | ({"pairs": list(self.pairs)} if self.pairs else {})
 
     def leave(self, dst, tag):
         """Data leaves by the port `dst`."""
@@ -120,6 +148,8 @@ def run(name, settings, before, requests):
     """A case: `requests` are (port, what, destination, detail). What "leaves" came by the port before."""
     switch = Switch(settings, before)
     steps = []
+    # Of packets that wait, in order: whether each is counted when it leaves.
+    waiting = {}
     for number, (port, what, dst, detail) in enumerate(requests):
         if what == "reserve":
             frame = control(dst, port, RESERVE, detail, burst=number, stamp=number * 1000)
@@ -131,16 +161,19 @@ def run(name, settings, before, requests):
         else:
             frame = data(dst, port, detail)
         if what == "leaves":
-            switch.leave(dst, detail)
             step = {"port": dst, "frame": frame.hex(), "verdict": "leaves"}
-            steps.append(step | {"in": list(switch.into), "out": list(switch.out)})
+            if waiting[port, dst, detail].pop(0):
+                switch.leave(dst, detail)
+            else:
+                step |= {"counted": False}
+            steps.append(step | switch.registers())
             continue
         reply = switch.step(port, (what, dst, detail))
         step = {"port": port, "frame": frame.hex()}
         if reply[0] == "grant":
-            _, send, receive, is_crowded = reply
+            _, send, receive, is_crowded, pair = reply
             answer = control(
-                port, dst, GRANT, detail, 2 * is_crowded, number, send, receive, number * 1000
+                port, dst, GRANT, detail, 2 * is_crowded, number, send, receive, number * 1000, pair
             )
             step |= {"verdict": "send", "out_port": port, "out_frame": answer.hex()}
         elif reply[0] == "drop":
@@ -148,8 +181,10 @@ def run(name, settings, before, requests):
         else:
             out_port = port if reply[0] == "return" else dst
             step |= {"verdict": "send", "out_port": out_port, "out_frame": frame.hex()}
-        step |= {"in": list(switch.into), "out": list(switch.out)}
-        steps.append(step)
+            is_counted = reply[-1] != "uncounted"
+            waiting.setdefault((port, dst, detail), []).append(is_counted)
+            step |= {} if is_counted else {"counted": False}
+        steps.append(step | switch.registers())
     return {"name": name, "settings": settings, "before": before, "steps": steps}
 
 
@@ -163,17 +198,18 @@ def damaged(name, settings):
     return {"name": name, "settings": settings, "before": before, "steps": steps}
 
 
-def settings(ports, drop_above, accounting="flagged", decrement="ingress"):
+def settings(ports, drop_above, accounting="flagged", decrement="ingress", pairs=False):
     return {
         "ports": ports,
         "drop_above": drop_above,
         "accounting": accounting,
         "decrement": decrement,
-    }
+    } | ({"pairs": True} if pairs else {})
 
 
-def zeros(ports):
-    return {"in": [0] * ports, "out": [0] * ports}
+def zeros(ports, pairs=False):
+    held = {"in": [0] * ports, "out": [0] * ports}
+    return held | ({"pairs": [0] * ports**2} if pairs else {})
 
 
 def by_hand():
@@ -278,19 +314,49 @@ def by_hand_at_egress():
     )
 
 
-def at_random(seed, accounting, ports=4, count=60, decrement="ingress"):
+def by_hand_with_pairs():
+    given = settings(3, 2, decrement="egress", pairs=True)
+    copy = (UNSOLICITED, 3, 1, 0)
+    yield run(
+        "pairs: a grant says what its pair had; what leaked is given back, and no more than is there",
+        given,
+        zeros(3, pairs=True),
+        [(0, "reserve", 2, 2), (1, "reserve", 2, 2), (0, "data", 2, None), (0, "leaves", 2, None)]
+        # One of the first two got lost: the next grant of the pair shows it.
+        + [(0, "reserve", 2, 1), (0, "reset", 1, (0, 2, 1)), (0, "reset", 1, (0, 2, 9))]
+        + [(1, "data", 2, None), (1, "leaves", 2, None)],
+    )
+    yield run(
+        "pairs: a packet whose reservation got lost takes nothing of others, now or when it leaves",
+        given,
+        zeros(3, pairs=True),
+        [(1, "reserve", 2, 2), (0, "data", 2, copy), (0, "leaves", 2, copy), (0, "data", 1, None)]
+        + [(0, "leaves", 1, None), (0, "reserve", 2, 1), (0, "data", 2, (AGAIN_UNCOUNTED, 3, 1, 0))],
+    )
+    yield run(
+        "pairs: an unsolicited packet that is dropped leaves its pair alone",
+        given,
+        zeros(3, pairs=True),
+        [(0, "reserve", 2, 3), (0, "data", 2, copy), (0, "data", 2, (AGAIN, 3, 1, 0))]
+        + [(0, "leaves", 2, (AGAIN, 3, 1, 0))],
+    )
+
+
+def at_random(seed, accounting, ports=4, count=60, decrement="ingress", pairs=False):
     draw = random.Random(seed)
     requests = []
     # Packets that wait, by the port they leave by; which of the unsolicited ones were dropped shows a
     # switch beside.
     waiting = [[] for _ in range(ports)]
-    beside = Switch(settings(ports, 6, accounting, decrement), zeros(ports))
+    given = settings(ports, 6, accounting, decrement, pairs)
+    beside = Switch(given, zeros(ports, pairs))
     for _ in range(count):
         full = [port for port in range(ports) if waiting[port]]
         if decrement == "egress" and full and draw.random() < 0.4:
             dst = draw.choice(full)
-            src, tag = waiting[dst].pop(0)
-            beside.leave(dst, tag)
+            src, tag, is_counted = waiting[dst].pop(0)
+            if is_counted:
+                beside.leave(dst, tag)
             requests.append((src, "leaves", dst, tag))
             continue
         src, dst = draw.sample(range(ports), 2)
@@ -303,11 +369,11 @@ def at_random(seed, accounting, ports=4, count=60, decrement="ingress"):
             "other": 1,
         }[what]
         requests.append((src, what, dst, detail))
-        if beside.step(src, (what, dst, detail))[0] == "forward" and what == "data":
-            waiting[dst].append((src, detail))
-    given = settings(ports, 6, accounting, decrement)
-    place = "" if decrement == "ingress" else "egress: "
-    return run(f"{place}random {seed}, {accounting}", given, zeros(ports), requests)
+        reply = beside.step(src, (what, dst, detail))
+        if reply[0] == "forward" and what == "data":
+            waiting[dst].append((src, detail, reply[-1] != "uncounted"))
+    place = "pairs: " if pairs else "" if decrement == "ingress" else "egress: "
+    return run(f"{place}random {seed}, {accounting}", given, zeros(ports, pairs), requests)
 
 
 def written(case):
@@ -325,6 +391,10 @@ def main():
     cases += [
         at_random(seed, name, count=100, decrement="egress")
         for seed, name in enumerate(accountings, start=3)
+    ]
+    cases += by_hand_with_pairs()
+    cases += [
+        at_random(seed, "flagged", count=150, decrement="egress", pairs=True) for seed in (6, 7)
     ]
     path = pathlib.Path(__file__).with_name("switch.json")
     path.write_text('{"cases": [\n' + ",\n".join(map(written, cases)) + "\n]}\n")

@@ -79,7 +79,9 @@ impl Config {
             Some(entering) => shared(slot, entering, self.switch.schedule),
         };
         let load_rate = network.load_rate();
-        let config = Self { slot, unsolicited_age, load_rate, ..self.clone() };
+        let tracking = Some(self.tracking());
+        let recovery = super::Recovery { tracking, ..self.recovery };
+        let config = Self { slot, unsolicited_age, load_rate, recovery, ..self.clone() };
         let bill = config.equipment.bill(&network.topology);
         Ok(Plan { config, network, bill, increment, unit })
     }
@@ -121,6 +123,13 @@ impl Config {
                 format!("{rate}, but {SENDS_ONCE}"),
             );
         }
+        refuse(
+            self.recovery.tracking == Some(Tracking::Pairs) && !self.switch.can_track_pairs(),
+            "recovery.tracking",
+            "pairs, for which the switch has to count to zero at egress: set switch.schedule = \
+             \"counters\", decrement = \"egress\" and accounting = \"flagged\", or remove it"
+                .into(),
+        );
         self.check_size(&mut refuse);
         problems.extend(below("host", self.host.check()));
         problems.extend(below("switch", self.switch.check(&self.transport)));
@@ -174,7 +183,7 @@ impl Config {
     fn slot_size(&self, mtu: Bytes) -> Bytes {
         let is_reserved = self.acknowledgments == Acknowledgments::Reserved;
         let is_answered = is_reserved && self.transport.answers();
-        let is_copied = self.recovery.tracking == Tracking::Receivers;
+        let is_copied = self.tracking() == Tracking::Receivers;
         let frames = u64::from(is_answered) + u64::from(is_copied);
         on_the_wire(mtu, Bytes::ZERO) + Bytes::new(CONTROL_WIRE.into()) * frames
     }
@@ -185,6 +194,12 @@ impl Config {
         let control = self.line_rate.send_time(Bytes::new(CONTROL_WIRE.into()));
         let each_way = control + self.line_delay + self.host.delay + self.host.jitter.most();
         self.switch.latency + each_way * 2
+    }
+
+    /// Who tracks what was granted.
+    fn tracking(&self) -> Tracking {
+        let usual = if self.switch.can_track_pairs() { Tracking::Pairs } else { Tracking::None };
+        self.recovery.tracking.unwrap_or(usual)
     }
 
     /// Ports of the switch.
@@ -326,6 +341,7 @@ impl Plan {
                 accounting: config.switch.accounting,
                 decrement: config.switch.decrement,
                 increment: self.increment,
+                pairs: if self.tracks(Tracking::Pairs) { config.nodes.pow(2) } else { 0 },
             })),
             Schedule::Ideal => {
                 let schedule = Ideal::new(ports, self.unit, self.lead());
@@ -338,11 +354,13 @@ impl Plan {
         }
     }
 
+    /// Whether it is they who track what was granted.
+    pub(crate) fn tracks(&self, who: Tracking) -> bool {
+        self.config.recovery.tracking == Some(who)
+    }
+
     pub(crate) fn copies(&self) -> Copies {
-        match self.config.recovery.tracking {
-            Tracking::None => Copies::None,
-            Tracking::Receivers => Copies::ToReceivers,
-        }
+        if self.tracks(Tracking::Receivers) { Copies::ToReceivers } else { Copies::None }
     }
 
     pub(crate) fn watches_lines(&self) -> bool {

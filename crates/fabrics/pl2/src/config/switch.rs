@@ -131,6 +131,13 @@ impl Switch {
         problems
     }
 
+    /// Whether slots can be told apart by pair: what is not there must not be taken off.
+    pub(super) fn can_track_pairs(&self) -> bool {
+        self.schedule == Schedule::Counters
+            && self.decrement == Decrement::Egress
+            && self.accounting == Accounting::Flagged
+    }
+
     fn check_schedule(&self) -> Vec<Problem> {
         let usual = Self::default();
         let is_clock = self.schedule != Schedule::Counters;

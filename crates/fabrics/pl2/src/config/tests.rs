@@ -1,6 +1,7 @@
 //! What is refused, and what the message says.
 
 use super::*;
+use crate::switch::{Accounting, Decrement};
 
 #[track_caller]
 fn check(change: impl FnOnce(&mut Config), expected: &str) {
@@ -26,7 +27,7 @@ fn the_default_is_the_prototype() {
 fn m03_slots_hold_what_a_line_carries_in_them() {
     let raw = || Transport::Raw(::transports::raw::Config::default());
     let free = Acknowledgments::Unreserved;
-    let tracked = Recovery { tracking: Tracking::Receivers, ..Recovery::default() };
+    let tracked = Recovery { tracking: Some(Tracking::Receivers), ..Recovery::default() };
     let usual = Config::default;
     for (config, ps) in [
         (Config { transport: raw(), ..usual() }, 123_040),
@@ -130,7 +131,29 @@ fn bad_keys_are_named_with_a_remedy() {
         },
         "switch.trimming.header: 60 B, but transport.header is 64 B",
     );
+    check(
+        |c| {
+            c.recovery.tracking = Some(Tracking::Pairs);
+            c.switch.decrement = crate::switch::Decrement::Ingress;
+        },
+        "recovery.tracking: pairs, for which the switch has to count to zero at egress",
+    );
     check(|c| c.switch.port_buffer = kernel::Bytes::new(100), "switch.port_buffer");
+}
+
+/// M14: pairs are tracked wherever the switch's counters allow it.
+#[test]
+fn m14_pairs_are_tracked_unless_counters_do_not_allow_it() {
+    let with = |switch| Config { switch, ..Config::default() }.plan().unwrap().config.recovery;
+    let usual = Switch::default;
+    for (switch, expected) in [
+        (usual(), Tracking::Pairs),
+        (Switch { decrement: Decrement::Ingress, ..usual() }, Tracking::None),
+        (Switch { accounting: Accounting::Literal, ..usual() }, Tracking::None),
+        (Switch { schedule: Schedule::Ideal, ..usual() }, Tracking::None),
+    ] {
+        assert_eq!(with(switch).tracking, Some(expected));
+    }
 }
 
 #[test]

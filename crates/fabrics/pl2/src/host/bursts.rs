@@ -2,6 +2,7 @@
 
 use kernel::{Bytes, Time};
 
+use super::books::{Claim, Holding};
 use super::held::{NONE, Queue};
 
 /// Up to K packets of one lane that go together (claim M02).
@@ -20,6 +21,8 @@ pub(crate) struct Burst {
     pub(crate) is_settled: bool,
     /// Whether it went before its grant: PL2's line 17 asks for less (M24).
     pub(crate) was_unsolicited: bool,
+    /// What it holds reserved, where books are kept.
+    pub(crate) holding: Holding,
 }
 
 /// All bursts, in places that are used again.
@@ -96,6 +99,8 @@ pub(crate) struct Agent {
     /// Lanes with packets, in turn.
     pub(crate) first: u32,
     pub(crate) last: u32,
+    /// What was held when its reservation went, where books are kept.
+    pub(crate) claim: Claim,
 }
 
 impl Agent {
@@ -110,6 +115,7 @@ impl Agent {
         deadline: Time::NEVER,
         first: NONE,
         last: NONE,
+        claim: Claim::NONE,
     };
 }
 

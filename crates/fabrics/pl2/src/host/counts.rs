@@ -26,8 +26,9 @@ pub(crate) struct Counts {
     pub(crate) duplicates: u64,
     /// Packets that went for nobody: their flow was over.
     pub(crate) orphans: u64,
-    /// Slots given back.
+    /// Slots given back, and those of them that grants showed to have leaked.
     pub(crate) given_back: u64,
+    pub(crate) leaked: u64,
     /// From a thread's reservation to its grant, in picoseconds.
     pub(crate) exchange: Histogram,
     /// Slots chosen, in counts of the switch.
@@ -52,6 +53,7 @@ impl Counts {
             ("duplicates", self.duplicates),
             ("orphans", self.orphans),
             ("slots_offered_back", self.given_back),
+            ("slots_leaked", self.leaked),
             ("control_bytes", (self.reservations + self.grants) * CONTROL_BYTES as u64),
         ] {
             put(key, json!(count));

@@ -14,6 +14,7 @@ use kernel::{Bytes, Span, Time};
 use packets::{FlowKey, Kind, Outbox, Packet, Transport};
 use rack::NodeId;
 
+use super::books::Holding;
 use super::bursts::{Agent, Burst, State};
 use super::held::{NONE, Note};
 use super::nic::{Passage, Role};
@@ -54,6 +55,7 @@ impl<T: Transport> Shim<T> {
             passages: 0,
             is_settled: false,
             was_unsolicited: false,
+            holding: Holding::of(false),
         });
         self.counts.bursts += 1;
         self.counts.packets += u64::from(packets.count);
@@ -110,6 +112,7 @@ impl<T: Transport> Shim<T> {
             self.lanes[lane as usize].number = (number + 1) % BURSTS;
             let burst = self.bursts.get_mut(place);
             (burst.number, burst.was_unsolicited) = (number, true);
+            burst.holding = Holding::of(true);
             self.counts.unsolicited += 1;
             self.depart(place, at, Role::Unsolicited, out);
         }
@@ -142,6 +145,7 @@ impl<T: Transport> Shim<T> {
             burst: entry.sequence << AGENT_BITS | self.layout.local(agent),
             send_slot: 0,
             receive_slot: 0,
+            pair_slots: 0,
             stamp,
         };
         entry.state = State::Asking;
@@ -185,11 +189,18 @@ impl<T: Transport> Shim<T> {
         self.counts.exchange.record((read_at - entry.since).as_ps());
         self.counts.chosen.record(slot.into());
         let place = entry.burst;
+        if self.books.are_kept() {
+            self.give_back_what_leaked(agent, grant, out);
+        }
         let burst = self.bursts.get_mut(place);
         burst.is_settled = true;
         let lane = &mut self.lanes[burst.lane as usize];
         (lane.last_chosen, lane.last_response) = (slot, read_at);
-        if let Some(role) = self.role_after(place, slot, grant) {
+        let role = self.role_after(place, slot, grant);
+        if self.books.are_kept() {
+            self.settle_holding(place, role);
+        }
+        if let Some(role) = role {
             let pending = match self.rules.pending {
                 // What would remain after the wait makes the burst late, and no wait less than none
                 // mends that.
@@ -215,12 +226,61 @@ impl<T: Transport> Shim<T> {
         }
     }
 
+    /// M14: what the switch holds for this pair and the host does not has leaked.
+    fn give_back_what_leaked(&mut self, agent: u32, grant: Message, out: &mut Outbox) {
+        let Agent { burst, claim, .. } = self.agents[agent as usize];
+        let pair = self.pair(burst);
+        let leaked = self.books.leaked(pair, claim, grant.stamp, grant.pair_slots);
+        if leaked > 0 {
+            self.counts.leaked += u64::from(leaked);
+            self.give_back(pair.0, pair.0, pair.1, leaked, out);
+        }
+    }
+
+    /// It is known whose packets use the slots of a burst: it goes in this role, or has gone.
+    fn settle_holding(&mut self, place: u32, role: Option<Role>) {
+        let pair = self.pair(place);
+        let Burst { was_unsolicited, holding, .. } = self.bursts.get_mut(place);
+        if *was_unsolicited {
+            let users = if role == Some(Role::Again) { Role::Again } else { Role::Unsolicited };
+            self.books.settled(pair, holding, users);
+        }
+    }
+
+    /// From which host to which a burst goes.
+    #[inline]
+    fn pair(&self, place: u32) -> (NodeId, NodeId) {
+        let Burst { agent, lane, .. } = self.bursts.get(place);
+        (self.layout.host(*agent), self.layout.destination(*lane))
+    }
+
+    /// A frame of PL2's own goes on the line: what it says of slots is true from now on.
+    fn note_control(&mut self, host: NodeId, packet: &Packet, now: Time) {
+        let Some(message) = Message::of(packet) else { return };
+        if message.opcode == Opcode::Reset && message.send_slot == host.get() {
+            self.books.corrected((host, NodeId::new(message.receive_slot)), now);
+        }
+        if message.opcode != Opcode::Reserve {
+            return;
+        }
+        let agent = self.layout.agents_of(host).start + (message.burst & (THREADS_MAX - 1));
+        let Agent { state, sequence, burst: place, .. } = self.agents[agent as usize];
+        let is_asked = sequence << AGENT_BITS | self.layout.local(agent) == message.burst;
+        if state == State::Asking && is_asked {
+            let pair = self.pair(place);
+            let holding = &mut self.bursts.get_mut(place).holding;
+            let demand = message.demand.into();
+            self.agents[agent as usize].claim =
+                self.books.asked(pair, holding, demand, packet.stamp, now);
+        }
+    }
+
     /// How a burst goes after its grant; `None`: it has gone (Alg. 2, lines 12 and 16 to 20).
     fn role_after(&mut self, place: u32, slot: u32, grant: Message) -> Option<Role> {
         if !self.bursts.get(place).was_unsolicited {
             return Some(Role::Solicited);
         }
-        if slot <= self.rules.unsolicited_below {
+        if slot <= self.rules.unsolicited_below && !grant.flags.is_crowded {
             return None;
         }
         if self.was_dropped(grant) {
@@ -239,7 +299,7 @@ impl<T: Transport> Shim<T> {
     /// used in between, which nobody tells. Near T that makes it a guess.
     fn was_dropped(&self, grant: Message) -> bool {
         let own = u32::from(grant.demand) * self.rules.increment;
-        grant.receive_slot.saturating_add(own) > self.rules.drop_above
+        grant.flags.is_crowded || grant.receive_slot.saturating_add(own) > self.rules.drop_above
     }
 
     /// Whether the flows of all packets of a burst are over.
@@ -283,6 +343,9 @@ impl<T: Transport> Shim<T> {
             if packet.kind == Kind::Notice && self.rules.time_stamps == TimeStamps::Hardware {
                 packet.stamp = out.now();
             }
+            if self.books.are_kept() {
+                self.note_control(host, &packet, out.now());
+            }
             return Some(packet);
         }
         if nic.is_ripe(out.now()) {
@@ -307,6 +370,10 @@ impl<T: Transport> Shim<T> {
             // Its flow is over, and the slot is still to be used: it goes for nobody.
             self.counts.orphans += 1;
             (framed.flow, framed.kind, framed.payload) = (FlowKey::NEIGHBOURS, Kind::Data, 0);
+        }
+        if self.books.are_kept() {
+            let pair = (host, framed.dst);
+            self.books.sent(pair, &mut self.bursts.get_mut(place).holding, role);
         }
         self.nics[host.index()].sent(framed_size(size), is_last);
         if is_last {
@@ -347,6 +414,10 @@ impl<T: Transport> Shim<T> {
 
     /// Forgets a burst.
     pub(super) fn free(&mut self, place: u32) {
+        if self.books.are_kept() {
+            let pair = self.pair(place);
+            self.books.forgotten(pair, &mut self.bursts.get_mut(place).holding);
+        }
         let mut packets = self.bursts.get(place).packets;
         self.held.clear(&mut packets);
         self.bursts.remove(place);
@@ -445,6 +516,9 @@ impl<T: Transport> Shim<T> {
         if let Some(agent) = self.agents.iter().find(|a| a.state == State::Idle && a.burst != NONE)
         {
             return Err(format!("an idle agent with a burst: {agent:?}"));
+        }
+        if self.bursts.live() == 0 && self.books.held() > 0 {
+            return Err(format!("{} slots held without a burst", self.books.held()));
         }
         let waiting: u64 = self.lanes.iter().map(|lane| u64::from(lane.waiting.count)).sum();
         let passages: usize = self.nics.iter().map(super::Nic::count).sum();

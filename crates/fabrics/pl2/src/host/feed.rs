@@ -263,5 +263,6 @@ impl<T: Transport> Shim<T> {
         }
         self.alarms[host.index()] = Time::NEVER;
         self.tracking.forget(host);
+        self.books.forget(host);
     }
 }

@@ -10,8 +10,10 @@
 //! - `layout`, `bursts`, `held`: threads, lanes, bursts and the packets in them
 //! - `nic`: bursts that wait for their slot, and the line
 //! - `duplicates`, `tracking`: the receiving side
+//! - `books`: what is held reserved, and what of it has leaked
 //! - `outside`: traffic from other racks
 
+mod books;
 mod bursts;
 mod counts;
 mod duplicates;
@@ -34,6 +36,7 @@ use packets::{
 };
 use rack::NodeId;
 
+use self::books::Books;
 use self::bursts::{Agent, Bursts, Lane};
 use self::counts::Counts;
 use self::duplicates::Duplicates;
@@ -71,7 +74,7 @@ struct Rules {
     threads: u32,
     handling: config::GrantHandling,
     acknowledgments: config::Acknowledgments,
-    tracking: config::Tracking,
+    has_copies: bool,
 }
 
 /// What the shim knows of a flow.
@@ -120,6 +123,7 @@ pub struct Shim<T> {
     chance: Vec<Stream>,
     duplicates: Duplicates,
     tracking: Tracking,
+    books: Books,
     outside: Outside,
     /// Hosts whose transport is to be asked, and agents to be looked at, in this call.
     feeds: Vec<NodeId>,
@@ -148,12 +152,12 @@ impl<T: Transport> Shim<T> {
             threads: config.threads,
             handling: config.grant_handling,
             acknowledgments: config.acknowledgments,
-            tracking: config.recovery.tracking,
+            has_copies: plan.tracks(config::Tracking::Receivers),
         };
         let hosts = layout.hosts;
-        let tracking = match config.recovery.tracking {
-            config::Tracking::None => Tracking::off(hosts),
-            config::Tracking::Receivers => Tracking::new(hosts, config.recovery.silence),
+        let tracking = match rules.has_copies {
+            false => Tracking::off(hosts),
+            true => Tracking::new(hosts, config.recovery.silence),
         };
         Self {
             inner_timers: inner.timers().host,
@@ -178,6 +182,7 @@ impl<T: Transport> Shim<T> {
             chance: (0..hosts).map(|host| Stream::new(seed, "pl2/delay", host.into())).collect(),
             duplicates: Duplicates::new(layout.lanes_all()),
             tracking,
+            books: Books::new(hosts, plan.tracks(config::Tracking::Pairs)),
             outside: Outside::new(plan),
             feeds: Vec::new(),
             calls: Vec::new(),
@@ -246,7 +251,7 @@ impl<T: Transport> Shim<T> {
             }
         }
         let is_counted = tag != Some(Tag::Unreserved) && !packet.marks.contains(Marks::RETURNED);
-        if self.rules.tracking == config::Tracking::Receivers && is_counted {
+        if self.rules.has_copies && is_counted {
             self.tracking.came(now, host, packet.src);
         }
         true
@@ -328,9 +333,13 @@ impl<T: Transport> Shim<T> {
             burst: 0,
             send_slot: sender.get(),
             receive_slot: receiver.get(),
+            pair_slots: 0,
             stamp: out.now(),
         };
         self.counts.given_back += u64::from(reset.demand);
+        if self.books.are_kept() {
+            self.books.corrects((sender, receiver));
+        }
         self.send(reset.packet(from, via), out);
     }
 

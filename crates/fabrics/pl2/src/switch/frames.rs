@@ -17,34 +17,52 @@ pub enum Decision {
         port: u32,
         /// The frame.
         frame: Vec<u8>,
+        /// What goes with it to [`leave`], beside the frame.
+        passed: Passed,
     },
     /// It is dropped.
     Drop,
+}
+
+/// What stands behind the queues is told of a frame: in hardware, a bit of metadata.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Passed {
+    /// If it is data, it is taken off when it leaves, as far as packets are counted until then.
+    Counted,
+    /// Nothing was reserved for its pair.
+    Uncounted,
 }
 
 /// Lets a frame that came by `port` pass. Frames that are damaged or for nobody are dropped.
 pub fn process(pipeline: &mut Pipeline, port: u32, frame: &[u8]) -> Decision {
     let Some(parsed) = parse(frame, port, pipeline.settings().ports) else { return Decision::Drop };
     match pipeline.process(parsed.header, parsed.between) {
-        Outcome::Grant { send_slot, receive_slot, is_crowded } => {
+        Outcome::Grant { send_slot, receive_slot, pair_slots, is_crowded } => {
             let control = parsed.control.expect("only control frames are granted");
             let flags = Flags { is_crowded, ..control.flags };
-            let frame = control.granted(send_slot, receive_slot, flags).encode().to_vec();
-            Decision::Send { port, frame }
+            let grant = Control { flags, pair_slots, ..control };
+            let frame = grant.granted(send_slot, receive_slot).encode().to_vec();
+            Decision::Send { port, frame, passed: Passed::Counted }
         }
-        Outcome::Forward => Decision::Send { port: parsed.way, frame: frame.to_vec() },
-        Outcome::Return => Decision::Send { port, frame: frame.to_vec() },
+        Outcome::Forward => send(parsed.way, frame, Passed::Counted),
+        Outcome::ForwardUncounted => send(parsed.way, frame, Passed::Uncounted),
+        Outcome::Return => send(port, frame, Passed::Counted),
         Outcome::Drop => Decision::Drop,
     }
 }
 
 /// The first bit of a frame that has passed leaves by `port`: what stands behind the queues, where
 /// packets are counted until then.
-pub fn leave(pipeline: &mut Pipeline, port: u32, frame: &[u8]) {
+pub fn leave(pipeline: &mut Pipeline, port: u32, frame: &[u8], passed: Passed) {
     let parsed = parse(frame, port, pipeline.settings().ports);
-    if let Some(Parsed { header: Header::Data(tag), .. }) = parsed {
+    let counted = parsed.filter(|_| passed == Passed::Counted);
+    if let Some(Parsed { header: Header::Data(tag), .. }) = counted {
         pipeline.leaves(tag, port);
     }
+}
+
+fn send(port: u32, frame: &[u8], passed: Passed) -> Decision {
+    Decision::Send { port, frame: frame.to_vec(), passed }
 }
 
 /// What the parser has found.
@@ -63,19 +81,22 @@ fn parse(frame: &[u8], port: u32, ports: u32) -> Option<Parsed> {
     let table = |node: u32| (node < ports).then_some(node);
     let destination = Address(*frame.first_chunk()?);
     let way = table(destination.node()?.get())?;
-    let between = Between { input: port, output: way };
+    // Node `n` is at port `n`: so the pair of nodes is the pair of ports.
+    let between = |input, output| Between { input, output, pair: input * ports + output };
     if let Ok(control) = Control::decode(frame) {
         let (header, between) = match control.opcode {
-            Opcode::Reserve => (Header::Reserve(control.demand), between),
+            Opcode::Reserve => (Header::Reserve(control.demand), between(port, way)),
             Opcode::Reset => {
                 let input = table(control.send_slot)?;
                 let output = table(control.receive_slot)?;
-                (Header::Reset(control.demand), Between { input, output })
+                (Header::Reset(control.demand), between(input, output))
             }
-            Opcode::Grant | Opcode::Notice | Opcode::Withdrawal => (Header::Other, between),
+            Opcode::Grant | Opcode::Notice | Opcode::Withdrawal => {
+                (Header::Other, between(port, way))
+            }
         };
         return Some(Parsed { header, between, control: Some(control), way });
     }
     let tag = Tag::decode(frame.get(12..)?).ok()?;
-    Some(Parsed { header: Header::Data(tag), between, control: None, way })
+    Some(Parsed { header: Header::Data(tag), between: between(port, way), control: None, way })
 }

@@ -7,6 +7,11 @@
 //!
 //! Outputs come first (our choice: Alg. 1 has inputs first, where the order plays no part), for an
 //! unsolicited packet that is dropped at the output must leave the input alone.
+//!
+//! Between them may stand a third array, with a register for each pair of hosts (our choice: §4.5 leaves
+//! recovery to others). Its slots are those of the inputs, told apart by destination. A grant says what
+//! its pair had reserved, so that the requester finds what leaked; and a packet for which its pair has
+//! nothing reserved takes nothing off, so that no counter gets below what is still to come.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,6 +61,8 @@ pub struct Settings {
     pub decrement: Decrement,
     /// What a slot counts (M32): 1, or more where entering traffic has a share.
     pub increment: u32,
+    /// Pairs of hosts, each with a register in the third array; 0: there is none.
+    pub pairs: u32,
 }
 
 /// What the parser makes of a frame.
@@ -79,6 +86,8 @@ pub struct Between {
     pub input: u32,
     /// Register of the output.
     pub output: u32,
+    /// Register of the two hosts, where pairs have some.
+    pub pair: u32,
 }
 
 /// What becomes of a frame.
@@ -90,24 +99,43 @@ pub enum Outcome {
         send_slot: u32,
         /// What was reserved at the output (`recvTimeslot`).
         receive_slot: u32,
+        /// Slots that were reserved for the pair; 0 where pairs have no registers.
+        pair_slots: u32,
         /// Whether unsolicited packets would be dropped there.
         is_crowded: bool,
     },
     /// It goes on.
     Forward,
+    /// It goes on, and as nothing is reserved for its pair, nothing is to be taken off when it leaves.
+    ForwardUncounted,
     /// It goes back as it is, done with.
     Return,
     /// It is dropped.
     Drop,
 }
 
-/// What a data packet is matched to: an operation at its output, one at its input, and one at its
-/// output when it leaves.
+/// What a packet is matched to: an operation on each array, in the order in which it passes them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Operations {
+    at_output: Operation,
+    at_pair: Operation,
+    at_input: Operation,
+}
+
+/// What a data packet is matched to: the same, and an operation at its output when it leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Entry {
-    at_output: Operation,
-    at_input: Operation,
+    arriving: Operations,
     leaving: Operation,
+}
+
+/// What the arrays replied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Replies {
+    output: Reply,
+    input: Reply,
+    /// What the pair had reserved; none where pairs have no registers.
+    pair: Option<u32>,
 }
 
 /// Kinds of data packets: by tag.
@@ -123,6 +151,8 @@ pub struct Pipeline {
     pub(crate) input: Registers,
     /// `outReservation` of Alg. 1.
     pub(crate) output: Registers,
+    /// Slots by pair of hosts; no registers: nobody tracks them.
+    pub(crate) pairs: Registers,
     /// Frames that passed.
     pub(crate) passes: u64,
 }
@@ -141,7 +171,8 @@ impl Pipeline {
             Some(Tag::AgainUncounted(place)),
         ];
         let table = table.map(|tag| settings.entry(tag));
-        Self { settings, table, input: registers(), output: registers(), passes: 0 }
+        let pairs = Registers::new(settings.pairs);
+        Self { settings, table, input: registers(), output: registers(), pairs, passes: 0 }
     }
 
     /// What it was built with.
@@ -162,9 +193,27 @@ impl Pipeline {
         &self.output
     }
 
+    /// The counters of pairs.
+    #[must_use]
+    pub fn pairs(&self) -> &Registers {
+        &self.pairs
+    }
+
     /// The counters of inputs and outputs, for the control plane.
     pub fn registers_mut(&mut self) -> [&mut Registers; 2] {
         [&mut self.input, &mut self.output]
+    }
+
+    /// The control plane voids what a pair has reserved. Returns what that counted.
+    pub fn void(&mut self, between: Between) -> u32 {
+        let slots = self.pairs.set(between.pair, 0);
+        let counts = slots.saturating_mul(self.settings.increment);
+        for (registers, index) in
+            [(&mut self.input, between.input), (&mut self.output, between.output)]
+        {
+            registers.set(index, registers.get(index).saturating_sub(counts));
+        }
+        counts
     }
 
     /// Lets a frame pass (Alg. 1, lines 4 to 16).
@@ -174,18 +223,21 @@ impl Pipeline {
             Header::Data(tag) => self.data(tag, between),
             Header::Reserve(demand) => {
                 let operation = self.settings.ended(Operation::add(self.counted(demand)));
-                let [output, input] = self.access(operation, operation, between);
-                let is_crowded = output.before > self.settings.drop_above;
-                let (send_slot, receive_slot) = (input.before, output.before);
-                Outcome::Grant { send_slot, receive_slot, is_crowded }
+                let replies =
+                    self.access(Operations::of(operation, Operation::add(demand.into())), between);
+                Outcome::Grant {
+                    send_slot: replies.input.before,
+                    receive_slot: replies.output.before,
+                    pair_slots: replies.pair.unwrap_or(0),
+                    is_crowded: replies.output.before > self.settings.drop_above,
+                }
             }
             Header::Reset(slots) => {
-                let operation = Operation::take(self.counted(slots));
-                self.access(operation, operation, between);
+                self.reset(slots, between);
                 Outcome::Return
             }
             Header::Other => {
-                self.access(Operation::READ, Operation::READ, between);
+                self.access(Operations::of(Operation::READ, Operation::READ), between);
                 Outcome::Forward
             }
         }
@@ -194,19 +246,48 @@ impl Pipeline {
     /// Lets data pass, or drops it.
     #[inline]
     pub fn data(&mut self, tag: Option<Tag>, between: Between) -> Outcome {
-        let Entry { at_output, at_input, .. } = self.table[kind(tag)];
-        let [output, _] = self.access(at_output, at_input, between);
-        if output.is_above { Outcome::Drop } else { Outcome::Forward }
+        let arriving = self.table[kind(tag)].arriving;
+        let replies = self.access(arriving, between);
+        if replies.output.is_above {
+            Outcome::Drop
+        } else if replies.pair == Some(0) && arriving.at_pair != Operation::READ {
+            Outcome::ForwardUncounted
+        } else {
+            Outcome::Forward
+        }
     }
 
-    /// The two stages: one operation on one register of the outputs, then the same at the inputs, where
-    /// nothing changes if the first was refused.
-    #[inline]
-    fn access(&mut self, output: Operation, input: Operation, between: Between) -> [Reply; 2] {
+    /// Takes slots off that are given back. Where pairs have registers, the output comes last, behind the
+    /// queues as for data, so that no counter loses more than the pair had: others may have used it since.
+    fn reset(&mut self, slots: u16, between: Between) {
+        let operation = Operation::take(self.counted(slots));
+        if self.settings.pairs == 0 {
+            self.access(Operations::of(operation, Operation::READ), between);
+            return;
+        }
         self.passes += 1;
-        let at_output = self.output.operate(between.output, output);
-        let input = if at_output.is_above { Operation::READ } else { input };
-        [at_output, self.input.operate(between.input, input)]
+        let had = self.pairs.operate(between.pair, Operation::take(slots.into())).before;
+        let operation = operation.no_more_than(had.saturating_mul(self.settings.increment));
+        self.input.operate(between.input, operation);
+        self.output.operate(between.output, operation);
+    }
+
+    /// The stages: one operation on one register of the outputs, then the same at the pairs, then at the
+    /// inputs. Nothing changes behind one that was refused, and the input loses no more than the pair had.
+    #[inline]
+    fn access(&mut self, operations: Operations, between: Between) -> Replies {
+        let Operations { at_output, mut at_pair, mut at_input } = operations;
+        self.passes += 1;
+        let output = self.output.operate(between.output, at_output);
+        if output.is_above {
+            (at_pair, at_input) = (Operation::READ, Operation::READ);
+        }
+        let pair = (self.settings.pairs > 0).then(|| {
+            let before = self.pairs.operate(between.pair, at_pair).before;
+            at_input = at_input.no_more_than(before.saturating_mul(self.settings.increment));
+            before
+        });
+        Replies { output, input: self.input.operate(between.input, at_input), pair }
     }
 
     fn counted(&self, slots: u16) -> u32 {
@@ -234,6 +315,13 @@ fn kind(tag: Option<Tag>) -> usize {
     }
 }
 
+impl Operations {
+    /// The same on both counters, and another where pairs have some, which count slots alone.
+    fn of(at_ports: Operation, at_pair: Operation) -> Self {
+        Self { at_output: at_ports, at_pair, at_input: at_ports }
+    }
+}
+
 impl Settings {
     /// What a data packet with this tag is matched to.
     fn entry(&self, tag: Option<Tag>) -> Entry {
@@ -249,7 +337,8 @@ impl Settings {
             (Decrement::Ingress, _) => (at_input, Operation::READ),
             (Decrement::Egress, _) => (Operation::READ, at_input),
         };
-        Entry { at_output, at_input, leaving }
+        let at_pair = if at_input == Operation::READ { at_input } else { Operation::take(1) };
+        Entry { arriving: Operations { at_output, at_pair, at_input }, leaving }
     }
 
     /// What a packet takes off a counter (Alg. 1, lines 14 and 15).

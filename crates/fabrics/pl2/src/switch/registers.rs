@@ -48,6 +48,12 @@ impl Operation {
         Self { ends: Ends::Wrap, ..self }
     }
 
+    /// The same, but takes off no more than so much.
+    #[must_use]
+    pub fn no_more_than(self, amount: u32) -> Self {
+        Self { taken: self.taken.min(amount), ..self }
+    }
+
     /// The same, where the register holds no more than `limit`; else nothing.
     #[must_use]
     pub const fn up_to(self, limit: u32) -> Self {

@@ -98,9 +98,10 @@ fn by_clock<S>(
 ) -> Outcome {
     match header {
         Header::Reserve(demand) => {
-            let is_crowded = waiting(schedule) > drop_above;
             let slot = reserve(schedule, demand);
-            Outcome::Grant { send_slot: slot, receive_slot: slot, is_crowded }
+            // With its own slots, which may be in a gap before those of others.
+            let is_crowded = waiting(schedule) > drop_above;
+            Outcome::Grant { send_slot: slot, receive_slot: slot, pair_slots: 0, is_crowded }
         }
         Header::Data(Some(Tag::Unsolicited(_))) if waiting(schedule) > drop_above => Outcome::Drop,
         Header::Data(_) | Header::Other => Outcome::Forward,

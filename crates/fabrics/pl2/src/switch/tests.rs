@@ -13,7 +13,14 @@ use crate::wire::tag::Place;
 const SLOT: Span = Span::from_ps(123_040);
 
 fn settings(ports: u32, accounting: Accounting) -> Settings {
-    Settings { ports, drop_above: 100, accounting, decrement: Decrement::Ingress, increment: 1 }
+    Settings {
+        ports,
+        drop_above: 100,
+        accounting,
+        decrement: Decrement::Ingress,
+        increment: 1,
+        pairs: 0,
+    }
 }
 
 /// A burst as one of the tests below asks for it.
@@ -24,8 +31,10 @@ struct Demand {
 }
 
 fn demands(ports: u32, most: usize) -> impl Strategy<Value = Vec<Demand>> {
-    let one = (0..ports, 0..ports, 1u16..=4)
-        .prop_map(|(input, output, slots)| Demand { between: Between { input, output }, slots });
+    let one = (0..ports, 0..ports, 1u16..=4).prop_map(|(input, output, slots)| Demand {
+        between: Between { input, output, pair: 0 },
+        slots,
+    });
     prop::collection::vec(one, 1..most)
 }
 
@@ -152,7 +161,7 @@ proptest! {
             coming.sort_unstable();
             let ripe = coming.partition_point(|&(at, _)| at <= now);
             for (at, from) in coming.drain(..ripe) {
-                pipeline.process(Header::Data(None), Between { input: from, output: 0 });
+                pipeline.process(Header::Data(None), Between { input: from, output: 0, pair: 0 });
                 came += 1;
                 prop_assert!(at >= idle_at + 1_000 * came, "packet {came} comes at {at}");
             }
@@ -162,7 +171,7 @@ proptest! {
             if coming.is_empty() {
                 (idle_at, came) = (now, 0);
             }
-            let between = Between { input, output: 0 };
+            let between = Between { input, output: 0, pair: 0 };
             let Outcome::Grant { send_slot, receive_slot, .. } =
                 pipeline.process(Header::Reserve(slots), between)
             else {
@@ -282,7 +291,10 @@ fn a_single_port_is_filled_as_by_the_earliest_fit() {
                 .map(|number| {
                     let (one, other) = (0, number % ports);
                     let (input, output) = if is_incast { (other, one) } else { (one, other) };
-                    Demand { between: Between { input, output }, slots: 1 + (number % 4) as u16 }
+                    Demand {
+                        between: Between { input, output, pair: 0 },
+                        slots: 1 + (number % 4) as u16,
+                    }
                 })
                 .collect();
             let mut pipeline = Pipeline::new(settings(4, Accounting::Flagged));
@@ -297,7 +309,7 @@ fn a_single_port_is_filled_as_by_the_earliest_fit() {
 #[test]
 fn m13_only_flags_keep_the_counters_right_when_bursts_come_twice() {
     let place = Place { thread: 0, burst: 0, index: 0 };
-    let between = Between { input: 0, output: 1 };
+    let between = Between { input: 0, output: 1, pair: 0 };
     for (accounting, expected) in
         [(Accounting::Flagged, 3), (Accounting::Saturating, 2), (Accounting::Literal, 2)]
     {
@@ -347,7 +359,7 @@ fn i03_a_full_counter_stays_full_and_is_still_accounted_for() {
 fn m07_at_egress_a_packet_is_counted_until_it_leaves() {
     let at_egress = Settings { decrement: Decrement::Egress, ..settings(2, Accounting::Flagged) };
     let mut pipeline = Pipeline::new(at_egress);
-    let between = Between { input: 0, output: 1 };
+    let between = Between { input: 0, output: 1, pair: 0 };
     pipeline.process(Header::Reserve(2), between);
     pipeline.process(Header::Data(None), between);
     assert_eq!((pipeline.input().get(0), pipeline.output().get(1)), (1, 2));

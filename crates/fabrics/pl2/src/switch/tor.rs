@@ -1,19 +1,21 @@
 //! The top-of-rack switch of the simulated network: Algorithm 1 where packets arrive.
 //!
 //! Models: PL2 §4.1.1, §4.4, §4.5 (claims M06, M07, M12, M14, M31): grants to requesters and, if asked
-//! for, their copies to receivers; and the control plane, which resets the counters of a port that has
-//! been silent for a while (our choice: the paper leaves recovery to others).
+//! for, their copies to receivers; and the control plane, which resets the counters of a pair or port that
+//! has been silent for a while (our choice: the paper leaves recovery to others).
 
 use kernel::{Span, Time};
 use packets::{Hop, Kind, Marks, Orders, Packet, Program, Verdict};
 use rack::topology::{PortId, Topology, Vertex};
 use serde_json::{Map, Value, json};
 
-use super::pipeline::{Between, Header, Outcome};
+use super::pipeline::{Between, Header, Outcome, Pipeline, Settings};
 use super::registers::Registers;
 use super::scheduler::Scheduler;
-use crate::config::Plan;
+use crate::config::{Plan, Tracking};
+use crate::host::wait::chosen;
 use crate::message::{Message, tag_of};
+use crate::wire::Tag;
 use crate::wire::control::{Flags, Opcode};
 
 /// No register: a host's port.
@@ -35,6 +37,8 @@ pub struct Counts {
     /// Registers that the control plane reset, and slots in them.
     pub(crate) resets: u64,
     pub(crate) reset_slots: u64,
+    /// Packets for which their pair had nothing reserved.
+    pub(crate) uncounted: u64,
 }
 
 /// Who is told of a grant.
@@ -47,11 +51,13 @@ pub(crate) enum Copies {
     ToReceivers,
 }
 
-/// When a port was last used.
+/// When a port was last used, and a pair, if pairs are tracked: of one that waits for its slot, when that
+/// comes.
 #[derive(Clone, Debug)]
 struct Activity {
     input: Vec<Time>,
     output: Vec<Time>,
+    pairs: Vec<Time>,
 }
 
 /// The switch.
@@ -64,8 +70,10 @@ pub struct Tor {
     nodes: Vec<u32>,
     copies: Copies,
     watches_lines: bool,
-    /// How long a port is silent before its counters are reset; zero: never.
+    /// How long a port or pair is silent before its counters are reset; zero: never.
     audit: Span,
+    /// The time of a count.
+    unit: Span,
     activity: Activity,
     /// Whether an audit is to come.
     is_armed: bool,
@@ -79,7 +87,10 @@ impl Tor {
         let topology = &plan.network.topology;
         let shared = plan.config.hosts_per_port.get();
         let ports = plan.ports();
-        let silent = || vec![Time::ZERO; ports as usize];
+        let silent = |count: u32| vec![Time::ZERO; count as usize];
+        let pairs = if plan.tracks(Tracking::Pairs) { topology.hosts().pow(2) } else { 0 };
+        let activity =
+            Activity { input: silent(ports), output: silent(ports), pairs: silent(pairs) };
         Self {
             scheduler: plan.scheduler(),
             registers: registers(topology, shared),
@@ -87,7 +98,8 @@ impl Tor {
             copies: plan.copies(),
             watches_lines: plan.watches_lines(),
             audit: plan.config.switch.audit,
-            activity: Activity { input: silent(), output: silent() },
+            unit: plan.unit,
+            activity,
             is_armed: false,
             counts: Counts::default(),
         }
@@ -107,11 +119,19 @@ impl Tor {
 
     /// Lets data pass, or not.
     #[inline]
-    fn data(&mut self, packet: &Packet, between: Between, now: Time) -> Verdict {
+    fn data(&mut self, packet: &mut Packet, between: Between, now: Time) -> Verdict {
         self.touch(between, now);
-        if self.scheduler.data(now, tag_of(packet), between) == Outcome::Drop {
-            self.counts.dropped += 1;
-            return Verdict::Drop;
+        match self.scheduler.data(now, tag_of(packet), between) {
+            Outcome::Drop => {
+                self.counts.dropped += 1;
+                return Verdict::Drop;
+            }
+            // What in hardware goes along as a bit of metadata is said by the tag here.
+            Outcome::ForwardUncounted => {
+                self.counts.uncounted += 1;
+                packet.path = tag_of(packet).map_or(Tag::Unreserved, Tag::uncounted).bits();
+            }
+            _ => {}
         }
         Verdict::Forward
     }
@@ -132,7 +152,8 @@ impl Tor {
                 let register = |node: u32| self.nodes[node as usize];
                 let input = register(message.send_slot);
                 let output = register(message.receive_slot);
-                between = Between { input, output };
+                let pair = self.pair(message.send_slot, message.receive_slot);
+                between = Between { input, output, pair };
                 Header::Reset(message.demand)
             }
             Opcode::Grant | Opcode::Notice | Opcode::Withdrawal => Header::Other,
@@ -142,9 +163,11 @@ impl Tor {
             self.touch(between, now);
         }
         match self.scheduler.process(now, header, between) {
-            Outcome::Grant { send_slot, receive_slot, is_crowded } => {
-                let slots = (send_slot, receive_slot, is_crowded);
-                self.grant(hop, packet, message, slots, orders);
+            Outcome::Grant { send_slot, receive_slot, pair_slots, is_crowded } => {
+                let flags = Flags { is_crowded, ..message.flags };
+                let grant = Message { flags, send_slot, receive_slot, pair_slots, ..message };
+                self.wait_for(between.pair, now, &grant);
+                self.grant(hop, packet, grant, orders);
                 Verdict::Turn
             }
             Outcome::Return => {
@@ -157,7 +180,7 @@ impl Tor {
                 (packet.src, packet.dst) = (addressee, sender);
                 Verdict::Turn
             }
-            Outcome::Forward | Outcome::Drop => Verdict::Forward,
+            Outcome::Forward | Outcome::ForwardUncounted | Outcome::Drop => Verdict::Forward,
         }
     }
 
@@ -166,25 +189,58 @@ impl Tor {
     fn touch(&mut self, between: Between, now: Time) {
         self.activity.input[between.input as usize] = now;
         self.activity.output[between.output as usize] = now;
+        if let Some(at) = self.activity.pairs.get_mut(between.pair as usize) {
+            *at = now.max(*at);
+        }
+    }
+
+    /// A pair is not silent while it waits for a slot.
+    fn wait_for(&mut self, pair: u32, now: Time, grant: &Message) {
+        if let Some(at) = self.activity.pairs.get_mut(pair as usize) {
+            let slot = chosen(grant.send_slot, grant.receive_slot);
+            *at = (*at).max(now + self.unit * u64::from(slot));
+        }
+    }
+
+    /// M14: what pairs that have been silent for long have left reserved is void.
+    fn void_silent_pairs(&mut self, now: Time) {
+        let Some(pipeline) = self.scheduler.pipeline_mut() else { return };
+        for (pair, &at) in (0..).zip(&self.activity.pairs) {
+            let is_silent = now >= at + self.audit;
+            if is_silent && pipeline.pairs().get(pair) > 0 {
+                let between = between(&self.nodes, pair);
+                self.counts.resets += 1;
+                self.counts.reset_slots += u64::from(pipeline.void(between));
+            }
+        }
+    }
+
+    /// What pairs have reserved at each input and output; zeros if nobody tracks them.
+    fn due(&self) -> [Vec<u32>; 2] {
+        let Some(pipeline) = self.scheduler.pipeline() else { return [vec![], vec![]] };
+        let Settings { ports, increment, .. } = *pipeline.settings();
+        let [mut inputs, mut outputs] = [vec![0; ports as usize], vec![0; ports as usize]];
+        for (pair, &slots) in (0..).zip(pipeline.pairs().cells()).filter(|&(_, &slots)| slots > 0) {
+            let Between { input, output, .. } = between(&self.nodes, pair);
+            inputs[input as usize] += slots * increment;
+            outputs[output as usize] += slots * increment;
+        }
+        [inputs, outputs]
+    }
+
+    /// The register of two hosts.
+    #[inline]
+    fn pair(&self, from: u32, to: u32) -> u32 {
+        from * self.nodes.len() as u32 + to
     }
 
     /// Rewrites a reservation to its grant (Alg. 1, lines 8 to 12).
-    fn grant(
-        &mut self,
-        hop: &Hop,
-        packet: &mut Packet,
-        reservation: Message,
-        slots: (u32, u32, bool),
-        orders: &mut Orders,
-    ) {
-        let (send_slot, receive_slot, is_crowded) = slots;
-        let flags = Flags { is_crowded, ..reservation.flags };
-        let grant =
-            Message { opcode: Opcode::Grant, flags, send_slot, receive_slot, ..reservation };
+    fn grant(&mut self, hop: &Hop, packet: &mut Packet, grant: Message, orders: &mut Orders) {
+        let grant = Message { opcode: Opcode::Grant, ..grant };
         self.counts.grants += 1;
-        self.counts.slots += u64::from(reservation.demand);
-        self.counts.input_max = self.counts.input_max.max(send_slot);
-        self.counts.output_max = self.counts.output_max.max(receive_slot);
+        self.counts.slots += u64::from(grant.demand);
+        self.counts.input_max = self.counts.input_max.max(grant.send_slot);
+        self.counts.output_max = self.counts.output_max.max(grant.receive_slot);
         let (requester, receiver) = (packet.src, packet.dst);
         *packet = Packet { hops: packet.hops, ..grant.packet(receiver, requester) };
         if self.copies == Copies::ToReceivers {
@@ -201,6 +257,13 @@ impl Tor {
             orders.wake_at(switch, orders.now() + self.audit);
         }
     }
+}
+
+/// The registers that a pair of hosts is counted in.
+fn between(nodes: &[u32], pair: u32) -> Between {
+    let hosts = nodes.len() as u32;
+    let register = |node: u32| nodes[node as usize];
+    Between { input: register(pair / hosts), output: register(pair % hosts), pair }
 }
 
 /// By port of the topology: the register of the switch's ports, `shared` hosts to each.
@@ -224,6 +287,7 @@ impl Program for Tor {
         let between = Between {
             input: self.registers[hop.from.index()],
             output: self.registers[hop.to.index()],
+            pair: self.pair(packet.src.get(), packet.dst.get()),
         };
         match Message::of(packet) {
             None => self.data(packet, between, orders.now()),
@@ -243,19 +307,23 @@ impl Program for Tor {
         }
     }
 
-    /// M14: what silent ports have left reserved is void.
+    /// M14: what silent pairs and ports have left reserved is void.
     fn wake(&mut self, switch: Vertex, orders: &mut Orders) {
         self.is_armed = false;
         let (now, audit) = (orders.now(), self.audit);
+        self.void_silent_pairs(now);
+        let due = self.due();
         let Self { scheduler, activity, counts, .. } = self;
         let Some(pipeline) = scheduler.pipeline_mut() else { return };
-        let [input, output] = pipeline.registers_mut();
         let mut left = 0;
-        for (registers, used) in [(input, &activity.input), (output, &activity.output)] {
-            for (index, &at) in (0..).zip(used) {
-                if registers.get(index) > 0 && now - at >= audit {
+        let used = [&activity.input, &activity.output];
+        for ((registers, used), due) in pipeline.registers_mut().into_iter().zip(used).zip(due) {
+            for ((index, &at), due) in (0..).zip(used).zip(due) {
+                let held = registers.get(index);
+                if held > due && now >= at + audit {
+                    registers.set(index, due);
                     counts.resets += 1;
-                    counts.reset_slots += u64::from(registers.set(index, 0));
+                    counts.reset_slots += u64::from(held - due);
                 }
             }
             left += registers.sum();
@@ -269,7 +337,8 @@ impl Program for Tor {
     fn died(&mut self, vertex: Vertex, _: &mut Orders) {
         let is_host = vertex.index() < self.nodes.len();
         let Some(pipeline) = self.scheduler.pipeline_mut().filter(|_| !is_host) else { return };
-        for registers in pipeline.registers_mut() {
+        let Pipeline { input, output, pairs, .. } = pipeline;
+        for registers in [input, output, pairs] {
             for index in 0..registers.cells().len() as u32 {
                 registers.set(index, 0);
             }
@@ -290,6 +359,14 @@ impl Program for Tor {
                 ));
             }
         }
+        for (index, pair) in (0..).zip(pipeline.input().cells().iter().zip(&self.due()[0])) {
+            if settings.pairs > 0 && pair.0 != pair.1 {
+                let (counted, due) = pair;
+                return Err(format!(
+                    "{counted} slots reserved at input {index}, {due} for its pairs"
+                ));
+            }
+        }
         let passes = pipeline.passes;
         if pipeline.input().operations != passes {
             let operations = pipeline.input().operations;
@@ -299,18 +376,18 @@ impl Program for Tor {
     }
 
     fn details(&self, _: Time) -> Map<String, Value> {
-        let Counts { grants, slots, input_max, output_max, dropped, returned, resets, reset_slots } =
-            self.counts;
+        let counts = &self.counts;
         let mut map = Map::new();
         let mut put = |key: &str, value: u64| map.insert(key.to_owned(), json!(value));
-        put("grants", grants);
-        put("slots_granted", slots);
-        put("input_slots_max", input_max.into());
-        put("output_slots_max", output_max.into());
-        put("unsolicited_dropped", dropped);
-        put("slots_given_back", returned);
-        put("counters_reset", resets);
-        put("slots_reset", reset_slots);
+        put("grants", counts.grants);
+        put("slots_granted", counts.slots);
+        put("input_slots_max", counts.input_max.into());
+        put("output_slots_max", counts.output_max.into());
+        put("unsolicited_dropped", counts.dropped);
+        put("slots_given_back", counts.returned);
+        put("counters_reset", counts.resets);
+        put("slots_reset", counts.reset_slots);
+        put("packets_uncounted", counts.uncounted);
         if let Some(pipeline) = self.scheduler.pipeline() {
             put("counters_below_zero", pipeline.input().underflows + pipeline.output().underflows);
             put("slots_left", pipeline.input().sum().max(pipeline.output().sum()));

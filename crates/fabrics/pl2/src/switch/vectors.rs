@@ -4,7 +4,7 @@
 
 use serde::Deserialize;
 
-use super::frames::{Decision, leave, process};
+use super::frames::{Decision, Passed, leave, process};
 use super::{Accounting, Decrement, Pipeline, Settings};
 
 #[derive(Deserialize)]
@@ -26,12 +26,18 @@ struct Given {
     drop_above: u32,
     accounting: Accounting,
     decrement: Decrement,
+    /// Whether pairs have registers of their own.
+    #[serde(default)]
+    pairs: bool,
 }
 
 #[derive(Deserialize, PartialEq, Debug)]
 struct Held {
     r#in: Vec<u32>,
     out: Vec<u32>,
+    /// From each port in turn to all; empty if pairs have none.
+    #[serde(default)]
+    pairs: Vec<u32>,
 }
 
 #[derive(Deserialize)]
@@ -41,8 +47,15 @@ struct Step {
     verdict: String,
     out_port: Option<u32>,
     out_frame: Option<String>,
+    /// Whether a frame that came in, or that leaves, is counted then.
+    #[serde(default = "yes")]
+    counted: bool,
     #[serde(flatten)]
     after: Held,
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn bytes(hex: &str) -> Vec<u8> {
@@ -57,9 +70,11 @@ fn pipeline(case: &Case) -> Pipeline {
         accounting: case.settings.accounting,
         decrement: case.settings.decrement,
         increment: 1,
+        pairs: if case.settings.pairs { case.settings.ports.pow(2) } else { 0 },
     });
-    let [input, output] = pipeline.registers_mut();
-    for (registers, values) in [(input, &case.before.r#in), (output, &case.before.out)] {
+    let Pipeline { input, output, pairs, .. } = &mut pipeline;
+    let Held { r#in, out, pairs: of_pairs } = &case.before;
+    for (registers, values) in [(input, r#in), (output, out), (pairs, of_pairs)] {
         (0..).zip(values).for_each(|(index, &value)| {
             registers.set(index, value);
         });
@@ -71,25 +86,33 @@ fn pipeline(case: &Case) -> Pipeline {
 /// most (I08).
 #[track_caller]
 fn check(pipeline: &mut Pipeline, step: &Step, place: &str) {
-    let operations = [pipeline.input().operations, pipeline.output().operations];
+    let operations = |pipeline: &Pipeline| {
+        [pipeline.input(), pipeline.output(), pipeline.pairs()].map(|array| array.operations)
+    };
+    let before = operations(pipeline);
     let frame = bytes(&step.frame);
+    let passed = if step.counted { Passed::Counted } else { Passed::Uncounted };
     if step.verdict == "leaves" {
-        leave(pipeline, step.port, &frame);
+        leave(pipeline, step.port, &frame, passed);
     } else {
         let expected = match step.verdict.as_str() {
             "drop" => Decision::Drop,
             _ => Decision::Send {
                 port: step.out_port.unwrap(),
                 frame: bytes(step.out_frame.as_ref().unwrap()),
+                passed,
             },
         };
         assert_eq!(process(pipeline, step.port, &frame), expected, "{place}");
     }
-    let held =
-        Held { r#in: pipeline.input().cells().to_vec(), out: pipeline.output().cells().to_vec() };
+    let held = Held {
+        r#in: pipeline.input().cells().to_vec(),
+        out: pipeline.output().cells().to_vec(),
+        pairs: pipeline.pairs().cells().to_vec(),
+    };
     assert_eq!(held, step.after, "{place}");
-    for (before, registers) in operations.into_iter().zip([pipeline.input(), pipeline.output()]) {
-        assert!(registers.operations - before <= 1, "{place}");
+    for (before, after) in before.into_iter().zip(operations(pipeline)) {
+        assert!(after - before <= 1, "{place}");
     }
 }
 

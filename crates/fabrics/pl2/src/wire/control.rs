@@ -13,7 +13,8 @@
 //! | 26 | slot at the input (`sendTimeslot`) | 32 |
 //! | 30 | slot at the output (`recvTimeslot`) | 32 |
 //! | 34 | time stamp of the requester, which the switch leaves alone | 64 |
-//! | 42 | zeros | 144 |
+//! | 42 | slots of the pair, in grants of a switch that tracks pairs | 32 |
+//! | 46 | zeros | 112 |
 //! | 60 | frame check sequence | 32 |
 //!
 //! A reservation and its grant share the layout, so that the switch rewrites fields in place.
@@ -94,6 +95,7 @@ impl Flags {
 ///     send_slot: 0,
 ///     receive_slot: 0,
 ///     stamp: 0,
+///     pair_slots: 0,
 /// };
 /// let frame = reservation.encode();
 /// assert_eq!(frame.len(), 64);
@@ -119,6 +121,9 @@ pub struct Control {
     pub receive_slot: u32,
     /// The requester's clock, which comes back to it.
     pub stamp: u64,
+    /// Slots that were reserved for the pair of requester and destination before this demand, in a grant
+    /// of a switch that tracks pairs; else 0.
+    pub pair_slots: u32,
 }
 
 impl Control {
@@ -137,6 +142,7 @@ impl Control {
         frame[26..30].copy_from_slice(&self.send_slot.to_be_bytes());
         frame[30..34].copy_from_slice(&self.receive_slot.to_be_bytes());
         frame[34..42].copy_from_slice(&self.stamp.to_be_bytes());
+        frame[42..46].copy_from_slice(&self.pair_slots.to_be_bytes());
         fcs::seal(&mut frame);
         frame
     }
@@ -172,7 +178,7 @@ impl Control {
         if demand == 0 {
             return field("demand", 0);
         }
-        if let Some(&spare) = frame[42..60].iter().find(|&&byte| byte != 0) {
+        if let Some(&spare) = frame[46..60].iter().find(|&&byte| byte != 0) {
             return field("spare", spare.into());
         }
         Ok(Self {
@@ -185,17 +191,17 @@ impl Control {
             send_slot: u32::from_be_bytes(take(frame, 26)),
             receive_slot: u32::from_be_bytes(take(frame, 30)),
             stamp: u64::from_be_bytes(take(frame, 34)),
+            pair_slots: u32::from_be_bytes(take(frame, 42)),
         })
     }
 
     /// What the switch makes of a reservation: the grant to its requester.
     #[must_use]
-    pub fn granted(self, send_slot: u32, receive_slot: u32, flags: Flags) -> Self {
+    pub fn granted(self, send_slot: u32, receive_slot: u32) -> Self {
         Self {
             destination: self.source,
             source: self.destination,
             opcode: Opcode::Grant,
-            flags,
             send_slot,
             receive_slot,
             ..self

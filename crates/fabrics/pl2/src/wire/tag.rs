@@ -55,6 +55,12 @@ pub enum Tag {
 }
 
 impl Tag {
+    /// The same packet, of which the switch takes nothing off.
+    #[must_use]
+    pub fn uncounted(self) -> Self {
+        self.place().map_or(Self::Unreserved, Self::AgainUncounted)
+    }
+
     /// The 16 bits that follow the type; never zero.
     #[must_use]
     pub fn bits(self) -> u16 {

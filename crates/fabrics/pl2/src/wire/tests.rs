@@ -17,8 +17,9 @@ fn fig2() -> (Control, Control) {
         send_slot: 0,
         receive_slot: 0,
         stamp: 0x1112_1314_1516_1718,
+        pair_slots: 0,
     };
-    (reservation, reservation.granted(4, 5, Flags::default()))
+    (reservation, reservation.granted(4, 5))
 }
 
 /// Written by hand from the table of the layout; the checksum is zlib's crc32 of the 60 bytes before.
@@ -88,7 +89,7 @@ fn what_no_writer_writes_is_refused_by_name() {
     check(18, 0x10, "operation");
     check(19, 4, "flags");
     check(21, 0, "demand");
-    check(42, 1, "spare");
+    check(46, 1, "spare");
     check(59, 1, "spare");
     let length = WireError::Length { expected: 64, found: 63 };
     assert_eq!(Control::decode(&[0; 63]), Err(length));
@@ -116,17 +117,20 @@ fn any_control() -> impl Strategy<Value = Control> {
     let opcode = (1u8..=5).prop_filter_map("an operation", Opcode::from_number);
     let addresses = (any::<[u8; 6]>(), any::<[u8; 6]>());
     let flags = (any::<bool>(), any::<bool>());
-    (addresses, opcode, flags, 1..=u16::MAX, any::<[u32; 3]>(), any::<u64>()).prop_map(
-        |((to, from), opcode, (first, second), demand, [burst, send, receive], stamp)| Control {
-            destination: Address(to),
-            source: Address(from),
-            opcode,
-            flags: Flags { is_unsolicited: first, is_crowded: second },
-            demand,
-            burst,
-            send_slot: send,
-            receive_slot: receive,
-            stamp,
+    (addresses, opcode, flags, 1..=u16::MAX, any::<[u32; 4]>(), any::<u64>()).prop_map(
+        |((to, from), opcode, (first, second), demand, [burst, send, receive, pair], stamp)| {
+            Control {
+                destination: Address(to),
+                source: Address(from),
+                opcode,
+                flags: Flags { is_unsolicited: first, is_crowded: second },
+                demand,
+                burst,
+                send_slot: send,
+                receive_slot: receive,
+                stamp,
+                pair_slots: pair,
+            }
         },
     )
 }
@@ -144,7 +148,7 @@ proptest! {
     ) {
         if is_framed && bytes.len() > 19 {
             bytes[12..20].copy_from_slice(&[0x81, 0x00, 0xE0, 0x00, 0x88, 0xB5, 0x12, 0x01]);
-            bytes.iter_mut().skip(42).for_each(|byte| *byte = 0);
+            bytes.iter_mut().skip(46).for_each(|byte| *byte = 0);
         }
         fcs::seal(&mut bytes);
         if let Ok(control) = Control::decode(&bytes) {
