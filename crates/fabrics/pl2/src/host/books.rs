@@ -14,8 +14,6 @@
 use kernel::Time;
 use rack::NodeId;
 
-use super::nic::Role;
-
 /// What one host holds for one destination.
 #[derive(Clone, Copy, Debug)]
 struct Book {
@@ -33,21 +31,14 @@ pub(crate) struct Books {
     books: Vec<Book>,
 }
 
-/// What a burst holds (claim M13: which of its packets the switch counts, and when that is known).
+/// What a burst holds whose packets are not on their way to the line in its slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Holding {
     slots: u32,
-    /// Packets that went before it was known whether they are counted.
+    /// Packets that went unsolicited before it was known whether the switch counts them (M13).
     gone: u32,
-    /// Whose packets use its slots; `None`: that is not known yet.
-    users: Option<Role>,
-}
-
-impl Holding {
-    /// Nothing yet, of a burst that waits for its grant or does not.
-    pub(crate) fn of(is_unsolicited: bool) -> Self {
-        Self { users: (!is_unsolicited).then_some(Role::Solicited), ..Self::default() }
-    }
+    /// Whether it is known that it does.
+    is_counted: bool,
 }
 
 /// What a requester held when its reservation went on the line.
@@ -59,6 +50,20 @@ pub(crate) struct Claim {
     at: Time,
     /// What was held beside its own demand.
     held: u32,
+}
+
+impl Holding {
+    /// The burst is on its way in its slots: each of its packets uses one ([`Books::used`]).
+    #[inline]
+    pub(crate) fn depart(&mut self) {
+        self.slots = 0;
+    }
+
+    /// Whether there is anything to forget.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.slots == 0
+    }
 }
 
 impl Claim {
@@ -98,23 +103,27 @@ impl Books {
         Claim { stamp, at: now, held }
     }
 
-    /// A packet of a burst goes on the line.
+    /// A packet goes on the line in its slot.
     #[inline]
-    pub(crate) fn sent(&mut self, pair: (NodeId, NodeId), burst: &mut Holding, role: Role) {
-        match burst.users {
-            Some(users) if users == role => self.release(pair, burst, 1),
-            None => burst.gone += 1,
-            Some(_) => {}
+    pub(crate) fn used(&mut self, pair: (NodeId, NodeId)) {
+        let book = self.book(pair.0, pair.1);
+        debug_assert!(book.held > 0, "a slot used from {pair:?} that nobody holds");
+        book.held = book.held.saturating_sub(1);
+    }
+
+    /// A packet goes on the line unsolicited.
+    pub(crate) fn ventured(&mut self, pair: (NodeId, NodeId), burst: &mut Holding) {
+        if burst.is_counted {
+            self.release(pair, burst, 1);
+        } else {
+            burst.gone += 1;
         }
     }
 
-    /// The grant of an unsolicited burst has come: `users` says whose packets use its slots, those that
-    /// went at first or those that go again.
-    pub(crate) fn settled(&mut self, pair: (NodeId, NodeId), burst: &mut Holding, users: Role) {
-        burst.users = Some(users);
-        if users == Role::Unsolicited {
-            self.release(pair, burst, burst.gone);
-        }
+    /// The grant of an unsolicited burst has come, and the switch has counted its packets.
+    pub(crate) fn counted(&mut self, pair: (NodeId, NodeId), burst: &mut Holding) {
+        burst.is_counted = true;
+        self.release(pair, burst, burst.gone);
     }
 
     /// A burst is forgotten.
@@ -123,7 +132,6 @@ impl Books {
         self.release(pair, burst, burst.slots);
     }
 
-    #[inline]
     fn release(&mut self, pair: (NodeId, NodeId), burst: &mut Holding, slots: u32) {
         let slots = slots.min(burst.slots);
         burst.slots -= slots;

@@ -14,7 +14,7 @@ use kernel::{Bytes, Span, Time};
 use packets::{FlowKey, Kind, Outbox, Packet, Transport};
 use rack::NodeId;
 
-use super::books::Holding;
+use super::books::{Claim, Holding};
 use super::bursts::{Agent, Burst, State};
 use super::held::{NONE, Note};
 use super::nic::{Passage, Role};
@@ -55,7 +55,7 @@ impl<T: Transport> Shim<T> {
             passages: 0,
             is_settled: false,
             was_unsolicited: false,
-            holding: Holding::of(false),
+            holding: Holding::default(),
         });
         self.counts.bursts += 1;
         self.counts.packets += u64::from(packets.count);
@@ -112,7 +112,6 @@ impl<T: Transport> Shim<T> {
             self.lanes[lane as usize].number = (number + 1) % BURSTS;
             let burst = self.bursts.get_mut(place);
             (burst.number, burst.was_unsolicited) = (number, true);
-            burst.holding = Holding::of(true);
             self.counts.unsolicited += 1;
             self.depart(place, at, Role::Unsolicited, out);
         }
@@ -190,7 +189,7 @@ impl<T: Transport> Shim<T> {
         self.counts.chosen.record(slot.into());
         let place = entry.burst;
         if self.books.are_kept() {
-            self.give_back_what_leaked(agent, grant, out);
+            self.give_back_what_leaked((host, packet.src), entry.claim, grant, out);
         }
         let burst = self.bursts.get_mut(place);
         burst.is_settled = true;
@@ -198,7 +197,7 @@ impl<T: Transport> Shim<T> {
         (lane.last_chosen, lane.last_response) = (slot, read_at);
         let role = self.role_after(place, slot, grant);
         if self.books.are_kept() {
-            self.settle_holding(place, role);
+            self.settle_holding((host, packet.src), place, role);
         }
         if let Some(role) = role {
             let pending = match self.rules.pending {
@@ -227,9 +226,14 @@ impl<T: Transport> Shim<T> {
     }
 
     /// M14: what the switch holds for this pair and the host does not has leaked.
-    fn give_back_what_leaked(&mut self, agent: u32, grant: Message, out: &mut Outbox) {
-        let Agent { burst, claim, .. } = self.agents[agent as usize];
-        let pair = self.pair(burst);
+    #[inline]
+    fn give_back_what_leaked(
+        &mut self,
+        pair: (NodeId, NodeId),
+        claim: Claim,
+        grant: Message,
+        out: &mut Outbox,
+    ) {
         let leaked = self.books.leaked(pair, claim, grant.stamp, grant.pair_slots);
         if leaked > 0 {
             self.counts.leaked += u64::from(leaked);
@@ -238,20 +242,13 @@ impl<T: Transport> Shim<T> {
     }
 
     /// It is known whose packets use the slots of a burst: it goes in this role, or has gone.
-    fn settle_holding(&mut self, place: u32, role: Option<Role>) {
-        let pair = self.pair(place);
-        let Burst { was_unsolicited, holding, .. } = self.bursts.get_mut(place);
-        if *was_unsolicited {
-            let users = if role == Some(Role::Again) { Role::Again } else { Role::Unsolicited };
-            self.books.settled(pair, holding, users);
-        }
-    }
-
-    /// From which host to which a burst goes.
     #[inline]
-    fn pair(&self, place: u32) -> (NodeId, NodeId) {
-        let Burst { agent, lane, .. } = self.bursts.get(place);
-        (self.layout.host(*agent), self.layout.destination(*lane))
+    fn settle_holding(&mut self, pair: (NodeId, NodeId), place: u32, role: Option<Role>) {
+        let holding = &mut self.bursts.get_mut(place).holding;
+        match role {
+            Some(Role::Solicited | Role::Again) => holding.depart(),
+            _ => self.books.counted(pair, holding),
+        }
     }
 
     /// A frame of PL2's own goes on the line: what it says of slots is true from now on.
@@ -263,11 +260,11 @@ impl<T: Transport> Shim<T> {
         if message.opcode != Opcode::Reserve {
             return;
         }
-        let agent = self.layout.agents_of(host).start + (message.burst & (THREADS_MAX - 1));
+        let local = message.burst & (THREADS_MAX - 1);
+        let agent = self.layout.agents_of(host).start + local;
         let Agent { state, sequence, burst: place, .. } = self.agents[agent as usize];
-        let is_asked = sequence << AGENT_BITS | self.layout.local(agent) == message.burst;
-        if state == State::Asking && is_asked {
-            let pair = self.pair(place);
+        if state == State::Asking && sequence << AGENT_BITS | local == message.burst {
+            let pair = (host, packet.dst);
             let holding = &mut self.bursts.get_mut(place).holding;
             let demand = message.demand.into();
             self.agents[agent as usize].claim =
@@ -373,7 +370,13 @@ impl<T: Transport> Shim<T> {
         }
         if self.books.are_kept() {
             let pair = (host, framed.dst);
-            self.books.sent(pair, &mut self.bursts.get_mut(place).holding, role);
+            match role {
+                Role::Solicited | Role::Again => self.books.used(pair),
+                Role::Unsolicited => {
+                    self.books.ventured(pair, &mut self.bursts.get_mut(place).holding);
+                }
+                Role::AgainUncounted => {}
+            }
         }
         self.nics[host.index()].sent(framed_size(size), is_last);
         if is_last {
@@ -414,11 +417,11 @@ impl<T: Transport> Shim<T> {
 
     /// Forgets a burst.
     pub(super) fn free(&mut self, place: u32) {
-        if self.books.are_kept() {
-            let pair = self.pair(place);
-            self.books.forgotten(pair, &mut self.bursts.get_mut(place).holding);
+        let Burst { agent, lane, mut holding, mut packets, .. } = *self.bursts.get(place);
+        if !holding.is_empty() {
+            let pair = (self.layout.host(agent), self.layout.destination(lane));
+            self.books.forgotten(pair, &mut holding);
         }
-        let mut packets = self.bursts.get(place).packets;
         self.held.clear(&mut packets);
         self.bursts.remove(place);
     }

@@ -114,28 +114,13 @@ pub enum Outcome {
     Drop,
 }
 
-/// What a packet is matched to: an operation on each array, in the order in which it passes them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Operations {
-    at_output: Operation,
-    at_pair: Operation,
-    at_input: Operation,
-}
-
-/// What a data packet is matched to: the same, and an operation at its output when it leaves.
+/// What a data packet is matched to: an operation at its output, one at its input, and one at its
+/// output when it leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Entry {
-    arriving: Operations,
+    at_output: Operation,
+    at_input: Operation,
     leaving: Operation,
-}
-
-/// What the arrays replied.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Replies {
-    output: Reply,
-    input: Reply,
-    /// What the pair had reserved; none where pairs have no registers.
-    pair: Option<u32>,
 }
 
 /// Kinds of data packets: by tag.
@@ -223,13 +208,16 @@ impl Pipeline {
             Header::Data(tag) => self.data(tag, between),
             Header::Reserve(demand) => {
                 let operation = self.settings.ended(Operation::add(self.counted(demand)));
-                let replies =
-                    self.access(Operations::of(operation, Operation::add(demand.into())), between);
+                let [output, input] = self.access(operation, operation, between);
+                let pair_slots = match self.settings.pairs {
+                    0 => 0,
+                    _ => self.pairs.operate(between.pair, Operation::add(demand.into())).before,
+                };
                 Outcome::Grant {
-                    send_slot: replies.input.before,
-                    receive_slot: replies.output.before,
-                    pair_slots: replies.pair.unwrap_or(0),
-                    is_crowded: replies.output.before > self.settings.drop_above,
+                    send_slot: input.before,
+                    receive_slot: output.before,
+                    pair_slots,
+                    is_crowded: output.before > self.settings.drop_above,
                 }
             }
             Header::Reset(slots) => {
@@ -237,7 +225,7 @@ impl Pipeline {
                 Outcome::Return
             }
             Header::Other => {
-                self.access(Operations::of(Operation::READ, Operation::READ), between);
+                self.access(Operation::READ, Operation::READ, between);
                 Outcome::Forward
             }
         }
@@ -246,48 +234,54 @@ impl Pipeline {
     /// Lets data pass, or drops it.
     #[inline]
     pub fn data(&mut self, tag: Option<Tag>, between: Between) -> Outcome {
-        let arriving = self.table[kind(tag)].arriving;
-        let replies = self.access(arriving, between);
-        if replies.output.is_above {
-            Outcome::Drop
-        } else if replies.pair == Some(0) && arriving.at_pair != Operation::READ {
-            Outcome::ForwardUncounted
-        } else {
-            Outcome::Forward
+        if self.settings.pairs > 0 {
+            return self.data_of_pair(tag, between);
+        }
+        let Entry { at_output, at_input, .. } = self.table[kind(tag)];
+        let [output, _] = self.access(at_output, at_input, between);
+        if output.is_above { Outcome::Drop } else { Outcome::Forward }
+    }
+
+    /// The same where pairs have registers, and packets are counted until they leave: at the output nothing
+    /// is taken off yet.
+    #[inline]
+    fn data_of_pair(&mut self, tag: Option<Tag>, between: Between) -> Outcome {
+        self.passes += 1;
+        let limit =
+            if let Some(Tag::Unsolicited(_)) = tag { self.settings.drop_above } else { u32::MAX };
+        let is_dropped = self.output.is_above(between.output, limit);
+        let wanted = u32::from(is_counted(tag) && !is_dropped);
+        let had = self.pairs.take(between.pair, wanted);
+        self.input.take(between.input, had * self.settings.increment);
+        match (is_dropped, had < wanted) {
+            (true, _) => Outcome::Drop,
+            (_, true) => Outcome::ForwardUncounted,
+            _ => Outcome::Forward,
         }
     }
 
     /// Takes slots off that are given back. Where pairs have registers, the output comes last, behind the
     /// queues as for data, so that no counter loses more than the pair had: others may have used it since.
     fn reset(&mut self, slots: u16, between: Between) {
-        let operation = Operation::take(self.counted(slots));
         if self.settings.pairs == 0 {
-            self.access(Operations::of(operation, Operation::READ), between);
+            let operation = Operation::take(self.counted(slots));
+            self.access(operation, operation, between);
             return;
         }
         self.passes += 1;
-        let had = self.pairs.operate(between.pair, Operation::take(slots.into())).before;
-        let operation = operation.no_more_than(had.saturating_mul(self.settings.increment));
-        self.input.operate(between.input, operation);
-        self.output.operate(between.output, operation);
+        let had = self.pairs.take(between.pair, slots.into());
+        self.input.take(between.input, had * self.settings.increment);
+        self.output.take(between.output, had * self.settings.increment);
     }
 
-    /// The stages: one operation on one register of the outputs, then the same at the pairs, then at the
-    /// inputs. Nothing changes behind one that was refused, and the input loses no more than the pair had.
+    /// The two stages of the ports: one operation on one register of the outputs, then the same at the
+    /// inputs, where nothing changes if the first was refused.
     #[inline]
-    fn access(&mut self, operations: Operations, between: Between) -> Replies {
-        let Operations { at_output, mut at_pair, mut at_input } = operations;
+    fn access(&mut self, output: Operation, input: Operation, between: Between) -> [Reply; 2] {
         self.passes += 1;
-        let output = self.output.operate(between.output, at_output);
-        if output.is_above {
-            (at_pair, at_input) = (Operation::READ, Operation::READ);
-        }
-        let pair = (self.settings.pairs > 0).then(|| {
-            let before = self.pairs.operate(between.pair, at_pair).before;
-            at_input = at_input.no_more_than(before.saturating_mul(self.settings.increment));
-            before
-        });
-        Replies { output, input: self.input.operate(between.input, at_input), pair }
+        let at_output = self.output.operate(between.output, output);
+        let input = if at_output.is_above { Operation::READ } else { input };
+        [at_output, self.input.operate(between.input, input)]
     }
 
     fn counted(&self, slots: u16) -> u32 {
@@ -297,10 +291,20 @@ impl Pipeline {
     /// The first bit of data leaves by the port of `output`.
     #[inline]
     pub fn leaves(&mut self, tag: Option<Tag>, output: u32) {
-        if self.settings.decrement == Decrement::Egress {
+        if self.settings.pairs > 0 {
+            if is_counted(tag) {
+                self.output.take(output, self.settings.increment);
+            }
+        } else if self.settings.decrement == Decrement::Egress {
             self.output.operate(output, self.table[kind(tag)].leaving);
         }
     }
+}
+
+/// Whether a data packet is taken off, where second copies are told apart.
+#[inline]
+fn is_counted(tag: Option<Tag>) -> bool {
+    !matches!(tag, Some(Tag::Unreserved | Tag::AgainUncounted(_)))
 }
 
 /// The place in the table of a data packet.
@@ -312,13 +316,6 @@ fn kind(tag: Option<Tag>) -> usize {
         Some(Tag::Unsolicited(_)) => 2,
         Some(Tag::Again(_)) => 3,
         Some(Tag::AgainUncounted(_)) => 4,
-    }
-}
-
-impl Operations {
-    /// The same on both counters, and another where pairs have some, which count slots alone.
-    fn of(at_ports: Operation, at_pair: Operation) -> Self {
-        Self { at_output: at_ports, at_pair, at_input: at_ports }
     }
 }
 
@@ -337,8 +334,7 @@ impl Settings {
             (Decrement::Ingress, _) => (at_input, Operation::READ),
             (Decrement::Egress, _) => (Operation::READ, at_input),
         };
-        let at_pair = if at_input == Operation::READ { at_input } else { Operation::take(1) };
-        Entry { arriving: Operations { at_output, at_pair, at_input }, leaving }
+        Entry { at_output, at_input, leaving }
     }
 
     /// What a packet takes off a counter (Alg. 1, lines 14 and 15).

@@ -48,12 +48,6 @@ impl Operation {
         Self { ends: Ends::Wrap, ..self }
     }
 
-    /// The same, but takes off no more than so much.
-    #[must_use]
-    pub fn no_more_than(self, amount: u32) -> Self {
-        Self { taken: self.taken.min(amount), ..self }
-    }
-
     /// The same, where the register holds no more than `limit`; else nothing.
     #[must_use]
     pub const fn up_to(self, limit: u32) -> Self {
@@ -110,6 +104,25 @@ impl Registers {
             self.taken += u64::from(taken);
         }
         Reply { before, is_above }
+    }
+
+    /// [`Operation::READ`], [`Operation::up_to`] a limit: whether the register holds more.
+    #[inline]
+    pub(super) fn is_above(&mut self, index: u32, limit: u32) -> bool {
+        self.operations += 1;
+        self.cells[index as usize] > limit
+    }
+
+    /// [`Operation::take`]. Returns what it could take.
+    #[inline]
+    pub(super) fn take(&mut self, index: u32, amount: u32) -> u32 {
+        self.operations += 1;
+        let cell = &mut self.cells[index as usize];
+        let taken = amount.min(*cell);
+        *cell -= taken;
+        self.underflows += u64::from(taken < amount);
+        self.taken += u64::from(taken);
+        taken
     }
 
     /// What a register holds, for the control plane.

@@ -51,8 +51,8 @@ pub(crate) enum Copies {
     ToReceivers,
 }
 
-/// When a port was last used, and a pair, if pairs are tracked: of one that waits for its slot, when that
-/// comes.
+/// When a port was last used; where pairs are tracked, when a pair was, or when the slot comes that it waits
+/// for.
 #[derive(Clone, Debug)]
 struct Activity {
     input: Vec<Time>,
@@ -187,10 +187,12 @@ impl Tor {
     /// Ports are in use.
     #[inline]
     fn touch(&mut self, between: Between, now: Time) {
-        self.activity.input[between.input as usize] = now;
-        self.activity.output[between.output as usize] = now;
-        if let Some(at) = self.activity.pairs.get_mut(between.pair as usize) {
+        let Activity { input, output, pairs } = &mut self.activity;
+        if let Some(at) = pairs.get_mut(between.pair as usize) {
             *at = now.max(*at);
+        } else {
+            input[between.input as usize] = now;
+            output[between.output as usize] = now;
         }
     }
 
@@ -202,13 +204,18 @@ impl Tor {
         }
     }
 
-    /// M14: what pairs that have been silent for long have left reserved is void.
+    /// M14: what pairs that have been silent for long have left reserved is void. A port was used when the last
+    /// of its pairs was.
     fn void_silent_pairs(&mut self, now: Time) {
         let Some(pipeline) = self.scheduler.pipeline_mut() else { return };
-        for (pair, &at) in (0..).zip(&self.activity.pairs) {
+        let Activity { input, output, pairs } = &mut self.activity;
+        for (pair, &at) in (0..).zip(&*pairs) {
+            let between = between(&self.nodes, pair);
+            for used in [&mut input[between.input as usize], &mut output[between.output as usize]] {
+                *used = at.max(*used);
+            }
             let is_silent = now >= at + self.audit;
             if is_silent && pipeline.pairs().get(pair) > 0 {
-                let between = between(&self.nodes, pair);
                 self.counts.resets += 1;
                 self.counts.reset_slots += u64::from(pipeline.void(between));
             }
