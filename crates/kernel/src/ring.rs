@@ -88,6 +88,20 @@ impl<T: Copy + Default> Ring<T> {
         Some(value)
     }
 
+    /// Moves the first `count` values to the back, in order.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    #[inline]
+    pub fn rotate_left(&mut self, count: usize) {
+        assert!(count <= self.len(), "{count} of {} values to move", self.len);
+        for _ in 0..count {
+            let slot = self.slot(self.len());
+            self.slots[slot] = self.slots[self.head as usize];
+            self.head = self.slot(1) as u32;
+        }
+    }
+
     /// The value that [`Ring::pop`] would take.
     #[inline]
     #[must_use]
@@ -154,6 +168,11 @@ mod tests {
             let (mut ring, mut model) = (Ring::with_capacity(capacity), VecDeque::new());
             for step in steps {
                 match step {
+                    Some(value) if value % 8 == 0 => {
+                        let count = value as usize / 8 % (ring.len() + 1);
+                        ring.rotate_left(count);
+                        model.rotate_left(count);
+                    }
                     Some(value) => { ring.push(value); model.push_back(value); }
                     None => prop_assert_eq!(ring.pop(), model.pop_front()),
                 }

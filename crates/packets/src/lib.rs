@@ -22,4 +22,6 @@ pub use outbox::{Effect, Outbox};
 pub use packet::{FlowKey, Kind, Marks, PRIORITIES, Packet, ROUTE_HOP_BITS, ROUTE_HOPS_MAX, reply};
 pub use program::{Handle, Hop, Orders, Plain, Program, Verdict};
 pub use route::Live;
-pub use transport::{Framing, Line, Loss, Opening, Surroundings, Timer, Timers, Transport};
+pub use transport::{
+    Framing, Gate, Line, Loss, Opening, Surroundings, Timer, Timers, Transport, Way,
+};

@@ -87,21 +87,59 @@ impl Framing {
 pub struct Line<'a> {
     /// Bit `p`: priority `p` is not paused.
     pub(crate) open: u8,
-    /// Bytes that each lane may still send, by its number; `None`: no limit.
-    pub(crate) room: Option<&'a [u32]>,
-    /// The lane of each flow, by key; `None`: each flow is its own, as under per-flow backpressure.
-    pub(crate) lanes: Option<&'a [u32]>,
+    pub(crate) room: Room<'a>,
+}
+
+/// What is accepted of each flow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Room<'a> {
+    /// All.
+    Endless,
+    /// So many bytes, by key: per-flow backpressure.
+    OfFlows(&'a [u32]),
+    /// What its gate lets through: by key the way of a flow, and the gates.
+    AtGates(&'a [Way], &'a [Gate]),
+}
+
+/// The way of a flow through a transport that carries another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Way {
+    /// The gate that it passes.
+    pub gate: u32,
+    /// The lane in which it does; below [`u32::MAX`] - 1.
+    pub lane: u32,
+}
+
+/// What a transport that carries another takes at this moment: packets of one lane, of all or of none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Gate(u32);
+
+impl Gate {
+    /// It takes packets of all lanes.
+    pub const OPEN: Self = Self(u32::MAX);
+    /// It takes none.
+    pub const SHUT: Self = Self(u32::MAX - 1);
+
+    /// It takes packets of this lane.
+    #[must_use]
+    pub const fn of_lane(lane: u32) -> Self {
+        Self(lane)
+    }
+
+    #[inline]
+    fn admits(self, lane: u32) -> bool {
+        self.0 == lane || self == Self::OPEN
+    }
 }
 
 impl Line<'_> {
     /// A line that accepts everything, for tests of a core without a network.
-    pub const OPEN: Line<'static> = Line { open: u8::MAX, room: None, lanes: None };
+    pub const OPEN: Line<'static> = Line { open: u8::MAX, room: Room::Endless };
 
-    /// A line that takes so many bytes of each lane, for a transport that carries another: flow `f`
-    /// belongs to lane `lanes[f]`, which may send `room[lanes[f]]` bytes.
+    /// What a transport that carries another takes: flow `f` has the way `ways[f]`.
     #[must_use]
-    pub const fn of_lanes<'a>(lanes: &'a [u32], room: &'a [u32]) -> Line<'a> {
-        Line { open: u8::MAX, room: Some(room), lanes: Some(lanes) }
+    pub const fn at_gates<'a>(ways: &'a [Way], gates: &'a [Gate]) -> Line<'a> {
+        Line { open: u8::MAX, room: Room::AtGates(ways, gates) }
     }
 
     /// Whether a packet of this priority may be returned from `pull`.
@@ -117,8 +155,14 @@ impl Line<'_> {
     #[inline]
     #[must_use]
     pub fn admits(&self, flow: FlowKey, wire: u16) -> bool {
-        let place = |lanes: &[u32]| lanes[flow.index()] as usize;
-        self.room.is_none_or(|room| room[self.lanes.map_or(flow.index(), place)] >= u32::from(wire))
+        match self.room {
+            Room::Endless => true,
+            Room::OfFlows(room) => room[flow.index()] >= u32::from(wire),
+            Room::AtGates(ways, gates) => {
+                let Way { gate, lane } = ways[flow.index()];
+                gates[gate as usize].admits(lane)
+            }
+        }
     }
 
     /// The place of the first of `flows` that [`Line::admits`].
@@ -129,13 +173,9 @@ impl Line<'_> {
         mut flows: impl Iterator<Item = FlowKey>,
         wire: u16,
     ) -> Option<usize> {
-        let least = u32::from(wire);
-        match (self.room, self.lanes) {
-            (None, _) => flows.next().map(|_| 0),
-            (Some(room), None) => flows.position(|flow| room[flow.index()] >= least),
-            (Some(room), Some(lanes)) => {
-                flows.position(|flow| room[lanes[flow.index()] as usize] >= least)
-            }
+        match self.room {
+            Room::Endless => flows.next().map(|_| 0),
+            _ => flows.position(|flow| self.admits(flow, wire)),
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::net::{Event, Life, Net, Timers, Word, mean};
 use crate::outbox::{Effect, Outbox};
 use crate::packet::{FlowKey, Marks, Packet};
 use crate::program::{Orders, Plain, Program};
-use crate::transport::{Framing, Line, Opening, Surroundings, Timer, Transport};
+use crate::transport::{Framing, Line, Opening, Room, Surroundings, Timer, Transport};
 
 use gauges::Gauges;
 pub(crate) use ideal::completion_time;
@@ -385,8 +385,11 @@ impl<T: Transport, S: Program> Network<T, S> {
         if out.faults > 0 {
             return;
         }
-        let room = self.net.flow_queues.as_ref().map(|queues| queues.source_room.as_slice());
-        let line = Line { open: !out.held as u8, room, lanes: None };
+        let room = match &self.net.flow_queues {
+            None => Room::Endless,
+            Some(queues) => Room::OfFlows(&queues.source_room),
+        };
+        let line = Line { open: !out.held as u8, room };
         self.out.set_now(self.net.now);
         let node = NodeId::new(host);
         let Some(packet) = self.transport.pull(node, line, &mut self.out) else { return };

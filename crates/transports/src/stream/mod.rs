@@ -240,14 +240,13 @@ impl<C: Congestion> Transport for Stream<C> {
             return None;
         }
         let whole = self.plan.segment + self.plan.header;
-        for _ in 0..self.turns[host.index()].len() {
-            let flow = self.turns[host.index()].pop()?;
+        loop {
+            let turns = &mut self.turns[host.index()];
+            let passed_over = line.first_admitted(turns.iter().copied(), whole)?;
+            turns.rotate_left(passed_over);
+            let flow = turns.pop()?;
             let sender = &mut self.senders[flow.index()];
             debug_assert!(sender.is_queued && sender.ends.src == host, "{sender:?} has a turn");
-            if !line.admits(flow, whole) {
-                self.turns[host.index()].push(flow);
-                continue;
-            }
             sender.is_queued = false;
             let choice = sender.choice(out.now(), &self.plan);
             if !choice.is_packet() {
@@ -269,7 +268,6 @@ impl<C: Congestion> Transport for Stream<C> {
             }
             return Some(packet);
         }
-        None
     }
 
     fn abandon(&mut self, flow: FlowKey, _: &mut Outbox) {

@@ -1,6 +1,7 @@
 //! Bursts under way, agents with their exchanges, and lanes with what they know of their switch ports.
 
 use kernel::{Bytes, Time};
+use rack::NodeId;
 
 use super::books::{Claim, Holding};
 use super::held::{NONE, Queue};
@@ -13,6 +14,7 @@ pub(crate) struct Burst {
     pub(crate) size: Bytes,
     pub(crate) agent: u32,
     pub(crate) lane: u32,
+    pub(crate) dst: NodeId,
     /// Its number among the unsolicited ones of its lane.
     pub(crate) number: u8,
     /// How often it is on its way out.
@@ -82,6 +84,7 @@ pub(crate) enum State {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Agent {
     pub(crate) state: State,
+    pub(crate) host: NodeId,
     /// Whether it takes packets from the transport.
     pub(crate) is_open: bool,
     /// Whether it is to be looked at in this call.
@@ -104,20 +107,25 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    pub(crate) const NEW: Self = Self {
-        state: State::Idle,
-        is_open: true,
-        is_called: false,
-        repeats: 0,
-        burst: NONE,
-        sequence: 0,
-        since: Time::ZERO,
-        deadline: Time::NEVER,
-        first: NONE,
-        last: NONE,
-        claim: Claim::NONE,
-    };
+    pub(crate) const fn of(host: NodeId) -> Self {
+        Self {
+            state: State::Idle,
+            host,
+            is_open: true,
+            is_called: false,
+            repeats: 0,
+            burst: NONE,
+            sequence: 0,
+            since: Time::ZERO,
+            deadline: Time::NEVER,
+            first: NONE,
+            last: NONE,
+            claim: Claim::NONE,
+        }
+    }
 }
+
+const _: () = assert!(size_of::<Agent>() <= 64);
 
 /// Packets of one agent to one destination, and what its grants told (Alg. 2, lines 2 to 4): two in a
 /// cache line.

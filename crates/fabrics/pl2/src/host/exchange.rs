@@ -51,6 +51,7 @@ impl<T: Transport> Shim<T> {
             size,
             agent,
             lane,
+            dst: self.layout.destination(lane),
             number: 0,
             passages: 0,
             is_settled: false,
@@ -59,7 +60,7 @@ impl<T: Transport> Shim<T> {
         });
         self.counts.bursts += 1;
         self.counts.packets += u64::from(packets.count);
-        let host = self.layout.host(agent);
+        let host = self.agents[agent as usize].host;
         let delay = self.delays.draw(&mut self.chance[host.index()]);
         let entry = &mut self.agents[agent as usize];
         entry.state = State::Preparing;
@@ -88,9 +89,13 @@ impl<T: Transport> Shim<T> {
     /// Sends reservations whose instant has come: before anything else that a host does.
     #[inline]
     pub(super) fn send_ripe_asks(&mut self, host: NodeId, out: &mut Outbox) {
-        if !self.nics[host.index()].is_ripe(out.now()) {
-            return;
+        if self.nics[host.index()].is_ripe(out.now()) {
+            self.send_asks(host, out);
         }
+    }
+
+    #[inline(never)]
+    fn send_asks(&mut self, host: NodeId, out: &mut Outbox) {
         while let Some((at, agent)) = self.nics[host.index()].ripe_ask(out.now()) {
             self.ask(agent, at, out);
         }
@@ -133,10 +138,9 @@ impl<T: Transport> Shim<T> {
         at: Time,
         out: &mut Outbox,
     ) {
-        let host = self.layout.host(agent);
         let entry = &mut self.agents[agent as usize];
+        let host = entry.host;
         let burst = self.bursts.get(entry.burst);
-        let dst = self.layout.destination(burst.lane);
         let reservation = Message {
             opcode: Opcode::Reserve,
             flags: Flags { is_unsolicited, is_crowded: false },
@@ -152,7 +156,7 @@ impl<T: Transport> Shim<T> {
         let deadline = at + patience;
         entry.deadline = deadline;
         self.counts.reservations += 1;
-        self.nics[host.index()].push_control(reservation.packet(host, dst));
+        self.nics[host.index()].push_control(reservation.packet(host, burst.dst));
         self.ask_for_pull(host, out);
         if deadline < self.looks[host.index()] {
             self.look_at(host, deadline.max(out.now()), out);
@@ -310,7 +314,7 @@ impl<T: Transport> Shim<T> {
 
     /// Whether nobody waits for a burst, or its destination is dead.
     fn is_in_vain(&self, place: u32) -> bool {
-        let dst = self.layout.destination(self.bursts.get(place).lane);
+        let dst = self.bursts.get(place).dst;
         self.is_dead[dst.index()] || self.is_nobodys(place)
     }
 
@@ -318,7 +322,7 @@ impl<T: Transport> Shim<T> {
     fn depart(&mut self, place: u32, at: Time, role: Role, out: &mut Outbox) {
         let burst = self.bursts.get_mut(place);
         burst.passages += 1;
-        let host = self.layout.host(burst.agent);
+        let host = self.agents[burst.agent as usize].host;
         let packets = burst.packets;
         let passage = Passage { burst: place, next: packets.head, left: packets.count, role };
         if at <= out.now() {
@@ -417,9 +421,9 @@ impl<T: Transport> Shim<T> {
 
     /// Forgets a burst.
     pub(super) fn free(&mut self, place: u32) {
-        let Burst { agent, lane, mut holding, mut packets, .. } = *self.bursts.get(place);
+        let Burst { agent, dst, mut holding, mut packets, .. } = *self.bursts.get(place);
         if !holding.is_empty() {
-            let pair = (self.layout.host(agent), self.layout.destination(lane));
+            let pair = (self.agents[agent as usize].host, dst);
             self.books.forgotten(pair, &mut holding);
         }
         self.held.clear(&mut packets);
@@ -443,7 +447,7 @@ impl<T: Transport> Shim<T> {
     fn idle(&mut self, agent: u32) {
         self.agents[agent as usize].state = State::Idle;
         self.open(agent);
-        self.feeds.push(self.layout.host(agent));
+        self.feeds.push(self.agents[agent as usize].host);
         if self.agents[agent as usize].first != NONE {
             self.call(agent);
         }
@@ -452,7 +456,7 @@ impl<T: Transport> Shim<T> {
     /// An agent's timer has fired.
     pub(super) fn agent_timer(&mut self, agent: u32, out: &mut Outbox) {
         match self.agents[agent as usize].state {
-            State::Preparing => self.send_ripe_asks(self.layout.host(agent), out),
+            State::Preparing => self.send_ripe_asks(self.agents[agent as usize].host, out),
             State::Resting => self.idle(agent),
             // A host that died has forgotten what it was about.
             State::Asking | State::Leaving | State::Idle => (),

@@ -6,12 +6,12 @@
 //! instant (our choice: nothing waits for a burst to fill).
 
 use kernel::Time;
-use packets::{Effect, Line, Outbox, Packet, Transport};
+use packets::{Effect, Gate, Line, Outbox, Packet, Transport};
 use rack::NodeId;
 
+use super::Shim;
 use super::bursts::State;
 use super::held::NONE;
-use super::{ENDLESS, Shim};
 use crate::message::framed;
 use crate::wire::Tag;
 
@@ -107,7 +107,7 @@ impl<T: Transport> Shim<T> {
         }
         while self.open[host.index()] > 0 {
             let before = out.len();
-            let line = Line::of_lanes(&self.lanes_of_flows, &self.room);
+            let line = Line::at_gates(&self.ways, &self.gates);
             let packet = self.inner.pull(host, line, out);
             out.divert(before, &mut self.wishes, concerns);
             let Some(packet) = packet else { return };
@@ -137,9 +137,8 @@ impl<T: Transport> Shim<T> {
             return self.send(framed(packet, Some(Tag::Unreserved)), out);
         }
         let thread = if packet.src == known.src { known.thread } else { known.answering };
-        let lane = self.layout.lane(packet.src, thread, packet.dst);
+        let (agent, lane) = self.layout.way(packet.src, thread, packet.dst);
         self.held.push(&mut self.lanes[lane as usize].waiting, packet, known.life);
-        let agent = self.layout.agent(lane);
         let is_first = self.agents[agent as usize].first == NONE;
         self.list(agent, lane);
         self.narrow(agent, lane, is_first);
@@ -187,8 +186,7 @@ impl<T: Transport> Shim<T> {
             return;
         }
         if is_first && self.layout.width > 1 {
-            self.room[self.layout.lanes(agent)].fill(0);
-            self.room[lane as usize] = ENDLESS;
+            self.gates[agent as usize] = Gate::of_lane(lane);
         }
         let front = self.agents[agent as usize].first;
         if self.lanes[front as usize].waiting.count >= self.rules.burst_packets {
@@ -201,8 +199,8 @@ impl<T: Transport> Shim<T> {
     pub(super) fn shut(&mut self, agent: u32) {
         let entry = &mut self.agents[agent as usize];
         if std::mem::replace(&mut entry.is_open, false) {
-            self.room[self.layout.lanes(agent)].fill(0);
-            self.open[self.layout.host(agent).index()] -= 1;
+            self.gates[agent as usize] = Gate::SHUT;
+            self.open[entry.host.index()] -= 1;
         }
     }
 
@@ -211,15 +209,14 @@ impl<T: Transport> Shim<T> {
     #[inline]
     pub(super) fn open(&mut self, agent: u32) {
         let front = self.agents[agent as usize].first;
-        if front == NONE {
-            self.room[self.layout.lanes(agent)].fill(ENDLESS);
-        } else if self.lanes[front as usize].waiting.count < self.rules.burst_packets {
-            self.room[front as usize] = ENDLESS;
-        } else {
-            return;
-        }
-        self.agents[agent as usize].is_open = true;
-        self.open[self.layout.host(agent).index()] += 1;
+        self.gates[agent as usize] = match front {
+            NONE => Gate::OPEN,
+            _ if self.lanes[front as usize].waiting.count >= self.rules.burst_packets => return,
+            _ => Gate::of_lane(front),
+        };
+        let entry = &mut self.agents[agent as usize];
+        entry.is_open = true;
+        self.open[entry.host.index()] += 1;
     }
 
     /// Lets an idle agent be looked at once all else is done.

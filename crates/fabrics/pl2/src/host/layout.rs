@@ -27,33 +27,27 @@ impl Layout {
         }
     }
 
-    /// The lane of a host's packets to `dst`, in a flow of `thread`.
+    /// The agent and lane of a host's packets to `dst`, in a flow of `thread`.
     #[inline]
-    pub(crate) fn lane(self, host: NodeId, thread: u32, dst: NodeId) -> u32 {
+    pub(crate) fn way(self, host: NodeId, thread: u32, dst: NodeId) -> (u32, u32) {
+        let first = host.get() * self.agents;
         if self.width == 1 {
-            host.get() * self.agents + dst.get()
+            (first + dst.get(), first + dst.get())
         } else {
-            (host.get() * self.agents + thread) * self.width + dst.get()
+            (first + thread, (first + thread) * self.width + dst.get())
         }
     }
 
-    /// The agent of a lane.
+    /// The lane of a host's packets to `dst`, in a flow of `thread`.
     #[inline]
-    pub(crate) fn agent(self, lane: u32) -> u32 {
-        lane / self.width
+    pub(crate) fn lane(self, host: NodeId, thread: u32, dst: NodeId) -> u32 {
+        self.way(host, thread, dst).1
     }
 
     /// Where the packets of a lane go.
     #[inline]
     pub(crate) fn destination(self, lane: u32) -> NodeId {
         NodeId::new(lane % self.hosts)
-    }
-
-    /// The lanes of an agent.
-    #[inline]
-    pub(crate) fn lanes(self, agent: u32) -> std::ops::Range<usize> {
-        let first = (agent * self.width) as usize;
-        first..first + self.width as usize
     }
 
     /// The host of an agent.
@@ -95,12 +89,10 @@ mod tests {
             for dst in (0..layout.hosts).map(NodeId::new) {
                 let threads = if layout.width == 1 { 1 } else { layout.agents };
                 for thread in 0..threads {
-                    let lane = layout.lane(host, thread, dst);
-                    let agent = layout.agent(lane);
+                    let (agent, lane) = layout.way(host, thread, dst);
                     assert!(!std::mem::replace(&mut seen[lane as usize], true), "{lane} twice");
                     assert_eq!(layout.host(agent), host);
                     assert_eq!(layout.destination(lane), dst);
-                    assert!(layout.lanes(agent).contains(&(lane as usize)));
                     assert!(layout.agents_of(host).contains(&agent));
                 }
             }

@@ -31,8 +31,8 @@ pub mod wait;
 
 use kernel::{Bytes, Rate, Span, Stream, Time};
 use packets::{
-    Effect, FlowKey, Framing, Kind, Line, Live, Marks, Opening, Outbox, Packet, Timer, Timers,
-    Transport,
+    Effect, FlowKey, Framing, Gate, Kind, Line, Live, Marks, Opening, Outbox, Packet, Timer,
+    Timers, Transport, Way,
 };
 use rack::NodeId;
 
@@ -99,15 +99,15 @@ pub struct Shim<T> {
     inner_timers: u8,
     rules: Rules,
     layout: Layout,
-    /// By flow: what is known of it, and the lane of its data.
+    /// By flow: what is known of it, and the way of its data: its agent, and its lane.
     flows: Vec<Known>,
-    lanes_of_flows: Vec<u32>,
+    ways: Vec<Way>,
     /// By host and thread: open flows that it sends, and then those that it receives.
     busy: Vec<u32>,
     agents: Vec<Agent>,
     lanes: Vec<Lane>,
-    /// By lane: whether the transport may send, as [`Line::of_lanes`] has it.
-    room: Vec<u32>,
+    /// By agent: what it takes from the transport.
+    gates: Vec<Gate>,
     /// By host: agents that take packets.
     open: Vec<u32>,
     bursts: Bursts,
@@ -166,11 +166,11 @@ impl<T: Transport> Shim<T> {
             rules,
             layout,
             flows: Vec::new(),
-            lanes_of_flows: Vec::new(),
+            ways: Vec::new(),
             busy: vec![0; (2 * hosts * config.threads) as usize],
-            agents: vec![Agent::NEW; layout.agents_all()],
+            agents: (0..layout.agents_all() as u32).map(|a| Agent::of(layout.host(a))).collect(),
             lanes: vec![Lane::NEW; layout.lanes_all()],
-            room: vec![u32::MAX; layout.lanes_all()],
+            gates: vec![Gate::OPEN; layout.agents_all()],
             open: vec![layout.agents; hosts as usize],
             bursts: Bursts::default(),
             held: Held::default(),
@@ -200,7 +200,7 @@ impl<T: Transport> Shim<T> {
     #[inline]
     fn timer_of(&self, agent: u32) -> Timer {
         let number = u32::from(self.inner_timers) + self.layout.local(agent);
-        Timer::Host(self.layout.host(agent), number as u8)
+        Timer::Host(self.agents[agent as usize].host, number as u8)
     }
 
     /// The timer by which a receiver looks for silent senders.
@@ -222,7 +222,7 @@ impl<T: Transport> Shim<T> {
         for (entry, thread) in [(src.get(), thread), (self.layout.hosts + dst.get(), answering)] {
             self.busy[(entry * self.rules.threads + thread) as usize] -= 1;
         }
-        self.mind(self.layout.agent(self.lanes_of_flows[flow.index()]), out);
+        self.mind(self.ways[flow.index()].gate, out);
     }
 
     /// The thread that takes the next flow of a host: the first of those with the fewest. Flows that hosts
@@ -381,13 +381,14 @@ impl<T: Transport> Transport for Shim<T> {
         let Opening { key, flow, .. } = *opening;
         if self.flows.len() <= key.index() {
             self.flows.resize(key.index() + 1, Known::default());
-            self.lanes_of_flows.resize(key.index() + 1, 0);
+            self.ways.resize(key.index() + 1, Way::default());
         }
         let thread = self.take_thread(flow.src.get());
         let answering = self.take_thread(self.layout.hosts + flow.dst.get());
         let known = &mut self.flows[key.index()];
         *known = Known { src: flow.src, dst: flow.dst, thread, answering, life: known.life };
-        self.lanes_of_flows[key.index()] = self.layout.lane(flow.src, thread, flow.dst);
+        let (gate, lane) = self.layout.way(flow.src, thread, flow.dst);
+        self.ways[key.index()] = Way { gate, lane };
         self.of_transport(out, |transport, out| transport.start(opening, out));
         self.settle(out);
     }
@@ -471,9 +472,6 @@ impl<T: Transport> Transport for Shim<T> {
         details
     }
 }
-
-/// Bytes that stand for "as many as it likes".
-const ENDLESS: u32 = u32::MAX;
 
 /// What a packet of `wire` bytes takes in its frame.
 #[inline]
