@@ -1,4 +1,4 @@
-//! How fast the engine is: `perf NODES CELLS PAIRS` for long flows in a permutation, `perf NODES
+//! How fast the engine is: `perf_shoal NODES CELLS PAIRS` for long flows in a permutation, `perf_shoal NODES
 //! load FLOWS LOAD` for flows of 1 to 200 KB at a share of 50 Gbps a node.
 
 use kernel::{Bytes, Stream, Time};

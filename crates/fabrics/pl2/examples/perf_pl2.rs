@@ -1,4 +1,4 @@
-//! How fast the rack is: `perf pl2|plain raw|newreno step|apart|random MEGABYTES [HOSTS]` lets each host
+//! How fast the rack is: `perf_pl2 pl2|plain raw|newreno step|apart|random MEGABYTES [HOSTS]` lets each host
 //! send so much, under PL2 or on plain switches with the same lines.
 //!
 //! - *step*: to the next host, all the time; all begin at one instant, and on plain switches go on in
@@ -6,7 +6,7 @@
 //! - *apart*: the same, but each host begins at an instant of its own.
 //! - *random*: flows of up to 200 KB begin anywhere at any time, at a load of 0.6.
 //!
-//!     cargo run --release --package rackloom-pl2 --example perf -- pl2 raw random 20
+//!     cargo run --release --package rackloom-pl2 --example perf_pl2 -- pl2 raw random 20
 
 use kernel::{Bytes, Span, Stream, Time};
 use packets::Network;
@@ -26,7 +26,7 @@ const LOAD: f64 = 0.6;
 fn main() -> Outcome {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [network, transport, pattern, megabytes, hosts @ ..] = &words[..] else {
-        return Err("usage: perf pl2|plain raw|newreno step|apart|random MEGABYTES [HOSTS]".into());
+        return Err("usage: perf_pl2 pl2|plain raw|newreno step|apart|random MEGABYTES [HOSTS]".into());
     };
     let nodes: u32 = hosts.first().map_or(Ok(64), |nodes| nodes.parse())?;
     let bytes = megabytes.parse::<u64>()? * 1_000_000;
