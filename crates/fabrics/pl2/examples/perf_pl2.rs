@@ -26,7 +26,9 @@ const LOAD: f64 = 0.6;
 fn main() -> Outcome {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [network, transport, pattern, megabytes, hosts @ ..] = &words[..] else {
-        return Err("usage: perf_pl2 pl2|plain raw|newreno step|apart|random MEGABYTES [HOSTS]".into());
+        return Err(
+            "usage: perf_pl2 pl2|plain raw|newreno step|apart|random MEGABYTES [HOSTS]".into()
+        );
     };
     let nodes: u32 = hosts.first().map_or(Ok(64), |nodes| nodes.parse())?;
     let bytes = megabytes.parse::<u64>()? * 1_000_000;
