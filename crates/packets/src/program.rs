@@ -7,6 +7,7 @@
 //!
 //! - [`Program::arrives`] when a packet is at a switch and its way on is known,
 //! - [`Program::leaves`] when a packet's first bit goes on the line of a switch's port,
+//! - [`Program::dropped`] when it never will,
 //! - [`Program::wake`] when an alarm comes that it asked for.
 //!
 //! **Invariant:** a network of [`Plain`] switches asks nothing: the type says so, not a test.
@@ -114,7 +115,7 @@ impl Orders {
 pub trait Program {
     /// Whether the network asks it at all.
     const RUNS: bool = true;
-    /// Whether [`Program::leaves`] does anything, in any of its forms.
+    /// Whether [`Program::leaves`] or [`Program::dropped`] does anything, in any of its forms.
     const WATCHES_LINES: bool = false;
     /// Whether it sends packets that belong to no flow: their key is [`FlowKey::NEIGHBOURS`]. None of
     /// them may reach a host.
@@ -130,7 +131,14 @@ pub trait Program {
         let _ = (port, packet, orders);
     }
 
-    /// Whether [`Program::leaves`] does anything in this one; asked once.
+    /// `packet`, which was to leave by `port`, a switch's, is gone without: it found no room there, or the
+    /// link is dead. (Not what the program dropped itself, nor what knew no way on.) Chips tell it, too:
+    /// they hand on what they drop, or say whose it was.
+    fn dropped(&mut self, port: PortId, packet: &Packet, orders: &mut Orders) {
+        let _ = (port, packet, orders);
+    }
+
+    /// Whether [`Program::leaves`] or [`Program::dropped`] does anything in this one; asked once.
     fn watches_lines(&self) -> bool {
         Self::WATCHES_LINES
     }

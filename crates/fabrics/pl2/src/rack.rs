@@ -26,6 +26,18 @@ impl Rack {
         let network = transport.network(&plan, seed, &[]);
         Self { network, transport: transport.name(), plan, seed }
     }
+
+    /// What it was built from.
+    #[cfg(test)]
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The switch, to look at.
+    #[cfg(test)]
+    pub(crate) fn switch(&self) -> &crate::switch::Tor {
+        each!(&self.network, network => network.program())
+    }
 }
 
 impl Fabric for Rack {

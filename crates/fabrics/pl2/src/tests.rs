@@ -51,6 +51,12 @@ impl Outcome {
         details.get(key).and_then(Value::as_u64).unwrap_or_else(|| panic!("no {key}"))
     }
 
+    /// What is reserved at inputs and outputs.
+    fn reserved(&self) -> [&[u32]; 2] {
+        let pipeline = self.rack.switch().scheduler().pipeline().expect("it counts");
+        [pipeline.input().cells(), pipeline.output().cells()]
+    }
+
     fn last(&self) -> Time {
         self.ends.completed.iter().map(|&(_, end)| end).max().expect("a flow completed")
     }
@@ -108,6 +114,12 @@ fn carry_with(config: &Config, faults: &[Fault], flows: &[Flow]) -> Outcome {
         && config.switch.schedule == crate::config::Schedule::Counters
     {
         assert_eq!(outcome.count("slots_left"), 0, "{:?}", outcome.rack.details());
+    }
+    if outcome.rack.plan().tracks(crate::config::Tracking::Pairs) {
+        // I03: with or without an audit, outputs count no more than their pairs once all queues are empty.
+        let [inputs, outputs] = outcome.reserved();
+        let [sum_in, sum_out] = [inputs, outputs].map(|cells| cells.iter().sum::<u32>());
+        assert_eq!(sum_in, sum_out, "{:?}", outcome.rack.details());
     }
     outcome
 }

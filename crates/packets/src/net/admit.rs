@@ -2,8 +2,6 @@
 //!
 //! The packet's header says what may be done to it; which transport sent it is never asked.
 
-use rack::topology::Vertex;
-
 use super::Net;
 use super::limits::{ALPHA_ONE, TrimLimits};
 use super::port::OutPort;
@@ -25,8 +23,7 @@ impl Net {
             return self.admit_or_trim(index, port, trim);
         }
         if self.limits.drops && !self.fits(port, queue, size) {
-            self.counts.overflows += 1;
-            return self.drop_packet(index);
+            return self.drop_at_port(index, port);
         }
         if marks.contains(Marks::ECT) && self.marks(port, queue) {
             self.arena.get_mut(index).marks.insert(Marks::CE);
@@ -97,8 +94,7 @@ impl Net {
             return self.send_or_enqueue(port, packet.priority, index);
         }
         if !packet.marks.contains(Marks::MAY_TRIM) {
-            self.counts.overflows += 1;
-            return self.drop_packet(index);
+            return self.drop_at_port(index, port);
         }
         self.maybe_exchange_with_last(index, port);
         let cut = self.arena.get_mut(index);
@@ -142,15 +138,16 @@ impl Net {
             && packet.marks.contains(Marks::TRIMMED)
             && !packet.marks.contains(Marks::RETURNED);
         if returns && trim.overflow == Overflow::Return {
-            return self.return_to_sender(index, self.vertices[port as usize], trim);
+            return self.return_to_sender(index, port, trim);
         }
-        self.counts.overflows += 1;
-        self.drop_packet(index);
+        self.drop_at_port(index, port);
     }
 
-    /// NDP §3.2.4: exchanges the addresses of a header and sends it back from here.
+    /// NDP §3.2.4: exchanges the addresses of a header that was to leave by `port` and sends it back from
+    /// here.
     #[cold]
-    fn return_to_sender(&mut self, index: u32, vertex: Vertex, trim: TrimLimits) {
+    fn return_to_sender(&mut self, index: u32, port: u32, trim: TrimLimits) {
+        let vertex = self.vertices[port as usize];
         let packet = self.arena.get_mut(index);
         std::mem::swap(&mut packet.src, &mut packet.dst);
         packet.marks.insert(Marks::RETURNED);
@@ -158,11 +155,12 @@ impl Net {
         let packet = *packet;
         let way = self.chooser.choose(&self.tables, vertex, &packet).map(|port| port.get());
         let is_up = |port: &u32| self.ports[*port as usize].faults == 0;
-        let Some(port) = way.filter(is_up) else {
+        let Some(back) = way.filter(is_up) else {
+            self.note_gone(index, port);
             self.counts.unroutable += 1;
             return self.drop_packet(index);
         };
-        self.admit_header(index, port, trim);
-        self.send_waiting(port);
+        self.admit_header(index, back, trim);
+        self.send_waiting(back);
     }
 }

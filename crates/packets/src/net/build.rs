@@ -1,5 +1,7 @@
 //! The network of a plan, idle.
 
+use std::collections::VecDeque;
+
 use kernel::{Calendar, LinkClock, Rate, Span, Stream, Time};
 use rack::topology::{PortId, Vertex};
 
@@ -68,6 +70,7 @@ impl Net {
             unheard: Vec::new(),
             notes_departures: false,
             departures: Vec::new(),
+            gone: VecDeque::new(),
             limits,
             wires,
             plan,

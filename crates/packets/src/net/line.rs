@@ -243,7 +243,7 @@ impl Net {
                 if queue == LINK_QUEUE {
                     self.take_out(index);
                 } else {
-                    self.drop_at_dead_link(index);
+                    self.drop_at_dead_link(index, port);
                 }
             }
         }

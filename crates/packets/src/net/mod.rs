@@ -30,6 +30,8 @@ mod port;
 mod schedule;
 mod timers;
 
+use std::collections::VecDeque;
+
 use kernel::{Calendar, LinkClock, Stream, Time};
 use rack::NodeId;
 use rack::topology::{PortId, Vertex};
@@ -107,7 +109,12 @@ pub(crate) struct Net {
     /// packets, which are on the line as long as they are noted here.
     pub(crate) notes_departures: bool,
     pub(crate) departures: Vec<(u32, u32)>,
+    /// What was to go on the lines of switches and is gone: for each departure of [`GONE`], in order.
+    pub(crate) gone: VecDeque<Packet>,
 }
+
+/// In place of a departure's packet: it will never be on the line.
+pub(crate) const GONE: u32 = u32::MAX;
 
 /// A packet's way through a switch.
 #[derive(Clone, Copy, Debug)]
@@ -176,7 +183,7 @@ impl Net {
     pub(crate) fn go_out(&mut self, index: u32, out: u32) {
         if self.ports[out as usize].faults > 0 {
             // Until routes have converged, packets still go to the dead link.
-            return self.drop_at_dead_link(index);
+            return self.drop_at_dead_link(index, out);
         }
         self.admit(index, out);
         self.send_waiting(out);
@@ -241,10 +248,29 @@ impl Net {
         self.drop_for(index, Loss::NoRoom);
     }
 
-    /// Drops a packet that is in a switch, but in no queue: it would go by a dead link.
-    pub(crate) fn drop_at_dead_link(&mut self, index: u32) {
+    /// Drops a packet that finds no room at `port`.
+    #[cold]
+    pub(crate) fn drop_at_port(&mut self, index: u32, port: u32) {
+        self.note_gone(index, port);
+        self.counts.overflows += 1;
+        self.drop_packet(index);
+    }
+
+    /// Drops a packet that is in no queue: it would go by `port`, whose link is dead.
+    pub(crate) fn drop_at_dead_link(&mut self, index: u32, port: u32) {
+        self.note_gone(index, port);
         self.counts.dead_link += 1;
         self.drop_for(index, Loss::Dead);
+    }
+
+    /// Keeps what was to leave by `port`, if that is a switch's, for the network to tell its program.
+    pub(crate) fn note_gone(&mut self, index: u32, port: u32) {
+        let is_host = self.plan.topology.is_host(self.vertices[port as usize]);
+        let packet = *self.arena.get(index);
+        if self.notes_departures && !is_host && !packet.is_link_frame() {
+            self.departures.push((port, GONE));
+            self.gone.push_back(packet);
+        }
     }
 
     /// Drops a packet that the switch's program does not want.
@@ -278,7 +304,7 @@ impl Net {
         let peer = NodeId::new(self.wires[port as usize].peer.get());
         let index = self.take_in(Packet { dst: peer, ..packet });
         if self.ports[port as usize].faults > 0 {
-            return self.drop_at_dead_link(index);
+            return self.drop_at_dead_link(index, port);
         }
         self.admit(index, port);
         self.send_waiting(port);

@@ -219,7 +219,7 @@ impl Net {
         }
         for index in lost {
             self.leave_flow_queue(port, index);
-            self.drop_at_dead_link(index);
+            self.drop_at_dead_link(index, port);
         }
     }
 

@@ -340,7 +340,7 @@ impl<T: Transport, S: Program> Network<T, S> {
                 let index = self.net.take_in(packet);
                 // Where neighbours find out by themselves what works, nothing waits for a dead link.
                 if self.net.has_neighbours && self.net.ports[nic as usize].faults > 0 {
-                    return self.net.drop_at_dead_link(index);
+                    return self.net.drop_at_dead_link(index, nic);
                 }
                 self.net.enqueue(nic, packet.priority, index);
                 self.net.serve(nic);

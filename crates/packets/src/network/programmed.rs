@@ -3,7 +3,7 @@
 use rack::topology::{PortId, Vertex};
 
 use super::Network;
-use crate::net::{Event, Passage};
+use crate::net::{Event, GONE, Passage};
 use crate::program::{Handle, Hop, Order, Program, Verdict};
 use crate::transport::Transport;
 
@@ -35,8 +35,9 @@ impl<T: Transport, S: Program> Network<T, S> {
         self.program.wake(switch, &mut self.orders);
     }
 
-    /// A vertex has died.
+    /// A vertex has died. What it had to send went before.
     pub(super) fn tell_program_of_death(&mut self, vertex: Vertex) {
+        self.obey();
         self.orders.now = self.net.now;
         self.program.died(vertex, &mut self.orders);
     }
@@ -77,8 +78,18 @@ impl<T: Transport, S: Program> Network<T, S> {
     /// A packet goes on the line of a switch's port.
     #[inline]
     fn tell_of_departure(&mut self, (port, index): (u32, u32)) {
+        if index == GONE {
+            return self.tell_of_drop(port);
+        }
         let packet = self.net.arena.get(index);
         self.program.leaves(PortId::new(port), packet, &mut self.orders);
+    }
+
+    /// A packet never will.
+    #[cold]
+    fn tell_of_drop(&mut self, port: u32) {
+        let packet = self.net.gone.pop_front().expect("noted with its departure");
+        self.program.dropped(PortId::new(port), &packet, &mut self.orders);
     }
 
     fn carry_out_order(&mut self, order: Order) {

@@ -51,8 +51,8 @@ pub(crate) enum Copies {
     ToReceivers,
 }
 
-/// When a port was last used; where pairs are tracked, when a pair was, or when the slot comes that it waits
-/// for.
+/// When a port was last used, or when the last slot comes that is granted there; where pairs are tracked,
+/// when a pair was.
 #[derive(Clone, Debug)]
 struct Activity {
     input: Vec<Time>,
@@ -120,8 +120,11 @@ impl Tor {
     /// Lets data pass, or not.
     #[inline]
     fn data(&mut self, packet: &mut Packet, between: Between, now: Time) -> Verdict {
-        self.touch(between, now);
-        match self.scheduler.data(now, tag_of(packet), between) {
+        let tag = tag_of(packet);
+        if tag != Some(Tag::Unreserved) {
+            self.touch(between, now);
+        }
+        match self.scheduler.data(now, tag, between) {
             Outcome::Drop => {
                 self.counts.dropped += 1;
                 return Verdict::Drop;
@@ -129,7 +132,7 @@ impl Tor {
             // What in hardware goes along as a bit of metadata is said by the tag here.
             Outcome::ForwardUncounted => {
                 self.counts.uncounted += 1;
-                packet.path = tag_of(packet).map_or(Tag::Unreserved, Tag::uncounted).bits();
+                packet.path = tag.map_or(Tag::Unreserved, Tag::uncounted).bits();
             }
             _ => {}
         }
@@ -166,7 +169,9 @@ impl Tor {
             Outcome::Grant { send_slot, receive_slot, pair_slots, is_crowded } => {
                 let flags = Flags { is_crowded, ..message.flags };
                 let grant = Message { flags, send_slot, receive_slot, pair_slots, ..message };
-                self.wait_for(between.pair, now, &grant);
+                // Who waits for a slot is not silent.
+                let slot = chosen(send_slot, receive_slot);
+                self.touch(between, now + self.unit * u64::from(slot));
                 self.grant(hop, packet, grant, orders);
                 Verdict::Turn
             }
@@ -184,23 +189,17 @@ impl Tor {
         }
     }
 
-    /// Ports are in use.
+    /// A pair, or its ports where nobody tracks those, is in use until then, by what has to do with slots:
+    /// other traffic says nothing of them.
     #[inline]
-    fn touch(&mut self, between: Between, now: Time) {
+    fn touch(&mut self, between: Between, until: Time) {
         let Activity { input, output, pairs } = &mut self.activity;
         if let Some(at) = pairs.get_mut(between.pair as usize) {
-            *at = now.max(*at);
+            *at = until.max(*at);
         } else {
-            input[between.input as usize] = now;
-            output[between.output as usize] = now;
-        }
-    }
-
-    /// A pair is not silent while it waits for a slot.
-    fn wait_for(&mut self, pair: u32, now: Time, grant: &Message) {
-        if let Some(at) = self.activity.pairs.get_mut(pair as usize) {
-            let slot = chosen(grant.send_slot, grant.receive_slot);
-            *at = (*at).max(now + self.unit * u64::from(slot));
+            for at in [&mut input[between.input as usize], &mut output[between.output as usize]] {
+                *at = until.max(*at);
+            }
         }
     }
 
@@ -220,6 +219,28 @@ impl Tor {
                 self.counts.reset_slots += u64::from(pipeline.void(between));
             }
         }
+    }
+
+    /// M14: … and so is what ports have reserved that have been silent for as long, but for what their pairs
+    /// have. Returns what is left.
+    fn reset_silent_ports(&mut self, now: Time) -> u64 {
+        let (audit, due) = (self.audit, self.due());
+        let Self { scheduler, activity, counts, .. } = self;
+        let Some(pipeline) = scheduler.pipeline_mut() else { return 0 };
+        let used = [&activity.input, &activity.output];
+        let mut left = 0;
+        for ((registers, used), due) in pipeline.registers_mut().into_iter().zip(used).zip(due) {
+            for ((index, &at), due) in (0..).zip(used).zip(due) {
+                let held = registers.get(index);
+                if held > due && now >= at + audit {
+                    registers.set(index, due);
+                    counts.resets += 1;
+                    counts.reset_slots += u64::from(held - due);
+                }
+            }
+            left += registers.sum();
+        }
+        left
     }
 
     /// What pairs have reserved at each input and output; zeros if nobody tracks them.
@@ -263,6 +284,28 @@ impl Tor {
             self.is_armed = true;
             orders.wake_at(switch, orders.now() + self.audit);
         }
+    }
+}
+
+impl Tor {
+    /// Inputs count what their pairs do; outputs that, and what waits in their queues.
+    fn check_pairs(&self, pipeline: &Pipeline) -> Result<(), String> {
+        let [inputs, outputs] = self.due();
+        for (index, (&counted, due)) in pipeline.input().cells().iter().zip(inputs).enumerate() {
+            if counted != due {
+                return Err(format!(
+                    "{counted} slots reserved at input {index}, {due} for its pairs"
+                ));
+            }
+        }
+        for (index, (&counted, due)) in pipeline.output().cells().iter().zip(outputs).enumerate() {
+            if counted < due {
+                return Err(format!(
+                    "{counted} slots reserved at output {index}, {due} for its pairs"
+                ));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -314,28 +357,16 @@ impl Program for Tor {
         }
     }
 
+    /// What waits no more is not counted any more, whether it left or was dropped.
+    fn dropped(&mut self, port: PortId, packet: &Packet, orders: &mut Orders) {
+        self.leaves(port, packet, orders);
+    }
+
     /// M14: what silent pairs and ports have left reserved is void.
     fn wake(&mut self, switch: Vertex, orders: &mut Orders) {
         self.is_armed = false;
-        let (now, audit) = (orders.now(), self.audit);
-        self.void_silent_pairs(now);
-        let due = self.due();
-        let Self { scheduler, activity, counts, .. } = self;
-        let Some(pipeline) = scheduler.pipeline_mut() else { return };
-        let mut left = 0;
-        let used = [&activity.input, &activity.output];
-        for ((registers, used), due) in pipeline.registers_mut().into_iter().zip(used).zip(due) {
-            for ((index, &at), due) in (0..).zip(used).zip(due) {
-                let held = registers.get(index);
-                if held > due && now >= at + audit {
-                    registers.set(index, due);
-                    counts.resets += 1;
-                    counts.reset_slots += u64::from(held - due);
-                }
-            }
-            left += registers.sum();
-        }
-        if left > 0 {
+        self.void_silent_pairs(orders.now());
+        if self.reset_silent_ports(orders.now()) > 0 {
             self.arm(switch, orders);
         }
     }
@@ -366,13 +397,8 @@ impl Program for Tor {
                 ));
             }
         }
-        for (index, pair) in (0..).zip(pipeline.input().cells().iter().zip(&self.due()[0])) {
-            if settings.pairs > 0 && pair.0 != pair.1 {
-                let (counted, due) = pair;
-                return Err(format!(
-                    "{counted} slots reserved at input {index}, {due} for its pairs"
-                ));
-            }
+        if settings.pairs > 0 {
+            self.check_pairs(pipeline)?;
         }
         let passes = pipeline.passes;
         if pipeline.input().operations != passes {

@@ -206,6 +206,34 @@ proptest! {
         prop_assert!(outcome.count("counters_below_zero") == 0, "{:?}", outcome.rack.details());
     }
 
+    /// M14, I03: whatever gets lost on lines, in full buffers or at links that are cut, without an audit: outputs
+    /// count what their pairs do (`carry_with` looks), and a pair that speaks once more, after all that, has
+    /// nothing reserved when it is done, but for what is lost then.
+    #[test]
+    fn m14_random_outputs_count_what_their_pairs_do(
+        config in any_config(),
+        drawn in any_flows(),
+        loss_rate in prop::sample::select(vec![0.0, 0.02]),
+        buffer in prop::sample::select(vec![15_000u64, 60_000, 1_500_000]),
+        (node, at_us, pause_us) in (0u32..9, 0u64..100, prop::sample::select(vec![3u64, 40, 900, 2_500])),
+    ) {
+        let switch = Switch {
+            audit: Span::ZERO,
+            port_buffer: Bytes::new(buffer),
+            forwarding: config.switch.forwarding,
+            ..Switch::default()
+        };
+        let mut config = Config { switch, loss_rate, transport: raw_repeating(), ..config };
+        config.recovery.tracking = Some(Tracking::Pairs);
+        let at = Time::ZERO + Span::from_us(at_us);
+        let component = Component::NodeLink(NodeId::new(node % config.nodes));
+        let fault = Fault { component, at, until: Some(at + Span::from_us(pause_us)) };
+        let flows = flows_of(config.nodes, &drawn);
+        let outcome = carry_with(&config, &[fault], &flows);
+        prop_assert_eq!(&outcome.ends.failed, &[]);
+        prop_assert_eq!(outcome.count("counters_below_zero"), 0, "{:?}", outcome.rack.details());
+    }
+
     /// I01, M24: of bursts nothing is lost for good, for what the switch drops above T goes again: datagrams
     /// that nobody repeats all arrive, if T is far above t.
     #[test]

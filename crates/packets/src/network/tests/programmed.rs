@@ -5,7 +5,7 @@ use rack::topology::{PortId, Vertex};
 use rack::{Component, Fabric, Fault, Flow, NodeId};
 
 use super::{Ends, FRAMING, endless, flow, plan, raw, run, switch};
-use crate::config::{Config, Plan};
+use crate::config::{Config, Plan, Queues};
 use crate::network::Network;
 use crate::packet::Packet;
 use crate::program::{Handle, Hop, Orders, Program, Verdict};
@@ -23,6 +23,8 @@ struct Delay {
     seen: u64,
     /// What left the switch: when and by which port.
     left: Vec<(Time, PortId, Packet)>,
+    /// What was to leave and never will: by which port.
+    dropped: Vec<(PortId, Packet)>,
     deaths: Vec<Vertex>,
 }
 
@@ -48,6 +50,10 @@ impl Program for Delay {
 
     fn leaves(&mut self, port: PortId, packet: &Packet, orders: &mut Orders) {
         self.left.push((orders.now(), port, *packet));
+    }
+
+    fn dropped(&mut self, port: PortId, packet: &Packet, _: &mut Orders) {
+        self.dropped.push((port, *packet));
     }
 
     fn wake(&mut self, _: Vertex, orders: &mut Orders) {
@@ -133,6 +139,31 @@ fn what_leaves_is_told_in_order_with_its_instant() {
     }
     for src in 0..4 {
         assert!(left.iter().filter(from(src)).is_sorted_by_key(|left| left.2.seq));
+    }
+}
+
+/// Whatever has come to a switch leaves it, or is told as dropped: for want of room, and at a link that is
+/// dead for a while.
+#[test]
+fn what_comes_leaves_or_is_dropped() {
+    let queues = Queues { port_buffer: Bytes::new(12_000), ..Queues::default() };
+    let cut = Fault {
+        component: Component::NodeLink(NodeId::new(0)),
+        at: Time::from_ps(9_000_000),
+        until: Some(Time::from_ps(20_000_000)),
+    };
+    for (faults, why) in [(vec![], "dropped_full"), (vec![cut], "dropped_dead_link")] {
+        let config = Config { queues: queues.clone(), ..switch(4) };
+        let recovery = Recovery::Repeat { seed: 1 };
+        let mut network = programmed(plan(&config, &faults), recovery, Delay::default());
+        let ends = run_programmed(&mut network, &flows());
+        assert_eq!(ends.completed.len(), 4);
+        let Delay { seen, left, dropped, .. } = network.program();
+        assert!(network.details()[why].as_u64().unwrap() > 0, "{why}");
+        assert!(dropped.iter().all(|(_, packet)| packet.dst == NodeId::new(0)));
+        // All to one host: by one port.
+        assert!(!dropped.is_empty() && dropped.iter().all(|&(port, _)| port == dropped[0].0));
+        assert_eq!(*seen, (left.len() + dropped.len()) as u64, "{why}");
     }
 }
 
