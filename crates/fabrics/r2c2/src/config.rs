@@ -5,6 +5,8 @@
 
 mod plan;
 mod selection;
+#[cfg(test)]
+mod tests;
 
 use std::num::NonZeroU8;
 
@@ -149,7 +151,7 @@ pub struct Demand {
 #[serde(default, deny_unknown_fields)]
 pub struct Discovery {
     /// From one greeting of a neighbour to the next. Unit: time. Default 1 ms (our choice: 16 bytes
-    /// then are a millionth of a link).
+    /// then are a millionth of a link). At least ten times what a greeting takes of the slowest link.
     pub interval: Span,
     /// How many greetings in a row may be missed before the link counts as dead. Default 3 (our
     /// choice). At least 1.
@@ -165,6 +167,17 @@ impl Discovery {
     /// before, and a link that comes back takes a greeting each way.
     pub(crate) fn duration(&self) -> Span {
         self.interval * (u64::from(self.missed) + 3) + self.hold * 2
+    }
+
+    /// Greetings that would fill links of `slowest`, or wait for them more and more.
+    fn check(&self, slowest: Rate) -> Option<Problem> {
+        let greeting = slowest.send_time(Bytes::new(wire::SHORT_BYTES as u64));
+        let least = greeting * GREETING_SHARE;
+        let message = format!(
+            "{}, and a greeting takes {greeting} of the slowest link; expected {least} or more",
+            self.interval
+        );
+        (self.interval < least).then(|| Problem::new("discovery.interval", message))
     }
 }
 
@@ -242,6 +255,8 @@ impl Default for Recovery {
 pub(crate) const DATA_PRIORITY: u8 = 7;
 /// Most bytes that fill the token bucket: what its counters hold.
 const BURST_MAX: Bytes = Bytes::new(2_000_000);
+/// Of a link, greetings take one part in so many at the most (our choice).
+const GREETING_SHARE: u64 = 10;
 /// Largest packet that the network knows.
 const MTU_MAX: Bytes = Bytes::new(9216);
 
