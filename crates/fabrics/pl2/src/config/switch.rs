@@ -27,7 +27,8 @@ pub struct Switch {
     /// What a packet takes off the counters. Default flagged (our choice: PL2 leaves open what a burst
     /// does that comes twice).
     pub accounting: Accounting,
-    /// How long a port is silent before the control plane resets its counters; 0 ns: never. Unit: time.
+    /// How long a pair of hosts, or a port where nobody tracks pairs, asks for nothing and uses no slot, since
+    /// the last that it waits for, before the control plane resets its counters; 0 ns: never. Unit: time.
     /// Default 1 ms (our choice: PL2 §4.5 leaves it to others).
     pub audit: Span,
     /// From a packet's arrival to its arrival in the output queue. Unit: time. Default 347 ns (PL2 §5).

@@ -32,18 +32,20 @@ pub(crate) struct Books {
 }
 
 /// What a burst holds whose packets are not on their way to the line in its slots.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Holding {
     slots: u32,
     /// Packets that went unsolicited before it was known whether the switch counts them (M13).
     gone: u32,
     /// Whether it is known that it does.
     is_counted: bool,
+    /// Its first reservation, and the last of those that were sent again: either may be answered first.
+    claims: [Claim; 2],
 }
 
 /// What a requester held when its reservation went on the line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Claim {
+struct Claim {
     /// The time stamp of the reservation: which of those for the same burst it is.
     stamp: Time,
     /// When it went.
@@ -53,6 +55,9 @@ pub(crate) struct Claim {
 }
 
 impl Holding {
+    pub(crate) const NONE: Self =
+        Self { slots: 0, gone: 0, is_counted: false, claims: [Claim::NONE; 2] };
+
     /// The burst is on its way in its slots: each of its packets uses one ([`Books::used`]).
     #[inline]
     pub(crate) fn depart(&mut self) {
@@ -67,7 +72,7 @@ impl Holding {
 }
 
 impl Claim {
-    pub(crate) const NONE: Self = Self { stamp: Time::NEVER, at: Time::ZERO, held: 0 };
+    const NONE: Self = Self { stamp: Time::NEVER, at: Time::ZERO, held: 0 };
 }
 
 impl Books {
@@ -95,12 +100,13 @@ impl Books {
         demand: u32,
         stamp: Time,
         now: Time,
-    ) -> Claim {
+    ) {
         let book = self.book(pair.0, pair.1);
         let held = book.held - burst.slots;
         book.held = held + demand;
         burst.slots = demand;
-        Claim { stamp, at: now, held }
+        let is_again = burst.claims[0] != Claim::NONE;
+        burst.claims[usize::from(is_again)] = Claim { stamp, at: now, held };
     }
 
     /// A packet goes on the line in its slot.
@@ -138,16 +144,19 @@ impl Books {
         self.book(pair.0, pair.1).held -= slots;
     }
 
-    /// How many slots have leaked, as a grant tells: it answers the reservation with this time stamp.
+    /// How many slots have leaked, as a grant tells: it answers the reservation of a burst with this time
+    /// stamp.
     pub(crate) fn leaked(
         &mut self,
         pair: (NodeId, NodeId),
-        claim: Claim,
+        burst: &Holding,
         stamp: Time,
         pair_slots: u32,
     ) -> u32 {
-        let is_of_it = claim.stamp == stamp && claim.at > self.book(pair.0, pair.1).corrected;
-        if is_of_it { pair_slots.saturating_sub(claim.held) } else { 0 }
+        let corrected = self.book(pair.0, pair.1).corrected;
+        let is_of_it = |claim: &&Claim| claim.stamp == stamp && claim.at > corrected;
+        let claim = burst.claims.iter().find(is_of_it);
+        claim.map_or(0, |claim| pair_slots.saturating_sub(claim.held))
     }
 
     /// Slots of a pair are about to be given back.

@@ -3,7 +3,7 @@
 use kernel::{Bytes, Time};
 use rack::NodeId;
 
-use super::books::{Claim, Holding};
+use super::books::Holding;
 use super::held::{NONE, Queue};
 
 /// Up to K packets of one lane that go together (claim M02).
@@ -102,8 +102,6 @@ pub(crate) struct Agent {
     /// Lanes with packets, in turn.
     pub(crate) first: u32,
     pub(crate) last: u32,
-    /// What was held when its reservation went, where books are kept.
-    pub(crate) claim: Claim,
 }
 
 impl Agent {
@@ -120,7 +118,6 @@ impl Agent {
             deadline: Time::NEVER,
             first: NONE,
             last: NONE,
-            claim: Claim::NONE,
         }
     }
 }

@@ -14,7 +14,7 @@ use kernel::{Bytes, Span, Time};
 use packets::{FlowKey, Kind, Outbox, Packet, Transport};
 use rack::NodeId;
 
-use super::books::{Claim, Holding};
+use super::books::Holding;
 use super::bursts::{Agent, Burst, State};
 use super::held::{NONE, Note};
 use super::nic::{Passage, Role};
@@ -56,7 +56,7 @@ impl<T: Transport> Shim<T> {
             passages: 0,
             is_settled: false,
             was_unsolicited: false,
-            holding: Holding::default(),
+            holding: Holding::NONE,
         });
         self.counts.bursts += 1;
         self.counts.packets += u64::from(packets.count);
@@ -193,7 +193,7 @@ impl<T: Transport> Shim<T> {
         self.counts.chosen.record(slot.into());
         let place = entry.burst;
         if self.books.are_kept() {
-            self.give_back_what_leaked((host, packet.src), entry.claim, grant, out);
+            self.give_back_what_leaked((host, packet.src), place, grant, out);
         }
         let burst = self.bursts.get_mut(place);
         burst.is_settled = true;
@@ -234,11 +234,12 @@ impl<T: Transport> Shim<T> {
     fn give_back_what_leaked(
         &mut self,
         pair: (NodeId, NodeId),
-        claim: Claim,
+        place: u32,
         grant: Message,
         out: &mut Outbox,
     ) {
-        let leaked = self.books.leaked(pair, claim, grant.stamp, grant.pair_slots);
+        let holding = &self.bursts.get(place).holding;
+        let leaked = self.books.leaked(pair, holding, grant.stamp, grant.pair_slots);
         if leaked > 0 {
             self.counts.leaked += u64::from(leaked);
             self.give_back(pair.0, pair.0, pair.1, leaked, out);
@@ -271,8 +272,7 @@ impl<T: Transport> Shim<T> {
             let pair = (host, packet.dst);
             let holding = &mut self.bursts.get_mut(place).holding;
             let demand = message.demand.into();
-            self.agents[agent as usize].claim =
-                self.books.asked(pair, holding, demand, packet.stamp, now);
+            self.books.asked(pair, holding, demand, packet.stamp, now);
         }
     }
 

@@ -357,7 +357,8 @@ impl Program for Tor {
         }
     }
 
-    /// What waits no more is not counted any more, whether it left or was dropped.
+    /// M14: what waits no more is not counted any more, whether it left or was dropped (our choice: the
+    /// hardware tells a program what its queues drop, if it is asked to).
     fn dropped(&mut self, port: PortId, packet: &Packet, orders: &mut Orders) {
         self.leaves(port, packet, orders);
     }
