@@ -21,6 +21,12 @@ use crate::wire::control::{Flags, Opcode};
 /// No register: a host's port.
 const NONE: u32 = u32::MAX;
 
+/// From here on a counter has gone below zero, to the letter of Alg. 1 ([`Accounting::Literal`]): that is no
+/// slot that anybody is to wait for.
+///
+/// [`Accounting::Literal`]: super::Accounting::Literal
+const BELOW_ZERO: u32 = 1 << 31;
+
 /// What the switch has done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
@@ -171,7 +177,9 @@ impl Tor {
                 let grant = Message { flags, send_slot, receive_slot, pair_slots, ..message };
                 // Who waits for a slot is not silent.
                 let slot = chosen(send_slot, receive_slot);
-                self.touch(between, now + self.unit * u64::from(slot));
+                if slot < BELOW_ZERO {
+                    self.touch(between, now + self.unit * u64::from(slot));
+                }
                 self.grant(hop, packet, grant, orders);
                 Verdict::Turn
             }
