@@ -9,7 +9,7 @@ use super::{Acknowledgments, Config, Entering, Outstanding, Schedule, ShareBy, T
 use crate::message::{CONTROL_WIRE, FRAMING_MAX};
 use crate::switch::ideal::Ideal;
 use crate::switch::matching::Matching;
-use crate::switch::{Copies, Decrement, Instants, Pipeline, Scheduler, Settings};
+use crate::switch::{Accounting, Copies, Decrement, Instants, Pipeline, Scheduler, Settings};
 use crate::wire::{on_the_wire, tag};
 
 /// A checked configuration with what follows from it.
@@ -41,6 +41,10 @@ const INCREMENT: u32 = 100;
 /// Why a transport without recovery needs a network that loses nothing.
 const SENDS_ONCE: &str = "raw sends a lost packet only once; set losses = \"repeat\" or \"forget\", or \
                           let nothing be lost";
+
+/// Why counters to the letter need one, too.
+const TURNS_BELOW_ZERO: &str = "with switch.accounting = \"literal\" counters turn to 4294967295 below zero, and who asks next waits \
+     for as many slots; set \"flagged\", or let nothing be lost";
 
 impl Config {
     /// Checks the configuration and derives the plan.
@@ -122,6 +126,8 @@ impl Config {
                 key,
                 format!("{rate}, but {SENDS_ONCE}"),
             );
+            let is_literal = self.switch.accounting == Accounting::Literal;
+            refuse(rate > 0.0 && is_literal, key, format!("{rate}, but {TURNS_BELOW_ZERO}"));
         }
         refuse(
             self.recovery.tracking == Some(Tracking::Pairs) && !self.switch.can_track_pairs(),
@@ -287,15 +293,19 @@ impl Plan {
     /// # Errors
     /// For each component that the rack does not have: the problem's key is its index.
     pub fn with_faults(self, faults: &[Fault]) -> Result<Self, Vec<Problem>> {
-        if !self.config.transport.recovers() {
+        let why_not = if !self.config.transport.recovers() {
+            Some(SENDS_ONCE)
+        } else if self.config.switch.accounting == Accounting::Literal {
+            Some(TURNS_BELOW_ZERO)
+        } else {
+            None
+        };
+        if let Some(why) = why_not.filter(|_| !faults.is_empty()) {
             let problem = |(index, fault): (usize, &Fault)| {
-                let message = format!("{} would fail, but {SENDS_ONCE}", fault.component);
+                let message = format!("{} would fail, but {why}", fault.component);
                 Problem::new(index.to_string(), message)
             };
-            let problems: Vec<_> = faults.iter().enumerate().map(problem).collect();
-            if !problems.is_empty() {
-                return Err(problems);
-            }
+            return Err(faults.iter().enumerate().map(problem).collect());
         }
         Ok(Self { network: self.network.with_faults(faults)?, ..self })
     }

@@ -116,6 +116,10 @@ fn bad_keys_are_named_with_a_remedy() {
         },
         "loss_rate: 0.1, but raw sends a lost packet only once",
     );
+    check(
+        |c| (c.switch.accounting, c.bit_error_rate) = (Accounting::Literal, 1e-9),
+        "bit_error_rate: 0.000000001, but with switch.accounting = \"literal\" counters turn to 4294967295",
+    );
     let trimming = |header| {
         let header = kernel::Bytes::new(header);
         Some(packets::config::Trimming { header, ..packets::config::Trimming::default() })

@@ -26,7 +26,7 @@ use crate::wire::tag::Place;
 #[serde(rename_all = "kebab-case")]
 pub enum Accounting {
     /// Each packet one, and below zero comes the largest number, and above that zero again: Alg. 1 to the
-    /// letter, in registers of 32 bits.
+    /// letter, in registers of 32 bits. Only where nothing gets lost.
     Literal,
     /// Each packet one, down to zero.
     Saturating,
