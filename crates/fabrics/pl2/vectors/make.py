@@ -394,7 +394,7 @@ def main():
     ]
     cases += by_hand_with_pairs()
     cases += [
-        at_random(seed, "flagged", count=150, decrement="egress", pairs=True) for seed in (6, 7)
+        at_random(seed, "flagged", count=80, decrement="egress", pairs=True) for seed in (6, 7)
     ]
     path = pathlib.Path(__file__).with_name("switch.json")
     path.write_text('{"cases": [\n' + ",\n".join(map(written, cases)) + "\n]}\n")
