@@ -43,8 +43,9 @@ const SENDS_ONCE: &str = "raw sends a lost packet only once; set losses = \"repe
                           let nothing be lost";
 
 /// Why counters to the letter need one, too.
-const TURNS_BELOW_ZERO: &str = "with switch.accounting = \"literal\" counters turn to 4294967295 below zero, and who asks next waits \
-     for as many slots; set \"flagged\", or let nothing be lost";
+const TURNS_BELOW_ZERO: &str = "with switch.accounting = \"literal\" counters turn to 4294967295 \
+                                below zero, and who asks next waits for as many slots; set \
+                                \"flagged\", or let nothing be lost";
 
 impl Config {
     /// Checks the configuration and derives the plan.

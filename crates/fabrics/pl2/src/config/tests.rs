@@ -95,13 +95,6 @@ fn bad_keys_are_named_with_a_remedy() {
     check(|c| c.host.jitter.spread = -1.0, "host.jitter.spread: -1; expected 0 to 4");
     check(|c| c.host.jitter.max = Span::ZERO, "host.jitter.max: 0 ps, below the median, 27 ns");
     check(|c| c.recovery.patience = Span::ZERO, "recovery.patience: 0 ns");
-    check(
-        |c| {
-            c.switch.schedule = Schedule::Ideal;
-            c.switch.decrement = crate::switch::Decrement::Ingress;
-        },
-        "switch.decrement: it is about counters",
-    );
     let outside = |nodes: &[u32]| {
         let nodes = nodes.iter().map(|&node| NodeId::new(node)).collect();
         Some(Entering { nodes, ..Entering::default() })
@@ -109,6 +102,18 @@ fn bad_keys_are_named_with_a_remedy() {
     check(|c| c.entering = outside(&[6]), "entering.nodes[0]: node 6; expected below 6");
     check(|c| c.entering = outside(&[1, 1]), "entering.nodes[1]: node 1 again; remove it");
     check(|c| c.entering = outside(&[0, 1, 2, 3, 4]), "entering.nodes: all nodes but one, or all");
+    check(|c| c.switch.port_buffer = kernel::Bytes::new(100), "switch.port_buffer");
+}
+
+#[test]
+fn keys_that_do_not_go_together_are_named_with_a_remedy() {
+    check(
+        |c| {
+            c.switch.schedule = Schedule::Ideal;
+            c.switch.decrement = Decrement::Ingress;
+        },
+        "switch.decrement: it is about counters",
+    );
     check(
         |c| {
             c.transport = Transport::Raw(::transports::raw::Config::default());
@@ -138,11 +143,10 @@ fn bad_keys_are_named_with_a_remedy() {
     check(
         |c| {
             c.recovery.tracking = Some(Tracking::Pairs);
-            c.switch.decrement = crate::switch::Decrement::Ingress;
+            c.switch.decrement = Decrement::Ingress;
         },
         "recovery.tracking: pairs, for which the switch has to count to zero at egress",
     );
-    check(|c| c.switch.port_buffer = kernel::Bytes::new(100), "switch.port_buffer");
 }
 
 /// M14: pairs are tracked wherever the switch's counters allow it.

@@ -12,7 +12,13 @@
 //! leaks below t can hide behind them, where nobody waits for it.
 
 use kernel::Time;
+use packets::{Outbox, Packet, Transport};
 use rack::NodeId;
+
+use super::Shim;
+use super::nic::Role;
+use crate::message::Message;
+use crate::wire::Opcode;
 
 /// What one host holds for one destination.
 #[derive(Clone, Copy, Debug)]
@@ -179,5 +185,57 @@ impl Books {
     /// What all hosts hold.
     pub(crate) fn held(&self) -> u64 {
         self.books.iter().map(|book| u64::from(book.held)).sum()
+    }
+}
+
+impl<T: Transport> Shim<T> {
+    /// M14: what the switch holds for this pair and the host does not has leaked.
+    #[inline]
+    pub(super) fn give_back_what_leaked(
+        &mut self,
+        pair: (NodeId, NodeId),
+        place: u32,
+        grant: Message,
+        out: &mut Outbox,
+    ) {
+        let holding = &self.bursts.get(place).holding;
+        let leaked = self.books.leaked(pair, holding, grant.stamp, grant.pair_slots);
+        if leaked > 0 {
+            self.counts.leaked += u64::from(leaked);
+            self.give_back(pair.0, pair.0, pair.1, leaked, out);
+        }
+    }
+
+    /// It is known whose packets use the slots of a burst: it goes in this role, or has gone.
+    #[inline]
+    pub(super) fn settle_holding(
+        &mut self,
+        pair: (NodeId, NodeId),
+        place: u32,
+        role: Option<Role>,
+    ) {
+        let holding = &mut self.bursts.get_mut(place).holding;
+        match role {
+            Some(Role::Solicited | Role::Again) => holding.depart(),
+            _ => self.books.counted(pair, holding),
+        }
+    }
+
+    /// A frame of PL2's own goes on the line: what it says of slots is true from now on.
+    pub(super) fn note_control(&mut self, host: NodeId, packet: &Packet, now: Time) {
+        let Some(message) = Message::of(packet) else { return };
+        if message.opcode == Opcode::Reset && message.send_slot == host.get() {
+            self.books.corrected((host, NodeId::new(message.receive_slot)), now);
+        }
+        if message.opcode != Opcode::Reserve {
+            return;
+        }
+        if let Some(agent) = self.asking(host, message.burst) {
+            let place = self.agents[agent as usize].burst;
+            let pair = (host, packet.dst);
+            let holding = &mut self.bursts.get_mut(place).holding;
+            let demand = message.demand.into();
+            self.books.asked(pair, holding, demand, packet.stamp, now);
+        }
     }
 }

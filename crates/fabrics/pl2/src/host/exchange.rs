@@ -172,26 +172,22 @@ impl<T: Transport> Shim<T> {
         out: &mut Outbox,
     ) {
         self.send_ripe_asks(host, out);
-        let local = grant.burst & (THREADS_MAX - 1);
-        let agent = self.layout.agents_of(host).start + local.min(self.layout.agents - 1);
-        let entry = self.agents[agent as usize];
-        let is_asked = entry.sequence << AGENT_BITS | self.layout.local(agent) == grant.burst;
         self.counts.grants += 1;
-        if entry.state != State::Asking || !is_asked {
+        let Some(agent) = self.asking(host, grant.burst) else {
             self.counts.grants_late += 1;
             // What a burst behind its reservation has used is not there to be given back.
             if !grant.flags.is_unsolicited || self.was_dropped(grant) {
                 self.give_back(host, host, packet.src, grant.demand.into(), out);
             }
             return;
-        }
+        };
+        let Agent { since, burst: place, .. } = self.agents[agent as usize];
         let delay = self.delays.draw(&mut self.chance[host.index()]);
         let read_at = out.now() + delay;
         let slot = chosen(grant.send_slot, grant.receive_slot);
         let exchange = read_at - grant.stamp;
-        self.counts.exchange.record((read_at - entry.since).as_ps());
+        self.counts.exchange.record((read_at - since).as_ps());
         self.counts.chosen.record(slot.into());
-        let place = entry.burst;
         if self.books.are_kept() {
             self.give_back_what_leaked((host, packet.src), place, grant, out);
         }
@@ -229,51 +225,17 @@ impl<T: Transport> Shim<T> {
         }
     }
 
-    /// M14: what the switch holds for this pair and the host does not has leaked.
+    /// The agent of a host that has sent the reservation of this number and waits for its grant.
     #[inline]
-    fn give_back_what_leaked(
-        &mut self,
-        pair: (NodeId, NodeId),
-        place: u32,
-        grant: Message,
-        out: &mut Outbox,
-    ) {
-        let holding = &self.bursts.get(place).holding;
-        let leaked = self.books.leaked(pair, holding, grant.stamp, grant.pair_slots);
-        if leaked > 0 {
-            self.counts.leaked += u64::from(leaked);
-            self.give_back(pair.0, pair.0, pair.1, leaked, out);
+    pub(super) fn asking(&self, host: NodeId, number: u32) -> Option<u32> {
+        let local = number & (THREADS_MAX - 1);
+        if local >= self.layout.agents {
+            return None;
         }
-    }
-
-    /// It is known whose packets use the slots of a burst: it goes in this role, or has gone.
-    #[inline]
-    fn settle_holding(&mut self, pair: (NodeId, NodeId), place: u32, role: Option<Role>) {
-        let holding = &mut self.bursts.get_mut(place).holding;
-        match role {
-            Some(Role::Solicited | Role::Again) => holding.depart(),
-            _ => self.books.counted(pair, holding),
-        }
-    }
-
-    /// A frame of PL2's own goes on the line: what it says of slots is true from now on.
-    fn note_control(&mut self, host: NodeId, packet: &Packet, now: Time) {
-        let Some(message) = Message::of(packet) else { return };
-        if message.opcode == Opcode::Reset && message.send_slot == host.get() {
-            self.books.corrected((host, NodeId::new(message.receive_slot)), now);
-        }
-        if message.opcode != Opcode::Reserve {
-            return;
-        }
-        let local = message.burst & (THREADS_MAX - 1);
         let agent = self.layout.agents_of(host).start + local;
-        let Agent { state, sequence, burst: place, .. } = self.agents[agent as usize];
-        if state == State::Asking && sequence << AGENT_BITS | local == message.burst {
-            let pair = (host, packet.dst);
-            let holding = &mut self.bursts.get_mut(place).holding;
-            let demand = message.demand.into();
-            self.books.asked(pair, holding, demand, packet.stamp, now);
-        }
+        let Agent { state, sequence, .. } = self.agents[agent as usize];
+        let is_it = state == State::Asking && sequence << AGENT_BITS | local == number;
+        is_it.then_some(agent)
     }
 
     /// How a burst goes after its grant; `None`: it has gone (Alg. 2, lines 12 and 16 to 20).

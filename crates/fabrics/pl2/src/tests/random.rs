@@ -149,6 +149,17 @@ fn unaudited(config: Config, patience_us: u64) -> Config {
     Config { switch, recovery, transport: raw_repeating(), ..config }
 }
 
+/// The same flows once more, long after.
+fn once_more(flows: &[Flow]) -> Vec<Flow> {
+    let late = Span::from_us(50_000);
+    let again = |flow: &Flow| Flow {
+        id: FlowId::new(1_000 + flow.id.get()),
+        start: flow.start + late,
+        ..*flow
+    };
+    flows.iter().map(again).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
 
@@ -248,12 +259,7 @@ proptest! {
         let mut config = unaudited(config, patience_us);
         config.loss_rate = 0.0;
         let mut flows = flows_of(config.nodes, &drawn);
-        let late = Span::from_us(50_000);
-        let again: Vec<_> = flows.iter().map(|flow| Flow {
-            id: FlowId::new(1_000 + flow.id.get()),
-            start: flow.start + late,
-            ..*flow
-        }).collect();
+        let again = once_more(&flows);
         flows.extend(again);
         let outcome = carry_with(&config, &[in_rack(fault, config.nodes)], &flows);
         prop_assert_eq!(&outcome.ends.failed, &[]);
@@ -315,12 +321,7 @@ proptest! {
         let fault = Fault { component, at, until };
         let early = flows.len();
         // Long after, when all know that it is back: the same flows once more.
-        let late = Span::from_us(50_000);
-        let again: Vec<_> = flows.iter().map(|flow| Flow {
-            id: FlowId::new(1_000 + flow.id.get()),
-            start: flow.start + late,
-            ..*flow
-        }).collect();
+        let again = once_more(&flows);
         flows.extend(again.iter().filter(|_| until.is_some()));
         let outcome = carry_with(&config, &[fault], &flows);
         let is_of_node = |flow: &Flow| flow.src == node || flow.dst == node;
