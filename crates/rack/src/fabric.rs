@@ -62,10 +62,26 @@ pub trait Probe {
         let _ = (flow, at, why);
         ControlFlow::Continue(())
     }
+
+    /// Asked now and then, whatever happens or does not, at least several times a second of computing:
+    /// whether [`Fabric::advance`] is to return to its caller, who may want to stop the run or to
+    /// count what piles up. `Break` as in [`Probe::completed`].
+    fn poll(&mut self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 }
 
 /// Sees nothing, costs nothing.
 impl Probe for () {}
+
+/// A flow that was offered and has not ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unfinished {
+    /// The flow as it was offered.
+    pub flow: Flow,
+    /// Its application bytes that were handed to the receiver so far, once each, in order.
+    pub delivered: Bytes,
+}
 
 /// A named part of a completion time: where a cell or packet waits or travels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -166,9 +182,8 @@ pub trait Fabric {
     /// Writes one value for each of [`Fabric::gauges`] and starts the next sampling interval.
     fn sample(&mut self, row: &mut [f64]);
 
-    /// Flows that are offered and not yet ended: at most `limit` of them, for the message of a run
-    /// that makes no progress.
-    fn unfinished(&self, limit: usize) -> Vec<Flow>;
+    /// Flows that are offered and that the probe has not been told the end of: at most `limit` of them.
+    fn unfinished(&self, limit: usize) -> Vec<Unfinished>;
 
     /// Internal self-checks that are too dear for every step; called at the end of a run and by
     /// tests. An error names the broken invariant and its numbers.
@@ -225,7 +240,7 @@ macro_rules! leave_to_network {
             $each!(&mut self.$field, network => network.sample(row));
         }
 
-        fn unfinished(&self, limit: usize) -> Vec<$crate::Flow> {
+        fn unfinished(&self, limit: usize) -> Vec<$crate::Unfinished> {
             $each!(&self.$field, network => network.unfinished(limit))
         }
 

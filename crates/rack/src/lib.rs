@@ -15,7 +15,9 @@ pub mod run;
 pub mod topology;
 pub mod workload;
 
-pub use fabric::{Advance, Completion, Fabric, Failure, Gauge, GaugeKind, Probe, Stage, Totals};
+pub use fabric::{
+    Advance, Completion, Fabric, Failure, Gauge, GaugeKind, Probe, Stage, Totals, Unfinished,
+};
 pub use fault::{Component, Fault};
 pub use flow::{Class, Flow, FlowId, NodeId};
 pub use problem::Problem;

@@ -128,8 +128,8 @@ pub fn drive<F: Fabric, S: FlowSink>(
     let mut run = Run::new(fabric, workload, options, recorder);
     run.carry(progress)?;
     run.fabric.check().map_err(RunError::Check)?;
-    for flow in run.fabric.unfinished(usize::MAX) {
-        run.recorder.unfinished(&flow)?;
+    for open in run.fabric.unfinished(usize::MAX) {
+        run.recorder.unfinished(&open.flow)?;
     }
     run.tally.end = run.end();
     run.tally.saturated = run.is_saturated();
@@ -308,7 +308,8 @@ impl<'a, F: Fabric, S: FlowSink> Run<'a, F, S> {
     fn examples(&self) -> String {
         let show =
             |f: &Flow| format!("flow {} from {} to {}, {}", f.id.get(), f.src, f.dst, f.size);
-        let examples: Vec<_> = self.fabric.unfinished(5).iter().map(show).collect();
+        let examples: Vec<_> =
+            self.fabric.unfinished(5).iter().map(|open| show(&open.flow)).collect();
         examples.join("; ")
     }
 }

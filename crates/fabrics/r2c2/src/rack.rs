@@ -4,7 +4,7 @@ use kernel::{Span, Time};
 use packets::Network;
 use rack::equipment::Bill;
 use rack::results::Table;
-use rack::{Advance, Fabric, Flow, Gauge, Probe, Stage, Totals};
+use rack::{Advance, Fabric, Flow, Gauge, Probe, Stage, Totals, Unfinished};
 use serde_json::{Map, Value};
 
 use crate::config::Plan;
@@ -67,7 +67,7 @@ impl Fabric for Rack {
         self.network.sample(row);
     }
 
-    fn unfinished(&self, limit: usize) -> Vec<Flow> {
+    fn unfinished(&self, limit: usize) -> Vec<Unfinished> {
         self.network.unfinished(limit)
     }
 

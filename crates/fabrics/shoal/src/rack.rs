@@ -7,7 +7,7 @@
 use kernel::{Span, Time};
 use rack::equipment::Bill;
 use rack::results::Table;
-use rack::{Advance, Completion, Fabric, Flow, Gauge, Probe, Stage, Totals};
+use rack::{Advance, Completion, Fabric, Flow, Gauge, Probe, Stage, Totals, Unfinished};
 use serde_json::{Map, Value};
 
 use crate::cell::Frame;
@@ -24,6 +24,8 @@ const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// What counts as a hop.
 const CARRYING: [Kind; 2] = [Kind::Relay, Kind::Deliver];
+/// Slots between two questions to the probe: some 10 ms with 512 nodes (our choice).
+const SLOTS_PER_POLL: u64 = 1 << 10;
 
 /// A rack under simulation.
 #[derive(Clone, Debug)]
@@ -262,7 +264,8 @@ impl Fabric for Rack {
                 None if self.bank.is_lean() => self.step::<Lean, P>(probe),
                 None => self.step::<Lossless, P>(probe),
             };
-            if paused {
+            let asked = self.slot % SLOTS_PER_POLL == 0 && probe.poll().is_break();
+            if paused || asked {
                 self.reached = self.start_of(self.slot);
                 return Advance::Paused;
             }
@@ -315,7 +318,7 @@ impl Fabric for Rack {
         gauges.sample(row, bank, plan.config.cell, &totals, messages.open);
     }
 
-    fn unfinished(&self, limit: usize) -> Vec<Flow> {
+    fn unfinished(&self, limit: usize) -> Vec<Unfinished> {
         self.messages.unfinished(limit)
     }
 

@@ -344,7 +344,8 @@ fn the_stages_of_a_flow_sum_to_its_completion_time() {
     let mut rack = Rack::new(config(32, 2).plan().unwrap(), 1);
     let mut starts = std::collections::BTreeMap::new();
     let ends = random_traffic(&mut rack, 800, 5, |rack| {
-        for flow in rack.unfinished(usize::MAX) {
+        for open in rack.unfinished(usize::MAX) {
+            let flow = open.flow;
             starts.insert(flow.id.get(), flow.start);
         }
     });

@@ -17,6 +17,7 @@ use kernel::{Bytes, Calendar, PS_PER_SECOND, Span, Time};
 use rack::topology::Vertex;
 use rack::{
     Advance, Completion, Fabric, Failure, Flow, Gauge, GaugeKind, NodeId, Probe, Stage, Totals,
+    Unfinished,
 };
 
 use crate::config::Plan;
@@ -30,6 +31,8 @@ use waterfill::Waterfill;
 
 /// Odd constant of the event hash (the golden ratio in 64 bits).
 const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Steps between two questions to the probe: milliseconds (our choice).
+const STEPS_PER_POLL: u64 = 1 << 10;
 
 const STAGES: &[Stage] = &[
     Stage { name: "sharing", meaning: "Longer than alone, for the others' fair shares" },
@@ -106,6 +109,7 @@ pub struct Oracle {
     sampled: Bytes,
     failures: Vec<(u32, Failure)>,
     is_paused: bool,
+    steps: u64,
 }
 
 impl Oracle {
@@ -138,6 +142,7 @@ impl Oracle {
             sampled: Bytes::ZERO,
             failures: Vec::new(),
             is_paused: false,
+            steps: 0,
         }
     }
 
@@ -256,6 +261,14 @@ impl Oracle {
         next.map(|(place, &at)| (at, place)).filter(|&(at, _)| at != Time::NEVER)
     }
 
+    /// A step is done: now and then the probe is asked whether to pause.
+    fn poll<P: Probe>(&mut self, probe: &mut P) {
+        self.steps += 1;
+        if self.steps % STEPS_PER_POLL == 0 {
+            self.is_paused |= probe.poll().is_break();
+        }
+    }
+
     fn settle<P: Probe>(&mut self, probe: &mut P) {
         while let Some((place, why)) = self.failures.pop() {
             self.fail(place, why, probe);
@@ -331,9 +344,11 @@ impl Fabric for Oracle {
             if let Some((now, event)) = self.calendar.pop_before(limit) {
                 self.now = now;
                 self.step(event, probe);
+                self.poll(probe);
             } else if let Some((at, place)) = dry.filter(|&(at, _)| at < until) {
                 self.now = at;
                 self.run_dry(place);
+                self.poll(probe);
             } else {
                 if until != Time::NEVER {
                     self.now = until;
@@ -370,9 +385,9 @@ impl Fabric for Oracle {
         self.sampled = delivered;
     }
 
-    fn unfinished(&self, limit: usize) -> Vec<Flow> {
-        let open = self.flows.iter().filter(|fluid| fluid.state != State::Over);
-        open.take(limit).map(|fluid| fluid.flow).collect()
+    fn unfinished(&self, limit: usize) -> Vec<Unfinished> {
+        let open = self.flows.iter().filter(|fluid| fluid.state != State::Over).take(limit);
+        open.map(|fluid| Unfinished { flow: fluid.flow, delivered: self.flowed(fluid) }).collect()
     }
 }
 

@@ -2,13 +2,16 @@
 
 use kernel::{Bytes, Span, Time};
 use rack::results::Table;
-use rack::{Advance, Fabric, Flow, Gauge, Probe, Stage, Totals};
+use rack::{Advance, Fabric, Flow, Gauge, Probe, Stage, Totals, Unfinished};
 use serde_json::{Map, Value};
 
 use super::{Network, STAGES, details, gauges, ideal};
 use crate::net::Event;
 use crate::program::Program;
 use crate::transport::Transport;
+
+/// Events between two questions to the probe: milliseconds (our choice).
+const EVENTS_PER_POLL: u64 = 1 << 16;
 
 impl<T: Transport, S: Program> Fabric for Network<T, S> {
     fn name(&self) -> &'static str {
@@ -48,6 +51,9 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
             };
             self.step(now, event, probe);
             self.reached = now;
+            if self.events % EVENTS_PER_POLL == 0 && probe.poll().is_break() {
+                self.is_paused = true;
+            }
         }
         // Whatever else happens at this instant belongs to it.
         let next = self.reached + Span::from_ps(1);
@@ -92,9 +98,10 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
         self.gauges.sample(row, net, delivered);
     }
 
-    fn unfinished(&self, limit: usize) -> Vec<Flow> {
+    fn unfinished(&self, limit: usize) -> Vec<Unfinished> {
         let keys = self.net.flows.unfinished().take(limit);
-        keys.map(|key| self.net.flows.get(key).flow).collect()
+        let open = keys.map(|key| self.net.flows.get(key));
+        open.map(|open| Unfinished { flow: open.flow, delivered: open.delivered }).collect()
     }
 
     fn check(&self) -> Result<(), String> {

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use kernel::{Rate, Span, Time};
+use kernel::{Bytes, Rate, Span, Time};
 use rack::{
     Advance, Completion, Component, Fabric, Fault, Flow, Gauge, Probe, Problem, Stage, Totals,
+    Unfinished,
 };
 use scenario::Registry;
 use scenario::registry::{FabricKind, Model, Registered};
@@ -150,7 +151,8 @@ impl Fabric for Rack {
 
     fn sample(&mut self, _: &mut [f64]) {}
 
-    fn unfinished(&self, limit: usize) -> Vec<Flow> {
-        self.under_way.values().take(limit).copied().collect()
+    fn unfinished(&self, limit: usize) -> Vec<Unfinished> {
+        let open = |flow: &Flow| Unfinished { flow: *flow, delivered: Bytes::ZERO };
+        self.under_way.values().take(limit).map(open).collect()
     }
 }

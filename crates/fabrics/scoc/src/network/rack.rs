@@ -121,6 +121,10 @@ impl<P: Probe> Probe for Corrected<'_, P> {
     fn failed(&mut self, flow: &Flow, at: Time, why: Failure) -> ControlFlow<()> {
         self.probe.failed(flow, at, why)
     }
+
+    fn poll(&mut self) -> ControlFlow<()> {
+        self.probe.poll()
+    }
 }
 
 impl Fabric for Rack {

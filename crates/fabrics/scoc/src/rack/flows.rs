@@ -1,7 +1,7 @@
 //! Flows under way: what is left to send, what has arrived, where the time went.
 
 use kernel::{Bytes, Span, Time};
-use rack::{Flow, Stage};
+use rack::{Flow, Stage, Unfinished};
 use switching::{Departure, Line, Packet, Ticks};
 
 use crate::config::Plan;
@@ -172,10 +172,14 @@ impl Flows {
     }
 
     /// Flows not yet closed, at most `limit`.
-    pub(super) fn unfinished(&self, limit: usize) -> Vec<Flow> {
-        let mut flows: Vec<Flow> =
-            self.slab.iter().filter(|open| open.is_open).map(|open| open.flow).collect();
-        flows.sort_by_key(|flow| flow.id);
+    pub(super) fn unfinished(&self, limit: usize) -> Vec<Unfinished> {
+        let open = self.slab.iter().filter(|open| open.is_open);
+        let unfinished = |open: &Open| {
+            let delivered = (self.payload * u64::from(open.arrived)).min(open.flow.size);
+            Unfinished { flow: open.flow, delivered }
+        };
+        let mut flows: Vec<_> = open.map(unfinished).collect();
+        flows.sort_by_key(|open| open.flow.id);
         flows.truncate(limit);
         flows
     }

@@ -13,7 +13,9 @@ mod tests;
 
 use ::rack::equipment::Bill;
 use ::rack::results::Table;
-use ::rack::{Advance, Completion, Fabric, Flow, Gauge, GaugeKind, Probe, Stage, Totals};
+use ::rack::{
+    Advance, Completion, Fabric, Flow, Gauge, GaugeKind, Probe, Stage, Totals, Unfinished,
+};
 use kernel::{Bytes, Histogram, Span, Time};
 use serde_json::{Map, Value};
 use switching::{Departure, Line, Switch, Wheel};
@@ -27,6 +29,8 @@ use hosts::Hosts;
 const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Cycles that the wheel of arrivals looks ahead; what takes longer is looked at again.
 const AHEAD: u64 = 1023;
+/// Cycles between two questions to the probe: milliseconds (our choice).
+const CYCLES_PER_POLL: u64 = 1 << 12;
 
 /// Columns of the time series.
 const GAUGES: &[Gauge] = &[
@@ -244,7 +248,9 @@ impl Fabric for Rack {
                 }
                 break;
             }
-            if self.step(probe) {
+            let paused = self.step(probe);
+            let asked = self.cycle % CYCLES_PER_POLL == 0 && probe.poll().is_break();
+            if paused || asked {
                 self.reached = self.reached.max(self.start_of(self.cycle));
                 return Advance::Paused;
             }
@@ -284,7 +290,7 @@ impl Fabric for Rack {
         self.peak = self.inside.iter().map(|input| input.packets).max().unwrap_or(0);
     }
 
-    fn unfinished(&self, limit: usize) -> Vec<Flow> {
+    fn unfinished(&self, limit: usize) -> Vec<Unfinished> {
         self.flows.unfinished(limit)
     }
 

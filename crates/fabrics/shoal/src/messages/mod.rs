@@ -11,7 +11,7 @@ mod runs;
 mod stages;
 
 use kernel::Bytes;
-use rack::Flow;
+use rack::{Flow, Unfinished};
 
 use crate::cell::Cell;
 use crate::config::{Config, PairOrder};
@@ -349,12 +349,17 @@ impl Messages {
     }
 
     /// Flows not yet delivered, at most `limit`, by id.
-    pub(crate) fn unfinished(&self, limit: usize) -> Vec<Flow> {
-        let open = self.slab.iter().filter(|message| message.is_open);
-        let mut flows: Vec<Flow> = open.map(|message| message.flow).collect();
-        flows.sort_by_key(|flow| flow.id);
+    pub(crate) fn unfinished(&self, limit: usize) -> Vec<Unfinished> {
+        let open = (0..).zip(&self.slab).filter(|(_, message)| message.is_open);
+        let mut flows: Vec<_> = open.map(|(place, message)| (message.flow, place)).collect();
+        flows.sort_by_key(|(flow, _)| flow.id);
         flows.truncate(limit);
-        flows
+        let unfinished = |(flow, place): (Flow, u32)| {
+            let key = self.key(flow.src.get(), flow.dst.get(), self.class_of(&flow));
+            let pair = self.pair_of[key];
+            Unfinished { flow, delivered: self.in_order_of(pair, place) }
+        };
+        flows.into_iter().map(unfinished).collect()
     }
 
     /// How a flow is cut into cells.
