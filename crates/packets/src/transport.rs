@@ -245,6 +245,11 @@ pub trait Transport {
     /// halves. The flow is closed.
     fn abandon(&mut self, flow: FlowKey, out: &mut Outbox);
 
+    /// Whether a flow waits for a round trip before its first byte is sent.
+    fn has_handshake(&self) -> bool {
+        false
+    }
+
     /// Whether it ever calls [`Outbox::tell`]; asked once.
     fn speaks_to_neighbours(&self) -> bool {
         false

@@ -6,7 +6,7 @@
 
 use std::ops::ControlFlow;
 
-use kernel::{Bytes, Span, Time};
+use kernel::{Bytes, Rate, Span, Time};
 use serde_json::{Map, Value};
 
 use crate::Flow;
@@ -150,6 +150,15 @@ pub trait Fabric {
     /// How many nodes it connects.
     fn nodes(&self) -> u32;
 
+    /// What a node can send at most, over all its links, headers included: of the slowest node. Networks
+    /// that are compared need not give their nodes the same.
+    fn node_rate(&self) -> Rate;
+
+    /// Whether a flow waits for a round trip (a handshake, a grant) before its first byte is sent.
+    fn has_handshake(&self) -> bool {
+        false
+    }
+
     /// The instant up to which everything has happened.
     fn now(&self) -> Time;
 
@@ -216,6 +225,14 @@ pub trait Fabric {
 #[macro_export]
 macro_rules! leave_to_network {
     ($each:ident, $field:ident) => {
+        fn node_rate(&self) -> ::kernel::Rate {
+            $each!(&self.$field, network => network.node_rate())
+        }
+
+        fn has_handshake(&self) -> bool {
+            $each!(&self.$field, network => network.has_handshake())
+        }
+
         fn now(&self) -> ::kernel::Time {
             $each!(&self.$field, network => network.now())
         }

@@ -3,6 +3,7 @@
 //! The summary's keys are a contract; what a fabric adds stands under the fabric's own name and is
 //! shown by its keys.
 
+use rack::results;
 use serde_json::Value;
 
 use crate::units::label_of_key;
@@ -22,12 +23,17 @@ const FIGURES: &[Figure] = &[
     Figure { key: "nodes", label: "Nodes" },
     Figure { key: "load.nominal", label: "Load, nominal" },
     Figure { key: "load.realised", label: "Load, realised" },
-    Figure { key: "load.rate", label: "Node rate that load refers to" },
+    Figure { key: "load.rate", label: "Load 100% is, a node" },
+    Figure { key: "node_rate", label: "Bandwidth of a node" },
+    Figure { key: "handshake", label: "Handshake before data" },
     Figure { key: "saturated", label: "Saturated" },
     Figure { key: "interrupted", label: "Interrupted" },
     Figure { key: "warm_up_flows", label: "Flows of the warm-up, not measured" },
     Figure { key: "simulated_seconds", label: "Simulated time" },
-    Figure { key: "flows.offered", label: "Flows offered" },
+    Figure { key: "flows.measured", label: "Flows measured" },
+    Figure { key: "flows.unfinished", label: "Measured flows unfinished" },
+    Figure { key: "flows.measured_failed", label: "Measured flows failed" },
+    Figure { key: "flows.offered", label: "Flows offered, measured or not" },
     Figure { key: "flows.completed", label: "Flows completed" },
     Figure { key: "flows.failed", label: "Flows failed" },
     Figure { key: "bytes.delivered", label: "Data delivered" },
@@ -41,6 +47,8 @@ const FIGURES: &[Figure] = &[
     Figure { key: "slowdown.all.p50", label: "Slowdown, median" },
     Figure { key: "slowdown.all.p99", label: "Slowdown, 99%" },
     Figure { key: "slowdown.all.p999", label: "Slowdown, 99.9%" },
+    Figure { key: "slowdown_common.all.p50", label: "Slowdown to a common ideal, median" },
+    Figure { key: "slowdown_common.all.p99", label: "Slowdown to a common ideal, 99%" },
     Figure { key: "goodput.long.mean", label: "Goodput of long flows, mean" },
     Figure { key: "goodput.long.p50", label: "Goodput of long flows, median" },
     Figure { key: "goodput.long.p01", label: "Goodput of long flows, slowest 1%" },
@@ -68,6 +76,7 @@ const CLASSES: &[(&str, &str)] = &[
 /// The columns of a distribution and their heads.
 const QUANTILES: &[(&str, &str)] = &[
     ("count", "Flows"),
+    ("unfinished", "Unfinished"),
     ("mean", "Mean"),
     ("p50", "Median"),
     ("p95", "95%"),
@@ -76,18 +85,11 @@ const QUANTILES: &[(&str, &str)] = &[
     ("max", "Largest"),
 ];
 
-/// The value at `key`, members joined by dots. `None` also for a figure of no flows: the zero that
-/// stands there was not measured.
+/// The value at `key`, members joined by dots, unless it is null: a figure of no flows, or one that is
+/// only bounded.
 pub(crate) fn get<'a>(summary: &'a Value, key: &str) -> Option<&'a Value> {
-    let at = |key: &str| key.split('.').try_fold(summary, |value, member| value.get(member));
-    let mut members = key.split('.');
-    if let (Some("fct" | "slowdown" | "goodput"), Some(class)) = (members.next(), members.next()) {
-        let count = at(&format!("fct.{class}.count")).and_then(Value::as_u64);
-        if count == Some(0) && !key.ends_with(".count") {
-            return None;
-        }
-    }
-    at(key).filter(|value| !value.is_null())
+    let value = key.split('.').try_fold(summary, |value, member| value.get(member));
+    value.filter(|value| !value.is_null())
 }
 
 /// The number at `key`.
@@ -95,9 +97,32 @@ pub(crate) fn number(summary: &Value, key: &str) -> Option<f64> {
     get(summary, key)?.as_f64()
 }
 
+/// The figure at `key`, or its bound.
+pub(crate) fn figure(summary: &Value, key: &str) -> results::Figure {
+    let (table, name) = key.rsplit_once('.').unwrap_or(("", key));
+    let table = if table.is_empty() { Some(summary) } else { get(summary, table) };
+    table.map_or(results::Figure::Missing, |table| results::Figure::get(name, table))
+}
+
+/// The interval in which the figure at `key` lies by chance, of a run with several seeds.
+pub(crate) fn interval(summary: &Value, key: &str) -> Option<(f64, f64)> {
+    let ends = get(summary.get("intervals")?, key)?;
+    Some((ends.get(0)?.as_f64()?, ends.get(1)?.as_f64()?))
+}
+
+/// The cell of what stands at `key`; `None` where nothing does.
+fn cell(summary: &Value, key: &str) -> Option<Cell> {
+    let unit = Unit::of_key(key);
+    match (figure(summary, key), get(summary, key)) {
+        (results::Figure::Missing, None) => None,
+        (results::Figure::Missing, Some(value)) => Some(Cell::new(value.clone(), unit)),
+        (figure, _) => Some(Cell::figure(figure, interval(summary, key), unit)),
+    }
+}
+
 /// The value at `key` as people read it; a dash where there is none.
 pub(crate) fn shown(summary: &Value, key: &str) -> String {
-    Unit::of_key(key).show(get(summary, key).unwrap_or(&Value::Null))
+    cell(summary, key).map_or_else(|| Unit::Count.show(&Value::Null), |cell| cell.text)
 }
 
 /// What the fabric added: its own table of the summary.
@@ -151,7 +176,12 @@ pub fn distributions(summary: &Value) -> ResultsTable {
     let mut columns = vec![Column::new("quantity", "Quantity"), Column::new("flows", "Of flows")];
     columns.extend(QUANTILES.iter().map(|&(key, title)| Column::new(key, title)));
     let mut table = ResultsTable::new(columns);
-    for (family, label) in [("fct", "Completion time"), ("slowdown", "Slowdown")] {
+    let families = [
+        ("fct", "Completion time"),
+        ("slowdown", "Slowdown"),
+        ("slowdown_common", "Slowdown to a common ideal"),
+    ];
+    for (family, label) in families {
         for (class, what) in CLASSES {
             let count = number(summary, &format!("{family}.{class}.count")).unwrap_or(0.0);
             if count == 0.0 {
@@ -160,8 +190,8 @@ pub fn distributions(summary: &Value) -> ResultsTable {
             let mut cells = vec![Cell::text(label), Cell::text(*what)];
             cells.extend(QUANTILES.iter().map(|(quantile, _)| {
                 let key = format!("{family}.{class}.{quantile}");
-                let value = get(summary, &key).cloned().unwrap_or_default();
-                Cell::new(value, Unit::of_key(&key))
+                let none = || Cell::new(Value::Null, Unit::of_key(&key));
+                cell(summary, &key).unwrap_or_else(none)
             }));
             table.push(cells);
         }
@@ -176,12 +206,8 @@ pub fn figures(summary: &Value) -> ResultsTable {
     let present =
         |figure: &&Figure| !figure.key.starts_with("fct") && !figure.key.starts_with("slow");
     for figure in FIGURES.iter().filter(present) {
-        if let Some(value) = get(summary, figure.key) {
-            let mut cells = row(figure.key, figure.label.into(), value);
-            if is_alarming(figure.key, value) {
-                cells[1].tone = Tone::Bad;
-            }
-            table.push(cells);
+        if let Some(cell) = toned(summary, figure.key) {
+            table.push(vec![Cell::text(figure.label), cell]);
         }
     }
     table
@@ -194,26 +220,132 @@ pub fn comparison(runs: &[(&str, &Value)]) -> ResultsTable {
     columns.extend(runs.iter().map(|(label, _)| Column::new(*label, *label)));
     let mut table = ResultsTable::new(columns);
     for figure in FIGURES {
-        let values: Vec<_> = runs.iter().map(|(_, summary)| get(summary, figure.key)).collect();
-        if values.iter().all(Option::is_none) {
+        let found: Vec<_> = runs.iter().map(|(_, summary)| toned(summary, figure.key)).collect();
+        if found.iter().all(Option::is_none) {
             continue;
         }
+        let none = || Cell::new(Value::Null, Unit::of_key(figure.key));
         let mut cells = vec![Cell::text(figure.label)];
-        for value in values {
-            let cell = Cell::new(value.cloned().unwrap_or_default(), Unit::of_key(figure.key));
-            let alarming = value.is_some_and(|value| is_alarming(figure.key, value));
-            cells.push(if alarming { cell.toned(Tone::Bad) } else { cell });
-        }
+        cells.extend(found.into_iter().map(|cell| cell.unwrap_or_else(none)));
         table.push(cells);
     }
     table
+}
+
+/// The cell at `key`, set off where it makes the other figures mean something else than they seem to.
+fn toned(summary: &Value, key: &str) -> Option<Cell> {
+    let cell = cell(summary, key)?;
+    let alarming = is_alarming(key, &cell.value);
+    Some(if alarming { cell.toned(Tone::Bad) } else { cell })
+}
+
+/// How far the realised load may be from the nominal one without a word (our choice).
+const LOAD_APART: f64 = 0.1;
+
+/// What to know of a run before its figures are believed, a sentence or two each.
+#[must_use]
+pub fn warnings(summary: &Value) -> Vec<String> {
+    let is = |key: &str, value: bool| get(summary, key) == Some(&Value::Bool(value));
+    let mut warnings = Vec::new();
+    if is("interrupted", true) {
+        warnings.push("This run was interrupted; the figures are those up to then.".into());
+    }
+    let unfinished = number(summary, "flows.unfinished").unwrap_or(0.0);
+    if unfinished > 0.0 {
+        let why = match get(summary, "stopped").and_then(Value::as_str) {
+            Some("time") => format!(
+                " when the run came to its limit of {}; a later run.time gives them time",
+                shown(summary, "limit_seconds")
+            ),
+            Some("no progress") => ": nothing was delivered any more when the run ended".into(),
+            _ => String::new(),
+        };
+        warnings.push(format!(
+            "{} of {} measured flows were unfinished{why}. Figures that they could change are given as \
+             bounds (≥ and ≤).",
+            shown(summary, "flows.unfinished"),
+            shown(summary, "flows.measured")
+        ));
+    }
+    if is("saturated", true) {
+        warnings.push(
+            "This run was saturated: more was offered than the network carried. Completion times grow \
+             with the length of such a run and say little by themselves."
+                .into(),
+        );
+    }
+    if is("warm_up.settled", false) {
+        warnings.push(
+            "Slowdowns had not settled when the measured flows ended (MSER-5): a longer warm-up \
+             (run.warm_up) or more flows may give other figures."
+                .into(),
+        );
+    }
+    let loads = (number(summary, "load.nominal"), number(summary, "load.realised"));
+    if let (Some(nominal), Some(realised)) = loads
+        && (realised / nominal - 1.0).abs() > LOAD_APART
+    {
+        warnings.push(format!(
+            "The flows came to a load of {}, not to the nominal {}: few runs of this length meet the \
+             largest sizes.",
+            shown(summary, "load.realised"),
+            shown(summary, "load.nominal")
+        ));
+    }
+    if number(summary, "faults_after_end").unwrap_or(0.0) > 0.0 {
+        warnings.push(format!(
+            "{} of the scenario's faults lie after the end of the run and never happened.",
+            shown(summary, "faults_after_end")
+        ));
+    }
+    warnings
+}
+
+/// What to know of runs before they are compared: they have the same flows, but not the same means.
+#[must_use]
+pub fn differences(runs: &[(&str, &Value)]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let differ = |key: &str| {
+        let mut values = runs.iter().map(|(_, summary)| get(summary, key));
+        let first = values.next();
+        first.is_some_and(|first| values.any(|value| value != first))
+    };
+    let each = |key: &str| {
+        let parts = runs.iter().map(|(label, summary)| format!("{label} {}", shown(summary, key)));
+        parts.collect::<Vec<_>>().join(", ")
+    };
+    if differ("node_rate") {
+        let rates = each("node_rate");
+        notes.push(format!("The nodes do not have the same bandwidth: {rates}."));
+    }
+    if differ("handshake") {
+        let with: Vec<_> = runs
+            .iter()
+            .filter(|(_, summary)| get(summary, "handshake") == Some(&Value::Bool(true)))
+            .map(|(label, _)| *label)
+            .collect();
+        notes.push(format!(
+            "Flows wait for a round trip before their first byte under {} and not under the others.",
+            with.join(", ")
+        ));
+    }
+    if runs.len() > 1 {
+        notes.push(
+            "Slowdown is relative to what each network takes for the same flow when it is idle; the \
+             common ideal is the same for all: 1 µs and the flow's bytes at the rate of load 100%."
+                .into(),
+        );
+    }
+    notes
 }
 
 /// What makes the other figures mean something else than they seem to.
 fn is_alarming(key: &str, value: &Value) -> bool {
     match key {
         "saturated" | "interrupted" => value == &Value::Bool(true),
-        "flows.failed" | "bytes.lost" => value.as_f64().is_some_and(|count| count > 0.0),
+        "flows.failed" | "flows.measured_failed" | "flows.unfinished" | "bytes.lost" => {
+            value.as_f64().is_some_and(|count| count > 0.0)
+        }
         _ => false,
     }
 }

@@ -1,6 +1,7 @@
 //! A table of results: one value, three faces (terminal, JSON, page).
 
-use serde_json::{Map, Value};
+use rack::results::Figure;
+use serde_json::{Map, Value, json};
 
 use crate::Unit;
 
@@ -52,6 +53,23 @@ impl Cell {
         Self { text: unit.show(&value), value, tone: Tone::Plain }
     }
 
+    /// A figure, or its bound with a sign before it; with the interval in which it lies by chance,
+    /// where one is known.
+    pub fn figure(figure: Figure, interval: Option<(f64, f64)>, unit: Unit) -> Self {
+        let (sign, bound) = match figure {
+            Figure::AtLeast(_) => ("≥ ", Some("at_least")),
+            Figure::AtMost(_) => ("≤ ", Some("at_most")),
+            Figure::Exact(_) | Figure::Missing => ("", None),
+        };
+        let number = json!(figure.number());
+        let mut text = format!("{sign}{}", unit.show(&number));
+        if let Some((low, high)) = interval {
+            text = format!("{text} ({})", unit.show(&json!([low, high])));
+        }
+        let value = bound.map_or(number.clone(), |bound| json!({ bound: number }));
+        Self { value, text, tone: Tone::Plain }
+    }
+
     /// A word or sentence.
     pub fn text(text: impl Into<String>) -> Self {
         let text = text.into();
@@ -66,7 +84,7 @@ impl Cell {
 
     /// Whether the cell holds a number and is aligned as one.
     pub(crate) fn is_numeric(&self) -> bool {
-        self.value.is_number()
+        self.value.is_number() || self.value.is_object()
     }
 }
 
@@ -130,6 +148,16 @@ mod tests {
         let json = serde_json::to_string(&table.to_json()).unwrap();
         assert_eq!(json, r#"[{"what":"latency","a":1.57e-6}]"#);
         assert_eq!(table.rows[0][1].text, "1.57 µs");
+    }
+
+    #[test]
+    fn a_bound_is_never_taken_for_a_figure() {
+        let cell = Cell::figure(Figure::AtLeast(2e-3), None, Unit::Seconds);
+        assert_eq!((cell.text.as_str(), cell.value), ("≥ 2 ms", json!({ "at_least": 2e-3 })));
+        let cell = Cell::figure(Figure::Exact(2.0), Some((1.5, 2.5)), Unit::Ratio);
+        assert_eq!((cell.text.as_str(), cell.value), ("2 (1.50 to 2.50)", json!(2.0)));
+        let cell = Cell::figure(Figure::Missing, None, Unit::Ratio);
+        assert_eq!((cell.text.as_str(), cell.value), ("–", Value::Null));
     }
 
     #[test]

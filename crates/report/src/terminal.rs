@@ -94,13 +94,22 @@ impl ResultsTable {
 pub fn run_text(label: &str, summary: &Value, style: TextStyle) -> String {
     let distributions = summary::distributions(summary).to_text(style);
     let figures = summary::figures(summary).to_text(style);
-    format!("{label}\n\n{distributions}\n{figures}")
+    let notes: Vec<_> =
+        summary::warnings(summary).iter().map(|text| format!("\n{text}\n")).collect();
+    format!("{label}\n\n{distributions}\n{figures}{}", notes.concat())
 }
 
 /// Several runs side by side for the terminal.
 #[must_use]
 pub fn comparison_text(runs: &[(&str, &Value)], style: TextStyle) -> String {
-    summary::comparison(runs).to_text(style)
+    let mut text = summary::comparison(runs).to_text(style);
+    let warnings = runs.iter().flat_map(|(label, summary)| {
+        summary::warnings(summary).into_iter().map(move |text| format!("{label}: {text}"))
+    });
+    for note in summary::differences(runs).into_iter().chain(warnings) {
+        text.push_str(&format!("\n{note}\n"));
+    }
+    text
 }
 
 fn alignment(numeric: bool) -> CellAlignment {

@@ -67,6 +67,7 @@ impl Unit {
         const FAMILIES: &[(&str, Unit)] = &[
             ("fct", Unit::Seconds),
             ("slowdown", Unit::Ratio),
+            ("slowdown_common", Unit::Ratio),
             ("goodput", Unit::BitsPerSecond),
             ("throughput", Unit::BitsPerSecond),
             ("load", Unit::Share),
@@ -96,10 +97,10 @@ impl Unit {
             last.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('_'))
         };
         match (family, last) {
-            (_, "count") => return Unit::Count,
+            (_, "count" | "unfinished") => return Unit::Count,
             // Of every fabric: packets in a packet network.
             (Some("queue"), "max_cells") => return Unit::Count,
-            (Some("load"), "rate") => return Unit::BitsPerSecond,
+            (Some("load"), "rate") | (_, "node_rate") => return Unit::BitsPerSecond,
             _ => {}
         }
         let by_ending = ENDINGS.iter().find(|(end, _)| ends(end)).map(|&(_, unit)| unit);

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use kernel::Rate;
+use kernel::{Rate, Span, Time};
 use rack::workload::config::WorkloadContext;
 use rack::{Problem, Workload};
 use serde::de::DeserializeOwned;
@@ -188,10 +188,38 @@ impl Reader<'_> {
 
     fn check_run(&mut self, workload: &dyn Workload, run: &RunConfig) {
         let flows = run.flows.or(workload.total());
-        if flows.is_none() && run.time.is_none() {
-            let message = "neither flows nor time is given, and this workload never ends by itself; \
-                           add flows = 100000, say";
+        if run.flows.is_none()
+            && run.window.is_none()
+            && run.time.is_none()
+            && !workload.is_finite()
+        {
+            let message = "none of flows, window and time is given, and this workload never ends by \
+                           itself; add flows = 100000, say";
             self.complain("run", message);
+        }
+        if run.flows.is_some() && run.window.is_some() {
+            self.complain("run.window", "flows and window are both given; remove one");
+        }
+        if run.window.is_some() && workload.is_reactive() {
+            let message = "found a time, but here flows start when others end; give flows instead";
+            self.complain("run.window", message);
+        }
+        if run.window == Some(Span::ZERO) || run.time == Some(Span::ZERO) {
+            let key = if run.time == Some(Span::ZERO) { "run.time" } else { "run.window" };
+            self.complain(key, "found 0 ps; expected a time above zero, such as \"1 ms\"");
+        }
+        let limit = rack::run::TIME_MAX - Time::ZERO;
+        let times = [
+            ("run.window", run.window),
+            ("run.time", run.time),
+            ("run.sample", Some(run.sample)),
+            ("run.warm_up", if let WarmUp::Time(span) = run.warm_up { Some(span) } else { None }),
+        ];
+        for (key, found) in times {
+            if let Some(found) = found.filter(|&found| found > limit) {
+                let message = format!("found {found}; expected at most {limit}, the longest run");
+                self.complain(key, message);
+            }
         }
         match run.warm_up {
             WarmUp::Share(share) if share > 0.0 && flows.is_none() => {

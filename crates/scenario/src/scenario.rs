@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kernel::{Bytes, Rate, Time};
 use rack::results::RunResult;
-use rack::run::{Options, Progress, RunError};
+use rack::run::{MeasuredSet, Options, Progress, RunError, warm_up_flows};
 use rack::workload::config::WorkloadContext;
 use rack::{Fault, Workload};
 use serde_json::{Map, Value, json};
@@ -215,31 +215,80 @@ impl Scenario {
             .expect("faults were checked on reading")
     }
 
+    /// The same with each of its seeds alone: `run.seeds` scenarios of one seed.
+    #[must_use]
+    pub fn with_each_seed(&self) -> Vec<Self> {
+        let alone = |offset: u32| {
+            let mut alone = self.clone();
+            alone.seed = self.seed.wrapping_add(offset.into());
+            alone.run.seeds = 1;
+            alone
+        };
+        (0..self.run.seeds).map(alone).collect()
+    }
+
     /// How the runner is to drive this scenario.
     ///
     /// # Errors
     /// As [`Scenario::draw`].
     pub fn options(&self) -> Result<Options, BadInput> {
-        let warm_up_flows = match self.run.warm_up {
-            WarmUp::Share(0.0) => 0,
-            WarmUp::Share(share) => {
-                let flows = match self.run.flows {
-                    Some(flows) => flows,
-                    None => self.draw()?.total().unwrap_or(0),
-                };
-                (share * flows as f64).floor() as u64
-            }
-            WarmUp::Time(span) => starts_before(self.draw()?.as_mut(), Time::ZERO + span),
-        };
+        let (measured, warm_up) = self.measured()?;
         Ok(Options {
+            measured,
+            warm_up,
             sizes: first_sizes(self.draw()?.as_mut()),
-            flows: self.run.flows,
             time: self.run.time.map(|time| Time::ZERO + time),
-            warm_up_flows,
             sample: self.run.sample,
             load_rate: self.load_rate(),
             nominal_load: self.workload.nominal(&self.context()).and_then(|nominal| nominal.load),
+            faults: self.expanded_faults().iter().map(|fault| fault.at).collect(),
         })
+    }
+
+    /// Which flows are measured, and how the warm-up was found. Looks at the workload alone: the set is
+    /// the same for every fabric.
+    fn measured(&self) -> Result<(MeasuredSet, &'static str), BadInput> {
+        let count = self.run.flows;
+        let mut drawn = self.draw()?;
+        let total = drawn.total();
+        let (first, found_by) = match self.run.warm_up {
+            WarmUp::Share(share) => {
+                ((share * count.or(total).unwrap_or(0) as f64).floor() as u64, "share")
+            }
+            WarmUp::Time(span) => {
+                let from = Time::ZERO + span;
+                let set = MeasuredSet {
+                    // Rows of a trace may come in any order of start: these go by time alone.
+                    first: count.map_or(0, |_| starts_before(drawn.as_mut(), from)),
+                    count,
+                    from,
+                    until: self.run.window.map_or(Time::NEVER, |window| from + window),
+                };
+                return Ok((set, "time"));
+            }
+            WarmUp::Auto if drawn.is_finite() || drawn.is_reactive() => (0, "none"),
+            WarmUp::Auto => {
+                let end = self.run.window.or(self.run.time);
+                let until = end.map_or(Time::NEVER, |span| Time::ZERO + span);
+                let flows = count.unwrap_or(u64::MAX);
+                match warm_up_flows(drawn.as_mut(), self.load_rate(), flows, until) {
+                    Some(flows) => (flows, "MSER-5"),
+                    // Half of what was looked at is the most that MSER may leave out.
+                    None => {
+                        let seen = match count {
+                            Some(count) => count,
+                            None => starts_before(self.draw()?.as_mut(), until),
+                        };
+                        (seen / 2, "MSER-5, unsettled")
+                    }
+                }
+            }
+        };
+        let until = match self.run.window {
+            Some(window) => start_of(self.draw()?.as_mut(), first) + window,
+            None => Time::NEVER,
+        };
+        Ok((MeasuredSet { first, count, from: Time::ZERO, until }, found_by))
     }
 
     /// Runs fabric number `index` once.
@@ -280,6 +329,18 @@ const SIZES_FORESEEN: usize = 20_000;
 fn first_sizes(workload: &mut dyn Workload) -> Vec<Bytes> {
     let mut next = || workload.next_start().and_then(|_| workload.next_flow());
     std::iter::from_fn(|| next().map(|flow| flow.size)).take(SIZES_FORESEEN).collect()
+}
+
+/// When flow number `number` starts, of a workload that does not wait for ends; the start of the last if
+/// there are fewer.
+fn start_of(workload: &mut dyn Workload, number: u64) -> Time {
+    let mut start = Time::ZERO;
+    for _ in 0..=number {
+        let Some(next) = workload.next_start() else { break };
+        start = next;
+        workload.next_flow();
+    }
+    start
 }
 
 /// How many flows start before `limit`, of a workload that does not wait for ends.

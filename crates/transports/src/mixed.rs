@@ -119,6 +119,10 @@ impl<A: Transport, B: Transport> Transport for Mixed<A, B> {
         self.first.framing()
     }
 
+    fn has_handshake(&self) -> bool {
+        self.first.has_handshake() || self.second.has_handshake()
+    }
+
     fn start(&mut self, opening: &Opening, out: &mut Outbox) {
         let place = opening.key.index();
         if self.is_second.len() <= place {

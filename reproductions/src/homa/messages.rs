@@ -25,7 +25,7 @@ pub(super) struct Messages {
 
 impl FlowSink for Messages {
     fn record(&mut self, record: &FlowRecord<'_>) -> std::io::Result<()> {
-        if let FlowEnd::Completed { at, ideal, .. } = record.end {
+        if let (true, FlowEnd::Completed { at, ideal, .. }) = (record.measured, record.end) {
             let fct = at - record.flow.start;
             self.messages.push(Message {
                 id: record.flow.id.get(),

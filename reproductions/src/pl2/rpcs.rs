@@ -52,7 +52,7 @@ impl FlowSink for Calls {
         }
         let end = match record.end {
             FlowEnd::Completed { at, .. } => Some(at.as_seconds()),
-            FlowEnd::Failed { .. } | FlowEnd::Unfinished => None,
+            FlowEnd::Failed { .. } | FlowEnd::Unfinished { .. } => None,
         };
         let is_request = id % 2 == 0;
         let began = match is_request {
@@ -104,12 +104,13 @@ mod tests {
                 start: at(start),
                 class: Class::new(0),
             };
-            let end = end.map_or(FlowEnd::Unfinished, |end| FlowEnd::Completed {
+            let unfinished = FlowEnd::Unfinished { delivered: Bytes::ZERO, ideal: Span::ZERO };
+            let end = end.map_or(unfinished, |end| FlowEnd::Completed {
                 at: at(end),
                 ideal: Span::ZERO,
                 stages: &[],
             });
-            calls.record(&FlowRecord { flow: &flow, end }).unwrap();
+            calls.record(&FlowRecord { flow: &flow, measured: true, end }).unwrap();
         };
         put(0, 0, Some(2));
         put(1, 5, Some(10));

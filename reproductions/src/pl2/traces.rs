@@ -1,6 +1,6 @@
 //! Messages of W1 to W5, three hosts to one (§6.3, Fig. 8).
 
-use rack::results::{RunResult, SizeBin};
+use rack::results::{Figure, RunResult, SizeBin};
 use report::Unit;
 use report::page::{Axis, Block, Plot, PlotSeries, SeriesStyle};
 use serde_json::json;
@@ -96,26 +96,27 @@ impl Swept {
         &self,
         workload: usize,
         [above, below]: [usize; 2],
-        get: fn(&SizeBin) -> f64,
+        get: fn(&SizeBin) -> Figure,
     ) -> Vec<Vec<f64>> {
         let pairs = self.at(workload, above).iter().zip(self.at(workload, below));
         pairs.map(|(above, below)| bin_quotients(above, below, get)).collect()
     }
 }
 
-/// Quotients over the ranges of sizes in which both runs have messages enough.
-fn bin_quotients(above: &RunResult, below: &RunResult, get: fn(&SizeBin) -> f64) -> Vec<f64> {
+/// Quotients over the ranges of sizes in which both runs have messages enough, and know the figure.
+fn bin_quotients(above: &RunResult, below: &RunResult, get: fn(&SizeBin) -> Figure) -> Vec<f64> {
     let of_size = |size| below.bins.iter().find(|bin| bin.from == size);
     let pairs = above.bins.iter().filter_map(|bin| Some((bin, of_size(bin.from)?)));
     let enough = pairs.filter(|(a, b)| a.count.min(b.count) >= ENOUGH);
-    enough.map(|(above, below)| get(above) / get(below)).collect()
+    let known = |(above, below)| Some(get(above).exact()? / get(below).exact()?);
+    enough.filter_map(known).collect()
 }
 
-fn p99(bin: &SizeBin) -> f64 {
+fn p99(bin: &SizeBin) -> Figure {
     bin.fct.p99
 }
 
-fn p50(bin: &SizeBin) -> f64 {
+fn p50(bin: &SizeBin) -> Figure {
     bin.fct.p50
 }
 
@@ -138,7 +139,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         if DRAWN.contains(&workload) {
             measure(&mut sheet, &swept, workload, &word);
         } else {
-            for (row, get) in [("", p99 as fn(&SizeBin) -> f64), ("-median", p50)] {
+            for (row, get) in [("", p99 as fn(&SizeBin) -> Figure), ("-median", p50)] {
                 let ratios = swept.by_size(workload, [PL2_TCP, CUBIC], get);
                 let means: Vec<f64> = ratios.iter().map(|ratios| mean(ratios)).collect();
                 sheet.measure(&format!("fig8.{word}{row}"), Measured::mean(&means));
@@ -219,9 +220,10 @@ fn measure_varied(sheet: &mut Sheet, swept: &Swept, varied: &[Vec<RunResult>]) {
 
 /// Figs 8a to 8f: the first seed.
 fn plots(swept: &Swept) -> Vec<Plot> {
-    let line = |workload: usize, fabric: usize, word: &str, get: fn(&SizeBin) -> f64| {
+    let line = |workload: usize, fabric: usize, word: &str, get: fn(&SizeBin) -> Figure| {
         let bins = swept.at(workload, fabric)[0].bins.iter().filter(|bin| bin.count >= ENOUGH);
-        let points = bins.map(|bin| (bin.to.get() as f64, get(bin))).collect();
+        let point = |bin: &SizeBin| Some((bin.to.get() as f64, get(bin).exact()?));
+        let points = bins.filter_map(point).collect();
         PlotSeries::new(format!("{}, {word}", NAMES[fabric]), SeriesStyle::Line, points)
     };
     let one = |workload: usize, part: &str, fabrics: [usize; 2]| {

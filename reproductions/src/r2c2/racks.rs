@@ -230,6 +230,9 @@ impl FlowSink for Log {
         let FlowEnd::Completed { at, .. } = record.end else { return Ok(()) };
         self.changes.push((at, -1));
         let seconds = (at - flow.start).as_seconds();
+        if !record.measured {
+            return Ok(());
+        }
         // §5.2 has "size < 100 KB" and "size > 1 MB".
         if flow.size < SHORT_MAX {
             self.short.push(seconds);

@@ -1,6 +1,6 @@
 //! The rack: links and queues, with R2C2 on the nodes, as a fabric.
 
-use kernel::{Span, Time};
+use kernel::{Rate, Span, Time};
 use packets::Network;
 use rack::equipment::Bill;
 use rack::results::Table;
@@ -33,6 +33,10 @@ impl Fabric for Rack {
 
     fn nodes(&self) -> u32 {
         self.network.nodes()
+    }
+
+    fn node_rate(&self) -> Rate {
+        self.network.node_rate()
     }
 
     fn now(&self) -> Time {

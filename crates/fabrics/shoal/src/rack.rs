@@ -4,7 +4,7 @@
 //! which nothing can happen are skipped; nodes with nothing to say in a slot are not visited, as the
 //! empty cells they send change nothing.
 
-use kernel::{Span, Time};
+use kernel::{Rate, Span, Time};
 use rack::equipment::Bill;
 use rack::results::Table;
 use rack::{Advance, Completion, Fabric, Flow, Gauge, Probe, Stage, Totals, Unfinished};
@@ -224,6 +224,10 @@ impl Fabric for Rack {
 
     fn nodes(&self) -> u32 {
         self.plan.config.nodes
+    }
+
+    fn node_rate(&self) -> Rate {
+        self.plan.config.node_rate
     }
 
     fn now(&self) -> Time {

@@ -170,7 +170,14 @@ impl Plan {
         self.topology.ports_of(host).map(|port| self.topology.port(port).link.rate).sum()
     }
 
-    /// The rate of the slowest host.
+    /// All links of a host together, of the host where that is least.
+    #[must_use]
+    pub fn node_rate(&self) -> Rate {
+        let hosts = (0..self.topology.hosts()).map(Vertex::new);
+        hosts.map(|host| self.host_rate(host)).min().unwrap_or_default()
+    }
+
+    /// Rate of the slowest host's line.
     #[must_use]
     pub fn line_rate(&self) -> Rate {
         let hosts = (0..self.topology.hosts()).map(Vertex::new);

@@ -13,7 +13,7 @@ mod waterfill;
 #[cfg(test)]
 mod tests;
 
-use kernel::{Bytes, Calendar, PS_PER_SECOND, Span, Time};
+use kernel::{Bytes, Calendar, PS_PER_SECOND, Rate, Span, Time};
 use rack::topology::Vertex;
 use rack::{
     Advance, Completion, Fabric, Failure, Flow, Gauge, GaugeKind, NodeId, Probe, Stage, Totals,
@@ -298,6 +298,10 @@ impl Fabric for Oracle {
 
     fn nodes(&self) -> u32 {
         self.net.plan.topology.hosts()
+    }
+
+    fn node_rate(&self) -> Rate {
+        self.net.plan.node_rate()
     }
 
     fn now(&self) -> Time {

@@ -1,6 +1,6 @@
 //! The network as a fabric.
 
-use kernel::{Bytes, Span, Time};
+use kernel::{Bytes, Rate, Span, Time};
 use rack::results::Table;
 use rack::{Advance, Fabric, Flow, Gauge, Probe, Stage, Totals, Unfinished};
 use serde_json::{Map, Value};
@@ -20,6 +20,14 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
 
     fn nodes(&self) -> u32 {
         self.net.plan.topology.hosts()
+    }
+
+    fn node_rate(&self) -> Rate {
+        self.net.plan.node_rate()
+    }
+
+    fn has_handshake(&self) -> bool {
+        self.transport.has_handshake()
     }
 
     fn now(&self) -> Time {

@@ -1,23 +1,27 @@
 //! What a run leaves behind: plain data, the same for every fabric, that the report, the files and
 //! Python read.
 
+pub mod figure;
 pub(crate) mod recorder;
+pub mod steady;
 pub(crate) mod summary;
 
 use kernel::{Bytes, Span, Time};
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::{Failure, Flow, Gauge, Stage};
 
-pub use recorder::{LONG_MIN, SHORT_MAX};
+pub use figure::{Figure, Quantiles};
+pub use recorder::{COMMON_LATENCY, LONG_MIN, SHORT_MAX};
 pub use summary::{Description, EngineTime};
 
-/// One flow that ended.
+/// One flow, when it has ended or the run has.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowRecord<'a> {
     /// The flow as it was offered.
     pub flow: &'a Flow,
+    /// Whether it is one of those that are measured.
+    pub measured: bool,
     /// How it ended.
     pub end: FlowEnd<'a>,
 }
@@ -42,7 +46,12 @@ pub enum FlowEnd<'a> {
         why: Failure,
     },
     /// The run ended first.
-    Unfinished,
+    Unfinished {
+        /// Application bytes handed to the receiver by then, in order.
+        delivered: Bytes,
+        /// Its completion time alone in the idle network.
+        ideal: Span,
+    },
 }
 
 /// Takes flows as they end, so that a run need not keep them.
@@ -89,33 +98,14 @@ pub struct SizeBin {
     pub from: Bytes,
     /// Largest size in the bin.
     pub to: Bytes,
-    /// How many completed flows were measured.
+    /// How many flows were measured, unfinished ones too.
     pub count: u64,
     /// Flow completion time in seconds.
     pub fct: Quantiles,
     /// Completion time over ideal completion time.
     pub slowdown: Quantiles,
-    /// Mean seconds in each of [`RunResult::stages`].
+    /// Mean seconds in each of [`RunResult::stages`], over the flows that completed.
     pub stages: Vec<f64>,
-}
-
-/// A distribution in a few numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Quantiles {
-    /// How many values.
-    pub count: u64,
-    /// Their mean.
-    pub mean: f64,
-    /// Median.
-    pub p50: f64,
-    /// 95th percentile.
-    pub p95: f64,
-    /// 99th percentile.
-    pub p99: f64,
-    /// 99.9th percentile.
-    pub p999: f64,
-    /// Largest.
-    pub max: f64,
 }
 
 /// A cumulative distribution.
@@ -125,7 +115,8 @@ pub struct Cdf {
     pub quantity: &'static str,
     /// `short`, `medium`, `long` or `all`.
     pub class: &'static str,
-    /// Value and the share of flows at or below it, both rising; seconds or a ratio.
+    /// Value and the share of flows at or below it, both rising; seconds or a ratio. Ends below 1 where
+    /// flows were left unfinished.
     pub points: Vec<(f64, f64)>,
 }
 

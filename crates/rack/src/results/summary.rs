@@ -1,12 +1,13 @@
 //! The summary of a run: the same keys for every fabric, in a fixed order.
 
-use kernel::{Bytes, Series};
+use kernel::{Bytes, Series, Time};
 use serde_json::{Map, Value, json};
 
 use super::recorder::{Distribution, Recorder};
+use super::steady::{Settled, Settling};
 use super::{FlowSink, Quantiles, RunResult, SeriesTable};
 use crate::Fabric;
-use crate::run::{Options, Tally};
+use crate::run::{Options, Stop, Tally};
 
 /// Puts a finished run together. What only the caller knows (version, hash, seed, label, wall time)
 /// is left to [`RunResult::describe`].
@@ -41,17 +42,19 @@ fn summary<F: Fabric, S: FlowSink>(
     let seconds = tally.end.as_seconds();
     let arrivals = tally.last_start.as_seconds();
     let capacity = f64::from(fabric.nodes()) * options.load_rate.as_bps() as f64;
-    let realised = tally.offered_bytes.bits() as f64 / (capacity * arrivals);
-    let aggregate = if seconds > 0.0 { totals.delivered.bits() as f64 / seconds } else { 0.0 };
-    let (mean, p50, p01) = recorder.goodput();
+    let (offered, offered_bytes) = recorder.books.offered();
+    let realised = offered_bytes.get() as f64 * 8.0 / (capacity * arrivals);
+    let delivered = totals.delivered.get() as f64 * 8.0;
+    let aggregate = if seconds > 0.0 { delivered / seconds } else { 0.0 };
     let distributions = |of: fn(&Distribution) -> Quantiles| {
         json!({
-            "short": of(&recorder.short),
-            "medium": of(&recorder.medium),
-            "long": of(&recorder.long),
-            "all": of(&recorder.all),
+            "short": of(&recorder.short).to_value(),
+            "medium": of(&recorder.medium).to_value(),
+            "long": of(&recorder.long).to_value(),
+            "all": of(&recorder.all).to_value(),
         })
     };
+    let measured = recorder.measured;
     let summary = json!({
         "fabric": fabric.name(),
         "nodes": fabric.nodes(),
@@ -60,24 +63,34 @@ fn summary<F: Fabric, S: FlowSink>(
             "realised": if arrivals > 0.0 { Some(realised) } else { None },
             "rate": options.load_rate.as_bps(),
         },
+        "node_rate": fabric.node_rate().as_bps(),
+        "handshake": fabric.has_handshake(),
         "saturated": tally.saturated,
-        "interrupted": tally.interrupted,
-        "warm_up_flows": options.warm_up_flows,
+        "interrupted": tally.stop == Some(Stop::Interrupted),
+        "stopped": tally.stop.map(Stop::as_str),
+        "warm_up_flows": warm_up_flows(recorder, options),
+        "warm_up": warm_up(recorder, tally, options),
         "simulated_seconds": seconds,
+        "limit_seconds": tally.limit.map(Time::as_seconds),
+        "faults_after_end": options.faults.iter().filter(|&&at| at >= tally.end).count(),
         "event_hash": format!("{:016x}", totals.event_hash),
         "flows": {
-            "offered": tally.offered,
-            "completed": recorder.completed,
-            "failed": recorder.failed,
+            "offered": offered,
+            "measured": measured.offered,
+            "completed": recorder.books.completed(),
+            "failed": recorder.books.failed(),
+            "measured_failed": measured.failed,
+            "unfinished": measured.unfinished,
         },
         "bytes": {
-            "offered": tally.offered_bytes.get(),
+            "offered": offered_bytes.get(),
             "delivered": totals.delivered.get(),
             "lost": totals.lost.get(),
         },
         "fct": distributions(Distribution::fct),
         "slowdown": distributions(Distribution::slowdown),
-        "goodput": { "long": { "mean": mean, "p50": p50, "p01": p01 } },
+        "slowdown_common": distributions(Distribution::common),
+        "goodput": { "long": recorder.goodput.to_value() },
         "throughput": {
             "mean_node": aggregate / f64::from(fabric.nodes()),
             "aggregate": aggregate,
@@ -104,6 +117,27 @@ fn summary<F: Fabric, S: FlowSink>(
         Value::Object(map) => map,
         _ => unreachable!("json! of braces is an object"),
     }
+}
+
+/// Flows offered before the first that is measured.
+fn warm_up_flows<S: FlowSink>(recorder: &Recorder<'_, S>, options: &Options) -> u64 {
+    options.measured.first.min(recorder.books.offered().0)
+}
+
+/// What was left out at the start and how that was found, and whether what was measured has settled:
+/// MSER-5 over the slowdowns of the measured flows in their order.
+fn warm_up<S: FlowSink>(recorder: &Recorder<'_, S>, tally: &Tally, options: &Options) -> Value {
+    let Settled { settling, share } = recorder.settling();
+    json!({
+        "found_by": options.warm_up,
+        "seconds": tally.first_measured.map(Time::as_seconds),
+        "settled": match settling {
+            Settling::After(_) => Some(true),
+            Settling::Never => Some(false),
+            Settling::TooShort => None,
+        },
+        "unsettled_share": if settling == Settling::TooShort { None } else { Some(share) },
+    })
 }
 
 /// What only the caller of a run knows of it.

@@ -24,6 +24,7 @@ pub struct Merge {
     parts: Vec<Box<dyn Workload>>,
     numbers: Vec<Numbers>,
     reactive: bool,
+    finite: bool,
     taken: u64,
 }
 
@@ -52,7 +53,8 @@ impl Merge {
         };
         let numbers = parts.iter().map(|part| number(part.as_ref())).collect();
         let reactive = parts.iter().any(|part| part.is_reactive());
-        Self { parts, numbers, reactive, taken: 0 }
+        let finite = parts.iter().all(|part| part.is_finite());
+        Self { parts, numbers, reactive, finite, taken: 0 }
     }
 
     /// The part with the earliest next flow.
@@ -78,6 +80,10 @@ impl Workload for Merge {
 
     fn total(&self) -> Option<u64> {
         self.numbers.iter().map(|numbers| numbers.count).sum()
+    }
+
+    fn is_finite(&self) -> bool {
+        self.finite
     }
 
     fn is_reactive(&self) -> bool {

@@ -40,6 +40,11 @@ pub trait Workload {
     /// How many flows there are in all, where that is known: for progress bars.
     fn total(&self) -> Option<u64>;
 
+    /// Whether it ends by itself, after a number of flows or at a time.
+    fn is_finite(&self) -> bool {
+        self.total().is_some()
+    }
+
     /// Whether flows wait for others to end: if so, the runner reports each end as it happens.
     fn is_reactive(&self) -> bool {
         false
@@ -63,6 +68,10 @@ impl<W: Workload + ?Sized> Workload for Box<W> {
 
     fn total(&self) -> Option<u64> {
         (**self).total()
+    }
+
+    fn is_finite(&self) -> bool {
+        (**self).is_finite()
     }
 
     fn is_reactive(&self) -> bool {

@@ -91,6 +91,10 @@ impl Workload for Poisson {
     fn total(&self) -> Option<u64> {
         self.stop.flows.filter(|_| self.stop.until == Time::NEVER)
     }
+
+    fn is_finite(&self) -> bool {
+        self.stop.flows.is_some() || self.stop.until < Time::NEVER
+    }
 }
 
 #[cfg(test)]

@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    Float64Builder, StringDictionaryBuilder, UInt8Builder, UInt32Builder, UInt64Builder,
+    BooleanBuilder, Float64Builder, StringDictionaryBuilder, UInt8Builder, UInt32Builder,
+    UInt64Builder,
 };
 use arrow_array::types::Int8Type;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use kernel::{Span, Time};
 use rack::results::{FlowEnd, FlowRecord, FlowSink};
-use rack::{Failure, Stage};
+use rack::{Failure, Flow, Stage};
 
 use super::Provenance;
 use super::columns::{Column, ColumnWriter, Nullable};
@@ -75,6 +76,8 @@ struct Rows<W: Write + Send> {
     fct_ps: UInt64Builder,
     ideal_fct_ps: UInt64Builder,
     slowdown: Float64Builder,
+    delivered_bytes: UInt64Builder,
+    measured: BooleanBuilder,
     status: StringDictionaryBuilder<Int8Type>,
     failure: StringDictionaryBuilder<Int8Type>,
     stages: Vec<UInt64Builder>,
@@ -91,11 +94,18 @@ impl<W: Write + Send> FlowSink for Rows<W> {
         self.start_ps.append_value(flow.start.as_ps());
         match record.end {
             FlowEnd::Completed { at, ideal, stages } => {
-                self.complete(flow.start, at, ideal, stages);
+                self.complete(flow, at, ideal, stages);
             }
-            FlowEnd::Failed { at, why } => self.give_up("failed", Some(at), Some(why)),
-            FlowEnd::Unfinished => self.give_up("unfinished", None, None),
+            FlowEnd::Failed { at, why } => {
+                self.delivered_bytes.append_null();
+                self.give_up("failed", Some(at), None, Some(why));
+            }
+            FlowEnd::Unfinished { delivered, ideal } => {
+                self.delivered_bytes.append_value(delivered.get());
+                self.give_up("unfinished", None, Some(ideal), None);
+            }
         }
+        self.measured.append_value(record.measured);
         self.gathered += 1;
         if self.gathered == BATCH_ROWS { self.flush() } else { Ok(()) }
     }
@@ -116,13 +126,16 @@ impl<W: Write + Send> Rows<W> {
             fct_ps: UInt64Builder::new(),
             ideal_fct_ps: UInt64Builder::new(),
             slowdown: Float64Builder::new(),
+            delivered_bytes: UInt64Builder::new(),
+            measured: BooleanBuilder::new(),
             status: StringDictionaryBuilder::new(),
             failure: StringDictionaryBuilder::new(),
             stages: stages.iter().map(|_| UInt64Builder::new()).collect(),
         })
     }
 
-    fn complete(&mut self, start: Time, end: Time, ideal: Span, stages: &[Span]) {
+    fn complete(&mut self, flow: &Flow, end: Time, ideal: Span, stages: &[Span]) {
+        let Flow { start, size, .. } = *flow;
         let (given, wanted) = (stages.len(), self.stages.len());
         assert_eq!(given, wanted, "{given} stage times for {wanted} stages");
         let fct = end - start;
@@ -130,6 +143,7 @@ impl<W: Write + Send> Rows<W> {
         self.fct_ps.append_value(fct.as_ps());
         self.ideal_fct_ps.append_value(ideal.as_ps());
         self.slowdown.append_value(fct.as_ps() as f64 / ideal.as_ps() as f64);
+        self.delivered_bytes.append_value(size.get());
         self.status.append_value("completed");
         self.failure.append_null();
         for (builder, span) in self.stages.iter_mut().zip(stages) {
@@ -137,10 +151,16 @@ impl<W: Write + Send> Rows<W> {
         }
     }
 
-    fn give_up(&mut self, status: &str, end: Option<Time>, why: Option<Failure>) {
+    fn give_up(
+        &mut self,
+        status: &str,
+        end: Option<Time>,
+        ideal: Option<Span>,
+        why: Option<Failure>,
+    ) {
         self.end_ps.append_option(end.map(Time::as_ps));
         self.fct_ps.append_null();
-        self.ideal_fct_ps.append_null();
+        self.ideal_fct_ps.append_option(ideal.map(Span::as_ps));
         self.slowdown.append_null();
         self.status.append_value(status);
         self.failure.append_option(why.map(|why| match why {
@@ -167,6 +187,8 @@ impl<W: Write + Send> Rows<W> {
             shared(self.fct_ps.finish()),
             shared(self.ideal_fct_ps.finish()),
             shared(self.slowdown.finish()),
+            shared(self.delivered_bytes.finish()),
+            shared(self.measured.finish()),
             shared(self.status.finish()),
             shared(self.failure.finish()),
         ];
@@ -186,7 +208,7 @@ fn shared(array: impl Array + 'static) -> ArrayRef {
 
 /// The columns, in the order of [`Rows::flush`].
 fn columns(stages: &[Stage]) -> Vec<Column> {
-    use DataType::{Float64, UInt8, UInt32, UInt64};
+    use DataType::{Boolean, Float64, UInt8, UInt32, UInt64};
     use Nullable::{Never, Sometimes};
     let word = DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8));
     let mut columns: Vec<Column> = [
@@ -206,6 +228,14 @@ fn columns(stages: &[Stage]) -> Vec<Column> {
             "Completion time of the same flow alone in the idle network, with headers",
         ),
         ("slowdown", Float64, Sometimes, "ratio", "Completion time over ideal completion time"),
+        (
+            "delivered_bytes",
+            UInt64,
+            Sometimes,
+            "bytes",
+            "Application bytes delivered in order when the flow, or the run, ended; null if it failed",
+        ),
+        ("measured", Boolean, Never, "", "Whether the figures of the run are also of this flow"),
         ("status", word.clone(), Never, "", "completed, failed, or unfinished when the run ended"),
         ("failure", word, Sometimes, "", "Why a failed flow was given up"),
     ]

@@ -41,10 +41,10 @@ fn record(sink: &mut impl FlowSink, id: u64) -> io::Result<()> {
     let spans = [Span::from_ps(100), Span::from_ps(200 + id)];
     let end = match id % 10 {
         0 => FlowEnd::Failed { at, why: Failure::DestinationDied },
-        1 => FlowEnd::Unfinished,
+        1 => FlowEnd::Unfinished { delivered: Bytes::new(id), ideal: Span::from_ps(150) },
         _ => FlowEnd::Completed { at, ideal: Span::from_ps(150), stages: &spans },
     };
-    sink.record(&FlowRecord { flow: &flow, end })
+    sink.record(&FlowRecord { flow: &flow, measured: id % 3 > 0, end })
 }
 
 fn write(path: &Path, flows: u64) {
@@ -81,6 +81,7 @@ fn every_flow_comes_back_as_it_was_recorded() {
     for batch in read(&path) {
         let (status, failure) = (words(&batch, "status"), words(&batch, "failure"));
         let slowdown = batch.column_by_name("slowdown").unwrap().as_primitive::<Float64Type>();
+        let measured = batch.column_by_name("measured").unwrap().as_boolean();
         let src = batch.column_by_name("src").unwrap().as_primitive::<UInt32Type>();
         for row in 0..batch.num_rows() {
             let get = |name| {
@@ -94,7 +95,10 @@ fn every_flow_comes_back_as_it_was_recorded() {
             let done = id % 10 > 1;
             assert_eq!(get("end_ps"), (id % 10 != 1).then_some(1000 * id + 300 + id));
             assert_eq!(get("fct_ps"), done.then_some(300 + id));
-            assert_eq!(get("ideal_fct_ps"), done.then_some(150));
+            assert_eq!(get("ideal_fct_ps"), (id % 10 != 0).then_some(150));
+            let delivered = [None, Some(id)].get(id as usize % 10).copied();
+            assert_eq!(get("delivered_bytes"), delivered.unwrap_or(Some(100 + id)));
+            assert_eq!(measured.value(row), id % 3 > 0);
             assert_eq!(get("stage_source_queue_ps"), done.then_some(100));
             assert_eq!(get("stage_propagation_ps"), done.then_some(200 + id));
             assert_eq!(slowdown.is_valid(row), done);

@@ -4,10 +4,10 @@ use rack::results::RunResult;
 
 use super::bars;
 use super::gauges::{self, Curve};
+use super::provenance;
 use super::sizes::{self, MEDIAN, P99, Quantity};
-use super::{provenance, warnings};
 use crate::page::{Axis, Block, Page, Plot, PlotSeries, SeriesStyle};
-use crate::summary::comparison;
+use crate::summary::{comparison, differences, warnings};
 use crate::{ResultsTable, Unit};
 
 /// The page that compares `runs`. `command` is what to type to obtain it again.
@@ -19,10 +19,11 @@ pub fn comparison_page(title: &str, runs: &[RunResult], command: &str) -> Page {
     let summaries: Vec<_> = runs.iter().map(|run| (run.label.as_str(), &run.summary)).collect();
 
     let notes = runs.iter().flat_map(|run| {
-        let texts = warnings(run).into_iter();
+        let texts = warnings(&run.summary).into_iter();
         texts.map(|text| Block::Text(format!("{}: {text}", run.label)))
     });
-    let mut overview: Vec<_> = notes.collect();
+    let means = differences(&summaries).into_iter().map(Block::Text);
+    let mut overview: Vec<_> = means.chain(notes).collect();
     overview.push(Block::table(side_by_side(runs)));
     page.push("Side by side", overview);
     page.push("Flow sizes", vec![Block::Plots(size_plots(runs))]);

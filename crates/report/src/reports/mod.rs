@@ -4,7 +4,6 @@
 mod bars;
 mod claims;
 mod comparison;
-mod filling;
 mod gauges;
 mod run;
 mod sizes;
@@ -13,7 +12,6 @@ pub use claims::{Claim, Verdict, claims_page, claims_table};
 pub use comparison::comparison_page;
 pub use run::run_page;
 
-use rack::results::RunResult;
 use serde_json::Value;
 
 use crate::page::Block;
@@ -64,27 +62,7 @@ fn lead(summary: &Value) -> String {
     if get(summary, "load.realised").is_some() {
         parts.push(format!("{} realised", shown(summary, "load.realised")));
     }
-    parts.push(format!("{} flows", shown(summary, "flows.offered")));
+    parts.push(format!("{} flows measured", shown(summary, "flows.measured")));
     parts.push(format!("{} simulated", shown(summary, "simulated_seconds")));
     parts.join(" · ")
-}
-
-/// What to know of a run before its figures are believed.
-fn warnings(run: &RunResult) -> Vec<String> {
-    let is_set = |key| get(&run.summary, key) == Some(&Value::Bool(true));
-    let mut warnings: Vec<String> = filling::notice(run).into_iter().collect();
-    if is_set("saturated") {
-        warnings.push(
-            "This run was saturated: more was offered than the network carried, so that completion \
-             times grow with the length of the run and say little by themselves."
-                .into(),
-        );
-    }
-    if is_set("interrupted") {
-        warnings.push(
-            "This run was interrupted: the figures are those of the flows that had ended by then."
-                .into(),
-        );
-    }
-    warnings
 }

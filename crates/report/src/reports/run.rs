@@ -5,9 +5,11 @@ use serde_json::Value;
 
 use super::gauges::{self, Topic};
 use super::sizes::{self, Quantity};
-use super::{lead, provenance, warnings};
+use super::{lead, provenance};
 use crate::page::{Axis, Block, Page, Plot, PlotSeries, SeriesStyle, TableBlock, Tile};
-use crate::summary::{details, details_table, distributions, figures, get, number, shown};
+use crate::summary::{
+    details, details_table, distributions, figures, get, number, shown, warnings,
+};
 use crate::units::{MISSING, label_of_key, sentence};
 use crate::{ResultsTable, Tone, Unit};
 
@@ -16,7 +18,7 @@ use crate::{ResultsTable, Tone, Unit};
 pub fn run_page(run: &RunResult, command: &str) -> Page {
     let summary = &run.summary;
     let mut page = Page { title: run.label.clone(), lead: lead(summary), sections: Vec::new() };
-    let mut overview: Vec<_> = warnings(run).into_iter().map(Block::Text).collect();
+    let mut overview: Vec<_> = warnings(summary).into_iter().map(Block::Text).collect();
     overview.push(Block::Tiles(tiles(summary)));
     page.push("Key figures", overview);
     page.push("Flow sizes", size_blocks(run));
@@ -48,14 +50,12 @@ fn tiles(summary: &Value) -> Vec<Tile> {
         let value = shown(summary, key);
         (value != MISSING).then(|| Tile { label: label.into(), value, note, tone: Tone::Plain })
     };
-    let failed = number(summary, "flows.failed").unwrap_or(0.0);
-    let of_offered = format!("of {} offered", shown(summary, "flows.offered"));
-    let with_failed = format!("{of_offered}, {} failed", shown(summary, "flows.failed"));
-    let completed = tile(
-        "Flows completed",
-        "flows.completed",
-        if failed > 0.0 { with_failed } else { of_offered },
+    let unfinished = format!(
+        "unfinished {}, failed {}",
+        shown(summary, "flows.unfinished"),
+        shown(summary, "flows.measured_failed")
     );
+    let measured = tile("Flows measured", "flows.measured", unfinished);
     let note = |label: &str, key: &str| match shown(summary, key) {
         value if value == MISSING => String::new(),
         value => format!("{label} {value}"),
@@ -69,7 +69,7 @@ fn tiles(summary: &Value) -> Vec<Tile> {
     );
     let load = tile("Load, realised", "load.realised", load_note);
     [
-        completed,
+        measured,
         load.map(|tile| Tile { tone: load_tone, ..tile }),
         tile("FCT of short flows, 99%", "fct.short.p99", note("median", "fct.short.p50")),
         tile("Slowdown, 99%", "slowdown.all.p99", note("median", "slowdown.all.p50")),

@@ -1,6 +1,6 @@
 //! Flows by size and their distributions: the plots that all fabrics share.
 
-use rack::results::{Quantiles, RunResult, SizeBin};
+use rack::results::{Figure, Quantiles, RunResult, SizeBin};
 
 use crate::page::{Axis, Plot, PlotSeries, SeriesStyle};
 use crate::{Cell, Column, ResultsTable, Unit};
@@ -45,7 +45,7 @@ impl Quantity {
 
 /// A quantile that is drawn: its name, how to get it, and of how many flows at least it means
 /// anything.
-pub(super) type Drawn = (&'static str, fn(&Quantiles) -> f64, u64);
+pub(super) type Drawn = (&'static str, fn(&Quantiles) -> Figure, u64);
 
 pub(super) const MEDIAN: Drawn = ("Median", |q| q.p50, 1);
 pub(super) const P99: Drawn = ("99%", |q| q.p99, 100);
@@ -57,11 +57,11 @@ fn middle(bin: &SizeBin) -> f64 {
 }
 
 /// One quantile over flow size. A bin with too few flows for the quantile has no point: the largest
-/// of 50 is not their 99th percentile.
+/// of 50 is not their 99th percentile. Nor has one whose quantile is only bounded.
 pub(super) fn curve(run: &RunResult, quantity: Quantity, drawn: Drawn) -> Vec<(f64, f64)> {
     let (_, get, least) = drawn;
     let enough = run.bins.iter().filter(|bin| bin.count >= least);
-    enough.map(|bin| (middle(bin), get(quantity.of(bin)))).collect()
+    enough.filter_map(|bin| Some((middle(bin), get(quantity.of(bin)).exact()?))).collect()
 }
 
 /// Median and tails over flow size.
@@ -72,7 +72,7 @@ pub(super) fn by_size(run: &RunResult, quantity: Quantity) -> Plot {
     Plot {
         title: format!("{} by flow size", quantity.title()),
         note: "A tail is drawn only for sizes with enough flows to have one: 100 for 99%, 1,000 \
-               for 99.9%."
+               for 99.9%; nothing is drawn where unfinished flows leave only a bound."
             .into(),
         x: Axis::log("Flow size", Unit::Bytes),
         y: quantity.axis(),
@@ -103,6 +103,7 @@ pub(super) fn table(run: &RunResult) -> ResultsTable {
         Column::new("from_bytes", "From"),
         Column::new("to_bytes", "To"),
         Column::new("count", "Flows"),
+        Column::new("unfinished", "Unfinished"),
         Column::new("fct_p50_seconds", "FCT, median"),
         Column::new("fct_p99_seconds", "FCT, 99%"),
         Column::new("fct_max_seconds", "FCT, largest"),
@@ -115,12 +116,13 @@ pub(super) fn table(run: &RunResult) -> ResultsTable {
             Cell::new(bin.from.get(), Unit::Bytes),
             Cell::new(bin.to.get(), Unit::Bytes),
             Cell::new(bin.count, Unit::Count),
-            Cell::new(bin.fct.p50, Unit::Seconds),
-            Cell::new(bin.fct.p99, Unit::Seconds),
-            Cell::new(bin.fct.max, Unit::Seconds),
-            Cell::new(bin.slowdown.p50, Unit::Ratio),
-            Cell::new(bin.slowdown.p99, Unit::Ratio),
-            Cell::new(bin.slowdown.max, Unit::Ratio),
+            Cell::new(bin.fct.unfinished, Unit::Count),
+            Cell::figure(bin.fct.p50, None, Unit::Seconds),
+            Cell::figure(bin.fct.p99, None, Unit::Seconds),
+            Cell::figure(bin.fct.max, None, Unit::Seconds),
+            Cell::figure(bin.slowdown.p50, None, Unit::Ratio),
+            Cell::figure(bin.slowdown.p99, None, Unit::Ratio),
+            Cell::figure(bin.slowdown.max, None, Unit::Ratio),
         ]);
     }
     table

@@ -2,7 +2,7 @@
 //! No figure here is a result of any simulation.
 
 use kernel::Bytes;
-use rack::results::{Cdf, Quantiles, RunResult, SeriesTable, SizeBin, Table};
+use rack::results::{Cdf, Figure, Quantiles, RunResult, SeriesTable, SizeBin, Table};
 use rack::{Gauge, GaugeKind, Stage};
 use report::page::{Axis, Block, Page, Plot, PlotSeries, Section, SeriesStyle};
 use report::{Claim, Unit, Verdict, claims_page};
@@ -80,7 +80,7 @@ pub fn run(label: &str, pace: f64) -> RunResult {
 
 fn class(count: u64, scale: f64) -> Value {
     json!({
-        "count": count, "mean": 1.4 * scale, "p50": scale, "p95": 2.6 * scale, "p99": 4.4 * scale,
+        "count": count, "unfinished": 0, "mean": 1.4 * scale, "p50": scale, "p95": 2.6 * scale, "p99": 4.4 * scale,
         "p999": 8.2 * scale, "max": 13.7 * scale,
     })
 }
@@ -95,10 +95,15 @@ fn summary(pace: f64) -> Value {
         "load": { "nominal": 0.5, "realised": 0.4973, "rate": 100_000_000_000_u64 },
         "saturated": pace > 2.0,
         "interrupted": false,
+        "stopped": null,
         "warm_up_flows": 0,
+        "warm_up": { "found_by": "none", "seconds": 0.0, "settled": true, "unsettled_share": 0.0 },
         "simulated_seconds": 0.003142,
         "event_hash": "5e1f20c49ab37d68",
-        "flows": { "offered": 100_000, "completed": 99_997, "failed": 3 },
+        "flows": {
+            "offered": 100_000, "measured": 100_000, "completed": 99_997, "failed": 3,
+            "measured_failed": 3, "unfinished": 0,
+        },
         "bytes": { "offered": 9.81e9, "delivered": 9.80e9, "lost": 3.2e5 },
         "fct": {
             "short": class(81_204, 9.4e-6 * pace), "medium": class(15_310, 8.8e-5 * pace),
@@ -141,12 +146,13 @@ fn summary(pace: f64) -> Value {
 fn quantiles(count: u64, median: f64, tail: f64) -> Quantiles {
     Quantiles {
         count,
-        mean: median * (1.0 + tail * 0.1),
-        p50: median,
-        p95: median * (1.0 + 0.6 * tail),
-        p99: median * (1.0 + tail),
-        p999: median * (1.0 + 1.9 * tail),
-        max: median * (1.0 + 3.0 * tail),
+        unfinished: 0,
+        mean: Figure::Exact(median * (1.0 + tail * 0.1)),
+        p50: Figure::Exact(median),
+        p95: Figure::Exact(median * (1.0 + 0.6 * tail)),
+        p99: Figure::Exact(median * (1.0 + tail)),
+        p999: Figure::Exact(median * (1.0 + 1.9 * tail)),
+        max: Figure::Exact(median * (1.0 + 3.0 * tail)),
     }
 }
 

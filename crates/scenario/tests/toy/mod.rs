@@ -102,6 +102,10 @@ impl Fabric for Rack {
         self.plan.nodes
     }
 
+    fn node_rate(&self) -> Rate {
+        self.plan.rate
+    }
+
     fn now(&self) -> Time {
         self.now
     }

@@ -180,6 +180,10 @@ impl<C: Congestion> Transport for Stream<C> {
         Framing { payload: self.plan.segment, header: self.plan.header }
     }
 
+    fn has_handshake(&self) -> bool {
+        self.plan.handshake
+    }
+
     fn start(&mut self, opening: &Opening, out: &mut Outbox) {
         let Opening { key, flow, .. } = *opening;
         while self.senders.len() <= key.index() {

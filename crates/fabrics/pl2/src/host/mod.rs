@@ -372,6 +372,11 @@ impl<T: Transport> Transport for Shim<T> {
         Framing { payload, header: header + OVERHEAD.get() as u16 }
     }
 
+    fn has_handshake(&self) -> bool {
+        // A grant of the switch comes before any data, whatever the transport above does.
+        true
+    }
+
     fn speaks_to_neighbours(&self) -> bool {
         // Its control frames belong to no flow: what they are about may be over before they arrive.
         true

@@ -16,7 +16,7 @@ use ::rack::results::Table;
 use ::rack::{
     Advance, Completion, Fabric, Flow, Gauge, GaugeKind, Probe, Stage, Totals, Unfinished,
 };
-use kernel::{Bytes, Histogram, Span, Time};
+use kernel::{Bytes, Histogram, Rate, Span, Time};
 use serde_json::{Map, Value};
 use switching::{Departure, Line, Switch, Wheel};
 
@@ -227,6 +227,10 @@ impl Fabric for Rack {
 
     fn nodes(&self) -> u32 {
         self.plan.config.nodes
+    }
+
+    fn node_rate(&self) -> Rate {
+        self.plan.config.line_rate
     }
 
     fn now(&self) -> Time {
