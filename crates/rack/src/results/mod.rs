@@ -3,6 +3,7 @@
 
 pub mod figure;
 pub(crate) mod recorder;
+pub mod seeds;
 pub mod steady;
 pub(crate) mod summary;
 

@@ -141,6 +141,8 @@ pub struct Recorder<'a, S> {
 pub(crate) struct Measured {
     /// Offered so far.
     pub(crate) offered: u64,
+    /// Flows offered before the first of them.
+    pub(crate) before: u64,
     /// Ended in any way.
     pub(crate) ended: u64,
     /// Given up since their source or destination died.
@@ -185,7 +187,9 @@ impl<'a, S: FlowSink> Recorder<'a, S> {
     pub(crate) fn offer(&mut self, flow: &Flow) {
         self.books.offer(flow);
         self.backlog.offer(flow);
-        self.measured.offered += u64::from(self.set.contains(flow));
+        let measured = self.set.contains(flow);
+        self.measured.offered += u64::from(measured);
+        self.measured.before += u64::from(!measured && self.measured.offered == 0);
     }
 
     /// The ends since the last call, in order.

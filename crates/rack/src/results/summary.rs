@@ -68,7 +68,7 @@ fn summary<F: Fabric, S: FlowSink>(
         "saturated": tally.saturated,
         "interrupted": tally.stop == Some(Stop::Interrupted),
         "stopped": tally.stop.map(Stop::as_str),
-        "warm_up_flows": warm_up_flows(recorder, options),
+        "warm_up_flows": measured.before,
         "warm_up": warm_up(recorder, tally, options),
         "simulated_seconds": seconds,
         "limit_seconds": tally.limit.map(Time::as_seconds),
@@ -117,11 +117,6 @@ fn summary<F: Fabric, S: FlowSink>(
         Value::Object(map) => map,
         _ => unreachable!("json! of braces is an object"),
     }
-}
-
-/// Flows offered before the first that is measured.
-fn warm_up_flows<S: FlowSink>(recorder: &Recorder<'_, S>, options: &Options) -> u64 {
-    options.measured.first.min(recorder.books.offered().0)
 }
 
 /// What was left out at the start and how that was found, and whether what was measured has settled:

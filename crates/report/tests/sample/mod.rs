@@ -147,6 +147,7 @@ fn quantiles(count: u64, median: f64, tail: f64) -> Quantiles {
     Quantiles {
         count,
         unfinished: 0,
+        intervals: [None; 6],
         mean: Figure::Exact(median * (1.0 + tail * 0.1)),
         p50: Figure::Exact(median),
         p95: Figure::Exact(median * (1.0 + 0.6 * tail)),
