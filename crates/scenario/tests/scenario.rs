@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use proptest::prelude::*;
+use rack::results::{FlowEnd, FlowRecord, FlowSink};
 use scenario::{Argument, Document, Format, Scenario};
 use serde_json::{Value, json};
 
@@ -94,7 +95,7 @@ fn a_resolved_scenario_reads_back_as_itself() {
 fn the_hash_names_what_the_scenario_means_and_not_how_it_is_written() {
     let hash = good(SMALL).hash();
     let written = "name = 'a'\nseed = 1\n[fabric]\nguard = '2.750 ns'\nkind = 'toy'\nnodes = 8\n\
-                   [workload]\nload = 0.50\nkind = 'poisson'\n[run]\nflows = 9\nwarm_up = 0.0";
+                   [workload]\nload = 0.50\nkind = 'poisson'\n[run]\nflows = 9\nwarm_up = 'auto'";
     assert_eq!(good(written).hash(), hash);
     for argument in ["seed=2", "name=b", "fabric.nodes=9", "workload.load=0.6", "run.flows=8"] {
         assert_ne!(read(SMALL, &[argument]).unwrap().hash(), hash, "{argument}");
@@ -165,8 +166,8 @@ fn a_run_that_would_never_end_is_refused() {
         &text,
         &[],
         &[
-            "a.toml:1: run: neither flows nor time is given, and this workload never ends by itself; \
-           add flows = 100000, say",
+            "a.toml:1: run: none of flows, window and time is given, and this workload never ends by \
+             itself; add flows = 100000, say",
         ],
     );
 }
@@ -265,17 +266,133 @@ fn a_run_in_which_flows_pile_up_without_end_says_so() {
 }
 
 #[test]
-fn a_run_that_would_take_months_of_simulated_time_says_so() {
+fn a_run_ends_after_a_month_of_simulated_time_and_says_what_is_unfinished() {
     // 500 KB at a bit a second: 46 days.
     let text = "[workload]\nkind = 'incast'\nsenders = 1\nsize = '500 KB'\n\
                 [fabric]\nkind = 'toy'\nnodes = 2\nrate = '1 bps'\n";
-    let broken = good(text).execute(0, &mut (), &mut |_| ControlFlow::Continue(()));
-    let Err(broken) = broken else { panic!("it would take 46 days") };
-    let message = broken.to_string();
-    assert!(message.contains("flows still open: 1, among them flow 0 from"), "{message}");
-    assert!(message.contains("or end the run early with run.time"), "{message}");
-    let text = text.replace("500 KB", "300 KB");
-    good(&text).execute(0, &mut (), &mut |_| ControlFlow::Continue(())).expect("28 days");
+    let summary = carried(&good(text), 0).summary;
+    assert_eq!((&summary["stopped"], &summary["flows"]["unfinished"]), (&json!("time"), &json!(1)));
+    let days = 24.0 * 3_600.0;
+    assert_eq!(summary["fct"]["all"]["max"], Value::Null);
+    // It takes no less than alone, even if the run did not last so long.
+    assert_eq!(summary["fct"]["all"]["at_least"]["max"], json!(4e6 + 1e-6));
+    assert_eq!(summary["simulated_seconds"], json!(30.0 * days));
+    let summary = carried(&good(&text.replace("500 KB", "300 KB")), 0).summary;
+    assert_eq!((&summary["stopped"], &summary["flows"]["unfinished"]), (&Value::Null, &json!(0)));
+}
+
+/// Runs fabric number `index` of `scenario`.
+fn carried(scenario: &Scenario, index: usize) -> rack::results::RunResult {
+    scenario.execute(index, &mut (), &mut |_| ControlFlow::Continue(())).unwrap()
+}
+
+/// The measured flows: number, and whether each completed.
+#[derive(Default)]
+struct Set(std::collections::BTreeMap<u64, bool>);
+
+impl FlowSink for Set {
+    fn record(&mut self, record: &FlowRecord<'_>) -> std::io::Result<()> {
+        if record.measured {
+            let done = matches!(record.end, FlowEnd::Completed { .. });
+            assert_eq!(self.0.insert(record.flow.id.get(), done), None, "{:?} twice", record.flow);
+        }
+        Ok(())
+    }
+}
+
+impl scenario::Sink for Set {}
+
+/// The measured flows of fabric `index`, and its summary.
+fn measured(scenario: &Scenario, index: usize) -> (Set, Value) {
+    let mut set = Set::default();
+    let run = scenario.execute(index, &mut set, &mut |_| ControlFlow::Continue(())).unwrap();
+    (set, run.summary)
+}
+
+/// A fast rack, one that is ten times slower, and one in which hardly anything ends.
+const RACKS: &str = "[workload]\nkind = 'poisson'\nload = 0.5\nload_rate = '10 Gbps'\n\
+                     [[fabric]]\nkind = 'toy'\n[[fabric]]\nkind = 'toy'\nrate = '1 Gbps'\n\
+                     [[fabric]]\nkind = 'toy'\nrate = '1 Mbps'\n";
+
+#[test]
+fn every_fabric_measures_the_same_flows_however_slow_it_is() {
+    for run in [
+        "flows = 300",
+        "window = '1 ms'",
+        "flows = 300\nwarm_up = 0.2",
+        "window = '1 ms'\nwarm_up = '300 us'",
+    ] {
+        let scenario = good(&format!("[run]\n{run}\n{RACKS}"));
+        let all: Vec<(Set, Value)> = (0..3).map(|index| measured(&scenario, index)).collect();
+        let ids = |set: &Set| set.0.keys().copied().collect::<Vec<_>>();
+        assert!(ids(&all[0].0).len() > 30, "{run}");
+        for (set, summary) in &all {
+            assert_eq!(ids(set), ids(&all[0].0), "{run}");
+            let unfinished = set.0.values().filter(|done| !**done).count();
+            assert_eq!(summary["flows"]["measured"], json!(set.0.len()), "{run}");
+            assert_eq!(summary["flows"]["unfinished"], json!(unfinished), "{run}");
+            assert_eq!(summary["fct"]["all"]["count"], json!(set.0.len()), "{run}");
+            assert_eq!(summary["warm_up_flows"], all[0].1["warm_up_flows"], "{run}");
+        }
+        assert_eq!(all[0].1["flows"]["unfinished"], json!(0), "{run}");
+        assert_eq!(all[0].1["stopped"], Value::Null, "{run}");
+        // At 1 Mbps the median flow takes 40 ms; the run ends after some.
+        let slow = &all[2].1;
+        assert_eq!(slow["stopped"], json!("time"), "{run}");
+        assert_eq!(slow["fct"]["all"]["p99"], Value::Null, "{run}");
+        assert!(slow["fct"]["all"]["at_least"]["p99"].as_f64() > Some(1e-3), "{run}");
+    }
+}
+
+#[test]
+fn flows_arrive_as_before_until_the_last_measured_one_has_ended() {
+    let scenario = good(&format!("[run]\nflows = 300\nwarm_up = 0.0\n{RACKS}"));
+    let (_, fast) = measured(&scenario, 0);
+    let (_, slow) = measured(&scenario, 1);
+    // Both are as loaded as they were told to be: nobody waits for the last flow of a list.
+    for summary in [&fast, &slow] {
+        assert!(summary["flows"]["offered"].as_u64() >= Some(300));
+    }
+    assert!(slow["flows"]["offered"].as_u64() > fast["flows"]["offered"].as_u64());
+}
+
+#[test]
+fn the_warm_up_is_found_in_a_workload_without_end_and_nothing_is_cut_of_a_list() {
+    let endless = measured(&good(&format!("[run]\nflows = 2000\n{RACKS}")), 0).1;
+    assert_eq!(endless["warm_up"]["found_by"], json!("MSER-5"), "{}", endless["warm_up"]);
+    assert!(endless["warm_up_flows"].as_u64() <= Some(1000));
+    let list = RACKS.replace("load = 0.5", "load = 0.5\nflows = 300");
+    let list = measured(&good(&list), 0).1;
+    assert_eq!((&list["warm_up"]["found_by"], &list["warm_up_flows"]), (&json!("none"), &json!(0)));
+    assert_eq!((&list["flows"]["measured"], &list["flows"]["offered"]), (&json!(300), &json!(300)));
+}
+
+#[test]
+fn what_is_measured_is_said_once() {
+    let text = format!("[run]\nflows = 9\nwindow = '1 ms'\n{RACKS}");
+    let problems = read(&text, &[]).err().unwrap();
+    assert!(problems[0].contains("flows and window are both given"), "{problems:?}");
+    for (key, value) in
+        [("window", "'0 ps'"), ("time", "'0 ps'"), ("time", "'40000 ks'"), ("seeds", "0")]
+    {
+        let problems = read(&format!("[run]\nflows = 9\n{key} = {value}\n{RACKS}"), &[]);
+        assert!(problems.is_err(), "{key} = {value}");
+    }
+}
+
+#[test]
+fn a_fault_that_never_came_is_told() {
+    let text = format!("[run]\nflows = 9\n{RACKS}[[fault]]\nat = '10 s'\nnode = 1\n");
+    assert_eq!(measured(&good(&text), 0).1["faults_after_end"], json!(1));
+}
+
+#[test]
+fn each_seed_is_a_scenario_of_its_own() {
+    let scenario = good(&format!("seed = 5\n[run]\nflows = 9\nseeds = 3\n{RACKS}"));
+    let each = scenario.with_each_seed();
+    assert_eq!(each.iter().map(|one| one.seed).collect::<Vec<_>>(), [5, 6, 7]);
+    let alone = good(&format!("seed = 6\n[run]\nflows = 9\n{RACKS}"));
+    assert_eq!(each[1].hash(), alone.hash());
 }
 
 #[test]
@@ -304,7 +421,7 @@ fn a_run_carries_every_flow_in_its_known_time() {
         }
     }
     assert_eq!(run.summary["warm_up_flows"], 20);
-    assert!(run.summary["flows"]["completed"].as_u64() >= Some(200), "{}", run.summary);
+    assert_eq!(run.summary["flows"]["measured"], 200, "{}", run.summary);
     let again = scenario.execute(0, &mut (), &mut |_| ControlFlow::Continue(())).unwrap();
     assert_eq!(again.summary, run.summary);
     let other = read(FULL, &["seed=8"]).unwrap();
@@ -401,7 +518,8 @@ proptest! {
     #[test]
     fn a_scenario_of_any_types_is_checked_whole(
         key in prop::sample::select(vec![
-            "name", "seed", "run", "run.flows", "run.time", "run.warm_up", "run.sample", "workload",
+            "name", "seed", "run", "run.flows", "run.time", "run.warm_up", "run.sample", "run.window",
+            "run.seeds", "workload",
             "workload.kind", "workload.load", "workload.sizes", "workload.pattern", "fabric",
             "fabric.kind", "fabric.nodes", "fabric.rate", "fault", "fault[0].at", "fault[0].node",
         ]),
