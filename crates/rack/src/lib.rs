@@ -9,6 +9,7 @@ pub mod fabric;
 pub mod fairness;
 pub mod fault;
 pub mod flow;
+pub mod memory;
 pub mod problem;
 pub mod results;
 pub mod run;
@@ -20,5 +21,6 @@ pub use fabric::{
 };
 pub use fault::{Component, Fault};
 pub use flow::{Class, Flow, FlowId, NodeId};
+pub use memory::Estimate;
 pub use problem::Problem;
 pub use workload::Workload;

@@ -124,7 +124,7 @@ impl Reader<'_> {
                 continue;
             }
             let label = label.and_then(|label| label.as_str().map(str::to_string));
-            let plan = match kind.plan(config) {
+            let plan = match kind.plan(config, registry.memory()) {
                 Ok(plan) => plan,
                 Err(problems) => {
                     self.complain_below(&path, problems);

@@ -5,7 +5,8 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use kernel::Rate;
+use kernel::{Bytes, Rate};
+use rack::memory::binary;
 use rack::{Fabric, Fault, Problem};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -29,6 +30,10 @@ pub trait Model: 'static {
     type Plan: Clone + Send + Sync + 'static;
     /// The running network.
     type Rack: Fabric;
+
+    /// What [`Model::plan`] and the running network will take, open flows and what they have under way
+    /// apart: an estimate from the configuration alone, before anything is allocated. Unit: bytes.
+    fn memory(config: &Self::Config) -> Bytes;
 
     /// Checks a configuration.
     ///
@@ -66,11 +71,12 @@ pub trait FabricKind: Send + Sync {
     /// The schema of its `[fabric]` table without `kind` and `label`.
     fn schema(&self, generator: &mut SchemaGenerator) -> Schema;
 
-    /// Reads and checks its `[fabric]` table, `kind` and `label` removed.
+    /// Reads and checks its `[fabric]` table, `kind` and `label` removed. Nothing that would take more
+    /// than `memory` is built.
     ///
     /// # Errors
     /// Every problem, keys below the table.
-    fn plan(&self, config: Value) -> Result<Arc<dyn Planned>, Vec<Problem>>;
+    fn plan(&self, config: Value, memory: Bytes) -> Result<Arc<dyn Planned>, Vec<Problem>>;
 }
 
 /// A fabric configured and checked, ready to run any number of times.
@@ -80,6 +86,10 @@ pub trait Planned: Send + Sync {
 
     /// How many nodes the rack has.
     fn nodes(&self) -> u32;
+
+    /// What a run of it will take, open flows and what they have under way apart: an estimate. Unit:
+    /// bytes.
+    fn memory(&self) -> Bytes;
 
     /// The node rate that load 1.0 refers to.
     fn load_rate(&self) -> Rate;
@@ -127,13 +137,28 @@ impl<M: Model> FabricKind for Registered<M> {
         M::Config::json_schema(generator)
     }
 
-    fn plan(&self, config: Value) -> Result<Arc<dyn Planned>, Vec<Problem>> {
+    fn plan(&self, config: Value, limit: Bytes) -> Result<Arc<dyn Planned>, Vec<Problem>> {
         let config: M::Config = read(config)?;
+        let memory = M::memory(&config);
+        check_memory(memory, limit).map_err(|problem| vec![problem])?;
         let plan = M::plan(&config)?;
         let config =
             serde_json::to_value(M::resolved(&plan)).expect("a configuration is plain data");
-        Ok(Arc::new(PlannedModel::<M> { config, plan }))
+        Ok(Arc::new(PlannedModel::<M> { config, memory, plan }))
     }
+}
+
+/// Refuses what would take more memory than there may be.
+fn check_memory(memory: Bytes, limit: Bytes) -> Result<(), Problem> {
+    if memory <= limit {
+        return Ok(());
+    }
+    let message = format!(
+        "a rack of this size takes some {} of memory, and the limit is {}; take fewer nodes",
+        binary(memory),
+        binary(limit)
+    );
+    Err(Problem::new("nodes", message))
 }
 
 /// Reads a table that has passed the schema. What the schema cannot say ends here.
@@ -150,6 +175,7 @@ pub fn read<T: DeserializeOwned>(table: Value) -> Result<T, Vec<Problem>> {
 
 struct PlannedModel<M: Model> {
     config: Value,
+    memory: Bytes,
     plan: M::Plan,
 }
 
@@ -160,6 +186,10 @@ impl<M: Model> Planned for PlannedModel<M> {
 
     fn nodes(&self) -> u32 {
         M::nodes(&self.plan)
+    }
+
+    fn memory(&self) -> Bytes {
+        self.memory
     }
 
     fn load_rate(&self) -> Rate {
@@ -177,12 +207,18 @@ impl<M: Model> Planned for PlannedModel<M> {
     }
 }
 
-/// The fabrics a scenario may name.
+/// The fabrics a scenario may name, and the memory that each may take.
 #[derive(Clone, Copy)]
-pub struct Registry(&'static [&'static dyn FabricKind]);
+pub struct Registry {
+    fabrics: &'static [&'static dyn FabricKind],
+    memory: Bytes,
+}
 
-/// Registers fabric crates that keep to the house's names: `Config` with `nodes`, `load_rate` and
-/// `plan()`, `Plan` with `config` and `with_faults()`, `Rack` with `new(plan, seed)`. A module of a crate
+/// What a fabric may take where nobody says (our choice: a present workstation).
+const MEMORY_MAX: Bytes = Bytes::new(16 << 30);
+
+/// Registers fabric crates that keep to the house's names: `Config` with `nodes`, `load_rate`,
+/// `memory()` and `plan()`, `Plan` with `config` and `with_faults()`, `Rack` with `new(plan, seed)`. A module of a crate
 /// may keep to them as well: `module in crate`.
 macro_rules! fabrics {
     ($($fabric:ident $(in $parent:ident)? $name:literal: $summary:literal;)*) => {
@@ -197,6 +233,10 @@ macro_rules! fabrics {
                 type Config = ::$($parent::)?$fabric::Config;
                 type Plan = ::$($parent::)?$fabric::Plan;
                 type Rack = ::$($parent::)?$fabric::Rack;
+
+                fn memory(config: &Self::Config) -> Bytes {
+                    config.memory()
+                }
 
                 fn plan(config: &Self::Config) -> Result<Self::Plan, Vec<Problem>> {
                     config.plan()
@@ -246,18 +286,30 @@ impl Registry {
     /// Every fabric of this build.
     #[must_use]
     pub fn standard() -> Self {
-        Self(FABRICS)
+        Self::of(FABRICS)
     }
 
     /// Just these: for tests that bring their own.
     #[must_use]
     pub const fn of(fabrics: &'static [&'static dyn FabricKind]) -> Self {
-        Self(fabrics)
+        Self { fabrics, memory: MEMORY_MAX }
+    }
+
+    /// The same, where each fabric may take so much memory. Default 16 GiB.
+    #[must_use]
+    pub const fn with_memory(self, memory: Bytes) -> Self {
+        Self { memory, ..self }
+    }
+
+    /// What a fabric may take.
+    #[must_use]
+    pub const fn memory(&self) -> Bytes {
+        self.memory
     }
 
     /// The fabrics in the order in which they are listed.
     pub fn fabrics(&self) -> impl Iterator<Item = &'static dyn FabricKind> + use<> {
-        self.0.iter().copied()
+        self.fabrics.iter().copied()
     }
 
     /// The fabric of this name.

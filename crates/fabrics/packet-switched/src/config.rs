@@ -112,6 +112,24 @@ impl Plan {
 }
 
 impl Config {
+    /// What planning and running it will take, open flows and their packets apart. Builds nothing.
+    /// Unit: bytes.
+    #[must_use]
+    pub fn memory(&self) -> Bytes {
+        let usual = Transport::default();
+        // As in the plan: a transport that makes no sense is refused there.
+        let transport = if self.transport.check().is_empty() { &self.transport } else { &usual };
+        let asks = transport.asks();
+        let mut config = Self {
+            routing: Some(self.routing.unwrap_or(asks.routing)),
+            switch: self.switch.resolve(&asks),
+            ..self.clone()
+        };
+        // What the two counts disagree on is the plan's to refuse, too.
+        let _ = config.count_nodes();
+        config.network(transport.mtu()).memory()
+    }
+
     /// Checks the configuration and derives the plan.
     ///
     /// # Errors

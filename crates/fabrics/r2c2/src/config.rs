@@ -261,6 +261,12 @@ const GREETING_SHARE: u64 = 10;
 const MTU_MAX: Bytes = Bytes::new(9216);
 
 impl Config {
+    /// What planning and running it will take. Unit: bytes.
+    #[must_use]
+    pub fn memory(&self) -> Bytes {
+        Bytes::ZERO
+    }
+
     /// Every mistake in it that can be seen without building the network, each with its key.
     fn check(&self) -> Vec<Problem> {
         let mut problems = Vec::new();

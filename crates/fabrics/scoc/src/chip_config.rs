@@ -3,7 +3,7 @@
 //! Defaults are the chip's (§5) but for the number of ports, 128 as in the experiments (§4.E).
 
 use kernel::{Bytes, Rate};
-use rack::Problem;
+use rack::{Estimate, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use switching::Line;
@@ -242,7 +242,34 @@ impl Seats {
     }
 }
 
+/// What a pair of an input and a group takes: who holds packets for it, and its weightage.
+const PAIR: u64 = 24;
+/// A place for a packet at an input: the packet, and its entry in the order of age.
+const PLACE: u64 = 64;
+/// A cycle that the chip looks ahead.
+const CYCLE: u64 = 32;
+
 impl ChipConfig {
+    /// What a chip of so many ports takes. Unit: bytes.
+    #[must_use]
+    pub fn memory(&self, ports: u64) -> Bytes {
+        let groups = ports.div_ceil((self.ports_per_group as u64).max(1));
+        let places = ports.saturating_mul(self.input_packets as u64);
+        Estimate::new()
+            .and(ports.saturating_mul(groups), PAIR)
+            .and(places, PLACE)
+            .and(self.horizon_max(), CYCLE)
+            .bytes()
+    }
+
+    /// Cycles for which the largest packet is on its line, or crossing, at the most.
+    fn horizon_max(&self) -> u64 {
+        let on_line = u128::from(self.packet_max.bits()) * u128::from(self.clock_hertz)
+            / u128::from(self.line_rate.as_bps().max(1));
+        let crossing =
+            self.packet_max.get().saturating_mul(self.routes as u64) / self.word.get().max(1);
+        u64::try_from(on_line).unwrap_or(u64::MAX).max(crossing)
+    }
     /// The line rate at which the crossbar has no speed-up.
     #[must_use]
     pub fn rate_without_speed_up(&self) -> Rate {

@@ -5,7 +5,7 @@
 use kernel::{Bytes, Rate, Span};
 use rack::equipment::{Bill, PacketParts};
 use rack::topology::SingleSwitch;
-use rack::{Fault, Problem};
+use rack::{Estimate, Fault, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use switching::{Line, OutputQueued, Ticks};
@@ -292,7 +292,28 @@ impl SwitchPlan {
 /// 200 MB).
 const NODES_MAX: u32 = 4096;
 
+/// What a pair of an input and an output, or of groups of them, takes in a switch, queues and arbiters
+/// together.
+const PAIR: u64 = 48;
+/// What is allocated whatever the size: wheels of events and histograms.
+const FIXED: u64 = 1 << 20;
+/// A node's own state.
+const NODE: u64 = 400;
+
 impl Config {
+    /// What planning and running it will take, open flows and their packets apart. Builds nothing.
+    /// Unit: bytes.
+    #[must_use]
+    pub fn memory(&self) -> Bytes {
+        let ports = u64::from(self.nodes);
+        let switch = match &self.switch {
+            SwitchTable::Scoc(chip) => chip.memory(ports),
+            SwitchTable::OutputQueued(_) => Bytes::ZERO,
+            _ => Estimate::new().and(ports.saturating_mul(ports), PAIR).bytes(),
+        };
+        Estimate::new().and(1, FIXED).and(ports, NODE).plus(switch).bytes()
+    }
+
     /// Checks the configuration and derives the plan.
     ///
     /// # Errors

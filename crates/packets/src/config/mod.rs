@@ -3,6 +3,7 @@
 //! Defaults are Shoal's packet-switched rack (§7.3): 512 hosts at 50 Gbps in a folded Clos of full
 //! bisection, queues of 100 packets of 1,500 bytes. The transport has a table of its own.
 
+mod memory;
 mod pfc;
 mod queues;
 

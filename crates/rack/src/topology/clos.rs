@@ -9,7 +9,7 @@ use kernel::{Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Builder, Link, Tier, Topology, Vertex};
+use super::{Builder, DEGREE_MAX, Link, Tier, Topology, Vertex};
 use crate::Problem;
 
 /// All hosts at one switch.
@@ -102,10 +102,14 @@ impl Default for ThreeTier {
 }
 
 /// Ports of a leaf towards hosts and towards spines.
+#[derive(Clone, Copy)]
 struct Split {
     down: u32,
     up: u32,
 }
+
+/// Most ports of a switch: as many as a vertex may have.
+const RADIX_MAX: u32 = DEGREE_MAX;
 
 /// Divides the ports of a leaf.
 fn split(radix: u32, oversubscription: u32) -> Result<Split, Problem> {
@@ -113,8 +117,13 @@ fn split(radix: u32, oversubscription: u32) -> Result<Split, Problem> {
         let message = "an oversubscription of zero; expected 1 (none) or more";
         return Err(Problem::new("oversubscription", message));
     }
-    let up = radix / (oversubscription.saturating_add(1));
-    if up == 0 || !radix.is_multiple_of(oversubscription + 1) {
+    if radix > RADIX_MAX {
+        let message = format!("switches of {radix} ports; expected at most {RADIX_MAX}");
+        return Err(Problem::new("radix", message));
+    }
+    let parts = oversubscription.saturating_add(1);
+    let up = radix / parts;
+    if up == 0 || !radix.is_multiple_of(parts) {
         let message = format!(
             "a leaf of {radix} ports does not divide {oversubscription} to 1; expected a multiple of \
              {}",
@@ -123,6 +132,29 @@ fn split(radix: u32, oversubscription: u32) -> Result<Split, Problem> {
         return Err(Problem::new("radix", message));
     }
     Ok(Split { down: radix - up, up })
+}
+
+/// How many switches there are, links between them and ports of each.
+pub(super) struct Counts {
+    pub(super) switches: u64,
+    pub(super) trunks: u64,
+    pub(super) radix: u64,
+}
+
+/// How many switches of each tier two tiers take.
+struct TwoTiers {
+    split: Split,
+    leaves: u32,
+    spines: u32,
+}
+
+/// How many switches of each tier three tiers take.
+struct ThreeTiers {
+    split: Split,
+    leaves: u32,
+    pods: u32,
+    /// Cores that spine number `j` of each pod reaches.
+    group: u32,
 }
 
 /// The fewest upper switches of `radix` ports that take `up` links from each of `lowers` lower
@@ -159,24 +191,40 @@ impl SingleSwitch {
 }
 
 impl LeafSpine {
-    /// The topology.
-    ///
-    /// # Errors
-    /// If switches of so many ports cannot join so many hosts; and as [`Builder::build`].
-    pub fn build(&self) -> Result<Topology, Vec<Problem>> {
-        let Split { down, up } = split(self.radix, self.oversubscription).map_err(|p| vec![p])?;
-        let leaf_count = self.hosts.div_ceil(down);
-        let Some(spine_count) = uppers(up, leaf_count, self.radix) else {
-            let most = u64::from(down) * u64::from(self.radix);
+    /// How many of each there are.
+    fn tiers(&self) -> Result<TwoTiers, Problem> {
+        let split = split(self.radix, self.oversubscription)?;
+        let leaves = self.hosts.div_ceil(split.down);
+        let spines = uppers(split.up, leaves, self.radix).ok_or_else(|| {
+            let most = u64::from(split.down) * u64::from(self.radix);
             let message = format!(
                 "{} hosts do not fit two tiers of {}-port switches; expected at most {most}, more \
                  ports or three tiers",
                 self.hosts, self.radix
             );
-            return Err(vec![Problem::new("hosts", message)]);
-        };
+            Problem::new("hosts", message)
+        })?;
+        Ok(TwoTiers { split, leaves, spines })
+    }
+
+    pub(super) fn counts(&self) -> Result<Counts, Problem> {
+        let TwoTiers { split, leaves, spines } = self.tiers()?;
+        Ok(Counts {
+            switches: u64::from(leaves) + u64::from(spines),
+            trunks: u64::from(leaves) * u64::from(split.up),
+            radix: self.radix.into(),
+        })
+    }
+
+    /// The topology.
+    ///
+    /// # Errors
+    /// If switches of so many ports cannot join so many hosts; and as [`Builder::build`].
+    pub fn build(&self) -> Result<Topology, Vec<Problem>> {
+        let TwoTiers { split: Split { down, up }, leaves, spines: spine_count } =
+            self.tiers().map_err(|problem| vec![problem])?;
         let mut build = Builder::new(self.hosts);
-        let leaves = build.switches(Tier::Leaf, leaf_count);
+        let leaves = build.switches(Tier::Leaf, leaves);
         let spines = build.switches(Tier::Spine, spine_count);
         attach(&mut build, &leaves, self.hosts, down, Link { rate: self.rate, delay: self.delay });
         let trunk = trunk(self.rate, self.trunk_rate, self.delay);
@@ -190,31 +238,49 @@ impl LeafSpine {
 }
 
 impl ThreeTier {
-    /// The topology.
-    ///
-    /// # Errors
-    /// If switches of so many ports cannot join so many hosts; and as [`Builder::build`].
-    pub fn build(&self) -> Result<Topology, Vec<Problem>> {
-        let Split { down, up } = split(self.radix, self.oversubscription).map_err(|p| vec![p])?;
+    /// How many of each there are.
+    fn tiers(&self) -> Result<ThreeTiers, Problem> {
+        let split = split(self.radix, self.oversubscription)?;
         if self.radix % 2 == 1 {
             let message =
                 format!("{} ports; a spine needs half of them up: an even number", self.radix);
-            return Err(vec![Problem::new("radix", message)]);
+            return Err(Problem::new("radix", message));
         }
         let half = self.radix / 2;
-        let pods = self.hosts.div_ceil(down.saturating_mul(half));
-        // Spine `j` of each pod reaches the cores of group `j`.
-        let Some(group) = uppers(half, pods, self.radix) else {
-            let most = u64::from(down) * u64::from(half) * u64::from(self.radix);
+        let pods = self.hosts.div_ceil(split.down.saturating_mul(half));
+        let group = uppers(half, pods, self.radix).ok_or_else(|| {
+            let most = u64::from(split.down) * u64::from(half) * u64::from(self.radix);
             let message = format!(
                 "{} hosts do not fit three tiers of {}-port switches; expected at most {most}, or \
                  more ports",
                 self.hosts, self.radix
             );
-            return Err(vec![Problem::new("hosts", message)]);
-        };
+            Problem::new("hosts", message)
+        })?;
+        Ok(ThreeTiers { split, leaves: self.hosts.div_ceil(split.down), pods, group })
+    }
+
+    pub(super) fn counts(&self) -> Result<Counts, Problem> {
+        let ThreeTiers { split, leaves, pods, group } = self.tiers()?;
+        let (leaves, pods, up) = (u64::from(leaves), u64::from(pods), u64::from(split.up));
+        let half = u64::from(self.radix / 2);
+        Ok(Counts {
+            switches: leaves + pods * up + u64::from(group) * up,
+            trunks: leaves * up + pods * up * half,
+            radix: self.radix.into(),
+        })
+    }
+
+    /// The topology.
+    ///
+    /// # Errors
+    /// If switches of so many ports cannot join so many hosts; and as [`Builder::build`].
+    pub fn build(&self) -> Result<Topology, Vec<Problem>> {
+        let ThreeTiers { split: Split { down, up }, leaves, pods, group } =
+            self.tiers().map_err(|problem| vec![problem])?;
+        let half = self.radix / 2;
         let mut build = Builder::new(self.hosts);
-        let leaves = build.switches(Tier::Leaf, self.hosts.div_ceil(down));
+        let leaves = build.switches(Tier::Leaf, leaves);
         let spines = build.switches(Tier::Spine, pods * up);
         let cores = build.switches(Tier::Core, group * up);
         attach(&mut build, &leaves, self.hosts, down, Link { rate: self.rate, delay: self.delay });

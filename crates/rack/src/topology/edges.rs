@@ -34,6 +34,10 @@ impl Graph {
     /// Every line that cannot be read, with line and column; and as [`Builder::build`].
     pub fn build(&self) -> Result<Topology, Vec<Problem>> {
         let edges = read(&self.edges)?;
+        if self.hosts > VERTICES_MAX {
+            let message = format!("{} hosts; expected at most {VERTICES_MAX}", self.hosts);
+            return Err(vec![Problem::new("hosts", message)]);
+        }
         let last = edges.iter().map(|edge| edge.a.max(edge.b)).max().unwrap_or(0);
         let mut build = Builder::new(self.hosts);
         for _ in self.hosts..=last {

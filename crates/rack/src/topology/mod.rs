@@ -10,6 +10,7 @@
 
 mod clos;
 mod edges;
+mod extent;
 mod measure;
 mod parts;
 mod shape;
@@ -21,6 +22,7 @@ use crate::{NodeId, Problem};
 
 pub use clos::{LeafSpine, SingleSwitch, ThreeTier};
 pub use edges::Graph;
+pub use extent::Extent;
 pub use measure::UNREACHABLE;
 pub use parts::Parts;
 pub use shape::Shape;

@@ -240,6 +240,66 @@ fn components_are_found_or_missed_with_a_count() {
     }
 }
 
+/// The numbers of parts that a shape tells beforehand are those of the topology.
+#[track_caller]
+fn check_extent(shape: &Shape) {
+    let extent = shape.extent();
+    let topology = shape.build().unwrap();
+    let found = (topology.hosts(), topology.vertices(), topology.ports().len());
+    assert_eq!((extent.hosts, extent.vertices), (found.0.into(), found.1.into()), "{shape:?}");
+    let is_open = matches!(shape, Shape::Mesh(_)) || matches!(shape, Shape::Torus(_));
+    let ports = found.2 as u64;
+    assert!(extent.ports == ports || (is_open && extent.ports >= ports), "{shape:?}: {extent:?}");
+}
+
+#[test]
+fn the_size_of_a_topology_is_known_before_it_is_built() {
+    for hosts in [2, 7, 64] {
+        check_extent(&Shape::SingleSwitch(SingleSwitch { hosts, ..Default::default() }));
+    }
+    for (hosts, radix, oversubscription) in [(512, 64, 1), (64, 16, 3), (10, 8, 1), (5, 4, 3)] {
+        let shape = LeafSpine { hosts, radix, oversubscription, ..Default::default() };
+        check_extent(&Shape::LeafSpine(shape));
+        let shape = ThreeTier { hosts, radix, oversubscription, ..Default::default() };
+        check_extent(&Shape::ThreeTier(shape));
+    }
+    for dimensions in [vec![8, 8, 8], vec![2, 2], vec![3, 5]] {
+        check_extent(&Shape::Torus(Torus { dimensions: dimensions.clone(), ..Default::default() }));
+        check_extent(&Shape::Mesh(Mesh { dimensions, ..Default::default() }));
+    }
+    let edges = "a,b,rate,delay\n0,2,1 Gbps,1 ns\n1,2,1 Gbps,1 ns".to_string();
+    let extent = Shape::Graph(Graph { hosts: 2, edges }).extent();
+    assert!(extent.vertices >= 3 && extent.ports >= 4, "{extent:?}");
+}
+
+/// No number in a shape makes it take long, overflow or take memory before it is refused.
+#[test]
+fn shapes_of_any_numbers_are_measured_at_once() {
+    let numbers = [0, 1, 2, 3, 65_535, 65_536, u32::MAX - 1, u32::MAX];
+    for hosts in numbers {
+        check_large(&Shape::SingleSwitch(SingleSwitch { hosts, ..Default::default() }));
+        let edges = "a,b,rate,delay\n".to_string();
+        check_large(&Shape::Graph(Graph { hosts, edges }));
+        check_large(&Shape::Torus(Torus { dimensions: vec![hosts; 20], ..Default::default() }));
+        for radix in numbers {
+            for oversubscription in numbers {
+                let shape = LeafSpine { hosts, radix, oversubscription, ..Default::default() };
+                check_large(&Shape::LeafSpine(shape));
+                let shape = ThreeTier { hosts, radix, oversubscription, ..Default::default() };
+                check_large(&Shape::ThreeTier(shape));
+            }
+        }
+    }
+}
+
+fn check_large(shape: &Shape) {
+    let memory = shape.extent().memory(1).get();
+    // Whatever is small enough is built, or refused.
+    if memory < 1 << 20 {
+        let _ = shape.build();
+    }
+}
+
 proptest! {
     /// Whatever is in the list, there is a topology or a problem that names the list, never a crash.
     #[test]

@@ -43,6 +43,10 @@ impl Model for Toy {
     type Plan = Config;
     type Rack = Rack;
 
+    fn memory(config: &Config) -> Bytes {
+        Bytes::new(u64::from(config.nodes) * 1_000)
+    }
+
     fn plan(config: &Config) -> Result<Config, Vec<Problem>> {
         if config.nodes < 2 {
             let message = format!("a rack of {}; expected at least 2 nodes", config.nodes);

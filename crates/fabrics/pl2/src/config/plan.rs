@@ -3,7 +3,7 @@
 use kernel::{Bytes, Span};
 use rack::equipment::Bill;
 use rack::topology::{Shape, SingleSwitch};
-use rack::{Fault, NodeId, Problem};
+use rack::{Estimate, Fault, NodeId, Problem};
 
 use super::{Acknowledgments, Config, Entering, Outstanding, Schedule, ShareBy, Tracking};
 use crate::message::{CONTROL_WIRE, FRAMING_MAX};
@@ -47,7 +47,35 @@ const TURNS_BELOW_ZERO: &str = "with switch.accounting = \"literal\" counters tu
                                 below zero, and who asks next waits for as many slots; set \
                                 \"flagged\", or let nothing be lost";
 
+/// What the hosts' ends of a lane take: what waits in it, and what a receiver has seen of it.
+const LANE: u64 = 60;
+/// A thread, or destination, of a host: its exchange, its gate and its timers.
+const AGENT: u64 = 200;
+/// What is known of a pair of hosts: reserved slots, in the switch and at the host, and their tracking.
+const PAIR: u64 = 40;
+
 impl Config {
+    /// What planning and running it will take, open flows and their packets apart. Builds nothing.
+    /// Unit: bytes.
+    #[must_use]
+    pub fn memory(&self) -> Bytes {
+        let hosts = u64::from(self.nodes);
+        let pairs = hosts.saturating_mul(hosts);
+        let (agents, lanes) = match self.outstanding {
+            Outstanding::Thread => {
+                let threads = self.threads.into();
+                (hosts.saturating_mul(threads), pairs.saturating_mul(threads))
+            }
+            Outstanding::Destination => (pairs, pairs),
+        };
+        Estimate::new()
+            .plus(self.network(Bytes::ZERO).memory())
+            .and(lanes, LANE)
+            .and(agents, AGENT)
+            .and(pairs, PAIR)
+            .bytes()
+    }
+
     /// Checks the configuration and derives the plan.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 //! Defaults: the chip's lines (§5), and a rack scaled down to 128 hosts (E25), for the paper does not
 //! say how large its network was.
 
-use ::rack::{Fault, Problem};
+use ::rack::{Estimate, Fault, Problem};
 use kernel::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -212,7 +212,37 @@ const PAIRS_MAX: u64 = 1 << 20;
 /// Most spines: a message finds its spine by a sum of 16 bits (our choice).
 const SPINES_MAX: u32 = 1024;
 
+/// What a pair of a node and a leaf takes: its queue at one end, and what is put together at the other.
+const PAIR: u64 = 200;
+/// What is allocated whatever the size: the engine's calendar and histograms.
+const FIXED: u64 = 1 << 20;
+/// A link: two ports of the engine, and what waits at its ends.
+const LINK: u64 = 1_200;
+
 impl Config {
+    /// What planning and running it will take, open flows and their packets apart. Builds nothing.
+    /// Unit: bytes.
+    #[must_use]
+    pub fn memory(&self) -> Bytes {
+        let (nodes, leaves) = (u64::from(self.nodes), u64::from(self.leaves));
+        let spines = u64::from(self.spines);
+        let spine = match &self.spine {
+            SpineTable::Scoc(_) => self.chip().memory(leaves),
+            SpineTable::Flat(_) => Estimate::new().and(leaves.saturating_mul(leaves), 48).bytes(),
+            SpineTable::OutputQueued(_) => Bytes::ZERO,
+        };
+        let control = self.chip().memory(leaves);
+        let links = nodes.saturating_add(leaves.saturating_mul(spines));
+        let vertices = nodes.saturating_add(leaves).saturating_add(spines);
+        Estimate::new()
+            .and(1, FIXED)
+            .and(nodes.saturating_mul(leaves), PAIR)
+            .and(links, LINK)
+            .and(nodes.saturating_mul(vertices), 2)
+            .and(spine.get().saturating_add(control.get()), spines)
+            .bytes()
+    }
+
     /// Checks the configuration and derives the plan.
     ///
     /// # Errors

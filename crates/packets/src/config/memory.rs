@@ -1,0 +1,54 @@
+//! What a network takes in memory, estimated from its configuration alone.
+
+use kernel::{Bytes, LinkClock};
+use rack::Estimate;
+
+use super::{Config, FlowControl, Routing};
+use crate::net::{OutPort, Wire};
+
+/// What is allocated whatever the size: the calendar's wheel and lanes, histograms.
+const FIXED: u64 = 1 << 20;
+/// A set of next hops: its entry, its ports, and while tables are built the map that finds it again.
+const SET: u64 = 120;
+/// The topology is kept by the plan of the scenario, by that of the rack and by the network.
+const COPIES: u64 = 3;
+/// A port where receivers hold senders back: room, deadlines by priority, credits.
+const CONTROLLED_PORT: u64 = 400;
+/// A host: timers, alarm, and what its transport keeps of it.
+const HOST: u64 = 600;
+/// A switch or host: its random streams, orders of next hops and shared buffer.
+const VERTEX: u64 = 120;
+
+impl Config {
+    /// What planning and running it will take, open flows and their packets apart. Builds nothing.
+    /// Unit: bytes.
+    #[must_use]
+    pub fn memory(&self) -> Bytes {
+        let extent = self.topology.extent();
+        let (hosts, vertices) = (extent.hosts, extent.vertices);
+        // Hosts that pass traffic on have a port into their own switch.
+        let ports = extent.ports.saturating_add(hosts);
+        let sets = match self.routing {
+            // Which paths there are below does not count: few.
+            Routing::SourceRoute => extent.ports.saturating_mul(4).min(extent.sets),
+            _ => extent.sets,
+        };
+        let controlled = match self.queues.flow_control {
+            FlowControl::None => 0,
+            _ => CONTROLLED_PORT,
+        };
+        Estimate::new()
+            .and(1, FIXED)
+            .plus(extent.memory(COPIES))
+            .array::<OutPort>(ports)
+            .array::<Wire>(ports)
+            .array::<LinkClock>(ports)
+            .and(ports, 8 + controlled)
+            // The tables' numbers.
+            .and(hosts.saturating_mul(vertices), 2)
+            .and(sets, SET)
+            .and(hosts, HOST)
+            .and(vertices, VERTEX)
+            .bytes()
+    }
+}
