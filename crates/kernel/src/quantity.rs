@@ -199,6 +199,17 @@ impl Rate {
         Span(u64::try_from(ps).unwrap_or_else(|_| panic!("{size} at {self} overflows time")))
     }
 
+    /// As [`Rate::send_time`], rounded down: no clock of a link takes less.
+    ///
+    /// # Panics
+    /// As [`Rate::send_time`].
+    #[must_use]
+    pub fn least_send_time(self, size: Bytes) -> Span {
+        assert!(self.0 > 0, "sending {size} at a rate of zero");
+        let ps = u128::from(size.0) * 8 * u128::from(PS_PER_SECOND) / u128::from(self.0);
+        Span(u64::try_from(ps).unwrap_or_else(|_| panic!("{size} at {self} overflows time")))
+    }
+
     /// Whole bytes that pass in `span`, rounded down.
     #[must_use]
     pub fn bytes_in(self, span: Span) -> Bytes {

@@ -20,12 +20,16 @@ pub enum Recovery {
     /// Nothing: for networks that lose nothing.
     #[default]
     None,
-    /// When all of a flow is sent, the sender goes back to the first packet that has not arrived, of
-    /// which it knows by an oracle: no control packets. Before a repeated packet it may rest for a
-    /// while, by chance, lest senders in step lose the same packets for ever. An ideal for tests.
+    /// The sender knows by an oracle what has arrived: no control packets. When all of a flow is sent
+    /// and nothing more of it has arrived for a while, it sends what is missing again, and waits
+    /// twice as long if that brings nothing. Before a repeated packet it may rest, by chance, lest
+    /// senders in step lose the same packets for ever. An ideal for tests.
     Repeat {
         /// Seed of the rests.
         seed: u64,
+        /// How long nothing must have arrived: above any wait on the way, or else packets are
+        /// repeated that are not lost.
+        patience: Span,
     },
     /// Nothing, and the flow is forgotten: packets are datagrams, readable as they arrive in whatever
     /// order, and a flow of which some are missing so long after the last was sent fails.
@@ -37,6 +41,9 @@ pub enum Recovery {
 
 /// Longest rest before a repeated packet: a few packet times of a 10 Gbps link (our choice).
 const REST_MAX: Span = Span::from_us(4);
+
+/// Most times that the wait for arrivals is doubled (our choice).
+const DOUBLINGS_MAX: u8 = 6;
 
 /// One flow's two halves.
 #[derive(Clone, Debug, Default)]
@@ -54,6 +61,20 @@ struct Half {
     is_open: bool,
     /// Whether all of it has been sent once.
     is_repeating: bool,
+    /// Whether all that is missing is on its way, as far as the sender is concerned: it has no turn.
+    is_waiting: bool,
+    /// How often it has waited in a row and nothing has arrived.
+    vain_waits: u8,
+}
+
+impl Half {
+    /// The first packet from `next` on that has not arrived.
+    fn missing(&self, next: u64) -> u64 {
+        let next = next.max(self.expected);
+        let offset = usize::try_from(next - self.expected).expect("a flow's packets fit memory");
+        let arrived = self.ahead.iter().skip(offset).take_while(|&&arrived| arrived).count();
+        next + arrived as u64
+    }
 }
 
 /// Endpoints that send at line rate.
@@ -76,7 +97,7 @@ impl Raw {
     pub fn new(hosts: u32, framing: Framing, recovery: Recovery) -> Self {
         let seed = match recovery {
             Recovery::None | Recovery::Forget { .. } => 0,
-            Recovery::Repeat { seed } => seed,
+            Recovery::Repeat { seed, .. } => seed,
         };
         Self {
             framing,
@@ -109,6 +130,25 @@ impl Raw {
         *rested = true;
         out.wake_at(host, out.now() + Span::from_ps(1 + self.rests.below(REST_MAX.as_ps())));
         true
+    }
+
+    /// All that is missing of a flow is under way: it has no turn until nothing has arrived for so long.
+    fn wait(&mut self, flow: FlowKey, out: &mut Outbox) {
+        let Recovery::Repeat { patience, .. } = self.recovery else { return };
+        let half = &mut self.flows[flow.index()];
+        half.is_waiting = true;
+        let patience = patience * (1 << half.vain_waits.min(DOUBLINGS_MAX));
+        out.set_timer(Timer::Flow(flow, 0), out.now() + patience);
+    }
+
+    /// Sends what is missing of a flow again: nothing has arrived for long.
+    fn repeat(&mut self, flow: FlowKey, out: &mut Outbox) {
+        let half = &mut self.flows[flow.index()];
+        half.next = half.expected;
+        (half.is_waiting, half.is_repeating) = (false, true);
+        half.vain_waits = half.vain_waits.saturating_add(1);
+        self.turns[half.src.index()].push_back(flow);
+        out.wake(half.src);
     }
 
     /// A datagram is readable at once; the network doubles none, so that counting them is enough.
@@ -150,7 +190,7 @@ impl Transport for Raw {
     }
 
     fn timers(&self) -> Timers {
-        Timers { flow: u8::from(matches!(self.recovery, Recovery::Forget { .. })), host: 0 }
+        Timers { flow: u8::from(self.recovery != Recovery::None), host: 0 }
     }
 
     fn framing(&self) -> Framing {
@@ -194,7 +234,7 @@ impl Transport for Raw {
         if half.ahead.len() <= offset {
             half.ahead.resize(offset + 1, false);
         }
-        half.ahead[offset] = true;
+        let is_new = !std::mem::replace(&mut half.ahead[offset], true);
         let before = half.expected;
         while half.ahead.front() == Some(&true) {
             half.ahead.pop_front();
@@ -211,6 +251,11 @@ impl Transport for Raw {
             self.end(packet.flow);
             out.complete(packet.flow);
             out.close(packet.flow);
+        } else if is_new {
+            half.vain_waits = 0;
+            if half.is_waiting {
+                self.wait(packet.flow, out);
+            }
         }
     }
 
@@ -218,7 +263,10 @@ impl Transport for Raw {
         let Timer::Flow(flow, _) = timer else {
             unreachable!("raw sending sets no timer of a host, yet {timer:?} fired")
         };
-        out.give_up(flow);
+        match self.recovery {
+            Recovery::Repeat { .. } => self.repeat(flow, out),
+            _ => out.give_up(flow),
+        }
     }
 
     fn pull(&mut self, host: NodeId, line: Line<'_>, out: &mut Outbox) -> Option<Packet> {
@@ -232,11 +280,14 @@ impl Transport for Raw {
         let flow = turns[ready];
         let total = self.packets(flow);
         let half = &mut self.flows[flow.index()];
-        if half.next == total {
-            half.next = half.expected;
-            half.is_repeating = true;
-        }
         if half.is_repeating {
+            // Some may have arrived since its last turn.
+            half.next = half.missing(half.next);
+            if half.next >= total {
+                self.turns[host.index()].remove(ready);
+                self.wait(flow, out);
+                return self.pull(host, line, out);
+            }
             if self.rests(host, out) {
                 self.turns[host.index()].rotate_left(ready);
                 return None;
@@ -255,15 +306,15 @@ impl Transport for Raw {
             _ if ready + 1 < turns.len() => turns.rotate_left(ready + 1),
             _ => {}
         }
-        match self.recovery {
-            Recovery::Forget { patience } if is_last => {
-                turns.pop_back();
-                out.set_timer(Timer::Flow(flow, 0), out.now() + patience);
+        if is_last {
+            turns.pop_back();
+            match self.recovery {
+                Recovery::None => {}
+                Recovery::Repeat { .. } => self.wait(flow, out),
+                Recovery::Forget { patience } => {
+                    out.set_timer(Timer::Flow(flow, 0), out.now() + patience);
+                }
             }
-            Recovery::None if is_last => {
-                turns.pop_back();
-            }
-            _ => {}
         }
         Some(packet)
     }

@@ -18,13 +18,16 @@ pub enum Losses {
     /// Nothing: a flow that lost a packet never ends.
     #[default]
     Stay,
-    /// It learns of them at once and at no cost, and sends again from the first missing packet when
-    /// it has sent all: an ideal.
+    /// It knows at once and at no cost what has arrived; when it has sent all and nothing more has
+    /// arrived for `patience`, it sends what is missing again: an ideal.
     Repeat,
     /// Nothing, as UDP and raw Ethernet: packets are readable as they arrive, in whatever order, and a
     /// flow of which some are missing fails (PL2 §6.4).
     Forget,
 }
+
+/// Longest patience (our choice: far above any wait of a rack).
+const PATIENCE_MAX: Span = Span::from_us(1_000_000_000);
 
 /// Raw line-rate sending: no window, no acknowledgment.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -38,8 +41,9 @@ pub struct Config {
     /// What is done about losses. Default stay (our choice: for networks that lose nothing).
     pub losses: Losses,
     /// With losses = "forget": how long after its last packet was sent a flow fails of which packets
-    /// are missing. Unit: time. Default 1 ms (our choice: longer than the queues of a rack). Above the
-    /// longest way.
+    /// are missing. With "repeat": how long nothing of a flow must have arrived before what is missing
+    /// is sent again; doubled each time that brings nothing, up to 64 times. Unit: time. Default 1 ms
+    /// (our choice: longer than the queues of a rack). Above the longest way, at most 1000 s.
     pub patience: Span,
 }
 
@@ -75,6 +79,10 @@ impl Config {
             let message = "0 s; expected more than a packet's longest way through the network";
             problems.push(Problem::new("patience", message));
         }
+        if self.patience > PATIENCE_MAX {
+            let message = format!("{}; expected at most {PATIENCE_MAX}", self.patience);
+            problems.push(Problem::new("patience", message));
+        }
         problems
     }
 
@@ -90,7 +98,7 @@ impl Config {
     pub fn build(&self, around: &Surroundings) -> Raw {
         let recovery = match self.losses {
             Losses::Stay => Recovery::None,
-            Losses::Repeat => Recovery::Repeat { seed: around.seed },
+            Losses::Repeat => Recovery::Repeat { seed: around.seed, patience: self.patience },
             Losses::Forget => Recovery::Forget { patience: self.patience },
         };
         Raw::new(around.hosts, self.framing(), recovery)
@@ -129,8 +137,9 @@ mod tests {
         let small = Config { mtu: Bytes::new(42), ..Config::default() };
         let large = Config { mtu: Bytes::new(9217), ..Config::default() };
         let hasty = Config { patience: Span::ZERO, ..Config::default() };
-        let keys = [small, large, hasty].map(|config| config.check()[0].key.clone());
-        assert_eq!(keys, ["mtu", "mtu", "patience"]);
+        let stoic = Config { patience: Span::from_us(1_000_000_001), ..Config::default() };
+        let keys = [small, large, hasty, stoic].map(|config| config.check()[0].key.clone());
+        assert_eq!(keys, ["mtu", "mtu", "patience", "patience"]);
     }
 
     /// PL2 §6.4: of what n hosts send to one, all at line rate, one n-th arrives.

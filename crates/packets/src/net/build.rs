@@ -48,6 +48,7 @@ impl Net {
             ready_nics: Vec::new(),
             flows: Flows::default(),
             tables: Tables::for_routing(topology, &live, plan.config.routing),
+            tables_whole: None,
             chooser: Chooser::new(plan.config.routing, topology.hosts(), vertices, seed)
                 .with_routes(topology),
             live,

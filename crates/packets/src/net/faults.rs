@@ -126,7 +126,7 @@ impl Net {
         }
         if live != self.live {
             let routing = self.plan.config.routing;
-            self.tables = Tables::for_routing(&self.plan.topology, &live, routing);
+            self.replace_tables(Tables::for_routing(&self.plan.topology, &live, routing));
             self.chooser.routes_changed();
             self.live = live;
         }

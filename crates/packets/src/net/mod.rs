@@ -78,6 +78,8 @@ pub(crate) struct Net {
     pub(crate) ready_nics: Vec<u32>,
     pub(crate) flows: Flows,
     pub(crate) tables: Tables,
+    /// The tables of the whole network, once faults have changed those above.
+    pub(crate) tables_whole: Option<Box<Tables>>,
     pub(crate) chooser: Chooser,
     pub(crate) live: Live,
     pub(crate) counts: Counts,
@@ -126,6 +128,17 @@ pub(crate) struct Passage {
 }
 
 impl Net {
+    /// The tables of the network without any fault.
+    pub(crate) fn whole(&self) -> &Tables {
+        self.tables_whole.as_deref().unwrap_or(&self.tables)
+    }
+
+    /// Takes over the tables for what works now.
+    pub(crate) fn replace_tables(&mut self, tables: Tables) {
+        let before = std::mem::replace(&mut self.tables, tables);
+        self.tables_whole.get_or_insert_with(|| Box::new(before));
+    }
+
     /// A packet is there by `port`, at a switch or as a frame of the link.
     #[inline]
     pub(crate) fn arrive(&mut self, index: u32, port: u32) {

@@ -10,9 +10,11 @@ mod uniform;
 #[cfg(test)]
 mod tests;
 
+use std::collections::VecDeque;
+
 use kernel::{Bytes, Span, Time};
 use rack::topology::Vertex;
-use rack::{Completion, Failure, Flow, NodeId, Probe, Problem, Stage};
+use rack::{Completion, Failure, Flow, FlowId, NodeId, Probe, Problem, Stage};
 
 use crate::config::Plan;
 use crate::net::{Event, Life, Net, Timers, Word, mean};
@@ -46,6 +48,8 @@ pub struct Network<T, S = Plain> {
     alarms: Vec<Time>,
     /// Flows that ended without a chance to say so.
     failures: Vec<(FlowKey, Failure)>,
+    /// Flows of hosts that have died, and when that is known: they fail then.
+    doomed: VecDeque<Doomed>,
     reached: Time,
     events: u64,
     delivered: Bytes,
@@ -53,6 +57,16 @@ pub struct Network<T, S = Plain> {
     gauges: Gauges,
     /// Whether the probe asked to pause.
     is_paused: bool,
+}
+
+/// A flow whose source or destination has died, which nobody knows yet.
+#[derive(Clone, Copy, Debug)]
+struct Doomed {
+    key: FlowKey,
+    /// Which flow that is: its key may be another's by then.
+    id: FlowId,
+    why: Failure,
+    known_at: Time,
 }
 
 /// What a transport for the network of `plan` should know.
@@ -105,6 +119,7 @@ impl<T: Transport, S: Program> Network<T, S> {
             orders: Orders::default(),
             alarms: vec![Time::NEVER; hosts as usize],
             failures: Vec::new(),
+            doomed: VecDeque::new(),
             reached: Time::ZERO,
             events: 0,
             delivered: Bytes::ZERO,
@@ -210,9 +225,8 @@ impl<T: Transport, S: Program> Network<T, S> {
                 let is_settled = self.net.converge();
                 self.out.set_now(self.net.now);
                 self.transport.routes_changed(&self.net.live, &mut self.out);
-                if is_settled {
-                    self.fail_unreachable();
-                }
+                self.fail_doomed();
+                self.fail_unreachable(is_settled);
             }
             Event::Arrive { .. }
             | Event::Deliver { .. }
@@ -263,16 +277,20 @@ impl<T: Transport, S: Program> Network<T, S> {
         self.transport.start(&Opening { key, flow, paths }, &mut self.out);
     }
 
-    /// Why a flow can never complete, as things stand.
+    /// Why a flow can never complete, as far as switches and hosts know: a host that has died knows it
+    /// itself.
     fn hopeless(&self, flow: &Flow) -> Option<Failure> {
         let (src, dst) = (Vertex::new(flow.src.get()), Vertex::new(flow.dst.get()));
         if self.net.is_dead(src) {
             return Some(Failure::SourceDied);
         }
+        let is_known_dead = !self.net.live.vertices[dst.index()];
         let is_cut_off = self.net.is_settled() && self.net.tables.paths(src, flow.dst.get()) == 0;
-        (self.net.is_dead(dst) || is_cut_off).then_some(Failure::DestinationDied)
+        (is_known_dead || is_cut_off).then_some(Failure::DestinationDied)
     }
 
+    /// A vertex has died. If it is a host its flows are lost with what it knew of them, even if it comes
+    /// back; they fail when that is known, once routes have converged.
     fn died(&mut self, vertex: Vertex) {
         if S::RUNS {
             self.tell_program_of_death(vertex);
@@ -281,21 +299,44 @@ impl<T: Transport, S: Program> Network<T, S> {
             return;
         }
         let node = NodeId::new(vertex.get());
-        for key in self.net.flows.unfinished().collect::<Vec<_>>() {
+        let known_at = self.net.now + self.net.plan.config.convergence;
+        for key in self.net.flows.unfinished() {
             let entry = self.net.flows.get(key);
             if entry.life == Life::Open && [entry.flow.src, entry.flow.dst].contains(&node) {
                 let is_source = entry.flow.src == node;
                 let why = if is_source { Failure::SourceDied } else { Failure::DestinationDied };
+                self.doomed.push_back(Doomed { key, id: entry.flow.id, why, known_at });
+            }
+        }
+    }
+
+    /// It is known now of some flows that one of their hosts has died.
+    fn fail_doomed(&mut self) {
+        while let Some(&Doomed { key, id, why, .. }) =
+            self.doomed.front().filter(|doomed| doomed.known_at <= self.net.now)
+        {
+            self.doomed.pop_front();
+            let entry = self.net.flows.get(key);
+            if entry.life == Life::Open && entry.flow.id == id {
                 self.failures.push((key, why));
             }
         }
     }
 
-    fn fail_unreachable(&mut self) {
-        for key in self.net.flows.unfinished().collect::<Vec<_>>() {
+    /// Routes are known anew: flows to hosts that are dead fail, and if nothing more is to change those to
+    /// hosts that no path leads to.
+    fn fail_unreachable(&mut self, is_settled: bool) {
+        if !is_settled && self.net.live.vertices.iter().all(|&works| works) {
+            return;
+        }
+        for key in self.net.flows.unfinished() {
             let entry = self.net.flows.get(key);
-            let why = self.hopeless(&entry.flow);
-            if let Some(why) = why.filter(|_| entry.life == Life::Open) {
+            let src = Vertex::new(entry.flow.src.get());
+            let is_unknown = self.net.is_dead(src) && self.net.live.vertices[src.index()];
+            if entry.life != Life::Open || is_unknown {
+                continue;
+            }
+            if let Some(why) = self.hopeless(&entry.flow) {
                 self.failures.push((key, why));
             }
         }

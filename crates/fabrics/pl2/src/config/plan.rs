@@ -380,7 +380,7 @@ impl Plan {
                 accounting: config.switch.accounting,
                 decrement: config.switch.decrement,
                 increment: self.increment,
-                pairs: if self.tracks(Tracking::Pairs) { config.nodes.pow(2) } else { 0 },
+                pairs: if self.has_pairs() { config.nodes.pow(2) } else { 0 },
             })),
             Schedule::Ideal => {
                 let schedule = Ideal::new(ports, self.unit, self.lead());
@@ -396,6 +396,13 @@ impl Plan {
     /// Whether it is they who track what was granted.
     pub(crate) fn tracks(&self, who: Tracking) -> bool {
         self.config.recovery.tracking == Some(who)
+    }
+
+    /// Whether the switch knows what each pair has reserved: to tell the hosts, or so that what receivers
+    /// give back takes nothing off that others have reserved, or that was counted down already.
+    pub(crate) fn has_pairs(&self) -> bool {
+        let is_tracked = !self.tracks(Tracking::None);
+        is_tracked && self.config.switch.can_track_pairs()
     }
 
     pub(crate) fn copies(&self) -> Copies {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::pipeline::{Between, Header, Outcome, Pipeline, Settings};
 use super::registers::Registers;
 use super::scheduler::Scheduler;
-use crate::config::{Plan, Tracking};
+use crate::config::Plan;
 use crate::host::wait::chosen;
 use crate::message::{Message, tag_of};
 use crate::wire::Tag;
@@ -94,7 +94,7 @@ impl Tor {
         let shared = plan.config.hosts_per_port.get();
         let ports = plan.ports();
         let silent = |count: u32| vec![Time::ZERO; count as usize];
-        let pairs = if plan.tracks(Tracking::Pairs) { topology.hosts().pow(2) } else { 0 };
+        let pairs = if plan.has_pairs() { topology.hosts().pow(2) } else { 0 };
         let activity =
             Activity { input: silent(ports), output: silent(ports), pairs: silent(pairs) };
         Self {

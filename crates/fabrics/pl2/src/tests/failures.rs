@@ -66,6 +66,36 @@ fn m31_a_sender_that_waits_for_its_slot_is_not_taken_for_dead() {
     assert_eq!((outcome.count("slots_left"), outcome.count("counters_below_zero")), (0, 0));
 }
 
+/// M31: what a receiver gives back takes nothing off that was counted down already, as by a packet that got
+/// lost behind the switch, or that others have reserved: no counter gets below zero, whatever fails.
+#[test]
+fn m31_no_counter_gets_below_zero_by_what_receivers_give_back() {
+    let at = |us| Time::ZERO + Span::from_us(us);
+    let node = |node| Component::Node(NodeId::new(node));
+    let faults = [
+        Fault { component: node(3), at: at(200), until: Some(at(900)) },
+        Fault {
+            component: Component::NodeLink(NodeId::new(5)),
+            at: at(300),
+            until: Some(at(700)),
+        },
+        Fault { component: node(6), at: at(1_000), until: None },
+    ];
+    let pairs = (0..8).flat_map(|src| (0..8).filter(move |&dst| dst != src).map(move |dst| (src, dst)));
+    let flows: Vec<_> =
+        (0..).zip(pairs).map(|(id, (src, dst))| flow(id, src, dst, 2_000_000, at(0))).collect();
+    for loss_rate in [0.001, 0.01] {
+        let convergence = Span::from_us(50);
+        let transport = raw_repeating();
+        let mut config =
+            Config { nodes: 8, loss_rate, convergence, transport, ..Config::default() };
+        config.recovery.tracking = Some(Tracking::Receivers);
+        let outcome = carry_with(&config, &faults, &flows);
+        assert!(outcome.count("slots_given_back") > 0);
+        assert_eq!(outcome.count("counters_below_zero"), 0, "{loss_rate}");
+    }
+}
+
 /// M31: a receiver gives slots back by way of a host that works: node 0 has been dead for long.
 #[test]
 fn m31_slots_are_given_back_where_other_hosts_are_dead() {
@@ -95,14 +125,14 @@ fn m14_without_an_audit_slots_leak() {
 }
 
 /// M14: what leaks at a port that is never silent stays until it is, if nobody tracks it: one packet in a
-/// thousand lost, and flows four times as long take far more than four times as long. With pauses for the
+/// thousand lost, and flows 16 times as long take far more than 16 times as long. With pauses for the
 /// audit they do not.
 #[test]
 fn m14_untracked_what_leaks_at_a_busy_port_stays_until_it_is_silent() {
     let mut config = Config { loss_rate: 0.001, transport: raw_repeating(), ..Config::default() };
     config.recovery.tracking = Some(Tracking::None);
     let once = incast(5, 12, 250 * 1_458);
-    let busy = carry(&config, &incast(5, 12, 1_000 * 1_458));
+    let busy = carry(&config, &incast(5, 12, 4_000 * 1_458));
     let alone = carry(&config, &once);
     // Far apart: a part takes less than 5 ms, and the audit finds a silent port in 2.
     let parts = (0..4u64).flat_map(|part| once.iter().map(move |flow| (part, flow)));
@@ -141,7 +171,7 @@ fn m14_tracked_by_pair_nothing_leaks_at_a_busy_port() {
         assert!(most <= most_without, "{place}: {most} slots for {most_without}");
         assert!(line_share > 0.85, "{place}: {line_share} of the line");
     }
-    let (most, line_share) = run(0.001, 1_000, Tracking::None);
+    let (most, line_share) = run(0.001, 4_000, Tracking::None);
     assert!(most > most_without + 30 && line_share < 0.6, "{most} slots, {line_share} of the line");
 }
 
@@ -213,8 +243,15 @@ fn m14_no_audit_takes_what_is_still_to_come() {
 /// it has leaked is void a millisecond later, and not held as long as it answers.
 #[test]
 fn m14_unreserved_answers_do_not_keep_what_leaked() {
-    let transport = super::transports::all().remove(2);
-    assert_eq!(transport.name(), "mixed");
+    // What is lost is forgotten, so that nothing asks for the pair again.
+    let datagrams = ::transports::raw::Config {
+        losses: ::transports::raw::Losses::Forget,
+        patience: Span::from_us(200),
+        ..Default::default()
+    };
+    let datagram_classes = vec![Class::new(0)];
+    let mixed = crate::transport::Mixed { datagrams, datagram_classes, ..Default::default() };
+    let transport = Transport::Mixed(mixed);
     let config =
         Config { transport, acknowledgments: Acknowledgments::Unreserved, ..Config::default() };
     let at = |us| Time::ZERO + Span::from_us(us);
@@ -235,10 +272,11 @@ fn m14_unreserved_answers_do_not_keep_what_leaked() {
         let mut reserved = |until| {
             rack.advance(at(until), &mut ends);
             let pipeline = rack.switch().scheduler().pipeline().expect("it counts");
-            (pipeline.pairs().get(config.nodes), ends.completed.len())
+            let ended = ends.completed.len() + ends.failed.len();
+            (pipeline.pairs().get(config.nodes), ended)
         };
-        let (leaked, completed) = reserved(600);
-        assert_eq!(completed, 12, "cut at {cut_us} us");
+        let (leaked, ended) = reserved(600);
+        assert_eq!(ended, 12, "cut at {cut_us} us");
         leaks += u32::from(leaked > 0);
         assert_eq!(reserved(3_000), (0, 12), "cut at {cut_us} us");
     }
@@ -271,7 +309,7 @@ fn m30_a_switch_that_comes_back_has_nothing_reserved() {
         let outcome = carry_with(&config, &[fault(Some(at(back_us)))], &flows);
         assert_eq!(outcome.ends.failed, [], "back at {back_us} us");
         // A loss on top of it is found by the audit still.
-        let mut lossy = Config { loss_rate: 0.01, ..config.clone() };
+        let mut lossy = Config { loss_rate: 0.05, ..config.clone() };
         lossy.recovery.tracking = Some(Tracking::None);
         let outcome = carry_with(&lossy, &[fault(Some(at(back_us)))], &flows);
         assert!(outcome.count("counters_reset") > 0, "back at {back_us} us");

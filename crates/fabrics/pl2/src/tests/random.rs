@@ -174,6 +174,9 @@ proptest! {
             prop_assert_eq!(totals.drops, outcome.count("unsolicited_dropped"));
             prop_assert_eq!(outcome.count("reservations"), outcome.count("grants_received"));
         }
+        if outcome.rack.plan().has_pairs() {
+            prop_assert_eq!(outcome.count("counters_below_zero"), 0);
+        }
         // I04: K packets at most.
         let (bursts, packets) = (outcome.count("bursts"), outcome.count("burst_packets"));
         prop_assert!(packets >= bursts && packets <= bursts * u64::from(config.burst_packets));
@@ -327,5 +330,8 @@ proptest! {
         let is_of_node = |flow: &Flow| flow.src == node || flow.dst == node;
         let is_early = |flow: &Flow| flow.id.get() < early as u64;
         prop_assert!(outcome.ends.failed.iter().all(|flow| is_of_node(flow) && is_early(flow)));
+        if outcome.rack.plan().has_pairs() {
+            prop_assert_eq!(outcome.count("counters_below_zero"), 0);
+        }
     }
 }

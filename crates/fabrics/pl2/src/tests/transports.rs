@@ -8,6 +8,7 @@ use super::*;
 pub(super) fn all() -> Vec<Transport> {
     let datagrams = ::transports::raw::Config {
         losses: ::transports::raw::Losses::Repeat,
+        patience: Span::from_us(100),
         ..Default::default()
     };
     let mixed = crate::transport::Mixed {
@@ -54,6 +55,14 @@ fn m29_every_transport_is_carried_whole_and_without_loss() {
         assert_eq!(outcome.rack.totals().drops, outcome.count("unsolicited_dropped"), "{name}");
         assert_eq!(outcome.count("packets_marked") + outcome.count("packets_trimmed"), 0, "{name}");
     }
+}
+
+/// What waits for its reservation is not lost: who repeats what is repeats nothing.
+#[test]
+fn m29_raw_sending_repeats_nothing_where_nothing_is_lost() {
+    let outcome = carry(&Config { transport: raw_repeating(), ..Config::default() }, &both_ways());
+    assert_eq!(outcome.rack.totals().drops, 0);
+    assert_eq!(outcome.rack.totals().retransmissions, 0);
 }
 
 /// Transports that go by marks get some where the switch sets them, and slow down: at a threshold of

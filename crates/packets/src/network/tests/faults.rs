@@ -1,7 +1,7 @@
 //! What breaks, and how the network goes on.
 
 use rack::Component;
-use rack::topology::{LeafSpine, Torus};
+use rack::topology::{Graph, LeafSpine, Torus};
 
 use super::*;
 use crate::config::{CreditFlow, FlowControl, PerFlow, Pfc, Routing};
@@ -27,7 +27,7 @@ fn all_pairs(hosts: u32, size: u64) -> Vec<Flow> {
 /// Every flow completes, with losses on the way.
 #[track_caller]
 fn check_recovers(config: &Config, faults: &[Fault]) -> Network<Raw> {
-    let mut network = raw(plan(config, faults), Recovery::Repeat { seed: 1 }, 1);
+    let mut network = raw(plan(config, faults), REPEAT, 1);
     let flows = all_pairs(config.plan().unwrap().topology.hosts(), 30_000);
     let ends = run(&mut network, &flows);
     assert_eq!((ends.completed.len(), ends.failed.len()), (flows.len(), 0), "{faults:?}");
@@ -77,14 +77,15 @@ fn overlapping_faults_of_one_link_end_with_the_last() {
 fn flows_of_a_dead_host_fail_and_the_others_go_on() {
     let dead = NodeId::new(5);
     let faults = [fault(Component::Node(dead), 10 * MICROSECOND, None)];
-    let mut network = raw(plan(&clos(), &faults), Recovery::Repeat { seed: 1 }, 1);
+    let mut network = raw(plan(&clos(), &faults), REPEAT, 1);
     let flows = all_pairs(16, 300_000);
     let mut ends = run(&mut network, &flows);
     let touches = |flow: &Flow| flow.src == dead || flow.dst == dead;
     assert_eq!(ends.failed.len(), 30);
     for (flow, at, why) in &ends.failed {
         assert!(touches(flow));
-        assert_eq!(*at, Time::from_ps(10 * MICROSECOND));
+        // Not before routes have converged: nobody knows it sooner.
+        assert_eq!(*at, Time::from_ps(30 * MICROSECOND));
         let expected =
             if flow.src == dead { Failure::SourceDied } else { Failure::DestinationDied };
         assert_eq!(*why, expected);
@@ -103,7 +104,7 @@ fn flows_of_a_dead_host_fail_and_the_others_go_on() {
 fn a_host_cut_off_for_good_fails_its_flows_once_routes_have_converged() {
     let lone = NodeId::new(2);
     let faults = [fault(Component::NodeLink(lone), 10 * MICROSECOND, None)];
-    let mut network = raw(plan(&clos(), &faults), Recovery::Repeat { seed: 1 }, 1);
+    let mut network = raw(plan(&clos(), &faults), REPEAT, 1);
     let ends = run(&mut network, &all_pairs(16, 300_000));
     assert_eq!((ends.completed.len(), ends.failed.len()), (240 - 30, 30));
     let converged = Time::from_ps(30 * MICROSECOND);
@@ -114,11 +115,77 @@ fn a_host_cut_off_for_good_fails_its_flows_once_routes_have_converged() {
 fn a_host_that_comes_back_carries_new_flows() {
     let node = Component::Node(NodeId::new(1));
     let faults = [fault(node, 0, Some(100 * MICROSECOND))];
-    let mut network = raw(plan(&clos(), &faults), Recovery::Repeat { seed: 1 }, 1);
+    let mut network = raw(plan(&clos(), &faults), REPEAT, 1);
     let flows = [flow(0, 0, 1, 10_000, MICROSECOND), flow(1, 0, 1, 10_000, 200 * MICROSECOND)];
     let ends = run(&mut network, &flows);
     assert_eq!((ends.completed.len(), ends.failed.len()), (1, 1));
     assert_eq!(ends.completed[0].0.id, FlowId::new(1));
+}
+
+/// A flow that starts before a death is known goes on in vain until it is; one of a host that was back
+/// before is lost all the same, for the host has forgotten it.
+#[test]
+fn no_flow_fails_before_a_death_is_known() {
+    let node = Component::Node(NodeId::new(1));
+    for until in [None, Some(12 * MICROSECOND), Some(500 * MICROSECOND)] {
+        let faults = [fault(node, 10 * MICROSECOND, until)];
+        let mut network = raw(plan(&clos(), &faults), REPEAT, 1);
+        let flows = [
+            flow(0, 0, 1, 1_000_000, 0),
+            flow(1, 1, 2, 1_000_000, 0),
+            flow(2, 3, 1, 10_000, 11 * MICROSECOND),
+        ];
+        let ends = run(&mut network, &flows);
+        let mut failed: Vec<_> = ends.failed.iter().map(|(flow, at, _)| (flow.id, *at)).collect();
+        failed.sort();
+        let known = Time::from_ps(30 * MICROSECOND);
+        let is_back = until == Some(12 * MICROSECOND);
+        let lost = if is_back { 0..2 } else { 0..3 };
+        let expected: Vec<_> = lost.map(|id| (FlowId::new(id), known)).collect();
+        assert_eq!(failed, expected, "back at {until:?}");
+    }
+}
+
+/// A cable that is out for 200 ns loses packets and no flow.
+#[test]
+fn a_short_outage_loses_packets_only() {
+    let link = Component::NodeLink(NodeId::new(3));
+    let at = 10 * MICROSECOND;
+    let network = check_recovers(&clos(), &[fault(link, at, Some(at + 200_000))]);
+    assert!(network.net.counts.dead_link > 0);
+}
+
+/// Two links joined by a slow one, and by two fast ones: what goes round when the slow one is out is
+/// faster than what is alone on it, and still none is faster than its ideal.
+#[test]
+fn no_flow_is_faster_than_its_ideal_where_the_way_round_is_faster() {
+    let edges = "a,b,rate,delay\n0,2,10 Gbps,100 ns\n1,3,10 Gbps,100 ns\n2,3,1 Gbps,10 us\n\
+                 2,4,100 Gbps,10 ns\n4,3,100 Gbps,10 ns\n";
+    let topology = Shape::Graph(Graph { hosts: 2, edges: edges.into() });
+    let config = Config { topology, ..clos() };
+    let link = Component::Link { a: 2, b: 3, link: 0 };
+    let mut network =
+        raw(plan(&config, &[fault(link, 0, Some(5_000 * MICROSECOND))]), REPEAT, 1);
+    let flows: Vec<_> = (0..9).map(|k| flow(k, 0, 1, 100_000, k * 1_000 * MICROSECOND)).collect();
+    let ends = run(&mut network, &flows);
+    assert_eq!(ends.completed.len(), 9);
+    for (flow, end, ideal, _) in &ends.completed {
+        assert!(*end - flow.start >= *ideal, "{flow:?}");
+        assert_eq!(*ideal, network.ideal_fct(flow));
+    }
+}
+
+/// Faults make no ideal longer: what ends before its way is long, or after, is not faster than it.
+#[test]
+fn an_ideal_is_that_of_the_whole_network() {
+    let topology = Shape::Torus(Torus { dimensions: vec![4, 4], ..Default::default() });
+    let config = Config { topology, ..clos() };
+    let link = Component::Link { a: 0, b: 1, link: 0 };
+    let alone = flow(0, 0, 1, 100_000, 0);
+    let whole = raw(plan(&config, &[]), REPEAT, 1).ideal_fct(&alone);
+    let mut network = raw(plan(&config, &[fault(link, MICROSECOND, None)]), REPEAT, 1);
+    network.advance(Time::from_ps(100 * MICROSECOND), &mut ());
+    assert_eq!(network.ideal_fct(&alone), whole);
 }
 
 #[test]

@@ -27,6 +27,10 @@ use crate::transport::Framing;
 /// Payload and header of the packets of these tests: 1,500 bytes on the wire, as in Shoal §7.3.
 pub(super) const FRAMING: Framing = Framing { payload: 1460, header: 40 };
 
+/// Sends again what is missing once nothing has come for longer than any queue here takes.
+pub(super) const REPEAT: Recovery =
+    Recovery::Repeat { seed: 1, patience: Span::from_us(1_000) };
+
 /// What ended, as the probe saw it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ends {

@@ -4,7 +4,7 @@ use kernel::{Bytes, Span, Time};
 use rack::topology::{PortId, Vertex};
 use rack::{Component, Fabric, Fault, Flow, NodeId};
 
-use super::{Ends, FRAMING, endless, flow, plan, raw, run, switch};
+use super::{REPEAT, Ends, FRAMING, endless, flow, plan, raw, run, switch};
 use crate::config::{Config, Plan, Queues};
 use crate::network::Network;
 use crate::packet::Packet;
@@ -154,7 +154,7 @@ fn what_comes_leaves_or_is_dropped() {
     };
     for (faults, why) in [(vec![], "dropped_full"), (vec![cut], "dropped_dead_link")] {
         let config = Config { queues: queues.clone(), ..switch(4) };
-        let recovery = Recovery::Repeat { seed: 1 };
+        let recovery = REPEAT;
         let mut network = programmed(plan(&config, &faults), recovery, Delay::default());
         let ends = run_programmed(&mut network, &flows());
         assert_eq!(ends.completed.len(), 4);
@@ -170,7 +170,7 @@ fn what_comes_leaves_or_is_dropped() {
 #[test]
 fn what_is_refused_is_dropped_and_sent_again() {
     let refuse = Delay { refuses: 10, ..Delay::default() };
-    let recovery = Recovery::Repeat { seed: 1 };
+    let recovery = REPEAT;
     let mut network = programmed(plan(&lossless(), &[]), recovery, refuse);
     let ends = run_programmed(&mut network, &flows());
     assert_eq!(ends.completed.len(), 4);
@@ -183,7 +183,7 @@ fn what_is_refused_is_dropped_and_sent_again() {
 #[test]
 fn what_is_absorbed_is_gone_but_not_dropped() {
     let absorb = Delay { absorbs: 10, ..Delay::default() };
-    let recovery = Recovery::Repeat { seed: 1 };
+    let recovery = REPEAT;
     let mut network = programmed(plan(&lossless(), &[]), recovery, absorb);
     let ends = run_programmed(&mut network, &flows());
     assert_eq!(ends.completed.len(), 4);
@@ -200,7 +200,7 @@ fn a_switch_that_dies_takes_along_what_its_program_keeps() {
         until: Some(Time::from_ps(50_000_000)),
     };
     let hold = Delay { time: Span::from_us(2), ..Delay::default() };
-    let recovery = Recovery::Repeat { seed: 1 };
+    let recovery = REPEAT;
     let mut network = programmed(plan(&lossless(), &[dies]), recovery, hold);
     let ends = run_programmed(&mut network, &flows());
     assert_eq!(network.program().deaths, [Vertex::new(4)]);
