@@ -323,7 +323,7 @@ proptest! {
         drawn in any_rack(), faults in any_faults(), flows in any_flows(),
     ) {
         let outcome = check(&drawn, &faults, &flows);
-        prop_assert!(outcome.is_ok(), "{outcome:?}");
+        prop_assert!(outcome.is_ok(), "{outcome:?}: {}", drawn.table);
     }
 
     /// To the picosecond for what is driven by events; SCOC's cycles do not divide a picosecond, so
@@ -339,7 +339,7 @@ proptest! {
             run(&drawn, &faults_of(&faults, later), &flows_of(drawn.nodes, &flows, later))
         };
         let (now, then) = (at(Span::ZERO), at(Span::from_ps(later)));
-        prop_assert!(now.is_ok() && then.is_ok(), "{now:?} {then:?}");
+        prop_assert!(now.is_ok() && then.is_ok(), "{now:?} {then:?}: {}", drawn.table);
         if !drawn.kind.starts_with("scoc") {
             prop_assert_eq!(now.unwrap().ends, then.unwrap().ends);
         }
@@ -355,6 +355,6 @@ proptest! {
         drawn in any_rack(), faults in any_faults(), flows in any_flows(),
     ) {
         let outcome = check(&drawn, &faults, &flows);
-        prop_assert!(outcome.is_ok(), "{outcome:?}");
+        prop_assert!(outcome.is_ok(), "{outcome:?}: {}", drawn.table);
     }
 }
