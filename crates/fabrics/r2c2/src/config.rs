@@ -194,8 +194,9 @@ pub struct Recovery {
     /// How long an end of a flow waits for what is missing before it asks. Unit: time. Default 1 ms
     /// (our choice: far above any way through the rack).
     pub patience: Span,
-    /// How long a source waits before it says again what was dropped for lack of room. Unit: time.
-    /// Default 10 us (our choice: a queue of 12 kB empties in that time).
+    /// How long a source waits before it says again what was dropped for lack of room: up to twice as
+    /// long the first time, and twice as long each further time. Unit: time. Default 10 us (our choice: a
+    /// queue of 12 kB empties in that time).
     pub pause: Span,
 }
 
@@ -253,6 +254,8 @@ impl Default for Recovery {
 
 /// The priority of data (our choice: the least urgent, so that broadcasts may be put before it).
 pub(crate) const DATA_PRIORITY: u8 = 7;
+/// The longest time that a key may name: a day (our choice; a run takes 30 at the most).
+pub(crate) const SPAN_MAX: Span = Span::from_us(24 * 3_600 * 1_000_000);
 /// Most bytes that fill the token bucket: what its counters hold.
 const BURST_MAX: Bytes = Bytes::new(2_000_000);
 /// Of a link, greetings take one part in so many at the most (our choice).

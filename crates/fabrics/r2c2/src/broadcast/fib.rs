@@ -154,6 +154,25 @@ impl Fib {
         })
     }
 
+    /// The port of a vertex by which a broadcast of `source` that goes by `tree` comes to a vertex below
+    /// it; none if it does not come by there.
+    #[must_use]
+    pub fn towards(
+        &self,
+        source: NodeId,
+        tree: u8,
+        from: Vertex,
+        mut below: Vertex,
+    ) -> Option<PortId> {
+        loop {
+            let up = self.network.topology().port(self.parent(source, tree, below)?);
+            if up.peer == from {
+                return Some(up.reverse);
+            }
+            below = up.peer;
+        }
+    }
+
     /// Makes the trees of a source.
     fn grow(&mut self, source: NodeId) {
         let network = self.network.clone();

@@ -134,6 +134,15 @@ impl Plan {
         Framing { payload: self.config.mtu.get() as u16 - header, header }
     }
 
+    /// Of how many flows a broadcast can tell that they use other protocols (§3.4): as many as fit a
+    /// packet, also one that is said again.
+    pub(crate) fn pairs_max(&self) -> usize {
+        let may_drop = self.config.port_buffer > Bytes::ZERO;
+        let head = wire::batch::HEADER_BYTES + if may_drop { wire::again::MORE_BYTES } else { 0 };
+        let largest = wire::batch::BYTES_MAX.min(self.config.mtu.get() as usize);
+        (largest - head) / wire::batch::PAIR_BYTES
+    }
+
     /// Whether packets can get lost: by chance, by faults, or for lack of room.
     pub(crate) fn can_lose(&self) -> bool {
         let config = &self.config;

@@ -87,7 +87,7 @@ impl Endpoints {
             neighbours: Neighbours::new(plan, seed),
             senders: Senders::new(plan, seed),
             receivers: Receivers::new(framing, plan.nodes()),
-            news: News::new(plan),
+            news: News::new(plan, seed),
             pace: Pace::new(plan, seed),
             selector: Selector::new(plan, seed),
             patience: plan.can_lose().then_some(plan.config.recovery.patience),

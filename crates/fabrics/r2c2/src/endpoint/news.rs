@@ -2,7 +2,7 @@
 //!
 //! A broadcast goes by one of its source's trees; each node passes it on to its children there and
 //! enters what it says in its own view. A node whose queue has no room for a copy tells the source,
-//! which sends the broadcast again by another tree.
+//! which says it again to those who missed it ([`super::repeats`]).
 //!
 //! A node that takes other links to live than the source did does not have that tree: it passes the
 //! broadcast on by all its links, and so do all to whom it comes that way. A node passes a broadcast on
@@ -22,10 +22,12 @@ use crate::wire;
 
 use super::maps::Maps;
 use super::neighbours::Neighbours;
-use super::repeats::Repeats;
+use super::repeats::{AGAIN, BY_ALL_LINKS, BY_TREE, Repeats, path, way_of};
 
 /// Bytes of a broadcast, and of a notification.
 const SHORT_BYTES: u16 = wire::SHORT_BYTES as u16;
+/// Bytes by which a broadcast that is said again is longer.
+const AGAIN_BYTES: u16 = wire::again::MORE_BYTES as u16;
 
 /// What is announced of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,12 +54,9 @@ pub(super) struct Counts {
     pub(super) copies: u64,
     /// Copies that were lost.
     pub(super) lost: u64,
-    /// Broadcasts sent again because a queue had no room for a copy.
+    /// Copies that sources said again because a queue had no room for them.
     pub(super) repeated: u64,
 }
-
-/// Marks a copy that goes by all links rather than by a tree.
-const BY_ALL_LINKS: u16 = 1;
 
 /// What nodes know, and what they tell each other.
 #[derive(Clone, Debug)]
@@ -95,7 +94,7 @@ fn port_of(topology: &Topology, packet: &Packet) -> PortId {
 }
 
 impl News {
-    pub(super) fn new(plan: &Plan) -> Self {
+    pub(super) fn new(plan: &Plan, seed: u64) -> Self {
         let nodes = plan.nodes();
         let ports = plan.network.topology.ports().len();
         let broadcasts = match plan.changes_until() {
@@ -107,7 +106,7 @@ impl News {
             broadcasts,
             turns: Turns::new(nodes, plan.config.trees),
             priority: plan.config.broadcast_priority,
-            repeats: Repeats::new(nodes, ports, plan.config.recovery.pause),
+            repeats: Repeats::new(nodes, ports, plan.config.recovery.pause, seed),
             counts: Counts::default(),
         }
     }
@@ -229,6 +228,10 @@ impl News {
             self.pass_notice(node, packet, scene);
             return None;
         }
+        if way_of(packet) == AGAIN {
+            self.lead(node, packet, scene);
+            return None;
+        }
         let id = packet.seq as u32;
         if !self.broadcasts.is_first(id, node) {
             self.broadcasts.copied(id, 0, &mut self.views);
@@ -241,7 +244,7 @@ impl News {
             self.disbelieve(node, id, scene);
         }
         let own = scene.maps.of(node);
-        let more = if packet.path != BY_ALL_LINKS && own.serial == map {
+        let more = if way_of(packet) == BY_TREE && own.serial == map {
             self.pass_by_tree(node, id, scene)
         } else {
             let came = scene.topology.port(port_of(scene.topology, packet)).reverse;
@@ -285,82 +288,97 @@ impl News {
             return;
         }
         self.counts.lost += 1;
-        let id = packet.seq as u32;
         let port = port_of(scene.topology, packet);
-        let goes_by_tree = packet.kind == Kind::Notice && packet.path != BY_ALL_LINKS;
         match why {
-            Loss::NoRoom if goes_by_tree => {
-                if self.notify(packet.src, id, scene) {
-                    return;
-                }
+            Loss::NoRoom if packet.kind == Kind::Notice && way_of(packet) != BY_ALL_LINKS => {
+                self.notify(packet, scene);
             }
-            Loss::Link | Loss::NoRoom => return self.repeats.copy(*packet, scene.out),
-            Loss::Dead if scene.neighbours.lives(port) => return self.repeats.cut(port, *packet),
-            Loss::Dead => {}
+            Loss::NoRoom => self.repeats.put_off(*packet, scene.out),
+            Loss::Link => self.repeats.copy(*packet, scene.out),
+            Loss::Dead if scene.neighbours.lives(port) => self.repeats.cut(port, *packet),
+            Loss::Dead => self.is_gone(packet),
         }
-        self.broadcasts.copied(id, 0, &mut self.views);
     }
 
-    /// Lets `node`, which has dropped a copy, tell the source. True if word is on its way.
-    fn notify(&mut self, node: NodeId, id: u32, scene: &mut Scene<'_>) -> bool {
-        if node == self.broadcasts.get(id).source {
-            self.repeat_later(id, scene.out);
-            return false;
-        }
+    /// Nothing is left of a copy, or of a notice in its place.
+    fn is_gone(&mut self, packet: &Packet) {
+        self.broadcasts.copied(packet.seq as u32, 0, &mut self.views);
+    }
+
+    /// The node `copy.src`, which has dropped a copy, tells the source for whom it was.
+    fn notify(&mut self, copy: &Packet, scene: &mut Scene<'_>) {
+        // One that was said again is for those for whom it was at first.
+        let (dropper, port) = match way_of(copy) {
+            AGAIN => (copy.ack, copy.word),
+            _ => (copy.src.get().into(), copy.entropy.into()),
+        };
         let word = Packet {
             flow: FlowKey::NEIGHBOURS,
             kind: Kind::Nack,
-            seq: id.into(),
+            seq: copy.seq,
+            ack: dropper,
+            word: port,
+            path: path(BY_TREE, copy),
             wire: SHORT_BYTES,
             priority: self.priority,
             ..Packet::default()
         };
-        self.climb(node, word, scene)
+        self.pass_notice(copy.src, &word, scene);
     }
 
-    /// Sends a notice on towards the root of its broadcast's tree. False if the node goes by another
-    /// map now: then so will the source, and say all again.
-    fn climb(&self, node: NodeId, word: Packet, scene: &mut Scene<'_>) -> bool {
-        let Broadcast { source, tree, map, .. } = *self.broadcasts.get(word.seq as u32);
-        let own = scene.maps.of(node);
-        let up = own.trees.parent(source, tree, vertex(node)).filter(|_| own.serial == map);
-        up.inspect(|&port| scene.tell(node, port, word)).is_some()
-    }
-
-    /// A notice comes by `node`.
+    /// A notice comes by `node`: it climbs on towards the root of its broadcast's tree. If the node goes by
+    /// another map now, so will the source, and say all anew.
     fn pass_notice(&mut self, node: NodeId, word: &Packet, scene: &mut Scene<'_>) {
-        let id = word.seq as u32;
-        if self.broadcasts.get(id).source == node {
-            self.repeat_later(id, scene.out);
-        } else if self.climb(node, *word, scene) {
-            return;
+        let Broadcast { source, tree, map, wire, .. } = *self.broadcasts.get(word.seq as u32);
+        let own = scene.maps.of(node);
+        if own.serial != map {
+            return self.is_gone(word);
         }
-        self.broadcasts.copied(id, 0, &mut self.views);
+        if source != node {
+            return match own.trees.parent(source, tree, vertex(node)) {
+                Some(port) => scene.tell(node, port, *word),
+                None => self.is_gone(word),
+            };
+        }
+        let (path, wire) = (path(AGAIN, word), wire + AGAIN_BYTES);
+        let copy = Packet { src: node, kind: Kind::Notice, path, wire, ..*word };
+        self.counts.repeated += 1;
+        self.repeats.put_off(copy, scene.out);
     }
 
-    /// Keeps what a broadcast says, for its source to say again in a while.
-    fn repeat_later(&mut self, id: u32, out: &mut Outbox) {
-        let Broadcast { event, source, .. } = self.broadcasts.get(id).clone();
-        event.records().for_each(|record| self.views.announce(record));
-        self.repeats.event(source, event, out);
+    /// `node` takes a copy that is said again a hop on, towards the node that dropped it, and from there
+    /// to its child. If the node goes by another map now, so will the source, and say all anew.
+    fn lead(&mut self, node: NodeId, copy: &Packet, scene: &mut Scene<'_>) {
+        let Broadcast { source, tree, map, wire, .. } = *self.broadcasts.get(copy.seq as u32);
+        let own = scene.maps.of(node);
+        if own.serial != map {
+            return self.is_gone(copy);
+        }
+        let dropper = NodeId::new(copy.ack as u32);
+        let (port, copy) = if dropper == node {
+            let mut ports = scene.topology.ports_of(vertex(node));
+            let port = ports.nth(copy.word as usize).expect("the notice came from here");
+            (port, Packet { path: path(BY_TREE, copy), ack: 0, word: 0, wire, ..*copy })
+        } else {
+            let port = own.trees.towards(source, tree, vertex(node), vertex(dropper));
+            (port.expect("the notice climbed by this node"), *copy)
+        };
+        self.counts.copies += 1;
+        scene.tell(node, port, copy);
     }
 
     /// A node says again what was dropped on its way, or lost.
     pub(super) fn repeat(&mut self, node: NodeId, scene: &mut Scene<'_>) {
-        let (events, copies) = self.repeats.take(node);
-        for event in events {
-            self.counts.repeated += 1;
-            let records: Vec<RecordId> = event.records().collect();
-            let id = self.broadcast(node, event, scene);
-            self.broadcasts.copied(id, 0, &mut self.views);
-            records.into_iter().for_each(|record| self.views.has_spread(record));
-        }
-        for copy in copies {
+        for copy in self.repeats.take(node, scene.out) {
+            if way_of(&copy) == AGAIN && copy.kind == Kind::Notice {
+                self.lead(node, &copy, scene);
+                continue;
+            }
             let port = port_of(scene.topology, &copy);
             if scene.neighbours.lives(port) {
                 scene.out.tell(port, copy);
             } else if copy.kind != Kind::LinkState {
-                self.broadcasts.copied(copy.seq as u32, 0, &mut self.views);
+                self.is_gone(&copy);
             }
         }
     }
@@ -373,6 +391,12 @@ impl News {
     /// How often broadcasts were sent, copied, lost and sent again.
     pub(super) fn counts(&self) -> Counts {
         self.counts
+    }
+
+    /// Broadcasts under way, and the most copies of any.
+    #[cfg(test)]
+    pub(super) fn under_way(&self) -> (usize, u32) {
+        (self.broadcasts.under_way(), self.broadcasts.copies_max())
     }
 
     /// Whether what is under way and what is remembered agree.

@@ -11,7 +11,6 @@ use rack::NodeId;
 use crate::config::{Plan, Selection};
 use crate::selection::{Duty, LongFlow, Outcome, search};
 use crate::view::{Event, RecordId};
-use crate::wire::batch::PAIRS_MAX;
 
 use super::news::{Allocation, News, Scene};
 use super::pace::Pace;
@@ -26,6 +25,8 @@ pub(super) struct Selector {
     draws: Vec<Stream>,
     /// By node: whether its timer is set.
     waits: Vec<bool>,
+    /// Most flows in a broadcast.
+    pairs_max: usize,
     searches: u64,
     /// Flows that were given another protocol.
     changes: u64,
@@ -44,7 +45,8 @@ impl Selector {
             (0..).zip(&mut draws).map(duty).collect()
         });
         let waits = vec![false; duties.len()];
-        Self { settings, duties, draws, waits, searches: 0, changes: 0 }
+        let pairs_max = plan.pairs_max();
+        Self { settings, duties, draws, waits, pairs_max, searches: 0, changes: 0 }
     }
 
     /// Searches, and flows whose protocol they changed.
@@ -104,7 +106,7 @@ impl Selector {
             }
         };
         // Told in any case: that a search is over is what ends a round.
-        let batches = pairs.chunks(PAIRS_MAX).map(|pairs| Event::Routes(pairs.into()));
+        let batches = pairs.chunks(self.pairs_max).map(|pairs| Event::Routes(pairs.into()));
         let events: Vec<Event> = match pairs.is_empty() {
             true => vec![Event::Routes(Box::default())],
             false => batches.collect(),

@@ -153,6 +153,12 @@ impl Broadcasts {
         self.slab.iter().any(|(broadcast, _)| broadcast.event.records().next().is_none())
     }
 
+    /// The most copies that are under way of any.
+    #[must_use]
+    pub fn copies_max(&self) -> u32 {
+        self.slab.iter().map(|&(_, copies)| copies).max().unwrap_or(0)
+    }
+
     /// How many are under way.
     #[must_use]
     pub fn under_way(&self) -> usize {

@@ -10,8 +10,10 @@
 //! - The checksum is the Internet's (RFC 1071) over the whole packet, which finds every single wrong
 //!   bit. The index into the route changes at each hop: it counts as zero, and has its complement
 //!   beside it to guard it.
+//! - A broadcast that is said again to those who missed it has four bytes more ([`again`]).
 //! - A reader accepts exactly what a writer writes: spare bits are zero.
 
+pub mod again;
 pub mod batch;
 pub mod central;
 mod checksum;
@@ -22,6 +24,7 @@ pub mod upkeep;
 
 use kernel::Rate;
 
+pub use again::Again;
 pub use batch::{Assignment, Assignments};
 pub use central::{Rates, Report};
 pub use checksum::{checksum, seal};

@@ -123,7 +123,48 @@ fn no_wrong_bit_is_missed(bytes: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// A broadcast of any kind.
+fn broadcast() -> impl Strategy<Value = Message<'static>> {
+    prop_oneof![
+        announcement().prop_map(Message::Announcement),
+        assignments().prop_map(Message::Assignments),
+        (node(), any::<u8>(), any::<u32>()).prop_map(|(source, way, number)| Message::Anew(Anew {
+            source,
+            way,
+            number
+        })),
+    ]
+}
+
 proptest! {
+    #[test]
+    fn m13_broadcasts_are_read_as_they_were_said_again(
+        message in broadcast(),
+        (dropper, child) in pair(),
+    ) {
+        let (usual, again) = (message.encode(), Again { dropper, child });
+        let bytes = again.encode(&usual);
+        prop_assert_eq!(bytes.len(), usual.len() + again::MORE_BYTES);
+        prop_assert_eq!(again::decode(&bytes, NODES), Ok((again, usual.clone())));
+        // Neither is taken for the other: their lengths differ.
+        prop_assert!(decode(&bytes, NODES).is_err());
+        prop_assert!(again::decode(&usual, NODES).is_err());
+        for bit in 0..bytes.len() * 8 {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            prop_assert!(again::decode(&damaged, NODES_MAX).is_err(), "bit {}", bit);
+        }
+    }
+
+    #[test]
+    fn m13_any_bytes_are_refused_or_said_again(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+        let mut bytes = bytes;
+        seal(&mut bytes);
+        if let Ok((again, broadcast)) = again::decode(&bytes, NODES) {
+            prop_assert_eq!(again.encode(&broadcast), bytes);
+        }
+    }
+
     #[test]
     fn i11_m37_control_packets_are_read_as_they_were_written(message in control()) {
         let bytes = message.encode();

@@ -1,6 +1,7 @@
 //! Whole racks, small ones: flows against their fair rates, views against the truth, failures.
 
 mod failures;
+mod tight;
 
 use std::ops::ControlFlow;
 
@@ -241,17 +242,6 @@ fn equal_runs_are_equal() {
     };
     assert_eq!(run(1), run(1));
     assert_ne!(run(1), run(2));
-}
-
-#[test]
-fn m13_broadcasts_without_room_are_said_again() {
-    let config = Config { port_buffer: Bytes::new(3_000), ..torus(&[4, 4]) };
-    let plan = config.plan().unwrap();
-    let mut network = rack(&plan, 1);
-    let ends = carry(&mut network, &permutation(16, 6, 400_000));
-    let counts = network.transport().news.counts();
-    assert_eq!(ends.completed.len(), 16);
-    assert!(counts.lost > 0 && counts.repeated > 0, "{counts:?}");
 }
 
 #[test]
