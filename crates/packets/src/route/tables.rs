@@ -116,35 +116,44 @@ impl Tables {
             Counting::NextHops => ROUTE_HOPS_MAX,
             Counting::Paths => u32::MAX,
         };
-        let mut search = Search::new(vertices, hops_max);
+        let mut search = Search::new(topology, hops_max);
         let mut key = Vec::new();
-        let mut masks = Masks { numbers: Vec::new() };
-        if counting == Counting::NextHops {
-            masks.numbers.resize(vertices as usize * MASKS, 0);
-        }
+        // By vertex and mask of next hops whose paths are not counted: the number of the set; 0 if it is
+        // not known.
+        let masks = if counting == Counting::NextHops { vertices as usize * MASKS } else { 0 };
+        let mut of_masks = vec![0; masks];
+        // Rows are written a cache line at a time, not a number of each row for each host.
+        let mut tile = vec![0; vertices as usize * TILE];
         for host in 0..hosts {
+            let column = host as usize % TILE;
             search.run(topology, live, Vertex::new(host));
             for &vertex in &search.order[1..] {
-                key.clear();
-                key.extend(search.nearer(topology, live, vertex).map(PortId::get));
-                let known = match counting {
-                    Counting::NextHops => masks.place(topology, vertex, &key),
-                    Counting::Paths => None,
-                };
-                let at = vertex.index() * hosts as usize + host as usize;
-                table[at] = known.map_or(0, |place| masks.numbers[place]);
-                if table[at] > 0 {
+                let mask = search.mask(vertex).filter(|_| counting == Counting::NextHops);
+                let known = mask.map(|mask| vertex.index() * MASKS + mask);
+                let at = vertex.index() * TILE + column;
+                tile[at] = known.map_or(0, |place| of_masks[place]);
+                if tile[at] > 0 {
                     continue;
                 }
+                key.clear();
+                key.extend(search.nearer(topology, live, vertex).map(PortId::get));
                 let first = topology.port(PortId::new(key[0])).peer;
                 key.push(match counting {
                     Counting::Paths => search.paths[first.index()],
                     Counting::NextHops => 1,
                 });
-                table[at] = sets.number(vertex, &key);
+                tile[at] = sets.number(vertex, &key);
                 if let Some(place) = known {
-                    masks.numbers[place] = table[at];
+                    of_masks[place] = tile[at];
                 }
+            }
+            if column + 1 == TILE || host + 1 == hosts {
+                let rows = table.chunks_mut(hosts as usize).zip(tile.chunks(TILE));
+                let first = host as usize - column;
+                rows.for_each(|(row, tile)| {
+                    row[first..=host as usize].copy_from_slice(&tile[..=column])
+                });
+                tile.fill(0);
             }
         }
         let ends = sets.groups.iter().scan(0, |end, groups| {
@@ -201,24 +210,10 @@ impl Tables {
     }
 }
 
-/// Sets of at most eight ports, whose paths are not counted: found at once by a bit for each port.
-struct Masks {
-    /// By vertex and mask: the number of the set; 0 if it is not known.
-    numbers: Vec<u16>,
-}
-
+/// Hosts whose numbers are written to the table together: a cache line of them (our choice).
+const TILE: usize = 32;
 /// Sets of ports that a mask tells apart.
 const MASKS: usize = 1 << 8;
-
-impl Masks {
-    /// The place of a set of a vertex; none if it has too many ports.
-    fn place(&self, topology: &Topology, vertex: Vertex, ports: &[u32]) -> Option<usize> {
-        let first = topology.ports_of(vertex).next()?.get();
-        let bit = |&port: &u32| 1usize.checked_shl(port - first).filter(|&bit| bit < MASKS);
-        let mask = ports.iter().try_fold(0, |mask, port| Some(mask | bit(port)?))?;
-        Some(vertex.index() * MASKS + mask)
-    }
-}
 
 /// A breadth-first search towards one host; its memory serves the next.
 struct Search {
@@ -227,12 +222,26 @@ struct Search {
     distance: Vec<u32>,
     paths: Vec<u32>,
     order: Vec<Vertex>,
+    /// By vertex: a bit for each of its first eight ports that leads one step nearer.
+    masks: Vec<u8>,
+    /// By port: that bit of the other end's port; 0 if it is not among the first eight.
+    bits: Vec<u8>,
+    /// By vertex: whether it has no more ports than that.
+    is_small: Vec<bool>,
 }
 
 impl Search {
-    fn new(vertices: u32, hops_max: u32) -> Self {
-        let count = vertices as usize;
+    fn new(topology: &Topology, hops_max: u32) -> Self {
+        let count = topology.vertices() as usize;
+        let bit = |port: &rack::topology::Port| {
+            let first = topology.ports_of(port.peer).next().map_or(0, PortId::get);
+            1u8.checked_shl(port.reverse.get() - first).unwrap_or(0)
+        };
+        let vertices = (0..topology.vertices()).map(Vertex::new);
         Self {
+            masks: vec![0; count],
+            bits: topology.ports().iter().map(bit).collect(),
+            is_small: vertices.map(|vertex| topology.degree(vertex) <= u8::BITS).collect(),
             hops_max,
             distance: vec![u32::MAX; count],
             paths: vec![0; count],
@@ -245,6 +254,7 @@ impl Search {
     fn run(&mut self, topology: &Topology, live: &Live, target: Vertex) {
         self.distance.fill(u32::MAX);
         self.paths.fill(0);
+        self.masks.fill(0);
         self.order.clear();
         self.order.push(target);
         self.distance[target.index()] = 0;
@@ -269,12 +279,18 @@ impl Search {
                     self.order.push(peer);
                 }
                 if self.distance[peer.index()] == next {
+                    self.masks[peer.index()] |= self.bits[port.index()];
                     let paths = self.paths[vertex.index()];
                     let all = &mut self.paths[peer.index()];
                     *all = all.saturating_add(paths);
                 }
             }
         }
+    }
+
+    /// The ports of `vertex` that lead one step nearer, a bit each; none if it has too many.
+    fn mask(&self, vertex: Vertex) -> Option<usize> {
+        self.is_small[vertex.index()].then(|| usize::from(self.masks[vertex.index()]))
     }
 
     /// The ports of `vertex` that lead one step nearer.

@@ -10,7 +10,7 @@ use rack::topology::{PortId, Shape, Topology, Vertex};
 use rack::{NodeId, Problem};
 
 use super::grid::{Axis, Grid};
-use super::ways::{Targets, Ways};
+use super::ways::Ways;
 use super::{Protocol, grid};
 
 /// A rack's network as routing sees it. Cheap to clone.
@@ -22,7 +22,7 @@ struct Inner {
     topology: Arc<Topology>,
     grid: Option<Grid>,
     /// Whether a packet can leave by each port.
-    living: Vec<bool>,
+    living: Arc<[bool]>,
     ways: Ways,
 }
 
@@ -58,7 +58,7 @@ impl Network {
     /// vertices: a graph without grid, parts of which may be cut off.
     #[must_use]
     pub fn without(&self, links: &[PortId], vertices: &[Vertex]) -> Self {
-        let mut living = self.0.living.clone();
+        let mut living = self.0.living.to_vec();
         let topology = Arc::clone(&self.0.topology);
         let ports = links.iter().copied();
         for port in ports.chain(vertices.iter().flat_map(|&vertex| topology.ports_of(vertex))) {
@@ -69,10 +69,8 @@ impl Network {
     }
 
     fn assemble(topology: Arc<Topology>, grid: Option<Grid>, living: Vec<bool>) -> Self {
-        // A torus looks the same from everywhere, so that one target tells of all.
-        let torus = grid.as_ref().is_some_and(Grid::is_torus);
-        let targets = if torus { Targets::First } else { Targets::All };
-        let ways = Ways::new(&topology, &living, targets);
+        let living: Arc<[bool]> = living.into();
+        let ways = Ways::new(Arc::clone(&topology), Arc::clone(&living));
         Self(Arc::new(Inner { topology, grid, living, ways }))
     }
 

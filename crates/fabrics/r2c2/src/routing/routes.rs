@@ -45,7 +45,7 @@ impl Routes {
             return Err(Problem::new("topology", message));
         }
         let (members, part) = parts(network);
-        let diameter = diameter(network, &members, &part);
+        let diameter = diameter(network);
         let hops_max = Protocol::ALL.map(|protocol| hops_max(network, protocol, diameter));
         let has_far_pairs = diameter > HOPS_MAX;
         Ok(Self {
@@ -163,16 +163,11 @@ fn parts(network: &Network) -> (Vec<NodeId>, Vec<[u32; 2]>) {
 }
 
 /// The longest of the shortest paths between nodes that paths join.
-fn diameter(network: &Network, members: &[NodeId], part: &[[u32; 2]]) -> u32 {
-    if let Some(grid) = network.grid() {
-        return grid.axes().iter().map(|axis| axis.steps_max(Turn::Minimal)).sum();
+fn diameter(network: &Network) -> u32 {
+    match network.grid() {
+        Some(grid) => grid.axes().iter().map(|axis| axis.steps_max(Turn::Minimal)).sum(),
+        None => network.ways().diameter(),
     }
-    let farthest = |(node, &[start, end]): (u32, &[u32; 2])| {
-        let others = &members[start as usize..end as usize];
-        let distances = others.iter().map(|&other| network.distance(other, NodeId::new(node)));
-        distances.map(|distance| distance.expect("a path joins nodes of one part")).max()
-    };
-    (0..).zip(part).filter_map(farthest).max().unwrap_or(0)
 }
 
 fn hops_max(network: &Network, protocol: Protocol, diameter: u32) -> Result<u32, Problem> {

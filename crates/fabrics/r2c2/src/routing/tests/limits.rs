@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use rack::NodeId;
-use rack::topology::{Graph, LeafSpine, Shape};
+use rack::topology::{Graph, LeafSpine, PortId, Shape, Vertex};
 
 use super::super::{HOPS_MAX, LINKS_MAX, Network, Protocol, Route, Routes, Shares};
 use super::{mesh, oracle, small_networks, torus};
@@ -96,6 +96,19 @@ fn distances_and_counts_are_those_of_all_paths_written_out() {
                 assert_eq!(network.distance(src, dst), length, "{name}");
             }
         }
+    }
+}
+
+#[test]
+fn the_longest_of_all_shortest_paths_is_found() {
+    // More nodes than are followed together, and parts that nothing joins.
+    let cut = torus(&[300]).without(&[PortId::new(0), PortId::new(300)], &[Vertex::new(40)]);
+    let large = [torus(&[17, 17]), mesh(&[3, 100]), cut].map(|network| ("large", network));
+    for (name, network) in small_networks().into_iter().map(|(_, n)| ("small", n)).chain(large) {
+        let nodes = || (0..network.nodes()).map(NodeId::new);
+        let pairs = nodes().flat_map(|src| nodes().map(move |dst| (src, dst)));
+        let longest = pairs.filter_map(|(src, dst)| network.distance(src, dst)).max();
+        assert_eq!(network.ways().diameter(), longest.unwrap(), "{name}");
     }
 }
 
