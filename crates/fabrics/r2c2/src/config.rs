@@ -3,6 +3,7 @@
 //! Defaults are the simulations of R2C2 §5.2: 512 nodes in a 3D torus at 10 Gbps a link, 100 ns a
 //! hop, headroom 5 %, rates recomputed every 500 µs, random packet spraying.
 
+mod memory;
 mod plan;
 mod selection;
 #[cfg(test)]
@@ -264,12 +265,6 @@ const GREETING_SHARE: u64 = 10;
 const MTU_MAX: Bytes = Bytes::new(9216);
 
 impl Config {
-    /// What planning and running it will take. Unit: bytes.
-    #[must_use]
-    pub fn memory(&self) -> Bytes {
-        Bytes::ZERO
-    }
-
     /// Every mistake in it that can be seen without building the network, each with its key.
     fn check(&self) -> Vec<Problem> {
         let mut problems = Vec::new();

@@ -87,7 +87,7 @@ impl Config {
     }
 
     /// The links and queues.
-    fn network(&self) -> packets::Config {
+    pub(super) fn network(&self) -> packets::Config {
         let endless = Bytes::new(u64::from(u32::MAX));
         let port_buffer = if self.port_buffer == Bytes::ZERO { endless } else { self.port_buffer };
         packets::Config {

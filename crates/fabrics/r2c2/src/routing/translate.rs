@@ -15,7 +15,9 @@ use super::grid::{Direction, Grid};
 use super::{Network, Scratch};
 
 /// Most entries of a table, 16 bytes each: 64 MB (**our choice**).
-const ENTRIES_MAX: usize = 1 << 22;
+pub(crate) const ENTRIES_MAX: usize = 1 << 22;
+/// Bytes of an entry.
+pub(crate) const ENTRY_BYTES: u64 = size_of::<Entry>() as u64;
 
 /// A share of the link that leads in a direction from a node, as seen from the source.
 #[derive(Clone, Copy, Debug)]
