@@ -3,6 +3,7 @@
 //! Defaults are the simulations of R2C2 §5.2: 512 nodes in a 3D torus at 10 Gbps a link, 100 ns a
 //! hop, headroom 5 %, rates recomputed every 500 µs, random packet spraying.
 
+mod bounds;
 mod memory;
 mod plan;
 mod selection;
@@ -41,11 +42,11 @@ pub struct Config {
     /// one, of weight 1 and priority 0, by random packet spraying.
     pub classes: Vec<Class>,
     /// The part of each link that rates leave free, for flows that not all nodes know yet. Default
-    /// 0.05 (R2C2 §5.2). From 0, below 1.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    /// 0.05 (R2C2 §5.2). From 0 to 0.99.
+    #[schemars(range(min = 0.0, max = 0.99))]
     pub headroom: f64,
     /// From one computation of rates at a node to the next (ρ). 0 ns: one at each event that the node
-    /// hears of (§3.1). Unit: time. Default 500 us (R2C2 §5.2).
+    /// hears of (§3.1). Unit: time. Default 500 us (R2C2 §5.2). Else at least 100 ns.
     pub interval: Span,
     /// Whether a node computes rates as a flow of its own starts, too. Default link: it does not
     /// (§3.3.2 computes them periodically; §3.1 has a flow sent at once, and does not say how fast).
@@ -143,7 +144,8 @@ pub struct Demand {
     #[schemars(range(min = 0, max = 16))]
     pub gain_shift: u32,
     /// By how much of the demand last told an estimate differs when it is told. Unit: per cent.
-    /// Default 10 (our choice).
+    /// Default 10 (our choice). At most 10,000.
+    #[schemars(range(max = 10_000))]
     pub margin_percent: u64,
 }
 
@@ -167,18 +169,8 @@ impl Discovery {
     /// From a change until all nodes go by it, nothing being lost: an end may have greeted just
     /// before, and a link that comes back takes a greeting each way.
     pub(crate) fn duration(&self) -> Span {
-        self.interval * (u64::from(self.missed) + 3) + self.hold * 2
-    }
-
-    /// Greetings that would fill links of `slowest`, or wait for them more and more.
-    fn check(&self, slowest: Rate) -> Option<Problem> {
-        let greeting = slowest.send_time(Bytes::new(wire::SHORT_BYTES as u64));
-        let least = greeting * GREETING_SHARE;
-        let message = format!(
-            "{}, and a greeting takes {greeting} of the slowest link; expected {least} or more",
-            self.interval
-        );
-        (self.interval < least).then(|| Problem::new("discovery.interval", message))
+        let times = self.interval.as_ps().saturating_mul(u64::from(self.missed) + 3);
+        Span::from_ps(times.saturating_add(self.hold.as_ps().saturating_mul(2)))
     }
 }
 
@@ -259,8 +251,10 @@ pub(crate) const DATA_PRIORITY: u8 = 7;
 pub(crate) const SPAN_MAX: Span = Span::from_us(24 * 3_600 * 1_000_000);
 /// Most bytes that fill the token bucket: what its counters hold.
 const BURST_MAX: Bytes = Bytes::new(2_000_000);
-/// Of a link, greetings take one part in so many at the most (our choice).
-const GREETING_SHARE: u64 = 10;
+/// Largest headroom (our choice: rates of whole bits a second stay above zero).
+const HEADROOM_MAX: f64 = 0.99;
+/// Largest margin of demands: a hundred times what was told (our choice).
+const MARGIN_MAX: u64 = 10_000;
 /// Largest packet that the network knows.
 const MTU_MAX: Bytes = Bytes::new(9216);
 
@@ -288,9 +282,9 @@ impl Config {
             ),
         );
         refuse(
-            !(0.0..1.0).contains(&self.headroom),
+            !(0.0..=HEADROOM_MAX).contains(&self.headroom),
             "headroom",
-            format!("{}; expected a part of each link: 0 or more and below 1", self.headroom),
+            format!("{}; expected a part of each link: from 0 to {HEADROOM_MAX}", self.headroom),
         );
         refuse(self.classes.is_empty(), "classes", "no class; expected one or more".into());
         refuse(
@@ -313,21 +307,12 @@ impl Config {
             "demand.gain_shift",
             format!("{}; expected at most 16", self.demand.gain_shift),
         );
-        for (key, span) in [
-            ("recovery.patience", self.recovery.patience),
-            ("recovery.pause", self.recovery.pause),
-            ("discovery.interval", self.discovery.interval),
-            ("discovery.hold", self.discovery.hold),
-        ] {
-            refuse(span == Span::ZERO, key, "0 ns; expected, for example, \"1 ms\"".into());
-        }
-        for (index, class) in self.classes.iter().enumerate() {
-            refuse(
-                class.application_rate == Some(Rate::default()),
-                &format!("classes[{index}].application_rate"),
-                "a rate of zero; expected, for example, \"1 Gbps\"".into(),
-            );
-        }
+        refuse(
+            self.demand.margin_percent > MARGIN_MAX,
+            "demand.margin_percent",
+            format!("{}; expected at most {MARGIN_MAX}", self.demand.margin_percent),
+        );
+        problems.extend(self.check_bounds());
         let wrong = self.selection.iter().flat_map(Selection::check);
         problems.extend(wrong.map(|problem| problem.below("selection")));
         problems.extend(self.equipment.check().into_iter().map(|p| p.below("equipment")));

@@ -7,7 +7,7 @@ use rack::Estimate;
 use rack::topology::{Extent, Shape};
 
 use super::Config;
-use crate::routing::{Protocol, TABLE_ENTRIES_MAX, TABLE_ENTRY_BYTES, WAYS_BYTES};
+use crate::routing::{Protocol, TABLE_ENTRIES_MAX, TABLE_ENTRY_BYTES, WAYS_BYTES, block};
 
 /// The topology is kept by routing as well, and by the plan that the endpoints have.
 const COPIES: u64 = 3;
@@ -31,8 +31,7 @@ impl Config {
             .and(hosts, NODE)
             .and(ports, PORT)
             .plus(self.wiring_memory(self.is_torus()))
-            // While a table is made it is copied to one twice as large, and its rows are for all nodes.
-            .and(self.table_entries(), TABLE_ENTRY_BYTES)
+            .plus(self.tables_memory())
             .bytes()
     }
 
@@ -68,14 +67,14 @@ impl Config {
         }
     }
 
-    /// Entries of the tables of shares that a torus has for all sources, one for each protocol.
-    fn table_entries(&self) -> u64 {
-        let Shape::Torus(torus) = &self.topology else { return 0 };
+    /// The tables of shares that a torus has for all sources, one for each protocol.
+    fn tables_memory(&self) -> Bytes {
+        let Shape::Torus(torus) = &self.topology else { return Bytes::ZERO };
         let chosen = self.selection.iter().flat_map(|search| &search.protocols);
         let used = self.classes.iter().map(|class| &class.protocol).chain(chosen).copied();
         let used: BTreeSet<Protocol> = used.chain([Protocol::Rps]).collect();
-        let entries = used.into_iter().map(|protocol| entries(&torus.dimensions, protocol));
-        entries.fold(0, u64::saturating_add)
+        let tables = used.into_iter().map(|protocol| table(&torus.dimensions, protocol));
+        tables.fold(Estimate::new(), Estimate::plus).bytes()
     }
 }
 
@@ -87,17 +86,38 @@ fn ring(length: u64, protocol: Protocol) -> [u64; 2] {
     let short = (length - 1) / 2;
     let links = short.saturating_mul(short + 1).saturating_add(tie);
     match protocol {
-        Protocol::DimensionOrder => [length.saturating_add(tie / 2), links],
+        // One link joins the two.
+        _ if length == 2 => [3, 1],
+        Protocol::DimensionOrder => [length, links],
         Protocol::DimensionOrderUp => [length, links - tie + half * u64::from(is_even)],
-        Protocol::Weighted | Protocol::WeightedThreshold => {
-            let all = length.saturating_mul(length);
-            [all, all]
+        Protocol::Weighted => {
+            let all = length.saturating_mul(length.saturating_sub(1));
+            [all.saturating_add(1), all]
+        }
+        // Half of all offsets are a quarter of the ring away or more, and go both ways.
+        Protocol::WeightedThreshold => {
+            let both = length.saturating_mul(length - length.div_ceil(4) * 2 + 1);
+            let near = length.div_ceil(4).saturating_sub(1);
+            let links = near.saturating_mul(near + 1);
+            [both.saturating_add(links + 2 * near + 1), both.saturating_add(links)]
         }
         Protocol::Rps | Protocol::RpsByHop | Protocol::Romm | Protocol::Valiant => {
             let inner = short.saturating_mul(short + 1).saturating_add(length - u64::from(is_even));
             [inner.saturating_add(tie), links]
         }
     }
+}
+
+/// What the table of a protocol takes: its entries, and where places are, moved by each other.
+fn table(dimensions: &[u32], protocol: Protocol) -> Bytes {
+    let lengths = || dimensions.iter().map(|&length| u64::from(length).max(1));
+    let (nodes, block) = (lengths().fold(1, u64::saturating_mul), block(lengths()));
+    let others = nodes / block;
+    Estimate::new()
+        .and(entries(dimensions, protocol), TABLE_ENTRY_BYTES)
+        .array::<u16>(block.saturating_mul(block))
+        .array::<u32>(others.saturating_mul(others))
+        .bytes()
 }
 
 /// How many entries the table of a protocol has: for each place of the destination, the links that a
@@ -133,9 +153,9 @@ mod tests {
             let network = Network::new(&Shape::Torus(torus)).unwrap();
             for protocol in Protocol::ALL {
                 let shares = Shares::new(&network, protocol).unwrap();
-                let found = shares.table_bytes() as f64 / TABLE_ENTRY_BYTES as f64;
-                let ours = entries(dimensions, protocol) as f64;
-                let is_near = found < 2.0 * ours + 600.0 && ours < 2.0 * found + 600.0;
+                let found = shares.table_bytes() as f64;
+                let ours = table(dimensions, protocol).get() as f64;
+                let is_near = (0.5..=2.0).contains(&(ours / found));
                 assert!(is_near, "{dimensions:?}, {protocol:?}: {ours} for {found}");
             }
         }

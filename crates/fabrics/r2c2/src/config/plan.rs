@@ -64,8 +64,7 @@ impl Config {
                 format!("{wanted}, but the topology makes {found}; remove one of the two");
             problems.push(Problem::new("nodes", message));
         }
-        let slowest = topology.ports().iter().map(|port| port.link.rate).min();
-        problems.extend(slowest.and_then(|rate| self.discovery.check(rate)));
+        problems.extend(self.check_links(topology));
         if !problems.is_empty() {
             return Err(problems);
         }

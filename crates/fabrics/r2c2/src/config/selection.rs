@@ -22,20 +22,23 @@ pub struct Selection {
     pub protocols: Vec<Protocol>,
     /// How long a flow has lasted that is worth a choice. Unit: time. Default 10 ms (our choice).
     pub age: Span,
-    /// Genotypes of a generation. Default 100 (R2C2 §5.2). From 11.
-    #[schemars(range(min = 11))]
+    /// Genotypes of a generation. Default 100 (R2C2 §5.2). From 11 to 10,000.
+    #[schemars(range(min = 11, max = 10_000))]
     pub population: u32,
     /// The chance that a gene of a child changes. Default 0.01 (R2C2 §5.2). From 0 to 1.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub mutation: f64,
-    /// Generations without gain after which the search ends. Default 30 (our choice). From 1.
-    #[schemars(range(min = 1))]
+    /// Generations without gain after which the search ends. Default 30 (our choice). From 1 to 10,000.
+    #[schemars(range(min = 1, max = 10_000))]
     pub patience: u32,
     /// By which part the utility has to grow for the result to be used. Default 0.01 (our choice).
     /// From 0.
     #[schemars(range(min = 0.0))]
     pub least_gain: f64,
 }
+
+/// Most genotypes, and most generations without gain (our choice: far beyond any use, and a search ends).
+const SEARCH_MAX: u32 = 10_000;
 
 /// Which node searches (§3.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -73,15 +76,25 @@ impl Selection {
         let elite = SearchPlan::default().elite as u32;
         let chance = (0.0..=1.0).contains(&self.mutation);
         let checks = [
-            (self.period > Span::ZERO, "period", "0 ns; expected, for example, \"1 s\"".into()),
-            (!self.protocols.is_empty(), "protocols", "none; expected one or more".to_string()),
             (
-                self.population > elite,
+                (1..=Protocol::ALL.len()).contains(&self.protocols.len()),
+                "protocols",
+                format!("{}; expected one or more, each once", self.protocols.len()),
+            ),
+            (
+                self.population > elite && self.population <= SEARCH_MAX,
                 "population",
-                format!("{}; expected more than the {elite} that live on", self.population),
+                format!(
+                    "{}; expected more than the {elite} that live on and at most {SEARCH_MAX}",
+                    self.population
+                ),
             ),
             (chance, "mutation", format!("{}; expected from 0 to 1", self.mutation)),
-            (self.patience > 0, "patience", "0; expected 1 or more".into()),
+            (
+                (1..=SEARCH_MAX).contains(&self.patience),
+                "patience",
+                format!("{}; expected from 1 to {SEARCH_MAX}", self.patience),
+            ),
             (
                 self.least_gain.is_finite() && self.least_gain >= 0.0,
                 "least_gain",

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use kernel::{Bytes, Rate, Stream, Time};
+use kernel::{Bytes, PS_PER_SECOND, Rate, Stream, Time};
 use packets::{FlowKey, Framing, Kind, Outbox, Packet};
 use rack::{Flow, NodeId};
 use transports::turns::Turns;
@@ -64,6 +64,7 @@ impl Sender {
     fn waiting(&self, now: Time, framing: Framing) -> Bytes {
         let given = match self.application {
             None => self.flow.size,
+            Some(_) if now >= self.given_at(self.flow.size) => self.flow.size,
             Some(rate) => rate.bytes_in(now - self.flow.start).min(self.flow.size),
         };
         let sent = Bytes::new(self.next * u64::from(framing.payload)).min(self.flow.size);
@@ -71,12 +72,13 @@ impl Sender {
         given - sent.min(given)
     }
 
-    /// When the application has given all of a packet that ends with byte `end`.
+    /// When the application has given all of a packet that ends with byte `end`; [`Time::NEVER`] if that
+    /// is beyond all time.
     fn given_at(&self, end: Bytes) -> Time {
-        match self.application {
-            None => self.flow.start,
-            Some(rate) => self.flow.start + rate.send_time(end),
-        }
+        let Some(rate) = self.application else { return self.flow.start };
+        let work = u128::from(end.get()) * 8 * u128::from(PS_PER_SECOND);
+        let at = u128::from(self.flow.start.as_ps()) + work.div_ceil(u128::from(rate.as_bps()));
+        u64::try_from(at).map_or(Time::NEVER, Time::from_ps)
     }
 
     /// The packet that is to go next, if there is one.

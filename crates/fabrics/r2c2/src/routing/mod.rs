@@ -29,7 +29,9 @@ pub use route::{HOPS_MAX, LINKS_MAX, Route};
 pub use routes::Routes;
 pub use scratch::Scratch;
 pub use shares::{Legs, Shares};
-pub(crate) use translate::{ENTRIES_MAX as TABLE_ENTRIES_MAX, ENTRY_BYTES as TABLE_ENTRY_BYTES};
+pub(crate) use translate::{
+    ENTRIES_MAX as TABLE_ENTRIES_MAX, ENTRY_BYTES as TABLE_ENTRY_BYTES, block,
+};
 pub(crate) use ways::BYTES_A_VERTEX as WAYS_BYTES;
 
 #[cfg(test)]

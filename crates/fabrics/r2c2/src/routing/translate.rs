@@ -119,9 +119,14 @@ impl Table {
 
 /// The number of nodes in the first dimensions: as near as may be to the root of all.
 fn split(grid: &Grid) -> u32 {
-    let mut block = 1;
-    for axis in grid.axes() {
-        let next = block * axis.length();
+    block(grid.axes().iter().map(|axis| axis.length().into())) as u32
+}
+
+/// The same, from the lengths of the dimensions.
+pub(crate) fn block(lengths: impl Iterator<Item = u64>) -> u64 {
+    let mut block = 1u64;
+    for length in lengths {
+        let next = block.saturating_mul(length);
         if next > 256 && block > 1 {
             break;
         }

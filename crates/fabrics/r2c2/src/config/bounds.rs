@@ -1,0 +1,104 @@
+//! Between what bounds times and rates make sense: beyond them sums overflow, or a run does nothing but
+//! wake up.
+
+use kernel::{Bytes, Rate, Span};
+use rack::Problem;
+use rack::topology::Topology;
+
+use super::{Config, SPAN_MAX};
+use crate::wire;
+
+/// The shortest time between two things that a node does of its own (our choice: a hop of §5.2, in which
+/// nothing can change for it).
+const SPAN_MIN: Span = Span::from_ns(100);
+/// The longest way of a link, or through a node (our choice: a signal goes round the Earth in less).
+const DELAY_MAX: Span = Span::from_us(1_000_000);
+/// Rates of links and of applications (our choice: the first Ethernet's, at which a flow of 1 TiB, the
+/// largest, ends before 64 bits of picoseconds do, whatever its headers; and a thousandth of a picosecond
+/// a bit).
+const RATE_MIN: Rate = Rate::from_bps(10_000_000);
+const RATE_MAX: Rate = Rate::from_bps(1_000_000_000_000_000);
+/// Of a link, greetings and requests of a flow take one part in so many at the most (our choice).
+const SHARE: u64 = 10;
+
+/// A time that is not from `least` to the longest that may be.
+fn check_span(key: &str, span: Span, least: Span) -> Option<Problem> {
+    let message = if span == Span::ZERO && least > Span::ZERO {
+        "0 ns; expected, for example, \"1 ms\"".into()
+    } else if span < least {
+        format!("{span}; expected {least} or more")
+    } else {
+        format!("{span}; expected at most {SPAN_MAX}")
+    };
+    (span < least || span > SPAN_MAX).then(|| Problem::new(key, message))
+}
+
+impl Config {
+    /// Times and rates beyond all sense.
+    pub(super) fn check_bounds(&self) -> Vec<Problem> {
+        // Zero stands for each event.
+        let interval = if self.interval == Span::ZERO { SPAN_MIN } else { self.interval };
+        let (recovery, discovery) = (&self.recovery, &self.discovery);
+        let spans = [
+            ("interval", interval, SPAN_MIN),
+            ("recovery.patience", recovery.patience, SPAN_MIN),
+            ("recovery.pause", recovery.pause, SPAN_MIN),
+            ("discovery.interval", discovery.interval, SPAN_MIN),
+            ("discovery.hold", discovery.hold, Span::from_ps(1)),
+        ];
+        let spans = spans.into_iter().filter_map(|(key, span, least)| check_span(key, span, least));
+        let selection = self.selection.iter().flat_map(|search| {
+            let period = check_span("selection.period", search.period, SPAN_MIN * 10);
+            period.into_iter().chain(check_span("selection.age", search.age, Span::ZERO))
+        });
+        let latency = (self.node_latency > DELAY_MAX).then(|| {
+            let message = format!("{}; expected at most {DELAY_MAX}", self.node_latency);
+            Problem::new("node_latency", message)
+        });
+        let classes = self.classes.iter().enumerate().filter_map(|(index, class)| {
+            let rate = class.application_rate?;
+            let message = match rate {
+                rate if rate == Rate::default() => {
+                    "a rate of zero; expected, for example, \"1 Gbps\"".into()
+                }
+                rate => format!("{rate}; expected {RATE_MIN} to {RATE_MAX}"),
+            };
+            let key = format!("classes[{index}].application_rate");
+            (!(RATE_MIN..=RATE_MAX).contains(&rate)).then(|| Problem::new(key, message))
+        });
+        let initial =
+            (self.initial_rate > Rate::default() && self.initial_rate < RATE_MIN).then(|| {
+                let message = format!("{}; expected {RATE_MIN} or more", self.initial_rate);
+                Problem::new("initial_rate", message)
+            });
+        spans.chain(selection).chain(latency).chain(classes).chain(initial).collect()
+    }
+
+    /// Links too slow, too fast or too long; greetings that would fill them, and requests for lost packets.
+    pub(super) fn check_links(&self, topology: &Topology) -> Vec<Problem> {
+        let links = || topology.ports().iter().map(|port| port.link);
+        let slowest = links().map(|link| link.rate).min().unwrap_or(RATE_MAX);
+        let fastest = links().map(|link| link.rate).max().unwrap_or(RATE_MIN);
+        let longest = links().map(|link| link.delay).max().unwrap_or(Span::ZERO);
+        if slowest < RATE_MIN || fastest > RATE_MAX || longest > DELAY_MAX {
+            let message = format!(
+                "has links of {slowest} to {fastest} and up to {longest}; expected {RATE_MIN} to \
+                 {RATE_MAX} and at most {DELAY_MAX}"
+            );
+            return vec![Problem::new("topology", message)];
+        }
+        let asked = [
+            ("discovery.interval", self.discovery.interval, "greeting", wire::SHORT_BYTES),
+            ("recovery.patience", self.recovery.patience, "request", wire::data::HEADER_BYTES),
+        ];
+        let check = |(key, span, what, bytes): (&str, Span, &str, usize)| {
+            let time = slowest.send_time(Bytes::new(bytes as u64));
+            let least = time * SHARE;
+            let message = format!(
+                "{span}, and a {what} takes {time} of the slowest link; expected {least} or more"
+            );
+            (span < least).then(|| Problem::new(key, message))
+        };
+        asked.into_iter().filter_map(check).collect()
+    }
+}
