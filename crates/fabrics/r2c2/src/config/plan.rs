@@ -186,9 +186,15 @@ impl Plan {
     /// Until when neighbours have something to find out: all changes of the plan, and the time until
     /// all nodes know of the last. None where nothing changes.
     pub(crate) fn changes_until(&self) -> Option<Time> {
-        let faults = &self.network.faults;
-        let last = faults.iter().map(|fault| fault.until.map_or(fault.at, |end| end.max(fault.at)));
-        last.max().map(|last| last + self.config.discovery.duration())
+        self.changes().last().map(|&last| last + self.config.discovery.duration())
+    }
+
+    /// When something fails or returns, in order.
+    pub(crate) fn changes(&self) -> Vec<Time> {
+        let faults = self.network.faults.iter();
+        let changes = faults.flat_map(|fault| std::iter::once(fault.at).chain(fault.until));
+        let changes: BTreeSet<Time> = changes.collect();
+        changes.into_iter().collect()
     }
 
     fn wire(&self, routing: &Network, routes: Routes, seed: u64) -> Wiring {

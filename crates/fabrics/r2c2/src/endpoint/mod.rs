@@ -56,6 +56,8 @@ const SEARCH: u8 = 2;
 const GREET: u8 = 3;
 /// A host's timer: it goes by what it has heard of links.
 const ADOPT: u8 = 4;
+/// A host's timer, that of the first for all: something is about to fail or to return.
+const EXPECT: u8 = 5;
 
 /// The endpoints of all nodes.
 #[derive(Clone, Debug)]
@@ -220,7 +222,7 @@ impl Transport for Endpoints {
     }
 
     fn timers(&self) -> Timers {
-        Timers { flow: 2, host: 5 }
+        Timers { flow: 2, host: 6 }
     }
 
     fn framing(&self) -> Framing {
@@ -232,7 +234,7 @@ impl Transport for Endpoints {
     }
 
     fn begin(&mut self, out: &mut Outbox) {
-        self.neighbours.wake(out);
+        self.neighbours.expect_changes(out);
     }
 
     fn start(&mut self, opening: &Opening, out: &mut Outbox) {
@@ -287,6 +289,7 @@ impl Transport for Endpoints {
             }
             Timer::Host(host, GREET) => self.neighbours.greet(host, self.open > 0, out),
             Timer::Host(host, ADOPT) => self.adopt(host, out),
+            Timer::Host(_, EXPECT) => self.neighbours.expect_changes(out),
             Timer::Host(host, _) => {
                 if self.pace.tick(host, &self.senders, out) {
                     self.recompute(host, out);

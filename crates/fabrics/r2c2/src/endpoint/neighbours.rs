@@ -1,8 +1,9 @@
 //! Greetings on the wire: how nodes come to know which links and nodes work (§3.2,
 //! [`crate::discovery`]).
 //!
-//! Greetings are sent while something of the plan can still fail or return, and while flows are open
-//! then; where nothing can, they would tell nothing and take a millionth of each link (**our choice**).
+//! Greetings are sent from two intervals before anything of the plan fails or returns until all can know
+//! of it, and while flows are open; elsewhere they would tell nothing, take a millionth of each link, and
+//! keep a rack busy in which nothing happens for long (**our choice**). Where nothing can fail there are none.
 //! They and the states of links go before all else in a queue, so that a long one is not taken for a
 //! dead link (**our choice**).
 
@@ -17,7 +18,7 @@ use crate::config::Plan;
 use crate::discovery::{Discovery, Word};
 use crate::wire::{self, Message};
 
-use super::{ADOPT, GREET};
+use super::{ADOPT, EXPECT, GREET};
 
 /// The priority of greetings and states of links.
 const PRIORITY: u8 = 0;
@@ -30,8 +31,11 @@ pub(super) struct Neighbours {
     topology: Arc<Topology>,
     interval: Span,
     hold: Span,
-    /// Until when greetings are sent though there is no flow.
-    until: Time,
+    /// When something fails or returns, in order; and how long before that and after it greetings are
+    /// sent though there is no flow.
+    changes: Vec<Time>,
+    before: Span,
+    after: Span,
     /// By node: when in an interval it greets, whether it is going to, and whether it is going to
     /// adopt another map.
     phases: Vec<Span>,
@@ -47,21 +51,24 @@ impl Neighbours {
     pub(super) fn new(plan: &Plan, seed: u64) -> Self {
         let (nodes, config) = (plan.nodes(), plan.config.discovery);
         let topology = Arc::new(plan.network.topology.clone());
-        let until = plan.changes_until();
+        let changes = plan.changes();
+        let fails = !changes.is_empty();
         let phase = |node| {
             let mut draw = Stream::new(seed, "r2c2/greetings", u64::from(node));
             Span::from_ps(draw.below(config.interval.as_ps()))
         };
         Self {
-            discovery: until.map(|_| Discovery::new(Arc::clone(&topology), config.missed)),
+            discovery: fails.then(|| Discovery::new(Arc::clone(&topology), config.missed)),
             topology,
             interval: config.interval,
             hold: config.hold,
-            until: until.unwrap_or(Time::ZERO),
+            changes,
+            before: config.interval * 2,
+            after: config.duration(),
             phases: (0..nodes).map(phase).collect(),
             greets: vec![false; nodes as usize],
             is_due: vec![false; nodes as usize],
-            silent: if until.is_some() { nodes } else { 0 },
+            silent: if fails { nodes } else { 0 },
             words: Vec::new(),
             told: 0,
         }
@@ -81,6 +88,27 @@ impl Neighbours {
     /// How many greetings and states of links were sent.
     pub(super) fn told(&self) -> u64 {
         self.told
+    }
+
+    /// Whether there is something to find out, flows or not.
+    fn expects_change(&self, now: Time) -> bool {
+        let next = self.changes.partition_point(|&change| change + self.after < now);
+        self.changes.get(next).is_some_and(|&change| change <= now + self.before)
+    }
+
+    /// Nodes greet if there is something to find out now, and again before the next change.
+    pub(super) fn expect_changes(&mut self, out: &mut Outbox) {
+        let now = out.now();
+        if self.expects_change(now) {
+            self.wake(out);
+        }
+        let next = self.changes.partition_point(|&change| change <= now + self.before);
+        if let Some(&change) = self.changes.get(next) {
+            out.set_timer(
+                Timer::Host(NodeId::new(0), EXPECT),
+                Time::ZERO + (change - Time::ZERO - self.before),
+            );
+        }
     }
 
     /// There is something to find out: all nodes greet.
@@ -106,7 +134,7 @@ impl Neighbours {
         discovery.greet(node, &mut self.words);
         self.say(node, out);
         let next = out.now() + self.interval;
-        if has_flows || next <= self.until {
+        if has_flows || self.expects_change(next) {
             out.set_timer(Timer::Host(node, GREET), next);
         } else {
             self.greets[node.index()] = false;

@@ -130,7 +130,7 @@ fn i12_where_two_legs_are_too_long_packets_go_straight() {
 }
 
 /// A rack of any shape.
-fn shape() -> impl Strategy<Value = Shape> {
+pub(super) fn shape() -> impl Strategy<Value = Shape> {
     let dimensions = || prop::collection::vec(2u32..5, 1..3);
     let torus =
         dimensions().prop_map(|dimensions| Shape::Torus(Torus { dimensions, ..Torus::default() }));
@@ -152,7 +152,7 @@ fn graph() -> impl Strategy<Value = Shape> {
 }
 
 /// Which part fails, when (in microseconds), and for how long; 0: for good.
-type Break = (Index, bool, u64, u64);
+pub(super) type Break = (Index, bool, u64, u64);
 
 fn breaks() -> impl Strategy<Value = Vec<Break>> {
     let long = prop_oneof![1 => Just(0), 2 => 1u64..300, 2 => 300u64..4_000, 2 => 4_000u64..20_000];
@@ -160,7 +160,7 @@ fn breaks() -> impl Strategy<Value = Vec<Break>> {
 }
 
 /// The faults of a plan.
-fn faults(plan: &Plan, breaks: &[Break]) -> Vec<Fault> {
+pub(super) fn faults(plan: &Plan, breaks: &[Break]) -> Vec<Fault> {
     let topology = &plan.network.topology;
     let links: Vec<PortId> = topology.links().collect();
     let one = |&(which, is_node, at, long): &Break| {
@@ -218,7 +218,7 @@ fn parts(plan: &Plan, ports: &[bool]) -> Vec<u32> {
 }
 
 /// Flows between different nodes of a rack, that start within 20 ms.
-fn some_flows(nodes: u32, raw: &[(u32, u32, u64, u64)]) -> Vec<Flow> {
+pub(super) fn some_flows(nodes: u32, raw: &[(u32, u32, u64, u64)]) -> Vec<Flow> {
     let one = |(id, &(src, step, size, at)): (u64, &(u32, u32, u64, u64))| {
         let src = src % nodes;
         let dst = (src + 1 + step % (nodes - 1)) % nodes;

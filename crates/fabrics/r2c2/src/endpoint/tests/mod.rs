@@ -1,7 +1,9 @@
 //! Whole racks, small ones: flows against their fair rates, views against the truth, failures.
 
+mod books;
 mod failures;
 mod tight;
+mod translation;
 
 use std::ops::ControlFlow;
 
@@ -58,12 +60,18 @@ fn rack(plan: &Plan, seed: u64) -> Network<Endpoints> {
 /// Carries all flows to their end. Once it is quiet nobody remembers anything.
 #[track_caller]
 fn carry(network: &mut Network<Endpoints>, flows: &[Flow]) -> Ends {
+    // Long enough for all that these tests carry: one that never ends would be found here.
+    carry_until(network, flows, Time::from_ps(20_000_000_000_000))
+}
+
+/// The same, until `end` at the latest.
+#[track_caller]
+fn carry_until(network: &mut Network<Endpoints>, flows: &[Flow], end: Time) -> Ends {
     let mut ends = Ends::default();
     for flow in flows {
         network.offer(flow);
     }
-    // Long enough for all that these tests carry: one that never ends would be found here.
-    assert_eq!(network.advance(Time::from_ps(20_000_000_000_000), &mut ends), Advance::Idle);
+    assert_eq!(network.advance(end, &mut ends), Advance::Idle);
     network.check().unwrap();
     assert_eq!(ends.completed.len() + ends.failed.len(), flows.len());
     let news = &network.transport().news;
