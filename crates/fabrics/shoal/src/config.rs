@@ -194,8 +194,8 @@ pub struct Plan {
     pub is_reliable: bool,
     /// Whether a cell can be lost at all; if not, the model leaves out what recovery takes.
     pub is_lossy: bool,
-    /// Slots from the one in which a cell is sent to the one in which its receiver acts on it: the
-    /// slot itself, then the latency, whole slots. A relay checks the CRC at the cell's end before
+    /// Slots from the one in which a cell is sent to the one in which its receiver acts on it: guard
+    /// band, cell and latency, rounded up to whole slots. A relay checks the CRC at the cell's end before
     /// it acts.
     pub delay_slots: u32,
 }
@@ -219,6 +219,11 @@ impl Plan {
         self.is_lossy = self.config.is_lossy(faults);
         self.faults = faults.to_vec();
         Ok(self)
+    }
+
+    /// Whether nodes may go over to another schedule.
+    pub(crate) fn may_reschedule(&self) -> bool {
+        self.config.schedule_update_after > Span::ZERO && !self.faults.is_empty()
     }
 
     /// The schedule of each switch (§3.2).
@@ -262,6 +267,7 @@ impl Config {
             }
         };
         let latency = self.latency();
+        let cell_time = self.channel_rate().send_time(self.cell);
         Ok(Plan {
             config: self.clone(),
             schedule: Schedule::new(self.nodes, self.channels, self.schedule),
@@ -269,9 +275,9 @@ impl Config {
             faults: Vec::new(),
             is_reliable: self.is_reliable(&[]),
             is_lossy: self.is_lossy(&[]),
-            cell_time: self.channel_rate().send_time(self.cell),
+            cell_time,
             latency,
-            delay_slots: 1 + latency.div_ceil(self.slot) as u32,
+            delay_slots: (self.guard + cell_time + latency).div_ceil(self.slot) as u32,
         })
     }
 

@@ -20,6 +20,8 @@ mod messages;
 mod mode;
 mod nic;
 pub mod packets;
+#[cfg(test)]
+mod properties;
 mod rack;
 pub mod reorder;
 pub mod schedule;

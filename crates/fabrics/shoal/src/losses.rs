@@ -1,7 +1,7 @@
 //! A rack in which things go wrong: faults, corruption, and what recovers from them (§3.5, App. D).
 
 use kernel::{Bytes, Slot, Span, Time};
-use rack::{Failure, Flow, Probe};
+use rack::{Failure, Flow, Probe, Unfinished};
 
 use crate::cell::{Cell, Frame};
 use crate::config::Plan;
@@ -110,16 +110,28 @@ impl Rack {
         while let Some(event) = self.losses().faults.pop_due(now.slot) {
             self.happen(event, now);
         }
-        let refused = std::mem::take(&mut self.losses().refused);
-        let at = self.start_of(now.slot);
-        for (flow, why, missing) in refused {
-            self.totals.lost += missing;
-            paused |= probe.failed(&flow, at.max(flow.start), why).is_break();
-        }
+        paused |= self.tell_failed(self.start_of(now.slot), probe);
         if now.phase == 0 {
             self.tick(now);
         }
         paused
+    }
+
+    /// Tells of the flows that failed up to now. True if the probe asked to pause.
+    pub(crate) fn tell_failed<P: Probe>(&mut self, at: Time, probe: &mut P) -> bool {
+        let Some(losses) = &mut self.losses else { return false };
+        let mut paused = false;
+        for (flow, why, missing) in std::mem::take(&mut losses.refused) {
+            self.totals.lost += missing;
+            paused |= probe.failed(&flow, at.max(flow.start), why).is_break();
+        }
+        paused
+    }
+
+    /// Flows that failed and of which nobody was told yet.
+    pub(crate) fn untold(&self) -> impl Iterator<Item = Unfinished> {
+        let refused = self.losses.iter().flat_map(|losses| &losses.refused);
+        refused.map(|&(flow, _, missing)| Unfinished { flow, delivered: flow.size - missing })
     }
 
     fn tick(&mut self, now: Now) {
@@ -317,11 +329,6 @@ impl Rack {
     /// Whether both nodes are in the schedule.
     fn meet(&self, a: u32, b: u32) -> bool {
         self.bank.schedule.contains(a) && self.bank.schedule.contains(b)
-    }
-
-    /// Whether the schedule has both ends of a flow.
-    pub(crate) fn knows(&self, flow: &Flow) -> bool {
-        self.meet(flow.src.get(), flow.dst.get())
     }
 
     /// Whether a frame that is being sent goes nowhere.

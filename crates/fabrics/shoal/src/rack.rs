@@ -1,8 +1,10 @@
 //! A rack of Shoal nodes, advanced slot by slot.
 //!
-//! One slot: every node acts on the frames that reach it, then meets the peers of the slot. Slots in
-//! which nothing can happen are skipped; nodes with nothing to say in a slot are not visited, as the
-//! empty cells they send change nothing.
+//! One slot: every node meets the peers of the slot, then acts on the frames whose last bit is there by
+//! the start of the next. Slots in which nothing can happen are skipped; nodes with nothing to say in a
+//! slot are not visited, as the empty cells they send change nothing.
+//!
+//! Only differences of time matter: a workload that starts an epoch, or a month, later sees the same.
 
 use kernel::{Rate, Span, Time};
 use rack::equipment::Bill;
@@ -92,6 +94,20 @@ impl Rack {
         self.bank.now(slot)
     }
 
+    /// Goes on with a later slot; nothing happens in between.
+    fn skip_to(&mut self, slot: u64) {
+        self.slot = self.slot.max(slot);
+        self.keep_epochs_small();
+    }
+
+    /// Counts epochs from a later one, before their numbers become too large for what keeps them.
+    fn keep_epochs_small(&mut self) {
+        if let Some(epochs) = self.bank.surplus_epochs(self.slot) {
+            self.bank.forget_epochs(epochs);
+            self.messages.forget_epochs(epochs);
+        }
+    }
+
     /// Simulates one slot. True if the probe asked to pause.
     fn step<M: Mode, P: Probe>(&mut self, probe: &mut P) -> bool {
         let now = self.now_of(self.slot);
@@ -102,9 +118,13 @@ impl Rack {
         if M::LOSSY {
             paused |= self.before_slot(now, probe);
         }
-        paused |= self.arrivals::<M, P>(now, probe);
         self.transmissions::<M>(now);
         self.slot += 1;
+        let next = self.now_of(self.slot);
+        if next.phase == 0 {
+            self.keep_epochs_small();
+        }
+        paused |= self.arrivals::<M, P>(self.now_of(self.slot), probe);
         let schedule = &self.bank.schedule;
         self.totals.events += u64::from(schedule.nodes()) * u64::from(schedule.channels());
         paused
@@ -235,8 +255,14 @@ impl Fabric for Rack {
     }
 
     fn offer(&mut self, flow: &Flow) {
-        self.slot = self.slot.max(self.slot_from(flow.start));
-        let now = self.now_of(self.slot);
+        let is_idle = self.is_idle();
+        self.skip_to(self.slot_from(flow.start));
+        let mut now = self.now_of(self.slot);
+        if is_idle {
+            self.settle(now);
+            self.bank.start_turns(now);
+            now = self.now_of(self.slot);
+        }
         if self.refuses(flow) {
             return;
         }
@@ -245,6 +271,9 @@ impl Fabric for Rack {
     }
 
     fn advance<P: Probe>(&mut self, until: Time, probe: &mut P) -> Advance {
+        if self.tell_failed(self.reached, probe) {
+            return Advance::Paused;
+        }
         let end = if until == Time::NEVER { u64::MAX } else { self.slot_from(until) };
         while self.slot < end {
             if self.losses.is_some() {
@@ -255,13 +284,13 @@ impl Fabric for Rack {
                 let next = self.next_event().unwrap_or(u64::MAX);
                 if next >= end {
                     if until != Time::NEVER {
-                        self.settle(self.now_of(end));
-                        (self.slot, self.reached) = (end, until);
+                        self.skip_to(end);
+                        self.reached = self.reached.max(until);
                     }
                     return if next == u64::MAX { Advance::Idle } else { Advance::Reached };
                 }
-                self.settle(self.now_of(next));
-                self.slot = self.slot.max(next);
+                self.skip_to(next);
+                self.settle(self.now_of(self.slot));
             }
             let paused = match self.losses {
                 Some(_) => self.step::<Lossy, P>(probe),
@@ -274,24 +303,24 @@ impl Fabric for Rack {
                 return Advance::Paused;
             }
         }
-        self.reached = until;
+        // Some cells may have arrived since.
+        self.reached = self.reached.max(until);
         Advance::Reached
     }
 
     fn ideal_fct(&self, flow: &Flow) -> Span {
-        if !self.knows(flow) {
-            return self.times.hop;
-        }
         let origin = self.slot_from(flow.start);
-        let last = crate::ideal::last_slot(
-            &self.bank.schedule,
-            flow.src.get(),
-            flow.dst.get(),
-            self.messages.plan().cells(flow.size),
-            origin,
-            self.plan.delay_slots,
-        );
-        self.start_of(last) + self.times.hop - flow.start
+        let cells = self.messages.plan().cells(flow.size);
+        let after = if self.plan.may_reschedule() {
+            crate::ideal::slots_in_any_schedule(self.plan.config.channels, cells)
+        } else {
+            let ends = (flow.src.get(), flow.dst.get());
+            crate::ideal::slots(&self.plan.schedule, ends, cells, origin, self.plan.delay_slots)
+        };
+        let wait = self.start_of(origin) - flow.start;
+        let sending = u128::from(after) * u128::from(self.times.slot.as_ps());
+        let all = sending + u128::from((wait + self.times.hop).as_ps());
+        Span::from_ps(u64::try_from(all).unwrap_or(u64::MAX))
     }
 
     fn totals(&self) -> Totals {
@@ -323,7 +352,11 @@ impl Fabric for Rack {
     }
 
     fn unfinished(&self, limit: usize) -> Vec<Unfinished> {
-        self.messages.unfinished(limit)
+        let mut flows = self.messages.unfinished(limit);
+        flows.extend(self.untold().take(limit));
+        flows.sort_by_key(|open| open.flow.id);
+        flows.truncate(limit);
+        flows
     }
 
     fn bill(&self) -> Option<Bill> {

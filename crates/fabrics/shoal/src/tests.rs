@@ -14,7 +14,10 @@ use crate::schedule::Order;
 
 /// Keeps every completion.
 #[derive(Default)]
-struct Ends(Vec<(u64, Time, Span, Vec<Span>)>, Vec<(u64, Time, Failure)>);
+pub(crate) struct Ends(
+    pub(crate) Vec<(u64, Time, Span, Vec<Span>)>,
+    pub(crate) Vec<(u64, Time, Failure)>,
+);
 
 impl Probe for Ends {
     fn completed(&mut self, completion: &Completion<'_>) -> ControlFlow<()> {
@@ -29,7 +32,7 @@ impl Probe for Ends {
     }
 }
 
-fn flow(id: u64, src: u32, dst: u32, size: u64, start: Time) -> Flow {
+pub(crate) fn flow(id: u64, src: u32, dst: u32, size: u64, start: Time) -> Flow {
     Flow {
         id: FlowId::new(id),
         src: NodeId::new(src),
@@ -41,7 +44,7 @@ fn flow(id: u64, src: u32, dst: u32, size: u64, start: Time) -> Flow {
 }
 
 /// Cells of 56 B, a packet each, so that a flow of `54 n` bytes is `n` cells.
-fn config(nodes: u32, channels: u32) -> Config {
+pub(crate) fn config(nodes: u32, channels: u32) -> Config {
     Config { nodes, channels, packet: Bytes::new(54), ..Config::default() }
 }
 
@@ -89,12 +92,12 @@ fn s70_permutations_get_the_rate_of_the_closed_form() {
 
 /// What a random rack is made of.
 #[derive(Clone, Debug)]
-struct Case {
-    config: Config,
+pub(crate) struct Case {
+    pub(crate) config: Config,
     /// Source, destination, bytes, start in nanoseconds, class.
-    flows: Vec<(u32, u32, u64, u64, u8)>,
+    pub(crate) flows: Vec<(u32, u32, u64, u64, u8)>,
     /// Component, begin in nanoseconds, length in nanoseconds if it ends.
-    faults: Vec<(Component, u64, Option<u64>)>,
+    pub(crate) faults: Vec<(Component, u64, Option<u64>)>,
 }
 
 fn component(nodes: u32, kind: u8, pick: u32, link: u32) -> Component {
@@ -108,7 +111,7 @@ fn component(nodes: u32, kind: u8, pick: u32, link: u32) -> Component {
 }
 
 prop_compose! {
-    fn cases()(nodes in 2u32..=16, channels in 1u32..=3)(
+    pub(crate) fn cases()(nodes in 2u32..=16, channels in 1u32..=3)(
         config in (
             any::<bool>(), any::<bool>(), any::<bool>(), 1u32..=2, 0u32..4,
             prop_oneof![Just(0.0), Just(1e-5), Just(3e-4)],
@@ -155,29 +158,39 @@ prop_compose! {
     }
 }
 
+impl Case {
+    /// Its rack, at rest, with everything that much later.
+    pub(crate) fn rack(&self, later: Span) -> Rack {
+        let time = |ns| Time::ZERO + later + Span::from_ns(ns);
+        let faults = self.faults.iter().map(|&(component, at, length)| Fault {
+            component,
+            at: time(at),
+            until: length.map(|length| time(at + length)),
+        });
+        let faults: Vec<_> = faults.collect();
+        Rack::new(self.config.plan().unwrap().with_faults(&faults).unwrap(), 7)
+    }
+
+    /// Its flows by start, that much later.
+    pub(crate) fn flows(&self, later: Span) -> Vec<Flow> {
+        let mut flows = self.flows.clone();
+        flows.sort_by_key(|flow| flow.3);
+        let flows = (0..).zip(flows).map(|(id, (src, dst, size, at, class))| {
+            let start = Time::ZERO + later + Span::from_ns(at);
+            Flow { class: Class::new(class), ..flow(id, src, dst, size, start) }
+        });
+        flows.collect()
+    }
+}
+
 /// Runs a case to its end; gives the rack and what the probe saw.
 fn run_case(case: &Case) -> (Rack, Ends, Vec<Flow>) {
-    let faults: Vec<_> = case
-        .faults
-        .iter()
-        .map(|&(component, at, length)| Fault {
-            component,
-            at: Time::ZERO + Span::from_ns(at),
-            until: length.map(|length| Time::ZERO + Span::from_ns(at + length)),
-        })
-        .collect();
-    let plan = case.config.plan().unwrap().with_faults(&faults).unwrap();
-    let mut rack = Rack::new(plan, 7);
-    let mut flows: Vec<_> = case.flows.clone();
-    flows.sort_by_key(|flow| flow.3);
+    let mut rack = case.rack(Span::ZERO);
     let mut ends = Ends::default();
-    let mut offered = Vec::new();
-    for (id, (src, dst, size, at, class)) in flows.into_iter().enumerate() {
-        let start = Time::ZERO + Span::from_ns(at);
-        rack.advance(start, &mut ends);
-        let flow = Flow { class: Class::new(class), ..flow(id as u64, src, dst, size, start) };
-        rack.offer(&flow);
-        offered.push(flow);
+    let offered = case.flows(Span::ZERO);
+    for flow in &offered {
+        rack.advance(flow.start, &mut ends);
+        rack.offer(flow);
     }
     let end = rack.advance(Time::ZERO + Span::from_us(20_000), &mut ends);
     assert_eq!(end, Advance::Idle, "the run does not end: {:?}", rack.unfinished(9));

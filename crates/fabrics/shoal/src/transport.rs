@@ -235,6 +235,16 @@ impl Transport {
         self.watched = kept;
     }
 
+    /// Counts epochs from one that is so many later.
+    pub(crate) fn forget_epochs(&mut self, epochs: u32) {
+        for ends in &mut self.pairs {
+            ends.since = ends.since.saturating_sub(epochs);
+            if let Some(timer) = &mut ends.timer {
+                timer.deadline = timer.deadline.saturating_sub(epochs);
+            }
+        }
+    }
+
     /// Whether any timer may still run out.
     pub(crate) fn is_idle(&self) -> bool {
         self.watched.is_empty()

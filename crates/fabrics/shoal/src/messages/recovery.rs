@@ -212,6 +212,13 @@ impl Messages {
         }
     }
 
+    /// Counts epochs from one that is so many later.
+    pub(crate) fn forget_epochs(&mut self, epochs: u64) {
+        if let Some(transport) = &mut self.transport {
+            transport.forget_epochs(u32::try_from(epochs).unwrap_or(u32::MAX));
+        }
+    }
+
     /// Whether the transport waits for nothing.
     pub(crate) fn is_transport_idle(&self) -> bool {
         self.transport.as_ref().is_none_or(Transport::is_idle)

@@ -117,6 +117,13 @@ impl Flows {
         words.iter().all(|&word| word == 0)
     }
 
+    /// Counts epochs from one that is so many later.
+    pub(super) fn forget_epochs(&mut self, epochs: u32) {
+        for flow in &mut self.all {
+            flow.drained = flow.drained.saturating_sub(epochs);
+        }
+    }
+
     /// Doubles the places of every node that has none left. Gives the division before.
     fn widen(&mut self) -> Places {
         let wider = self.places.widened(|node| self.free[node as usize].is_empty());

@@ -59,6 +59,14 @@ impl Loss {
         }
     }
 
+    /// Counts epochs from one that is so many later.
+    pub(super) fn forget_epochs(&mut self, epochs: u32) {
+        for sent in &mut self.sent {
+            // Of those before nobody asks any more.
+            sent.epoch = sent.epoch.checked_sub(epochs).unwrap_or(u32::MAX);
+        }
+    }
+
     /// The same, going on from counts so far.
     pub(super) fn counting(self, (drops, resent): (u64, u64)) -> Self {
         Self { drops, resent, ..self }

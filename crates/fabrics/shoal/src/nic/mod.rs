@@ -11,6 +11,7 @@
 //! [`Frame`]: crate::cell::Frame
 
 mod bounds;
+mod epochs;
 mod feedback;
 mod flows;
 mod loss;
@@ -34,7 +35,7 @@ use loss::Loss;
 pub(crate) use meeting::Meetings;
 use queue::Arena;
 pub(crate) use release::CellSource;
-use subflows::Subflows;
+use subflows::{READY, Subflows};
 
 use crate::config::{Config, Feedback, Plan};
 #[cfg(doc)]
@@ -130,10 +131,12 @@ impl Mechanisms {
 /// The instant at which a bank acts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Now {
-    /// Slots since the start of the schedule.
+    /// Slots since the start of the run.
     pub(crate) slot: u64,
-    /// Whole epochs since then.
+    /// Whole epochs, counted from one that moves (see [`Bank::forget_epochs`]).
     pub(crate) epoch: u32,
+    /// Whole epochs since the rack had nothing to do: whose turn it is.
+    pub(crate) turn: u32,
     /// Slot within the epoch.
     pub(crate) phase: u32,
     /// First position of the slot.
@@ -150,8 +153,10 @@ pub(crate) struct Bank {
     /// Slots after which the age rule ends: log2 N epochs, rounded up (§3.3.3); 0 without the rule.
     age_slots: u64,
     delay_slots: u32,
-    /// Epochs before the first of the schedule.
-    epoch_base: u32,
+    /// What [`Now::epoch`] is in the first epoch of the schedule, modulo 2^64.
+    epoch_base: u64,
+    /// [`Now::epoch`] when turns began, modulo 2^32.
+    turns_began: u32,
     notices_per_cell: u32,
     /// `[(position * classes + class) * nodes + node]`.
     links: Vec<Link>,
@@ -221,6 +226,7 @@ impl Bank {
             },
             delay_slots: plan.delay_slots,
             epoch_base: 0,
+            turns_began: 0,
             notices_per_cell: notices_per_cell(plan.cells.payload().get() as usize).max(1) as u32,
             links: vec![Link::EMPTY; positions * per_position],
             arena: Arena::default(),
@@ -257,12 +263,22 @@ impl Bank {
         let slots = u64::from(self.schedule.slots());
         let since = slot - self.schedule.origin().get();
         let phase = (since % slots) as u32;
+        let epoch = self.epoch_after(since / slots);
         Now {
             slot,
-            epoch: self.epoch_base + (since / slots) as u32,
+            epoch,
+            turn: epoch.wrapping_sub(self.turns_began),
             phase,
             position: phase * self.schedule.channels(),
         }
+    }
+
+    /// [`Now::epoch`] so many epochs after the first of the schedule.
+    #[inline]
+    fn epoch_after(&self, epochs: u64) -> u32 {
+        let epoch = self.epoch_base.wrapping_add(epochs);
+        debug_assert!(epoch < u64::from(READY), "epoch {epoch} of at most {READY}");
+        epoch as u32
     }
 
     /// Index of the link of `node` in `position` and `class`.

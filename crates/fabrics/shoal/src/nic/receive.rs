@@ -132,6 +132,6 @@ impl Bank {
         let since = now.slot - self.schedule.origin().get();
         let since = since.checked_sub(2 * u64::from(self.delay_slots))?;
         let since = since.checked_sub(u64::from(self.schedule.slot_of(position)))?;
-        Some(self.epoch_base + (since / u64::from(self.schedule.slots())) as u32)
+        Some(self.epoch_after(since / u64::from(self.schedule.slots())))
     }
 }

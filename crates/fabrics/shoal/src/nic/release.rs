@@ -84,7 +84,7 @@ impl Bank {
         for ripe in ripe.kept() {
             let meeting = &mut all[usize::from(ripe.meeting)];
             let mut slots = ripe.slots;
-            let mut at = first_in_turn(slots, now.epoch);
+            let mut at = first_in_turn(slots, now.turn);
             while slots != 0 {
                 let rest = slots & u64::MAX << at;
                 at = if rest != 0 { rest } else { slots }.trailing_zeros();

@@ -39,7 +39,7 @@ impl Bank {
         self.feedback = FeedbackTable::new(&self.schedule, self.delay_slots);
         self.busy = Bitmap::new(positions as usize * self.words * u64::BITS as usize);
         self.busy_count = 0;
-        self.epoch_base = now.epoch;
+        self.epoch_base = u64::from(now.epoch);
         let counts = self.loss_counts();
         self.loss = Some(Box::new(Loss::new(positions, self.nodes, self.depth).counting(counts)));
         for node in 0..self.nodes {

@@ -94,6 +94,16 @@ impl Subflows {
         &self.due[row + places.start(node)..row + places.start(node + 1)]
     }
 
+    /// Counts epochs from one that is so many later.
+    pub(super) fn forget_epochs(&mut self, epochs: u32) {
+        for value in self.values.iter_mut().filter(|value| **value < READY) {
+            *value = value.saturating_sub(epochs);
+        }
+        for due in &mut self.due {
+            *due = due.saturating_sub(epochs);
+        }
+    }
+
     /// Lays all rows out anew.
     pub(super) fn widen(&mut self, from: &Places, to: &Places) {
         for array in [&mut self.values, &mut self.due] {
