@@ -221,6 +221,15 @@ impl Plan {
         Ok(self)
     }
 
+    /// How far clocks may differ before cells are clipped: what the cell leaves of its slot, less all else
+    /// that the guard band is for (§3.4).
+    pub(crate) fn synchronisation_margin(&self) -> Span {
+        let config = &self.config;
+        let gap = config.slot - config.channel_rate().send_time(config.cell + config.framing);
+        let margin = config.sync.guard_band().synchronisation_margin(gap);
+        margin.expect("the plan checked that the guard band suffices")
+    }
+
     /// Whether nodes may go over to another schedule.
     pub(crate) fn may_reschedule(&self) -> bool {
         self.config.schedule_update_after > Span::ZERO && !self.faults.is_empty()

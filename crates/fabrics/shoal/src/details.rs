@@ -5,7 +5,6 @@ use serde_json::{Map, Value, json};
 
 use crate::memory::NodeMemory;
 use crate::rack::Rack;
-use crate::sync::Takeover;
 use crate::wire::Layout;
 
 /// The summary's `shoal` object: SI units, snake case.
@@ -47,13 +46,10 @@ fn losses(rack: &Rack, map: &mut Map<String, Value>) {
         put("cells_corrupted", json!(corruption.corrupted));
         put("cells_corrupted_undetected", json!(corruption.undetected));
     }
-    if let Some(takeover) = losses.takeover {
-        let (worst, clipped) = match takeover {
-            Takeover::Seamless { worst } => (worst, 0),
-            Takeover::Clipped { worst, slots, .. } => (worst, slots),
-        };
-        put("clock_error_max_seconds", json!(worst.as_seconds()));
-        put("clock_clipped_slots", json!(clipped));
+    if losses.clock.losses > 0 {
+        put("clock_masters_lost", json!(losses.clock.losses));
+        put("clock_error_max_seconds", json!(losses.clock.worst.as_seconds()));
+        put("clock_clipped_slots", json!(losses.clock.clipped_until(rack.slot())));
     }
 }
 
@@ -84,7 +80,7 @@ fn timing(rack: &Rack) -> Table {
     let config = &plan.config;
     let slots = u64::from(plan.schedule.slots());
     let guard = config.sync.guard_band();
-    let margin = guard.synchronisation_margin(config.guard).unwrap_or_default();
+    let margin = plan.synchronisation_margin();
     let rows = vec![
         row(["Slot".into(), config.slot.to_string(), "guard band, framing and one cell".into()]),
         row(["Guard band".into(), config.guard.to_string(), format!("needs {}", guard.total())]),

@@ -3,10 +3,11 @@
 //! A node hears from every other node once an epoch. When a cell is missing it gives the sender up
 //! and falls silent towards it, so that the sender notices in its turn: both directions of a pair go
 //! down together. Only the pairs that a fault touches are looked at, so that a healthy rack costs
-//! nothing.
+//! nothing. What is broken is known here alone; nodes act on the cells that they miss, and on what others
+//! tell them. A pair whose slot falls into no fault notices nothing of it.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use kernel::{Bitmap, Slot, Time};
 use rack::{Component, Fault};
@@ -61,8 +62,10 @@ pub(crate) struct Faults {
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     inserted: u64,
     nodes: usize,
-    /// Whether an [`Event::GiveUp`] is to come.
-    is_giving_up: bool,
+    /// Slot of the next [`Event::GiveUp`]; `u64::MAX`: none is to come.
+    giving_up: u64,
+    /// Since which slot pairs, lower node first, work again that were broken.
+    whole_since: BTreeMap<(u32, u32), u64>,
     /// Nodes that the schedule leaves out.
     removed: Bitmap,
 }
@@ -93,7 +96,8 @@ impl Faults {
             events: BinaryHeap::new(),
             inserted: 0,
             nodes,
-            is_giving_up: false,
+            giving_up: u64::MAX,
+            whole_since: BTreeMap::new(),
             removed: Bitmap::new(nodes),
         };
         for (index, fault) in faults.iter().enumerate() {
@@ -110,9 +114,10 @@ impl Faults {
         self.inserted += 1;
     }
 
-    /// Sees to it that flows without a path are given up in or after a slot.
+    /// Has the flows without a path looked through in a slot, or before.
     pub(crate) fn give_up_at(&mut self, slot: u64) {
-        if !std::mem::replace(&mut self.is_giving_up, true) {
+        if slot < self.giving_up {
+            self.giving_up = slot;
             self.at(slot, Event::GiveUp);
         }
     }
@@ -127,8 +132,10 @@ impl Faults {
         if self.next_slot()? > slot {
             return None;
         }
-        let Reverse((.., event)) = self.events.pop()?;
-        self.is_giving_up &= event != Event::GiveUp;
+        let Reverse((slot, _, event)) = self.events.pop()?;
+        if event == Event::GiveUp && slot >= self.giving_up {
+            self.giving_up = u64::MAX;
+        }
         Some(event)
     }
 
@@ -145,9 +152,19 @@ impl Faults {
         self.dead.get(node as usize)
     }
 
-    /// Whether a node can reach nobody.
+    /// Whether the schedule leaves a node out, which everyone knows.
+    pub(crate) fn is_removed(&self, node: u32) -> bool {
+        self.removed.get(node as usize)
+    }
+
+    /// Whether nothing gets to or from a node, whoever knows.
     pub(crate) fn is_isolated(&self, node: u32) -> bool {
-        self.isolated.get(node as usize) || self.removed.get(node as usize)
+        self.isolated.get(node as usize)
+    }
+
+    /// Since which slot a pair works again, lower node first; 0: it never broke.
+    pub(crate) fn whole_since(&self, pair: (u32, u32)) -> u64 {
+        self.whole_since.get(&pair).copied().unwrap_or(0)
     }
 
     /// The nodes that are not cut off, if they are others than those of the schedule and at least
@@ -194,7 +211,7 @@ impl Faults {
     }
 
     /// A fault ends. Gives the pairs, lower node first, that work again in both directions.
-    pub(crate) fn end(&mut self, index: u32) -> Vec<(u32, u32)> {
+    pub(crate) fn end(&mut self, index: u32, slot: u64) -> Vec<(u32, u32)> {
         self.active[index as usize] = false;
         let before = self.broken.clone();
         self.broken = Bitmap::new(self.nodes * self.nodes);
@@ -217,6 +234,7 @@ impl Faults {
                 }
             }
         }
+        self.whole_since.extend(mended.iter().map(|&pair| (pair, slot)));
         mended
     }
 

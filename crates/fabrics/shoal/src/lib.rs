@@ -10,6 +10,8 @@ pub mod config;
 mod corruption;
 pub mod crc;
 mod details;
+#[cfg(test)]
+mod failures_tests;
 mod faults;
 mod flight;
 mod gauges;

@@ -1,6 +1,6 @@
 //! A rack in which things go wrong: faults, corruption, and what recovers from them (§3.5, App. D).
 
-use kernel::{Bytes, Slot, Span, Time};
+use kernel::{Bitmap, Bytes, Slot, Span, Time};
 use rack::{Failure, Flow, Probe, Unfinished};
 
 use crate::cell::{Cell, Frame};
@@ -8,10 +8,11 @@ use crate::config::Plan;
 use crate::corruption::Corruption;
 use crate::faults::{Event, Faults};
 use crate::flight::Arrivals;
+use crate::messages::Work;
 use crate::nic::Now;
 use crate::rack::Rack;
 use crate::schedule::Schedule;
-use crate::sync::Takeover;
+use crate::sync::Clock;
 
 /// What a rack needs only where cells can be lost.
 #[derive(Clone, Debug)]
@@ -23,10 +24,14 @@ pub(crate) struct Losses {
     /// Pairs of nodes given up and taken up again so far, both directions of a pair as two.
     pub(crate) given_up: u64,
     pub(crate) taken_up: u64,
-    /// Slots in which cells are clipped because the clock master died.
-    clipped: std::ops::Range<u64>,
-    /// What its death did, if it died.
-    pub(crate) takeover: Option<Takeover>,
+    /// Whose clock all follow.
+    pub(crate) clock: Clock,
+    /// Nodes that had died, until their peers hear them again.
+    returning: Bitmap,
+    /// Slot of the last [`Event::Noticed`] that counted.
+    last_notice: u64,
+    /// Payload hops when last looked at, and in which slot there was one more.
+    progress: (u64, u64),
     /// The slot of an update that is agreed on.
     update_at: Option<u64>,
     /// Times that the rack went over to another schedule.
@@ -46,8 +51,10 @@ impl Losses {
             refused: Vec::new(),
             given_up: 0,
             taken_up: 0,
-            clipped: 0..0,
-            takeover: None,
+            clock: Clock::new(plan),
+            returning: Bitmap::new(plan.config.nodes as usize),
+            last_notice: 0,
+            progress: (0, 0),
             update_at: None,
             schedule_updates: 0,
             swallowed: 0,
@@ -55,8 +62,13 @@ impl Losses {
     }
 }
 
-/// Epochs for which a flow without a path is kept, in case one comes back (our choice).
+/// Epochs for which a source keeps a flow to which it knows no path, in case one comes back; and, without
+/// a transport, for each round trip, those for which a destination waits for cells that do not come (our
+/// choice).
 const PATIENCE_EPOCHS: u64 = 64;
+/// Epochs without any payload on any link, beyond those that a timer may take, after which none will come:
+/// what nodes wait for got lost. Queues drain in far fewer (our choice).
+const STALL_EPOCHS: u64 = 1 << 14;
 
 const LOSSES: &str = "the lossy path runs only on a rack with losses";
 
@@ -68,7 +80,38 @@ impl Rack {
     /// Whether no recovery is under way.
     pub(crate) fn is_recovered(&self) -> bool {
         let refused = self.losses.as_ref().is_some_and(|losses| !losses.refused.is_empty());
-        !refused && self.messages.is_transport_idle()
+        !refused && self.messages.is_transport_idle() && self.messages.is_nothing_missing()
+    }
+
+    /// Notes that something new happens.
+    pub(crate) fn note_progress(&mut self) {
+        let slot = self.slot();
+        if let Some(losses) = &mut self.losses {
+            losses.progress.1 = slot;
+        }
+    }
+
+    /// Whether no payload has moved for so long that none will before a flow or a fault comes, though some
+    /// node waits. A rack with bit errors is never quite silent.
+    pub(crate) fn is_stalled(&mut self) -> bool {
+        if self.losses.is_none() {
+            return false;
+        }
+        let (hops, slot) = (self.totals.hops, self.slot());
+        let epochs = STALL_EPOCHS + 2 * self.messages.longest_wait();
+        let epochs = epochs + u64::from(self.missing_patience());
+        let slots = epochs.saturating_mul(u64::from(self.bank.schedule.slots()));
+        let Some(losses) = &mut self.losses else { return false };
+        if losses.progress.0 != hops {
+            losses.progress = (hops, slot);
+        }
+        slot.saturating_sub(losses.progress.1) > slots
+    }
+
+    /// Epochs for which a destination waits for missing cells without a transport.
+    fn missing_patience(&self) -> u32 {
+        let round_trip = (2 * self.plan.delay_slots).div_ceil(self.bank.schedule.slots());
+        PATIENCE_EPOCHS as u32 * (1 + round_trip)
     }
 
     /// If all that is under way are reports on empty cells (a rack with bit errors never ends those),
@@ -85,22 +128,41 @@ impl Rack {
         self.losses.as_ref()?.faults.next_slot()
     }
 
-    /// Whether a flow can be given up at once: one of its ends is cut off. It is reported in the
-    /// next slot.
+    /// Whether a flow is given up at once, because its source is dead or has long known of no path to the
+    /// destination. It is told when the rack next advances.
     pub(crate) fn refuses(&mut self, flow: &Flow) -> bool {
+        let (from, to) = (flow.src.get(), flow.dst.get());
+        let now = self.now_of(self.slot());
         let Some(losses) = &mut self.losses else { return false };
-        let why = if losses.faults.is_isolated(flow.src.get()) {
+        let why = if losses.faults.is_dead(from) {
             Failure::SourceDied
-        } else if losses.faults.is_isolated(flow.dst.get()) {
+        } else if losses.faults.is_removed(from) || losses.faults.is_removed(to) {
             Failure::DestinationDied
         } else {
-            if !self.bank.has_path(flow.src.get(), flow.dst.get()) {
-                self.give_up_later(self.now_of(self.slot_from(flow.start)));
+            let Some(since) = self.bank.pathless_since(from, to, now) else { return false };
+            let until = since + self.patience();
+            if now.slot < until {
+                self.losses().faults.give_up_at(until);
+                return false;
             }
-            return false;
+            Failure::DestinationDied
         };
-        losses.refused.push((*flow, why, flow.size));
+        self.losses().refused.push((*flow, why, flow.size));
         true
+    }
+
+    /// Slots for which a source keeps a flow without a path.
+    fn patience(&self) -> u64 {
+        PATIENCE_EPOCHS * u64::from(self.bank.schedule.slots())
+    }
+
+    /// Gives a node work; without a path it is looked at again.
+    fn set_to_work(&mut self, work: Work, now: Now) {
+        self.bank.offer(work, now);
+        if let Some(since) = self.bank.pathless_since(work.source, work.destination, now) {
+            let until = (since + self.patience()).max(now.slot + 1);
+            self.losses().faults.give_up_at(until);
+        }
     }
 
     /// What happens at the start of a slot: faults, what nodes notice, timers. True if the probe
@@ -113,6 +175,9 @@ impl Rack {
         paused |= self.tell_failed(self.start_of(now.slot), probe);
         if now.phase == 0 {
             self.tick(now);
+            for message in self.messages.stop_waiting(now.epoch, self.missing_patience()) {
+                paused |= self.conclude(&message, self.start_of(now.slot), probe);
+            }
         }
         paused
     }
@@ -139,7 +204,7 @@ impl Rack {
         let Self { bank, messages, .. } = self;
         messages.tick(now.epoch, |s, d, c| bank.drained(s, d, c), |w| work.push(w));
         for work in work {
-            bank.offer(work, now);
+            self.set_to_work(work, now);
         }
     }
 
@@ -149,7 +214,7 @@ impl Rack {
             Event::End(index) => self.end(index, now),
             Event::Silence { from, to } => self.listen(from, to, now),
             Event::Noticed { from, to } => self.notice(u32::from(from), u32::from(to), now),
-            Event::Trusted(a, b) => self.trust(u32::from(a), u32::from(b)),
+            Event::Trusted(a, b) => self.trust(u32::from(a), u32::from(b), now),
             Event::GiveUp => self.give_up(now),
             Event::Review => self.review(now),
             Event::Reschedule => self.reschedule(now),
@@ -168,7 +233,10 @@ impl Rack {
     /// If nodes have been gone or back for long, everyone is told, and falls quiet, to go over to
     /// another schedule at an epoch's boundary.
     fn review(&mut self, now: Now) {
-        if self.losses().faults.members_to_be().is_none() {
+        let Some(present) = self.losses().faults.members_to_be() else { return };
+        if !self.is_agreed(&present) {
+            let epoch = u64::from(self.bank.schedule.slots());
+            self.losses().faults.at(now.slot + epoch, Event::Review);
             return;
         }
         if let Some(slot) = self.losses().update_at {
@@ -185,10 +253,21 @@ impl Rack {
         self.losses().faults.at(boundary, Event::Reschedule);
     }
 
+    /// Whether those that are present have given up all others of the schedule.
+    fn is_agreed(&self, present: &[bool]) -> bool {
+        let members = (0..self.plan.config.nodes).filter(|&n| self.bank.schedule.contains(n));
+        let (stay, go): (Vec<_>, Vec<_>) = members.partition(|&node| present[node as usize]);
+        go.iter().all(|&gone| stay.iter().all(|&node| self.bank.down_since(node, gone).is_some()))
+    }
+
     fn reschedule(&mut self, now: Now) {
         self.losses().update_at = None;
         // A fault of the last moment calls it off; the next review takes it up.
         let Some(present) = self.losses().faults.members_to_be() else { return };
+        for node in (0..self.plan.config.nodes).filter(|&node| !present[node as usize]) {
+            self.fail(|from, to| (from == node || to == node).then_some(Failure::DestinationDied));
+            self.losses().returning.clear(node as usize);
+        }
         let config = &self.plan.config;
         let slot = Slot::new(now.slot);
         let schedule = Schedule::of_members(&present, config.channels, config.schedule, slot);
@@ -199,39 +278,33 @@ impl Rack {
         losses.schedule_updates += 1;
     }
 
+    /// A fault begins. What dies with a node ends; all else has to be noticed.
     fn begin(&mut self, index: u32, now: Now) {
         self.review_later(now);
         let schedule = self.bank.schedule.clone();
         let change = self.losses().faults.begin(index, now.slot, &schedule);
         for node in change.died {
             self.bank.kill(node, now);
-            if node == self.plan.config.sync.master {
-                self.lose_clock(now);
-            }
+            self.losses().returning.set(node as usize);
+            self.fail(|source, _| (source == node).then_some(Failure::SourceDied));
+            self.messages.receiver_died(node);
         }
-        for node in change.cut_off {
-            self.fail(|source, destination| match () {
-                () if source == node => Some(Failure::SourceDied),
-                () if destination == node => Some(Failure::DestinationDied),
-                () => None,
-            });
+        if change.cut_off.contains(&self.losses().clock.master()) {
+            self.lose_clock(now);
         }
     }
 
-    /// The clock master died: another takes over; until then clocks drift (§3.5).
+    /// Nobody hears the clock master any more: the next node takes over (§3.5). All have missed the
+    /// master's cell within an epoch and its propagation.
     fn lose_clock(&mut self, now: Now) {
-        let config = &self.plan.config;
-        let sync = config.sync;
-        let margin = sync
-            .guard_band()
-            .synchronisation_margin(config.guard)
-            .expect("the plan checked that the guard band suffices");
-        let takeover = sync.clock_loss().effect(margin, config.slot);
-        if let Takeover::Clipped { from, slots, .. } = takeover {
-            let first = now.slot + from / config.slot;
-            self.losses().clipped = first..first + slots;
-        }
-        self.losses().takeover = Some(takeover);
+        let nodes = self.plan.config.nodes;
+        let notice = u64::from(self.bank.schedule.slots() + self.plan.delay_slots);
+        let losses = self.losses();
+        let master = losses.clock.master();
+        let others = (1..nodes).map(|step| (master + step) % nodes);
+        let mut heard = others.filter(|&node| !losses.faults.is_isolated(node));
+        let next = heard.next();
+        losses.clock.lose(now.slot, notice, next);
     }
 
     /// Gives up the messages of the pairs for which `why` has a reason.
@@ -248,32 +321,44 @@ impl Rack {
         self.losses().refused.extend(failed);
     }
 
-    fn give_up_later(&mut self, now: Now) {
-        let slot = now.slot + PATIENCE_EPOCHS * u64::from(self.bank.schedule.slots());
-        self.losses().faults.give_up_at(slot);
+    /// Gives up the flows whose sources have known of no path for long.
+    fn give_up(&mut self, now: Now) {
+        let patience = self.patience();
+        // News that is still on its way may leave others without a path.
+        let mut next = Some(self.losses().last_notice + patience).filter(|&slot| slot > now.slot);
+        let mut cut = Vec::new();
+        for (from, to) in self.messages.open_pairs() {
+            let Some(since) = self.bank.pathless_since(from, to, now) else { continue };
+            match since + patience {
+                until if until <= now.slot => cut.push((from, to)),
+                until => next = Some(next.map_or(until, |next| next.min(until))),
+            }
+        }
+        if let Some(slot) = next {
+            self.losses().faults.give_up_at(slot);
+        }
+        if !cut.is_empty() {
+            self.fail(|from, to| cut.contains(&(from, to)).then_some(Failure::DestinationDied));
+        }
     }
 
-    /// Gives up the flows to which no path is left, neither direct nor by way of any one node.
-    fn give_up(&mut self, now: Now) {
-        let pairs = self.messages.open_pairs();
-        if !pairs.is_empty() {
-            self.give_up_later(now);
-        }
-        let cut: Vec<_> =
-            pairs.into_iter().filter(|&(from, to)| !self.bank.has_path(from, to)).collect();
-        if cut.is_empty() {
-            return;
-        }
-        self.fail(|from, to| cut.contains(&(from, to)).then_some(Failure::DestinationDied));
+    /// Slots for which a pair must hear each other before it is used again: longer than one takes to
+    /// notice that the other has fallen silent.
+    fn hold_down(&self) -> u64 {
+        u64::from(self.plan.config.reintegration_epochs) * u64::from(self.bank.schedule.slots())
+            + u64::from(self.plan.delay_slots)
+            + 1
+    }
+
+    fn trust_later(&mut self, a: u32, b: u32, now: Now) {
+        let slot = now.slot + self.hold_down();
+        self.losses().faults.at(slot, Event::Trusted(a.min(b) as u16, a.max(b) as u16));
     }
 
     fn end(&mut self, index: u32, now: Now) {
         self.review_later(now);
-        let hold = u64::from(self.plan.config.reintegration_epochs)
-            * u64::from(self.bank.schedule.slots())
-            + u64::from(self.plan.delay_slots);
-        for (a, b) in self.losses().faults.end(index) {
-            self.losses().faults.at(now.slot + hold, Event::Trusted(a as u16, b as u16));
+        for (a, b) in self.losses().faults.end(index, now.slot) {
+            self.trust_later(a, b, now);
         }
     }
 
@@ -300,29 +385,64 @@ impl Rack {
         if self.losses().faults.is_dead(to) || self.bank.is_down(position, to) {
             return;
         }
-        self.losses().given_up += 1;
-        self.give_up_later(now);
+        let patience = self.patience();
+        let losses = self.losses();
+        losses.given_up += 1;
+        losses.last_notice = now.slot;
+        losses.faults.give_up_at(now.slot + patience);
         for cell in self.bank.declare_down(to, from, now) {
             if let Some(work) = self.messages.give_back(cell) {
-                self.bank.offer(work, now);
+                self.set_to_work(work, now);
             }
         }
+        // If the path works again it is used again: both sides see each other's probes.
+        self.trust_later(from, to, now);
         let silence = self.bank.schedule.next_slot(to, from, Slot::new(now.slot)).get();
         self.losses().faults.at(silence, Event::Silence { from: to as u16, to: from as u16 });
     }
 
-    /// A repaired pair is used again, unless it broke anew.
-    fn trust(&mut self, a: u32, b: u32) {
-        let meet = self.meet(a, b);
-        let faults = &self.losses().faults;
-        if !meet || faults.is_broken(a, b) || faults.is_broken(b, a) {
+    /// A pair that has worked again for the hold-down, for all that either side sees, is used again.
+    fn trust(&mut self, a: u32, b: u32, now: Now) {
+        if !self.meet(a, b) {
             return;
         }
-        for (node, peer) in [(a, b), (b, a)] {
-            if self.bank.is_down(self.bank.schedule.position(node, peer), node) {
-                self.bank.declare_up(node, peer);
-                self.losses().taken_up += 1;
+        let hold_down = self.hold_down();
+        let parted = [(a, b), (b, a)].map(|(node, peer)| self.bank.down_since(node, peer));
+        let faults = &self.losses().faults;
+        let since = parted.iter().flatten().fold(faults.whole_since((a, b)), |x, &y| x.max(y));
+        // What came since then has its own turn.
+        let is_early = now.slot < since + hold_down;
+        if is_early || faults.is_broken(a, b) || faults.is_broken(b, a) {
+            return;
+        }
+        for ((node, peer), _) in [(a, b), (b, a)].into_iter().zip(parted).filter(|x| x.1.is_some())
+        {
+            self.bank.declare_up(node, peer, now);
+            self.losses().taken_up += 1;
+        }
+        for node in [a, b] {
+            if self.losses().returning.replace(node as usize, false) {
+                self.return_to(node, now);
             }
+        }
+    }
+
+    /// A node that had died is back: it knows of none of the flows to it that were open then.
+    fn return_to(&mut self, node: u32, now: Now) {
+        let mut failed = Vec::new();
+        let flows = self
+            .messages
+            .receiver_returned(node, |flow, why, missing| failed.push((flow, why, missing)));
+        let class = |flow: &Flow| u32::from(flow.class.get()).min(self.plan.config.classes - 1);
+        let ended = failed.iter().map(|(flow, ..)| (flow.src.get(), class(flow)));
+        for (source, class) in ended.collect::<Vec<_>>() {
+            self.bank.abandon(source, node, class);
+        }
+        self.losses().refused.extend(failed);
+        for flow in flows {
+            let origin = self.slot_from(flow.start);
+            let work = self.messages.offer(&flow, origin);
+            self.set_to_work(work, now);
         }
     }
 
@@ -347,7 +467,7 @@ impl Rack {
     /// Clips what was sent in a slot while clocks are apart: every cell, as if each pair were the
     /// worst off. A clipped cell is heard, but its CRC is wrong.
     fn clip(&mut self, frames: &mut Arrivals, now: Now) {
-        if self.losses().clipped.contains(&now.slot) {
+        if self.losses().clock.clips(now.slot) {
             frames.iter_mut().for_each(|frame| frame.flags |= Frame::CORRUPT);
         }
     }
@@ -383,7 +503,7 @@ impl Rack {
     /// An acknowledgment reached the sender it is for.
     pub(crate) fn acknowledged(&mut self, cell: Cell, now: Now) {
         if let Some(work) = self.messages.acknowledged(cell) {
-            self.bank.offer(work, now);
+            self.set_to_work(work, now);
         }
     }
 }

@@ -9,7 +9,7 @@
 use kernel::{Rate, Span, Time};
 use rack::equipment::Bill;
 use rack::results::Table;
-use rack::{Advance, Completion, Fabric, Flow, Gauge, Probe, Stage, Totals, Unfinished};
+use rack::{Advance, Completion, Fabric, Failure, Flow, Gauge, Probe, Stage, Totals, Unfinished};
 use serde_json::{Map, Value};
 
 use crate::cell::Frame;
@@ -17,7 +17,7 @@ use crate::config::Plan;
 use crate::flight::{Flight, Kind};
 use crate::gauges::{self, Gauges};
 use crate::losses::Losses;
-use crate::messages::{Messages, STAGES, SlotTimes};
+use crate::messages::{Message, Messages, STAGES, SlotTimes};
 use crate::mode::{Lean, Lossless, Lossy, Mode};
 use crate::nic::{Bank, Meetings, Now};
 
@@ -84,6 +84,11 @@ impl Rack {
     /// First slot that starts at `time` or later.
     pub(crate) fn slot_from(&self, time: Time) -> u64 {
         (time - Time::ZERO).div_ceil(self.times.slot)
+    }
+
+    /// Next slot to simulate.
+    pub(crate) fn slot(&self) -> u64 {
+        self.slot
     }
 
     fn is_idle(&self) -> bool {
@@ -188,20 +193,33 @@ impl Rack {
         let end = self.start_of(sent) + self.times.hop;
         let mut paused = false;
         while let Some(message) = self.messages.complete(cell) {
-            self.totals.delivered += message.size();
-            let words = [message.flow.id.get(), end.as_ps()];
-            for word in words {
-                self.totals.event_hash = fold(self.totals.event_hash, word);
-            }
-            let completion = Completion {
-                flow: &message.flow,
-                end,
-                ideal: self.ideal_fct(&message.flow),
-                stages: &message.stages(end, self.times),
-            };
-            paused |= probe.completed(&completion).is_break();
+            paused |= self.conclude(&message, end, probe);
         }
         paused
+    }
+
+    /// Tells that a message has ended: delivered, or without all of its cells.
+    pub(crate) fn conclude<P: Probe>(
+        &mut self,
+        message: &Message,
+        end: Time,
+        probe: &mut P,
+    ) -> bool {
+        if let Some(missing) = self.messages.conclude(message) {
+            self.totals.lost += missing;
+            return probe.failed(&message.flow, end, Failure::PacketsLost).is_break();
+        }
+        self.totals.delivered += message.size();
+        for word in [message.flow.id.get(), end.as_ps()] {
+            self.totals.event_hash = fold(self.totals.event_hash, word);
+        }
+        let completion = Completion {
+            flow: &message.flow,
+            end,
+            ideal: self.ideal_fct(&message.flow),
+            stages: &message.stages(end, self.times),
+        };
+        probe.completed(&completion).is_break()
     }
 
     fn transmissions<M: Mode>(&mut self, now: Now) {
@@ -266,6 +284,7 @@ impl Fabric for Rack {
         if self.refuses(flow) {
             return;
         }
+        self.note_progress();
         let work = self.messages.offer(flow, now.slot);
         self.bank.offer(work, now);
     }
@@ -279,7 +298,7 @@ impl Fabric for Rack {
             if self.losses.is_some() {
                 self.quiesce();
             }
-            if self.is_idle() {
+            if self.is_idle() || self.is_stalled() {
                 // Nothing can happen before the next flow or fault: skip to it.
                 let next = self.next_event().unwrap_or(u64::MAX);
                 if next >= end {
@@ -291,6 +310,7 @@ impl Fabric for Rack {
                 }
                 self.skip_to(next);
                 self.settle(self.now_of(self.slot));
+                self.note_progress();
             }
             let paused = match self.losses {
                 Some(_) => self.step::<Lossy, P>(probe),

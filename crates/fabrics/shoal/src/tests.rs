@@ -8,7 +8,7 @@ use rack::{
     Advance, Class, Completion, Component, Fabric, Failure, Fault, Flow, FlowId, NodeId, Probe,
 };
 
-use crate::config::{Config, Feedback, PairOrder};
+use crate::config::{Config, Feedback, PairOrder, Transport};
 use crate::rack::Rack;
 use crate::schedule::Order;
 
@@ -117,7 +117,10 @@ prop_compose! {
             prop_oneof![Just(0.0), Just(1e-5), Just(3e-4)],
             prop_oneof![Just(Feedback::PhaseExact), Just(Feedback::WholeEpochs), Just(Feedback::MinusOne)],
             0u64..400, prop_oneof![Just(0u64), Just(3000)],
-            prop_oneof![Just(PairOrder::RoundRobin), Just(PairOrder::Fifo)],
+            (
+                prop_oneof![Just(PairOrder::RoundRobin), Just(PairOrder::Fifo)],
+                prop_oneof![3 => Just(Transport::Auto), 1 => Just(Transport::None)],
+            ),
         ),
         flows in prop::collection::vec(
             (0..nodes, 1..nodes, 1u64..6000, 0u64..40_000, 0u8..2), 1..20),
@@ -125,7 +128,7 @@ prop_compose! {
             (0u8..5, 0u32..64, 0u32..64, 0u64..50_000, prop::option::of(1u64..30_000)), 0..4),
         nodes in Just(nodes), channels in Just(channels),
     ) -> Case {
-        let (cyclic, ready_queue, age_rule, classes, queue_limit, bit_error_rate, feedback, wire, update, pair_order) = config;
+        let (cyclic, ready_queue, age_rule, classes, queue_limit, bit_error_rate, feedback, wire, update, order) = config;
         let config = Config {
             nodes,
             channels,
@@ -141,7 +144,8 @@ prop_compose! {
             wire_latency: Span::from_ns(wire),
             packet: Bytes::new(300),
             schedule_update_after: Span::from_ns(update),
-            pair_order,
+            pair_order: order.0,
+            transport: order.1,
             ..Config::default()
         };
         let flows = flows
@@ -213,8 +217,12 @@ proptest! {
         let (delivered, lost) = (rack.totals().delivered, rack.totals().lost);
         prop_assert_eq!(delivered + lost, all, "each byte is delivered or lost");
         prop_assert!(delivered >= whole && (delivered == whole || !ends.1.is_empty()));
-        for &(id, at, _) in &ends.1 {
+        for &(id, at, why) in &ends.1 {
             let flow = offered[id as usize];
+            if why == Failure::PacketsLost {
+                prop_assert_eq!(case.config.transport, Transport::None, "flow {}", id);
+                continue;
+            }
             let cut = case.faults.iter().any(|(component, begin, _)| {
                 let whole = match component {
                     Component::Node(node) | Component::NodeLink(node) => {
@@ -538,19 +546,47 @@ fn s98_an_updated_schedule_gives_the_survivors_the_slots_of_the_dead() {
     );
 }
 
+/// The death of the master, and of the next, in a rack of 32 with this guard band and drift: slots clipped
+/// and the largest error.
+fn lose_masters(guard: u64, drift_per_billion: u64, next_dies_after: Option<u64>) -> (u64, f64) {
+    let at = Time::ZERO + Span::from_us(10);
+    let fault = |node, at| Fault { component: Component::Node(NodeId::new(node)), at, until: None };
+    let mut faults = vec![fault(0, at)];
+    faults.extend(next_dies_after.map(|ns| fault(1, at + Span::from_ns(ns))));
+    let slot = Span::from_ps(20_480 + guard);
+    let sync = crate::sync::SyncConfig { drift_per_billion, ..Default::default() };
+    let config = Config { guard: Span::from_ps(guard), slot, sync, ..config(32, 4) };
+    let mut rack = broken_rack(config, &faults, 4000);
+    assert_eq!(rack.advance(Time::NEVER, &mut ()), Advance::Idle);
+    let details = rack.details();
+    let error = details["clock_error_max_seconds"].as_f64().unwrap();
+    (details["clock_clipped_slots"].as_u64().unwrap(), error)
+}
+
 #[test]
-fn s48_losing_the_clock_master_clips_cells_unless_the_guard_band_covers_the_drift() {
-    let clipped = |guard: u64| {
-        let at = Time::ZERO + Span::from_us(10);
-        let fault = Fault { component: Component::Node(NodeId::new(0)), at, until: None };
-        let slot = Span::from_ps(20_500 + guard);
-        let config = Config { guard: Span::from_ps(guard), slot, ..config(32, 1) };
-        let mut rack = broken_rack(config, &[fault], 4000);
-        assert_eq!(rack.advance(Time::NEVER, &mut ()), Advance::Idle);
-        rack.details()["clock_clipped_slots"].as_u64().unwrap()
-    };
-    assert!(clipped(2_750) > 0);
-    assert_eq!(clipped(3_000), 0);
+fn s48_a_master_s_death_clips_cells_exactly_where_the_drift_until_it_is_noticed_exceeds_the_guard()
+{
+    for (guard, drift) in
+        [(2_750, 50), (2_750, 0), (2_751, 50), (2_760, 4_600), (2_770, 4_600), (2_750, 4_600)]
+    {
+        let slot = 20_480 + guard;
+        // 8 slots of an epoch; the guard, the cell and 398.4 ns on the way, in whole slots.
+        let notice = 8 + u64::div_ceil(guard + 20_480 + 398_400, slot);
+        let apart = (u128::from(2 * drift * notice * slot)).div_ceil(1_000_000_000) as u64;
+        let is_covered = 2_500 + 200 + 50 + apart <= guard;
+        let (clipped, error) = lose_masters(guard, drift, None);
+        assert_eq!(clipped == 0, is_covered, "guard {guard}, drift {drift}: {clipped}");
+        assert!((error - (50 + apart) as f64 * 1e-12).abs() < 1e-15, "{error}, {apart}");
+    }
+}
+
+#[test]
+fn s48_the_next_master_s_death_adds_to_the_drift() {
+    let (_, one) = lose_masters(2_800, 4_600, None);
+    let (_, two) = lose_masters(2_800, 4_600, Some(400));
+    let (_, late) = lose_masters(2_800, 4_600, Some(200_000));
+    assert!(two > 1.2 * one - 50e-12 * 0.2 && two < 2.0 * one, "{one} {two}");
+    assert!((late - one).abs() < 1e-15, "{one} {late}");
 }
 
 #[test]

@@ -159,6 +159,12 @@ impl Transport {
         self.watch(pair);
     }
 
+    /// The destination died, and with it what it was to acknowledge.
+    pub(crate) fn receiver_died(&mut self, pair: u32) {
+        let ends = &mut self.pairs[pair as usize];
+        (ends.arrivals, ends.asked) = (0, false);
+    }
+
     /// The acknowledgment asked for will not leave: ask again when it is due.
     pub(crate) fn not_acknowledged(&mut self, pair: u32) {
         self.pairs[pair as usize].asked = false;
@@ -243,6 +249,11 @@ impl Transport {
                 timer.deadline = timer.deadline.saturating_sub(epochs);
             }
         }
+    }
+
+    /// Epochs after which a timer runs out at the latest.
+    pub(crate) fn longest_wait(&self) -> u64 {
+        u64::from(PATIENCE_EPOCHS + self.round_trip) << DOUBLINGS_MAX
     }
 
     /// Whether any timer may still run out.

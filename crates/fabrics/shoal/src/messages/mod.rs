@@ -6,6 +6,7 @@
 //! In Shoal a flow is all that one node sends to another (§3.3.2). The flows of a workload are
 //! *messages* in it, which take turns packet by packet, or go one after the other.
 
+mod missing;
 mod recovery;
 mod runs;
 mod stages;
@@ -23,6 +24,7 @@ use crate::transport::Transport;
 pub(crate) use recovery::Work;
 pub(crate) use stages::{STAGES, SlotTimes};
 
+use missing::Incomplete;
 use recovery::Extra;
 use runs::Runs;
 
@@ -42,12 +44,16 @@ pub(crate) struct Message {
     next: u32,
     /// Offered, and neither delivered nor given up.
     is_open: bool,
+    /// Its destination died while it was open; its source does not know yet.
+    is_doomed: bool,
+    /// The first of its cells that will not come, if one is known.
+    pub(crate) lost_from: Option<u64>,
     /// First slot of its life; the sums below count from here.
     origin: u64,
     /// Sums of slots over its cells: taken into a queue, sent by the source, sent for the last hop.
-    released: u64,
-    sent: u64,
-    last_hop: u64,
+    released: u128,
+    sent: u128,
+    last_hop: u128,
     /// Cells that took the direct path.
     direct: u64,
     /// Times that the source sent one of its cells: more than `cells` if some went out again.
@@ -123,6 +129,8 @@ pub(crate) struct Messages {
     pub(crate) repeats: u64,
     /// The end-to-end transport, if there is one.
     transport: Option<Transport>,
+    /// Without one: pairs whose sources have nothing left to send, and of which cells are missing.
+    incomplete: Vec<Incomplete>,
 }
 
 impl Messages {
@@ -146,6 +154,7 @@ impl Messages {
             held_peak: 0,
             repeats: 0,
             transport: None,
+            incomplete: Vec::new(),
         }
     }
 
@@ -261,6 +270,7 @@ impl Messages {
     pub(crate) fn retire(&mut self, tag: u32) {
         self.pairs[tag as usize].retired = true;
         self.forget_if_done(tag);
+        self.miss(tag);
     }
 
     fn forget_if_done(&mut self, index: u32) {
@@ -282,6 +292,7 @@ impl Messages {
         if index == NONE {
             return Delivery { duplicate: true, completes: false };
         }
+        let skipped = self.make_room(index, cell.sequence());
         let pair = &mut self.pairs[index as usize];
         let inserted = pair.window.insert(cell.sequence());
         if inserted.duplicate {
@@ -293,18 +304,24 @@ impl Messages {
             return Delivery { duplicate: false, completes: false };
         };
         let message = &mut self.slab[at as usize];
-        message.last_hop += slot - message.origin;
+        message.last_hop += u128::from(slot - message.origin);
         message.direct += u64::from(direct);
-        let completes = inserted.advanced > 0 && self.has_whole_run(index);
+        let completes = (skipped || inserted.advanced > 0) && self.has_whole_run(index);
         Delivery { duplicate: false, completes }
     }
 
-    /// Takes a message of the pair that has arrived whole, if there is one.
+    /// Takes a message of the pair of a cell that has arrived whole, if there is one; with
+    /// [`Message::lost_from`], what is known to be lost of it counts as if it had.
     pub(crate) fn complete(&mut self, cell: Cell) -> Option<Message> {
         let pair = self.pair_of[self.key(cell.source(), cell.destination(), cell.class())];
         if pair == NONE {
             return None;
         }
+        self.complete_of(pair)
+    }
+
+    /// The same, by pair.
+    fn complete_of(&mut self, pair: u32) -> Option<Message> {
         while self.has_whole_run(pair) {
             let (index, cells) = self.pop_run(pair)?;
             let message = &mut self.slab[index as usize];
@@ -322,13 +339,13 @@ impl Messages {
     /// Application bytes that have arrived in order of messages that are not delivered.
     pub(crate) fn in_order(&self) -> Bytes {
         let open = self.slab.iter().filter(|message| message.is_open);
-        let whole = open.map(|message| self.plan.data_before(message.flow.size, message.arrived));
+        let whole = open.map(|message| self.data(message, message.arrived));
         // Of each pair's oldest run, what has come.
         let begun = (0..self.pairs.len() as u32).filter_map(|pair| {
             let (at, cells) = self.begun_run(pair)?;
-            let Message { flow, arrived, .. } = &self.slab[at as usize];
-            let data = |cells| self.plan.data_before(flow.size, cells);
-            Some(data(arrived + cells) - data(*arrived))
+            let message = &self.slab[at as usize];
+            let data = |cells| self.data(message, cells);
+            Some(data(message.arrived + cells) - data(message.arrived))
         });
         self.given_up + whole.sum::<Bytes>() + begun.sum::<Bytes>()
     }
@@ -336,8 +353,14 @@ impl Messages {
     /// The same of one message of a pair.
     fn in_order_of(&self, pair: u32, message: u32) -> Bytes {
         let begun = self.begun_run(pair).filter(|&(at, _)| at == message);
-        let Message { flow, arrived, .. } = &self.slab[message as usize];
-        self.plan.data_before(flow.size, arrived + begun.map_or(0, |(_, cells)| cells))
+        let message = &self.slab[message as usize];
+        self.data(message, message.arrived + begun.map_or(0, |(_, cells)| cells))
+    }
+
+    /// Application bytes in the first cells of a message, up to the first that is lost.
+    fn data(&self, message: &Message, cells: u64) -> Bytes {
+        let cells = cells.min(message.lost_from.unwrap_or(u64::MAX));
+        self.plan.data_before(message.flow.size, cells)
     }
 
     /// Forgets a message that is delivered or given up.
@@ -390,7 +413,7 @@ impl CellSource for Messages {
         message.packet_left -= 1;
         let ends = message.packet_left == 0;
         message.taken += 1;
-        message.released += slot - message.origin;
+        message.released += u128::from(slot - message.origin);
         let flow = message.flow;
         if message.taken == message.cells {
             self.next_turn(tag);
@@ -406,7 +429,7 @@ impl CellSource for Messages {
         }
         let Some(index) = self.message_of(tag, cell.sequence()) else { return };
         let message = &mut self.slab[index as usize];
-        message.sent += slot - message.origin;
+        message.sent += u128::from(slot - message.origin);
         message.sendings += 1;
     }
 }
@@ -421,6 +444,8 @@ impl Message {
             arrived: 0,
             next: NONE,
             is_open: true,
+            is_doomed: false,
+            lost_from: None,
             origin,
             released: 0,
             sent: 0,

@@ -214,9 +214,18 @@ impl Messages {
 
     /// Counts epochs from one that is so many later.
     pub(crate) fn forget_epochs(&mut self, epochs: u64) {
+        let epochs = u32::try_from(epochs).unwrap_or(u32::MAX);
         if let Some(transport) = &mut self.transport {
-            transport.forget_epochs(u32::try_from(epochs).unwrap_or(u32::MAX));
+            transport.forget_epochs(epochs);
         }
+        for incomplete in &mut self.incomplete {
+            incomplete.forget_epochs(epochs);
+        }
+    }
+
+    /// Epochs that may pass before a timer above the NICs runs out.
+    pub(crate) fn longest_wait(&self) -> u64 {
+        self.transport.as_ref().map_or(0, Transport::longest_wait)
     }
 
     /// Whether the transport waits for nothing.
@@ -257,7 +266,7 @@ impl Messages {
     }
 
     /// The messages of a pair that are not delivered, in the order of their flows.
-    fn open_messages(&self, pair: u32) -> Vec<u32> {
+    pub(super) fn open_messages(&self, pair: u32) -> Vec<u32> {
         let route = self.work(pair, 0);
         let is_of_pair = |message: &&Message| {
             let flow = &message.flow;
@@ -274,7 +283,7 @@ impl Messages {
         flows.into_iter().map(|(_, index)| index).collect()
     }
 
-    fn fail_pair(&mut self, index: u32, mut failed: impl FnMut(Flow, Bytes)) {
+    pub(super) fn fail_pair(&mut self, index: u32, mut failed: impl FnMut(Flow, Bytes)) {
         for message in self.open_messages(index) {
             let arrived = self.in_order_of(index, message);
             let flow = self.slab[message as usize].flow;

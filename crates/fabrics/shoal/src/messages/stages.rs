@@ -38,7 +38,7 @@ impl Message {
         let origin = i128::from(self.origin) * slot;
         let mean = |total: i128| Span::from_ps(u64::try_from(total / cells).unwrap_or(0));
         let (released, sent, last) =
-            (i128::from(self.released), i128::from(self.sent), i128::from(self.last_hop));
+            (self.released as i128, self.sent as i128, self.last_hop as i128);
         let start = i128::from(self.flow.start.as_ps());
         let end = i128::from(end.as_ps());
         [

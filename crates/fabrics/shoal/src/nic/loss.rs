@@ -18,6 +18,31 @@ struct Sent {
     epoch: u32,
 }
 
+/// The last change in what a node says of its reach to another: when, and which way it went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct News(u64);
+
+impl News {
+    /// There was no change yet: it reaches the other.
+    const NONE: News = News(u64::MAX);
+
+    fn failed(slot: u64) -> Self {
+        News(slot << 1 | 1)
+    }
+
+    fn recovered(slot: u64) -> Self {
+        News(slot << 1)
+    }
+
+    fn slot(self) -> u64 {
+        self.0 >> 1
+    }
+
+    fn says_failed(self) -> bool {
+        self != Self::NONE && self.0 & 1 == 1
+    }
+}
+
 /// Notices that a node is spreading (§3.5 ii).
 #[derive(Clone, Copy, Debug, Default)]
 struct Spreading {
@@ -36,8 +61,8 @@ pub(super) struct Loss {
     dropped: Bitmap,
     /// Whether a node has declared the peer of a position failed.
     down: Bitmap,
-    /// Since which slot a node says that it cannot reach another; `u64::MAX`: it can.
-    unreachable_since: Vec<u64>,
+    /// `[node * nodes + peer]`: the node's last news of its reach to the peer.
+    news: Vec<News>,
     spreading: Vec<Spreading>,
     /// Cells dropped or discarded so far.
     pub(super) drops: u64,
@@ -52,7 +77,7 @@ impl Loss {
             sent: vec![Sent { cell: Cell::EMPTY, epoch: u32::MAX }; pairs * depth as usize],
             dropped: Bitmap::new(pairs),
             down: Bitmap::new(pairs),
-            unreachable_since: vec![u64::MAX; nodes as usize * nodes as usize],
+            news: vec![News::NONE; nodes as usize * nodes as usize],
             spreading: vec![Spreading::default(); nodes as usize],
             drops: 0,
             resent: 0,
@@ -106,21 +131,59 @@ impl Bank {
         }
     }
 
-    /// Whether `node` knows that `relay` cannot reach `destination` (§3.5 ii). The notice reaches it
-    /// in the next cell from `relay`, or an epoch later by way of others if the two do not meet.
+    fn route(&self, node: u32, peer: u32) -> usize {
+        node as usize * self.nodes as usize + peer as usize
+    }
+
+    /// Whether `node` has heard that `relay` cannot reach `destination` (§3.5 ii), and not yet that it
+    /// can again.
     pub(super) fn is_blocked(&self, node: u32, relay: u32, destination: u32, now: Now) -> bool {
-        let index = relay as usize * self.nodes as usize + destination as usize;
-        let since = self.loss().unreachable_since[index];
-        if since == u64::MAX {
+        let news = self.loss().news[self.route(relay, destination)];
+        if news == News::NONE {
             return false;
         }
-        let delay = u64::from(self.delay_slots);
-        let known = if self.is_down(self.schedule.position(relay, node), relay) {
-            since + 2 * (u64::from(self.schedule.slots()) + delay)
-        } else {
-            self.schedule.next_slot(relay, node, kernel::Slot::new(since + 1)).get() + delay
-        };
-        now.slot >= known
+        let is_known = now.slot >= self.heard_at(node, relay, news);
+        is_known == news.says_failed()
+    }
+
+    /// The slot from which `node` knows the news of `relay`: they reach it in the next cell from there,
+    /// or an epoch later by way of others if the two do not meet.
+    fn heard_at(&self, node: u32, relay: u32, news: News) -> u64 {
+        let (since, delay) = (news.slot(), u64::from(self.delay_slots));
+        if self.is_down(self.schedule.position(relay, node), relay) {
+            return since + 2 * (u64::from(self.schedule.slots()) + delay);
+        }
+        self.schedule.next_slot(relay, node, kernel::Slot::new(since + 1)).get() + delay
+    }
+
+    /// Since which slot a node has given another up, if it has.
+    pub(crate) fn down_since(&self, node: u32, peer: u32) -> Option<u64> {
+        let news = self.loss().news[self.route(node, peer)];
+        self.is_down(self.schedule.position(node, peer), node).then(|| news.slot())
+    }
+
+    /// Since which slot `from` knows of no path to `to`, neither straight nor by way of one other node;
+    /// none if it knows one.
+    pub(crate) fn pathless_since(&self, from: u32, to: u32, now: Now) -> Option<u64> {
+        let present = |node| self.schedule.contains(node);
+        if !present(from) || !present(to) {
+            return Some(0);
+        }
+        let mut since = self.down_since(from, to)?;
+        for relay in (0..self.nodes).filter(|&relay| relay != from && relay != to) {
+            if !present(relay) {
+                continue;
+            }
+            let news = self.loss().news[self.route(relay, to)];
+            let heard = news.says_failed().then(|| self.heard_at(from, relay, news));
+            let heard = heard.filter(|&slot| slot <= now.slot);
+            let gone = match (self.down_since(from, relay), heard) {
+                (Some(own), Some(heard)) => own.min(heard),
+                (own, heard) => own.or(heard)?,
+            };
+            since = since.max(gone);
+        }
+        Some(since)
     }
 
     /// Keeps a copy of a cell that leaves. Gives the flags of its frame.
@@ -187,16 +250,6 @@ impl Bank {
         self.loss.as_ref().map_or((0, 0), |loss| (loss.drops, loss.resent))
     }
 
-    /// Whether `from` can reach `to`: at once, or by way of one node.
-    pub(crate) fn has_path(&self, from: u32, to: u32) -> bool {
-        let schedule = &self.schedule;
-        let present = |node| schedule.contains(node);
-        let up =
-            |a: u32, b: u32| present(a) && present(b) && !self.is_down(schedule.position(a, b), a);
-        let relays = (0..self.nodes).filter(|&relay| relay != from && relay != to);
-        up(from, to) || relays.into_iter().any(|relay| up(from, relay) && up(relay, to))
-    }
-
     /// Whether every cell and every report on one has arrived, except on empty cells.
     pub(crate) fn is_drained(&self) -> bool {
         self.backlog.is_empty() && self.draining.is_empty() && self.queued_total() == 0
@@ -221,17 +274,28 @@ impl Bank {
     pub(crate) fn declare_down(&mut self, node: u32, peer: u32, now: Now) -> Vec<Cell> {
         let position = self.schedule.position(node, peer);
         let pair = self.pair(position, node);
-        let route = node as usize * self.nodes as usize + peer as usize;
-        let epoch_slots = u64::from(self.schedule.slots());
-        let per_cell = self.notices_per_cell;
+        let route = self.route(node, peer);
         let loss = self.loss_mut();
         if loss.down.get(pair) {
             return Vec::new();
         }
         loss.down.set(pair);
         loss.dropped.clear(pair);
-        loss.unreachable_since[route] = now.slot;
-        let spreading = &mut loss.spreading[node as usize];
+        loss.news[route] = News::failed(now.slot);
+        self.spread(node, now);
+        let mut own = self.take_unreported(position, node);
+        own.extend(self.empty_queues(position, node));
+        self.reset_subflows(position, node);
+        self.clear_busy(position, node);
+        own
+    }
+
+    /// A node tells all others a piece of news: in the next cell to each, for an epoch, instead of
+    /// payload; more than fit a cell take another epoch.
+    fn spread(&mut self, node: u32, now: Now) {
+        let epoch_slots = u64::from(self.schedule.slots());
+        let per_cell = self.notices_per_cell;
+        let spreading = &mut self.loss_mut().spreading[node as usize];
         if spreading.until <= now.slot {
             *spreading = Spreading { until: now.slot + epoch_slots, count: 1 };
         } else {
@@ -240,11 +304,6 @@ impl Bank {
                 spreading.until += epoch_slots;
             }
         }
-        let mut own = self.take_unreported(position, node);
-        own.extend(self.empty_queues(position, node));
-        self.reset_subflows(position, node);
-        self.clear_busy(position, node);
-        own
     }
 
     /// The node's own cells, sent in `position`, on which no feedback has come.
@@ -294,13 +353,14 @@ impl Bank {
         }
     }
 
-    /// `node` uses the peer again; what others heard of it lapses.
-    pub(crate) fn declare_up(&mut self, node: u32, peer: u32) {
+    /// `node` uses the peer again, and tells the others.
+    pub(crate) fn declare_up(&mut self, node: u32, peer: u32, now: Now) {
         let pair = self.pair(self.schedule.position(node, peer), node);
-        let route = node as usize * self.nodes as usize + peer as usize;
+        let route = self.route(node, peer);
         let loss = self.loss_mut();
         loss.down.clear(pair);
-        loss.unreachable_since[route] = u64::MAX;
+        loss.news[route] = News::recovered(now.slot);
+        self.spread(node, now);
     }
 
     /// A node dies: all that it held is gone. If it comes back it reaches nobody at first, and says
@@ -308,7 +368,7 @@ impl Bank {
     pub(crate) fn kill(&mut self, node: u32, now: Now) {
         for position in 0..self.schedule.positions() {
             let Some(peer) = self.schedule.peer(node, position) else { continue };
-            let route = node as usize * self.nodes as usize + peer as usize;
+            let route = self.route(node, peer);
             let lost = self.empty_queues(position, node).len()
                 + self.take_unreported(position, node).len();
             let pair = self.pair(position, node);
@@ -316,7 +376,7 @@ impl Bank {
             loss.drops += lost as u64;
             loss.dropped.clear(pair);
             loss.down.set(pair);
-            loss.unreachable_since[route] = now.slot;
+            loss.news[route] = News::failed(now.slot);
             self.reset_subflows(position, node);
             self.clear_busy(position, node);
         }

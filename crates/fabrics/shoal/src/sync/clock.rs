@@ -3,15 +3,20 @@
 //! Models: Shoal §3.4, §3.5 (claims S47, S48): all clocks follow one node's; if it fails another
 //! takes over and all switch to it, "seamlessly". Between loss and takeover each clock runs on its
 //! own and drifts; once the guard band no longer covers the difference, cells are clipped.
-//! **Our choices**, where the paper only points to the SyncE standard: two clocks drift in opposite
-//! directions, each at its limit, the worst case; after the takeover they stop drifting apart, and
-//! the difference stays until the time protocol has run again.
+//! **Our choices**, where the paper only points to the SyncE standard: nodes find out as they find out
+//! of every failure, from a cell that is missing, and follow the next node by number, whose cells they
+//! hear anyway; two clocks drift in opposite directions, each at its limit, the worst case; after the
+//! takeover they stop drifting apart, and the difference stays until the time protocol has run again.
 
 use kernel::Span;
 
-/// How far a Synchronous Ethernet clock may be off by itself: 4.6 parts per million, here per
-/// billion (ITU-T G.8262, equipment clocks).
-pub const DRIFT_PER_BILLION_DEFAULT: u64 = 4_600;
+/// How far a Synchronous Ethernet clock that has just lost its reference is off: it holds on to the
+/// frequency that it had, to 50 ns a second (ITU-T G.8262, equipment clocks: holdover at constant
+/// temperature; so G.813).
+pub const DRIFT_PER_BILLION_DEFAULT: u64 = 50;
+
+/// How far such a clock may be off that never had a reference: 4.6 parts per million (ITU-T G.8262).
+pub const DRIFT_PER_BILLION_FREE: u64 = 4_600;
 
 /// Parts in a billion.
 const BILLION: u64 = 1_000_000_000;
@@ -19,8 +24,10 @@ const BILLION: u64 = 1_000_000_000;
 /// A loss of the clock master. Times count from the loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClockLoss {
-    /// How far two clocks may differ before it.
+    /// How far two clocks may differ when the time protocol has run.
     pub precision: Span,
+    /// How far they may differ when the master is lost: as much, or more soon after another loss.
+    pub before: Span,
     /// How far a clock is off by itself, at most, in parts per billion.
     pub drift_per_billion: u64,
     /// When another node is the master and all follow it.
@@ -55,7 +62,7 @@ impl ClockLoss {
         if after >= self.recovered() {
             return self.precision;
         }
-        self.precision + self.drift(after.min(self.takeover))
+        self.before + self.drift(after.min(self.takeover))
     }
 
     /// When the clocks are as close as before.
@@ -68,13 +75,11 @@ impl ClockLoss {
     /// ([`super::GuardBand::synchronisation_margin`]), slot after slot from the loss on.
     ///
     /// # Panics
-    /// If the slot is zero, or the margin does not even cover the precision before the loss.
+    /// If the slot is zero.
     #[must_use]
     pub fn effect(&self, margin: Span, slot: Span) -> Takeover {
-        let precision = self.precision;
-        assert!(margin >= precision, "a margin of {margin} for a precision of {precision}");
         let before_recovery = self.recovered().div_ceil(slot);
-        let worst = precision + self.drift(self.takeover);
+        let worst = self.before + self.drift(self.takeover);
         // The error never falls before the recovery, so the clipped slots are all at the end.
         let (mut good, mut clipped) = (0, before_recovery);
         while good < clipped {

@@ -23,15 +23,20 @@ pub struct SyncConfig {
     /// Time in which a receiver locks to a new sender. Unit: time. Default 0 ns: electrical switches
     /// retime; optical ones need some 625 ps (Shoal §3.5, §5).
     pub clock_recovery: Span,
-    /// The node whose clock all follow. Default 0. If it dies another takes over (Shoal §3.5).
+    /// The node whose clock all follow. Default 0. If it is lost the next by number takes over
+    /// (Shoal §3.5). Less than the nodes.
     pub master: u32,
-    /// Time from the master's death until all follow another. Unit: time. Default 10 us (our choice;
-    /// Shoal says "seamlessly").
+    /// Time from when all nodes have missed a cell of the master, an epoch and the propagation after its
+    /// loss, until all follow another. Unit: time. Default 0 ns: they hear its cells anyway (our choice;
+    /// Shoal §3.5 says "seamlessly"). At most 1 s.
     pub takeover: Span,
     /// Time in which the clocks then find their precision again. Unit: time. Default 100 us (our
-    /// choice).
+    /// choice). At most 1 s.
     pub resynchronisation: Span,
-    /// How far a clock runs off by itself, in parts per billion. Default 4600 (ITU-T G.8262).
+    /// How far a clock runs off that has lost the master's, in parts per billion. Default 50: one that
+    /// holds on to the frequency it had (ITU-T G.8262, holdover); one left to itself may be off by 4,600.
+    /// At most 1,000,000.
+    #[schemars(range(max = 1_000_000))]
     pub drift_per_billion: u64,
 }
 
@@ -43,7 +48,7 @@ impl Default for SyncConfig {
             precision: Span::from_ps(50),
             clock_recovery: Span::ZERO,
             master: 0,
-            takeover: Span::from_us(10),
+            takeover: Span::ZERO,
             resynchronisation: Span::from_us(100),
             drift_per_billion: DRIFT_PER_BILLION_DEFAULT,
         }
@@ -67,6 +72,7 @@ impl SyncConfig {
     pub fn clock_loss(&self) -> ClockLoss {
         ClockLoss {
             precision: self.precision,
+            before: self.precision,
             drift_per_billion: self.drift_per_billion,
             takeover: self.takeover,
             resynchronisation: self.resynchronisation,

@@ -9,6 +9,7 @@
 pub mod bootstrap;
 pub mod clock;
 mod config;
+mod master;
 pub mod protocols;
 
 use kernel::{Bytes, Rate, Span};
@@ -17,6 +18,7 @@ use rack::Problem;
 pub use bootstrap::{Bootstrap, BootstrapTiming, Phase};
 pub use clock::{ClockLoss, Takeover};
 pub use config::SyncConfig;
+pub(crate) use master::Clock;
 pub use protocols::TimeProtocol;
 
 /// Propagation in optical fibre: 5 ns/m (§3.4).

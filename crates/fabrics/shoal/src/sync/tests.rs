@@ -177,7 +177,8 @@ fn s46_a_start_goes_round_the_ring() {
 fn loss(takeover: Span, resynchronisation: Span) -> ClockLoss {
     ClockLoss {
         precision: ps(50),
-        drift_per_billion: clock::DRIFT_PER_BILLION_DEFAULT,
+        before: ps(50),
+        drift_per_billion: clock::DRIFT_PER_BILLION_FREE,
         takeover,
         resynchronisation,
     }
@@ -262,6 +263,7 @@ proptest! {
     ) {
         let loss = ClockLoss {
             precision: ps(50),
+            before: ps(50),
             drift_per_billion: drift,
             takeover: ps(takeover),
             resynchronisation: ps(resync),

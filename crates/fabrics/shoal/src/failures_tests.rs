@@ -1,0 +1,172 @@
+//! Nodes notice what breaks, and only what they can notice ends flows (§3.5).
+
+use kernel::{Bytes, Span, Stream, Time};
+use rack::{Advance, Component, Fabric, Failure, Fault, Flow, NodeId};
+
+use crate::config::{Config, Transport};
+use crate::rack::Rack;
+use crate::tests::{Ends, flow};
+
+/// Flows of `size` bytes among `nodes` at a load of 50 Gbps a node.
+fn poisson(nodes: u32, count: u64, size: u64, load: f64, seed: u64) -> Vec<Flow> {
+    let mut draw = Stream::new(seed, "test", 0);
+    let mut at = 0.0;
+    let flows = (0..count).map(|id| {
+        at += draw.exponential(size as f64 * 8e12 / (50e9 * load * f64::from(nodes)));
+        let src = draw.below(u64::from(nodes)) as u32;
+        let dst = (src + 1 + draw.below(u64::from(nodes) - 1) as u32) % nodes;
+        flow(id, src, dst, size, Time::from_ps(at as u64))
+    });
+    flows.collect()
+}
+
+/// Carries flows to their ends.
+fn carry(config: &Config, faults: &[Fault], flows: &[Flow]) -> (Rack, Ends) {
+    let mut rack = Rack::new(config.plan().unwrap().with_faults(faults).unwrap(), 1);
+    let mut ends = Ends::default();
+    for flow in flows {
+        rack.advance(flow.start, &mut ends);
+        rack.offer(flow);
+    }
+    assert_eq!(rack.advance(Time::NEVER, &mut ends), Advance::Idle);
+    (rack, ends)
+}
+
+fn us(count: u64) -> Time {
+    Time::ZERO + Span::from_us(count)
+}
+
+fn outage(component: Component, at: Time, length: Span) -> Fault {
+    Fault { component, at, until: Some(at + length) }
+}
+
+fn config(nodes: u32) -> Config {
+    Config { nodes, ..Config::default() }
+}
+
+#[test]
+fn s91_s96_a_short_outage_ends_no_flow() {
+    let flows = poisson(16, 400, 20_000, 0.8, 3);
+    for (component, ns) in [
+        (Component::NodeLink(NodeId::new(3)), 200),
+        (Component::NodeLink(NodeId::new(3)), 30),
+        (Component::NodeLink(NodeId::new(3)), 1_500),
+        (Component::Leaf(0), 100),
+    ] {
+        let fault = outage(component, us(10), Span::from_ns(ns));
+        let config = Config { radix: 8, ..config(16) };
+        let (rack, ends) = carry(&config, &[fault], &flows);
+        assert_eq!((ends.0.len(), ends.1.len()), (400, 0), "{component}, {ns} ns: {:?}", ends.1);
+        let losses = rack.losses.as_ref().unwrap();
+        assert_eq!(losses.given_up, losses.taken_up, "{component}, {ns} ns");
+        assert!(losses.given_up > 0, "{component}, {ns} ns");
+        assert!(rack.totals().retransmissions > 0, "{component}, {ns} ns");
+    }
+}
+
+/// An outage of a slot or two is noticed by those pairs only whose slot it hits.
+#[test]
+fn s92_who_misses_no_cell_notices_nothing() {
+    let config = config(64);
+    let plan = config.plan().unwrap();
+    let epoch = u64::from(plan.schedule.slots());
+    for slots in [1, 3, epoch / 2] {
+        let fault = outage(Component::NodeLink(NodeId::new(9)), us(10), config.slot * slots);
+        let (rack, ends) = carry(&config, &[fault], &poisson(64, 300, 5_000, 0.3, 1));
+        assert_eq!(ends.1.len(), 0);
+        // In each slot a node hears four others, and is heard by four: both sides of each pair notice.
+        let hit = 2 * 2 * 4 * slots;
+        let given_up = rack.losses.as_ref().unwrap().given_up;
+        assert!(given_up <= hit && given_up >= hit / 2, "{slots} slots: {given_up} of {hit}");
+    }
+}
+
+#[test]
+fn s96_flows_to_a_dead_node_end_when_their_sources_can_know() {
+    let config = config(32);
+    let plan = config.plan().unwrap();
+    let epoch = config.slot * u64::from(plan.schedule.slots());
+    let hop = config.slot * u64::from(plan.delay_slots);
+    let fault = Fault { component: Component::Node(NodeId::new(7)), at: us(10), until: None };
+    // Open when the node dies; offered right after; offered when all know; and its own.
+    let flows = [
+        flow(0, 3, 7, 100_000, us(9)),
+        flow(1, 7, 4, 100_000, us(9)),
+        flow(2, 4, 7, 1_000, Time::from_ps(10_010_000)),
+        flow(3, 5, 7, 1_000, us(50)),
+        flow(4, 7, 5, 1_000, us(50)),
+        flow(5, 5, 6, 1_000, us(51)),
+    ];
+    let (_, ends) = carry(&config, &[fault], &flows);
+    let failed = |id| ends.1.iter().find(|end| end.0 == id).copied().unwrap();
+    assert_eq!(ends.0.iter().map(|end| end.0).collect::<Vec<_>>(), [5]);
+    for id in [1, 4] {
+        assert_eq!(failed(id).2, Failure::SourceDied);
+    }
+    for id in [0, 2] {
+        let (_, at, why) = failed(id);
+        assert_eq!(why, Failure::DestinationDied);
+        // An epoch and a hop until all have noticed, as much until all have heard, and 64 epochs.
+        let after = at - us(10);
+        assert!(after > epoch * 64 && after <= epoch * 68 + hop * 3, "{id}: {after}, {epoch}");
+    }
+    assert_eq!((failed(3).1, failed(3).2), (us(50), Failure::DestinationDied));
+}
+
+#[test]
+fn s95_a_node_that_comes_back_ends_the_flows_that_it_forgot_and_takes_new_ones() {
+    let config = Config { reintegration_epochs: 1, ..config(32) };
+    let fault = outage(Component::Node(NodeId::new(7)), us(10), Span::from_ns(2_000));
+    let flows = [
+        flow(0, 3, 7, 100_000, us(9)),
+        flow(1, 3, 7, 10_000, us(11)),
+        flow(2, 3, 7, 10_000, us(40)),
+        flow(3, 7, 3, 10_000, us(41)),
+    ];
+    let (rack, ends) = carry(&config, &[fault], &flows);
+    let mut completed: Vec<_> = ends.0.iter().map(|end| end.0).collect();
+    completed.sort_unstable();
+    assert_eq!(completed, [1, 2, 3]);
+    let (id, at, why) = ends.1[0];
+    assert_eq!((id, why), (0, Failure::DestinationDied));
+    assert!(at > us(12) && at < us(16), "{at}");
+    assert!(rack.totals().lost > Bytes::new(1));
+}
+
+/// One side of a pair may notice an outage that is over before the other side can: in a rack whose epoch is
+/// much shorter than its propagation both part for good unless the hold-down counts from the later of the
+/// two.
+#[test]
+fn s95_no_outage_however_short_parts_a_pair_for_good() {
+    for (nodes, epochs) in [(8, 1), (16, 1), (16, 8), (64, 1)] {
+        for ns in [1, 24, 47, 100, 700] {
+            let config = Config { reintegration_epochs: epochs, ..config(nodes) };
+            let fault = outage(Component::NodeLink(NodeId::new(1)), us(5), Span::from_ns(ns));
+            let (rack, ends) = carry(&config, &[fault], &poisson(nodes, 200, 3_000, 0.5, 2));
+            assert_eq!(ends.0.len(), 200);
+            let down = |a, b| rack.bank.down_since(a, b).is_some();
+            let parted = (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a, b)));
+            let parted: Vec<_> = parted.filter(|&(a, b)| a != b && down(a, b)).collect();
+            assert_eq!(parted, [], "{nodes} nodes, {epochs} epochs, {ns} ns");
+        }
+    }
+}
+
+/// Without a transport what is lost stays lost: flows end without it, and so does the run.
+#[test]
+fn s96_without_a_transport_flows_that_lose_cells_fail() {
+    let flows = poisson(16, 200, 20_000, 0.3, 1);
+    let none = Config { radix: 8, transport: Transport::None, ..config(16) };
+    let errors = Config { bit_error_rate: 2e-4, ..none.clone() };
+    let (rack, ends) = carry(&errors, &[], &flows);
+    assert_eq!(ends.0.len() + ends.1.len(), 200);
+    assert!(ends.1.iter().all(|end| end.2 == Failure::PacketsLost), "{:?}", ends.1);
+    // 512 bits a cell: one in 106 has errors that the checksum may miss, and does for one in 256 or so.
+    assert!(!ends.1.is_empty() && ends.1.len() < 150, "{}", ends.1.len());
+    assert!(rack.unfinished(9).is_empty());
+    // Nodes that swallow cells before anyone knows.
+    let fault = outage(Component::NodeLink(NodeId::new(3)), us(10), Span::from_ns(200));
+    let (_, ends) = carry(&none, &[fault], &flows);
+    assert_eq!(ends.0.len() + ends.1.len(), 200);
+    assert!(ends.1.iter().all(|end| end.2 == Failure::PacketsLost), "{:?}", ends.1);
+}
