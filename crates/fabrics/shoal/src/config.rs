@@ -55,6 +55,15 @@ pub enum PairOrder {
     Fifo,
 }
 
+/// The longest slot and the longest latency of a part (our choice: a million times what a rack has, and
+/// nothing that follows from them overflows in the 30 days that a run may be long).
+const TIME_MAX: Span = Span::from_us(1_000_000);
+/// The most slots from the one in which a cell is sent to the one in which its receiver acts on it (our
+/// choice: 24 ms of the default slots).
+const DELAY_SLOTS_MAX: u64 = 1 << 20;
+/// The largest cell, and the most that a link may add to it (our choice: more than any frame's length).
+const CELL_MAX: Bytes = Bytes::new(65_536);
+
 /// A Shoal rack.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -62,7 +71,8 @@ pub struct Config {
     /// Nodes in the rack. Default 512 (Shoal §7.1). From 2 to 2,048.
     #[schemars(range(min = 2, max = 2048))]
     pub nodes: u32,
-    /// Bandwidth of a node, all channels together. Unit: bit/s. Default 100 Gbps (Shoal §7.1).
+    /// Bandwidth of a node, all channels together. Unit: bit/s. Default 100 Gbps (Shoal §7.1). At least
+    /// 1 bps for each channel.
     pub node_rate: Rate,
     /// The node rate that load 1.0 refers to. Unit: bit/s. Default 50 Gbps: a Shoal node has twice
     /// the bandwidth of the packet-switched node it stands for, to make up for detours (Shoal §5).
@@ -72,33 +82,35 @@ pub struct Config {
     #[schemars(range(min = 1, max = 16))]
     pub channels: u32,
     /// Time from the start of one cell to the start of the next. Unit: time. Default 23.25 ns (Shoal
-    /// §7.1). Holds the guard band, the framing and one cell.
+    /// §7.1). Holds the guard band, the framing and one cell. At most 1 s.
     pub slot: Span,
     /// Guard band between cells: reconfiguration, propagation spread and synchronisation error. Unit:
     /// time. Default 2.75 ns (Shoal §7.1). Less than the slot.
     pub guard: Span,
-    /// Cell with its header. Unit: bytes. Default 64 B (Shoal §7.1).
+    /// Cell with its header. Unit: bytes. Default 64 B (Shoal §7.1). At most 65,536 B, and 3 B or more
+    /// beyond the header.
     pub cell: Bytes,
     /// Cell header, not counted as payload. Unit: bytes. Default 8 B (Shoal Fig. 5). Less than the
     /// cell.
     pub header: Bytes,
     /// Framing that the link adds to each cell. Unit: bytes. Default 0 B; the FPGA prototype's MAC
-    /// took 24 B (Shoal §6.1).
+    /// took 24 B (Shoal §6.1). At most 65,536 B.
     pub framing: Bytes,
     /// Largest packet into which a flow is cut before packets are cut into cells. Unit: bytes.
-    /// Default 1500 B (our choice: Ethernet's). At least 1 B.
+    /// Default 1500 B (our choice: Ethernet's). From 1 B to 65,535 B.
     pub packet: Bytes,
     /// Ports of a circuit switch. Default 64 (Shoal §5). An even number.
     #[schemars(range(min = 2))]
     pub radix: u32,
-    /// Propagation over all wires of a path. Unit: time. Default 40 ns (Shoal §6.2).
+    /// Propagation over all wires of a path. Unit: time. Default 40 ns (Shoal §6.2). At most 1 s, and all
+    /// latencies together at most 1,048,575 slots.
     pub wire_latency: Span,
     /// Latency of one circuit switch; a path crosses three, or one where a single switch holds the
     /// rack. Unit: time. Default 128 ns: 50 cycles at 390.625 MHz (Shoal §4.1). 0 ns for optical
-    /// switches (Shoal §3.5).
+    /// switches (Shoal §3.5). At most 1 s.
     pub switch_latency: Span,
     /// Latency of both end nodes together. Unit: time. Default 230.4 ns: 90 cycles at 390.625 MHz
-    /// (Shoal §6.2).
+    /// (Shoal §6.2). At most 1 s.
     pub nic_latency: Span,
     /// Order of the schedule's permutations. Default propagation-aware (Shoal Appendix A).
     pub schedule: Order,
@@ -122,7 +134,7 @@ pub struct Config {
     /// sender told. Default 0: no limit (Shoal §3.3.4 sizes memory for the worst case).
     pub queue_limit: u32,
     /// Probability that a bit is flipped on its way through the fabric (Shoal Appendix D). Default
-    /// 0. Below 0.001.
+    /// 0. At most 0.001.
     #[schemars(range(min = 0.0, max = 0.001))]
     pub bit_error_rate: f64,
     /// End-to-end transport. Default auto (Shoal §3.5, §8).
@@ -277,6 +289,15 @@ impl Config {
         };
         let latency = self.latency();
         let cell_time = self.channel_rate().send_time(self.cell);
+        let delay_slots = (self.guard + cell_time + latency).div_ceil(self.slot);
+        if delay_slots > DELAY_SLOTS_MAX {
+            let message = format!(
+                "a cell takes {latency} from node to node, {delay_slots} slots of {}; expected at most \
+                 {DELAY_SLOTS_MAX}: make the slot longer or the latencies shorter",
+                self.slot
+            );
+            return Err(vec![Problem::new("slot", message)]);
+        }
         Ok(Plan {
             config: self.clone(),
             schedule: Schedule::new(self.nodes, self.channels, self.schedule),
@@ -286,7 +307,7 @@ impl Config {
             is_lossy: self.is_lossy(&[]),
             cell_time,
             latency,
-            delay_slots: (self.guard + cell_time + latency).div_ceil(self.slot) as u32,
+            delay_slots: delay_slots as u32,
         })
     }
 
@@ -304,7 +325,7 @@ impl Config {
     }
 
     /// Rate of one channel.
-    fn channel_rate(&self) -> Rate {
+    pub(crate) fn channel_rate(&self) -> Rate {
         self.node_rate / u64::from(self.channels)
     }
 
@@ -346,9 +367,13 @@ impl Config {
             format!("a switch of {} ports; expected an even number, such as 64", self.radix),
         );
         refuse(
-            self.node_rate == Rate::from_bps(0),
+            self.node_rate.as_bps() < u64::from(self.channels),
             "node_rate",
-            "a rate of zero; expected, for example, \"100 Gbps\"".into(),
+            format!(
+                "{} over {} channels leaves none of them a bit a second; expected, for example, \
+                 \"100 Gbps\"",
+                self.node_rate, self.channels
+            ),
         );
         refuse(
             self.load_rate == Rate::from_bps(0),
@@ -360,11 +385,17 @@ impl Config {
             "header",
             format!("a header of {} leaves no payload in a cell of {}", self.header, self.cell),
         );
-        refuse(
-            self.cell > Bytes::new(65_536),
-            "cell",
-            format!("a cell of {}; expected at most 65536 B", self.cell),
-        );
+        for (key, size) in [("cell", self.cell), ("framing", self.framing)] {
+            refuse(size > CELL_MAX, key, format!("{size}; expected at most 65536 B"));
+        }
+        for (key, time) in [
+            ("slot", self.slot),
+            ("wire_latency", self.wire_latency),
+            ("switch_latency", self.switch_latency),
+            ("nic_latency", self.nic_latency),
+        ] {
+            refuse(time > TIME_MAX, key, format!("{time}; expected at most {TIME_MAX}"));
+        }
         problems
     }
 
@@ -381,9 +412,9 @@ impl Config {
             format!("{} traffic classes; expected 1 to 8", self.classes),
         );
         refuse(
-            !(0.0..0.001).contains(&self.bit_error_rate),
+            !(0.0..=0.001).contains(&self.bit_error_rate),
             "bit_error_rate",
-            format!("{} errors a bit; expected 0 or more and below 0.001", self.bit_error_rate),
+            format!("{} errors a bit; expected 0 to 0.001", self.bit_error_rate),
         );
         refuse(
             self.feedback_counts_ready && !self.ready_queue,

@@ -17,14 +17,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::clos::Clos;
 
+/// The largest power and price (our choice: with more, sums are no numbers any more).
+const NUMBER_MAX: f64 = 1e12;
+
 /// Prices and power of the parts.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Equipment {
     /// Ports of a packet switch and of a circuit switch. Default 64 (Shoal §5). At least 2.
+    #[schemars(range(min = 2))]
     pub switch_ports: u32,
     /// Circuit-switched bandwidth of a Shoal node as a multiple of a packet-switched node's, and so
-    /// its switches. Default 2 (Shoal §3.3.1, §5). At least 1.
+    /// its switches. Default 2 (Shoal §3.3.1, §5). From 1 to 1,000.
+    #[schemars(range(min = 1, max = 1_000))]
     pub bandwidth_factor: u32,
     /// Power of a packet switch. Unit: W. Default 350 (Shoal §5: 64 ports of 50 Gbps).
     pub packet_switch_watts: f64,
@@ -118,9 +123,10 @@ impl Equipment {
         if self.switch_ports < 2 {
             problems.push(Problem::new("switch_ports", "a switch has at least 2 ports"));
         }
-        if self.bandwidth_factor < 1 {
-            problems
-                .push(Problem::new("bandwidth_factor", "0 leaves Shoal no switches; at least 1"));
+        if !(1..=1_000).contains(&self.bandwidth_factor) {
+            let message =
+                format!("{} times the switches; expected 1 to 1000", self.bandwidth_factor);
+            problems.push(Problem::new("bandwidth_factor", message));
         }
         let numbers = [
             ("packet_switch_watts", self.packet_switch_watts),
@@ -132,15 +138,17 @@ impl Equipment {
             ("shoal_nic_factor", self.shoal_nic_factor),
         ];
         for (key, value) in numbers {
-            if !(value.is_finite() && value >= 0.0) {
-                problems.push(Problem::new(key, format!("{value} is not a number from 0 up")));
+            if !(0.0..=NUMBER_MAX).contains(&value) {
+                let message = format!("{value}; expected 0 to {NUMBER_MAX:e}");
+                problems.push(Problem::new(key, message));
             }
         }
         let divisors =
             [("integration_factor", self.integration_factor), ("rack_watts", self.rack_watts)];
         for (key, value) in divisors {
-            if !(value.is_finite() && value > 0.0) {
-                problems.push(Problem::new(key, format!("{value} is not a number above 0")));
+            if !(1.0 / NUMBER_MAX..=NUMBER_MAX).contains(&value) {
+                let message = format!("{value}; expected {:e} to {NUMBER_MAX:e}", 1.0 / NUMBER_MAX);
+                problems.push(Problem::new(key, message));
             }
         }
         problems

@@ -11,9 +11,12 @@ mod corruption;
 pub mod crc;
 mod details;
 #[cfg(test)]
+mod extremes;
+#[cfg(test)]
 mod failures_tests;
 mod faults;
 mod flight;
+mod footprint;
 mod gauges;
 mod ideal;
 mod inspect;

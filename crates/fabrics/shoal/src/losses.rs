@@ -225,7 +225,7 @@ impl Rack {
     fn review_later(&mut self, now: Now) {
         let wait = self.plan.config.schedule_update_after;
         if wait > Span::ZERO {
-            let slot = now.slot + wait.div_ceil(self.plan.config.slot);
+            let slot = now.slot.saturating_add(wait.div_ceil(self.plan.config.slot));
             self.losses().faults.at(slot, Event::Review);
         }
     }

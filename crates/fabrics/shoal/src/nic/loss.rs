@@ -18,6 +18,9 @@ struct Sent {
     epoch: u32,
 }
 
+/// Bytes of a [`Sent`].
+pub(super) const BYTES_PER_SENT: usize = size_of::<Sent>();
+
 /// The last change in what a node says of its reach to another: when, and which way it went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct News(u64);

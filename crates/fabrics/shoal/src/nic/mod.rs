@@ -44,6 +44,13 @@ use crate::mode::Mode;
 use crate::schedule::Schedule;
 use crate::wire::notices_per_cell;
 
+/// Bytes of a virtual link, of a flow at its source and of a copy of a cell sent, and how many flows a
+/// node has room for at first: what [`Config::memory`] counts.
+pub(crate) const BYTES_PER_LINK: u128 = size_of::<Link>() as u128;
+pub(crate) const BYTES_PER_FLOW: u128 = size_of::<flows::Outgoing>() as u128;
+pub(crate) const BYTES_PER_SENT: u128 = loss::BYTES_PER_SENT as u128;
+pub(crate) const FLOWS_AT_FIRST: u128 = places::AT_FIRST as u128;
+
 /// "No index" in the small fields below.
 const NONE: u16 = u16::MAX;
 /// The last cell received went to this node itself: there is no queue to report.

@@ -5,7 +5,7 @@
 //! that are full as well, as that moves every row once.
 
 /// Places of a node at first (our choice: few nodes at moderate load have more flows at a time).
-const AT_FIRST: u32 = 8;
+pub(super) const AT_FIRST: u32 = 8;
 
 /// The division of a row among the nodes.
 #[derive(Clone, Debug)]

@@ -9,6 +9,11 @@ use serde::{Deserialize, Serialize};
 use super::GuardBand;
 use super::clock::{ClockLoss, DRIFT_PER_BILLION_DEFAULT};
 
+/// The longest takeover and resynchronisation (our choice: clocks are set in far less).
+const TIME_MAX: Span = Span::from_us(1_000_000);
+/// The worst clock: a thousandth off (our choice: more than any crystal).
+const DRIFT_PER_BILLION_MAX: u64 = 1_000_000;
+
 /// Clocks, and what the guard band has to cover (Shoal §3.4, §7.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -86,10 +91,32 @@ impl SyncConfig {
         if self.master >= nodes {
             problems.push(Problem::new(
                 "sync.master",
-                format!("node {} in a rack of {nodes}; expected 0 to {}", self.master, nodes - 1),
+                format!(
+                    "node {} in a rack of {nodes}; expected 0 to {}",
+                    self.master,
+                    nodes.saturating_sub(1)
+                ),
             ));
         }
-        let needed = self.guard_band().total();
+        for (key, time) in
+            [("takeover", self.takeover), ("resynchronisation", self.resynchronisation)]
+        {
+            if time > TIME_MAX {
+                let message = format!("{time}; expected at most {TIME_MAX}");
+                problems.push(Problem::new(format!("sync.{key}"), message));
+            }
+        }
+        if self.drift_per_billion > DRIFT_PER_BILLION_MAX {
+            let message = format!(
+                "a drift of {} parts per billion; expected at most {DRIFT_PER_BILLION_MAX}",
+                self.drift_per_billion
+            );
+            problems.push(Problem::new("sync.drift_per_billion", message));
+        }
+        let parts =
+            [self.reconfiguration, self.propagation_spread, self.precision, self.clock_recovery];
+        let needed = parts.iter().fold(0, |sum: u64, part| sum.saturating_add(part.as_ps()));
+        let needed = Span::from_ps(needed);
         if needed > guard {
             problems.push(Problem::new(
                 "guard",
