@@ -140,13 +140,14 @@
       `<b>${escaped(series.name)}</b><br>${escaped(plot.x.label)}: ` +
       `${escaped(format(plot.x, value))}<br>${escaped(plot.y.label)}: ` +
       escaped(format(plot.y, y[index]));
+    const boundTip = `<b>${escaped(series.name)}</b><br>${escaped(format(plot.y, y[0]))}`;
     const trace = {
       name: escaped(series.name),
       x,
       y,
-      text: x.map(tip),
-      hovertemplate: isBound ? `<b>${escaped(series.name)}</b><br>${escaped(format(plot.y, y[0]))}`
-        + "<extra></extra>" : "%{text}<extra></extra>",
+      // Given as data: in a template, what a name holds between %{ and } would be looked up.
+      text: isBound ? x.map(() => boundTip) : x.map(tip),
+      hovertemplate: "%{text}<extra></extra>",
     };
     if (series.low) {
       trace.error_y = {

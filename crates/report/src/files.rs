@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
+use crate::unfinished::Unfinished;
+
 /// Why a result could not be stored.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
@@ -14,6 +16,14 @@ pub enum FileError {
     #[error("{path}: is a file, not a directory; choose another place for the results")]
     NotADirectory {
         /// The file.
+        path: String,
+    },
+    /// Another run has it.
+    #[error(
+        "{path}: another run is writing its results here; wait for it to end, or choose another place"
+    )]
+    InUse {
+        /// The directory.
         path: String,
     },
     /// The user may not write there.
@@ -40,7 +50,8 @@ pub enum FileError {
 
 impl FileError {
     /// What `source` means for `path`.
-    pub(crate) fn new(path: &Path, source: io::Error) -> Self {
+    #[must_use]
+    pub fn new(path: &Path, source: io::Error) -> Self {
         let path = path.display().to_string();
         match source.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
@@ -59,7 +70,12 @@ impl FileError {
 pub(crate) struct AtomicFile {
     target: PathBuf,
     temporary: NamedTempFile,
+    /// Forgotten last.
+    _noted: Unfinished,
 }
+
+/// Files in the making are called `.NAME.RANDOM.partial`.
+const PARTIAL: &str = ".partial";
 
 impl AtomicFile {
     /// Begins `target`: a hidden file beside it, so that the rename stays on one file system.
@@ -70,14 +86,19 @@ impl AtomicFile {
             .ok_or_else(|| error(io::Error::new(io::ErrorKind::InvalidInput, "not a file name")))?;
         let mut builder = tempfile::Builder::new();
         let prefix = format!(".{}.", name.to_string_lossy());
-        builder.prefix(&prefix).suffix(".partial");
+        builder.prefix(&prefix).suffix(PARTIAL);
         // Results are for colleagues too: the user's mask decides, not the private default.
         #[cfg(unix)]
         let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
         #[cfg(unix)]
         builder.permissions(permissions);
-        let temporary = builder.tempfile_in(directory_of(target)).map_err(error)?;
-        Ok(Self { target: target.to_path_buf(), temporary })
+        let make = || {
+            let temporary = builder.tempfile_in(directory_of(target))?;
+            let path = temporary.path().to_path_buf();
+            Ok((temporary, path))
+        };
+        let (temporary, noted) = Unfinished::make(make).map_err(error)?;
+        Ok(Self { target: target.to_path_buf(), temporary, _noted: noted })
     }
 
     /// Another handle to write through, for a writer that wants to own one.
@@ -87,7 +108,7 @@ impl AtomicFile {
 
     /// Makes the bytes last, then shows them under the final name.
     pub(crate) fn finish(self) -> Result<(), FileError> {
-        let Self { target, temporary } = self;
+        let Self { target, temporary, _noted } = self;
         let error = |source| FileError::new(&target, source);
         temporary.as_file().sync_all().map_err(error)?;
         temporary.persist(&target).map_err(|e| error(e.error))?;
@@ -126,6 +147,19 @@ pub fn write_json(path: &Path, value: &Value) -> Result<(), FileError> {
     write_atomically(path, format!("{value:#}\n").as_bytes())
 }
 
+/// The files that are written into results directories.
+const OURS: [&str; 9] = [
+    "SHA256SUMS",
+    "claims.json",
+    "flows.parquet",
+    "proof",
+    "report.html",
+    "scenario.toml",
+    "series.parquet",
+    "summary.json",
+    "sweep.csv",
+];
+
 /// A directory that takes the files of one run or one comparison.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ResultsDir {
@@ -145,10 +179,37 @@ impl ResultsDir {
         }
         let error = |source| FileError::new(&path, source);
         fs::create_dir_all(&path).map_err(error)?;
-        let mut proof = NamedTempFile::new_in(&path).map_err(error)?;
-        proof.write_all(b"rackloom").and_then(|()| proof.as_file().sync_all()).map_err(error)?;
-        proof.close().map_err(error)?;
+        let in_it = |failure: FileError| match failure {
+            FileError::Other { source, .. } => error(source),
+            FileError::Unwritable { .. } => FileError::Unwritable { path: path.display().to_string() },
+            FileError::Full { .. } => FileError::Full { path: path.display().to_string() },
+            other => other,
+        };
+        let mut proof = AtomicFile::create(&path.join("proof")).map_err(in_it)?;
+        let proved = proof.temporary.write_all(b"rackloom");
+        proved.and_then(|()| proof.temporary.as_file().sync_all()).map_err(error)?;
+        drop(proof);
         Ok(Self { path })
+    }
+
+    /// Removes what a killed run left in the making here. For who has the directory alone.
+    ///
+    /// # Errors
+    /// When the directory cannot be read, or a file not be removed.
+    pub fn remove_partial(&self) -> Result<(), FileError> {
+        let error = |source| FileError::new(&self.path, source);
+        for entry in fs::read_dir(&self.path).map_err(error)? {
+            let entry = entry.map_err(error)?;
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let is_ours = name.strip_suffix(PARTIAL).and_then(|name| name.strip_prefix('.'));
+            // `.NAME.RANDOM`: a file of that shape and a name that we write.
+            let is_ours = is_ours.and_then(|name| name.rsplit_once('.'));
+            if is_ours.is_some_and(|(name, _)| OURS.contains(&name)) {
+                fs::remove_file(entry.path()).map_err(|e| FileError::new(&entry.path(), e))?;
+            }
+        }
+        Ok(())
     }
 
     /// Where it is.
@@ -216,6 +277,21 @@ mod tests {
         drop(file);
         assert_eq!(names(place.path()), ["flows.parquet"]);
         assert_eq!(fs::read(&path).unwrap(), b"old");
+    }
+
+    #[test]
+    fn what_a_killed_run_left_is_removed_and_what_is_not_ours_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let results = ResultsDir::create(place.path().join("r")).unwrap();
+        let stale = [".flows.parquet.aB3x9.partial", ".summary.json.Qq1.partial"];
+        let foreign = ["notes.txt", ".notes.txt.aB3.partial", "flows.parquet", ".partial", "x.partial"];
+        for name in stale.iter().chain(&foreign) {
+            fs::write(results.file(name), b"").unwrap();
+        }
+        results.remove_partial().unwrap();
+        let mut expected = foreign.map(String::from);
+        expected.sort();
+        assert_eq!(names(results.path()), expected);
     }
 
     #[cfg(unix)]

@@ -10,6 +10,7 @@ pub mod reports;
 pub mod summary;
 pub mod table;
 pub mod terminal;
+pub mod unfinished;
 pub mod units;
 
 pub use files::{FileError, ResultsDir, write_atomically, write_json};

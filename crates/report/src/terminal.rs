@@ -3,6 +3,7 @@
 //! Nothing here looks at the environment unasked: the caller says where the text goes and what the
 //! user wishes, once, by [`TextStyle::detect`].
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io::IsTerminal;
 
@@ -69,7 +70,7 @@ impl ResultsTable {
         }
         let numeric: Vec<_> = (0..self.columns.len()).map(|index| self.is_numeric(index)).collect();
         let head = self.columns.iter().zip(&numeric).map(|(column, &numeric)| {
-            let cell = comfy_table::Cell::new(&column.title).add_attribute(Attribute::Bold);
+            let cell = comfy_table::Cell::new(printable_line(&column.title)).add_attribute(Attribute::Bold);
             cell.set_alignment(alignment(numeric))
         });
         table.set_header(head);
@@ -89,14 +90,53 @@ impl ResultsTable {
     }
 }
 
+/// Whether a character commands a terminal, or hides from the eye what a text says: controls but line
+/// breaks, marks that turn the direction of text (the explicit ones of Unicode's UAX #9), separators of
+/// lines and paragraphs, and tag characters.
+#[must_use]
+pub fn is_unprintable(letter: char) -> bool {
+    match letter {
+        '\n' => false,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        '\u{feff}' | '\u{e0000}'..='\u{e007f}' => true,
+        letter => letter.is_control(),
+    }
+}
+
+/// `text` as a terminal may show it: what [`is_unprintable`] stands as `\u{1b}`. Every text that reaches
+/// a terminal passes here, whoever wrote it.
+#[must_use]
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_unprintable) {
+        return text.into();
+    }
+    let mut shown = String::new();
+    for letter in text.chars() {
+        match is_unprintable(letter) {
+            true => shown.extend(letter.escape_unicode()),
+            false => shown.push(letter),
+        }
+    }
+    shown.into()
+}
+
+/// [`printable`] in one line.
+#[must_use]
+pub fn printable_line(text: &str) -> Cow<'_, str> {
+    match printable(text) {
+        shown if shown.contains('\n') => shown.replace('\n', "\\n").into(),
+        shown => shown,
+    }
+}
+
 /// A run's summary for the terminal: completion times and slowdowns by class, then single figures.
 #[must_use]
 pub fn run_text(label: &str, summary: &Value, style: TextStyle) -> String {
     let distributions = summary::distributions(summary).to_text(style);
     let figures = summary::figures(summary).to_text(style);
     let notes: Vec<_> =
-        summary::warnings(summary).iter().map(|text| format!("\n{text}\n")).collect();
-    format!("{label}\n\n{distributions}\n{figures}{}", notes.concat())
+        summary::warnings(summary).iter().map(|text| format!("\n{}\n", printable_line(text))).collect();
+    format!("{}\n\n{distributions}\n{figures}{}", printable_line(label), notes.concat())
 }
 
 /// Several runs side by side for the terminal.
@@ -117,7 +157,7 @@ fn alignment(numeric: bool) -> CellAlignment {
 }
 
 fn styled(cell: &Cell, numeric: bool) -> comfy_table::Cell {
-    let text = comfy_table::Cell::new(&cell.text).set_alignment(alignment(numeric));
+    let text = comfy_table::Cell::new(printable_line(&cell.text)).set_alignment(alignment(numeric));
     match cell.tone {
         Tone::Plain => text,
         Tone::Good => text.fg(Color::Green),
@@ -151,6 +191,27 @@ mod tests {
             .collect();
         assert_eq!(ends.len(), 2, "{text}");
         assert_eq!(ends[0], ends[1], "{text}");
+    }
+
+    #[test]
+    fn no_text_of_a_table_commands_the_terminal() {
+        const EVIL: &str = "a\u{1b}[31m\u{9b}2J\u{7}\u{202e}\r\tb\nc\u{2066}\u{e0041}";
+        let mut table = ResultsTable::new(vec![Column::new("what", EVIL)]);
+        table.push(vec![Cell::text(EVIL)]);
+        let summary = serde_json::json!({ "fabric": EVIL, "label": EVIL });
+        let style = TextStyle::default();
+        for text in [
+            table.to_text(style),
+            run_text(EVIL, &summary, style),
+            comparison_text(&[(EVIL, &summary), (EVIL, &summary)], style),
+        ] {
+            assert!(!text.contains(is_unprintable), "{text:?}");
+            assert!(text.contains("a\\u{1b}[31m\\u{9b}2J\\u{7}\\u{202e}\\u{d}\\u{9}b\\nc"), "{text:?}");
+        }
+        // Letters of every script stay, and so do the joiners that some need.
+        for text in ["Überlast µs", "नमस्ते", "می\u{200c}خواهم", "ab 中文"] {
+            assert_eq!(printable(text), text);
+        }
     }
 
     #[test]
