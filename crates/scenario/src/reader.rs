@@ -12,17 +12,20 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::faults::{self, FaultConfig};
-use crate::problem::{BadInput, Located};
+use crate::problem::{BadInput, Located, quoted};
 use crate::registry::{self, Registry};
 use crate::run_config::{RunConfig, WarmUp};
 use crate::scenario::{FabricChoice, Scenario, distinguish};
-use crate::source::Document;
+use crate::source::{Document, read_text};
 use crate::tree::{Item, Node};
 use crate::workload::WorkloadChoice;
 use crate::{check, schema};
 
 /// The seed of a scenario that states none.
 const SEED_DEFAULT: u64 = 1;
+
+/// Longest name of a scenario; file systems take 255 bytes, and a hash follows. Our choice.
+const NAME_MAX: usize = 100;
 
 /// Reads `document`.
 pub fn read(document: &Document, registry: &Registry) -> Result<Scenario, BadInput> {
@@ -34,7 +37,7 @@ pub fn read(document: &Document, registry: &Registry) -> Result<Scenario, BadInp
     let run: RunConfig = reader.table("run").unwrap_or_default();
     let faults: Vec<FaultConfig> = reader.table("fault").unwrap_or_default();
     let mut fabrics = reader.fabrics(registry);
-    let workload = reader.workload();
+    let workload = reader.workload(registry);
     if let Some(first) = fabrics.first() {
         let nodes = first.plan.nodes();
         reader.check_faults(&faults, &fabrics, seed);
@@ -102,9 +105,13 @@ impl Reader<'_> {
         };
         if !name.chars().all(fits) || name.starts_with(['.', '-']) {
             let message = format!(
-                "found {name:?}; expected letters, digits, '.', '-' and '_', a letter or digit \
-                 first: it names a folder"
+                "found {}; expected letters, digits, '.', '-' and '_', a letter or digit first: it names \
+                 a folder",
+                quoted(name)
             );
+            self.complain("name", message);
+        } else if name.len() > NAME_MAX {
+            let message = format!("found a name of {} letters; expected at most {NAME_MAX}", name.len());
             self.complain("name", message);
         }
         name.to_string()
@@ -145,9 +152,9 @@ impl Reader<'_> {
         fabrics
     }
 
-    fn workload(&mut self) -> Option<WorkloadChoice> {
+    fn workload(&mut self, registry: &Registry) -> Option<WorkloadChoice> {
         let node = self.document.root.get("workload").filter(|_| self.is_clean("workload"))?;
-        match WorkloadChoice::read(node.to_json(), &self.document.folder) {
+        match WorkloadChoice::read(node.to_json(), &self.document.folder, registry.memory()) {
             Ok(workload) => Some(workload),
             Err(problems) => {
                 self.complain_below("workload", problems);
@@ -253,9 +260,8 @@ fn fetch_texts(config: &mut Value, folder: &Path) -> Result<(), Problem> {
             continue;
         }
         let path = folder.join(&*text);
-        *text = std::fs::read_to_string(&path).map_err(|error| {
-            let message = format!("{} cannot be read: {error}", path.display());
-            Problem::new(format!("{table}.{key}"), message)
+        *text = read_text(&path).map_err(|message| {
+            Problem::new(format!("{table}.{key}"), format!("{} {message}", path.display()))
         })?;
     }
     Ok(())

@@ -7,6 +7,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::problem::quoted;
+
+/// Tables and lists within each other go no deeper, whatever they are written in. Our choice: several
+/// times what any scenario needs, and far from the end of any stack.
+pub const DEPTH_MAX: usize = 32;
+
 /// Where something was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
@@ -143,7 +149,7 @@ impl Node {
             Item::Bool(value) => format!("{value}"),
             Item::Integer(value) => format!("the number {value}"),
             Item::Float(value) => format!("the number {value}"),
-            Item::Text(value) => format!("the text {value:?}"),
+            Item::Text(value) => format!("the text {}", quoted(value)),
             Item::List(nodes) => format!("a list of {}", nodes.len()),
             Item::Table(_) => "a table".into(),
             Item::Alien(what) => (*what).into(),

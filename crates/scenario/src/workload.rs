@@ -2,9 +2,10 @@
 //!
 //! The generators know no files, so the trace is read here and handed to them as rows.
 
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use kernel::Rate;
+use kernel::{Bytes, Rate};
 use rack::workload::config::{Nominal, WorkloadConfig, WorkloadContext};
 use rack::workload::trace::from_rows;
 use rack::{Problem, Workload};
@@ -15,6 +16,9 @@ use sha2::{Digest, Sha256};
 
 use crate::{registry, trace};
 
+/// Bytes of a file that are read at a time.
+const PART: usize = 1 << 16;
+
 /// The `kind` that stands for a trace file.
 pub const TRACE: &str = "trace";
 
@@ -22,6 +26,8 @@ pub const TRACE: &str = "trace";
 #[derive(Clone)]
 pub struct WorkloadChoice {
     source: Source,
+    /// Memory that a trace may take.
+    memory: Bytes,
     /// The node rate that load 1.0 refers to, if the scenario states one.
     pub load_rate: Option<Rate>,
 }
@@ -46,11 +52,11 @@ pub struct TraceConfig {
 }
 
 impl WorkloadChoice {
-    /// Reads the `[workload]` table of a scenario that lies in `folder`.
+    /// Reads the `[workload]` table of a scenario that lies in `folder`; a trace may take `memory`.
     ///
     /// # Errors
     /// Every problem, keys below the table.
-    pub fn read(table: Value, folder: &Path) -> Result<Self, Vec<Problem>> {
+    pub fn read(table: Value, folder: &Path, memory: Bytes) -> Result<Self, Vec<Problem>> {
         let mut table = match table {
             Value::Object(table) => table,
             _ => Map::new(),
@@ -61,10 +67,10 @@ impl WorkloadChoice {
             let mut trace: TraceConfig = registry::read(Value::Object(table))?;
             trace.path = folder.join(&trace.path);
             trace.pin()?;
-            return Ok(Self { source: Source::Trace(trace), load_rate });
+            return Ok(Self { source: Source::Trace(trace), memory, load_rate });
         }
         let generator = registry::read(Value::Object(table))?;
-        Ok(Self { source: Source::Generator(generator), load_rate })
+        Ok(Self { source: Source::Generator(generator), memory, load_rate })
     }
 
     /// The table with all defaults filled in.
@@ -107,7 +113,7 @@ impl WorkloadChoice {
             Source::Generator(generator) => generator.build(context),
             Source::Trace(config) => {
                 config.check_digest()?;
-                let rows = trace::read(&config.path, context.nodes).map_err(|bad| {
+                let rows = trace::read(&config.path, context.nodes, self.memory).map_err(|bad| {
                     let message = |p: &crate::problem::Located| Problem::new("path", p.to_string());
                     bad.problems().iter().map(message).collect::<Vec<_>>()
                 })?;
@@ -119,11 +125,19 @@ impl WorkloadChoice {
 
 impl TraceConfig {
     fn digest_of_file(&self) -> Result<String, Vec<Problem>> {
-        let bytes = std::fs::read(&self.path).map_err(|error| {
+        let unreadable = |error: io::Error| {
             let message = format!("{} cannot be read: {error}", self.path.display());
             vec![Problem::new("path", message)]
-        })?;
-        let digest = Sha256::digest(&bytes);
+        };
+        let mut file = trace::open(&self.path).map_err(unreadable)?;
+        let (mut digest, mut part) = (Sha256::new(), vec![0; PART]);
+        loop {
+            match file.read(&mut part).map_err(unreadable)? {
+                0 => break,
+                count => digest.update(&part[..count]),
+            }
+        }
+        let digest = digest.finalize();
         Ok(digest[..8].iter().map(|byte| format!("{byte:02x}")).collect())
     }
 

@@ -12,15 +12,20 @@ mod view;
 
 use serde_json::Value;
 
-use crate::problem::Located;
+use crate::problem::{Located, quoted};
 use crate::tree::{Entry, Item, Node, Place};
 pub use view::View;
 
 /// Two words this alike are taken for the same: Jaro-Winkler similarity. Our choice: keeps "gaurd"
 /// with "guard" and "laod" with "load", and apart what shares only a first letter.
 const ALIKE: f64 = 0.8;
+/// Longest text that may be a word misspelt, in bytes. Our choice.
+const WORD_MAX: usize = 100;
 /// A list of keys up to this long is printed whole when none is alike.
 const KEYS_SHOWN: usize = 16;
+
+/// After this many problems the rest is not noted: one is enough to refuse, and far fewer are shown.
+const PROBLEMS_MAX: usize = 1_000;
 
 /// All that is wrong with `root` by `schema`; problems name `source`.
 #[must_use]
@@ -39,6 +44,9 @@ struct Checker<'a> {
 
 impl Checker<'_> {
     fn complain(&mut self, place: &Place, path: &str, message: impl Into<String>) {
+        if self.problems.len() >= PROBLEMS_MAX {
+            return;
+        }
         self.problems.push(Located::new(self.source, place.clone(), path, message));
     }
 
@@ -120,10 +128,13 @@ impl Checker<'_> {
         }
         let expected = one_of(words);
         let message = match node.text() {
-            Some(text) => match alike(text, words) {
-                Some(word) => format!("found {text:?}; did you mean {word:?}? Expected {expected}"),
-                None => format!("found {text:?}; expected {expected}"),
-            },
+            Some(text) => {
+                let found = quoted(text);
+                match alike(text, words) {
+                    Some(word) => format!("found {found}; did you mean {word:?}? Expected {expected}"),
+                    None => format!("found {found}; expected {expected}"),
+                }
+            }
             None => format!("found {}; expected {expected}", node.describe()),
         };
         self.complain(&node.place, path, message);
@@ -162,6 +173,10 @@ pub fn one_of(words: &[String]) -> String {
 /// The word most like `text`, if one is alike.
 #[must_use]
 pub fn alike<'a>(text: &str, words: &'a [String]) -> Option<&'a String> {
+    // No word of ours is as long, and comparing takes time that grows with the square.
+    if text.len() > WORD_MAX {
+        return None;
+    }
     words
         .iter()
         .map(|word| (strsim::jaro_winkler(text, word), word))

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Checker, View, accepts, alike, join, one_of, suggest};
-use crate::problem::Located;
+use crate::problem::{Located, quoted};
 use crate::tree::{Item, Node};
 
 /// Other words are named if they are this few (our choice).
@@ -68,10 +68,11 @@ impl Checker<'_> {
                 let message = match alike(text, &words) {
                     Some(word) => {
                         format!(
-                            "unknown {tag} {text:?}; did you mean {word:?}? Expected {expected}"
+                            "unknown {tag} {}; did you mean {word:?}? Expected {expected}",
+                            quoted(text)
                         )
                     }
-                    None => format!("unknown {tag} {text:?}; expected {expected}"),
+                    None => format!("unknown {tag} {}; expected {expected}", quoted(text)),
                 };
                 self.complain(&found.place, &path_tag, message);
             }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Document;
 use crate::problem::{BadInput, Located};
-use crate::tree::{Entry, Item, Node, Place, Segment, segments};
+use crate::tree::{DEPTH_MAX, Entry, Item, Node, Place, Segment, segments};
 
 /// One value set from outside the file.
 #[derive(Clone, Debug)]
@@ -89,7 +89,12 @@ impl Document {
         let mut problems = Vec::new();
         for argument in arguments {
             let steps: Vec<_> = segments(&argument.path).collect();
-            if let Err(message) = put(&mut self.root, &steps, &argument.value) {
+            // A tree as deep as that would end the stack of whoever walks it.
+            let set = match steps.len() {
+                0..=DEPTH_MAX => put(&mut self.root, &steps, &argument.value),
+                depth => Err(format!("found a key of {depth} steps; expected at most {DEPTH_MAX}")),
+            };
+            if let Err(message) = set {
                 let place = argument.value.place.clone();
                 problems.push(Located::new(&self.name, place, &argument.path, message));
             }

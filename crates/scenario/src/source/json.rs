@@ -3,16 +3,15 @@
 //! The JSON library gives no positions, but its raw values borrow from the text that it reads, so
 //! their addresses say where they stand.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{self, Deserialize, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::Lines;
-use crate::tree::{Entry, Item, Node, Place};
-
-/// Deeper nesting than any scenario has; keeps hostile input off the stack's end.
-const DEPTH_MAX: usize = 32;
+use crate::problem::quoted;
+use crate::tree::{DEPTH_MAX, Entry, Item, Node, Place};
 
 /// Reads `text`; on failure, what is wrong and where.
 pub fn parse(text: &str) -> Result<Node, Vec<(Place, String)>> {
@@ -47,7 +46,7 @@ impl<'a> Reader<'a> {
     fn node(&self, raw: &'a RawValue, depth: usize) -> Result<Node, (Place, String)> {
         let place = self.place(raw);
         if depth > DEPTH_MAX {
-            return Err((place, format!("nested more than {DEPTH_MAX} deep")));
+            return Err((place, super::too_deep()));
         }
         let wrong = |error: serde_json::Error| (place.clone(), not_json(&error));
         let item = match raw.get().as_bytes().first() {
@@ -67,10 +66,11 @@ impl<'a> Reader<'a> {
 
     fn table(&self, table: RawTable<'a>, depth: usize) -> Result<Item, (Place, String)> {
         let mut entries: Vec<Entry> = Vec::new();
+        let mut keys = HashSet::new();
         for (key, raw) in table.0 {
             let place = self.place(raw);
-            if entries.iter().any(|entry| entry.key == key) {
-                return Err((place, format!("duplicate key {key:?}")));
+            if !keys.insert(key.clone()) {
+                return Err((place, format!("duplicate key {}", quoted(&key))));
             }
             if raw.get() != "null" {
                 entries.push(Entry { key, place, value: self.node(raw, depth + 1)? });

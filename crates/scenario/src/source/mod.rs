@@ -4,6 +4,7 @@ mod arguments;
 mod json;
 mod toml;
 
+use std::io::Read;
 use std::path::Path;
 
 use serde_json::Value;
@@ -11,7 +12,7 @@ use serde_json::Value;
 pub use arguments::Argument;
 
 use crate::problem::{BadInput, Located};
-use crate::tree::{Entry, Item, Node, Place};
+use crate::tree::{DEPTH_MAX, Entry, Item, Node, Place};
 
 /// A scenario as it was written: its tree and the name of its source.
 #[derive(Clone, Debug)]
@@ -40,9 +41,8 @@ impl Document {
     /// When it cannot be read or is not well-formed: every place where it is not.
     pub fn open(path: &Path) -> Result<Self, BadInput> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            BadInput::single(Located::whole(&name, format!("cannot be read: {error}")))
-        })?;
+        let bad = |message: String| BadInput::single(Located::whole(&name, message));
+        let text = read_text(path).map_err(bad)?;
         let json = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
         let format = if json { Format::Json } else { Format::Toml };
         let mut document = Self::parse(&name, &text, format)?;
@@ -78,8 +78,41 @@ impl Document {
     }
 }
 
-/// The tree of a JSON value without places. A key whose value is null counts as absent.
+/// Longest text that is read whole, in bytes. Our choice: a million links of a topology, and a tree of
+/// some hundred megabytes at most.
+const TEXT_MAX: u64 = 16 << 20;
+
+/// The text of a file, if it is one and no longer than a scenario or a list of links needs.
+///
+/// # Errors
+/// Why it is not read.
+pub fn read_text(path: &Path) -> Result<String, String> {
+    let unreadable = |error| format!("cannot be read: {error}");
+    let file = crate::trace::open(path).map_err(unreadable)?;
+    let mut text = String::new();
+    // One byte more than there may be, so that a file that grows while it is read is found out too.
+    file.take(TEXT_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > TEXT_MAX {
+        let found = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+        return Err(format!(
+            "is {found} bytes long; expected at most {TEXT_MAX}: flows belong in a trace, a file of its own"
+        ));
+    }
+    Ok(text)
+}
+
+/// What is said of a value that is nested too deep.
+fn too_deep() -> String {
+    format!("nested more than {DEPTH_MAX} deep; expected a scenario, which is a few")
+}
+
+/// The tree of a JSON value without places. A key whose value is null counts as absent; what lies too
+/// deep is something that no key takes.
 fn node(value: &Value) -> Node {
+    node_within(value, DEPTH_MAX)
+}
+
+fn node_within(value: &Value, left: usize) -> Node {
     let item = match value {
         Value::Null => Item::Alien("null"),
         Value::Bool(value) => Item::Bool(*value),
@@ -89,17 +122,18 @@ fn node(value: &Value) -> Node {
             _ => Item::Alien("a number beyond 64 bits"),
         },
         Value::String(text) => Item::Text(text.clone()),
-        Value::Array(values) => Item::List(values.iter().map(node).collect()),
-        Value::Object(map) => Item::Table(
-            map.iter()
-                .filter(|(_, value)| !value.is_null())
-                .map(|(key, value)| Entry {
-                    key: key.clone(),
-                    place: Place::Unknown,
-                    value: node(value),
-                })
-                .collect(),
-        ),
+        Value::Array(_) | Value::Object(_) if left == 0 => Item::Alien("a value nested too deep"),
+        Value::Array(values) => {
+            Item::List(values.iter().map(|value| node_within(value, left - 1)).collect())
+        }
+        Value::Object(map) => {
+            let entry = |(key, value): (&String, &Value)| Entry {
+                key: key.clone(),
+                place: Place::Unknown,
+                value: node_within(value, left - 1),
+            };
+            Item::Table(map.iter().filter(|(_, value)| !value.is_null()).map(entry).collect())
+        }
     };
     Node { item, place: Place::Unknown }
 }

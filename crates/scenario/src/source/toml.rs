@@ -3,7 +3,7 @@
 use toml::de::{DeTable, DeValue};
 
 use super::Lines;
-use crate::tree::{Entry, Item, Node, Place};
+use crate::tree::{DEPTH_MAX, Entry, Item, Node, Place};
 
 /// After this many lines with errors the rest is noise.
 const ERROR_LINES_MAX: usize = 10;
@@ -13,7 +13,8 @@ pub fn parse(text: &str) -> Result<Node, Vec<(Place, String)>> {
     let lines = Lines::new(text);
     let (table, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
-        return Ok(Node { item: entries(table.get_ref(), &lines), place: Place::Line(1) });
+        let item = entries(table.get_ref(), &lines, DEPTH_MAX).map_err(|deep| vec![deep])?;
+        return Ok(Node { item, place: Place::Line(1) });
     }
     let mut found: Vec<(usize, String)> = errors
         .iter()
@@ -29,19 +30,23 @@ pub fn parse(text: &str) -> Result<Node, Vec<(Place, String)>> {
     Err(found)
 }
 
-fn entries(table: &DeTable<'_>, lines: &Lines) -> Item {
+/// A value that is nested too deep, and where.
+type TooDeep = (Place, String);
+
+/// The entries of a table that may hold tables and lists `left` deep.
+fn entries(table: &DeTable<'_>, lines: &Lines, left: usize) -> Result<Item, TooDeep> {
     let entry = |(key, value): (&toml::Spanned<_>, &toml::Spanned<DeValue<'_>>)| {
         let key: &toml::Spanned<toml::de::DeString<'_>> = key;
-        Entry {
-            key: key.get_ref().to_string(),
-            place: lines.place(key.span().start),
-            value: node(value, lines),
-        }
+        let place = lines.place(key.span().start);
+        let value = node(value, lines, left)?;
+        Ok(Entry { key: key.get_ref().to_string(), place, value })
     };
-    Item::Table(table.iter().map(entry).collect())
+    Ok(Item::Table(table.iter().map(entry).collect::<Result<_, TooDeep>>()?))
 }
 
-fn node(value: &toml::Spanned<DeValue<'_>>, lines: &Lines) -> Node {
+fn node(value: &toml::Spanned<DeValue<'_>>, lines: &Lines, left: usize) -> Result<Node, TooDeep> {
+    let place = lines.place(value.span().start);
+    let below = || left.checked_sub(1).ok_or_else(|| (place.clone(), super::too_deep()));
     let item = match value.get_ref() {
         DeValue::String(text) => Item::Text(text.to_string()),
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
@@ -51,8 +56,12 @@ fn node(value: &toml::Spanned<DeValue<'_>>, lines: &Lines) -> Node {
         }
         DeValue::Boolean(value) => Item::Bool(*value),
         DeValue::Datetime(_) => Item::Alien("a date"),
-        DeValue::Array(values) => Item::List(values.iter().map(|v| node(v, lines)).collect()),
-        DeValue::Table(table) => entries(table, lines),
+        DeValue::Array(values) => {
+            let left = below()?;
+            let nodes = values.iter().map(|value| node(value, lines, left));
+            Item::List(nodes.collect::<Result<_, _>>()?)
+        }
+        DeValue::Table(table) => entries(table, lines, below()?)?,
     };
-    Node { item, place: lines.place(value.span().start) }
+    Ok(Node { item, place })
 }

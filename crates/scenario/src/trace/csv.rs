@@ -1,39 +1,34 @@
 //! Traces in CSV, first line the column heads.
 
-use csv::{ErrorKind, ReaderBuilder, StringRecord};
+use std::io::{self, Read};
+
+use csv::{ErrorKind, Reader, ReaderBuilder, StringRecord};
 
 use super::{At, Rows};
 use crate::tree::Place;
 
-/// Reads all rows into `rows`, problems included.
-pub fn read(bytes: &[u8], rows: &mut Rows<'_>) {
-    let mut reader = ReaderBuilder::new().flexible(true).from_reader(bytes);
+/// Longest line, in bytes: room for some hundred thousand rows that a flow waits for. Our choice.
+const LINE_MAX: usize = 1 << 20;
+
+/// Reads all rows into `rows`, problems included. `is_ended`: whether the last line has its end.
+pub fn read(file: impl Read, is_ended: bool, rows: &mut Rows<'_>) {
+    let short = ShortLines { inner: file, length: 0 };
+    let mut reader = ReaderBuilder::new().flexible(true).from_reader(short);
     let heads = match reader.headers() {
         Ok(heads) => heads.clone(),
-        Err(error) => return rows.complain_whole(format!("not readable as CSV: {error}")),
+        Err(error) => return rows.complain_whole(unreadable(&error)),
     };
     if !rows.heads(Place::Line(1), heads.iter()) {
         return;
     }
-    // A value cut short may still look whole, so a last line without its end is not trusted.
-    let unended = !bytes.ends_with(b"\n");
-    let mut record = StringRecord::new();
-    loop {
-        let line = reader.position().line() as usize;
-        match reader.read_record(&mut record) {
-            Ok(false) => return,
-            Ok(true) => {}
-            Err(error) => {
-                let what = match error.kind() {
-                    ErrorKind::Utf8 { .. } => "not text in UTF-8".to_string(),
-                    _ => format!("not readable as CSV: {error}"),
-                };
-                return rows.complain(At::Line(line), "", what);
-            }
-        }
-        let line = record.position().map_or(line, |position| position.line() as usize);
-        let last = reader.position().byte() as usize >= bytes.len();
-        if last && unended {
+    // A line is judged when it is known whether another follows: one cut short may still look whole,
+    // so a last line without its end is not trusted.
+    let (mut record, mut next) = (StringRecord::new(), StringRecord::new());
+    let mut more = advance(&mut reader, &mut record, rows);
+    while more && !rows.is_enough() {
+        more = advance(&mut reader, &mut next, rows);
+        let line = record.position().map_or(1, |position| position.line() as usize);
+        if !more && !is_ended && reader.is_done() {
             let message = "the last line is torn: it does not end in a line break; write it whole, \
                            or cut it off";
             rows.complain(At::Line(line), "", message);
@@ -43,5 +38,51 @@ pub fn read(bytes: &[u8], rows: &mut Rows<'_>) {
             let message = format!("found {} values; expected {}", record.len(), heads.len());
             rows.complain(At::Line(line), "", message);
         }
+        std::mem::swap(&mut record, &mut next);
+    }
+}
+
+/// Reads the next record; whether there is one. What cannot be read ends the file.
+fn advance<R: Read>(
+    reader: &mut Reader<R>,
+    record: &mut StringRecord,
+    rows: &mut Rows<'_>,
+) -> bool {
+    let line = reader.position().line() as usize;
+    reader.read_record(record).unwrap_or_else(|error| {
+        rows.complain(At::Line(line), "", unreadable(&error));
+        false
+    })
+}
+
+fn unreadable(error: &csv::Error) -> String {
+    match error.kind() {
+        ErrorKind::Utf8 { .. } => "not text in UTF-8".to_string(),
+        ErrorKind::Io(error) => format!("cannot be read: {error}"),
+        _ => format!("not readable as CSV: {error}"),
+    }
+}
+
+/// Refuses endless lines, which would be taken into memory whole.
+struct ShortLines<R> {
+    inner: R,
+    /// Bytes since the last line break.
+    length: usize,
+}
+
+impl<R: Read> Read for ShortLines<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        for part in buffer[..count].split_inclusive(|&byte| byte == b'\n') {
+            self.length += part.len();
+            if self.length > LINE_MAX {
+                let message = format!("a line is longer than {LINE_MAX} bytes");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+            }
+            if part.ends_with(b"\n") {
+                self.length = 0;
+            }
+        }
+        Ok(count)
     }
 }

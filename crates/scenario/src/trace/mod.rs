@@ -11,9 +11,12 @@ mod parquet;
 #[cfg(test)]
 mod tests;
 
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek, SeekFrom};
 use std::path::Path;
 
-use kernel::Time;
+use kernel::{Bytes, Time};
+use rack::memory::binary;
 use rack::workload::trace::TraceRow;
 
 use crate::check::suggest;
@@ -27,25 +30,54 @@ const PROBLEMS_MAX: usize = 10;
 const COLUMNS: [&str; 8] =
     ["start", "start_ns", "start_ps", "src", "dst", "bytes", "class", "after"];
 
+/// Memory that a row takes while a run is prepared. Our choice, on the safe side: the row, the flow made
+/// of it, each in a list that may be half empty, twice, since a workload is drawn more than once.
+const ROW_BYTES: u64 = 256;
+/// Memory that each row takes that a row waits for, likewise.
+const AFTER_BYTES: u64 = 32;
+/// After this many rows with problems the rest of a file is not read. Our choice.
+const BAD_ROWS_MAX: usize = 10_000;
+/// Memory for a trace where nobody says how much there is: room for four million flows. Our choice.
+pub const MEMORY_DEFAULT: Bytes = Bytes::new(1 << 30);
+
 /// Reads the trace at `path` for a rack of `nodes`. Parquet if its name ends in `.parquet`,
-/// otherwise CSV.
+/// otherwise CSV. A trace that would take more than `memory` is refused, with what it would take.
 ///
 /// # Errors
-/// When it cannot be read, is torn, or holds a row that no rack of this size can carry.
-pub fn read(path: &Path, nodes: u32) -> Result<Vec<TraceRow>, BadInput> {
+/// When it cannot be read, is torn or too large, or holds a row that no rack of this size can carry.
+pub fn read(path: &Path, nodes: u32, memory: Bytes) -> Result<Vec<TraceRow>, BadInput> {
     let name = path.display().to_string();
     let unreadable =
         |error| BadInput::single(Located::whole(&name, format!("cannot be read: {error}")));
-    let parquet = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("parquet"));
-    let mut rows = Rows::new(&name, nodes);
-    if parquet {
-        let bytes = std::fs::read(path).map_err(unreadable)?;
-        parquet::read(bytes, &mut rows);
+    let mut file = open(path).map_err(unreadable)?;
+    let mut rows = Rows::new(&name, nodes, memory);
+    if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("parquet")) {
+        parquet::read(file, &mut rows);
     } else {
-        let bytes = std::fs::read(path).map_err(unreadable)?;
-        csv::read(&bytes, &mut rows);
+        let is_ended = ends_in_line_break(&mut file).map_err(unreadable)?;
+        csv::read(file, is_ended, &mut rows);
     }
     rows.finish()
+}
+
+/// Opens a file; what never ends, such as a device, is none.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    if fs::metadata(path)?.is_file() {
+        File::open(path)
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "not a file"))
+    }
+}
+
+/// Whether the last byte ends a line. The file is then back at its start.
+fn ends_in_line_break(file: &mut File) -> io::Result<bool> {
+    let mut last = [b'\n'];
+    if file.metadata()?.len() > 0 {
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+        file.rewind()?;
+    }
+    Ok(last == [b'\n'])
 }
 
 /// Reads a trace in CSV from memory; messages call it `name`.
@@ -53,8 +85,8 @@ pub fn read(path: &Path, nodes: u32) -> Result<Vec<TraceRow>, BadInput> {
 /// # Errors
 /// As [`read`].
 pub fn read_csv(name: &str, bytes: &[u8], nodes: u32) -> Result<Vec<TraceRow>, BadInput> {
-    let mut rows = Rows::new(name, nodes);
-    csv::read(bytes, &mut rows);
+    let mut rows = Rows::new(name, nodes, MEMORY_DEFAULT);
+    csv::read(bytes, bytes.ends_with(b"\n"), &mut rows);
     rows.finish()
 }
 
@@ -63,8 +95,8 @@ pub fn read_csv(name: &str, bytes: &[u8], nodes: u32) -> Result<Vec<TraceRow>, B
 /// # Errors
 /// As [`read`].
 pub fn read_parquet(name: &str, bytes: Vec<u8>, nodes: u32) -> Result<Vec<TraceRow>, BadInput> {
-    let mut rows = Rows::new(name, nodes);
-    parquet::read(bytes, &mut rows);
+    let mut rows = Rows::new(name, nodes, MEMORY_DEFAULT);
+    parquet::read(::bytes::Bytes::from(bytes), &mut rows);
     rows.finish()
 }
 
@@ -87,10 +119,15 @@ struct Rows<'a> {
     problems: Vec<Located>,
     /// Problems found but not kept.
     unlisted: usize,
+    /// Bytes of memory that rows may take, and that they take.
+    memory: Bytes,
+    taken: u64,
+    /// Whether the file ends before its end, for what is in it.
+    is_enough: bool,
 }
 
 impl<'a> Rows<'a> {
-    fn new(name: &'a str, nodes: u32) -> Self {
+    fn new(name: &'a str, nodes: u32, memory: Bytes) -> Self {
         Self {
             name,
             nodes,
@@ -98,7 +135,44 @@ impl<'a> Rows<'a> {
             rows: Vec::new(),
             problems: Vec::new(),
             unlisted: 0,
+            memory,
+            taken: 0,
+            is_enough: false,
         }
+    }
+
+    /// Whether the rest of the file is of no interest: nothing can come of it.
+    fn is_enough(&self) -> bool {
+        self.is_enough || self.unlisted >= BAD_ROWS_MAX
+    }
+
+    /// Whether `count` rows fit into memory, before any is read; complains if they do not.
+    fn could_hold(&mut self, count: u64) -> bool {
+        let taken = Bytes::new(count.saturating_mul(ROW_BYTES));
+        if taken > self.memory {
+            self.complain_of_size(count, taken);
+        }
+        taken <= self.memory
+    }
+
+    /// Whether a row of `size` bytes fits into what memory is left; complains if it does not.
+    fn have_room(&mut self, size: u64) -> bool {
+        self.taken += size;
+        let taken = Bytes::new(self.taken);
+        if taken > self.memory && !self.is_enough {
+            self.complain_of_size(self.rows.len() as u64 + 1, taken);
+        }
+        taken <= self.memory
+    }
+
+    fn complain_of_size(&mut self, flows: u64, taken: Bytes) {
+        self.is_enough = true;
+        self.complain_whole(format!(
+            "holds {flows} flows or more, which take some {} of memory; at most {} are there for them: give \
+             fewer, or run where there is more",
+            binary(taken),
+            binary(self.memory)
+        ));
     }
 
     fn complain(&mut self, at: At, column: &str, message: impl Into<String>) {
@@ -183,6 +257,9 @@ impl<'a> Rows<'a> {
         }
         // Kept even if wrong, so that later rows keep their number; `finish` refuses them all.
         let (src, dst, class) = (src as u32, dst as u32, class as u8);
+        if !self.have_room(ROW_BYTES + AFTER_BYTES * after.len() as u64) {
+            return;
+        }
         self.rows.push(TraceRow { start, src, dst, bytes: size, class, after });
     }
 
@@ -238,7 +315,8 @@ impl<'a> Rows<'a> {
 
     fn finish(mut self) -> Result<Vec<TraceRow>, BadInput> {
         if self.unlisted > 0 {
-            let message = format!("and {} more problems of this kind", self.unlisted);
+            let rest = if self.unlisted >= BAD_ROWS_MAX { "; the rest was not read" } else { "" };
+            let message = format!("and {} more problems of this kind{rest}", self.unlisted);
             self.complain_whole(message);
         }
         BadInput::unless_empty(self.problems)?;

@@ -102,7 +102,7 @@ fn a_flood_of_problems_is_cut() {
 
 #[test]
 fn a_file_that_is_not_there_is_named() {
-    let bad = read(Path::new("no/such/trace.csv"), 8).unwrap_err().to_string();
+    let bad = read(Path::new("no/such/trace.csv"), 8, MEMORY_DEFAULT).unwrap_err().to_string();
     assert!(bad.starts_with("no/such/trace.csv: cannot be read: "), "{bad}");
 }
 
@@ -147,6 +147,57 @@ fn parquet_reads_like_csv() {
     let bad = read_parquet("t.parquet", parquet_bytes(2), 8).unwrap_err().to_string();
     let expected = "t.parquet: row 1: dst: found a flow from node 2 to itself; expected two nodes";
     assert_eq!(bad, expected);
+}
+
+#[test]
+fn a_parquet_file_that_claims_more_than_it_holds_is_refused_before_memory_is_taken() {
+    // Two kilobytes whose first dictionary claims 4.9 thousand million entries.
+    let bytes = include_bytes!("../../tests/inputs/claims-gigabytes.parquet");
+    let bad = read_parquet("t.parquet", bytes.to_vec(), 8).unwrap_err().to_string();
+    // The number takes more than the ten bytes that a number may have.
+    let expected = "t.parquet: not a whole Parquet file (its description is not well-formed)";
+    assert!(bad.starts_with(expected), "{bad}");
+}
+
+#[test]
+fn a_trace_that_takes_more_memory_than_there_is_is_refused_with_what_it_takes() {
+    let place = tempfile::tempdir().unwrap();
+    let rows = "0 ns,0,1,5\n".repeat(1_000);
+    let csv = place.path().join("t.csv");
+    std::fs::write(&csv, format!("start,src,dst,bytes\n{rows}")).unwrap();
+    let parquet = place.path().join("t.parquet");
+    std::fs::write(&parquet, parquet_bytes(1)).unwrap();
+    for (path, needed) in [(&csv, 1_000 * ROW_BYTES), (&parquet, 2 * ROW_BYTES)] {
+        assert!(read(path, 8, Bytes::new(needed)).is_ok());
+        let bad = read(path, 8, Bytes::new(needed - 1)).unwrap_err();
+        assert_eq!(bad.problems().len(), 1, "{bad}");
+        let says = bad.to_string();
+        let takes = format!("which take some {} of memory", rack::memory::binary(Bytes::new(needed)));
+        assert!(says.contains(&takes), "{says}");
+    }
+    // Rows that wait for many others take more.
+    let after = (0..999).map(|row| row.to_string()).collect::<Vec<_>>().join(" ");
+    let rows = format!("start,src,dst,bytes,after\n{}", "0 ns,0,1,5,\n".repeat(999));
+    std::fs::write(&csv, format!("{rows}0 ns,0,1,5,{after}\n")).unwrap();
+    let needed = Bytes::new(1_000 * ROW_BYTES + 999 * AFTER_BYTES);
+    assert!(read(&csv, 8, needed).is_ok() && read(&csv, 8, needed - Bytes::new(1)).is_err());
+}
+
+#[test]
+fn endless_lines_and_what_is_no_file_are_refused() {
+    let long = format!("start,src,dst,bytes\n0 ns,0,1,{}\n", "5".repeat(3 << 20));
+    refuses(&long, &["t.csv:2: cannot be read: a line is longer than 1048576 bytes"]);
+    let place = tempfile::tempdir().unwrap();
+    let bad = read(place.path(), 8, MEMORY_DEFAULT).unwrap_err().to_string();
+    assert!(bad.ends_with("cannot be read: not a file"), "{bad}");
+}
+
+#[test]
+fn a_file_of_bad_rows_is_not_read_to_its_end() {
+    let text = format!("start,src,dst,bytes\n{}", "0 ns,1,1,5\n".repeat(50_000));
+    let bad = read_csv("t.csv", text.as_bytes(), 8).unwrap_err();
+    let last = bad.problems().last().unwrap().to_string();
+    assert_eq!(last, format!("t.csv: and {BAD_ROWS_MAX} more problems of this kind; the rest was not read"));
 }
 
 #[test]
