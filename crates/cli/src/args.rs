@@ -19,8 +19,9 @@ pub fn version() -> &'static str {
 #[derive(Debug, Parser)]
 #[command(name = "rackloom", version = version(), propagate_version = true)]
 #[command(
-    after_help = "Exit codes: 0 done; 1 a check failed or a run broke; 2 bad input, nothing \
-                        was written; 130 interrupted."
+    after_help = "Exit codes: 0 done; 1 a run broke, a check failed, output could not be written, or an \
+                  internal error, which asks to be reported; 2 bad input, nothing was written; 130 \
+                  interrupted."
 )]
 pub struct Arguments {
     /// What to do.
@@ -88,6 +89,10 @@ pub struct RunArguments {
     /// On top of the file.
     #[command(flatten)]
     pub settings: Settings,
+    /// Say what memory and time the run would take, from its configuration and a probe of at most two
+    /// seconds, and store nothing.
+    #[arg(long, conflicts_with = "out")]
+    pub estimate: bool,
     /// Where results go. Default: results/NAME-HASH.
     #[arg(long, short, value_name = "DIR")]
     pub out: Option<PathBuf>,

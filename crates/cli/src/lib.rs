@@ -17,6 +17,7 @@ use std::ffi::OsString;
 use clap::Parser;
 
 use crate::args::Arguments;
+use crate::engine::Failure;
 use crate::output::Output;
 
 /// The version of Rackloom, as in every result.
@@ -27,21 +28,27 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 ///
 /// Two doors lead here: the binary, and the command that `pip install` puts on the path.
 pub fn command(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let arguments = match Arguments::try_parse_from(arguments) {
-        Ok(arguments) => arguments,
-        Err(message) => {
-            // Nobody is left to tell if the terminal takes no more.
-            let _ = message.print();
-            return u8::try_from(message.exit_code()).unwrap_or(engine::EXIT_INPUT);
-        }
-    };
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let carried_out = engine::caught(|| match Arguments::try_parse_from(&arguments) {
+        Ok(arguments) => carry_out(arguments),
+        Err(message) => output::usage(&message),
+    });
+    carried_out.unwrap_or_else(|panic| {
+        let failure = Failure::Internal(panic);
+        output::say(&failure.to_string());
+        failure.exit_code()
+    })
+}
+
+fn carry_out(arguments: Arguments) -> u8 {
     interrupt::listen();
     let mut output = Output::new(arguments.format, arguments.quiet);
-    match commands::carry_out(arguments.command, &mut output) {
+    let code = match commands::carry_out(arguments.command, &mut output) {
         Ok(code) => code,
         Err(failure) => {
             output.error(&failure.to_string());
             failure.exit_code()
         }
-    }
+    };
+    output.exit_code(code)
 }

@@ -2,16 +2,20 @@
 
 use std::io::{self, Write};
 
+use report::terminal::{is_unprintable, printable};
 use report::{ResultsTable, TextStyle};
 use serde_json::Value;
 
 use crate::args::Format;
+use crate::engine::{EXIT_BROKEN, EXIT_INPUT};
 
 /// Results to stdout, notes and errors to stderr.
 pub struct Output {
     format: Format,
     quiet: bool,
     style: TextStyle,
+    /// Whether stdout refused something.
+    is_broken: bool,
 }
 
 impl Output {
@@ -19,7 +23,7 @@ impl Output {
     pub fn new(format: Format, quiet: bool) -> Self {
         let no_color = std::env::var_os("NO_COLOR");
         let style = TextStyle::detect(&io::stdout(), no_color.as_deref());
-        Self { format, quiet, style }
+        Self { format, quiet, style, is_broken: false }
     }
 
     /// Whether only results and errors are wanted.
@@ -31,7 +35,7 @@ impl Output {
     pub fn result(&mut self, text: impl FnOnce(TextStyle) -> String, json: impl FnOnce() -> Value) {
         match self.format {
             Format::Text => self.print(&text(self.style)),
-            Format::Json => self.print(&format!("{:#}", json())),
+            Format::Json => self.print(&json_text(&json())),
         }
     }
 
@@ -42,15 +46,13 @@ impl Output {
 
     /// Text to stdout, whatever the format.
     pub fn print(&mut self, text: &str) {
-        let mut stdout = io::stdout().lock();
         let end = if text.ends_with('\n') { "" } else { "\n" };
-        let written = write!(stdout, "{text}{end}").and_then(|()| stdout.flush());
-        match written {
-            // Whoever read us has seen enough; all files are written by now.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-            Err(error) => self.error(&format!("stdout: {error}")),
-            Ok(()) => {}
-        }
+        self.is_broken |= !to_stdout(&format!("{text}{end}"));
+    }
+
+    /// The exit code of a command that ends with `code`: what could not be printed is an error.
+    pub fn exit_code(&self, code: u8) -> u8 {
+        if self.is_broken && code == 0 { EXIT_BROKEN } else { code }
     }
 
     /// A remark to stderr, unless quiet.
@@ -66,7 +68,69 @@ impl Output {
     }
 }
 
-/// Writes a line to stderr. Nobody is left to tell if that fails.
+/// Writes to stdout; whether that is fine.
+fn to_stdout(text: &str) -> bool {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        // Whoever read us has seen enough: as in `| head`. That is no error, as it is none for ripgrep
+        // and, where the signal does not kill them first, for the programs of coreutils.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => true,
+        Err(error) => {
+            say(&format!("standard output: {error}; what was to be printed is incomplete"));
+            false
+        }
+        Ok(()) => true,
+    }
+}
+
+/// JSON for people and scripts; characters that would command a terminal stand in it by their number,
+/// which changes no value.
+fn json_text(value: &Value) -> String {
+    let mut text = String::new();
+    for letter in format!("{value:#}").chars() {
+        if letter != '\n' && is_unprintable(letter) {
+            let mut units = [0; 2];
+            for unit in letter.encode_utf16(&mut units) {
+                text.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            text.push(letter);
+        }
+    }
+    text
+}
+
+/// Says what the arguments lack, or shows the help or version that they ask for; the exit code.
+pub fn usage(message: &clap::Error) -> u8 {
+    let text = message.render().to_string();
+    if !message.use_stderr() {
+        return if to_stdout(&text) { 0 } else { EXIT_BROKEN };
+    }
+    // With its colours, unless it quotes something that would command the terminal.
+    if printable(&text) == text {
+        // Nobody is left to tell if the terminal takes no more.
+        let _ = message.print();
+    } else {
+        say(&text);
+    }
+    u8::try_from(message.exit_code()).unwrap_or(EXIT_INPUT)
+}
+
+/// Writes lines to stderr, fit for a terminal. Nobody is left to tell if that fails.
 pub fn say(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let _ = writeln!(io::stderr().lock(), "{}", printable(text));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_for_the_terminal_commands_nothing_and_says_the_same() {
+        let value = serde_json::json!({ "a\u{9b}31m": ["\u{1b}[2J", "\u{202e}", "\u{e0041}", "é\n"] });
+        let text = json_text(&value);
+        assert!(text.chars().all(|c| c == '\n' || !is_unprintable(c)), "{text}");
+        assert!(text.contains("é"), "{text}");
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+    }
 }

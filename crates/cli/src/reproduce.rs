@@ -7,7 +7,7 @@ use report::{Claim, Verdict, claims_page};
 use scenario::{BadInput, Located};
 use serde_json::Value;
 
-use crate::engine::{Failure, Place};
+use crate::engine::{Busy, Failure, Place, caught};
 
 pub use reproductions::{Effort, Experiment, Paper, papers};
 
@@ -76,10 +76,20 @@ pub fn reproduce(
     watch: &mut dyn FnMut(&Experiment, f64, &str) -> ControlFlow<()>,
 ) -> Result<Reproduction, Failure> {
     let place = Place::create(directory)?;
+    let busy = Busy::begin();
     let mut all = Reproduction::default();
     let mut sections = Vec::new();
     for experiment in experiments {
-        match experiment.run(effort, &mut |share, what| watch(experiment, share, what)) {
+        let mut heard = |share: f64, what: &str| {
+            let flow = watch(experiment, share, what);
+            if flow.is_break() {
+                busy.stopping();
+            }
+            flow
+        };
+        let outcome = caught(|| experiment.run(effort, &mut heard));
+        let outcome = outcome.map_err(|panic| reproductions::Failure::Model(panic.message));
+        match outcome.and_then(|outcome| outcome) {
             Ok(findings) => {
                 all.claims.extend(findings.claims);
                 sections.push(findings.section);

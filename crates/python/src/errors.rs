@@ -14,7 +14,7 @@ pub fn of_failure(py: Python<'_>, failure: Failure) -> PyErr {
         Failure::Input(bad) => of_bad_input(py, &bad),
         Failure::Place(error) => input_error(py, vec![(None, None, None, error.to_string())]),
         Failure::Interrupted => PyKeyboardInterrupt::new_err(failure.to_string()),
-        Failure::Broken(_) | Failure::Model(_) | Failure::Write(_) => {
+        Failure::Broken(_) | Failure::Internal(_) | Failure::Write(_) => {
             raised(py, "RunError", failure.to_string())
         }
     }

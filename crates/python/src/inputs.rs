@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use cli::engine::sweep::Axis;
+use cli::engine::{self, sweep::Axis};
 use pyo3::prelude::*;
-use scenario::{Argument, BadInput, Document, Located, Registry, Scenario};
+use scenario::{Argument, BadInput, Document, Located, Scenario};
 use serde_json::Value;
 
 /// What messages call a scenario that is not in a file.
@@ -44,7 +44,7 @@ pub fn arguments(settings: &Settings) -> Result<Vec<Argument>, BadInput> {
 
 /// A checked scenario.
 pub fn scenario(source: &Source, settings: &Settings) -> Result<Scenario, BadInput> {
-    Scenario::read(source.document()?, &arguments(settings)?, &Registry::standard())
+    Scenario::read(source.document()?, &arguments(settings)?, &engine::registry())
 }
 
 /// The axes of a sweep: keys and their values as the command line has them.

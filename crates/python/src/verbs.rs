@@ -10,7 +10,7 @@ use cli::engine::{self, Failure};
 use cli::reproduce::{self as papers, Effort};
 use pyo3::prelude::*;
 use rack::run::Progress;
-use scenario::{BadInput, Located, Registry, Scenario};
+use scenario::{BadInput, Located, Scenario};
 use serde_json::Value;
 
 use crate::errors;
@@ -30,9 +30,7 @@ type Found = (String, Vec<(String, String)>, Vec<String>);
 /// The scenario with all defaults filled in, as JSON.
 #[pyfunction]
 pub fn resolve(py: Python<'_>, source: Source, settings: Settings) -> PyResult<String> {
-    let scenario = inputs::scenario(&source, &settings);
-    let scenario = scenario.map_err(|bad| errors::of_bad_input(py, &bad))?;
-    Ok(scenario.to_value().to_string())
+    watched(py, None, move |_| Ok(inputs::scenario(&source, &settings)?.to_value().to_string()))
 }
 
 /// Runs the only fabric of a scenario.
@@ -44,7 +42,7 @@ pub fn run(
     out: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Run> {
-    let finished = watched(py, progress, |watched| {
+    let finished = watched(py, progress, move |watched| {
         let scenario = inputs::scenario(&source, &settings)?;
         alone(&scenario)?;
         let directory = out.unwrap_or_else(|| engine::default_directory(&scenario));
@@ -64,7 +62,7 @@ pub fn compare(
     out: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(PathBuf, Vec<Run>)> {
-    let compared = watched(py, progress, |watched| {
+    let compared = watched(py, progress, move |watched| {
         let scenarios = sources.iter().map(|(source, set)| inputs::scenario(source, set));
         let scenario = Scenario::join(scenarios.collect::<Result<_, _>>()?)?;
         let directory = out.unwrap_or_else(|| engine::default_directory(&scenario));
@@ -88,14 +86,14 @@ pub fn sweep(
     out: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(PathBuf, Vec<PointRow>)> {
-    let swept = watched(py, progress, |watched| {
+    let swept = watched(py, progress, move |watched| {
         let arguments = inputs::arguments(&settings)?;
         let grid = Grid { document: source.document()?, arguments, axes: inputs::axes(grid) };
         grids::sweep(
             &grid,
             out.as_deref(),
             cores_or(jobs),
-            &Registry::standard(),
+            &engine::registry(),
             &Points::of(watched),
         )
     })?;
@@ -131,8 +129,9 @@ pub fn reproduce(
         "full" => Effort::Full,
         other => return Err(errors::of_bad_input(py, &papers::unknown("effort", other, &known))),
     };
-    let done = watched(py, progress, |watched| {
-        let paper = papers::paper(paper)?;
+    let paper = paper.to_string();
+    let done = watched(py, progress, move |watched| {
+        let paper = papers::paper(&paper)?;
         let chosen = papers::select(paper, &experiments)?;
         papers::reproduce(paper, &chosen, effort, &out, &mut |which, share, note| {
             let step = || Step {
@@ -167,7 +166,7 @@ fn alone(scenario: &Scenario) -> Result<(), Failure> {
 }
 
 /// Passes on how far a run has come.
-fn step(watched: &Watched<'_>, label: &str, progress: Progress) -> ControlFlow<()> {
+fn step(watched: &Watched, label: &str, progress: Progress) -> ControlFlow<()> {
     watched.report(|| Step {
         what: label.into(),
         done: progress.ended as f64,
@@ -181,24 +180,24 @@ fn shown_time(progress: Progress) -> String {
     report::Unit::Seconds.format(progress.now.as_seconds())
 }
 
-fn go_on(watched: &Watched<'_>) -> ControlFlow<()> {
+fn go_on(watched: &Watched) -> ControlFlow<()> {
     if watched.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
 /// Counts the points of a sweep as they end.
 struct Points<'a> {
-    watched: &'a Watched<'a>,
+    watched: &'a Watched,
     ended: AtomicUsize,
 }
 
 impl<'a> Points<'a> {
-    fn of(watched: &'a Watched<'a>) -> Self {
+    fn of(watched: &'a Watched) -> Self {
         Self { watched, ended: 0.into() }
     }
 }
 
 impl grids::Watch for Points<'_> {
-    fn ended(&self, _: usize, count: usize, point: &Point) {
+    fn ended(&self, count: usize, point: &Point) {
         let ended = self.ended.fetch_add(1, Ordering::Relaxed) + 1;
         self.watched.report(|| Step {
             what: "sweep".into(),

@@ -5,16 +5,20 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use cli::engine::Failure;
+use cli::engine::{self, Failure};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::errors;
 
 /// How often signals are heard and progress is passed on: below what people notice. Our choice.
 const PERIOD: Duration = Duration::from_millis(50);
+/// How long work may take to stop and to store what it has before it is left to itself (our choice):
+/// within a second, with some of it left to raise the exception.
+const PATIENCE: Duration = Duration::from_millis(800);
 
 /// How far something has come.
 #[derive(Clone, Debug)]
@@ -30,21 +34,21 @@ pub struct Step {
 }
 
 /// The work's end of the line.
-pub struct Watched<'a> {
+pub struct Watched {
     steps: Sender<Step>,
     /// When a step was last sent.
     sent: Mutex<Option<Instant>>,
-    stopped: &'a AtomicBool,
+    stopped: Arc<AtomicBool>,
 }
 
-impl Watched<'_> {
+impl Watched {
     /// Says how far the work has come. Steps come by the thousand: those that follow another too
     /// soon for people to read are dropped.
     pub fn report(&self, step: impl FnOnce() -> Step) {
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         if sent.is_none_or(|last| last.elapsed() >= PERIOD) {
             *sent = Some(Instant::now());
-            // The other end waits for as long as this one is there.
+            // Nobody listens any more to work that was left to itself.
             let _ = self.steps.send(step());
         }
     }
@@ -56,40 +60,48 @@ impl Watched<'_> {
 }
 
 /// Carries out `work`; calls `progress` with what, done, total, note. An exception, be it of a
-/// signal or of the callback, stops the work and is raised once it has stopped.
-pub fn watched<T: Send>(
+/// signal or of the callback, stops the work and is raised once it has stopped; or after
+/// [`PATIENCE`], and the work is left to stop by itself when it next asks: a thread cannot be ended from
+/// outside. Until then it has its results directory, and leaves nothing in it.
+pub fn watched<T: Send + 'static>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
-    work: impl FnOnce(&Watched<'_>) -> Result<T, Failure> + Send,
+    work: impl FnOnce(&Watched) -> Result<T, Failure> + Send + 'static,
 ) -> PyResult<T> {
-    let stopped = AtomicBool::new(false);
-    let (outcome, exception) = py.detach(|| {
-        std::thread::scope(|scope| {
-            let (steps, heard) = mpsc::channel();
-            let watched = Watched { steps, sent: Mutex::new(None), stopped: &stopped };
-            let worker = scope.spawn(move || work(&watched));
-            let mut exception = None;
-            loop {
-                let step = match heard.recv_timeout(PERIOD) {
-                    Ok(step) => Some(step),
-                    Err(RecvTimeoutError::Timeout) => None,
-                    Err(RecvTimeoutError::Disconnected) => break,
-                };
-                if exception.is_none() {
-                    exception = Python::attach(|py| attend(py, progress.as_ref(), step)).err();
-                    stopped.store(exception.is_some(), Ordering::Relaxed);
+    let (outcome, exception) = py.detach(move || {
+        let stopped = Arc::new(AtomicBool::new(false));
+        let (steps, heard) = mpsc::channel();
+        let (done, result) = mpsc::channel();
+        let watched = Watched { steps, sent: Mutex::new(None), stopped: stopped.clone() };
+        std::thread::spawn(move || {
+            let outcome = engine::guarded(|| work(&watched));
+            let _ = done.send(outcome);
+        });
+        let mut exception: Option<(PyErr, Instant)> = None;
+        loop {
+            let step = match heard.recv_timeout(PERIOD) {
+                Ok(step) => Some(step),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            if let Some((_, since)) = &exception {
+                if since.elapsed() >= PATIENCE {
+                    return (None, exception);
                 }
+                continue;
             }
-            (worker.join(), exception)
-        })
+            if let Err(raised) = Python::attach(|py| attend(py, progress.as_ref(), step)) {
+                exception = Some((raised, Instant::now()));
+                stopped.store(true, Ordering::Relaxed);
+            }
+        }
+        (result.recv().ok(), exception)
     });
-    if let Some(exception) = exception {
-        return Err(exception);
-    }
-    match outcome {
-        Ok(Ok(done)) => Ok(done),
-        Ok(Err(failure)) => Err(errors::of_failure(py, failure)),
-        Err(panic) => std::panic::resume_unwind(panic),
+    match (exception, outcome) {
+        (Some((exception, _)), _) => Err(exception),
+        (None, Some(Ok(done))) => Ok(done),
+        (None, Some(Err(failure))) => Err(errors::of_failure(py, failure)),
+        (None, None) => Err(PyRuntimeError::new_err("the work ended without a word")),
     }
 }
 

@@ -12,9 +12,9 @@ mod sweep;
 use std::num::NonZero;
 use std::thread::available_parallelism;
 
-use crate::engine::Failure;
+use crate::engine::{Failure, registry};
 use clap::CommandFactory;
-use scenario::{Argument, BadInput, Registry};
+use scenario::{Argument, BadInput};
 
 use crate::args::{Arguments, Command, Settings};
 use crate::output::Output;
@@ -27,7 +27,7 @@ const DONE: u8 = 0;
 /// # Errors
 /// When it could not be.
 pub fn carry_out(command: Command, output: &mut Output) -> Result<u8, Failure> {
-    let registry = Registry::standard();
+    let registry = registry();
     match command {
         Command::Run(arguments) => run::run(&arguments, &registry, output),
         Command::Compare(arguments) => compare::compare(&arguments, &registry, output),

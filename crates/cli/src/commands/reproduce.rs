@@ -10,7 +10,7 @@ use super::DONE;
 use crate::args::ReproduceArguments;
 use crate::interrupt;
 use crate::output::Output;
-use crate::progress::Meter;
+use crate::progress::{Meter, Step};
 
 /// Steps into which one experiment's progress is cut.
 const STEPS: f64 = 1_000.0;
@@ -30,7 +30,8 @@ pub fn reproduce(arguments: &ReproduceArguments, output: &mut Output) -> Result<
             }
             if let Some((_, meter)) = &mut meter {
                 let done = (share.clamp(0.0, 1.0) * STEPS) as u64;
-                meter.update(done, Some(STEPS as u64), || what.to_string());
+                let (total, note) = (Some(STEPS as u64), what.to_string());
+                meter.update(|| Step { done, total, what: "", note });
             }
             if interrupt::is_asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });

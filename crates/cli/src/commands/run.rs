@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::engine::{self, EXIT_INTERRUPTED, Failure};
+use crate::engine::{self, EXIT_INTERRUPTED, Failure, estimate};
 use report::run_text;
 use scenario::{BadInput, Located, Registry, Scenario};
 
@@ -20,6 +20,11 @@ pub fn run(
 ) -> Result<u8, Failure> {
     let settings = settings(&arguments.settings)?;
     let scenario = Scenario::open(&arguments.scenario, &settings, registry)?;
+    if arguments.estimate {
+        let estimates = estimate::estimate(&scenario, &interrupt::is_asked)?;
+        output.table(&estimate::table(&estimates));
+        return Ok(DONE);
+    }
     if scenario.fabrics.len() > 1 {
         let name = arguments.scenario.display().to_string();
         let count = scenario.fabrics.len();

@@ -10,7 +10,7 @@ use super::{DONE, jobs, settings};
 use crate::args::SweepArguments;
 use crate::interrupt;
 use crate::output::Output;
-use crate::progress::Meter;
+use crate::progress::{Meter, Step};
 
 /// Shows the points as they end.
 struct Shown {
@@ -19,14 +19,15 @@ struct Shown {
 }
 
 impl Watch for Shown {
-    fn ended(&self, _: usize, count: usize, point: &Point) {
+    fn ended(&self, count: usize, point: &Point) {
         let mut guard = self.meter.lock().expect("no thread panics while it holds this");
         let (ended, meter) = &mut *guard;
         *ended += 1;
         if let Outcome::Failed(why) = &point.outcome {
             meter.say(&format!("failed: {}: {why}", point.settings.join(", ")));
         }
-        meter.update(*ended, Some(count as u64), || format!("of {count} points"));
+        let (done, total) = (*ended, Some(count as u64));
+        meter.update(|| Step { done, total, what: "points", note: String::new() });
     }
 
     fn stop(&self) -> bool {

@@ -13,7 +13,7 @@ use scenario::Scenario;
 use serde_json::Value;
 
 use super::place::Place;
-use super::{Failure, Finished, run, slug};
+use super::{Busy, Failure, Finished, checksums, guarded, run, slug};
 
 /// A comparison whose results are stored.
 #[derive(Clone, Debug)]
@@ -42,7 +42,8 @@ pub type CompareProgress<'a> = dyn Fn(usize, Progress) -> ControlFlow<()> + Sync
 
 /// Runs every fabric of `scenario`, `jobs` at a time: which one is over first changes no result but
 /// its own speed. Each run is stored in a folder of its own below `directory`,
-/// named by its label; beside them `scenario.toml`, `report.html` and `summary.json`, an array.
+/// named by its label; beside them `scenario.toml`, `report.html`, `SHA256SUMS` and `summary.json`, an
+/// array.
 ///
 /// # Errors
 /// When the input, the directory or a run is bad; runs that were finished before stay.
@@ -52,18 +53,36 @@ pub fn compare(
     jobs: usize,
     progress: &CompareProgress<'_>,
 ) -> Result<Compared, Failure> {
-    let place = Place::create(directory)?;
-    let finished = carry_out(scenario, directory, jobs, progress);
-    let finished = finished.into_values().collect::<Result<Vec<_>, _>>()?;
+    guarded(|| {
+        let place = Place::create(directory)?;
+        // The folders below are about to change; an older summary must not vouch for them.
+        place.forget_summary()?;
+        let finished = carry_out(scenario, directory, jobs, progress);
+        let finished = finished.into_values().collect::<Result<Vec<_>, _>>()?;
+        let compared = store(scenario, &place, finished)?;
+        place.keep();
+        Ok(compared)
+    })
+}
+
+/// Stores what the runs together show; the summary comes last.
+fn store(
+    scenario: &Scenario,
+    place: &Place,
+    finished: Vec<Finished>,
+) -> Result<Compared, Failure> {
     let interrupted = finished.iter().any(Finished::is_interrupted);
     let (results, folders): (Vec<RunResult>, Vec<PathBuf>) =
         finished.into_iter().map(|run| (run.result, run.directory)).unzip();
     let page = comparison_page(&scenario.name, &results, "rackloom compare scenario.toml");
+    let directory = place.directory().path().to_path_buf();
+    let compared = Compared { results, folders, directory, interrupted };
     place.directory().write("scenario.toml", &scenario.to_toml())?;
     place.directory().write("report.html", &page.to_html())?;
-    let compared = Compared { results, folders, directory: directory.to_path_buf(), interrupted };
-    place.directory().write_json("summary.json", &compared.summaries())?;
-    place.keep();
+    let text = format!("{:#}\n", compared.summaries());
+    let files = ["scenario.toml", "report.html"];
+    checksums::write(place.directory(), &files, ("summary.json", text.as_bytes()))?;
+    place.directory().write("summary.json", &text)?;
     Ok(compared)
 }
 
@@ -79,11 +98,18 @@ fn carry_out(
     let is_over = AtomicBool::new(false);
     let runs = Mutex::new(BTreeMap::new());
     let worker = || {
+        let busy = Busy::begin();
         while !is_over.load(Ordering::Relaxed) {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(choice) = scenario.fabrics.get(index) else { return };
             let below = directory.join(folder(index, &choice.label, scenario));
-            let run = run(&scenario.with_fabric(index), &below, &mut |p| progress(index, p));
+            let run = run(&scenario.with_fabric(index), &below, &mut |p| {
+                let flow = progress(index, p);
+                if flow.is_break() {
+                    busy.stopping();
+                }
+                flow
+            });
             if run.as_ref().map_or(true, Finished::is_interrupted) {
                 is_over.store(true, Ordering::Relaxed);
             }

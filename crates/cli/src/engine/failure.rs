@@ -4,9 +4,12 @@ use rack::run::RunError;
 use report::FileError;
 use scenario::{BadInput, Error};
 
+use super::guard::Panic;
+use crate::VERSION;
+
 /// Exit code of bad input: nothing was written.
 pub const EXIT_INPUT: u8 = 2;
-/// Exit code of a run that broke or a check that failed.
+/// Exit code of a run that broke, a check that failed or an internal error.
 pub const EXIT_BROKEN: u8 = 1;
 /// Exit code of an interrupted command: 128 and the number of SIGINT, as shells have it.
 pub const EXIT_INTERRUPTED: u8 = 130;
@@ -23,9 +26,13 @@ pub enum Failure {
     /// The run broke.
     #[error(transparent)]
     Broken(#[from] RunError),
-    /// The model broke one of its own invariants: a mistake of ours.
-    #[error("the model broke: {0}")]
-    Model(String),
+    /// An invariant does not hold, of a model or of the program around it: a mistake of ours.
+    #[error(
+        "internal error: {} ({}). Please report this, with the scenario and the version, which is \
+         {VERSION}",
+        .0.message, .0.place
+    )]
+    Internal(Panic),
     /// The results could not be stored at the end.
     #[error(transparent)]
     Write(#[from] FileError),
@@ -40,7 +47,7 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Input(_) | Self::Place(_) => EXIT_INPUT,
-            Self::Broken(_) | Self::Model(_) | Self::Write(_) => EXIT_BROKEN,
+            Self::Broken(_) | Self::Internal(_) | Self::Write(_) => EXIT_BROKEN,
             Self::Interrupted => EXIT_INTERRUPTED,
         }
     }

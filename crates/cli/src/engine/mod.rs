@@ -1,13 +1,21 @@
 //! Carries out scenarios and keeps what comes of it.
 
+mod busy;
+mod checksums;
 mod compare;
+pub mod estimate;
 mod failure;
+mod guard;
+mod machine;
 mod place;
 mod run;
 pub mod sweep;
 
+pub use busy::{Busy, Standing, standing};
 pub use compare::{Compared, compare};
 pub use failure::{EXIT_BROKEN, EXIT_INPUT, EXIT_INTERRUPTED, Failure};
+pub use guard::{Panic, caught, guarded};
+pub use machine::{memory_available, registry};
 pub(crate) use place::Place;
 pub use run::{Finished, measure, run};
 
@@ -25,10 +33,14 @@ pub fn default_directory(scenario: &Scenario) -> PathBuf {
     PathBuf::from(RESULTS).join(format!("{}-{}", scenario.name, scenario.hash()))
 }
 
+/// Longest file name made of a label; file systems take 255 bytes, and a number may follow.
+const SLUG_MAX: usize = 80;
+
 /// A label as a file name: letters and digits stay, the rest becomes `-`.
 fn slug(label: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_');
-    let text: String = label.chars().map(|c| if fits(c) { c } else { '-' }).collect();
+    let text = label.chars().map(|c| if fits(c) { c } else { '-' });
+    let text: String = text.take(SLUG_MAX).collect();
     let text = text.trim_matches(['-', '.']);
     if text.is_empty() { "fabric".into() } else { text.into() }
 }

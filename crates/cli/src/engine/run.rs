@@ -1,9 +1,7 @@
 //! One run: the flows to a file as they end, the rest when it is over.
 
-use std::any::Any;
 use std::io;
 use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -15,7 +13,7 @@ use scenario::{Scenario, Sink};
 use serde_json::Value;
 
 use super::place::Place;
-use super::{Failure, peak_rss};
+use super::{Busy, Failure, checksums, guarded, peak_rss};
 use crate::VERSION;
 
 /// A run whose results are stored.
@@ -35,10 +33,14 @@ impl Finished {
     }
 }
 
+/// The files of a run, in the order in which they are written; `SHA256SUMS` comes before the last.
+pub(super) const FILES: [&str; 5] =
+    ["flows.parquet", "series.parquet", "scenario.toml", "report.html", "summary.json"];
+
 /// Runs the first fabric of `scenario` and stores the results in `directory`: `scenario.toml`,
-/// `flows.parquet`, `series.parquet`, `report.html` and, last, `summary.json`, whose presence says
-/// that the others are whole. `progress` is called now and then; if it breaks, what was measured
-/// until then is stored and marked `"interrupted": true`.
+/// `flows.parquet`, `series.parquet`, `report.html`, `SHA256SUMS` and, last, `summary.json`, whose
+/// presence says that the others are whole. `progress` is called now and then; if it breaks, what was
+/// measured until then is stored and marked `"interrupted": true`.
 ///
 /// # Errors
 /// When the input, the directory or the run is bad; nothing is stored then.
@@ -47,20 +49,36 @@ pub fn run(
     directory: &Path,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Finished, Failure> {
-    let place = Place::create(directory)?;
+    guarded(|| {
+        let place = Place::create(directory)?;
+        let result = store(scenario, &place, progress)?;
+        place.keep();
+        Ok(Finished { result, directory: directory.to_path_buf() })
+    })
+}
+
+/// Runs and stores. In this order a killed run never leaves a summary beside files of another.
+fn store(
+    scenario: &Scenario,
+    place: &Place,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<RunResult, Failure> {
     let origin = Origin::of(scenario);
-    let mut flows = FlowFile::new(place.directory().file("flows.parquet"), &origin);
+    let directory = place.directory();
+    let [flow_table, series, resolved, report, summary] = FILES;
+    let mut flows = FlowFile::new(directory.file(flow_table), &origin);
     let result = carry(scenario, &origin, &mut flows, progress)?;
     // From here on the directory is in the making; an older summary must not vouch for it.
     place.forget_summary()?;
     flows.finish()?;
-    write_series(&place.directory().file("series.parquet"), &result.series, &origin.provenance())?;
-    place.directory().write("scenario.toml", &result.scenario)?;
+    write_series(&directory.file(series), &result.series, &origin.provenance())?;
+    directory.write(resolved, &result.scenario)?;
     let page = run_page(&result, "rackloom run scenario.toml");
-    place.directory().write("report.html", &page.to_html())?;
-    place.directory().write_json("summary.json", &result.summary)?;
-    place.keep();
-    Ok(Finished { result, directory: directory.to_path_buf() })
+    directory.write(report, &page.to_html())?;
+    let text = format!("{:#}\n", result.summary);
+    checksums::write(directory, &FILES[..4], (summary, text.as_bytes()))?;
+    directory.write(summary, &text)?;
+    Ok(result)
 }
 
 /// Runs the first fabric of `scenario` and stores nothing.
@@ -71,7 +89,7 @@ pub fn measure(
     scenario: &Scenario,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<RunResult, Failure> {
-    carry(scenario, &Origin::of(scenario), &mut (), progress)
+    guarded(|| carry(scenario, &Origin::of(scenario), &mut (), progress))
 }
 
 fn carry(
@@ -81,9 +99,14 @@ fn carry(
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<RunResult, Failure> {
     let start = Instant::now();
-    // An invariant that does not hold is a panic with its numbers; it ends this run and no other.
-    let outcome = catch_unwind(AssertUnwindSafe(|| scenario.execute(0, sink, progress)));
-    let result = outcome.map_err(|panic| Failure::Model(words(panic.as_ref())))??;
+    let busy = Busy::begin();
+    let result = scenario.execute(0, sink, &mut |p| {
+        let flow = progress(p);
+        if flow.is_break() {
+            busy.stopping();
+        }
+        flow
+    })?;
     let engine = EngineTime { wall_seconds: start.elapsed().as_secs_f64(), peak_rss: peak_rss() };
     let description = Description {
         label: scenario.fabrics[0].label.clone(),
@@ -93,12 +116,6 @@ fn carry(
         seed: scenario.seed,
     };
     Ok(result.describe(&description, engine))
-}
-
-/// What a panic said.
-fn words(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message").into()
 }
 
 /// Which scenario the results belong to.

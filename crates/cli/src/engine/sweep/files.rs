@@ -56,6 +56,13 @@ pub fn write(swept: &Swept) -> Result<(), FileError> {
     write_atomically(&swept.directory.join("report.html"), html.as_bytes())
 }
 
+/// Text as a cell that no spreadsheet takes for a formula, which it would compute on opening the file:
+/// behind an apostrophe where it begins as one might. Numbers stay numbers, signs and all.
+fn harmless(text: &str) -> String {
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    if is_formula && text.parse::<f64>().is_err() { format!("'{text}") } else { text.into() }
+}
+
 /// One line a point: its settings, then everything its summary says but the engine's speed, so that
 /// the same sweep gives the same bytes.
 fn csv(swept: &Swept) -> Vec<u8> {
@@ -81,14 +88,14 @@ fn csv(swept: &Swept) -> Vec<u8> {
     let heads = swept.axes.iter().map(|axis| format!("set.{}", axis.key));
     let heads = heads.chain(["status".into()]).chain(columns.iter().map(ToString::to_string));
     let memory = "writing to memory does not fail";
-    writer.write_record(heads).expect(memory);
+    writer.write_record(heads.map(|head| harmless(&head))).expect(memory);
     for (point, row) in swept.points.iter().zip(&rows) {
         let cells = columns.iter().map(|column| match row.get(*column) {
             None | Some(Value::Null) => String::new(),
-            Some(Value::String(text)) => text.clone(),
+            Some(Value::String(text)) => harmless(text),
             Some(value) => value.to_string(),
         });
-        let settings = point.settings.iter().cloned();
+        let settings = point.settings.iter().map(|setting| harmless(setting));
         let all = settings.chain([point.outcome.as_str().into()]).chain(cells);
         writer.write_record(all).expect(memory);
     }
@@ -171,5 +178,20 @@ fn plot(swept: &Swept, key: &str, title: &str) -> Plot {
             .into_iter()
             .map(|(name, points)| PlotSeries::new(name, SeriesStyle::Line, points))
             .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_spreadsheet_would_compute_is_text_and_numbers_are_numbers() {
+        for text in ["=1+1", "=cmd|' /C calc'!A0", "+SUM(A1)", "-2+3", "@a", "\t=1", "\r=1", "-", "+"] {
+            assert_eq!(harmless(text), format!("'{text}"));
+        }
+        for text in ["-1", "+0.5", "-1e-9", "0.2", "5 us", "a=1", "", "'", "poisson"] {
+            assert_eq!(harmless(text), text);
+        }
     }
 }

@@ -5,22 +5,20 @@
 //! only what is new, and nothing that is finished runs twice.
 
 mod files;
+mod queue;
 
-use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rack::run::Progress;
-use report::ResultsDir;
 use scenario::{Argument, BadInput, Document, Located, Registry, Scenario};
 use serde_json::Value;
 
 pub use files::table;
 
+use self::queue::{Checked, Queue};
 use super::place::Place;
-use super::{Failure, run};
+use super::run::FILES;
+use super::{Failure, checksums, guarded};
 use crate::VERSION;
 
 /// One key and the values it takes: `--grid workload.load=0.2,0.5,0.8`.
@@ -47,8 +45,9 @@ impl Axis {
         if key.trim().is_empty() || values.iter().any(String::is_empty) {
             return Err(bad(expected));
         }
-        if let Some(twice) = values.iter().enumerate().find(|(i, v)| values[..*i].contains(v)) {
-            return Err(bad(&format!("the value {} stands twice", twice.1)));
+        let mut seen = HashSet::new();
+        if let Some(twice) = values.iter().find(|value| !seen.insert(value.as_str())) {
+            return Err(bad(&format!("the value {twice:?} stands twice")));
         }
         Ok(Self { key: key.trim().into(), values })
     }
@@ -136,9 +135,9 @@ pub struct Swept {
 
 /// Hears from the points of a sweep, from several threads.
 pub trait Watch: Sync {
-    /// Point number `index` of `count` is over.
-    fn ended(&self, index: usize, count: usize, point: &Point) {
-        let _ = (index, count, point);
+    /// A point is over; there are `count` in all, as far as is known by now.
+    fn ended(&self, count: usize, point: &Point) {
+        let _ = (count, point);
     }
 
     /// Asked now and then: whether the sweep is to stop.
@@ -160,37 +159,56 @@ pub struct Grid {
     pub axes: Vec<Axis>,
 }
 
+/// Most points of a sweep. Our choice: the summaries of all of them, some tens of kilobytes each, are
+/// in memory at its end, and at a minute each they take a week.
+const POINTS_MAX: usize = 10_000;
+
 impl Grid {
-    /// Every combination of values, the last axis fastest.
-    fn combinations(&self) -> Vec<Vec<String>> {
-        self.axes.iter().fold(vec![Vec::new()], |rows, axis| {
-            let longer = |row: &Vec<String>| {
-                let row = row.clone();
-                axis.values.iter().map(move |value| [row.clone(), vec![value.clone()]].concat())
-            };
-            rows.iter().flat_map(longer).collect()
-        })
+    /// How many combinations of values there are.
+    ///
+    /// # Errors
+    /// When they are more than a sweep takes.
+    fn count(&self) -> Result<usize, BadInput> {
+        let sizes = self.axes.iter().map(|axis| axis.values.len());
+        let count = sizes.clone().fold(1u128, |count, size| count.saturating_mul(size as u128));
+        if count <= POINTS_MAX as u128 {
+            return Ok(count as usize);
+        }
+        let sizes: Vec<_> = sizes.map(|size| size.to_string()).collect();
+        let message = format!(
+            "has {} = {count} points; expected at most {POINTS_MAX}: give fewer values, or sweep part by \
+             part",
+            sizes.join(" x ")
+        );
+        Err(BadInput::single(Located::whole("--grid", message)))
     }
 
-    /// The scenario of each point, or why there is none.
-    fn points(&self, registry: &Registry) -> Vec<(Vec<String>, Result<Scenario, BadInput>)> {
-        let scenario = |settings: &[String]| {
-            let set = |(axis, value): (&Axis, &String)| {
-                Argument::text(&axis.key, value, &format!("--grid {}={value}", axis.key))
-            };
+    /// Combination number `index` of values, the last axis fastest.
+    fn combination(&self, mut index: usize) -> Vec<String> {
+        let mut settings = Vec::new();
+        for axis in self.axes.iter().rev() {
+            settings.push(axis.values[index % axis.values.len()].clone());
+            index /= axis.values.len();
+        }
+        settings.reverse();
+        settings
+    }
+
+    /// The scenarios of a point, one a fabric.
+    ///
+    /// # Errors
+    /// When its settings are bad, or checking them goes wrong.
+    fn scenarios(&self, settings: &[String], registry: &Registry) -> Result<Vec<Checked>, Failure> {
+        let set = |(axis, value): (&Axis, &String)| {
+            Argument::text(&axis.key, value, &format!("--grid {}={value}", axis.key))
+        };
+        guarded(|| {
             let mut arguments = self.arguments.clone();
             arguments.extend(self.axes.iter().zip(settings).map(set));
-            Scenario::read(self.document.clone(), &arguments, registry)
-        };
-        let combinations = self.combinations().into_iter();
-        combinations.map(|settings| (settings.clone(), scenario(&settings))).collect()
+            let scenario = Scenario::read(self.document.clone(), &arguments, registry)?;
+            Ok(Checked::all(&scenario))
+        })
     }
-}
-
-/// A point that is yet to run.
-struct Task {
-    point: Point,
-    scenario: Option<Scenario>,
 }
 
 /// Runs every point of `grid` that has not run yet, `jobs` at a time.
@@ -204,96 +222,31 @@ pub fn sweep(
     registry: &Registry,
     watch: &dyn Watch,
 ) -> Result<Swept, Failure> {
-    let points = grid.points(registry);
-    let Some(first) = points.iter().find_map(|(_, scenario)| scenario.as_ref().ok()) else {
-        let bad = points.into_iter().filter_map(|(_, scenario)| scenario.err());
-        return Err(BadInput::new(bad.flat_map(BadInput::into_problems).collect()).into());
-    };
-    let name = first.name.clone();
-    let directory = directory
-        .map_or_else(|| PathBuf::from(super::RESULTS).join(format!("{name}-sweep")), PathBuf::from);
-    let place = Place::create(&directory.join("points"))?;
-    let tasks: Vec<Task> =
-        points.into_iter().flat_map(|(s, scenario)| tasks(s, scenario)).collect();
-    let points = carry_out(tasks, place.directory(), jobs, watch);
-    let swept = Swept { name, axes: grid.axes.clone(), points, directory };
-    if swept.points.iter().any(|point| point.outcome.summary().is_some()) {
-        files::write(&swept)?;
-        place.keep();
-    }
-    Ok(swept)
-}
-
-/// One task a fabric of the scenario.
-fn tasks(settings: Vec<String>, scenario: Result<Scenario, BadInput>) -> Vec<Task> {
-    match scenario {
-        Err(bad) => {
-            let outcome = Outcome::Failed(bad.to_string());
-            let point = Point { settings, label: String::new(), hash: String::new(), outcome };
-            vec![Task { point, scenario: None }]
+    guarded(|| {
+        let queue = Queue::new(grid, registry, watch)?;
+        let name = queue.name.clone();
+        let directory = directory.map_or_else(
+            || PathBuf::from(super::RESULTS).join(format!("{name}-sweep")),
+            PathBuf::from,
+        );
+        let place = Place::create(&directory)?;
+        let points = queue.carry_out(&directory.join("points"), jobs);
+        let swept = Swept { name, axes: grid.axes.clone(), points, directory };
+        if swept.points.iter().any(|point| point.outcome.summary().is_some()) {
+            files::write(&swept)?;
+            place.keep();
         }
-        Ok(scenario) => (0..scenario.fabrics.len())
-            .map(|index| {
-                let alone = scenario.with_fabric(index);
-                let label = alone.fabrics[0].label.clone();
-                let (settings, hash) = (settings.clone(), alone.hash());
-                let point = Point { settings, label, hash, outcome: Outcome::NotRun };
-                Task { point, scenario: Some(alone) }
-            })
-            .collect(),
-    }
+        Ok(swept)
+    })
 }
 
-/// Runs the tasks on `jobs` threads; each takes the next one that nobody has.
-fn carry_out(tasks: Vec<Task>, place: &ResultsDir, jobs: usize, watch: &dyn Watch) -> Vec<Point> {
-    let count = tasks.len();
-    let next = AtomicUsize::new(0);
-    let finished: Mutex<BTreeMap<usize, Point>> = Mutex::new(BTreeMap::new());
-    let worker = || {
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(task) = tasks.get(index) else { return };
-            let mut point = task.point.clone();
-            if let Some(scenario) = task.scenario.as_ref().filter(|_| !watch.stop()) {
-                point.outcome = run_point(scenario, &point.hash, place, watch);
-            }
-            watch.ended(index, count, &point);
-            finished.lock().expect("no thread panics while it holds this").insert(index, point);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..jobs.clamp(1, count.max(1)) {
-            scope.spawn(worker);
-        }
-    });
-    finished.into_inner().expect("no thread panics while it holds this").into_values().collect()
-}
-
-/// Runs one point, unless its results are there. What it breaks, it breaks alone.
-fn run_point(scenario: &Scenario, hash: &str, place: &ResultsDir, watch: &dyn Watch) -> Outcome {
-    let directory = place.path().join(hash);
-    if let Some(summary) = finished(&directory, hash) {
-        return Outcome::Found(summary);
-    }
-    let mut stopped = false;
-    let mut progress = |_: Progress| {
-        stopped |= watch.stop();
-        if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
-    match run(scenario, &directory, &mut progress) {
-        // Half a point is no point: its summary says so, and the next sweep runs it again.
-        Ok(done) if done.is_interrupted() => Outcome::NotRun,
-        Ok(done) => Outcome::Done(done.result.summary),
-        Err(failure) => Outcome::Failed(failure.to_string()),
-    }
-}
-
-/// The summary of a point that this version has run to its end.
+/// The summary of a point that this version has run to its end, all of its files as they were written.
 fn finished(directory: &Path, hash: &str) -> Option<Value> {
     let text = std::fs::read_to_string(directory.join("summary.json")).ok()?;
     let summary: Value = serde_json::from_str(&text).ok()?;
     let same = summary["rackloom_version"] == VERSION && summary["scenario_hash"] == hash;
-    (same && summary["interrupted"] != Value::Bool(true)).then_some(summary)
+    let whole = summary["interrupted"] != Value::Bool(true);
+    (same && whole && checksums::hold(directory, &FILES)).then_some(summary)
 }
 
 #[cfg(test)]
@@ -323,12 +276,28 @@ mod tests {
     }
 
     #[test]
+    fn a_grid_of_millions_is_refused_with_its_size() {
+        let axis = |key: &str, count: usize| Axis {
+            key: key.into(),
+            values: (0..count).map(|value| value.to_string()).collect(),
+        };
+        let document = Document::parse("a.toml", "", scenario::Format::Toml).unwrap();
+        let grid = |axes| Grid { document: document.clone(), arguments: Vec::new(), axes };
+        let bad = grid(vec![axis("a", 3_000), axis("b", 3_000)]).count().unwrap_err().to_string();
+        assert!(bad.contains("3000 x 3000 = 9000000 points"), "{bad}");
+        let axes = (0..40).map(|key| axis(&key.to_string(), 1_000)).collect();
+        assert!(grid(axes).count().is_err());
+        assert_eq!(grid(vec![axis("a", 1_000), axis("b", 10)]).count().unwrap(), POINTS_MAX);
+    }
+
+    #[test]
     fn the_last_axis_runs_fastest() {
         let axis = |text: &str| Axis::parse(text).unwrap();
         let document = Document::parse("a.toml", "", scenario::Format::Toml).unwrap();
         let grid =
             Grid { document, arguments: Vec::new(), axes: vec![axis("a=1,2"), axis("b=x,y")] };
-        let found: Vec<String> = grid.combinations().iter().map(|row| row.concat()).collect();
+        let count = grid.count().unwrap();
+        let found: Vec<String> = (0..count).map(|index| grid.combination(index).concat()).collect();
         assert_eq!(found, ["1x", "1y", "2x", "2y"]);
     }
 }

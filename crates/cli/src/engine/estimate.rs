@@ -1,0 +1,122 @@
+//! What a run will take, before it is begun: memory from the configuration, time from a short probe.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use kernel::{Bytes, Time};
+use rack::memory::binary;
+use rack::run::Progress;
+use report::{Cell, Column, ResultsTable, Unit};
+use scenario::Scenario;
+
+use super::{Failure, measure};
+
+/// How long the probe of one fabric runs at most (our choice: what people wait for an answer).
+const PROBE: Duration = Duration::from_secs(2);
+/// Memory that a flow takes in the list of a workload that is known beforehand. Our choice, on the safe
+/// side, as for traces.
+const FLOW_BYTES: u64 = 256;
+
+/// What a run of one fabric will take.
+#[derive(Clone, Debug)]
+pub struct Estimate {
+    /// What the fabric is called.
+    pub label: String,
+    /// Memory of the network, and of the list of flows where there is one. Open flows come on top.
+    pub memory: Bytes,
+    /// Seconds of this machine's time; `None` if the probe came to no end and saw none.
+    pub seconds: Option<f64>,
+    /// What that rests on.
+    pub basis: String,
+}
+
+/// Estimates what a run of each fabric of `scenario` will take. `stop` is asked now and then.
+///
+/// # Errors
+/// When the input is bad; or when it is told to stop.
+pub fn estimate(scenario: &Scenario, stop: &dyn Fn() -> bool) -> Result<Vec<Estimate>, Failure> {
+    let flows = scenario.draw()?.total().unwrap_or(0);
+    let one = |index: usize| {
+        let alone = scenario.with_fabric(index);
+        let network = alone.fabrics[0].plan.memory();
+        let memory = network.get().saturating_add(flows.saturating_mul(FLOW_BYTES));
+        let (seconds, basis) = probe(&alone, stop)?;
+        let label = alone.fabrics[0].label.clone();
+        Ok(Estimate { label, memory: Bytes::new(memory), seconds, basis })
+    };
+    (0..scenario.fabrics.len()).map(one).collect()
+}
+
+/// Runs for a while; the seconds that all of it would take, and what that rests on.
+fn probe(scenario: &Scenario, stop: &dyn Fn() -> bool) -> Result<(Option<f64>, String), Failure> {
+    let (began, mut share) = (Instant::now(), 0.0f64);
+    let limit = scenario.run.time.map(|span| Time::ZERO + span);
+    let mut is_cut = false;
+    let run = measure(scenario, &mut |progress| {
+        share = share.max(share_of(progress, limit));
+        is_cut = began.elapsed() >= PROBE || stop();
+        if is_cut { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    if stop() {
+        return Err(Failure::Interrupted);
+    }
+    let took = began.elapsed().as_secs_f64();
+    Ok(match run {
+        Err(failure @ (Failure::Input(_) | Failure::Internal(_))) => return Err(failure),
+        Err(failure) => (None, format!("a probe broke after {took:.1} s: {failure}")),
+        Ok(_) if !is_cut => (Some(took), "a probe that came to the end".into()),
+        Ok(_) if share > 0.0 => {
+            let per_cent = share * 100.0;
+            (Some(took / share), format!("a probe of {took:.1} s, in which {per_cent:.2} % was done"))
+        }
+        Ok(_) => (None, format!("no flow ended in a probe of {took:.1} s")),
+    })
+}
+
+/// How much of a run is done: of its flows or of its time, whichever ends it first.
+fn share_of(progress: Progress, limit: Option<Time>) -> f64 {
+    let flows = progress.total.map(|total| progress.ended as f64 / total.max(1) as f64);
+    let time = limit.map(|limit| progress.now.as_seconds() / limit.as_seconds().max(f64::MIN_POSITIVE));
+    [flows, time].into_iter().flatten().fold(0.0, f64::max).min(1.0)
+}
+
+/// The estimates as a table.
+#[must_use]
+pub fn table(estimates: &[Estimate]) -> ResultsTable {
+    let columns = [
+        ("fabric", "Fabric"),
+        ("memory_bytes", "Memory, about"),
+        ("seconds", "Time, about"),
+        ("basis", "The time is from"),
+    ];
+    let columns = columns.map(|(key, title)| Column::new(key, title));
+    let mut table = ResultsTable::new(columns.to_vec());
+    for estimate in estimates {
+        let mut memory = Cell::new(estimate.memory.get(), Unit::Bytes);
+        memory.text = binary(estimate.memory);
+        let seconds = serde_json::json!(estimate.seconds);
+        table.push(vec![
+            Cell::text(&estimate.label),
+            memory,
+            Cell::new(seconds, Unit::Seconds),
+            Cell::text(&estimate.basis),
+        ]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ends_a_run_first_says_how_far_it_is() {
+        let progress = |ended, total, ps| Progress { ended, total, now: Time::from_ps(ps) };
+        let limit = Some(Time::from_ps(1_000));
+        assert_eq!(share_of(progress(5, Some(20), 900), None), 0.25);
+        assert_eq!(share_of(progress(5, Some(20), 500), limit), 0.5);
+        assert_eq!(share_of(progress(5, None, 250), limit), 0.25);
+        assert_eq!(share_of(progress(5, None, 100), None), 0.0);
+        assert_eq!(share_of(progress(30, Some(20), 0), None), 1.0);
+    }
+}

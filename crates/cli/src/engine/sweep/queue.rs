@@ -1,0 +1,260 @@
+//! Who does what: points are checked and run by the threads of a sweep, in the order of the grid.
+//!
+//! A point is checked when its turn comes, not before: the plans of a hundred thousand networks need
+//! not be in memory at once. Checking it gives a task for each of its fabrics.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use rack::run::Progress;
+use scenario::{BadInput, Registry, Scenario};
+
+use super::super::{Busy, Failure, run};
+use super::{Grid, Outcome, Point, Watch, finished};
+
+/// The points of a sweep, to run.
+pub struct Queue<'a> {
+    grid: &'a Grid,
+    registry: &'a Registry,
+    watch: &'a dyn Watch,
+    /// How many combinations of values there are.
+    combinations: usize,
+    /// The name of the first scenario that can run.
+    pub name: String,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// What there is to do and what is done.
+struct State {
+    /// The next combination that nobody has checked.
+    next: usize,
+    /// How many are being checked now.
+    checking: usize,
+    /// Checked, and to run.
+    tasks: VecDeque<Task>,
+    /// Fabrics of the scenario, as far as is known: the rest is taken to have as many.
+    fabrics: usize,
+    /// Tasks of the combinations that are checked.
+    known: usize,
+    done: BTreeMap<Key, Point>,
+    /// Held while the point with this hash runs: two points may be the same, written in two ways.
+    running: HashMap<String, Arc<Mutex<()>>>,
+}
+
+/// The place of a point among all: its combination, then its fabric.
+type Key = (usize, usize);
+
+/// A point and its scenario, if there is one.
+struct Task {
+    key: Key,
+    point: Point,
+    scenario: Option<Scenario>,
+}
+
+/// One fabric of a scenario that can run.
+pub struct Checked {
+    name: String,
+    label: String,
+    hash: String,
+    scenario: Scenario,
+}
+
+impl Checked {
+    /// The fabrics of `scenario`, each alone.
+    pub fn all(scenario: &Scenario) -> Vec<Self> {
+        let alone = |index| {
+            let alone = scenario.with_fabric(index);
+            let label = alone.fabrics[0].label.clone();
+            Self { name: alone.name.clone(), label, hash: alone.hash(), scenario: alone }
+        };
+        (0..scenario.fabrics.len()).map(alone).collect()
+    }
+}
+
+/// Problems kept when no point can run; a grid may hold thousands of points with the same ones.
+const PROBLEMS_MAX: usize = 1_000;
+
+/// What a thread does next.
+enum Step {
+    Check(usize),
+    Run(Task),
+    End,
+}
+
+impl<'a> Queue<'a> {
+    /// Checks the points up to the first that can run.
+    ///
+    /// # Errors
+    /// When none can: why each of them cannot. When there are too many.
+    pub fn new(
+        grid: &'a Grid,
+        registry: &'a Registry,
+        watch: &'a dyn Watch,
+    ) -> Result<Self, Failure> {
+        let combinations = grid.count()?;
+        let mut queue = Self {
+            grid,
+            registry,
+            watch,
+            combinations,
+            name: String::new(),
+            state: Mutex::new(State {
+                next: 0,
+                checking: 0,
+                tasks: VecDeque::new(),
+                fabrics: 1,
+                known: 0,
+                done: BTreeMap::new(),
+                running: HashMap::new(),
+            }),
+            changed: Condvar::new(),
+        };
+        let (mut problems, mut internal) = (Vec::new(), None);
+        for index in 0..combinations {
+            if watch.stop() {
+                return Err(Failure::Interrupted);
+            }
+            let settings = grid.combination(index);
+            let checked = grid.scenarios(&settings, registry);
+            match &checked {
+                Ok(scenarios) => queue.name = scenarios.first().map_or_else(String::new, |s| s.name.clone()),
+                Err(Failure::Input(bad)) if problems.len() < PROBLEMS_MAX => {
+                    problems.extend(bad.problems().iter().cloned());
+                }
+                Err(Failure::Internal(panic)) => internal = internal.or(Some(panic.clone())),
+                Err(_) => {}
+            }
+            let is_first = checked.is_ok();
+            queue.add(index, settings, checked);
+            queue.lock().next = index + 1;
+            if is_first {
+                return Ok(queue);
+            }
+        }
+        Err(internal.map_or_else(|| BadInput::new(problems).into(), Failure::Internal))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No thread panics while it holds this: what may panic is done without it.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs all on `jobs` threads; the points, in the order of the grid.
+    pub fn carry_out(self, place: &Path, jobs: usize) -> Vec<Point> {
+        std::thread::scope(|scope| {
+            for _ in 0..jobs.max(1) {
+                scope.spawn(|| self.work(place));
+            }
+        });
+        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        state.done.into_values().collect()
+    }
+
+    /// What one thread does.
+    fn work(&self, place: &Path) {
+        let busy = Busy::begin();
+        loop {
+            match self.next() {
+                Step::End => return,
+                Step::Check(index) => {
+                    let settings = self.grid.combination(index);
+                    let scenario = if self.is_stopped(&busy) {
+                        Err(Failure::Interrupted)
+                    } else {
+                        self.grid.scenarios(&settings, self.registry)
+                    };
+                    self.add(index, settings, scenario);
+                    self.lock().checking -= 1;
+                    self.changed.notify_all();
+                }
+                Step::Run(mut task) => {
+                    if let Some(scenario) = task.scenario.filter(|_| !self.is_stopped(&busy)) {
+                        task.point.outcome = self.outcome(&scenario, &task.point.hash, place, &busy);
+                    }
+                    let mut state = self.lock();
+                    let count = state.known + (self.combinations - state.next) * state.fabrics;
+                    self.watch.ended(count, &task.point);
+                    state.done.insert(task.key, task.point);
+                }
+            }
+        }
+    }
+
+    /// The next thing to do; waits if that depends on what others check.
+    fn next(&self) -> Step {
+        let mut state = self.lock();
+        loop {
+            if let Some(task) = state.tasks.pop_front() {
+                return Step::Run(task);
+            }
+            if state.next < self.combinations {
+                state.next += 1;
+                state.checking += 1;
+                return Step::Check(state.next - 1);
+            }
+            if state.checking == 0 {
+                return Step::End;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Adds the tasks of combination `index`, one a fabric.
+    fn add(&self, index: usize, settings: Vec<String>, checked: Result<Vec<Checked>, Failure>) {
+        let tasks: Vec<Task> = match checked {
+            Err(failure) => {
+                let outcome = match failure {
+                    Failure::Interrupted => Outcome::NotRun,
+                    failure => Outcome::Failed(failure.to_string()),
+                };
+                let point = Point { settings, label: String::new(), hash: String::new(), outcome };
+                vec![Task { key: (index, 0), point, scenario: None }]
+            }
+            Ok(all) => {
+                self.lock().fabrics = all.len();
+                let task = |(fabric, checked): (usize, Checked)| {
+                    let Checked { label, hash, scenario, .. } = checked;
+                    let settings = settings.clone();
+                    let point = Point { settings, label, hash, outcome: Outcome::NotRun };
+                    Task { key: (index, fabric), point, scenario: Some(scenario) }
+                };
+                all.into_iter().enumerate().map(task).collect()
+            }
+        };
+        let mut state = self.lock();
+        state.known += tasks.len();
+        state.tasks.extend(tasks);
+    }
+
+    /// Runs one point, unless its results are there. What it breaks, it breaks alone.
+    fn outcome(&self, scenario: &Scenario, hash: &str, place: &Path, busy: &Busy) -> Outcome {
+        let turn = self.lock().running.entry(hash.into()).or_default().clone();
+        // Whoever comes second finds the results of the first.
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let directory = &place.join(hash);
+        if let Some(summary) = finished(directory, hash) {
+            return Outcome::Found(summary);
+        }
+        let mut progress = |_: Progress| match self.is_stopped(busy) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        };
+        match run(scenario, directory, &mut progress) {
+            // Half a point is no point: its summary says so, and the next sweep runs it again.
+            Ok(done) if done.is_interrupted() => Outcome::NotRun,
+            Ok(done) => Outcome::Done(done.result.summary),
+            Err(failure) => Outcome::Failed(failure.to_string()),
+        }
+    }
+
+    fn is_stopped(&self, busy: &Busy) -> bool {
+        let is_stopped = self.watch.stop();
+        if is_stopped {
+            busy.stopping();
+        }
+        is_stopped
+    }
+}
