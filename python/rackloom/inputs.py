@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,6 +16,18 @@ Scenario: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
 
 Settings: TypeAlias = list[tuple[str, bytes, str]]
 
+DEPTH_MAX = 32
+"""How deep mappings and lists may lie within each other, as in files."""
+
+PARTS_MAX = 1_000_000
+"""How many values a scenario may hold (our choice)."""
+
+VALUES_MAX = 10_000
+"""How many values a key of a grid may have: as many as a sweep has points."""
+
+SHOWN_MAX = 200
+"""A longer value is shown by its start."""
+
 
 def source(scenario: Scenario) -> Path | bytes:
     """The scenario as the native part takes it: a path, or JSON."""
@@ -25,10 +38,12 @@ def source(scenario: Scenario) -> Path | bytes:
 
 def settings(overrides: Mapping[str, Any]) -> Settings:
     """Keywords as settings: ``workload__load=0.8`` sets ``workload.load``."""
-    return [
-        (key.replace("__", "."), _json(value, f"{key}={value!r}"), f"{key}={value!r}")
-        for key, value in overrides.items()
-    ]
+    found = []
+    for key, value in overrides.items():
+        _check(value, key)
+        origin = f"{key}={_shortened(value)}"
+        found.append((key.replace("__", "."), _json(value, origin), origin))
+    return found
 
 
 def grid(axes: Mapping[str, Iterable[Any]]) -> list[tuple[str, list[str]]]:
@@ -37,8 +52,14 @@ def grid(axes: Mapping[str, Iterable[Any]]) -> list[tuple[str, list[str]]]:
     for key, values in axes.items():
         if isinstance(values, str):
             raise InputError([(None, None, key, f"expected a list of values, found {values!r}")])
-        written = [_written(value) for value in values]
-        repeated = {value for value in written if written.count(value) > 1}
+        written = []
+        for value in values:
+            if len(written) >= VALUES_MAX:
+                raise InputError([("grid", None, key, f"expected at most {VALUES_MAX:,} values")])
+            _check(value, key)
+            written.append(_written(value))
+        counts = Counter(written)
+        repeated = [value for value, count in counts.items() if count > 1]
         if not written or repeated:
             what = f"these stand twice: {', '.join(sorted(repeated))}" if repeated else "no values"
             raise InputError([("grid", None, key, what)])
@@ -68,11 +89,39 @@ def _toml(value: object) -> str:
             return _json(value, "grid").decode()
 
 
+def _check(value: object, origin: str) -> None:
+    """Refuses what is nested without end, or holds more than any scenario: itself, say."""
+    level, depth, count = [value], 0, 0
+    while level:
+        below: list[object] = []
+        for each in level:
+            if isinstance(each, Mapping):
+                below.extend(each.values())
+            elif isinstance(each, list | tuple):
+                below.extend(each)
+            if count + len(below) > PARTS_MAX:
+                message = f"holds more than {PARTS_MAX:,} parts; flows belong in a trace, a file"
+                raise InputError([(origin, None, None, message)])
+        count += len(below)
+        level = below
+        depth += 1
+        if depth > DEPTH_MAX and level:
+            message = f"nested more than {DEPTH_MAX} deep; expected a scenario, which is a few"
+            raise InputError([(origin, None, None, message)])
+
+
+def _shortened(value: object) -> str:
+    """A value for messages."""
+    text = repr(value)
+    return text if len(text) <= SHOWN_MAX else f"{text[:60]}... ({len(text)} characters)"
+
+
 def _json(value: object, origin: str) -> bytes:
     """JSON, with paths as text and with the numbers of NumPy as numbers."""
+    _check(value, origin)
     try:
         return json.dumps(value, allow_nan=False, default=_plain).encode()
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise InputError([(origin, None, None, str(error))]) from None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,19 +44,25 @@ class Line:
     def __call__(self, progress: Progress) -> None:
         """Shows this instead of what the line said."""
         share = "" if progress.share is None else f"{progress.share:4.0%} "
-        text = f"{progress.what}: {share}{progress.done:,.6g} {progress.note}"
-        self._show(text)
+        total = "" if progress.total is None else f" of {progress.total:,.10g}"
+        text = f"{progress.what}: {share}{progress.done:,.10g}{total} {progress.note}"
+        width = max(shutil.get_terminal_size().columns - 1, 20)
+        # What a label or a name holds is shown, not carried out by the terminal.
+        self._show("".join(c if c.isprintable() else "?" for c in text)[:width])
 
     def _show(self, text: str) -> None:
-        sys.stderr.write("\r" + text.ljust(self._width))
-        sys.stderr.flush()
+        # Work does not end because nobody can see how far it is.
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write("\r" + text.ljust(self._width))
+            sys.stderr.flush()
         self._width = len(text)
 
     def close(self) -> None:
         """Empties the line."""
         if self._width:
             self._show("")
-            sys.stderr.write("\r")
+            with contextlib.suppress(OSError, ValueError):
+                sys.stderr.write("\r")
 
 
 def listener(progress: bool | Listener) -> tuple[Raw | None, Callable[[], None]]:

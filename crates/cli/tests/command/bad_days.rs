@@ -179,7 +179,7 @@ fn ctrl_c_in_a_run_keeps_what_was_measured_and_says_so() {
     assert_eq!(done.code, Some(130), "{done:#?}");
     assert!(done.stderr.contains("interrupted"), "{done:#?}");
     assert_eq!(place.json("out/summary.json")["interrupted"], true);
-    assert_eq!(place.names("out").len(), 5);
+    assert_eq!(place.names("out").len(), 6);
 }
 
 #[test]

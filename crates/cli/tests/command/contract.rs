@@ -4,7 +4,7 @@ use crate::common::{Place, without_engine};
 use serde_json::{Value, json};
 
 #[test]
-fn run_writes_the_five_files_and_prints_a_table() {
+fn run_writes_the_six_files_and_prints_a_table() {
     let place = Place::new();
     let done = place.run(&["run", "small.toml"]).succeeds();
     let directories = place.names("results");
@@ -12,7 +12,14 @@ fn run_writes_the_five_files_and_prints_a_table() {
     let summary = place.json(&format!("results/{}/summary.json", directories[0]));
     let expected = format!("small-{}", summary["scenario_hash"].as_str().unwrap());
     assert_eq!(directories[0], expected);
-    let files = ["flows.parquet", "report.html", "scenario.toml", "series.parquet", "summary.json"];
+    let files = [
+        "SHA256SUMS",
+        "flows.parquet",
+        "report.html",
+        "scenario.toml",
+        "series.parquet",
+        "summary.json",
+    ];
     assert_eq!(place.names(&format!("results/{}", directories[0])), files);
     assert!(done.stdout.contains("shoal"), "{done:#?}");
     assert!(done.stderr.contains("Results are in results/small-"), "{done:#?}");
@@ -130,7 +137,7 @@ fn compare_carries_the_same_flows_through_each_fabric() {
     assert_eq!(place.json("c/summary.json"), summaries);
     assert_eq!(
         place.names("c"),
-        ["report.html", "scenario.toml", "shoal", "small-packets", "summary.json"]
+        ["SHA256SUMS", "report.html", "scenario.toml", "shoal", "small-packets", "summary.json"]
     );
     let alone = place.json("c/shoal/summary.json");
     place.run(&["run", "small.toml", "--out", "alone"]).succeeds();

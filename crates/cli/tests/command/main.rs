@@ -6,4 +6,6 @@ mod bad_days;
 mod common;
 mod comparison;
 mod contract;
+mod inputs_that_go_wrong;
 mod packet_networks;
+mod places;
