@@ -127,7 +127,8 @@ mod tests {
 
     #[test]
     fn json_for_the_terminal_commands_nothing_and_says_the_same() {
-        let value = serde_json::json!({ "a\u{9b}31m": ["\u{1b}[2J", "\u{202e}", "\u{e0041}", "é\n"] });
+        let value =
+            serde_json::json!({ "a\u{9b}31m": ["\u{1b}[2J", "\u{202e}", "\u{e0041}", "é\n"] });
         let text = json_text(&value);
         assert!(text.chars().all(|c| c == '\n' || !is_unprintable(c)), "{text}");
         assert!(text.contains("é"), "{text}");

@@ -111,7 +111,8 @@ impl Meter {
                 let step = step();
                 if let Some(total) = step.total {
                     if bar.length().is_none() {
-                        let template = "{prefix} [{bar:20}] {percent:>3} % [{elapsed}, {eta} left] {wide_msg}";
+                        let template =
+                            "{prefix} [{bar:20}] {percent:>3} % [{elapsed}, {eta} left] {wide_msg}";
                         bar.set_style(style(template));
                     }
                     // It may grow: a sweep learns what it holds on the way.
@@ -164,8 +165,7 @@ impl Meters {
         let width = labels.iter().map(|label| shown(label).chars().count()).max().unwrap_or(0);
         let meter = |label: &String| {
             let label = shown(label);
-            let label =
-                if io::stderr().is_terminal() { format!("{label:<width$}") } else { label };
+            let label = if io::stderr().is_terminal() { format!("{label:<width$}") } else { label };
             Mutex::new(Meter::with_bar(&label, output, || board.add(ProgressBar::no_length())))
         };
         Self { meters: labels.iter().map(meter).collect() }
@@ -219,7 +219,8 @@ mod tests {
 
     #[test]
     fn a_run_shows_its_count_with_every_share() {
-        let progress = Progress { ended: 6_400, total: Some(40_000), now: Time::from_ps(1_200_000_000) };
+        let progress =
+            Progress { ended: 6_400, total: Some(40_000), now: Time::from_ps(1_200_000_000) };
         let step = run_step(progress);
         assert_eq!(step.text(), "6,400 of 40,000 flows, 1.20 ms simulated");
         assert_eq!(step.per_cent(), Some(16));
@@ -239,10 +240,14 @@ mod tests {
         let (mut tenths, began) = (0, Instant::now());
         let mut last = began;
         let step = |done| Step { done, total: Some(1_000), what: "flows", note: String::new() };
-        let lines: Vec<_> =
-            (0..=1_000).filter_map(|done| line(&step(done), &mut tenths, &mut last, began)).collect();
+        let lines: Vec<_> = (0..=1_000)
+            .filter_map(|done| line(&step(done), &mut tenths, &mut last, began))
+            .collect();
         assert_eq!(lines.len(), 10, "{lines:#?}");
-        assert!(lines[0].starts_with("10 %, 100 of 1,000 flows (0 s, some 0 s left)"), "{lines:#?}");
+        assert!(
+            lines[0].starts_with("10 %, 100 of 1,000 flows (0 s, some 0 s left)"),
+            "{lines:#?}"
+        );
         assert!(lines[9].starts_with("100 %, 1,000 of 1,000 flows"), "{lines:#?}");
     }
 

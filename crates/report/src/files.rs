@@ -181,7 +181,9 @@ impl ResultsDir {
         fs::create_dir_all(&path).map_err(error)?;
         let in_it = |failure: FileError| match failure {
             FileError::Other { source, .. } => error(source),
-            FileError::Unwritable { .. } => FileError::Unwritable { path: path.display().to_string() },
+            FileError::Unwritable { .. } => {
+                FileError::Unwritable { path: path.display().to_string() }
+            }
             FileError::Full { .. } => FileError::Full { path: path.display().to_string() },
             other => other,
         };
@@ -284,7 +286,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let results = ResultsDir::create(place.path().join("r")).unwrap();
         let stale = [".flows.parquet.aB3x9.partial", ".summary.json.Qq1.partial"];
-        let foreign = ["notes.txt", ".notes.txt.aB3.partial", "flows.parquet", ".partial", "x.partial"];
+        let foreign =
+            ["notes.txt", ".notes.txt.aB3.partial", "flows.parquet", ".partial", "x.partial"];
         for name in stale.iter().chain(&foreign) {
             fs::write(results.file(name), b"").unwrap();
         }

@@ -70,7 +70,8 @@ impl ResultsTable {
         }
         let numeric: Vec<_> = (0..self.columns.len()).map(|index| self.is_numeric(index)).collect();
         let head = self.columns.iter().zip(&numeric).map(|(column, &numeric)| {
-            let cell = comfy_table::Cell::new(printable_line(&column.title)).add_attribute(Attribute::Bold);
+            let cell = comfy_table::Cell::new(printable_line(&column.title))
+                .add_attribute(Attribute::Bold);
             cell.set_alignment(alignment(numeric))
         });
         table.set_header(head);
@@ -97,7 +98,9 @@ impl ResultsTable {
 pub fn is_unprintable(letter: char) -> bool {
     match letter {
         '\n' => false,
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            true
+        }
         '\u{feff}' | '\u{e0000}'..='\u{e007f}' => true,
         letter => letter.is_control(),
     }
@@ -134,8 +137,10 @@ pub fn printable_line(text: &str) -> Cow<'_, str> {
 pub fn run_text(label: &str, summary: &Value, style: TextStyle) -> String {
     let distributions = summary::distributions(summary).to_text(style);
     let figures = summary::figures(summary).to_text(style);
-    let notes: Vec<_> =
-        summary::warnings(summary).iter().map(|text| format!("\n{}\n", printable_line(text))).collect();
+    let notes: Vec<_> = summary::warnings(summary)
+        .iter()
+        .map(|text| format!("\n{}\n", printable_line(text)))
+        .collect();
     format!("{}\n\n{distributions}\n{figures}{}", printable_line(label), notes.concat())
 }
 
@@ -206,7 +211,10 @@ mod tests {
             comparison_text(&[(EVIL, &summary), (EVIL, &summary)], style),
         ] {
             assert!(!text.contains(is_unprintable), "{text:?}");
-            assert!(text.contains("a\\u{1b}[31m\\u{9b}2J\\u{7}\\u{202e}\\u{d}\\u{9}b\\nc"), "{text:?}");
+            assert!(
+                text.contains("a\\u{1b}[31m\\u{9b}2J\\u{7}\\u{202e}\\u{d}\\u{9}b\\nc"),
+                "{text:?}"
+            );
         }
         // Letters of every script stay, and so do the joiners that some need.
         for text in ["Überlast µs", "नमस्ते", "می\u{200c}خواهم", "ab 中文"] {

@@ -243,7 +243,8 @@ mod tests {
 
     #[test]
     fn honest_messages_stay_as_they_are() {
-        let words: Vec<String> = (0..40).map(|word| format!("{:?}", format!("word-{word}"))).collect();
+        let words: Vec<String> =
+            (0..40).map(|word| format!("{:?}", format!("word-{word}"))).collect();
         let message = format!("found \"a\\\"b\"; expected one of {}", words.join(", "));
         assert_eq!(Located::whole("a", message.clone()).message(), message);
     }

@@ -111,7 +111,8 @@ impl Reader<'_> {
             );
             self.complain("name", message);
         } else if name.len() > NAME_MAX {
-            let message = format!("found a name of {} letters; expected at most {NAME_MAX}", name.len());
+            let message =
+                format!("found a name of {} letters; expected at most {NAME_MAX}", name.len());
             self.complain("name", message);
         }
         name.to_string()

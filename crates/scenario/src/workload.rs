@@ -113,10 +113,12 @@ impl WorkloadChoice {
             Source::Generator(generator) => generator.build(context),
             Source::Trace(config) => {
                 config.check_digest()?;
-                let rows = trace::read(&config.path, context.nodes, self.memory).map_err(|bad| {
-                    let message = |p: &crate::problem::Located| Problem::new("path", p.to_string());
-                    bad.problems().iter().map(message).collect::<Vec<_>>()
-                })?;
+                let rows =
+                    trace::read(&config.path, context.nodes, self.memory).map_err(|bad| {
+                        let message =
+                            |p: &crate::problem::Located| Problem::new("path", p.to_string());
+                        bad.problems().iter().map(message).collect::<Vec<_>>()
+                    })?;
                 Ok(Box::new(from_rows(&rows, context.nodes)?))
             }
         }

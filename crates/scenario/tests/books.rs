@@ -85,7 +85,9 @@ fn carry(mut fabric: impl Fabric, flows: &[Flow]) -> Result<Ends, String> {
     let to_come = open.iter().map(|one| one.flow.size - one.delivered).sum::<Bytes>();
     if totals.delivered + totals.lost + to_come != offered {
         let (delivered, lost) = (totals.delivered, totals.lost);
-        return Err(format!("{offered} offered, {delivered} delivered, {lost} lost, {to_come} open"));
+        return Err(format!(
+            "{offered} offered, {delivered} delivered, {lost} lost, {to_come} open"
+        ));
     }
     for flow in flows {
         let ideal = fabric.ideal_fct(flow);

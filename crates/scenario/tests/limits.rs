@@ -5,12 +5,14 @@
 use scenario::{Argument, BadInput, Document, Format, Registry, Scenario};
 use serde_json::{Value, json};
 
-const SMALL: &str = "run.flows = 10\nworkload = { kind = 'poisson', load = 0.1 }\n[fabric]\nkind = 'shoal'\n";
+const SMALL: &str =
+    "run.flows = 10\nworkload = { kind = 'poisson', load = 0.1 }\n[fabric]\nkind = 'shoal'\n";
 
 /// What is wrong with a scenario and settings on top of it; nothing of it is long.
 #[track_caller]
 fn refused(document: Result<Document, BadInput>, arguments: &[Argument]) -> String {
-    let read = document.and_then(|document| Scenario::read(document, arguments, &Registry::standard()));
+    let read =
+        document.and_then(|document| Scenario::read(document, arguments, &Registry::standard()));
     let bad = read.map(drop).unwrap_err();
     let text = bad.to_string();
     assert!(text.len() < 30_000, "{} bytes", text.len());
@@ -27,7 +29,10 @@ fn keys_of_thousands_of_steps_are_refused_wherever_they_stand() {
     for count in [33, 30_000, 1_000_000] {
         let argument = Argument::parse(&format!("{}=1", deep(count))).unwrap();
         let text = refused(toml(SMALL), &[argument]);
-        assert!(text.contains(&format!("found a key of {} steps; expected at most 32", count + 1)), "{text}");
+        assert!(
+            text.contains(&format!("found a key of {} steps; expected at most 32", count + 1)),
+            "{text}"
+        );
         let argument = Argument::value(&deep(count), &Value::from(1), "a=1");
         refused(toml(SMALL), &[argument]);
         refused(toml(&format!("{} = 1\n{SMALL}", deep(count))), &[]);

@@ -40,8 +40,10 @@ const VALUES: [&str; 26] = [
     "1979-05-27",
 ];
 /// Text that stands between others in such files.
-const TOKENS: [&str; 16] =
-    ["[", "]", "{", "}", "=", "'", "\"", "\n", ",", ".", "#", " ns", " Gbps", " KB", "\u{0}", "\u{202e}"];
+const TOKENS: [&str; 16] = [
+    "[", "]", "{", "}", "=", "'", "\"", "\n", ",", ".", "#", " ns", " Gbps", " KB", "\u{0}",
+    "\u{202e}",
+];
 
 /// The project's own scenarios, by name.
 fn scenarios() -> Vec<(String, String)> {
@@ -119,7 +121,10 @@ fn read(name: &str, text: &str, arguments: &[Argument], what: &str) -> bool {
         Err(bad) => {
             assert!(!bad.problems().is_empty(), "{what}");
             for problem in bad.problems() {
-                assert!(!problem.message().is_empty(), "{what}: a problem without words for\n{text}");
+                assert!(
+                    !problem.message().is_empty(),
+                    "{what}: a problem without words for\n{text}"
+                );
                 assert!(problem.to_string().len() < 5_000, "{what}: {problem}");
             }
             false
@@ -147,7 +152,20 @@ fn a_thousand_mutated_scenarios_are_read_or_refused_with_words() {
 #[test]
 fn settings_of_any_key_to_any_value_are_taken_or_refused_with_words() {
     let all = scenarios();
-    let keys = ["seed", "run.flows", "run.time", "workload", "workload.load", "fabric", "fabric.nodes", "fault", "fabric[1].label", "fabric[99]", "a..b", "run[0].time"];
+    let keys = [
+        "seed",
+        "run.flows",
+        "run.time",
+        "workload",
+        "workload.load",
+        "fabric",
+        "fabric.nodes",
+        "fault",
+        "fabric[1].label",
+        "fabric[99]",
+        "a..b",
+        "run[0].time",
+    ];
     for seed in 0..COUNT / 4 {
         let (name, text) = &all[seed as usize % all.len()];
         let mut stream = Stream::new(seed, "settings", 0);

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::engine::{self, EXIT_INTERRUPTED, Failure, estimate};
+use crate::engine::{self, EXIT_BROKEN, EXIT_INTERRUPTED, Failure, estimate};
 use report::run_text;
 use scenario::{BadInput, Located, Registry, Scenario};
 
@@ -45,6 +45,12 @@ pub fn run(
     if finished.is_interrupted() {
         output.error("interrupted: the results cover the run up to here and say so");
         return Ok(EXIT_INTERRUPTED);
+    }
+    if finished.is_stuck() {
+        output.error(
+            "the run ended with flows open that nothing moves any further; the results say so",
+        );
+        return Ok(EXIT_BROKEN);
     }
     Ok(DONE)
 }

@@ -66,11 +66,7 @@ pub fn compare(
 }
 
 /// Stores what the runs together show; the summary comes last.
-fn store(
-    scenario: &Scenario,
-    place: &Place,
-    finished: Vec<Finished>,
-) -> Result<Compared, Failure> {
+fn store(scenario: &Scenario, place: &Place, finished: Vec<Finished>) -> Result<Compared, Failure> {
     let interrupted = finished.iter().any(Finished::is_interrupted);
     let (results, folders): (Vec<RunResult>, Vec<PathBuf>) =
         finished.into_iter().map(|run| (run.result, run.directory)).unzip();

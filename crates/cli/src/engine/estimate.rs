@@ -67,7 +67,10 @@ fn probe(scenario: &Scenario, stop: &dyn Fn() -> bool) -> Result<(Option<f64>, S
         Ok(_) if !is_cut => (Some(took), "a probe that came to the end".into()),
         Ok(_) if share > 0.0 => {
             let per_cent = share * 100.0;
-            (Some(took / share), format!("a probe of {took:.1} s, in which {per_cent:.2} % was done"))
+            (
+                Some(took / share),
+                format!("a probe of {took:.1} s, in which {per_cent:.2} % was done"),
+            )
         }
         Ok(_) => (None, format!("no flow ended in a probe of {took:.1} s")),
     })
@@ -76,7 +79,8 @@ fn probe(scenario: &Scenario, stop: &dyn Fn() -> bool) -> Result<(Option<f64>, S
 /// How much of a run is done: of its flows or of its time, whichever ends it first.
 fn share_of(progress: Progress, limit: Option<Time>) -> f64 {
     let flows = progress.total.map(|total| progress.ended as f64 / total.max(1) as f64);
-    let time = limit.map(|limit| progress.now.as_seconds() / limit.as_seconds().max(f64::MIN_POSITIVE));
+    let time =
+        limit.map(|limit| progress.now.as_seconds() / limit.as_seconds().max(f64::MIN_POSITIVE));
     [flows, time].into_iter().flatten().fold(0.0, f64::max).min(1.0)
 }
 

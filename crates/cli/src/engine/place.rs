@@ -89,7 +89,8 @@ impl Lock {
             match file.try_lock() {
                 Ok(()) => {}
                 // Some network file systems know no locks: there, nothing is promised.
-                Err(TryLockError::Error(source)) if source.kind() == io::ErrorKind::Unsupported => {}
+                Err(TryLockError::Error(source)) if source.kind() == io::ErrorKind::Unsupported => {
+                }
                 Err(TryLockError::Error(source)) => return Err(error(source)),
                 Err(TryLockError::WouldBlock) => {
                     return Err(FileError::InUse { path: directory.display().to_string() });

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rack::Stage;
-use rack::results::{Description, EngineTime, FlowRecord, FlowSink, RunResult};
-use rack::run::Progress;
+use rack::results::{Description, EngineTime, FlowRecord, FlowSink, RunResult, seeds};
+use rack::run::{Progress, Stop};
 use report::{FlowWriter, Provenance, run_page, write_series};
 use scenario::{Scenario, Sink};
 use serde_json::Value;
@@ -30,6 +30,12 @@ impl Finished {
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         self.result.summary["interrupted"] == Value::Bool(true)
+    }
+
+    /// Whether it ended since nothing came of it any more.
+    #[must_use]
+    pub fn is_stuck(&self) -> bool {
+        self.result.summary["stopped"] == Stop::NoProgress.as_str()
     }
 }
 
@@ -67,7 +73,7 @@ fn store(
     let directory = place.directory();
     let [flow_table, series, resolved, report, summary] = FILES;
     let mut flows = FlowFile::new(directory.file(flow_table), &origin);
-    let result = carry(scenario, &origin, &mut flows, progress)?;
+    let result = carry(scenario, &origin, Some(&mut flows), progress)?;
     // From here on the directory is in the making; an older summary must not vouch for it.
     place.forget_summary()?;
     flows.finish()?;
@@ -89,17 +95,61 @@ pub fn measure(
     scenario: &Scenario,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<RunResult, Failure> {
-    guarded(|| carry(scenario, &Origin::of(scenario), &mut (), progress))
+    guarded(|| carry(scenario, &Origin::of(scenario), None, progress))
 }
 
+/// Runs each seed of the scenario, and puts the runs together if there are several. One that is
+/// interrupted is the last.
 fn carry(
     scenario: &Scenario,
     origin: &Origin,
-    sink: &mut dyn Sink,
+    mut flows: Option<&mut FlowFile>,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<RunResult, Failure> {
+    let seeds = scenario.with_each_seed();
+    let count = seeds.len() as u64;
+    let (mut runs, mut ended) = (Vec::new(), 0);
+    for alone in seeds {
+        let mut of_this = 0;
+        let mut report = |p: Progress| {
+            of_this = p.total.unwrap_or(p.ended);
+            progress(Progress {
+                ended: ended + p.ended,
+                total: p.total.map(|total| total * count),
+                now: p.now,
+            })
+        };
+        let run = carry_seed(&alone, origin, flows.as_deref_mut(), &mut report)?;
+        ended += of_this;
+        let is_interrupted = run.summary["interrupted"] == Value::Bool(true);
+        runs.push(run);
+        if is_interrupted {
+            break;
+        }
+    }
+    match runs.len() {
+        1 => Ok(runs.remove(0)),
+        _ => Ok(seeds::together(runs)),
+    }
+}
+
+/// Runs a scenario of one seed.
+fn carry_seed(
+    scenario: &Scenario,
+    origin: &Origin,
+    flows: Option<&mut FlowFile>,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<RunResult, Failure> {
     let start = Instant::now();
     let busy = Busy::begin();
+    let mut nothing = ();
+    let sink: &mut dyn Sink = match flows {
+        Some(flows) => {
+            flows.seed = scenario.seed;
+            flows
+        }
+        None => &mut nothing,
+    };
     let result = scenario.execute(0, sink, &mut |p| {
         let flow = progress(p);
         if flow.is_break() {
@@ -140,16 +190,18 @@ impl Origin {
     }
 }
 
-/// `flows.parquet`, begun when the run starts. Dropped unfinished, it leaves nothing.
+/// `flows.parquet`, begun when the first run starts. Dropped unfinished, it leaves nothing.
 struct FlowFile {
     path: PathBuf,
     provenance: Provenance,
+    /// Of the run whose flows come.
+    seed: u64,
     writer: Option<FlowWriter>,
 }
 
 impl FlowFile {
     fn new(path: PathBuf, origin: &Origin) -> Self {
-        Self { path, provenance: origin.provenance(), writer: None }
+        Self { path, provenance: origin.provenance(), seed: origin.seed, writer: None }
     }
 
     fn finish(self) -> Result<(), Failure> {
@@ -159,8 +211,12 @@ impl FlowFile {
 
 impl Sink for FlowFile {
     fn begin(&mut self, stages: &[Stage]) -> io::Result<()> {
-        let writer = FlowWriter::create(&self.path, stages, &self.provenance);
-        self.writer = Some(writer.map_err(io::Error::other)?);
+        let writer = match self.writer.take() {
+            Some(writer) => writer,
+            None => FlowWriter::create(&self.path, stages, &self.provenance)
+                .map_err(io::Error::other)?,
+        };
+        self.writer.insert(writer).set_seed(self.seed);
         Ok(())
     }
 }

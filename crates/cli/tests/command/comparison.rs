@@ -72,7 +72,16 @@ fn shoal_and_packet_switched_racks_stand_side_by_side() {
     let names = place.names("c");
     assert_eq!(
         names,
-        ["DCQCN", "DCTCP", "NDP", "SHA256SUMS", "Shoal", "report.html", "scenario.toml", "summary.json"]
+        [
+            "DCQCN",
+            "DCTCP",
+            "NDP",
+            "SHA256SUMS",
+            "Shoal",
+            "report.html",
+            "scenario.toml",
+            "summary.json"
+        ]
     );
     let report = String::from_utf8(place.read("c/report.html")).unwrap();
     for title in [

@@ -46,8 +46,12 @@ fn within(place: &Place, megabytes: u32, arguments: &[&str]) -> Done {
 /// What a run with memory for anything honest leaves.
 #[track_caller]
 fn run(arguments: &[&str]) -> Done {
-    let all: Vec<&str> =
-        ["run"].iter().chain(arguments).chain(&["--format", "json", "--out", "out"]).copied().collect();
+    let all: Vec<&str> = ["run"]
+        .iter()
+        .chain(arguments)
+        .chain(&["--format", "json", "--out", "out"])
+        .copied()
+        .collect();
     within(&inputs(), 4_000, &all)
 }
 
@@ -155,7 +159,8 @@ fn a_first_ctrl_c_is_heard_whatever_a_run_does() {
             // A second, and what a busy machine adds.
             assert!(took < Duration::from_secs(4), "{file} after {after} ms: {took:?}");
             let left = if place.join("out").exists() { place.names("out") } else { Vec::new() };
-            let partial = left.iter().any(|name| name.ends_with(".partial") || name.ends_with(".lock"));
+            let partial =
+                left.iter().any(|name| name.ends_with(".partial") || name.ends_with(".lock"));
             assert!(!partial, "{file} left {left:?}");
             let _ = std::fs::remove_dir_all(place.join("out"));
         }
@@ -188,7 +193,8 @@ fn commands_the_terminal(text: &str) -> bool {
 #[test]
 fn what_labels_hold_reaches_no_terminal_no_page_and_no_spreadsheet() {
     let place = inputs();
-    let rows: String = (0..40).map(|flow| format!("{flow} us,{},{},5000\n", flow % 8, (flow + 3) % 8)).collect();
+    let rows: String =
+        (0..40).map(|flow| format!("{flow} us,{},{},5000\n", flow % 8, (flow + 3) % 8)).collect();
     place.write("x<script>alert(2)<.script>.csv", &format!("start,src,dst,bytes\n{rows}"));
     let sets = ["--set", "run.flows=40"];
     let with = |first: &[&'static str], more: &[&'static str]| [first, more, &sets].concat();
@@ -207,7 +213,8 @@ fn what_labels_hold_reaches_no_terminal_no_page_and_no_spreadsheet() {
     // Folders are named by labels, and none leads out.
     let names = place.names(".");
     assert!(names.iter().all(|name| !name.contains("evil")), "{names:?}");
-    let done = place.run(&with(&["sweep", "inj.toml"], &["--grid", "seed=1,2", "--out", "s"])).succeeds();
+    let done =
+        place.run(&with(&["sweep", "inj.toml"], &["--grid", "seed=1,2", "--out", "s"])).succeeds();
     assert!(!commands_the_terminal(&done.stdout) && !commands_the_terminal(&done.stderr));
     let table = place.read("s/sweep.csv");
     let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(&table[..]);
@@ -263,9 +270,12 @@ fn counters_that_track_reservations_stay_above_zero() {
 /// The values of all keys of a summary that hold `part`.
 fn find(value: &serde_json::Value, part: &str) -> Vec<serde_json::Value> {
     let entries = value.as_object().into_iter().flatten();
-    let found = entries.flat_map(|(key, value)| {
-        if key.contains(part) { vec![value.clone()] } else { find(value, part) }
-    });
+    let found =
+        entries.flat_map(
+            |(key, value)| {
+                if key.contains(part) { vec![value.clone()] } else { find(value, part) }
+            },
+        );
     found.collect()
 }
 
@@ -345,13 +355,15 @@ fn an_estimate_says_what_a_run_takes_and_stores_nothing() {
     let place = Place::new();
     let packets = crate::common::SMALL.replace("shoal", "packet-switched");
     place.write("small.toml", &packets);
-    let rows = place.run(&["run", "small.toml", "--estimate", "--format", "json"]).succeeds().json();
+    let rows =
+        place.run(&["run", "small.toml", "--estimate", "--format", "json"]).succeeds().json();
     assert!(rows[0]["memory_bytes"].as_u64().unwrap() > 0, "{rows}");
     assert!(rows[0]["seconds"].as_f64().unwrap() > 0.0, "{rows}");
     assert_eq!(place.names("."), ["small.toml"]);
     // Of a run of hours it says so within seconds.
     let began = Instant::now();
-    let long = ["run", "small.toml", "--estimate", "--format", "json", "--set", "run.flows=1000000000"];
+    let long =
+        ["run", "small.toml", "--estimate", "--format", "json", "--set", "run.flows=1000000000"];
     let rows = place.run(&long).succeeds().json();
     assert!(rows[0]["seconds"].as_f64().unwrap() > 60.0, "{rows}");
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());

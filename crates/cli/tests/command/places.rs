@@ -23,14 +23,20 @@ fn two_runs_into_one_directory_do_not_mix() {
     let mut command = place.command(&["run", "small.toml", "--out", "out", "--set", ENDLESS]);
     let mut first = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     wait_until("the first run", || place.join("out/.rackloom.lock").exists());
-    let refused = ["out: another run is writing its results here; wait for it to end, or choose another place"];
+    let refused = [
+        "out: another run is writing its results here; wait for it to end, or choose another place",
+    ];
     for verb in ["run", "compare"] {
         place.run(&[verb, "small.toml", "--out", "out"]).refuses(&refused);
     }
     // A killed process keeps nobody out, and what it had half written is gone afterwards.
     first.kill().unwrap();
     first.wait().unwrap();
-    assert!(place.names("out").iter().any(|name| name.ends_with(".partial")), "{:?}", place.names("out"));
+    assert!(
+        place.names("out").iter().any(|name| name.ends_with(".partial")),
+        "{:?}",
+        place.names("out")
+    );
     place.run(&["run", "small.toml", "--out", "out"]).succeeds();
     let names = place.names("out");
     assert!(names.iter().all(|name| !name.starts_with('.')), "{names:?}");
@@ -76,7 +82,14 @@ fn a_point_whose_files_were_edited_or_lost_runs_again() {
     ran(2);
     ran(0);
     let point = format!("s/points/{}", place.names("s/points")[0]);
-    for file in ["flows.parquet", "series.parquet", "scenario.toml", "report.html", "summary.json", "SHA256SUMS"] {
+    for file in [
+        "flows.parquet",
+        "series.parquet",
+        "scenario.toml",
+        "report.html",
+        "summary.json",
+        "SHA256SUMS",
+    ] {
         let path = place.join(&format!("{point}/{file}"));
         let mut bytes = std::fs::read(&path).unwrap();
         let middle = bytes.len() / 2;
@@ -104,8 +117,16 @@ fn checksums_are_those_that_everybody_computes() {
 #[test]
 fn points_that_are_the_same_in_other_words_run_once() {
     let place = Place::new();
-    let arguments =
-        ["sweep", "small.toml", "--grid", "workload.load=0.5,0.50,5e-1", "--jobs", "3", "--out", "s"];
+    let arguments = [
+        "sweep",
+        "small.toml",
+        "--grid",
+        "workload.load=0.5,0.50,5e-1",
+        "--jobs",
+        "3",
+        "--out",
+        "s",
+    ];
     let done = place.run(&arguments).succeeds();
     assert!(done.stderr.contains("1 points ran, 2 had run before, 0 failed"), "{done:#?}");
     assert_eq!(place.names("s/points").len(), 1);

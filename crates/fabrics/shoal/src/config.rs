@@ -259,12 +259,6 @@ impl Plan {
 }
 
 impl Config {
-    /// What planning and running it will take. Unit: bytes.
-    #[must_use]
-    pub fn memory(&self) -> Bytes {
-        Bytes::ZERO
-    }
-
     /// Checks the configuration and derives the plan.
     ///
     /// # Errors

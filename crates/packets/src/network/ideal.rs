@@ -103,8 +103,7 @@ impl Front {
             self.slowest = Some(self.slowest.map_or(rate, |slowest| slowest.min(rate)));
         }
         if self.keeps_order && packets.count > 1 {
-            let line_free =
-                self.first + self.spacing(packets) + rate.least_send_time(packets.full);
+            let line_free = self.first + self.spacing(packets) + rate.least_send_time(packets.full);
             self.last = self.last.max(line_free);
         }
         let hop = Hop { wire, rate };
@@ -169,9 +168,8 @@ fn spreads(net: &Net, port: u32, dst: u32) -> bool {
 
 /// Where all shortest paths are alike.
 fn by_first_path(net: &Net, src: u32, packets: &Packets) -> Span {
-    let step = |front: Front, port| {
-        front.after(net, port, spreads(net, port, packets.dst), packets)
-    };
+    let step =
+        |front: Front, port| front.after(net, port, spreads(net, port, packets.dst), packets);
     path(net, src, packets.dst).fold(Front::START, step).end(packets)
 }
 
@@ -207,12 +205,12 @@ fn by_any_path(net: &Net, src: u32, packets: &Packets) -> Span {
     let dst = Vertex::new(packets.dst);
     let mut rate = net.clocks[net.nics[src as usize] as usize].rate();
     if topology.degree(dst) == 1 {
-        rate = topology.ports_of(dst).map(|port| topology.port(port).link.rate).fold(rate, Rate::min);
+        rate =
+            topology.ports_of(dst).map(|port| topology.port(port).link.rate).fold(rate, Rate::min);
     }
     let others = rate.least_send_time(packets.full * (packets.count - 1));
-    let own = own_port(net, src).map_or(Span::ZERO, |port| {
-        hop(net, port).transit(packets.last, packets.dst)
-    });
+    let own = own_port(net, src)
+        .map_or(Span::ZERO, |port| hop(net, port).transit(packets.last, packets.dst));
     others + own + fastest(net, Vertex::new(src), packets)
 }
 

@@ -43,6 +43,11 @@ impl FlowWriter {
         Ok(Self { path: path.to_path_buf(), file, rows })
     }
 
+    /// The flows that follow are of the run with this seed.
+    pub fn set_seed(&mut self, seed: u64) {
+        self.rows.current_seed = seed;
+    }
+
     /// Writes what is left and gives the file its name.
     ///
     /// # Errors
@@ -66,6 +71,7 @@ impl FlowSink for FlowWriter {
 struct Rows<W: Write + Send> {
     out: ColumnWriter<W>,
     gathered: usize,
+    current_seed: u64,
     flow_id: UInt64Builder,
     src: UInt32Builder,
     dst: UInt32Builder,
@@ -78,6 +84,7 @@ struct Rows<W: Write + Send> {
     slowdown: Float64Builder,
     delivered_bytes: UInt64Builder,
     measured: BooleanBuilder,
+    seed: UInt64Builder,
     status: StringDictionaryBuilder<Int8Type>,
     failure: StringDictionaryBuilder<Int8Type>,
     stages: Vec<UInt64Builder>,
@@ -106,6 +113,7 @@ impl<W: Write + Send> FlowSink for Rows<W> {
             }
         }
         self.measured.append_value(record.measured);
+        self.seed.append_value(self.current_seed);
         self.gathered += 1;
         if self.gathered == BATCH_ROWS { self.flush() } else { Ok(()) }
     }
@@ -116,6 +124,7 @@ impl<W: Write + Send> Rows<W> {
         Ok(Self {
             out: ColumnWriter::new(out, &columns(stages), origin)?,
             gathered: 0,
+            current_seed: origin.seed,
             flow_id: UInt64Builder::new(),
             src: UInt32Builder::new(),
             dst: UInt32Builder::new(),
@@ -128,6 +137,7 @@ impl<W: Write + Send> Rows<W> {
             slowdown: Float64Builder::new(),
             delivered_bytes: UInt64Builder::new(),
             measured: BooleanBuilder::new(),
+            seed: UInt64Builder::new(),
             status: StringDictionaryBuilder::new(),
             failure: StringDictionaryBuilder::new(),
             stages: stages.iter().map(|_| UInt64Builder::new()).collect(),
@@ -189,6 +199,7 @@ impl<W: Write + Send> Rows<W> {
             shared(self.slowdown.finish()),
             shared(self.delivered_bytes.finish()),
             shared(self.measured.finish()),
+            shared(self.seed.finish()),
             shared(self.status.finish()),
             shared(self.failure.finish()),
         ];
@@ -236,6 +247,7 @@ fn columns(stages: &[Stage]) -> Vec<Column> {
             "Application bytes delivered in order when the flow, or the run, ended; null if it failed",
         ),
         ("measured", Boolean, Never, "", "Whether the figures of the run are also of this flow"),
+        ("seed", UInt64, Never, "", "Seed of the run that carried it"),
         ("status", word.clone(), Never, "", "completed, failed, or unfinished when the run ended"),
         ("failure", word, Sometimes, "", "Why a failed flow was given up"),
     ]

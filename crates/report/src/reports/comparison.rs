@@ -54,8 +54,7 @@ fn size_plots(runs: &[RunResult]) -> Vec<Plot> {
         for (hue, run) in runs.iter().enumerate() {
             for (drawn, style) in [(P99, SeriesStyle::Line), (MEDIAN, SeriesStyle::Dashed)] {
                 let name = format!("{}, {}", run.label, drawn.0.to_lowercase());
-                let points = sizes::curve(run, quantity, drawn);
-                series.push(PlotSeries::new(name, style, points).in_hue(hue));
+                series.push(sizes::line(run, quantity, drawn, name, style).in_hue(hue));
             }
         }
         Plot {

@@ -43,32 +43,57 @@ impl Quantity {
     }
 }
 
-/// A quantile that is drawn: its name, how to get it, and of how many flows at least it means
+/// A quantile that is drawn: its name for people and in the summary, and of how many flows at least it means
 /// anything.
-pub(super) type Drawn = (&'static str, fn(&Quantiles) -> Figure, u64);
+pub(super) type Drawn = (&'static str, &'static str, u64);
 
-pub(super) const MEDIAN: Drawn = ("Median", |q| q.p50, 1);
-pub(super) const P99: Drawn = ("99%", |q| q.p99, 100);
-pub(super) const P999: Drawn = ("99.9%", |q| q.p999, 1000);
+pub(super) const MEDIAN: Drawn = ("Median", "p50", 1);
+pub(super) const P99: Drawn = ("99%", "p99", 100);
+pub(super) const P999: Drawn = ("99.9%", "p999", 1000);
 
 /// The middle of a bin on a logarithmic axis.
 fn middle(bin: &SizeBin) -> f64 {
     (bin.from.get() as f64 * bin.to.get() as f64).sqrt()
 }
 
-/// One quantile over flow size. A bin with too few flows for the quantile has no point: the largest
-/// of 50 is not their 99th percentile. Nor has one whose quantile is only bounded.
-pub(super) fn curve(run: &RunResult, quantity: Quantity, drawn: Drawn) -> Vec<(f64, f64)> {
-    let (_, get, least) = drawn;
-    let enough = run.bins.iter().filter(|bin| bin.count >= least);
-    enough.filter_map(|bin| Some((middle(bin), get(quantity.of(bin)).exact()?))).collect()
+/// One quantile over flow size, with its interval where there are several seeds. A bin with too few flows
+/// for the quantile has no point: the largest of 50 is not their 99th percentile. Nor has one whose
+/// quantile is only bounded.
+pub(super) fn curve(
+    run: &RunResult,
+    quantity: Quantity,
+    drawn: Drawn,
+) -> (Vec<(f64, f64)>, Vec<(f64, f64)>) {
+    let (_, name, least) = drawn;
+    let (mut points, mut intervals) = (Vec::new(), Vec::new());
+    for bin in run.bins.iter().filter(|bin| bin.count >= least) {
+        let quantiles = quantity.of(bin);
+        let named = quantiles.named().into_iter().zip(quantiles.intervals);
+        let found = named.into_iter().find(|((known, _), _)| *known == name);
+        let Some(((_, Figure::Exact(value)), interval)) = found else { continue };
+        points.push((middle(bin), value));
+        intervals.extend(interval);
+    }
+    (points, intervals)
+}
+
+/// [`curve`] as a line of a plot; with intervals if each point has one.
+pub(super) fn line(
+    run: &RunResult,
+    quantity: Quantity,
+    drawn: Drawn,
+    name: impl Into<String>,
+    style: SeriesStyle,
+) -> PlotSeries {
+    let (points, intervals) = curve(run, quantity, drawn);
+    let intervals = if intervals.len() == points.len() { intervals } else { Vec::new() };
+    PlotSeries { intervals, ..PlotSeries::new(name, style, points) }
 }
 
 /// Median and tails over flow size.
 pub(super) fn by_size(run: &RunResult, quantity: Quantity) -> Plot {
     let drawn = [MEDIAN, P99, P999];
-    let series =
-        drawn.map(|drawn| PlotSeries::new(drawn.0, SeriesStyle::Line, curve(run, quantity, drawn)));
+    let series = drawn.map(|drawn| line(run, quantity, drawn, drawn.0, SeriesStyle::Line));
     Plot {
         title: format!("{} by flow size", quantity.title()),
         note: "A tail is drawn only for sizes with enough flows to have one: 100 for 99%, 1,000 \

@@ -131,7 +131,9 @@ impl Checker<'_> {
             Some(text) => {
                 let found = quoted(text);
                 match alike(text, words) {
-                    Some(word) => format!("found {found}; did you mean {word:?}? Expected {expected}"),
+                    Some(word) => {
+                        format!("found {found}; did you mean {word:?}? Expected {expected}")
+                    }
                     None => format!("found {found}; expected {expected}"),
                 }
             }

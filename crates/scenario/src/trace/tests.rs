@@ -172,7 +172,8 @@ fn a_trace_that_takes_more_memory_than_there_is_is_refused_with_what_it_takes() 
         let bad = read(path, 8, Bytes::new(needed - 1)).unwrap_err();
         assert_eq!(bad.problems().len(), 1, "{bad}");
         let says = bad.to_string();
-        let takes = format!("which take some {} of memory", rack::memory::binary(Bytes::new(needed)));
+        let takes =
+            format!("which take some {} of memory", rack::memory::binary(Bytes::new(needed)));
         assert!(says.contains(&takes), "{says}");
     }
     // Rows that wait for many others take more.
@@ -197,7 +198,10 @@ fn a_file_of_bad_rows_is_not_read_to_its_end() {
     let text = format!("start,src,dst,bytes\n{}", "0 ns,1,1,5\n".repeat(50_000));
     let bad = read_csv("t.csv", text.as_bytes(), 8).unwrap_err();
     let last = bad.problems().last().unwrap().to_string();
-    assert_eq!(last, format!("t.csv: and {BAD_ROWS_MAX} more problems of this kind; the rest was not read"));
+    assert_eq!(
+        last,
+        format!("t.csv: and {BAD_ROWS_MAX} more problems of this kind; the rest was not read")
+    );
 }
 
 #[test]

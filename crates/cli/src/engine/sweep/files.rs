@@ -187,7 +187,9 @@ mod tests {
 
     #[test]
     fn what_a_spreadsheet_would_compute_is_text_and_numbers_are_numbers() {
-        for text in ["=1+1", "=cmd|' /C calc'!A0", "+SUM(A1)", "-2+3", "@a", "\t=1", "\r=1", "-", "+"] {
+        for text in
+            ["=1+1", "=cmd|' /C calc'!A0", "+SUM(A1)", "-2+3", "@a", "\t=1", "\r=1", "-", "+"]
+        {
             assert_eq!(harmless(text), format!("'{text}"));
         }
         for text in ["-1", "+0.5", "-1e-9", "0.2", "5 us", "a=1", "", "'", "poisson"] {

@@ -120,7 +120,9 @@ impl<'a> Queue<'a> {
             let settings = grid.combination(index);
             let checked = grid.scenarios(&settings, registry);
             match &checked {
-                Ok(scenarios) => queue.name = scenarios.first().map_or_else(String::new, |s| s.name.clone()),
+                Ok(scenarios) => {
+                    queue.name = scenarios.first().map_or_else(String::new, |s| s.name.clone())
+                }
                 Err(Failure::Input(bad)) if problems.len() < PROBLEMS_MAX => {
                     problems.extend(bad.problems().iter().cloned());
                 }
@@ -172,7 +174,8 @@ impl<'a> Queue<'a> {
                 }
                 Step::Run(mut task) => {
                     if let Some(scenario) = task.scenario.filter(|_| !self.is_stopped(&busy)) {
-                        task.point.outcome = self.outcome(&scenario, &task.point.hash, place, &busy);
+                        task.point.outcome =
+                            self.outcome(&scenario, &task.point.hash, place, &busy);
                     }
                     let mut state = self.lock();
                     let count = state.known + (self.combinations - state.next) * state.fabrics;

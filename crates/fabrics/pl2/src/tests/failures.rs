@@ -74,14 +74,11 @@ fn m31_no_counter_gets_below_zero_by_what_receivers_give_back() {
     let node = |node| Component::Node(NodeId::new(node));
     let faults = [
         Fault { component: node(3), at: at(200), until: Some(at(900)) },
-        Fault {
-            component: Component::NodeLink(NodeId::new(5)),
-            at: at(300),
-            until: Some(at(700)),
-        },
+        Fault { component: Component::NodeLink(NodeId::new(5)), at: at(300), until: Some(at(700)) },
         Fault { component: node(6), at: at(1_000), until: None },
     ];
-    let pairs = (0..8).flat_map(|src| (0..8).filter(move |&dst| dst != src).map(move |dst| (src, dst)));
+    let pairs =
+        (0..8).flat_map(|src| (0..8).filter(move |&dst| dst != src).map(move |dst| (src, dst)));
     let flows: Vec<_> =
         (0..).zip(pairs).map(|(id, (src, dst))| flow(id, src, dst, 2_000_000, at(0))).collect();
     for loss_rate in [0.001, 0.01] {

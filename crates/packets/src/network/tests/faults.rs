@@ -164,8 +164,7 @@ fn no_flow_is_faster_than_its_ideal_where_the_way_round_is_faster() {
     let topology = Shape::Graph(Graph { hosts: 2, edges: edges.into() });
     let config = Config { topology, ..clos() };
     let link = Component::Link { a: 2, b: 3, link: 0 };
-    let mut network =
-        raw(plan(&config, &[fault(link, 0, Some(5_000 * MICROSECOND))]), REPEAT, 1);
+    let mut network = raw(plan(&config, &[fault(link, 0, Some(5_000 * MICROSECOND))]), REPEAT, 1);
     let flows: Vec<_> = (0..9).map(|k| flow(k, 0, 1, 100_000, k * 1_000 * MICROSECOND)).collect();
     let ends = run(&mut network, &flows);
     assert_eq!(ends.completed.len(), 9);

@@ -28,8 +28,7 @@ use crate::transport::Framing;
 pub(super) const FRAMING: Framing = Framing { payload: 1460, header: 40 };
 
 /// Sends again what is missing once nothing has come for longer than any queue here takes.
-pub(super) const REPEAT: Recovery =
-    Recovery::Repeat { seed: 1, patience: Span::from_us(1_000) };
+pub(super) const REPEAT: Recovery = Recovery::Repeat { seed: 1, patience: Span::from_us(1_000) };
 
 /// What ended, as the probe saw it.
 #[derive(Clone, Debug, Default)]

@@ -4,7 +4,7 @@ use kernel::{Bytes, Span, Time};
 use rack::topology::{PortId, Vertex};
 use rack::{Component, Fabric, Fault, Flow, NodeId};
 
-use super::{REPEAT, Ends, FRAMING, endless, flow, plan, raw, run, switch};
+use super::{Ends, FRAMING, REPEAT, endless, flow, plan, raw, run, switch};
 use crate::config::{Config, Plan, Queues};
 use crate::network::Network;
 use crate::packet::Packet;

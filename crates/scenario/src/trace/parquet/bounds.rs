@@ -105,12 +105,15 @@ pub fn check_pages<R: ChunkReader>(file: &R, metadata: &ParquetMetaData) -> Resu
         for column in group.columns() {
             let name = column.column_descr().name().to_string();
             if column.column_descr().max_rep_level() > 0 {
-                return Err(Refused::Unsuitable(format!("column {name} holds lists; expected one value a row")));
+                return Err(Refused::Unsuitable(format!(
+                    "column {name} holds lists; expected one value a row"
+                )));
             }
             let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
             let range = u64::try_from(start).ok().zip(u64::try_from(column.compressed_size()).ok());
             let end = range.and_then(|(start, size)| start.checked_add(size));
-            let Some((start, end)) = range.map(|(start, _)| start).zip(end.filter(|&end| end <= file.len()))
+            let Some((start, end)) =
+                range.map(|(start, _)| start).zip(end.filter(|&end| end <= file.len()))
             else {
                 return Err(Refused::damaged(format!("column {name} lies outside of it")));
             };
@@ -168,7 +171,9 @@ impl<R: ChunkReader> Chunk<'_, R> {
             return Err(Refused::damaged(format!("a page of column {name} has a negative size")));
         };
         if compressed > left || levels > compressed.min(uncompressed) {
-            return Err(Refused::damaged(format!("a page of column {name} is longer than its column")));
+            return Err(Refused::damaged(format!(
+                "a page of column {name} is longer than its column"
+            )));
         }
         if uncompressed > PAGE_FREE.max(compressed.saturating_mul(PAGE_RATIO)) {
             let message = format!(
@@ -179,7 +184,8 @@ impl<R: ChunkReader> Chunk<'_, R> {
         // An entry of a dictionary takes four bytes at least, a value of a page its share of a run.
         let most = if head.is_dictionary { uncompressed / 4 } else { *rows };
         if values > most {
-            let message = format!("a page of column {name} claims {values} values, of at most {most}");
+            let message =
+                format!("a page of column {name} claims {values} values, of at most {most}");
             return Err(Refused::Damaged(message));
         }
         let delta = [Encoding::DELTA_LENGTH_BYTE_ARRAY as i64, Encoding::DELTA_BYTE_ARRAY as i64];
@@ -303,7 +309,10 @@ mod tests {
         let plain = [page(7, 400, 100, 0, &[0; 400]), page(5, 64, 1_000, 8, &[0; 64])].concat();
         assert_eq!(check(Compression::UNCOMPRESSED, 1_000, plain), Ok(()));
         // A page of 80 MB, as some writers make them, of numbers that compress well.
-        assert_eq!(check(Compression::SNAPPY, 1 << 24, page(5, 80 << 20, 1 << 24, 0, &[0; 2 << 20])), Ok(()));
+        assert_eq!(
+            check(Compression::SNAPPY, 1 << 24, page(5, 80 << 20, 1 << 24, 0, &[0; 2 << 20])),
+            Ok(())
+        );
     }
 
     #[test]
