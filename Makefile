@@ -12,7 +12,7 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= python3
 VENV := .venv
 TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
-SCENARIO ?= examples/rack-512.toml
+SCENARIO ?= examples/rack-128.toml
 # A scenario with several fabrics is a comparison.
 VERB = $(if $(shell grep -c "^\[\[fabric\]\]" $(SCENARIO) | grep -v "^0$$"),compare,run)
 
@@ -35,9 +35,9 @@ prerequisites:
 tools:
 	@scripts/prerequisites test $(PYTHON)
 
-run: prerequisites ## Compare racks of 512 nodes, and of 64 (or SCENARIO=...); results go to results/
+run: prerequisites ## Compare racks of 128 nodes, and of 64 (or SCENARIO=...); results go to results/
 	@cargo run --release --locked --package rackloom-cli -- $(VERB) $(SCENARIO)
-ifeq ($(SCENARIO),examples/rack-512.toml)
+ifeq ($(SCENARIO),examples/rack-128.toml)
 	@cargo run --release --locked --package rackloom-cli -- compare examples/pl2-tor-64.toml
 endif
 

@@ -217,6 +217,9 @@ impl Spread {
     #[must_use]
     pub fn of(values: &[f64]) -> Self {
         assert!(!values.is_empty(), "the spread of no values");
+        if values.iter().any(|value| value.is_nan()) {
+            return Self { low: f64::NAN, mean: f64::NAN, high: f64::NAN };
+        }
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mean = values.iter().sum::<f64>() / values.len() as f64;
@@ -302,11 +305,17 @@ fn judge(claim: &Published, measured: Option<Measured>) -> Claim {
             let holds = match measured.shape {
                 Some(shape) => shape == Shape::Agrees,
                 None => {
-                    let ours = measured.ours.as_f64().expect("what is no shape is a number");
-                    tolerance.holds(&claim.published, ours)
+                    // Null: no number, but a bound that unfinished flows leave. It agrees with nothing.
+                    let ours = measured.ours.as_f64();
+                    ours.is_some_and(|ours| tolerance.holds(&claim.published, ours))
                 }
             };
-            let unknown = || Some("No cause is known yet.".to_string());
+            let unknown = || {
+                Some(match measured.ours {
+                    Value::Null => "Measured flows were unfinished: only a bound is known.".into(),
+                    _ => "No cause is known yet.".to_string(),
+                })
+            };
             match holds {
                 true => (tolerance.words(unit), Verdict::Reproduced, claim.note.clone()),
                 false => {

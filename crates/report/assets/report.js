@@ -127,26 +127,30 @@
   };
 
   const SHAPES = { steps: "vh" };
-  const DASHES = { dashed: "dash", dotted: "dot", bound: "6px,4px" };
+  const DASHES = { dashed: "dash", dotted: "dot", bound: "6px,4px", event: "2px,3px" };
   const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star", "pentagon"];
 
-  const traceOf = (plot, series, reach) => {
+  const traceOf = (plot, series, reach, height) => {
     const ink = series.hue === null ? colour("--ink")
       : colour(`--series-${series.hue % SERIES_COLOURS}`);
     const isBound = series.style === "bound";
-    const x = isBound ? reach : series.x;
-    const y = isBound ? [series.y[0], series.y[0]] : series.y;
+    const isEvent = series.style === "event";
+    const x = isBound ? reach : isEvent ? series.x.flatMap((at) => [at, at, null]) : series.x;
+    const y = isBound ? [series.y[0], series.y[0]]
+      : isEvent ? series.x.flatMap(() => [...height, null]) : series.y;
     const tip = (value, index) =>
       `<b>${escaped(series.name)}</b><br>${escaped(plot.x.label)}: ` +
       `${escaped(format(plot.x, value))}<br>${escaped(plot.y.label)}: ` +
       escaped(format(plot.y, y[index]));
+    const eventTip = (at) => at === null ? ""
+      : `<b>${escaped(series.name)}</b><br>${escaped(format(plot.x, at))}`;
     const boundTip = `<b>${escaped(series.name)}</b><br>${escaped(format(plot.y, y[0]))}`;
     const trace = {
       name: escaped(series.name),
       x,
       y,
       // Given as data: in a template, what a name holds between %{ and } would be looked up.
-      text: isBound ? x.map(() => boundTip) : x.map(tip),
+      text: isBound ? x.map(() => boundTip) : x.map(isEvent ? eventTip : tip),
       hovertemplate: "%{text}<extra></extra>",
     };
     if (series.low) {
@@ -165,7 +169,7 @@
       return { ...trace, type: "bar", textposition: "none", marker: { color: ink, line: edge } };
     }
     const lined = !["points", "published"].includes(series.style);
-    const marked = !lined || (!isBound && series.style !== "steps" && x.length <= MARKED_POINTS);
+    const marked = !lined || (!isBound && !isEvent && series.style !== "steps" && x.length <= MARKED_POINTS);
     const hollow = series.style === "published";
     const shape = series.hue === null ? "diamond" : SYMBOLS[series.hue % SYMBOLS.length];
     const symbol = hollow ? `${shape}-open` : shape;
@@ -175,7 +179,7 @@
       mode: [lined && "lines", marked && "markers"].filter(Boolean).join("+"),
       line: {
         color: ink,
-        width: isBound || x.length > DENSE_POINTS && plot.x.kind === "linear" ? 1.2 : 1.9,
+        width: isBound || isEvent || x.length > DENSE_POINTS && plot.x.kind === "linear" ? 1.2 : 1.9,
         dash: DASHES[series.style] || "solid",
         shape: SHAPES[series.style] || "linear",
       },
@@ -192,14 +196,15 @@
 
   const chart = (plot, width) => {
     const real = plot.series.filter((series) => series.x.length > 0);
-    const curves = real.filter((series) => series.style !== "bound");
+    const curves = real.filter((series) => !["bound", "event"].includes(series.style));
     const xs = curves.flatMap((series) => series.x);
     const bars = curves.filter((series) => series.style === "bars");
-    const ys = real.flatMap((series) => [...series.y, ...(series.low || []), ...(series.high || [])]);
+    const ys = real.filter((series) => series.style !== "event").flatMap((series) => [...series.y, ...(series.low || []), ...(series.high || [])]);
     const xRange = rangeOf(plot.x, xs);
     const yRange = rangeOf(plot.y, ys.concat(bars.length > 1 ? stacked(bars) : []));
     const ends = plot.x.kind === "log" ? xRange.map((power) => 10 ** power)
       : plot.x.kind === "named" ? [-0.6, plot.x.names.length - 0.4] : xRange;
+    const height = plot.y.kind === "log" ? yRange.map((power) => 10 ** power) : yRange;
     const layout = {
       autosize: true,
       margin: { l: 8, r: 12, t: 8, b: 8 },
@@ -225,7 +230,7 @@
       yaxis: axisLayout(plot.y, yRange),
     };
     if (width) layout.width = width;
-    return { traces: real.map((series) => traceOf(plot, series, ends)), layout };
+    return { traces: real.map((series) => traceOf(plot, series, ends, height)), layout };
   };
 
   const config = {

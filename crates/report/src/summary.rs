@@ -98,20 +98,24 @@ pub(crate) fn number(summary: &Value, key: &str) -> Option<f64> {
 }
 
 /// The figure at `key`, or its bound.
-pub(crate) fn figure(summary: &Value, key: &str) -> results::Figure {
+#[must_use]
+pub fn figure(summary: &Value, key: &str) -> results::Figure {
     let (table, name) = key.rsplit_once('.').unwrap_or(("", key));
     let table = if table.is_empty() { Some(summary) } else { get(summary, table) };
     table.map_or(results::Figure::Missing, |table| results::Figure::get(name, table))
 }
 
 /// The interval in which the figure at `key` lies by chance, of a run with several seeds.
-pub(crate) fn interval(summary: &Value, key: &str) -> Option<(f64, f64)> {
+#[must_use]
+pub fn interval(summary: &Value, key: &str) -> Option<(f64, f64)> {
     let ends = get(summary.get("intervals")?, key)?;
     Some((ends.get(0)?.as_f64()?, ends.get(1)?.as_f64()?))
 }
 
-/// The cell of what stands at `key`; `None` where nothing does.
-fn cell(summary: &Value, key: &str) -> Option<Cell> {
+/// The cell of what stands at `key` of a summary, members joined by dots: a bound is marked as one, a
+/// mean over seeds has its interval. `None` where nothing stands.
+#[must_use]
+pub fn cell(summary: &Value, key: &str) -> Option<Cell> {
     let unit = Unit::of_key(key);
     match (figure(summary, key), get(summary, key)) {
         (results::Figure::Missing, None) => None,

@@ -313,11 +313,35 @@ impl Scenario {
             progress,
         };
         let mut result = self.fabrics[index].plan.run(job)?;
+        put_faults(&self.expanded_faults(), &mut result.summary);
         if let Some(nominal) = self.workload.nominal(&self.context()) {
             result.summary["load"]["sizes"] = nominal.sizes.into();
             result.summary["load"]["mean_bytes"] = json!(nominal.mean_bytes);
         }
         Ok(result)
+    }
+}
+
+/// Faults that a summary lists (our choice: those of any plot that can be read).
+const FAULTS_LISTED: usize = 1_000;
+
+/// Adds what broke to a summary, before what the engine took.
+fn put_faults(faults: &[Fault], summary: &mut Value) {
+    let Value::Object(table) = summary else { return };
+    if faults.is_empty() {
+        return;
+    }
+    let engine = table.shift_remove("engine");
+    let row = |fault: &Fault| {
+        json!({
+            "component": fault.component.to_string(),
+            "at_seconds": fault.at.as_seconds(),
+            "until_seconds": fault.until.map(Time::as_seconds),
+        })
+    };
+    table.insert("faults".into(), faults.iter().take(FAULTS_LISTED).map(row).collect());
+    if let Some(engine) = engine {
+        table.insert("engine".into(), engine);
     }
 }
 

@@ -178,7 +178,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         let settings = [
             ("workload.load", json!(point.load)),
             ("workload.load_rate", json!(format!("{} Gbps", point.rate))),
-            ("run.flows", json!(point.flows)),
+            ("workload.flows", json!(point.flows)),
         ];
         let (result, delivered) = point.rack.carry(&FIG15.with(&settings, seed)?, pulse)?;
         Ok(Carried::new(&result, &delivered))

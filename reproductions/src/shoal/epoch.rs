@@ -61,7 +61,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let runs = spread(&jobs, watch, |&((rack, load), seed), pulse| {
         let mut settings = rack.settings();
         settings.push(("workload.load", json!(load)));
-        settings.push(("run.flows", json!(flows(effort))));
+        settings.push(("workload.flows", json!(flows(effort))));
         Ok(Figures::of(&runs::run(&EPOCH.with(&settings, seed)?, pulse)?))
     })?;
     let grouped: Vec<&[Figures]> = runs.chunks(SEEDS as usize).collect();

@@ -151,7 +151,7 @@ fn scenario_of(
         // Leaving out flows of a Poisson process leaves a slower one.
         Offer::Thinned => LOAD * f64::from(alive - 1) / f64::from(all - 1),
     };
-    FIG17.with(&[("run.flows", json!(flows(effort))), ("workload.load", json!(load))], seed)
+    FIG17.with(&[("workload.flows", json!(flows(effort))), ("workload.load", json!(load))], seed)
 }
 
 /// The runs with so many per cent dead.
@@ -287,7 +287,7 @@ mod tests {
                 ("fabric.channels", json!(1)),
                 ("workload.flows", json!(300)),
                 ("workload.sizes", json!({ "kind": "fixed", "size": "3 KB" })),
-                ("run.flows", json!(300)),
+                ("workload.flows", json!(300)),
             ];
             let scenario = FIG17.with(&settings, 1).unwrap();
             let mut watch = |_: f64, _: &str| std::ops::ControlFlow::Continue(());

@@ -108,7 +108,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let jobs = with_seeds(&places, SEEDS);
     let runs = spread(&jobs, watch, |&((application, rack), seed), pulse| {
         let settings =
-            [("workload.sizes", application.sizes()), ("run.flows", json!(flows(effort)))];
+            [("workload.sizes", application.sizes()), ("workload.flows", json!(flows(effort)))];
         let scenario = FIG18.with(&settings, seed)?;
         let (result, delivered) = rack.carry(&scenario, pulse)?;
         // Compute and memory nodes come first: a third of the rack.

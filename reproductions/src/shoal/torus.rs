@@ -81,7 +81,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         LOADS.iter().flat_map(|&load| [0, 1].map(|rack| (load, rack))).collect();
     let jobs = with_seeds(&points, SEEDS);
     let runs = spread(&jobs, watch, |&((load, rack), seed), pulse| {
-        let settings = [("workload.load", json!(load)), ("run.flows", json!(flows(effort)))];
+        let settings = [("workload.load", json!(load)), ("workload.flows", json!(flows(effort)))];
         let mut delivered = Collected::default();
         let result = run_nth(&TORUS.with(&settings, seed)?, rack, &mut delivered, pulse)?;
         Ok(Carried::new(&result, &delivered))

@@ -68,6 +68,8 @@ pub struct PlotSeries {
 /// How a series is drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SeriesStyle {
+    /// A vertical line at each point, whatever its height: something happened.
+    Event,
     /// A line; with marks while the points are few.
     #[default]
     Line,
@@ -161,8 +163,10 @@ impl PlotSeries {
             SeriesStyle::Published => "published",
             SeriesStyle::Bars => "bars",
             SeriesStyle::Bound => "bound",
+            SeriesStyle::Event => "event",
         };
-        let is_inked = matches!(self.style, SeriesStyle::Published | SeriesStyle::Bound);
+        let is_inked =
+            matches!(self.style, SeriesStyle::Published | SeriesStyle::Bound | SeriesStyle::Event);
         let hue = if is_inked { self.hue } else { Some(self.hue.unwrap_or(place)) };
         let mut series = json!({
             "name": self.name,
@@ -183,7 +187,9 @@ impl Plot {
     /// Whether no series but bounds has a point to draw.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        let curves = self.series.iter().filter(|series| series.style != SeriesStyle::Bound);
+        let is_curve =
+            |series: &&PlotSeries| !matches!(series.style, SeriesStyle::Bound | SeriesStyle::Event);
+        let curves = self.series.iter().filter(is_curve);
         curves.into_iter().all(|series| series.drawn(&self.x, &self.y).is_empty())
     }
 

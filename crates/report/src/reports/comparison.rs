@@ -119,12 +119,13 @@ fn gauge_plots(runs: &[RunResult]) -> Vec<Plot> {
             let points = curves.iter().find(same)?.points.clone();
             Some(PlotSeries::new(&run.label, SeriesStyle::Line, points).in_hue(hue))
         });
+        let events = gauges::faults(&runs[0].summary);
         Plot {
             title: format!("{} over time", kind.label),
             note: kind.meaning.clone(),
             x: Axis::linear("Simulated time", Unit::Seconds),
             y: Axis::linear(&kind.label, kind.unit),
-            series: series.collect(),
+            series: series.chain(events).collect(),
         }
     };
     kinds.iter().map(plot).collect()

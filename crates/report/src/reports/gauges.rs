@@ -131,6 +131,21 @@ pub(super) fn plots(run: &RunResult, topic: Topic) -> Vec<Plot> {
     groups.into_iter().map(|(_, group)| plot(&group, &run.summary)).collect()
 }
 
+/// When something broke and when it worked again, as far as the run came.
+pub(super) fn faults(summary: &Value) -> Vec<PlotSeries> {
+    let of = |key: &str| -> Vec<(f64, f64)> {
+        let faults = summary.get("faults").and_then(Value::as_array).into_iter().flatten();
+        let end = number(summary, "simulated_seconds").unwrap_or(f64::INFINITY);
+        let times = faults.filter_map(|fault| fault.get(key)?.as_f64());
+        times.filter(|&at| at <= end).map(|at| (at, 0.0)).collect()
+    };
+    [("Fault", of("at_seconds")), ("Mended", of("until_seconds"))]
+        .into_iter()
+        .filter(|(_, points)| !points.is_empty())
+        .map(|(name, points)| PlotSeries::new(name, SeriesStyle::Event, points))
+        .collect()
+}
+
 /// Curves whose peaks differ by more than this factor are drawn apart. Our choice.
 const HEIGHTS_APART: f64 = 30.0;
 
@@ -143,6 +158,7 @@ fn plot(curves: &[Curve], summary: &Value) -> Plot {
     series.extend(
         bound.map(|bound| PlotSeries::new("Bound", SeriesStyle::Bound, vec![(0.0, bound)])),
     );
+    series.extend(faults(summary));
     let title = match curves {
         [one] => format!("{} over time", one.label),
         [one, two] => format!("{} and {} over time", one.label, two.label.to_lowercase()),

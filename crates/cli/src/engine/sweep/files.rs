@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 use super::{Point, Swept};
 
 /// The figures of the table, by their path in the summary. The whole summary is in `sweep.csv`.
-const FIGURES: [(&str, &str); 7] = [
+const FIGURES: [(&str, &str); 8] = [
     ("load.realised", "Realised load"),
+    ("flows.unfinished", "Measured flows unfinished"),
     ("fct.short.p50", "Short FCT, median"),
     ("fct.short.p99", "Short FCT, p99"),
     ("slowdown.all.p99", "Slowdown, p99"),
@@ -31,7 +32,11 @@ pub fn table(swept: &Swept) -> ResultsTable {
         let mut row: Vec<Cell> = point.settings.iter().map(Cell::text).collect();
         row.extend([&point.label, &point.hash].map(Cell::text));
         row.push(Cell::text(point.outcome.as_str()));
-        row.extend(FIGURES.map(|(key, _)| Cell::new(figure(point, key), Unit::of_key(key))));
+        let none = |key: &str| Cell::new(Value::Null, Unit::of_key(key));
+        row.extend(FIGURES.map(|(key, _)| {
+            let summary = point.outcome.summary();
+            summary.and_then(|summary| report::cell(summary, key)).unwrap_or_else(|| none(key))
+        }));
         row.push(match figure(point, "saturated") {
             Value::Bool(true) => Cell::text("yes"),
             Value::Bool(false) => Cell::text("no"),
@@ -151,33 +156,40 @@ fn plot(swept: &Swept, key: &str, title: &str) -> Plot {
     let numbers: Option<Vec<f64>> = values.iter().map(|value| value.parse().ok()).collect();
     let numeric = numbers.is_some();
     let places = numbers.unwrap_or_else(|| (0..values.len()).map(|index| index as f64).collect());
-    let mut lines: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
+    let mut lines: Vec<PlotSeries> = Vec::new();
     for point in &swept.points {
         let index = values.iter().position(|value| Some(value) == point.settings.first());
-        let (Some(index), Some(y)) = (index, figure(point, key).as_f64()) else { continue };
+        let Some((index, summary)) = index.zip(point.outcome.summary()) else { continue };
+        let Some(y) = report::summary::figure(summary, key).exact() else { continue };
         let others = swept.axes.iter().zip(&point.settings).skip(1);
         let others = others.map(|(axis, value)| format!("{} = {value}", axis.key));
         let name =
             std::iter::once(point.label.clone()).chain(others).collect::<Vec<_>>().join(", ");
-        match lines.iter_mut().find(|(line, _)| *line == name) {
-            Some((_, points)) => points.push((places[index], y)),
-            None => lines.push((name, vec![(places[index], y)])),
-        }
+        let line = match lines.iter_mut().position(|line| line.name == name) {
+            Some(line) => line,
+            None => {
+                lines.push(PlotSeries::new(name, SeriesStyle::Line, Vec::new()));
+                lines.len() - 1
+            }
+        };
+        lines[line].points.push((places[index], y));
+        // All points of a sweep have as many seeds, or none has an interval.
+        lines[line].intervals.extend(report::summary::interval(summary, key));
+    }
+    for line in lines.iter_mut().filter(|line| line.intervals.len() != line.points.len()) {
+        line.intervals.clear();
     }
     let label = swept.axes.first().map_or("", |axis| axis.key.as_str());
     Plot {
         title: title.into(),
-        note: String::new(),
+        note: "Points at which only a bound is known are left out.".into(),
         x: if numeric {
             PlotAxis::linear(label, Unit::Count)
         } else {
             PlotAxis::named(label, values.to_vec())
         },
         y: PlotAxis::linear(title, Unit::of_key(key)),
-        series: lines
-            .into_iter()
-            .map(|(name, points)| PlotSeries::new(name, SeriesStyle::Line, points))
-            .collect(),
+        series: lines,
     }
 }
 
