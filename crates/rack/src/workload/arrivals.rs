@@ -6,6 +6,8 @@
 
 use kernel::{PS_PER_SECOND, Rate, Stream, Time};
 
+use super::limits::START_MAX;
+
 /// The mean time between arrivals, in picoseconds, that makes `load`.
 #[must_use]
 pub fn interarrival_ps(load: f64, mean_bytes: f64, rate: Rate, nodes: u32) -> f64 {
@@ -41,7 +43,7 @@ impl Arrivals {
         Self { mean_ps, stream, now: Time::ZERO, carry: 0.0 }
     }
 
-    /// The next arrival, or `None` when it lies beyond the end of time.
+    /// The next arrival, or `None` when no run lasts so long.
     pub fn step(&mut self) -> Option<Time> {
         // The draw is real; what is kept is whole picoseconds, the rest carried to the next.
         let gap = self.stream.exponential(self.mean_ps) + self.carry;
@@ -49,7 +51,7 @@ impl Arrivals {
         self.carry = gap - whole as f64;
         let now = self.now.as_ps().checked_add(whole)?;
         self.now = Time::from_ps(now);
-        (self.now < Time::NEVER).then_some(self.now)
+        (self.now <= START_MAX).then_some(self.now)
     }
 }
 

@@ -38,13 +38,15 @@ impl Merge {
     /// All of `parts` at once. At one instant, flows of earlier parts come first.
     #[must_use]
     pub fn new(parts: Vec<Box<dyn Workload>>) -> Self {
-        let known: u64 = parts.iter().filter_map(|part| part.total()).sum();
+        let totals = parts.iter().filter_map(|part| part.total());
+        let known = totals.fold(0u64, u64::saturating_add);
         let stride = parts.iter().filter(|part| part.total().is_none()).count() as u64;
-        let (mut next_known, mut next_unknown) = (0, known);
+        let (mut next_known, mut next_unknown) = (0u64, known);
         let mut number = |part: &dyn Workload| match part.total() {
             Some(count) => {
-                next_known += count;
-                Numbers { first: next_known - count, stride: 1, count: Some(count) }
+                let first = next_known;
+                next_known = next_known.saturating_add(count);
+                Numbers { first, stride: 1, count: Some(count) }
             }
             None => {
                 next_unknown += 1;
@@ -79,7 +81,7 @@ impl Workload for Merge {
     }
 
     fn total(&self) -> Option<u64> {
-        self.numbers.iter().map(|numbers| numbers.count).sum()
+        self.numbers.iter().try_fold(0u64, |all, numbers| all.checked_add(numbers.count?))
     }
 
     fn is_finite(&self) -> bool {

@@ -9,6 +9,7 @@ pub mod burst;
 pub mod collectives;
 pub mod config;
 pub mod gate;
+pub mod limits;
 pub mod merge;
 pub mod models;
 pub mod parameter_server;

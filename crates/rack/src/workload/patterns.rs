@@ -237,7 +237,9 @@ impl Pairs {
         let rest: Vec<u32> = match &pattern {
             Pattern::Uniform | Pattern::Pools(_) => vec![],
             Pattern::Fixed(map) => (0..nodes).filter(|&n| map[n as usize] != n).collect(),
-            Pattern::HotSpot { hot, .. } => (0..nodes).filter(|node| !hot.contains(node)).collect(),
+            Pattern::HotSpot { hot, .. } => {
+                (0..nodes).filter(|node| hot.binary_search(node).is_err()).collect()
+            }
         };
         assert!(nodes >= 2, "pairs among {nodes} nodes");
         match &pattern {

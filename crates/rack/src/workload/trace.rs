@@ -7,6 +7,7 @@
 use kernel::{Bytes, Span, Time};
 
 use super::gate::{Gate, GateBuilder, Task};
+use super::limits::{FLOW_MAX, START_MAX};
 use crate::{Class, NodeId, Problem};
 
 /// Problems listed at most: a file with the wrong column order has one in every row (our choice).
@@ -49,9 +50,13 @@ impl TraceRow {
         }
         if self.bytes == 0 {
             found.push(("bytes", "a flow carries at least 1 byte".into()));
+        } else if Bytes::new(self.bytes) > FLOW_MAX {
+            let message = format!("found {} bytes; a flow carries at most 1 TiB", self.bytes);
+            found.push(("bytes", message));
         }
-        if self.start == Time::NEVER {
-            found.push(("start", "the start lies beyond the end of time".into()));
+        if self.start > START_MAX {
+            let message = format!("found {}; a run ends after 30 days at the latest", self.start);
+            found.push(("start", message));
         }
         for &earlier in self.after.iter().filter(|&&earlier| earlier >= row as u64) {
             found.push(("after", format!("waits for row {earlier}, which is not an earlier row")));
@@ -135,6 +140,8 @@ mod tests {
             row(0, 2, 2, &[]),
             row(0, 0, 9, &[2, 7, 0]),
             TraceRow { bytes: 0, start: Time::NEVER, ..row(0, 0, 1, &[]) },
+            TraceRow { bytes: u64::MAX, start: START_MAX, ..row(0, 0, 1, &[]) },
+            TraceRow { bytes: 1 << 40, ..row(0, 0, 1, &[]) },
         ];
         let found: Vec<_> =
             from_rows(&rows, 4).unwrap_err().iter().map(ToString::to_string).collect();
@@ -146,7 +153,8 @@ mod tests {
                 "rows[2].after: waits for row 2, which is not an earlier row",
                 "rows[2].after: waits for row 7, which is not an earlier row",
                 "rows[3].bytes: a flow carries at least 1 byte",
-                "rows[3].start: the start lies beyond the end of time",
+                "rows[3].start: found 18446744.073709551615 s; a run ends after 30 days at the latest",
+                "rows[4].bytes: found 18446744073709551615 bytes; a flow carries at most 1 TiB",
             ]
         );
     }

@@ -5,10 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::pattern::{PatternConfig, no_such_node};
-use super::problems::Problems;
+use super::problems::{Problems, check_size, check_span, check_start};
 use super::{Boxed, WorkloadContext, check_listed};
 use crate::workload::burst::{Burst, Order, Round, Rounds};
 use crate::workload::collectives::Collective;
+use crate::workload::limits::START_MAX;
 use crate::workload::patterns::Pairs;
 use crate::{Class, NodeId};
 
@@ -51,11 +52,16 @@ impl TimingConfig {
                 let message = format!("found {jitter}; expected at most the period, {period}");
                 problems.add("jitter", message);
             }
+            let found = problems.count();
+            check_start("start", start, problems);
+            check_span("period", period, problems);
+            check_span("jitter", jitter, problems);
+            let last = u128::from(rounds.saturating_sub(1));
             let end = u128::from(start.as_ps())
-                + u128::from(period.as_ps()) * u128::from(rounds)
+                + u128::from(period.as_ps()) * last
                 + u128::from(jitter.as_ps());
-            if end >= u128::from(Time::NEVER.as_ps()) {
-                problems.add("rounds", "the last round lies beyond the end of time");
+            if problems.count() == found && end > u128::from(START_MAX.as_ps()) {
+                problems.add("rounds", "the last round starts after the 30 days that a run takes");
             }
         });
         Rounds { start, period, count: rounds, jitter }
@@ -178,12 +184,6 @@ pub struct ShuffleConfig {
     pub class: Class,
 }
 
-pub(super) fn check_size(size: Bytes, problems: &mut Problems) {
-    if size == Bytes::ZERO {
-        problems.add("size", "found 0 B; a flow carries at least 1 B");
-    }
-}
-
 /// A number of nodes that must lie between 1 and `max`.
 pub(super) fn check_count(key: &str, count: u32, max: u32, problems: &mut Problems) {
     if count == 0 || count > max {
@@ -216,6 +216,11 @@ fn burst(
 }
 
 impl BulkConfig {
+    /// A round is drawn as it begins.
+    pub(super) fn listed(&self) -> (&'static str, u64) {
+        ("flows", self.flows.unwrap_or(0))
+    }
+
     pub(super) fn build(
         &self,
         context: &WorkloadContext,
@@ -225,9 +230,8 @@ impl BulkConfig {
         if self.flows == Some(0) {
             problems.add("flows", "found 0; expected at least one flow");
         }
-        if let Some(flows) = self.flows {
-            check_listed("flows", flows, problems);
-        }
+        let (key, listed) = self.listed();
+        check_listed(key, listed, problems);
         let round = pattern.map(|pattern| {
             let pairs = Box::new(Pairs::new(context.nodes, pattern, context.seed));
             match self.flows {
@@ -266,6 +270,16 @@ impl OutcastConfig {
 }
 
 impl AllToAllConfig {
+    /// All flows if they wait for each other, those of a round if their order is drawn.
+    pub(super) fn listed(&self, context: &WorkloadContext) -> (&'static str, u64) {
+        let pairs = u64::from(context.nodes) * u64::from(context.nodes.saturating_sub(1));
+        match self.parallel {
+            Some(_) => ("timing.rounds", self.timing.rounds.saturating_mul(pairs)),
+            None if self.timing.jitter > Span::ZERO => ("timing.jitter", pairs),
+            None => ("timing.rounds", 0),
+        }
+    }
+
     pub(super) fn build(
         &self,
         context: &WorkloadContext,
@@ -278,7 +292,9 @@ impl AllToAllConfig {
                 Order::random(context.nodes, &mut Stream::new(context.seed, "workload/order", 0))
             }
         };
+        let (key, listed) = self.listed(context);
         let Some(parallel) = self.parallel else {
+            check_listed(key, listed, problems);
             let round = Round::AllToAll(order);
             return burst(context, (self.size, &self.timing, self.class), Some(round), problems);
         };
@@ -296,8 +312,8 @@ impl AllToAllConfig {
                 }
             }
         });
-        let pairs = u64::from(context.nodes) * u64::from(context.nodes - 1);
-        check_listed("timing.rounds", rounds.saturating_mul(pairs), problems);
+        check_listed(key, listed, problems);
+        problems.below("timing", |problems| check_start("start", start, problems));
         let collective = Collective {
             nodes: context.nodes,
             start,
@@ -311,6 +327,12 @@ impl AllToAllConfig {
 }
 
 impl ShuffleConfig {
+    /// Those of a round.
+    pub(super) fn listed(&self, context: &WorkloadContext) -> (&'static str, u64) {
+        let count = |count: Option<u32>| u64::from(count.unwrap_or(context.nodes));
+        ("mappers", count(self.mappers) * count(self.reducers))
+    }
+
     pub(super) fn build(
         &self,
         context: &WorkloadContext,
@@ -320,6 +342,10 @@ impl ShuffleConfig {
         let (mappers, reducers) = (self.mappers.unwrap_or(nodes), self.reducers.unwrap_or(nodes));
         check_count("mappers", mappers, nodes, problems);
         check_count("reducers", reducers, nodes, problems);
+        if problems.count() == 0 {
+            let (key, listed) = self.listed(context);
+            check_listed(key, listed, problems);
+        }
         let round = Round::Shuffle { mappers, reducers };
         burst(context, (self.size, &self.timing, self.class), Some(round), problems)
     }

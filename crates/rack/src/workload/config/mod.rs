@@ -34,15 +34,12 @@ pub use reactive::{
 pub use sizes::{FixedSizes, ParetoSizes, PointSizes, SizesConfig, TableSizes, Truncation};
 
 use super::Workload;
+use super::limits::{FLOWS_MAX, LISTED_MAX, NODES_MAX};
 use super::merge::Merge;
 use crate::Problem;
 
 /// A workload of any kind.
 type Boxed = Box<dyn Workload>;
-
-/// Flows that a workload with dependencies, or a drawn round, may hold in memory: about a gigabyte
-/// (our choice).
-const LISTED_MAX: u64 = 10_000_000;
 
 /// What a workload must know of the rack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -183,7 +180,38 @@ fn check_listed(key: &str, flows: u64, problems: &mut Problems) {
     }
 }
 
+/// Refuses more flows, requests or rounds than anything counts.
+fn check_flows(key: &str, flows: Option<u64>, problems: &mut Problems) {
+    match flows {
+        Some(0) => {
+            let what = key.trim_end_matches('s');
+            problems.add(key, format!("found 0; expected at least one {what}"));
+        }
+        Some(flows) if flows > FLOWS_MAX => {
+            problems.add(key, format!("found {flows}; expected at most {FLOWS_MAX}"));
+        }
+        _ => {}
+    }
+}
+
 impl WorkloadConfig {
+    /// How many flows are in memory at a time before anything of the network is, and which key says so.
+    fn listed(&self, context: &WorkloadContext) -> (&'static str, u64) {
+        match self {
+            // What is drawn one by one.
+            Self::Poisson(_) | Self::Incast(_) | Self::Outcast(_) => ("", 0),
+            Self::Bulk(config) => config.listed(),
+            Self::AllToAll(config) => config.listed(context),
+            Self::Shuffle(config) => config.listed(context),
+            Self::RingAllReduce(config) => config.listed(context),
+            Self::TreeAllReduce(config) => config.listed(context),
+            Self::ExpertAllToAll(config) => config.listed(context),
+            Self::ParameterServer(config) => config.listed(),
+            Self::Requests(config) => config.listed(context),
+            Self::Mix(config) => config.listed(context),
+        }
+    }
+
     /// The workload in this rack.
     ///
     /// # Errors
@@ -247,6 +275,10 @@ fn check_nodes(context: &WorkloadContext, problems: &mut Problems) {
         let message = format!("the rack has {} node; a flow needs two", context.nodes);
         problems.add("", message);
     }
+    if context.nodes > NODES_MAX {
+        let message = format!("the rack has {} nodes; expected at most {NODES_MAX}", context.nodes);
+        problems.add("", message);
+    }
 }
 
 impl MixConfig {
@@ -278,7 +310,21 @@ impl MixConfig {
         if problems.is_empty() { Ok(done) } else { Err(problems) }
     }
 
+    /// The flows of all parts.
+    fn listed(&self, context: &WorkloadContext) -> (&'static str, u64) {
+        let parts = self.parts.iter().map(|part| part.listed(context).1);
+        ("parts", parts.fold(0, u64::saturating_add))
+    }
+
     fn build(&self, context: &WorkloadContext) -> Result<Box<dyn Workload>, Vec<Problem>> {
+        let alone = |part: &WorkloadConfig| part.listed(context).1 <= LISTED_MAX;
+        let (key, listed) = self.listed(context);
+        let mut problems = Problems::default();
+        // A part that is too large says so itself.
+        if self.parts.iter().all(alone) {
+            check_listed(key, listed, &mut problems);
+        }
+        problems.finish(Some(()))?;
         let parts = self.each(context, WorkloadConfig::build)?;
         Ok(Box::new(Merge::new(parts)))
     }

@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::pattern::PatternConfig;
 use super::problems::Problems;
 use super::sizes::SizesConfig;
-use super::{Boxed, Nominal, WorkloadContext};
+use super::{Boxed, Nominal, WorkloadContext, check_flows};
 use crate::Class;
 use crate::workload::arrivals;
+use crate::workload::limits::SPAN_MAX;
 use crate::workload::poisson::{Poisson, Stop};
 use crate::workload::sizes::Sizes;
 
@@ -38,6 +39,10 @@ pub struct PoissonConfig {
     pub class: Class,
 }
 
+/// The least mean time between arrivals, in picoseconds (our choice: flows without data at 8 Pbps would come
+/// so fast).
+const PACE_MIN: f64 = 0.001;
+
 /// Either a load or a time between arrivals, as picoseconds between arrivals.
 pub(super) fn pace(
     load: Option<f64>,
@@ -54,14 +59,22 @@ pub(super) fn pace(
         (Some(load), None) if load > 0.0 && load.is_finite() => {
             let pace =
                 arrivals::interarrival_ps(load, mean_bytes, context.load_rate, context.nodes);
-            if pace.is_finite() && pace > 0.0 {
+            if (PACE_MIN..=SPAN_MAX.as_ps() as f64).contains(&pace) {
                 return Some(pace);
             }
-            problems.add("load", format!("found {load}, at which flows arrive each {pace} ps"));
+            let message = format!(
+                "found {load}, at which a flow arrives every {pace:e} ps; expected {PACE_MIN} ps to 30 \
+                 days"
+            );
+            problems.add("load", message);
             None
         }
         (Some(load), None) => {
             problems.add("load", format!("found {load}; expected a load above 0, such as 0.5"));
+            None
+        }
+        (None, Some(span)) if span > SPAN_MAX => {
+            problems.add("interarrival", format!("found {span}; expected at most 30 days"));
             None
         }
         (None, Some(span)) if span > Span::ZERO => Some(span.as_ps() as f64),
@@ -112,9 +125,7 @@ impl PoissonConfig {
     ) -> Option<Boxed> {
         let plan = self.plan(context, problems);
         let pattern = problems.below("pattern", |problems| self.pattern.build(context, problems));
-        if self.flows == Some(0) {
-            problems.add("flows", "found 0; expected at least one flow");
-        }
+        check_flows("flows", self.flows, problems);
         let (sizes, pace) = plan?;
         let stop = Stop { flows: self.flows, until: self.until.unwrap_or(Time::NEVER) };
         let workload = Poisson::new(context.nodes, context.seed, pace, sizes, pattern?, stop);

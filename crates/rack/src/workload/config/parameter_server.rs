@@ -4,7 +4,7 @@ use kernel::{Bytes, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::problems::Problems;
+use super::problems::{Problems, check_flow, check_span, check_start};
 use super::{Boxed, Nominal, WorkloadContext, check_listed};
 use crate::Class;
 use crate::workload::models::{scaled, vgg16};
@@ -69,6 +69,9 @@ impl Default for ParameterServerConfig {
     }
 }
 
+/// Most gradients of a worker, and most layers (our choice: far above any; products fit 128 bits).
+const DATA_MAX: Bytes = Bytes::new(1 << 50);
+const LAYERS_MAX: usize = 10_000;
 /// Bytes of a gradient: a number in single precision (IEEE 754).
 const GRADIENT: u64 = 4;
 
@@ -86,6 +89,13 @@ impl ParameterServerConfig {
             _ if own.iter().all(|&size| size == 0) => own,
             size => scaled(&own, size.get()),
         }
+    }
+
+    /// All of them.
+    pub(super) fn listed(&self) -> (&'static str, u64) {
+        let layers = self.layers.as_ref().map_or_else(|| vgg16().len(), Vec::len) as u64;
+        let pairs = u64::from(self.workers) * u64::from(self.servers);
+        ("iterations", pairs.saturating_mul(layers).saturating_mul(self.iterations))
     }
 
     pub(super) fn build(
@@ -108,10 +118,24 @@ impl ParameterServerConfig {
         if self.iterations == 0 {
             problems.add("iterations", "found 0; expected at least one");
         }
+        let given = self.layers.iter().flatten().chain([&self.size]);
+        if given.max() > Some(&DATA_MAX)
+            || self.layers.as_ref().is_some_and(|own| own.len() > LAYERS_MAX)
+        {
+            let message = format!("expected at most {LAYERS_MAX} layers, and 1 PiB in all");
+            problems.add(if self.layers.is_some() { "layers" } else { "size" }, message);
+            return None;
+        }
         let layers = self.layers();
         if layers.is_empty() {
             problems.add("layers", "found none; expected at least one");
         }
+        let largest = layers.iter().max().copied().unwrap_or(0);
+        let part = Bytes::new(largest.div_ceil(u64::from(servers.max(1))));
+        check_flow(if self.layers.is_some() { "layers" } else { "size" }, part, problems);
+        check_start("start", self.start, problems);
+        check_span("compute", self.compute, problems);
+        check_span("jitter", self.jitter, problems);
         if let Some((place, size)) =
             (1..).zip(&layers).find(|&(_, &size)| size < u64::from(servers))
         {
@@ -130,13 +154,16 @@ impl ParameterServerConfig {
             jitter: self.jitter,
             class: self.class,
         };
-        check_listed("iterations", training.flows(), problems);
+        let (key, listed) = self.listed();
+        check_listed(key, listed, problems);
         (problems.count() == 0).then(|| Box::new(training.gate(context.seed)) as Boxed)
     }
 
     pub(super) fn nominal(&self, context: &WorkloadContext) -> Nominal {
-        let layers = self.layers();
-        let total: u64 = layers.iter().sum();
+        let given = self.layers.iter().flatten().chain([&self.size]);
+        // What is too large is refused.
+        let layers = if given.max() > Some(&DATA_MAX) { Vec::new() } else { self.layers() };
+        let total = layers.iter().fold(0, |all: u64, &layer| all.saturating_add(layer));
         let parts = layers.len() as u64 * u64::from(self.servers);
         let text = format!("{} layers of {} in all", layers.len(), Bytes::new(total));
         let mean = (parts > 0).then(|| total as f64 / parts as f64);

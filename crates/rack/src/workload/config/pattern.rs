@@ -1,5 +1,7 @@
 //! The `pattern` table: who sends to whom.
 
+use std::collections::BTreeSet;
+
 use kernel::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -222,15 +224,22 @@ fn by_bits(
     None
 }
 
+/// Most dimensions of a grid of nodes (our choice: as many as have two nodes each, in the largest rack).
+const DIMENSIONS_MAX: usize = 20;
+
 impl GridConfig {
     fn shape(&self, nodes: u32, problems: &mut Problems) -> Option<Vec<u32>> {
         let Some(shape) = &self.shape else { return Some(vec![nodes]) };
         let product = shape.iter().try_fold(1u32, |all, &size| all.checked_mul(size));
-        if product == Some(nodes) {
+        if product == Some(nodes) && shape.len() <= DIMENSIONS_MAX {
             return Some(shape.clone());
         }
         let message =
             format!("found {shape:?}; expected sizes whose product is {nodes}, the nodes");
+        let message = match shape.len() {
+            0..=DIMENSIONS_MAX => message,
+            count => format!("found {count} sizes; expected at most {DIMENSIONS_MAX}"),
+        };
         problems.add("shape", message);
         None
     }
@@ -261,16 +270,17 @@ impl HotSpotConfig {
 impl GatherConfig {
     fn build(&self, nodes: u32, problems: &mut Problems) -> Option<patterns::Map> {
         let found = problems.count();
+        let mut known = BTreeSet::new();
         if self.receiver >= nodes {
             problems.add("receiver", no_such_node(self.receiver, nodes));
         }
         let senders = self.senders.iter().flatten();
-        for (place, &node) in senders.clone().enumerate() {
+        for &node in senders {
             let message = if node >= nodes {
                 no_such_node(node, nodes)
             } else if node == self.receiver {
                 format!("node {node} is the receiver; remove it")
-            } else if senders.clone().take(place).any(|&other| other == node) {
+            } else if !known.insert(node) {
                 format!("node {node} is named twice; remove one")
             } else {
                 continue;
@@ -280,7 +290,7 @@ impl GatherConfig {
         if self.senders.as_ref().is_some_and(Vec::is_empty) {
             problems.add("senders", "found no node; expected at least one");
         }
-        let sends = |node: &u32| self.senders.as_ref().is_none_or(|list| list.contains(node));
+        let sends = |node: &u32| self.senders.is_none() || known.contains(node);
         let map = (0..nodes).map(|node| if sends(&node) { self.receiver } else { node });
         (problems.count() == found).then(|| map.collect())
     }
@@ -309,6 +319,8 @@ impl PoolsConfig {
         let flat = || self.traffic.iter().flatten();
         if flat().any(|share| !share.is_finite() || *share < 0.0) {
             problems.add("traffic", "a share of traffic is negative or not a number");
+        } else if !flat().sum::<f64>().is_finite() {
+            problems.add("traffic", "the shares of traffic add up to more than any number");
         } else if flat().sum::<f64>() <= 0.0 {
             problems.add("traffic", "no traffic at all; expected at least one share above zero");
         }

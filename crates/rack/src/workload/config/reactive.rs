@@ -5,14 +5,15 @@ use kernel::{Bytes, Span, Stream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::bursts::{check_count, check_size};
+use super::bursts::check_count;
 use super::open::{nominal, pace};
-use super::problems::Problems;
+use super::problems::{Problems, check_size, check_span, check_start};
 use super::sizes::{FixedSizes, SizesConfig};
-use super::{Boxed, Nominal, WorkloadContext, check_listed};
+use super::{Boxed, Nominal, WorkloadContext, check_flows, check_listed};
 use crate::Class;
 use crate::workload::arrivals::Arrivals;
 use crate::workload::collectives::Collective;
+use crate::workload::limits::FLOW_MAX;
 use crate::workload::requests::{Loop, Requests, Service};
 use crate::workload::sizes::Sizes;
 
@@ -96,12 +97,12 @@ pub struct ExpertAllToAllConfig {
     pub class: Class,
 }
 
-/// Checks what collectives have in common; `flows` a round from the number of nodes.
+/// Checks what collectives have in common, and how many flows they list.
 fn collective(
     context: &WorkloadContext,
     (nodes, rounds, start): (Option<u32>, u64, Time),
     (compute, class): (Span, Class),
-    flows: impl Fn(u64) -> u64,
+    (_, listed): (&str, u64),
     problems: &mut Problems,
 ) -> Collective {
     let count = nodes.unwrap_or(context.nodes);
@@ -112,59 +113,94 @@ fn collective(
     if rounds == 0 {
         problems.add("rounds", "found 0; expected at least one round");
     }
-    check_listed("rounds", flows(u64::from(count)).saturating_mul(rounds), problems);
+    check_listed("rounds", listed, problems);
+    check_start("start", start, problems);
+    check_span("compute", compute, problems);
     Collective { nodes: count, start, rounds, compute, class }
 }
 
+/// One of so many parts of what a node has.
+fn check_part(size: Bytes, parts: u64, problems: &mut Problems) {
+    let part = size.get().div_ceil(parts.max(1));
+    if Bytes::new(part) > FLOW_MAX {
+        let message = format!("found {} bytes, of which a flow has {part}", size.get());
+        problems.add("size", message + "; a flow carries at most 1 TiB");
+    }
+}
+
 impl RingAllReduceConfig {
+    /// Each node sends to all others, or in as many steps, twice a round.
+    pub(super) fn listed(&self, context: &WorkloadContext) -> (&'static str, u64) {
+        let nodes = u64::from(self.nodes.unwrap_or(context.nodes));
+        let flows = nodes.saturating_mul(nodes.saturating_sub(1)).saturating_mul(2);
+        ("rounds", flows.saturating_mul(self.rounds))
+    }
+
     pub(super) fn build(
         &self,
         context: &WorkloadContext,
         problems: &mut Problems,
     ) -> Option<Boxed> {
         let Self { size, nodes, rounds, compute, start, class } = *self;
-        let flows = |n: u64| (2 * n * n).saturating_sub(2 * n);
         let when = (nodes, rounds, start);
-        let collective = collective(context, when, (compute, class), flows, problems);
+        let listed = self.listed(context);
+        let collective = collective(context, when, (compute, class), listed, problems);
         if size.get() < u64::from(collective.nodes) {
             let message =
                 format!("found {size}; expected at least a byte for each of {}", collective.nodes);
             problems.add("size", message + " nodes");
         }
+        check_part(size, collective.nodes.into(), problems);
         (problems.count() == 0).then(|| Box::new(collective.ring_all_reduce(size)) as Boxed)
     }
 }
 
 impl TreeAllReduceConfig {
+    /// Each chunk goes up by each link of the tree, and down.
+    pub(super) fn listed(&self, context: &WorkloadContext) -> (&'static str, u64) {
+        let nodes = u64::from(self.nodes.unwrap_or(context.nodes));
+        let flows = nodes.saturating_sub(1) * 2;
+        ("rounds", flows.saturating_mul(self.chunks).saturating_mul(self.rounds))
+    }
+
     pub(super) fn build(
         &self,
         context: &WorkloadContext,
         problems: &mut Problems,
     ) -> Option<Boxed> {
         let Self { size, chunks, nodes, rounds, compute, start, class } = *self;
-        let flows = |n: u64| (2 * n).saturating_sub(2).saturating_mul(chunks);
         let when = (nodes, rounds, start);
-        let collective = collective(context, when, (compute, class), flows, problems);
+        let listed = self.listed(context);
+        let collective = collective(context, when, (compute, class), listed, problems);
         if chunks == 0 || chunks > size.get() {
             let message =
                 format!("found {chunks}; expected 1 to {}, one for each byte", size.get());
             problems.add("chunks", message);
         }
+        check_part(size, chunks, problems);
         (problems.count() == 0).then(|| Box::new(collective.tree_all_reduce(size, chunks)) as Boxed)
     }
 }
 
 impl ExpertAllToAllConfig {
+    /// Each node sends to all others, or in as many steps, twice a round.
+    pub(super) fn listed(&self, context: &WorkloadContext) -> (&'static str, u64) {
+        let nodes = u64::from(self.nodes.unwrap_or(context.nodes));
+        let flows = nodes.saturating_mul(nodes.saturating_sub(1)).saturating_mul(2);
+        ("rounds", flows.saturating_mul(self.rounds))
+    }
+
     pub(super) fn build(
         &self,
         context: &WorkloadContext,
         problems: &mut Problems,
     ) -> Option<Boxed> {
         let Self { size, expert, nodes, rounds, compute, start, class } = *self;
-        let flows = |n: u64| (2 * n * n).saturating_sub(2 * n);
         let when = (nodes, rounds, start);
-        let collective = collective(context, when, (compute, class), flows, problems);
+        let listed = self.listed(context);
+        let collective = collective(context, when, (compute, class), listed, problems);
         check_size(size, problems);
+        check_span("expert", expert, problems);
         (problems.count() == 0)
             .then(|| Box::new(collective.expert_all_to_all(size, expert)) as Boxed)
     }
@@ -234,6 +270,12 @@ impl Default for RequestsConfig {
 }
 
 impl RequestsConfig {
+    /// A closed loop has an exchange, and streams of its own, in each place.
+    pub(super) fn listed(&self, context: &WorkloadContext) -> (&'static str, u64) {
+        let clients = u64::from(self.clients.unwrap_or(context.nodes));
+        ("outstanding", clients * u64::from(self.outstanding.unwrap_or(0)))
+    }
+
     fn sizes(&self, problems: &mut Problems) -> (Option<Sizes>, Option<Sizes>) {
         let request = problems.below("request", |problems| self.request.build(problems));
         (request, problems.below("response", |problems| self.response.build(problems)))
@@ -270,26 +312,29 @@ impl RequestsConfig {
         check_count("clients", clients, nodes, problems);
         check_count("servers", servers, nodes, problems);
         self.check_loop(problems);
+        check_span("service_time", self.service_time, problems);
         let (request, response) = self.sizes(problems);
         let source = match self.outstanding {
             None => {
                 let mean = request.as_ref().map_or(1.0, Sizes::mean)
                     + response.as_ref().map_or(1.0, Sizes::mean);
                 let pace = pace(self.load, self.interarrival, mean, context, problems);
-                if self.requests == Some(0) {
-                    problems.add("requests", "found 0; expected at least one request");
-                }
+                check_flows("requests", self.requests, problems);
                 let stream = Stream::new(context.seed, "workload/arrivals", 0);
                 Loop::Open { arrivals: Arrivals::new(pace?, stream), requests: self.requests }
             }
             Some(outstanding) => {
                 let rounds = self.rounds.unwrap_or(1);
                 check_count("outstanding", outstanding, OUTSTANDING_MAX, problems);
-                if rounds == 0 {
-                    problems.add("rounds", "found 0; expected at least one round");
+                if problems.count() == 0 {
+                    let (key, listed) = self.listed(context);
+                    check_listed(key, listed, problems);
                 }
+                check_flows("rounds", Some(rounds), problems);
                 let think_time = self.think_time.unwrap_or_default();
                 let start = self.start.unwrap_or_default();
+                check_span("think_time", think_time, problems);
+                check_start("start", start, problems);
                 Loop::Closed { outstanding, rounds, think_time, start }
             }
         };

@@ -4,7 +4,8 @@ use kernel::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::problems::Problems;
+use super::problems::{Problems, check_flow};
+use crate::workload::limits::FLOW_MAX;
 use crate::workload::sizes::{Pareto, Sizes};
 use crate::workload::tables::{Published, Reading, SizeTable};
 
@@ -39,7 +40,7 @@ pub struct ParetoSizes {
     /// Mean of the untruncated distribution, or with `truncation = "rescale"` of the truncated one.
     /// Unit: bytes. Default 100 KB (Shoal §7.3).
     pub mean: Bytes,
-    /// No flow is larger. Unit: bytes. Default: none, as published; a million draws then offer about
+    /// No flow is larger. Unit: bytes. At most 1 TiB. Default: none, as published; a million draws then offer about
     /// half of the nominal load, for their mean is seldom reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cap: Option<Bytes>,
@@ -108,12 +109,17 @@ impl SizesConfig {
                     problems.add("size", "found 0 B; a flow carries at least 1 B");
                     return None;
                 }
+                check_flow("size", *size, problems);
                 Some(Sizes::Fixed(*size))
             }
             Self::Pareto(pareto) => pareto.build(problems).map(Sizes::Pareto),
             Self::Table(table) => table.build(problems),
             Self::Points(PointSizes { points, reading }) => {
                 match SizeTable::new(points.clone(), *reading) {
+                    Ok(table) if table.max() > FLOW_MAX => {
+                        check_flow("points", table.max(), problems);
+                        None
+                    }
                     Ok(table) => Some(Sizes::Table { table, name: "points".into() }),
                     Err(message) => {
                         problems.add("points", message);
@@ -125,6 +131,10 @@ impl SizesConfig {
     }
 }
 
+/// Tail indices that numbers can tell apart (our choice): below all flows are the smallest or the largest,
+/// above all are one size.
+const SHAPES: std::ops::RangeInclusive<f64> = 0.01..=1_000.0;
+
 impl ParetoSizes {
     fn build(&self, problems: &mut Problems) -> Option<Pareto> {
         let found = problems.count();
@@ -132,6 +142,10 @@ impl ParetoSizes {
         let rescaled = self.truncation == Truncation::Rescale;
         if !shape.is_finite() || shape <= 0.0 {
             problems.add("shape", format!("found {shape}; expected a number above 1"));
+        } else if !(SHAPES).contains(&shape) {
+            let (least, most) = (SHAPES.start(), SHAPES.end());
+            problems
+                .add("shape", format!("found {shape}; expected a number from {least} to {most}"));
         } else if shape <= 1.0 && !rescaled {
             problems.add(
                 "shape",
@@ -143,6 +157,10 @@ impl ParetoSizes {
         }
         if self.mean == Bytes::ZERO {
             problems.add("mean", "found 0 B; expected a mean above zero, such as \"100 KB\"");
+        }
+        check_flow("mean", self.mean, problems);
+        if let Some(cap) = self.cap {
+            check_flow("cap", cap, problems);
         }
         if rescaled && self.cap.is_none() {
             problems.add("truncation", "found \"rescale\" without a cap; add cap = \"1 GB\", say");

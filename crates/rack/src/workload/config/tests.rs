@@ -99,7 +99,7 @@ fn the_nominal_offer_states_mean_reading_truncation_pace_and_load() {
         config(table).nominal(&context).unwrap()
     };
     let paper = nominal(json!({ "kind": "poisson", "load": 1.0 }), 512);
-    assert_eq!(paper.sizes, "Pareto, shape 1.05, scale 4761.9 B, untruncated");
+    assert_eq!(paper.sizes, "Pareto, shape 1.05, scale 4761.9 B, untruncated up to 1 TiB");
     assert!((paper.interarrival_seconds.unwrap() - 31.25e-9).abs() < 1e-15);
     let table = json!({ "kind": "poisson", "interarrival": "12.65 ns",
                         "sizes": { "kind": "table", "name": "W4" } });
