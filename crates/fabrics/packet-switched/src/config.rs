@@ -202,6 +202,7 @@ impl Config {
             topology: self.topology.clone(),
             load_rate: self.load_rate,
             routing: self.routing.expect("nothing is left open in a resolved table"),
+            takes_detours: false,
             forwarding: self.switch.forwarding,
             switch_latency: self.switch.latency,
             host_latency: self.host.latency,

@@ -74,6 +74,9 @@ pub struct Config {
     pub load_rate: Rate,
     /// How equal paths are shared. Default ecmp (Shoal §7.3, DCTCP and DCQCN).
     pub routing: Routing,
+    /// Whether packets that carry their routes may take longer ones than the shortest.
+    #[serde(skip)]
+    pub takes_detours: bool,
     /// When a switch starts to send a packet on. Default store-and-forward, as the simulator that
     /// Shoal §7.3 used for these networks.
     pub forwarding: Forwarding,
@@ -104,6 +107,7 @@ impl Default for Config {
             topology: Shape::default(),
             load_rate: Rate::default(),
             routing: Routing::default(),
+            takes_detours: false,
             forwarding: Forwarding::default(),
             switch_latency: Span::from_ns(500),
             host_latency: Span::ZERO,

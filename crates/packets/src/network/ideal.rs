@@ -147,12 +147,20 @@ pub(crate) fn completion_time(net: &Net, framing: Framing, flow: &Flow) -> Span 
         full: header + Bytes::new(framing.payload.into()),
         last: header + Bytes::new(framing.payload_of(flow.size, count - 1).into()),
     };
-    if !matches!(net.plan.config.topology, Shape::Graph(_)) {
-        return by_first_path(net, src, &packets);
-    }
-    let ideal = by_shortest_paths(net, src, &packets);
-    let goes_round = matches!(net.plan.config.routing, Routing::Valiant | Routing::SourceRoute);
-    // A way round a fault, or by another host, may have more links and take less.
+    let config = &net.plan.config;
+    let (ideal, goes_round) = match config.topology {
+        Shape::Graph(_) => (
+            by_shortest_paths(net, src, &packets),
+            matches!(config.routing, Routing::Valiant | Routing::SourceRoute),
+        ),
+        Shape::Torus(_) | Shape::Mesh(_) => (
+            by_first_path(net, src, &packets),
+            config.routing == Routing::Valiant || config.takes_detours,
+        ),
+        _ => return by_first_path(net, src, &packets),
+    };
+    // A way round a fault, or by another host, may have more links and take less; several ways at a time
+    // may take less than the one that is shortest.
     match net.plan.faults.is_empty() && !goes_round {
         true => ideal,
         false => ideal.min(by_any_path(net, src, &packets)),
@@ -209,6 +217,10 @@ fn by_any_path(net: &Net, src: u32, packets: &Packets) -> Span {
             topology.ports_of(dst).map(|port| topology.port(port).link.rate).fold(rate, Rate::min);
     }
     let others = rate.least_send_time(packets.full * (packets.count - 1));
+    if !matches!(net.plan.config.topology, Shape::Graph(_)) {
+        // All links are alike: a shortest way is the fastest.
+        return others + transit(net, src, packets.dst, packets.last);
+    }
     let own = own_port(net, src)
         .map_or(Span::ZERO, |port| hop(net, port).transit(packets.last, packets.dst));
     others + own + fastest(net, Vertex::new(src), packets)

@@ -70,9 +70,7 @@ impl Config {
     /// The tables of shares that a torus has for all sources, one for each protocol.
     fn tables_memory(&self) -> Bytes {
         let Shape::Torus(torus) = &self.topology else { return Bytes::ZERO };
-        let chosen = self.selection.iter().flat_map(|search| &search.protocols);
-        let used = self.classes.iter().map(|class| &class.protocol).chain(chosen).copied();
-        let used: BTreeSet<Protocol> = used.chain([Protocol::Rps]).collect();
+        let used: BTreeSet<Protocol> = self.protocols().chain([Protocol::Rps]).collect();
         let tables = used.into_iter().map(|protocol| table(&torus.dimensions, protocol));
         tables.fold(Estimate::new(), Estimate::plus).bytes()
     }

@@ -85,6 +85,12 @@ impl Config {
         Ok(Plan { config, network, bill, routing, routes })
     }
 
+    /// The protocols of all classes, and those that a search chooses from.
+    pub(super) fn protocols(&self) -> impl Iterator<Item = Protocol> + '_ {
+        let chosen = self.selection.iter().flat_map(|search| &search.protocols);
+        self.classes.iter().map(|class| &class.protocol).chain(chosen).copied()
+    }
+
     /// The links and queues.
     pub(super) fn network(&self) -> packets::Config {
         let endless = Bytes::new(u64::from(u32::MAX));
@@ -93,6 +99,7 @@ impl Config {
             topology: self.topology.clone(),
             load_rate: self.load_rate,
             routing: Routing::SourceRoute,
+            takes_detours: self.protocols().any(|protocol| !protocol.is_minimal()),
             switch_latency: self.node_latency,
             mtu: self.mtu,
             queues: Queues { port_buffer, ..Queues::default() },
@@ -199,9 +206,8 @@ impl Plan {
 
     fn wire(&self, routing: &Network, routes: Routes, seed: u64) -> Wiring {
         let suits = |protocol: &Protocol| routes.hops_max(*protocol).is_ok();
-        let chosen = self.config.selection.iter().flat_map(|search| &search.protocols);
-        let all = self.config.classes.iter().map(|class| &class.protocol).chain(chosen);
-        let wanted = all.flat_map(|&protocol| [protocol, protocol.on_any_graph()]);
+        let all = self.config.protocols();
+        let wanted = all.flat_map(|protocol| [protocol, protocol.on_any_graph()]);
         // What [`Routes::usable`] may come to, here or in the map of a node that tells of its flows.
         let used: BTreeSet<Protocol> = wanted.filter(suits).chain([Protocol::Rps]).collect();
         let protocols: Vec<Protocol> = used.into_iter().collect();

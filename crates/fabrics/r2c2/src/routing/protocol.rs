@@ -96,6 +96,12 @@ impl Protocol {
         !matches!(self, Self::Rps | Self::RpsByHop | Self::Valiant)
     }
 
+    /// Whether its routes are shortest paths: the others go by a random node or the long way round.
+    #[must_use]
+    pub const fn is_minimal(self) -> bool {
+        !matches!(self, Self::Valiant | Self::Weighted | Self::WeightedThreshold)
+    }
+
     /// What stands in for it where there is no grid, as on a torus with a broken link: itself, or
     /// [`Protocol::Rps`], the protocol that every flow starts with (§3.1).
     #[must_use]

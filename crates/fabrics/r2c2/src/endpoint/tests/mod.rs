@@ -27,7 +27,9 @@ struct Ends {
 
 impl Probe for Ends {
     fn completed(&mut self, completion: &Completion<'_>) -> ControlFlow<()> {
-        self.completed.push((*completion.flow, completion.end));
+        let Completion { flow, end, ideal, .. } = *completion;
+        assert!(end - flow.start >= ideal, "{flow:?} took {}, ideally {ideal}", end - flow.start);
+        self.completed.push((*flow, end));
         ControlFlow::Continue(())
     }
 
