@@ -155,8 +155,8 @@ fn change() -> impl Strategy<Value = (&'static str, Value)> {
 /// Sets a key of a table, if the tables above it are there.
 fn set(table: &mut Value, key: &str, value: Value) {
     let (above, key) = key.rsplit_once('.').unwrap_or(("", key));
-    let steps = above.split('.').filter(|step| !step.is_empty());
-    let place = steps.fold(Some(table), |table, step| match table? {
+    let mut steps = above.split('.').filter(|step| !step.is_empty());
+    let place = steps.try_fold(table, |table, step| match table {
         Value::Array(list) => list.get_mut(step.parse::<usize>().ok()?),
         table => table.get_mut(step),
     });

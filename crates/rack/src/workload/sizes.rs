@@ -127,9 +127,9 @@ impl Sizes {
             Self::Fixed(size) => *size,
             Self::Table { table, .. } => table.draw(stream),
             Self::Pareto(pareto) => {
-                // In this order not a number becomes a byte.
-                let size = libm::round(pareto.draw(pareto.kept(), stream)).max(1.0).min(LARGEST);
-                Bytes::new(size as u64)
+                let size = libm::round(pareto.draw(pareto.kept(), stream)).clamp(1.0, LARGEST);
+                // Not a number would be none.
+                Bytes::new((size as u64).max(1))
             }
         }
     }
