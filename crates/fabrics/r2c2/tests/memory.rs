@@ -53,7 +53,8 @@ fn most<T>(work: impl FnOnce() -> T) -> u64 {
 
 /// Builds a rack, and lets each node send a little to another.
 fn run(config: &Config, faults: &[Fault]) {
-    let plan = config.plan().unwrap().with_faults(faults).unwrap();
+    let plan = config.plan().expect("it is a rack");
+    let plan = plan.with_faults(faults).expect("it has that link");
     let nodes = plan.nodes();
     let mut rack = Rack::new(plan, 1);
     for node in 0..nodes {
