@@ -275,6 +275,17 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_grid_is_a_key_with_different_values_or_refused(text in "[a-c=,'\"{}\\[\\] 0-2.]{0,30}") {
+            if let Ok(Axis { key, values }) = Axis::parse(&text) {
+                let different: HashSet<_> = values.iter().collect();
+                assert!(!key.is_empty() && !values.is_empty() && different.len() == values.len());
+                assert!(values.iter().all(|value| !value.is_empty()));
+            }
+        }
+    }
+
     #[test]
     fn a_grid_of_millions_is_refused_with_its_size() {
         let axis = |key: &str, count: usize| Axis {
