@@ -24,7 +24,7 @@ export PYO3_BUILD_EXTENSION_MODULE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help prerequisites tools run bench reproduce test check rust-check python-check rust-test \
-        python-test browser clean
+        python-test browser advisories clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -81,6 +81,9 @@ python-test: $(VENV)/tools
 
 browser:
 	@scripts/browser
+
+advisories: ## Hold dependencies against the RustSec database, where it can be reached
+	@scripts/advisories
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) target dist .mypy_cache .pytest_cache .ruff_cache
