@@ -37,6 +37,7 @@ def test_a_run_leaves_its_files_and_says_where(here: Path, small: Scenario) -> N
     assert result.directory.parent == Path("results")
     assert result.directory.name == f"small-{result.summary['scenario_hash']}"
     assert {path.name for path in (here / result.directory).iterdir()} == {
+        "SHA256SUMS",
         "flows.parquet",
         "report.html",
         "scenario.toml",
@@ -265,6 +266,68 @@ def test_control_c_stops_the_work(here: Path, small: Scenario, verb: str, more: 
         out, _ = process.communicate(timeout=60)
     assert out == b"interrupted\n"
     assert process.returncode == 0
+
+
+DEAF: Scenario = {
+    "run": {"sample": "1 s"},
+    "workload": {"kind": "incast", "senders": 7, "size": "10 GB"},
+    "fabric": {"kind": "packet-switched", "nodes": 8},
+}
+
+
+def test_control_c_is_heard_by_work_that_reports_nothing(here: Path) -> None:
+    script = INTERRUPTED.format(verb="run", arguments=repr(DEAF))
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 60
+        while not list(here.glob("stopped/.flows.parquet*")):
+            assert time.monotonic() < deadline, "the run did not begin"
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        asked = time.monotonic()
+        out, _ = process.communicate(timeout=60)
+    assert out == b"interrupted\n"
+    # A second, and what a busy machine adds.
+    assert time.monotonic() - asked < 4
+
+
+def nested(depth: int) -> list[Any]:
+    """Lists in lists."""
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.usefixtures("here")
+def test_what_holds_itself_or_is_endlessly_deep_is_refused(small: Scenario) -> None:
+    ring: dict[str, Any] = {}
+    ring["ring"] = ring
+    loop: list[Any] = []
+    loop.append(loop)
+    # Thirty levels, each twice the one above: a thousand million parts.
+    wide: list[Any] = []
+    for _ in range(30):
+        wide = [wide, wide]
+    for bad in [ring, loop, wide, nested(100), nested(100_000), {"a": nested(100_000)}]:
+        for call in [
+            lambda bad=bad: rackloom.resolve({**small, "fault": bad}),
+            lambda bad=bad: rackloom.resolve(small, fault=bad),
+            lambda bad=bad: rackloom.run(small, **{"fabric.guard": bad}),
+            lambda bad=bad: rackloom.sweep(small, {"fault": [1, bad]}),
+        ]:
+            with pytest.raises(rackloom.InputError) as caught:
+                call()
+            assert len(str(caught.value)) < 2_000
+    with pytest.raises(rackloom.InputError, match=r"x{60}'?\.\.\. \(1000002 characters\)|1000000"):
+        rackloom.resolve(small, name="x" * 1_000_000)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_grid_without_end_is_refused(small: Scenario) -> None:
+    with pytest.raises(rackloom.InputError, match="at most 10,000 values"):
+        rackloom.sweep(small, {"seed": range(9_000_000)})
+    with pytest.raises(rackloom.InputError, match="9000000 points"):
+        rackloom.sweep(small, {"seed": range(3_000), "run.flows": range(1, 3_001)})
 
 
 @pytest.mark.usefixtures("here")

@@ -44,8 +44,11 @@ class Line:
     def __call__(self, progress: Progress) -> None:
         """Shows this instead of what the line said."""
         share = "" if progress.share is None else f"{progress.share:4.0%} "
-        total = "" if progress.total is None else f" of {progress.total:,.10g}"
-        text = f"{progress.what}: {share}{progress.done:,.10g}{total} {progress.note}"
+        # Of an experiment only the share is known, which stands there already.
+        count = "" if progress.total == 1 else f"{progress.done:,.10g} "
+        if count and progress.total is not None:
+            count += f"of {progress.total:,.10g} "
+        text = f"{progress.what}: {share}{count}{progress.note}"
         width = max(shutil.get_terminal_size().columns - 1, 20)
         # What a label or a name holds is shown, not carried out by the terminal.
         self._show("".join(c if c.isprintable() else "?" for c in text)[:width])
