@@ -1,4 +1,4 @@
-"""`make advisories` checks where it can, says so where it cannot, and fails when something is found."""
+"""`make advisories` checks where it can, says where it cannot, and fails on what it finds."""
 
 import os
 import subprocess

@@ -24,7 +24,13 @@ class Problem:
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
-        return ": ".join(part for part in (place, self.key, self.message) if part)
+        text = ": ".join(part for part in (place, self.key, self.message) if part)
+        return "".join(c if c.isprintable() or c == "\n" else _escaped(c) for c in text)
+
+
+def _escaped(letter: str) -> str:
+    """A character that commands a terminal, by its number: a traceback is printed there."""
+    return letter.encode("unicode_escape").decode()
 
 
 class Error(Exception):

@@ -52,7 +52,7 @@ def grid(axes: Mapping[str, Iterable[Any]]) -> list[tuple[str, list[str]]]:
     for key, values in axes.items():
         if isinstance(values, str):
             raise InputError([(None, None, key, f"expected a list of values, found {values!r}")])
-        written = []
+        written: list[str] = []
         for value in values:
             if len(written) >= VALUES_MAX:
                 raise InputError([("grid", None, key, f"expected at most {VALUES_MAX:,} values")])
