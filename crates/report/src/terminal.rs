@@ -152,7 +152,7 @@ pub fn comparison_text(runs: &[(&str, &Value)], style: TextStyle) -> String {
         summary::warnings(summary).into_iter().map(move |text| format!("{label}: {text}"))
     });
     for note in summary::differences(runs).into_iter().chain(warnings) {
-        text.push_str(&format!("\n{note}\n"));
+        text.push_str(&format!("\n{}\n", printable_line(&note)));
     }
     text
 }
