@@ -275,14 +275,15 @@ impl Fabric for Rack {
     fn offer(&mut self, flow: &Flow) {
         let is_idle = self.is_idle();
         self.skip_to(self.slot_from(flow.start));
-        let mut now = self.now_of(self.slot);
+        let now = self.now_of(self.slot);
         if is_idle {
             self.settle(now);
-            self.bank.start_turns(now);
-            now = self.now_of(self.slot);
         }
         if self.refuses(flow) {
             return;
+        }
+        if self.messages.open == 0 {
+            self.bank.start_turns(now);
         }
         self.note_progress();
         let work = self.messages.offer(flow, now.slot);

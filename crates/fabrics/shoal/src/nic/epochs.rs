@@ -6,8 +6,9 @@
 
 use super::{Bank, Now};
 
-/// Epochs that stay countable backwards when the count moves: far more than any wait for feedback.
-const KEPT: u64 = 1 << 28;
+/// Epochs that stay countable backwards when the count moves: far more than any wait for feedback. A run
+/// begins with as many behind it, so that its start is like any other time.
+pub(super) const KEPT: u64 = 1 << 28;
 /// The count moves when it comes to this; what it is added to (feedback, a queue's length, patience)
 /// stays below 2^31.
 const MOST: u64 = 1 << 30;
@@ -33,7 +34,7 @@ impl Bank {
         }
     }
 
-    /// Work comes to nodes that had none: turns count from now, so that it makes no difference when in
+    /// A flow comes to a rack that had none: turns count from now, so that it makes no difference when in
     /// the run this is.
     pub(crate) fn start_turns(&mut self, now: Now) {
         self.turns_began = now.epoch;

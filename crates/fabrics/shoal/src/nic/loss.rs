@@ -286,7 +286,7 @@ impl Bank {
         loss.dropped.clear(pair);
         loss.news[route] = News::failed(now.slot);
         self.spread(node, now);
-        let mut own = self.take_unreported(position, node);
+        let mut own = self.take_unreported(position, node, now);
         own.extend(self.empty_queues(position, node));
         self.reset_subflows(position, node);
         self.clear_busy(position, node);
@@ -309,13 +309,13 @@ impl Bank {
         }
     }
 
-    /// The node's own cells, sent in `position`, on which no feedback has come.
-    fn take_unreported(&mut self, position: u32, node: u32) -> Vec<Cell> {
+    /// The node's own cells, sent in `position`, on which no feedback has come; the oldest first.
+    fn take_unreported(&mut self, position: u32, node: u32, now: Now) -> Vec<Cell> {
         let first = self.pair(position, node) * self.depth as usize;
         let mut cells = Vec::new();
-        for epoch in 0..self.depth {
+        for epoch in now.epoch + 1..=now.epoch + self.depth {
             let entry = std::mem::replace(self.sent_entry::<Lossy>(position, node, epoch), NONE);
-            let sent = self.loss().sent[first + epoch as usize];
+            let sent = self.loss().sent[first + (epoch % self.depth) as usize];
             // A relayed cell sent since then has taken the copy's place: the transport recovers.
             if entry != NONE && !sent.cell.is_empty() && sent.cell.source() == node {
                 cells.push(sent.cell);
@@ -373,7 +373,7 @@ impl Bank {
             let Some(peer) = self.schedule.peer(node, position) else { continue };
             let route = self.route(node, peer);
             let lost = self.empty_queues(position, node).len()
-                + self.take_unreported(position, node).len();
+                + self.take_unreported(position, node, now).len();
             let pair = self.pair(position, node);
             let loss = self.loss_mut();
             loss.drops += lost as u64;

@@ -142,7 +142,7 @@ pub(crate) struct Now {
     pub(crate) slot: u64,
     /// Whole epochs, counted from one that moves (see [`Bank::forget_epochs`]).
     pub(crate) epoch: u32,
-    /// Whole epochs since the rack had nothing to do: whose turn it is.
+    /// Whole epochs since the rack last had no flow to carry: whose turn it is.
     pub(crate) turn: u32,
     /// Slot within the epoch.
     pub(crate) phase: u32,
@@ -232,7 +232,7 @@ impl Bank {
                 false => 0,
             },
             delay_slots: plan.delay_slots,
-            epoch_base: 0,
+            epoch_base: epochs::KEPT,
             turns_began: 0,
             notices_per_cell: notices_per_cell(plan.cells.payload().get() as usize).max(1) as u32,
             links: vec![Link::EMPTY; positions * per_position],
