@@ -318,7 +318,7 @@ impl Fabric for Rack {
                 None if self.bank.is_lean() => self.step::<Lean, P>(probe),
                 None => self.step::<Lossless, P>(probe),
             };
-            let asked = self.slot % SLOTS_PER_POLL == 0 && probe.poll().is_break();
+            let asked = self.slot.is_multiple_of(SLOTS_PER_POLL) && probe.poll().is_break();
             if paused || asked {
                 self.reached = self.start_of(self.slot);
                 return Advance::Paused;

@@ -43,7 +43,7 @@ static COUNTING: Counting = Counting;
 fn measured(config: &Config) -> u64 {
     let before = NOW.load(Ordering::Relaxed);
     MOST.store(before, Ordering::Relaxed);
-    let mut rack = Rack::new(config.plan().unwrap(), 1);
+    let mut rack = Rack::new(config.plan().expect("the configuration is sound"), 1);
     for node in 0..config.nodes {
         rack.offer(&Flow {
             id: FlowId::new(u64::from(node)),
