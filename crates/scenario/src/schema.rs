@@ -102,8 +102,8 @@ fn workload(generator: &mut SchemaGenerator) -> Value {
     let trace = tagged(trace, TRACE, &what, []);
     let mut load_rate = Rate::json_schema(generator).to_value();
     load_rate["description"] = json!(
-        "The node rate that load 1.0 refers to. Unit: bit/s. Default: what the (first) fabric \
-         states."
+        "The rate at which a node sends and receives at load 1. Unit: bit/s. Default: that of \
+         the first fabric."
     );
     let variants = schema["oneOf"].as_array_mut().expect("a workload is one of several kinds");
     variants.push(trace);

@@ -73,8 +73,7 @@ fn key() -> impl Strategy<Value = String> {
         "[",
         "9]",
     ];
-    let step =
-        prop_oneof![4 => prop::sample::select(known.to_vec()).prop_map(String::from), 1 => ".{0,6}"];
+    let step = prop_oneof![4 => prop::sample::select(known.to_vec()).prop_map(String::from), 1 => ".{0,6}"];
     prop::collection::vec(step, 1..5).prop_map(|steps| steps.join("."))
 }
 

@@ -2,7 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use crate::engine::{self, EXIT_INTERRUPTED, Failure};
+use crate::engine::{self, EXIT_BROKEN, EXIT_INTERRUPTED, Failure};
+use rack::results::RunResult;
+use rack::run::Stop;
 use report::comparison_text;
 use scenario::{BadInput, Registry, Scenario};
 use serde_json::Value;
@@ -48,5 +50,9 @@ pub fn compare(
         output.error("interrupted: runs that were stopped before their end say so");
         return Ok(EXIT_INTERRUPTED);
     }
-    Ok(DONE)
+    let is_stuck = |run: &&RunResult| run.summary["stopped"] == Stop::NoProgress.as_str();
+    for stuck in compared.results.iter().filter(is_stuck) {
+        output.error(&format!("{}: the run ended with flows open that nothing moves", stuck.label));
+    }
+    Ok(if compared.results.iter().any(|run| is_stuck(&run)) { EXIT_BROKEN } else { DONE })
 }
