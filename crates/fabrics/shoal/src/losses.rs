@@ -80,7 +80,12 @@ impl Rack {
     /// Whether no recovery is under way.
     pub(crate) fn is_recovered(&self) -> bool {
         let refused = self.losses.as_ref().is_some_and(|losses| !losses.refused.is_empty());
-        !refused && self.messages.is_transport_idle() && self.messages.is_nothing_missing()
+        // Without a transport an open flow is on its way, or waits for cells that may be lost.
+        let waits = self.losses.is_some() && !self.plan.is_reliable && self.messages.open > 0;
+        !refused
+            && !waits
+            && self.messages.is_transport_idle()
+            && self.messages.is_nothing_missing()
     }
 
     /// Notes that something new happens.
@@ -106,6 +111,16 @@ impl Rack {
             losses.progress = (hops, slot);
         }
         slot.saturating_sub(losses.progress.1) > slots
+    }
+
+    /// Without a transport, ends the flows of a rack that has stalled: what they wait for is lost. True if
+    /// the probe asked to pause.
+    pub(crate) fn give_up_stalled<P: Probe>(&mut self, probe: &mut P) -> bool {
+        if self.plan.is_reliable || self.messages.open == 0 {
+            return false;
+        }
+        self.fail(|_, _| Some(Failure::PacketsLost));
+        self.tell_failed(self.start_of(self.slot()), probe)
     }
 
     /// Epochs for which a destination waits for missing cells without a transport.

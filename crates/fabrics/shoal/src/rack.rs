@@ -299,7 +299,11 @@ impl Fabric for Rack {
             if self.losses.is_some() {
                 self.quiesce();
             }
-            if self.is_idle() || self.is_stalled() {
+            let is_stalled = self.is_stalled();
+            if is_stalled && self.give_up_stalled(probe) {
+                return Advance::Paused;
+            }
+            if is_stalled || self.is_idle() {
                 // Nothing can happen before the next flow or fault: skip to it.
                 let next = self.next_event().unwrap_or(u64::MAX);
                 if next >= end {
