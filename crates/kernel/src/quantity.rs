@@ -199,15 +199,16 @@ impl Rate {
         Span(u64::try_from(ps).unwrap_or_else(|_| panic!("{size} at {self} overflows time")))
     }
 
-    /// As [`Rate::send_time`], rounded down: no clock of a link takes less.
+    /// As [`Rate::send_time`], rounded down: no clock of a link takes less. At most a quarter of what
+    /// time holds, 53 days, so that it can be added to what else there is.
     ///
     /// # Panics
-    /// As [`Rate::send_time`].
+    /// If the rate is zero.
     #[must_use]
     pub fn least_send_time(self, size: Bytes) -> Span {
         assert!(self.0 > 0, "sending {size} at a rate of zero");
         let ps = u128::from(size.0) * 8 * u128::from(PS_PER_SECOND) / u128::from(self.0);
-        Span(u64::try_from(ps).unwrap_or_else(|_| panic!("{size} at {self} overflows time")))
+        Span(u64::try_from(ps).unwrap_or(u64::MAX).min(u64::MAX / 4))
     }
 
     /// Whole bytes that pass in `span`, rounded down.

@@ -8,6 +8,7 @@ pub mod describe;
 mod execute;
 mod faults;
 mod problem;
+mod quantities;
 mod reader;
 pub mod registry;
 mod run_config;

@@ -139,6 +139,12 @@ impl<M: Model> FabricKind for Registered<M> {
 
     fn plan(&self, config: Value, limit: Bytes) -> Result<Arc<dyn Planned>, Vec<Problem>> {
         let config: M::Config = read(config)?;
+        // Those that are given and those that are usual.
+        let table = serde_json::to_value(&config).expect("a configuration is plain data");
+        let problems = crate::quantities::check(&table);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
         let memory = M::memory(&config);
         check_memory(memory, limit).map_err(|problem| vec![problem])?;
         let plan = M::plan(&config)?;

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 
 use kernel::{Bytes, Span, Time};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
 use rack::{
     Advance, Class, Completion, Component, Fabric, Failure, Fault, Flow, FlowId, NodeId, Probe,
 };
@@ -241,8 +242,10 @@ fn any_scoc_network() -> impl Strategy<Value = Drawn> {
         json!({ "kind": "output-queued" }),
     ]);
     let transport = prop::sample::select(vec!["newreno", "cubic", "dctcp", "swift"]);
-    (spine, transport).prop_map(|(spine, transport)| {
+    let rate = prop::sample::select(vec!["25 Gbps", "7 Gbps"]);
+    (spine, transport, rate).prop_map(|(spine, transport, rate)| {
         let table = json!({
+            "line_rate": rate,
             "nodes": 16, "leaves": 4, "spines": 2, "spine": spine,
             "transport": { "kind": transport },
         });
@@ -345,6 +348,28 @@ proptest! {
         if !drawn.kind.starts_with("scoc") {
             prop_assert_eq!(now.unwrap().ends, then.unwrap().ends);
         }
+    }
+}
+
+/// Nothing ticks while nothing is under way.
+#[test]
+fn flows_a_thousand_seconds_apart_take_as_many_events_as_close_ones() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    for _ in 0..60 {
+        let drawn = any_rack().new_tree(&mut runner).unwrap().current();
+        let began = std::time::Instant::now();
+        let flows: Vec<_> = (0..20)
+            .map(|k| {
+                flows_of(drawn.nodes, &[(k, 1, 20_000, 0)], Span::from_us(1_000_000_000) * k.into())
+            })
+            .flat_map(|flows| flows.into_iter())
+            .zip(0..)
+            .map(|(flow, id)| Flow { id: FlowId::new(id), ..flow })
+            .collect();
+        let ends = run(&drawn, &[], &flows).unwrap_or_else(|wrong| panic!("{wrong}: {drawn:?}"));
+        assert_eq!(ends.ends.len(), 20, "{drawn:?}");
+        let took = began.elapsed();
+        assert!(took < std::time::Duration::from_secs(2), "{took:?}: {drawn:?}");
     }
 }
 

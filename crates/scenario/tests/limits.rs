@@ -1,123 +1,143 @@
-//! Input that would take stack, memory or hours without bound is refused, in words of bounded length.
+//! Every key of the packet-switched racks, of PL2 and of SCOC with the least, the largest and other odd
+//! values: each ends as a plan that can be built or as a problem, soon, and without taking memory.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 
-use scenario::{Argument, BadInput, Document, Format, Registry, Scenario};
+use kernel::{Bytes, Time};
+use rack::{Advance, Class, Fabric, Flow, FlowId, NodeId};
+use scenario::Registry;
 use serde_json::{Value, json};
 
-const SMALL: &str =
-    "run.flows = 10\nworkload = { kind = 'poisson', load = 0.1 }\n[fabric]\nkind = 'shoal'\n";
+/// Longest time of a plan and its rack (our choice: some machines are busy).
+const LIMIT: Duration = Duration::from_secs(5);
 
-/// What is wrong with a scenario and settings on top of it; nothing of it is long.
-#[track_caller]
-fn refused(document: Result<Document, BadInput>, arguments: &[Argument]) -> String {
-    let read =
-        document.and_then(|document| Scenario::read(document, arguments, &Registry::standard()));
-    let bad = read.map(drop).unwrap_err();
-    let text = bad.to_string();
-    assert!(text.len() < 30_000, "{} bytes", text.len());
-    text
-}
-
-fn toml(text: &str) -> Result<Document, BadInput> {
-    Document::parse("a.toml", text, Format::Toml)
-}
-
-#[test]
-fn keys_of_thousands_of_steps_are_refused_wherever_they_stand() {
-    let deep = |count: usize| "a.".repeat(count) + "a";
-    for count in [33, 30_000, 1_000_000] {
-        let argument = Argument::parse(&format!("{}=1", deep(count))).unwrap();
-        let text = refused(toml(SMALL), &[argument]);
-        assert!(
-            text.contains(&format!("found a key of {} steps; expected at most 32", count + 1)),
-            "{text}"
-        );
-        let argument = Argument::value(&deep(count), &Value::from(1), "a=1");
-        refused(toml(SMALL), &[argument]);
-        refused(toml(&format!("{} = 1\n{SMALL}", deep(count))), &[]);
-        refused(toml(&format!("{SMALL}[{}]\n", deep(count))), &[]);
-    }
-    let just = Argument::parse(&format!("{}=1", deep(31))).unwrap();
-    assert!(refused(toml(SMALL), &[just]).contains("unknown key"));
-}
-
-#[test]
-fn values_within_values_are_refused_wherever_they_stand() {
-    for count in [40, 100_000] {
-        let lists = "[".repeat(count) + &"]".repeat(count);
-        let tables = "{a=".repeat(count) + "1" + &"}".repeat(count);
-        for value in [&lists, &tables] {
-            refused(toml(&format!("name = {value}\n{SMALL}")), &[]);
-            refused(toml(SMALL), &[Argument::parse(&format!("name={value}")).unwrap()]);
+/// The paths of all values in a table that are no tables.
+fn leaves(value: &Value, at: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Object(table) => {
+            table.iter().for_each(|(key, value)| leaves(value, &format!("{at}/{key}"), found));
         }
-        let tables = "{\"a\":".repeat(count) + "1" + &"}".repeat(count);
-        for value in [&lists, &tables] {
-            let text = format!("{{\"name\": {value}}}");
-            refused(Document::parse("a.json", &text, Format::Json), &[]);
+        _ => found.push(at.to_string()),
+    }
+}
+
+/// Odd values in the place of one.
+fn odd(value: &Value) -> Vec<Value> {
+    let quantities = [
+        "0 ns",
+        "1 ps",
+        "1000 s",
+        "18446744 s",
+        "0 bps",
+        "1 bps",
+        "1 Kbps",
+        "999 Tbps",
+        "18 Ebps",
+        "0 B",
+        "1 B",
+        "64 B",
+        "65535 B",
+        "1 TB",
+        "16 EB",
+    ];
+    match value {
+        Value::String(_) => quantities.iter().map(|&text| text.into()).collect(),
+        Value::Number(_) => {
+            let numbers =
+                [0u64, 1, 2, 3, 63, 65_535, 65_536, u64::from(u32::MAX), u64::MAX].map(Value::from);
+            numbers.into_iter().chain([json!(-1), json!(0.5), json!(1e308)]).collect()
+        }
+        Value::Bool(is) => vec![json!(!is)],
+        _ => vec![json!(0), json!([]), json!("0 ns")],
+    }
+}
+
+/// Plans and builds it, and carries a flow for a while.
+fn build(kind: &str, table: &Value) {
+    macro_rules! of {
+        ($($fabric:ident)::+) => {{
+            let config: $($fabric)::+::Config = serde_json::from_value(table.clone()).unwrap();
+            let plan = config.plan().unwrap();
+            let mut fabric = $($fabric)::+::Rack::new(plan, 1);
+            let (src, dst, start) = (NodeId::new(0), NodeId::new(1), Time::ZERO);
+            let (id, class) = (FlowId::new(0), Class::new(0));
+            for size in [1, 1 << 40].map(Bytes::new) {
+                let _ = fabric.ideal_fct(&Flow { id, src, dst, size, start, class });
+            }
+            fabric.foresee(&[Bytes::new(1_000)]);
+            fabric.offer(&Flow { id, src, dst, size: Bytes::new(1_000), start, class });
+            assert_ne!(fabric.advance(Time::from_ps(2_000_000), &mut ()), Advance::Paused);
+        }};
+    }
+    match kind {
+        "packet-switched" => of!(packet_switched),
+        "pl2" => of!(pl2),
+        "scoc" => of!(scoc),
+        _ => of!(scoc::network),
+    }
+}
+
+/// One key after the other of this table.
+fn check(kind: &str, table: &Value) {
+    let registry = Registry::standard().with_memory(Bytes::new(1 << 28));
+    let fabric = registry.fabric(kind).expect("it is registered");
+    let planned = fabric.plan(table.clone(), registry.memory()).unwrap_or_else(|p| panic!("{p:?}"));
+    let whole = planned.config().clone();
+    let (mut keys, mut wrong) = (Vec::new(), Vec::new());
+    leaves(&whole, "", &mut keys);
+    for key in keys {
+        for value in odd(whole.pointer(&key).expect("it is there")) {
+            let mut table = whole.clone();
+            *table.pointer_mut(&key).expect("it is there") = value.clone();
+            let began = Instant::now();
+            let outcome = catch_unwind(AssertUnwindSafe(|| {
+                if let Ok(planned) = fabric.plan(table.clone(), registry.memory()) {
+                    build(kind, planned.config());
+                }
+            }));
+            if outcome.is_err() || began.elapsed() > LIMIT {
+                wrong.push(format!("{kind}: {key} = {value}: {:?}", began.elapsed()));
+            }
         }
     }
-    // As deep as the parser of TOML lets tables be: dotted keys within inline tables.
-    let keys = "a.".repeat(70);
-    let nested = format!("{{{keys}a = ").repeat(70) + "1" + &"}".repeat(70);
-    let text = refused(toml(&format!("b = {nested}\n{SMALL}")), &[]);
-    assert!(text.contains("nested more than 32 deep"), "{text}");
-    let value = (0..100).fold(json!(1), |value, _| json!([value]));
-    let text = refused(toml(SMALL), &[Argument::value("name", &value, "name")]);
-    assert!(text.contains("found a list of 1; expected text"), "{text}");
-    let document = Document::from_value("scenario", &json!({ "name": "a", "fault": value }));
-    refused(document, &[]);
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
-fn huge_keys_and_values_are_cut() {
-    let huge = "x".repeat(1 << 20);
-    for text in [
-        format!("{SMALL}{huge} = 1\n"),
-        format!("name = '{huge}'\n{SMALL}"),
-        format!("name = '{huge} '\n{SMALL}"),
-        SMALL.replace("shoal", &huge),
-        SMALL.replace("'poisson'", &format!("'{huge}'")),
-        SMALL.replace("0.1", &format!("'{huge}'")),
-        format!("{SMALL}guard = '{huge}'\n"),
-        format!("{SMALL}guard = '1 {huge}'\n"),
-        SMALL.replace("0.1", &format!("0.1, pattern = {{ kind = '{huge}' }}")),
-        SMALL.replace("0.1", &format!("0.1, sizes = {{ kind = 'table', name = '{huge}' }}")),
-        SMALL.replace("0.1", &format!("0.1, sizes = {{ kind = 'table', name = 'W{huge}' }}")),
+fn odd_values_of_packet_switched_racks_end_as_plans_or_problems() {
+    for kind in [
+        "newreno", "cubic", "dctcp", "swift", "ndp", "dcqcn", "homa", "rds", "raw", "mixed",
+        "fluid",
     ] {
-        let said = refused(toml(&text), &[]);
-        assert!(said.len() < 5_000, "{}: {said}", said.len());
-        assert!(!said.contains(&"x".repeat(600)), "{said}");
+        let topology = json!({ "kind": "single-switch", "hosts": 4 });
+        check("packet-switched", &json!({ "topology": topology, "transport": { "kind": kind } }));
     }
-    let text = refused(toml(SMALL), &[Argument::parse(&format!("{huge}={huge}")).unwrap()]);
-    assert!(text.contains("… (1048576 characters)"), "{text}");
+    for topology in [
+        json!({ "kind": "leaf-spine", "hosts": 8, "radix": 4 }),
+        json!({ "kind": "three-tier", "hosts": 8, "radix": 4 }),
+        json!({ "kind": "torus", "dimensions": [3, 3] }),
+    ] {
+        check("packet-switched", &json!({ "topology": topology }));
+    }
 }
 
 #[test]
-fn a_thousand_mistakes_are_told_by_the_first_of_them() {
-    let keys: String = (0..100_000).map(|key| format!("key{key} = 1\n")).collect();
-    let text = refused(toml(&format!("{SMALL}{keys}")), &[]);
-    assert!(text.lines().count() <= 101, "{}", text.lines().count());
-    assert!(text.lines().last().unwrap().contains("more problems"), "{text}");
-    // A table of as many keys in JSON: looked through once, not once a key.
-    let keys: Vec<String> = (0..200_000).map(|key| format!("\"key{key}\": 1")).collect();
-    refused(Document::parse("a.json", &format!("{{{}}}", keys.join(",")), Format::Json), &[]);
+fn odd_values_of_pl2_end_as_plans_or_problems() {
+    check("pl2", &json!({ "nodes": 4, "entering": { "nodes": [1] } }));
+    check("pl2", &json!({ "nodes": 4, "outstanding": "destination" }));
+    for schedule in ["ideal", "matching"] {
+        check("pl2", &json!({ "nodes": 4, "switch": { "schedule": schedule } }));
+    }
 }
 
 #[test]
-fn files_beyond_any_scenario_are_refused_by_their_size() {
-    let place = tempfile::tempdir().unwrap();
-    let path = |name: &str| place.path().join(name);
-    std::fs::File::create(path("a.toml")).unwrap().set_len(40 << 20).unwrap();
-    let text = refused(Document::open(&path("a.toml")), &[]);
-    assert!(text.contains("is 41943040 bytes long; expected at most 16777216"), "{text}");
-    let text = refused(Document::open(place.path()), &[]);
-    assert!(text.contains("not a file"), "{text}");
-    // The links of a topology, in a file of their own.
-    std::fs::File::create(path("edges.csv")).unwrap().set_len(40 << 20).unwrap();
-    let graph = "run.flows = 10\nworkload = { kind = 'poisson', load = 0.1 }\n[fabric]\n\
-                 kind = 'packet-switched'\ntopology = { kind = 'graph', hosts = 4, edges = 'edges.csv' }\n";
-    std::fs::write(path("graph.toml"), graph).unwrap();
-    let text = refused(Document::open(&path("graph.toml")), &[]);
-    assert!(text.contains("edges") && text.contains("is 41943040 bytes long"), "{text}");
+fn odd_values_of_scoc_end_as_plans_or_problems() {
+    for switch in ["scoc", "flat", "hiera", "crrd", "output-queued"] {
+        check("scoc", &json!({ "nodes": 16, "switch": { "kind": switch } }));
+    }
+    for spine in ["scoc", "flat", "output-queued"] {
+        let spine = json!({ "kind": spine });
+        check("scoc-network", &json!({ "nodes": 8, "leaves": 4, "spines": 2, "spine": spine }));
+    }
 }

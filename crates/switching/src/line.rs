@@ -65,34 +65,69 @@ pub struct Line {
     byte: Ticks,
 }
 
-const fn gcd(a: u64, b: u64) -> u64 {
+const fn gcd(a: u128, b: u128) -> u128 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
+/// Simulated seconds that ticks must count at least (our choice: a day).
+const SECONDS_MIN: u128 = 24 * 3_600;
+
+/// What [`Line::check_clock`] and [`Line::check_slot`] say of rates that have no common measure.
+const TOO_FINE: &str = "the line's rate and the switch's have no common measure that 64 bits can count \
+                        for a day; expected rounder rates, such as \"25 Gbps\"";
+
 impl Line {
-    fn of_ratio(rate: Rate, cycle: u64, byte: u64) -> Self {
+    fn of_ratio(rate: Rate, cycle: u128, byte: u128) -> Self {
         assert!(cycle > 0 && byte > 0, "a line of {cycle}/{byte} bytes a cycle");
         let common = gcd(cycle, byte);
-        Self { rate, cycle: Ticks(cycle / common), byte: Ticks(byte / common) }
+        let ticks = |count: u128| Ticks(u64::try_from(count / common).expect("a line is checked"));
+        Self { rate, cycle: ticks(cycle), byte: ticks(byte) }
+    }
+
+    /// Whether ticks of such a line count far enough.
+    fn check(rate: Rate, cycle: u128, byte: u128) -> Result<(), &'static str> {
+        let common = gcd(cycle, byte).max(1);
+        let (cycle, byte) = (cycle / common, byte / common);
+        let second = byte.saturating_mul(u128::from(rate.as_bps())) / 8;
+        let most = second.saturating_mul(SECONDS_MIN).max(cycle);
+        if most > u128::from(u64::MAX) { Err(TOO_FINE) } else { Ok(()) }
+    }
+
+    /// Whether [`Line::clocked`] can be exact with these.
+    ///
+    /// # Errors
+    /// If not: what is wrong and what was expected.
+    pub fn check_clock(rate: Rate, hertz: u64) -> Result<(), &'static str> {
+        Self::check(rate, rate.as_bps().into(), 8 * u128::from(hertz))
+    }
+
+    /// Whether [`Line::slotted`] can be exact with these.
+    ///
+    /// # Errors
+    /// If not: what is wrong and what was expected.
+    pub fn check_slot(rate: Rate, slot: Bytes, speed_up: (u64, u64)) -> Result<(), &'static str> {
+        let cycle = u128::from(slot.get()) * u128::from(speed_up.1);
+        Self::check(rate, cycle, speed_up.0.into())
     }
 
     /// Lines of `rate` at a chip whose clock has this frequency in cycles a second.
     ///
     /// # Panics
-    /// If either is zero.
+    /// If either is zero, or [`Line::check_clock`] refuses them.
     #[must_use]
     pub fn clocked(rate: Rate, hertz: u64) -> Self {
-        Self::of_ratio(rate, rate.as_bps(), 8 * hertz)
+        Self::of_ratio(rate, rate.as_bps().into(), 8 * u128::from(hertz))
     }
 
     /// Lines of `rate` at a switch whose cycle moves `slot` bytes, `speed_up.0 / speed_up.1` times
     /// as fast as the line.
     ///
     /// # Panics
-    /// If any of them is zero.
+    /// If any of them is zero, or [`Line::check_slot`] refuses them.
     #[must_use]
     pub fn slotted(rate: Rate, slot: Bytes, speed_up: (u64, u64)) -> Self {
-        Self::of_ratio(rate, slot.get() * speed_up.1, speed_up.0)
+        let cycle = u128::from(slot.get()) * u128::from(speed_up.1);
+        Self::of_ratio(rate, cycle, speed_up.0.into())
     }
 
     /// The rate of a line.

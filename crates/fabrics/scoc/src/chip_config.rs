@@ -341,6 +341,14 @@ impl ChipConfig {
         positive("line_rate", self.line_rate.as_bps());
         positive("input_packets", self.input_packets as u64);
         positive("output_packets", self.output_packets as u64);
+        if let Err(message) = Line::check_clock(self.line_rate, self.clock_hertz) {
+            refuse("clock_hertz", message.into());
+        }
+        let mut positive = |key: &str, value: u64| {
+            if value == 0 {
+                refuse(key, "must be more than zero".into());
+            }
+        };
         positive("window", self.window.unwrap_or(1) as u64);
         positive("aging_cycles", self.aging_cycles.unwrap_or(1));
         if self.input_packets > INPUT_PACKETS_BOUND {

@@ -418,6 +418,8 @@ impl Config {
             }
             SwitchTable::OutputQueued(OutputQueuedTable {}) => {
                 // Nothing depends on its clock.
+                Line::check_clock(line_rate, CHIP.clock_hertz)
+                    .map_err(|message| vec![Problem::new("line_rate", message)])?;
                 SwitchPlan::OutputQueued(Line::clocked(line_rate, CHIP.clock_hertz))
             }
         };

@@ -74,6 +74,9 @@ impl CrrdConfig {
         if self.packets == 0 || self.output_packets == 0 || self.iterations == 0 {
             problems.push(Problem::new("packets", "buffers and iterations are at least one"));
         }
+        if let Err(message) = Line::check_slot(self.line_rate, self.slot, self.speed_up) {
+            problems.push(Problem::new("port_rate", message));
+        }
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 }

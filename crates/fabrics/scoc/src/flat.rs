@@ -80,6 +80,9 @@ impl FlatConfig {
                 problems.push(Problem::new(key, "must be more than zero"));
             }
         }
+        if let Err(message) = Line::check_slot(self.line_rate, self.slot, self.speed_up) {
+            problems.push(Problem::new("port_rate", message));
+        }
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 }

@@ -74,6 +74,9 @@ impl HieraConfig {
                 problems.push(Problem::new(key, message));
             }
         }
+        if let Err(message) = Line::check_clock(self.line_rate, self.clock_hertz) {
+            problems.push(Problem::new("line_rate", message));
+        }
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 }

@@ -58,6 +58,8 @@ impl Default for Pfc {
 pub(crate) const PAUSE_FRAME: Bytes = Bytes::new(64);
 /// The most quanta that a pause frame can say: it has 16 bits for them (802.1Qbb).
 const QUANTA_MAX: u32 = u16::MAX as u32;
+/// Largest threshold and headroom: both together are counted in 32 bits (our choice).
+const BYTES_MAX: Bytes = Bytes::new(1_000_000_000);
 /// Denominator of beta.
 const BETA_ONE: u64 = 1024;
 
@@ -130,6 +132,10 @@ impl Pfc {
             "flow_control.xoff",
             format!("{xoff} holds no packet of {mtu}; expected at least that, or 0 B"),
         );
+        for (key, size) in [("flow_control.xoff", *xoff), ("flow_control.headroom", self.headroom)]
+        {
+            refuse(size > BYTES_MAX, key, format!("{size}; expected at most {BYTES_MAX}"));
+        }
         refuse(
             xon > xoff,
             "flow_control.xon",

@@ -195,6 +195,11 @@ pub struct Builder {
     links: Vec<(Vertex, Vertex, Link)>,
 }
 
+/// The slowest link (our choice: the largest packet takes a minute on it).
+pub const RATE_MIN: Rate = Rate::from_bps(1_000);
+/// The longest link (our choice: far beyond any rack).
+pub const DELAY_MAX: Span = Span::from_us(1_000_000_000);
+
 /// Most ports of one vertex: what 16 bits can number.
 const DEGREE_MAX: u32 = u16::MAX as u32;
 
@@ -264,6 +269,11 @@ impl Builder {
             }
             if link.rate == Rate::default() {
                 complain(format!("{name} has a rate of zero; expected, for example, \"100 Gbps\""));
+            } else if link.rate < RATE_MIN {
+                complain(format!("{name} has {}; expected at least {RATE_MIN}", link.rate));
+            }
+            if link.delay > DELAY_MAX {
+                complain(format!("{name} takes {}; expected at most {DELAY_MAX}", link.delay));
             }
         }
         if let Some(vertex) = degrees.iter().position(|&degree| degree > DEGREE_MAX) {

@@ -187,7 +187,7 @@ impl Config {
         );
         let is_per_thread = self.outstanding == Outstanding::Thread;
         refuse(
-            is_per_thread && !(1..=AGENTS_MAX).contains(&self.threads),
+            !(1..=AGENTS_MAX).contains(&self.threads),
             "threads",
             format!("{}; expected 1 to {AGENTS_MAX}", self.threads),
         );

@@ -361,6 +361,8 @@ impl Config {
             }
             SpineTable::OutputQueued(OutputQueuedTable {}) => {
                 // Nothing depends on its clock.
+                Line::check_clock(self.line_rate, CHIP.clock_hertz)
+                    .map_err(|message| vec![Problem::new("line_rate", message)])?;
                 Ok(SwitchPlan::OutputQueued(Line::clocked(self.line_rate, CHIP.clock_hertz)))
             }
         }

@@ -66,7 +66,7 @@ impl Ideal {
         }
         // Its segments go over all lines at once; each line carries at least its part.
         let part = Bytes::new(size.get().div_ceil(self.spines));
-        let on_line = self.rate.send_time(part.max(size.min(self.segment)));
+        let on_line = self.rate.least_send_time(part.max(size.min(self.segment)));
         latencies + self.asking + self.cable * 2 + self.crossing + on_line
     }
 
@@ -78,13 +78,13 @@ impl Ideal {
         let last = header + Bytes::new(self.framing.payload_of(flow.size, count - 1).into());
         let leaf = |node: ::rack::NodeId| node.get() / self.nodes_per_leaf;
         let is_local = leaf(flow.src) == leaf(flow.dst);
-        let before = self.rate.send_time(full) * (count - 1);
-        let own = before + self.rate.send_time(last) + self.between(last, is_local);
+        let before = self.rate.least_send_time(full * (count - 1));
+        let own = before + self.rate.least_send_time(last) + self.between(last, is_local);
         // A last packet that is small waits behind the one before it.
         let ahead = match count {
             1 => Span::ZERO,
-            _ => before + self.between(full, is_local) + self.rate.send_time(full),
+            _ => before + self.between(full, is_local) + self.rate.least_send_time(full),
         };
-        own.max(ahead) + self.rate.send_time(last) + self.cable * 2
+        own.max(ahead) + self.rate.least_send_time(last) + self.cable * 2
     }
 }

@@ -49,6 +49,9 @@ pub(super) struct Flows {
     spare: Vec<u32>,
 }
 
+/// How long ticks count at the least: what takes longer is reckoned without them.
+const TICKS_LAST: Span = Span::from_us(12 * 3_600 * 1_000_000);
+
 impl Flows {
     pub(super) fn new(plan: &Plan) -> Self {
         Self {
@@ -165,6 +168,10 @@ impl Flows {
         let before = (flow.size.get() - 1) / self.payload.get();
         let full = self.payload + self.header;
         let last = flow.size - self.payload * before + self.header;
+        let long = self.line.rate().least_send_time(full * before);
+        if long > TICKS_LAST {
+            return long + self.constant;
+        }
         let on_line = self.line.send_time(full) * before + self.line.send_time(last);
         // A last packet that is small waits behind the one before it.
         let ahead = if before > 0 { plan.switch.least_delay(full) } else { Ticks::default() };
