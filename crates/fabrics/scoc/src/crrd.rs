@@ -14,6 +14,8 @@ use rack::Problem;
 use switching::arbiters::RoundRobin;
 use switching::{Arriving, BitRows, Departure, Egress, Line, Packet, QueueBank, Switch, iter_ones};
 
+use crate::flat::ITERATIONS_MAX;
+
 /// A switch with concurrent round-robin dispatching.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CrrdConfig {
@@ -73,6 +75,10 @@ impl CrrdConfig {
         }
         if self.packets == 0 || self.output_packets == 0 || self.iterations == 0 {
             problems.push(Problem::new("packets", "buffers and iterations are at least one"));
+        }
+        if self.iterations > ITERATIONS_MAX {
+            let message = format!("{}; expected at most {ITERATIONS_MAX}", self.iterations);
+            problems.push(Problem::new("iterations", message));
         }
         if let Err(message) = Line::check_slot(self.line_rate, self.slot, self.speed_up) {
             problems.push(Problem::new("port_rate", message));

@@ -65,6 +65,9 @@ pub(crate) fn check_speed_up((rate, line_rate): (u64, u64)) -> Option<Problem> {
     })
 }
 
+/// Most iterations: as many as a switch has ports; more find nothing more (our choice).
+pub(crate) const ITERATIONS_MAX: usize = 4096;
+
 /// The largest speed-up: half the slots for which a packet may arrive (our choice).
 const SPEED_UP_MAX: u64 = 32;
 
@@ -79,6 +82,10 @@ impl FlatConfig {
             if value == 0 {
                 problems.push(Problem::new(key, "must be more than zero"));
             }
+        }
+        if self.iterations > ITERATIONS_MAX {
+            let message = format!("{}; expected at most {ITERATIONS_MAX}", self.iterations);
+            problems.push(Problem::new("iterations", message));
         }
         if let Err(message) = Line::check_slot(self.line_rate, self.slot, self.speed_up) {
             problems.push(Problem::new("port_rate", message));
