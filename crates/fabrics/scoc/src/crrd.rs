@@ -244,7 +244,8 @@ impl Switch for Crrd {
     }
 
     fn has_room(&self, packet: &Packet) -> bool {
-        self.held[self.group(packet.source)] < self.config.packets * self.config.per_group
+        self.held[self.group(packet.source)]
+            < self.config.packets.saturating_mul(self.config.per_group)
     }
 
     fn admit(&mut self, packet: Packet) {

@@ -320,6 +320,8 @@ impl Config {
             let message = format!("{size}; expected at most {BYTES_MAX}");
             refuse(size > BYTES_MAX, key, message);
         }
+        let message = format!("{}; expected at most {BYTES_MAX}", self.mark_from);
+        refuse(self.mark_from > BYTES_MAX, "mark_from", message);
         if self.mark_from == Bytes::ZERO
             && let Some(message) = self.transport.needs_marks()
         {
