@@ -264,7 +264,7 @@ impl Oracle {
     /// A step is done: now and then the probe is asked whether to pause.
     fn poll<P: Probe>(&mut self, probe: &mut P) {
         self.steps += 1;
-        if self.steps % STEPS_PER_POLL == 0 {
+        if self.steps.is_multiple_of(STEPS_PER_POLL) {
             self.is_paused |= probe.poll().is_break();
         }
     }

@@ -59,7 +59,7 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
             };
             self.step(now, event, probe);
             self.reached = now;
-            if self.events % EVENTS_PER_POLL == 0 && probe.poll().is_break() {
+            if self.events.is_multiple_of(EVENTS_PER_POLL) && probe.poll().is_break() {
                 self.is_paused = true;
             }
         }
