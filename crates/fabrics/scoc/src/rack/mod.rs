@@ -253,7 +253,7 @@ impl Fabric for Rack {
                 break;
             }
             let paused = self.step(probe);
-            let asked = self.cycle % CYCLES_PER_POLL == 0 && probe.poll().is_break();
+            let asked = self.cycle.is_multiple_of(CYCLES_PER_POLL) && probe.poll().is_break();
             if paused || asked {
                 self.reached = self.reached.max(self.start_of(self.cycle));
                 return Advance::Paused;
