@@ -176,7 +176,7 @@ pub trait Fabric {
     /// says so: at once with `Time::NEVER`, otherwise with `now` at `until`.
     fn advance<P: Probe>(&mut self, until: Time, probe: &mut P) -> Advance;
 
-    /// The completion time of `flow` alone in the idle network.
+    /// The completion time of `flow` alone in the idle network, at best: no flow is ever faster.
     fn ideal_fct(&self, flow: &Flow) -> Span;
 
     /// Counts since the start.

@@ -287,6 +287,6 @@ mod tests {
         assert_eq!(one["intervals"]["fct"]["all"]["p50"], json!([low, high]));
         assert_eq!(one["intervals"]["fct"]["all"].get("p99"), None);
         assert_eq!(one["engine"]["hops"], json!(10.0));
-        assert_eq!(one.as_object().unwrap().keys().last().unwrap(), "engine");
+        assert_eq!(one.as_object().unwrap().keys().next_back().unwrap(), "engine");
     }
 }

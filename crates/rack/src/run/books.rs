@@ -57,7 +57,7 @@ impl Books {
                 took.map_or_else(|| format!("ended at {end}"), |took| format!("took {took}"));
             self.wrong = Some(format!(
                 "flow {} from {src} to {dst}, {size}, started at {start}, {took}; alone in the idle \
-                 network it takes {ideal}",
+                 network it takes {ideal} at best",
                 id.get()
             ));
         }

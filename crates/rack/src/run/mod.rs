@@ -186,6 +186,8 @@ struct Run<'a, F, S> {
     row: Vec<f64>,
     tally: Tally,
     stall: Stall,
+    /// Most flows that may be open.
+    open_max: u64,
     /// Whether a sample was taken since that was last looked at.
     is_sampled: bool,
 }
@@ -198,9 +200,11 @@ struct Stall {
     events: u64,
 }
 
-/// Most flows that may be open at a time, lest a run that never ends takes all memory (our choice: some
-/// GB, and far more than any that can be carried).
-const OPEN_MAX: u64 = 1 << 22;
+/// Most flows that may be open at a time, lest a run that never ends takes all memory: of a workload that
+/// goes on for ever, whose flows pile up, and of one that ends, which may offer all of them at once (our
+/// choice: some hundred bytes each, and far more than any that can be carried).
+const OPEN_MAX: u64 = 1 << 20;
+const OPEN_MAX_FINITE: u64 = 1 << 22;
 /// The longest time that is simulated: 30 days, a seventh of what [`Time`] holds, so that no timer of a
 /// transport is set beyond that (our choice; nothing in a rack takes as long that ends).
 pub const TIME_MAX: Time = Time::from_ps(30 * 24 * 3_600 * 1_000_000_000_000);
@@ -231,6 +235,7 @@ impl<'a, F: Fabric, S: FlowSink> Run<'a, F, S> {
             row: vec![0.0; rules.len()],
             series: Series::new(rules, options.sample),
             follows: workload.is_reactive(),
+            open_max: if workload.is_finite() { OPEN_MAX_FINITE } else { OPEN_MAX },
             fabric,
             workload,
             options,
@@ -377,7 +382,7 @@ impl<'a, F: Fabric, S: FlowSink> Run<'a, F, S> {
             self.fabric.offer(&flow);
             count += 1;
             let open = self.recorder.books.open();
-            if open > OPEN_MAX {
+            if open > self.open_max {
                 return Err(RunError::Overrun { now: self.fabric.now(), count: open });
             }
         }
