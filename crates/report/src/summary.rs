@@ -386,11 +386,11 @@ mod tests {
         let table = distributions(&summary());
         assert_eq!(table.rows.len(), 1);
         assert_eq!(
-            shown(&json!({ "fct": { "long": { "count": 0, "p99": 0 } } }), "fct.long.p99"),
+            shown(&json!({ "fct": { "long": { "count": 0, "p99": null } } }), "fct.long.p99"),
             "–"
         );
-        assert_eq!(table.rows[0][4].text, "2 µs");
-        assert_eq!(table.rows[0][8].text, "–");
+        assert_eq!(table.rows[0][5].text, "2 µs");
+        assert_eq!(table.rows[0][9].text, "–");
     }
 
     #[test]

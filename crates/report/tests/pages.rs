@@ -51,7 +51,7 @@ fn the_report_of_a_run_has_every_part() {
     for text in [
         "512 nodes",
         "99,997",
-        "of 100,000 offered, 3 failed",
+        "unfinished 0, failed 3",
         "bound 11 cells",
         "At the receiver, until the cells before it arrive.",
         "Cells in one queue",

@@ -267,9 +267,9 @@ fn a_run_in_which_flows_pile_up_without_end_says_so() {
 
 #[test]
 fn a_run_ends_after_a_month_of_simulated_time_and_says_what_is_unfinished() {
-    // 500 KB at a bit a second: 46 days.
-    let text = "[workload]\nkind = 'incast'\nsenders = 1\nsize = '500 KB'\n\
-                [fabric]\nkind = 'toy'\nnodes = 2\nrate = '1 bps'\n";
+    // 500 MB at a thousand bits a second: 46 days.
+    let text = "[workload]\nkind = 'incast'\nsenders = 1\nsize = '500 MB'\n\
+                [fabric]\nkind = 'toy'\nnodes = 2\nrate = '1 Kbps'\n";
     let summary = carried(&good(text), 0).summary;
     assert_eq!((&summary["stopped"], &summary["flows"]["unfinished"]), (&json!("time"), &json!(1)));
     let days = 24.0 * 3_600.0;
@@ -277,7 +277,7 @@ fn a_run_ends_after_a_month_of_simulated_time_and_says_what_is_unfinished() {
     // It takes no less than alone, even if the run did not last so long.
     assert_eq!(summary["fct"]["all"]["at_least"]["max"], json!(4e6 + 1e-6));
     assert_eq!(summary["simulated_seconds"], json!(30.0 * days));
-    let summary = carried(&good(&text.replace("500 KB", "300 KB")), 0).summary;
+    let summary = carried(&good(&text.replace("500 MB", "300 MB")), 0).summary;
     assert_eq!((&summary["stopped"], &summary["flows"]["unfinished"]), (&Value::Null, &json!(0)));
 }
 

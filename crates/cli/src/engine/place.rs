@@ -51,7 +51,8 @@ impl Place {
 
     /// Removes what vouches for the results of an earlier run, if there is any.
     pub fn forget_summary(&self) -> Result<(), Failure> {
-        for name in ["summary.json", super::checksums::NAME] {
+        // The summary vouches for all, so it goes last: who sees none finds no checksums either.
+        for name in [super::checksums::NAME, "summary.json"] {
             let path = self.directory.file(name);
             match fs::remove_file(&path) {
                 Err(source) if source.kind() != io::ErrorKind::NotFound => {

@@ -47,6 +47,9 @@ pub(super) struct Flows {
     constant: Span,
     slab: Vec<Open>,
     spare: Vec<u32>,
+    /// By output: when its line is free again. A crossbar that is faster than the lines may bring a
+    /// packet while the one before it is still on the line.
+    line_free: Vec<Ticks>,
 }
 
 /// How long ticks count at the least: what takes longer is reckoned without them.
@@ -61,6 +64,7 @@ impl Flows {
             constant: plan.config.cable * 2 + plan.latency,
             slab: Vec::new(),
             spare: Vec::new(),
+            line_free: vec![Ticks::default(); plan.config.nodes as usize],
         }
     }
 
@@ -135,11 +139,14 @@ impl Flows {
             open.flow
         );
         let on_line = self.line.send_time(packet.size());
+        let free = &mut self.line_free[open.flow.dst.index()];
+        let at = (*at).max(*free);
+        *free = at + on_line;
         open.arrived += 1;
         open.host += (packet.entered - open.start).get();
-        open.switch += (*at - packet.entered).get();
+        open.switch += (at - packet.entered).get();
         open.line += on_line.get();
-        open.end = *at + on_line;
+        open.end = at + on_line;
         (open.arrived == open.packets).then_some(open.end)
     }
 
