@@ -13,7 +13,7 @@ fn read(fabric: &str, registry: &Registry) -> Result<Scenario, String> {
 
 #[track_caller]
 fn check_refused(fabric: &str) {
-    let problem = read(fabric, &Registry::standard()).map(|_| ()).unwrap_err();
+    let problem = read(fabric, &Registry::standard()).map(|_| ()).expect_err("it is refused");
     let says = |part| assert!(problem.contains(part), "{fabric}\n{problem}");
     says("of memory, and the limit is 16.0 GiB; take fewer nodes");
 }
@@ -43,6 +43,6 @@ fn the_limit_is_the_registrys_and_the_estimate_is_told() {
     let just_enough = Registry::standard().with_memory(estimate);
     assert!(read(fabric, &just_enough).is_ok());
     let too_little = Registry::standard().with_memory(estimate - Bytes::new(1));
-    let problem = read(fabric, &too_little).map(|_| ()).unwrap_err();
+    let problem = read(fabric, &too_little).map(|_| ()).expect_err("it is refused");
     assert!(problem.contains("fabric.nodes: a rack of this size takes some"), "{problem}");
 }

@@ -56,28 +56,9 @@ fn middle(bin: &SizeBin) -> f64 {
     (bin.from.get() as f64 * bin.to.get() as f64).sqrt()
 }
 
-/// One quantile over flow size, with its interval where there are several seeds. A bin with too few flows
-/// for the quantile has no point: the largest of 50 is not their 99th percentile. Nor has one whose
-/// quantile is only bounded.
-pub(super) fn curve(
-    run: &RunResult,
-    quantity: Quantity,
-    drawn: Drawn,
-) -> (Vec<(f64, f64)>, Vec<(f64, f64)>) {
-    let (_, name, least) = drawn;
-    let (mut points, mut intervals) = (Vec::new(), Vec::new());
-    for bin in run.bins.iter().filter(|bin| bin.count >= least) {
-        let quantiles = quantity.of(bin);
-        let named = quantiles.named().into_iter().zip(quantiles.intervals);
-        let found = named.into_iter().find(|((known, _), _)| *known == name);
-        let Some(((_, Figure::Exact(value)), interval)) = found else { continue };
-        points.push((middle(bin), value));
-        intervals.extend(interval);
-    }
-    (points, intervals)
-}
-
-/// [`curve`] as a line of a plot; with intervals if each point has one.
+/// One quantile over flow size as a line of a plot, with its intervals where there are several seeds. A bin
+/// with too few flows for the quantile has no point: the largest of 50 is not their 99th percentile. Nor
+/// has one whose quantile is only bounded.
 pub(super) fn line(
     run: &RunResult,
     quantity: Quantity,
@@ -85,9 +66,21 @@ pub(super) fn line(
     name: impl Into<String>,
     style: SeriesStyle,
 ) -> PlotSeries {
-    let (points, intervals) = curve(run, quantity, drawn);
-    let intervals = if intervals.len() == points.len() { intervals } else { Vec::new() };
-    PlotSeries { intervals, ..PlotSeries::new(name, style, points) }
+    let (_, quantile, least) = drawn;
+    let mut line = PlotSeries::new(name, style, Vec::new());
+    for bin in run.bins.iter().filter(|bin| bin.count >= least) {
+        let quantiles = quantity.of(bin);
+        let named = quantiles.named().into_iter().zip(quantiles.intervals);
+        let found = named.into_iter().find(|((known, _), _)| *known == quantile);
+        let Some(((_, Figure::Exact(value)), interval)) = found else { continue };
+        line.points.push((middle(bin), value));
+        line.intervals.extend(interval);
+    }
+    // Of a bin that one seed alone has there is no interval: then none is drawn.
+    if line.intervals.len() != line.points.len() {
+        line.intervals.clear();
+    }
+    line
 }
 
 /// Median and tails over flow size.

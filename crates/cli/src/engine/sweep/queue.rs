@@ -80,7 +80,7 @@ const PROBLEMS_MAX: usize = 1_000;
 /// What a thread does next.
 enum Step {
     Check(usize),
-    Run(Task),
+    Run(Box<Task>),
     End,
 }
 
@@ -191,7 +191,7 @@ impl<'a> Queue<'a> {
         let mut state = self.lock();
         loop {
             if let Some(task) = state.tasks.pop_front() {
-                return Step::Run(task);
+                return Step::Run(Box::new(task));
             }
             if state.next < self.combinations {
                 state.next += 1;
