@@ -230,6 +230,7 @@ impl Chip {
             .iter()
             .fold(0, |all, &output| all | self.inputs.candidates(usize::from(output), group));
         let candidates = self.in_time(group, candidates, asked);
+        let candidates = self.ready_in_time(group, candidates, offers, asked);
         let Some(place) = self.choose_input(group, u64::from(candidates)) else {
             self.counts.refused_empty += refused;
             offers.iter().for_each(|&output| self.refuse(output, colour));
@@ -258,6 +259,22 @@ impl Chip {
         ones(u64::from(candidates))
             .filter(|place| self.idle_from[first + place] <= asked)
             .fold(0, |all, place| all | 1 << place)
+    }
+
+    /// Of the candidates of a group, those whose packet was ready for a request of cycle `asked`. A group
+    /// asks for all of its inputs together: a packet that has become ready since would start too soon for
+    /// its last words, which its line has not brought yet.
+    fn ready_in_time(&self, group: usize, candidates: u16, offers: &[u16], asked: u64) -> u16 {
+        let (arrays, first) = (&self.inputs.arrays, group * self.plan.config.ports_per_group);
+        let is_ready = |place: &usize| {
+            let (port, listed) = (first + place, arrays.of(first + place));
+            // Packets become ready in order: nearly always all of them have been for long.
+            let all = listed.last().is_none_or(|&last| arrays.since(port, last) <= asked);
+            let goes_there = |entry: &crate::arrays::Entry| offers.contains(&entry.destination);
+            let mut waiting = listed.iter().filter(|entry| goes_there(entry));
+            all || waiting.any(|&entry| arrays.since(port, entry) <= asked)
+        };
+        ones(u64::from(candidates)).filter(is_ready).fold(0, |all, place| all | 1 << place)
     }
 
     fn choose_input(&mut self, group: usize, candidates: u64) -> Option<usize> {
