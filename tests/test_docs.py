@@ -120,7 +120,10 @@ def test_the_documents_name_every_key_of_the_summary(here: Path) -> None:
 
 # Families of keys that the page describes once.
 FAMILIES = [
-    (re.compile(r"^(fct|slowdown)\.(short|medium|long|all)\.(\w+)$"), r"\1.CLASS.\3"),
+    (
+        re.compile(r"^(fct|slowdown|slowdown_common)\.(short|medium|long|all)\.(\w+)$"),
+        r"\1.CLASS.\3",
+    ),
 ]
 
 
