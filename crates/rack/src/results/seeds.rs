@@ -15,6 +15,8 @@ use super::{Cdf, RunResult, SizeBin};
 pub const CONFIDENCE: f64 = 0.95;
 /// Points of a pooled distribution (our choice).
 const CDF_POINTS: usize = 400;
+/// Keys of counts, alone or in tables: they add up over the seeds, where all else is a mean.
+const SUMMED: [&str; 5] = ["count", "unfinished", "flows", "bytes", "warm_up_flows"];
 /// Parts of a summary that say how fast the engine was, not what came of the run.
 const ENGINE: &str = "engine";
 
@@ -104,7 +106,12 @@ fn merged_tables(
     let has_bounds = |value: &&Value| value.get("at_least").or(value.get("at_most")).is_some();
     let bounded = values.iter().any(has_bounds);
     for key in first.keys().filter(|key| *key != "at_least" && *key != "at_most") {
-        if key == "count" || !bounded {
+        if SUMMED.contains(&key.as_str()) {
+            let members: Vec<&Value> = values.iter().map(|value| &value[key]).collect();
+            table.insert(key.clone(), summed(&members));
+            continue;
+        }
+        if !bounded {
             let members: Vec<&Value> = values.iter().map(|value| &value[key]).collect();
             let mut below = json!({});
             table.insert(key.clone(), merged(&members, &mut below));
@@ -121,6 +128,18 @@ fn merged_tables(
         }
     }
     table
+}
+
+/// Counts of all runs together, member by member.
+fn summed(values: &[&Value]) -> Value {
+    if let Value::Object(table) = values[0] {
+        let member = |key: &String| {
+            let members: Vec<&Value> = values.iter().map(|value| &value[key]).collect();
+            (key.clone(), summed(&members))
+        };
+        return Value::Object(table.keys().map(member).collect());
+    }
+    json!(values.iter().filter_map(|value| value.as_u64()).sum::<u64>())
 }
 
 /// Equal seeds give equal hashes; the hash of several folds them in, in order.
@@ -283,6 +302,7 @@ mod tests {
         assert_eq!((&one["saturated"], &one["nodes"]), (&json!(true), &json!(8)));
         assert_eq!((&one["seed"], &one["seeds"]), (&json!(1), &json!([1, 2])));
         assert_eq!(one["drops"], json!(15.0));
+        assert_eq!(one["fct"]["all"]["count"], json!(200));
         let (low, high) = interval(&[1.0, 3.0]).unwrap();
         assert_eq!(one["intervals"]["fct"]["all"]["p50"], json!([low, high]));
         assert_eq!(one["intervals"]["fct"]["all"].get("p99"), None);
