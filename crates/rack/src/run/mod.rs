@@ -3,7 +3,7 @@
 //! What is measured is a fixed set of flows ([`MeasuredSet`]). Flows go on arriving until all of the set
 //! have ended, so that the last of them meet the same load as the first; what has not ended at the limit
 //! of time is counted and bounds the figures ([`crate::results::figure`]). The books are kept beside the
-//! fabric ([`books`]), and a run whose books do not balance ends with an error.
+//! fabric (`books`), and a run whose books do not balance ends with an error.
 
 mod backlog;
 mod books;
