@@ -25,9 +25,13 @@ SCENARIOS = int(os.environ.get("RACKLOOM_SCENARIOS", "24"))
 # it has to end soon, with its results up to there.
 PATIENCE = 20
 
-# Exit codes: of a run that comes to nothing (flows that never end, say), of a scenario that is
-# refused, and of a run that was interrupted.
+# Exit codes: of a run that comes to nothing, of a scenario that is refused, and of a run that was
+# interrupted.
 FAILED, REFUSED, INTERRUPTED = 1, 2, 130
+# How a sound model may come to nothing: more flows open than are kept, and flows that nothing moves
+# any further, whose results are stored. Books that do not balance and panics have the same exit code.
+OVERRUN = "flows are open, more than a run keeps"
+STUCK = "flows open that nothing moves any further"
 
 # How often a key is set that need not be, and a table's `kind` is another than the default.
 SET = 0.12
@@ -202,12 +206,13 @@ def test_random_scenarios_run_or_are_refused(fabric: str, binary: Path, tmp_path
         file, out = tmp_path / f"{index}.toml", tmp_path / str(index)
         file.write_text(text)
         code, message = carry(binary, file, out)
-        assert code in (0, FAILED, REFUSED, INTERRUPTED), f"{text}\nends with {code}:\n{message}"
-        if code in (0, INTERRUPTED):
+        told = f"{text}\nends with {code}:\n{message}"
+        assert code in (0, FAILED, REFUSED, INTERRUPTED), told
+        is_stuck = code == FAILED and STUCK in message
+        if code in (0, INTERRUPTED) or is_stuck:
             ran += 1
-            assert (out / "summary.json").is_file(), text
+            assert (out / "summary.json").is_file(), told
         else:
-            named = str(file) if code == REFUSED else " "
-            assert named in message, f"{text}\nis refused with:\n{message}"
-            assert not out.exists(), f"{text}\nleaves something behind"
+            assert (OVERRUN if code == FAILED else str(file)) in message, told
+            assert not out.exists(), f"{told}\nand leaves something behind"
     assert ran > 0, f"none of {SCENARIOS} scenarios ran: that tells nothing"

@@ -276,3 +276,22 @@ transport = { kind = 'fluid' }
     assert!(summary["simulated_seconds"].as_f64().unwrap() > 3.0, "{summary}");
     assert_eq!(summary["saturated"], false);
 }
+
+/// Homa's receivers grant more than the 100 packets that a port holds for other transports: 355 packets
+/// were dropped here.
+#[test]
+fn ports_hold_what_receivers_of_homa_grant() {
+    let table = "[run]
+flows = 20_000
+[workload]
+kind = 'poisson'
+load = 0.6
+sizes = { kind = 'table', name = 'W3', reading = 'upper_step' }
+[fabric]
+kind = 'packet-switched'
+topology = { kind = 'leaf-spine', hosts = 64, radix = 16 }
+transport = { kind = 'homa' }
+";
+    let summary = run(table).summary;
+    assert_eq!((&summary["drops"], &summary["saturated"]), (&0.into(), &false.into()));
+}

@@ -16,7 +16,7 @@ pub(crate) struct Asks {
     pub(crate) flow_control: FlowControl,
 }
 
-/// Packets that a port holds, for all transports but NDP (Shoal §7.3).
+/// Packets that a port holds, for all transports but NDP and Homa (Shoal §7.3).
 const PORT_PACKETS: u64 = 100;
 
 impl Asks {

@@ -23,7 +23,7 @@ pub struct Switch {
     pub forwarding: Forwarding,
     /// Most bytes that wait at one port, all priorities together; with trimming, header queue apart.
     /// Unit: bytes. Default: what the transport asks for: 100 packets (Shoal §7.3), for NDP 12 (Shoal
-    /// §7.3; NDP §6 has 8).
+    /// §7.3; NDP §6 has 8), for Homa 1000 (our choice: its receivers grant more than 100, Homa §3.5).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port_buffer: Option<Bytes>,
     /// Memory that the ports of a switch share; 0 B: as much as the ports' limits add up to. Unit:

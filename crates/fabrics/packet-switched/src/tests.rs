@@ -49,6 +49,8 @@ fn ps2_a_transport_brings_its_switches() {
     let dcqcn = plan(json!({ "transport": { "kind": "dcqcn" } })).config;
     let Some(FlowControl::Pfc(pfc)) = dcqcn.switch.flow_control else { panic!("no pauses") };
     assert_eq!((pfc.priorities, pfc.xoff), (vec![3], Bytes::ZERO));
+    let homa = plan(json!({ "transport": { "kind": "homa" } })).config;
+    assert_eq!(homa.switch.port_buffer, Some(Bytes::new(1000 * 1500)));
     let raw = plan(json!({ "transport": { "kind": "raw" } })).config;
     assert!(matches!(raw.switch.flow_control, Some(FlowControl::Pfc(_))));
 }

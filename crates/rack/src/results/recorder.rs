@@ -165,7 +165,7 @@ impl<'a, S: FlowSink> Recorder<'a, S> {
             set,
             rate,
             books: Books::default(),
-            backlog: Backlog::new(),
+            backlog: Backlog::default(),
             short: Distribution::default(),
             medium: Distribution::default(),
             long: Distribution::default(),
@@ -227,6 +227,7 @@ impl<'a, S: FlowSink> Recorder<'a, S> {
         }
         for &Unfinished { flow, delivered } in open {
             let alone = ideal(&flow);
+            self.backlog.close(&flow, alone, None);
             let end_of_it = FlowEnd::Unfinished { delivered, ideal: alone };
             let measured = self.set.contains(&flow);
             self.sink.record(&FlowRecord { flow: &flow, measured, end: end_of_it })?;
@@ -245,7 +246,6 @@ impl<'a, S: FlowSink> Recorder<'a, S> {
 
     fn end(&mut self, flow: &Flow, at: Time) -> ControlFlow<()> {
         self.last_end = self.last_end.max(at);
-        self.backlog.end(flow);
         if let Some(ended) = &mut self.ended {
             ended.push((flow.id, at));
             return ControlFlow::Break(());
@@ -367,6 +367,7 @@ impl<S: FlowSink> Probe for Recorder<'_, S> {
     fn completed(&mut self, completion: &Completion<'_>) -> ControlFlow<()> {
         self.books.complete(completion);
         let Completion { flow, end, ideal, stages } = *completion;
+        self.backlog.close(flow, ideal, Some(end));
         let measured = self.set.contains(flow);
         self.write(flow, measured, FlowEnd::Completed { at: end, ideal, stages });
         if measured && end >= flow.start {

@@ -214,14 +214,18 @@ fn quantiles(all: &[Quantiles]) -> Quantiles {
     }
 }
 
-/// Distributions whose share at each value is the mean over the runs.
+/// Distributions whose share at each value is the mean over the runs that have any.
 fn cdfs(runs: &[RunResult]) -> Vec<Cdf> {
-    let pooled = |cdf: &Cdf| {
-        let same: Vec<&Cdf> = runs
-            .iter()
-            .flat_map(|run| &run.cdfs)
-            .filter(|other| (other.quantity, other.class) == (cdf.quantity, cdf.class))
-            .collect();
+    let all = || runs.iter().flat_map(|run| &run.cdfs);
+    let mut kinds = Vec::new();
+    for kind in all().map(|cdf| (cdf.quantity, cdf.class)) {
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let pooled = |(quantity, class)| {
+        let same: Vec<&Cdf> =
+            all().filter(|cdf| (cdf.quantity, cdf.class) == (quantity, class)).collect();
         let mut values: Vec<f64> =
             same.iter().flat_map(|cdf| cdf.points.iter().map(|point| point.0)).collect();
         values.sort_by(f64::total_cmp);
@@ -237,11 +241,11 @@ fn cdfs(runs: &[RunResult]) -> Vec<Cdf> {
         };
         let point = |(_, &value): (usize, &f64)| {
             let sum: f64 = same.iter().map(|cdf| share(cdf, value)).sum();
-            (value, sum / runs.len() as f64)
+            (value, sum / same.len() as f64)
         };
-        Cdf { quantity: cdf.quantity, class: cdf.class, points: kept.map(point).collect() }
+        Cdf { quantity, class, points: kept.map(point).collect() }
     };
-    runs[0].cdfs.iter().map(pooled).collect()
+    kinds.into_iter().map(pooled).collect()
 }
 
 #[cfg(test)]
@@ -271,6 +275,26 @@ mod tests {
         });
         let share = holds.count() as f64 / 2_000.0;
         assert!((share - 0.95).abs() < 0.02, "{share}");
+    }
+
+    #[test]
+    fn a_class_of_flows_that_the_first_seed_lacks_has_its_distribution() {
+        let cdf = |class, points| Cdf { quantity: "fct", class, points };
+        let run = |cdfs| RunResult {
+            label: String::new(),
+            scenario: String::new(),
+            summary: json!({}),
+            stages: vec![],
+            bins: vec![],
+            cdfs,
+            series: super::super::SeriesTable::default(),
+            tables: vec![],
+        };
+        let short = |value| cdf("short", vec![(value, 1.0)]);
+        let runs = [run(vec![short(1.0)]), run(vec![short(3.0), cdf("long", vec![(5.0, 1.0)])])];
+        let found: Vec<_> = cdfs(&runs).into_iter().map(|cdf| (cdf.class, cdf.points)).collect();
+        let expected = [("short", vec![(1.0, 0.5), (3.0, 1.0)]), ("long", vec![(5.0, 1.0)])];
+        assert_eq!(found, expected);
     }
 
     #[test]

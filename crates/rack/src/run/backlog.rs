@@ -1,186 +1,281 @@
 //! Whether flows pile up: more is offered than the network carries.
 //!
-//! A flow of a size that the nodes' lines pass in a small part of the run should have ended soon after it
-//! started; flows that are larger are left out, for a run is too short to tell how they fare. Of the
-//! others the network is saturated if it ends clearly fewer bytes than are offered in the second half of
-//! the arrivals, and if the number of those that are open grows by more than chance explains.
+//! A flow is *due* when it would have ended alone in its network. The bytes that are due and have not ended
+//! are what waits because of other flows, whatever the sizes of flows and the length of the wires. The
+//! network is saturated if these grow in the second half of the arrivals by more than a small part of what
+//! was due then, and by more than chance explains in a network that is offered just what it carries. Few
+//! flows tell enough where the lines of the nodes are what is too slow: what they pass in the time of all
+//! arrivals is known.
 
-use kernel::{Bytes, Rate, Time};
+use kernel::{Bytes, PS_PER_SECOND, Rate, Span, Time};
 
 use crate::Flow;
 
-/// Classes of sizes: up to 2, 4, 8... bytes.
-const CLASSES: usize = 64;
-/// Snapshots kept: when there are twice as many, every other one goes.
-const ROWS: usize = 128;
-/// Flows are looked at whose bytes a node's line passes in this part of the arrivals (our choice).
-const PART: u64 = 20;
-/// Bytes that may be missing in the second half of the arrivals, as a share of those offered then (our
+/// Buckets of time; when more are needed, two become one.
+const BUCKETS: usize = 4096;
+/// Bytes that may come to wait in the second half of the arrivals, as a share of those due then (our
 /// choice: a network at 105 % of what it carries ends 95 %).
 const MISSING_MAX: f64 = 0.05;
-/// Standard deviations of the number of open flows that chance explains (our choice).
+/// Standard deviations that chance explains (our choice). What waits in a queue that is offered just what
+/// it serves is a random walk: its variance is the sum of the squares of what comes.
 const DEVIATIONS: f64 = 3.0;
 
-/// Flows and bytes by class of size, from the start of the run.
-#[derive(Clone, Copy, Debug)]
-struct Counts {
-    flows: [u64; CLASSES],
-    bytes: [u64; CLASSES],
+/// What became due and what ended in a part of the run. Bytes, and squares of flows' bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bucket {
+    due: f64,
+    due_squares: f64,
+    ended: f64,
 }
 
-impl Counts {
-    const ZERO: Self = Self { flows: [0; CLASSES], bytes: [0; CLASSES] };
-
-    #[inline]
-    fn add(&mut self, size: Bytes) {
-        let class = (u64::BITS - (size.get().saturating_sub(1)).leading_zeros()) as usize;
-        let class = class.min(CLASSES - 1);
-        self.flows[class] += 1;
-        self.bytes[class] = self.bytes[class].saturating_add(size.get());
-    }
-
-    /// Of the classes below `end`.
-    fn below(&self, end: usize) -> (f64, f64) {
-        let sum = |values: &[u64]| values[..end].iter().map(|&value| value as f64).sum();
-        (sum(&self.flows), sum(&self.bytes))
+impl Bucket {
+    fn add(&mut self, other: &Self) {
+        self.due += other.due;
+        self.due_squares += other.due_squares;
+        self.ended += other.ended;
     }
 }
 
-/// What was offered and has ended, over time.
-#[derive(Clone, Debug)]
+/// What was due and what has ended, over time.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Backlog {
-    offered: Counts,
-    ended: Counts,
-    rows: Vec<(Time, Counts, Counts)>,
-    /// A snapshot is taken when so much more time has passed.
-    step: u64,
+    buckets: Vec<Bucket>,
+    /// A bucket covers `2^shift` picoseconds.
+    shift: u32,
+    /// Of the flows offered. The first one's is where buckets begin.
+    first_start: Option<Time>,
     last_start: Time,
 }
 
 impl Backlog {
-    pub(crate) fn new() -> Self {
-        let (offered, ended) = (Counts::ZERO, Counts::ZERO);
-        Self { offered, ended, rows: Vec::new(), step: 1, last_start: Time::ZERO }
-    }
-
     /// A flow is offered.
     pub(crate) fn offer(&mut self, flow: &Flow) {
+        let first = self.first_start.map_or(flow.start, |first| first.min(flow.start));
+        // Flows are offered in the order of their starts.
+        self.first_start = Some(first);
         self.last_start = self.last_start.max(flow.start);
-        let due = self.rows.last().map_or(0, |row| row.0.as_ps().saturating_add(self.step));
-        if flow.start.as_ps() >= due {
-            self.rows.push((flow.start, self.offered, self.ended));
-        }
-        if self.rows.len() == 2 * ROWS {
-            let mut place = 0;
-            self.rows.retain(|_| {
-                place += 1;
-                place % 2 == 1
-            });
-            let covered = flow.start.as_ps() - self.rows[0].0.as_ps();
-            self.step = (covered / ROWS as u64).max(self.step);
-        }
-        self.offered.add(flow.size);
     }
 
-    /// A flow has ended.
-    pub(crate) fn end(&mut self, flow: &Flow) {
-        self.ended.add(flow.size);
+    /// A flow has ended, or never will within the run. `ideal` is what it takes alone.
+    pub(crate) fn close(&mut self, flow: &Flow, ideal: Span, end: Option<Time>) {
+        let bytes = flow.size.get() as f64;
+        let due = self.bucket(flow.start + ideal);
+        due.due += bytes;
+        due.due_squares += bytes * bytes;
+        if let Some(end) = end {
+            self.bucket(end).ended += bytes;
+        }
     }
 
-    /// Whether flows piled up while they arrived, at nodes whose lines have `rate`.
-    pub(crate) fn is_saturated(&self, rate: Rate) -> bool {
-        let Some(last) = self.rows.last() else { return false };
-        let begun = self.rows[0].0.as_ps();
-        let middle = begun + (last.0.as_ps() - begun) / 2;
-        let Some(half) = self.rows.iter().rev().find(|row| row.0.as_ps() <= middle) else {
+    /// The bucket of an instant.
+    fn bucket(&mut self, at: Time) -> &mut Bucket {
+        let since = at.as_ps().saturating_sub(self.first_start.unwrap_or_default().as_ps());
+        while since >> self.shift >= BUCKETS as u64 {
+            self.shift += 1;
+            let halves = self.buckets.len().div_ceil(2);
+            for place in 0..halves {
+                let mut pair = self.buckets[2 * place];
+                if let Some(second) = self.buckets.get(2 * place + 1) {
+                    pair.add(second);
+                }
+                self.buckets[place] = pair;
+            }
+            self.buckets.truncate(halves);
+        }
+        let place = (since >> self.shift) as usize;
+        if self.buckets.len() <= place {
+            self.buckets.resize(place + 1, Bucket::default());
+        }
+        &mut self.buckets[place]
+    }
+
+    /// What became due and what ended in some buckets.
+    fn sum(&self, from: usize, to: usize) -> Bucket {
+        let to = to.min(self.buckets.len());
+        let mut sum = Bucket::default();
+        for bucket in &self.buckets[from.min(to)..to] {
+            sum.add(bucket);
+        }
+        sum
+    }
+
+    /// Whether flows piled up while they arrived, at `nodes` nodes whose lines have `rate`. All flows have
+    /// been closed.
+    pub(crate) fn is_saturated(&self, nodes: u32, rate: Rate) -> bool {
+        let Some(first) = self.first_start else { return false };
+        let arrivals = (self.last_start.as_ps() - first.as_ps()) >> self.shift;
+        let end = arrivals as usize;
+        let late = self.sum(end / 2, end);
+        let missing = late.due - late.ended;
+        if missing <= MISSING_MAX * late.due {
             return false;
-        };
-        let arrivals = kernel::Span::from_ps((last.0.as_ps() - begun) / PART);
-        let largest = u128::from(rate.as_bps()) * u128::from(arrivals.as_ps())
-            / (8 * u128::from(kernel::PS_PER_SECOND));
-        let classes = (0..CLASSES).take_while(|&class| 1u128 << class <= largest).count();
-        let (offered, offered_bytes) = last.1.below(classes);
-        let (ended, ended_bytes) = last.2.below(classes);
-        let (offered_half, offered_bytes_half) = half.1.below(classes);
-        let (ended_half, ended_bytes_half) = half.2.below(classes);
-        let came = offered_bytes - offered_bytes_half;
-        let missing = came - (ended_bytes - ended_bytes_half);
-        let (open, open_half) = (offered - ended, offered_half - ended_half);
-        let chance = DEVIATIONS * (open + open_half).sqrt();
-        missing > MISSING_MAX * came && open - open_half > chance
+        }
+        let seconds = (arrivals << self.shift) as f64 / PS_PER_SECOND as f64;
+        let carried =
+            f64::from(nodes) * rate.as_bps() as f64 / Bytes::new(1).bits() as f64 * seconds;
+        let all = self.sum(0, end);
+        missing > DEVIATIONS * late.due_squares.sqrt()
+            || all.due - carried > DEVIATIONS * all.due_squares.sqrt()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::VecDeque;
-
     use kernel::Stream;
 
     use super::*;
     use crate::{Class, FlowId, NodeId};
 
-    /// Flows of 1 KB at 1 Gbps take 8 us each; one server takes them in turn at `load` of what it can do.
-    fn queue(flows: u64, load: f64, seed: u64) -> bool {
-        let mut stream = Stream::new(seed, "test", 0);
-        let mut backlog = Backlog::new();
-        let service = 8e6;
-        let (mut now, mut free) = (0.0f64, 0.0f64);
-        let mut open: VecDeque<(f64, Flow)> = VecDeque::new();
-        for number in 0..flows {
-            let draw = (stream.below(1 << 52) as f64 + 0.5) / (1u64 << 52) as f64;
-            now -= service / load * draw.ln();
-            while open.front().is_some_and(|(end, _)| *end <= now) {
-                let (_, flow) = open.pop_front().unwrap();
-                backlog.end(&flow);
-            }
-            free = free.max(now) + service;
-            let flow = Flow {
-                id: FlowId::new(number),
-                src: NodeId::new(0),
-                dst: NodeId::new(1),
-                size: Bytes::new(1_000),
-                start: Time::from_ps(now as u64),
-                class: Class::new(0),
-            };
-            backlog.offer(&flow);
-            open.push_back((free, flow));
+    /// 1 KB at 1 Gbps.
+    const SERVICE: Span = Span::from_us(8);
+
+    fn flow(number: u64, size: Bytes, start: u64) -> Flow {
+        Flow {
+            id: FlowId::new(number),
+            src: NodeId::new(0),
+            dst: NodeId::new(1),
+            size,
+            start: Time::from_ps(start),
+            class: Class::new(0),
         }
-        backlog.is_saturated(Rate::from_gbps(1))
+    }
+
+    /// A number above 0 and below 1.
+    fn draw(stream: &mut Stream) -> f64 {
+        (stream.below(1 << 52) as f64 + 0.5) / (1u64 << 52) as f64
+    }
+
+    /// Flows in KB that arrive at random at `servers` servers, which take them in turn and are offered
+    /// `load` of what they can do. Nodes' lines are `lines` times as fast as a server.
+    fn queue(flows: u64, servers: u32, load: f64, lines: u64, sizes: Sizes, seed: u64) -> bool {
+        let mut stream = Stream::new(seed, "test", 0);
+        let mut backlog = Backlog::default();
+        let mut free = vec![0.0f64; servers as usize];
+        let mut now = 0.0f64;
+        let service = SERVICE.as_ps() as f64;
+        let all: Vec<_> = (0..flows)
+            .map(|number| {
+                now -= service / load / f64::from(servers) * draw(&mut stream).ln();
+                let size = match sizes {
+                    Sizes::Equal => 1000.0,
+                    Sizes::Exponential => -1000.0 * draw(&mut stream).ln(),
+                };
+                let takes = service * size / 1000.0;
+                let server = &mut free[stream.below(u64::from(servers)) as usize];
+                *server = server.max(now) + takes;
+                (flow(number, Bytes::new(size as u64 + 1), now as u64), takes, *server)
+            })
+            .collect();
+        for (flow, takes, end) in &all {
+            backlog.offer(flow);
+            let ideal = Span::from_ps((takes / lines as f64) as u64);
+            backlog.close(flow, ideal, Some(Time::from_ps(*end as u64)));
+        }
+        backlog.is_saturated(servers, Rate::from_gbps(lines))
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Sizes {
+        Equal,
+        Exponential,
     }
 
     #[test]
     fn a_queue_with_room_is_not_saturated_whatever_the_number_of_flows() {
-        for flows in [10, 100, 1_000, 10_000, 100_000] {
-            for load in [0.3, 0.5, 0.8] {
-                let found = (0..20).filter(|&seed| queue(flows, load, seed)).count();
-                assert_eq!(found, 0, "{flows} flows at {load}");
+        for sizes in [Sizes::Equal, Sizes::Exponential] {
+            for (flows, servers) in
+                [(10, 1), (100, 1), (1_000, 1), (10_000, 1), (100, 64), (10_000, 64), (100_000, 64)]
+            {
+                for load in [0.3, 0.5, 0.7] {
+                    let found = (0..20).filter(|&seed| queue(flows, servers, load, 1, sizes, seed));
+                    assert_eq!(
+                        found.count(),
+                        0,
+                        "{flows} {sizes:?} at {load} of {servers} servers"
+                    );
+                }
             }
         }
     }
 
+    /// What the nodes' lines pass is known: tens of flows tell.
     #[test]
-    fn an_overloaded_queue_is_whatever_the_number_of_flows() {
-        for (flows, load) in [(300, 3.0), (1_000, 1.6), (10_000, 1.2), (100_000, 1.1)] {
-            let found = (0..20).filter(|&seed| queue(flows, load, seed)).count();
-            assert_eq!(found, 20, "{flows} flows at {load}");
+    fn nodes_that_are_offered_more_than_their_lines_carry_are() {
+        for (flows, load) in [(80, 3.0), (100, 3.0), (200, 2.0), (2_000, 1.3), (20_000, 1.1)] {
+            let found = (0..20).filter(|&seed| queue(flows, 1, load, 1, Sizes::Equal, seed));
+            assert_eq!(found.count(), 20, "{flows} flows at {load}");
+        }
+    }
+
+    /// The network behind fast lines is too slow: what piles up must exceed what chance explains.
+    #[test]
+    fn an_overloaded_queue_is_told_of_the_more_flows_the_slighter_the_overload() {
+        for (flows, servers, load) in [
+            (150, 1, 3.0),
+            (1_000, 1, 1.5),
+            (10_000, 1, 1.2),
+            (100_000, 1, 1.1),
+            (600, 64, 3.0),
+            (1_000, 64, 1.5),
+            (10_000, 64, 1.1),
+        ] {
+            let found = (0..20).filter(|&seed| queue(flows, servers, load, 4, Sizes::Equal, seed));
+            assert_eq!(found.count(), 20, "{flows} flows at {load} of {servers} servers");
+        }
+    }
+
+    /// Long wires and large flows keep flows open, and nothing waits.
+    #[test]
+    fn flows_that_take_what_they_take_alone_never_pile_up() {
+        for ideal in [Span::from_ns(1), Span::from_us(800), Span::from_us(80_000)] {
+            let mut backlog = Backlog::default();
+            for number in 0..1000 {
+                let flow = flow(number, Bytes::new(1000), number * SERVICE.as_ps());
+                backlog.offer(&flow);
+                backlog.close(&flow, ideal, Some(flow.start + ideal));
+            }
+            assert!(!backlog.is_saturated(1, Rate::from_gbps(10)), "{ideal}");
         }
     }
 
     #[test]
-    fn snapshots_stay_few() {
-        let mut backlog = Backlog::new();
-        for number in 0..1_000_000u64 {
-            backlog.offer(&Flow {
-                id: FlowId::new(number),
-                src: NodeId::new(0),
-                dst: NodeId::new(1),
-                size: Bytes::new(number + 1),
-                start: Time::from_ps(number * number),
-                class: Class::new(0),
-            });
+    fn a_network_that_ends_nothing_is_saturated() {
+        let mut backlog = Backlog::default();
+        for number in 0..100 {
+            let flow = flow(number, Bytes::new(1000), number * SERVICE.as_ps());
+            backlog.offer(&flow);
+            backlog.close(&flow, SERVICE, None);
         }
-        assert!(backlog.rows.len() <= 2 * ROWS, "{}", backlog.rows.len());
-        assert!(backlog.rows.windows(2).all(|rows| rows[0].0 < rows[1].0));
+        assert!(backlog.is_saturated(1, Rate::from_gbps(10)));
+    }
+
+    #[test]
+    fn nothing_piles_up_where_all_starts_at_once_or_nothing_does() {
+        let mut backlog = Backlog::default();
+        assert!(!backlog.is_saturated(1, Rate::from_gbps(1)));
+        for number in 0..100 {
+            let flow = flow(number, Bytes::new(1000), 7);
+            backlog.offer(&flow);
+            backlog.close(&flow, SERVICE, Some(flow.start + SERVICE * (number + 1)));
+        }
+        assert!(!backlog.is_saturated(1, Rate::from_gbps(1)));
+    }
+
+    #[test]
+    fn buckets_stay_few_and_lose_nothing() {
+        let mut backlog = Backlog::default();
+        for number in 0..100_000u64 {
+            let flow = flow(number, Bytes::new(number + 1), 1_000_000 + number * number);
+            backlog.offer(&flow);
+            backlog.close(
+                &flow,
+                Span::from_ps(number),
+                Some(flow.start + Span::from_ps(2 * number)),
+            );
+        }
+        assert!(backlog.buckets.len() <= BUCKETS, "{}", backlog.buckets.len());
+        let sum = backlog.sum(0, BUCKETS);
+        let bytes = 100_000.0 * 100_001.0 / 2.0;
+        assert_eq!((sum.due, sum.ended), (bytes, bytes));
     }
 }

@@ -169,9 +169,11 @@ pub fn drive<F: Fabric, S: FlowSink>(
     let what = run.recorder.books.balance(&open, &run.fabric.totals());
     what.map_err(|what| RunError::Books { now: run.fabric.now(), what })?;
     run.tally.end = run.end();
-    run.tally.saturated = run.is_saturated();
-    let Run { fabric, mut recorder, series, tally, .. } = run;
+    let Run { fabric, mut recorder, series, mut tally, follows, .. } = run;
     recorder.close(tally.end, &open, |flow| fabric.ideal_fct(flow))?;
+    // Of flows that start when others end none can pile up.
+    let rate = options.load_rate.max(fabric.node_rate());
+    tally.saturated = !follows && recorder.backlog.is_saturated(fabric.nodes(), rate);
     Ok(results::summary::result(fabric, &recorder, &series, &tally, options))
 }
 
@@ -406,10 +408,5 @@ impl<'a, F: Fabric, S: FlowSink> Run<'a, F, S> {
             return false;
         }
         totals.events - self.stall.events > STALL_EVENTS
-    }
-
-    /// Whether flows pile up: of flows that start when others end, none can.
-    fn is_saturated(&self) -> bool {
-        !self.follows && self.recorder.backlog.is_saturated(self.options.load_rate)
     }
 }

@@ -3,7 +3,7 @@
 use rack::results::RunResult;
 
 use crate::page::{Axis, Plot, PlotSeries, SeriesStyle};
-use crate::summary::number;
+use crate::summary::{interval, number};
 use crate::{Cell, Column, ResultsTable, Unit};
 
 /// One part of the bars: its name in the legend and the key of the summary.
@@ -15,12 +15,26 @@ const POWER: [Part; 2] =
 
 /// A bar for each run, stacked of `parts`; a run without figures has none.
 fn stacked(runs: &[RunResult], parts: &[Part]) -> Vec<PlotSeries> {
-    let series = |&(name, key): &Part| {
-        let bars = runs.iter().enumerate();
-        let bars = bars.filter_map(|(at, run)| Some((at as f64, number(&run.summary, key)?)));
-        PlotSeries::new(name, SeriesStyle::Bars, bars.collect())
-    };
-    parts.iter().map(series).collect()
+    parts.iter().map(|part| bars(runs, *part)).collect()
+}
+
+fn bars(runs: &[RunResult], (name, key): Part) -> PlotSeries {
+    let bars = runs.iter().enumerate();
+    let bars = bars.filter_map(|(at, run)| Some((at as f64, number(&run.summary, key)?)));
+    PlotSeries::new(name, SeriesStyle::Bars, bars.collect())
+}
+
+/// A bar for each run, and how far chance may have moved those of several seeds.
+fn with_intervals(runs: &[RunResult], part: Part) -> PlotSeries {
+    let mut series = bars(runs, part);
+    let intervals = series.points.iter().map(|&(at, height)| {
+        interval(&runs[at as usize].summary, part.1).unwrap_or((height, height))
+    });
+    let intervals: Vec<_> = intervals.collect();
+    if intervals.iter().any(|(low, high)| low < high) {
+        series.intervals = intervals;
+    }
+    series
 }
 
 fn names(runs: &[RunResult]) -> Axis {
@@ -38,7 +52,7 @@ pub(super) fn goodput(runs: &[RunResult]) -> Vec<Plot> {
         note: "Application bytes over completion time, for flows of at least 1 MB.".into(),
         x: names(runs),
         y: Axis::linear("Goodput", Unit::BitsPerSecond),
-        series: stacked(runs, &[("Goodput", key)]),
+        series: vec![with_intervals(runs, ("Goodput", key))],
     };
     drawn.map(plot).to_vec()
 }
@@ -103,4 +117,39 @@ fn energy(run: &RunResult) -> Option<f64> {
     let watts = number(&run.summary, "equipment.power_watts")?;
     let rate = number(&run.summary, "throughput.aggregate").filter(|rate| *rate > 0.0)?;
     Some(watts / (rate / 8.0) * 1e9)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn run(summary: Value) -> RunResult {
+        RunResult {
+            label: "a".into(),
+            scenario: String::new(),
+            summary,
+            stages: vec![],
+            bins: vec![],
+            cdfs: vec![],
+            series: rack::results::SeriesTable::default(),
+            tables: vec![],
+        }
+    }
+
+    #[test]
+    fn bars_of_several_seeds_have_their_intervals_and_others_none() {
+        let one = || run(json!({ "goodput": { "long": { "mean": 4e9 } } }));
+        let several = run(json!({
+            "goodput": { "long": { "mean": 5e9 } },
+            "intervals": { "goodput": { "long": { "mean": [4.5e9, 5.5e9] } } },
+        }));
+        let drawn = |runs: &[RunResult]| goodput(runs).remove(0).series.remove(0);
+        assert_eq!(drawn(&[one(), one()]).intervals, []);
+        let empty = run(json!({}));
+        let series = drawn(&[one(), empty, several]);
+        assert_eq!(series.points, [(0.0, 4e9), (2.0, 5e9)]);
+        assert_eq!(series.intervals, [(4e9, 4e9), (4.5e9, 5.5e9)]);
+    }
 }
