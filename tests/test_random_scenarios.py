@@ -32,10 +32,14 @@ FAILED, REFUSED, INTERRUPTED = 1, 2, 130
 # any further, whose results are stored. Books that do not balance and panics have the same exit code.
 OVERRUN = "flows are open, more than a run keeps"
 STUCK = "flows open that nothing moves any further"
+# Of a run that an interrupt finds in work that takes long at a time, on a machine with much to do.
+CUT_SHORT = "did not stop in time"
 
 # How often a key is set that need not be, and a table's `kind` is another than the default.
 SET = 0.12
 OTHER_KIND = 0.45
+# How often something fails.
+FAULTY = 0.75
 
 WORKLOADS = (
     'kind = "poisson"\nload = 0.1\nsizes = { kind = "table", name = "W1", reading = "upper_step" }',
@@ -169,7 +173,7 @@ def scenario(draw: random.Random, fabric: str, keys: Sequence[Key]) -> str:
     if "poisson" not in workload:
         lines = lines[:1]
     lines += ["[workload]", workload, "[fabric]", *fabric_table(draw, fabric, keys)]
-    if draw.random() < 0.25:
+    if draw.random() < FAULTY:
         lines += ["[[fault]]", draw.choice(FAULTS), f'at = "{draw.choice((3, 20, 90))} us"']
         if draw.random() < 0.6:
             lines.append(f'until = "{draw.choice((120, 600))} us"')
@@ -209,6 +213,8 @@ def test_random_scenarios_run_or_are_refused(fabric: str, binary: Path, tmp_path
         told = f"{text}\nends with {code}:\n{message}"
         assert code in (0, FAILED, REFUSED, INTERRUPTED), told
         is_stuck = code == FAILED and STUCK in message
+        if code == INTERRUPTED and CUT_SHORT in message:
+            continue
         if code in (0, INTERRUPTED) or is_stuck:
             ran += 1
             assert (out / "summary.json").is_file(), told

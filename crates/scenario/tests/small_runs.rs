@@ -10,14 +10,11 @@ use kernel::Stream;
 
 use small::End;
 
-/// How many are run; the fuzz target looks further.
-const COUNT: u64 = 400;
-
-#[test]
-fn small_scenarios_with_faults_keep_their_books() {
+/// Runs so many of them; the fuzz target looks further.
+fn hold(count: u64) {
     let mut counts = [0; 4];
     let mut wrong = Vec::new();
-    for seed in 0..COUNT {
+    for seed in 0..count {
         let mut stream = Stream::new(seed, "small runs", 0);
         let text = small::scenario(&mut |below| stream.below(below.max(1)));
         match catch_unwind(AssertUnwindSafe(|| small::run(&text, 20_000))) {
@@ -25,15 +22,28 @@ fn small_scenarios_with_faults_keep_their_books() {
             Err(_) => wrong.push(format!("seed {seed}:\n{text}")),
         }
     }
-    let [refused, ran, cut, broke] = counts;
-    assert!(
-        wrong.is_empty(),
-        "{} of {COUNT}\n{}",
-        wrong.len(),
-        wrong[..wrong.len().min(5)].join("\n")
+    let said = format!(
+        "{} refused, {} ran, {} cut, {} broke",
+        counts[End::Refused as usize],
+        counts[End::Ran as usize],
+        counts[End::Cut as usize],
+        counts[End::Broke as usize]
     );
+    println!("{said}");
+    let shown = wrong[..wrong.len().min(5)].join("\n");
+    assert!(wrong.is_empty(), "{} of {count}\n{shown}", wrong.len());
     // Faults that a fabric cannot have are refused; most of them it can have.
-    let said = format!("{refused} refused, {ran} ran, {cut} cut, {broke} broke");
-    assert!(ran > COUNT / 4 && refused > 0 && refused < COUNT * 2 / 3, "{said}");
-    let _ = End::Ran;
+    let (refused, ran) = (counts[End::Refused as usize], counts[End::Ran as usize]);
+    assert!(ran > count / 4 && refused > 0 && refused < count * 2 / 3, "{said}");
+}
+
+#[test]
+fn small_scenarios_with_faults_keep_their_books() {
+    hold(400);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn ten_thousand_scenarios_with_faults_keep_their_books() {
+    hold(10_000);
 }

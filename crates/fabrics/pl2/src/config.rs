@@ -47,24 +47,26 @@ pub struct Config {
     /// A burst goes unsolicited while the slot chosen last is below it (t). Default 15 (PL2 §6.1);
     /// 0: never. Below `switch.drop_above`.
     pub unsolicited_below: u32,
-    /// … and while that was granted no longer ago than this. Unit: time. Default 0 ns: the longest
+    /// How long a grant is current: a burst goes unsolicited only if the last one is no older than this.
+    /// Unit: time. Default 0 ns: the longest
     /// exchange of the rack when idle, and `host.burst_cost`; 22.18 us here. PL2 §4.4 has "comparable to
     /// the time for a RSV-GRT exchange", and says that it holds "when senders send consecutive bursts to
     /// the same destination". With two usual exchanges, 4.1 us, it would not: the prototype's threads
     /// send a burst in 7.2 us (PL2 §6.4), so that none would ever go unsolicited.
     pub unsolicited_age: Span,
-    /// Length of a slot, 1 ms at the most. Unit: time. Default 0 ns: what a line carries in it at the
-    /// most. That is a packet of the transport's largest size and the 38 bytes that Ethernet adds: 123.04
+    /// Length of a slot, at most 1 ms. Unit: time. Default 0 ns: the time that the longest packet of a slot
+    /// takes on the line. That is a packet of the transport's largest size and the 38 bytes that Ethernet adds: 123.04
     /// ns with 1500 B at 100 Gbps (PL2 §4.1; with the 120 ns of the packet alone the switch gives out
     /// more than the line carries). Where receivers answer each packet, and slots are reserved for that,
     /// the grants of the answers share the line with the data: 84 bytes more, 129.76 ns; as much for
     /// copies of grants (our choice: without it a full line loses packets).
     pub slot: Span,
-    /// Of what a host has one exchange at a time. Default thread (PL2 §4.2.1).
+    /// What has one exchange of reservation and grant at a time: each thread of a host, or each destination.
+    /// Default thread (PL2 §4.2.1).
     pub outstanding: Outstanding,
-    /// Threads of a host; a flow goes to the first of those with the fewest, at its sender, and at its
-    /// receiver for what that answers. Default 12 (PL2 §6.4). From 1 to 64. Plays no part with one
-    /// exchange a destination.
+    /// Threads of a host. A flow belongs to the thread that has the fewest, the first of them, at its
+    /// sender, and at its receiver for acknowledgments. Default 12 (PL2 §6.4). From 1 to 64. Of no effect
+    /// with one exchange a destination.
     #[schemars(range(min = 1, max = 64))]
     pub threads: u32,
     /// Who waits for a grant. Default same-thread (PL2 §5).
@@ -97,7 +99,7 @@ pub struct Config {
     pub equipment: PacketParts,
 }
 
-/// Of what a host has one exchange at a time.
+/// What has one exchange of reservation and grant at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outstanding {

@@ -48,7 +48,7 @@ pub struct Config {
     /// From one computation of rates at a node to the next (ρ). 0 ns: one at each event that the node
     /// hears of (§3.1). Unit: time. Default 500 us (R2C2 §5.2). Else at least 100 ns.
     pub interval: Span,
-    /// Whether a node computes rates as a flow of its own starts, too. Default link: it does not
+    /// Whether a node computes rates also when a flow of its own starts. Default link: it does not
     /// (§3.3.2 computes them periodically; §3.1 has a flow sent at once, and does not say how fast).
     pub start: Start,
     /// How fast a flow goes before its rate has been computed. Unit: bit/s. Default 0 bps: at the rate
@@ -139,11 +139,11 @@ pub struct Class {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Demand {
-    /// A new estimate has the part 1/2^this in the smoothed one. Default 2 (our choice: the paper
+    /// Weight of a new estimate in the smoothed one: 1/2^`gain_shift`. Default 2 (our choice: the paper
     /// gives no constant). At most 16.
     #[schemars(range(min = 0, max = 16))]
     pub gain_shift: u32,
-    /// By how much of the demand last told an estimate differs when it is told. Unit: per cent.
+    /// An estimate is announced when it differs from the demand last announced by more than this. Unit: per cent.
     /// Default 10 (our choice). At most 10,000.
     #[schemars(range(max = 10_000))]
     pub margin_percent: u64,
@@ -187,8 +187,8 @@ pub struct Recovery {
     /// How long an end of a flow waits for what is missing before it asks. Unit: time. Default 1 ms
     /// (our choice: far above any way through the rack).
     pub patience: Span,
-    /// How long a source waits before it says again what was dropped for lack of room: up to twice as
-    /// long the first time, and twice as long each further time. Unit: time. Default 10 us (our choice: a
+    /// How long a source waits before it repeats a broadcast that was dropped for lack of room: up to
+    /// twice as long the first time, and twice as long each further time. Unit: time. Default 10 us (our choice: a
     /// queue of 12 kB empties in that time).
     pub pause: Span,
 }

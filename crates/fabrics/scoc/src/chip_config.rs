@@ -141,13 +141,13 @@ pub struct ChipConfig {
     pub requesting: Requesting,
     /// Order of granting. Default output first.
     pub grant_order: GrantOrder,
-    /// Whom an output's turns are shared out to. Default ports.
+    /// Between what an output divides its turns. Default ports.
     pub shares: Shares,
     /// How an output group picks. Default oldest link first.
     pub output_choice: OutputChoice,
     /// How an input group picks. Default at random.
     pub input_choice: InputChoice,
-    /// From when on a packet may be sent. Default when no word can be missing.
+    /// When an output may begin to send a packet. Default when no word can be missing.
     pub cut_through: CutThrough,
     /// Cycles after which a packet at the head of its input goes before all others at its output
     /// (§4.D names the mechanism without detail). Default: never. At least 1.

@@ -124,7 +124,7 @@ pub struct Config {
     pub feedback_counts_ready: bool,
     /// Whether a new flow starts on short queues only, `len ≤ 2^age` (Shoal §3.3.3). Default true.
     pub age_rule: bool,
-    /// How the flows of a workload from one node to another share Shoal's. Default round-robin, by
+    /// In which order several flows from one node to another send. Default round-robin, by
     /// packet (our choice; Shoal §3.3.2 does not say).
     pub pair_order: PairOrder,
     /// Traffic classes, served in strict priority (Shoal Appendix C). Default 1. From 1 to 8.

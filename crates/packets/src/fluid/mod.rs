@@ -31,8 +31,8 @@ use waterfill::Waterfill;
 
 /// Odd constant of the event hash (the golden ratio in 64 bits).
 const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Steps between two questions to the probe: milliseconds (our choice).
-const STEPS_PER_POLL: u64 = 1 << 10;
+/// Steps, and rates computed anew, between two questions to the probe: milliseconds (our choice).
+const WORK_PER_POLL: u64 = 1 << 16;
 
 const STAGES: &[Stage] = &[
     Stage { name: "sharing", meaning: "Longer than alone, for the others' fair shares" },
@@ -109,7 +109,8 @@ pub struct Oracle {
     sampled: Bytes,
     failures: Vec<(u32, Failure)>,
     is_paused: bool,
-    steps: u64,
+    /// Since the probe was asked last.
+    work: u64,
 }
 
 impl Oracle {
@@ -142,7 +143,7 @@ impl Oracle {
             sampled: Bytes::ZERO,
             failures: Vec::new(),
             is_paused: false,
-            steps: 0,
+            work: 0,
         }
     }
 
@@ -263,8 +264,9 @@ impl Oracle {
 
     /// A step is done: now and then the probe is asked whether to pause.
     fn poll<P: Probe>(&mut self, probe: &mut P) {
-        self.steps += 1;
-        if self.steps.is_multiple_of(STEPS_PER_POLL) {
+        self.work += 1 + self.rates.changed().len() as u64;
+        if self.work >= WORK_PER_POLL {
+            self.work = 0;
             self.is_paused |= probe.poll().is_break();
         }
     }

@@ -214,7 +214,8 @@ pub const TIME_MAX: Time = Time::from_ps(30 * 24 * 3_600 * 1_000_000_000_000);
 /// is offered (our choice: far more than a network takes to bring a packet anywhere, half a minute of
 /// computing). Simulated time alone says nothing: a packet on a slow line takes what it takes.
 const STALL_EVENTS: u64 = 1 << 28;
-/// Ends of measured flows between two reports of progress; a report is due, too, when the fabric asks.
+/// Ends of measured flows, or flows that start at once, between two reports of progress; a report is due,
+/// too, when the fabric asks.
 const FLOWS_PER_REPORT: u64 = 256;
 /// Every so many such times, or samples, the run is asked whether it has come on: to count may take a look
 /// at all flows.
@@ -263,7 +264,10 @@ impl<'a, F: Fabric, S: FlowSink> Run<'a, F, S> {
         let (mut reported, mut looks) = (0, 0u64);
         while !self.is_done() {
             let advance = self.advance()?;
-            let offered = self.offer_due()?;
+            let offered = self.offer_due(progress)?;
+            if self.tally.stop.is_some() {
+                break;
+            }
             let open = self.recorder.books.open();
             // A flow offered just now is work that the fabric, idle until then, did not know of.
             let is_stuck = advance == Advance::Idle
@@ -286,8 +290,7 @@ impl<'a, F: Fabric, S: FlowSink> Run<'a, F, S> {
                 continue;
             }
             reported = ended;
-            let report = Progress { ended, total: self.total(), now: self.fabric.now() };
-            if progress(report).is_break() {
+            if progress(self.progress()).is_break() {
                 self.tally.stop = Some(Stop::Interrupted);
                 break;
             }
@@ -325,6 +328,12 @@ impl<'a, F: Fabric, S: FlowSink> Run<'a, F, S> {
     /// When the run ends at the latest.
     fn limit(&self) -> Time {
         self.tally.limit.unwrap_or(TIME_MAX)
+    }
+
+    /// How far the run has come.
+    fn progress(&self) -> Progress {
+        let ended = self.recorder.measured.ended;
+        Progress { ended, total: self.total(), now: self.fabric.now() }
     }
 
     /// Measured flows in all, where known.
@@ -368,7 +377,10 @@ impl<'a, F: Fabric, S: FlowSink> Run<'a, F, S> {
     }
 
     /// Offers all flows whose time has come: how many.
-    fn offer_due(&mut self) -> Result<u64, RunError> {
+    fn offer_due(
+        &mut self,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<u64, RunError> {
         let mut count = 0;
         while self.workload.next_start().is_some_and(|start| start <= self.fabric.now()) {
             if self.fabric.now() >= self.limit() {
@@ -386,6 +398,10 @@ impl<'a, F: Fabric, S: FlowSink> Run<'a, F, S> {
             let open = self.recorder.books.open();
             if open > self.open_max {
                 return Err(RunError::Overrun { now: self.fabric.now(), count: open });
+            }
+            if count % FLOWS_PER_REPORT == 0 && progress(self.progress()).is_break() {
+                self.tally.stop = Some(Stop::Interrupted);
+                break;
             }
         }
         Ok(count)

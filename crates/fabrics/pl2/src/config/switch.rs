@@ -24,11 +24,11 @@ pub struct Switch {
     /// When a packet is taken off the counter of its output. Default egress (our choice: PL2 does not
     /// say; at ingress the switch loses packets in workloads of many long flows).
     pub decrement: Decrement,
-    /// What a packet takes off the counters. Default flagged (our choice: PL2 leaves open what a burst
-    /// does that comes twice).
+    /// How much a packet lowers the counters by. Default flagged (our choice: PL2 leaves open what happens
+    /// to a burst that arrives twice).
     pub accounting: Accounting,
-    /// How long a pair of hosts, or a port where nobody tracks pairs, asks for nothing and uses no slot, since
-    /// the last that it waits for, before the control plane resets its counters; 0 ns: never. Unit: time.
+    /// The control plane resets the counters of a pair of hosts (of a port, where nobody tracks pairs) that
+    /// has reserved nothing and used no slot for this long after its last slot; 0 ns: never. Unit: time.
     /// Default 1 ms (our choice: PL2 §4.5 leaves it to others).
     pub audit: Span,
     /// From a packet's arrival to its arrival in the output queue. Unit: time. Default 347 ns (PL2 §5).

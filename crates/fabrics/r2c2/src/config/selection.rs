@@ -16,11 +16,11 @@ pub struct Selection {
     pub period: Span,
     /// Which node searches. Default first (R2C2 §3.4: the prototype's single node).
     pub turn: Turn,
-    /// What is to be as large as may be. Default aggregate (R2C2 §5.2).
+    /// The quantity that the search maximises. Default aggregate (R2C2 §5.2).
     pub utility: Utility,
     /// The protocols to choose from. Default rps and valiant (R2C2 §5.2).
     pub protocols: Vec<Protocol>,
-    /// How long a flow has lasted that is worth a choice. Unit: time. Default 10 ms (our choice).
+    /// Flows that have lasted this long take part in the search. Unit: time. Default 10 ms (our choice).
     pub age: Span,
     /// Genotypes of a generation. Default 100 (R2C2 §5.2). From 11 to 10,000.
     #[schemars(range(min = 11, max = 10_000))]
@@ -31,8 +31,8 @@ pub struct Selection {
     /// Generations without gain after which the search ends. Default 30 (our choice). From 1 to 10,000.
     #[schemars(range(min = 1, max = 10_000))]
     pub patience: u32,
-    /// By which part the utility has to grow for the result to be used. Default 0.01 (our choice).
-    /// From 0.
+    /// Relative gain in utility below which the result of a search is not used. Default 0.01 (our
+    /// choice). From 0.
     #[schemars(range(min = 0.0))]
     pub least_gain: f64,
 }
@@ -125,7 +125,7 @@ impl Selection {
         }
     }
 
-    /// What is to be as large as may be.
+    /// The quantity that the search maximises.
     pub(crate) fn utility(&self) -> Utility {
         self.utility
     }

@@ -35,7 +35,7 @@ impl LongFlow {
     }
 }
 
-/// What is to be as large as may be, in bit/s.
+/// The quantity that the search maximises, in bit/s.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Utility {
