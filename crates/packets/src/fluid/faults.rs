@@ -125,12 +125,5 @@ impl Oracle {
                 self.failures.push((place, why));
             }
         }
-        for place in 0..self.flows.len() as u32 {
-            let fluid = &mut self.flows[place as usize];
-            if fluid.state == State::Flowing {
-                fluid.rate = self.rates.rate(place);
-                self.dry[place as usize] = self.now + span(fluid.left.max(0.0) / fluid.rate);
-            }
-        }
     }
 }

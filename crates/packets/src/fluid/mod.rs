@@ -179,11 +179,12 @@ impl Oracle {
         (fluid.left, fluid.rate, fluid.since) = (bits, 0.0, self.now);
         fluid.state = State::Flowing;
         self.rates.add(place, uses);
-        self.follow_rates();
     }
 
-    /// Takes over the rates that the last change has changed.
+    /// Computes rates anew for the flows that came and went at this instant.
     fn follow_rates(&mut self) {
+        self.rates.refill();
+        self.work += self.rates.changed().len() as u64;
         for &place in self.rates.changed() {
             let fluid = &mut self.flows[place as usize];
             let rate = self.rates.rate(place);
@@ -198,7 +199,6 @@ impl Oracle {
         self.totals.events += 1;
         self.dry[place as usize] = Time::NEVER;
         self.rates.remove(place);
-        self.follow_rates();
         let fluid = &mut self.flows[place as usize];
         fluid.state = State::Draining;
         // No earlier than alone, by rounding or by a way round a fault that is faster.
@@ -245,7 +245,6 @@ impl Oracle {
         if std::mem::replace(&mut fluid.state, State::Over) == State::Flowing {
             self.dry[place as usize] = Time::NEVER;
             self.rates.remove(place);
-            self.follow_rates();
         }
         self.open -= 1;
         self.totals.delivered += flowed;
@@ -255,16 +254,24 @@ impl Oracle {
         self.free.push(place);
     }
 
-    /// The next flow whose fluid runs out. As many flows are open as a core reads in a microsecond or
-    /// two: a heap, in which every change of rates would move most entries, is slower.
-    fn next_dry(&self) -> Option<(Time, u32)> {
-        let next = (0..).zip(&self.dry).min_by_key(|&(place, &at): &(u32, &Time)| (at, place));
-        next.map(|(place, &at)| (at, place)).filter(|&(at, _)| at != Time::NEVER)
+    /// When the next fluid runs out. As many flows are open as a core reads in a microsecond or two: a heap,
+    /// in which every change of rates would move most entries, is slower.
+    fn next_dry(&self) -> Time {
+        self.dry.iter().copied().min().unwrap_or(Time::NEVER)
+    }
+
+    /// All fluids run out that do so now.
+    fn run_dry_now(&mut self) {
+        for place in 0..self.dry.len() {
+            if self.dry[place] == self.now {
+                self.run_dry(place as u32);
+            }
+        }
     }
 
     /// A step is done: now and then the probe is asked whether to pause.
     fn poll<P: Probe>(&mut self, probe: &mut P) {
-        self.work += 1 + self.rates.changed().len() as u64;
+        self.work += 1;
         if self.work >= WORK_PER_POLL {
             self.work = 0;
             self.is_paused |= probe.poll().is_break();
@@ -343,23 +350,31 @@ impl Fabric for Oracle {
     fn advance<P: Probe>(&mut self, until: Time, probe: &mut P) -> Advance {
         self.settle(probe);
         while !self.is_paused {
-            let dry = self.next_dry();
-            let dry_at = dry.map_or(Time::NEVER, |(at, _)| at);
-            // What is planned for an instant comes before what runs out at it.
-            let limit = until.min(Time::from_ps(dry_at.as_ps().saturating_add(1)));
-            if let Some((now, event)) = self.calendar.pop_before(limit) {
+            // All that is planned for an instant comes first, then rates, then what runs out at it.
+            let just_after = |at: Time| Time::from_ps(at.as_ps().saturating_add(1));
+            if self.rates.is_pending() && self.now < until {
+                match self.calendar.pop_before(just_after(self.now)) {
+                    Some((_, event)) => self.step(event, probe),
+                    None => self.follow_rates(),
+                }
+                self.poll(probe);
+                continue;
+            }
+            let dry_at = self.next_dry();
+            if let Some((now, event)) = self.calendar.pop_before(until.min(just_after(dry_at))) {
                 self.now = now;
                 self.step(event, probe);
                 self.poll(probe);
-            } else if let Some((at, place)) = dry.filter(|&(at, _)| at < until) {
-                self.now = at;
-                self.run_dry(place);
+            } else if dry_at < until {
+                self.now = dry_at;
+                self.run_dry_now();
                 self.poll(probe);
             } else {
                 if until != Time::NEVER {
                     self.now = until;
                 }
-                let is_idle = dry.is_none() && self.calendar.is_empty();
+                let is_busy = dry_at != Time::NEVER || self.rates.is_pending();
+                let is_idle = !is_busy && self.calendar.is_empty();
                 return if is_idle { Advance::Idle } else { Advance::Reached };
             }
         }
@@ -407,5 +422,6 @@ pub fn fair_rates(plan: &Plan, pairs: &[(NodeId, NodeId)]) -> Vec<f64> {
         let (src, dst) = (Vertex::new(src.get()), dst.get());
         rates.add(place, classes.uses(&net, src.get(), dst));
     }
+    rates.refill();
     (0..pairs.len() as u32).map(|place| rates.rate(place)).collect()
 }

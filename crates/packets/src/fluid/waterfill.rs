@@ -4,7 +4,7 @@
 //! stops when a link on its way is full. A flow that comes, or goes, with rate x changes no rate below
 //! x: until the water stands at x, every link fills as before. So only flows at x or above are
 //! computed anew, and of those only the ones that share links, directly or through others, with the
-//! flow that changed.
+//! flow that changed. Changes at one instant are made together: rates are computed once.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -43,6 +43,8 @@ struct Flow {
     uses: Vec<Use>,
     rate: f64,
     is_rising: bool,
+    /// Whether its rate is yet to be computed.
+    is_new: bool,
 }
 
 /// The rates of all flows.
@@ -50,6 +52,11 @@ struct Flow {
 pub(super) struct Waterfill {
     links: Vec<Link>,
     flows: Vec<Flow>,
+    /// Links of the flows that came or went since rates were computed, and how many these were.
+    pending: Vec<u32>,
+    changes: usize,
+    /// Rates below this are as they were.
+    floor: f64,
     /// Flows computed anew by the last change.
     changed: Vec<u32>,
     touched: Vec<u32>,
@@ -95,6 +102,9 @@ impl Waterfill {
         Self {
             links: capacities.iter().map(link).collect(),
             flows: Vec::new(),
+            pending: Vec::new(),
+            changes: 0,
+            floor: f64::INFINITY,
             changed: Vec::new(),
             touched: Vec::new(),
             levels: BinaryHeap::new(),
@@ -111,31 +121,45 @@ impl Waterfill {
         &self.changed
     }
 
-    /// Adds a flow in an unused place.
+    /// Whether flows came or went since rates were computed.
+    pub(super) fn is_pending(&self) -> bool {
+        self.changes > 0
+    }
+
+    /// Adds a flow in an unused place. It has a rate when rates have been computed.
     pub(super) fn add(&mut self, flow: u32, uses: Vec<Use>) {
         assert!(!uses.is_empty(), "flow {flow} uses no link: its rate has no bound");
         if self.flows.len() <= flow as usize {
             self.flows.resize(flow as usize + 1, Flow::default());
         }
-        let level = uses.iter().map(|used| self.level_with(used)).fold(f64::INFINITY, f64::min);
+        // Of several new flows none knows the level that all of them leave.
+        let level = match self.changes {
+            0 => uses.iter().map(|used| self.level_with(used)).fold(f64::INFINITY, f64::min),
+            _ => 0.0,
+        };
         for used in &uses {
             self.links[used.link as usize].flows.push((flow, used.share));
         }
-        self.flows[flow as usize] = Flow { uses, rate: level, is_rising: false };
-        self.refill(flow, level);
+        self.note(&uses, level);
+        self.flows[flow as usize] = Flow { uses, rate: level, is_rising: false, is_new: true };
     }
 
     /// Takes a flow out.
     pub(super) fn remove(&mut self, flow: u32) {
-        let Flow { uses, rate, .. } = std::mem::take(&mut self.flows[flow as usize]);
+        let Flow { uses, rate, is_new, .. } = std::mem::take(&mut self.flows[flow as usize]);
         for used in &uses {
             let flows = &mut self.links[used.link as usize].flows;
             let at = flows.iter().position(|&(other, _)| other == flow);
             flows.swap_remove(at.expect("a flow is on the links that it uses"));
         }
-        self.flows[flow as usize].uses = uses;
-        self.refill(flow, rate);
-        self.flows[flow as usize].uses = Vec::new();
+        self.note(&uses, if is_new { 0.0 } else { rate });
+    }
+
+    /// A flow with these uses has come or gone, which changes no rate below `level`.
+    fn note(&mut self, uses: &[Use], level: f64) {
+        self.pending.extend(uses.iter().map(|used| used.link));
+        self.changes += 1;
+        self.floor = self.floor.min(level);
     }
 
     /// The rate at which a new flow would fill a link whose other flows go on as they are or give way
@@ -167,9 +191,9 @@ impl Waterfill {
         }
     }
 
-    /// Computes anew the flows at `level` or above that the change of `flow` can reach.
-    fn refill(&mut self, flow: u32, level: f64) {
-        self.gather(flow, level * (1.0 - SAME));
+    /// Computes anew the rates that the changes since the last time can reach.
+    pub(super) fn refill(&mut self) {
+        self.gather();
         for &index in &self.touched {
             let link = &self.links[index as usize];
             if link.left > 0 {
@@ -195,21 +219,23 @@ impl Waterfill {
         }
     }
 
-    /// Finds the flows and links that take part: from the links of `flow` over flows at `floor` or
-    /// above to their links, and so on.
-    fn gather(&mut self, flow: u32, floor: f64) {
-        let Self { links, flows, changed, touched, .. } = self;
+    /// Finds the flows and links that take part: from the links of what came and went over flows at the
+    /// floor or above to their links, and so on.
+    fn gather(&mut self) {
+        let Self { links, flows, pending, changed, touched, .. } = self;
+        let floor = std::mem::replace(&mut self.floor, f64::INFINITY) * (1.0 - SAME);
+        self.changes = 0;
         changed.clear();
-        let touch = |uses: &[Use], links: &mut [Link], touched: &mut Vec<u32>| {
-            for used in uses {
-                let link = &mut links[used.link as usize];
-                if !std::mem::replace(&mut link.is_touched, true) {
-                    (link.free, link.rising, link.left) = (link.capacity, 0.0, 0);
-                    touched.push(used.link);
-                }
+        let touch = |index: u32, links: &mut [Link], touched: &mut Vec<u32>| {
+            let link = &mut links[index as usize];
+            if !std::mem::replace(&mut link.is_touched, true) {
+                (link.free, link.rising, link.left) = (link.capacity, 0.0, 0);
+                touched.push(index);
             }
         };
-        touch(&flows[flow as usize].uses, links, touched);
+        for index in pending.drain(..) {
+            touch(index, links, touched);
+        }
         let mut at = 0;
         while let Some(&index) = touched.get(at) {
             at += 1;
@@ -225,7 +251,10 @@ impl Waterfill {
                 link.left += 1;
                 if !std::mem::replace(&mut entry.is_rising, true) {
                     changed.push(other);
-                    touch(&entry.uses, links, touched);
+                    entry.is_new = false;
+                    for used in &entry.uses {
+                        touch(used.link, links, touched);
+                    }
                 }
             }
         }
@@ -290,11 +319,13 @@ mod tests {
         fn rates_that_follow_changes_are_those_computed_anew(
             capacities in prop::collection::vec(1u32..20, 8),
             steps in steps(),
+            together in 1usize..5,
         ) {
             let capacities: Vec<f64> = capacities.into_iter().map(f64::from).collect();
             let mut filled = Waterfill::new(&capacities);
             let mut flows: Vec<Option<Vec<Use>>> = vec![None; 12];
-            for (flow, uses) in steps {
+            let count = steps.len();
+            for (step, (flow, uses)) in steps.into_iter().enumerate() {
                 if flows[flow as usize].take().is_some() {
                     filled.remove(flow);
                 } else {
@@ -307,7 +338,11 @@ mod tests {
                     filled.add(flow, used.clone());
                     flows[flow as usize] = Some(used);
                 }
-                check(&capacities, &flows, &filled);
+                if step % together == 0 || step + 1 == count {
+                    filled.refill();
+                    prop_assert!(!filled.is_pending());
+                    check(&capacities, &flows, &filled);
+                }
             }
         }
     }
@@ -328,6 +363,7 @@ mod tests {
                 filled.add(flow, uses.clone());
                 flows[flow as usize] = Some(uses);
             }
+            filled.refill();
         }
         check(&capacities, &flows, &filled);
     }
