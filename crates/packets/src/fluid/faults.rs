@@ -125,5 +125,6 @@ impl Oracle {
                 self.failures.push((place, why));
             }
         }
+        self.find_first_dry();
     }
 }

@@ -101,6 +101,8 @@ pub struct Oracle {
     free: Vec<u32>,
     /// By flow: when its fluid has run out at its present rate; `NEVER` for the others.
     dry: Vec<Time>,
+    /// The first of these, as of the last time that rates were computed.
+    dry_first: Time,
     calendar: Calendar<Event>,
     faults: Faults,
     now: Time,
@@ -135,6 +137,7 @@ impl Oracle {
             flows: Vec::new(),
             free: Vec::new(),
             dry: Vec::new(),
+            dry_first: Time::NEVER,
             calendar,
             faults,
             now: Time::ZERO,
@@ -192,6 +195,7 @@ impl Oracle {
             (fluid.rate, fluid.since) = (rate, self.now);
             self.dry[place as usize] = self.now + span(fluid.left.max(0.0) / rate);
         }
+        self.find_first_dry();
     }
 
     /// A flow's fluid has all been sent.
@@ -254,10 +258,10 @@ impl Oracle {
         self.free.push(place);
     }
 
-    /// When the next fluid runs out. As many flows are open as a core reads in a microsecond or two: a heap,
-    /// in which every change of rates would move most entries, is slower.
-    fn next_dry(&self) -> Time {
-        self.dry.iter().copied().min().unwrap_or(Time::NEVER)
+    /// Finds when the next fluid runs out. As many flows are open as a core reads in a microsecond or two: a
+    /// heap, in which every change of rates would move most entries, is slower.
+    pub(super) fn find_first_dry(&mut self) {
+        self.dry_first = self.dry.iter().copied().min().unwrap_or(Time::NEVER);
     }
 
     /// All fluids run out that do so now.
@@ -360,7 +364,7 @@ impl Fabric for Oracle {
                 self.poll(probe);
                 continue;
             }
-            let dry_at = self.next_dry();
+            let dry_at = self.dry_first;
             if let Some((now, event)) = self.calendar.pop_before(until.min(just_after(dry_at))) {
                 self.now = now;
                 self.step(event, probe);

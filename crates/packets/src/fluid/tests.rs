@@ -83,6 +83,24 @@ fn an_incast_shares_the_receiver_and_ends_together() {
     }
 }
 
+/// All start at one instant, and each line is shared by as many as the rack has other hosts.
+#[test]
+fn an_all_to_all_shares_all_lines_and_ends_together() {
+    let shape = Shape::SingleSwitch(SingleSwitch { hosts: 32, ..Default::default() });
+    let mut oracle = Oracle::new(plan(shape), FRAMING);
+    let pairs = (0..32u32).flat_map(|src| (0..32u32).map(move |dst| (src, dst)));
+    let pairs = pairs.filter(|(src, dst)| src != dst);
+    let flows: Vec<_> =
+        (0..).zip(pairs).map(|(id, (src, dst))| flow(id, src, dst, 146_000, 0)).collect();
+    let ends = run(&mut oracle, &flows);
+    assert_eq!(ends.completed.len(), 32 * 31);
+    for (_, fct, ideal) in ends.completed {
+        let line = Rate::from_gbps(50).send_time(Bytes::new(150_000));
+        let expected = line * 31 + (ideal - line);
+        assert!(fct.as_ps().abs_diff(expected.as_ps()) <= 31, "{fct} for {expected}");
+    }
+}
+
 #[test]
 fn what_one_flow_leaves_the_other_takes() {
     // Two flows from one host: the short one ends, the long one goes on with all of the line.
