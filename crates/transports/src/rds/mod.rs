@@ -38,6 +38,8 @@ const QUEUE: u8 = 1;
 const MISSING: u8 = 0;
 /// The timer of a sender: the receiver says nothing.
 const SILENT: u8 = 1;
+/// A receiver's time-out doubles at most so often (our choice: PL2 does not say that it grows).
+const LONGER_MAX: u32 = 20;
 /// The timer of a host: its next slot begins.
 const SLOT: u8 = 0;
 
@@ -128,8 +130,11 @@ impl Rds {
     /// Sets the receiver's timer, as something is due or not.
     fn watch(&self, flow: FlowKey, out: &mut Outbox) {
         let timer = Timer::Flow(flow, MISSING);
-        if self.incoming[flow.index()].due() > 0 {
-            out.set_timer(timer, out.now() + self.config.timeout);
+        let incoming = &self.incoming[flow.index()];
+        if incoming.due() > 0 {
+            // Notices that a slow host cannot send in time would pile up without end.
+            let longer = 1 << incoming.silences.min(LONGER_MAX);
+            out.set_timer(timer, out.now() + self.config.timeout * longer);
         } else {
             out.cancel_timer(timer);
         }
@@ -155,6 +160,7 @@ impl Rds {
         }
         let total = self.framing.packets(size);
         let incoming = &mut self.incoming[flow.index()];
+        incoming.silences = 0;
         let before = incoming.arrivals.next();
         if !incoming.arrivals.insert(packet.seq) {
             let is_done = incoming.arrivals.count() == total;
@@ -220,6 +226,7 @@ impl Rds {
     /// The receiver has heard nothing of what it has granted for a while.
     fn sender_is_silent(&mut self, flow: FlowKey, out: &mut Outbox) {
         self.silences += 1;
+        self.incoming[flow.index()].silences += 1;
         let mut from = 0;
         while let Some(gap) = self.gap(flow, from) {
             self.notify(flow, gap, out);

@@ -19,6 +19,8 @@ pub(crate) struct Incoming {
     pub(crate) granted: u64,
     /// One more than the highest packet that has arrived.
     seen: u64,
+    /// Time-outs since a packet has arrived.
+    pub(crate) silences: u32,
 }
 
 impl Incoming {

@@ -137,6 +137,16 @@ fn a_burst_of_which_nothing_comes_is_told_after_a_timeout() {
 }
 
 #[test]
+fn a_receiver_that_hears_nothing_waits_twice_as_long_each_time() {
+    // The last grant's packets are lost, and lost again: after 1, 3, 7, 15 and 31 ms. Every 2 ms the sender
+    // asks with the last of them whether all is there.
+    let (_, chaos) = lose(18, first(40, |packet| packet.is_data() && packet.seq >= 14));
+    let (silences, took_all) = (chaos.transport.silences, took(&chaos));
+    assert!((4..=6).contains(&silences), "{silences}");
+    assert!(took_all > Span::from_us(25_000), "{took_all}");
+}
+
+#[test]
 fn blind_packets_of_which_nothing_is_heard_are_sent_again_by_their_sender() {
     let (again, chaos) = lose(30, first(10, Packet::is_data));
     assert_eq!(again, (0..10).collect::<Vec<_>>());
