@@ -6,7 +6,7 @@
 
 use rack::NodeId;
 
-use super::shares::{quanta_of, whole};
+use super::shares::{change_load, quanta_of, whole};
 use super::terms::{Course, Courses};
 use super::tier::{Bundle, Entry, Member, Tier};
 use crate::routing::Protocol;
@@ -109,7 +109,7 @@ impl Bundles {
         *weight = weight.wrapping_add_signed(change as i32);
         tier.weight = tier.weight.wrapping_add_signed(change);
         for entry in &bundle.entries {
-            tier.loads[entry.link as usize] += change as f64 * entry.share();
+            change_load(&mut tier.loads[entry.link as usize], change, entry.quanta);
         }
         if bundle.is_spread() {
             tier.spread.change(courses, bundle.course, change);

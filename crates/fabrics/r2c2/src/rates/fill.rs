@@ -66,8 +66,8 @@ struct Spreading {
     /// Weights that stop in a round, by source and by destination.
     leaving: Weights,
     arriving: Weights,
-    /// The same by link.
-    stopped: Vec<f64>,
+    /// The same by link, in quanta.
+    stopped: Vec<u64>,
 }
 
 impl Fill {
@@ -306,9 +306,9 @@ impl Spreading {
             return false;
         }
         stopped.clear();
-        stopped.resize(courses.links(), 0.0);
+        stopped.resize(courses.links(), 0);
         for (half, weights) in [(Half::Leaving, leaving), (Half::Arriving, arriving)] {
-            weights.settle(|node, weight| legs.add(courses, half, node, weight as f64, stopped));
+            weights.settle(|node, weight| legs.add(courses, half, node, weight, stopped));
         }
         true
     }

@@ -8,7 +8,7 @@
 use kernel::Bitmap;
 use rack::NodeId;
 
-use super::shares::{QUANTUM, whole};
+use super::shares::{change_load, load, quanta_of, whole};
 use super::terms::Courses;
 
 /// Most memory for parts that are kept rather than asked for anew: those of 1,024 nodes with eight
@@ -30,7 +30,7 @@ struct Leg {
     /// The shares by link in quanta, if there is memory to keep them: on a leg a packet crosses a
     /// link at most once, and 2³⁰ quanta fit. Half the memory of floats, and memory is what adding
     /// waits for.
-    quanta: Option<Box<[i32]>>,
+    quanta: Option<Box<[u32]>>,
 }
 
 /// The parts of all nodes, each made when it is first needed.
@@ -56,15 +56,15 @@ impl Legs {
         if side[node].is_some() {
             return;
         }
-        let is_kept = 2 * nodes * links * size_of::<i32>() <= KEPT_BYTES_MAX;
+        let is_kept = 2 * nodes * links * size_of::<u32>() <= KEPT_BYTES_MAX;
         let mut crossed = Bitmap::new(links);
         let mut quanta = is_kept.then(|| vec![0; links].into_boxed_slice());
         visit(courses, half, node, |link, share| {
-            if share > 0.0 {
+            if share > 0 {
                 crossed.set(link);
             }
             if let Some(quanta) = &mut quanta {
-                quanta[link] = (share / QUANTUM) as i32;
+                quanta[link] = share;
             }
         });
         side[node] = Some(Leg { crossed, quanta });
@@ -77,14 +77,14 @@ impl Legs {
         has(&self.leaving[source]) || has(&self.arriving[destination])
     }
 
-    /// Adds `weight` times the part of a node to the loads of all links. It must be ready.
+    /// Adds `change` times the part of a node to the loads of all links. It must be ready.
     pub(super) fn add(
         &self,
         courses: &mut impl Courses,
         half: Half,
         node: usize,
-        weight: f64,
-        loads: &mut [f64],
+        change: i64,
+        loads: &mut [u64],
     ) {
         let side = match half {
             Half::Leaving => &self.leaving,
@@ -92,20 +92,26 @@ impl Legs {
         };
         match &side[node].as_ref().expect("it is ready").quanta {
             Some(quanta) => {
-                let weight = weight * QUANTUM;
-                for (load, quanta) in loads.iter_mut().zip(quanta) {
-                    *load += weight * f64::from(*quanta);
+                let weight = change.unsigned_abs() as u32;
+                let pairs = loads.iter_mut().zip(quanta);
+                // Branches in the loop would keep the compiler from adding several at a time.
+                if change < 0 {
+                    pairs.for_each(|(sum, &quanta)| *sum -= load(weight, quanta));
+                } else {
+                    pairs.for_each(|(sum, &quanta)| *sum += load(weight, quanta));
                 }
             }
-            None => visit(courses, half, node, |link, share| loads[link] += weight * share),
+            None => visit(courses, half, node, |link, quanta| {
+                change_load(&mut loads[link], change, quanta);
+            }),
         }
     }
 }
 
-/// Calls `visit` with each link of a node's part and its share, as a multiple of the quantum.
-fn visit(courses: &mut impl Courses, half: Half, node: usize, mut visit: impl FnMut(usize, f64)) {
+/// Calls `visit` with each link of a node's part and the quanta of its share.
+fn visit(courses: &mut impl Courses, half: Half, node: usize, mut visit: impl FnMut(usize, u32)) {
     let node = NodeId::new(node as u32);
-    let rounded = |link, share| visit(link, whole(share));
+    let rounded = |link, share| visit(link, quanta_of(whole(share)));
     match half {
         Half::Leaving => courses.leaving(node, rounded),
         Half::Arriving => courses.arriving(node, rounded),

@@ -18,7 +18,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::shares::share_of;
+use super::shares::{load, load_of};
 use super::tier::{Bundle, Tier};
 
 /// A link that fills above a bound by less than this share may fill below it, but for rounding. Far
@@ -59,8 +59,8 @@ pub(super) struct Links {
     keeping: Keeping,
     /// By link: capacity left by the flows that have stopped, as far as they are reckoned with.
     room: Vec<f64>,
-    /// By link: the weight of the flows that rise on it, and of those not reckoned with. Exact.
-    weight: Vec<f64>,
+    /// By link: the weight of the flows that rise on it, and of those not reckoned with. Unit: quanta.
+    weight: Vec<u64>,
     /// By link: how many stops are reckoned with.
     reckoned: Vec<u32>,
     /// The stops of the tier.
@@ -116,7 +116,7 @@ impl Links {
     /// least so far.
     pub(super) fn least(&self, bundle: &Bundle) -> f64 {
         let links = bundle.entries.iter().map(|entry| entry.link as usize);
-        let levels = links.map(|link| self.room[link] / self.weight[link]);
+        let levels = links.map(|link| self.room[link] / load_of(self.weight[link]));
         levels.fold(f64::INFINITY, f64::min)
     }
 
@@ -140,8 +140,8 @@ impl Links {
         {
             let (mut below, mut used) = (0, 0);
             for (bit, (room, weight)) in room.iter().zip(weight).enumerate() {
-                used |= u64::from(*weight > 0.0) << bit;
-                below |= u64::from(*room <= level * *weight) << bit;
+                used |= u64::from(*weight > 0) << bit;
+                below |= u64::from(*room <= level * load_of(*weight)) << bit;
             }
             let mut new = below & used & !*listed;
             *listed |= new;
@@ -149,7 +149,7 @@ impl Links {
             while new != 0 {
                 let bit = new.trailing_zeros();
                 new &= new - 1;
-                let level = room[bit as usize] / weight[bit as usize];
+                let level = room[bit as usize] / load_of(weight[bit as usize]);
                 self.heap.push(Reverse((rank(level), first + bit)));
             }
         }
@@ -160,8 +160,9 @@ impl Links {
     fn look_further(&mut self) {
         let outside = |link: usize| self.is_listed[link / WORD] >> (link % WORD) & 1 == 0;
         let links = self.room.iter().zip(&self.weight).enumerate();
-        let used = links.filter(|&(link, (_, &weight))| weight > 0.0 && outside(link));
-        let nearest = used.map(|(_, (room, weight))| room / weight).fold(f64::INFINITY, f64::min);
+        let used = links.filter(|&(link, (_, &weight))| weight > 0 && outside(link));
+        let nearest =
+            used.map(|(_, (room, &weight))| room / load_of(weight)).fold(f64::INFINITY, f64::min);
         self.list_below(self.horizon.max(nearest) * STEP);
     }
 
@@ -179,11 +180,11 @@ impl Links {
             let (bound, link) = top?;
             self.reckon(tier, link);
             let weight = self.weight[link as usize];
-            if weight == 0.0 {
+            if weight == 0 {
                 self.heap.pop();
                 continue;
             }
-            let level = rank(self.room[link as usize] / weight);
+            let level = rank(self.room[link as usize] / load_of(weight));
             if level <= bound {
                 return Some((bound, link));
             }
@@ -205,19 +206,19 @@ impl Links {
             }
             Keeping::UpToDate => {
                 for entry in &bundle.entries {
-                    let stopped = f64::from(weight) * entry.share();
+                    let stopped = load(weight, entry.quanta);
                     self.weight[entry.link as usize] -= stopped;
-                    self.room[entry.link as usize] -= level * stopped;
+                    self.room[entry.link as usize] -= level * load_of(stopped);
                 }
             }
         }
     }
 
     /// So much weight that is spread stops on each link, at a level.
-    pub(super) fn stop_spread(&mut self, stopped: &[f64], level: f64) {
+    pub(super) fn stop_spread(&mut self, stopped: &[u64], level: f64) {
         for ((weight, room), stopped) in self.weight.iter_mut().zip(&mut self.room).zip(stopped) {
             *weight -= stopped;
-            *room -= level * stopped;
+            *room -= level * load_of(*stopped);
         }
     }
 
@@ -256,9 +257,9 @@ impl Links {
                 let at = word * WORD + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
                 let Stop { weight, level, .. } = stops[at];
-                let stopped = f64::from(weight) * share_of(quanta[at]);
+                let stopped = load(weight, quanta[at]);
                 *left -= stopped;
-                *room -= level * stopped;
+                *room -= level * load_of(stopped);
             }
         }
     }

@@ -5,7 +5,6 @@
 //! lies on its way and nothing else.
 
 use super::legs::{Half, Legs};
-use super::shares::share_of;
 use super::terms::{Course, Courses};
 use crate::routing::Protocol;
 
@@ -21,13 +20,6 @@ pub(super) struct Member {
 pub(super) struct Entry {
     pub(super) link: u32,
     pub(super) quanta: u32,
-}
-
-impl Entry {
-    #[inline]
-    pub(super) fn share(self) -> f64 {
-        share_of(self.quanta)
-    }
 }
 
 /// Flows of one course and one priority: their rates are to each other as their weights.
@@ -56,8 +48,8 @@ pub(super) struct Tier {
     pub(super) priority: u8,
     /// Sum of the weights of all flows.
     pub(super) weight: u64,
-    /// By link: the weights of the flows on it, those that are spread left out.
-    pub(super) loads: Vec<f64>,
+    /// By link: the weights of the flows on it, those that are spread left out. Unit: quanta.
+    pub(super) loads: Vec<u64>,
     /// By link: the bundles that use it, idle ones too, in no particular order.
     pub(super) members: Vec<Vec<Member>>,
     /// Flows whose demand limits them, by place, in no particular order.
@@ -70,7 +62,7 @@ impl Tier {
         Self {
             priority,
             weight: 0,
-            loads: vec![0.0; links],
+            loads: vec![0; links],
             members: vec![Vec::new(); links],
             limited: Vec::new(),
             spread: Spread::default(),
@@ -80,7 +72,7 @@ impl Tier {
     /// Takes all flows out.
     pub(super) fn clear(&mut self) {
         self.weight = 0;
-        self.loads.fill(0.0);
+        self.loads.fill(0);
         self.members.iter_mut().for_each(Vec::clear);
         self.limited.clear();
         self.spread.clear();
@@ -90,8 +82,9 @@ impl Tier {
 /// The flows under Valiant load balancing: weights by source and by destination.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spread {
-    /// By link: their weights on it, as of the last refresh. Empty until there is such a flow.
-    pub(super) loads: Vec<f64>,
+    /// By link: their weights on it, as of the last refresh. Empty until there is such a flow. Unit:
+    /// quanta.
+    pub(super) loads: Vec<u64>,
     /// The bundles.
     pub(super) bundles: Vec<u32>,
     leaving: Weights,
@@ -101,7 +94,7 @@ pub(super) struct Spread {
 impl Spread {
     /// Counts the weight of a flow in (positive) or out.
     pub(super) fn change(&mut self, courses: &impl Courses, course: Course, weight: i64) {
-        self.loads.resize(courses.links(), 0.0);
+        self.loads.resize(courses.links(), 0);
         for weights in [&mut self.leaving, &mut self.arriving] {
             weights.resize(courses.nodes());
         }
@@ -115,13 +108,13 @@ impl Spread {
         for (half, weights) in [(Half::Leaving, leaving), (Half::Arriving, arriving)] {
             weights.settle(|node, change| {
                 legs.prepare(courses, half, node);
-                legs.add(courses, half, node, change as f64, loads);
+                legs.add(courses, half, node, change, loads);
             });
         }
     }
 
     fn clear(&mut self) {
-        self.loads.fill(0.0);
+        self.loads.fill(0);
         self.bundles.clear();
         self.leaving.clear();
         self.arriving.clear();

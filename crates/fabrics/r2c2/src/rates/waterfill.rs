@@ -133,7 +133,7 @@ impl<C: Courses> Waterfill<C> {
     /// to its own source takes nothing of any link.
     ///
     /// # Panics
-    /// If the place is taken, or the weights of a priority sum to more than 2²².
+    /// If the place is taken, or the weights of a priority sum to 2³² or more.
     pub fn join(&mut self, place: u32, course: Course, terms: Terms) {
         if self.places.len() <= place as usize {
             self.places.resize(place as usize + 1, VACANT);

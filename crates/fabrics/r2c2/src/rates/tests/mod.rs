@@ -1,6 +1,7 @@
 //! Rates against the paper's examples, against linear programmes that know nothing of water, against
 //! the definition of max-min fairness, and against themselves in another order.
 
+mod crowds;
 mod examples;
 mod fairness;
 mod programmes;
