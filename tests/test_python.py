@@ -114,6 +114,39 @@ def test_a_resolved_scenario_names_the_same_run(small: Scenario) -> None:
     assert first.scenario == second.scenario
 
 
+def test_an_estimate_is_that_of_the_command(
+    here: Path, small: Scenario, rackloom_command: Callable[..., str]
+) -> None:
+    (here / "small.json").write_text(json.dumps(small))
+    (ours,) = rackloom.estimate("small.json", fabric__nodes=32)
+    told = rackloom_command(
+        "run", "small.json", "--set=fabric.nodes=32", "--estimate", "--format=json"
+    )
+    (theirs,) = json.loads(told)
+    assert ours.memory_bytes == theirs["memory_bytes"] > 0
+    assert ours.label == theirs["fabric"]
+    assert ours.seconds is not None and 0 < ours.seconds < 60
+    assert ours.basis.startswith("a probe")
+    assert not (here / "results").exists()
+    (larger,) = rackloom.estimate(small, fabric__nodes=64)
+    assert larger.memory_bytes > ours.memory_bytes
+
+
+def test_an_estimate_of_each_fabric_is_told(small: Scenario) -> None:
+    pair = {**small, "fabric": [{**small["fabric"], "label": "a"}, {"kind": "pl2", "nodes": 16}]}
+    assert [found.label for found in rackloom.estimate(pair)] == ["a", "pl2"]
+
+
+def test_what_takes_more_memory_than_there_is_is_refused_with_its_estimate() -> None:
+    huge = {
+        "run": {"flows": 10},
+        "workload": {"kind": "poisson", "load": 0.1},
+        "fabric": {"kind": "pl2", "nodes": 1_000_000_000},
+    }
+    with pytest.raises(rackloom.InputError, match="of memory, and the limit is"):
+        rackloom.estimate(huge)
+
+
 def test_every_problem_is_told_with_its_place(here: Path) -> None:
     (here / "bad.toml").write_text(
         "[workload]\nkind = 'poisson'\nload = 'much'\n[fabric]\nkind = 'shoal'\ngaurd = '2 ns'\n"

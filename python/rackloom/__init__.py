@@ -13,10 +13,11 @@ The same scenario, seed and version give the same results as the ``rackloom`` co
 from rackloom._native import VERSION as __version__
 from rackloom.errors import Error, InputError, Problem, RunError
 from rackloom.progress import Progress
-from rackloom.results import Comparison, Point, Reproduction, Result, Sweep
+from rackloom.results import Comparison, Estimate, Point, Reproduction, Result, Sweep
 from rackloom.verbs import (
     compare,
     describe,
+    estimate,
     list,
     load,
     reproduce,
@@ -29,6 +30,7 @@ from rackloom.verbs import (
 __all__ = [
     "Comparison",
     "Error",
+    "Estimate",
     "InputError",
     "Point",
     "Problem",
@@ -40,6 +42,7 @@ __all__ = [
     "__version__",
     "compare",
     "describe",
+    "estimate",
     "list",
     "load",
     "reproduce",

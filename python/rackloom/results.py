@@ -114,6 +114,20 @@ class Comparison(Sequence[Result]):
 
 
 @dataclass(frozen=True)
+class Estimate:
+    """What a run of one fabric will take, said before it is begun."""
+
+    label: str
+    """What the fabric is called."""
+    memory_bytes: int
+    """Memory of the network, and of the list of flows where there is one. Open flows come on top."""
+    seconds: float | None
+    """Time on this machine; None if a short probe saw nothing to tell it from."""
+    basis: str
+    """What the time rests on."""
+
+
+@dataclass(frozen=True)
 class Point:
     """One point of a sweep."""
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
@@ -12,7 +13,7 @@ from rackloom import _native, inputs
 from rackloom.errors import InputError
 from rackloom.inputs import Scenario
 from rackloom.progress import Listener, listener
-from rackloom.results import Comparison, Point, Reproduction, Result, Sweep
+from rackloom.results import Comparison, Estimate, Point, Reproduction, Result, Sweep
 
 Place: TypeAlias = str | os.PathLike[str]
 """A directory for results."""
@@ -33,6 +34,25 @@ def resolve(scenario: Scenario, /, **overrides: Any) -> dict[str, Any]:
     """
     text = _native.resolve(inputs.source(scenario), inputs.settings(overrides))
     return cast("dict[str, Any]", json.loads(text))
+
+
+def estimate(scenario: Scenario, /, **overrides: Any) -> Sequence[Estimate]:
+    """What a run will take: memory from the configuration, time from a probe of some seconds.
+
+    Stores nothing.
+
+    Args:
+        scenario: A path or a mapping.
+        **overrides: Keys to set; see `run`.
+
+    Returns:
+        An estimate for each fabric of the scenario, in its order.
+
+    Raises:
+        InputError: The scenario cannot be used, or its network takes more memory than there is.
+    """
+    rows = _native.estimate(inputs.source(scenario), inputs.settings(overrides))
+    return [Estimate(*row) for row in rows]
 
 
 def run(
@@ -78,7 +98,8 @@ def compare(
 
     Args:
         *scenarios: Paths or mappings.
-        jobs: How many fabrics run at a time. Default: as many as there are cores.
+        jobs: How many fabrics run at a time. Default: as many as there are cores. A warning says
+            if there is memory for fewer.
         out: Where results go. Default: ``results/NAME-HASH``.
         progress: True for a line on stderr, or a function that is told.
         **overrides: Keys to set in each of them; see `run`.
@@ -94,7 +115,7 @@ def compare(
     settings = inputs.settings(overrides)
     step, close = listener(progress)
     try:
-        directory, runs = _native.compare(
+        directory, runs, held_back = _native.compare(
             [(inputs.source(scenario), settings) for scenario in scenarios],
             jobs,
             _path(out),
@@ -102,6 +123,7 @@ def compare(
         )
     finally:
         close()
+    _warn(held_back)
     return Comparison(directory, [_result(run) for run in runs])
 
 
@@ -123,7 +145,8 @@ def sweep(
     Args:
         scenario: A path or a mapping.
         grid: Keys and the values that each takes: ``{"workload.load": [0.2, 0.5]}``.
-        jobs: How many points run at a time. Default: as many as there are cores.
+        jobs: How many points run at a time. Default: as many as there are cores. A warning says
+            if there is memory for fewer.
         out: Where results go. Default: ``results/NAME-sweep``.
         progress: True for a line on stderr, or a function that is told.
         **overrides: Keys to set for all points; see `run`.
@@ -136,11 +159,12 @@ def sweep(
     axes = inputs.grid(grid)
     step, close = listener(progress)
     try:
-        directory, rows = _native.sweep(
+        directory, rows, held_back = _native.sweep(
             inputs.source(scenario), inputs.settings(overrides), axes, jobs, _path(out), step
         )
     finally:
         close()
+    _warn(held_back)
     points = []
     for values, status, label, found, why in rows:
         settings = {key: value for (key, _), value in zip(axes, values, strict=True)}
@@ -210,6 +234,12 @@ def load(directory: Place, /) -> Result:
 
 def _path(place: Place | None) -> Path | None:
     return None if place is None else Path(place)
+
+
+def _warn(held_back: str | None) -> None:
+    """Says why fewer runs went on at a time than asked for."""
+    if held_back is not None:
+        warnings.warn(held_back, RuntimeWarning, stacklevel=3)
 
 
 def _result(run: tuple[Path, str, str]) -> Result:

@@ -175,6 +175,13 @@ impl Meters {
     pub fn run(&self, index: usize, progress: Progress) {
         self.meters[index].lock().expect("no thread panics while it holds this").run(progress);
     }
+
+    /// A line beside the progress.
+    pub fn say(&self, text: &str) {
+        if let Some(meter) = self.meters.first() {
+            meter.lock().expect("no thread panics while it holds this").say(text);
+        }
+    }
 }
 
 /// A run's own report as a step: the only place that knows what a run reports.

@@ -3,10 +3,12 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread::available_parallelism;
 
+use cli::engine::estimate::Estimate;
 use cli::engine::sweep::{self as grids, Grid, Outcome, Point};
-use cli::engine::{self, Failure};
+use cli::engine::{self, Budget, Failure};
 use cli::reproduce::{self as papers, Effort};
 use pyo3::prelude::*;
 use rack::run::Progress;
@@ -23,6 +25,9 @@ type Run = (PathBuf, String, String);
 /// The settings of a point, its status and label, and its run or why there is none.
 type PointRow = (Vec<String>, String, String, Option<Run>, Option<String>);
 
+/// Label, memory in bytes, seconds if they can be told, and what those rest on.
+type EstimateRow = (String, u64, Option<f64>, String);
+
 /// Claims, as rows in JSON; what broke and why; claims that the last release reproduced and this one
 /// does not.
 type Found = (String, Vec<(String, String)>, Vec<String>);
@@ -31,6 +36,17 @@ type Found = (String, Vec<(String, String)>, Vec<String>);
 #[pyfunction]
 pub fn resolve(py: Python<'_>, source: Source, settings: Settings) -> PyResult<String> {
     watched(py, None, move |_| Ok(inputs::scenario(&source, &settings)?.to_value().to_string()))
+}
+
+/// What a run of each fabric of a scenario will take.
+#[pyfunction]
+pub fn estimate(py: Python<'_>, source: Source, settings: Settings) -> PyResult<Vec<EstimateRow>> {
+    let estimates = watched(py, None, move |watched| {
+        let scenario = inputs::scenario(&source, &settings)?;
+        engine::estimate::estimate(&scenario, &|| watched.is_stopped())
+    })?;
+    let row = |found: Estimate| (found.label, found.memory.get(), found.seconds, found.basis);
+    Ok(estimates.into_iter().map(row).collect())
 }
 
 /// Runs the only fabric of a scenario.
@@ -53,7 +69,8 @@ pub fn run(
     Ok((finished.directory, result.label, result.summary.to_string()))
 }
 
-/// Runs the same flows through the fabrics of all scenarios; the directory, and each run.
+/// Runs the same flows through the fabrics of all scenarios; the directory, each run, and why fewer ran at
+/// a time than asked for, if so.
 #[pyfunction]
 pub fn compare(
     py: Python<'_>,
@@ -61,21 +78,23 @@ pub fn compare(
     jobs: Option<usize>,
     out: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<(PathBuf, Vec<Run>)> {
-    let compared = watched(py, progress, move |watched| {
+) -> PyResult<(PathBuf, Vec<Run>, Option<String>)> {
+    let (compared, held_back) = watched(py, progress, move |watched| {
         let scenarios = sources.iter().map(|(source, set)| inputs::scenario(source, set));
         let scenario = Scenario::join(scenarios.collect::<Result<_, _>>()?)?;
         let directory = out.unwrap_or_else(|| engine::default_directory(&scenario));
-        engine::compare(&scenario, &directory, cores_or(jobs), &|index, progress| {
-            step(watched, &scenario.fabrics[index].label, progress)
+        within_memory(jobs, |budget| {
+            engine::compare(&scenario, &directory, budget, &|index, progress| {
+                step(watched, &scenario.fabrics[index].label, progress)
+            })
         })
     })?;
     let runs = compared.folders.into_iter().zip(compared.results);
     let runs = runs.map(|(folder, result)| (folder, result.label, result.summary.to_string()));
-    Ok((compared.directory, runs.collect()))
+    Ok((compared.directory, runs.collect(), held_back))
 }
 
-/// Runs a scenario over a grid; the directory, and each point.
+/// Runs a scenario over a grid; the directory, each point, and why fewer ran at a time than asked for, if so.
 #[pyfunction]
 pub fn sweep(
     py: Python<'_>,
@@ -85,17 +104,14 @@ pub fn sweep(
     jobs: Option<usize>,
     out: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<(PathBuf, Vec<PointRow>)> {
-    let swept = watched(py, progress, move |watched| {
+) -> PyResult<(PathBuf, Vec<PointRow>, Option<String>)> {
+    let (swept, held_back) = watched(py, progress, move |watched| {
         let arguments = inputs::arguments(&settings)?;
         let grid = Grid { document: source.document()?, arguments, axes: inputs::axes(grid) };
-        grids::sweep(
-            &grid,
-            out.as_deref(),
-            cores_or(jobs),
-            &engine::registry(),
-            &Points::of(watched),
-        )
+        within_memory(jobs, |budget| {
+            let points = Points::of(watched);
+            grids::sweep(&grid, out.as_deref(), budget, &engine::registry(), &points)
+        })
     })?;
     let points = swept.directory.join("points");
     let row = |point: Point| {
@@ -110,7 +126,7 @@ pub fn sweep(
         (point.settings, status, point.label, run, why)
     };
     let rows = swept.points.into_iter().map(row).collect();
-    Ok((swept.directory, rows))
+    Ok((swept.directory, rows, held_back))
 }
 
 /// Repeats experiments of a paper.
@@ -148,9 +164,18 @@ pub fn reproduce(
     Ok((claims.to_string(), done.broken, done.lost))
 }
 
-/// How many runs at a time: as many as asked for, or as there are cores.
-fn cores_or(jobs: Option<usize>) -> usize {
-    jobs.unwrap_or_else(|| available_parallelism().map_or(1, std::num::NonZero::get))
+/// Carries out `work` with as many runs at a time as asked for, or as there are cores, as far as there is
+/// memory; says why if that is less.
+fn within_memory<T>(
+    jobs: Option<usize>,
+    work: impl FnOnce(&Budget<'_>) -> Result<T, Failure>,
+) -> Result<(T, Option<String>), Failure> {
+    let jobs = jobs.unwrap_or_else(|| available_parallelism().map_or(1, std::num::NonZero::get));
+    let said = Mutex::new(None);
+    let tell =
+        |text: &str| *said.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.into());
+    let done = work(&Budget::new(jobs, engine::registry().memory(), &tell))?;
+    Ok((done, said.into_inner().unwrap_or_else(PoisonError::into_inner)))
 }
 
 /// Refuses a scenario with several fabrics.

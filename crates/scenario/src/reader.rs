@@ -5,7 +5,8 @@
 
 use std::path::Path;
 
-use kernel::{Rate, Span, Time};
+use kernel::{Bytes, Rate, Span, Time};
+use rack::memory::binary;
 use rack::workload::config::WorkloadContext;
 use rack::{Problem, Workload};
 use serde::de::DeserializeOwned;
@@ -40,7 +41,7 @@ pub fn read(document: &Document, registry: &Registry) -> Result<Scenario, BadInp
     let workload = reader.workload(registry);
     if let Some(first) = fabrics.first() {
         let nodes = first.plan.nodes();
-        reader.check_faults(&faults, &fabrics, seed);
+        reader.check_faults(&faults, &fabrics, (seed, registry.memory()));
         if let Some(workload) = &workload {
             let load_rate = workload.load_rate.unwrap_or_else(|| first.plan.load_rate());
             reader.check_flows(workload, &run, &WorkloadContext { nodes, seed, load_rate });
@@ -164,13 +165,30 @@ impl Reader<'_> {
         }
     }
 
-    fn check_faults(&mut self, faults: &[FaultConfig], fabrics: &[FabricChoice], seed: u64) {
+    /// Checks that each of the fabrics can have the faults, and that a run with them takes no more memory
+    /// than there may be.
+    fn check_faults(
+        &mut self,
+        faults: &[FaultConfig],
+        fabrics: &[FabricChoice],
+        (seed, limit): (u64, Bytes),
+    ) {
         let nodes = fabrics[0].plan.nodes();
         let expanded = match faults::expand(faults, nodes, seed) {
             Ok(expanded) => expanded,
             Err(problems) => return self.complain_below("", problems),
         };
         for choice in fabrics {
+            let memory = choice.memory(faults);
+            if memory > limit {
+                let (label, memory, limit) = (&choice.label, binary(memory), binary(limit));
+                let message = format!(
+                    "{label}: a run of a rack of this size in which something fails takes some {memory} of \
+                     memory, and the limit is {limit}; take fewer nodes, or no faults"
+                );
+                self.complain("fault", message);
+                continue;
+            }
             for problem in choice.plan.check_faults(&expanded).err().unwrap_or_default() {
                 self.complain("fault", format!("{}: {}", choice.label, problem.message));
             }

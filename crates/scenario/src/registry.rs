@@ -35,6 +35,12 @@ pub trait Model: 'static {
     /// apart: an estimate from the configuration alone, before anything is allocated. Unit: bytes.
     fn memory(config: &Self::Config) -> Bytes;
 
+    /// What a run in which something fails will take on top of that, in the same way. Unit: bytes.
+    fn failures_memory(config: &Self::Config) -> Bytes {
+        let _ = config;
+        Bytes::ZERO
+    }
+
     /// Checks a configuration.
     ///
     /// # Errors
@@ -87,9 +93,12 @@ pub trait Planned: Send + Sync {
     /// How many nodes the rack has.
     fn nodes(&self) -> u32;
 
-    /// What a run of it will take, open flows and what they have under way apart: an estimate. Unit:
-    /// bytes.
+    /// What a run of it will take while nothing fails, open flows and what they have under way apart: an
+    /// estimate. Unit: bytes.
     fn memory(&self) -> Bytes;
+
+    /// What a run in which something fails will take on top of that. Unit: bytes.
+    fn failures_memory(&self) -> Bytes;
 
     /// The node rate that load 1.0 refers to.
     fn load_rate(&self) -> Rate;
@@ -145,12 +154,12 @@ impl<M: Model> FabricKind for Registered<M> {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let memory = M::memory(&config);
+        let (memory, failures_memory) = (M::memory(&config), M::failures_memory(&config));
         check_memory(memory, limit).map_err(|problem| vec![problem])?;
         let plan = M::plan(&config)?;
         let config =
             serde_json::to_value(M::resolved(&plan)).expect("a configuration is plain data");
-        Ok(Arc::new(PlannedModel::<M> { config, memory, plan }))
+        Ok(Arc::new(PlannedModel::<M> { config, memory, failures_memory, plan }))
     }
 }
 
@@ -182,6 +191,7 @@ pub fn read<T: DeserializeOwned>(table: Value) -> Result<T, Vec<Problem>> {
 struct PlannedModel<M: Model> {
     config: Value,
     memory: Bytes,
+    failures_memory: Bytes,
     plan: M::Plan,
 }
 
@@ -196,6 +206,10 @@ impl<M: Model> Planned for PlannedModel<M> {
 
     fn memory(&self) -> Bytes {
         self.memory
+    }
+
+    fn failures_memory(&self) -> Bytes {
+        self.failures_memory
     }
 
     fn load_rate(&self) -> Rate {
@@ -224,8 +238,8 @@ pub struct Registry {
 const MEMORY_MAX: Bytes = Bytes::new(16 << 30);
 
 /// Registers fabric crates that keep to the house's names: `Config` with `nodes`, `load_rate`,
-/// `memory()` and `plan()`, `Plan` with `config` and `with_faults()`, `Rack` with `new(plan, seed)`. A module of a crate
-/// may keep to them as well: `module in crate`.
+/// `memory()`, `failures_memory()` and `plan()`, `Plan` with `config` and `with_faults()`, `Rack` with
+/// `new(plan, seed)`. A module of a crate may keep to them as well: `module in crate`.
 macro_rules! fabrics {
     ($($fabric:ident $(in $parent:ident)? $name:literal: $summary:literal;)*) => {
         $(mod $fabric {
@@ -242,6 +256,10 @@ macro_rules! fabrics {
 
                 fn memory(config: &Self::Config) -> Bytes {
                     config.memory()
+                }
+
+                fn failures_memory(config: &Self::Config) -> Bytes {
+                    config.failures_memory()
                 }
 
                 fn plan(config: &Self::Config) -> Result<Self::Plan, Vec<Problem>> {

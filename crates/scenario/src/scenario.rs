@@ -8,7 +8,7 @@ use kernel::{Bytes, Rate, Time};
 use rack::results::RunResult;
 use rack::run::{MeasuredSet, Options, Progress, RunError, warm_up_flows};
 use rack::workload::config::WorkloadContext;
-use rack::{Fault, Workload};
+use rack::{Estimate, Fault, Workload};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -47,6 +47,16 @@ pub struct FabricChoice {
     pub label: String,
     /// Configured and checked.
     pub plan: Arc<dyn Planned>,
+}
+
+impl FabricChoice {
+    /// What a run of it with these faults will take, open flows and what they have under way apart: an
+    /// estimate. Unit: bytes.
+    #[must_use]
+    pub fn memory(&self, faults: &[FaultConfig]) -> Bytes {
+        let failures = if faults.is_empty() { Bytes::ZERO } else { self.plan.failures_memory() };
+        Estimate::new().plus(self.plan.memory()).plus(failures).bytes()
+    }
 }
 
 /// Why a scenario was not carried out.
@@ -90,6 +100,16 @@ impl Scenario {
     #[must_use]
     pub fn nodes(&self) -> u32 {
         self.fabrics[0].plan.nodes()
+    }
+
+    /// What a run of fabric number `index` will take, open flows and what they have under way apart: an
+    /// estimate. Unit: bytes.
+    ///
+    /// # Panics
+    /// If there is no such fabric.
+    #[must_use]
+    pub fn memory(&self, index: usize) -> Bytes {
+        self.fabrics[index].memory(&self.faults)
     }
 
     /// The node rate that load 1.0 refers to: as stated, or the first fabric's.

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::engine::{self, EXIT_BROKEN, EXIT_INTERRUPTED, Failure};
+use crate::engine::{self, Budget, EXIT_BROKEN, EXIT_INTERRUPTED, Failure};
 use rack::results::RunResult;
 use rack::run::Stop;
 use report::comparison_text;
@@ -35,8 +35,9 @@ pub fn compare(
     let directory = arguments.out.clone().unwrap_or_else(|| engine::default_directory(&scenario));
     let labels: Vec<_> = scenario.fabrics.iter().map(|choice| choice.label.clone()).collect();
     let meters = Meters::new(&labels, output);
-    let jobs = jobs(arguments.jobs);
-    let compared = engine::compare(&scenario, &directory, jobs, &|index, progress| {
+    let tell = |text: &str| meters.say(text);
+    let budget = Budget::new(jobs(arguments.jobs), registry.memory(), &tell);
+    let compared = engine::compare(&scenario, &directory, &budget, &|index, progress| {
         meters.run(index, progress);
         if interrupt::is_asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });

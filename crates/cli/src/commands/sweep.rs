@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use crate::engine::sweep::{self, Axis, Grid, Outcome, Point, Watch};
-use crate::engine::{EXIT_BROKEN, EXIT_INTERRUPTED, Failure};
+use crate::engine::{Budget, EXIT_BROKEN, EXIT_INTERRUPTED, Failure};
 use scenario::{BadInput, Document, Registry};
 
 use super::{DONE, jobs, settings};
@@ -53,9 +53,12 @@ pub fn sweep(
     BadInput::unless_empty(problems)?;
     let document = Document::open(&arguments.scenario)?;
     let grid = Grid { document, arguments: settings, axes };
-    let jobs = jobs(arguments.jobs);
     let watch = Shown { meter: Mutex::new((0, Meter::new("sweep", output))) };
-    let swept = sweep::sweep(&grid, arguments.out.as_deref(), jobs, registry, &watch);
+    let tell = |text: &str| {
+        watch.meter.lock().expect("no thread panics while it holds this").1.say(text);
+    };
+    let budget = Budget::new(jobs(arguments.jobs), registry.memory(), &tell);
+    let swept = sweep::sweep(&grid, arguments.out.as_deref(), &budget, registry, &watch);
     drop(watch);
     let swept = swept?;
     output.table(&sweep::table(&swept));

@@ -38,7 +38,7 @@ pub fn estimate(scenario: &Scenario, stop: &dyn Fn() -> bool) -> Result<Vec<Esti
     let flows = scenario.draw()?.total().unwrap_or(0);
     let one = |index: usize| {
         let alone = scenario.with_fabric(index);
-        let network = alone.fabrics[0].plan.memory();
+        let network = alone.memory(0);
         let memory = network.get().saturating_add(flows.saturating_mul(FLOW_BYTES));
         let (seconds, basis) = probe(&alone, stop)?;
         let label = alone.fabrics[0].label.clone();

@@ -1,5 +1,6 @@
 //! Carries out scenarios and keeps what comes of it.
 
+mod budget;
 mod busy;
 mod checksums;
 mod compare;
@@ -11,6 +12,7 @@ mod place;
 mod run;
 pub mod sweep;
 
+pub use budget::{Budget, Share};
 pub use busy::{Busy, Standing, standing};
 pub use compare::{Compared, compare};
 pub use failure::{EXIT_BROKEN, EXIT_INPUT, EXIT_INTERRUPTED, Failure};

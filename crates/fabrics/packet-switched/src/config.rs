@@ -116,6 +116,17 @@ impl Config {
     /// Unit: bytes.
     #[must_use]
     pub fn memory(&self) -> Bytes {
+        self.sized().memory()
+    }
+
+    /// What it takes on top of that where something fails. Unit: bytes.
+    #[must_use]
+    pub fn failures_memory(&self) -> Bytes {
+        self.sized().failures_memory()
+    }
+
+    /// The network as far as its size goes.
+    fn sized(&self) -> packets::Config {
         let usual = Transport::default();
         // As in the plan: a transport that makes no sense is refused there.
         let transport = if self.transport.check().is_empty() { &self.transport } else { &usual };
@@ -127,7 +138,7 @@ impl Config {
         };
         // What the two counts disagree on is the plan's to refuse, too.
         let _ = config.count_nodes();
-        config.network(transport.mtu()).memory()
+        config.network(transport.mtu())
     }
 
     /// Checks the configuration and derives the plan.

@@ -314,6 +314,12 @@ impl Config {
         Estimate::new().and(1, FIXED).and(ports, NODE).plus(switch).bytes()
     }
 
+    /// What it takes on top of that where something fails: nothing does here. Unit: bytes.
+    #[must_use]
+    pub fn failures_memory(&self) -> Bytes {
+        Bytes::ZERO
+    }
+
     /// Checks the configuration and derives the plan.
     ///
     /// # Errors

@@ -7,6 +7,7 @@
 use std::mem::size_of;
 
 use kernel::Bytes;
+use rack::Estimate;
 
 use crate::config::{Config, Transport};
 use crate::nic::{BYTES_PER_FLOW, BYTES_PER_LINK, BYTES_PER_SENT, FLOWS_AT_FIRST};
@@ -22,6 +23,18 @@ impl Config {
     /// flow; of any configuration, also one that [`Config::plan`] refuses. Takes none itself.
     #[must_use]
     pub fn memory(&self) -> Bytes {
+        let losses = if self.may_lose_cells() { self.losses_memory() } else { Bytes::ZERO };
+        Estimate::new().plus(self.lossless_memory()).plus(losses).bytes()
+    }
+
+    /// What it takes on top of that where something fails. Unit: bytes.
+    #[must_use]
+    pub fn failures_memory(&self) -> Bytes {
+        if self.may_lose_cells() { Bytes::ZERO } else { self.losses_memory() }
+    }
+
+    /// What a rack takes that loses no cell.
+    fn lossless_memory(&self) -> Bytes {
         let (nodes, channels) = (u128::from(self.nodes), u128::from(self.channels.max(1)));
         let classes = u128::from(self.classes.max(1));
         let positions = nodes.div_ceil(channels) * channels;
@@ -42,13 +55,18 @@ impl Config {
         let frame = size_of::<crate::cell::Frame>() as u128;
         let slot = size_of::<crate::flight::Arrivals>() as u128 + nodes * channels * frame;
         bytes = bytes.saturating_add(delay.saturating_mul(slot));
-        if self.may_lose_cells() {
-            // Copies of what was sent, news, and the switches' schedules.
-            let copies = met.saturating_mul(depth).saturating_mul(BYTES_PER_SENT);
-            let tables = pairs * WORD + (met + 2 * pairs) * QUARTER;
-            bytes = bytes.saturating_add(copies).saturating_add(tables);
-        }
         Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+
+    /// What being able to lose cells takes: copies of what was sent, news, and the switches' schedules.
+    fn losses_memory(&self) -> Bytes {
+        let (nodes, channels) = (u128::from(self.nodes), u128::from(self.channels.max(1)));
+        let positions = nodes.div_ceil(channels) * channels;
+        let (_, depth) = self.delay_and_depth((positions / channels).max(1));
+        let (met, pairs) = (positions * nodes, nodes * nodes);
+        let copies = met.saturating_mul(depth).saturating_mul(BYTES_PER_SENT);
+        let tables = pairs * WORD + (met + 2 * pairs) * QUARTER;
+        Bytes::new(u64::try_from(copies.saturating_add(tables)).unwrap_or(u64::MAX))
     }
 
     fn may_lose_cells(&self) -> bool {

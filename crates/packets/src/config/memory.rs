@@ -28,11 +28,6 @@ impl Config {
         let (hosts, vertices) = (extent.hosts, extent.vertices);
         // Hosts that pass traffic on have a port into their own switch.
         let ports = extent.ports.saturating_add(hosts);
-        let sets = match self.routing {
-            // Which paths there are below does not count: few.
-            Routing::SourceRoute => extent.ports.saturating_mul(4).min(extent.sets),
-            _ => extent.sets,
-        };
         let controlled = match self.queues.flow_control {
             FlowControl::None => 0,
             _ => CONTROLLED_PORT,
@@ -44,11 +39,27 @@ impl Config {
             .array::<Wire>(ports)
             .array::<LinkClock>(ports)
             .and(ports, 8 + controlled)
-            // The tables' numbers.
-            .and(hosts.saturating_mul(vertices), 2)
-            .and(sets, SET)
+            .plus(self.tables_memory())
             .and(hosts, HOST)
             .and(vertices, VERTEX)
             .bytes()
+    }
+
+    /// What it takes on top of that where something fails: the tables of next hops that are built while
+    /// the old ones still serve. Unit: bytes.
+    #[must_use]
+    pub fn failures_memory(&self) -> Bytes {
+        self.tables_memory()
+    }
+
+    /// The tables of next hops.
+    fn tables_memory(&self) -> Bytes {
+        let extent = self.topology.extent();
+        let sets = match self.routing {
+            // Which paths there are below does not count: few.
+            Routing::SourceRoute => extent.ports.saturating_mul(4).min(extent.sets),
+            _ => extent.sets,
+        };
+        Estimate::new().and(extent.hosts.saturating_mul(extent.vertices), 2).and(sets, SET).bytes()
     }
 }

@@ -14,13 +14,9 @@ pub(super) fn rate(net: &Net, line: Rate) -> Rate {
     if (0..hosts).all(|host| topology.degree(Vertex::new(host)) == 1) {
         return line;
     }
-    let pairs = (0..hosts).flat_map(|from| (0..hosts).map(move |to| (from, to)));
-    let hops: u128 = pairs
-        .map(|(from, to)| net.tables.path(topology, Vertex::new(from), to).count() as u128)
-        .sum();
     let links: u128 = topology.ports().iter().map(|port| u128::from(port.link.rate.as_bps())).sum();
     // Each host sends to hosts - 1 others: the mean is over as many pairs for each.
-    let rate = links * u128::from(hosts - 1) / hops.max(1);
+    let rate = links * u128::from(hosts - 1) / net.tables.links().max(1);
     Rate::from_bps(u64::try_from(rate).unwrap_or(u64::MAX)).min(line)
 }
 

@@ -49,6 +49,8 @@ pub(crate) struct Tables {
     groups: Vec<Group>,
     first: Vec<u32>,
     members: Vec<PortId>,
+    /// Links of a shortest path from each host to each other, together.
+    links: u128,
 }
 
 /// Sets of next hops, each once.
@@ -116,8 +118,8 @@ impl Tables {
             Counting::NextHops => ROUTE_HOPS_MAX,
             Counting::Paths => u32::MAX,
         };
-        let mut search = Search::new(topology, hops_max);
-        let mut key = Vec::new();
+        let mut search = Search::new(topology, live, hops_max);
+        let (mut key, mut links) = (Vec::new(), 0);
         // By vertex and mask of next hops whose paths are not counted: the number of the set; 0 if it is
         // not known.
         let masks = if counting == Counting::NextHops { vertices as usize * MASKS } else { 0 };
@@ -126,7 +128,8 @@ impl Tables {
         let mut tile = vec![0; vertices as usize * TILE];
         for host in 0..hosts {
             let column = host as usize % TILE;
-            search.run(topology, live, Vertex::new(host));
+            search.run(Vertex::new(host));
+            links += u128::from(search.links(hosts));
             for &vertex in &search.order[1..] {
                 let mask = search.mask(vertex).filter(|_| counting == Counting::NextHops);
                 let known = mask.map(|mask| vertex.index() * MASKS + mask);
@@ -139,7 +142,7 @@ impl Tables {
                 key.extend(search.nearer(topology, live, vertex).map(PortId::get));
                 let first = topology.port(PortId::new(key[0])).peer;
                 key.push(match counting {
-                    Counting::Paths => search.paths[first.index()],
+                    Counting::Paths => search.found[first.index()].paths,
                     Counting::NextHops => 1,
                 });
                 tile[at] = sets.number(vertex, &key);
@@ -161,7 +164,8 @@ impl Tables {
             Some(*end)
         });
         let first = std::iter::once(0).chain(ends).collect();
-        Self { hosts, table, first, groups: sets.groups.concat(), members: sets.members }
+        let (groups, members) = (sets.groups.concat(), sets.members);
+        Self { hosts, table, first, groups, members, links }
     }
 
     /// The next hops at `vertex` towards `host`.
@@ -182,6 +186,11 @@ impl Tables {
     #[inline]
     pub(crate) fn member(&self, group: Group, index: u32) -> PortId {
         self.members[(group.start + index) as usize]
+    }
+
+    /// The links of a shortest path from each host to each other that it reaches, together.
+    pub(crate) fn links(&self) -> u128 {
+        self.links
     }
 
     /// How many groups a vertex has.
@@ -215,82 +224,121 @@ const TILE: usize = 32;
 /// Sets of ports that a mask tells apart.
 const MASKS: usize = 1 << 8;
 
-/// A breadth-first search towards one host; its memory serves the next.
+/// A breadth-first search towards one host; its memory serves the next. Of N hosts it looks N times at
+/// every link, which is most of what a large rack takes to build: so what works of the topology is laid out
+/// for it once, and what it knows of a vertex lies together.
 struct Search {
     /// How far it looks.
     hops_max: u32,
-    distance: Vec<u32>,
-    paths: Vec<u32>,
+    /// By vertex: the first of its edges, which lead over what works to what works; and their end.
+    first: Vec<u32>,
+    edges: Vec<Edge>,
+    /// By vertex.
+    found: Vec<Found>,
     order: Vec<Vertex>,
-    /// By vertex: a bit for each of its first eight ports that leads one step nearer.
-    masks: Vec<u8>,
-    /// By port: that bit of the other end's port; 0 if it is not among the first eight.
-    bits: Vec<u8>,
-    /// By vertex: whether it has no more ports than that.
+    /// By vertex: whether it passes on what is not its own.
+    passes: Vec<bool>,
+    /// By vertex: whether masks tell all of its ports apart.
     is_small: Vec<bool>,
 }
 
+/// A way from a vertex.
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    /// The vertex at the other end.
+    peer: u32,
+    /// The bit of the other end's port among the first eight of its vertex; 0 if it is none of them.
+    bit: u8,
+}
+
+/// What is known of a vertex.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    /// Links to the target; [`FAR`] if it is not reached.
+    distance: u32,
+    /// Shortest paths to the target.
+    paths: u32,
+    /// A bit for each of its first eight ports that leads one step nearer.
+    mask: u8,
+}
+
+/// The distance of what is not reached.
+const FAR: u32 = u32::MAX;
+
 impl Search {
-    fn new(topology: &Topology, hops_max: u32) -> Self {
+    fn new(topology: &Topology, live: &Live, hops_max: u32) -> Self {
         let count = topology.vertices() as usize;
-        let bit = |port: &rack::topology::Port| {
+        let edge = |port: PortId| {
+            let port = topology.port(port);
             let first = topology.ports_of(port.peer).next().map_or(0, PortId::get);
-            1u8.checked_shl(port.reverse.get() - first).unwrap_or(0)
+            let bit = 1u8.checked_shl(port.reverse.get() - first).unwrap_or(0);
+            Edge { peer: port.peer.get(), bit }
         };
-        let vertices = (0..topology.vertices()).map(Vertex::new);
+        let mut edges = Vec::with_capacity(topology.ports().len());
+        let mut first = Vec::with_capacity(count + 1);
+        for vertex in (0..topology.vertices()).map(Vertex::new) {
+            first.push(edges.len() as u32);
+            let lives = |port: &PortId| {
+                live.ports[port.index()] && live.vertices[topology.port(*port).peer.index()]
+            };
+            if live.vertices[vertex.index()] {
+                edges.extend(topology.ports_of(vertex).filter(lives).map(edge));
+            }
+        }
+        first.push(edges.len() as u32);
+        let vertices = || (0..topology.vertices()).map(Vertex::new);
         Self {
-            masks: vec![0; count],
-            bits: topology.ports().iter().map(bit).collect(),
-            is_small: vertices.map(|vertex| topology.degree(vertex) <= u8::BITS).collect(),
             hops_max,
-            distance: vec![u32::MAX; count],
-            paths: vec![0; count],
+            first,
+            edges,
+            found: vec![Found { distance: FAR, paths: 0, mask: 0 }; count],
             order: Vec::with_capacity(count),
+            passes: vertices()
+                .map(|vertex| !topology.is_host(vertex) || topology.degree(vertex) > 1)
+                .collect(),
+            is_small: vertices().map(|vertex| topology.degree(vertex) <= u8::BITS).collect(),
         }
     }
 
     /// Finds all vertices that reach `target` in few enough hops, nearest first, with the number of
     /// paths from each.
-    fn run(&mut self, topology: &Topology, live: &Live, target: Vertex) {
-        self.distance.fill(u32::MAX);
-        self.paths.fill(0);
-        self.masks.fill(0);
-        self.order.clear();
-        self.order.push(target);
-        self.distance[target.index()] = 0;
-        self.paths[target.index()] = 1;
+    fn run(&mut self, target: Vertex) {
+        let Self { first, edges, found, order, passes, .. } = self;
+        found.fill(Found { distance: FAR, paths: 0, mask: 0 });
+        order.clear();
+        order.push(target);
+        found[target.index()] = Found { distance: 0, paths: 1, mask: 0 };
         let mut at = 0;
-        while let Some(&vertex) = self.order.get(at) {
+        while let Some(&vertex) = order.get(at) {
             at += 1;
-            let passes =
-                vertex == target || !topology.is_host(vertex) || topology.degree(vertex) > 1;
-            let is_last = self.distance[vertex.index()] == self.hops_max;
-            if !live.vertices[vertex.index()] || !passes || is_last {
+            let Found { distance, paths, .. } = found[vertex.index()];
+            if distance == self.hops_max || (vertex != target && !passes[vertex.index()]) {
                 continue;
             }
-            let next = self.distance[vertex.index()] + 1;
-            for port in topology.ports_of(vertex) {
-                let peer = topology.port(port).peer;
-                if !live.ports[port.index()] || !live.vertices[peer.index()] {
-                    continue;
+            let ways = first[vertex.index()] as usize..first[vertex.index() + 1] as usize;
+            for &Edge { peer, bit } in &edges[ways] {
+                let peer_found = &mut found[peer as usize];
+                if peer_found.distance == FAR {
+                    peer_found.distance = distance + 1;
+                    order.push(Vertex::new(peer));
                 }
-                if self.distance[peer.index()] == u32::MAX {
-                    self.distance[peer.index()] = next;
-                    self.order.push(peer);
-                }
-                if self.distance[peer.index()] == next {
-                    self.masks[peer.index()] |= self.bits[port.index()];
-                    let paths = self.paths[vertex.index()];
-                    let all = &mut self.paths[peer.index()];
-                    *all = all.saturating_add(paths);
+                if peer_found.distance == distance + 1 {
+                    peer_found.mask |= bit;
+                    peer_found.paths = peer_found.paths.saturating_add(paths);
                 }
             }
         }
     }
 
+    /// The links from all hosts that reach the target, together.
+    fn links(&self, hosts: u32) -> u64 {
+        let distances = self.found[..hosts as usize].iter().map(|found| found.distance);
+        distances.filter(|&distance| distance != FAR).map(u64::from).sum()
+    }
+
     /// The ports of `vertex` that lead one step nearer, a bit each; none if it has too many.
     fn mask(&self, vertex: Vertex) -> Option<usize> {
-        self.is_small[vertex.index()].then(|| usize::from(self.masks[vertex.index()]))
+        self.is_small[vertex.index()].then(|| usize::from(self.found[vertex.index()].mask))
     }
 
     /// The ports of `vertex` that lead one step nearer.
@@ -300,12 +348,11 @@ impl Search {
         live: &'a Live,
         vertex: Vertex,
     ) -> impl Iterator<Item = PortId> + 'a {
-        let distance = self.distance[vertex.index()];
+        let distance = self.found[vertex.index()].distance;
         topology.ports_of(vertex).filter(move |&port| {
             let peer = topology.port(port).peer;
-            live.ports[port.index()]
-                && self.distance[peer.index()].wrapping_add(1) == distance
-                && self.paths[peer.index()] > 0
+            let is_nearer = self.found[peer.index()].distance.wrapping_add(1) == distance;
+            live.ports[port.index()] && is_nearer
         })
     }
 }

@@ -167,8 +167,11 @@ proptest! {
             live.ports[whole.port(port).reverse.index()] = up;
         }
         let tables = Tables::new(&whole, &live);
+        let mut links = 0;
         for host in 0..hosts {
             let distances = living.distances_to(Vertex::new(host));
+            let reached = distances[..hosts as usize].iter().filter(|&&links| links != u32::MAX);
+            links += reached.copied().map(u128::from).sum::<u128>();
             for vertex in (0..total).filter(|&v| v != host).map(Vertex::new) {
                 let group = tables.group(vertex, host).1;
                 let found: Vec<_> = (0..group.len).map(|i| tables.member(group, i)).collect();
@@ -182,6 +185,7 @@ proptest! {
                 prop_assert!(group.len > 1 || firsts == paths);
             }
         }
+        prop_assert_eq!(tables.links(), links);
     }
 }
 

@@ -18,7 +18,7 @@ pub use files::table;
 use self::queue::{Checked, Queue};
 use super::place::Place;
 use super::run::FILES;
-use super::{Failure, checksums, guarded};
+use super::{Budget, Failure, checksums, guarded};
 use crate::VERSION;
 
 /// One key and the values it takes: `--grid workload.load=0.2,0.5,0.8`.
@@ -211,14 +211,14 @@ impl Grid {
     }
 }
 
-/// Runs every point of `grid` that has not run yet, `jobs` at a time.
+/// Runs every point of `grid` that has not run yet, as many at a time as the budget has room for.
 ///
 /// # Errors
 /// When no point can run for bad input (nothing is written then), or the directory is bad.
 pub fn sweep(
     grid: &Grid,
     directory: Option<&Path>,
-    jobs: usize,
+    budget: &Budget<'_>,
     registry: &Registry,
     watch: &dyn Watch,
 ) -> Result<Swept, Failure> {
@@ -230,7 +230,7 @@ pub fn sweep(
             PathBuf::from,
         );
         let place = Place::create(&directory)?;
-        let points = queue.carry_out(&directory.join("points"), jobs);
+        let points = queue.carry_out(&directory.join("points"), budget);
         let swept = Swept { name, axes: grid.axes.clone(), points, directory };
         if swept.points.iter().any(|point| point.outcome.summary().is_some()) {
             files::write(&swept)?;
@@ -310,5 +310,38 @@ mod tests {
         let count = grid.count().unwrap();
         let found: Vec<String> = (0..count).map(|index| grid.combination(index).concat()).collect();
         assert_eq!(found, ["1x", "1y", "2x", "2y"]);
+    }
+
+    #[test]
+    fn points_for_which_there_is_no_memory_wait_and_all_of_them_run() {
+        let small = "run.flows = 500\nworkload = { kind = 'poisson', load = 0.3 }\n\
+                     fabric = { kind = 'shoal', nodes = 16 }\n";
+        let document = Document::parse("small.toml", small, scenario::Format::Toml).unwrap();
+        let registry = Registry::standard();
+        let alone = Scenario::read(document.clone(), &[], &registry).unwrap();
+        let grid = Grid {
+            document,
+            arguments: Vec::new(),
+            axes: vec![Axis::parse("seed=1,2,3,4").unwrap()],
+        };
+        let told = std::sync::Mutex::new(Vec::new());
+        let tell = |text: &str| told.lock().unwrap().push(text.to_string());
+        let place = tempfile::tempdir().unwrap();
+        let budget = Budget::new(3, alone.memory(0), &tell);
+        // Somebody else has all of it until a point has asked in vain.
+        let others = std::sync::Mutex::new(budget.take(alone.memory(0), || false));
+        let swept = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while told.lock().unwrap().is_empty() {
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                }
+                drop(others.lock().unwrap().take());
+            });
+            sweep(&grid, Some(place.path()), &budget, &registry, &()).unwrap()
+        });
+        assert!(swept.points.iter().all(|point| matches!(point.outcome, Outcome::Done(_))));
+        let told = told.into_inner().unwrap();
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].starts_with("1 instead of 3 at a time"), "{told:?}");
     }
 }

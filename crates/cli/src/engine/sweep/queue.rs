@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use rack::run::Progress;
 use scenario::{BadInput, Registry, Scenario};
 
-use super::super::{Busy, Failure, run};
+use super::super::{Budget, Busy, Failure, run};
 use super::{Grid, Outcome, Point, Watch, finished};
 
 /// The points of a sweep, to run.
@@ -144,11 +144,11 @@ impl<'a> Queue<'a> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs all on `jobs` threads; the points, in the order of the grid.
-    pub fn carry_out(self, place: &Path, jobs: usize) -> Vec<Point> {
+    /// Runs all on as many threads as there are jobs; the points, in the order of the grid.
+    pub fn carry_out(self, place: &Path, budget: &Budget<'_>) -> Vec<Point> {
         std::thread::scope(|scope| {
-            for _ in 0..jobs.max(1) {
-                scope.spawn(|| self.work(place));
+            for _ in 0..budget.jobs() {
+                scope.spawn(|| self.work(place, budget));
             }
         });
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -156,7 +156,7 @@ impl<'a> Queue<'a> {
     }
 
     /// What one thread does.
-    fn work(&self, place: &Path) {
+    fn work(&self, place: &Path, budget: &Budget<'_>) {
         let busy = Busy::begin();
         loop {
             match self.next() {
@@ -174,8 +174,8 @@ impl<'a> Queue<'a> {
                 }
                 Step::Run(mut task) => {
                     if let Some(scenario) = task.scenario.filter(|_| !self.is_stopped(&busy)) {
-                        task.point.outcome =
-                            self.outcome(&scenario, &task.point.hash, place, &busy);
+                        let at = (place, task.point.hash.as_str());
+                        task.point.outcome = self.outcome(&scenario, at, budget, &busy);
                     }
                     let mut state = self.lock();
                     let count = state.known + (self.combinations - state.next) * state.fabrics;
@@ -233,7 +233,13 @@ impl<'a> Queue<'a> {
     }
 
     /// Runs one point, unless its results are there. What it breaks, it breaks alone.
-    fn outcome(&self, scenario: &Scenario, hash: &str, place: &Path, busy: &Busy) -> Outcome {
+    fn outcome(
+        &self,
+        scenario: &Scenario,
+        (place, hash): (&Path, &str),
+        budget: &Budget<'_>,
+        busy: &Busy,
+    ) -> Outcome {
         let turn = self.lock().running.entry(hash.into()).or_default().clone();
         // Whoever comes second finds the results of the first.
         let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
@@ -241,6 +247,9 @@ impl<'a> Queue<'a> {
         if let Some(summary) = finished(directory, hash) {
             return Outcome::Found(summary);
         }
+        let Some(_share) = budget.take(scenario.memory(0), || self.is_stopped(busy)) else {
+            return Outcome::NotRun;
+        };
         let mut progress = |_: Progress| match self.is_stopped(busy) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),

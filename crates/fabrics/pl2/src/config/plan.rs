@@ -76,6 +76,12 @@ impl Config {
             .bytes()
     }
 
+    /// What it takes on top of that where something fails. Unit: bytes.
+    #[must_use]
+    pub fn failures_memory(&self) -> Bytes {
+        self.network(Bytes::ZERO).failures_memory()
+    }
+
     /// Checks the configuration and derives the plan.
     ///
     /// # Errors

@@ -17,6 +17,9 @@ const NODE: u64 = 900;
 const PORT: u64 = 160;
 /// What nodes know of each other's links, where something may fail.
 const KNOWN: u64 = 4;
+/// Maps of what lives that nodes go by at a time while news of a failure spread, that of the whole rack
+/// aside. Our choice, by what the death of a node with six links took: each of them is news of its own.
+const MAPS: u64 = 3;
 
 impl Config {
     /// What planning and running it will take, open flows and what they have under way apart, while
@@ -42,8 +45,9 @@ impl Config {
     pub fn failures_memory(&self) -> Bytes {
         let hosts = self.topology.extent().hosts;
         Estimate::new()
+            .plus(self.network().failures_memory())
             .and(hosts.saturating_mul(hosts), KNOWN)
-            .plus(self.wiring_memory(false))
+            .and(self.wiring_memory(false).get(), MAPS)
             .bytes()
     }
 

@@ -243,6 +243,12 @@ impl Config {
             .bytes()
     }
 
+    /// What it takes on top of that where something fails: nothing does here. Unit: bytes.
+    #[must_use]
+    pub fn failures_memory(&self) -> Bytes {
+        Bytes::ZERO
+    }
+
     /// Checks the configuration and derives the plan.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ use ::parquet::file::metadata::ParquetMetaData;
 use ::parquet::file::reader::ChunkReader;
 use flate2::read::MultiGzDecoder;
 
+use super::shape;
 use super::thrift::{Malformed, Read, Reader, kind};
 
 /// Largest footer, in bytes. Our choice: that of thousands of row groups.
@@ -63,6 +64,7 @@ pub fn check_footer<R: ChunkReader>(file: &R) -> Result<(), Refused> {
         return Err(Refused::Unsuitable(message));
     }
     let footer = self::bytes(file, start, size)?;
+    Reader::new(&footer).check(&shape::FILE, kind::STRUCT)?;
     let mut columns = 0;
     Reader::new(&footer).fields(|reader, id, kind| {
         // FileMetaData: 2 is the schema, a list of structs, the first of them its root.
@@ -218,6 +220,7 @@ impl Head {
     /// Reads the head at the start of `bytes`; also how long it is.
     fn read(bytes: &[u8]) -> Result<(Self, usize), Malformed> {
         let mut head = Self::default();
+        Reader::new(bytes).check(&shape::PAGE, kind::STRUCT)?;
         let mut reader = Reader::new(bytes);
         reader.fields(|reader, id, found| {
             // PageHeader: 2 and 3 are the sizes; 5, 7 and 8 the heads of data, dictionary, data again.
@@ -313,6 +316,25 @@ mod tests {
             check(Compression::SNAPPY, 1 << 24, page(5, 80 << 20, 1 << 24, 0, &[0; 2 << 20])),
             Ok(())
         );
+    }
+
+    /// A footer whose field 6, the name of the writer, is of another type: the library read on from the wrong
+    /// place and walked a list of thousands of millions of truths.
+    #[test]
+    fn a_field_of_another_type_is_refused() {
+        let bytes = [
+            1, 5, 0, 42, 0, 13, 98, 250, 98, 0, 9, 98, 98, 9, 0, 106, 241, 98, 41, 1, 74, 241, 255,
+            255, 255, 74, 74, 74, 0, 126, 255, 0, 0, 25, 0, 0, 0, 80, 65, 82, 49,
+        ];
+        let refused = check_footer(&bytes::Bytes::copy_from_slice(&bytes));
+        assert!(matches!(refused, Err(Refused::Damaged(why)) if why.contains("not well-formed")));
+        // The same in the head of a page: its first field a list of two thousand million truths.
+        let page = [0x19, 0xf1, 0xff, 0xff, 0xff, 0xff, 7, 0];
+        assert!(Head::read(&page).is_err());
+        // And in a field that nobody knows.
+        let mut unknown = vec![0x15, 0];
+        unknown.extend([0xc9, 0xf1, 0xff, 0xff, 0xff, 0xff, 7, 0]);
+        assert!(Head::read(&unknown).is_err());
     }
 
     #[test]

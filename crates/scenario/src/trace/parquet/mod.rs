@@ -1,6 +1,7 @@
 //! Traces in Parquet: flat columns of numbers or text.
 
 mod bounds;
+mod shape;
 mod thrift;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -4,6 +4,8 @@
 //! Source: the Thrift compact protocol specification. Leaves out: everything that Parquet's metadata
 //! does not use.
 
+use super::shape::Shape;
+
 /// The types of fields and of elements.
 pub mod kind {
     pub const TRUE: u8 = 1;
@@ -116,13 +118,42 @@ impl<'a> Reader<'a> {
         Ok((count, head & 0xf))
     }
 
+    /// Passes over a value of type `kind` that must be of this shape; what is not part of the shape is passed
+    /// over by its type.
+    pub fn check(&mut self, shape: &Shape, kind: u8) -> Result<(), Malformed> {
+        let expected = match shape {
+            Shape::Struct(fields) if kind == kind::STRUCT => {
+                return self.fields(|reader, id, kind| {
+                    let Some((_, shape)) = fields.iter().find(|(known, _)| *known == id) else {
+                        return Ok(Read::No);
+                    };
+                    reader.check(shape, kind).map(|()| Read::Yes)
+                });
+            }
+            Shape::List(element) if kind == kind::LIST => {
+                let (count, kind) = self.list()?;
+                return (0..count).try_for_each(|_| self.check(element, kind));
+            }
+            // A field's truth is its type.
+            Shape::Bool if kind == kind::TRUE || kind == kind::FALSE => return Ok(()),
+            Shape::I8 => kind::I8,
+            Shape::I16 => kind::I16,
+            Shape::I32 => kind::I32,
+            Shape::I64 => kind::I64,
+            Shape::Double => kind::DOUBLE,
+            Shape::Binary => kind::BINARY,
+            Shape::Bool | Shape::List(_) | Shape::Struct(_) => return Err(Malformed),
+        };
+        if kind == expected { self.skip(kind, 0) } else { Err(Malformed) }
+    }
+
     /// Passes over a value of type `kind`; lists in it claim no more than is there.
     pub fn skip(&mut self, kind: u8, depth: usize) -> Result<(), Malformed> {
         if depth > DEPTH_MAX {
             return Err(Malformed);
         }
         match kind {
-            // A field's truth is its type; an element's is a byte, which `elements` skips.
+            // A field's truth is its type.
             kind::TRUE | kind::FALSE => Ok(()),
             kind::I8 => self.skip_bytes(1),
             kind::I16 | kind::I32 | kind::I64 => self.varint().map(drop),
@@ -164,8 +195,10 @@ impl<'a> Reader<'a> {
 
     /// Passes over `count` elements of a list.
     fn elements(&mut self, count: u64, kind: u8, depth: usize) -> Result<(), Malformed> {
-        if matches!(kind, kind::TRUE | kind::FALSE) {
-            return self.skip_bytes(count);
+        // An element's truth takes a byte by the specification and none by the library, which would walk any
+        // number of them; a footer has no such list.
+        if matches!(kind, kind::TRUE | kind::FALSE) && count > 0 {
+            return Err(Malformed);
         }
         (0..count).try_for_each(|_| self.skip(kind, depth + 1))
     }
