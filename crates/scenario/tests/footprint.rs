@@ -53,8 +53,9 @@ const TOLD: u64 = 24;
 const DRIVER: u64 = 5 << 20;
 /// Above so much an estimate is held from both sides.
 const LARGE: u64 = 8 << 20;
-/// By what an estimate may be above what is found.
-const FACTOR: u64 = 4;
+/// By what an estimate may be above what is found: queues of pairs that no flow uses are not allocated, and
+/// counted all the same.
+const FACTOR: u64 = 8;
 
 const NODE_FAILS: &str = "[[fault]]\nat = '2 us'\nnode = 1\n";
 
@@ -112,7 +113,7 @@ fn racks() -> Vec<String> {
         }
     }
     add("kind = 'scoc-network'".into());
-    add("kind = 'packet-switched'\nnodes = 4096".into());
+    add("kind = 'packet-switched'\nnodes = 2048".into());
     add("kind = 'scoc'\nnodes = 2048\nswitch.kind = 'flat'".into());
     for transport in
         ["dctcp", "cubic", "newreno", "swift", "dcqcn", "ndp", "homa", "rds", "raw", "fluid"]
@@ -131,12 +132,12 @@ fn racks() -> Vec<String> {
     for (kind, sides) in [
         ("torus", &[4, 4][..]),
         ("torus", &[8, 8, 8]),
-        ("torus", &[12, 12, 12]),
+        ("torus", &[10, 10, 10]),
         ("mesh", &[3, 5]),
         ("mesh", &[9, 9, 9]),
     ] {
         // Sets of next hops of a large torus take long to find.
-        if sides.iter().product::<u32>() < 1_000 {
+        if sides.iter().product::<u32>() < 800 {
             add(format!("kind = 'packet-switched'\n{}", grid(kind, sides)));
         }
         add(format!("kind = 'r2c2'\n{}", grid(kind, sides)));

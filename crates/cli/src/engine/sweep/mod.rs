@@ -340,7 +340,7 @@ mod tests {
             sweep(&grid, Some(place.path()), &budget, &registry, &()).unwrap()
         });
         assert!(swept.points.iter().all(|point| matches!(point.outcome, Outcome::Done(_))));
-        let told = told.into_inner().unwrap();
+        let told = told.lock().unwrap();
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(told[0].starts_with("1 instead of 3 at a time"), "{told:?}");
     }
