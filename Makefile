@@ -24,7 +24,7 @@ export PYO3_BUILD_EXTENSION_MODULE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help prerequisites tools run bench reproduce test check rust-check python-check rust-test \
-        python-test browser advisories clean
+        python-test browser advisories fuzz-check clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -84,6 +84,19 @@ browser:
 
 advisories: ## Hold dependencies against the RustSec database, where it can be reached
 	@scripts/advisories
+
+# Targets are a workspace of their own, which no other check compiles. FUZZ_SECONDS for each.
+FUZZ_SECONDS ?= 5
+fuzz-check: ## Build every fuzz target and run each for some seconds (needs cargo-fuzz)
+	@cargo fuzz --version >/dev/null 2>&1 || { echo "cargo-fuzz is missing: cargo install cargo-fuzz" >&2; exit 1; }
+	cargo fuzz build --sanitizer none --fuzz-dir fuzz --target-dir $(TARGET)/fuzz
+	@for target in $$(cargo fuzz list --fuzz-dir fuzz); do \
+		corpus=$$(mktemp -d); \
+		echo "$$target:"; \
+		cargo fuzz run --sanitizer none --fuzz-dir fuzz --target-dir $(TARGET)/fuzz $$target $$corpus \
+			-- -max_total_time=$(FUZZ_SECONDS) -timeout=20 -verbosity=0; \
+		rm -rf $$corpus; \
+	done
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) target dist .mypy_cache .pytest_cache .ruff_cache
