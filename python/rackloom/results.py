@@ -120,7 +120,7 @@ class Estimate:
     label: str
     """What the fabric is called."""
     memory_bytes: int
-    """Memory of the network, and of the list of flows where there is one. Open flows come on top."""
+    """Memory of the network, and of the list of flows if there is one. Open flows come on top."""
     seconds: float | None
     """Time on this machine; None if a short probe saw nothing to tell it from."""
     basis: str
