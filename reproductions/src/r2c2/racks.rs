@@ -86,7 +86,7 @@ impl Case {
         let load = MEAN_BITS / (self.gap as f64 * 1e-9) / (NODES * NODE_RATE);
         let mut settings = vec![
             ("workload.load", json!(load)),
-            ("run.flows", json!(self.flows)),
+            ("workload.flows", json!(self.flows)),
             ("fabric.0.interval", json!(format!("{} us", self.interval))),
             ("fabric.0.headroom", json!(self.headroom)),
         ];

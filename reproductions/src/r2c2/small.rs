@@ -39,7 +39,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let jobs = with_seeds(&[flows(effort)], SEEDS);
     let runs = spread(&jobs, watch, |&(flows, seed), pulse| {
         let mut delivered = Collected::default();
-        let scenario = FIG7.with(&[("run.flows", json!(flows))], seed)?;
+        let scenario = FIG7.with(&[("workload.flows", json!(flows))], seed)?;
         let result = run_into(&scenario, &mut delivered, pulse)?;
         let rate =
             |one: &crate::runs::Delivered| one.flow.size.bits() as f64 / one.fct().as_seconds();

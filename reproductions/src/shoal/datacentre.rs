@@ -55,17 +55,16 @@ pub(super) struct Figures {
 
 impl Figures {
     pub(super) fn of(result: &RunResult) -> Self {
-        let goodput = number(result, "goodput.long.mean");
-        let of_shoal = |path: &str| find_number(result, path).unwrap_or(f64::NAN);
+        let if_any = |path: &str| find_number(result, path).unwrap_or(f64::NAN);
         Self {
             realised: number(result, "load.realised"),
             fct_mean: number(result, "fct.short.mean"),
             fct_p99: number(result, "fct.short.p99"),
             fct_p999: number(result, "fct.short.p999"),
-            goodput: if goodput > 0.0 { goodput } else { f64::NAN },
+            goodput: if_any("goodput.long.mean"),
             queue: number(result, "queue.max_cells"),
-            node: of_shoal("shoal.node_queue_max_cells"),
-            relayed: of_shoal("shoal.node_relayed_max_cells"),
+            node: if_any("shoal.node_queue_max_cells"),
+            relayed: if_any("shoal.node_relayed_max_cells"),
             reordering: number(result, "reorder.max_bytes"),
         }
     }

@@ -87,20 +87,19 @@ impl Carried {
     }
 }
 
-/// A figure of the first rack by that of the second, seed by seed.
+/// A figure of the first rack by that of the second, seed by seed. Not a number where unfinished flows
+/// leave one of the two unknown.
 pub(super) fn quotients(
     first: &[Carried],
     second: &[Carried],
     get: fn(&Figures) -> f64,
 ) -> Vec<f64> {
     let pairs = first.iter().zip(second);
-    let quotients = pairs.map(|(first, second)| get(&first.figures) / get(&second.figures));
-    quotients.filter(|quotient| quotient.is_finite()).collect()
+    pairs.map(|(first, second)| get(&first.figures) / get(&second.figures)).collect()
 }
 
 /// Mean goodput of long flows in Shoal by that in the other rack, over the flows that both delivered,
-/// seed by seed. A run ends while many long flows are under way, and which ones these are depends on
-/// the rack: means over what each has delivered would be means over different flows.
+/// seed by seed: flows that only one of them delivered would make them means over different flows.
 pub(super) fn goodput_quotients(other: &[Carried], shoal: &[Carried]) -> Vec<f64> {
     let of_a_pair = |(other, shoal): (&Carried, &Carried)| {
         let both = shoal.long.iter().filter_map(|(flow, ours)| Some((ours, other.long.get(flow)?)));
