@@ -144,6 +144,8 @@ pub struct Measured {
     interval: Value,
     /// For a shape: whether it runs as the paper says.
     shape: Option<Shape>,
+    /// Whether ours is only known to be at least this.
+    is_bound: bool,
 }
 
 /// Whether something runs as the paper says.
@@ -167,34 +169,55 @@ impl Measured {
     /// One number that no chance is in.
     #[must_use]
     pub fn one(value: f64) -> Self {
-        Self { ours: json!(value), interval: Value::Null, shape: None }
+        Self { ours: json!(value), interval: Value::Null, shape: None, is_bound: false }
     }
 
     /// The mean over seeds.
     #[must_use]
     pub fn mean(over_seeds: &[f64]) -> Self {
         let spread = Spread::of(over_seeds);
-        Self { ours: json!(spread.mean), interval: spread.interval(), shape: None }
+        Self { ours: json!(spread.mean), interval: spread.interval(), shape: None, is_bound: false }
     }
 
     /// The largest over seeds.
     #[must_use]
     pub fn largest(over_seeds: &[f64]) -> Self {
         let spread = Spread::of(over_seeds);
-        Self { ours: json!(spread.high), interval: spread.interval(), shape: None }
+        Self { ours: json!(spread.high), interval: spread.interval(), shape: None, is_bound: false }
     }
 
     /// The smallest over seeds.
     #[must_use]
     pub fn smallest(over_seeds: &[f64]) -> Self {
         let spread = Spread::of(over_seeds);
-        Self { ours: json!(spread.low), interval: spread.interval(), shape: None }
+        Self { ours: json!(spread.low), interval: spread.interval(), shape: None, is_bound: false }
     }
 
     /// In words, with whether it runs as the paper says.
     #[must_use]
     pub fn shape(words: impl Into<String>, shape: Shape) -> Self {
-        Self { ours: Value::String(words.into()), interval: Value::Null, shape: Some(shape) }
+        Self {
+            ours: Value::String(words.into()),
+            interval: Value::Null,
+            shape: Some(shape),
+            is_bound: false,
+        }
+    }
+
+    /// The mean over seeds, where each value is only known to be at least as large.
+    #[must_use]
+    pub fn at_least(over_seeds: &[f64]) -> Self {
+        Self { is_bound: true, ..Self::mean(over_seeds) }
+    }
+}
+
+impl Measured {
+    /// Ours as a table cell: a bound says that it is one.
+    fn shown(&self, unit: Unit) -> Value {
+        match self.ours.as_f64() {
+            Some(least) if self.is_bound => Value::String(format!("≥ {}", unit.format(least))),
+            _ => self.ours.clone(),
+        }
     }
 }
 
@@ -307,7 +330,9 @@ fn judge(claim: &Published, measured: Option<Measured>) -> Claim {
                 None => {
                     // Null: no number, but a bound that unfinished flows leave. It agrees with nothing.
                     let ours = measured.ours.as_f64();
-                    ours.is_some_and(|ours| tolerance.holds(&claim.published, ours))
+                    // What is larger than a lower bound is within a tolerance that has no upper end alone.
+                    let is_known = !measured.is_bound || matches!(tolerance, Tolerance::AtLeast(_));
+                    is_known && ours.is_some_and(|ours| tolerance.holds(&claim.published, ours))
                 }
             };
             let unknown = || {
@@ -325,8 +350,8 @@ fn judge(claim: &Published, measured: Option<Measured>) -> Claim {
             }
         }
     };
-    let (ours, interval) =
-        measured.map_or((Value::Null, Value::Null), |measured| (measured.ours, measured.interval));
+    let (ours, interval) = measured
+        .map_or((Value::Null, Value::Null), |measured| (measured.shown(unit), measured.interval));
     Claim {
         claim: claim.id.clone(),
         section: claim.section.clone(),
@@ -400,6 +425,19 @@ mod tests {
         assert_eq!((claim.verdict, claim.note.as_str()), (Verdict::Differs, "because"));
         let claim = first(Measured::shape("falls", Shape::Disagrees));
         assert_eq!(claim.verdict, Verdict::Differs);
+    }
+
+    #[test]
+    fn a_lower_bound_agrees_only_with_what_has_no_upper_end() {
+        let claim = first(Measured::at_least(&[2.0, 2.0]));
+        assert_eq!((claim.verdict, claim.ours), (Verdict::Differs, json!("≥ 2 s")));
+        let file = FILE.replace("relative = 0.1", "at_least = 1.5");
+        let judged = |seconds: f64| {
+            let mut sheet = Sheet::read(&file);
+            sheet.measure("a", Measured::at_least(&[seconds]));
+            sheet.finish().remove(0).verdict
+        };
+        assert_eq!((judged(1.6), judged(1.4)), (Verdict::Reproduced, Verdict::Differs));
     }
 
     #[test]

@@ -104,20 +104,52 @@ impl Swept {
         workload: usize,
         [above, below]: [usize; 2],
         get: fn(&SizeBin) -> Figure,
-    ) -> Vec<Vec<f64>> {
+    ) -> Vec<Vec<Figure>> {
         let pairs = self.at(workload, above).iter().zip(self.at(workload, below));
         pairs.map(|(above, below)| bin_quotients(above, below, get)).collect()
     }
 }
 
-/// Quotients over the ranges of sizes in which both runs have messages enough; not a number where
-/// unfinished messages leave one of the two unknown, so that no range is left out for being slow.
-fn bin_quotients(above: &RunResult, below: &RunResult, get: fn(&SizeBin) -> Figure) -> Vec<f64> {
+/// Quotients over the ranges of sizes in which both runs have messages enough: also of those where
+/// unfinished messages leave only a bound, so that no range is left out for being slow.
+fn bin_quotients(above: &RunResult, below: &RunResult, get: fn(&SizeBin) -> Figure) -> Vec<Figure> {
     let of_size = |size| below.bins.iter().find(|bin| bin.from == size);
     let pairs = above.bins.iter().filter_map(|bin| Some((bin, of_size(bin.from)?)));
     let enough = pairs.filter(|(a, b)| a.count.min(b.count) >= ENOUGH);
-    let known = |bin| get(bin).exact().unwrap_or(f64::NAN);
-    enough.map(|(above, below)| known(above) / known(below)).collect()
+    enough.map(|(above, below)| quotient(get(above), get(below))).collect()
+}
+
+fn quotient(above: Figure, below: Figure) -> Figure {
+    match (above, below) {
+        (above, Figure::Exact(below)) => above.map(|above| above / below),
+        (Figure::Exact(above), Figure::AtLeast(below)) => Figure::AtMost(above / below),
+        _ => Figure::Missing,
+    }
+}
+
+/// The mean, as far as it is known.
+fn mean(values: &[Figure]) -> Figure {
+    let sum = values.iter().filter_map(|value| value.number()).sum::<f64>();
+    let mean = sum / values.len().max(1) as f64;
+    let all = |is: fn(&Figure) -> bool| values.iter().all(is);
+    if all(|value| matches!(value, Figure::Exact(_))) {
+        Figure::Exact(mean)
+    } else if all(|value| matches!(value, Figure::Exact(_) | Figure::AtLeast(_))) {
+        Figure::AtLeast(mean)
+    } else {
+        Figure::Missing
+    }
+}
+
+/// The mean over seeds of their means over ranges of sizes.
+fn measured(over_seeds: &[Vec<Figure>]) -> Measured {
+    let means: Vec<Figure> = over_seeds.iter().map(|ratios| mean(ratios)).collect();
+    let numbers = |figure: &Figure| figure.number().unwrap_or(f64::NAN);
+    let numbers: Vec<f64> = means.iter().map(numbers).collect();
+    match mean(&means) {
+        Figure::AtLeast(_) => Measured::at_least(&numbers),
+        _ => Measured::mean(&numbers),
+    }
 }
 
 fn p99(bin: &SizeBin) -> Figure {
@@ -126,10 +158,6 @@ fn p99(bin: &SizeBin) -> Figure {
 
 fn p50(bin: &SizeBin) -> Figure {
     bin.fct.p50
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
 /// Fig. 8.
@@ -149,8 +177,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         } else {
             for (row, get) in [("", p99 as fn(&SizeBin) -> Figure), ("-median", p50)] {
                 let ratios = swept.by_size(workload, [PL2_TCP, CUBIC], get);
-                let means: Vec<f64> = ratios.iter().map(|ratios| mean(ratios)).collect();
-                sheet.measure(&format!("fig8.{word}{row}"), Measured::mean(&means));
+                sheet.measure(&format!("fig8.{word}{row}"), measured(&ratios));
             }
         }
     }
@@ -159,7 +186,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         let means: Vec<f64> = swept
             .by_size(workload, [PL2, OPTIMUM], p50)
             .iter()
-            .map(|ratios| mean(ratios))
+            .map(|ratios| mean(ratios).exact().unwrap_or(f64::NAN))
             .collect();
         Spread::of(&means).mean
     };
@@ -183,16 +210,19 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
 fn measure(sheet: &mut Sheet, swept: &Swept, workload: usize, word: &str) {
     let mut put = |name: &str, measured| sheet.measure(&format!("fig8.{word}-{name}"), measured);
     let close = swept.by_size(workload, [PL2, OPTIMUM], p99);
-    let share = |ratios: &Vec<f64>| {
-        ratios.iter().filter(|&&ratio| ratio <= CLOSE).count() as f64 / ratios.len() as f64
+    let is_close = |ratio: &&Figure| match ratio {
+        Figure::Exact(ratio) | Figure::AtMost(ratio) => *ratio <= CLOSE,
+        Figure::AtLeast(_) | Figure::Missing => false,
     };
+    let share =
+        |ratios: &Vec<Figure>| ratios.iter().filter(is_close).count() as f64 / ratios.len() as f64;
     put("close", Measured::mean(&close.iter().map(share).collect::<Vec<_>>()));
     let throughput = "throughput.aggregate";
     let [pl2, optimum, tcp, cubic] =
         [PL2, OPTIMUM, PL2_TCP, CUBIC].map(|fabric| swept.over(workload, fabric, throughput));
     put("throughput", Measured::mean(&quotients(&pl2, &optimum)));
     let ahead = swept.by_size(workload, [CUBIC, PL2_TCP], p99);
-    put("tcp", Measured::mean(&ahead.iter().map(|ratios| mean(ratios)).collect::<Vec<_>>()));
+    put("tcp", measured(&ahead));
     if word == "w3" {
         put("cubic-rate", Measured::mean(&cubic));
         put("tcp-rate", Measured::mean(&tcp));
@@ -284,4 +314,31 @@ fn numbers_of(swept: &Swept) -> Block {
     let points = (0..WORKLOADS.len())
         .flat_map(|workload| (0..NAMES.len()).map(move |fabric| (workload, fabric)));
     table("Means over seeds", &columns, points.map(row).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quotient_is_known_as_far_as_both_figures_are() {
+        use Figure::{AtLeast, AtMost, Exact, Missing};
+        let rows = [
+            (Exact(6.0), Exact(2.0), Exact(3.0)),
+            (AtLeast(6.0), Exact(2.0), AtLeast(3.0)),
+            (Exact(6.0), AtLeast(2.0), AtMost(3.0)),
+            (AtLeast(6.0), AtLeast(2.0), Missing),
+        ];
+        for (above, below, expected) in rows {
+            assert_eq!(quotient(above, below), expected, "{above:?} by {below:?}");
+        }
+        assert_eq!(mean(&[Exact(1.0), Exact(3.0)]), Exact(2.0));
+        assert_eq!(mean(&[Exact(1.0), AtLeast(3.0)]), AtLeast(2.0));
+        assert_eq!(mean(&[Exact(1.0), AtMost(3.0)]), Missing);
+        assert_eq!(
+            measured(&[vec![AtLeast(3.0)], vec![Exact(5.0)]]),
+            Measured::at_least(&[3.0, 5.0])
+        );
+        assert_eq!(measured(&[vec![Exact(3.0)], vec![Exact(5.0)]]), Measured::mean(&[3.0, 5.0]));
+    }
 }
