@@ -29,7 +29,7 @@ PATIENCE = 20
 # interrupted.
 FAILED, REFUSED, INTERRUPTED = 1, 2, 130
 # How a sound model may come to nothing: more flows open than are kept, and flows that nothing moves
-# any further, whose results are stored. Books that do not balance and panics have the same exit code.
+# any further, whose results are stored. Broken books and panics have the same exit code.
 OVERRUN = "flows are open, more than a run keeps"
 STUCK = "flows open that nothing moves any further"
 # Of a run that an interrupt finds in work that takes long at a time, on a machine with much to do.

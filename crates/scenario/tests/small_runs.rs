@@ -29,7 +29,6 @@ fn hold(count: u64) {
         counts[End::Cut as usize],
         counts[End::Broke as usize]
     );
-    println!("{said}");
     let shown = wrong[..wrong.len().min(5)].join("\n");
     assert!(wrong.is_empty(), "{} of {count}\n{shown}", wrong.len());
     // Faults that a fabric cannot have are refused; most of them it can have.

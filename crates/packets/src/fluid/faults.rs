@@ -10,7 +10,7 @@ use rack::{Failure, Flow};
 
 use super::classes::Classes;
 use super::waterfill::Waterfill;
-use super::{Oracle, State, span};
+use super::{Oracle, State};
 use crate::config::Plan;
 use crate::route::{Live, Tables};
 
