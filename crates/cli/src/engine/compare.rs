@@ -82,8 +82,8 @@ fn store(scenario: &Scenario, place: &Place, finished: Vec<Finished>) -> Result<
     Ok(compared)
 }
 
-/// Runs the fabrics on as many threads as there are jobs, each taking the next that nobody has, until one run breaks or
-/// is interrupted.
+/// Runs the fabrics on as many threads as there are jobs, each taking the next that nobody has, until one
+/// run breaks or is interrupted.
 fn carry_out(
     scenario: &Scenario,
     directory: &Path,
