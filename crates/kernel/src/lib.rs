@@ -4,7 +4,9 @@
 
 mod bitmap;
 mod calendar;
+mod digest;
 mod histogram;
+mod lookup;
 mod prefetch;
 mod quantity;
 mod random;
@@ -15,7 +17,9 @@ mod units;
 
 pub use bitmap::Bitmap;
 pub use calendar::Calendar;
+pub use digest::Digest;
 pub use histogram::Histogram;
+pub use lookup::Lookup;
 pub use prefetch::{prefetch, prefetch_range};
 pub use quantity::{Bytes, LinkClock, PS_PER_SECOND, Rate, Slot, Span, Time};
 pub use random::Stream;

@@ -19,7 +19,9 @@ pub use config::{Config, Forwarding, Plan, Routing};
 pub use fluid::Oracle;
 pub use network::{Network, surroundings};
 pub use outbox::{Effect, Outbox};
-pub use packet::{FlowKey, Kind, Marks, PRIORITIES, Packet, ROUTE_HOP_BITS, ROUTE_HOPS_MAX, reply};
+pub use packet::{
+    FlowKey, Kind, Marks, PRIORITIES, Packet, ROUTE_HOP_BITS, ROUTE_HOPS_MAX, answer, reply,
+};
 pub use program::{Handle, Hop, Orders, Plain, Program, Verdict};
 pub use route::Live;
 pub use transport::{

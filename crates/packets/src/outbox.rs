@@ -26,7 +26,7 @@ pub enum Effect {
     Delivered(FlowKey, Bytes),
     /// The flow's last byte became readable.
     Complete(FlowKey),
-    /// Neither half has anything left to do.
+    /// The half has nothing left to do.
     Close(FlowKey),
     /// Packets of the flow are lost for good: it fails.
     GiveUp(FlowKey),
@@ -41,13 +41,15 @@ pub enum Effect {
 pub struct Outbox {
     now: Time,
     pub(crate) effects: Vec<Effect>,
+    /// Packets that made no sense where they came.
+    unexpected: u64,
 }
 
 impl Outbox {
     /// An empty outbox at `now`.
     #[must_use]
     pub fn new(now: Time) -> Self {
-        Self { now, effects: Vec::new() }
+        Self { now, effects: Vec::new(), unexpected: 0 }
     }
 
     /// The instant of the call.
@@ -157,17 +159,29 @@ impl Outbox {
         self.effects.push(Effect::Complete(flow));
     }
 
-    /// Nothing is left to do for a completed flow at either end; its key may be used again.
+    /// Nothing is left to do for this half of a flow; its key may be used again.
     #[inline]
     pub fn close(&mut self, flow: FlowKey) {
         self.effects.push(Effect::Close(flow));
     }
 
-    /// Packets of the flow are lost and will not be sent again: it fails, and
-    /// [`crate::Transport::abandon`] is called.
+    /// The sender sends no more of the flow, although packets of it may be lost: unless all has arrived, it
+    /// fails, and [`crate::Transport::abandon`] is called.
     #[inline]
     pub fn give_up(&mut self, flow: FlowKey) {
         self.effects.push(Effect::GiveUp(flow));
+    }
+
+    /// A packet made no sense where it came, and is dropped.
+    #[cold]
+    pub fn unexpected(&mut self) {
+        self.unexpected += 1;
+    }
+
+    /// How many packets made no sense where they came.
+    #[must_use]
+    pub fn unexpected_count(&self) -> u64 {
+        self.unexpected
     }
 
     /// Counts `packets` sent again.

@@ -13,33 +13,110 @@ pub const ROUTE_HOP_BITS: u32 = 3;
 /// Most hops of such a route: what 128 bits hold (R2C2 §4.2).
 pub const ROUTE_HOPS_MAX: u32 = 128 / ROUTE_HOP_BITS;
 
-/// An open flow's place in the arrays of the network and of the transport. Given out at the flow's
-/// start, and again to another flow once this one is closed and none of its packets is left in the
-/// network: so a key in a packet is never stale.
+/// Which flow, in one word, and on which side of it.
+///
+/// To a host it is a half of a flow: the sender's or the receiver's, by its place in the arrays of the
+/// network and of the transport. A place is given out when the half opens, and again once it is closed.
+///
+/// In a packet on its way it is the flow's number, as its source counts its flows to its destination, and
+/// whether the packet goes from the source or from the destination. The network puts one in place of the
+/// other where a packet leaves and where it arrives: endpoints never see numbers, switches never see
+/// places.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct FlowKey(u32);
 
 impl FlowKey {
     /// In place of a flow's key, in what transports of neighbours tell each other
-    /// ([`crate::Outbox::tell`]), where they do. Never the key of a flow then.
-    pub const NEIGHBOURS: Self = Self(0);
+    /// ([`crate::Outbox::tell`]) and what switches say of themselves. Never the key of a flow.
+    pub const NEIGHBOURS: Self = Self(Self::PLACES);
 
-    /// The key of this place.
+    /// Bit of receivers' halves, and of packets that they send.
+    const RECEIVERS: u32 = 1 << 31;
+    /// Bit of the second of two transports at a host.
+    const SECOND: u32 = 1 << 30;
+    /// Bit of a flow that is named by its number, at a host that has closed its half.
+    const CLOSED: u32 = 1 << 29;
+    /// Places and numbers are below it.
+    const PLACES: u32 = Self::CLOSED - 1;
+
+    /// The sender's half at this place.
     #[must_use]
     pub const fn new(place: u32) -> Self {
         Self(place)
     }
 
-    /// The place as a number of its own.
+    /// The receiver's half at this place.
+    #[must_use]
+    pub const fn receivers(place: u32) -> Self {
+        Self(place | Self::RECEIVERS)
+    }
+
+    /// Whether it is the receiver's half, or that of a packet that the receiver sends.
+    #[inline]
+    #[must_use]
+    pub const fn is_receivers(self) -> bool {
+        self.0 & Self::RECEIVERS != 0
+    }
+
+    /// The same for the second of two transports at a host, by which packets for it can be told.
+    #[must_use]
+    pub const fn of_second(self) -> Self {
+        Self(self.0 | Self::SECOND)
+    }
+
+    /// Whether it is marked as the second transport's.
+    #[inline]
+    #[must_use]
+    pub const fn is_seconds(self) -> bool {
+        self.0 & Self::SECOND != 0
+    }
+
+    /// A flow of this number, in what a host sends whose half of it may be closed: the receiver's half, or
+    /// the sender's.
+    #[must_use]
+    pub const fn label(number: u32, is_receivers: bool) -> Self {
+        Self(number | Self::CLOSED | if is_receivers { Self::RECEIVERS } else { 0 })
+    }
+
+    /// The same side of a flow of the same transport, by another place or number.
+    #[inline]
+    #[must_use]
+    pub const fn at(self, place: u32) -> Self {
+        Self(place | self.0 & (Self::RECEIVERS | Self::SECOND))
+    }
+
+    /// Whether it names a flow whose half here may be closed ([`answer`]).
+    #[inline]
+    #[must_use]
+    pub const fn is_closed(self) -> bool {
+        self.0 & Self::CLOSED != 0
+    }
+
+    /// The same, of the transport that `other` is of.
+    #[inline]
+    #[must_use]
+    pub(crate) const fn like(self, other: Self) -> Self {
+        Self(self.0 | other.0 & Self::SECOND)
+    }
+
+    /// The whole word.
     #[must_use]
     pub const fn get(self) -> u32 {
         self.0
     }
 
-    /// The place, for an array.
+    /// The place, or the number, as a number of its own.
+    #[inline]
+    #[must_use]
+    pub const fn place(self) -> u32 {
+        self.0 & Self::PLACES
+    }
+
+    /// The place, for an array of senders or of receivers.
+    #[inline]
     #[must_use]
     pub const fn index(self) -> usize {
-        self.0 as usize
+        self.place() as usize
     }
 }
 
@@ -141,7 +218,7 @@ pub struct Packet {
     /// Data: when the first bit left the source's NIC, stamped by the NIC. Else the transport's, as
     /// a rule the echo of the data's stamp.
     pub stamp: Time,
-    /// The flow it belongs to.
+    /// The flow that it belongs to: at a host the half there.
     pub flow: FlowKey,
     /// Who sends it.
     pub src: NodeId,
@@ -199,6 +276,13 @@ impl Packet {
         self.kind == Kind::Data
     }
 
+    /// Whether it goes to the source of its flow: as an answer, or sent back by a switch.
+    #[inline]
+    #[must_use]
+    pub fn goes_to_source(&self) -> bool {
+        self.flow.is_receivers() != self.marks.contains(Marks::RETURNED)
+    }
+
     /// Whether it belongs to its link and goes no further.
     #[inline]
     #[must_use]
@@ -223,4 +307,12 @@ pub fn reply(packet: &Packet, kind: Kind, wire: u16) -> Packet {
         wire,
         ..Packet::default()
     }
+}
+
+/// As [`reply`], from a host whose half of the flow is closed, to a packet that came to
+/// [`crate::Transport::stray`].
+#[must_use]
+pub fn answer(packet: &Packet, kind: Kind, wire: u16) -> Packet {
+    let flow = FlowKey::label(packet.flow.place(), !packet.flow.is_receivers());
+    Packet { flow: flow.like(packet.flow), ..reply(packet, kind, wire) }
 }

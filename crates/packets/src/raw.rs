@@ -1,9 +1,9 @@
 //! Raw line-rate sending: no window, no acknowledgment, no recovery.
 //!
 //! Models: the sender without control that PL2 §6 compares with, and under per-flow backpressure
-//! R2C2's ideal baseline (R2C2 §5.2). Flows of a host take turns, a packet each. A
-//! packet that is lost stays lost, and its flow never completes, unless [`Recovery::Repeat`] is
-//! asked for; with [`Recovery::Forget`] it fails then.
+//! R2C2's ideal baseline (R2C2 §5.2). Flows of a host take turns, a packet each; each packet tells the
+//! length of its message. A packet that is lost stays lost, and its flow never completes, unless
+//! [`Recovery::Repeat`] is asked for; with [`Recovery::Forget`] it fails then.
 
 use std::collections::VecDeque;
 
@@ -11,24 +11,24 @@ use kernel::{Bytes, Span, Stream};
 use rack::NodeId;
 
 use crate::outbox::Outbox;
-use crate::packet::{FlowKey, Kind, Marks, Packet};
+use crate::packet::{FlowKey, Kind, Marks, Packet, answer, reply};
 use crate::transport::{Framing, Line, Opening, Timer, Timers, Transport};
 
-/// What a raw sender does about losses.
+/// What raw endpoints do about losses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Recovery {
     /// Nothing: for networks that lose nothing.
     #[default]
     None,
-    /// The sender knows by an oracle what has arrived: no control packets. When all of a flow is sent
-    /// and nothing more of it has arrived for a while, it sends what is missing again, and waits
-    /// twice as long if that brings nothing. Before a repeated packet it may rest, by chance, lest
-    /// senders in step lose the same packets for ever. An ideal for tests.
+    /// A receiver to which nothing has come for a while says what it has, and the sender sends the rest
+    /// again; a sender that has sent all and hears nothing sends its last packet again. Each waits twice
+    /// as long if that brings nothing. A receiver that has all says so. Before a repeated packet a host
+    /// may rest, by chance, lest senders in step lose the same packets for ever.
     Repeat {
         /// Seed of the rests.
         seed: u64,
-        /// How long nothing must have arrived: above any wait on the way, or else packets are
-        /// repeated that are not lost.
+        /// How long nothing must have come: above any wait on the way, or else packets are repeated that
+        /// are not lost.
         patience: Span,
     },
     /// Nothing, and the flow is forgotten: packets are datagrams, readable as they arrive in whatever
@@ -41,39 +41,67 @@ pub enum Recovery {
 
 /// Longest rest before a repeated packet: a few packet times of a 10 Gbps link (our choice).
 const REST_MAX: Span = Span::from_us(4);
-
-/// Most times that the wait for arrivals is doubled (our choice).
+/// Most times that a wait is doubled (our choice).
 const DOUBLINGS_MAX: u8 = 6;
+/// What an endpoint says without payload, on the wire: a smallest frame (our choice).
+const CONTROL: u16 = 64;
 
-/// One flow's two halves.
+/// A flow at its source.
 #[derive(Clone, Debug, Default)]
-struct Half {
+struct Sender {
     src: NodeId,
     dst: NodeId,
-    size: u64,
+    size: Bytes,
+    total: u64,
     entropy: u16,
-    /// Next packet to send.
+    /// Next packet to send for the first time.
     next: u64,
+    /// Packets to send again.
+    again: VecDeque<u64>,
+    /// Whether it is among the turns of its host.
+    has_turn: bool,
+    is_open: bool,
+    /// How often it has waited in a row and heard nothing.
+    vain_waits: u8,
+}
+
+/// A flow at its destination.
+#[derive(Clone, Debug, Default)]
+struct Receiver {
+    src: NodeId,
+    dst: NodeId,
+    size: Bytes,
+    total: u64,
+    entropy: u16,
     /// First packet not yet received; of datagrams, how many are.
     expected: u64,
     /// Packets received at or beyond `expected`, by index modulo its length; grows with disorder.
     ahead: VecDeque<bool>,
-    is_open: bool,
-    /// Whether all of it has been sent once.
-    is_repeating: bool,
-    /// Whether all that is missing is on its way, as far as the sender is concerned: it has no turn.
-    is_waiting: bool,
-    /// How often it has waited in a row and nothing has arrived.
     vain_waits: u8,
 }
 
-impl Half {
-    /// The first packet from `next` on that has not arrived.
-    fn missing(&self, next: u64) -> u64 {
-        let next = next.max(self.expected);
-        let offset = usize::try_from(next - self.expected).expect("a flow's packets fit memory");
-        let arrived = self.ahead.iter().skip(offset).take_while(|&&arrived| arrived).count();
-        next + arrived as u64
+impl Receiver {
+    /// Notes a packet. False if it was there already.
+    fn insert(&mut self, seq: u64) -> bool {
+        let Some(offset) = seq.checked_sub(self.expected).filter(|_| seq < self.total) else {
+            return false;
+        };
+        let offset = usize::try_from(offset).expect("a flow's packets fit memory");
+        if self.ahead.len() <= offset {
+            self.ahead.resize(offset + 1, false);
+        }
+        let is_new = !std::mem::replace(&mut self.ahead[offset], true);
+        while self.ahead.front() == Some(&true) {
+            self.ahead.pop_front();
+            self.expected += 1;
+        }
+        is_new
+    }
+
+    /// The packets from `expected` on that have arrived, as bits; and the end of what was ever seen.
+    fn report(&self) -> (u64, u64) {
+        let bits = (0..64).zip(&self.ahead).map(|(bit, &arrived)| u64::from(arrived) << bit).sum();
+        (bits, self.expected + self.ahead.len() as u64)
     }
 }
 
@@ -82,104 +110,192 @@ impl Half {
 pub struct Raw {
     framing: Framing,
     recovery: Recovery,
-    flows: Vec<Half>,
+    senders: Vec<Sender>,
+    receivers: Vec<Receiver>,
     /// Flows of each host with something to send, in turn.
     turns: Vec<VecDeque<FlowKey>>,
-    /// By host: whether it has rested before its next repeated packet.
+    /// By host: whether it has rested before its next repeated packet, and its stream of rests.
     rested: Vec<bool>,
-    rests: Stream,
-    started: u64,
+    rests: Vec<Stream>,
 }
 
 impl Raw {
     /// Endpoints of `hosts` hosts.
     #[must_use]
     pub fn new(hosts: u32, framing: Framing, recovery: Recovery) -> Self {
-        let seed = match recovery {
-            Recovery::None | Recovery::Forget { .. } => 0,
-            Recovery::Repeat { seed, .. } => seed,
+        let rests = match recovery {
+            Recovery::None | Recovery::Forget { .. } => Vec::new(),
+            Recovery::Repeat { seed, .. } => {
+                (0..hosts).map(|host| Stream::new(seed, "packets/raw", host.into())).collect()
+            }
         };
         Self {
             framing,
             recovery,
-            flows: Vec::new(),
+            senders: Vec::new(),
+            receivers: Vec::new(),
             turns: vec![VecDeque::new(); hosts as usize],
             rested: vec![false; hosts as usize],
-            rests: Stream::new(seed, "packets/raw", 0),
-            started: 0,
+            rests,
         }
-    }
-
-    fn packets(&self, flow: FlowKey) -> u64 {
-        self.framing.packets(Bytes::new(self.flows[flow.index()].size))
-    }
-
-    /// Takes a flow out of its host's turns.
-    fn end(&mut self, flow: FlowKey) {
-        let half = &mut self.flows[flow.index()];
-        half.is_open = false;
-        self.turns[half.src.index()].retain(|&other| other != flow);
     }
 
     /// Tosses a coin whether a host rests now. After a rest it does not rest again at once.
     fn rests(&mut self, host: NodeId, out: &mut Outbox) -> bool {
         let rested = &mut self.rested[host.index()];
-        if std::mem::take(rested) || self.rests.below(2) == 0 {
+        let stream = &mut self.rests[host.index()];
+        if std::mem::take(rested) || stream.below(2) == 0 {
             return false;
         }
         *rested = true;
-        out.wake_at(host, out.now() + Span::from_ps(1 + self.rests.below(REST_MAX.as_ps())));
+        out.wake_at(host, out.now() + Span::from_ps(1 + stream.below(REST_MAX.as_ps())));
         true
     }
 
-    /// All that is missing of a flow is under way: it has no turn until nothing has arrived for so long.
-    fn wait(&mut self, flow: FlowKey, out: &mut Outbox) {
-        let Recovery::Repeat { patience, .. } = self.recovery else { return };
-        let half = &mut self.flows[flow.index()];
-        half.is_waiting = true;
-        let patience = patience * (1 << half.vain_waits.min(DOUBLINGS_MAX));
-        out.set_timer(Timer::Flow(flow, 0), out.now() + patience);
-    }
-
-    /// Sends what is missing of a flow again: nothing has arrived for long.
-    fn repeat(&mut self, flow: FlowKey, out: &mut Outbox) {
-        let half = &mut self.flows[flow.index()];
-        half.next = half.expected;
-        (half.is_waiting, half.is_repeating) = (false, true);
-        half.vain_waits = half.vain_waits.saturating_add(1);
-        self.turns[half.src.index()].push_back(flow);
-        out.wake(half.src);
-    }
-
-    /// A datagram is readable at once; the network doubles none, so that counting them is enough.
-    fn receive_datagram(&mut self, packet: &Packet, total: u64, out: &mut Outbox) {
-        let half = &mut self.flows[packet.flow.index()];
-        half.expected += 1;
-        out.delivered(packet.flow, Bytes::new(packet.payload.into()));
-        if half.expected == total {
-            self.end(packet.flow);
-            out.complete(packet.flow);
-            out.close(packet.flow);
+    /// Gives a flow a turn, if it has none.
+    fn offer(&mut self, flow: FlowKey, out: &mut Outbox) {
+        let sender = &mut self.senders[flow.index()];
+        if !std::mem::replace(&mut sender.has_turn, true) {
+            self.turns[sender.src.index()].push_back(flow);
+            out.wake(sender.src);
         }
     }
 
-    fn next_packet(&mut self, flow: FlowKey) -> Packet {
-        let half = &mut self.flows[flow.index()];
-        let payload = self.framing.payload_of(Bytes::new(half.size), half.next);
-        let seq = half.next;
-        half.next += 1;
+    /// A half will do something if nothing comes for `patience`, doubled for each wait in vain.
+    fn wait(&self, flow: FlowKey, vain_waits: u8, out: &mut Outbox) {
+        if let Recovery::Repeat { patience, .. } = self.recovery {
+            let patience = patience * (1 << vain_waits.min(DOUBLINGS_MAX));
+            out.set_timer(Timer::Flow(flow, 0), out.now() + patience);
+        }
+    }
+
+    /// Takes a flow out of its host's turns.
+    fn end(&mut self, flow: FlowKey) {
+        let sender = &mut self.senders[flow.index()];
+        sender.is_open = false;
+        sender.again.clear();
+        if std::mem::take(&mut sender.has_turn) {
+            self.turns[sender.src.index()].retain(|&other| other != flow);
+        }
+    }
+
+    /// A data packet at its receiver.
+    fn take(&mut self, packet: &Packet, out: &mut Outbox) {
+        let flow = packet.flow;
+        let receiver = &mut self.receivers[flow.index()];
+        let before = receiver.expected;
+        if let Recovery::Forget { .. } = self.recovery {
+            // Readable at once; the network doubles none, so that counting them is enough.
+            receiver.expected += 1;
+            out.delivered(flow, Bytes::new(packet.payload.into()));
+        } else {
+            let is_new = receiver.insert(packet.seq);
+            let step = u64::from(self.framing.payload);
+            let below = |packets: u64| (packets * step).min(receiver.size.get());
+            let readable = below(receiver.expected) - below(before);
+            if readable > 0 {
+                out.delivered(flow, Bytes::new(readable));
+            } else {
+                let held = receiver.ahead.iter().filter(|&&held| held).count() as u64;
+                out.held(Bytes::new(held * step));
+            }
+            if is_new {
+                receiver.vain_waits = 0;
+            }
+        }
+        if receiver.expected < receiver.total {
+            let vain_waits = receiver.vain_waits;
+            return self.wait(flow, vain_waits, out);
+        }
+        out.complete(flow);
+        if let Recovery::Repeat { .. } = self.recovery {
+            out.send(Packet { priority: 0, ..reply(packet, Kind::Ack, CONTROL) });
+        }
+        receiver.ahead = VecDeque::new();
+        out.close(flow);
+    }
+
+    /// Nothing has come to a receiver for long: it says what it has.
+    fn complain(&mut self, flow: FlowKey, out: &mut Outbox) {
+        let receiver = &mut self.receivers[flow.index()];
+        receiver.vain_waits = receiver.vain_waits.saturating_add(1);
+        let (bits, seen) = receiver.report();
+        out.send(Packet {
+            flow,
+            src: receiver.dst,
+            dst: receiver.src,
+            entropy: receiver.entropy,
+            wire: CONTROL,
+            kind: Kind::Nack,
+            ack: receiver.expected,
+            word: bits,
+            seq: seen,
+            ..Packet::default()
+        });
+        let vain_waits = receiver.vain_waits;
+        self.wait(flow, vain_waits, out);
+    }
+
+    /// A sender hears what its receiver has: of what was sent the rest goes again, as far as it is told of.
+    fn repeat(&mut self, packet: &Packet, out: &mut Outbox) {
+        let sender = &mut self.senders[packet.flow.index()];
+        sender.vain_waits = 0;
+        let has = |seq: u64| (packet.word >> (seq - packet.ack)) & 1 == 1;
+        let told = packet.ack..packet.seq.min(packet.ack.saturating_add(64)).min(sender.next);
+        let unseen = packet.seq.min(sender.next)..sender.next;
+        sender.again.clear();
+        sender.again.extend(told.filter(|&seq| !has(seq)).chain(unseen));
+        if sender.again.is_empty() {
+            return;
+        }
+        self.offer(packet.flow, out);
+    }
+
+    /// A sender has heard nothing since it sent all: its last packet goes again.
+    fn ask(&mut self, flow: FlowKey, out: &mut Outbox) {
+        let sender = &mut self.senders[flow.index()];
+        sender.vain_waits = sender.vain_waits.saturating_add(1);
+        if sender.again.is_empty() {
+            sender.again.push_back(sender.total - 1);
+        }
+        self.offer(flow, out);
+    }
+
+    fn packet(&self, flow: FlowKey, seq: u64) -> Packet {
+        let sender = &self.senders[flow.index()];
+        let payload = self.framing.payload_of(sender.size, seq);
         Packet {
             flow,
-            src: half.src,
-            dst: half.dst,
-            entropy: half.entropy,
+            src: sender.src,
+            dst: sender.dst,
+            entropy: sender.entropy,
             path: seq as u16,
             seq,
+            word: sender.size.get(),
             payload,
             wire: payload + self.framing.header,
             priority: 1,
             marks: Marks::ECT,
             ..Packet::default()
+        }
+    }
+
+    /// The last packet of a flow that is to go has gone.
+    fn spent(&mut self, flow: FlowKey, out: &mut Outbox) {
+        let sender = &mut self.senders[flow.index()];
+        sender.has_turn = false;
+        match self.recovery {
+            Recovery::None => {
+                sender.is_open = false;
+                out.close(flow);
+            }
+            Recovery::Repeat { .. } => {
+                let vain_waits = sender.vain_waits;
+                self.wait(flow, vain_waits, out);
+            }
+            Recovery::Forget { patience } => {
+                out.set_timer(Timer::Flow(flow, 0), out.now() + patience);
+            }
         }
     }
 }
@@ -197,74 +313,72 @@ impl Transport for Raw {
         self.framing
     }
 
+    fn is_split(&self) -> bool {
+        true
+    }
+
     fn start(&mut self, opening: &Opening, out: &mut Outbox) {
         let Opening { key, flow, .. } = *opening;
-        if self.flows.len() <= key.index() {
-            self.flows.resize(key.index() + 1, Half::default());
+        if self.senders.len() <= key.index() {
+            self.senders.resize(key.index() + 1, Sender::default());
         }
-        let half = &mut self.flows[key.index()];
-        assert!(!half.is_open, "flow key {} is given out twice", key.get());
-        half.ahead.clear();
-        *half = Half {
+        let sender = &mut self.senders[key.index()];
+        assert!(!sender.is_open, "flow key {} is given out twice", key.get());
+        *sender = Sender {
             src: flow.src,
             dst: flow.dst,
-            size: flow.size.get(),
-            entropy: self.started as u16,
-            ahead: std::mem::take(&mut half.ahead),
+            size: flow.size,
+            total: self.framing.packets(flow.size),
+            entropy: flow.id.get() as u16,
+            again: std::mem::take(&mut sender.again),
             is_open: true,
-            ..Half::default()
+            ..Sender::default()
         };
-        self.started += 1;
-        self.turns[flow.src.index()].push_back(key);
-        out.wake(flow.src);
+        self.offer(key, out);
+    }
+
+    fn accept(&mut self, packet: &Packet, _: FlowKey, _: &mut Outbox) {
+        let place = packet.flow.index();
+        if self.receivers.len() <= place {
+            self.receivers.resize(place + 1, Receiver::default());
+        }
+        let size = Bytes::new(packet.word);
+        self.receivers[place] = Receiver {
+            src: packet.src,
+            dst: packet.dst,
+            size,
+            total: self.framing.packets(size),
+            entropy: packet.entropy,
+            ..Receiver::default()
+        };
     }
 
     fn receive(&mut self, _: NodeId, packet: &Packet, out: &mut Outbox) {
-        if packet.kind != Kind::Data || packet.payload == 0 {
-            return;
-        }
-        let size = self.flows[packet.flow.index()].size;
-        let total = self.packets(packet.flow);
-        if let Recovery::Forget { .. } = self.recovery {
-            return self.receive_datagram(packet, total, out);
-        }
-        let half = &mut self.flows[packet.flow.index()];
-        let Some(offset) = packet.seq.checked_sub(half.expected) else { return };
-        let offset = usize::try_from(offset).expect("a flow's packets fit memory");
-        if half.ahead.len() <= offset {
-            half.ahead.resize(offset + 1, false);
-        }
-        let is_new = !std::mem::replace(&mut half.ahead[offset], true);
-        let before = half.expected;
-        while half.ahead.front() == Some(&true) {
-            half.ahead.pop_front();
-            half.expected += 1;
-        }
-        let step = u64::from(self.framing.payload);
-        let readable = (half.expected * step).min(size) - (before * step).min(size);
-        if readable > 0 {
-            out.delivered(packet.flow, Bytes::new(readable));
-        } else {
-            out.held(Bytes::new(half.ahead.iter().filter(|&&held| held).count() as u64 * step));
-        }
-        if half.expected == total {
-            self.end(packet.flow);
-            out.complete(packet.flow);
-            out.close(packet.flow);
-        } else if is_new {
-            half.vain_waits = 0;
-            if half.is_waiting {
-                self.wait(packet.flow, out);
+        match (packet.kind, packet.flow.is_receivers()) {
+            (Kind::Data, true) if packet.payload > 0 => self.take(packet, out),
+            (Kind::Nack, false) if packet.ack <= packet.seq => self.repeat(packet, out),
+            (Kind::Ack, false) => {
+                self.end(packet.flow);
+                out.close(packet.flow);
             }
+            // A packet that a switch has cut is as good as lost.
+            (Kind::Data, true) => {}
+            _ => out.unexpected(),
+        }
+    }
+
+    fn stray(&mut self, packet: &Packet, out: &mut Outbox) {
+        let is_again = packet.is_data() && !packet.goes_to_source();
+        if is_again && matches!(self.recovery, Recovery::Repeat { .. }) {
+            out.send(Packet { priority: 0, ..answer(packet, Kind::Ack, CONTROL) });
         }
     }
 
     fn timer(&mut self, timer: Timer, out: &mut Outbox) {
-        let Timer::Flow(flow, _) = timer else {
-            unreachable!("raw sending sets no timer of a host, yet {timer:?} fired")
-        };
+        let Timer::Flow(flow, _) = timer else { return };
         match self.recovery {
-            Recovery::Repeat { .. } => self.repeat(flow, out),
+            Recovery::Repeat { .. } if flow.is_receivers() => self.complain(flow, out),
+            Recovery::Repeat { .. } => self.ask(flow, out),
             _ => out.give_up(flow),
         }
     }
@@ -278,24 +392,21 @@ impl Transport for Raw {
         // Flows that may not send now keep their order, behind those whose turn is later.
         let ready = line.first_admitted(turns.iter().copied(), whole)?;
         let flow = turns[ready];
-        let total = self.packets(flow);
-        let half = &mut self.flows[flow.index()];
-        if half.is_repeating {
-            // Some may have arrived since its last turn.
-            half.next = half.missing(half.next);
-            if half.next >= total {
-                self.turns[host.index()].remove(ready);
-                self.wait(flow, out);
-                return self.pull(host, line, out);
-            }
-            if self.rests(host, out) {
-                self.turns[host.index()].rotate_left(ready);
-                return None;
-            }
+        let sender = &mut self.senders[flow.index()];
+        let is_again = !sender.again.is_empty();
+        if is_again && self.rests(host, out) {
+            self.turns[host.index()].rotate_left(ready);
+            return None;
+        }
+        let sender = &mut self.senders[flow.index()];
+        let seq = sender.again.pop_front().unwrap_or_else(|| {
+            sender.next += 1;
+            sender.next - 1
+        });
+        if is_again {
             out.resent(1);
         }
-        let packet = self.next_packet(flow);
-        let is_last = packet.seq + 1 == total;
+        let is_spent = sender.again.is_empty() && sender.next == sender.total;
         let turns = &mut self.turns[host.index()];
         // It is the last in turn now; those passed over are before it.
         match ready {
@@ -306,20 +417,18 @@ impl Transport for Raw {
             _ if ready + 1 < turns.len() => turns.rotate_left(ready + 1),
             _ => {}
         }
-        if is_last {
-            turns.pop_back();
-            match self.recovery {
-                Recovery::None => {}
-                Recovery::Repeat { .. } => self.wait(flow, out),
-                Recovery::Forget { patience } => {
-                    out.set_timer(Timer::Flow(flow, 0), out.now() + patience);
-                }
-            }
+        let packet = self.packet(flow, seq);
+        if is_spent {
+            self.turns[host.index()].pop_back();
+            self.spent(flow, out);
         }
         Some(packet)
     }
 
     fn abandon(&mut self, flow: FlowKey, _: &mut Outbox) {
-        self.end(flow);
+        match flow.is_receivers() {
+            true => self.receivers[flow.index()].ahead = VecDeque::new(),
+            false => self.end(flow),
+        }
     }
 }

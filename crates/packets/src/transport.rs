@@ -1,21 +1,24 @@
 //! The one wall between the network and endpoint cores.
 //!
-//! A transport is one value that holds the endpoints of *all* hosts in flat arrays, by [`FlowKey`]
-//! and by host. It owns no clock, no global chance and no wires: each call hands it the instant and
-//! an [`Outbox`]; what it wants done goes there. The network calls
+//! A transport is one value that holds the endpoints of any set of hosts in flat arrays: the halves of
+//! flows by [`FlowKey`], and what belongs to a host by its number. It owns no clock, no global chance and
+//! no wires: each call hands it the instant and an [`Outbox`]; what it wants done goes there. The network
+//! calls
 //!
 //! - [`Transport::start`] at the sender when a flow is offered,
-//! - [`Transport::receive`] when a packet has reached a host,
+//! - [`Transport::accept`] at the receiver when the first packet of a flow has reached it,
+//! - [`Transport::receive`] when a packet has reached a half, that first one too,
 //! - [`Transport::timer`] when a timer fires,
 //! - [`Transport::pull`] when a NIC's line is free and its queue is empty. What to send is so decided
 //!   at the last moment: windows, pacing, shortest-remaining-first all live in `pull`.
 //!
-//! A flow's life: `start`, any number of `receive`, `timer` and `pull`; the receiving half says
-//! [`Outbox::delivered`] as bytes become readable in order, and [`Outbox::complete`] with the last;
-//! then, when neither half has anything left to do, [`Outbox::close`]. Packets of a closed flow that
-//! are still under way are swallowed by the network, its timers are cancelled, and its key comes
-//! back in a later `start`. The network may end a flow by itself, when a host dies: then it calls
-//! [`Transport::abandon`] and the flow is closed with no further word.
+//! A flow has two halves, which know of each other what packets tell. The sender's begins with `start`,
+//! the receiver's with `accept`. The receiver says [`Outbox::delivered`] as bytes become readable in
+//! order, and [`Outbox::complete`] with the last. Each half says [`Outbox::close`] when it has nothing
+//! left to do; its timers are then cancelled, and its key comes back for another flow. A packet that
+//! comes for a half that is closed goes to [`Transport::stray`], where a receiver may say once more that
+//! it has all ([`crate::answer`]). The network may end a flow by itself, when a host dies: then it calls
+//! [`Transport::abandon`] for each half that is open, and the half is closed with no further word.
 //!
 //! Data and control packets alike may be returned by `pull` or put in the NIC's queue by
 //! [`Outbox::send`]; queued packets go first, by priority. Acknowledgments normally take the queue,
@@ -31,7 +34,7 @@ use crate::route::Live;
 /// A flow as it starts.
 #[derive(Clone, Copy, Debug)]
 pub struct Opening {
-    /// Its place in the arrays until it is closed.
+    /// The sender's half: its place in the arrays until it is closed.
     pub key: FlowKey,
     /// What to carry.
     pub flow: Flow,
@@ -52,7 +55,7 @@ pub enum Timer {
 /// How many timers a transport uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Timers {
-    /// For each flow, both halves together.
+    /// For each half of a flow.
     pub flow: u8,
     /// For each host.
     pub host: u8,
@@ -226,10 +229,24 @@ pub trait Transport {
         let _ = out;
     }
 
-    /// The application at `opening.flow.src` hands over a message.
+    /// Whether halves know of each other by packets alone. Until all do: if not, both halves of a flow
+    /// have one key, that of the sender, and are opened and closed together.
+    fn is_split(&self) -> bool {
+        false
+    }
+
+    /// The application at `opening.flow.src` hands over a message: the sender's half opens.
     fn start(&mut self, opening: &Opening, out: &mut Outbox);
 
-    /// `packet` has reached `host`, to which it was addressed (or returned). Its flow is open.
+    /// The first packet of a flow has reached its destination: the receiver's half opens, `packet.flow`.
+    /// Then `packet` goes to [`Transport::receive`]. What is to be sent when the half may be closed by then
+    /// names its flow by `label`.
+    fn accept(&mut self, packet: &Packet, label: FlowKey, out: &mut Outbox) {
+        let _ = (packet, label, out);
+    }
+
+    /// `packet` has reached `host`, to which it was addressed (or returned), and there the half
+    /// `packet.flow`, which is open. A packet that makes no sense there is dropped and counted ([`Outbox::unexpected`]).
     fn receive(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox);
 
     /// A timer that was set has fired.
@@ -241,8 +258,8 @@ pub trait Transport {
     /// may also queue packets, which then go before the next pull.
     fn pull(&mut self, host: NodeId, line: Line<'_>, out: &mut Outbox) -> Option<Packet>;
 
-    /// The network has given up the flow, because a host died or is out of reach: forget both
-    /// halves. The flow is closed.
+    /// The network has given up the flow, because a host died or is out of reach: forget this half of it,
+    /// which is closed.
     fn abandon(&mut self, flow: FlowKey, out: &mut Outbox);
 
     /// Whether a flow waits for a round trip before its first byte is sent.
@@ -260,8 +277,9 @@ pub trait Transport {
         let _ = (packet, why, out);
     }
 
-    /// A packet has come to its destination after its flow was closed: for a layer that counts packets
-    /// whatever they are for.
+    /// A packet has come for a half that is closed: its `flow` is no key of this host. At a flow's
+    /// destination (not where it [`Packet::goes_to_source`]) it is a packet sent again, whose sender may not
+    /// know yet that all has arrived: an [`crate::answer`] can tell it.
     fn stray(&mut self, packet: &Packet, out: &mut Outbox) {
         let _ = (packet, out);
     }
@@ -271,7 +289,7 @@ pub trait Transport {
         let _ = (works, out);
     }
 
-    /// Self-checks too dear for every step.
+    /// Self-checks that take too long for every step.
     ///
     /// # Errors
     /// When an invariant does not hold: which, with its numbers.

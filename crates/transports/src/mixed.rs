@@ -64,8 +64,8 @@ pub struct Mixed<A, B> {
     second: B,
     /// By class: whether the second carries it.
     is_second_class: Vec<bool>,
-    /// By flow: whether the second carries it.
-    is_second: Vec<bool>,
+    /// By flow at its source, and at its destination: whether the second carries it.
+    is_second: [Vec<bool>; 2],
     /// By host: whether the second sends next, if both can.
     is_seconds_turn: Vec<bool>,
 }
@@ -86,7 +86,7 @@ impl<A: Transport, B: Transport> Mixed<A, B> {
             first,
             second,
             is_second_class,
-            is_second: Vec::new(),
+            is_second: [Vec::new(), Vec::new()],
             is_seconds_turn: vec![false; hosts as usize],
         }
     }
@@ -95,7 +95,7 @@ impl<A: Transport, B: Transport> Mixed<A, B> {
 /// Does the same with the transport of a flow.
 macro_rules! of_flow {
     ($mixed:ident, $flow:expr, $transport:ident => $does:expr) => {
-        if $mixed.is_second[$flow.index()] {
+        if $mixed.is_second[usize::from($flow.is_receivers())][$flow.index()] {
             let $transport = &mut $mixed.second;
             $does
         } else {
@@ -103,6 +103,17 @@ macro_rules! of_flow {
             $does
         }
     };
+}
+
+impl<A, B> Mixed<A, B> {
+    /// Notes which transport carries a flow.
+    fn note(&mut self, flow: FlowKey, is_second: bool) {
+        let list = &mut self.is_second[usize::from(flow.is_receivers())];
+        if list.len() <= flow.index() {
+            list.resize(flow.index() + 1, false);
+        }
+        list[flow.index()] = is_second;
+    }
 }
 
 impl<A: Transport, B: Transport> Transport for Mixed<A, B> {
@@ -119,17 +130,30 @@ impl<A: Transport, B: Transport> Transport for Mixed<A, B> {
         self.first.framing()
     }
 
+    fn is_split(&self) -> bool {
+        self.first.is_split() && self.second.is_split()
+    }
+
     fn has_handshake(&self) -> bool {
         self.first.has_handshake() || self.second.has_handshake()
     }
 
     fn start(&mut self, opening: &Opening, out: &mut Outbox) {
-        let place = opening.key.index();
-        if self.is_second.len() <= place {
-            self.is_second.resize(place + 1, false);
-        }
-        self.is_second[place] = self.is_second_class[usize::from(opening.flow.class.get())];
+        let is_second = self.is_second_class[usize::from(opening.flow.class.get())];
+        self.note(opening.key, is_second);
         of_flow!(self, opening.key, transport => transport.start(opening, out));
+    }
+
+    fn accept(&mut self, packet: &Packet, label: FlowKey, out: &mut Outbox) {
+        self.note(packet.flow, packet.flow.is_seconds());
+        of_flow!(self, packet.flow, transport => transport.accept(packet, label, out));
+    }
+
+    fn stray(&mut self, packet: &Packet, out: &mut Outbox) {
+        match packet.flow.is_seconds() {
+            true => self.second.stray(packet, out),
+            false => self.first.stray(packet, out),
+        }
     }
 
     fn receive(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
@@ -148,7 +172,11 @@ impl<A: Transport, B: Transport> Transport for Mixed<A, B> {
         let turn = self.is_seconds_turn[host.index()];
         for is_second in [turn, !turn] {
             let packet = match is_second {
-                true => self.second.pull(host, line, out),
+                // Its receiver has two transports, too, and is to know whose it is.
+                true => self
+                    .second
+                    .pull(host, line, out)
+                    .map(|packet| Packet { flow: packet.flow.of_second(), ..packet }),
                 false => self.first.pull(host, line, out),
             };
             if packet.is_some() {

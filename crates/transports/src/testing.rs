@@ -43,7 +43,9 @@ pub(crate) struct Rig<T> {
     calendar: Calendar<Event>,
     /// When each flow's timers are to fire, and when their events come: a timer that is moved later
     /// keeps its event.
-    timers: Vec<[(Time, Time); 4]>,
+    timers: Vec<[[(Time, Time); 4]; 2]>,
+    /// By flow: whether its receiver knows of it.
+    is_met: Vec<bool>,
     out: Outbox,
     effects: Vec<Effect>,
     sources: u32,
@@ -79,7 +81,8 @@ impl<T: Transport> Rig<T> {
             queue: VecDeque::new(),
             is_busy: false,
             calendar: Calendar::new(),
-            timers: vec![[(Time::NEVER, Time::NEVER); 4]; sources as usize],
+            timers: vec![[[(Time::NEVER, Time::NEVER); 4]; 2]; sources as usize],
+            is_met: vec![false; sources as usize],
             out: Outbox::default(),
             effects: Vec::new(),
             sources,
@@ -121,9 +124,7 @@ impl<T: Transport> Rig<T> {
 
     fn step(&mut self, event: Event) {
         match event {
-            Event::Arrive(packet) => {
-                self.transport.receive(packet.dst, &packet, &mut self.out);
-            }
+            Event::Arrive(packet) => self.arrive(packet),
             Event::Free => {
                 self.is_busy = false;
                 self.serve();
@@ -145,6 +146,20 @@ impl<T: Transport> Rig<T> {
                 }
             }
         }
+    }
+
+    /// Flows go from hosts other than the last to the last, and both halves have the source's number.
+    fn arrive(&mut self, packet: Packet) {
+        let place = packet.flow.place();
+        if packet.dst.get() < self.sources {
+            let packet = Packet { flow: FlowKey::new(place), ..packet };
+            return self.transport.receive(packet.dst, &packet, &mut self.out);
+        }
+        let packet = Packet { flow: FlowKey::receivers(place), ..packet };
+        if !std::mem::replace(&mut self.is_met[place as usize], true) {
+            self.transport.accept(&packet, FlowKey::label(place, true), &mut self.out);
+        }
+        self.transport.receive(packet.dst, &packet, &mut self.out);
     }
 
     fn settle(&mut self) {
@@ -169,7 +184,8 @@ impl<T: Transport> Rig<T> {
             Effect::Delivered(flow, bytes) => self.delivered[flow.index()] += bytes.get(),
             Effect::Complete(_) => self.completed += 1,
             Effect::Close(flow) => {
-                self.timers[flow.index()].iter_mut().for_each(|timer| timer.0 = Time::NEVER);
+                let timers = &mut self.timers[flow.index()][usize::from(flow.is_receivers())];
+                timers.iter_mut().for_each(|timer| timer.0 = Time::NEVER);
             }
             Effect::Resent(_) | Effect::Held(_) => (),
             Effect::GiveUp(key) => unreachable!("{key:?} is given up by a transport that recovers"),
@@ -179,7 +195,8 @@ impl<T: Transport> Rig<T> {
 
     fn state(&mut self, timer: Timer) -> (&mut Time, &mut Time) {
         let Timer::Flow(flow, number) = timer else { panic!("{timer:?}") };
-        let (due, event) = &mut self.timers[flow.index()][usize::from(number)];
+        let half = &mut self.timers[flow.index()][usize::from(flow.is_receivers())];
+        let (due, event) = &mut half[usize::from(number)];
         (due, event)
     }
 

@@ -1,5 +1,7 @@
 //! Flows that take turns: one list for each host, a flow in at most one place of one list.
 //!
+//! All of one kind: flows at their sources, or all at their destinations.
+//!
 //! A doubly linked list through flat arrays: joining, leaving and taking the next cost the same
 //! however many wait, and nothing is allocated once the arrays have grown to the number of flows.
 
@@ -27,13 +29,26 @@ struct Ends {
 pub struct Turns {
     links: Vec<Links>,
     lists: Vec<Ends>,
+    /// A key of the kind that waits here.
+    kind: FlowKey,
 }
 
 impl Turns {
-    /// `lists` empty lists.
+    /// `lists` empty lists of flows at their sources.
     #[must_use]
-    pub fn new(lists: usize) -> Self {
-        Self { links: Vec::new(), lists: vec![Ends { first: NONE, last: NONE }; lists] }
+    pub fn of_senders(lists: usize) -> Self {
+        Self::of(lists, FlowKey::new(0))
+    }
+
+    /// `lists` empty lists of flows at their destinations.
+    #[must_use]
+    pub fn of_receivers(lists: usize) -> Self {
+        Self::of(lists, FlowKey::receivers(0))
+    }
+
+    fn of(lists: usize, kind: FlowKey) -> Self {
+        let lists = vec![Ends { first: NONE, last: NONE }; lists];
+        Self { links: Vec::new(), lists, kind }
     }
 
     /// Whether `flow` waits in some list.
@@ -48,7 +63,7 @@ impl Turns {
     #[must_use]
     pub fn front(&self, list: usize) -> Option<FlowKey> {
         let first = self.lists[list].first;
-        (first != NONE).then(|| FlowKey::new(first))
+        (first != NONE).then(|| self.kind.at(first))
     }
 
     /// The flow whose turn comes after that of `flow`, which waits.
@@ -56,7 +71,7 @@ impl Turns {
     #[must_use]
     pub fn after(&self, flow: FlowKey) -> Option<FlowKey> {
         let next = self.links[flow.index()].next;
-        (next != NONE).then(|| FlowKey::new(next))
+        (next != NONE).then(|| self.kind.at(next))
     }
 
     /// Adds `flow` at the back of `list`, unless it waits already.
@@ -65,6 +80,7 @@ impl Turns {
         if self.contains(flow) {
             return;
         }
+        debug_assert_eq!(flow.is_receivers(), self.kind.is_receivers(), "{flow:?} among others");
         let place = flow.index();
         if self.links.len() <= place {
             self.links.resize(place + 1, Links { previous: ABSENT, next: NONE });
@@ -72,10 +88,10 @@ impl Turns {
         let ends = &mut self.lists[list];
         self.links[place] = Links { previous: ends.last, next: NONE };
         match ends.last {
-            NONE => ends.first = flow.get(),
-            last => self.links[last as usize].next = flow.get(),
+            NONE => ends.first = flow.place(),
+            last => self.links[last as usize].next = flow.place(),
         }
-        ends.last = flow.get();
+        ends.last = flow.place();
     }
 
     /// Takes `flow` out of `list`, if it waits there.
@@ -109,7 +125,7 @@ mod tests {
         /// Against one queue for each list, searched from end to end.
         #[test]
         fn lists_behave_as_queues(steps in prop::collection::vec((0u8..3, 0usize..3, 0u32..6), 0..200)) {
-            let mut turns = Turns::new(3);
+            let mut turns = Turns::of_senders(3);
             let mut model = vec![VecDeque::new(); 3];
             for (step, list, flow) in steps {
                 let key = FlowKey::new(flow);

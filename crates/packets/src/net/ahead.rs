@@ -33,7 +33,7 @@ impl Net {
                     let vertex = self.vertices[event.port() as usize];
                     self.chooser.prefetch(&self.tables, vertex, packet);
                 }
-                Word::DELIVER => self.flows.prefetch(self.arena.get(event.subject()).flow),
+                Word::DELIVER => self.halves.prefetch(self.arena.get(event.subject())),
                 _ => {}
             }
         }

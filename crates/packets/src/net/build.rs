@@ -14,7 +14,7 @@ use super::limits::Limits;
 use super::losses::Losses;
 use super::pause::{Ingress, Memory, Pauses};
 use super::perflow::FlowQueues;
-use super::{Arena, Counts, Flows, Net, OutPort, Wire};
+use super::{Arena, Counts, Halves, Net, OutPort, Wire};
 use crate::config::{CUT_THROUGH_HEADER, FlowControl, Forwarding, Plan, Routing};
 use crate::route::{Chooser, Live, Tables};
 
@@ -36,7 +36,8 @@ impl Net {
             dead: vec![0; vertices as usize],
             ..Faults::default()
         };
-        let losses = Losses::new(plan.config.loss_rate, plan.config.bit_error_rate, seed);
+        let (loss_rate, bit_error_rate) = (plan.config.loss_rate, plan.config.bit_error_rate);
+        let losses = Losses::new(wires.len() as u32, loss_rate, bit_error_rate, seed);
         let mut net = Self {
             now: Time::ZERO,
             calendar: Calendar::new(),
@@ -46,7 +47,7 @@ impl Net {
             clocks,
             nics: nics(&plan, &wires),
             ready_nics: Vec::new(),
-            flows: Flows::default(),
+            halves: Halves::default(),
             tables: Tables::for_routing(topology, &live, plan.config.routing),
             tables_whole: None,
             chooser: Chooser::new(plan.config.routing, topology.hosts(), vertices, seed)

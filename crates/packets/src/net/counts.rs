@@ -1,11 +1,9 @@
 //! What the network counts.
 
-use kernel::Time;
+use kernel::{Digest, Time};
 
 use crate::packet::Packet;
 
-/// Odd constant of the event hash (the golden ratio in 64 bits).
-const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Queue lengths are kept in steps of this many bytes: the smallest packet (our choice).
 pub(crate) const STEP: u64 = 64;
 
@@ -15,7 +13,8 @@ pub(crate) struct Counts {
     /// Packets put on a line, link frames apart; and those of them with payload.
     pub(crate) hops: u64,
     pub(crate) payload_hops: u64,
-    pub(crate) hash: u64,
+    /// Of every hop and every end of a flow.
+    pub(crate) digest: Digest,
     /// Frames of links that arrived.
     pub(crate) link_frames: u64,
     /// Dropped: a queue or buffer was full.
@@ -65,14 +64,9 @@ impl Counts {
     pub(crate) fn launched(&mut self, packet: &Packet, port: u32, now: Time) {
         self.hops += 1;
         self.payload_hops += u64::from(packet.payload > 0);
-        let words = u64::from(port) << 32 ^ u64::from(packet.flow.get()) << 16 ^ packet.seq;
-        self.fold(now.as_ps() ^ words.rotate_left(40));
-    }
-
-    /// Folds a word into the hash.
-    #[inline]
-    pub(crate) fn fold(&mut self, word: u64) {
-        self.hash = (self.hash.rotate_left(5) ^ word).wrapping_mul(HASH_FACTOR);
+        let (from, to) = (u64::from(packet.src.get()), u64::from(packet.dst.get()));
+        let what = packet.seq ^ u64::from(packet.flow.get()) << 32 ^ from << 20 ^ to << 44;
+        self.digest.note(now.as_ps() ^ u64::from(port) << 36, what);
     }
 
     /// A packet finds `bytes` waiting.

@@ -1,7 +1,6 @@
 //! What happens at an instant.
 
 use super::places::Lane;
-use crate::packet::FlowKey;
 
 /// An event of the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,8 +43,8 @@ pub(crate) enum Event {
     },
     /// A flow that was offered early starts.
     Start {
-        /// Its key.
-        flow: FlowKey,
+        /// Its place in the driver's list.
+        flow: u32,
     },
     /// A packet of a flow has left the other end (per-flow backpressure).
     Room {
@@ -106,7 +105,7 @@ impl Event {
             Event::NicFree { host } => (Word::NIC_FREE, 0, host),
             Event::Alarm { host } => (4, 0, host),
             Event::Timer { index, generation } => (5, generation, index),
-            Event::Start { flow } => (6, 0, flow.get()),
+            Event::Start { flow } => (6, 0, flow),
             Event::Room { port, lane } => (7, port, lane.0),
             Event::Break { fault } => (8, 0, fault),
             Event::Mend { fault } => (9, 0, fault),
@@ -156,7 +155,7 @@ impl Word {
             Self::NIC_FREE => Event::NicFree { host: large },
             4 => Event::Alarm { host: large },
             5 => Event::Timer { index: large, generation: small },
-            6 => Event::Start { flow: FlowKey::new(large) },
+            6 => Event::Start { flow: large },
             7 => Event::Room { port: small, lane: Lane(large) },
             8 => Event::Break { fault: large },
             9 => Event::Mend { fault: large },
@@ -174,7 +173,6 @@ mod tests {
 
     #[test]
     fn events_come_out_of_their_words_as_they_went_in() {
-        let flow = FlowKey::new(u32::MAX);
         let (port, generation) = (Event::LIMIT - 1, Event::LIMIT - 2);
         let events = [
             Event::Arrive { packet: u32::MAX, port },
@@ -183,8 +181,8 @@ mod tests {
             Event::NicFree { host: u32::MAX },
             Event::Alarm { host: 3 },
             Event::Timer { index: u32::MAX, generation },
-            Event::Start { flow },
-            Event::Room { port, lane: Lane(flow.get()) },
+            Event::Start { flow: u32::MAX },
+            Event::Room { port, lane: Lane(u32::MAX) },
             Event::Break { fault: 1 },
             Event::Mend { fault: u32::MAX },
             Event::PauseEnds { port, priority: 7 },

@@ -8,11 +8,12 @@ use kernel::Stream;
 use super::Net;
 use crate::transport::Loss;
 
-/// What is still to pass before the next loss and the next flipped bit.
+/// By port at which packets come in: what is still to pass before the next loss and the next flipped bit.
+/// Each link draws from streams of its own; empty where nothing is drawn.
 #[derive(Clone, Debug)]
 pub(crate) struct Losses {
-    loss: Option<Countdown>,
-    corruption: Option<Countdown>,
+    loss: Vec<Countdown>,
+    corruption: Vec<Countdown>,
 }
 
 #[derive(Clone, Debug)]
@@ -23,12 +24,16 @@ struct Countdown {
 }
 
 impl Countdown {
-    fn new(probability: f64, mut stream: Stream) -> Option<Self> {
-        if probability <= 0.0 {
-            return None;
-        }
+    fn new(probability: f64, mut stream: Stream) -> Self {
         let left = stream.geometric(probability);
-        Some(Self { probability, stream, left })
+        Self { probability, stream, left }
+    }
+
+    /// One for each port, where anything is to be drawn.
+    fn of_ports(ports: u32, probability: f64, seed: u64, name: &str) -> Vec<Self> {
+        let ports = if probability > 0.0 { ports } else { 0 };
+        let of_port = |port: u32| Self::new(probability, Stream::new(seed, name, port.into()));
+        (0..ports).map(of_port).collect()
     }
 
     /// Lets `count` trials pass. True if one of them was a hit.
@@ -45,10 +50,16 @@ impl Countdown {
 
 impl Losses {
     /// Losses by `loss_rate` a packet and `bit_error_rate` a bit; `None` where both are zero.
-    pub(super) fn new(loss_rate: f64, bit_error_rate: f64, seed: u64) -> Option<Box<Self>> {
-        let loss = Countdown::new(loss_rate, Stream::new(seed, "packets/loss", 0));
-        let corruption = Countdown::new(bit_error_rate, Stream::new(seed, "packets/corruption", 0));
-        (loss.is_some() || corruption.is_some()).then(|| Box::new(Self { loss, corruption }))
+    pub(super) fn new(
+        ports: u32,
+        loss_rate: f64,
+        bit_error_rate: f64,
+        seed: u64,
+    ) -> Option<Box<Self>> {
+        let loss = Countdown::of_ports(ports, loss_rate, seed, "packets/loss");
+        let corruption = Countdown::of_ports(ports, bit_error_rate, seed, "packets/corruption");
+        let draws = !loss.is_empty() || !corruption.is_empty();
+        draws.then(|| Box::new(Self { loss, corruption }))
     }
 }
 
@@ -62,7 +73,7 @@ impl Net {
         let packet = *self.arena.get(index);
         if cut {
             self.counts.dead_link += u64::from(!packet.is_link_frame());
-        } else if reverse == port || packet.is_link_frame() || !self.strikes(packet.wire) {
+        } else if reverse == port || packet.is_link_frame() || !self.strikes(port, packet.wire) {
             return false;
         }
         if !packet.is_link_frame() {
@@ -73,14 +84,14 @@ impl Net {
         true
     }
 
-    fn strikes(&mut self, wire: u16) -> bool {
+    fn strikes(&mut self, port: u32, wire: u16) -> bool {
         let Some(losses) = &mut self.losses else { return false };
-        if losses.loss.as_mut().is_some_and(|loss| loss.pass(1)) {
+        if losses.loss.get_mut(port as usize).is_some_and(|loss| loss.pass(1)) {
             self.counts.lost += 1;
             return true;
         }
         let bits = u64::from(wire) * 8;
-        if losses.corruption.as_mut().is_some_and(|corruption| corruption.pass(bits)) {
+        if losses.corruption.get_mut(port as usize).is_some_and(|flips| flips.pass(bits)) {
             self.counts.corrupted += 1;
             return true;
         }

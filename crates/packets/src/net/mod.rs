@@ -19,7 +19,7 @@ mod deadline;
 mod detour;
 mod event;
 mod faults;
-mod flows;
+mod halves;
 mod limits;
 mod line;
 mod losses;
@@ -44,7 +44,7 @@ use crate::transport::Loss;
 pub(crate) use arena::{Arena, NONE};
 pub(crate) use counts::Counts;
 pub(crate) use event::{Event, Word};
-pub(crate) use flows::{Flows, Journey, Life, mean};
+pub(crate) use halves::{Found, Halves, Journey, Name};
 pub(crate) use pause::QUANTUM;
 pub(crate) use port::{OutPort, Wire};
 pub(crate) use timers::Timers;
@@ -76,7 +76,8 @@ pub(crate) struct Net {
     pub(crate) nics: Vec<u32>,
     /// Hosts whose NIC may be able to send something, for the network to see to.
     pub(crate) ready_nics: Vec<u32>,
-    pub(crate) flows: Flows,
+    /// The flows of all hosts.
+    pub(crate) halves: Halves,
     pub(crate) tables: Tables,
     /// The tables of the whole network, once faults have changed those above.
     pub(crate) tables_whole: Option<Box<Tables>>,
@@ -326,17 +327,12 @@ impl Net {
     /// Takes a packet out of the network.
     #[inline]
     pub(crate) fn take_out(&mut self, index: u32) {
-        let packet = self.arena.get(index);
-        if !packet.is_link_frame() {
-            self.flows.packet_gone(packet.flow);
-        }
         self.arena.remove(index);
     }
 
     /// Takes a packet in at its source.
     #[inline]
     pub(crate) fn take_in(&mut self, packet: Packet) -> u32 {
-        self.flows.get_mut(packet.flow).packets += 1;
         self.arena.insert(packet)
     }
 

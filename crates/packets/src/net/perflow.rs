@@ -11,9 +11,12 @@
 
 use std::collections::VecDeque;
 
+use kernel::Lookup;
+
 use super::Net;
 use super::arena::{Fifo, NONE};
 use super::event::Event;
+use super::halves::Name;
 use super::places::{Lane, Places};
 use crate::packet::FlowKey;
 
@@ -38,13 +41,17 @@ pub(crate) struct FlowQueues {
     pub(super) mtu: u32,
     /// Lanes of a flow: one for each leg.
     legs: u32,
+    /// Flows that have a queue somewhere, and how many queues each has. A flow's lanes follow from its place.
+    flow_of: Lookup,
+    flows: Vec<(Name, u32)>,
+    free_flows: Vec<u32>,
     queues: Vec<FlowQueue>,
     free: Vec<u32>,
     /// Place by port and lane.
     places: Places,
     /// By output port: queues that may send.
     turns: Vec<VecDeque<u32>>,
-    /// By flow: bytes that its source may still send.
+    /// By flow's half at its source: bytes that it may still send.
     pub(crate) source_room: Vec<u32>,
 }
 
@@ -56,6 +63,9 @@ impl FlowQueues {
             window,
             mtu,
             legs,
+            flow_of: Lookup::default(),
+            flows: Vec::new(),
+            free_flows: Vec::new(),
             queues: Vec::new(),
             free: Vec::new(),
             places,
@@ -65,8 +75,26 @@ impl FlowQueues {
     }
 
     /// The lane of a flow on its last leg, or on the one before.
-    fn lane(&self, flow: FlowKey, is_first: bool) -> Lane {
-        Lane(flow.get() * self.legs + u32::from(is_first))
+    fn lane(&mut self, name: Name, is_first: bool) -> Lane {
+        let flow = self.flow_of.get(name.words()).unwrap_or_else(|| self.open_flow(name));
+        Lane(flow * self.legs + u32::from(is_first))
+    }
+
+    /// Gives a flow a place.
+    fn open_flow(&mut self, name: Name) -> u32 {
+        let flow = self.free_flows.pop().unwrap_or(self.flows.len() as u32);
+        if flow as usize == self.flows.len() {
+            self.flows.push((name, 0));
+        }
+        self.flows[flow as usize] = (name, 0);
+        self.flow_of.insert(name.words(), flow);
+        (0..self.legs).for_each(|leg| self.places.open(Lane(flow * self.legs + leg)));
+        flow
+    }
+
+    /// The flow of a lane.
+    fn flow(&self, lane: Lane) -> usize {
+        lane.index() / self.legs as usize
     }
 
     fn place(&mut self, port: u32, lane: Lane) -> u32 {
@@ -86,7 +114,23 @@ impl FlowQueues {
             }
         };
         self.places.insert(port, lane, place);
+        let flow = self.flow(lane);
+        self.flows[flow].1 += 1;
         place
+    }
+
+    /// Forgets a queue that is of no use, and its flow with its last queue.
+    fn forget(&mut self, place: u32) {
+        let FlowQueue { port, lane, .. } = self.queues[place as usize];
+        self.places.remove(port, lane);
+        self.free.push(place);
+        let flow = self.flow(lane);
+        let (name, queues) = &mut self.flows[flow];
+        *queues -= 1;
+        if *queues == 0 {
+            self.flow_of.remove(name.words());
+            self.free_flows.push(flow as u32);
+        }
     }
 
     /// Gives a queue a turn if it may send; forgets it if it is of no use.
@@ -95,8 +139,7 @@ impl FlowQueues {
         let window = self.window[queue.port as usize];
         if queue.fifo.is_empty() {
             if queue.ahead == 0 {
-                self.places.remove(queue.port, queue.lane);
-                self.free.push(place);
+                self.forget(place);
             }
         } else if queue.ahead < window && !queue.is_listed {
             queue.is_listed = true;
@@ -106,7 +149,6 @@ impl FlowQueues {
 
     /// A flow starts at the NIC of `port`.
     pub(crate) fn flow_starts(&mut self, flow: FlowKey, port: u32) {
-        self.places.open(self.lane(flow, self.legs > 1));
         if self.source_room.len() <= flow.index() {
             self.source_room.resize(flow.index() + 1, 0);
         }
@@ -127,7 +169,8 @@ impl Net {
         let packet = *self.arena.get(index);
         let is_first = self.detours.as_ref().is_some_and(|all| all.leaves_on_first(index));
         let Some(all) = &mut self.flow_queues else { return };
-        let place = all.place(port, all.lane(packet.flow, is_first));
+        let lane = all.lane(Name::of(&packet), is_first);
+        let place = all.place(port, lane);
         self.arena.push(&mut all.queues[place as usize].fifo, index);
         all.review(place);
         let out = &mut self.ports[port as usize];
@@ -160,33 +203,36 @@ impl Net {
 
     /// A packet goes out by `port`.
     pub(super) fn window_take(&mut self, port: u32, index: u32) {
-        let packet = self.arena.get(index);
+        let packet = *self.arena.get(index);
         let is_first = self.detours.as_ref().is_some_and(|all| all.leaves_on_first(index));
         let Some(all) = &mut self.flow_queues else { return };
         if !packet.is_data() {
             return;
         }
-        let place = all.place(port, all.lane(packet.flow, is_first));
+        let lane = all.lane(Name::of(&packet), is_first);
+        let place = all.place(port, lane);
         let queue = &mut all.queues[place as usize];
         queue.ahead += 1;
         let (ahead, window) = (queue.ahead, all.window[port as usize]);
         debug_assert!(ahead <= window, "{ahead} packets ahead in a window of {window}");
         if self.ports[port as usize].is_nic {
-            all.source_room[packet.flow.index()] = (window - ahead) * all.mtu;
+            if let Some(sender) = self.halves.sender_named(Name::of(&packet)) {
+                all.source_room[sender.index()] = (window - ahead) * all.mtu;
+            }
         }
         all.review(place);
     }
 
     /// A packet that came by `port` has left: after the wire's delay one may follow.
     pub(super) fn window_return(&mut self, index: u32, port: u32) {
-        let packet = self.arena.get(index);
+        let packet = *self.arena.get(index);
         let was_first = self.detours.as_ref().is_some_and(|all| all.came_on_first(index));
-        let Some(all) = &self.flow_queues else { return };
+        let Some(all) = &mut self.flow_queues else { return };
         if !packet.is_data() {
             return;
         }
         let wire = &self.wires[port as usize];
-        let lane = all.lane(packet.flow, was_first);
+        let lane = all.lane(Name::of(&packet), was_first);
         let event = Event::Room { port: wire.reverse, lane };
         self.calendar.push(self.now + wire.propagation, event.pack());
     }
@@ -199,8 +245,11 @@ impl Net {
         debug_assert!(queue.ahead > 0, "room for a packet of {lane:?} that never went");
         queue.ahead -= 1;
         if self.ports[port as usize].is_nic {
-            let flow = lane.index() / all.legs as usize;
-            all.source_room[flow] = (all.window[port as usize] - queue.ahead) * all.mtu;
+            let room = (all.window[port as usize] - queue.ahead) * all.mtu;
+            let (name, _) = all.flows[all.flow(lane)];
+            if let Some(sender) = self.halves.sender_named(name) {
+                all.source_room[sender.index()] = room;
+            }
         }
         all.review(place);
         self.serve(port);

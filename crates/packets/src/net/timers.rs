@@ -23,7 +23,7 @@ struct State {
 
 const UNSET: State = State { deadline: Time::NEVER, event: Time::NEVER, generation: 0 };
 
-/// All timers: those of the hosts, then those of the flows by place.
+/// All timers: those of the hosts, then those of the flows by place, of either half in turn.
 #[derive(Clone, Debug)]
 pub(crate) struct Timers {
     counts: Counts,
@@ -41,9 +41,9 @@ impl Timers {
         self.hosts * u32::from(self.counts.host)
     }
 
-    /// Makes room for the flows of `places`.
+    /// Makes room for halves at places below `places`.
     pub(crate) fn grow(&mut self, places: usize) {
-        let count = self.first_of_flows() as usize + places * usize::from(self.counts.flow);
+        let count = self.first_of_flows() as usize + 2 * places * usize::from(self.counts.flow);
         if self.states.len() < count {
             self.states.resize(count, UNSET);
         }
@@ -57,7 +57,8 @@ impl Timers {
             }
             Timer::Flow(flow, number) => {
                 assert!(number < self.counts.flow, "{timer:?} of {:?}", self.counts);
-                self.first_of_flows() + flow.get() * u32::from(self.counts.flow) + u32::from(number)
+                let half = 2 * flow.place() + u32::from(flow.is_receivers());
+                self.first_of_flows() + half * u32::from(self.counts.flow) + u32::from(number)
             }
         }
     }
@@ -70,7 +71,9 @@ impl Timers {
             }
             Some(index) => {
                 let count = u32::from(self.counts.flow);
-                Timer::Flow(FlowKey::new(index / count), (index % count) as u8)
+                let (half, number) = (index / count, (index % count) as u8);
+                let key = if half % 2 == 0 { FlowKey::new } else { FlowKey::receivers };
+                Timer::Flow(key(half / 2), number)
             }
         }
     }
@@ -92,7 +95,7 @@ impl Timers {
         self.states[index as usize].deadline = Time::NEVER;
     }
 
-    /// Cancels all timers of a flow.
+    /// Cancels all timers of a half.
     pub(crate) fn cancel_flow(&mut self, flow: FlowKey) {
         (0..self.counts.flow).for_each(|number| self.cancel(Timer::Flow(flow, number)));
     }
@@ -144,11 +147,12 @@ mod tests {
         ]
     }
 
-    /// Two timers of a host and two of a flow.
+    /// Two timers of a host and one of each half at a place.
     fn timer(number: u8) -> Timer {
         match number {
             0 | 1 => Timer::Host(NodeId::new(3), number),
-            _ => Timer::Flow(FlowKey::new(5), number - 2),
+            2 => Timer::Flow(FlowKey::new(5), 1),
+            _ => Timer::Flow(FlowKey::receivers(5), 0),
         }
     }
 

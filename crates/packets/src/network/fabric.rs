@@ -5,6 +5,7 @@ use rack::results::Table;
 use rack::{Advance, Fabric, Flow, Gauge, Probe, Stage, Totals, Unfinished};
 use serde_json::{Map, Value};
 
+use super::ledger::{Entry, Life};
 use super::{Network, STAGES, details, gauges, ideal};
 use crate::net::Event;
 use crate::program::Program;
@@ -36,14 +37,13 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
 
     fn offer(&mut self, flow: &Flow) {
         assert_ne!(flow.src, flow.dst, "{:?} goes from a node to itself", flow.id);
-        let key = self.net.flows.open(flow);
-        self.timers.grow(self.net.flows.places());
+        let place = self.ledger.enter(flow);
         if flow.start > self.reached {
-            self.net.calendar.push(flow.start, Event::Start { flow: key }.pack());
+            self.net.calendar.push(flow.start, Event::Start { flow: place }.pack());
             return;
         }
         self.net.now = self.reached;
-        self.start(key);
+        self.start(place);
         // What the transport wants done waits for `advance`, which has a probe to tell of ends.
     }
 
@@ -81,7 +81,7 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
         Totals {
             hops: counts.payload_hops,
             events: self.events,
-            event_hash: counts.hash,
+            event_hash: counts.digest.get(),
             delivered: self.delivered,
             lost: self.lost,
             drops: counts.drops(),
@@ -102,14 +102,17 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
     }
 
     fn sample(&mut self, row: &mut [f64]) {
-        let (net, delivered) = (&mut self.net, self.delivered);
-        self.gauges.sample(row, net, delivered);
+        let (open, delivered) = (self.ledger.open, self.delivered);
+        self.gauges.sample(row, &mut self.net, open, delivered);
     }
 
     fn unfinished(&self, limit: usize) -> Vec<Unfinished> {
-        let keys = self.net.flows.unfinished().take(limit);
-        let open = keys.map(|key| self.net.flows.get(key));
-        open.map(|open| Unfinished { flow: open.flow, delivered: open.delivered }).collect()
+        let open = self.ledger.unfinished().take(limit).map(|place| self.ledger.get(place));
+        let delivered = |entry: &Entry| match entry.life {
+            Life::Open => self.delivered_of(entry.name),
+            _ => Bytes::ZERO,
+        };
+        open.map(|open| Unfinished { flow: open.flow, delivered: delivered(open) }).collect()
     }
 
     fn check(&self) -> Result<(), String> {

@@ -46,7 +46,7 @@ pub(crate) struct Gauges {
 
 impl Gauges {
     /// Writes one row and starts the next interval.
-    pub(crate) fn sample(&mut self, row: &mut [f64], net: &mut Net, delivered: Bytes) {
+    pub(crate) fn sample(&mut self, row: &mut [f64], net: &mut Net, open: u64, delivered: Bytes) {
         let counts = &mut net.counts;
         let running = [
             counts.payload_hops,
@@ -57,7 +57,7 @@ impl Gauges {
             delivered.get(),
         ];
         let peak = std::mem::take(&mut counts.queue_peak);
-        let levels = [net.flows.open, counts.queued, u64::from(peak), u64::from(net.arena.live())];
+        let levels = [open, counts.queued, u64::from(peak), u64::from(net.arena.live())];
         let since = running.iter().zip(&self.last).map(|(now, last)| now - last);
         for (cell, value) in row.iter_mut().zip(levels.into_iter().chain(since)) {
             *cell = value as f64;

@@ -1,9 +1,11 @@
 //! A packet network with its endpoints: the event loop, and the door through which a transport acts.
 
 mod details;
+mod ends;
 mod fabric;
 mod gauges;
 mod ideal;
+mod ledger;
 mod programmed;
 mod uniform;
 
@@ -12,19 +14,20 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use kernel::{Bytes, Span, Time};
+use kernel::{Bytes, Time};
 use rack::topology::Vertex;
-use rack::{Completion, Failure, Flow, FlowId, NodeId, Probe, Problem, Stage};
+use rack::{Failure, FlowId, NodeId, Probe, Problem, Stage};
 
 use crate::config::Plan;
-use crate::net::{Event, Life, Net, Timers, Word, mean};
+use crate::net::{Event, Found, Net, Timers, Word};
 use crate::outbox::{Effect, Outbox};
 use crate::packet::{FlowKey, Marks, Packet};
 use crate::program::{Orders, Plain, Program};
-use crate::transport::{Framing, Line, Opening, Room, Surroundings, Timer, Transport};
+use crate::transport::{Framing, Line, Room, Surroundings, Timer, Transport};
 
 use gauges::Gauges;
 pub(crate) use ideal::completion_time;
+use ledger::Ledger;
 
 /// The parts of a completion time, in order.
 pub(crate) const STAGES: &[Stage] = &[
@@ -44,10 +47,14 @@ pub struct Network<T, S = Plain> {
     orders: Orders,
     timers: Timers,
     framing: Framing,
+    /// Whether the transport's halves know of each other by packets alone.
+    is_split: bool,
+    /// The flows to carry.
+    ledger: Ledger,
     /// By host: the alarm it asked for.
     alarms: Vec<Time>,
-    /// Flows that ended without a chance to say so.
-    failures: Vec<(FlowKey, Failure)>,
+    /// Flows that fail now, by place in the ledger.
+    failures: Vec<(u32, Failure)>,
     /// Flows of hosts that have died, and when that is known: they fail then.
     doomed: VecDeque<Doomed>,
     reached: Time,
@@ -62,8 +69,9 @@ pub struct Network<T, S = Plain> {
 /// A flow whose source or destination has died, which nobody knows yet.
 #[derive(Clone, Copy, Debug)]
 struct Doomed {
-    key: FlowKey,
-    /// Which flow that is: its key may be another's by then.
+    /// Its place in the ledger.
+    place: u32,
+    /// Which flow that is: its place may be another's by then.
     id: FlowId,
     why: Failure,
     known_at: Time,
@@ -106,12 +114,11 @@ impl<T: Transport, S: Program> Network<T, S> {
         let mut net = Net::new(plan, seed);
         net.notes_departures = S::RUNS && program.watches_lines();
         net.has_neighbours = transport.speaks_to_neighbours();
-        if net.has_neighbours || (S::RUNS && S::SPEAKS) {
-            net.flows.stand();
-        }
         let mut network = Self {
             timers: Timers::new(transport.timers(), hosts),
             framing,
+            is_split: transport.is_split(),
+            ledger: Ledger::default(),
             net,
             transport,
             program,
@@ -235,111 +242,36 @@ impl<T: Transport, S: Program> Network<T, S> {
         }
     }
 
-    /// Hands a packet to the transport of its host.
+    /// Hands a packet to the half of its flow at the host that it has reached.
     #[inline]
     fn receive(&mut self, index: u32) {
-        let now = self.net.now;
-        let packet = *self.net.arena.get(index);
-        let entry = self.net.flows.get_mut(packet.flow);
-        let is_open = matches!(entry.life, Life::Open | Life::Complete | Life::Standing);
-        let whole = packet.is_data() && !packet.marks.contains(Marks::TRIMMED);
-        if whole && entry.life == Life::Open {
-            entry.note_arrival(packet.stamp, now, packet.wire);
-        }
-        self.out.set_now(now);
-        if is_open {
-            self.transport.receive(packet.dst, &packet, &mut self.out);
-        } else {
-            self.net.counts.stray += 1;
-            self.transport.stray(&packet, &mut self.out);
-        }
+        let mut packet = *self.net.arena.get(index);
         self.net.take_out(index);
+        self.out.set_now(self.net.now);
+        if packet.flow == FlowKey::NEIGHBOURS {
+            return self.transport.receive(packet.dst, &packet, &mut self.out);
+        }
+        let key = match self.net.halves.find(&packet) {
+            Found::Half(key) => key,
+            Found::New if self.is_split => self.meet(&packet),
+            Found::New | Found::Closed => {
+                self.net.counts.stray += 1;
+                return self.transport.stray(&packet, &mut self.out);
+            }
+        };
+        if key.is_receivers() && packet.is_data() && !packet.marks.contains(Marks::TRIMMED) {
+            let receiver = self.net.halves.receiver_mut(key);
+            if !receiver.is_complete {
+                receiver.journey.note(packet.stamp, self.net.now, packet.wire);
+            }
+        }
+        packet.flow = if self.is_split { key.like(packet.flow) } else { FlowKey::new(key.place()) };
+        self.transport.receive(packet.dst, &packet, &mut self.out);
     }
 
     fn fire(&mut self, timer: Timer) {
         self.out.set_now(self.net.now);
         self.transport.timer(timer, &mut self.out);
-    }
-
-    fn start(&mut self, key: FlowKey) {
-        let flow = self.net.flows.get(key).flow;
-        if let Some(why) = self.hopeless(&flow) {
-            self.failures.push((key, why));
-            return;
-        }
-        self.net.flows.get_mut(key).life = Life::Open;
-        let nic = self.net.nics[flow.src.index()];
-        if let Some(queues) = &mut self.net.flow_queues {
-            queues.flow_starts(key, nic);
-        }
-        let paths = self.net.tables.paths(Vertex::new(flow.src.get()), flow.dst.get()).max(1);
-        self.out.set_now(self.net.now);
-        self.transport.start(&Opening { key, flow, paths }, &mut self.out);
-    }
-
-    /// Why a flow can never complete, as far as switches and hosts know: a host that has died knows it
-    /// itself.
-    fn hopeless(&self, flow: &Flow) -> Option<Failure> {
-        let (src, dst) = (Vertex::new(flow.src.get()), Vertex::new(flow.dst.get()));
-        if self.net.is_dead(src) {
-            return Some(Failure::SourceDied);
-        }
-        let is_known_dead = !self.net.live.vertices[dst.index()];
-        let is_cut_off = self.net.is_settled() && self.net.tables.paths(src, flow.dst.get()) == 0;
-        (is_known_dead || is_cut_off).then_some(Failure::DestinationDied)
-    }
-
-    /// A vertex has died. If it is a host its flows are lost with what it knew of them, even if it comes
-    /// back; they fail when that is known, once routes have converged.
-    fn died(&mut self, vertex: Vertex) {
-        if S::RUNS {
-            self.tell_program_of_death(vertex);
-        }
-        if !self.net.plan.topology.is_host(vertex) {
-            return;
-        }
-        let node = NodeId::new(vertex.get());
-        let known_at = self.net.now + self.net.plan.config.convergence;
-        for key in self.net.flows.unfinished() {
-            let entry = self.net.flows.get(key);
-            if entry.life == Life::Open && [entry.flow.src, entry.flow.dst].contains(&node) {
-                let is_source = entry.flow.src == node;
-                let why = if is_source { Failure::SourceDied } else { Failure::DestinationDied };
-                self.doomed.push_back(Doomed { key, id: entry.flow.id, why, known_at });
-            }
-        }
-    }
-
-    /// It is known now of some flows that one of their hosts has died.
-    fn fail_doomed(&mut self) {
-        while let Some(&Doomed { key, id, why, .. }) =
-            self.doomed.front().filter(|doomed| doomed.known_at <= self.net.now)
-        {
-            self.doomed.pop_front();
-            let entry = self.net.flows.get(key);
-            if entry.life == Life::Open && entry.flow.id == id {
-                self.failures.push((key, why));
-            }
-        }
-    }
-
-    /// Routes are known anew: flows to hosts that are dead fail, and if nothing more is to change those to
-    /// hosts that no path leads to.
-    fn fail_unreachable(&mut self, is_settled: bool) {
-        if !is_settled && self.net.live.vertices.iter().all(|&works| works) {
-            return;
-        }
-        for key in self.net.flows.unfinished() {
-            let entry = self.net.flows.get(key);
-            let src = Vertex::new(entry.flow.src.get());
-            let is_unknown = self.net.is_dead(src) && self.net.live.vertices[src.index()];
-            if entry.life != Life::Open || is_unknown {
-                continue;
-            }
-            if let Some(why) = self.hopeless(&entry.flow) {
-                self.failures.push((key, why));
-            }
-        }
     }
 
     /// Carries out what the transport wants, lets NICs send, and reports ends, until all is quiet.
@@ -365,8 +297,8 @@ impl<T: Transport, S: Program> Network<T, S> {
                 self.transport.unheard(&packet, why, &mut self.out);
             } else if let Some(host) = self.net.ready_nics.pop() {
                 self.serve_nic(host);
-            } else if let Some((key, why)) = self.failures.pop() {
-                self.fail(key, why, probe);
+            } else if let Some((place, why)) = self.failures.pop() {
+                self.fail(place, why, probe);
             } else {
                 return;
             }
@@ -376,18 +308,7 @@ impl<T: Transport, S: Program> Network<T, S> {
     #[inline]
     fn carry_out<P: Probe>(&mut self, effect: Effect, probe: &mut P) {
         match effect {
-            Effect::Send(packet) => {
-                let nic = self.net.nics[packet.src.index()];
-                let index = self.net.take_in(packet);
-                // Where neighbours find out by themselves what works, nothing waits for a dead link; nor in
-                // a dead host, whose flows go on until that is known.
-                let is_dead = self.net.is_dead(Vertex::new(packet.src.get()));
-                if is_dead || (self.net.has_neighbours && self.net.ports[nic as usize].faults > 0) {
-                    return self.net.drop_at_dead_link(index, nic);
-                }
-                self.net.enqueue(nic, packet.priority, index);
-                self.net.serve(nic);
-            }
+            Effect::Send(packet) => self.send(self.labelled(packet)),
             Effect::Tell(port, packet) => self.net.tell(port.get(), packet),
             Effect::Wake(host) => self.net.ready_nics.push(host.get()),
             Effect::WakeAt(host, at) => {
@@ -401,21 +322,48 @@ impl<T: Transport, S: Program> Network<T, S> {
             Effect::Cancel(timer) => self.timers.cancel(timer),
             Effect::Delivered(key, bytes) => {
                 self.delivered += bytes;
-                self.net.flows.get_mut(key).delivered += bytes;
+                self.net.halves.receiver_mut(receivers(key)).delivered += bytes;
             }
-            Effect::Complete(key) => self.complete(key, probe),
+            Effect::Complete(key) => self.complete(receivers(key), probe),
+            Effect::Close(key) if self.is_split => self.close(key),
             Effect::Close(key) => {
-                let life = self.net.flows.get(key).life;
-                assert_eq!(life, Life::Complete, "a flow is closed before it is complete");
                 self.close(key);
+                self.close(receivers(key));
             }
-            Effect::GiveUp(key) => self.fail(key, Failure::PacketsLost, probe),
+            Effect::GiveUp(key) => self.give_up(key, probe),
             Effect::Resent(packets) => self.net.counts.retransmissions += packets,
             Effect::Held(bytes) => {
                 let max = &mut self.net.counts.reorder_max;
                 *max = (*max).max(bytes.get());
             }
         }
+    }
+
+    /// A packet as it travels: it names its flow as the host at the other end knows it.
+    #[inline]
+    fn labelled(&self, packet: Packet) -> Packet {
+        let mut key = packet.flow;
+        if key == FlowKey::NEIGHBOURS || key.is_closed() {
+            return Packet { flow: key.at(key.place()), ..packet };
+        }
+        if !self.is_split && packet.src == self.net.halves.receiver(receivers(key)).name.dst {
+            key = receivers(key);
+        }
+        Packet { flow: self.net.halves.label(key), ..packet }
+    }
+
+    /// Puts a packet in the queue of its host's NIC.
+    fn send(&mut self, packet: Packet) {
+        let nic = self.net.nics[packet.src.index()];
+        let index = self.net.take_in(packet);
+        // Where neighbours find out by themselves what works, nothing waits for a dead link; nor in a
+        // dead host, whose flows go on until that is known.
+        let is_dead = self.net.is_dead(Vertex::new(packet.src.get()));
+        if is_dead || (self.net.has_neighbours && self.net.ports[nic as usize].faults > 0) {
+            return self.net.drop_at_dead_link(index, nic);
+        }
+        self.net.enqueue(nic, packet.priority, index);
+        self.net.serve(nic);
     }
 
     /// Lets a NIC send what waits in its queue, or what its transport has.
@@ -437,7 +385,7 @@ impl<T: Transport, S: Program> Network<T, S> {
         let node = NodeId::new(host);
         let Some(packet) = self.transport.pull(node, line, &mut self.out) else { return };
         self.check_pulled(node, port, &packet);
-        let index = self.net.take_in(packet);
+        let index = self.net.take_in(self.labelled(packet));
         self.net.launch_from_nic(port, index);
         self.net.expect_free(port);
     }
@@ -449,65 +397,6 @@ impl<T: Transport, S: Program> Network<T, S> {
         debug_assert_ne!(packet.src, packet.dst, "{packet:?} goes nowhere");
         let held = self.net.ports[port as usize].held;
         debug_assert!(held >> packet.priority & 1 == 0, "{packet:?} was pulled while paused");
-    }
-
-    fn complete<P: Probe>(&mut self, key: FlowKey, probe: &mut P) {
-        let end = self.net.now;
-        let entry = self.net.flows.get_mut(key);
-        assert_eq!(entry.life, Life::Open, "{:?} completes twice", entry.flow.id);
-        assert_eq!(
-            entry.delivered, entry.flow.size,
-            "{:?} completes with other bytes than it was given",
-            entry.flow.id
-        );
-        entry.life = Life::Complete;
-        let flow = entry.flow;
-        self.net.flows.open -= 1;
-        self.net.counts.fold(flow.id.get());
-        self.net.counts.fold(end.as_ps());
-        let completion = Completion {
-            flow: &flow,
-            end,
-            ideal: ideal::completion_time(&self.net, self.framing, &flow),
-            stages: &self.stages_of(key, end),
-        };
-        self.is_paused |= probe.completed(&completion).is_break();
-    }
-
-    /// Divides a completion time over [`STAGES`]. For each packet that arrived, from the flow's start
-    /// to its end is a sum of three parts; the middle one is divided by what it takes in the idle
-    /// network.
-    fn stages_of(&self, key: FlowKey, end: Time) -> [Span; 4] {
-        let entry = self.net.flows.get(key);
-        let journey = entry.journey();
-        let all = end - entry.flow.start;
-        let source = mean(journey.sent, journey.count);
-        let received = mean(journey.received, journey.count);
-        let under_way = received - source;
-        let idle = ideal::mean_transit(&self.net, &entry.flow, &journey).min(under_way);
-        [source, under_way - idle, idle, all - received.min(all)]
-    }
-
-    fn close(&mut self, key: FlowKey) {
-        self.timers.cancel_flow(key);
-        self.net.flows.close(key);
-    }
-
-    fn fail<P: Probe>(&mut self, key: FlowKey, why: Failure, probe: &mut P) {
-        let entry = self.net.flows.get(key);
-        let (flow, life, delivered) = (entry.flow, entry.life, entry.delivered);
-        if !matches!(life, Life::Open | Life::Waiting) {
-            return;
-        }
-        if life == Life::Open {
-            self.out.set_now(self.net.now);
-            self.transport.abandon(key, &mut self.out);
-        }
-        self.net.flows.open -= 1;
-        self.lost += flow.size - delivered;
-        self.net.counts.fold(!flow.id.get());
-        self.close(key);
-        self.is_paused |= probe.failed(&flow, self.net.now, why).is_break();
     }
 
     /// What the network is carrying at the moment, for its checks.
@@ -529,16 +418,21 @@ impl<T: Transport, S: Program> Network<T, S> {
         Ok(())
     }
 
-    /// Every packet in the arena belongs to a flow, a link frame apart.
+    /// Nothing is on its way where nothing is to happen.
     fn check_packets(&self) -> Result<(), String> {
-        let of_flows = self.net.flows.packets();
         let live = u64::from(self.net.arena.live());
         // What waits for a link that is down waits until it is up again, if ever.
         let held_up = self.net.ports.iter().filter(|port| port.faults > 0);
         let held_up: u64 = held_up.map(|port| u64::from(port.packets)).sum();
-        if live < of_flows || (self.net.calendar.is_empty() && live > held_up) {
-            return Err(format!("{live} packets in the network, {of_flows} of flows"));
+        if self.net.calendar.is_empty() && live > held_up {
+            return Err(format!("{live} packets in a network where nothing will happen"));
         }
         Ok(())
     }
+}
+
+/// The receiver's half at the place of a key.
+#[inline]
+fn receivers(key: FlowKey) -> FlowKey {
+    FlowKey::receivers(key.place())
 }

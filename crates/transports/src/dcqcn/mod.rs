@@ -23,13 +23,12 @@ use std::collections::BinaryHeap;
 use kernel::{Bytes, Span, Time};
 use packets::{
     FlowKey, Framing, Kind, Line, Marks, Opening, Outbox, Packet, Surroundings, Timer, Timers,
-    Transport, reply,
+    Transport, answer, reply,
 };
 use rack::NodeId;
 
 pub use config::Config;
 
-use crate::arrivals::bytes_between;
 use rate::{Law, Limiter};
 
 /// The timer of a flow: nothing was acknowledged for long.
@@ -37,19 +36,18 @@ const SILENT: u8 = 0;
 /// The timeout doubles at most so often (our choice: 4 ms becomes a quarter of a second).
 const PATIENCE_MAX: u8 = 6;
 
-/// A flow's two halves.
+/// A flow at its source.
 #[derive(Clone, Copy, Debug, Default)]
-struct Connection {
+struct Sender {
     src: NodeId,
     dst: NodeId,
     size: Bytes,
     is_open: bool,
-    is_complete: bool,
     entropy: u16,
     /// Tells this flow from others that had its key.
     serial: u64,
     total: u64,
-    /// Sender: next packet, first unacknowledged one, end of those ever sent.
+    /// Next packet, first unacknowledged one, end of those ever sent.
     next: u64,
     base: u64,
     sent: u64,
@@ -59,7 +57,12 @@ struct Connection {
     waits: bool,
     limiter: Limiter,
     patience: u8,
-    /// Receiver: first packet that is missing; packets since the last acknowledgment.
+}
+
+/// A flow at its destination.
+#[derive(Clone, Copy, Debug, Default)]
+struct Receiver {
+    /// First packet that is missing; packets since the last acknowledgment.
     expected: u64,
     unacknowledged: u32,
     /// When it may ask again for what is missing, and notify again.
@@ -77,7 +80,8 @@ pub struct Dcqcn {
     framing: Framing,
     control: u16,
     law: Law,
-    flows: Vec<Connection>,
+    senders: Vec<Sender>,
+    receivers: Vec<Receiver>,
     /// By host: flows that have something to send.
     turns: Vec<BinaryHeap<Turn>>,
     /// Flows passed over in one call of `pull`.
@@ -89,7 +93,7 @@ pub struct Dcqcn {
     timeouts: u64,
 }
 
-impl Connection {
+impl Sender {
     /// Whether a packet could be sent, if the rate lets it.
     #[inline]
     fn is_ready(&self, window: u32) -> bool {
@@ -107,7 +111,8 @@ impl Dcqcn {
             framing: config.framing(),
             control: config.control.get() as u16,
             law: Law::new(config, around.line_rate),
-            flows: Vec::new(),
+            senders: Vec::new(),
+            receivers: Vec::new(),
             turns: vec![BinaryHeap::new(); around.hosts as usize],
             blocked: Vec::new(),
             started: 0,
@@ -127,7 +132,7 @@ impl Dcqcn {
 
     /// Lets a flow that has something to send wait for its turn; true if it has.
     fn queue(&mut self, key: FlowKey, now: Time) -> bool {
-        let flow = &mut self.flows[key.index()];
+        let flow = &mut self.senders[key.index()];
         if flow.waits || !flow.is_ready(self.config.window) {
             return false;
         }
@@ -140,7 +145,7 @@ impl Dcqcn {
     /// As [`Dcqcn::queue`], and lets the NIC know.
     fn offer(&mut self, key: FlowKey, out: &mut Outbox) {
         if self.queue(key, out.now()) {
-            out.wake(self.flows[key.index()].src);
+            out.wake(self.senders[key.index()].src);
         }
     }
 
@@ -149,7 +154,7 @@ impl Dcqcn {
         let now = out.now();
         let control = self.control;
         let answer = |kind| Packet { priority: 0, ..reply(packet, kind, control) };
-        let flow = &mut self.flows[packet.flow.index()];
+        let flow = &mut self.receivers[packet.flow.index()];
         self.arrived += 1;
         if packet.marks.contains(Marks::CE) {
             self.marked += 1;
@@ -170,29 +175,33 @@ impl Dcqcn {
         if is_next {
             flow.expected += 1;
             flow.nack_at = now;
-            let bytes = bytes_between(self.framing, flow.size, packet.seq, flow.expected);
-            out.delivered(packet.flow, bytes);
+            out.delivered(packet.flow, Bytes::new(packet.payload.into()));
             flow.unacknowledged += 1;
         }
-        let is_last = flow.expected == flow.total;
+        let is_last = is_next && packet.marks.contains(Marks::LAST);
         if is_last || !is_next || flow.unacknowledged == self.config.ack_every {
             flow.unacknowledged = 0;
             out.send(Packet { ack: flow.expected, ..answer(Kind::Ack) });
         }
-        if is_last && !flow.is_complete {
-            flow.is_complete = true;
+        if is_last {
             out.complete(packet.flow);
+            out.close(packet.flow);
         }
     }
 
-    /// All packets below `packet.ack` are acknowledged; a refusal asks for the one at it.
+    /// All packets below `packet.ack` are acknowledged, or all of the flow; a refusal asks for the one at
+    /// it.
     fn acknowledged(&mut self, packet: &Packet, out: &mut Outbox) {
-        let flow = &mut self.flows[packet.flow.index()];
-        if packet.ack > flow.base {
-            flow.base = packet.ack;
+        let flow = &mut self.senders[packet.flow.index()];
+        let ack = if packet.marks.contains(Marks::LAST) { flow.total } else { packet.ack };
+        if ack > flow.sent {
+            return out.unexpected();
+        }
+        if ack > flow.base {
+            flow.base = ack;
             flow.patience = 0;
         }
-        if packet.kind == Kind::Nack && packet.ack == flow.base {
+        if packet.kind == Kind::Nack && ack == flow.base {
             flow.next = flow.base;
         }
         flow.next = flow.next.max(flow.base);
@@ -205,13 +214,13 @@ impl Dcqcn {
     }
 
     fn expect(&self, key: FlowKey, out: &mut Outbox) {
-        let patience = self.flows[key.index()].patience;
+        let patience = self.senders[key.index()].patience;
         let at = out.now() + self.config.timeout * (1 << patience);
         out.set_timer(Timer::Flow(key, SILENT), at);
     }
 
     fn end(&mut self, key: FlowKey) {
-        let flow = &mut self.flows[key.index()];
+        let flow = &mut self.senders[key.index()];
         // What waits for its turn is passed over when the turn comes: its number is of the past.
         (flow.is_open, flow.waits) = (false, false);
     }
@@ -222,7 +231,7 @@ impl Dcqcn {
         let turns = &mut self.turns[host.index()];
         let mut found = None;
         while let Some(&Reverse((due, serial, key))) = turns.peek() {
-            let flow = &self.flows[key.index()];
+            let flow = &self.senders[key.index()];
             let is_current = flow.serial == serial && flow.waits;
             if is_current && due > out.now() {
                 out.wake_at(host, due);
@@ -256,14 +265,18 @@ impl Transport for Dcqcn {
         self.framing
     }
 
+    fn is_split(&self) -> bool {
+        true
+    }
+
     fn start(&mut self, opening: &Opening, out: &mut Outbox) {
         let Opening { key, flow, .. } = *opening;
-        if self.flows.len() <= key.index() {
-            self.flows.resize(key.index() + 1, Connection::default());
+        if self.senders.len() <= key.index() {
+            self.senders.resize(key.index() + 1, Sender::default());
         }
-        assert!(!self.flows[key.index()].is_open, "flow key {} is given out twice", key.get());
+        assert!(!self.senders[key.index()].is_open, "flow key {} is given out twice", key.get());
         self.started += 1;
-        self.flows[key.index()] = Connection {
+        self.senders[key.index()] = Sender {
             src: flow.src,
             dst: flow.dst,
             size: flow.size,
@@ -273,22 +286,38 @@ impl Transport for Dcqcn {
             total: self.framing.packets(flow.size),
             due: out.now(),
             limiter: Limiter::new(&self.law),
-            nack_at: out.now(),
-            notify_at: out.now(),
-            ..Connection::default()
+            ..Sender::default()
         };
         self.offer(key, out);
     }
 
+    fn accept(&mut self, packet: &Packet, _: FlowKey, out: &mut Outbox) {
+        let place = packet.flow.index();
+        if self.receivers.len() <= place {
+            self.receivers.resize(place + 1, Receiver::default());
+        }
+        self.receivers[place] =
+            Receiver { nack_at: out.now(), notify_at: out.now(), ..Receiver::default() };
+    }
+
     fn receive(&mut self, _: NodeId, packet: &Packet, out: &mut Outbox) {
-        match packet.kind {
-            Kind::Data => self.take(packet, out),
-            Kind::Ack | Kind::Nack => self.acknowledged(packet, out),
-            Kind::Cnp => {
-                let flow = &mut self.flows[packet.flow.index()];
+        match (packet.kind, packet.flow.is_receivers()) {
+            (Kind::Data, true) if packet.payload > 0 => self.take(packet, out),
+            // What a switch has cut is as good as lost.
+            (Kind::Data, true) => (),
+            (Kind::Ack | Kind::Nack, false) => self.acknowledged(packet, out),
+            (Kind::Cnp, false) => {
+                let flow = &mut self.senders[packet.flow.index()];
                 flow.limiter.notify(&self.law, out.now());
             }
-            kind => unreachable!("no DCQCN endpoint sends {kind:?}"),
+            _ => out.unexpected(),
+        }
+    }
+
+    fn stray(&mut self, packet: &Packet, out: &mut Outbox) {
+        if packet.is_data() && !packet.goes_to_source() {
+            let ack = answer(packet, Kind::Ack, self.control);
+            out.send(Packet { priority: 0, marks: Marks::LAST, ..ack });
         }
     }
 
@@ -296,7 +325,7 @@ impl Transport for Dcqcn {
         let Timer::Flow(key, _) = timer else {
             unreachable!("DCQCN sets no timer of a host, yet {timer:?} fired")
         };
-        let flow = &mut self.flows[key.index()];
+        let flow = &mut self.senders[key.index()];
         self.timeouts += 1;
         flow.patience = (flow.patience + 1).min(PATIENCE_MAX);
         flow.next = flow.base;
@@ -310,7 +339,7 @@ impl Transport for Dcqcn {
         }
         let key = self.next_turn(host, line, out)?;
         let now = out.now();
-        let flow = &mut self.flows[key.index()];
+        let flow = &mut self.senders[key.index()];
         flow.waits = false;
         if !flow.is_ready(self.config.window) {
             // What it wanted to send again was acknowledged meanwhile.
@@ -334,7 +363,7 @@ impl Transport for Dcqcn {
             payload,
             kind: Kind::Data,
             priority: self.config.priority,
-            marks: Marks::ECT,
+            marks: if seq + 1 == flow.total { Marks::ECT | Marks::LAST } else { Marks::ECT },
             ..Packet::default()
         };
         flow.limiter.sent(&self.law, packet.size(), now);
@@ -348,7 +377,9 @@ impl Transport for Dcqcn {
     }
 
     fn abandon(&mut self, flow: FlowKey, _: &mut Outbox) {
-        self.end(flow);
+        if !flow.is_receivers() {
+            self.end(flow);
+        }
     }
 
     fn details(&self, _: Time) -> serde_json::Map<String, serde_json::Value> {

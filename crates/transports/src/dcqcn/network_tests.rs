@@ -90,7 +90,7 @@ fn long_flows_fill_the_line_share_it_and_are_marked_as_the_fluid_model_says() {
         let state = |network: &mut Network<Dcqcn>, ms: u64| {
             network.advance(Time::ZERO + Span::from_us(1_000 * ms), &mut ());
             let dcqcn = network.transport();
-            let received: Vec<_> = dcqcn.flows.iter().map(|flow| flow.expected).collect();
+            let received: Vec<_> = dcqcn.receivers.iter().map(|flow| flow.expected).collect();
             (dcqcn.marks(), received)
         };
         let (before, after) = (state(&mut network, 100), state(&mut network, 200));

@@ -3,9 +3,9 @@
 //! Models: "Homa: a receiver-driven low-latency transport protocol using network priorities"
 //! (SIGCOMM 2018): unscheduled bytes (§3.2), grants and shortest-remaining-first at both ends
 //! (§3.2, §3.3), priorities by the sizes of the workload (§3.4), overcommitment (§3.5), incast
-//! control if wanted (§3.6), RESEND and BUSY (§3.7). A flow is a one-way message; a message's
-//! receiver needs no acknowledgment to be sent, as the response to a request stands for it (§3.1):
-//! both ends forget a message when its last byte arrives.
+//! control if wanted (§3.6), RESEND and BUSY (§3.7). A flow is a one-way message. Where the response to
+//! a request tells that the request has arrived (§3.1), here the receiver says so when the last byte is
+//! there (our choice): the sender forgets the message then, the receiver at once.
 //!
 //! Leaves out: remote procedure calls with their at-least-once semantics, giving up on a server that
 //! does not answer (the network says which hosts are dead), the limit on what a NIC has queued (§4:
@@ -21,9 +21,10 @@ mod silence;
 #[cfg(test)]
 mod tests;
 
-use kernel::{Bytes, Span};
+use kernel::{Bytes, Lookup, Span};
 use packets::{
     FlowKey, Framing, Kind, Line, Opening, Outbox, Packet, Surroundings, Timer, Timers, Transport,
+    answer,
 };
 use rack::NodeId;
 
@@ -32,7 +33,7 @@ pub use priorities::{Priorities, Profile};
 
 use crate::arrivals::bytes_between;
 use crate::ranking::{Entry, Ranking};
-use receiver::{Incoming, answer};
+use receiver::Incoming;
 use sender::Outgoing;
 use silence::Lines;
 
@@ -57,12 +58,16 @@ pub struct Homa {
     sending: Ranking,
     /// By host: messages that need grants, by what they have left to receive.
     granting: Ranking,
-    /// By host: open messages to it.
+    /// By host: messages to it that it knows of.
     open: Vec<u32>,
+    /// By pair of hosts, for incast control: how many open messages the other said to have last.
+    crowds: Lookup,
     lines: Lines,
     /// The idle round trip: what is granted or asked for cannot be there before.
     round_trip: Span,
+    /// Messages that were started here, and those that were met.
     started: u64,
+    met: u64,
     asked: u64,
     busy: u64,
 }
@@ -99,9 +104,11 @@ impl Homa {
             sending: Ranking::new(hosts),
             granting: Ranking::new(hosts),
             open: vec![0; hosts],
+            crowds: Lookup::default(),
             lines: Lines::new(hosts, around.line_rate, around.line_rate.send_time(config.mtu)),
             round_trip: around.base_rtt,
             started: 0,
+            met: 0,
             asked: 0,
             busy: 0,
             config: config.clone(),
@@ -114,16 +121,31 @@ impl Homa {
         &self.priorities
     }
 
-    /// Packets of a message that go without a grant.
+    /// Packets of a message that go without a grant: few to a receiver that has said that many messages
+    /// come to it (Homa §3.6: there it is the response's sender that is told so, in the request).
     fn unscheduled(&self, opening: &Opening) -> u64 {
-        let total = self.framing.packets(opening.flow.size);
+        let flow = &opening.flow;
+        let total = self.framing.packets(flow.size);
         let window = match &self.config.incast {
-            Some(incast) if self.open[opening.flow.dst.index()] > incast.threshold => {
+            Some(incast) if self.crowd(flow.src, flow.dst) > incast.threshold => {
                 self.framing.packets(incast.unscheduled)
             }
             _ => self.window,
         };
         window.min(total)
+    }
+
+    /// How many messages come to `there`, as it told `here` last.
+    fn crowd(&self, here: NodeId, there: NodeId) -> u32 {
+        self.crowds.get([here.get(), there.get(), 0]).unwrap_or(0)
+    }
+
+    /// A receiver says how many messages come to it.
+    fn note_crowd(&mut self, packet: &Packet) {
+        if self.config.incast.is_some() {
+            let count = packet.seq.min(u64::from(u32::MAX - 1)) as u32;
+            self.crowds.insert([packet.dst.get(), packet.src.get(), 0], count);
+        }
     }
 
     /// Puts a message among those that may send, or takes it out.
@@ -154,15 +176,14 @@ impl Homa {
                 return;
             }
             let entry = self.granting.at(list, rank).expect("an active message has a rank");
-            let (incoming, message) =
-                (&mut self.incoming[entry.flow.index()], &self.outgoing[entry.flow.index()]);
+            let incoming = &mut self.incoming[entry.flow.index()];
             let level = self.priorities.of_rank(rank, active);
-            if let Some(grant) = incoming.grant(self.window, level, message, self.control) {
-                out.send(grant);
+            if let Some(grant) = incoming.grant(entry.flow, self.window, level, self.control) {
+                out.send(Packet { seq: self.open[list].into(), ..grant });
                 let at = out.now() + self.config.resend_after;
                 out.set_timer(Timer::Flow(entry.flow, MISSING), at);
             }
-            if incoming.granted == message.total {
+            if incoming.granted == incoming.total {
                 incoming.entry = None;
                 self.granting.remove(list, entry);
             } else {
@@ -174,10 +195,13 @@ impl Homa {
     /// A data packet has reached its destination.
     fn take(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
         let flow = packet.flow;
-        let size = Bytes::new(packet.word);
         let incoming = &mut self.incoming[flow.index()];
+        let size = incoming.size;
+        if packet.seq >= incoming.total || packet.word != size.get() {
+            return out.unexpected();
+        }
         let before = incoming.arrivals.next();
-        incoming.total.get_or_insert(self.framing.packets(size));
+        incoming.has_data = true;
         let is_new = incoming.arrivals.insert(packet.seq);
         if is_new {
             let after = incoming.arrivals.next();
@@ -189,7 +213,9 @@ impl Homa {
             }
             if incoming.is_done() {
                 out.complete(flow);
-                self.end(flow);
+                let ack = incoming.say(flow, Kind::Ack, self.control);
+                self.leave(flow);
+                out.send(Packet { seq: self.open[host.index()].into(), ..ack });
                 out.close(flow);
                 return self.grant(host, out);
             }
@@ -207,9 +233,8 @@ impl Homa {
         let list = host.index();
         incoming.entry = match incoming.entry {
             Some(entry) => Some(self.granting.shorten(list, entry, remaining)),
-            None if Some(incoming.granted) < incoming.total => {
-                let order = self.outgoing[flow.index()].order;
-                let entry = Entry { remaining, order, flow };
+            None if incoming.granted < incoming.total => {
+                let entry = Entry { remaining, order: incoming.order, flow };
                 self.granting.insert(list, entry);
                 Some(entry)
             }
@@ -230,9 +255,9 @@ impl Homa {
     /// Whether a packet of `flow` that was due within the last `resend_after` is lost, as far as its
     /// receiver can tell.
     fn is_lost(&self, flow: FlowKey, out: &Outbox) -> bool {
-        let (message, incoming) = (&self.outgoing[flow.index()], &self.incoming[flow.index()]);
+        let incoming = &self.incoming[flow.index()];
         let since = out.now() + self.round_trip - self.config.resend_after;
-        self.lines.was_free(message.dst, incoming.urgency, since, out.now())
+        self.lines.was_free(incoming.dst, incoming.urgency, since, out.now())
     }
 
     /// A RESEND has reached the sender: it sends, or says that shorter messages go first (Homa §3.7).
@@ -251,16 +276,15 @@ impl Homa {
     /// A sender that hears nothing has asked: what would be the RESEND of a response. A receiver that
     /// knows nothing of the message asks for its unscheduled packets.
     fn enquiry(&mut self, flow: FlowKey, out: &mut Outbox) {
-        let message = &self.outgoing[flow.index()];
         let incoming = &self.incoming[flow.index()];
-        if incoming.total.is_some() || !self.is_lost(flow, out) {
-            return out.send(answer(message, Kind::Busy, self.control));
+        if incoming.has_data || !self.is_lost(flow, out) {
+            return out.send(incoming.say(flow, Kind::Busy, self.control));
         }
         self.asked += 1;
-        out.send(incoming.ask(message, self.control));
+        out.send(incoming.ask(flow, self.control));
     }
 
-    /// Takes a message out of all lists.
+    /// Forgets a message at its source.
     fn end(&mut self, flow: FlowKey) {
         let message = &mut self.outgoing[flow.index()];
         assert!(message.is_open, "flow key {} ends twice", flow.get());
@@ -268,12 +292,17 @@ impl Homa {
         if let Some(entry) = message.entry.take() {
             self.sending.remove(message.src.index(), entry);
         }
+    }
+
+    /// Forgets a message at its destination.
+    fn leave(&mut self, flow: FlowKey) {
         let incoming = &mut self.incoming[flow.index()];
         if let Some(entry) = incoming.entry.take() {
-            self.granting.remove(message.dst.index(), entry);
+            self.granting.remove(incoming.dst.index(), entry);
         }
         incoming.arrivals.clear();
-        self.open[message.dst.index()] -= 1;
+        incoming.is_open = false;
+        self.open[incoming.dst.index()] -= 1;
     }
 
     fn wait_for_receiver(&self, flow: FlowKey, out: &mut Outbox) {
@@ -294,57 +323,90 @@ impl Transport for Homa {
         self.framing
     }
 
+    fn is_split(&self) -> bool {
+        true
+    }
+
     fn start(&mut self, opening: &Opening, out: &mut Outbox) {
         let Opening { key, flow, .. } = *opening;
         if self.outgoing.len() <= key.index() {
             self.outgoing.resize(key.index() + 1, Outgoing::default());
-            self.incoming.resize(key.index() + 1, Incoming::default());
         }
         assert!(!self.outgoing[key.index()].is_open, "flow key {} is given out twice", key.get());
         let unscheduled = self.unscheduled(opening);
         let level = self.priorities.of_message(flow.size);
         let message = Outgoing::open(opening, self.framing, self.started, unscheduled, level);
         self.outgoing[key.index()] = message;
-        self.incoming[key.index()].open(unscheduled, level);
-        self.open[flow.dst.index()] += 1;
         self.started += 1;
         self.rank_sender(key, out);
         self.wait_for_receiver(key, out);
     }
 
+    fn accept(&mut self, packet: &Packet, _: FlowKey, _: &mut Outbox) {
+        let place = packet.flow.index();
+        if self.incoming.len() <= place {
+            self.incoming.resize(place + 1, Incoming::default());
+        }
+        let level = self.priorities.of_message(Bytes::new(packet.word));
+        self.incoming[place].open(packet, self.framing, level, self.met);
+        self.open[packet.dst.index()] += 1;
+        self.met += 1;
+    }
+
     fn receive(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
         self.lines.arrived(host, packet, out.now());
         let flow = packet.flow;
-        let at_sender = self.outgoing[flow.index()].src == host;
+        if flow.is_receivers() {
+            return match packet.kind {
+                Kind::Data if packet.payload > 0 => self.take(host, packet, out),
+                // What a switch has cut is as good as lost.
+                Kind::Data => (),
+                Kind::Resend => self.enquiry(flow, out),
+                Kind::Busy => self.expect(flow, out),
+                _ => out.unexpected(),
+            };
+        }
         match packet.kind {
-            Kind::Data => return self.take(host, packet, out),
             Kind::Grant => {
+                self.note_crowd(packet);
                 self.outgoing[flow.index()].grant(packet);
                 self.rank_sender(flow, out);
             }
-            Kind::Resend if at_sender => self.resend(packet, out),
-            Kind::Resend => return self.enquiry(flow, out),
-            Kind::Busy if !at_sender => return self.expect(flow, out),
+            Kind::Resend => self.resend(packet, out),
             Kind::Busy => {}
-            kind => unreachable!("no Homa endpoint sends {kind:?}"),
+            Kind::Ack => {
+                self.note_crowd(packet);
+                self.end(flow);
+                return out.close(flow);
+            }
+            _ => return out.unexpected(),
         }
         self.wait_for_receiver(flow, out);
+    }
+
+    fn stray(&mut self, packet: &Packet, out: &mut Outbox) {
+        let asks = packet.is_data() || packet.kind == Kind::Resend;
+        if asks && !packet.goes_to_source() {
+            self.lines.arrived(packet.dst, packet, out.now());
+            let seq = self.open[packet.dst.index()].into();
+            out.send(Packet { seq, priority: 0, ..answer(packet, Kind::Ack, self.control) });
+        }
     }
 
     fn timer(&mut self, timer: Timer, out: &mut Outbox) {
         let Timer::Flow(flow, number) = timer else {
             unreachable!("Homa sets no timer of a host, yet {timer:?} fired")
         };
-        let message = &self.outgoing[flow.index()];
         if number == SILENT {
+            let message = &self.outgoing[flow.index()];
             if message.next >= message.unscheduled {
-                out.send(message.say(Kind::Resend, self.control));
+                out.send(message.enquire(self.control));
             }
             return self.wait_for_receiver(flow, out);
         }
         if self.is_lost(flow, out) {
             self.asked += 1;
-            out.send(self.incoming[flow.index()].ask(message, self.control));
+            out.send(self.incoming[flow.index()].ask(flow, self.control));
         }
         self.expect(flow, out);
     }
@@ -374,21 +436,27 @@ impl Transport for Homa {
     }
 
     fn abandon(&mut self, flow: FlowKey, out: &mut Outbox) {
-        let host = self.outgoing[flow.index()].dst;
-        self.end(flow);
+        if !flow.is_receivers() {
+            return self.end(flow);
+        }
+        let host = self.incoming[flow.index()].dst;
+        self.leave(flow);
         self.grant(host, out);
     }
 
     fn check(&self) -> Result<(), String> {
         for host in 0..self.open.len() {
-            for (name, ranking) in [("sending", &self.sending), ("granting", &self.granting)] {
-                let entries = (0..ranking.len(host)).filter_map(|rank| ranking.at(host, rank));
-                let stale = entries
-                    .map(|entry| &self.outgoing[entry.flow.index()])
-                    .find(|message| !message.is_open);
-                if let Some(message) = stale {
-                    return Err(format!("host {host}: {name} a closed {message:?}"));
-                }
+            let entries = |ranking: &Ranking| -> Vec<usize> {
+                let ranks = 0..ranking.len(host);
+                ranks.filter_map(|rank| ranking.at(host, rank)).map(|e| e.flow.index()).collect()
+            };
+            let sending = entries(&self.sending).into_iter().map(|at| &self.outgoing[at]);
+            if let Some(message) = sending.into_iter().find(|message| !message.is_open) {
+                return Err(format!("host {host}: sending a closed {message:?}"));
+            }
+            let granting = entries(&self.granting).into_iter().map(|at| &self.incoming[at]);
+            if let Some(message) = granting.into_iter().find(|message| !message.is_open) {
+                return Err(format!("host {host}: granting a closed {message:?}"));
             }
         }
         Ok(())

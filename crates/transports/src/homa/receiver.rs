@@ -3,9 +3,10 @@
 //! Models: Homa §3.3 (grants keep a round trip's bytes granted but not received) and §3.7 (a
 //! receiver that hears nothing asks for the first gap).
 
-use packets::{Kind, Packet};
+use kernel::Bytes;
+use packets::{FlowKey, Framing, Kind, Packet};
+use rack::NodeId;
 
-use super::sender::Outgoing;
 use crate::arrivals::Arrivals;
 use crate::ranking::Entry;
 
@@ -13,10 +14,19 @@ use crate::ranking::Entry;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Incoming {
     pub(crate) arrivals: Arrivals,
+    pub(crate) src: NodeId,
+    pub(crate) dst: NodeId,
+    pub(crate) size: Bytes,
+    pub(crate) is_open: bool,
+    entropy: u16,
+    /// Rises with each message that is met.
+    pub(crate) order: u64,
     /// Its place among the messages of its host that need grants, if it does.
     pub(crate) entry: Option<Entry>,
-    /// Packets in the message, once one has arrived.
-    pub(crate) total: Option<u64>,
+    /// Packets in the message.
+    pub(crate) total: u64,
+    /// Whether any of them has arrived.
+    pub(crate) has_data: bool,
     /// Packets that the sender may send, as far as the receiver has said.
     pub(crate) granted: u64,
     /// Priority in the last grant.
@@ -26,23 +36,53 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    /// Waits for a message of which `unscheduled` packets come without a grant.
-    pub(crate) fn open(&mut self, unscheduled: u64, level: u8) {
+    /// Meets the message of a packet, whose unscheduled packets have the priority `level`.
+    pub(crate) fn open(&mut self, packet: &Packet, framing: Framing, level: u8, order: u64) {
         let mut arrivals = std::mem::take(&mut self.arrivals);
         arrivals.clear();
-        *self = Self { arrivals, granted: unscheduled, level, urgency: level, ..Self::default() };
+        let size = Bytes::new(packet.word);
+        let total = framing.packets(size);
+        *self = Self {
+            arrivals,
+            src: packet.src,
+            dst: packet.dst,
+            size,
+            is_open: true,
+            entropy: packet.entropy,
+            order,
+            total,
+            granted: packet.ack.min(total),
+            level,
+            urgency: level,
+            ..Self::default()
+        };
+    }
+
+    /// A control packet to the sender.
+    pub(crate) fn say(&self, flow: FlowKey, kind: Kind, wire: u16) -> Packet {
+        Packet {
+            flow,
+            src: self.dst,
+            dst: self.src,
+            entropy: self.entropy,
+            path: self.entropy,
+            wire,
+            kind,
+            priority: 0,
+            ..Packet::default()
+        }
     }
 
     /// Whether all packets are here.
     #[inline]
     pub(crate) fn is_done(&self) -> bool {
-        self.total == Some(self.arrivals.count())
+        self.total == self.arrivals.count()
     }
 
     /// Whether packets are under way, as far as the receiver knows.
     #[inline]
     pub(crate) fn expects(&self) -> bool {
-        self.total.is_some() && self.arrivals.count() < self.granted
+        self.has_data && self.arrivals.count() < self.granted
     }
 
     /// Grants up to a round trip of `window` packets beyond what has arrived: the grant, if it says
@@ -50,12 +90,12 @@ impl Incoming {
     #[inline]
     pub(crate) fn grant(
         &mut self,
+        flow: FlowKey,
         window: u64,
         level: u8,
-        message: &Outgoing,
         wire: u16,
     ) -> Option<Packet> {
-        let target = (self.arrivals.count() + window).min(message.total);
+        let target = (self.arrivals.count() + window).min(self.total);
         if target <= self.granted {
             return None;
         }
@@ -63,20 +103,14 @@ impl Incoming {
         self.urgency = if is_clear { level } else { self.urgency.max(level) };
         (self.granted, self.level) = (target, level);
         let word = u64::from(level);
-        Some(Packet { ack: target, word, ..answer(message, Kind::Grant, wire) })
+        Some(Packet { ack: target, word, ..self.say(flow, Kind::Grant, wire) })
     }
 
     /// Asks for the first gap.
-    pub(crate) fn ask(&self, message: &Outgoing, wire: u16) -> Packet {
+    pub(crate) fn ask(&self, flow: FlowKey, wire: u16) -> Packet {
         let first = self.arrivals.next();
         let end = self.arrivals.gap_end(self.granted);
         let seq = u64::from(self.level);
-        Packet { ack: first, word: end, seq, ..answer(message, Kind::Resend, wire) }
+        Packet { ack: first, word: end, seq, ..self.say(flow, Kind::Resend, wire) }
     }
-}
-
-/// A control packet from the receiver of `message`.
-pub(crate) fn answer(message: &Outgoing, kind: Kind, wire: u16) -> Packet {
-    let packet = message.say(kind, wire);
-    Packet { src: packet.dst, dst: packet.src, ..packet }
 }

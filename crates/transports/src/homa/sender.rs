@@ -4,7 +4,7 @@
 //! for is sent again).
 
 use kernel::Bytes;
-use packets::{FlowKey, Framing, Kind, Marks, Opening, Packet};
+use packets::{FlowKey, Framing, Kind, Marks, Opening, PRIORITIES, Packet};
 use rack::NodeId;
 
 use crate::ranking::Entry;
@@ -106,8 +106,9 @@ impl Outgoing {
         let last = if seq + 1 == self.total { Marks::LAST } else { Marks::empty() };
         let packet = Packet {
             seq,
-            // Each packet tells the length of its message.
+            // Each packet tells the length of its message, and how much of it goes unscheduled.
             word: self.size.get(),
+            ack: self.unscheduled,
             flow: self.key,
             src: self.src,
             dst: self.dst,
@@ -125,23 +126,29 @@ impl Outgoing {
 
     /// A grant: packets below `packet.ack` may be sent, with the priority in `packet.word`.
     pub(crate) fn grant(&mut self, packet: &Packet) {
-        self.granted = self.granted.max(packet.ack);
-        self.granted_level = packet.word as u8;
+        self.granted = self.granted.max(packet.ack.min(self.total));
+        self.granted_level = level(packet.word);
     }
 
     /// A RESEND of the packets `packet.ack..packet.word`, with the priority in `packet.seq`. What was
     /// never sent counts as granted: the grant was lost.
     pub(crate) fn resend(&mut self, packet: &Packet) {
-        self.granted = self.granted.max(packet.word);
+        self.granted = self.granted.max(packet.word.min(self.total));
         let (first, end) = (packet.ack, packet.word.min(self.next));
         if first >= end {
             return;
         }
-        self.again_level = packet.seq as u8;
+        self.again_level = level(packet.seq);
         self.again = match self.again {
             (from, to) if from >= to => (first, end),
             (from, to) => (from.min(first), to.max(end)),
         };
+    }
+
+    /// Asks the receiver what it lacks, with all that it has to know of the message.
+    pub(crate) fn enquire(&self, wire: u16) -> Packet {
+        let (word, ack) = (self.size.get(), self.unscheduled);
+        Packet { word, ack, ..self.say(Kind::Resend, wire) }
     }
 
     /// A control packet to the receiver.
@@ -158,4 +165,9 @@ impl Outgoing {
             ..Packet::default()
         }
     }
+}
+
+/// A priority that a packet told.
+fn level(told: u64) -> u8 {
+    told.min(u64::from(PRIORITIES - 1)) as u8
 }

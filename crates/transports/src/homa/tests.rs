@@ -55,7 +55,7 @@ proptest! {
         let [first, second] = [(); 2].map(|()| {
             let mut chaos = chaos(5, weather, seed);
             chaos.carry(&messages);
-            prop_assert!(chaos.transport.open.iter().all(|&open| open == 0));
+            prop_assert_eq!(chaos.sum(|homa| homa.open.iter().map(|&open| u64::from(open)).sum()), 0);
             Ok(chaos.sent)
         });
         prop_assert_eq!(first?, second?);
@@ -70,21 +70,27 @@ fn a_message_alone_never_waits_and_gets_one_grant_for_each_packet() {
     for (index, (at, packet)) in data.iter().enumerate() {
         assert_eq!(at.as_ps(), 1_200_000 * index as u64, "packet {index}");
         // Ten unscheduled, then the least urgent priority of all.
-        let unscheduled = chaos.transport.priorities.of_message(Bytes::new(FULL * 100));
+        let unscheduled = chaos.at(0).priorities.of_message(Bytes::new(FULL * 100));
         let level = if index < 10 { unscheduled } else { 7 };
         assert_eq!((packet.seq, packet.priority), (index as u64, level), "packet {index}");
     }
     let grants = kinds(&chaos, Kind::Grant);
     let offsets: Vec<_> = grants.iter().map(|(_, grant)| grant.ack).collect();
     assert_eq!(offsets, (11..=100).collect::<Vec<_>>());
-    assert_eq!(chaos.sent.len(), 190, "nothing but data and grants");
+    assert_eq!(kinds(&chaos, Kind::Ack).len(), 1);
+    assert_eq!(chaos.sent.len(), 191, "nothing but data, grants and an acknowledgment");
 }
 
 #[test]
-fn a_short_message_needs_no_control_packet() {
+fn a_short_message_needs_no_control_packet_but_the_last_acknowledgment() {
     let mut chaos = chaos(2, Weather::FAIR, 1);
     chaos.carry(&[flow(0, 1, FULL * 10, 0)]);
-    assert_eq!(chaos.sent.len(), 10);
+    assert_eq!(chaos.sent.len(), 11);
+    let (at, last) = kinds(&chaos, Kind::Ack)[0];
+    assert_eq!((at, last.src), (chaos.fates[0].completed.unwrap(), NodeId::new(1)));
+    // Its sender forgets the message when it hears so: 64 B on its line, and the way.
+    let heard = at + kernel::Rate::from_gbps(10).send_time(Bytes::new(64)) + Weather::FAIR.delay;
+    assert_eq!(chaos.fates[0].closed, Some(heard));
 }
 
 #[test]
@@ -118,7 +124,12 @@ fn a_receiver_grants_to_the_shortest_and_uses_the_lowest_priorities() {
         (0..8).map(|src| homa.pull(NodeId::new(src), Line::OPEN, &mut out).unwrap()).collect();
     out.drain().for_each(drop);
     let mut grants = |homa: &mut Homa, packet: &Packet| {
-        homa.receive(NodeId::new(8), packet, &mut out);
+        let key = FlowKey::receivers(packet.flow.place());
+        let packet = Packet { flow: key, ..*packet };
+        if homa.incoming.get(key.index()).is_none_or(|message| !message.is_open) {
+            homa.accept(&packet, FlowKey::label(key.place(), true), &mut out);
+        }
+        homa.receive(NodeId::new(8), &packet, &mut out);
         let sent = out.drain().filter_map(|effect| match effect {
             packets::Effect::Send(packet) => Some((packet.dst.get(), packet.ack, packet.word)),
             _ => None,
@@ -178,7 +189,7 @@ fn each_kind_of_loss_is_recovered_after_a_timeout() {
     // The first, a middle and the last unscheduled packet, of a short message.
     for seq in [0, 4, 9] {
         let chaos = check_recovery(FULL * 10, lose(0, is_data(seq)), 1);
-        assert_eq!((chaos.resent, chaos.transport.asked), (1, 1), "packet {seq}");
+        assert_eq!((chaos.resent, chaos.sum(|homa| homa.asked)), (1, 1), "packet {seq}");
     }
     // A scheduled one, and the last of a long message.
     for seq in [20, 39] {
@@ -248,19 +259,27 @@ fn incast_control_limits_what_goes_unscheduled() {
         incast: Some(Incast { threshold: 2, ..Incast::default() }),
         ..Config::default()
     };
-    let mut homa = Homa::new(&config, &surroundings(9), &profile());
-    let mut out = Outbox::new(Time::ZERO);
-    let sent: Vec<_> = (0..5)
-        .map(|src| {
-            let flow = flow(src, 8, FULL * 20, 0);
-            homa.start(&Opening { key: FlowKey::new(src), flow, paths: 1 }, &mut out);
-            std::iter::from_fn(|| homa.pull(flow.src, Line::OPEN, &mut out)).count()
-        })
-        .collect();
-    assert_eq!(sent, [10, 10, 10, 1, 1]);
-    let mut chaos = Chaos::new(homa, 9, Weather::FAIR, 1);
-    chaos.transport = Homa::new(&config, &surroundings(9), &profile());
-    chaos.carry(&(0..8).map(|src| flow(src, 8, FULL * 20, 0)).collect::<Vec<_>>());
+    // Eight hosts send to one, in two rounds: in the first none of them knows of the others, in the
+    // second each has heard from the receiver how many there are.
+    let mut chaos =
+        Chaos::new(Homa::new(&config, &surroundings(9), &profile()), 9, Weather::FAIR, 1);
+    let round = |at| (0..8).map(move |src| flow(src, 8, FULL * 20, at)).collect::<Vec<_>>();
+    chaos.carry(&[round(0), round(1_000)].concat());
+    let unscheduled = |src: u32, round: usize| {
+        let data = kinds(&chaos, Kind::Data);
+        let number = round as u32 * 8 + src;
+        let first = data.iter().find(|(_, data)| data.flow.place() == number).unwrap();
+        first.1.ack
+    };
+    assert!((0..8).all(|src| unscheduled(src, 0) == 10));
+    // What a sender heard last came with the end of its own message: so many were still open.
+    let acks = kinds(&chaos, Kind::Ack);
+    for src in 0..8 {
+        let last = acks.iter().find(|(_, ack)| ack.flow.place() == src).unwrap().1;
+        let expected = if last.seq > 2 { 1 } else { 10 };
+        assert_eq!(unscheduled(src, 1), expected, "{src} heard of {}", last.seq);
+    }
+    assert!((0..8).any(|src| unscheduled(src, 1) == 1));
 }
 
 #[test]

@@ -21,14 +21,13 @@ mod tests;
 
 use kernel::{Bytes, Rate, Stream};
 use packets::{
-    FlowKey, Framing, Kind, Line, Marks, Opening, Outbox, Packet, Surroundings, Timer, Timers,
-    Transport,
+    FlowKey, Framing, Kind, Line, Opening, Outbox, Packet, Surroundings, Timer, Timers, Transport,
+    answer,
 };
 use rack::NodeId;
 
 pub use config::{Config, PullOrder};
 
-use crate::arrivals::bytes_between;
 use crate::turns::Turns;
 use receiver::{PullQueues, Receiver};
 use sender::{DATA_PRIORITY, Sender, Sent};
@@ -45,7 +44,6 @@ pub struct Ndp {
     framing: Framing,
     senders: Vec<Sender>,
     receivers: Vec<Receiver>,
-    sizes: Vec<Bytes>,
     /// By host: flows that may send.
     ready: Turns,
     pulls: PullQueues,
@@ -65,8 +63,7 @@ impl Ndp {
             framing,
             senders: Vec::new(),
             receivers: Vec::new(),
-            sizes: Vec::new(),
-            ready: Turns::new(around.hosts as usize),
+            ready: Turns::of_senders(around.hosts as usize),
             pulls: PullQueues::new(
                 around.hosts,
                 if config.pull_rate == Rate::default() {
@@ -85,15 +82,6 @@ impl Ndp {
         }
     }
 
-    /// Makes room for a flow.
-    fn grow(&mut self, flow: FlowKey) {
-        if self.senders.len() <= flow.index() {
-            self.senders.resize(flow.index() + 1, Sender::default());
-            self.receivers.resize(flow.index() + 1, Receiver::default());
-            self.sizes.resize(flow.index() + 1, Bytes::ZERO);
-        }
-    }
-
     /// Lets a flow that may send take its turns, and the NIC know.
     #[inline]
     fn offer(&mut self, flow: FlowKey, out: &mut Outbox) {
@@ -107,21 +95,26 @@ impl Ndp {
     /// A data packet or its header has reached its destination.
     fn take(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
         let flow = packet.flow;
+        let full = self.framing.payload;
         let receiver = &mut self.receivers[flow.index()];
+        if !receiver.makes_sense(packet, full) {
+            return out.unexpected();
+        }
         let before = receiver.arrivals.next();
         let is_new = receiver.take(packet, self.framing.header, out);
         self.pulls.update(flow, receiver);
         if is_new {
             let after = receiver.arrivals.next();
-            let readable = bytes_between(self.framing, self.sizes[flow.index()], before, after);
             if after > before {
-                out.delivered(flow, readable);
+                out.delivered(flow, receiver.bytes(before, after, full));
             } else {
                 let held = receiver.arrivals.count() - after;
                 out.held(Bytes::new(held * u64::from(self.framing.payload)));
             }
             if receiver.is_done() {
+                self.leave(flow);
                 out.complete(flow);
+                out.close(flow);
             }
         }
         self.pull_next(host, out);
@@ -133,11 +126,15 @@ impl Ndp {
         }
     }
 
-    /// Takes a flow out of all queues.
+    /// Forgets a flow at its source.
     fn end(&mut self, flow: FlowKey) {
         let sender = &mut self.senders[flow.index()];
         self.ready.leave(sender.src.index(), flow);
         sender.close();
+    }
+
+    /// Forgets a flow at its destination.
+    fn leave(&mut self, flow: FlowKey) {
         let receiver = &mut self.receivers[flow.index()];
         self.pulls.remove(flow, receiver);
         receiver.arrivals.clear();
@@ -167,35 +164,60 @@ impl Transport for Ndp {
         self.framing
     }
 
+    fn is_split(&self) -> bool {
+        true
+    }
+
     fn start(&mut self, opening: &Opening, out: &mut Outbox) {
         let Opening { key, flow, .. } = *opening;
-        self.grow(key);
+        if self.senders.len() <= key.index() {
+            self.senders.resize(key.index() + 1, Sender::default());
+        }
         let (window, paths_max) = (self.config.initial_window, self.config.paths_max);
         let stream = &mut self.streams[flow.src.index()];
         let sender = &mut self.senders[key.index()];
         sender.open(opening, self.framing, window, paths_max, stream, out.now());
-        self.receivers[key.index()].open(&flow, window);
-        self.sizes[key.index()] = flow.size;
         out.set_timer(Timer::Flow(key, OVERDUE), out.now() + self.config.timeout);
         self.offer(key, out);
     }
 
+    fn accept(&mut self, packet: &Packet, _: FlowKey, _: &mut Outbox) {
+        let place = packet.flow.index();
+        if self.receivers.len() <= place {
+            self.receivers.resize(place + 1, Receiver::default());
+        }
+        self.receivers[place].open(packet, self.config.initial_window);
+    }
+
     fn receive(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
         let (flow, now) = (packet.flow, out.now());
+        if flow.is_receivers() {
+            return match packet.kind {
+                Kind::Data => self.take(host, packet, out),
+                _ => out.unexpected(),
+            };
+        }
         let sender = &mut self.senders[flow.index()];
         match packet.kind {
-            Kind::Data if packet.marks.contains(Marks::RETURNED) => sender.returned(packet, now),
-            Kind::Data => return self.take(host, packet, out),
+            Kind::Pull => sender.pulled(packet, now),
+            _ if !sender.has_sent(packet.seq) => return out.unexpected(),
+            Kind::Data => sender.returned(packet, now),
             Kind::Ack => sender.acknowledged(packet, now),
             Kind::Nack => sender.refused(packet, now),
-            Kind::Pull => sender.pulled(packet, now),
-            kind => unreachable!("no NDP endpoint sends {kind:?}"),
+            _ => return out.unexpected(),
         }
         if self.senders[flow.index()].is_done() {
             self.end(flow);
             out.close(flow);
         } else {
             self.offer(flow, out);
+        }
+    }
+
+    fn stray(&mut self, packet: &Packet, out: &mut Outbox) {
+        if packet.is_data() && !packet.goes_to_source() {
+            let ack = answer(packet, Kind::Ack, self.framing.header);
+            out.send(Packet { seq: packet.seq, priority: 0, ..ack });
         }
     }
 
@@ -235,7 +257,10 @@ impl Transport for Ndp {
     }
 
     fn abandon(&mut self, flow: FlowKey, _: &mut Outbox) {
-        self.end(flow);
+        match flow.is_receivers() {
+            true => self.leave(flow),
+            false => self.end(flow),
+        }
     }
 
     fn check(&self) -> Result<(), String> {

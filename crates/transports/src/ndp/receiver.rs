@@ -6,7 +6,7 @@
 
 use kernel::{Bytes, LinkClock, Rate, Time};
 use packets::{FlowKey, Kind, Marks, Outbox, Packet, reply};
-use rack::{Flow, NodeId};
+use rack::NodeId;
 
 use super::config::PullOrder;
 use crate::arrivals::Arrivals;
@@ -21,6 +21,8 @@ pub(crate) struct Receiver {
     pub(crate) arrivals: Arrivals,
     /// Packets in the flow, once the last has been seen, whole or trimmed.
     total: Option<u64>,
+    /// Application bytes in the last packet, once it has come whole.
+    last: u16,
     /// Packets that the sender may send before the first pull.
     window: u64,
     /// Pulls that are still to be sent.
@@ -36,17 +38,17 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// Waits for a flow.
-    pub(crate) fn open(&mut self, flow: &Flow, window: u32) {
+    /// Meets the flow of a packet, whole or trimmed.
+    pub(crate) fn open(&mut self, packet: &Packet, window: u32) {
         let mut arrivals = std::mem::take(&mut self.arrivals);
         arrivals.clear();
         *self = Self {
             arrivals,
             window: window.into(),
-            host: flow.dst,
-            peer: flow.src,
-            entropy: flow.id.get() as u16,
-            lane: flow.class.get().min(LANES as u8 - 1),
+            host: packet.dst,
+            peer: packet.src,
+            entropy: packet.entropy,
+            lane: packet.word.min(LANES as u64 - 1) as u8,
             ..Self::default()
         };
     }
@@ -58,6 +60,9 @@ impl Receiver {
             self.total = Some(packet.seq + 1);
         }
         let is_header = packet.marks.contains(Marks::TRIMMED);
+        if packet.marks.contains(Marks::LAST) && !is_header {
+            self.last = packet.payload;
+        }
         let is_new = !is_header && self.arrivals.insert(packet.seq);
         // A header of what is here already is acknowledged: the sender took it for lost.
         let is_here = self.arrivals.contains(packet.seq);
@@ -77,6 +82,25 @@ impl Receiver {
             self.owed = self.owed.max(needed.saturating_sub(self.pulls)).min(missing);
         }
         is_new
+    }
+
+    /// Whether a data packet may be one of this flow.
+    pub(crate) fn makes_sense(&self, packet: &Packet, full: u16) -> bool {
+        let is_last = packet.marks.contains(Marks::LAST);
+        let is_header = packet.marks.contains(Marks::TRIMMED);
+        let fits = match self.total {
+            Some(total) if is_last => packet.seq + 1 == total,
+            Some(total) => packet.seq + 1 < total,
+            None => packet.seq < u64::MAX,
+        };
+        fits && (is_header || packet.payload == full || (is_last && packet.payload > 0))
+    }
+
+    /// Application bytes in the packets `from..to`, which are here.
+    pub(crate) fn bytes(&self, from: u64, to: u64, full: u16) -> Bytes {
+        let all = (to - from) * u64::from(full);
+        let is_short = to > from && self.total == Some(to);
+        Bytes::new(if is_short { all - u64::from(full - self.last) } else { all })
     }
 
     /// Whether all packets are here.
@@ -133,7 +157,7 @@ impl PullQueues {
         control: u16,
     ) -> Self {
         let pacer = Pacer { clock: LinkClock::new(rate), free_at: Time::ZERO };
-        let turns = Turns::new(hosts as usize * LANES);
+        let turns = Turns::of_receivers(hosts as usize * LANES);
         Self { order, turns, pacers: vec![pacer; hosts as usize], packet, control }
     }
 

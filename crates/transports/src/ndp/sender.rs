@@ -53,6 +53,8 @@ pub(crate) struct Sender {
     key: FlowKey,
     size: Bytes,
     entropy: u16,
+    /// The class of the flow, which its receiver may pull by.
+    class: u8,
     /// Packets in the flow.
     total: u64,
     /// First packet that was never sent.
@@ -104,6 +106,7 @@ impl Sender {
             key: opening.key,
             size: opening.flow.size,
             entropy: opening.flow.id.get() as u16,
+            class: opening.flow.class.get(),
             total,
             credit: u64::from(window).min(total),
             heard: now,
@@ -130,6 +133,12 @@ impl Sender {
     #[inline]
     pub(crate) fn is_done(&self) -> bool {
         self.base == self.total
+    }
+
+    /// Whether a packet of this number was ever sent.
+    #[inline]
+    pub(crate) fn has_sent(&self, seq: u64) -> bool {
+        seq < self.next
     }
 
     /// Whether a packet may leave now.
@@ -186,6 +195,7 @@ impl Sender {
         let last = if seq + 1 == self.total { Marks::LAST } else { Marks::empty() };
         Packet {
             seq,
+            word: self.class.into(),
             flow: self.key,
             src: self.src,
             dst: self.dst,

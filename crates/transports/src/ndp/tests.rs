@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::chaos::{Chaos, Weather, flow, surroundings};
 use kernel::{Rate, Span, Time};
+use packets::Marks;
 
 fn chaos(config: &Config, hosts: u32, weather: Weather, seed: u64) -> Chaos<Ndp> {
     assert_eq!(config.check(), []);
@@ -66,7 +67,7 @@ proptest! {
         let config = Config { initial_window: window, ..Config::default() };
         let mut chaos = chaos(&config, 5, weather, seed);
         chaos.carry(&flows);
-        prop_assert_eq!((chaos.transport.timeouts, chaos.transport.silences), (0, 0));
+        prop_assert_eq!((chaos.sum(|ndp| ndp.timeouts), chaos.sum(|ndp| ndp.silences)), (0, 0));
     }
 }
 
@@ -154,7 +155,7 @@ fn a_lost_pull_is_made_up_for_by_the_next() {
     // No timeout: all is sent within the time of 400 packets and a round trip or two.
     let end = chaos.fates[0].completed.unwrap();
     assert!(end < Time::ZERO + Span::from_us(480 + 20), "{end}");
-    assert_eq!(chaos.transport.timeouts, 0);
+    assert_eq!(chaos.sum(|ndp| ndp.timeouts), 0);
 }
 
 #[test]
@@ -168,7 +169,7 @@ fn a_lost_packet_is_sent_again_after_the_timeout_alone() {
             hit
         });
         chaos.carry(&[flow(0, 1, 1_436 * 10, 0)]);
-        assert_eq!((chaos.resent, chaos.transport.timeouts), (1, 1), "packet {lost}");
+        assert_eq!((chaos.resent, chaos.sum(|ndp| ndp.timeouts)), (1, 1), "packet {lost}");
         let end = chaos.fates[0].completed.unwrap();
         assert!(end > Time::ZERO + Span::from_us(1_000), "{end}");
         assert!(end < Time::ZERO + Span::from_us(1_030), "{end}");
@@ -186,7 +187,7 @@ fn a_trimmed_last_packet_needs_no_timeout() {
         let end = chaos.fates[packets as usize - 1].closed;
         assert!(end.is_some(), "{packets} packets");
     }
-    assert_eq!(chaos.transport.timeouts, 0);
+    assert_eq!(chaos.sum(|ndp| ndp.timeouts), 0);
 }
 
 fn answer(packet: &Packet, kind: Kind) -> Packet {
@@ -195,8 +196,7 @@ fn answer(packet: &Packet, kind: Kind) -> Packet {
 
 #[test]
 fn a_returned_window_begins_again_with_one_packet() {
-    let mut chaos = chaos(&Config::default(), 2, Weather::FAIR, 1);
-    let ndp = &mut chaos.transport;
+    let ndp = &mut Ndp::new(&Config::default(), &surroundings(2));
     let mut out = Outbox::new(Time::ZERO);
     let flow = rack::Flow { size: Bytes::new(1_436 * 8), ..flow(0, 1, 1, 0) };
     let key = FlowKey::new(0);
@@ -231,13 +231,11 @@ fn a_returned_window_begins_again_with_one_packet() {
         assert_eq!(next.len(), 1, "arrival {arrival}");
         sent = next[0];
     }
-    assert_eq!(chaos.resent, 0);
 }
 
 #[test]
 fn tokens_of_returned_packets_go_out_again_one_for_eight_acknowledgments() {
-    let mut chaos = chaos(&Config::default(), 2, Weather::FAIR, 1);
-    let ndp = &mut chaos.transport;
+    let ndp = &mut Ndp::new(&Config::default(), &surroundings(2));
     let mut out = Outbox::new(Time::ZERO);
     let flow = rack::Flow { size: Bytes::new(1_436 * 1_000), ..flow(0, 1, 1, 0) };
     ndp.start(&Opening { key: FlowKey::new(0), flow, paths: 4 }, &mut out);

@@ -21,6 +21,7 @@ mod tests;
 use kernel::{Bytes, Time};
 use packets::{
     FlowKey, Framing, Kind, Line, Opening, Outbox, Packet, Surroundings, Timer, Timers, Transport,
+    answer,
 };
 use rack::NodeId;
 
@@ -28,7 +29,7 @@ pub use config::Config;
 
 use crate::arrivals::bytes_between;
 use crate::turns::Turns;
-use receiver::{Incoming, answer};
+use receiver::Incoming;
 use schedule::{Schedule, Turn};
 use sender::Outgoing;
 
@@ -76,7 +77,7 @@ impl Rds {
             blind,
             outgoing: Vec::new(),
             incoming: Vec::new(),
-            sending: Turns::new(around.hosts as usize),
+            sending: Turns::of_senders(around.hosts as usize),
             schedule: Schedule::new(around.hosts, around.line_rate, config.mtu, batch, due_max),
             grants: 0,
             notices: 0,
@@ -98,9 +99,8 @@ impl Rds {
     /// Gives the slots that are due at `host`.
     fn schedule(&mut self, host: NodeId, out: &mut Outbox) {
         loop {
-            let (outgoing, incoming) = (&self.outgoing, &self.incoming);
-            let left =
-                |flow: FlowKey| outgoing[flow.index()].total - incoming[flow.index()].granted;
+            let incoming = &self.incoming;
+            let left = |flow: FlowKey| incoming[flow.index()].left();
             match self.schedule.turn(host, out.now(), left) {
                 Turn::Grant(flow, packets) => self.grant(flow, packets, out),
                 Turn::Later(at) => return out.set_timer(Timer::Host(host, SLOT), at),
@@ -110,11 +110,12 @@ impl Rds {
     }
 
     fn grant(&mut self, flow: FlowKey, packets: u64, out: &mut Outbox) {
-        let (message, incoming) = (&self.outgoing[flow.index()], &mut self.incoming[flow.index()]);
-        incoming.granted += packets;
+        let message = &mut self.incoming[flow.index()];
+        message.granted += packets;
         self.grants += 1;
-        out.send(Packet { ack: incoming.granted, ..answer(message, Kind::Grant, self.control) });
-        if incoming.granted == message.total {
+        let grant = message.say(flow, Kind::Grant, self.control);
+        out.send(Packet { ack: message.granted, ..grant });
+        if message.left() == 0 {
             self.schedule.leave(flow, message.dst, message.src);
         }
         self.watch(flow, out);
@@ -123,7 +124,7 @@ impl Rds {
     /// Tells the sender that the packets `from..to` are lost.
     fn notify(&mut self, flow: FlowKey, (from, to): (u64, u64), out: &mut Outbox) {
         self.notices += 1;
-        let notice = answer(&self.outgoing[flow.index()], Kind::Resend, self.control);
+        let notice = self.incoming[flow.index()].say(flow, Kind::Resend, self.control);
         out.send(Packet { ack: from, word: to, ..notice });
     }
 
@@ -140,32 +141,18 @@ impl Rds {
         }
     }
 
-    /// The first packet of a message is there: its receiver knows of it from now on.
-    fn meet(&mut self, flow: FlowKey, out: &mut Outbox) {
-        let (message, incoming) = (&self.outgoing[flow.index()], &mut self.incoming[flow.index()]);
-        incoming.is_known = true;
-        incoming.granted = message.blind;
-        self.schedule.expect(message.dst, message.blind);
-        if message.blind < message.total {
-            self.schedule.join(flow, message.dst, message.src);
-            out.send(answer(message, Kind::Busy, self.control));
-        }
-    }
-
     /// A data packet has reached its destination.
     fn take(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
-        let (flow, size) = (packet.flow, Bytes::new(packet.word));
-        if !self.incoming[flow.index()].is_known {
-            self.meet(flow, out);
+        let flow = packet.flow;
+        let Incoming { size, total, granted, .. } = self.incoming[flow.index()];
+        if packet.seq >= granted || packet.word != size.get() {
+            return out.unexpected();
         }
-        let total = self.framing.packets(size);
         let incoming = &mut self.incoming[flow.index()];
         incoming.silences = 0;
         let before = incoming.arrivals.next();
         if !incoming.arrivals.insert(packet.seq) {
-            let is_done = incoming.arrivals.count() == total;
-            let kind = if is_done { Kind::Ack } else { Kind::Busy };
-            return out.send(answer(&self.outgoing[flow.index()], kind, self.control));
+            return out.send(incoming.say(flow, Kind::Busy, self.control));
         }
         let (after, count) = (incoming.arrivals.next(), incoming.arrivals.count());
         let skipped = incoming.skipped(packet.seq);
@@ -181,24 +168,28 @@ impl Rds {
         self.watch(flow, out);
         if count == total {
             out.complete(flow);
-            out.send(answer(&self.outgoing[flow.index()], Kind::Ack, self.control));
+            out.send(self.incoming[flow.index()].say(flow, Kind::Ack, self.control));
+            self.leave(flow);
+            out.close(flow);
         }
         self.schedule(host, out);
     }
 
-    /// Takes a message out of all lists.
+    /// Forgets a message at its source.
     fn end(&mut self, flow: FlowKey) {
         let message = &mut self.outgoing[flow.index()];
         assert!(message.is_open, "flow key {} ends twice", flow.get());
         message.is_open = false;
         self.sending.leave(message.src.index(), flow);
-        let incoming = &mut self.incoming[flow.index()];
-        if incoming.is_known {
-            self.schedule.settle(message.dst, incoming.due());
-            self.schedule.leave(flow, message.dst, message.src);
-        }
-        incoming.arrivals.clear();
-        incoming.is_known = false;
+    }
+
+    /// Forgets a message at its destination.
+    fn leave(&mut self, flow: FlowKey) {
+        let message = &mut self.incoming[flow.index()];
+        self.schedule.settle(message.dst, message.due());
+        self.schedule.leave(flow, message.dst, message.src);
+        message.arrivals.clear();
+        message.is_open = false;
     }
 
     fn wait_for_receiver(&self, flow: FlowKey, out: &mut Outbox) {
@@ -255,24 +246,47 @@ impl Transport for Rds {
         self.framing
     }
 
+    fn is_split(&self) -> bool {
+        true
+    }
+
     fn start(&mut self, opening: &Opening, out: &mut Outbox) {
         let key = opening.key;
         if self.outgoing.len() <= key.index() {
             self.outgoing.resize_with(key.index() + 1, Outgoing::default);
-            self.incoming.resize_with(key.index() + 1, Incoming::default);
         }
         assert!(!self.outgoing[key.index()].is_open, "flow key {} is given out twice", key.get());
         self.outgoing[key.index()].open(opening, self.framing, self.blind);
-        self.incoming[key.index()].open();
         self.rank(key, out);
         self.wait_for_receiver(key, out);
     }
 
+    fn accept(&mut self, packet: &Packet, _: FlowKey, out: &mut Outbox) {
+        let flow = packet.flow;
+        if self.incoming.len() <= flow.index() {
+            self.incoming.resize_with(flow.index() + 1, Incoming::default);
+        }
+        let message = &mut self.incoming[flow.index()];
+        message.open(packet, self.framing, self.blind);
+        self.schedule.expect(message.dst, message.granted);
+        if message.left() > 0 {
+            self.schedule.join(flow, message.dst, message.src);
+            out.send(message.say(flow, Kind::Busy, self.control));
+        }
+    }
+
     fn receive(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
         let flow = packet.flow;
+        if flow.is_receivers() {
+            return match packet.kind {
+                Kind::Data if packet.payload > 0 => self.take(host, packet, out),
+                // What a switch has cut is as good as lost.
+                Kind::Data => (),
+                _ => out.unexpected(),
+            };
+        }
         let message = &mut self.outgoing[flow.index()];
         match packet.kind {
-            Kind::Data => return self.take(host, packet, out),
             Kind::Grant => message.grant(packet.ack),
             Kind::Resend => message.repeat(packet.ack, packet.word),
             Kind::Busy => {}
@@ -280,7 +294,7 @@ impl Transport for Rds {
                 self.end(flow);
                 return out.close(flow);
             }
-            kind => unreachable!("no RDS endpoint sends {kind:?}"),
+            _ => return out.unexpected(),
         }
         message.is_heard = true;
         self.rank(flow, out);
@@ -323,18 +337,25 @@ impl Transport for Rds {
         Some(packet)
     }
 
+    fn stray(&mut self, packet: &Packet, out: &mut Outbox) {
+        if packet.is_data() && !packet.goes_to_source() {
+            out.send(Packet { priority: QUEUE, ..answer(packet, Kind::Ack, self.control) });
+        }
+    }
+
     fn abandon(&mut self, flow: FlowKey, out: &mut Outbox) {
-        let host = self.outgoing[flow.index()].dst;
-        self.end(flow);
+        if !flow.is_receivers() {
+            return self.end(flow);
+        }
+        let host = self.incoming[flow.index()].dst;
+        self.leave(flow);
         self.schedule(host, out);
     }
 
     fn check(&self) -> Result<(), String> {
         let mut due = vec![0; self.schedule.hosts()];
-        for (message, incoming) in self.outgoing.iter().zip(&self.incoming) {
-            if message.is_open && incoming.is_known {
-                due[message.dst.index()] += incoming.due();
-            }
+        for message in self.incoming.iter().filter(|message| message.is_open) {
+            due[message.dst.index()] += message.due();
         }
         for (host, &due) in (0..).map(NodeId::new).zip(&due) {
             let counted = self.schedule.due(host);

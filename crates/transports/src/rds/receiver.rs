@@ -4,17 +4,24 @@
 //! the sender hears of it at once; where a whole burst is lost, or what was sent again is, only silence
 //! tells.
 
-use packets::{Kind, Packet};
+use kernel::Bytes;
+use packets::{FlowKey, Framing, Kind, Packet};
+use rack::NodeId;
 
-use super::sender::Outgoing;
+use super::QUEUE;
 use crate::arrivals::Arrivals;
 
 /// One message at its destination.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Incoming {
     pub(crate) arrivals: Arrivals,
-    /// Whether a packet has arrived, so that the receiver knows of the message.
-    pub(crate) is_known: bool,
+    pub(crate) src: NodeId,
+    pub(crate) dst: NodeId,
+    pub(crate) size: Bytes,
+    /// Packets in the message.
+    pub(crate) total: u64,
+    pub(crate) is_open: bool,
+    entropy: u16,
     /// Packets that the sender may send, as far as the receiver has said; the blind ones too.
     pub(crate) granted: u64,
     /// One more than the highest packet that has arrived.
@@ -24,11 +31,44 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    /// Waits for a message.
-    pub(crate) fn open(&mut self) {
+    /// Meets the message of a packet, of which up to `blind` packets come without a grant.
+    pub(crate) fn open(&mut self, packet: &Packet, framing: Framing, blind: u64) {
         let mut arrivals = std::mem::take(&mut self.arrivals);
         arrivals.clear();
-        *self = Self { arrivals, ..Self::default() };
+        let size = Bytes::new(packet.word);
+        let total = framing.packets(size);
+        *self = Self {
+            arrivals,
+            src: packet.src,
+            dst: packet.dst,
+            size,
+            total,
+            is_open: true,
+            entropy: packet.entropy,
+            granted: blind.min(total),
+            ..Self::default()
+        };
+    }
+
+    /// Packets that need a grant yet.
+    #[inline]
+    pub(crate) fn left(&self) -> u64 {
+        self.total - self.granted
+    }
+
+    /// A packet to the sender, without payload.
+    pub(crate) fn say(&self, flow: FlowKey, kind: Kind, wire: u16) -> Packet {
+        Packet {
+            flow,
+            src: self.dst,
+            dst: self.src,
+            entropy: self.entropy,
+            path: self.entropy,
+            wire,
+            kind,
+            priority: QUEUE,
+            ..Packet::default()
+        }
     }
 
     /// Notes that `packet` has arrived: the packets before it that are thereby known to be lost.
@@ -44,10 +84,4 @@ impl Incoming {
     pub(crate) fn due(&self) -> u64 {
         self.granted - self.arrivals.count()
     }
-}
-
-/// A control packet from the receiver of `message`.
-pub(crate) fn answer(message: &Outgoing, kind: Kind, wire: u16) -> Packet {
-    let packet = message.say(kind, wire);
-    Packet { src: packet.dst, dst: packet.src, ..packet }
 }

@@ -54,8 +54,8 @@ impl Schedule {
         let hosts = hosts as usize;
         let line = Line { clock: LinkClock::new(rate), free_at: Time::ZERO, due: 0 };
         Self {
-            waiting: Turns::new(hosts * hosts),
-            active: Turns::new(hosts),
+            waiting: Turns::of_receivers(hosts * hosts),
+            active: Turns::of_receivers(hosts),
             lines: vec![line; hosts],
             packet,
             batch,
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn senders_take_turns_and_of_each_the_oldest_message() {
         let mut schedule = schedule();
-        let [a, b, c] = [0, 1, 2].map(FlowKey::new);
+        let [a, b, c] = [0, 1, 2].map(FlowKey::receivers);
         let [one, two] = [1, 2].map(NodeId::new);
         schedule.join(a, TO, one);
         schedule.join(b, TO, one);

@@ -46,13 +46,13 @@ const TIMERS: u8 = 3;
 pub struct Stream<C: Congestion> {
     plan: Plan,
     control: C::Plan,
-    /// Both halves of each flow, by key.
+    /// The halves of flows, by key.
     senders: Vec<Sender<C>>,
     receivers: Vec<Receiver>,
     /// Flows of each host that can send, in turn: those whose sender is queued, each once.
     turns: Vec<Ring<FlowKey>>,
-    /// Draws what stands for the ports of a connection.
-    ports: Chance,
+    /// Seed of what stands for the ports of a connection.
+    seed: u64,
     counts: Counts,
 }
 
@@ -64,7 +64,7 @@ impl<C: Congestion> Stream<C> {
             senders: Vec::new(),
             receivers: Vec::new(),
             turns: vec![Ring::new(); around.hosts as usize],
-            ports: Chance::new(around.seed, "transports/stream/ports", 0),
+            seed: around.seed,
             counts: Counts::default(),
         }
     }
@@ -101,12 +101,9 @@ impl<C: Congestion> Stream<C> {
         let flow = packet.flow;
         let receiver = &mut self.receivers[flow.index()];
         let now = out.now();
-        let was_complete = receiver.is_complete();
         let received = receiver.receive(packet, now, &self.plan, |early| out.send(early));
         if received.to > received.from {
-            let size = self.senders[flow.index()].ends.size;
-            let below = |segment: u64| (segment * u64::from(self.plan.segment)).min(size);
-            out.delivered(flow, Bytes::new(below(received.to) - below(received.from)));
+            out.delivered(flow, receiver.bytes(received.from, received.to, &self.plan));
         } else if received.held > 0 {
             out.held(Bytes::new(received.held * u64::from(self.plan.segment)));
         }
@@ -122,8 +119,11 @@ impl<C: Congestion> Stream<C> {
                 out.send(receiver.acknowledge(packet, now, &self.plan));
             }
         }
-        if receiver.is_complete() && !was_complete {
+        if receiver.is_complete() {
+            debug_assert!(!receiver.owes(), "the last segment was not acknowledged: {receiver:?}");
+            receiver.close();
             out.complete(flow);
+            out.close(flow);
         }
     }
 
@@ -131,17 +131,20 @@ impl<C: Congestion> Stream<C> {
     fn acknowledged(&mut self, packet: &Packet, out: &mut Outbox) {
         let Self { plan, control, counts, .. } = self;
         let sender = &mut self.senders[packet.flow.index()];
+        if !sender.makes_sense(packet) {
+            return out.unexpected();
+        }
         let alarm = sender.acknowledged(packet, out.now(), plan, control, counts);
         if sender.is_done() {
-            self.close(packet.flow);
+            self.close_sender(packet.flow);
             return out.close(packet.flow);
         }
         Self::apply(alarm, packet.flow, out);
         self.offer(packet.flow, out);
     }
 
-    /// Forgets both halves.
-    fn close(&mut self, flow: FlowKey) {
+    /// Forgets a flow at its source.
+    fn close_sender(&mut self, flow: FlowKey) {
         let sender = &mut self.senders[flow.index()];
         if sender.is_queued {
             // Rare: it was to send a segment again, whose acknowledgment came first.
@@ -151,13 +154,13 @@ impl<C: Congestion> Stream<C> {
             }
         }
         sender.close(&self.plan, &self.control);
-        self.receivers[flow.index()].close();
     }
 
-    /// How many flows are open.
+    /// How many halves are open.
     #[cfg(test)]
-    pub(crate) fn open_flows(&self) -> usize {
-        self.receivers.iter().filter(|receiver| receiver.is_open()).count()
+    pub(crate) fn open_halves(&self) -> usize {
+        let senders = self.senders.iter().filter(|sender| sender.stage != sender::Stage::Closed);
+        senders.count() + self.receivers.iter().filter(|receiver| receiver.is_open()).count()
     }
 
     /// The sender of a flow.
@@ -184,35 +187,58 @@ impl<C: Congestion> Transport for Stream<C> {
         self.plan.handshake
     }
 
+    fn is_split(&self) -> bool {
+        true
+    }
+
     fn start(&mut self, opening: &Opening, out: &mut Outbox) {
         let Opening { key, flow, .. } = *opening;
         while self.senders.len() <= key.index() {
             self.senders.push(Sender::new(&self.plan, &self.control));
-            self.receivers.push(Receiver::default());
         }
         let (src, dst, size) = (flow.src, flow.dst, flow.size.get());
-        let entropy = self.ports.below(1 << 16) as u16;
+        let mut ports = Chance::new(self.seed, "transports/stream/ports", flow.id.get());
+        let entropy = ports.below(1 << 16) as u16;
         let sender = &mut self.senders[key.index()];
         sender.open(Ends { key, src, dst, entropy, size }, &self.plan, &self.control);
-        let receiver = &mut self.receivers[key.index()];
-        assert!(!receiver.is_open(), "flow key {} is given out twice", key.get());
-        receiver.open(sender.total());
         self.offer(key, out);
     }
 
+    fn accept(&mut self, packet: &Packet, _: FlowKey, _: &mut Outbox) {
+        let place = packet.flow.index();
+        if self.receivers.len() <= place {
+            self.receivers.resize(place + 1, Receiver::default());
+        }
+        self.receivers[place].open(packet);
+    }
+
     fn receive(&mut self, _: NodeId, packet: &Packet, out: &mut Outbox) {
+        let is_sender = !packet.flow.is_receivers();
         match packet.kind {
-            Kind::Data if packet.payload > 0 => self.take_in(packet, out),
-            Kind::Ack => self.acknowledged(packet, out),
-            Kind::Syn => out.send(reply(packet, Kind::SynAck, self.plan.header)),
-            Kind::SynAck => {
+            Kind::Data if is_sender => out.unexpected(),
+            Kind::Data if packet.payload > 0 => {
+                match self.receivers[packet.flow.index()].makes_sense(packet, &self.plan) {
+                    true => self.take_in(packet, out),
+                    false => out.unexpected(),
+                }
+            }
+            // A segment cut by a switch is as good as lost.
+            Kind::Data => (),
+            Kind::Ack if is_sender => self.acknowledged(packet, out),
+            Kind::Syn if !is_sender => out.send(reply(packet, Kind::SynAck, self.plan.header)),
+            Kind::SynAck if is_sender => {
                 let sender = &mut self.senders[packet.flow.index()];
                 let alarm = sender.opened(packet.stamp, out.now(), &self.plan);
                 Self::apply(alarm, packet.flow, out);
                 self.offer(packet.flow, out);
             }
-            // A segment cut by a switch is as good as lost.
-            _ => (),
+            _ => out.unexpected(),
+        }
+    }
+
+    fn stray(&mut self, packet: &Packet, out: &mut Outbox) {
+        if packet.kind == Kind::Data && packet.payload > 0 && !packet.goes_to_source() {
+            out.send(receiver::acknowledge_all(packet, &self.plan));
         }
     }
 
@@ -220,9 +246,9 @@ impl<C: Congestion> Transport for Stream<C> {
         let Timer::Flow(flow, number) = timer else {
             unreachable!("a stream sets no timer of a host, yet {timer:?} fired")
         };
-        let sender = &mut self.senders[flow.index()];
         match number {
             RETRANSMIT => {
+                let sender = &mut self.senders[flow.index()];
                 let Self { plan, control, counts, .. } = self;
                 let alarm = sender.expire(out.now(), plan, control, counts);
                 Self::apply(alarm, flow, out);
@@ -231,7 +257,7 @@ impl<C: Congestion> Transport for Stream<C> {
             ACKNOWLEDGE => {
                 let receiver = &mut self.receivers[flow.index()];
                 if receiver.owes() {
-                    let asked = sender.stand_in(&self.plan);
+                    let asked = receiver.stand_in(flow, &self.plan);
                     out.send(receiver.acknowledge(&asked, out.now(), &self.plan));
                 }
             }
@@ -275,13 +301,18 @@ impl<C: Congestion> Transport for Stream<C> {
     }
 
     fn abandon(&mut self, flow: FlowKey, _: &mut Outbox) {
-        self.close(flow);
+        match flow.is_receivers() {
+            true => self.receivers[flow.index()].close(),
+            false => self.close_sender(flow),
+        }
     }
 
     fn check(&self) -> Result<(), String> {
-        for (key, (sender, receiver)) in self.senders.iter().zip(&self.receivers).enumerate() {
-            let found = sender.board.check().and_then(|()| receiver.check());
-            found.map_err(|why| format!("flow key {key}: {why}"))?;
+        for (place, sender) in self.senders.iter().enumerate() {
+            sender.board.check().map_err(|why| format!("sender {place}: {why}"))?;
+        }
+        for (place, receiver) in self.receivers.iter().enumerate() {
+            receiver.check().map_err(|why| format!("receiver {place}: {why}"))?;
         }
         Ok(())
     }

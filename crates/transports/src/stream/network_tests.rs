@@ -170,7 +170,7 @@ fn keys_are_used_again_so_memory_follows_open_flows() {
     network.advance(Time::NEVER, &mut ends);
     assert_eq!(ends.completed.len(), 2_000);
     let bank = network.transport();
-    assert_eq!(bank.open_flows(), 0);
+    assert_eq!(bank.open_halves(), 0);
     assert!(bank.senders.len() < 10, "{} places", bank.senders.len());
 }
 

@@ -5,8 +5,9 @@
 //! acknowledgments are delayed). The application reads at once, so the window that the real header
 //! advertises is the buffer's size, which the sender knows.
 
-use kernel::{Span, Time};
-use packets::{Kind, Marks, Packet};
+use kernel::{Bytes, Span, Time};
+use packets::{FlowKey, Kind, Marks, Packet};
+use rack::NodeId;
 
 use super::config::{Echo, Plan, Recovery};
 use super::sack::{BLOCKS, Block, Report, option_size};
@@ -17,8 +18,10 @@ use crate::segments::Segments;
 pub(crate) struct Receiver {
     /// The next segment in order.
     expected: u64,
-    /// Segments of the whole flow.
-    total: u64,
+    /// Segments and bytes of the whole flow, once the last segment has told.
+    end: Option<End>,
+    /// Where acknowledgments go that no segment asks for.
+    peer: Peer,
     /// What arrived ahead of its turn.
     ahead: Segments,
     /// A segment in each of the blocks reported last, the most recent first; stale below `expected`.
@@ -32,6 +35,21 @@ pub(crate) struct Receiver {
     is_marked: bool,
     /// Whether it holds a flow.
     is_open: bool,
+}
+
+/// The other end, as the first packet of the flow told it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Peer {
+    src: NodeId,
+    dst: NodeId,
+    entropy: u16,
+}
+
+/// Where a flow ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct End {
+    segments: u64,
+    bytes: u64,
 }
 
 /// What an acknowledgment tells of the segment that it answers.
@@ -65,11 +83,39 @@ pub(crate) enum Urgency {
 }
 
 impl Receiver {
-    /// Makes the half ready for a flow of `total` segments; keeps its memory.
-    pub(crate) fn open(&mut self, total: u64) {
+    /// Makes the half ready for the flow of its first packet; keeps its memory.
+    pub(crate) fn open(&mut self, packet: &Packet) {
         self.close();
-        self.total = total;
+        self.peer = Peer { src: packet.src, dst: packet.dst, entropy: packet.entropy };
         self.is_open = true;
+    }
+
+    /// Whether a segment may be one of this flow: not beyond its end, nor beyond what the window allows.
+    #[inline]
+    pub(crate) fn makes_sense(&self, packet: &Packet, plan: &Plan) -> bool {
+        let end = self.end.map_or(u64::MAX, |end| end.segments);
+        let is_last = packet.marks.contains(Marks::LAST);
+        let ends_well =
+            if is_last { packet.seq.checked_add(1).is_some_and(|n| n <= end) } else { true };
+        packet.seq < end
+            && ends_well
+            && packet.seq <= self.expected.saturating_add(plan.receive_window)
+            && (is_last || packet.payload == plan.segment)
+            && packet.payload <= plan.segment
+    }
+
+    /// Application bytes in the segments `from..to`, which have arrived.
+    #[inline]
+    pub(crate) fn bytes(&self, from: u64, to: u64, plan: &Plan) -> Bytes {
+        let end = self.end.map_or(u64::MAX, |end| end.bytes);
+        let below = |segment: u64| (segment * u64::from(plan.segment)).min(end);
+        Bytes::new(below(to) - below(from))
+    }
+
+    /// A packet such as the receiver would have got, to answer when none has come.
+    pub(crate) fn stand_in(&self, flow: FlowKey, plan: &Plan) -> Packet {
+        let Peer { src, dst, entropy } = self.peer;
+        Packet { flow, src, dst, entropy, priority: plan.priority, ..Packet::default() }
     }
 
     pub(crate) fn close(&mut self) {
@@ -80,10 +126,11 @@ impl Receiver {
 
     /// Whether all has arrived.
     pub(crate) fn is_complete(&self) -> bool {
-        self.expected == self.total
+        self.end.is_some_and(|end| self.expected == end.segments)
     }
 
     /// Whether the half holds a flow.
+    #[cfg(test)]
     pub(crate) fn is_open(&self) -> bool {
         self.is_open
     }
@@ -114,7 +161,11 @@ impl Receiver {
 
     fn place(&mut self, packet: &Packet, now: Time, plan: &Plan) -> Urgency {
         let segment = packet.seq;
-        debug_assert!(segment < self.total, "segment {segment} of {}", self.total);
+        let is_last = packet.marks.contains(Marks::LAST);
+        if is_last {
+            let bytes = segment * u64::from(plan.segment) + u64::from(packet.payload);
+            self.end = Some(End { segments: segment + 1, bytes });
+        }
         if self.waiting == 0 {
             self.first = Arrival { stamp: packet.stamp, at: now, hops: packet.hops };
         }
@@ -135,7 +186,6 @@ impl Receiver {
             // It fills a hole, or part of one (RFC 5681 §4.2).
             return Urgency::Now;
         }
-        let is_last = packet.marks.contains(Marks::LAST);
         match self.waiting {
             count if count >= plan.ack_segments || is_last => Urgency::Now,
             1 => Urgency::Start,
@@ -216,6 +266,17 @@ impl Receiver {
         }
         Ok(())
     }
+}
+
+/// The acknowledgment of a segment of a flow that has all arrived, and is closed.
+pub(crate) fn acknowledge_all(packet: &Packet, plan: &Plan) -> Packet {
+    let mut ack = packets::answer(packet, Kind::Ack, plan.header);
+    ack.marks |= Marks::LAST;
+    if packet.marks.contains(Marks::CE) && plan.echo != Echo::None {
+        ack.marks |= Marks::ECE;
+    }
+    Report { hops: packet.hops, ..Report::default() }.encode(&mut ack);
+    ack
 }
 
 #[cfg(test)]

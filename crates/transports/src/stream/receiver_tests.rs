@@ -20,7 +20,7 @@ fn segment(seq: u64, marks: Marks) -> Packet {
 fn blocks_after(segments: &[u64]) -> (u64, Vec<(u64, u64)>) {
     let plan = plan(|_| ());
     let mut receiver = Receiver::default();
-    receiver.open(1_000);
+    receiver.open(&segment(0, Marks::empty()));
     let mut ack = Packet::default();
     for &seq in segments {
         let packet = segment(seq, Marks::empty());
@@ -73,10 +73,12 @@ proptest! {
         kernel::Stream::new(seed, "order", 0).shuffle(&mut order);
         let plan = plan(|_| ());
         let mut receiver = Receiver::default();
-        receiver.open(200);
+        receiver.open(&segment(0, Marks::empty()));
         let (mut seen, mut readable) = (std::collections::BTreeSet::new(), 0);
         for seq in order {
-            let packet = segment(seq, Marks::empty());
+            let last = if seq == 199 { Marks::LAST } else { Marks::empty() };
+            let packet = segment(seq, last);
+            prop_assert!(receiver.makes_sense(&packet, &plan));
             let found = receiver.receive(&packet, Time::ZERO, &plan, |_| ());
             seen.insert(seq);
             prop_assert_eq!(found.from, readable);
@@ -97,6 +99,8 @@ proptest! {
             prop_assert_eq!(report.count() > 0, found.held > 0);
         }
         prop_assert!(receiver.is_complete());
+        prop_assert_eq!(receiver.bytes(0, 200, &plan), Bytes::new(200 * 1448));
+        prop_assert!(!receiver.makes_sense(&segment(200, Marks::LAST), &plan));
     }
 }
 
@@ -104,7 +108,7 @@ proptest! {
 fn echoes(echo: Echo, ack_segments: u32, feed: &[(u64, Marks)]) -> Vec<(u64, bool)> {
     let plan = plan(|plan| (plan.echo, plan.ack_segments) = (echo, ack_segments));
     let mut receiver = Receiver::default();
-    receiver.open(1_000);
+    receiver.open(&segment(0, Marks::empty()));
     let mut sent = Vec::new();
     let mut note = |ack: Packet| sent.push((ack.ack, ack.marks.contains(Marks::ECE)));
     for &(seq, marks) in feed {
@@ -147,7 +151,7 @@ fn a_change_of_marks_sends_what_waits_before_it_as_in_rfc_8257_fig_1() {
 fn acknowledgments_wait_for_a_second_segment_unless_something_is_amiss() {
     let plan = plan(|plan| plan.ack_segments = 2);
     let mut receiver = Receiver::default();
-    receiver.open(20);
+    receiver.open(&segment(0, Marks::empty()));
     let mut feed = |seq: u64, marks: Marks| {
         let packet = segment(seq, marks);
         let found = receiver.receive(&packet, Time::from_ps(1_000 * seq), &plan, |_| ());
@@ -172,7 +176,7 @@ fn acknowledgments_wait_for_a_second_segment_unless_something_is_amiss() {
 fn an_acknowledgment_tells_how_long_it_waited_and_how_far_the_data_came() {
     let plan = plan(|plan| plan.ack_segments = 2);
     let mut receiver = Receiver::default();
-    receiver.open(20);
+    receiver.open(&segment(0, Marks::empty()));
     let mut ack = Packet::default();
     for (seq, us, hops) in [(0, 10, 3), (1, 17, 5)] {
         let packet = Packet { hops, ..segment(seq, Marks::empty()) };

@@ -156,11 +156,6 @@ impl<C: Congestion> Sender<C> {
         *self = Self { board, ..Self::new(plan, control) };
     }
 
-    /// Segments of the whole flow.
-    pub(crate) fn total(&self) -> u64 {
-        self.total
-    }
-
     /// Whether all has been acknowledged.
     pub(crate) fn is_done(&self) -> bool {
         self.stage == Stage::Open && self.board.una() == self.total
@@ -274,11 +269,6 @@ impl<C: Congestion> Sender<C> {
         }
     }
 
-    /// A packet such as the receiver would have got, to answer when none has come.
-    pub(crate) fn stand_in(&self, plan: &Plan) -> Packet {
-        self.control_packet(Kind::Data, Time::ZERO, plan)
-    }
-
     fn segment(&self, segment: u64, plan: &Plan, capable: Marks) -> Packet {
         let Ends { key, src, dst, entropy, size } = self.ends;
         let mut marks = if plan.echo == Echo::None { Marks::empty() } else { capable };
@@ -320,6 +310,20 @@ impl<C: Congestion> Sender<C> {
         Alarm::Off
     }
 
+    /// What an acknowledgment says that all has arrived before: all of it, if the receiver has closed.
+    #[inline]
+    fn arrived_before(&self, packet: &Packet) -> u64 {
+        if packet.marks.contains(Marks::LAST) { self.total } else { packet.ack }
+    }
+
+    /// Whether an acknowledgment speaks of what was sent.
+    #[inline]
+    pub(crate) fn makes_sense(&self, packet: &Packet) -> bool {
+        let next = self.board.next();
+        let blocks = Report::decode(packet).blocks;
+        self.arrived_before(packet) <= next && blocks.iter().all(|block| block.to <= next)
+    }
+
     /// An acknowledgment has come.
     pub(crate) fn acknowledged(
         &mut self,
@@ -330,23 +334,24 @@ impl<C: Congestion> Sender<C> {
         counts: &mut Counts,
     ) -> Alarm {
         let before = self.board.una();
-        if packet.ack < before || self.stage != Stage::Open {
+        let ack = self.arrived_before(packet);
+        if ack < before || self.stage != Stage::Open {
             return Alarm::Keep;
         }
         let flight = self.flight(plan);
-        let bytes = self.bytes_below(packet.ack, plan) - self.bytes_below(before, plan);
+        let bytes = self.bytes_below(ack, plan) - self.bytes_below(before, plan);
         let echo = plan.timestamps.then_some(packet.stamp);
-        let sample = self.timed.sample(before, packet.ack, now, echo);
-        let mut arrived = self.board.acknowledge(packet.ack);
+        let sample = self.timed.sample(before, ack, now, echo);
+        let mut arrived = self.board.acknowledge(ack);
         let report = Report::decode(packet);
         for block in report.blocks.iter().filter(|block| !block.is_empty()) {
             arrived += self.board.sack(block.from, block.to);
         }
         self.board.update_lost();
         if plan.recovery == Recovery::Duplicates {
-            self.count_duplicate(packet.ack - before);
+            self.count_duplicate(ack - before);
         }
-        let is_progress = packet.ack > before;
+        let is_progress = ack > before;
         // What was first then has arrived; whether the new first one is lost is not known.
         self.is_first_due &= !is_progress || plan.recovery == Recovery::Duplicates;
         let is_backed_off = self.expiries > 0 && is_progress;
@@ -370,7 +375,7 @@ impl<C: Congestion> Sender<C> {
         self.control.acked(control, &acked);
         self.end_phase();
         self.answer(&acked, plan, control, counts);
-        self.alarm_after(packet.ack - before)
+        self.alarm_after(ack - before)
     }
 
     /// What the timer does after an acknowledgment (RFC 6298 §5.2, §5.3).

@@ -67,10 +67,10 @@ fn twice<C: Congestion>(bank: &Stream<C>, weather: Weather, flows: &[Flow], seed
     let once = || -> (Vec<Fate>, usize) {
         let mut chaos = Chaos::new(bank.clone(), 4, weather, seed);
         chaos.carry(flows);
-        let bank = &chaos.transport;
-        assert_eq!(bank.open_flows(), 0, "flows are left open");
-        assert!(bank.turns.iter().all(Ring::is_empty), "turns are left");
-        assert!(bank.senders.iter().all(|sender| sender.stage == sender::Stage::Closed));
+        for bank in chaos.transports() {
+            assert_eq!(bank.open_halves(), 0, "flows are left open");
+            assert!(bank.turns.iter().all(Ring::is_empty), "turns are left");
+        }
         (chaos.fates, chaos.sent.len())
     };
     assert_eq!(once(), once(), "seed {seed}");
@@ -214,7 +214,7 @@ fn a_lost_syn_is_sent_again_and_leaves_a_window_of_one_segment() {
     assert_eq!(second, Time::ZERO + Span::from_us(1_000));
     let data: Vec<_> = chaos.sent.iter().filter(|(_, packet)| packet.kind == Kind::Data).collect();
     assert!(data[1].0 > data[0].0 + Span::from_us(4), "a window of one segment, then two");
-    assert_eq!(chaos.transport.counts.syn_timeouts, 1);
+    assert_eq!(chaos.sum(|bank| bank.counts.syn_timeouts), 1);
 }
 
 #[test]
@@ -233,7 +233,8 @@ fn one_loss_is_recovered_in_a_round_trip_without_a_timeout() {
     for recovery in [Recovery::Sack, Recovery::Duplicates] {
         let config = Config { recovery, ..quick() };
         let chaos = lossy(config, 144_800, first(1, |p| p.kind == Kind::Data && p.seq == 20));
-        let Counts { timeouts, recoveries, .. } = chaos.transport.counts;
+        let [timeouts, recoveries] =
+            [chaos.sum(|bank| bank.counts.timeouts), chaos.sum(|bank| bank.counts.recoveries)];
         assert_eq!((timeouts, recoveries, chaos.resent), (0, 1, 1), "{recovery:?}");
     }
 }
@@ -242,14 +243,18 @@ fn one_loss_is_recovered_in_a_round_trip_without_a_timeout() {
 fn many_losses_of_one_window_are_one_recovery() {
     let holes = [20, 22, 25, 26, 29];
     let chaos = lossy_in(FAR, quick(), 144_800, once(holes.to_vec()));
-    let Counts { timeouts, recoveries, .. } = chaos.transport.counts;
+    let [timeouts, recoveries] =
+        [chaos.sum(|bank| bank.counts.timeouts), chaos.sum(|bank| bank.counts.recoveries)];
     assert_eq!((timeouts, recoveries, chaos.resent), (0, 1, 5));
     let sent = |seq: u64| chaos.sent.iter().filter(move |(_, p)| p.is_data() && p.seq == seq);
     assert!((0..100).all(|seq| sent(seq).count() == 1 + usize::from(holes.contains(&seq))));
     // With selective acknowledgments sooner: without, each hole takes a round trip.
     let config = Config { recovery: Recovery::Duplicates, ..quick() };
     let slow = lossy_in(FAR, config, 144_800, once(holes.to_vec()));
-    assert_eq!((slow.transport.counts.timeouts, slow.transport.counts.recoveries), (0, 1));
+    assert_eq!(
+        (slow.sum(|bank| bank.counts.timeouts), slow.sum(|bank| bank.counts.recoveries)),
+        (0, 1)
+    );
     assert!(end(&slow) > end(&chaos) + Span::from_us(60), "{} {}", end(&slow), end(&chaos));
 }
 
@@ -257,7 +262,7 @@ fn many_losses_of_one_window_are_one_recovery() {
 fn the_tail_is_recovered_by_timeout_and_the_timeout_backs_off() {
     let lost = |p: &Packet| p.kind == Kind::Data && p.marks.contains(Marks::LAST);
     let chaos = lossy(quick(), 14_480, first(3, lost));
-    assert_eq!(chaos.transport.counts.timeouts, 3);
+    assert_eq!(chaos.sum(|bank| bank.counts.timeouts), 3);
     let sent: Vec<_> = chaos.sent.iter().filter(|(_, p)| lost(p)).map(|s| s.0).collect();
     let gaps: Vec<_> =
         sent.windows(2).map(|pair| (pair[1] - pair[0]) / Span::from_us(100)).collect();
@@ -268,7 +273,7 @@ fn the_tail_is_recovered_by_timeout_and_the_timeout_backs_off() {
 #[test]
 fn a_lost_last_acknowledgment_costs_a_retransmission_and_no_byte_twice() {
     let chaos = lossy(quick(), 1_000, first(1, |p| p.kind == Kind::Ack));
-    assert_eq!((chaos.resent, chaos.transport.counts.timeouts), (1, 1));
+    assert_eq!((chaos.resent, chaos.sum(|bank| bank.counts.timeouts)), (1, 1));
     let fate = chaos.fates[0];
     assert!(fate.closed.unwrap() > fate.completed.unwrap() + Span::from_us(190));
 }
@@ -279,7 +284,7 @@ fn the_last_hole_gets_one_more_chance_at_a_recoverys_end() {
     // before a timeout.
     let chaos = lossy_in(FAR, quick(), 1448 * 30, once(vec![12, 28, 29]));
     assert_eq!(chaos.resent, 3);
-    assert_eq!(chaos.transport.counts.timeouts, 0);
+    assert_eq!(chaos.sum(|bank| bank.counts.timeouts), 0);
 }
 
 #[test]

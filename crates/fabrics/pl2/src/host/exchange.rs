@@ -74,12 +74,12 @@ impl<T: Transport> Shim<T> {
         entry.deadline = at;
         self.nics[host.index()].push_ask(at, agent);
         self.ask_for_pull_at(host, at, out);
-        self.mind(agent, out);
+        self.free_if_in_vain(agent, out);
     }
 
     /// A reservation that turns out to be in vain leaves the agent free at its instant, and not when the
     /// line asks for the next packet.
-    pub(super) fn mind(&mut self, agent: u32, out: &mut Outbox) {
+    pub(super) fn free_if_in_vain(&mut self, agent: u32, out: &mut Outbox) {
         let Agent { state, burst, deadline, .. } = self.agents[agent as usize];
         if state == State::Preparing && self.is_in_vain(burst) {
             out.set_timer(self.timer_of(agent), deadline);
@@ -214,7 +214,7 @@ impl<T: Transport> Shim<T> {
         }
         let is_out = self.bursts.get(place).passages == 0;
         if is_out {
-            self.free(place);
+            self.free(place, out);
         }
         match self.rules.handling {
             GrantHandling::SameThread if !is_out => {
@@ -270,7 +270,16 @@ impl<T: Transport> Shim<T> {
         let mut slots = self.held.iter(self.bursts.get(place).packets);
         slots.all(|slot| {
             let Note { flow, life, .. } = self.held.note(slot);
-            self.flows[flow.index()].life != life
+            self.is_over(flow, life)
+        })
+    }
+
+    /// Whether no packet of a burst is worth a second reservation.
+    fn is_dispensable_burst(&self, place: u32) -> bool {
+        let mut slots = self.held.iter(self.bursts.get(place).packets);
+        slots.all(|slot| {
+            let Note { flow, life, .. } = self.held.note(slot);
+            self.is_dispensable(flow, life)
         })
     }
 
@@ -329,7 +338,7 @@ impl<T: Transport> Shim<T> {
             Role::Solicited => framed(packet, None),
             _ => framed(packet, self.tag(place, left, role)),
         };
-        if self.flows[flow.index()].life != life {
+        if self.is_over(flow, life) {
             // Its flow is over, and the slot is still to be used: it goes for nobody.
             self.counts.orphans += 1;
             (framed.flow, framed.kind, framed.payload) = (FlowKey::NEIGHBOURS, Kind::Data, 0);
@@ -374,7 +383,7 @@ impl<T: Transport> Shim<T> {
             return;
         }
         let agent = burst.agent;
-        self.free(place);
+        self.free(place, out);
         let entry = self.agents[agent as usize];
         if entry.state == State::Leaving && entry.burst == place {
             self.finish(agent, entry.since, out);
@@ -382,13 +391,13 @@ impl<T: Transport> Shim<T> {
     }
 
     /// Forgets a burst.
-    pub(super) fn free(&mut self, place: u32) {
+    pub(super) fn free(&mut self, place: u32, out: &mut Outbox) {
         let Burst { agent, dst, mut holding, mut packets, .. } = *self.bursts.get(place);
         if !holding.is_empty() {
             let pair = (self.agents[agent as usize].host, dst);
             self.books.forgotten(pair, &mut holding);
         }
-        self.held.clear(&mut packets);
+        self.let_go(&mut packets, out);
         self.bursts.remove(place);
     }
 
@@ -453,7 +462,7 @@ impl<T: Transport> Shim<T> {
     /// No grant has come: the reservation or the grant got lost.
     fn repeat(&mut self, agent: u32, out: &mut Outbox) {
         let place = self.agents[agent as usize].burst;
-        if self.is_in_vain(place) {
+        if self.is_in_vain(place) || self.is_dispensable_burst(place) {
             return self.give_up(agent, out);
         }
         let entry = &mut self.agents[agent as usize];
@@ -468,7 +477,7 @@ impl<T: Transport> Shim<T> {
         let place = self.agents[agent as usize].burst;
         self.bursts.get_mut(place).is_settled = true;
         if self.bursts.get(place).passages == 0 {
-            self.free(place);
+            self.free(place, out);
         }
         self.finish(agent, out.now(), out);
     }

@@ -9,9 +9,9 @@ use kernel::Time;
 use packets::{Effect, Gate, Line, Outbox, Packet, Transport};
 use rack::NodeId;
 
-use super::Shim;
 use super::bursts::State;
 use super::held::NONE;
+use super::{ANSWER, Shim};
 use crate::message::framed;
 use crate::wire::Tag;
 
@@ -92,10 +92,7 @@ impl<T: Transport> Shim<T> {
                 *alarm = at.min(*alarm);
                 self.ask_for_pull_at(host, at, out);
             }
-            Effect::Close(flow) => {
-                self.end(flow, out);
-                out.close(flow);
-            }
+            Effect::Close(flow) => self.close(flow, out),
             other => out.pass_on(other),
         }
     }
@@ -123,22 +120,32 @@ impl<T: Transport> Shim<T> {
             return;
         }
         if self.outside.holds(packet.src) {
-            let life = self.flows[packet.flow.index()].life;
+            let (life, _) = self.hold(packet);
             self.outside.push(&mut self.held, packet, life);
             return out.wake(packet.src);
         }
         self.take_in(packet, out);
     }
 
+    /// Takes note of a packet that will be held: the life of its flow, and the thread that sends it.
+    #[inline]
+    fn hold(&mut self, packet: &Packet) -> (u32, u32) {
+        if packet.flow.is_closed() {
+            return (ANSWER, self.idlest_thread(self.layout.hosts + packet.src.get()));
+        }
+        let known = self.known_mut(packet.flow);
+        known.held += 1;
+        (known.life, known.thread)
+    }
+
     /// Puts a packet in its lane.
     fn take_in(&mut self, packet: &Packet, out: &mut Outbox) {
-        let known = self.flows[packet.flow.index()];
         if !self.is_reserved(packet) {
             return self.send(framed(packet, Some(Tag::Unreserved)), out);
         }
-        let thread = if packet.src == known.src { known.thread } else { known.answering };
+        let (life, thread) = self.hold(packet);
         let (agent, lane) = self.layout.way(packet.src, thread, packet.dst);
-        self.held.push(&mut self.lanes[lane as usize].waiting, packet, known.life);
+        self.held.push(&mut self.lanes[lane as usize].waiting, packet, life);
         let is_first = self.agents[agent as usize].first == NONE;
         self.list(agent, lane);
         self.narrow(agent, lane, is_first);
@@ -229,7 +236,7 @@ impl<T: Transport> Shim<T> {
     }
 
     /// Forgets all that a dead host was about to do.
-    pub(super) fn reset_host(&mut self, host: NodeId) {
+    pub(super) fn reset_host(&mut self, host: NodeId, out: &mut Outbox) {
         let passages: Vec<_> = self.nics[host.index()].clear().collect();
         for passage in passages {
             let burst = self.bursts.get_mut(passage.burst);
@@ -239,17 +246,17 @@ impl<T: Transport> Shim<T> {
                 if self.agents[agent].burst == passage.burst {
                     self.agents[agent].burst = NONE;
                 }
-                self.free(passage.burst);
+                self.free(passage.burst, out);
             }
         }
         for agent in self.layout.agents_of(host) {
             let burst = std::mem::replace(&mut self.agents[agent as usize].burst, NONE);
             if burst != NONE {
-                self.free(burst);
+                self.free(burst, out);
             }
             while let Some(lane) = self.next_lane(agent) {
                 let mut waiting = self.lanes[lane as usize].waiting;
-                self.held.clear(&mut waiting);
+                self.let_go(&mut waiting, out);
                 self.lanes[lane as usize].waiting = waiting;
             }
             let entry = &mut self.agents[agent as usize];

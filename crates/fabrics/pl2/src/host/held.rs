@@ -47,7 +47,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Takes a packet in, at the back of a queue.
+    /// Takes a packet of a half in, at the back of a queue.
     #[inline]
     pub(crate) fn push(&mut self, queue: &mut Queue, packet: &Packet, life: u32) {
         let note = Note { next: NONE, flow: packet.flow, life, size: packet.wire };
@@ -108,16 +108,16 @@ impl Held {
 
     /// Takes the packet at the front of a queue out.
     #[inline]
-    pub(crate) fn pop(&mut self, queue: &mut Queue) -> Option<(Packet, u32)> {
+    pub(crate) fn pop(&mut self, queue: &mut Queue) -> Option<(Packet, Note)> {
         if queue.head == NONE {
             return None;
         }
         let index = queue.head;
-        let Note { next, life, .. } = self.note(index);
-        queue.head = next;
+        let note = self.note(index);
+        queue.head = note.next;
         queue.count -= 1;
         self.free.push(index);
-        Some((*self.get(index), life))
+        Some((*self.get(index), note))
     }
 
     /// Lets all packets of a queue go.
@@ -164,7 +164,10 @@ mod tests {
             assert_eq!((numbers(&held, queue), queue.count), (vec![2, 3, 4], 3));
             let mut rest = held.split(&mut queue, 4);
             assert_eq!(queue, Queue::EMPTY);
-            assert_eq!(held.pop(&mut rest).map(|(packet, life)| (packet.seq, life)), Some((2, 7)));
+            assert_eq!(
+                held.pop(&mut rest).map(|(packet, note)| (packet.seq, note.life)),
+                Some((2, 7))
+            );
             held.clear(&mut rest);
             held.clear(&mut front);
             assert_eq!((held.live(), held.slots.len()), (0, 5));

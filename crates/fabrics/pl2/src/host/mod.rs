@@ -40,7 +40,7 @@ use self::books::Books;
 use self::bursts::{Agent, Bursts, Lane};
 use self::counts::Counts;
 use self::duplicates::Duplicates;
-use self::held::Held;
+use self::held::{Held, NONE, Note, Queue};
 use self::jitter::Delays;
 use self::layout::Layout;
 use self::nic::Nic;
@@ -77,17 +77,22 @@ struct Rules {
     has_copies: bool,
 }
 
-/// What the shim knows of a flow.
+/// What the shim knows of a flow at one of its ends.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
-    src: NodeId,
-    dst: NodeId,
+    host: NodeId,
+    /// The thread that sends what this end sends.
     thread: u32,
-    /// The thread of its receiver, which answers.
-    answering: u32,
-    /// How many flows had its key before: what is held of those is nobody's.
+    /// How many flows that had its key were given up: what is held of those is nobody's.
     life: u32,
+    /// Packets of it that are held.
+    held: u32,
+    /// Whether the transport has done with it: it closes when the last of its packets has gone.
+    is_closing: bool,
 }
+
+/// In place of the life of a flow: a packet that says once more that all is there.
+const ANSWER: u32 = u32::MAX;
 
 /// The hosts of a rack under PL2, with `T` above it.
 #[derive(Clone, Debug)]
@@ -99,8 +104,9 @@ pub struct Shim<T> {
     inner_timers: u8,
     rules: Rules,
     layout: Layout,
-    /// By flow: what is known of it, and the way of its data: its agent, and its lane.
-    flows: Vec<Known>,
+    /// By flow, at sources and at destinations: what is known of it.
+    flows: [Vec<Known>; 2],
+    /// By flow at its source: the way of its data, its agent and its lane.
     ways: Vec<Way>,
     /// By host and thread: open flows that it sends, and then those that it receives.
     busy: Vec<u32>,
@@ -165,7 +171,7 @@ impl<T: Transport> Shim<T> {
             wishes: Vec::new(),
             rules,
             layout,
-            flows: Vec::new(),
+            flows: [Vec::new(), Vec::new()],
             ways: Vec::new(),
             busy: vec![0; (2 * hosts * config.threads) as usize],
             agents: (0..layout.agents_all() as u32).map(|a| Agent::of(layout.host(a))).collect(),
@@ -213,27 +219,113 @@ impl<T: Transport> Shim<T> {
         Timer::Host(host, self.inner_timers + self.layout.agents as u8 + 1)
     }
 
-    /// The flow is over: what is held of it is nobody's.
-    fn end(&mut self, flow: FlowKey, out: &mut Outbox) {
-        let Known { src, dst, thread, answering, .. } = self.flows[flow.index()];
-        // What has come to the NIC came while it was wanted.
-        self.send_ripe_asks(src, out);
-        self.flows[flow.index()].life += 1;
-        for (entry, thread) in [(src.get(), thread), (self.layout.hosts + dst.get(), answering)] {
-            self.busy[(entry * self.rules.threads + thread) as usize] -= 1;
+    /// The transport has done with its half of a flow.
+    fn close(&mut self, flow: FlowKey, out: &mut Outbox) {
+        self.leave_thread(flow);
+        let known = self.known_mut(flow);
+        if known.held == 0 {
+            return out.close(flow);
         }
-        self.mind(self.ways[flow.index()].gate, out);
+        known.is_closing = true;
+    }
+
+    /// A half of a flow is given up: what is held of it is nobody's.
+    fn end(&mut self, flow: FlowKey, out: &mut Outbox) {
+        // What has come to the NIC came while it was wanted.
+        self.send_ripe_asks(self.known(flow).host, out);
+        if !self.known(flow).is_closing {
+            self.leave_thread(flow);
+        }
+        let known = self.known_mut(flow);
+        known.life = (known.life + 1) % ANSWER;
+        known.held = 0;
+        if !flow.is_receivers() {
+            self.free_if_in_vain(self.ways[flow.index()].gate, out);
+        }
+    }
+
+    /// A packet that was held has gone, or nobody wants it any more.
+    #[inline]
+    fn gone(&mut self, Note { flow, life, .. }: Note, out: &mut Outbox) {
+        if self.is_over(flow, life) || life == ANSWER {
+            return;
+        }
+        let known = self.known_mut(flow);
+        known.held -= 1;
+        if known.held == 0 && known.is_closing {
+            out.close(flow);
+        }
+    }
+
+    /// Lets all packets of a queue go.
+    fn let_go(&mut self, queue: &mut Queue, out: &mut Outbox) {
+        let mut slot = queue.head;
+        while slot != NONE {
+            let note = self.held.note(slot);
+            self.gone(note, out);
+            slot = note.next;
+        }
+        self.held.clear(queue);
+    }
+
+    /// What is known of a flow at this end.
+    #[inline]
+    fn known(&self, flow: FlowKey) -> &Known {
+        &self.flows[usize::from(flow.is_receivers())][flow.index()]
+    }
+
+    #[inline]
+    fn known_mut(&mut self, flow: FlowKey) -> &mut Known {
+        &mut self.flows[usize::from(flow.is_receivers())][flow.index()]
+    }
+
+    /// Whether the flow of a packet that was taken in during this life of its key is given up.
+    #[inline]
+    fn is_over(&self, flow: FlowKey, life: u32) -> bool {
+        life != ANSWER && self.known(flow).life != life
+    }
+
+    /// Whether a packet is not worth a second reservation: its flow is given up, or it tells a sender that
+    /// all is there, which will ask again.
+    #[inline]
+    fn is_dispensable(&self, flow: FlowKey, life: u32) -> bool {
+        let is_last_word = life == ANSWER || (flow.is_receivers() && self.known(flow).is_closing);
+        is_last_word || self.is_over(flow, life)
+    }
+
+    /// Opens a flow at one of its ends.
+    fn know(&mut self, key: FlowKey, host: NodeId) -> u32 {
+        let entry = if key.is_receivers() { self.layout.hosts + host.get() } else { host.get() };
+        let thread = self.take_thread(entry);
+        let list = &mut self.flows[usize::from(key.is_receivers())];
+        if list.len() <= key.index() {
+            list.resize(key.index() + 1, Known::default());
+        }
+        let life = list[key.index()].life;
+        list[key.index()] = Known { host, thread, life, held: 0, is_closing: false };
+        thread
+    }
+
+    fn leave_thread(&mut self, flow: FlowKey) {
+        let Known { host, thread, .. } = *self.known(flow);
+        let entry = host.get() + if flow.is_receivers() { self.layout.hosts } else { 0 };
+        self.busy[(entry * self.rules.threads + thread) as usize] -= 1;
     }
 
     /// The thread that takes the next flow of a host: the first of those with the fewest. Flows that hosts
     /// receive stand behind those that they send.
     fn take_thread(&mut self, entry: u32) -> u32 {
-        let first = (entry * self.rules.threads) as usize;
-        let threads = &mut self.busy[first..first + self.rules.threads as usize];
-        let least = (0..).zip(&*threads).min_by_key(|&(_, &flows)| flows);
-        let (thread, _) = least.expect("a host has a thread");
-        threads[thread as usize] += 1;
+        let thread = self.idlest_thread(entry);
+        self.busy[(entry * self.rules.threads + thread) as usize] += 1;
         thread
+    }
+
+    /// The first of the threads with the fewest flows.
+    fn idlest_thread(&self, entry: u32) -> u32 {
+        let first = (entry * self.rules.threads) as usize;
+        let threads = &self.busy[first..first + self.rules.threads as usize];
+        let least = (0..).zip(threads).min_by_key(|&(_, &flows)| flows);
+        least.expect("a host has a thread").0
     }
 
     /// Notes that a packet has come. False if it is a second copy.
@@ -262,6 +354,10 @@ impl<T: Transport> Shim<T> {
     fn data(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
         // Nobody's: its flow was over before it went.
         if !self.note(host, packet, out.now()) || packet.flow == FlowKey::NEIGHBOURS {
+            return;
+        }
+        if self.known(packet.flow).is_closing {
+            // Its transport has done with it; what it said last is on its way.
             return;
         }
         let packet = Packet { path: 0, ..*packet };
@@ -372,6 +468,10 @@ impl<T: Transport> Transport for Shim<T> {
         Framing { payload, header: header + OVERHEAD.get() as u16 }
     }
 
+    fn is_split(&self) -> bool {
+        true
+    }
+
     fn has_handshake(&self) -> bool {
         // A grant of the switch comes before any data, whatever the transport above does.
         true
@@ -384,17 +484,20 @@ impl<T: Transport> Transport for Shim<T> {
 
     fn start(&mut self, opening: &Opening, out: &mut Outbox) {
         let Opening { key, flow, .. } = *opening;
-        if self.flows.len() <= key.index() {
-            self.flows.resize(key.index() + 1, Known::default());
+        let thread = self.know(key, flow.src);
+        if self.ways.len() <= key.index() {
             self.ways.resize(key.index() + 1, Way::default());
         }
-        let thread = self.take_thread(flow.src.get());
-        let answering = self.take_thread(self.layout.hosts + flow.dst.get());
-        let known = &mut self.flows[key.index()];
-        *known = Known { src: flow.src, dst: flow.dst, thread, answering, life: known.life };
         let (gate, lane) = self.layout.way(flow.src, thread, flow.dst);
         self.ways[key.index()] = Way { gate, lane };
         self.of_transport(out, |transport, out| transport.start(opening, out));
+        self.settle(out);
+    }
+
+    fn accept(&mut self, packet: &Packet, label: FlowKey, out: &mut Outbox) {
+        self.know(packet.flow, packet.dst);
+        let packet = Packet { path: 0, ..*packet };
+        self.of_transport(out, |transport, out| transport.accept(&packet, label, out));
         self.settle(out);
     }
 
@@ -446,20 +549,26 @@ impl<T: Transport> Transport for Shim<T> {
     }
 
     fn abandon(&mut self, flow: FlowKey, out: &mut Outbox) {
-        self.of_transport(out, |transport, out| transport.abandon(flow, out));
+        if !self.known(flow).is_closing {
+            self.of_transport(out, |transport, out| transport.abandon(flow, out));
+        }
         self.end(flow, out);
         self.settle(out);
     }
 
     fn stray(&mut self, packet: &Packet, out: &mut Outbox) {
-        self.note(packet.dst, packet, out.now());
+        if self.note(packet.dst, packet, out.now()) {
+            let packet = Packet { path: 0, ..*packet };
+            self.of_transport(out, |transport, out| transport.stray(&packet, out));
+        }
+        self.settle(out);
     }
 
     fn routes_changed(&mut self, works: &Live, out: &mut Outbox) {
         for host in (0..self.layout.hosts).map(NodeId::new) {
             self.is_dead[host.index()] = !works.vertices[host.index()];
             if self.is_dead[host.index()] {
-                self.reset_host(host);
+                self.reset_host(host, out);
             }
         }
         self.of_transport(out, |transport, out| transport.routes_changed(works, out));

@@ -92,8 +92,10 @@ impl<T: Transport> Shim<T> {
     }
 
     fn next_outside(&mut self, host: NodeId, out: &mut Outbox) -> Option<Packet> {
-        while let Some((packet, life)) = self.held.pop(&mut self.outside.gate(host).waiting) {
-            if self.flows[packet.flow.index()].life == life {
+        while let Some((packet, note)) = self.held.pop(&mut self.outside.gate(host).waiting) {
+            let is_over = self.is_over(note.flow, note.life);
+            self.gone(note, out);
+            if !is_over {
                 return Some(packet);
             }
         }

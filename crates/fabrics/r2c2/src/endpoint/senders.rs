@@ -96,7 +96,7 @@ impl Senders {
             classes: plan.config.classes.clone(),
             burst: plan.config.burst,
             flows: Vec::new(),
-            turns: Turns::new(nodes as usize),
+            turns: Turns::of_senders(nodes as usize),
             draws: streams(nodes, seed, "r2c2/routes"),
             initial: (0..nodes).map(|node| plan.initial_rate(NodeId::new(node))).collect(),
         }

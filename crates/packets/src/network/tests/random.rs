@@ -130,7 +130,7 @@ proptest! {
         let totals = network.totals();
         prop_assert_eq!(totals.delivered.get(), offered);
         prop_assert_eq!(network.net.arena.live(), 0);
-        prop_assert_eq!(network.net.flows.open, 0);
+        prop_assert_eq!(network.ledger.open, 0);
         for (flow, end, ideal, stages) in &ends.completed {
             prop_assert!(*end - flow.start >= *ideal, "{:?}", flow);
             let sum = stages.iter().copied().sum::<Span>().as_ps();
