@@ -174,7 +174,10 @@ pub trait Fabric {
 
     /// Lets the network run until `until`, or until the probe pauses it. If nothing is left to do it
     /// says so: at once with `Time::NEVER`, otherwise with `now` at `until`.
-    fn advance<P: Probe>(&mut self, until: Time, probe: &mut P) -> Advance;
+    ///
+    /// The probe is `dyn` so that an engine is compiled in its own crate and not in those that bring a
+    /// probe; it is called once an end of a flow, not once an event.
+    fn advance(&mut self, until: Time, probe: &mut dyn Probe) -> Advance;
 
     /// The completion time of `flow` alone in the idle network, at best: no flow is ever faster.
     fn ideal_fct(&self, flow: &Flow) -> Span;

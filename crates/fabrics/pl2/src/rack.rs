@@ -57,7 +57,7 @@ impl Fabric for Rack {
         }
     }
 
-    fn advance<P: Probe>(&mut self, until: Time, probe: &mut P) -> Advance {
+    fn advance(&mut self, until: Time, probe: &mut dyn Probe) -> Advance {
         each!(&mut self.network, network => network.advance(until, probe))
     }
 

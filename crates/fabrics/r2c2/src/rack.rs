@@ -47,7 +47,7 @@ impl Fabric for Rack {
         self.network.offer(flow);
     }
 
-    fn advance<P: Probe>(&mut self, until: Time, probe: &mut P) -> Advance {
+    fn advance(&mut self, until: Time, probe: &mut dyn Probe) -> Advance {
         self.network.advance(until, probe)
     }
 

@@ -115,7 +115,7 @@ impl Rack {
 
     /// Without a transport, ends the flows of a rack that has stalled: what they wait for is lost. True if
     /// the probe asked to pause.
-    pub(crate) fn give_up_stalled<P: Probe>(&mut self, probe: &mut P) -> bool {
+    pub(crate) fn give_up_stalled(&mut self, probe: &mut dyn Probe) -> bool {
         if self.plan.is_reliable || self.messages.open == 0 {
             return false;
         }
@@ -182,7 +182,7 @@ impl Rack {
 
     /// What happens at the start of a slot: faults, what nodes notice, timers. True if the probe
     /// asked to pause.
-    pub(crate) fn before_slot<P: Probe>(&mut self, now: Now, probe: &mut P) -> bool {
+    pub(crate) fn before_slot(&mut self, now: Now, probe: &mut dyn Probe) -> bool {
         let mut paused = false;
         while let Some(event) = self.losses().faults.pop_due(now.slot) {
             self.happen(event, now);
@@ -198,7 +198,7 @@ impl Rack {
     }
 
     /// Tells of the flows that failed up to now. True if the probe asked to pause.
-    pub(crate) fn tell_failed<P: Probe>(&mut self, at: Time, probe: &mut P) -> bool {
+    pub(crate) fn tell_failed(&mut self, at: Time, probe: &mut dyn Probe) -> bool {
         let Some(losses) = &mut self.losses else { return false };
         let mut paused = false;
         for (flow, why, missing) in std::mem::take(&mut losses.refused) {

@@ -114,7 +114,7 @@ impl Rack {
     }
 
     /// Simulates one slot. True if the probe asked to pause.
-    fn step<M: Mode, P: Probe>(&mut self, probe: &mut P) -> bool {
+    fn step<M: Mode>(&mut self, probe: &mut dyn Probe) -> bool {
         let now = self.now_of(self.slot);
         let mut paused = false;
         if now.phase == 0 {
@@ -129,7 +129,7 @@ impl Rack {
         if next.phase == 0 {
             self.keep_epochs_small();
         }
-        paused |= self.arrivals::<M, P>(self.now_of(self.slot), probe);
+        paused |= self.arrivals::<M>(self.now_of(self.slot), probe);
         let schedule = &self.bank.schedule;
         self.totals.events += u64::from(schedule.nodes()) * u64::from(schedule.channels());
         paused
@@ -140,7 +140,7 @@ impl Rack {
         bank.settle(now, |tag| messages.retire(tag));
     }
 
-    fn arrivals<M: Mode, P: Probe>(&mut self, now: Now, probe: &mut P) -> bool {
+    fn arrivals<M: Mode>(&mut self, now: Now, probe: &mut dyn Probe) -> bool {
         let arrivals = self.flight.take(now.slot);
         let mut paused = false;
         for kind in Kind::ALL {
@@ -158,7 +158,7 @@ impl Rack {
                     Kind::Relay => self.bank.relay::<M>(frame, back),
                     Kind::Deliver => {
                         self.bank.keep::<M>(frame, back);
-                        paused |= self.deliver::<M, P>(frame, now, probe);
+                        paused |= self.deliver::<M>(frame, now, probe);
                     }
                 }
             }
@@ -175,7 +175,7 @@ impl Rack {
 
     /// Hands a cell to its destination's applications.
     #[inline]
-    fn deliver<M: Mode, P: Probe>(&mut self, frame: &Frame, now: Now, probe: &mut P) -> bool {
+    fn deliver<M: Mode>(&mut self, frame: &Frame, now: Now, probe: &mut dyn Probe) -> bool {
         let cell = frame.cell;
         if M::LOSSY && cell.is_datagram() {
             self.acknowledged(cell, now);
@@ -199,12 +199,7 @@ impl Rack {
     }
 
     /// Tells that a message has ended: delivered, or without all of its cells.
-    pub(crate) fn conclude<P: Probe>(
-        &mut self,
-        message: &Message,
-        end: Time,
-        probe: &mut P,
-    ) -> bool {
+    pub(crate) fn conclude(&mut self, message: &Message, end: Time, probe: &mut dyn Probe) -> bool {
         if let Some(missing) = self.messages.conclude(message) {
             self.totals.lost += missing;
             return probe.failed(&message.flow, end, Failure::PacketsLost).is_break();
@@ -290,7 +285,7 @@ impl Fabric for Rack {
         self.bank.offer(work, now);
     }
 
-    fn advance<P: Probe>(&mut self, until: Time, probe: &mut P) -> Advance {
+    fn advance(&mut self, until: Time, probe: &mut dyn Probe) -> Advance {
         if self.tell_failed(self.reached, probe) {
             return Advance::Paused;
         }
@@ -318,9 +313,9 @@ impl Fabric for Rack {
                 self.note_progress();
             }
             let paused = match self.losses {
-                Some(_) => self.step::<Lossy, P>(probe),
-                None if self.bank.is_lean() => self.step::<Lean, P>(probe),
-                None => self.step::<Lossless, P>(probe),
+                Some(_) => self.step::<Lossy>(probe),
+                None if self.bank.is_lean() => self.step::<Lean>(probe),
+                None => self.step::<Lossless>(probe),
             };
             let asked = self.slot.is_multiple_of(SLOTS_PER_POLL) && probe.poll().is_break();
             if paused || asked {

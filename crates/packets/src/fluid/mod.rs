@@ -210,7 +210,7 @@ impl Oracle {
         self.calendar.push(end, Event::End(place));
     }
 
-    fn end<P: Probe>(&mut self, place: u32, probe: &mut P) {
+    fn end(&mut self, place: u32, probe: &mut dyn Probe) {
         self.flows[place as usize].state = State::Over;
         let Fluid { flow, ideal, .. } = self.flows[place as usize];
         let all = self.now - flow.start;
@@ -242,7 +242,7 @@ impl Oracle {
         Bytes::new((share.clamp(0.0, 1.0) * fluid.flow.size.get() as f64) as u64)
     }
 
-    fn fail<P: Probe>(&mut self, place: u32, why: Failure, probe: &mut P) {
+    fn fail(&mut self, place: u32, why: Failure, probe: &mut dyn Probe) {
         let flowed = self.flowed(&self.flows[place as usize]);
         let fluid = &mut self.flows[place as usize];
         let flow = fluid.flow;
@@ -274,7 +274,7 @@ impl Oracle {
     }
 
     /// A step is done: now and then the probe is asked whether to pause.
-    fn poll<P: Probe>(&mut self, probe: &mut P) {
+    fn poll(&mut self, probe: &mut dyn Probe) {
         self.work += 1;
         if self.work >= WORK_PER_POLL {
             self.work = 0;
@@ -282,13 +282,13 @@ impl Oracle {
         }
     }
 
-    fn settle<P: Probe>(&mut self, probe: &mut P) {
+    fn settle(&mut self, probe: &mut dyn Probe) {
         while let Some((place, why)) = self.failures.pop() {
             self.fail(place, why, probe);
         }
     }
 
-    fn step<P: Probe>(&mut self, event: Event, probe: &mut P) {
+    fn step(&mut self, event: Event, probe: &mut dyn Probe) {
         match event {
             Event::Start(place) => self.start(place),
             Event::End(place) => self.end(place, probe),
@@ -351,7 +351,7 @@ impl Fabric for Oracle {
         }
     }
 
-    fn advance<P: Probe>(&mut self, until: Time, probe: &mut P) -> Advance {
+    fn advance(&mut self, until: Time, probe: &mut dyn Probe) -> Advance {
         self.settle(probe);
         while !self.is_paused {
             // All that is planned for an instant comes first, then rates, then what runs out at it.

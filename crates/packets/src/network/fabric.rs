@@ -47,7 +47,7 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
         // What the transport wants done waits for `advance`, which has a probe to tell of ends.
     }
 
-    fn advance<P: Probe>(&mut self, until: Time, probe: &mut P) -> Advance {
+    fn advance(&mut self, until: Time, probe: &mut dyn Probe) -> Advance {
         self.settle(probe);
         while !self.is_paused {
             let Some((now, event)) = self.net.calendar.pop_before(until) else {

@@ -153,7 +153,7 @@ impl<T: Transport, S: Program> Network<T, S> {
 
     /// Lets one event happen.
     #[inline]
-    fn step<P: Probe>(&mut self, now: Time, event: Word, probe: &mut P) {
+    fn step(&mut self, now: Time, event: Word, probe: &mut dyn Probe) {
         self.events += 1;
         self.net.now = now;
         match event.kind() {
@@ -276,14 +276,14 @@ impl<T: Transport, S: Program> Network<T, S> {
 
     /// Carries out what the transport wants, lets NICs send, and reports ends, until all is quiet.
     #[inline]
-    fn settle<P: Probe>(&mut self, probe: &mut P) {
+    fn settle(&mut self, probe: &mut dyn Probe) {
         let is_quiet = self.out.effects.is_empty() && self.net.ready_nics.is_empty();
         if !is_quiet || !self.failures.is_empty() || !self.net.unheard.is_empty() {
             self.settle_all(probe);
         }
     }
 
-    fn settle_all<P: Probe>(&mut self, probe: &mut P) {
+    fn settle_all(&mut self, probe: &mut dyn Probe) {
         let mut at = 0;
         loop {
             while let Some(&effect) = self.out.effects.get(at) {
@@ -306,7 +306,7 @@ impl<T: Transport, S: Program> Network<T, S> {
     }
 
     #[inline]
-    fn carry_out<P: Probe>(&mut self, effect: Effect, probe: &mut P) {
+    fn carry_out(&mut self, effect: Effect, probe: &mut dyn Probe) {
         match effect {
             Effect::Send(packet) => self.send(self.labelled(packet)),
             Effect::Tell(port, packet) => self.net.tell(port.get(), packet),

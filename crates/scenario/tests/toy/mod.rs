@@ -119,7 +119,7 @@ impl Fabric for Rack {
         self.under_way.insert((end, flow.id.get()), *flow);
     }
 
-    fn advance<P: Probe>(&mut self, until: Time, probe: &mut P) -> Advance {
+    fn advance(&mut self, until: Time, probe: &mut dyn Probe) -> Advance {
         while let Some(first) = self.under_way.first_entry().filter(|e| e.key().0 < until) {
             let ((end, number), flow) = first.remove_entry();
             self.now = self.now.max(end);

@@ -107,12 +107,12 @@ impl Rack {
 
 /// Tells of completions with this rack's ideal times in place of the engine's, which knows nothing of
 /// segments.
-struct Corrected<'a, P> {
-    probe: &'a mut P,
+struct Corrected<'a> {
+    probe: &'a mut dyn Probe,
     ideal: Ideal,
 }
 
-impl<P: Probe> Probe for Corrected<'_, P> {
+impl Probe for Corrected<'_> {
     fn completed(&mut self, completion: &Completion<'_>) -> ControlFlow<()> {
         let ideal = self.ideal.completion_time(completion.flow);
         self.probe.completed(&Completion { ideal, ..*completion })
@@ -136,7 +136,7 @@ impl Fabric for Rack {
         self.plan.config.nodes
     }
 
-    fn advance<P: Probe>(&mut self, until: Time, probe: &mut P) -> Advance {
+    fn advance(&mut self, until: Time, probe: &mut dyn Probe) -> Advance {
         let mut corrected = Corrected { probe, ideal: self.ideal };
         each!(&mut self.network, network => network.advance(until, &mut corrected))
     }

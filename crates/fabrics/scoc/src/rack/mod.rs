@@ -128,7 +128,7 @@ impl Rack {
     }
 
     /// Simulates one cycle. True if the probe asked to pause.
-    fn step<P: Probe>(&mut self, probe: &mut P) -> bool {
+    fn step(&mut self, probe: &mut dyn Probe) -> bool {
         self.feed();
         self.departures.clear();
         self.switch.step(&mut self.departures);
@@ -176,7 +176,7 @@ impl Rack {
     }
 
     /// Tells of the flows whose last bit leaves the switch in this cycle.
-    fn complete<P: Probe>(&mut self, probe: &mut P) -> bool {
+    fn complete(&mut self, probe: &mut dyn Probe) -> bool {
         let mut arrived = std::mem::take(&mut self.arrived);
         self.arriving.turn(&mut arrived);
         let next = self.line.start_of(self.cycle + 1);
@@ -243,7 +243,7 @@ impl Fabric for Rack {
         self.hosts.add(flow, place, start, self.cycle);
     }
 
-    fn advance<P: Probe>(&mut self, until: Time, probe: &mut P) -> Advance {
+    fn advance(&mut self, until: Time, probe: &mut dyn Probe) -> Advance {
         let end = if until == Time::NEVER { u64::MAX } else { self.cycle_from(until) };
         while self.cycle < end {
             if self.is_idle() {
