@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use rack::results::{FlowRecord, FlowSink, RunResult};
+use rack::results::{FlowSink, RunResult};
 use rack::run::{self, Options, Progress, RunError};
 use rack::{Fabric, Fault, Stage, Workload};
 
@@ -38,21 +38,12 @@ pub trait Sink: FlowSink {
 /// Keeps nothing.
 impl Sink for () {}
 
-/// The same sink as a concrete type, for the runner's generic parameter.
-struct Forward<'a>(&'a mut dyn Sink);
-
-impl FlowSink for Forward<'_> {
-    fn record(&mut self, record: &FlowRecord<'_>) -> io::Result<()> {
-        self.0.record(record)
-    }
-}
-
 /// Runs `fabric` once.
 ///
 /// # Errors
 /// When the run breaks.
-pub fn execute<F: Fabric>(mut fabric: F, mut job: Job<'_>) -> Result<RunResult, RunError> {
+pub fn execute(fabric: &mut dyn Fabric, job: Job<'_>) -> Result<RunResult, RunError> {
     job.sink.begin(fabric.stages())?;
-    let mut sink = Forward(job.sink);
-    run::drive(&mut fabric, job.workload.as_mut(), &job.options, &mut sink, job.progress)
+    let Job { mut workload, options, sink, progress, .. } = job;
+    run::drive(fabric, workload.as_mut(), &options, sink, progress)
 }

@@ -223,7 +223,7 @@ impl<M: Model> Planned for PlannedModel<M> {
     fn run(&self, job: Job<'_>) -> Result<RunResult, RunError> {
         let plan = M::with_faults(self.plan.clone(), &job.faults);
         let plan = plan.expect("faults were checked when the scenario was read");
-        crate::execute::execute(M::rack(plan, job.seed), job)
+        crate::execute::execute(&mut M::rack(plan, job.seed), job)
     }
 }
 

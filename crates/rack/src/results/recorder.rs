@@ -107,8 +107,8 @@ struct Lost {
 
 /// Watches a run and keeps what the summary and the report need: a fixed amount, however many
 /// flows there are.
-pub struct Recorder<'a, S> {
-    sink: &'a mut S,
+pub struct Recorder<'a> {
+    sink: &'a mut dyn FlowSink,
     set: MeasuredSet,
     /// The node rate that load refers to.
     rate: Rate,
@@ -151,11 +151,11 @@ pub(crate) struct Measured {
     pub(crate) unfinished: u64,
 }
 
-impl<'a, S: FlowSink> Recorder<'a, S> {
+impl<'a> Recorder<'a> {
     /// A recorder that passes each flow on to `sink` and measures those of `set`. A reactive one
     /// remembers ends until they are taken, and pauses the run at each.
     pub(crate) fn new(
-        sink: &'a mut S,
+        sink: &'a mut dyn FlowSink,
         set: MeasuredSet,
         rate: Rate,
         reactive: Option<Vec<(FlowId, Time)>>,
@@ -363,7 +363,7 @@ fn bin_of(size: Bytes) -> usize {
     }
 }
 
-impl<S: FlowSink> Probe for Recorder<'_, S> {
+impl Probe for Recorder<'_> {
     fn completed(&mut self, completion: &Completion<'_>) -> ControlFlow<()> {
         self.books.complete(completion);
         let Completion { flow, end, ideal, stages } = *completion;

@@ -5,15 +5,15 @@ use serde_json::{Map, Value, json};
 
 use super::recorder::{Distribution, Recorder};
 use super::steady::{Settled, Settling};
-use super::{FlowSink, Quantiles, RunResult, SeriesTable};
+use super::{Quantiles, RunResult, SeriesTable};
 use crate::Fabric;
 use crate::run::{Options, Stop, Tally};
 
 /// Puts a finished run together. What only the caller knows (version, hash, seed, label, wall time)
 /// is left to [`RunResult::describe`].
-pub(crate) fn result<F: Fabric, S: FlowSink>(
-    fabric: &F,
-    recorder: &Recorder<'_, S>,
+pub(crate) fn result(
+    fabric: &dyn Fabric,
+    recorder: &Recorder<'_>,
     series: &Series,
     tally: &Tally,
     options: &Options,
@@ -32,9 +32,9 @@ pub(crate) fn result<F: Fabric, S: FlowSink>(
     }
 }
 
-fn summary<F: Fabric, S: FlowSink>(
-    fabric: &F,
-    recorder: &Recorder<'_, S>,
+fn summary(
+    fabric: &dyn Fabric,
+    recorder: &Recorder<'_>,
     tally: &Tally,
     options: &Options,
 ) -> Map<String, Value> {
@@ -121,7 +121,7 @@ fn summary<F: Fabric, S: FlowSink>(
 
 /// What was left out at the start and how that was found, and whether what was measured has settled:
 /// MSER-5 over the slowdowns of the measured flows in their order.
-fn warm_up<S: FlowSink>(recorder: &Recorder<'_, S>, tally: &Tally, options: &Options) -> Value {
+fn warm_up(recorder: &Recorder<'_>, tally: &Tally, options: &Options) -> Value {
     let Settled { settling, share } = recorder.settling();
     json!({
         "found_by": options.warm_up,

@@ -149,14 +149,16 @@ pub(crate) struct Tally {
 /// Drives `workload` through `fabric` to the end. `progress` is called now and then, several times a
 /// second; if it breaks, the run ends there and its result says so.
 ///
+/// The fabric is `dyn`: it is called once a flow or sample, and this driver is compiled once, here.
+///
 /// # Errors
 /// When flows pile up without end, the books do not balance, a check of the model fails or `sink` cannot
 /// write.
-pub fn drive<F: Fabric, S: FlowSink>(
-    fabric: &mut F,
+pub fn drive(
+    fabric: &mut dyn Fabric,
     workload: &mut dyn Workload,
     options: &Options,
-    sink: &mut S,
+    sink: &mut dyn FlowSink,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<RunResult, RunError> {
     fabric.foresee(&options.sizes);
@@ -177,13 +179,13 @@ pub fn drive<F: Fabric, S: FlowSink>(
     Ok(results::summary::result(fabric, &recorder, &series, &tally, options))
 }
 
-struct Run<'a, F, S> {
-    fabric: &'a mut F,
+struct Run<'a> {
+    fabric: &'a mut dyn Fabric,
     workload: &'a mut dyn Workload,
     options: &'a Options,
     /// Whether flows may start when others end.
     follows: bool,
-    recorder: Recorder<'a, S>,
+    recorder: Recorder<'a>,
     series: Series,
     row: Vec<f64>,
     tally: Tally,
@@ -221,12 +223,12 @@ const FLOWS_PER_REPORT: u64 = 256;
 /// at all flows.
 const LOOKS_PER_COUNT: u64 = 16;
 
-impl<'a, F: Fabric, S: FlowSink> Run<'a, F, S> {
+impl<'a> Run<'a> {
     fn new(
-        fabric: &'a mut F,
+        fabric: &'a mut dyn Fabric,
         workload: &'a mut dyn Workload,
         options: &'a Options,
-        recorder: Recorder<'a, S>,
+        recorder: Recorder<'a>,
     ) -> Self {
         let rules = fabric.gauges().iter().map(|gauge| match gauge.kind {
             GaugeKind::Level => Combine::Mean,
