@@ -66,6 +66,22 @@ def test_lower_floors_know_nothing_of_upper_ones(root: Path, metadata: Mapping[s
     assert any(below for below in edges.values()), "no dependency seen: the check sees nothing"
 
 
+def features(root: Path, *arguments: str) -> set[str]:
+    """Every library that is compiled for these arguments, with its features."""
+    command = ["cargo", "tree", "--locked", "--prefix=none", "--format={p} [{f}]", *arguments]
+    text = subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return {line.removesuffix(" (*)") for line in text.splitlines()}
+
+
+def test_the_package_and_the_pages_need_no_second_compilation(root: Path) -> None:
+    # Other features of a library: it and all that depends on it would be compiled once more.
+    tests = features(root, "--workspace", "--edges=normal,build,dev,no-proc-macro")
+    for selection in ["--workspace", "--package=rackloom-python"]:
+        needed = features(root, selection, "--edges=normal,build,no-proc-macro")
+        assert len(needed) > 50, "the list is empty: the check sees nothing"
+        assert sorted(needed - tests) == [], f"{selection}: state these features in Cargo.toml"
+
+
 def test_a_broken_wall_is_noticed() -> None:
     edges = {("kernel", "rackloom-kernel"): {"rack"}, ("rack", "rackloom-rack"): {"kernel"}}
     assert broken_walls(edges, WALLS) == ["rackloom-kernel (kernel) may not depend on rack"]
