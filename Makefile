@@ -23,7 +23,7 @@ export CARGO_TARGET_DIR := $(TARGET)
 export PYO3_BUILD_EXTENSION_MODULE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help prerequisites tools run bench reproduce test check rust-check python-check rust-test \
+.PHONY: help prerequisites tools run bench reproduce test quick check rust-check python-check rust-test \
         python-test browser advisories fuzz-check clean
 
 help: ## Show this list
@@ -48,6 +48,12 @@ reproduce: prerequisites ## Repeat the papers' experiments, in minutes
 	@cargo run --release --locked --package rackloom-cli -- reproduce shoal --quick
 
 test: tools browser check rust-test python-test ## Run every test and every check
+
+# One crate selected, and its library alone: what depends on it is not compiled.
+quick: ## Check one crate and run its unit tests, in seconds: CRATE=shoal (TEST=word runs some)
+	@[ -n "$(CRATE)" ] || { echo "name a crate: make quick CRATE=shoal" >&2; exit 2; }
+	cargo clippy --quiet --locked --package rackloom-$(CRATE) --all-targets -- -D warnings
+	cargo test --quiet --locked --package rackloom-$(CRATE) --lib -- $(TEST)
 
 check: tools rust-check python-check ## Run the checks of form alone: format, lints, types
 
