@@ -5,7 +5,7 @@
 //! length of its message. A packet that is lost stays lost, and its flow never completes, unless
 //! [`Recovery::Repeat`] is asked for; with [`Recovery::Forget`] it fails then.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use kernel::{Bytes, Span, Stream};
 use rack::NodeId;
@@ -43,6 +43,10 @@ pub enum Recovery {
 const REST_MAX: Span = Span::from_us(4);
 /// Most times that a wait is doubled (our choice).
 const DOUBLINGS_MAX: u8 = 6;
+/// Packets of which a receiver speaks in one complaint: the bits of a word.
+const REPORT: u64 = 64;
+/// Most complaints of a receiver about a flow at a time (our choice).
+const REPORTS_MAX: u32 = 16;
 /// What an endpoint says without payload, on the wire: a smallest frame (our choice).
 const CONTROL: u16 = 64;
 
@@ -57,7 +61,7 @@ struct Sender {
     /// Next packet to send for the first time.
     next: u64,
     /// Packets to send again.
-    again: VecDeque<u64>,
+    again: BTreeSet<u64>,
     /// Whether it is among the turns of its host.
     has_turn: bool,
     is_open: bool,
@@ -98,10 +102,15 @@ impl Receiver {
         is_new
     }
 
-    /// The packets from `expected` on that have arrived, as bits; and the end of what was ever seen.
-    fn report(&self) -> (u64, u64) {
-        let bits = (0..64).zip(&self.ahead).map(|(bit, &arrived)| u64::from(arrived) << bit).sum();
-        (bits, self.expected + self.ahead.len() as u64)
+    /// The end of what was ever seen.
+    fn seen(&self) -> u64 {
+        self.expected + self.ahead.len() as u64
+    }
+
+    /// Of the packets from `from` on, which is not before `expected`, those that have arrived, as bits.
+    fn arrived(&self, from: u64) -> u64 {
+        let ahead = self.ahead.iter().skip((from - self.expected) as usize);
+        (0..REPORT).zip(ahead).map(|(bit, &arrived)| u64::from(arrived) << bit).sum()
     }
 }
 
@@ -215,40 +224,51 @@ impl Raw {
         out.close(flow);
     }
 
-    /// Nothing has come to a receiver for long: it says what it has.
+    /// Nothing has come to a receiver for long: it says what it lacks.
     fn complain(&mut self, flow: FlowKey, out: &mut Outbox) {
         let receiver = &mut self.receivers[flow.index()];
         receiver.vain_waits = receiver.vain_waits.saturating_add(1);
-        let (bits, seen) = receiver.report();
-        out.send(Packet {
-            flow,
-            src: receiver.dst,
-            dst: receiver.src,
-            entropy: receiver.entropy,
-            wire: CONTROL,
-            kind: Kind::Nack,
-            ack: receiver.expected,
-            word: bits,
-            seq: seen,
-            ..Packet::default()
-        });
+        let (mut from, seen) = (receiver.expected, receiver.seen());
+        let mut reports = 0;
+        // The last speaks of what was never seen, too.
+        while reports < REPORTS_MAX && (reports == 0 || from < seen) {
+            let bits = receiver.arrived(from);
+            let is_last = from + REPORT >= seen;
+            if is_last || bits != u64::MAX {
+                out.send(Packet {
+                    flow,
+                    src: receiver.dst,
+                    dst: receiver.src,
+                    entropy: receiver.entropy,
+                    wire: CONTROL,
+                    kind: Kind::Nack,
+                    ack: from,
+                    word: bits,
+                    seq: seen,
+                    ..Packet::default()
+                });
+                reports += 1;
+            }
+            from += REPORT;
+        }
         let vain_waits = receiver.vain_waits;
         self.wait(flow, vain_waits, out);
     }
 
-    /// A sender hears what its receiver has: of what was sent the rest goes again, as far as it is told of.
+    /// A sender hears what its receiver lacks: what was sent of that goes again.
     fn repeat(&mut self, packet: &Packet, out: &mut Outbox) {
         let sender = &mut self.senders[packet.flow.index()];
         sender.vain_waits = 0;
-        let has = |seq: u64| (packet.word >> (seq - packet.ack)) & 1 == 1;
-        let told = packet.ack..packet.seq.min(packet.ack.saturating_add(64)).min(sender.next);
-        let unseen = packet.seq.min(sender.next)..sender.next;
-        sender.again.clear();
-        sender.again.extend(told.filter(|&seq| !has(seq)).chain(unseen));
-        if sender.again.is_empty() {
-            return;
+        let (from, seen) = (packet.ack, packet.seq.min(sender.next));
+        let end = from.saturating_add(REPORT);
+        let lacks = |seq: &u64| (packet.word >> (seq - from)) & 1 == 0;
+        sender.again.extend((from..end.min(seen)).filter(lacks));
+        if end >= seen {
+            sender.again.extend(seen..sender.next);
         }
-        self.offer(packet.flow, out);
+        if !sender.again.is_empty() {
+            self.offer(packet.flow, out);
+        }
     }
 
     /// A sender has heard nothing since it sent all: its last packet goes again.
@@ -256,7 +276,7 @@ impl Raw {
         let sender = &mut self.senders[flow.index()];
         sender.vain_waits = sender.vain_waits.saturating_add(1);
         if sender.again.is_empty() {
-            sender.again.push_back(sender.total - 1);
+            sender.again.insert(sender.total - 1);
         }
         self.offer(flow, out);
     }
@@ -399,7 +419,7 @@ impl Transport for Raw {
             return None;
         }
         let sender = &mut self.senders[flow.index()];
-        let seq = sender.again.pop_front().unwrap_or_else(|| {
+        let seq = sender.again.pop_first().unwrap_or_else(|| {
             sender.next += 1;
             sender.next - 1
         });

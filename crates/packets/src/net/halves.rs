@@ -203,6 +203,14 @@ impl Halves {
         place.map(FlowKey::receivers)
     }
 
+    /// Whether a half is open.
+    pub(crate) fn is_open(&self, key: FlowKey) -> bool {
+        match key.is_receivers() {
+            true => self.receivers[key.index()].is_open,
+            false => self.senders[key.index()].is_open,
+        }
+    }
+
     /// Closes an open half.
     pub(crate) fn close(&mut self, key: FlowKey) {
         if !key.is_receivers() {

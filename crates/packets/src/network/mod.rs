@@ -325,7 +325,12 @@ impl<T: Transport, S: Program> Network<T, S> {
                 self.net.halves.receiver_mut(receivers(key)).delivered += bytes;
             }
             Effect::Complete(key) => self.complete(receivers(key), probe),
-            Effect::Close(key) if self.is_split => self.close(key),
+            Effect::Close(key) if self.is_split => {
+                // It may have been abandoned since it said so.
+                if self.net.halves.is_open(key) {
+                    self.close(key);
+                }
+            }
             Effect::Close(key) => {
                 self.close(key);
                 self.close(receivers(key));

@@ -274,7 +274,7 @@ impl<T: Transport> Shim<T> {
         })
     }
 
-    /// Whether no packet of a burst is worth a second reservation.
+    /// Whether no packet of a burst is worth asking for ever.
     fn is_dispensable_burst(&self, place: u32) -> bool {
         let mut slots = self.held.iter(self.bursts.get(place).packets);
         slots.all(|slot| {
@@ -462,7 +462,8 @@ impl<T: Transport> Shim<T> {
     /// No grant has come: the reservation or the grant got lost.
     fn repeat(&mut self, agent: u32, out: &mut Outbox) {
         let place = self.agents[agent as usize].burst;
-        if self.is_in_vain(place) || self.is_dispensable_burst(place) {
+        let has_waited_long = self.agents[agent as usize].repeats >= DOUBLINGS_MAX;
+        if self.is_in_vain(place) || (has_waited_long && self.is_dispensable_burst(place)) {
             return self.give_up(agent, out);
         }
         let entry = &mut self.agents[agent as usize];

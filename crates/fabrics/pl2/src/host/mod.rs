@@ -89,6 +89,8 @@ struct Known {
     held: u32,
     /// Whether the transport has done with it: it closes when the last of its packets has gone.
     is_closing: bool,
+    /// Whether it has closed.
+    is_closed: bool,
 }
 
 /// In place of the life of a flow: a packet that says once more that all is there.
@@ -221,21 +223,27 @@ impl<T: Transport> Shim<T> {
 
     /// The transport has done with its half of a flow.
     fn close(&mut self, flow: FlowKey, out: &mut Outbox) {
-        self.leave_thread(flow);
-        let known = self.known_mut(flow);
-        if known.held == 0 {
-            return out.close(flow);
+        self.known_mut(flow).is_closing = true;
+        let timers = self.inner.timers().flow;
+        (0..timers).for_each(|number| out.cancel_timer(Timer::Flow(flow, number)));
+        if self.known(flow).held == 0 {
+            self.finish_closing(flow, out);
         }
-        known.is_closing = true;
+    }
+
+    /// The last packet of a half that has nothing left to do has gone.
+    fn finish_closing(&mut self, flow: FlowKey, out: &mut Outbox) {
+        self.leave_thread(flow);
+        self.known_mut(flow).is_closed = true;
+        out.close(flow);
     }
 
     /// A half of a flow is given up: what is held of it is nobody's.
     fn end(&mut self, flow: FlowKey, out: &mut Outbox) {
+        self.known_mut(flow).is_closing = false;
         // What has come to the NIC came while it was wanted.
         self.send_ripe_asks(self.known(flow).host, out);
-        if !self.known(flow).is_closing {
-            self.leave_thread(flow);
-        }
+        self.leave_thread(flow);
         let known = self.known_mut(flow);
         known.life = (known.life + 1) % ANSWER;
         known.held = 0;
@@ -253,7 +261,7 @@ impl<T: Transport> Shim<T> {
         let known = self.known_mut(flow);
         known.held -= 1;
         if known.held == 0 && known.is_closing {
-            out.close(flow);
+            self.finish_closing(flow, out);
         }
     }
 
@@ -285,8 +293,8 @@ impl<T: Transport> Shim<T> {
         life != ANSWER && self.known(flow).life != life
     }
 
-    /// Whether a packet is not worth a second reservation: its flow is given up, or it tells a sender that
-    /// all is there, which will ask again.
+    /// Whether a packet is not worth asking for ever: its flow is given up, or it tells a sender that all
+    /// is there, which will ask again.
     #[inline]
     fn is_dispensable(&self, flow: FlowKey, life: u32) -> bool {
         let is_last_word = life == ANSWER || (flow.is_receivers() && self.known(flow).is_closing);
@@ -302,7 +310,8 @@ impl<T: Transport> Shim<T> {
             list.resize(key.index() + 1, Known::default());
         }
         let life = list[key.index()].life;
-        list[key.index()] = Known { host, thread, life, held: 0, is_closing: false };
+        list[key.index()] =
+            Known { host, thread, life, held: 0, is_closing: false, is_closed: false };
         thread
     }
 
@@ -549,10 +558,13 @@ impl<T: Transport> Transport for Shim<T> {
     }
 
     fn abandon(&mut self, flow: FlowKey, out: &mut Outbox) {
-        if !self.known(flow).is_closing {
+        let Known { is_closing, is_closed, .. } = *self.known(flow);
+        if !is_closing {
             self.of_transport(out, |transport, out| transport.abandon(flow, out));
         }
-        self.end(flow, out);
+        if !is_closed {
+            self.end(flow, out);
+        }
         self.settle(out);
     }
 

@@ -8,7 +8,7 @@ use crate::config::{Acknowledgments, Tracking};
 /// Reservations, grants, notices and data get lost at random.
 #[test]
 fn flows_complete_and_no_slot_stays_reserved_whatever_is_lost() {
-    for loss_rate in [0.001, 0.02, 0.1] {
+    for loss_rate in [0.005, 0.02, 0.1] {
         for tracking in [Tracking::None, Tracking::Pairs, Tracking::Receivers] {
             for transport in [raw_repeating(), Transport::default()] {
                 let mut config = Config { loss_rate, transport, ..Config::default() };
@@ -285,7 +285,7 @@ fn m14_unreserved_answers_do_not_keep_what_leaked() {
 fn bursts_to_a_dead_receiver_still_use_their_slots() {
     let mut config = steady();
     config.transport = raw_repeating();
-    let mut flows = incast(4, 12, 100 * 1_458);
+    let mut flows = incast(4, 12, 1_000 * 1_458);
     flows.extend((0..12).map(|n| flow(500 + n, 1, 5, 100 * 1_458, Time::ZERO)));
     let outcome = carry_with(&config, &[death(0, Time::ZERO + Span::from_us(20))], &flows);
     assert_eq!(outcome.ends.failed.len(), 48);
