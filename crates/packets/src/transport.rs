@@ -36,6 +36,8 @@ use crate::route::Live;
 pub struct Opening {
     /// The sender's half: its place in the arrays until it is closed.
     pub key: FlowKey,
+    /// Names the flow in what is to be sent when the half may be closed by then.
+    pub label: FlowKey,
     /// What to carry.
     pub flow: Flow,
     /// How many paths of least hops lead to the destination: the useful values of

@@ -219,7 +219,8 @@ impl<T: Transport + Clone> Chaos<T> {
                 let flow = self.flows[number as usize];
                 let host = &mut self.hosts[flow.src.index()];
                 let key = FlowKey::new(host.senders.open(number));
-                let opening = Opening { key, flow, paths: self.paths };
+                let label = FlowKey::label(number, false);
+                let opening = Opening { key, label, flow, paths: self.paths };
                 host.transport.start(&opening, &mut self.out);
                 flow.src
             }

@@ -145,7 +145,7 @@ impl<A: Transport, B: Transport> Transport for Mixed<A, B> {
     }
 
     fn accept(&mut self, packet: &Packet, label: FlowKey, out: &mut Outbox) {
-        self.note(packet.flow, packet.flow.is_seconds());
+        self.note(packet.flow, label.is_seconds());
         of_flow!(self, packet.flow, transport => transport.accept(packet, label, out));
     }
 

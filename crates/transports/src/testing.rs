@@ -101,7 +101,12 @@ impl<T: Transport> Rig<T> {
                 start: Time::ZERO,
                 class: Class::new(0),
             };
-            let opening = Opening { key: FlowKey::new(source), flow, paths: 1 };
+            let opening = Opening {
+                key: FlowKey::new(source),
+                label: FlowKey::label(source, false),
+                flow,
+                paths: 1,
+            };
             rig.transport.start(&opening, &mut rig.out);
             rig.settle();
         }

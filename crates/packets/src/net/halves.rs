@@ -203,6 +203,15 @@ impl Halves {
         place.map(FlowKey::receivers)
     }
 
+    /// The halves that are open, senders first, in order of place.
+    pub(crate) fn open(&self) -> impl Iterator<Item = (FlowKey, Name)> + '_ {
+        let senders = (0..).map(FlowKey::new).zip(&self.senders);
+        let senders = senders.filter(|(_, half)| half.is_open).map(|(key, half)| (key, half.name));
+        let receivers = (0..).map(FlowKey::receivers).zip(&self.receivers);
+        let receivers = receivers.filter(|(_, half)| half.is_open);
+        senders.chain(receivers.map(|(key, half)| (key, half.name)))
+    }
+
     /// Whether a half is open.
     pub(crate) fn is_open(&self, key: FlowKey) -> bool {
         match key.is_receivers() {

@@ -15,7 +15,7 @@ impl<T: Transport, S: Program> Network<T, S> {
     /// A flow of the ledger begins at its source.
     pub(super) fn start(&mut self, place: u32) {
         let flow = self.ledger.get(place).flow;
-        if let Some(why) = self.hopeless(&flow) {
+        if let Some(why) = self.hopeless(flow.src, flow.dst) {
             self.failures.push((place, why));
             return;
         }
@@ -32,7 +32,8 @@ impl<T: Transport, S: Program> Network<T, S> {
         }
         let paths = self.net.tables.paths(Vertex::new(flow.src.get()), flow.dst.get()).max(1);
         self.out.set_now(self.net.now);
-        self.transport.start(&Opening { key, flow, paths }, &mut self.out);
+        let label = FlowKey::label(name.number, false);
+        self.transport.start(&Opening { key, label, flow, paths }, &mut self.out);
     }
 
     /// The first packet of a flow has reached its destination.
@@ -41,7 +42,7 @@ impl<T: Transport, S: Program> Network<T, S> {
         let key = self.net.halves.open_receiver(Name::of(packet));
         self.make_room();
         let label = FlowKey::label(packet.flow.place(), true).like(packet.flow);
-        let packet = Packet { flow: key.like(packet.flow), ..*packet };
+        let packet = Packet { flow: key, ..*packet };
         self.transport.accept(&packet, label, &mut self.out);
         key
     }
@@ -156,13 +157,13 @@ impl<T: Transport, S: Program> Network<T, S> {
 
     /// Why a flow can never complete, as far as switches and hosts know: a host that has died knows it
     /// itself.
-    fn hopeless(&self, flow: &Flow) -> Option<Failure> {
-        let (src, dst) = (Vertex::new(flow.src.get()), Vertex::new(flow.dst.get()));
+    fn hopeless(&self, from: NodeId, to: NodeId) -> Option<Failure> {
+        let (src, dst) = (Vertex::new(from.get()), Vertex::new(to.get()));
         if self.net.is_dead(src) {
             return Some(Failure::SourceDied);
         }
         let is_known_dead = !self.net.live.vertices[dst.index()];
-        let is_cut_off = self.net.is_settled() && self.net.tables.paths(src, flow.dst.get()) == 0;
+        let is_cut_off = self.net.is_settled() && self.net.tables.paths(src, to.get()) == 0;
         (is_known_dead || is_cut_off).then_some(Failure::DestinationDied)
     }
 
@@ -213,9 +214,23 @@ impl<T: Transport, S: Program> Network<T, S> {
             if entry.life != Life::Open || is_unknown {
                 continue;
             }
-            if let Some(why) = self.hopeless(&entry.flow) {
+            if let Some(why) = self.hopeless(entry.flow.src, entry.flow.dst) {
                 self.failures.push((place, why));
             }
+        }
+        self.abandon_unreachable();
+    }
+
+    /// What a host still has to say of flows that have ended, to another that no path leads to, it forgets.
+    fn abandon_unreachable(&mut self) {
+        let ended = |name: Name| self.ledger.find(name).is_none();
+        let is_hopeless = |name: Name| self.hopeless(name.src, name.dst).is_some();
+        let open = self.net.halves.open();
+        let keys = open.filter(|&(_, name)| ended(name) && is_hopeless(name)).map(|(key, _)| key);
+        let keys: Vec<_> = keys.collect();
+        for key in keys {
+            self.transport.abandon(key, &mut self.out);
+            self.close(key);
         }
     }
 }

@@ -265,7 +265,7 @@ impl<T: Transport, S: Program> Network<T, S> {
                 receiver.journey.note(packet.stamp, self.net.now, packet.wire);
             }
         }
-        packet.flow = if self.is_split { key.like(packet.flow) } else { FlowKey::new(key.place()) };
+        packet.flow = if self.is_split { key } else { FlowKey::new(key.place()) };
         self.transport.receive(packet.dst, &packet, &mut self.out);
     }
 

@@ -65,7 +65,10 @@ fn packets_leave_at_the_limiters_rate_exactly() {
     let mut dcqcn = Dcqcn::new(&Config::default(), &surroundings(2));
     let (mut out, key) = (Outbox::new(Time::ZERO), FlowKey::new(0));
     let flow = flow(0, 1, FULL * 1_000, 0);
-    dcqcn.start(&Opening { key, flow, paths: 1 }, &mut out);
+    dcqcn.start(
+        &Opening { key, label: FlowKey::label(key.place(), false), flow, paths: 1 },
+        &mut out,
+    );
     let cnp = Packet { kind: Kind::Cnp, ..Packet::default() };
     dcqcn.receive(flow.src, &cnp, &mut out);
     dcqcn.receive(flow.src, &cnp, &mut out);

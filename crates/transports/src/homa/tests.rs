@@ -116,7 +116,8 @@ fn a_receiver_grants_to_the_shortest_and_uses_the_lowest_priorities() {
     let mut openings = Vec::new();
     for src in 0..8 {
         let flow = flow(src, 8, FULL * (20 + 5 * u64::from(src)), 0);
-        let opening = Opening { key: FlowKey::new(src), flow, paths: 1 };
+        let opening =
+            Opening { key: FlowKey::new(src), label: FlowKey::label(src, false), flow, paths: 1 };
         homa.start(&opening, &mut out);
         openings.push(opening);
     }
@@ -227,7 +228,10 @@ fn a_sender_with_shorter_messages_says_that_it_is_busy() {
     let mut out = Outbox::new(Time::ZERO);
     for (key, dst, packets) in [(0, 1, 8), (1, 2, 3)] {
         let flow = flow(0, dst, FULL * packets, 0);
-        homa.start(&Opening { key: FlowKey::new(key), flow, paths: 1 }, &mut out);
+        homa.start(
+            &Opening { key: FlowKey::new(key), label: FlowKey::label(key, false), flow, paths: 1 },
+            &mut out,
+        );
     }
     let ask = |key: u32, dst: u32| Packet {
         flow: FlowKey::new(key),

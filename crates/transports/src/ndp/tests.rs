@@ -200,7 +200,10 @@ fn a_returned_window_begins_again_with_one_packet() {
     let mut out = Outbox::new(Time::ZERO);
     let flow = rack::Flow { size: Bytes::new(1_436 * 8), ..flow(0, 1, 1, 0) };
     let key = FlowKey::new(0);
-    ndp.start(&Opening { key, flow, paths: 4 }, &mut out);
+    ndp.start(
+        &Opening { key, label: FlowKey::label(key.place(), false), flow, paths: 4 },
+        &mut out,
+    );
     let pull = |ndp: &mut Ndp, out: &mut Outbox| {
         std::iter::from_fn(|| ndp.pull(flow.src, Line::OPEN, out)).collect::<Vec<_>>()
     };
@@ -238,7 +241,10 @@ fn tokens_of_returned_packets_go_out_again_one_for_eight_acknowledgments() {
     let ndp = &mut Ndp::new(&Config::default(), &surroundings(2));
     let mut out = Outbox::new(Time::ZERO);
     let flow = rack::Flow { size: Bytes::new(1_436 * 1_000), ..flow(0, 1, 1, 0) };
-    ndp.start(&Opening { key: FlowKey::new(0), flow, paths: 4 }, &mut out);
+    ndp.start(
+        &Opening { key: FlowKey::new(0), label: FlowKey::label(0, false), flow, paths: 4 },
+        &mut out,
+    );
     let pull = |ndp: &mut Ndp, out: &mut Outbox| {
         std::iter::from_fn(|| ndp.pull(flow.src, Line::OPEN, out)).collect::<Vec<_>>()
     };
@@ -272,7 +278,10 @@ fn memory_is_given_back_and_keys_are_used_again() {
     let flow = flow(0, 1, 1_436 * 3, 0);
     let key = FlowKey::new(0);
     for _ in 0..1_000 {
-        ndp.start(&Opening { key, flow, paths: 4 }, &mut out);
+        ndp.start(
+            &Opening { key, label: FlowKey::label(key.place(), false), flow, paths: 4 },
+            &mut out,
+        );
         ndp.pull(flow.src, Line::OPEN, &mut out).unwrap();
         ndp.abandon(key, &mut out);
         assert_eq!(ndp.pull(flow.src, Line::OPEN, &mut out), None);

@@ -141,7 +141,11 @@ impl<T: Transport> Shim<T> {
     /// Puts a packet in its lane.
     fn take_in(&mut self, packet: &Packet, out: &mut Outbox) {
         if !self.is_reserved(packet) {
-            return self.send(framed(packet, Some(Tag::Unreserved)), out);
+            let flow = match packet.flow.is_closed() {
+                true => packet.flow,
+                false => self.known(packet.flow).label,
+            };
+            return self.send(framed(&Packet { flow, ..*packet }, Some(Tag::Unreserved)), out);
         }
         let (life, thread) = self.hold(packet);
         let (agent, lane) = self.layout.way(packet.src, thread, packet.dst);

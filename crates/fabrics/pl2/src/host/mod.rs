@@ -85,6 +85,8 @@ struct Known {
     thread: u32,
     /// How many flows that had its key were given up: what is held of those is nobody's.
     life: u32,
+    /// Names it in frames that need no slot: they wait where nothing counts them.
+    label: FlowKey,
     /// Packets of it that are held.
     held: u32,
     /// Whether the transport has done with it: it closes when the last of its packets has gone.
@@ -302,7 +304,7 @@ impl<T: Transport> Shim<T> {
     }
 
     /// Opens a flow at one of its ends.
-    fn know(&mut self, key: FlowKey, host: NodeId) -> u32 {
+    fn know(&mut self, key: FlowKey, host: NodeId, label: FlowKey) -> u32 {
         let entry = if key.is_receivers() { self.layout.hosts + host.get() } else { host.get() };
         let thread = self.take_thread(entry);
         let list = &mut self.flows[usize::from(key.is_receivers())];
@@ -311,7 +313,7 @@ impl<T: Transport> Shim<T> {
         }
         let life = list[key.index()].life;
         list[key.index()] =
-            Known { host, thread, life, held: 0, is_closing: false, is_closed: false };
+            Known { host, thread, life, label, held: 0, is_closing: false, is_closed: false };
         thread
     }
 
@@ -493,7 +495,7 @@ impl<T: Transport> Transport for Shim<T> {
 
     fn start(&mut self, opening: &Opening, out: &mut Outbox) {
         let Opening { key, flow, .. } = *opening;
-        let thread = self.know(key, flow.src);
+        let thread = self.know(key, flow.src, opening.label);
         if self.ways.len() <= key.index() {
             self.ways.resize(key.index() + 1, Way::default());
         }
@@ -504,7 +506,7 @@ impl<T: Transport> Transport for Shim<T> {
     }
 
     fn accept(&mut self, packet: &Packet, label: FlowKey, out: &mut Outbox) {
-        self.know(packet.flow, packet.dst);
+        self.know(packet.flow, packet.dst, label);
         let packet = Packet { path: 0, ..*packet };
         self.of_transport(out, |transport, out| transport.accept(&packet, label, out));
         self.settle(out);

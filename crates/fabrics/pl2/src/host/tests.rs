@@ -60,7 +60,8 @@ impl Bench {
             class: Class::new(0),
         };
         self.out.set_now(start);
-        let opening = Opening { key: FlowKey::new(key), flow, paths: 1 };
+        let opening =
+            Opening { key: FlowKey::new(key), label: FlowKey::label(key, false), flow, paths: 1 };
         self.shim.start(&opening, &mut self.out);
     }
 
