@@ -6,6 +6,11 @@
 //! holds each to its rate by a token bucket; each packet goes by the route that its source drew;
 //! when the last is sent, the source announces the flow's end.
 //!
+//! A flow has a half at its source and one at its destination, which know of each other what packets told
+//! them. The last packet of a flow is marked: the header of 36 bytes that the paper gives has no field for
+//! a flow's size, and a bit to spare ([`crate::wire::data`]). Where packets can be lost the destination
+//! says so when all has come, and forgets the flow; the source asks until it hears that.
+//!
 //! Nodes know of each other what broadcasts told them ([`crate::view`]), and of links what greetings
 //! and others told them ([`crate::discovery`]). What several of them would compute alike (routes,
 //! shares, trees) is kept once ([`maps`]).
@@ -27,25 +32,28 @@ mod tests;
 
 use kernel::{Bytes, Span, Stream, Time};
 use packets::{
-    FlowKey, Framing, Kind, Line, Loss, Opening, Outbox, Packet, Timer, Timers, Transport,
+    FlowKey, Framing, Kind, Line, Loss, Opening, Outbox, Packet, Timer, Timers, Transport, answer,
 };
 use rack::NodeId;
 use serde_json::{Map, Value, json};
 
-use crate::config::Plan;
+use crate::config::{DATA_PRIORITY, Plan, SPAN_MAX};
+use crate::routing::Protocol;
 use crate::view::Event;
 use maps::Maps;
 use neighbours::Neighbours;
 use news::{Allocation, News, Scene};
 use pace::Pace;
-use receivers::Receivers;
+use receivers::{Arrival, Receivers};
 use selector::Selector;
 use senders::Senders;
 
-/// A flow's timer at its source, where packets can be lost: it asks whether all has arrived.
-const PROBE: u8 = 0;
-/// A flow's timer at its destination: it asks for what is missing.
-const MISSING: u8 = 1;
+/// The timer of a half, where packets can be lost: the source asks whether all has arrived, the
+/// destination for what is missing.
+const ASK: u8 = 0;
+/// How often a source asks a destination to which no way leads any more, each time after twice as long,
+/// before it gives up (**our choice**: 64 times the first wait).
+const PROBES_MAX: u32 = 6;
 /// A host's timer: its next computation of rates.
 const TICK: u8 = 0;
 /// A host's timer: it says again what was dropped.
@@ -71,9 +79,11 @@ pub struct Endpoints {
     news: News,
     pace: Pace,
     selector: Selector,
+    /// By node: draws the routes of its packets.
+    draws: Vec<Stream>,
     /// How long a flow's end waits for what is lost; `None` where nothing can be.
     patience: Option<Span>,
-    /// Flows that are not closed.
+    /// Senders' halves that are open.
     open: u64,
 }
 
@@ -87,11 +97,12 @@ impl Endpoints {
             framing,
             maps: Maps::new(plan, seed),
             neighbours: Neighbours::new(plan, seed),
-            senders: Senders::new(plan, seed),
+            senders: Senders::new(plan),
             receivers: Receivers::new(framing, plan.nodes()),
             news: News::new(plan, seed),
             pace: Pace::new(plan, seed),
             selector: Selector::new(plan, seed),
+            draws: streams(plan.nodes(), seed, "r2c2/routes"),
             patience: plan.can_lose().then_some(plan.config.recovery.patience),
             open: 0,
         }
@@ -103,7 +114,7 @@ impl Endpoints {
         (news, Scene { topology: &plan.network.topology, maps, neighbours, out })
     }
 
-    /// Nothing is left of a flow.
+    /// Nothing is left to do for a flow at its source.
     fn close(&mut self, key: FlowKey, out: &mut Outbox) {
         self.open -= 1;
         out.close(key);
@@ -116,8 +127,9 @@ impl Endpoints {
         let (news, mut scene) = self.speak(out);
         news.finish(source, record, &mut scene);
         self.follow_event(source, out);
-        if let Some(patience) = self.patience {
-            out.set_timer(Timer::Flow(key, PROBE), out.now() + patience);
+        match self.patience {
+            Some(patience) => out.set_timer(Timer::Flow(key, ASK), out.now() + patience),
+            None => self.close(key, out),
         }
     }
 
@@ -135,15 +147,35 @@ impl Endpoints {
         pace.recompute(node, senders, news, scene);
     }
 
-    /// The destination has all of a flow.
-    fn received_all(&mut self, key: FlowKey, out: &mut Outbox) {
-        out.complete(key);
-        match self.patience {
-            None => self.close(key, out),
-            Some(_) => {
-                out.cancel_timer(Timer::Flow(key, MISSING));
-                self.senders.control(key, (Kind::Ack, 0), &self.maps, out);
+    /// A data packet has reached the destination of its flow.
+    fn take(&mut self, packet: &Packet, out: &mut Outbox) {
+        let key = packet.flow;
+        let Some(arrival) = self.receivers.arrive(packet, out) else { return out.unexpected() };
+        match (arrival, self.patience) {
+            (Arrival::Last, patience) => {
+                out.complete(key);
+                if patience.is_some() {
+                    self.answer(self.receivers.control(key, Kind::Ack, 0), out);
+                }
+                self.receivers.close(key);
+                out.close(key);
             }
+            (Arrival::AskedLast, Some(_)) => self.ask(key, out),
+            // A packet that comes again, as its source asks, does not put off the answer.
+            (Arrival::New, Some(patience)) => {
+                out.set_timer(Timer::Flow(key, ASK), out.now() + patience);
+            }
+            (Arrival::Again, _) | (_, None) => {}
+        }
+    }
+
+    /// A destination sends a word to the source of a flow, by a shortest path.
+    fn answer(&mut self, packet: Packet, out: &mut Outbox) {
+        let Packet { src, dst, .. } = packet;
+        let draw = &mut self.draws[src.index()];
+        let route = self.maps.of(src).routes.draw(Protocol::Rps, src, dst, draw);
+        if let Some(route) = route {
+            out.send(packet.with_route(route.bits()));
         }
     }
 
@@ -169,49 +201,41 @@ impl Endpoints {
     fn ask(&mut self, key: FlowKey, out: &mut Outbox) {
         let patience = self.patience.expect("packets are asked for where they get lost");
         let missing = self.receivers.missing(key);
-        self.senders.control(key, (Kind::Nack, missing), &self.maps, out);
-        out.set_timer(Timer::Flow(key, MISSING), out.now() + patience);
+        self.answer(self.receivers.control(key, Kind::Nack, missing), out);
+        out.set_timer(Timer::Flow(key, ASK), out.now() + patience);
     }
 
-    /// The source of a flow has heard nothing for a while: it asks. If no way leads to its destination
-    /// any more, and all had arrived there, there is nobody left to say so, and nothing left to do.
+    /// The source of a flow has heard nothing for a while: it asks. If no way leads to its destination, and
+    /// nothing is expected to change any more, it waits longer each time, and at last gives up: there is
+    /// nobody left to say whether all has arrived.
     fn probe(&mut self, key: FlowKey, out: &mut Outbox) {
+        let patience = self.patience.expect("timers of flows run where packets get lost");
         let flow = *self.senders.flow(key);
         let is_reached = self.maps.of(flow.src).routes.leads(flow.src, flow.dst);
-        if !is_reached && self.receivers.has_all(key) {
-            self.senders.forget(key);
-            return self.close(key, out);
+        let is_hopeless = !is_reached && !self.neighbours.expects_more(out.now());
+        let times = self.senders.asks(key, is_hopeless);
+        if times > PROBES_MAX {
+            return out.give_up(key);
         }
-        let patience = self.patience.expect("timers of flows run where packets get lost");
         self.senders.probe(key, out);
-        out.set_timer(Timer::Flow(key, PROBE), out.now() + patience);
+        let wait = Span::from_ps(patience.as_ps().saturating_mul(1 << times)).min(SPAN_MAX);
+        out.set_timer(Timer::Flow(key, ASK), out.now() + wait);
     }
 
-    /// What comes for a flow of this node from its other end.
-    fn receive_of_flow(&mut self, packet: &Packet, out: &mut Outbox) {
+    /// What the destination of a flow says to its source.
+    fn hear_destination(&mut self, packet: &Packet, out: &mut Outbox) {
         let key = packet.flow;
         match packet.kind {
-            Kind::Data => {
-                let arrival = self.receivers.arrive(packet, out);
-                if arrival.is_last {
-                    self.received_all(key, out);
-                } else if arrival.is_repeat && self.receivers.has_all(key) {
-                    // The word that all is there was lost.
-                    self.senders.control(key, (Kind::Ack, 0), &self.maps, out);
-                } else if arrival.leaves_more {
-                    self.ask(key, out);
-                } else if let Some(patience) = self.patience.filter(|_| !arrival.is_repeat) {
-                    // A packet that comes again, as its source asks, does not put off the answer.
-                    out.set_timer(Timer::Flow(key, MISSING), out.now() + patience);
+            Kind::Nack => {
+                if !self.senders.send_again(key, packet.seq, out) {
+                    out.unexpected();
                 }
             }
-            Kind::Nack => self.senders.send_again(key, packet.seq, out),
-            Kind::Ack => {
+            Kind::Ack if self.senders.get(key).is_over() => {
                 self.senders.forget(key);
-                out.cancel_timer(Timer::Flow(key, PROBE));
                 self.close(key, out);
             }
-            other => unreachable!("R2C2 sends no {other:?} for a flow"),
+            _ => out.unexpected(),
         }
     }
 }
@@ -222,11 +246,15 @@ impl Transport for Endpoints {
     }
 
     fn timers(&self) -> Timers {
-        Timers { flow: 2, host: 6 }
+        Timers { flow: 1, host: 6 }
     }
 
     fn framing(&self) -> Framing {
         self.framing
+    }
+
+    fn is_split(&self) -> bool {
+        true
     }
 
     fn speaks_to_neighbours(&self) -> bool {
@@ -247,7 +275,6 @@ impl Transport for Endpoints {
         let (news, mut scene) = self.speak(out);
         let record = news.start(flow.src, allocation, &mut scene);
         self.senders.start(key, flow, course, record);
-        self.receivers.start(key, flow.size);
         self.pace.has_flows(flow.src, out);
         let Self { pace, senders, news, maps, neighbours, plan, .. } = self;
         let topology = &plan.network.topology;
@@ -257,9 +284,17 @@ impl Transport for Endpoints {
         out.wake(flow.src);
     }
 
+    fn accept(&mut self, packet: &Packet, _: FlowKey, _: &mut Outbox) {
+        self.receivers.open(packet);
+    }
+
     fn receive(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
         if packet.flow != FlowKey::NEIGHBOURS {
-            return self.receive_of_flow(packet, out);
+            return match (packet.flow.is_receivers(), packet.kind) {
+                (true, Kind::Data) => self.take(packet, out),
+                (true, _) => out.unexpected(),
+                (false, _) => self.hear_destination(packet, out),
+            };
         }
         if matches!(packet.kind, Kind::Greeting | Kind::LinkState) {
             let port = self.neighbours.hear(host, packet, out);
@@ -295,20 +330,31 @@ impl Transport for Endpoints {
                     self.recompute(host, out);
                 }
             }
-            Timer::Flow(key, PROBE) => self.probe(key, out),
-            Timer::Flow(key, _) => self.ask(key, out),
+            Timer::Flow(key, _) if key.is_receivers() => self.ask(key, out),
+            Timer::Flow(key, _) => self.probe(key, out),
         }
     }
 
     fn pull(&mut self, host: NodeId, _: Line<'_>, out: &mut Outbox) -> Option<Packet> {
-        let (packet, was_last) = self.senders.pull(host, &self.maps, out)?;
+        let draw = &mut self.draws[host.index()];
+        let (packet, was_last) = self.senders.pull(host, &self.maps, draw, out)?;
         if was_last {
             self.sent_all(packet.flow, out);
         }
         Some(packet)
     }
 
+    fn stray(&mut self, packet: &Packet, out: &mut Outbox) {
+        if packet.is_data() && !packet.goes_to_source() {
+            let ack = answer(packet, Kind::Ack, self.framing.header);
+            self.answer(Packet { priority: DATA_PRIORITY, ..ack }, out);
+        }
+    }
+
     fn abandon(&mut self, key: FlowKey, out: &mut Outbox) {
+        if key.is_receivers() {
+            return self.receivers.close(key);
+        }
         let source = self.senders.flow(key).src;
         self.open -= 1;
         if let Some(record) = self.senders.abandon(key) {

@@ -90,6 +90,11 @@ impl Neighbours {
         self.told
     }
 
+    /// Whether something of the plan is still to fail or to return, or to be known by all.
+    pub(super) fn expects_more(&self, now: Time) -> bool {
+        self.changes.last().is_some_and(|&last| now <= last + self.after)
+    }
+
     /// Whether there is something to find out, flows or not.
     fn expects_change(&self, now: Time) -> bool {
         let next = self.changes.partition_point(|&change| change + self.after < now);

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use kernel::{Bytes, PS_PER_SECOND, Rate, Stream, Time};
-use packets::{FlowKey, Framing, Kind, Outbox, Packet};
+use packets::{FlowKey, Framing, Kind, Marks, Outbox, Packet};
 use rack::{Flow, NodeId};
 use transports::turns::Turns;
 
@@ -15,8 +15,8 @@ use crate::rates::{Bucket, Course, Demand, DemandPlan, Terms};
 use crate::routing::Protocol;
 use crate::view::RecordId;
 
+use super::bytes_of;
 use super::maps::Maps;
-use super::{bytes_of, streams};
 
 /// A flow at its source.
 #[derive(Clone, Debug)]
@@ -38,9 +38,11 @@ pub(super) struct Sender {
     again: VecDeque<u64>,
     /// Whether its end has been announced.
     is_over: bool,
+    /// How often its source has asked although no way leads to the destination any more.
+    asks: u32,
 }
 
-/// The sources of all flows, by key.
+/// The sources of flows, by key.
 #[derive(Clone, Debug)]
 pub(super) struct Senders {
     framing: Framing,
@@ -49,8 +51,7 @@ pub(super) struct Senders {
     flows: Vec<Sender>,
     /// Flows of each node with something to send.
     turns: Turns,
-    /// By node: draws the routes of its packets; how fast its flows go at first.
-    draws: Vec<Stream>,
+    /// By node: how fast its flows go at first.
     initial: Vec<Rate>,
 }
 
@@ -89,7 +90,7 @@ impl Sender {
 }
 
 impl Senders {
-    pub(super) fn new(plan: &Plan, seed: u64) -> Self {
+    pub(super) fn new(plan: &Plan) -> Self {
         let nodes = plan.nodes();
         Self {
             framing: plan.framing(),
@@ -97,7 +98,6 @@ impl Senders {
             burst: plan.config.burst,
             flows: Vec::new(),
             turns: Turns::of_senders(nodes as usize),
-            draws: streams(nodes, seed, "r2c2/routes"),
             initial: (0..nodes).map(|node| plan.initial_rate(NodeId::new(node))).collect(),
         }
     }
@@ -132,6 +132,7 @@ impl Senders {
             next: 0,
             again: VecDeque::new(),
             is_over: false,
+            asks: 0,
         };
         match self.flows.get_mut(key.index()) {
             Some(place) => *place = sender,
@@ -166,6 +167,7 @@ impl Senders {
         &mut self,
         node: NodeId,
         maps: &Maps,
+        draw: &mut Stream,
         out: &mut Outbox,
     ) -> Option<(Packet, bool)> {
         let now = out.now();
@@ -174,7 +176,7 @@ impl Senders {
         while let Some(key) = turn {
             let ready = self.ready_at(key);
             if ready <= now
-                && let Some(sent) = self.send(key, maps, now)
+                && let Some(sent) = self.send(key, maps, draw, now)
             {
                 return Some(sent);
             }
@@ -200,10 +202,15 @@ impl Senders {
     }
 
     /// Takes the next packet of a flow. None if no way leads to its destination.
-    fn send(&mut self, key: FlowKey, maps: &Maps, now: Time) -> Option<(Packet, bool)> {
+    fn send(
+        &mut self,
+        key: FlowKey,
+        maps: &Maps,
+        draw: &mut Stream,
+        now: Time,
+    ) -> Option<(Packet, bool)> {
         let sender = &mut self.flows[key.index()];
         let Course { source, destination, protocol } = sender.course;
-        let draw = &mut self.draws[source.index()];
         let route = maps.of(source).routes.draw(protocol, source, destination, draw)?;
         let again = sender.again.pop_front();
         let seq = again.unwrap_or(sender.next);
@@ -226,6 +233,7 @@ impl Senders {
             payload,
             wire,
             priority: DATA_PRIORITY,
+            marks: if seq + 1 == sender.packets { Marks::LAST } else { Marks::empty() },
             ..Packet::default()
         };
         Some((packet.with_route(route.bits()), was_last))
@@ -295,13 +303,24 @@ impl Senders {
     }
 
     /// Queues packets of a flow to be sent again: those that are missing, as its destination says
-    /// (`super::receivers::Receivers::missing`), and have been sent.
-    pub(super) fn send_again(&mut self, key: FlowKey, missing: u64, out: &mut Outbox) {
+    /// (`super::receivers::Receivers::missing`), and have been sent. False if the first was never due.
+    pub(super) fn send_again(&mut self, key: FlowKey, missing: u64, out: &mut Outbox) -> bool {
         let (first, there) = (missing & u64::from(u32::MAX), missing >> 32);
+        let next = self.flows[key.index()].next;
+        if first > next {
+            return false;
+        }
         let window = (0..u64::from(u32::BITS)).filter(|ahead| there >> ahead & 1 == 0);
         let packets = std::iter::once(first).chain(window.map(|ahead| first + 1 + ahead));
-        let next = self.flows[key.index()].next;
         self.queue_again(key, packets.take_while(|&packet| packet < next), out);
+        true
+    }
+
+    /// The source of a flow asks: how often it has although that is hopeless.
+    pub(super) fn asks(&mut self, key: FlowKey, is_hopeless: bool) -> u32 {
+        let sender = self.get_mut(key);
+        sender.asks = if is_hopeless { sender.asks + 1 } else { 0 };
+        sender.asks
     }
 
     /// Sends the last packet of a flow again, for its destination to say what is missing.
@@ -324,30 +343,5 @@ impl Senders {
             self.turns.join(source.index(), key);
             out.wake(source);
         }
-    }
-
-    /// Sends a word of a flow's destination to its source, by a shortest path.
-    pub(super) fn control(
-        &mut self,
-        key: FlowKey,
-        (kind, word): (Kind, u64),
-        maps: &Maps,
-        out: &mut Outbox,
-    ) {
-        let flow = self.flows[key.index()].flow;
-        let draw = &mut self.draws[flow.dst.index()];
-        let routes = &maps.of(flow.dst).routes;
-        let Some(route) = routes.draw(Protocol::Rps, flow.dst, flow.src, draw) else { return };
-        let packet = Packet {
-            flow: key,
-            src: flow.dst,
-            dst: flow.src,
-            kind,
-            seq: word,
-            wire: self.framing.header,
-            priority: DATA_PRIORITY,
-            ..Packet::default()
-        };
-        out.send(packet.with_route(route.bits()));
     }
 }

@@ -1,11 +1,12 @@
 //! Data: a header of 36 bytes, and what it carries.
 //!
 //! Models: R2C2 §3.5, §4.2, Fig. 6 (claims M34, M35, I12), which name all fields but the guard, and
-//! of the widths those of the nodes and the route.
+//! of the widths those of the nodes and the route. None holds the flow's size: a bit that was spare marks
+//! its last packet, by which the destination knows when all is there.
 //!
 //! | bytes | field |
 //! | --- | --- |
-//! | 0 | kind |
+//! | 0 | kind, and in the upper half whether it is the flow's last packet (**our choice**) |
 //! | 1 | hops of the route |
 //! | 2 | index into the route: hops done |
 //! | 3 | the index's complement, its guard (**our choice**) |
@@ -45,6 +46,8 @@ pub struct Data {
     pub destination: NodeId,
     /// Its place in the flow.
     pub sequence: u32,
+    /// Whether no other of the flow has a higher one.
+    pub is_last: bool,
 }
 
 impl Data {
@@ -59,7 +62,7 @@ impl Data {
         assert!(self.done <= length, "{} hops done of {length}", self.done);
         assert!(payload.len() <= PAYLOAD_MAX, "{} bytes of payload", payload.len());
         let mut header: [u8; HEADER_BYTES] = assemble(&[
-            &[Kind::Data as u8, length, self.done, !self.done],
+            &[Kind::Data as u8 | u8::from(self.is_last) << 4, length, self.done, !self.done],
             &self.flow.to_be_bytes(),
             &node_bytes(self.source),
             &node_bytes(self.destination),
@@ -78,7 +81,11 @@ impl Data {
 }
 
 pub(super) fn decode<'a>(read: &mut Reader<'a>) -> Result<(Data, &'a [u8]), WireError> {
-    read.no_number()?;
+    let is_last = match read.number() {
+        0 => false,
+        1 => true,
+        more => return Err(WireError::Field { field: "spare", value: more.into() }),
+    };
     let [length, done, guard] = read.take()?;
     if done != !guard {
         return Err(WireError::Corrupted);
@@ -96,7 +103,7 @@ pub(super) fn decode<'a>(read: &mut Reader<'a>) -> Result<(Data, &'a [u8]), Wire
         return Err(wrong("route index", done));
     }
     let payload = read.last(payload)?;
-    Ok((Data { route, done, flow, source, destination, sequence }, payload))
+    Ok((Data { route, done, flow, source, destination, sequence, is_last }, payload))
 }
 
 /// What a node does with data that passes (§3.5): the port that its route names next, and the index
@@ -110,7 +117,7 @@ pub fn forward(packet: &mut [u8]) -> Result<Option<u8>, WireError> {
         return Err(WireError::Length { expected: HEADER_BYTES, found });
     };
     let [kind, length, done, guard, ..] = *header;
-    if kind != Kind::Data as u8 {
+    if Kind::of(kind) != Some(Kind::Data) {
         return Err(WireError::Kind(kind));
     }
     if done != !guard {

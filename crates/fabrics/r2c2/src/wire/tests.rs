@@ -50,16 +50,16 @@ fn announcement() -> impl Strategy<Value = Announcement> {
 
 fn data() -> impl Strategy<Value = Data> {
     let route = prop::collection::vec(0u8..8, 0..=42);
-    (route, any::<prop::sample::Index>(), any::<u32>(), pair(), any::<u32>()).prop_map(
-        |(hops, done, flow, (source, destination), sequence)| Data {
+    (route, any::<prop::sample::Index>(), any::<u32>(), pair(), any::<u32>(), any::<bool>())
+        .prop_map(|(hops, done, flow, (source, destination), sequence, is_last)| Data {
             done: done.index(hops.len() + 1) as u8,
             route: Route::new(&hops),
             flow,
             source,
             destination,
             sequence,
-        },
-    )
+            is_last,
+        })
 }
 
 fn assignments() -> impl Strategy<Value = Assignments> {
@@ -304,6 +304,7 @@ fn m35_the_header_of_data_is_thirty_six_bytes() {
         source: NodeId::new(1),
         destination: NodeId::new(0xFFFF),
         sequence: 9,
+        is_last: false,
     };
     let bytes = data.encode(&[0x10, 0x20, 0x30]);
     let route = 1 | 2 << 3 | 3 << 6 | 7 << 9;
@@ -377,8 +378,10 @@ fn fields_that_mean_nothing_are_refused_by_name() {
         source: NodeId::new(0),
         destination: NodeId::new(1),
         sequence: 0,
+        is_last: true,
     };
     let data = || data.encode(&[]).to_vec();
+    check_refused(data(), |b| b[0] = 0x2F, field("spare", 2));
     check_refused(data(), |b| b[1] = 43, field("route length", 43));
     check_refused(data(), |b| (b[2], b[3]) = (3, !3), field("route index", 3));
     check_refused(data(), |b| b[2] = 0, WireError::Corrupted);
