@@ -14,6 +14,7 @@ mod program;
 pub mod raw;
 mod route;
 mod transport;
+pub mod wire;
 
 pub use config::{Config, Forwarding, Plan, Routing};
 pub use fluid::Oracle;

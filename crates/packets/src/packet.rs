@@ -39,6 +39,12 @@ impl FlowKey {
     /// Places and numbers are below it.
     const PLACES: u32 = Self::CLOSED - 1;
 
+    /// The key of a packet on its way that is this word there; `None` if there is no such.
+    #[must_use]
+    pub(crate) const fn of_word(word: u32) -> Option<Self> {
+        if word & Self::CLOSED == 0 { Some(Self(word)) } else { None }
+    }
+
     /// The sender's half at this place.
     #[must_use]
     pub const fn new(place: u32) -> Self {
@@ -162,6 +168,34 @@ pub enum Kind {
     Pause,
     /// Link frame: buffer space given back. Never leaves its link.
     LinkCredit,
+}
+
+impl Kind {
+    const ALL: [Self; 18] = [
+        Self::Data,
+        Self::Ack,
+        Self::Nack,
+        Self::Pull,
+        Self::Request,
+        Self::Grant,
+        Self::Resend,
+        Self::Busy,
+        Self::Cnp,
+        Self::Credit,
+        Self::Syn,
+        Self::SynAck,
+        Self::Fin,
+        Self::Notice,
+        Self::Greeting,
+        Self::LinkState,
+        Self::Pause,
+        Self::LinkCredit,
+    ];
+
+    /// The kind of this number in a header.
+    pub(crate) fn of_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied().filter(|&kind| kind as u8 == number)
+    }
 }
 
 bitflags! {

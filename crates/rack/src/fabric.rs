@@ -9,9 +9,9 @@ use std::ops::ControlFlow;
 use kernel::{Bytes, Rate, Span, Time};
 use serde_json::{Map, Value};
 
-use crate::Flow;
 use crate::equipment::Bill;
 use crate::results::Table;
+use crate::{Flow, Problem};
 
 /// Why [`Fabric::advance`] returned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -168,6 +168,23 @@ pub trait Fabric {
         let _ = sizes;
     }
 
+    /// From now on every message between nodes is written as bytes and read again, or not: results are
+    /// the same. To be called before the first flow.
+    ///
+    /// # Errors
+    /// If this fabric has no bytes for some of its messages.
+    fn set_wire(&mut self, is_on: bool) -> Result<(), Problem> {
+        match is_on {
+            true => Err(Problem::new("wire", format!("{} cannot send bytes yet", self.name()))),
+            false => Ok(()),
+        }
+    }
+
+    /// Lets it use up to `threads` threads, if it can: results are the same on any number.
+    fn set_threads(&mut self, threads: usize) {
+        let _ = threads;
+    }
+
     /// Accepts a flow whose `start` has come. One released by another's end may start a little
     /// before `now`; its time counts from its start all the same.
     fn offer(&mut self, flow: &Flow);
@@ -238,6 +255,10 @@ macro_rules! leave_to_network {
 
         fn now(&self) -> ::kernel::Time {
             $each!(&self.$field, network => network.now())
+        }
+
+        fn set_wire(&mut self, is_on: bool) -> ::std::result::Result<(), $crate::Problem> {
+            $each!(&mut self.$field, network => network.set_wire(is_on))
         }
 
         fn offer(&mut self, flow: &$crate::Flow) {

@@ -33,6 +33,9 @@ pub struct RunConfig {
     /// over these runs with a 95 % confidence interval. From 1 to 1000. Default 1.
     #[schemars(range(min = 1, max = 1000))]
     pub seeds: u32,
+    /// Whether every message between nodes is written as bytes and read again. Results are the same; it
+    /// takes longer, and shows that nodes know of each other only what messages tell. Default false.
+    pub wire: bool,
     /// Time between the first samples of the time series; doubles as often as needed to keep the
     /// series short. Unit: time. Default 1 us (our choice). Above zero.
     pub sample: Span,
@@ -46,6 +49,7 @@ impl Default for RunConfig {
             time: None,
             warm_up: WarmUp::default(),
             seeds: 1,
+            wire: false,
             sample: Span::from_us(1),
         }
     }

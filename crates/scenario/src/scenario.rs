@@ -262,6 +262,7 @@ impl Scenario {
             load_rate: self.load_rate(),
             nominal_load: self.workload.nominal(&self.context()).and_then(|nominal| nominal.load),
             faults: self.expanded_faults().iter().map(|fault| fault.at).collect(),
+            wire: self.run.wire,
         })
     }
 

@@ -65,6 +65,7 @@ impl Net {
                 .then(|| Box::new(Detours::new(topology.hosts(), seed))),
             foresees: plan.config.routing == Routing::SourceRoute
                 || (plan.config.routing.is_steady() && plan.faults.is_empty()),
+            uses_wire: false,
             is_lossy: losses.is_some() || !plan.faults.is_empty(),
             losses,
             faults,

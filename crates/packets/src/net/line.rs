@@ -6,6 +6,7 @@ use super::Net;
 use super::arena::NONE;
 use super::event::Event;
 use super::port::LINK_QUEUE;
+use crate::wire;
 
 impl Net {
     /// Whether the line of `port` is free now.
@@ -115,6 +116,9 @@ impl Net {
         if let Some(detours) = &mut self.detours {
             detours.launched(index);
         }
+        if self.uses_wire {
+            self.go_through_bytes(index);
+        }
         let out = &mut self.ports[port as usize];
         if self.is_lossy {
             // While it is under way, the note says during which life of the link.
@@ -148,6 +152,13 @@ impl Net {
         if self.is_controlled {
             self.takes_room(port, index);
         }
+    }
+
+    /// Puts in place of a packet what the other end reads of its bytes.
+    #[cold]
+    fn go_through_bytes(&mut self, index: u32) {
+        let packet = self.arena.get_mut(index);
+        *packet = wire::decode(&wire::encode(packet)).expect("what was written can be read");
     }
 
     /// A packet goes on the line of `port`: it takes room at the other end, where that is counted.

@@ -101,6 +101,8 @@ pub(crate) struct Net {
     /// Whether a packet's next port can be found out before it is there: it has its route with it, or
     /// routes stay, and the choice among them draws nothing.
     foresees: bool,
+    /// Whether each packet goes through its bytes on each link.
+    pub(crate) uses_wire: bool,
     /// Whether anything can get lost on a link.
     is_lossy: bool,
     losses: Option<Box<Losses>>,

@@ -2,7 +2,7 @@
 
 use kernel::{Bytes, Rate, Span, Time};
 use rack::results::Table;
-use rack::{Advance, Fabric, Flow, Gauge, Probe, Stage, Totals, Unfinished};
+use rack::{Advance, Fabric, Flow, Gauge, Probe, Problem, Stage, Totals, Unfinished};
 use serde_json::{Map, Value};
 
 use super::ledger::{Entry, Life};
@@ -33,6 +33,11 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
 
     fn now(&self) -> Time {
         self.reached
+    }
+
+    fn set_wire(&mut self, is_on: bool) -> Result<(), Problem> {
+        self.net.uses_wire = is_on;
+        Ok(())
     }
 
     fn offer(&mut self, flow: &Flow) {
@@ -107,11 +112,14 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
     }
 
     fn unfinished(&self, limit: usize) -> Vec<Unfinished> {
-        let open = self.ledger.unfinished().take(limit).map(|place| self.ledger.get(place));
+        let open = self.ledger.unfinished().map(|place| self.ledger.get(place));
+        let mut open: Vec<_> = open.collect();
+        open.sort_unstable_by_key(|entry| entry.flow.id);
         let delivered = |entry: &Entry| match entry.life {
             Life::Open => self.delivered_of(entry.name),
             _ => Bytes::ZERO,
         };
+        let open = open.into_iter().take(limit);
         open.map(|open| Unfinished { flow: open.flow, delivered: delivered(open) }).collect()
     }
 

@@ -16,7 +16,7 @@ use kernel::{Bytes, Combine, Rate, Series, Span, Time};
 
 use crate::results::recorder::Recorder;
 use crate::results::{self, FlowSink, RunResult};
-use crate::{Advance, Fabric, GaugeKind, Workload};
+use crate::{Advance, Fabric, GaugeKind, Problem, Workload};
 
 pub(crate) use backlog::Backlog;
 pub(crate) use books::Books;
@@ -41,6 +41,8 @@ pub struct Options {
     pub sizes: Vec<Bytes>,
     /// When the faults of the run begin, for what it never came to.
     pub faults: Vec<Time>,
+    /// Whether every message goes through its bytes ([`Fabric::set_wire`]).
+    pub wire: bool,
 }
 
 impl Default for Options {
@@ -54,6 +56,7 @@ impl Default for Options {
             nominal_load: None,
             sizes: Vec::new(),
             faults: Vec::new(),
+            wire: false,
         }
     }
 }
@@ -105,6 +108,9 @@ impl Stop {
 /// Why a run broke.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
+    /// Messages were to go through their bytes, and have none.
+    #[error("run.{0}; leave the key out for this fabric")]
+    Wire(Problem),
     /// Flows arrive much faster than they end.
     #[error(
         "at {now} {count} flows are open, more than a run keeps: they arrive faster than the fabric \
@@ -161,6 +167,9 @@ pub fn drive(
     sink: &mut dyn FlowSink,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<RunResult, RunError> {
+    if options.wire {
+        fabric.set_wire(true).map_err(RunError::Wire)?;
+    }
     fabric.foresee(&options.sizes);
     let reactive = workload.is_reactive().then(Vec::new);
     let recorder = Recorder::new(sink, options.measured, options.load_rate, reactive);
