@@ -13,6 +13,7 @@ pub mod memory;
 pub mod problem;
 pub mod results;
 pub mod run;
+pub mod shards;
 pub mod topology;
 pub mod workload;
 
