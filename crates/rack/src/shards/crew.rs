@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use super::signal::{Broken, Signal};
-use super::window::{Ended, Goal, Meeting, Place, Shared, run_part};
+use super::window::{Ended, Goal, Meeting, Place, Shared, Teller, run_part};
 use super::{Shard, Tell};
 
 /// What a thread is given for a run, and gives back.
@@ -81,7 +81,7 @@ impl<S: Shard> Crew<S> {
         floor.begun.raise(self.runs);
         let own = catch_unwind(AssertUnwindSafe(|| {
             let common = (&*floor.shared, &floor.meeting);
-            run_part(0, places, goal, common, Some((reports, tell)))
+            run_part(0, places, goal, common, Some(Teller { reports, tell }))
         }));
         let mut ended = match own {
             Ok(Ok(ended)) => ended,

@@ -159,6 +159,12 @@ impl Meeting {
     }
 }
 
+/// What the caller's thread tells reports with.
+pub(super) struct Teller<'a, R> {
+    pub(super) reports: &'a mut Vec<R>,
+    pub(super) tell: Tell<'a, R>,
+}
+
 /// Runs the shards of one thread of several; all threads do the same at the same time. The first thread,
 /// the caller's, tells the reports. Counts are those of all threads, except messages.
 pub(super) fn run_part<S: Shard>(
@@ -166,7 +172,7 @@ pub(super) fn run_part<S: Shard>(
     places: &mut [Box<Place<S>>],
     goal: Goal,
     (shared, meeting): (&Shared<S>, &Meeting),
-    mut tell: Option<(&mut Vec<S::Report>, Tell<'_, S::Report>)>,
+    mut teller: Option<Teller<'_, S::Report>>,
 ) -> Result<Ended, Broken> {
     let Goal { until, lookahead, mut end } = goal;
     let (mut counts, mut own_reports) = (Counts::default(), Vec::new());
@@ -206,7 +212,7 @@ pub(super) fn run_part<S: Shard>(
         counts.events += all;
         let mut paused = None;
         if has_reports {
-            if let Some((reports, tell)) = &mut tell {
+            if let Some(Teller { reports, tell }) = &mut teller {
                 let mut all = shared.reports.lock().unwrap_or_else(PoisonError::into_inner);
                 reports.append(&mut all);
                 drop(all);
