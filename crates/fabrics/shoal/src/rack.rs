@@ -21,8 +21,9 @@ use crate::messages::{Message, Messages, STAGES, SlotTimes};
 use crate::mode::{Lean, Lossless, Lossy, Mode};
 use crate::nic::{Bank, Meetings, Now};
 
-/// Odd constant of the event hash (the golden ratio in 64 bits).
+/// Odd constants of the event hash (the golden ratio in 64 bits, and a multiplier of SplitMix64).
 const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+const HASH_MIX: u64 = 0xbf58_476d_1ce4_e5b9;
 
 /// What counts as a hop.
 const CARRYING: [Kind; 2] = [Kind::Relay, Kind::Deliver];
@@ -205,9 +206,8 @@ impl Rack {
             return probe.failed(&message.flow, end, Failure::PacketsLost).is_break();
         }
         self.totals.delivered += message.size();
-        for word in [message.flow.id.get(), end.as_ps()] {
-            self.totals.event_hash = fold(self.totals.event_hash, word);
-        }
+        let word = mixed(message.flow.id.get(), end.as_ps());
+        self.totals.event_hash = self.totals.event_hash.wrapping_add(word);
         let completion = Completion {
             flow: &message.flow,
             end,
@@ -223,6 +223,8 @@ impl Rack {
         for position in now.position..now.position + self.bank.schedule.channels() {
             self.bank.meet::<M>(position, now, &mut self.messages, &mut self.meetings);
             let before = CARRYING.map(|kind| arrivals.count(kind));
+            let channel = u64::from(position - now.position);
+            let salt = now.slot.wrapping_mul(HASH_FACTOR).wrapping_add(channel << 60);
             for index in 0..self.meetings.count() {
                 let (frame, matters) = self.meetings.frame(index);
                 if !(M::LOSSY && matters && self.is_cut(frame)) {
@@ -234,8 +236,9 @@ impl Rack {
                 let sent = &arrivals.of(kind)[before..];
                 self.totals.hops += sent.len() as u64;
                 let hash = self.totals.event_hash;
-                self.totals.event_hash =
-                    sent.iter().fold(hash, |h, frame| fold(h, frame.cell.word()));
+                self.totals.event_hash = sent.iter().fold(hash, |hash, frame| {
+                    hash.wrapping_add(mixed(frame.cell.word() ^ salt, u64::from(frame.from)))
+                });
             }
         }
         if M::LOSSY {
@@ -245,9 +248,11 @@ impl Rack {
     }
 }
 
+/// One event as it goes into the event hash: a sum, so that it makes no difference who counts first.
 #[inline]
-fn fold(hash: u64, word: u64) -> u64 {
-    (hash.rotate_left(5) ^ word).wrapping_mul(HASH_FACTOR)
+fn mixed(word: u64, number: u64) -> u64 {
+    let word = (word ^ number.wrapping_mul(HASH_FACTOR)).wrapping_mul(HASH_MIX);
+    (word ^ word >> 32).wrapping_mul(HASH_FACTOR)
 }
 
 impl Fabric for Rack {

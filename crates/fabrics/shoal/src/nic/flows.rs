@@ -230,27 +230,27 @@ impl Bank {
     }
 
     /// Frees the flows whose cells have all left the remote queues; call once an epoch. Tells
-    /// `freed` the tag of each.
+    /// `freed` the tag of each. The slots of a node become free in the order in which their flows ran dry,
+    /// whatever other nodes do.
     pub(crate) fn settle(&mut self, now: Now, mut freed: impl FnMut(u32)) {
-        let mut at = 0;
-        while at < self.draining.len() {
-            let (node, slot) = self.draining[at];
+        let mut draining = std::mem::take(&mut self.draining);
+        draining.retain(|&(node, slot)| {
             let (node, slot) = (u32::from(node), usize::from(slot));
             let place = self.flows.place(node, slot);
             let flow = self.flows.get_mut(place);
             // A cell that could follow in epoch `drained` would find the last one gone on arrival.
             let gone = flow.drained + 1 + self.delay_slots.div_ceil(self.schedule.slots());
             if flow.unsent == 0 && (flow.outstanding > 0 || gone >= now.epoch) {
-                at += 1;
-                continue;
+                return true;
             }
             flow.drains = false;
-            self.draining.swap_remove(at);
             if flow.unsent == 0 {
                 freed(flow.tag);
                 self.free_flow(node, slot);
             }
-        }
+            false
+        });
+        self.draining = draining;
     }
 
     fn free_flow(&mut self, node: u32, slot: usize) {
