@@ -63,6 +63,12 @@ pub trait Probe {
         ControlFlow::Continue(())
     }
 
+    /// Whether the end of a flow may make this probe answer `Break`: then a network of several shards looks
+    /// at every end before it goes on, which takes more of its time. An answer is ignored if not.
+    fn may_pause(&self) -> bool {
+        true
+    }
+
     /// Asked now and then, whatever happens or does not, at least several times a second of computing:
     /// whether [`Fabric::advance`] is to return to its caller, who may want to stop the run or to
     /// count what piles up. `Break` as in [`Probe::completed`].
@@ -72,7 +78,11 @@ pub trait Probe {
 }
 
 /// Sees nothing, costs nothing.
-impl Probe for () {}
+impl Probe for () {
+    fn may_pause(&self) -> bool {
+        false
+    }
+}
 
 /// A flow that was offered and has not ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

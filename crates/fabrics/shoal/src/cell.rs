@@ -90,10 +90,25 @@ impl fmt::Debug for Cell {
     }
 }
 
+/// A cell with a handle of its payload, which NICs pass on unread. What the payload is, its ends know: the
+/// simulator's applications send none, and the handle stands for the header of the packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Cargo {
+    pub(crate) cell: Cell,
+    pub(crate) payload: u32,
+}
+
+impl Cargo {
+    /// Nothing.
+    pub(crate) const EMPTY: Cargo = Cargo { cell: Cell::EMPTY, payload: 0 };
+}
+
 /// What crosses the fabric in one position: a cell with the fields that each hop sets anew.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Frame {
     pub(crate) cell: Cell,
+    /// As in [`Cargo::payload`].
+    pub(crate) payload: u32,
     pub(crate) from: u16,
     pub(crate) to: u16,
     /// `rate_limit_feedback` (Eqs 1, 6).
@@ -106,7 +121,19 @@ impl Frame {
     /// A frame without payload that says nothing.
     #[inline]
     pub(crate) fn empty(from: u32, to: u32) -> Self {
-        Self { cell: Cell::EMPTY, from: from as u16, to: to as u16, feedback: 0, flags: 0 }
+        Self { cell: Cell::EMPTY, payload: 0, from: from as u16, to: to as u16, feedback: 0, flags: 0 }
+    }
+
+    /// The cell with its payload.
+    #[inline]
+    pub(crate) fn cargo(&self) -> Cargo {
+        Cargo { cell: self.cell, payload: self.payload }
+    }
+
+    /// The same frame with a cell in it.
+    #[inline]
+    pub(crate) fn load(&mut self, cargo: Cargo) {
+        (self.cell, self.payload) = (cargo.cell, cargo.payload);
     }
 
     /// `last-cell-dropped` (Appendices C and D).

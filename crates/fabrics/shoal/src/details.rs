@@ -12,20 +12,20 @@ pub(crate) fn details(rack: &Rack) -> Map<String, Value> {
     let plan = &rack.plan;
     let cell = plan.config.cell.get();
     let slots = plan.schedule.slots();
-    let bound = rack.bank.largest_bound();
+    let bound = rack.largest_bound();
     let mut map = Map::new();
     let mut put = |key: &str, value: Value| map.insert(key.to_string(), value);
-    put("cell_slots", json!(rack.totals.events));
-    put("payload_hops", json!(rack.totals.hops));
-    put("slot_use", json!(rack.totals.hops as f64 / rack.totals.events.max(1) as f64));
+    put("cell_slots", json!(rack.cell_slots()));
+    put("payload_hops", json!(rack.hops()));
+    put("slot_use", json!(rack.hops() as f64 / rack.cell_slots().max(1) as f64));
     put("epoch_seconds", json!((plan.config.slot * u64::from(slots)).as_seconds()));
     put("epoch_slots", json!(slots));
     put("delay_slots", json!(plan.delay_slots));
     put("latency_seconds", json!(plan.latency.as_seconds()));
     put("queue_max_cells_bound", json!(bound));
-    put("node_queue_max_cells", json!(rack.bank.fullest_node()));
-    put("node_relayed_max_cells", json!(rack.bank.fullest_relay()));
-    put("node_queue_max_bytes", json!(u64::from(rack.bank.fullest_node()) * cell));
+    put("node_queue_max_cells", json!(rack.fullest_node()));
+    put("node_relayed_max_cells", json!(rack.fullest_relay()));
+    put("node_queue_max_bytes", json!(u64::from(rack.fullest_node()) * cell));
     put("transport", json!(if plan.is_reliable { "reliable" } else { "none" }));
     losses(rack, &mut map);
     power(rack, &mut map);
@@ -34,14 +34,14 @@ pub(crate) fn details(rack: &Rack) -> Map<String, Value> {
 
 /// What went wrong and was mended; absent where nothing can go wrong.
 fn losses(rack: &Rack, map: &mut Map<String, Value>) {
-    let Some(losses) = &rack.losses else { return };
+    let Some(losses) = &rack.whole().losses else { return };
     let mut put = |key: &str, value: Value| map.insert(key.to_string(), value);
     put("pairs_given_up", json!(losses.given_up));
     put("pairs_taken_up", json!(losses.taken_up));
     put("schedule_updates", json!(losses.schedule_updates));
     put("cells_swallowed", json!(losses.swallowed));
-    put("cells_resent", json!(rack.bank.loss_counts().1));
-    put("cells_repeated", json!(rack.messages.repeats));
+    put("cells_resent", json!(rack.loss_counts().1));
+    put("cells_repeated", json!(rack.repeats()));
     if let Some(corruption) = &losses.corruption {
         put("cells_corrupted", json!(corruption.corrupted));
         put("cells_corrupted_undetected", json!(corruption.undetected));

@@ -57,7 +57,7 @@ fn s91_s96_a_short_outage_ends_no_flow() {
         let config = Config { radix: 8, ..config(16) };
         let (rack, ends) = carry(&config, &[fault], &flows);
         assert_eq!((ends.0.len(), ends.1.len()), (400, 0), "{component}, {ns} ns: {:?}", ends.1);
-        let losses = rack.losses.as_ref().unwrap();
+        let losses = rack.whole().losses.as_ref().unwrap();
         assert_eq!(losses.given_up, losses.taken_up, "{component}, {ns} ns");
         assert!(losses.given_up > 0, "{component}, {ns} ns");
         assert!(rack.totals().retransmissions > 0, "{component}, {ns} ns");
@@ -76,7 +76,7 @@ fn s92_who_misses_no_cell_notices_nothing() {
         assert_eq!(ends.1.len(), 0);
         // In each slot a node hears four others, and is heard by four: both sides of each pair notice.
         let hit = 2 * 2 * 4 * slots;
-        let given_up = rack.losses.as_ref().unwrap().given_up;
+        let given_up = rack.whole().losses.as_ref().unwrap().given_up;
         assert!(given_up <= hit && given_up >= hit / 2, "{slots} slots: {given_up} of {hit}");
     }
 }
@@ -144,7 +144,7 @@ fn s95_no_outage_however_short_parts_a_pair_for_good() {
             let fault = outage(Component::NodeLink(NodeId::new(1)), us(5), Span::from_ns(ns));
             let (rack, ends) = carry(&config, &[fault], &poisson(nodes, 200, 3_000, 0.5, 2));
             assert_eq!(ends.0.len(), 200);
-            let down = |a, b| rack.bank.down_since(a, b).is_some();
+            let down = |a, b| rack.whole().bank.down_since(a, b).is_some();
             let parted = (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a, b)));
             let parted: Vec<_> = parted.filter(|&(a, b)| a != b && down(a, b)).collect();
             assert_eq!(parted, [], "{nodes} nodes, {epochs} epochs, {ns} ns");

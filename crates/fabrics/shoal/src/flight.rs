@@ -20,30 +20,22 @@ impl Kind {
     pub(crate) const ALL: [Kind; 3] = [Kind::Report, Kind::Relay, Kind::Deliver];
 }
 
-/// The frames that arrive in one slot, in the order in which they left, by kind; and a list of those
-/// that say nothing, which is not read.
+/// The frames that arrive on one channel in one slot, in the order in which they left, by kind; and a list
+/// of those that say nothing, which is not read. A node hears one frame a channel.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Arrivals([Vec<Frame>; Kind::ALL.len() + 1]);
+pub(crate) struct Lists([Vec<Frame>; Kind::ALL.len() + 1]);
 
-impl Arrivals {
+impl Lists {
     /// Adds a frame, if it matters.
     #[inline]
     pub(crate) fn push(&mut self, frame: Frame, matters: bool) {
-        let carries = !frame.cell.is_empty();
-        let ends = carries & (frame.cell.destination() == u32::from(frame.to));
-        let kind = usize::from(carries) + usize::from(ends);
-        self.0[select(matters, kind, Kind::ALL.len())].push(frame);
+        self.0[select(matters, frame.kind(), Kind::ALL.len())].push(frame);
     }
 
     /// The frames of a kind.
     #[inline]
     pub(crate) fn of(&self, kind: Kind) -> &[Frame] {
         &self.0[kind as usize]
-    }
-
-    /// All frames.
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Frame> {
-        self.0[..Kind::ALL.len()].iter_mut().flatten()
     }
 
     /// How many frames of a kind there are.
@@ -55,13 +47,46 @@ impl Arrivals {
     pub(crate) fn forget_silent(&mut self) {
         self.0[Kind::ALL.len()].clear();
     }
+}
+
+impl Frame {
+    /// What it is to its receiver: the number of its kind.
+    #[inline]
+    fn kind(&self) -> usize {
+        let carries = !self.cell.is_empty();
+        let ends = carries & (self.cell.destination() == u32::from(self.to));
+        usize::from(carries) + usize::from(ends)
+    }
+}
+
+/// The frames that arrive in one slot, by channel.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Arrivals(Vec<Lists>);
+
+impl Arrivals {
+    /// The frames on a channel.
+    #[inline]
+    pub(crate) fn on(&self, channel: u32) -> &Lists {
+        &self.0[channel as usize]
+    }
+
+    /// The frames on a channel.
+    #[inline]
+    pub(crate) fn on_mut(&mut self, channel: u32) -> &mut Lists {
+        &mut self.0[channel as usize]
+    }
+
+    /// All frames.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Frame> {
+        self.0.iter_mut().flat_map(|lists| lists.0[..Kind::ALL.len()].iter_mut().flatten())
+    }
 
     fn len(&self) -> usize {
-        Kind::ALL.iter().map(|&kind| self.count(kind)).sum()
+        self.0.iter().map(|lists| Kind::ALL.iter().map(|&kind| lists.count(kind)).sum::<usize>()).sum()
     }
 
     fn clear(&mut self) {
-        self.0.iter_mut().for_each(Vec::clear);
+        self.0.iter_mut().for_each(|lists| lists.0.iter_mut().for_each(Vec::clear));
     }
 }
 
@@ -74,9 +99,16 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    /// An empty fabric that takes `delay` slots to cross.
-    pub(crate) fn new(delay: u32) -> Self {
-        Self { slots: vec![Arrivals::default(); delay as usize + 1], count: 0 }
+    /// An empty fabric of so many channels that takes `delay` slots to cross.
+    pub(crate) fn new(delay: u32, channels: u32) -> Self {
+        let arrivals = Arrivals(vec![Lists::default(); channels as usize]);
+        Self { slots: vec![arrivals; delay as usize + 1], count: 0 }
+    }
+
+    /// Puts in a frame that arrives in `slot` on a channel.
+    pub(crate) fn add(&mut self, slot: u64, channel: u32, frame: Frame) {
+        self.count += 1;
+        self.at(slot).on_mut(channel).push(frame, true);
     }
 
     /// Takes out what arrives in `slot`.
@@ -122,6 +154,7 @@ impl Flight {
     /// All frames under way.
     #[cfg(test)]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Frame> {
-        self.slots.iter().flat_map(|arrivals| Kind::ALL.iter().flat_map(|&kind| arrivals.of(kind)))
+        let lists = self.slots.iter().flat_map(|arrivals| &arrivals.0);
+        lists.flat_map(|lists| Kind::ALL.iter().flat_map(|&kind| lists.of(kind)))
     }
 }

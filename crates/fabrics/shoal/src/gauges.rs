@@ -3,8 +3,6 @@
 use kernel::Bytes;
 use rack::{Gauge, GaugeKind, Totals};
 
-use crate::nic::Bank;
-
 /// Columns, in the order in which [`Gauges::sample`] writes them.
 pub(crate) const COLUMNS: &[Gauge] = &[
     Gauge {
@@ -48,19 +46,20 @@ pub(crate) struct Gauges {
 }
 
 impl Gauges {
-    /// Writes one row and starts the next interval. A cell has the size `cell`.
+    /// Writes one row and starts the next interval: with the longest queue and the fullest node since the
+    /// last, and the cells queued. A cell has the size `cell`.
     pub(crate) fn sample(
         &mut self,
         row: &mut [f64],
-        bank: &mut Bank,
+        (queue, node): (u32, u32),
+        queued: u64,
         cell: Bytes,
         totals: &Totals,
         open: u64,
     ) {
-        let (queue, node) = bank.take_peaks();
         let values = [
             open,
-            bank.queued_total(),
+            queued,
             u64::from(queue),
             (cell * u64::from(queue)).get(),
             u64::from(node),

@@ -14,6 +14,7 @@ impl Rack {
         let nodes = self.plan.config.nodes;
         assert!(node != peer, "{node} has no queue for itself");
         assert!(node.get().max(peer.get()) < nodes, "{node} or {peer} in a rack of {nodes}");
-        self.bank.queued_for(node.get(), peer.get())
+        let shard = self.shards.get(self.shard_of(node.get()));
+        shard.bank.queued_for(node.get(), peer.get())
     }
 }

@@ -6,6 +6,7 @@
 //! without a central scheduler.
 
 mod cell;
+mod counts;
 pub mod config;
 mod corruption;
 pub mod crc;
@@ -16,6 +17,7 @@ mod extremes;
 mod failures_tests;
 mod faults;
 mod flight;
+mod flows;
 mod footprint;
 mod gauges;
 mod ideal;
@@ -30,6 +32,8 @@ mod properties;
 mod rack;
 pub mod reorder;
 pub mod schedule;
+mod shard;
+mod stages;
 #[cfg(test)]
 mod tests;
 mod transport;

@@ -1,7 +1,7 @@
 //! A rack in which things go wrong: faults, corruption, and what recovers from them (§3.5, App. D).
 
-use kernel::{Bitmap, Bytes, Slot, Span, Time};
-use rack::{Failure, Flow, Probe, Unfinished};
+use kernel::{Bitmap, Slot, Span, Time};
+use rack::{Failure, Flow};
 
 use crate::cell::{Cell, Frame};
 use crate::config::Plan;
@@ -10,8 +10,8 @@ use crate::faults::{Event, Faults};
 use crate::flight::Arrivals;
 use crate::messages::Work;
 use crate::nic::Now;
-use crate::rack::Rack;
 use crate::schedule::Schedule;
+use crate::shard::Shard;
 use crate::sync::Clock;
 
 /// What a rack needs only where cells can be lost.
@@ -19,8 +19,6 @@ use crate::sync::Clock;
 pub(crate) struct Losses {
     pub(crate) faults: Faults,
     pub(crate) corruption: Option<Corruption>,
-    /// Flows refused when they were offered or given up, to be reported, and what of each is missing.
-    refused: Vec<(Flow, Failure, Bytes)>,
     /// Pairs of nodes given up and taken up again so far, both directions of a pair as two.
     pub(crate) given_up: u64,
     pub(crate) taken_up: u64,
@@ -48,7 +46,6 @@ impl Losses {
         Self {
             faults: Faults::new(plan.switches(), &plan.faults, slot_of),
             corruption: (rate > 0.0).then(|| Corruption::new(rate, seed, plan.config.cell.bits())),
-            refused: Vec::new(),
             given_up: 0,
             taken_up: 0,
             clock: Clock::new(plan),
@@ -72,18 +69,16 @@ const STALL_EPOCHS: u64 = 1 << 14;
 
 const LOSSES: &str = "the lossy path runs only on a rack with losses";
 
-impl Rack {
+impl Shard {
     pub(crate) fn losses(&mut self) -> &mut Losses {
         self.losses.as_deref_mut().expect(LOSSES)
     }
 
     /// Whether no recovery is under way.
     pub(crate) fn is_recovered(&self) -> bool {
-        let refused = self.losses.as_ref().is_some_and(|losses| !losses.refused.is_empty());
         // Without a transport an open flow is on its way, or waits for cells that may be lost.
-        let waits = self.losses.is_some() && !self.plan.is_reliable && self.messages.open > 0;
-        !refused
-            && !waits
+        let waits = self.losses.is_some() && !self.plan.is_reliable && self.messages.senders.open > 0;
+        !waits
             && self.messages.is_transport_idle()
             && self.messages.is_nothing_missing()
     }
@@ -98,11 +93,11 @@ impl Rack {
 
     /// Whether no payload has moved for so long that none will before a flow or a fault comes, though some
     /// node waits. A rack with bit errors is never quite silent.
-    pub(crate) fn is_stalled(&mut self) -> bool {
+    pub(crate) fn is_stalled(&mut self, hops: u64) -> bool {
         if self.losses.is_none() {
             return false;
         }
-        let (hops, slot) = (self.totals.hops, self.slot());
+        let slot = self.slot();
         let epochs = STALL_EPOCHS + 2 * self.messages.longest_wait();
         let epochs = epochs + u64::from(self.missing_patience());
         let slots = epochs.saturating_mul(u64::from(self.bank.schedule.slots()));
@@ -113,14 +108,11 @@ impl Rack {
         slot.saturating_sub(losses.progress.1) > slots
     }
 
-    /// Without a transport, ends the flows of a rack that has stalled: what they wait for is lost. True if
-    /// the probe asked to pause.
-    pub(crate) fn give_up_stalled(&mut self, probe: &mut dyn Probe) -> bool {
-        if self.plan.is_reliable || self.messages.open == 0 {
-            return false;
+    /// Without a transport, ends the flows of a rack that has stalled: what they wait for is lost.
+    pub(crate) fn give_up_stalled(&mut self, slot: u64) {
+        if !self.plan.is_reliable && self.messages.senders.open > 0 {
+            self.fail(self.start_of(slot), |_, _| Some(Failure::PacketsLost));
         }
-        self.fail(|_, _| Some(Failure::PacketsLost));
-        self.tell_failed(self.start_of(self.slot()), probe)
     }
 
     /// Epochs for which a destination waits for missing cells without a transport.
@@ -132,7 +124,7 @@ impl Rack {
     /// If all that is under way are reports on empty cells (a rack with bit errors never ends those),
     /// forgets them.
     pub(crate) fn quiesce(&mut self) {
-        if self.messages.open == 0 && self.is_recovered() && self.bank.is_drained() {
+        if self.messages.senders.open == 0 && self.is_recovered() && self.bank.is_drained() {
             self.bank.forget_reports();
             self.flight.clear();
         }
@@ -143,27 +135,26 @@ impl Rack {
         self.losses.as_ref()?.faults.next_slot()
     }
 
-    /// Whether a flow is given up at once, because its source is dead or has long known of no path to the
-    /// destination. It is told when the rack next advances.
-    pub(crate) fn refuses(&mut self, flow: &Flow) -> bool {
+    /// Why a flow is given up at once, if it is: its source is dead, or has long known of no path to the
+    /// destination.
+    pub(crate) fn refuses(&mut self, flow: &Flow) -> Option<Failure> {
         let (from, to) = (flow.src.get(), flow.dst.get());
         let now = self.now_of(self.slot());
-        let Some(losses) = &mut self.losses else { return false };
+        let losses = self.losses.as_mut()?;
         let why = if losses.faults.is_dead(from) {
             Failure::SourceDied
         } else if losses.faults.is_removed(from) || losses.faults.is_removed(to) {
             Failure::DestinationDied
         } else {
-            let Some(since) = self.bank.pathless_since(from, to, now) else { return false };
+            let since = self.bank.pathless_since(from, to, now)?;
             let until = since + self.patience();
             if now.slot < until {
                 self.losses().faults.give_up_at(until);
-                return false;
+                return None;
             }
             Failure::DestinationDied
         };
-        self.losses().refused.push((*flow, why, flow.size));
-        true
+        Some(why)
     }
 
     /// Slots for which a source keeps a flow without a path.
@@ -180,38 +171,16 @@ impl Rack {
         }
     }
 
-    /// What happens at the start of a slot: faults, what nodes notice, timers. True if the probe
-    /// asked to pause.
-    pub(crate) fn before_slot(&mut self, now: Now, probe: &mut dyn Probe) -> bool {
-        let mut paused = false;
+    /// What happens at the start of a slot: faults, what nodes notice, timers.
+    pub(crate) fn before_slot(&mut self, now: Now) {
         while let Some(event) = self.losses().faults.pop_due(now.slot) {
             self.happen(event, now);
         }
-        paused |= self.tell_failed(self.start_of(now.slot), probe);
         if now.phase == 0 {
             self.tick(now);
-            for message in self.messages.stop_waiting(now.epoch, self.missing_patience()) {
-                paused |= self.conclude(&message, self.start_of(now.slot), probe);
-            }
+            let at = self.start_of(now.slot).as_ps();
+            self.messages.stop_waiting(now.epoch, self.missing_patience(), at);
         }
-        paused
-    }
-
-    /// Tells of the flows that failed up to now. True if the probe asked to pause.
-    pub(crate) fn tell_failed(&mut self, at: Time, probe: &mut dyn Probe) -> bool {
-        let Some(losses) = &mut self.losses else { return false };
-        let mut paused = false;
-        for (flow, why, missing) in std::mem::take(&mut losses.refused) {
-            self.totals.lost += missing;
-            paused |= probe.failed(&flow, at.max(flow.start), why).is_break();
-        }
-        paused
-    }
-
-    /// Flows that failed and of which nobody was told yet.
-    pub(crate) fn untold(&self) -> impl Iterator<Item = Unfinished> {
-        let refused = self.losses.iter().flat_map(|losses| &losses.refused);
-        refused.map(|&(flow, _, missing)| Unfinished { flow, delivered: flow.size - missing })
     }
 
     fn tick(&mut self, now: Now) {
@@ -280,7 +249,8 @@ impl Rack {
         // A fault of the last moment calls it off; the next review takes it up.
         let Some(present) = self.losses().faults.members_to_be() else { return };
         for node in (0..self.plan.config.nodes).filter(|&node| !present[node as usize]) {
-            self.fail(|from, to| (from == node || to == node).then_some(Failure::DestinationDied));
+            let lost = |from, to| (from == node || to == node).then_some(Failure::DestinationDied);
+            self.fail(self.start_of(now.slot), lost);
             self.losses().returning.clear(node as usize);
         }
         let config = &self.plan.config;
@@ -301,7 +271,8 @@ impl Rack {
         for node in change.died {
             self.bank.kill(node, now);
             self.losses().returning.set(node as usize);
-            self.fail(|source, _| (source == node).then_some(Failure::SourceDied));
+            let lost = |source, _| (source == node).then_some(Failure::SourceDied);
+            self.fail(self.start_of(now.slot), lost);
             self.messages.receiver_died(node);
         }
         if change.cut_off.contains(&self.losses().clock.master()) {
@@ -323,17 +294,12 @@ impl Rack {
     }
 
     /// Gives up the messages of the pairs for which `why` has a reason.
-    fn fail(&mut self, why: impl Fn(u32, u32) -> Option<Failure>) {
-        let (mut failed, mut stopped) = (Vec::new(), Vec::new());
-        self.messages.fail_pairs(
-            why,
-            |flow, why, missing| failed.push((flow, why, missing)),
-            |w| stopped.push(w),
-        );
+    fn fail(&mut self, at: Time, why: impl Fn(u32, u32) -> Option<Failure>) {
+        let mut stopped = Vec::new();
+        self.messages.fail_pairs(at.as_ps(), why, |work| stopped.push(work));
         for work in stopped {
             self.bank.abandon(work.source, work.destination, work.class);
         }
-        self.losses().refused.extend(failed);
     }
 
     /// Gives up the flows whose sources have known of no path for long.
@@ -353,7 +319,8 @@ impl Rack {
             self.losses().faults.give_up_at(slot);
         }
         if !cut.is_empty() {
-            self.fail(|from, to| cut.contains(&(from, to)).then_some(Failure::DestinationDied));
+            let lost = |from, to| cut.contains(&(from, to)).then_some(Failure::DestinationDied);
+            self.fail(self.start_of(now.slot), lost);
         }
     }
 
@@ -444,19 +411,13 @@ impl Rack {
 
     /// A node that had died is back: it knows of none of the flows to it that were open then.
     fn return_to(&mut self, node: u32, now: Now) {
-        let mut failed = Vec::new();
-        let flows = self
-            .messages
-            .receiver_returned(node, |flow, why, missing| failed.push((flow, why, missing)));
-        let class = |flow: &Flow| u32::from(flow.class.get()).min(self.plan.config.classes - 1);
-        let ended = failed.iter().map(|(flow, ..)| (flow.src.get(), class(flow)));
-        for (source, class) in ended.collect::<Vec<_>>() {
+        let at = self.start_of(now.slot).as_ps();
+        let (ended, young) = self.messages.receiver_returned(node, at);
+        for (source, class) in ended {
             self.bank.abandon(source, node, class);
         }
-        self.losses().refused.extend(failed);
-        for flow in flows {
-            let origin = self.slot_from(flow.start);
-            let work = self.messages.offer(&flow, origin);
+        for (flow, handle) in young {
+            let work = self.messages.offer(&flow, handle);
             self.set_to_work(work, now);
         }
     }
@@ -508,7 +469,7 @@ impl Rack {
                 None => {
                     let mut frame = Frame::empty(u32::from(from), u32::from(to));
                     damage.apply(&mut frame);
-                    frames.push(frame, true);
+                    frames.on_mut(position - now.position).push(frame, true);
                 }
             }
         });

@@ -1,90 +1,121 @@
-//! A rack of Shoal nodes, advanced slot by slot.
+//! A rack of Shoal nodes: its shards, and the driver that gives them time, flows and each other's cells.
 //!
-//! One slot: every node meets the peers of the slot, then acts on the frames whose last bit is there by
-//! the start of the next. Slots in which nothing can happen are skipped; nodes with nothing to say in a
-//! slot are not visited, as the empty cells they send change nothing.
-//!
-//! Only differences of time matter: a workload that starts an epoch, or a month, later sees the same.
+//! Slots in which nothing can happen are skipped. Only differences of time matter: a workload that starts
+//! an epoch, or a month, later sees the same.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use kernel::{Rate, Span, Time};
 use rack::equipment::Bill;
 use rack::results::Table;
-use rack::{Advance, Completion, Fabric, Failure, Flow, Gauge, Probe, Stage, Totals, Unfinished};
+use rack::shards::{Shards, Stop, usable_threads};
+use rack::{
+    Advance, Completion, Fabric, Failure, Flow, Gauge, Probe, Stage, Totals, Unfinished,
+};
 use serde_json::{Map, Value};
 
-use crate::cell::Frame;
 use crate::config::Plan;
-use crate::flight::{Flight, Kind};
+use crate::counts::Incast;
+use crate::flows::{Open, OpenFlows};
 use crate::gauges::{self, Gauges};
-use crate::losses::Losses;
-use crate::messages::{Message, Messages, STAGES, SlotTimes};
-use crate::mode::{Lean, Lossless, Lossy, Mode};
-use crate::nic::{Bank, Meetings, Now};
+use crate::messages::{Report, What};
+use crate::shard::{Shard, mixed, range_of};
+use crate::stages::{STAGES, SlotTimes};
 
-/// Odd constants of the event hash (the golden ratio in 64 bits, and a multiplier of SplitMix64).
-const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-const HASH_MIX: u64 = 0xbf58_476d_1ce4_e5b9;
-
-/// What counts as a hop.
-const CARRYING: [Kind; 2] = [Kind::Relay, Kind::Deliver];
 /// Slots between two questions to the probe: some 10 ms with 512 nodes (our choice).
 const SLOTS_PER_POLL: u64 = 1 << 10;
 
 /// A rack under simulation.
 #[derive(Clone, Debug)]
 pub struct Rack {
-    pub(crate) plan: Plan,
-    pub(crate) bank: Bank,
-    pub(crate) messages: Messages,
-    pub(crate) flight: Flight,
-    /// Those of the position at hand; kept for their memory.
-    meetings: Meetings,
-    times: SlotTimes,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) shards: Shards<Shard>,
+    seed: u64,
+    desk: Desk,
     /// Next slot to simulate.
     slot: u64,
     /// Everything before has happened.
     reached: Time,
-    pub(crate) totals: Totals,
+    /// Cell slots so far.
+    cell_slots: u64,
     gauges: Gauges,
-    /// What can be lost; absent where nothing can.
-    pub(crate) losses: Option<Box<Losses>>,
+    pub(crate) incast: Incast,
+    /// Flows refused when they were offered, of which nobody was told yet.
+    refused: Vec<(Flow, Failure)>,
+}
+
+/// Where what shards report becomes what the probe is told.
+#[derive(Clone, Debug)]
+struct Desk {
+    plan: Arc<Plan>,
+    times: SlotTimes,
+    open: OpenFlows,
+    /// Delivered and lost application bytes, and a sum of one word for each completion.
+    totals: Totals,
+    /// Reports of ends, by time and flow.
+    ended: Vec<(Time, Open, What)>,
 }
 
 impl Rack {
     /// An idle rack. `seed` is that of all chance in it.
     #[must_use]
     pub fn new(plan: Plan, seed: u64) -> Self {
+        let plan = Arc::new(plan);
         let hop = plan.config.guard + plan.cell_time + plan.latency;
-        let slot = plan.config.slot;
-        let mut messages = Messages::new(&plan.config, plan.cells);
-        if plan.is_reliable {
-            // Two hops there and two back.
-            let round_trip = (4 * plan.delay_slots).div_ceil(plan.schedule.slots());
-            messages = messages.with_transport(round_trip);
-        }
+        let times = SlotTimes { slot: plan.config.slot, hop };
         Self {
-            bank: Bank::new(&plan),
-            messages,
-            flight: Flight::new(plan.delay_slots),
-            meetings: Meetings::new(plan.config.nodes),
-            times: SlotTimes { slot, hop },
+            shards: Shards::new([Shard::new(&plan, (0, 1), seed)]),
+            seed,
+            desk: Desk {
+                plan: Arc::clone(&plan),
+                times,
+                open: OpenFlows::default(),
+                totals: Totals::default(),
+                ended: Vec::new(),
+            },
             slot: 0,
             reached: Time::ZERO,
-            totals: Totals::default(),
+            cell_slots: 0,
             gauges: Gauges::default(),
-            losses: plan.is_lossy.then(|| Box::new(Losses::new(&plan, seed))),
+            incast: Incast::default(),
+            refused: Vec::new(),
             plan,
         }
     }
 
-    /// Start of a slot.
-    pub(crate) fn start_of(&self, slot: u64) -> Time {
-        Time::ZERO + self.times.slot * slot
+    /// Cuts the rack into so many shards, of as many nodes each as can be, before its first flow. Results
+    /// do not depend on it. A rack that can lose cells stays whole.
+    ///
+    /// # Panics
+    /// If a flow was offered before.
+    pub fn set_shards(&mut self, shards: usize) {
+        assert!(self.slot == 0 && self.desk.open.count() == 0, "the rack is in use");
+        let most = if self.plan.is_lossy { 1 } else { self.plan.config.nodes as usize };
+        let count = shards.clamp(1, most);
+        let shard = |index| Shard::new(&self.plan, (index, count), self.seed);
+        self.shards = Shards::new((0..count).map(shard));
+    }
+
+    /// Uses up to so many threads, the caller's included, but no more than the machine has cores: cuts the
+    /// rack into a shard for each, before its first flow. Results do not depend on it.
+    ///
+    /// # Panics
+    /// If a flow was offered before.
+    pub fn set_threads(&mut self, threads: usize) {
+        self.set_shards_on(threads, usable_threads(threads));
+    }
+
+    /// So many shards on so many threads, whatever the machine has.
+    pub(crate) fn set_shards_on(&mut self, shards: usize, threads: usize) {
+        self.set_shards(shards.min(threads.max(shards)));
+        let whole = self.shards.clone();
+        self.shards = whole.on_threads(threads);
     }
 
     /// First slot that starts at `time` or later.
     pub(crate) fn slot_from(&self, time: Time) -> u64 {
-        (time - Time::ZERO).div_ceil(self.times.slot)
+        self.desk.times.slot_from(time)
     }
 
     /// Next slot to simulate.
@@ -92,167 +123,249 @@ impl Rack {
         self.slot
     }
 
-    fn is_idle(&self) -> bool {
-        self.flight.is_empty() && self.bank.is_idle() && self.is_recovered()
+    /// The shard of a node.
+    pub(crate) fn shard_of(&self, node: u32) -> usize {
+        let (count, nodes) = (self.shards.count() as u64, u64::from(self.plan.config.nodes));
+        let shard = (u64::from(node) * count / nodes) as usize;
+        debug_assert!(range_of(shard, count as usize, self.plan.config.nodes).contains(&node));
+        shard
     }
 
-    pub(crate) fn now_of(&self, slot: u64) -> Now {
-        self.bank.now(slot)
+    /// The whole rack, where cells can be lost.
+    pub(crate) fn whole(&self) -> &Shard {
+        self.shards.get(0)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.refused.is_empty()
+            && self.shards.iter().all(|shard| shard.is_quiet() && shard.is_recovered())
     }
 
     /// Goes on with a later slot; nothing happens in between.
     fn skip_to(&mut self, slot: u64) {
         self.slot = self.slot.max(slot);
-        self.keep_epochs_small();
+        let slot = self.slot;
+        self.shards.iter_mut().for_each(|shard| shard.skip_to(slot));
     }
 
-    /// Counts epochs from a later one, before their numbers become too large for what keeps them.
-    fn keep_epochs_small(&mut self) {
-        if let Some(epochs) = self.bank.surplus_epochs(self.slot) {
-            self.bank.forget_epochs(epochs);
-            self.messages.forget_epochs(epochs);
+    /// Frees flows whose cells are gone, as at the beginning of an epoch.
+    fn settle(&mut self) {
+        let slot = self.slot;
+        self.shards.iter_mut().for_each(|shard| shard.settle(shard.now_of(slot)));
+        self.incast.update(&mut self.shards, self.plan.config.nodes);
+    }
+
+    /// Counts the cell slots up to the one at hand, of those in which there was something to do.
+    fn count_slots(&mut self, from: u64) {
+        let busy = self.shards.iter().map(Shard::busy_until).max().unwrap_or(0);
+        let slots = busy.clamp(from, self.slot) - from;
+        let schedule = &self.whole().bank.schedule;
+        self.cell_slots += slots * u64::from(schedule.nodes()) * u64::from(schedule.channels());
+    }
+
+    /// Lets all shards run to the beginning of a slot, in windows of one slot if ends of flows may bring
+    /// new ones at once.
+    fn run<P: Probe>(&mut self, until: u64, is_stepwise: bool, probe: &mut P) -> Stop {
+        let from = self.slot;
+        let whole = 2 * u64::from(self.plan.delay_slots) - 1;
+        let lookahead = if is_stepwise { whole.min(2) } else { whole };
+        let Self { shards, desk, .. } = self;
+        let until = until.saturating_mul(2).saturating_add(1);
+        let stop = shards.run(until, lookahead, &mut |reports, _| {
+            let paused = desk.tell(reports, probe);
+            if paused && is_stepwise { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        match stop {
+            Stop::Reached => self.slot = until / 2,
+            Stop::Paused(end) => self.slot = end / 2,
+            Stop::Idle => {
+                let busy = self.shards.iter().map(Shard::busy_until).max().unwrap_or(0);
+                self.slot = busy.clamp(self.slot, until / 2);
+                self.skip_to(self.slot);
+            }
         }
+        self.count_slots(from);
+        self.incast.update(&mut self.shards, self.plan.config.nodes);
+        stop
     }
 
-    /// Simulates one slot. True if the probe asked to pause.
-    fn step<M: Mode>(&mut self, probe: &mut dyn Probe) -> bool {
-        let now = self.now_of(self.slot);
+    /// Tells of the flows that were refused up to now. True if the probe asked to pause.
+    fn tell_refused<P: Probe>(&mut self, at: Time, probe: &mut P) -> bool {
         let mut paused = false;
-        if now.phase == 0 {
-            self.settle(now);
+        for (flow, why) in std::mem::take(&mut self.refused) {
+            self.desk.totals.lost += flow.size;
+            paused |= probe.failed(&flow, at.max(flow.start), why).is_break();
         }
-        if M::LOSSY {
-            paused |= self.before_slot(now, probe);
-        }
-        self.transmissions::<M>(now);
-        self.slot += 1;
-        let next = self.now_of(self.slot);
-        if next.phase == 0 {
-            self.keep_epochs_small();
-        }
-        paused |= self.arrivals::<M>(self.now_of(self.slot), probe);
-        let schedule = &self.bank.schedule;
-        self.totals.events += u64::from(schedule.nodes()) * u64::from(schedule.channels());
         paused
     }
 
-    fn settle(&mut self, now: Now) {
-        let Self { bank, messages, .. } = self;
-        bank.settle(now, |tag| messages.retire(tag));
+    /// Runs a rack in which nothing can be lost.
+    fn advance_lossless<P: Probe>(&mut self, until: Time, end: u64, probe: &mut P) -> Advance {
+        let is_stepwise = probe.may_pause();
+        while self.slot < end {
+            if self.is_idle() {
+                if until != Time::NEVER {
+                    self.skip_to(end);
+                    self.reached = self.reached.max(until);
+                }
+                return Advance::Idle;
+            }
+            let poll = (self.slot / SLOTS_PER_POLL + 1) * SLOTS_PER_POLL;
+            let stop = self.run(end.min(poll), is_stepwise, probe);
+            let asked = self.slot.is_multiple_of(SLOTS_PER_POLL) && probe.poll().is_break();
+            if asked || matches!(stop, Stop::Paused(_)) {
+                self.reached = self.desk.times.start_of(self.slot);
+                return Advance::Paused;
+            }
+        }
+        self.reached = self.reached.max(until);
+        Advance::Reached
     }
 
-    fn arrivals<M: Mode>(&mut self, now: Now, probe: &mut dyn Probe) -> bool {
-        let arrivals = self.flight.take(now.slot);
-        let mut paused = false;
-        for kind in Kind::ALL {
-            let frames = arrivals.of(kind);
-            for (index, frame) in frames.iter().enumerate() {
-                if kind == Kind::Relay {
-                    self.bank.prefetch_relays::<M>(&frames[index..]);
+    /// Runs a rack in which cells can be lost: slot by slot, as at each all may have come to rest.
+    fn advance_lossy<P: Probe>(&mut self, until: Time, end: u64, probe: &mut P) -> Advance {
+        while self.slot < end {
+            let (slot, hops) = (self.slot, self.hops());
+            let shard = self.shards.get_mut(0);
+            shard.quiesce();
+            let is_stalled = shard.is_stalled(hops);
+            if is_stalled {
+                shard.give_up_stalled(slot);
+                if self.tell(probe) {
+                    return Advance::Paused;
                 }
-                if M::LOSSY && self.is_lost(*frame) {
-                    continue;
+            }
+            if is_stalled || self.is_idle() {
+                // Nothing can happen before the next flow or fault: skip to it.
+                let next = self.whole().next_event().unwrap_or(u64::MAX);
+                if next >= end {
+                    if until != Time::NEVER {
+                        self.skip_to(end);
+                        self.reached = self.reached.max(until);
+                    }
+                    return if next == u64::MAX { Advance::Idle } else { Advance::Reached };
                 }
-                let Some(back) = self.bank.hear::<M>(frame, now) else { continue };
-                match kind {
-                    Kind::Report => {}
-                    Kind::Relay => self.bank.relay::<M>(frame, back),
-                    Kind::Deliver => {
-                        self.bank.keep::<M>(frame, back);
-                        paused |= self.deliver::<M>(frame, now, probe);
+                self.skip_to(next);
+                self.settle();
+                self.shards.iter_mut().for_each(Shard::note_progress);
+            }
+            let stop = self.run(self.slot + 1, true, probe);
+            let asked = self.slot.is_multiple_of(SLOTS_PER_POLL) && probe.poll().is_break();
+            if asked || matches!(stop, Stop::Paused(_)) {
+                self.reached = self.desk.times.start_of(self.slot);
+                return Advance::Paused;
+            }
+        }
+        // Some cells may have arrived since.
+        self.reached = self.reached.max(until);
+        Advance::Reached
+    }
+
+    /// Tells what shards have to report between two runs. True if the probe asked to pause.
+    fn tell<P: Probe>(&mut self, probe: &mut P) -> bool {
+        let mut reports = Vec::new();
+        for shard in self.shards.iter_mut() {
+            rack::shards::Shard::report(shard, &mut reports);
+        }
+        reports.sort_unstable();
+        self.desk.tell(&mut reports, probe)
+    }
+
+    pub(crate) fn hops(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.hops).sum()
+    }
+
+    /// Cell slots of the schedule so far, empty ones too.
+    pub(crate) fn cell_slots(&self) -> u64 {
+        self.cell_slots
+    }
+
+    /// Application bytes that have arrived in order of flows that are still open.
+    fn in_order(&self) -> kernel::Bytes {
+        let begun = self.shards.iter().flat_map(|shard| shard.messages.receivers.begun());
+        begun.filter_map(|(handle, cells)| Some(self.desk.data(self.desk.open.get(handle)?, cells))).sum()
+    }
+}
+
+impl Desk {
+    /// Application bytes in the first cells of a flow, up to the first that is lost.
+    fn data(&self, open: &Open, cells: u64) -> kernel::Bytes {
+        let cells = cells.min(open.lost_from.unwrap_or(u64::MAX));
+        self.plan.cells.data_before(open.flow.size, cells)
+    }
+
+    /// Joins what both halves of flows report, and tells the probe of those that have ended, by time and
+    /// number. True if it asked to pause.
+    fn tell<P: Probe>(&mut self, reports: &mut Vec<Report>, probe: &mut P) -> bool {
+        for Report { at, handle, what } in reports.drain(..) {
+            let Some(open) = self.open.get_mut(handle) else { continue };
+            match what {
+                What::Sent { released, sent, again } => {
+                    (open.released, open.sent, open.again) = (released, sent, again);
+                }
+                What::Lost { cell } => {
+                    open.lost_from = Some(open.lost_from.map_or(cell, |first| first.min(cell)));
+                }
+                What::Whole { .. } | What::Failed { .. } => {
+                    // The first report of an end is the one that counts.
+                    if let Some(open) = self.open.remove(handle) {
+                        self.ended.push((Time::from_ps(at), open, what));
                     }
                 }
             }
         }
-        if self.bank.is_dense(self.flight.count_at(now.slot + 1)) {
-            let sent = self.now_of(now.slot + 1 - u64::from(self.plan.delay_slots));
-            for position in sent.position..sent.position + self.bank.schedule.channels() {
-                self.bank.prefetch_hearing::<M>(position);
-            }
-        }
-        self.flight.reuse(now.slot, arrivals);
-        paused
-    }
-
-    /// Hands a cell to its destination's applications.
-    #[inline]
-    fn deliver<M: Mode>(&mut self, frame: &Frame, now: Now, probe: &mut dyn Probe) -> bool {
-        let cell = frame.cell;
-        if M::LOSSY && cell.is_datagram() {
-            self.acknowledged(cell, now);
-            return false;
-        }
-        let sent = now.slot - u64::from(self.plan.delay_slots);
-        let direct = u32::from(frame.from) == cell.source();
-        let delivery = self.messages.cell_arrived(cell, sent, direct);
-        if M::LOSSY {
-            self.messages.note_arrival(cell, now.epoch, delivery.duplicate);
-        }
-        if !delivery.completes {
-            return false;
-        }
-        let end = self.start_of(sent) + self.times.hop;
+        let mut ended = std::mem::take(&mut self.ended);
+        ended.sort_by_key(|(at, open, _)| (*at, open.flow.id));
         let mut paused = false;
-        while let Some(message) = self.messages.complete(cell) {
-            paused |= self.conclude(&message, end, probe);
+        for (at, open, what) in ended.drain(..) {
+            paused |= self.end(at, &open, what, probe);
         }
+        self.ended = ended;
         paused
     }
 
-    /// Tells that a message has ended: delivered, or without all of its cells.
-    pub(crate) fn conclude(&mut self, message: &Message, end: Time, probe: &mut dyn Probe) -> bool {
-        if let Some(missing) = self.messages.conclude(message) {
-            self.totals.lost += missing;
-            return probe.failed(&message.flow, end, Failure::PacketsLost).is_break();
-        }
-        self.totals.delivered += message.size();
-        let word = mixed(message.flow.id.get(), end.as_ps());
+    /// Tells that a flow has ended: delivered, or without all of its cells.
+    fn end<P: Probe>(&mut self, at: Time, open: &Open, what: What, probe: &mut P) -> bool {
+        let flow = &open.flow;
+        let (in_order, why) = match what {
+            What::Failed { code, in_order } => (in_order, What::reason(code)),
+            _ => (open.cells, Failure::PacketsLost),
+        };
+        let delivered = self.data(open, in_order);
+        self.totals.delivered += delivered;
+        let sums = match what {
+            What::Whole { last_hop, direct } if delivered == flow.size => (last_hop, direct),
+            _ => {
+                self.totals.lost += flow.size - delivered;
+                return probe.failed(flow, at.max(flow.start), why).is_break();
+            }
+        };
+        let word = mixed(flow.id.get(), at.as_ps());
         self.totals.event_hash = self.totals.event_hash.wrapping_add(word);
         let completion = Completion {
-            flow: &message.flow,
-            end,
-            ideal: self.ideal_fct(&message.flow),
-            stages: &message.stages(end, self.times),
+            flow,
+            end: at,
+            ideal: self.ideal_fct(flow),
+            stages: &open.stages(at, sums, self.times),
         };
         probe.completed(&completion).is_break()
     }
 
-    fn transmissions<M: Mode>(&mut self, now: Now) {
-        let arrival = now.slot + u64::from(self.plan.delay_slots);
-        let mut arrivals = self.flight.take(arrival);
-        for position in now.position..now.position + self.bank.schedule.channels() {
-            self.bank.meet::<M>(position, now, &mut self.messages, &mut self.meetings);
-            let before = CARRYING.map(|kind| arrivals.count(kind));
-            let channel = u64::from(position - now.position);
-            let salt = now.slot.wrapping_mul(HASH_FACTOR).wrapping_add(channel << 60);
-            for index in 0..self.meetings.count() {
-                let (frame, matters) = self.meetings.frame(index);
-                if !(M::LOSSY && matters && self.is_cut(frame)) {
-                    arrivals.push(frame, matters);
-                }
-            }
-            arrivals.forget_silent();
-            for (kind, before) in CARRYING.into_iter().zip(before) {
-                let sent = &arrivals.of(kind)[before..];
-                self.totals.hops += sent.len() as u64;
-                let hash = self.totals.event_hash;
-                self.totals.event_hash = sent.iter().fold(hash, |hash, frame| {
-                    hash.wrapping_add(mixed(frame.cell.word() ^ salt, u64::from(frame.from)))
-                });
-            }
-        }
-        if M::LOSSY {
-            self.corrupt(&mut arrivals, now);
-        }
-        self.flight.put(arrival, arrivals);
+    fn ideal_fct(&self, flow: &Flow) -> Span {
+        let plan = &self.plan;
+        let origin = self.times.slot_from(flow.start);
+        let cells = plan.cells.cells(flow.size);
+        let after = if plan.may_reschedule() {
+            crate::ideal::slots_in_any_schedule(plan.config.channels, cells)
+        } else {
+            let ends = (flow.src.get(), flow.dst.get());
+            crate::ideal::slots(&plan.schedule, ends, cells, origin, plan.delay_slots)
+        };
+        let wait = self.times.start_of(origin) - flow.start;
+        let sending = u128::from(after) * u128::from(self.times.slot.as_ps());
+        let all = sending + u128::from((wait + self.times.hop).as_ps());
+        Span::from_ps(u64::try_from(all).unwrap_or(u64::MAX))
     }
-}
-
-/// One event as it goes into the event hash: a sum, so that it makes no difference who counts first.
-#[inline]
-fn mixed(word: u64, number: u64) -> u64 {
-    let word = (word ^ number.wrapping_mul(HASH_FACTOR)).wrapping_mul(HASH_MIX);
-    (word ^ word >> 32).wrapping_mul(HASH_FACTOR)
 }
 
 impl Fabric for Rack {
@@ -273,92 +386,71 @@ impl Fabric for Rack {
     }
 
     fn offer(&mut self, flow: &Flow) {
-        let is_idle = self.is_idle();
-        self.skip_to(self.slot_from(flow.start));
-        let now = self.now_of(self.slot);
-        if is_idle {
-            self.settle(now);
+        let start = self.slot_from(flow.start);
+        if self.is_idle() {
+            self.skip_to(start);
+            self.settle();
+        } else if start > self.slot {
+            // Not before its time.
+            self.skip_to(start);
         }
-        if self.refuses(flow) {
+        let shard = self.shard_of(flow.src.get());
+        if let Some(why) = self.shards.get_mut(shard).refuses(flow) {
+            self.refused.push((*flow, why));
             return;
         }
-        if self.messages.open == 0 {
-            self.bank.start_turns(now);
+        if self.desk.open.count() == 0 {
+            let slot = self.slot;
+            self.shards.iter_mut().for_each(|shard| shard.start_turns(slot));
         }
-        self.note_progress();
-        let work = self.messages.offer(flow, now.slot);
-        self.bank.offer(work, now);
+        let open = Open {
+            flow: *flow,
+            cells: self.plan.cells.cells(flow.size),
+            released: 0,
+            sent: 0,
+            again: false,
+            lost_from: None,
+        };
+        let handle = self.desk.open.add(open);
+        let shard = self.shards.get_mut(shard);
+        shard.catch_up();
+        shard.offer(flow, handle);
     }
 
-    fn advance(&mut self, until: Time, probe: &mut dyn Probe) -> Advance {
-        if self.tell_failed(self.reached, probe) {
+    fn advance<P: Probe>(&mut self, until: Time, probe: &mut P) -> Advance {
+        if self.tell_refused(self.reached, probe) {
             return Advance::Paused;
         }
-        let end = if until == Time::NEVER { u64::MAX } else { self.slot_from(until) };
-        while self.slot < end {
-            if self.losses.is_some() {
-                self.quiesce();
-            }
-            let is_stalled = self.is_stalled();
-            if is_stalled && self.give_up_stalled(probe) {
-                return Advance::Paused;
-            }
-            if is_stalled || self.is_idle() {
-                // Nothing can happen before the next flow or fault: skip to it.
-                let next = self.next_event().unwrap_or(u64::MAX);
-                if next >= end {
-                    if until != Time::NEVER {
-                        self.skip_to(end);
-                        self.reached = self.reached.max(until);
-                    }
-                    return if next == u64::MAX { Advance::Idle } else { Advance::Reached };
-                }
-                self.skip_to(next);
-                self.settle(self.now_of(self.slot));
-                self.note_progress();
-            }
-            let paused = match self.losses {
-                Some(_) => self.step::<Lossy>(probe),
-                None if self.bank.is_lean() => self.step::<Lean>(probe),
-                None => self.step::<Lossless>(probe),
-            };
-            let asked = self.slot.is_multiple_of(SLOTS_PER_POLL) && probe.poll().is_break();
-            if paused || asked {
-                self.reached = self.start_of(self.slot);
-                return Advance::Paused;
-            }
+        let end = if until == Time::NEVER { u64::MAX / 4 } else { self.slot_from(until) };
+        match self.plan.is_lossy {
+            true => self.advance_lossy(until, end, probe),
+            false => self.advance_lossless(until, end, probe),
         }
-        // Some cells may have arrived since.
-        self.reached = self.reached.max(until);
-        Advance::Reached
     }
 
     fn ideal_fct(&self, flow: &Flow) -> Span {
-        let origin = self.slot_from(flow.start);
-        let cells = self.messages.plan().cells(flow.size);
-        let after = if self.plan.may_reschedule() {
-            crate::ideal::slots_in_any_schedule(self.plan.config.channels, cells)
-        } else {
-            let ends = (flow.src.get(), flow.dst.get());
-            crate::ideal::slots(&self.plan.schedule, ends, cells, origin, self.plan.delay_slots)
-        };
-        let wait = self.start_of(origin) - flow.start;
-        let sending = u128::from(after) * u128::from(self.times.slot.as_ps());
-        let all = sending + u128::from((wait + self.times.hop).as_ps());
-        Span::from_ps(u64::try_from(all).unwrap_or(u64::MAX))
+        self.desk.ideal_fct(flow)
     }
 
     fn totals(&self) -> Totals {
         let cell = self.plan.config.cell;
+        let shards = || self.shards.iter();
+        let longest = u64::from(shards().map(|s| s.bank.longest_queue()).max().unwrap_or(0));
+        let held = shards().map(|s| s.messages.receivers.held_peak).max().unwrap_or(0);
+        let (drops, resent) = self.loss_counts();
+        let hash = shards().fold(self.desk.totals.event_hash, |sum, s| sum.wrapping_add(s.hash));
         Totals {
-            queue_max_cells: u64::from(self.bank.longest_queue()),
-            queue_max: cell * u64::from(self.bank.longest_queue()),
-            queue_p99: cell * self.bank.length_p99(),
-            reorder_max: self.plan.cells.payload() * u64::from(self.messages.held_peak),
-            drops: self.bank.loss_counts().0,
-            retransmissions: self.bank.loss_counts().1 + self.messages.repeats,
-            delivered: self.totals.delivered + self.messages.in_order(),
-            ..self.totals
+            hops: self.hops(),
+            events: self.cell_slots,
+            event_hash: hash,
+            queue_max_cells: longest,
+            queue_max: cell * longest,
+            queue_p99: cell * self.length_p99(),
+            reorder_max: self.plan.cells.payload() * u64::from(held),
+            drops,
+            retransmissions: resent + self.repeats(),
+            delivered: self.desk.totals.delivered + self.in_order(),
+            ..self.desk.totals
         }
     }
 
@@ -371,14 +463,29 @@ impl Fabric for Rack {
     }
 
     fn sample(&mut self, row: &mut [f64]) {
-        let Self { gauges, bank, totals, messages, plan, .. } = self;
-        let totals = Totals { delivered: totals.delivered + messages.in_order(), ..*totals };
-        gauges.sample(row, bank, plan.config.cell, &totals, messages.open);
+        let totals = Totals {
+            hops: self.hops(),
+            events: self.cell_slots,
+            delivered: self.desk.totals.delivered + self.in_order(),
+            ..Totals::default()
+        };
+        let Self { gauges, shards, plan, desk, .. } = self;
+        let peaks = shards.iter_mut().map(|shard| shard.bank.take_peaks());
+        let peaks = peaks.fold((0, 0), |all, one| (one.0.max(all.0), one.1.max(all.1)));
+        let queued = shards.iter().map(|shard| shard.bank.queued_total()).sum();
+        gauges.sample(row, peaks, queued, plan.config.cell, &totals, desk.open.count());
     }
 
     fn unfinished(&self, limit: usize) -> Vec<Unfinished> {
-        let mut flows = self.messages.unfinished(limit);
-        flows.extend(self.untold().take(limit));
+        let begun = self.shards.iter().flat_map(|shard| shard.messages.receivers.begun());
+        let begun: std::collections::BTreeMap<u32, u64> = begun.collect();
+        let unfinished = |(handle, open): (u32, &Open)| {
+            let cells = begun.get(&handle).copied().unwrap_or(0);
+            Unfinished { flow: open.flow, delivered: self.desk.data(open, cells) }
+        };
+        let mut flows: Vec<_> = self.desk.open.iter().map(unfinished).collect();
+        let refused = self.refused.iter();
+        flows.extend(refused.map(|&(flow, _)| Unfinished { flow, delivered: kernel::Bytes::ZERO }));
         flows.sort_by_key(|open| open.flow.id);
         flows.truncate(limit);
         flows

@@ -234,7 +234,7 @@ proptest! {
             });
             prop_assert!(cut, "flow {} failed though nothing cut its ends off", id);
         }
-        prop_assert_eq!(rack.bank.queued_total(), 0, "cells are left in queues");
+        prop_assert_eq!(rack.whole().bank.queued_total(), 0, "cells are left in queues");
         for (_, end, ideal, stages) in &ends.0 {
             prop_assert!(*ideal > Span::ZERO && *end > Time::ZERO);
             prop_assert_eq!(stages.len(), 6);
@@ -255,7 +255,7 @@ fn s67_no_queue_exceeds_its_bound_under_random_traffic() {
             Config { ready_queue, feedback_counts_ready: ready_queue, ..config(nodes, channels) };
         let mut rack = Rack::new(config.plan().unwrap(), 1);
         random_traffic(&mut rack, 3000, seed, |_| ());
-        assert!(rack.bank.longest_queue() > 3, "{nodes} nodes: no queue to speak of");
+        assert!(rack.whole().bank.longest_queue() > 3, "{nodes} nodes: no queue to speak of");
     }
 }
 
@@ -330,7 +330,7 @@ fn the_lean_hot_loop_does_what_the_general_one_does() {
         let run = |classes| {
             let plan = Config { classes, ..config(nodes, channels) }.plan().unwrap();
             let mut rack = Rack::new(plan, 1);
-            assert_eq!(rack.bank.is_lean(), classes == 1);
+            assert_eq!(rack.whole().bank.is_lean(), classes == 1);
             random_traffic(&mut rack, 1500, 8, |_| ());
             rack.totals()
         };
@@ -344,7 +344,7 @@ fn s62_s65_a_queue_holds_one_cell_of_a_subflow_and_one_local_cell() {
         let config =
             Config { ready_queue, feedback_counts_ready: ready_queue, ..config(nodes, channels) };
         let mut rack = Rack::new(config.plan().unwrap(), 1);
-        random_traffic(&mut rack, 1500, 8, |rack| rack.bank.check_queues());
+        random_traffic(&mut rack, 1500, 8, |rack| rack.whole().bank.check_queues());
     }
 }
 
@@ -495,10 +495,10 @@ fn s91_s92_a_failed_pair_parts_on_both_sides_within_two_epochs_and_propagation()
         let pairs = broken.affected_pairs(fault.component, crate::clos::Direction::Both).unwrap();
         let mut rack = broken_rack(config.clone(), &[fault], 3000);
         rack.advance(at, &mut ());
-        assert!(!pairs.iter().any(|(a, b)| rack.bank.have_parted(a.get(), b.get())));
+        assert!(!pairs.iter().any(|(a, b)| rack.whole().bank.have_parted(a.get(), b.get())));
         rack.advance(at + wait, &mut ());
         for (a, b) in pairs.iter().filter(|(a, b)| a.get() != 7 && b.get() != 7) {
-            assert!(rack.bank.have_parted(a.get(), b.get()), "{a} and {b}, {:?}", fault.component);
+            assert!(rack.whole().bank.have_parted(a.get(), b.get()), "{a} and {b}, {:?}", fault.component);
         }
     }
 }
@@ -511,7 +511,7 @@ fn s95_a_mended_pair_is_used_again_after_the_hold_down() {
     let config = Config { radix: 8, ..config(32, 1) };
     let mut rack = broken_rack(config, &[fault], 6000);
     assert_eq!(rack.advance(Time::NEVER, &mut ()), Advance::Idle);
-    let losses = rack.losses.as_ref().unwrap();
+    let losses = rack.whole().losses.as_ref().unwrap();
     assert!(losses.given_up > 0 && losses.given_up == losses.taken_up);
 }
 
@@ -597,7 +597,7 @@ fn s20_every_frame_of_a_run_survives_the_wire() {
     let mut seen = 0;
     let mut rack = Rack::new(config.plan().unwrap(), 1);
     random_traffic(&mut rack, 300, 11, |rack| {
-        for frame in rack.flight.iter() {
+        for frame in rack.whole().flight.iter() {
             let empty = crate::wire::Header::empty(NodeId::new(u32::from(frame.from)));
             let header = if frame.cell.is_empty() {
                 crate::wire::Header { feedback: u32::from(frame.feedback), ..empty }

@@ -392,6 +392,11 @@ impl Probe for Recorder<'_> {
         self.end(flow, at)
     }
 
+    /// Only ends that bring new flows are looked at at once.
+    fn may_pause(&self) -> bool {
+        self.ended.is_some()
+    }
+
     /// The driver looks at what piles up, and whether somebody wants the run to end.
     fn poll(&mut self) -> ControlFlow<()> {
         self.polled = true;

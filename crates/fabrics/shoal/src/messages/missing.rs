@@ -6,10 +6,11 @@
 //! has come for a while; or when the cells that wait for a missing one are more than it keeps. A flow
 //! without all of its cells has failed; those behind it are delivered.
 
-use kernel::Bytes;
 use rack::{Failure, Flow};
 
-use super::{Message, Messages, NONE};
+use crate::cell::Cell;
+
+use super::{Messages, NONE, Report};
 
 /// Cells that may wait for a missing one: more than can overtake it where nothing is lost, which is a cell
 /// of each of 2,047 queues a node in each of as many epochs.
@@ -35,7 +36,8 @@ impl Incomplete {
 impl Messages {
     /// The source of a pair has nothing left to send: notes the pair if cells of it are missing.
     pub(super) fn miss(&mut self, pair: u32) {
-        if self.transport.is_none() && self.pairs[pair as usize].open > 0 {
+        let has_open = self.senders.pairs[pair as usize].open > 0;
+        if self.may_lose() && self.transport.is_none() && has_open {
             self.incomplete.push(Incomplete { pair, arrived: u64::MAX, deadline: 0 });
         }
     }
@@ -45,132 +47,121 @@ impl Messages {
         self.incomplete.is_empty()
     }
 
-    /// Lets an epoch pass for destinations that wait: gives those messages for which it is over, delivered
-    /// or not. They wait for `patience` epochs.
-    pub(crate) fn stop_waiting(&mut self, epoch: u32, patience: u32) -> Vec<Message> {
-        let mut ended = Vec::new();
+    /// Lets an epoch pass for destinations that wait: goes on, at `at`, without what they have waited for for
+    /// `patience` epochs.
+    pub(crate) fn stop_waiting(&mut self, epoch: u32, patience: u32, at: u64) {
         let mut incomplete = std::mem::take(&mut self.incomplete);
         incomplete.retain_mut(|waiting| {
-            let pair = &self.pairs[waiting.pair as usize];
-            let is_known = self.pair_of[pair.key as usize] == waiting.pair;
-            if !is_known || !pair.retired || pair.open == 0 {
+            let pair = &self.senders.pairs[waiting.pair as usize];
+            if !self.senders.is_known(waiting.pair) || !pair.retired || pair.open == 0 {
                 return false;
             }
-            let arrived = pair.arrived + u64::from(pair.window.held());
+            let (source, destination, class) = self.senders.ends(waiting.pair);
+            let inbound = self.receivers.pair(source, destination, class);
+            let window = &self.receivers.pairs[inbound as usize].window;
+            let position = self.senders.position(waiting.pair, window.next_expected());
+            let arrived = position + u64::from(window.held());
             if arrived != waiting.arrived {
                 (waiting.arrived, waiting.deadline) = (arrived, epoch.saturating_add(patience));
             }
             if epoch < waiting.deadline {
                 return true;
             }
-            while self.skip_missing(waiting.pair) {
-                while let Some(message) = self.complete_of(waiting.pair) {
-                    ended.push(message);
-                }
-            }
+            while self.skip_missing(waiting.pair, at) {}
             false
         });
         self.incomplete = incomplete;
-        ended
     }
 
-    /// Goes on without the oldest missing cell of a pair, if one was sent and has not come.
-    fn skip_missing(&mut self, index: u32) -> bool {
-        let (next, last) = {
-            let pair = &self.pairs[index as usize];
-            (pair.window.next_expected(), pair.sequence)
-        };
-        if next == last || self.pair_of[self.pairs[index as usize].key as usize] != index {
+    /// Goes on, at `at`, without the oldest missing cell of a pair, if one was sent and has not come.
+    fn skip_missing(&mut self, pair: u32, at: u64) -> bool {
+        if !self.senders.is_known(pair) {
             return false;
         }
-        if let Some((message, cell)) = self.cell_of(index, next) {
-            let lost = &mut self.slab[message as usize].lost_from;
-            *lost = Some(lost.map_or(cell, |first| first.min(cell)));
+        let (source, destination, class) = self.senders.ends(pair);
+        let inbound = self.receivers.pair(source, destination, class);
+        let next = self.receivers.pairs[inbound as usize].window.next_expected();
+        if next == self.senders.pairs[pair as usize].sequence {
+            return false;
         }
-        let pair = &mut self.pairs[index as usize];
-        pair.arrived += u64::from(pair.window.insert(next).advanced);
+        // The run of a cell that has not arrived is known.
+        let Some((run, cell)) = self.senders.run_of(pair, next) else { return false };
+        self.reports.push(Report::lost(run.handle, cell));
+        self.receivers.skip(inbound, run.payload(cell));
+        self.tell_whole(Cell::data(source, destination, class, next), at);
         true
     }
 
-    /// Before a cell arrives: goes on without missing ones that too many others would wait for. Whether
-    /// there were any.
+    /// Before a cell arrives, at `at`: goes on without missing ones that too many others would wait for.
     #[inline]
-    pub(super) fn make_room(&mut self, pair: u32, sequence: u32) -> bool {
+    pub(super) fn make_room(&mut self, pair: u32, cell: Cell, at: u64) {
+        let inbound = self.receivers.pair(cell.source(), cell.destination(), cell.class());
         let ahead = |messages: &Self| {
-            sequence.wrapping_sub(messages.pairs[pair as usize].window.next_expected())
+            let window = &messages.receivers.pairs[inbound as usize].window;
+            cell.sequence().wrapping_sub(window.next_expected())
         };
         let is_too_far = |ahead: u32| ahead >= WAITING_MAX && ahead <= i32::MAX as u32;
-        if !is_too_far(ahead(self)) {
-            return false;
-        }
-        while is_too_far(ahead(self)) && self.skip_missing(pair) {}
-        true
-    }
-
-    /// What a message that has ended lost cells of: the bytes that did not arrive in order, if any.
-    pub(crate) fn conclude(&mut self, message: &Message) -> Option<Bytes> {
-        let lost_from = message.lost_from?;
-        let delivered = self.plan.data_before(message.flow.size, lost_from);
-        self.given_up += delivered;
-        Some(message.flow.size - delivered)
+        while is_too_far(ahead(self)) && self.skip_missing(pair, at) {}
     }
 
     /// A node died. What it was to receive is lost with it, though senders do not know yet; it will
     /// acknowledge nothing.
     pub(crate) fn receiver_died(&mut self, node: u32) {
-        for message in &mut self.slab {
-            message.is_doomed |= message.is_open && message.flow.dst.get() == node;
-        }
-        let Some(transport) = &mut self.transport else { return };
-        for &pair in self.pair_of.iter().filter(|&&pair| pair != NONE) {
-            let key = self.pairs[pair as usize].key;
-            if key / self.classes % self.nodes == node {
+        for key in 0..self.senders.pair_of.len() {
+            let pair = self.senders.pair_of[key];
+            if pair == NONE || self.senders.ends(pair).1 != node {
+                continue;
+            }
+            self.senders.for_each(pair, |message| message.is_doomed = true);
+            if let Some(transport) = &mut self.transport {
                 transport.receiver_died(pair);
             }
         }
     }
 
-    /// A node that had died is back and tells its peers: those of its flows end that were open when it
-    /// died. Tells `failed` each, why, and how much of it had not arrived. Gives flows that were offered
-    /// since; their pairs start anew with them.
+    /// A node that had died is back and tells its peers: those of its flows end, at `at`, that were open
+    /// when it died. Gives the ends of their pairs, and the flows that were offered since, with their
+    /// handles; their pairs start anew with them.
     pub(crate) fn receiver_returned(
         &mut self,
         node: u32,
-        mut failed: impl FnMut(Flow, Failure, Bytes),
-    ) -> Vec<Flow> {
-        let doomed: Vec<u32> = (0..self.slab.len() as u32)
-            .filter(|&at| self.slab[at as usize].is_open && self.slab[at as usize].is_doomed)
-            .filter(|&at| self.slab[at as usize].flow.dst.get() == node)
-            .collect();
-        let key = |flow: &Flow| self.key(flow.src.get(), node, self.class_of(flow));
-        let mut keys: Vec<_> = doomed.iter().map(|&at| key(&self.slab[at as usize].flow)).collect();
-        keys.sort_unstable();
-        keys.dedup();
-        let mut young = Vec::new();
-        for key in keys {
-            let pair = self.pair_of[key];
-            let is_doomed: Vec<_> = self
-                .open_messages(pair)
-                .iter()
-                .map(|&at| self.slab[at as usize].is_doomed)
-                .collect();
-            let mut is_doomed = is_doomed.into_iter();
-            self.fail_pair(pair, |flow, missing| match is_doomed.next() {
-                Some(false) => young.push(flow),
-                _ => failed(flow, Failure::DestinationDied, missing),
-            });
+        at: u64,
+    ) -> (Vec<(u32, u32)>, Vec<(Flow, u32)>) {
+        let (mut ended, mut young) = (Vec::new(), Vec::new());
+        for key in 0..self.senders.pair_of.len() {
+            let pair = self.senders.pair_of[key];
+            if pair == NONE || self.senders.ends(pair).1 != node {
+                continue;
+            }
+            let mut has_doomed = false;
+            self.senders.for_each(pair, |message| has_doomed |= message.is_doomed);
+            if !has_doomed {
+                continue;
+            }
+            for handle in self.senders.open_messages(pair) {
+                let is_doomed = self.senders.message(pair, handle).is_some_and(|m| m.is_doomed);
+                if is_doomed {
+                    self.fail(pair, handle, at, Failure::DestinationDied);
+                } else if let Some(message) = self.senders.remove(pair, handle) {
+                    young.push((message.flow, handle));
+                }
+            }
+            let (source, _, class) = self.senders.ends(pair);
+            ended.push((source, class));
+            self.restart(pair);
         }
-        young
+        (ended, young)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use kernel::Time;
+    use kernel::{Bytes, Time};
     use rack::{Class, FlowId, NodeId};
 
     use super::*;
     use crate::config::Config;
+    use crate::messages::What;
     use crate::nic::CellSource;
     use crate::packets::CellPlan;
 
@@ -178,7 +169,7 @@ mod tests {
     fn s96_a_long_flow_that_loses_a_cell_goes_on_without_it() {
         let config = Config { nodes: 2, ..Config::default() };
         let plan = CellPlan::new(config.packet, config.cell - config.header).unwrap();
-        let mut messages = Messages::new(&config, plan);
+        let mut messages = Messages::new(&config, plan, 0..2).with_losses();
         let cells = u64::from(WAITING_MAX) + 54;
         let flow = |id, size| Flow {
             id: FlowId::new(id),
@@ -189,29 +180,34 @@ mod tests {
             class: Class::new(0),
         };
         // 27 cells a packet of 1,500 B.
-        let work = messages.offer(&flow(0, cells / 27 * 1500), 0);
+        let work = messages.offer(&flow(0, cells / 27 * 1500), 7);
         let lost = 40;
+        let whole = |messages: &mut Messages| {
+            let whole = |report: &Report| matches!(report.what, What::Whole { .. });
+            std::mem::take(&mut messages.reports).iter().any(whole)
+        };
         for sequence in 0..work.cells {
-            let cell = messages.next_cell(work.tag, sequence);
-            messages.cell_left(work.tag, cell, sequence);
+            let cargo = messages.next_cell(work.tag, sequence);
+            messages.cell_left(work.tag, cargo, sequence);
             if sequence == lost {
                 continue;
             }
-            let delivery = messages.cell_arrived(cell, sequence, true);
-            assert_eq!(delivery.completes, sequence == work.cells - 1, "cell {sequence}");
-            assert!(messages.pairs[0].window.held() <= WAITING_MAX);
+            assert!(messages.cell_arrived(cargo, sequence, true, 1));
+            let held = messages.receivers.pairs[0].window.held();
+            assert!(held <= WAITING_MAX);
+            let is_gap = messages.reports.contains(&Report::lost(7, lost));
+            assert_eq!(is_gap, sequence >= lost + u64::from(WAITING_MAX), "cell {sequence}");
+            if sequence == work.cells - 1 {
+                assert!(whole(&mut messages), "cell {sequence}");
+            } else if is_gap {
+                messages.reports.retain(|report| !matches!(report.what, What::Whole { .. }));
+            }
         }
-        let message = messages.complete_of(work.tag).unwrap();
-        assert_eq!(message.lost_from, Some(lost));
-        let missing = messages.conclude(&message).unwrap();
-        // A packet of 27 cells and 13 cells of 56 bytes were there before it.
-        assert_eq!(message.flow.size - missing, Bytes::new(1500 + 13 * 56));
-        assert_eq!(messages.in_order(), Bytes::new(1500 + 13 * 56));
-        assert_eq!(messages.open, 0);
+        assert_eq!(messages.senders.open, 0);
         // The next flow of the pair is whole.
-        let work = messages.offer(&flow(1, 10), 0);
-        let cell = messages.next_cell(work.tag, 0);
-        assert!(messages.cell_arrived(cell, 0, true).completes);
-        assert_eq!(messages.complete_of(work.tag).unwrap().lost_from, None);
+        let work = messages.offer(&flow(1, 10), 8);
+        let cargo = messages.next_cell(work.tag, 0);
+        assert!(messages.cell_arrived(cargo, 0, true, 2));
+        assert_eq!(messages.reports.iter().filter(|report| report.handle == 8).count(), 2);
     }
 }

@@ -2,29 +2,19 @@
 
 use std::collections::VecDeque;
 
-use kernel::Bytes;
-use rack::{Failure, Flow};
+use rack::Failure;
 
-use crate::cell::Cell;
+use crate::cell::{Cargo, Cell};
 use crate::packets::Place;
-use crate::reorder::ReorderWindow;
 use crate::transport::{Action, PairView, Transport};
 
-use super::{Message, Messages, NONE, Pair};
+use super::runs::Run;
+use super::sending::Outbound;
+use super::{LAST, Messages, NONE, Report, Work};
 
 /// How far a pair that starts anew skips ahead, so that cells of its earlier life are recognised as
 /// old: twice what can be under way.
 const NEW_LIFE: u32 = 2 * crate::transport::WINDOW;
-
-/// Cells that a NIC may take for a pair from now on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Work {
-    pub(crate) source: u32,
-    pub(crate) destination: u32,
-    pub(crate) class: u32,
-    pub(crate) cells: u64,
-    pub(crate) tag: u32,
-}
 
 /// What only pairs that lose cells, or may, have.
 #[derive(Clone, Debug, Default)]
@@ -47,26 +37,11 @@ impl Messages {
     }
 
     fn extra(&mut self, pair: u32) -> &mut Extra {
-        self.pairs[pair as usize].extra.get_or_insert_default()
-    }
-
-    /// Work for the NIC, which thereby knows the pair again.
-    fn assign(&mut self, pair: u32, cells: u64) -> Work {
-        if cells > 0 {
-            self.pairs[pair as usize].retired = false;
-        }
-        self.work(pair, cells)
-    }
-
-    fn work(&self, pair: u32, cells: u64) -> Work {
-        let key = self.pairs[pair as usize].key;
-        let (route, class) = (key / self.classes, key % self.classes);
-        let (source, destination) = (route / self.nodes, route % self.nodes);
-        Work { source, destination, class, cells, tag: pair }
+        self.senders.pairs[pair as usize].extra.get_or_insert_default()
     }
 
     pub(super) fn start_transport(&mut self, pair: u32) {
-        let sequence = self.pairs[pair as usize].sequence;
+        let sequence = self.senders.pairs[pair as usize].sequence;
         if let Some(transport) = &mut self.transport {
             transport.start(pair, sequence);
             self.extra(pair).handed = sequence;
@@ -75,20 +50,21 @@ impl Messages {
 
     /// Hands cells of a pair to the NIC: all of them, or what the transport's window allows.
     pub(super) fn hand_over(&mut self, pair: u32, cells: u64) -> Work {
-        let Some(transport) = &self.transport else { return self.assign(pair, cells) };
-        let handed = self.pairs[pair as usize].extra.as_ref().map_or(0, |extra| extra.handed);
+        let Some(transport) = &self.transport else { return self.senders.assign(pair, cells) };
+        let extra = &self.senders.pairs[pair as usize].extra;
+        let handed = extra.as_ref().map_or(0, |extra| extra.handed);
         let room = u64::from(transport.room(pair, handed));
         let extra = self.extra(pair);
         let all = extra.withheld + cells;
         let now = all.min(room);
         extra.withheld = all - now;
         extra.handed = extra.handed.wrapping_add(now as u32);
-        self.assign(pair, now)
+        self.senders.assign(pair, now)
     }
 
     /// Whether the source knows that all it sent has arrived.
     pub(super) fn is_settled(&self, pair: u32) -> bool {
-        let state = &self.pairs[pair as usize];
+        let state = &self.senders.pairs[pair as usize];
         let waits = state
             .extra
             .as_ref()
@@ -102,8 +78,8 @@ impl Messages {
 
     /// The next cell of a pair that is not a new one: an acknowledgment or a repeated cell.
     #[inline]
-    pub(super) fn recovered_cell(&mut self, pair: u32) -> Option<Cell> {
-        let extra = self.pairs[pair as usize].extra.as_mut()?;
+    pub(super) fn recovered_cell(&mut self, pair: u32) -> Option<Cargo> {
+        let extra = self.senders.pairs[pair as usize].extra.as_mut()?;
         if let Some(acknowledged) = extra.acknowledge.pop_front() {
             return Some(self.datagram(pair, acknowledged));
         }
@@ -116,45 +92,78 @@ impl Messages {
         None
     }
 
-    fn datagram(&mut self, pair: u32, acknowledged: u32) -> Cell {
-        let Work { source, destination, class, .. } = self.work(pair, 1);
-        let window = &self.pairs[acknowledged as usize].window;
+    fn datagram(&mut self, pair: u32, acknowledged: u32) -> Cargo {
+        let (source, destination, class) = self.senders.ends(pair);
+        let ends = self.senders.ends(acknowledged);
+        let inbound = self.receivers.pair(ends.0, ends.1, ends.2);
+        let window = &self.receivers.pairs[inbound as usize].window;
         let transport = self.transport.as_mut().expect("only a transport acknowledges");
         let id = transport.acknowledge(acknowledged, window);
-        Cell::data(source, destination, class, id).as_datagram()
+        let cell = Cell::data(source, destination, class, id).as_datagram();
+        Cargo { cell, payload: 0 }
     }
 
-    fn repeated(&self, pair: u32, sequence: u32) -> Cell {
-        let Work { source, destination, class, .. } = self.work(pair, 1);
-        let place = self.place_of(pair, sequence).unwrap_or(Place::Middle);
-        Cell::data(source, destination, class, sequence)
-            .with_boundary(place.is_start(), place.is_end())
+    fn repeated(&mut self, pair: u32, sequence: u32) -> Cargo {
+        let (source, destination, class) = self.senders.ends(pair);
+        let (place, payload) = self.place_of(pair, sequence).unwrap_or((Place::Middle, 0));
+        let cell = Cell::data(source, destination, class, sequence)
+            .with_boundary(place.is_start(), place.is_end());
+        Cargo { cell, payload }
     }
 
-    /// Where in its packet a cell stands that was sent before; none if its message is delivered.
-    fn place_of(&self, pair: u32, sequence: u32) -> Option<Place> {
-        let (message, index) = self.cell_of(pair, sequence)?;
-        let message = &self.slab[message as usize];
-        (index < message.taken).then(|| self.plan.cell(message.flow.size, index).place)
+    /// Where in its packet a cell stands that was sent before, and what it carries; none if its message is
+    /// delivered.
+    fn place_of(&mut self, pair: u32, sequence: u32) -> Option<(Place, u32)> {
+        let (run, index) = self.senders.run_of(pair, sequence)?;
+        let plan = self.senders.plan;
+        let message = self.senders.message(pair, run.handle)?;
+        let place = plan.cell(message.flow.size, index).place;
+        (index < message.taken).then(|| (place, run.payload(index)))
+    }
+
+    /// Whether a cell is of a pair that is known here, with room made for it among those that wait.
+    pub(super) fn expects(&mut self, cell: Cell, end: u64) -> bool {
+        let (source, destination, class) = (cell.source(), cell.destination(), cell.class());
+        let pair = self.senders.known_pair(source, destination, class);
+        let Some(pair) = pair else { return false };
+        self.make_room(pair, cell, end);
+        true
+    }
+
+    /// A message is whole: its source learns of it at once.
+    pub(super) fn delivered(&mut self, cell: Cell, handle: u32) {
+        let (source, destination, class) = (cell.source(), cell.destination(), cell.class());
+        let pair = self.senders.known_pair(source, destination, class);
+        let Some(pair) = pair else { return };
+        if let Some(message) = self.senders.remove(pair, handle) {
+            self.reports.push(message.report());
+        }
+        let inbound = self.receivers.pair(source, destination, class);
+        let next = self.receivers.pairs[inbound as usize].window.next_expected();
+        self.senders.forget_runs(pair, next);
+        self.forget_if_done(pair);
     }
 
     /// The NIC gives back a cell of its own node that may not have arrived: it goes out again.
     pub(crate) fn give_back(&mut self, cell: Cell) -> Option<Work> {
-        let pair = self.pair_of[self.key(cell.source(), cell.destination(), cell.class())];
-        if pair == NONE || cell.is_datagram() {
+        if cell.is_datagram() {
             return None;
         }
+        let pair = self.senders.known_pair(cell.source(), cell.destination(), cell.class())?;
         // Not if its message has arrived or was given up meanwhile.
         self.place_of(pair, cell.sequence())?;
         self.extra(pair).resend.push_back(cell.sequence());
-        Some(self.assign(pair, 1))
+        Some(self.senders.assign(pair, 1))
     }
 
     /// A cell reached its destination: lets the transport know.
     pub(crate) fn note_arrival(&mut self, cell: Cell, epoch: u32, duplicate: bool) {
-        let pair = self.pair_of[self.key(cell.source(), cell.destination(), cell.class())];
-        let Some(transport) = self.transport.as_mut().filter(|_| pair != NONE) else { return };
-        let behind = self.pairs[pair as usize].window.next_expected().wrapping_sub(cell.sequence());
+        let (source, destination, class) = (cell.source(), cell.destination(), cell.class());
+        let pair = self.senders.known_pair(source, destination, class);
+        let (Some(transport), Some(pair)) = (&mut self.transport, pair) else { return };
+        let inbound = self.receivers.pair(source, destination, class);
+        let window = &self.receivers.pairs[inbound as usize].window;
+        let behind = window.next_expected().wrapping_sub(cell.sequence());
         // A second copy from an earlier life of the pair needs no answer.
         if !duplicate || behind <= crate::transport::WINDOW {
             transport.arrived(pair, epoch, duplicate);
@@ -180,8 +189,8 @@ impl Messages {
         let Some(mut transport) = self.transport.take() else { return };
         let mut actions = Vec::new();
         let view = |pair: u32| {
-            let Work { source, destination, class, .. } = self.work(pair, 0);
-            let Pair { sequence, extra, .. } = &self.pairs[pair as usize];
+            let (source, destination, class) = self.senders.ends(pair);
+            let Outbound { sequence, extra, .. } = &self.senders.pairs[pair as usize];
             PairView {
                 sequence: *sequence,
                 drained: drained(source, destination, class),
@@ -198,16 +207,16 @@ impl Messages {
     fn carry_out(&mut self, action: Action) -> Work {
         match action {
             Action::Acknowledge { pair } => {
-                let Work { source, destination, class, .. } = self.work(pair, 1);
+                let (source, destination, class) = self.senders.ends(pair);
                 let back = self.pair(destination, source, class);
                 self.extra(back).acknowledge.push_back(pair);
-                self.assign(back, 1)
+                self.senders.assign(back, 1)
             }
             Action::Repeat { pair, sequences } => {
                 let count = sequences.len() as u64;
                 self.repeats += count;
                 self.extra(pair).resend.extend(sequences);
-                self.assign(pair, count)
+                self.senders.assign(pair, count)
             }
         }
     }
@@ -235,71 +244,68 @@ impl Messages {
 
     /// Source and destination of every pair with something not yet delivered or acknowledged.
     pub(crate) fn open_pairs(&self) -> Vec<(u32, u32)> {
-        let known = self.pair_of.iter().filter(|&&pair| pair != NONE);
-        known
-            .filter(|&&pair| self.pairs[pair as usize].open > 0 || !self.is_settled(pair))
-            .map(|&pair| self.work(pair, 0))
-            .map(|work| (work.source, work.destination))
-            .collect()
+        let known = self.senders.pair_of.iter().filter(|&&pair| pair != NONE);
+        let is_open = |pair| {
+            self.senders.pairs[pair as usize].open > 0 || !self.is_settled(pair)
+        };
+        let ends = |&pair: &u32| {
+            let (source, destination, _) = self.senders.ends(pair);
+            (source, destination)
+        };
+        known.filter(|&&pair| is_open(pair)).map(ends).collect()
     }
 
-    /// Gives up the messages of the pairs for which `why`, asked with source and destination, has a
-    /// reason. Tells `failed` each flow, why, and how much of it had not arrived, and `stopped` each
-    /// pair whose source has nothing left to send.
+    /// Gives up, at `at`, the messages of the pairs for which `why`, asked with source and destination,
+    /// has a reason. Tells `stopped` each pair whose source has nothing left to send.
     pub(crate) fn fail_pairs(
         &mut self,
+        at: u64,
         why: impl Fn(u32, u32) -> Option<Failure>,
-        mut failed: impl FnMut(Flow, Failure, Bytes),
         mut stopped: impl FnMut(Work),
     ) {
-        for key in 0..self.pair_of.len() {
-            let pair = self.pair_of[key];
+        for key in 0..self.senders.pair_of.len() {
+            let pair = self.senders.pair_of[key];
             if pair == NONE {
                 continue;
             }
-            let work = self.work(pair, 0);
+            let work = self.senders.work(pair, 0);
             if let Some(why) = why(work.source, work.destination) {
                 stopped(work);
-                self.fail_pair(pair, |flow, missing| failed(flow, why, missing));
+                for handle in self.senders.open_messages(pair) {
+                    self.fail(pair, handle, at, why);
+                }
+                self.restart(pair);
             }
         }
     }
 
-    /// The messages of a pair that are not delivered, in the order of their flows.
-    pub(super) fn open_messages(&self, pair: u32) -> Vec<u32> {
-        let route = self.work(pair, 0);
-        let is_of_pair = |message: &&Message| {
-            let flow = &message.flow;
-            message.is_open
-                && (flow.src.get(), flow.dst.get()) == (route.source, route.destination)
-                && self.class_of(flow) == route.class
-        };
-        let mut flows: Vec<_> = (0..)
-            .zip(&self.slab)
-            .filter(|(_, message)| is_of_pair(message))
-            .map(|(index, message)| (message.flow.id, index))
-            .collect();
-        flows.sort();
-        flows.into_iter().map(|(_, index)| index).collect()
+    /// A source gives a message up.
+    pub(super) fn fail(&mut self, pair: u32, handle: u32, at: u64, why: Failure) {
+        let in_order = self.receivers.in_order(self.senders.ends(pair), handle);
+        if self.senders.remove(pair, handle).is_some() {
+            self.reports.push(Report::failed(handle, at, why, in_order));
+        }
     }
 
-    pub(super) fn fail_pair(&mut self, index: u32, mut failed: impl FnMut(Flow, Bytes)) {
-        for message in self.open_messages(index) {
-            let arrived = self.in_order_of(index, message);
-            let flow = self.slab[message as usize].flow;
-            self.given_up += arrived;
-            failed(flow, flow.size - arrived);
-            self.close(index, message);
-        }
-        while self.pop_run(index).is_some() {}
-        let pair = &mut self.pairs[index as usize];
-        (pair.sending, pair.waiting, pair.last_waiting) = (NONE, NONE, NONE);
+    /// A pair none of whose messages is open starts anew.
+    pub(super) fn restart(&mut self, index: u32) {
+        self.senders.drop_runs(index);
+        self.senders.drop_turns(index);
+        let (source, destination, class) = self.senders.ends(index);
+        let pair = &mut self.senders.pairs[index as usize];
         pair.sequence = pair.sequence.wrapping_add(NEW_LIFE);
-        pair.window = ReorderWindow::starting_at(pair.sequence);
-        let extra = pair.extra.take();
+        let (sequence, extra) = (pair.sequence, pair.extra.take());
+        self.receivers.restart(source, destination, class, sequence);
         if let (Some(transport), Some(extra)) = (&mut self.transport, extra) {
             extra.acknowledge.iter().for_each(|&pair| transport.not_acknowledged(pair));
         }
         self.start_transport(index);
+    }
+}
+
+impl Run {
+    /// What a cell of the message carries.
+    pub(super) fn payload(&self, cell: u64) -> u32 {
+        self.handle | if cell + 1 == self.cells { LAST } else { 0 }
     }
 }

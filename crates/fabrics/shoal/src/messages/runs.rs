@@ -1,15 +1,18 @@
-//! Which message a cell of a pair belongs to.
+//! Which message a cell of a pair belongs to, and which of its cells it is, where cells can be lost.
 //!
 //! The cells of a pair are numbered in the order in which they are sent, whatever message they are
 //! of. A *run* is a stretch of these numbers that belongs to one message: the whole of it, or, where
 //! messages take turns, the packets of one turn.
 
-use super::{Messages, NONE};
+use super::NONE;
+use super::sending::Senders;
 
 /// Cells of one message that follow each other in their pair's sequence.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
-    pub(super) message: u32,
+    /// The message's handle, and how many cells it has.
+    pub(super) handle: u32,
+    pub(super) cells: u64,
     /// The pair's next run.
     next: u32,
     /// Positions among all cells of the pair: of its first cell, and behind its last.
@@ -41,86 +44,73 @@ impl Runs {
     }
 }
 
-impl Messages {
+impl Senders {
     /// Lets the message that a pair is to send go on from here to its end, until it is interrupted.
     pub(super) fn start_run(&mut self, pair: u32) {
+        if self.runs.is_none() {
+            return;
+        }
         let state = &self.pairs[pair as usize];
-        let message = &self.slab[state.sending as usize];
-        let start = state.position(state.sequence);
-        let (first, end) = (message.taken, start + message.cells - message.taken);
-        let run = Run { message: state.sending, next: NONE, start, end, first };
-        let index = self.runs.add(run);
+        let message = self.message_at(state.sending);
+        let (start, first, handle) = (state.taken, message.taken, message.handle);
+        let cells = message.cells;
+        let run = Run { handle, cells, next: NONE, start, end: start + cells - first, first };
+        let Some(runs) = &mut self.runs else { return };
+        let index = runs.add(run);
         let state = &mut self.pairs[pair as usize];
         match state.last_run {
             NONE => state.first_run = index,
-            last => self.runs.slab[last as usize].next = index,
+            last => runs.slab[last as usize].next = index,
         }
         state.last_run = index;
     }
 
-    /// Ends the last run of a pair before its next cell. Whether it has any.
-    pub(super) fn interrupt_run(&mut self, pair: u32) -> bool {
+    /// Ends the last run of a pair, which has cells, before its next cell.
+    pub(super) fn interrupt_run(&mut self, pair: u32) {
         let state = &self.pairs[pair as usize];
-        let position = state.position(state.sequence);
-        let run = &mut self.runs.slab[state.last_run as usize];
-        let has_cells = position > run.start;
-        if has_cells {
-            run.end = position;
+        if let Some(runs) = &mut self.runs {
+            runs.slab[state.last_run as usize].end = state.taken;
         }
-        has_cells
     }
 
-    /// The run to which a cell belongs that was sent, sought from the pair's oldest; none if its run
-    /// has arrived whole.
-    #[inline]
-    fn run_of(&self, pair: u32, sequence: u32) -> Option<(&Run, u64)> {
-        let pair = &self.pairs[pair as usize];
-        let position = pair.position(sequence);
-        let mut index = pair.first_run;
-        while index != NONE && position >= self.runs.slab[index as usize].end {
-            index = self.runs.slab[index as usize].next;
+    /// The run to which a cell belongs that was sent, sought from the pair's oldest, and which of its
+    /// message's cells it is; none if its run has arrived whole.
+    pub(super) fn run_of(&self, pair: u32, sequence: u32) -> Option<(Run, u64)> {
+        let runs = self.runs.as_ref()?;
+        let position = self.position(pair, sequence);
+        let mut index = self.pairs[pair as usize].first_run;
+        while index != NONE && position >= runs.slab[index as usize].end {
+            index = runs.slab[index as usize].next;
         }
-        let run = self.runs.slab.get(index as usize)?;
-        (position >= run.start).then_some((run, position))
+        let run = *runs.slab.get(index as usize)?;
+        (position >= run.start).then(|| (run, run.first + position - run.start))
     }
 
-    /// The message to which a cell belongs that was sent; none if it need not be asked: the message
-    /// or the turn has arrived whole.
-    #[inline]
-    pub(super) fn message_of(&self, pair: u32, sequence: u32) -> Option<u32> {
-        self.run_of(pair, sequence).map(|(run, _)| run.message)
-    }
-
-    /// The message of a cell that was sent, and which of its cells it is.
-    pub(super) fn cell_of(&self, pair: u32, sequence: u32) -> Option<(u32, u64)> {
-        self.run_of(pair, sequence).map(|(run, at)| (run.message, run.first + at - run.start))
-    }
-
-    /// Whether the oldest run of a pair has arrived whole.
-    #[inline]
-    pub(super) fn has_whole_run(&self, pair: u32) -> bool {
-        let pair = &self.pairs[pair as usize];
-        let run = self.runs.slab.get(pair.first_run as usize);
-        run.is_some_and(|run| pair.arrived >= run.end)
-    }
-
-    /// The message of a pair's oldest run, and how many of the run's cells have arrived in order.
-    pub(super) fn begun_run(&self, pair: u32) -> Option<(u32, u64)> {
-        let pair = &self.pairs[pair as usize];
-        let run = self.runs.slab.get(pair.first_run as usize)?;
-        Some((run.message, pair.arrived.clamp(run.start, run.end) - run.start))
-    }
-
-    /// Forgets the oldest run of a pair. Gives its message and how many cells of it there were.
-    pub(super) fn pop_run(&mut self, pair: u32) -> Option<(u32, u64)> {
+    /// Forgets the runs of a pair before the cell that is next to arrive in order.
+    pub(super) fn forget_runs(&mut self, pair: u32, next: u32) {
+        let position = self.position(pair, next);
+        let Some(runs) = &mut self.runs else { return };
         let state = &mut self.pairs[pair as usize];
-        let index = state.first_run;
-        let run = *self.runs.slab.get(index as usize)?;
-        state.first_run = run.next;
-        if run.next == NONE {
+        while let Some(run) = runs.slab.get(state.first_run as usize) {
+            if run.end > position {
+                break;
+            }
+            runs.free.push(state.first_run);
+            state.first_run = run.next;
+        }
+        if state.first_run == NONE {
             state.last_run = NONE;
         }
-        self.runs.free.push(index);
-        Some((run.message, run.end - run.start))
+    }
+
+    /// Forgets all runs of a pair.
+    pub(super) fn drop_runs(&mut self, pair: u32) {
+        let Some(runs) = &mut self.runs else { return };
+        let state = &mut self.pairs[pair as usize];
+        while let Some(run) = runs.slab.get(state.first_run as usize) {
+            runs.free.push(state.first_run);
+            state.first_run = run.next;
+        }
+        state.last_run = NONE;
     }
 }

@@ -16,7 +16,9 @@ impl Bank {
     pub(super) fn assert_bound(&self, position: u32, node: u32, destination: u32) {
         let exempt = self.mechanisms.feedback == Feedback::MinusOne
             || self.classes > 1
-            || self.loss.is_some();
+            || self.loss.is_some()
+            // The degree of a node is what all others send it.
+            || self.own < self.nodes;
         if !cfg!(debug_assertions) || exempt {
             return;
         }
@@ -28,21 +30,14 @@ impl Bank {
         );
     }
 
-    /// The most cells that any queue may have held so far, by the largest degrees seen.
-    pub(crate) fn largest_bound(&self) -> u32 {
-        let (incast, outcast) = (u32::from(self.incast_peak), u32::from(self.outcast_peak));
-        if self.mechanisms.ready_queue { 1 + incast } else { outcast + incast }
+    /// The largest number of other nodes to which a node has sent at a time.
+    pub(crate) fn outcast_peak(&self) -> u32 {
+        u32::from(self.outcast_peak)
     }
 
-    /// The length that 99 % of the relayed cells found at most, themselves included.
-    pub(crate) fn length_p99(&self) -> u64 {
-        let all: u64 = self.lengths.iter().sum();
-        let mut seen = 0;
-        let within = self.lengths.iter().position(|count| {
-            seen += count;
-            seen * 100 >= all * 99
-        });
-        if all == 0 { 0 } else { within.unwrap_or(0) as u64 }
+    /// How often a relayed cell joined a queue of each length; the last stands for all longer.
+    pub(crate) fn lengths(&self) -> &[u64] {
+        &self.lengths
     }
 
     /// Cells of all classes queued at `node` for its next meeting with `peer`.

@@ -1,5 +1,7 @@
 //! A node's own flows: all that it sends to one other node in one class (§3.3.2).
 
+use std::ops::Range;
+
 use crate::messages::Work;
 
 use super::places::Places;
@@ -41,9 +43,10 @@ impl Outgoing {
 }
 
 /// The flows of all nodes of a bank. A flow has a *slot* among those of its node, and a *place*
-/// among those of the rack.
+/// among those of the bank.
 #[derive(Clone, Debug)]
 pub(super) struct Flows {
+    first: u32,
     pub(super) places: Places,
     /// By place; a place stays taken until all that was sent has left the remote queues.
     all: Vec<Outgoing>,
@@ -55,16 +58,25 @@ pub(super) struct Flows {
 }
 
 impl Flows {
-    pub(super) fn new(nodes: u32) -> Self {
-        let places = Places::new(nodes);
-        let free = (0..nodes).map(|node| free_slots(0, places.count(node))).collect();
+    pub(super) fn new(nodes: Range<u32>) -> Self {
+        let places = Places::new(nodes.clone());
+        let count = (nodes.end - nodes.start) as usize;
+        let first = nodes.start;
+        let free = nodes.map(|node| free_slots(0, places.count(node))).collect();
         Self {
             all: vec![Outgoing::UNUSED; places.row()],
-            active: vec![0; nodes as usize],
+            first,
+            active: vec![0; count],
             words: 1,
             free,
             places,
         }
+    }
+
+    /// Index of a node among those of the bank.
+    #[inline]
+    fn own(&self, node: u32) -> usize {
+        (node - self.first) as usize
     }
 
     /// Place of the flow in a slot of a node.
@@ -91,7 +103,7 @@ impl Flows {
 
     /// How many flows a node has.
     pub(super) fn count(&self, node: u32) -> usize {
-        self.places.count(node) - self.free[node as usize].len()
+        self.places.count(node) - self.free[self.own(node)].len()
     }
 
     /// Words of the bitmaps of [`Flows::active`].
@@ -103,16 +115,18 @@ impl Flows {
     /// Which slots `64 * word` and up of a node have a backlog: one bit each.
     #[inline]
     pub(super) fn active(&self, node: u32, word: usize) -> u64 {
-        self.active[node as usize * self.words + word]
+        self.active[self.own(node) * self.words + word]
     }
 
     fn activate(&mut self, node: u32, slot: usize) {
-        self.active[node as usize * self.words + slot / 64] |= 1 << (slot % 64);
+        let node = self.own(node);
+        self.active[node * self.words + slot / 64] |= 1 << (slot % 64);
     }
 
     /// Notes that a flow has no backlog left; says whether that is so for its node.
     fn deactivate(&mut self, node: u32, slot: usize) -> bool {
-        let words = &mut self.active[node as usize * self.words..][..self.words];
+        let node = self.own(node);
+        let words = &mut self.active[node * self.words..][..self.words];
         words[slot / 64] &= !(1 << (slot % 64));
         words.iter().all(|&word| word == 0)
     }
@@ -126,7 +140,7 @@ impl Flows {
 
     /// Doubles the places of every node that has none left. Gives the division before.
     fn widen(&mut self) -> Places {
-        let wider = self.places.widened(|node| self.free[node as usize].is_empty());
+        let wider = self.places.widened(|node| self.free[self.own(node)].is_empty());
         self.all = self.places.spread(&self.all, &wider, Outgoing::UNUSED);
         let words = wider.most().div_ceil(64);
         let mut active = vec![0; self.free.len() * words];
@@ -134,7 +148,7 @@ impl Flows {
             new[..self.words].copy_from_slice(old);
         }
         (self.active, self.words) = (active, words);
-        for (node, free) in (0..).zip(&mut self.free) {
+        for (node, free) in (self.first..).zip(&mut self.free) {
             if free.is_empty() {
                 *free = free_slots(self.places.count(node), wider.count(node));
             }
@@ -151,7 +165,7 @@ fn free_slots(from: usize, to: usize) -> Vec<u16> {
 impl Bank {
     #[inline]
     pub(super) fn flow_index(&self, node: u32, destination: u32, class: u32) -> usize {
-        (node as usize * self.nodes as usize + destination as usize) * self.classes as usize
+        (self.own(node) * self.nodes as usize + destination as usize) * self.classes as usize
             + class as usize
     }
 
@@ -161,7 +175,7 @@ impl Bank {
         if cells == 0 {
             return;
         }
-        let slot = self.flow_slot(source, destination, class, tag);
+        let slot = self.flow_slot((source, destination, class), tag, now);
         let place = self.flows.place(source, slot);
         let flow = self.flows.get_mut(place);
         let was_dry = flow.unsent == 0;
@@ -170,7 +184,7 @@ impl Bank {
             flow.started = now.slot;
             flow.mature = now.slot + self.age_slots;
             self.flows.activate(source, slot);
-            self.backlog.set(source as usize);
+            self.backlog.set((source - self.first) as usize);
         }
     }
 
@@ -183,17 +197,23 @@ impl Bank {
     }
 
     /// The slot of a flow, taken if it has none.
-    fn flow_slot(&mut self, node: u32, destination: u32, class: u32, tag: u32) -> usize {
+    fn flow_slot(
+        &mut self,
+        (node, destination, class): (u32, u32, u32),
+        tag: u32,
+        now: Now,
+    ) -> usize {
         let index = self.flow_index(node, destination, class);
         let known = self.flow_of[index];
         if known != NONE {
             return usize::from(known);
         }
-        if self.flows.free[node as usize].is_empty() {
+        let own = self.own(node);
+        if self.flows.free[own].is_empty() {
             let before = self.flows.widen();
             self.subflows.widen(&before, &self.flows.places);
         }
-        let slot = self.flows.free[node as usize].pop().expect("places were just added");
+        let slot = self.flows.free[own].pop().expect("places were just added");
         let place = self.flows.place(node, usize::from(slot));
         *self.flows.get_mut(place) = Outgoing {
             destination: destination as u16,
@@ -203,16 +223,21 @@ impl Bank {
         };
         self.flow_of[index] = slot;
         self.outcast_peak = self.outcast_peak.max(self.flows.count(node) as u16);
-        let incast = &mut self.incast[destination as usize];
-        *incast += 1;
-        self.incast_peak = self.incast_peak.max(*incast);
+        self.incast[destination as usize] += 1;
+        self.incast_changes.push((now.slot, destination as u16, 1));
         usize::from(slot)
+    }
+
+    /// Moves the changes of the numbers of flows to each node, since this was last called, to `all`: slot,
+    /// node, up or down.
+    pub(crate) fn take_incast_changes(&mut self, all: &mut Vec<(u64, u16, i8)>) {
+        all.append(&mut self.incast_changes);
     }
 
     /// Nothing of a flow's backlog is left.
     pub(super) fn run_dry(&mut self, node: u32, slot: usize) {
         if self.flows.deactivate(node, slot) {
-            self.backlog.clear(node as usize);
+            self.backlog.clear((node - self.first) as usize);
         }
         let place = self.flows.place(node, slot);
         let flow = self.flows.get_mut(place);
@@ -246,19 +271,21 @@ impl Bank {
             flow.drains = false;
             if flow.unsent == 0 {
                 freed(flow.tag);
-                self.free_flow(node, slot);
+                self.free_flow(node, slot, now);
             }
             false
         });
         self.draining = draining;
     }
 
-    fn free_flow(&mut self, node: u32, slot: usize) {
+    fn free_flow(&mut self, node: u32, slot: usize, now: Now) {
         let place = self.flows.place(node, slot);
         let flow = std::mem::replace(self.flows.get_mut(place), Outgoing::UNUSED);
-        self.flows.free[node as usize].push(slot as u16);
+        let own = self.own(node);
+        self.flows.free[own].push(slot as u16);
         let index = self.flow_index(node, u32::from(flow.destination), u32::from(flow.class));
         self.flow_of[index] = NONE;
         self.incast[usize::from(flow.destination)] -= 1;
+        self.incast_changes.push((now.slot, flow.destination, -1));
     }
 }

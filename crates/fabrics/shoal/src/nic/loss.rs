@@ -5,7 +5,7 @@
 
 use kernel::Bitmap;
 
-use crate::cell::{Cell, Frame};
+use crate::cell::{Cargo, Cell, Frame};
 use crate::mode::Lossy;
 
 use super::subflows::READY;
@@ -14,7 +14,7 @@ use super::{Bank, Link, NONE, Now};
 /// The last cell sent in a position, kept until it is known to have arrived (Appendix D).
 #[derive(Clone, Copy, Debug)]
 struct Sent {
-    cell: Cell,
+    cargo: Cargo,
     epoch: u32,
 }
 
@@ -74,14 +74,14 @@ pub(super) struct Loss {
 }
 
 impl Loss {
-    pub(super) fn new(positions: u32, nodes: u32, depth: u32) -> Self {
-        let pairs = positions as usize * nodes as usize;
+    pub(super) fn new(positions: u32, (own, nodes): (u32, u32), depth: u32) -> Self {
+        let pairs = positions as usize * own as usize;
         Self {
-            sent: vec![Sent { cell: Cell::EMPTY, epoch: u32::MAX }; pairs * depth as usize],
+            sent: vec![Sent { cargo: Cargo::EMPTY, epoch: u32::MAX }; pairs * depth as usize],
             dropped: Bitmap::new(pairs),
             down: Bitmap::new(pairs),
             news: vec![News::NONE; nodes as usize * nodes as usize],
-            spreading: vec![Spreading::default(); nodes as usize],
+            spreading: vec![Spreading::default(); own as usize],
             drops: 0,
             resent: 0,
         }
@@ -104,8 +104,8 @@ impl Loss {
 const HAS_LOSS: &str = "the lossy path runs only on a bank with loss state";
 
 impl Bank {
-    fn pair(&self, position: u32, node: u32) -> usize {
-        position as usize * self.nodes as usize + node as usize
+    pub(super) fn pair(&self, position: u32, node: u32) -> usize {
+        position as usize * self.own as usize + self.own(node)
     }
 
     fn loss(&self) -> &Loss {
@@ -124,7 +124,7 @@ impl Bank {
 
     /// Whether the cells of `node` carry notices now, instead of payload.
     pub(super) fn is_spreading(&self, node: u32, now: Now) -> bool {
-        self.loss().spreading[node as usize].until > now.slot
+        self.loss().spreading[self.own(node)].until > now.slot
     }
 
     /// Lets all nodes send notices, and no payload, until a slot.
@@ -190,11 +190,11 @@ impl Bank {
     }
 
     /// Keeps a copy of a cell that leaves. Gives the flags of its frame.
-    pub(super) fn note_sent(&mut self, position: u32, node: u32, cell: Cell, now: Now) -> u16 {
+    pub(super) fn note_sent(&mut self, position: u32, node: u32, cargo: Cargo, now: Now) -> u16 {
         let pair = self.pair(position, node);
         let at = pair * self.depth as usize + (now.epoch % self.depth) as usize;
         let loss = self.loss_mut();
-        loss.sent[at] = Sent { cell, epoch: now.epoch };
+        loss.sent[at] = Sent { cargo, epoch: now.epoch };
         if loss.dropped.replace(pair, false) { Frame::DROPPED } else { 0 }
     }
 
@@ -210,14 +210,14 @@ impl Bank {
         let at = self.pair(position, node) * self.depth as usize + (epoch % self.depth) as usize;
         let sent = std::mem::replace(
             &mut self.loss_mut().sent[at],
-            Sent { cell: Cell::EMPTY, epoch: u32::MAX },
+            Sent { cargo: Cargo::EMPTY, epoch: u32::MAX },
         );
-        let cell = sent.cell;
+        let cell = sent.cargo.cell;
         if sent.epoch != epoch || cell.is_empty() || !self.is_known(node, cell) {
             return;
         }
         self.loss_mut().resent += 1;
-        self.enqueue_front(position, cell.class(), node, cell);
+        self.enqueue_front(position, cell.class(), node, sent.cargo);
     }
 
     /// Whether a cell is another node's or of a flow that this node still has.
@@ -298,7 +298,8 @@ impl Bank {
     fn spread(&mut self, node: u32, now: Now) {
         let epoch_slots = u64::from(self.schedule.slots());
         let per_cell = self.notices_per_cell;
-        let spreading = &mut self.loss_mut().spreading[node as usize];
+        let own = self.own(node);
+        let spreading = &mut self.loss_mut().spreading[own];
         if spreading.until <= now.slot {
             *spreading = Spreading { until: now.slot + epoch_slots, count: 1 };
         } else {
@@ -317,8 +318,8 @@ impl Bank {
             let entry = std::mem::replace(self.sent_entry::<Lossy>(position, node, epoch), NONE);
             let sent = self.loss().sent[first + (epoch % self.depth) as usize];
             // A relayed cell sent since then has taken the copy's place: the transport recovers.
-            if entry != NONE && !sent.cell.is_empty() && sent.cell.source() == node {
-                cells.push(sent.cell);
+            if entry != NONE && !sent.cargo.cell.is_empty() && sent.cargo.cell.source() == node {
+                cells.push(sent.cargo.cell);
             }
         }
         cells
@@ -330,12 +331,13 @@ impl Bank {
         for class in 0..self.classes {
             let index = self.link::<Lossy>(position, class, node);
             while self.links[index].queued > 0 {
-                let cell = self.arena.pop(&mut self.links[index]);
-                self.queued[node as usize] -= 1;
+                let cell = self.arena.pop(&mut self.links[index]).cell;
+                let own_index = self.own(node);
+                self.queued[own_index] -= 1;
                 if cell.source() == node {
                     own.push(cell);
                 } else {
-                    self.relayed[node as usize] -= 1;
+                    self.relayed[own_index] -= 1;
                     self.discard();
                 }
             }

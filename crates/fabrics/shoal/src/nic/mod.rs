@@ -1,8 +1,8 @@
 //! The network stack of Shoal nodes (§3.3, §4.2): queues, ready queues, feedback, release.
 //!
 //! A *bank* holds the state of many NICs in a few flat arrays, laid out in the order in which the
-//! schedule visits it: by position of the epoch, then by node. A simulator holds a bank of the
-//! whole rack. Every method acts for one node on what that node knows; nodes meet only through
+//! schedule visits it: by position of the epoch, then by node. A shard of a rack holds a bank of a
+//! range of its nodes. Every method acts for one node on what that node knows; nodes meet only through
 //! [`Frame`]s. No clock, no chance, no input or output here.
 //!
 //! Reading order: [`transmit`] (the stages of a meeting), [`release`] (Eq. 2, the age rule),
@@ -26,6 +26,8 @@ mod subflows;
 mod tests;
 mod transmit;
 mod warm;
+
+use std::ops::Range;
 
 use kernel::Bitmap;
 
@@ -155,7 +157,10 @@ pub(crate) struct Now {
 pub(crate) struct Bank {
     pub(crate) schedule: Schedule,
     mechanisms: Mechanisms,
+    /// Nodes of the rack, the first of those here, and how many are.
     nodes: u32,
+    first: u32,
+    own: u32,
     classes: u32,
     /// Slots after which the age rule ends: log2 N epochs, rounded up (§3.3.3); 0 without the rule.
     age_slots: u64,
@@ -165,7 +170,7 @@ pub(crate) struct Bank {
     /// [`Now::epoch`] when turns began, modulo 2^32.
     turns_began: u32,
     notices_per_cell: u32,
-    /// `[(position * classes + class) * nodes + node]`.
+    /// `[(position * classes + class) * own + node]`; nodes here and below count from the first.
     links: Vec<Link>,
     arena: Arena,
     /// Cells in all queues of a node, and those of them that are not its own.
@@ -194,10 +199,11 @@ pub(crate) struct Bank {
     busy_count: u64,
     /// Flows whose last cell is in a queue: their slots are freed once the feedback is in.
     draining: Vec<(u16, u16)>,
-    /// Sources with an active flow to a node: its incast degree.
+    /// Flows from here to each node of the rack: those of all make its incast degree.
     incast: Vec<u16>,
-    /// Largest incast degree seen, and the largest outcast degree.
-    incast_peak: u16,
+    /// Changes of these since they were last asked for: slot, node, up or down.
+    incast_changes: Vec<(u64, u16, i8)>,
+    /// Largest outcast degree seen.
     outcast_peak: u16,
     /// How often a relayed cell joined a queue of each length; the last stands for all longer.
     lengths: Vec<u64>,
@@ -211,19 +217,22 @@ pub(crate) struct Bank {
 }
 
 impl Bank {
-    /// Idle NICs for a rack.
-    pub(crate) fn new(plan: &Plan) -> Self {
+    /// Idle NICs for some nodes of a rack.
+    pub(crate) fn new(plan: &Plan, members: Range<u32>) -> Self {
         let schedule = plan.schedule.clone();
         let (nodes, classes) = (plan.config.nodes, plan.config.classes);
         let positions = schedule.positions() as usize;
         let depth = feedback::depth(&schedule, plan.delay_slots);
-        let words = nodes.div_ceil(u64::BITS) as usize;
-        let per_position = nodes as usize * classes as usize;
-        let flows = Flows::new(nodes);
-        let ring = if depth > 1 { positions * nodes as usize * depth as usize } else { 0 };
+        let (first, own) = (members.start, members.end - members.start);
+        let words = own.div_ceil(u64::BITS) as usize;
+        let flows = Flows::new(members);
+        let pairs = positions * own as usize;
+        let ring = if depth > 1 { pairs * depth as usize } else { 0 };
         Self {
             mechanisms: Mechanisms::of(&plan.config),
             nodes,
+            first,
+            own,
             classes,
             age_slots: match plan.config.age_rule {
                 true => {
@@ -235,25 +244,25 @@ impl Bank {
             epoch_base: epochs::KEPT,
             turns_began: 0,
             notices_per_cell: notices_per_cell(plan.cells.payload().get() as usize).max(1) as u32,
-            links: vec![Link::EMPTY; positions * per_position],
+            links: vec![Link::EMPTY; pairs * classes as usize],
             arena: Arena::default(),
             subflows: Subflows::new(schedule.positions(), &flows.places),
             flows,
-            queued: vec![0; nodes as usize],
-            relayed: vec![0; nodes as usize],
-            tickets: vec![0; nodes as usize],
-            flow_of: vec![NONE; nodes as usize * per_position],
+            queued: vec![0; own as usize],
+            relayed: vec![0; own as usize],
+            tickets: vec![0; own as usize],
+            flow_of: vec![NONE; own as usize * nodes as usize * classes as usize],
             sent_ring: vec![NONE; ring],
             depth,
             feedback: FeedbackTable::new(&schedule, plan.delay_slots),
-            loss: plan.is_lossy.then(|| Box::new(Loss::new(schedule.positions(), nodes, depth))),
-            backlog: Bitmap::new(nodes as usize),
+            loss: plan.is_lossy.then(|| Box::new(Loss::new(schedule.positions(), (own, nodes), depth))),
+            backlog: Bitmap::new(own as usize),
             busy: Bitmap::new(positions * words * u64::BITS as usize),
             words,
             busy_count: 0,
             draining: Vec::new(),
             incast: vec![0; nodes as usize],
-            incast_peak: 0,
+            incast_changes: Vec::new(),
             outcast_peak: 0,
             lengths: vec![0; 2 * nodes as usize + 1],
             queue_peak: 0,
@@ -288,6 +297,17 @@ impl Bank {
         epoch as u32
     }
 
+    /// The nodes whose NICs these are.
+    fn members(&self) -> Range<u32> {
+        self.first..self.first + self.own
+    }
+
+    /// Index of a node among those here.
+    #[inline]
+    fn own(&self, node: u32) -> usize {
+        (node - self.first) as usize
+    }
+
     /// Index of the link of `node` in `position` and `class`.
     #[inline]
     fn link<M: Mode>(&self, position: u32, class: u32, node: u32) -> usize {
@@ -295,7 +315,7 @@ impl Bank {
             true => position as usize * self.classes as usize + class as usize,
             false => position as usize,
         };
-        row * self.nodes as usize + node as usize
+        row * self.own as usize + self.own(node)
     }
 
     /// How many classes there are.
@@ -318,6 +338,11 @@ impl Bank {
         self.classes == 1 && self.depth == 1 && self.loss.is_none()
     }
 
+    /// Whether no flow waits for its cells to leave remote queues.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.draining.is_empty()
+    }
+
     /// Whether nothing is queued, waiting or owed.
     pub(crate) fn is_idle(&self) -> bool {
         self.busy_count == 0 && self.backlog.is_empty()
@@ -325,7 +350,7 @@ impl Bank {
 
     #[inline]
     fn busy_bit(&self, position: u32, node: u32) -> usize {
-        position as usize * self.words * u64::BITS as usize + node as usize
+        position as usize * self.words * u64::BITS as usize + self.own(node)
     }
 
     #[inline]

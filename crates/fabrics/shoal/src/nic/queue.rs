@@ -3,7 +3,7 @@
 
 use kernel::{prefetch, select};
 
-use crate::cell::Cell;
+use crate::cell::Cargo;
 use crate::mode::{Lossy, Mode};
 
 use super::{Bank, Link};
@@ -15,7 +15,7 @@ const NOBODY: u32 = 0;
 /// A cell and the index of the one behind it.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    cell: Cell,
+    cargo: Cargo,
     next: u32,
 }
 
@@ -29,28 +29,28 @@ pub(super) struct Arena {
 impl Default for Arena {
     fn default() -> Self {
         // The first entry is in no queue.
-        Self { entries: vec![Entry { cell: Cell::EMPTY, next: END }], free: END }
+        Self { entries: vec![Entry { cargo: Cargo::EMPTY, next: END }], free: END }
     }
 }
 
 impl Arena {
     #[inline]
-    fn take(&mut self, cell: Cell) -> u32 {
+    fn take(&mut self, cargo: Cargo) -> u32 {
         let index = self.free;
         if index == END {
-            self.entries.push(Entry { cell, next: END });
+            self.entries.push(Entry { cargo, next: END });
             return (self.entries.len() - 1) as u32;
         }
         let entry = &mut self.entries[index as usize];
         self.free = entry.next;
-        *entry = Entry { cell, next: END };
+        *entry = Entry { cargo, next: END };
         index
     }
 
     /// Appends a cell to a link's queue.
     #[inline]
-    fn push(&mut self, link: &mut Link, cell: Cell) {
-        let index = self.take(cell);
+    fn push(&mut self, link: &mut Link, cargo: Cargo) {
+        let index = self.take(cargo);
         let is_first = link.queued == 0;
         link.head = select(is_first, index, link.head);
         let before = select(is_first, NOBODY, link.tail);
@@ -60,8 +60,8 @@ impl Arena {
     }
 
     /// Puts a cell in front of a link's queue: a cell sent again (Appendix D).
-    fn push_front(&mut self, link: &mut Link, cell: Cell) {
-        let index = self.take(cell);
+    fn push_front(&mut self, link: &mut Link, cargo: Cargo) {
+        let index = self.take(cargo);
         self.entries[index as usize].next = link.head;
         if link.head == END {
             link.tail = index;
@@ -78,25 +78,25 @@ impl Arena {
 
     /// The cells of a queue, first to last.
     #[cfg(test)]
-    pub(super) fn iter(&self, link: &Link) -> impl Iterator<Item = Cell> {
+    pub(super) fn iter(&self, link: &Link) -> impl Iterator<Item = crate::cell::Cell> {
         let mut next = link.head;
         std::iter::from_fn(move || {
             let entry = (next != END).then(|| self.entries[next as usize])?;
             next = entry.next;
-            Some(entry.cell)
+            Some(entry.cargo.cell)
         })
     }
 
     /// Takes the first cell of a link's queue, which is not empty.
     #[inline]
-    pub(super) fn pop(&mut self, link: &mut Link) -> Cell {
+    pub(super) fn pop(&mut self, link: &mut Link) -> Cargo {
         let index = link.head;
-        let Entry { cell, next } = self.entries[index as usize];
+        let Entry { cargo, next } = self.entries[index as usize];
         self.entries[index as usize].next = self.free;
         self.free = index;
         link.head = next;
         link.queued -= 1;
-        cell
+        cargo
     }
 }
 
@@ -108,14 +108,15 @@ impl Bank {
         position: u32,
         class: u32,
         node: u32,
-        cell: Cell,
+        cargo: Cargo,
     ) -> u32 {
         let index = self.link::<M>(position, class, node);
         let link = &mut self.links[index];
-        self.arena.push(link, cell);
+        self.arena.push(link, cargo);
         let length = link.queued_count();
         self.queue_peak_recent = self.queue_peak_recent.max(length);
-        let queued = &mut self.queued[node as usize];
+        let own = self.own(node);
+        let queued = &mut self.queued[own];
         *queued += 1;
         self.node_peak_recent = self.node_peak_recent.max(*queued);
         self.set_busy(position, node);
@@ -123,11 +124,12 @@ impl Bank {
     }
 
     /// Puts a cell back in front of the queue of `node` for the peer of `position`.
-    pub(super) fn enqueue_front(&mut self, position: u32, class: u32, node: u32, cell: Cell) {
+    pub(super) fn enqueue_front(&mut self, position: u32, class: u32, node: u32, cargo: Cargo) {
         let index = self.link::<Lossy>(position, class, node);
-        self.arena.push_front(&mut self.links[index], cell);
-        self.queued[node as usize] += 1;
-        self.relayed[node as usize] += u32::from(cell.source() != node);
+        self.arena.push_front(&mut self.links[index], cargo);
+        let own = self.own(node);
+        self.queued[own] += 1;
+        self.relayed[own] += u32::from(cargo.cell.source() != node);
         self.set_busy(position, node);
     }
 }

@@ -69,10 +69,11 @@ impl Bank {
             return;
         }
         self.note_received::<M>(back, node, (cell.class() << CLASS_SHIFT | onward) as u16);
-        let length = self.enqueue::<M>(onward, cell.class(), node, cell) as usize;
+        let length = self.enqueue::<M>(onward, cell.class(), node, frame.cargo()) as usize;
         let last = self.lengths.len() - 1;
         self.lengths[length.min(last)] += 1;
-        let relayed = &mut self.relayed[node as usize];
+        let own = self.own(node);
+        let relayed = &mut self.relayed[own];
         *relayed += 1;
         self.relayed_peak = self.relayed_peak.max(*relayed);
         self.assert_bound(onward, node, cell.destination());

@@ -2,7 +2,7 @@
 //!
 //! What a subflow's number means is told in [`super::subflows`].
 
-use crate::cell::Cell;
+use crate::cell::Cargo;
 use crate::mode::Mode;
 
 use super::meeting::{Local, Meeting, Meetings, Ripe};
@@ -13,10 +13,10 @@ use super::{Bank, Link, Now};
 /// Makes the cells that flows release.
 pub(crate) trait CellSource {
     /// The next cell of the flow with this tag, taken in this slot.
-    fn next_cell(&mut self, tag: u32, slot: u64) -> Cell;
+    fn next_cell(&mut self, tag: u32, slot: u64) -> Cargo;
 
     /// A cell of the flow with this tag leaves its source in this slot.
-    fn cell_left(&mut self, tag: u32, cell: Cell, slot: u64);
+    fn cell_left(&mut self, tag: u32, cargo: Cargo, slot: u64);
 }
 
 impl Bank {
@@ -65,7 +65,7 @@ impl Bank {
         let flows = &self.flows.of(meeting.node())[first..];
         let mut ripe = 0;
         for (slot, (&due, flow)) in row.iter().zip(flows).enumerate() {
-            let index = meeting.link() + usize::from(flow.class) * self.nodes as usize;
+            let index = meeting.link() + usize::from(flow.class) * self.own as usize;
             ripe |= u64::from(due <= now.epoch + self.local(index)) << slot;
         }
         ripe
@@ -90,8 +90,8 @@ impl Bank {
                 at = if rest != 0 { rest } else { slots }.trailing_zeros();
                 slots &= !(1 << at);
                 let slot = usize::from(ripe.word) * u64::BITS as usize + at as usize;
-                if let Some(cell) = self.release_one::<M>(*position, meeting, slot, now, source) {
-                    meeting.frame.cell = cell;
+                if let Some(cargo) = self.release_one::<M>(*position, meeting, slot, now, source) {
+                    meeting.frame.load(cargo);
                     express.offer(Local { meeting: ripe.meeting, slot: slot as u16 }, true);
                 }
             }
@@ -113,7 +113,7 @@ impl Bank {
         slot: usize,
         now: Now,
         source: &mut impl CellSource,
-    ) -> Option<Cell> {
+    ) -> Option<Cargo> {
         let node = meeting.node();
         let place = self.flows.place(node, slot);
         let flow = self.flows.get(place);
@@ -130,7 +130,7 @@ impl Bank {
             return None;
         }
         self.flows.get_mut(place).outstanding += 1;
-        let index = meeting.link() + class as usize * self.nodes as usize;
+        let index = meeting.link() + class as usize * self.own as usize;
         let link = &mut self.links[index];
         if !self.mechanisms.ready_queue {
             self.bind::<M>(position, node, class, slot, now, source);
@@ -153,7 +153,7 @@ impl Bank {
     fn age_allows(&self, first: usize, class: u32, started: u64, now: Now) -> bool {
         let mut ahead = self.links[first].queued_count();
         for class in 1..=class as usize {
-            ahead += self.links[first + class * self.nodes as usize].queued_count();
+            ahead += self.links[first + class * self.own as usize].queued_count();
         }
         // The first is allowed at any age; asked first, it saves the division.
         ahead <= 1 || ahead <= 1 << ((now.slot - started) / u64::from(self.schedule.slots()))
@@ -164,7 +164,8 @@ impl Bank {
     fn wait_for_room(&mut self, position: u32, index: usize, node: u32, slot: usize) {
         self.links[index].ready += 1;
         let place = self.flows.place(node, slot);
-        let ticket = &mut self.tickets[node as usize];
+        let own = self.own(node);
+        let ticket = &mut self.tickets[own];
         let subflow = self.subflows.index(position, place);
         self.subflows.make_ready(subflow, *ticket & TICKET_MASK);
         *ticket = ticket.wrapping_add(1);
@@ -186,8 +187,8 @@ impl Bank {
         now: Now,
         source: &mut impl CellSource,
     ) {
-        let cell = self.take_cell(position, node, slot, now, source);
-        self.enqueue::<M>(position, class, node, cell);
+        let cargo = self.take_cell(position, node, slot, now, source);
+        self.enqueue::<M>(position, class, node, cargo);
     }
 
     /// Takes the next cell of a flow, on its way by the peer of a visit.
@@ -199,16 +200,16 @@ impl Bank {
         slot: usize,
         now: Now,
         source: &mut impl CellSource,
-    ) -> Cell {
+    ) -> Cargo {
         let place = self.flows.place(node, slot);
         self.subflows.set(self.subflows.index(position, place), SENT);
         let flow = self.flows.get_mut(place);
-        let cell = source.next_cell(flow.tag, now.slot);
+        let cargo = source.next_cell(flow.tag, now.slot);
         flow.unsent -= 1;
         if flow.unsent == 0 {
             self.run_dry(node, slot);
         }
-        cell
+        cargo
     }
 
     /// Moves the oldest ready flow's next cell into the queue if no local cell is there: at most
@@ -224,7 +225,7 @@ impl Bank {
         now: Now,
         source: &mut impl CellSource,
     ) {
-        let (node, index) = (meeting.node(), meeting.link() + class as usize * self.nodes as usize);
+        let (node, index) = (meeting.node(), meeting.link() + class as usize * self.own as usize);
         while self.links[index].ready_count() > 0 && !self.links[index].holds_local() {
             let latest = now.epoch + self.links[index].queued_count();
             let Some(slot) = self.oldest_ready::<M>(position, node, class, latest) else { return };
@@ -255,7 +256,7 @@ impl Bank {
         let places = &self.flows.places;
         let row = self.subflows.row(position, node, places);
         let due = self.subflows.due(position, node, places);
-        let newest = self.tickets[node as usize] & TICKET_MASK;
+        let newest = self.tickets[self.own(node)] & TICKET_MASK;
         let mut oldest = (0, None);
         for (slot, &value) in row.iter().enumerate() {
             if value < READY || value == SENT {

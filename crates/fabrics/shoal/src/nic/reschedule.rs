@@ -31,7 +31,7 @@ impl Bank {
         let old = std::mem::replace(&mut self.schedule, schedule);
         let (old_links, old_subflows) = (std::mem::take(&mut self.links), self.subflows.clone());
         let positions = self.schedule.positions();
-        let pairs = positions as usize * self.nodes as usize;
+        let pairs = positions as usize * self.own as usize;
         self.links = vec![Link::EMPTY; pairs * self.classes as usize];
         self.subflows = Subflows::new(positions, &self.flows.places);
         self.depth = feedback::depth(&self.schedule, self.delay_slots);
@@ -41,8 +41,9 @@ impl Bank {
         self.busy_count = 0;
         self.epoch_base = u64::from(now.epoch);
         let counts = self.loss_counts();
-        self.loss = Some(Box::new(Loss::new(positions, self.nodes, self.depth).counting(counts)));
-        for node in 0..self.nodes {
+        let loss = Loss::new(positions, (self.own, self.nodes), self.depth);
+        self.loss = Some(Box::new(loss.counting(counts)));
+        for node in self.members() {
             for peer in (0..self.nodes).filter(|&peer| peer != node) {
                 let known = old.contains(node) && old.contains(peer);
                 let stays = self.schedule.contains(node) && self.schedule.contains(peer);
@@ -55,7 +56,7 @@ impl Bank {
 
     /// Drops what waits between pairs that will not meet again; the transport recovers it.
     fn empty_links_without(&mut self, schedule: &Schedule) {
-        for node in 0..self.nodes {
+        for node in self.members() {
             for peer in (0..self.nodes).filter(|&peer| peer != node) {
                 let met = self.schedule.contains(node) && self.schedule.contains(peer);
                 let meet = schedule.contains(node) && schedule.contains(peer);

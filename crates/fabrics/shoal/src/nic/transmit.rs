@@ -46,14 +46,15 @@ impl Bank {
         let position = meetings.position;
         let is_whole = !M::LOSSY || self.schedule.is_whole();
         let (shift, senders) = self.schedule.column(position);
-        let first = self.link::<M>(position, 0, 0);
+        let first = self.link::<M>(position, 0, self.first);
         let busy = &self.busy.words()[position as usize * self.words..][..self.words];
         for (word, (&busy, &backlog)) in (0..).zip(busy.iter().zip(self.backlog.words())) {
             let mut bits = busy | backlog;
             while bits != 0 {
                 let bit = bits.trailing_zeros();
                 bits &= bits - 1;
-                let node = word * u64::BITS + bit;
+                let own = word * u64::BITS + bit;
+                let node = self.first + own;
                 let peer = match is_whole {
                     true => senders.contains(&node).then(|| self.schedule.wrap(node + shift)),
                     false => self.schedule.peer(node, position),
@@ -64,7 +65,7 @@ impl Bank {
                     continue;
                 }
                 let is_muted = M::LOSSY && self.is_spreading(node, now);
-                let link = first + node as usize;
+                let link = first + own as usize;
                 let index = meetings.all.len() as u16;
                 let frame = Frame::empty(node, peer);
                 let link = link as u32;
@@ -82,7 +83,7 @@ impl Bank {
         source: &mut impl CellSource,
         meetings: &mut Meetings,
     ) {
-        let row = class as usize * self.nodes as usize;
+        let row = class as usize * self.own as usize;
         let sends =
             |meeting: &Meeting| meeting.frame.cell.is_empty() & !(M::LOSSY && meeting.is_muted);
         meetings.waiting.refill((0..).zip(&meetings.all).map(|(index, meeting)| {
@@ -102,12 +103,13 @@ impl Bank {
                 self.arena.prefetch(self.links[link].head);
             }
             let meeting = &mut meetings.all[usize::from(index)];
-            let cell = self.arena.pop(&mut self.links[meeting.link() + row]);
-            meeting.frame.cell = cell;
+            let cargo = self.arena.pop(&mut self.links[meeting.link() + row]);
+            meeting.frame.load(cargo);
             let node = meeting.node();
-            let is_own = cell.source() == node;
-            self.queued[node as usize] -= 1;
-            self.relayed[node as usize] -= u32::from(!is_own);
+            let is_own = cargo.cell.source() == node;
+            let own = self.own(node);
+            self.queued[own] -= 1;
+            self.relayed[own] -= u32::from(!is_own);
             meetings.own.offer(index, is_own);
         }
     }
@@ -155,7 +157,7 @@ impl Bank {
         debug_assert_ne!(slot, NONE, "{meeting:?} sends for a flow that its node does not have");
         let class = if M::GENERAL { meeting.frame.cell.class() } else { 0 };
         if self.mechanisms.ready_queue {
-            let index = meeting.link() + class as usize * self.nodes as usize;
+            let index = meeting.link() + class as usize * self.own as usize;
             let link = &mut self.links[index];
             link.ready &= !Link::LOCAL;
             if link.ready != 0 {
@@ -165,7 +167,7 @@ impl Bank {
         // §4.2, "last cell sent".
         *self.sent_entry::<M>(position, meeting.node(), now.epoch) = slot;
         let place = self.flows.place(meeting.node(), usize::from(slot));
-        source.cell_left(self.flows.get(place).tag, meeting.frame.cell, now.slot);
+        source.cell_left(self.flows.get(place).tag, meeting.frame.cargo(), now.slot);
     }
 
     /// Nodes report on the cells that they have received.
@@ -201,7 +203,7 @@ impl Bank {
             let index = self.link::<M>(position, 0, node);
             return &mut self.links[index].last_sent;
         }
-        let row = (position as usize * self.nodes as usize + node as usize) * self.depth as usize;
+        let row = self.pair(position, node) * self.depth as usize;
         &mut self.sent_ring[row + (epoch % self.depth) as usize]
     }
 
@@ -211,10 +213,10 @@ impl Bank {
         for meeting in &mut meetings.all {
             let node = meeting.node();
             if M::LOSSY {
-                meeting.frame.flags = self.note_sent(position, node, meeting.frame.cell, now);
+                meeting.frame.flags = self.note_sent(position, node, meeting.frame.cargo(), now);
             }
             let has_nothing = (0..classes).all(|class| {
-                let link = &self.links[meeting.link() + class as usize * self.nodes as usize];
+                let link = &self.links[meeting.link() + class as usize * self.own as usize];
                 (link.queued == 0) & (link.ready_count() == 0)
             });
             self.mark_busy(

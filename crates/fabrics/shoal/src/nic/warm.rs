@@ -21,7 +21,7 @@ const DENSE: usize = 8;
 impl Bank {
     /// Whether so many nodes with something to do in a position are many.
     pub(crate) fn is_dense(&self, count: usize) -> bool {
-        count * DENSE >= self.nodes as usize
+        count * DENSE >= self.own as usize
     }
 
     /// Asks for what the nodes will touch that have something to do in `position`.
@@ -29,8 +29,8 @@ impl Bank {
         if position >= self.schedule.positions() {
             return;
         }
-        let first = self.link::<M>(position, 0, 0);
-        prefetch_range(&self.links, first..first + self.nodes as usize);
+        let first = self.link::<M>(position, 0, self.first);
+        prefetch_range(&self.links, first..first + self.own as usize);
         self.subflows.prefetch_row(position);
     }
 

@@ -3,7 +3,7 @@
 use kernel::{Span, Time};
 use rack::Stage;
 
-use super::Message;
+use crate::flows::Open;
 
 /// The parts of a completion time, in order.
 pub(crate) const STAGES: &[Stage] = &[
@@ -23,30 +23,47 @@ pub(crate) struct SlotTimes {
     pub(crate) hop: Span,
 }
 
-impl Message {
+impl SlotTimes {
+    /// Start of a slot.
+    pub(crate) fn start_of(&self, slot: u64) -> Time {
+        Time::ZERO + self.slot * slot
+    }
+
+    /// First slot that starts at `time` or later.
+    pub(crate) fn slot_from(&self, time: Time) -> u64 {
+        (time - Time::ZERO).div_ceil(self.slot)
+    }
+}
+
+impl Open {
     /// Divides the completion time over [`STAGES`]. For each cell the time from the flow's start to
-    /// its end is a sum of five parts; each part is averaged over the cells.
-    pub(crate) fn stages(&self, end: Time, times: SlotTimes) -> [Span; 6] {
-        if self.sendings != self.cells {
+    /// its end is a sum of five parts; each part is averaged over the cells. The receiver tells the sum over
+    /// the cells of the slots in which they were sent on the last hop, and how many took the direct path.
+    pub(crate) fn stages(
+        &self,
+        end: Time,
+        (last_hop, direct): (u128, u64),
+        times: SlotTimes,
+    ) -> [Span; 6] {
+        if self.again {
             let all = end - self.flow.start;
             return [Span::ZERO, Span::ZERO, Span::ZERO, Span::ZERO, Span::ZERO, all];
         }
         let cells = i128::from(self.cells);
         let slot = i128::from(times.slot.as_ps());
         let hop = i128::from(times.hop.as_ps());
-        let relayed = cells - i128::from(self.direct);
-        let origin = i128::from(self.origin) * slot;
+        let relayed = cells - i128::from(direct);
         let mean = |total: i128| Span::from_ps(u64::try_from(total / cells).unwrap_or(0));
-        let (released, sent, last) =
-            (self.released as i128, self.sent as i128, self.last_hop as i128);
+        let last = last_hop as i128;
+        let (released, sent) = (self.released as i128, self.sent as i128);
         let start = i128::from(self.flow.start.as_ps());
         let end = i128::from(end.as_ps());
         [
-            mean(released * slot + (origin - start) * cells),
+            mean(released * slot - start * cells),
             mean((sent - released) * slot),
             mean((cells + relayed) * hop),
             mean((last - sent) * slot - relayed * hop),
-            mean((end - origin - hop) * cells - last * slot),
+            mean((end - hop) * cells - last * slot),
             Span::ZERO,
         ]
     }

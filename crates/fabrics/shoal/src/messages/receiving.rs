@@ -1,0 +1,370 @@
+//! The half of flows at their destinations: cells back in order, and which messages are whole.
+//!
+//! A destination learns of a message from the first of its cells, and of its end from its last: each cell
+//! says in its packet's header (the simulator's [`payload`](crate::cell::Cargo::payload)) which message of
+//! its source it is of, and the last one says so.
+
+use std::collections::VecDeque;
+
+use crate::cell::Cargo;
+use crate::reorder::ReorderWindow;
+
+use super::{LAST, NONE};
+
+/// A message of which cells have come.
+#[derive(Clone, Debug)]
+struct Record {
+    handle: u32,
+    /// The pair's next message of which cells have come.
+    next: u32,
+    /// Cells of it in order so far.
+    in_order: u64,
+    /// The sequence number of its last cell, if that waits for one before it.
+    end: Option<u32>,
+    /// Sum over its cells of the slot in which they left for the last hop.
+    last_hop: u128,
+    /// Cells that took the direct path.
+    direct: u64,
+}
+
+/// All messages from one other node to a node here in one class.
+#[derive(Clone, Debug)]
+pub(super) struct Inbound {
+    pub(super) window: ReorderWindow,
+    /// Messages of which cells have come, in that order.
+    first: u32,
+    /// The message of the cells that wait for one before them, while they are all of one.
+    held: u32,
+    /// What the cells from the next one in order on carry, if those that wait are of several messages.
+    ring: Option<Box<VecDeque<u32>>>,
+    key: u32,
+}
+
+/// A message that is whole.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Whole {
+    pub(super) handle: u32,
+    pub(super) last_hop: u128,
+    pub(super) direct: u64,
+}
+
+/// The state of the destinations of a set of nodes.
+#[derive(Clone, Debug)]
+pub(crate) struct Receivers {
+    first: u32,
+    nodes: u32,
+    classes: u32,
+    pub(super) pairs: Vec<Inbound>,
+    free_pairs: Vec<u32>,
+    records: Vec<Record>,
+    free: Vec<u32>,
+    /// Pair of `[(destination * nodes + source) * classes + class]`, destinations from the first.
+    pair_of: Vec<u32>,
+    /// Sequence number that an idle pair goes on with.
+    expected_of: Vec<u32>,
+    /// Whether pairs are kept until their senders forget them: where cells can be lost.
+    pub(super) keeps_pairs: bool,
+    /// Messages that have become whole, in that order.
+    pub(super) whole: Vec<Whole>,
+    /// Most out-of-order cells held for one pair.
+    pub(crate) held_peak: u32,
+}
+
+impl Receivers {
+    pub(super) fn new(nodes: u32, classes: u32, own: std::ops::Range<u32>) -> Self {
+        let keys = own.len() * nodes as usize * classes as usize;
+        Self {
+            first: own.start,
+            nodes,
+            classes,
+            pairs: Vec::new(),
+            free_pairs: Vec::new(),
+            records: Vec::new(),
+            free: Vec::new(),
+            pair_of: vec![NONE; keys],
+            expected_of: vec![0; keys],
+            keeps_pairs: false,
+            whole: Vec::new(),
+            held_peak: 0,
+        }
+    }
+
+    #[inline]
+    fn key(&self, source: u32, destination: u32, class: u32) -> usize {
+        let destination = (destination - self.first) as usize;
+        (destination * self.nodes as usize + source as usize) * self.classes as usize
+            + class as usize
+    }
+
+    /// The pair of two nodes in a class, made if it is not there.
+    #[inline]
+    pub(super) fn pair(&mut self, source: u32, destination: u32, class: u32) -> u32 {
+        let key = self.key(source, destination, class);
+        let pair = self.pair_of[key];
+        if pair != NONE { pair } else { self.add_pair(key) }
+    }
+
+    fn add_pair(&mut self, key: usize) -> u32 {
+        let pair = Inbound {
+            window: ReorderWindow::starting_at(self.expected_of[key]),
+            first: NONE,
+            held: NONE,
+            ring: None,
+            key: key as u32,
+        };
+        let index = match self.free_pairs.pop() {
+            Some(index) => {
+                self.pairs[index as usize] = pair;
+                index
+            }
+            None => {
+                self.pairs.push(pair);
+                (self.pairs.len() - 1) as u32
+            }
+        };
+        self.pair_of[key] = index;
+        index
+    }
+
+    /// Keeps of a pair the number alone that it goes on with.
+    fn forget(&mut self, pair: u32) {
+        let Inbound { key, window, .. } = &self.pairs[pair as usize];
+        self.expected_of[*key as usize] = window.next_expected();
+        self.pair_of[*key as usize] = NONE;
+        self.free_pairs.push(pair);
+    }
+
+    /// The sender of a pair forgets it.
+    pub(super) fn forget_ends(&mut self, source: u32, destination: u32, class: u32) {
+        let pair = self.pair_of[self.key(source, destination, class)];
+        if pair != NONE {
+            self.forget(pair);
+        }
+    }
+
+    /// A pair goes on with this number; what has come of it is forgotten.
+    pub(super) fn restart(&mut self, source: u32, destination: u32, class: u32, sequence: u32) {
+        let index = self.pair(source, destination, class);
+        while self.pairs[index as usize].first != NONE {
+            let first = self.pairs[index as usize].first;
+            self.remove(index, first);
+        }
+        let pair = &mut self.pairs[index as usize];
+        pair.window = ReorderWindow::starting_at(sequence);
+        (pair.held, pair.ring) = (NONE, None);
+    }
+
+    /// A cell reaches its destination; it left for the last hop in `slot`, straight from its source
+    /// if `direct`. False: it had come before.
+    #[inline]
+    pub(super) fn arrived(&mut self, cargo: Cargo, slot: u64, direct: bool) -> bool {
+        let Cargo { cell, payload } = cargo;
+        let index = self.pair(cell.source(), cell.destination(), cell.class());
+        let Some((record, advanced)) = self.insert(index, cell.sequence(), payload) else {
+            if !self.keeps_pairs {
+                self.forget_if_empty(index);
+            }
+            return false;
+        };
+        let state = &mut self.records[record as usize];
+        state.last_hop += u128::from(slot);
+        state.direct += u64::from(direct);
+        if advanced > 0 {
+            self.advance(index, record, payload, advanced);
+        }
+        true
+    }
+
+    /// Goes on without a cell that will not come; `payload` is what it carried.
+    pub(super) fn skip(&mut self, index: u32, payload: u32) {
+        let sequence = self.pairs[index as usize].window.next_expected();
+        if let Some((record, advanced)) = self.insert(index, sequence, payload) {
+            self.advance(index, record, payload, advanced);
+        }
+    }
+
+    /// Notes a cell; none if it had come before. Gives its message and how many cells are in order now.
+    #[inline]
+    fn insert(&mut self, index: u32, sequence: u32, payload: u32) -> Option<(u32, u32)> {
+        let pair = &mut self.pairs[index as usize];
+        let inserted = pair.window.insert(sequence);
+        if inserted.duplicate {
+            return None;
+        }
+        self.held_peak = self.held_peak.max(pair.window.held());
+        let record = self.record(index, payload & !LAST);
+        if inserted.advanced == 0 {
+            self.hold(index, record, sequence, payload);
+        }
+        Some((record, inserted.advanced))
+    }
+
+    /// The record of a message, made if this is its first cell.
+    #[inline]
+    fn record(&mut self, pair: u32, handle: u32) -> u32 {
+        let first = self.pairs[pair as usize].first;
+        if first != NONE && self.records[first as usize].handle == handle {
+            return first;
+        }
+        self.other_record(pair, handle)
+    }
+
+    fn other_record(&mut self, pair: u32, handle: u32) -> u32 {
+        let (mut last, mut index) = (NONE, self.pairs[pair as usize].first);
+        while index != NONE {
+            if self.records[index as usize].handle == handle {
+                return index;
+            }
+            (last, index) = (index, self.records[index as usize].next);
+        }
+        let record =
+            Record { handle, next: NONE, in_order: 0, end: None, last_hop: 0, direct: 0 };
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.records[index as usize] = record;
+                index
+            }
+            None => {
+                self.records.push(record);
+                (self.records.len() - 1) as u32
+            }
+        };
+        match last {
+            NONE => self.pairs[pair as usize].first = index,
+            last => self.records[last as usize].next = index,
+        }
+        index
+    }
+
+    /// A cell waits for one before it.
+    #[inline]
+    fn hold(&mut self, index: u32, record: u32, sequence: u32, payload: u32) {
+        if payload & LAST != 0 {
+            self.records[record as usize].end = Some(sequence);
+        }
+        let pair = &mut self.pairs[index as usize];
+        if pair.window.held() == 1 {
+            pair.held = record;
+        }
+        if pair.held != record || pair.ring.is_some() {
+            self.hold_of_several(index, sequence, payload);
+        }
+    }
+
+    /// The same where the cells that wait are of several messages.
+    fn hold_of_several(&mut self, index: u32, sequence: u32, payload: u32) {
+        let pair = &mut self.pairs[index as usize];
+        let next = pair.window.next_expected();
+        let held = &self.records[pair.held as usize];
+        let mut ring = pair.ring.take().unwrap_or_else(|| {
+            // Until now they were of one.
+            let mut ring = VecDeque::new();
+            let (mut left, mut at) = (pair.window.held() - 1, next);
+            while left > 0 {
+                let is_held = at != sequence && pair.window.holds(at);
+                left -= u32::from(is_held);
+                let last = if held.end == Some(at) { LAST } else { 0 };
+                ring.push_back(if is_held { held.handle | last } else { NONE });
+                at = at.wrapping_add(1);
+            }
+            Box::new(ring)
+        });
+        let ahead = sequence.wrapping_sub(next) as usize;
+        if ring.len() <= ahead {
+            ring.resize(ahead + 1, NONE);
+        }
+        ring[ahead] = payload;
+        pair.ring = Some(ring);
+    }
+
+    /// So many cells are in order now: one of the message in `record`, which has just come, and those
+    /// that waited for it.
+    #[inline]
+    fn advance(&mut self, index: u32, record: u32, payload: u32, advanced: u32) {
+        self.count(index, record, 1, payload & LAST != 0);
+        if advanced > 1 {
+            self.advance_held(index, u64::from(advanced) - 1);
+        } else if let Some(ring) = &mut self.pairs[index as usize].ring {
+            ring.pop_front();
+        }
+        if !self.keeps_pairs && self.pairs[index as usize].first == NONE {
+            self.forget_if_empty(index);
+        }
+    }
+
+    /// So many cells that waited are in order now.
+    #[inline]
+    fn advance_held(&mut self, index: u32, cells: u64) {
+        let pair = &mut self.pairs[index as usize];
+        let Some(mut ring) = pair.ring.take() else {
+            let (held, next) = (pair.held, pair.window.next_expected());
+            let end = self.records[held as usize].end;
+            let is_whole = end.is_some_and(|end| next.wrapping_sub(end) as i32 > 0);
+            return self.count(index, held, cells, is_whole);
+        };
+        let holds = pair.window.held() > 0;
+        ring.pop_front();
+        for payload in ring.drain(..cells as usize) {
+            let record = self.record(index, payload & !LAST);
+            self.count(index, record, 1, payload & LAST != 0);
+        }
+        if holds {
+            self.pairs[index as usize].ring = Some(ring);
+        }
+    }
+
+    /// Cells of a message are in order, up to its last if it `is_whole`.
+    #[inline]
+    fn count(&mut self, pair: u32, record: u32, cells: u64, is_whole: bool) {
+        let state = &mut self.records[record as usize];
+        state.in_order += cells;
+        if is_whole {
+            let Record { handle, last_hop, direct, .. } = *state;
+            self.whole.push(Whole { handle, last_hop, direct });
+            self.remove(pair, record);
+        }
+    }
+
+    fn remove(&mut self, pair: u32, record: u32) {
+        let next = self.records[record as usize].next;
+        let (mut before, mut index) = (NONE, self.pairs[pair as usize].first);
+        while index != record {
+            (before, index) = (index, self.records[index as usize].next);
+        }
+        match before {
+            NONE => self.pairs[pair as usize].first = next,
+            before => self.records[before as usize].next = next,
+        }
+        self.free.push(record);
+    }
+
+    fn forget_if_empty(&mut self, index: u32) {
+        let pair = &self.pairs[index as usize];
+        if pair.first == NONE && pair.window.held() == 0 {
+            self.forget(index);
+        }
+    }
+
+    /// The messages of which cells have come, and how many of each are in order. In no order that means
+    /// anything.
+    pub(crate) fn begun(&self) -> impl Iterator<Item = (u32, u64)> {
+        let pairs = (0..).zip(&self.pairs);
+        let known = pairs.filter(|(pair, state)| self.pair_of[state.key as usize] == *pair);
+        known.flat_map(|(pair, _)| self.begun_of(pair))
+    }
+
+    fn begun_of(&self, pair: u32) -> impl Iterator<Item = (u32, u64)> {
+        let mut index = self.pairs[pair as usize].first;
+        std::iter::from_fn(move || {
+            let record = self.records.get(index as usize)?;
+            index = record.next;
+            Some((record.handle, record.in_order))
+        })
+    }
+
+    /// Cells of a message that are in order.
+    pub(super) fn in_order(&mut self, ends: (u32, u32, u32), handle: u32) -> u64 {
+        let pair = self.pair(ends.0, ends.1, ends.2);
+        self.begun_of(pair).find(|begun| begun.0 == handle).map_or(0, |begun| begun.1)
+    }
+}

@@ -1,0 +1,373 @@
+//! A part of a rack: the state of a range of nodes, advanced slot by slot.
+//!
+//! One slot: every node meets the peers of the slot, then acts on the frames whose last bit is there by
+//! the start of the next. Nodes with nothing to say in a slot are not visited, as the empty cells they send
+//! change nothing. What other shards know stays with them: cells on links are all that passes between two.
+//!
+//! The instants of [`rack::shards`] are half slots: in the first half of a slot frames arrive, in the second
+//! nodes send. A frame sent in slot `s` is acted on at the beginning of slot `s + delay`.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use kernel::Time;
+use rack::Flow;
+use rack::shards::{NEVER, Outbox};
+
+use crate::cell::Frame;
+use crate::config::Plan;
+use crate::flight::{Flight, Kind};
+use crate::losses::Losses;
+use crate::messages::{Messages, Report};
+use crate::mode::{Lean, Lossless, Lossy, Mode};
+use crate::nic::{Bank, Meetings, Now};
+use crate::stages::SlotTimes;
+
+/// Odd constants of the event hash (the golden ratio in 64 bits, and a multiplier of SplitMix64).
+const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+const HASH_MIX: u64 = 0xbf58_476d_1ce4_e5b9;
+
+/// What counts as a hop.
+const CARRYING: [Kind; 2] = [Kind::Relay, Kind::Deliver];
+
+/// A frame on its way to a node of another shard.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Passing {
+    frame: Frame,
+    /// The slot in which it arrives, modulo 2^32.
+    slot: u32,
+    channel: u32,
+}
+
+/// The nodes of a shard: the rack's, divided as evenly as can be.
+pub(crate) fn range_of(shard: usize, shards: usize, nodes: u32) -> Range<u32> {
+    let edge = |shard: usize| (shard as u64 * u64::from(nodes)).div_ceil(shards as u64) as u32;
+    edge(shard)..edge(shard + 1)
+}
+
+/// The state of a range of nodes.
+#[derive(Clone, Debug)]
+pub(crate) struct Shard {
+    pub(crate) plan: Arc<Plan>,
+    own: Range<u32>,
+    shards: usize,
+    pub(crate) bank: Bank,
+    pub(crate) messages: Messages,
+    pub(crate) flight: Flight,
+    /// Those of the position at hand; kept for their memory.
+    meetings: Meetings,
+    pub(crate) times: SlotTimes,
+    /// The slot at hand, and whether its frames have arrived.
+    slot: u64,
+    has_arrived: bool,
+    /// Epochs that began before this slot are settled.
+    settled: u64,
+    /// Slot from which on nothing is on its way from or to these nodes, as far as they know.
+    busy_until: u64,
+    /// Payload hops, and a sum of one word for each.
+    pub(crate) hops: u64,
+    pub(crate) hash: u64,
+    /// What can be lost; absent where nothing can.
+    pub(crate) losses: Option<Box<Losses>>,
+}
+
+impl Shard {
+    /// One of so many idle shards. `seed` is that of all chance in the rack.
+    pub(crate) fn new(plan: &Arc<Plan>, (index, shards): (usize, usize), seed: u64) -> Self {
+        let own = range_of(index, shards, plan.config.nodes);
+        let mut messages = Messages::new(&plan.config, plan.cells, own.clone());
+        if plan.is_lossy {
+            messages = messages.with_losses();
+        }
+        if plan.is_reliable {
+            // Two hops there and two back.
+            let round_trip = (4 * plan.delay_slots).div_ceil(plan.schedule.slots());
+            messages = messages.with_transport(round_trip);
+        }
+        let hop = plan.config.guard + plan.cell_time + plan.latency;
+        Self {
+            bank: Bank::new(plan, own.clone()),
+            messages,
+            flight: Flight::new(plan.delay_slots, plan.config.channels),
+            meetings: Meetings::new(own.end - own.start),
+            times: SlotTimes { slot: plan.config.slot, hop },
+            slot: 0,
+            has_arrived: true,
+            settled: 0,
+            busy_until: 0,
+            hops: 0,
+            hash: 0,
+            losses: plan.is_lossy.then(|| Box::new(Losses::new(plan, seed))),
+            own,
+            shards,
+            plan: Arc::clone(plan),
+        }
+    }
+
+    /// Start of a slot.
+    pub(crate) fn start_of(&self, slot: u64) -> Time {
+        self.times.start_of(slot)
+    }
+
+    /// The slot at hand.
+    pub(crate) fn slot(&self) -> u64 {
+        self.slot
+    }
+
+    /// Slot from which on these nodes have nothing to do, as far as they know.
+    pub(crate) fn busy_until(&self) -> u64 {
+        self.busy_until
+    }
+
+    pub(crate) fn now_of(&self, slot: u64) -> Now {
+        self.bank.now(slot)
+    }
+
+    /// Whether no frame is under way to these nodes and none has anything to send.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.flight.is_empty() && self.bank.is_idle()
+    }
+
+    /// Goes on with a later slot; nothing happens in between in the whole rack.
+    pub(crate) fn skip_to(&mut self, slot: u64) {
+        self.slot = slot;
+        self.has_arrived = true;
+        self.settled = slot;
+        self.busy_until = self.busy_until.max(slot);
+        self.keep_epochs_small();
+    }
+
+    /// Counts epochs from a later one, before their numbers become too large for what keeps them.
+    fn keep_epochs_small(&mut self) {
+        if let Some(epochs) = self.bank.surplus_epochs(self.slot) {
+            self.bank.forget_epochs(epochs);
+            self.messages.forget_epochs(epochs);
+        }
+    }
+
+    pub(crate) fn settle(&mut self, now: Now) {
+        let Self { bank, messages, .. } = self;
+        bank.settle(now, |tag| messages.retire(tag));
+    }
+
+    /// Settles the epochs that began while these nodes had nothing to do and others had.
+    pub(crate) fn catch_up(&mut self) {
+        let slots = u64::from(self.bank.schedule.slots());
+        let origin = self.bank.schedule.origin().get();
+        let boundary = origin + self.settled.saturating_sub(origin).div_ceil(slots) * slots;
+        for slot in (boundary..self.slot).step_by(slots as usize) {
+            if self.bank.is_settled() {
+                break;
+            }
+            self.settle(self.now_of(slot));
+        }
+        self.settled = self.slot;
+    }
+
+    /// The rack has had no flow to carry until now.
+    pub(crate) fn start_turns(&mut self, slot: u64) {
+        let now = self.now_of(slot);
+        self.bank.start_turns(now);
+    }
+
+    /// Accepts a flow whose cells carry `handle`, in the slot at hand.
+    pub(crate) fn offer(&mut self, flow: &Flow, handle: u32) {
+        let now = self.now_of(self.slot);
+        self.note_progress();
+        let work = self.messages.offer(flow, handle);
+        self.bank.offer(work, now);
+    }
+
+    /// The second half of the slot at hand: nodes send.
+    fn depart<M: Mode>(&mut self, out: &mut Outbox<Passing>) {
+        let now = self.now_of(self.slot);
+        if now.phase == 0 {
+            self.settle(now);
+        }
+        if M::LOSSY {
+            self.before_slot(now);
+        }
+        if !self.bank.is_idle() {
+            self.busy_until = self.busy_until.max(now.slot + 1);
+        }
+        self.transmissions::<M>(now, out);
+        self.slot += 1;
+        self.settled = self.slot;
+        self.has_arrived = false;
+        if self.now_of(self.slot).phase == 0 {
+            self.keep_epochs_small();
+        }
+    }
+
+    fn transmissions<M: Mode>(&mut self, now: Now, out: &mut Outbox<Passing>) {
+        let arrival = now.slot + u64::from(self.plan.delay_slots);
+        let mut arrivals = self.flight.take(arrival);
+        let mut has_frames = false;
+        for channel in 0..self.bank.schedule.channels() {
+            let position = now.position + channel;
+            self.bank.meet::<M>(position, now, &mut self.messages, &mut self.meetings);
+            let salt = now.slot.wrapping_mul(HASH_FACTOR).wrapping_add(u64::from(channel) << 60);
+            let lists = arrivals.on_mut(channel);
+            let before = CARRYING.map(|kind| lists.count(kind));
+            for index in 0..self.meetings.count() {
+                let (frame, matters) = self.meetings.frame(index);
+                has_frames |= matters;
+                if M::LOSSY && matters && self.is_cut(frame) {
+                    continue;
+                }
+                if self.shards == 1 || self.own.contains(&u32::from(frame.to)) {
+                    lists.push(frame, matters);
+                } else if matters {
+                    self.pass(frame, channel, arrival, out);
+                    if !frame.cell.is_empty() {
+                        self.hops += 1;
+                        self.hash = self.hash.wrapping_add(hop(&frame, salt));
+                    }
+                }
+            }
+            lists.forget_silent();
+            for (kind, before) in CARRYING.into_iter().zip(before) {
+                let sent = &lists.of(kind)[before..];
+                self.hops += sent.len() as u64;
+                self.hash =
+                    sent.iter().fold(self.hash, |hash, frame| hash.wrapping_add(hop(frame, salt)));
+            }
+        }
+        if M::LOSSY {
+            self.corrupt(&mut arrivals, now);
+        }
+        if has_frames {
+            self.busy_until = self.busy_until.max(arrival);
+        }
+        self.flight.put(arrival, arrivals);
+    }
+
+    /// Sends a frame to a node of another shard.
+    #[inline]
+    fn pass(&self, frame: Frame, channel: u32, arrival: u64, out: &mut Outbox<Passing>) {
+        let nodes = u64::from(self.plan.config.nodes);
+        let to = (u64::from(frame.to) * self.shards as u64 / nodes) as usize;
+        out.send(to, 2 * arrival, Passing { frame, slot: arrival as u32, channel });
+    }
+
+    /// The first half of the slot at hand: frames arrive.
+    fn arrive<M: Mode>(&mut self) {
+        self.has_arrived = true;
+        let now = self.now_of(self.slot);
+        let arrivals = self.flight.take(now.slot);
+        for kind in Kind::ALL {
+            for channel in 0..self.bank.schedule.channels() {
+                self.arrive_on::<M>(kind, arrivals.on(channel).of(kind), now);
+            }
+        }
+        if self.bank.is_dense(self.flight.count_at(now.slot + 1)) {
+            let sent = self.now_of(now.slot + 1 - u64::from(self.plan.delay_slots));
+            for position in sent.position..sent.position + self.bank.schedule.channels() {
+                self.bank.prefetch_hearing::<M>(position);
+            }
+        }
+        self.flight.reuse(now.slot, arrivals);
+    }
+
+    fn arrive_on<M: Mode>(&mut self, kind: Kind, frames: &[Frame], now: Now) {
+        for (index, frame) in frames.iter().enumerate() {
+            if kind == Kind::Relay {
+                self.bank.prefetch_relays::<M>(&frames[index..]);
+            }
+            if M::LOSSY && self.is_lost(*frame) {
+                continue;
+            }
+            let Some(back) = self.bank.hear::<M>(frame, now) else { continue };
+            match kind {
+                Kind::Report => {}
+                Kind::Relay => self.bank.relay::<M>(frame, back),
+                Kind::Deliver => {
+                    self.bank.keep::<M>(frame, back);
+                    self.deliver::<M>(frame, now);
+                }
+            }
+        }
+    }
+
+    /// Hands a cell to its destination's applications.
+    #[inline]
+    fn deliver<M: Mode>(&mut self, frame: &Frame, now: Now) {
+        let cell = frame.cell;
+        if M::LOSSY && cell.is_datagram() {
+            self.acknowledged(cell, now);
+            return;
+        }
+        let sent = now.slot - u64::from(self.plan.delay_slots);
+        let direct = u32::from(frame.from) == cell.source();
+        let end = (self.start_of(sent) + self.times.hop).as_ps();
+        let is_new = self.messages.cell_arrived(frame.cargo(), sent, direct, end);
+        if M::LOSSY {
+            self.messages.note_arrival(cell, now.epoch, !is_new);
+        }
+    }
+
+    fn run_as<M: Mode>(&mut self, end: u64, out: &mut Outbox<Passing>) {
+        while 2 * self.slot < end {
+            if !M::LOSSY && self.is_quiet() {
+                // Others may have something to do meanwhile, so epochs begin; or nobody has.
+                (self.slot, self.has_arrived) = (end / 2, end % 2 == 1);
+                return;
+            }
+            if !self.has_arrived {
+                self.arrive::<M>();
+            }
+            if 2 * self.slot + 1 >= end {
+                break;
+            }
+            self.depart::<M>(out);
+        }
+    }
+}
+
+/// A hop as it goes into the event hash: a sum, so that it makes no difference who counts first.
+#[inline]
+fn hop(frame: &Frame, salt: u64) -> u64 {
+    mixed(frame.cell.word() ^ salt, u64::from(frame.from))
+}
+
+/// One event as it goes into the event hash.
+#[inline]
+pub(crate) fn mixed(word: u64, number: u64) -> u64 {
+    let word = (word ^ number.wrapping_mul(HASH_FACTOR)).wrapping_mul(HASH_MIX);
+    (word ^ word >> 32).wrapping_mul(HASH_FACTOR)
+}
+
+impl rack::shards::Shard for Shard {
+    type Message = Passing;
+    type Report = Report;
+
+    fn next(&self) -> u64 {
+        if self.losses.is_none() && self.is_quiet() {
+            return NEVER;
+        }
+        2 * self.slot + u64::from(self.has_arrived)
+    }
+
+    fn take(&mut self, messages: &mut Vec<Passing>) {
+        for Passing { frame, slot, channel } in messages.drain(..) {
+            let ahead = slot.wrapping_sub(self.slot as u32);
+            self.flight.add(self.slot + u64::from(ahead), channel, frame);
+        }
+    }
+
+    fn run(&mut self, end: u64, out: &mut Outbox<Passing>) -> u64 {
+        self.catch_up();
+        self.keep_epochs_small();
+        let before = self.hops;
+        match self.losses {
+            Some(_) => self.run_as::<Lossy>(end, out),
+            None if self.bank.is_lean() => self.run_as::<Lean>(end, out),
+            None => self.run_as::<Lossless>(end, out),
+        }
+        self.hops - before
+    }
+
+    fn report(&mut self, reports: &mut Vec<Report>) {
+        reports.append(&mut self.messages.reports);
+    }
+}
