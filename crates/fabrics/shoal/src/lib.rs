@@ -33,6 +33,8 @@ mod rack;
 pub mod reorder;
 pub mod schedule;
 mod shard;
+#[cfg(test)]
+mod shard_tests;
 mod stages;
 #[cfg(test)]
 mod tests;

@@ -103,14 +103,14 @@ impl Rack {
     /// # Panics
     /// If a flow was offered before.
     pub fn set_threads(&mut self, threads: usize) {
-        self.set_shards_on(threads, usable_threads(threads));
+        let threads = usable_threads(threads);
+        self.set_shards_on(threads, threads);
     }
 
     /// So many shards on so many threads, whatever the machine has.
     pub(crate) fn set_shards_on(&mut self, shards: usize, threads: usize) {
-        self.set_shards(shards.min(threads.max(shards)));
-        let whole = self.shards.clone();
-        self.shards = whole.on_threads(threads);
+        self.set_shards(shards);
+        self.shards = self.shards.clone().on_threads(threads);
     }
 
     /// First slot that starts at `time` or later.

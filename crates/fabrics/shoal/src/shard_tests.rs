@@ -1,0 +1,140 @@
+//! A rack gives the same results however it is cut and on however many threads.
+
+use std::ops::ControlFlow;
+
+use kernel::{Bytes, Span, Stream, Time};
+use proptest::prelude::*;
+use rack::{Advance, Class, Completion, Fabric, Failure, Flow, Probe, Totals};
+
+use crate::config::{Config, Feedback, PairOrder};
+use crate::rack::Rack;
+use crate::tests::{Case, Ends, cases, flow};
+
+/// Keeps every end, in the order in which it is told.
+#[derive(Default)]
+struct Told {
+    ends: Ends,
+    order: Vec<u64>,
+    /// Whether ends are looked at one by one.
+    is_stepwise: bool,
+}
+
+impl Probe for Told {
+    fn completed(&mut self, completion: &Completion<'_>) -> ControlFlow<()> {
+        self.order.push(completion.flow.id.get());
+        self.ends.completed(completion)
+    }
+
+    fn failed(&mut self, flow: &Flow, at: Time, why: Failure) -> ControlFlow<()> {
+        self.order.push(flow.id.get());
+        self.ends.failed(flow, at, why)
+    }
+
+    fn may_pause(&self) -> bool {
+        self.is_stepwise
+    }
+}
+
+/// All that a run gives: what the probe was told, counts, a row of gauges now and then, and the end.
+type Outcome = (Ends, Vec<u64>, Totals, Vec<Vec<u64>>, String, Time);
+
+/// A rack, in so many shards on so many threads.
+fn rack(config: &Config, shards: usize, threads: usize) -> Rack {
+    let mut rack = Rack::new(config.plan().unwrap(), 3);
+    rack.set_shards_on(shards, threads);
+    rack
+}
+
+fn run(mut rack: Rack, flows: &[Flow], is_stepwise: bool) -> Outcome {
+    let mut told = Told { is_stepwise, ..Told::default() };
+    let mut rows = Vec::new();
+    let mut sample = |rack: &mut Rack| {
+        let mut row = vec![0.0; rack.gauges().len()];
+        rack.sample(&mut row);
+        rows.push(row.into_iter().map(f64::to_bits).collect());
+    };
+    for (index, flow) in flows.iter().enumerate() {
+        rack.advance(flow.start, &mut told);
+        if index % 16 == 0 {
+            sample(&mut rack);
+        }
+        rack.offer(flow);
+    }
+    let advance = rack.advance(Time::ZERO + Span::from_us(50_000), &mut told);
+    assert_eq!(advance, Advance::Idle, "{:?}", rack.unfinished(3));
+    sample(&mut rack);
+    let details = serde_json::to_string(&rack.details()).unwrap();
+    (told.ends, told.order, rack.totals(), rows, details, rack.now())
+}
+
+fn check_same(make: impl Fn(usize, usize) -> Rack, flows: &[Flow], is_stepwise: bool) {
+    assert!(make(2, 1).shards.count() == 2);
+    let (ends, order, totals, rows, details, now) = run(make(1, 1), flows, is_stepwise);
+    for (shards, threads) in [(2, 1), (3, 1), (8, 1), (2, 2), (3, 2), (8, 3)] {
+        let other = run(make(shards, threads), flows, is_stepwise);
+        let what = format!("{shards} shards, {threads} threads, stepwise {is_stepwise}");
+        assert_eq!(other.1, order, "order of ends: {what}");
+        assert_eq!(other.0.0, ends.0, "{what}");
+        assert_eq!(other.0.1, ends.1, "{what}");
+        assert_eq!(other.2, totals, "{what}");
+        assert_eq!(other.3, rows, "gauges: {what}");
+        assert_eq!(other.4, details, "{what}");
+        assert_eq!(other.5, now, "{what}");
+    }
+}
+
+/// Flows at some 60 % of what a rack can carry, or with long gaps between them.
+fn traffic(nodes: u32, count: u64, gap: f64, seed: u64) -> Vec<Flow> {
+    let mut draw = Stream::new(seed, "test", 0);
+    let mut at = 0.0;
+    let flow = |id| {
+        at += draw.exponential(gap * 10_000.0 * 8e3 / (26.0 * f64::from(nodes)));
+        let src = draw.below(u64::from(nodes)) as u32;
+        let dst = (src + 1 + draw.below(u64::from(nodes) - 1) as u32) % nodes;
+        let size = 1 + draw.below(20_000);
+        let class = Class::new(draw.below(2) as u8);
+        Flow { class, ..flow(id, src, dst, size, Time::from_ps(at as u64)) }
+    };
+    (0..count).map(flow).collect()
+}
+
+#[test]
+fn the_cut_and_the_threads_change_nothing() {
+    let fast = Config { nic_latency: Span::ZERO, wire_latency: Span::ZERO, ..Config::default() };
+    let fast = Config { switch_latency: Span::ZERO, ..fast };
+    for (config, gap) in [
+        (Config { nodes: 64, channels: 4, ..Config::default() }, 1.0),
+        (Config { nodes: 33, channels: 1, packet: Bytes::new(300), ..Config::default() }, 1.0),
+        (Config { nodes: 24, classes: 2, pair_order: PairOrder::Fifo, ..Config::default() }, 1.0),
+        (Config { nodes: 16, feedback: Feedback::WholeEpochs, ..fast.clone() }, 1.0),
+        // Most of the time nobody has anything to do, or one node alone.
+        (Config { nodes: 64, channels: 2, ..fast.clone() }, 300.0),
+        (Config { nodes: 16, channels: 4, ..Config::default() }, 100.0),
+        (Config { nodes: 8, ready_queue: false, feedback_counts_ready: false, ..fast }, 10.0),
+    ] {
+        let flows = traffic(config.nodes, 400, gap, 5);
+        for is_stepwise in [false, true] {
+            check_same(|shards, threads| rack(&config, shards, threads), &flows, is_stepwise);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn the_cut_changes_nothing_in_random_racks(case in cases(), is_stepwise in any::<bool>()) {
+        let case = Case {
+            config: Config { bit_error_rate: 0.0, queue_limit: 0, ..case.config },
+            faults: Vec::new(),
+            ..case
+        };
+        let flows = case.flows(Span::ZERO);
+        let make = |shards, threads| {
+            let mut rack = case.rack(Span::ZERO);
+            rack.set_shards_on(shards, threads);
+            rack
+        };
+        check_same(make, &flows, is_stepwise);
+    }
+}
