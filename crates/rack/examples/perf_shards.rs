@@ -7,7 +7,7 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use rack::shards::{NEVER, Outbox, Shard, Shards, usable_threads};
+use rack::shards::{NEVER, Outbox, Shard, Shards, Windows, usable_threads};
 
 /// Sends so many messages of 24 bytes to each other shard in each window, and takes as many.
 struct Idler {
@@ -53,7 +53,7 @@ fn window(shards: usize, threads: usize, windows: u64, messages: u64) -> f64 {
         let idler = |of| Idler { of, shards, now: 0, windows, messages, sum: 0 };
         let mut network = Shards::new((0..shards).map(idler)).on_threads(threads);
         let begin = Instant::now();
-        network.run(NEVER, 1, &mut |_, _| ControlFlow::Continue(()));
+        network.run(NEVER, Windows::of(1), &mut |_, _| ControlFlow::Continue(()));
         begin.elapsed().as_secs_f64() * 1e9 / windows as f64
     };
     (0..5).map(|_| run()).fold(f64::INFINITY, f64::min)

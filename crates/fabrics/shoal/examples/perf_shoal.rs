@@ -1,5 +1,5 @@
 //! How fast the engine is: `perf_shoal NODES CELLS PAIRS` for long flows in a permutation, `perf_shoal NODES
-//! load FLOWS LOAD` for flows of 1 to 200 KB at a share of 50 Gbps a node.
+//! load FLOWS LOAD` for flows of 1 to 200 KB at a share of 50 Gbps a node. `THREADS=2` runs on two threads.
 
 use kernel::{Bytes, Stream, Time};
 use rack::{Class, Fabric, Flow, FlowId, NodeId};
@@ -11,6 +11,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let config = Config { nodes, ..Config::default() };
     let plan = config.plan().map_err(|problems| format!("{problems:?}"))?;
     let mut rack = Rack::new(plan, 1);
+    if let Ok(threads) = std::env::var("THREADS") {
+        rack.set_threads(threads.parse()?);
+    }
     let flow = |id: u64, src: u32, dst: u32, size: u64, start: Time| Flow {
         id: FlowId::new(id),
         src: NodeId::new(src),

@@ -38,6 +38,12 @@ impl Cell {
         Self(self.0 | if start { START } else { 0 } | if end { END } else { 0 })
     }
 
+    /// Whether it is the first and the last of its packet.
+    #[inline]
+    pub(crate) fn boundary(self) -> (bool, bool) {
+        (self.0 & START != 0, self.0 & END != 0)
+    }
+
     /// The same cell marked as a datagram of the transport: outside the sequence space.
     #[inline]
     pub(crate) fn as_datagram(self) -> Self {

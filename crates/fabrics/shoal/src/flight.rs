@@ -28,8 +28,8 @@ pub(crate) struct Lists([Vec<Frame>; Kind::ALL.len() + 1]);
 impl Lists {
     /// Adds a frame, if it matters.
     #[inline]
-    pub(crate) fn push(&mut self, frame: Frame, matters: bool) {
-        self.0[select(matters, frame.kind(), Kind::ALL.len())].push(frame);
+    pub(crate) fn push(&mut self, frame: &Frame, matters: bool) {
+        self.0[select(matters, frame.kind(), Kind::ALL.len())].push(*frame);
     }
 
     /// The frames of a kind.
@@ -41,6 +41,11 @@ impl Lists {
     /// How many frames of a kind there are.
     pub(crate) fn count(&self, kind: Kind) -> usize {
         self.of(kind).len()
+    }
+
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0[..Kind::ALL.len()].iter().all(Vec::is_empty)
     }
 
     /// Forgets the frames that say nothing.
@@ -108,7 +113,7 @@ impl Flight {
     /// Puts in a frame that arrives in `slot` on a channel.
     pub(crate) fn add(&mut self, slot: u64, channel: u32, frame: Frame) {
         self.count += 1;
-        self.at(slot).on_mut(channel).push(frame, true);
+        self.at(slot).on_mut(channel).push(&frame, true);
     }
 
     /// Takes out what arrives in `slot`.
@@ -138,6 +143,14 @@ impl Flight {
     /// How many frames arrive in `slot`, so far.
     pub(crate) fn count_at(&self, slot: u64) -> usize {
         self.slots[(slot % self.slots.len() as u64) as usize].len()
+    }
+
+    /// The first slot from `from` on in which a frame arrives.
+    pub(crate) fn first_from(&self, from: u64) -> Option<u64> {
+        if self.count == 0 {
+            return None;
+        }
+        (from..from + self.slots.len() as u64).find(|&slot| self.count_at(slot) > 0)
     }
 
     /// Whether nothing is under way.

@@ -469,7 +469,7 @@ impl Shard {
                 None => {
                     let mut frame = Frame::empty(u32::from(from), u32::from(to));
                     damage.apply(&mut frame);
-                    frames.on_mut(position - now.position).push(frame, true);
+                    frames.on_mut(position - now.position).push(&frame, true);
                 }
             }
         });

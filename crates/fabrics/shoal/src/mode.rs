@@ -6,11 +6,16 @@ pub(crate) trait Mode {
     const LOSSY: bool;
     /// Several classes may be in use (Appendix C), and feedback may take more than an epoch.
     const GENERAL: bool;
+    /// All nodes of the rack are here.
+    const WHOLE: bool;
 }
 
 /// Nothing is lost, one class, and feedback within the epoch that the schedule leaves for it: the
 /// rack of the paper's simulations.
 pub(crate) enum Lean {}
+
+/// The same for a part of the rack.
+pub(crate) enum LeanPart {}
 
 /// Nothing is lost.
 pub(crate) enum Lossless {}
@@ -21,14 +26,23 @@ pub(crate) enum Lossy {}
 impl Mode for Lean {
     const LOSSY: bool = false;
     const GENERAL: bool = false;
+    const WHOLE: bool = true;
+}
+
+impl Mode for LeanPart {
+    const LOSSY: bool = false;
+    const GENERAL: bool = false;
+    const WHOLE: bool = false;
 }
 
 impl Mode for Lossless {
     const LOSSY: bool = false;
     const GENERAL: bool = true;
+    const WHOLE: bool = false;
 }
 
 impl Mode for Lossy {
     const LOSSY: bool = true;
     const GENERAL: bool = true;
+    const WHOLE: bool = false;
 }

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use kernel::{Rate, Span, Time};
 use rack::equipment::Bill;
 use rack::results::Table;
-use rack::shards::{Shards, Stop, usable_threads};
+use rack::shards::{Shards, Stop, Windows, usable_threads};
 use rack::{
-    Advance, Completion, Fabric, Failure, Flow, Gauge, Probe, Stage, Totals, Unfinished,
+    Advance, Completion, Fabric, Failure, Flow, Gauge, Probe, Problem, Stage, Totals, Unfinished,
 };
 use serde_json::{Map, Value};
 
@@ -20,7 +20,7 @@ use crate::counts::Incast;
 use crate::flows::{Open, OpenFlows};
 use crate::gauges::{self, Gauges};
 use crate::messages::{Report, What};
-use crate::shard::{Shard, mixed, range_of};
+use crate::shard::{Shard, ending, range_of};
 use crate::stages::{STAGES, SlotTimes};
 
 /// Slots between two questions to the probe: some 10 ms with 512 nodes (our choice).
@@ -104,13 +104,23 @@ impl Rack {
     /// If a flow was offered before.
     pub fn set_threads(&mut self, threads: usize) {
         let threads = usable_threads(threads);
-        self.set_shards_on(threads, threads);
+        self.set_shards(threads);
+        self.shards = self.shards.clone().on_threads(threads);
     }
 
-    /// So many shards on so many threads, whatever the machine has.
+    /// Sends every cell through its bytes from now on, or not. Results do not depend on it.
+    ///
+    /// # Errors
+    /// If cells are too short to hold what receivers need.
+    pub fn set_wire(&mut self, is_on: bool) -> Result<(), Problem> {
+        self.shards.iter_mut().try_for_each(|shard| shard.use_bytes(is_on))
+    }
+
+    /// So many shards on so many threads, whatever the machine has and however little there is to do.
+    #[cfg(test)]
     pub(crate) fn set_shards_on(&mut self, shards: usize, threads: usize) {
         self.set_shards(shards);
-        self.shards = self.shards.clone().on_threads(threads);
+        self.shards = self.shards.clone().on_threads(threads).alone_below(0);
     }
 
     /// First slot that starts at `time` or later.
@@ -169,9 +179,11 @@ impl Rack {
         let from = self.slot;
         let whole = 2 * u64::from(self.plan.delay_slots) - 1;
         let lookahead = if is_stepwise { whole.min(2) } else { whole };
+        // A window ends when frames have arrived and none was sent since: there flows may be offered.
+        let windows = Windows { lookahead, grid: 2, offset: 1 };
         let Self { shards, desk, .. } = self;
         let until = until.saturating_mul(2).saturating_add(1);
-        let stop = shards.run(until, lookahead, &mut |reports, _| {
+        let stop = shards.run(until, windows, &mut |reports, _| {
             let paused = desk.tell(reports, probe);
             if paused && is_stepwise { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
@@ -340,7 +352,7 @@ impl Desk {
                 return probe.failed(flow, at.max(flow.start), why).is_break();
             }
         };
-        let word = mixed(flow.id.get(), at.as_ps());
+        let word = ending(flow.id.get(), at.as_ps());
         self.totals.event_hash = self.totals.event_hash.wrapping_add(word);
         let completion = Completion {
             flow,

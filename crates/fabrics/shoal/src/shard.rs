@@ -11,17 +11,18 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use kernel::Time;
-use rack::Flow;
+use rack::{Flow, Problem};
 use rack::shards::{NEVER, Outbox};
 
 use crate::cell::Frame;
 use crate::config::Plan;
-use crate::flight::{Flight, Kind};
+use crate::flight::{Flight, Kind, Lists};
 use crate::losses::Losses;
 use crate::messages::{Messages, Report};
-use crate::mode::{Lean, Lossless, Lossy, Mode};
+use crate::mode::{Lean, LeanPart, Lossless, Lossy, Mode};
 use crate::nic::{Bank, Meetings, Now};
 use crate::stages::SlotTimes;
+use crate::wire::Codec;
 
 /// Odd constants of the event hash (the golden ratio in 64 bits, and a multiplier of SplitMix64).
 const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -64,6 +65,10 @@ pub(crate) struct Shard {
     settled: u64,
     /// Slot from which on nothing is on its way from or to these nodes, as far as they know.
     busy_until: u64,
+    /// Every frame goes through its bytes.
+    wire: Option<Codec>,
+    /// Frames that could not be decoded, or were not expected: dropped.
+    pub(crate) unexpected: u64,
     /// Payload hops, and a sum of one word for each.
     pub(crate) hops: u64,
     pub(crate) hash: u64,
@@ -95,6 +100,8 @@ impl Shard {
             has_arrived: true,
             settled: 0,
             busy_until: 0,
+            wire: None,
+            unexpected: 0,
             hops: 0,
             hash: 0,
             losses: plan.is_lossy.then(|| Box::new(Losses::new(plan, seed))),
@@ -209,23 +216,15 @@ impl Shard {
             let salt = now.slot.wrapping_mul(HASH_FACTOR).wrapping_add(u64::from(channel) << 60);
             let lists = arrivals.on_mut(channel);
             let before = CARRYING.map(|kind| lists.count(kind));
-            for index in 0..self.meetings.count() {
-                let (frame, matters) = self.meetings.frame(index);
-                has_frames |= matters;
-                if M::LOSSY && matters && self.is_cut(frame) {
-                    continue;
-                }
-                if self.shards == 1 || self.own.contains(&u32::from(frame.to)) {
+            if !M::LOSSY && self.shards == 1 && self.wire.is_none() {
+                for (frame, matters) in self.meetings.frames() {
                     lists.push(frame, matters);
-                } else if matters {
-                    self.pass(frame, channel, arrival, out);
-                    if !frame.cell.is_empty() {
-                        self.hops += 1;
-                        self.hash = self.hash.wrapping_add(hop(&frame, salt));
-                    }
                 }
+            } else {
+                has_frames |= self.send::<M>(lists, (arrival, channel, salt), out);
             }
             lists.forget_silent();
+            has_frames |= !lists.is_empty();
             for (kind, before) in CARRYING.into_iter().zip(before) {
                 let sent = &lists.of(kind)[before..];
                 self.hops += sent.len() as u64;
@@ -240,6 +239,52 @@ impl Shard {
             self.busy_until = self.busy_until.max(arrival);
         }
         self.flight.put(arrival, arrivals);
+    }
+
+    /// Sends the frames of all meetings, to nodes here or of other shards. Whether there are any of those.
+    fn send<M: Mode>(
+        &mut self,
+        lists: &mut Lists,
+        (arrival, channel, salt): (u64, u32, u64),
+        out: &mut Outbox<Passing>,
+    ) -> bool {
+        let mut has_left = false;
+        for index in 0..self.meetings.count() {
+            let (frame, matters) = self.meetings.frame(index);
+            if M::LOSSY && matters && self.is_cut(frame) {
+                continue;
+            }
+            let Some(frame) = self.through_bytes(frame, matters) else { continue };
+            if self.own.contains(&u32::from(frame.to)) {
+                lists.push(&frame, matters);
+            } else if matters {
+                has_left = true;
+                self.pass(frame, channel, arrival, out);
+                if !frame.cell.is_empty() {
+                    self.hops += 1;
+                    self.hash = self.hash.wrapping_add(hop(&frame, salt));
+                }
+            }
+        }
+        has_left
+    }
+
+    /// A frame as its receiver decodes it, if frames go through their bytes.
+    #[inline]
+    fn through_bytes(&mut self, frame: Frame, matters: bool) -> Option<Frame> {
+        let Some(codec) = self.wire.as_mut().filter(|_| matters) else { return Some(frame) };
+        let there = codec.carry(&frame).ok();
+        self.unexpected += u64::from(there.is_none());
+        there
+    }
+
+    /// Sends every frame through its bytes from now on, or not.
+    ///
+    /// # Errors
+    /// If cells are too short for that.
+    pub(crate) fn use_bytes(&mut self, is_on: bool) -> Result<(), Problem> {
+        self.wire = is_on.then(|| Codec::new(&self.plan.config)).transpose()?;
+        Ok(())
     }
 
     /// Sends a frame to a node of another shard.
@@ -324,16 +369,17 @@ impl Shard {
     }
 }
 
-/// A hop as it goes into the event hash: a sum, so that it makes no difference who counts first.
+/// A hop as it goes into the event hash: a sum, so that it makes no difference who counts first. `salt` is
+/// of the slot and the channel: with the ends of the cell they tell who sends it to whom.
 #[inline]
 fn hop(frame: &Frame, salt: u64) -> u64 {
-    mixed(frame.cell.word() ^ salt, u64::from(frame.from))
+    let word = (frame.cell.word() ^ salt).wrapping_mul(HASH_MIX);
+    word ^ word >> 32
 }
 
-/// One event as it goes into the event hash.
-#[inline]
-pub(crate) fn mixed(word: u64, number: u64) -> u64 {
-    let word = (word ^ number.wrapping_mul(HASH_FACTOR)).wrapping_mul(HASH_MIX);
+/// The end of a flow as it goes into the event hash.
+pub(crate) fn ending(flow: u64, end: u64) -> u64 {
+    let word = (flow ^ end.wrapping_mul(HASH_FACTOR)).wrapping_mul(HASH_MIX);
     (word ^ word >> 32).wrapping_mul(HASH_FACTOR)
 }
 
@@ -342,10 +388,14 @@ impl rack::shards::Shard for Shard {
     type Report = Report;
 
     fn next(&self) -> u64 {
-        if self.losses.is_none() && self.is_quiet() {
-            return NEVER;
+        let now = 2 * self.slot + u64::from(self.has_arrived);
+        if self.losses.is_some() {
+            return now;
         }
-        2 * self.slot + u64::from(self.has_arrived)
+        // What comes next, exactly, so that windows do not depend on who is here.
+        let from = self.slot + u64::from(self.has_arrived);
+        let arrival = self.flight.first_from(from).map_or(NEVER, |slot| 2 * slot);
+        if self.bank.is_idle() { arrival } else { arrival.min(2 * self.slot + 1) }
     }
 
     fn take(&mut self, messages: &mut Vec<Passing>) {
@@ -361,7 +411,8 @@ impl rack::shards::Shard for Shard {
         let before = self.hops;
         match self.losses {
             Some(_) => self.run_as::<Lossy>(end, out),
-            None if self.bank.is_lean() => self.run_as::<Lean>(end, out),
+            None if self.bank.is_lean() && self.shards == 1 => self.run_as::<Lean>(end, out),
+            None if self.bank.is_lean() => self.run_as::<LeanPart>(end, out),
             None => self.run_as::<Lossless>(end, out),
         }
         self.hops - before

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use super::signal::{Broken, Signal};
 use super::window::{Ended, Goal, Meeting, Place, Shared, Teller, run_part};
-use super::{Shard, Tell};
+use super::{Shard, Tell, Windows};
 
 /// What a thread is given for a run, and gives back.
 struct Seat<S: Shard> {
@@ -46,7 +46,7 @@ impl<S: Shard> Crew<S> {
             seats: (0..others)
                 .map(|_| Mutex::new(Seat { places: Vec::new(), messages: 0 }))
                 .collect(),
-            goal: Mutex::default(),
+            goal: Mutex::new(Goal { until: 0, windows: Windows::of(1), end: 0 }),
             begun: Signal::default(),
             ended: (0..others).map(|_| Signal::default()).collect(),
             panic: Mutex::default(),

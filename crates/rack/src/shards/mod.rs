@@ -43,7 +43,8 @@ pub trait Shard: Send + 'static {
     /// What a shard tells the caller; told in this order at the end of a window, whoever reports it.
     type Report: Ord + Send + 'static;
 
-    /// The instant of the next thing to do, messages taken included; [`NEVER`] if there is none.
+    /// The instant of the next thing to do, messages taken included; [`NEVER`] if there is none. Windows are
+    /// made from it: one that is too early costs time, and one that depends on the cut makes windows do so.
     fn next(&self) -> u64;
 
     /// Takes the messages of one sender, in the order in which they were sent, and leaves none.
@@ -55,6 +56,34 @@ pub trait Shard: Send + 'static {
 
     /// Appends what there is to report since it was last asked.
     fn report(&mut self, reports: &mut Vec<Self::Report>);
+}
+
+/// How long windows are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Windows {
+    /// No message arrives sooner after it was sent; at least one. Less is allowed, and makes windows shorter.
+    pub lookahead: u64,
+    /// Windows end at instants that leave the rest `offset` when divided by `grid`, wherever the lookahead
+    /// lets them.
+    pub grid: u64,
+    /// Less than `grid`.
+    pub offset: u64,
+}
+
+impl Windows {
+    /// Windows of a lookahead that end anywhere.
+    #[must_use]
+    pub const fn of(lookahead: u64) -> Self {
+        Self { lookahead, grid: 1, offset: 0 }
+    }
+
+    /// The end of a window in which the first thing to do is at `first`.
+    fn end(self, first: u64, until: u64) -> u64 {
+        let end = first.saturating_add(self.lookahead);
+        let behind = (end % self.grid + self.grid - self.offset) % self.grid;
+        let aligned = end.saturating_sub(behind);
+        until.min(if aligned > first { aligned } else { end })
+    }
 }
 
 /// Why [`Shards::run`] returned.
@@ -138,6 +167,13 @@ impl<S: Shard> Shards<S> {
         self
     }
 
+    /// Stays on the caller's thread while fewer things than this are done in a window: 500, unless set. The
+    /// results are the same.
+    #[must_use]
+    pub fn alone_below(self, events_min: u64) -> Self {
+        Self { events_min, ..self }
+    }
+
     /// How many shards there are.
     #[must_use]
     pub fn count(&self) -> usize {
@@ -177,19 +213,21 @@ impl<S: Shard> Shards<S> {
         self.counts
     }
 
-    /// Lets all shards run until `until`, in windows of `lookahead`, which is at least one: no message may
-    /// arrive sooner after it was sent. Tells `tell`, on the caller's thread, what was reported in a window,
-    /// if anything was.
+    /// Lets all shards run until `until`, in these windows. Tells `tell`, on the caller's thread, what was
+    /// reported in a window, if anything was.
     ///
     /// # Panics
     /// If a shard does, on whichever thread; the run ends with that panic.
-    pub fn run(&mut self, until: u64, lookahead: u64, tell: Tell<'_, S::Report>) -> Stop {
-        assert!(lookahead > 0, "a window of no length");
+    pub fn run(&mut self, until: u64,
+        windows: Windows,
+        tell: Tell<'_, S::Report>) -> Stop {
+        assert!(windows.lookahead > 0, "a window of no length");
+        assert!(windows.offset < windows.grid, "{windows:?}");
         let first = self.iter().map(S::next).min().unwrap_or(NEVER);
         if first >= until {
             return if first == NEVER { Stop::Idle } else { Stop::Reached };
         }
-        let goal = window::Goal { until, lookahead, end: window::end_of(first, lookahead, until) };
+        let goal = window::Goal { until, windows, end: windows.end(first, until) };
         let threads = if self.last_window < self.events_min { 1 } else { self.threads };
         let result = if threads == 1 {
             window::run_alone(&mut self.places, goal, &mut self.reports, tell)

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::*;
 
 const LOOKAHEAD: u64 = 50;
+const WINDOWS: Windows = Windows::of(LOOKAHEAD);
 const NODES: u32 = 37;
 const SEED: u64 = 7;
 
@@ -143,9 +144,7 @@ fn seen(shards: &Shards<Toy>) -> BTreeMap<u32, Vec<Ball>> {
 
 /// More threads than the machine has, and whatever it has to do.
 fn shards(count: usize, threads: usize) -> Shards<Toy> {
-    let mut shards = Shards::new(toys(count)).on_threads(threads);
-    shards.events_min = 0;
-    shards
+    Shards::new(toys(count)).on_threads(threads).alone_below(0)
 }
 
 const CUTS: [usize; 5] = [1, 2, 3, 8, 16];
@@ -158,7 +157,7 @@ fn any_number_of_shards_and_threads_gives_what_one_loop_gives() {
         for threads in 1..=3 {
             let mut shards = shards(count, threads);
             let mut told = Vec::new();
-            let stop = shards.run(NEVER, LOOKAHEAD, &mut |reports, _| {
+            let stop = shards.run(NEVER, WINDOWS, &mut |reports, _| {
                 told.append(reports);
                 ControlFlow::Continue(())
             });
@@ -183,7 +182,7 @@ fn a_run_in_parts_is_the_same_run() {
         let (mut shards, mut told, mut until) = (shards(count, threads), Vec::new(), 0);
         while until <= last {
             until += 777;
-            let stop = shards.run(until, LOOKAHEAD, &mut |reports, _| {
+            let stop = shards.run(until, WINDOWS, &mut |reports, _| {
                 told.append(reports);
                 ControlFlow::Continue(())
             });
@@ -201,7 +200,7 @@ fn the_caller_pauses_after_the_same_windows_whatever_the_cut() {
         let (mut shards, mut pauses) = (shards(count, threads), Vec::new());
         loop {
             let mut told = Vec::new();
-            let stop = shards.run(NEVER, LOOKAHEAD, &mut |reports, _| {
+            let stop = shards.run(NEVER, WINDOWS, &mut |reports, _| {
                 told.append(reports);
                 ControlFlow::Break(())
             });
@@ -222,7 +221,7 @@ fn a_panic_in_one_shard_ends_the_run_with_it() {
         toys[bad].bad_from = Some(5_000);
         let mut shards = Shards::new(toys).on_threads(threads);
         let run = AssertUnwindSafe(|| {
-            shards.run(NEVER, LOOKAHEAD, &mut |_, _| ControlFlow::Continue(()))
+            shards.run(NEVER, WINDOWS, &mut |_, _| ControlFlow::Continue(()))
         });
         let panic = catch_unwind(run).expect_err("it catches badly");
         let text = panic.downcast_ref::<String>().expect("a message");
@@ -231,14 +230,26 @@ fn a_panic_in_one_shard_ends_the_run_with_it() {
 }
 
 #[test]
+fn windows_end_on_the_grid_where_the_lookahead_lets_them() {
+    let windows = Windows { lookahead: 2, grid: 2, offset: 1 };
+    assert_eq!([3, 4, 5].map(|first| windows.end(first, NEVER)), [5, 5, 7]);
+    let windows = Windows { lookahead: 1, ..windows };
+    assert_eq!([3, 4, 5].map(|first| windows.end(first, NEVER)), [4, 5, 6]);
+    let windows = Windows { lookahead: 59, ..windows };
+    assert_eq!([3, 4].map(|first| windows.end(first, 1_000)), [61, 63]);
+    assert_eq!(windows.end(990, 1_000), 1_000);
+    assert_eq!(Windows::of(7).end(3, NEVER), 10);
+}
+
+#[test]
 fn a_copy_goes_its_own_way() {
     let mut shards = shards(4, 2);
     let mut quiet = |_: &mut Vec<End>, _| ControlFlow::Continue(());
-    shards.run(3_000, LOOKAHEAD, &mut quiet);
+    shards.run(3_000, WINDOWS, &mut quiet);
     let mut copy = shards.clone();
-    shards.run(NEVER, LOOKAHEAD, &mut quiet);
+    shards.run(NEVER, WINDOWS, &mut quiet);
     assert_ne!(seen(&copy), seen(&shards));
-    copy.run(NEVER, LOOKAHEAD, &mut quiet);
+    copy.run(NEVER, WINDOWS, &mut quiet);
     assert_eq!(seen(&copy), seen(&shards));
 }
 

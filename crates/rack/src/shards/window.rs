@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::mail::{Mail, Outbox};
 use super::signal::{Barrier, Broken, Padded};
-use super::{Counts, NEVER, Shard, Stop, Tell};
+use super::{Counts, NEVER, Shard, Stop, Tell, Windows};
 
 /// A shard with what the driver keeps for it. Alone on its cache lines: two threads that share one lose a
 /// third of their speed.
@@ -29,10 +29,10 @@ impl<S: Shard> Place<S> {
 }
 
 /// How far to run.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Goal {
     pub(super) until: u64,
-    pub(super) lookahead: u64,
+    pub(super) windows: Windows,
     /// The end of the first window.
     pub(super) end: u64,
 }
@@ -43,11 +43,6 @@ pub(super) struct Ended {
     pub(super) stop: Stop,
     pub(super) counts: Counts,
     pub(super) last_window: u64,
-}
-
-/// The end of a window in which the first thing to do is at `first`.
-pub(super) fn end_of(first: u64, lookahead: u64, until: u64) -> u64 {
-    first.saturating_add(lookahead).min(until)
 }
 
 /// Why a run ends after a window, if it does: when the next thing to do is at `first`.
@@ -74,7 +69,7 @@ pub(super) fn run_alone<S: Shard>(
     reports: &mut Vec<S::Report>,
     tell: Tell<'_, S::Report>,
 ) -> Ended {
-    let Goal { until, lookahead, mut end } = goal;
+    let Goal { until, windows, mut end } = goal;
     let mut counts = Counts::default();
     loop {
         let mut events = 0;
@@ -102,7 +97,7 @@ pub(super) fn run_alone<S: Shard>(
         if let Some(stop) = stop_of(first, paused, until) {
             return Ended { stop, counts, last_window: events };
         }
-        end = end_of(first, lookahead, until);
+        end = windows.end(first, until);
     }
 }
 
@@ -174,7 +169,7 @@ pub(super) fn run_part<S: Shard>(
     (shared, meeting): (&Shared<S>, &Meeting),
     mut teller: Option<Teller<'_, S::Report>>,
 ) -> Result<Ended, Broken> {
-    let Goal { until, lookahead, mut end } = goal;
+    let Goal { until, windows, mut end } = goal;
     let (mut counts, mut own_reports) = (Counts::default(), Vec::new());
     for round in 0_usize.. {
         let parity = round % 2;
@@ -229,7 +224,7 @@ pub(super) fn run_part<S: Shard>(
             }
             return Ok(Ended { stop, counts, last_window: all });
         }
-        end = end_of(first, lookahead, until);
+        end = windows.end(first, until);
     }
     Err(Broken)
 }

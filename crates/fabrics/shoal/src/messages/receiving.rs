@@ -97,13 +97,14 @@ impl Receivers {
     }
 
     /// The pair of two nodes in a class, made if it is not there.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pair(&mut self, source: u32, destination: u32, class: u32) -> u32 {
         let key = self.key(source, destination, class);
         let pair = self.pair_of[key];
         if pair != NONE { pair } else { self.add_pair(key) }
     }
 
+    #[cold]
     fn add_pair(&mut self, key: usize) -> u32 {
         let pair = Inbound {
             window: ReorderWindow::starting_at(self.expected_of[key]),
@@ -184,7 +185,7 @@ impl Receivers {
     }
 
     /// Notes a cell; none if it had come before. Gives its message and how many cells are in order now.
-    #[inline]
+    #[inline(always)]
     fn insert(&mut self, index: u32, sequence: u32, payload: u32) -> Option<(u32, u32)> {
         let pair = &mut self.pairs[index as usize];
         let inserted = pair.window.insert(sequence);
@@ -209,6 +210,7 @@ impl Receivers {
         self.other_record(pair, handle)
     }
 
+    #[cold]
     fn other_record(&mut self, pair: u32, handle: u32) -> u32 {
         let (mut last, mut index) = (NONE, self.pairs[pair as usize].first);
         while index != NONE {

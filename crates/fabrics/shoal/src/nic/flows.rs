@@ -60,9 +60,12 @@ pub(super) struct Flows {
 impl Flows {
     pub(super) fn new(nodes: Range<u32>) -> Self {
         let places = Places::new(nodes.clone());
-        let count = (nodes.end - nodes.start) as usize;
-        let first = nodes.start;
-        let free = nodes.map(|node| free_slots(0, places.count(node))).collect();
+        let (first, count) = (nodes.start, nodes.end as usize);
+        let free = (0..nodes.end).map(|node| match node < first {
+            true => Vec::new(),
+            false => free_slots(0, places.count(node)),
+        });
+        let free = free.collect();
         Self {
             all: vec![Outgoing::UNUSED; places.row()],
             first,
@@ -71,12 +74,6 @@ impl Flows {
             free,
             places,
         }
-    }
-
-    /// Index of a node among those of the bank.
-    #[inline]
-    fn own(&self, node: u32) -> usize {
-        (node - self.first) as usize
     }
 
     /// Place of the flow in a slot of a node.
@@ -103,7 +100,7 @@ impl Flows {
 
     /// How many flows a node has.
     pub(super) fn count(&self, node: u32) -> usize {
-        self.places.count(node) - self.free[self.own(node)].len()
+        self.places.count(node) - self.free[node as usize].len()
     }
 
     /// Words of the bitmaps of [`Flows::active`].
@@ -115,18 +112,16 @@ impl Flows {
     /// Which slots `64 * word` and up of a node have a backlog: one bit each.
     #[inline]
     pub(super) fn active(&self, node: u32, word: usize) -> u64 {
-        self.active[self.own(node) * self.words + word]
+        self.active[node as usize * self.words + word]
     }
 
     fn activate(&mut self, node: u32, slot: usize) {
-        let node = self.own(node);
-        self.active[node * self.words + slot / 64] |= 1 << (slot % 64);
+        self.active[node as usize * self.words + slot / 64] |= 1 << (slot % 64);
     }
 
     /// Notes that a flow has no backlog left; says whether that is so for its node.
     fn deactivate(&mut self, node: u32, slot: usize) -> bool {
-        let node = self.own(node);
-        let words = &mut self.active[node * self.words..][..self.words];
+        let words = &mut self.active[node as usize * self.words..][..self.words];
         words[slot / 64] &= !(1 << (slot % 64));
         words.iter().all(|&word| word == 0)
     }
@@ -140,7 +135,7 @@ impl Flows {
 
     /// Doubles the places of every node that has none left. Gives the division before.
     fn widen(&mut self) -> Places {
-        let wider = self.places.widened(|node| self.free[self.own(node)].is_empty());
+        let wider = self.places.widened(|node| self.free[node as usize].is_empty());
         self.all = self.places.spread(&self.all, &wider, Outgoing::UNUSED);
         let words = wider.most().div_ceil(64);
         let mut active = vec![0; self.free.len() * words];
@@ -148,7 +143,7 @@ impl Flows {
             new[..self.words].copy_from_slice(old);
         }
         (self.active, self.words) = (active, words);
-        for (node, free) in (self.first..).zip(&mut self.free) {
+        for (node, free) in (0..).zip(&mut self.free).skip(self.first as usize) {
             if free.is_empty() {
                 *free = free_slots(self.places.count(node), wider.count(node));
             }
@@ -184,7 +179,7 @@ impl Bank {
             flow.started = now.slot;
             flow.mature = now.slot + self.age_slots;
             self.flows.activate(source, slot);
-            self.backlog.set((source - self.first) as usize);
+            self.backlog.set(source as usize);
         }
     }
 
@@ -208,12 +203,11 @@ impl Bank {
         if known != NONE {
             return usize::from(known);
         }
-        let own = self.own(node);
-        if self.flows.free[own].is_empty() {
+        if self.flows.free[node as usize].is_empty() {
             let before = self.flows.widen();
             self.subflows.widen(&before, &self.flows.places);
         }
-        let slot = self.flows.free[own].pop().expect("places were just added");
+        let slot = self.flows.free[node as usize].pop().expect("places were just added");
         let place = self.flows.place(node, usize::from(slot));
         *self.flows.get_mut(place) = Outgoing {
             destination: destination as u16,
@@ -237,7 +231,7 @@ impl Bank {
     /// Nothing of a flow's backlog is left.
     pub(super) fn run_dry(&mut self, node: u32, slot: usize) {
         if self.flows.deactivate(node, slot) {
-            self.backlog.clear((node - self.first) as usize);
+            self.backlog.clear(node as usize);
         }
         let place = self.flows.place(node, slot);
         let flow = self.flows.get_mut(place);
@@ -281,8 +275,7 @@ impl Bank {
     fn free_flow(&mut self, node: u32, slot: usize, now: Now) {
         let place = self.flows.place(node, slot);
         let flow = std::mem::replace(self.flows.get_mut(place), Outgoing::UNUSED);
-        let own = self.own(node);
-        self.flows.free[own].push(slot as u16);
+        self.flows.free[node as usize].push(slot as u16);
         let index = self.flow_index(node, u32::from(flow.destination), u32::from(flow.class));
         self.flow_of[index] = NONE;
         self.incast[usize::from(flow.destination)] -= 1;

@@ -3,6 +3,8 @@
 //!
 //! Kept apart from the loss-free path: a bank has this state only where the scenario can lose cells.
 
+use std::ops::Range;
+
 use kernel::Bitmap;
 
 use crate::cell::{Cargo, Cell, Frame};
@@ -14,8 +16,13 @@ use super::{Bank, Link, NONE, Now};
 /// The last cell sent in a position, kept until it is known to have arrived (Appendix D).
 #[derive(Clone, Copy, Debug)]
 struct Sent {
-    cargo: Cargo,
+    cell: Cell,
+    payload: u32,
     epoch: u32,
+}
+
+impl Sent {
+    const NOTHING: Sent = Sent { cell: Cell::EMPTY, payload: 0, epoch: u32::MAX };
 }
 
 /// Bytes of a [`Sent`].
@@ -74,14 +81,14 @@ pub(super) struct Loss {
 }
 
 impl Loss {
-    pub(super) fn new(positions: u32, (own, nodes): (u32, u32), depth: u32) -> Self {
-        let pairs = positions as usize * own as usize;
+    pub(super) fn new(positions: u32, (own, nodes): (Range<u32>, u32), depth: u32) -> Self {
+        let pairs = positions as usize * own.len();
         Self {
-            sent: vec![Sent { cargo: Cargo::EMPTY, epoch: u32::MAX }; pairs * depth as usize],
+            sent: vec![Sent::NOTHING; pairs * depth as usize],
             dropped: Bitmap::new(pairs),
             down: Bitmap::new(pairs),
             news: vec![News::NONE; nodes as usize * nodes as usize],
-            spreading: vec![Spreading::default(); own as usize],
+            spreading: vec![Spreading::default(); own.end as usize],
             drops: 0,
             resent: 0,
         }
@@ -124,7 +131,7 @@ impl Bank {
 
     /// Whether the cells of `node` carry notices now, instead of payload.
     pub(super) fn is_spreading(&self, node: u32, now: Now) -> bool {
-        self.loss().spreading[self.own(node)].until > now.slot
+        self.loss().spreading[node as usize].until > now.slot
     }
 
     /// Lets all nodes send notices, and no payload, until a slot.
@@ -194,7 +201,8 @@ impl Bank {
         let pair = self.pair(position, node);
         let at = pair * self.depth as usize + (now.epoch % self.depth) as usize;
         let loss = self.loss_mut();
-        loss.sent[at] = Sent { cargo, epoch: now.epoch };
+        let Cargo { cell, payload } = cargo;
+        loss.sent[at] = Sent { cell, payload, epoch: now.epoch };
         if loss.dropped.replace(pair, false) { Frame::DROPPED } else { 0 }
     }
 
@@ -208,16 +216,13 @@ impl Bank {
         let Some(epoch) = self.epoch_reported::<Lossy>(position, now) else { return };
         *self.sent_entry::<Lossy>(position, node, epoch) = NONE;
         let at = self.pair(position, node) * self.depth as usize + (epoch % self.depth) as usize;
-        let sent = std::mem::replace(
-            &mut self.loss_mut().sent[at],
-            Sent { cargo: Cargo::EMPTY, epoch: u32::MAX },
-        );
-        let cell = sent.cargo.cell;
+        let sent = std::mem::replace(&mut self.loss_mut().sent[at], Sent::NOTHING);
+        let Sent { cell, payload, .. } = sent;
         if sent.epoch != epoch || cell.is_empty() || !self.is_known(node, cell) {
             return;
         }
         self.loss_mut().resent += 1;
-        self.enqueue_front(position, cell.class(), node, sent.cargo);
+        self.enqueue_front(position, cell.class(), node, Cargo { cell, payload });
     }
 
     /// Whether a cell is another node's or of a flow that this node still has.
@@ -298,8 +303,7 @@ impl Bank {
     fn spread(&mut self, node: u32, now: Now) {
         let epoch_slots = u64::from(self.schedule.slots());
         let per_cell = self.notices_per_cell;
-        let own = self.own(node);
-        let spreading = &mut self.loss_mut().spreading[own];
+        let spreading = &mut self.loss_mut().spreading[node as usize];
         if spreading.until <= now.slot {
             *spreading = Spreading { until: now.slot + epoch_slots, count: 1 };
         } else {
@@ -318,8 +322,8 @@ impl Bank {
             let entry = std::mem::replace(self.sent_entry::<Lossy>(position, node, epoch), NONE);
             let sent = self.loss().sent[first + (epoch % self.depth) as usize];
             // A relayed cell sent since then has taken the copy's place: the transport recovers.
-            if entry != NONE && !sent.cargo.cell.is_empty() && sent.cargo.cell.source() == node {
-                cells.push(sent.cargo.cell);
+            if entry != NONE && !sent.cell.is_empty() && sent.cell.source() == node {
+                cells.push(sent.cell);
             }
         }
         cells
@@ -332,12 +336,11 @@ impl Bank {
             let index = self.link::<Lossy>(position, class, node);
             while self.links[index].queued > 0 {
                 let cell = self.arena.pop(&mut self.links[index]).cell;
-                let own_index = self.own(node);
-                self.queued[own_index] -= 1;
+                self.queued[node as usize] -= 1;
                 if cell.source() == node {
                     own.push(cell);
                 } else {
-                    self.relayed[own_index] -= 1;
+                    self.relayed[node as usize] -= 1;
                     self.discard();
                 }
             }

@@ -99,8 +99,14 @@ impl Meetings {
         self.all.len()
     }
 
-    /// The frame that is sent in one of them, by node, and whether it says more than an empty cell
-    /// with no feedback does.
+    /// The frames that are sent in them, by node, and whether each says more than an empty cell with no
+    /// feedback does.
+    #[inline]
+    pub(crate) fn frames(&self) -> impl Iterator<Item = (&Frame, bool)> {
+        self.all.iter().map(|meeting| (&meeting.frame, meeting.matters()))
+    }
+
+    /// The same of one of them.
     #[inline]
     pub(crate) fn frame(&self, index: usize) -> (Frame, bool) {
         let meeting = &self.all[index];

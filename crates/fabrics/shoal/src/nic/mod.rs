@@ -170,7 +170,8 @@ pub(crate) struct Bank {
     /// [`Now::epoch`] when turns began, modulo 2^32.
     turns_began: u32,
     notices_per_cell: u32,
-    /// `[(position * classes + class) * own + node]`; nodes here and below count from the first.
+    /// `[(position * classes + class) * own + node]`, nodes counted from the first. So are they in all that
+    /// there is for each pair; what is small is indexed by the rack's numbers.
     links: Vec<Link>,
     arena: Arena,
     /// Cells in all queues of a node, and those of them that are not its own.
@@ -193,8 +194,9 @@ pub(crate) struct Bank {
     backlog: Bitmap,
     /// Nodes with something to send in a position: `[position * 64 * words + node]`.
     busy: Bitmap,
-    /// Words of a bitmap of the nodes.
+    /// Words of a bitmap of the nodes up to the last one here, and the first word with one.
     words: usize,
+    first_word: usize,
     /// Bits set in `busy`.
     busy_count: u64,
     /// Flows whose last cell is in a queue: their slots are freed once the feedback is in.
@@ -224,8 +226,9 @@ impl Bank {
         let positions = schedule.positions() as usize;
         let depth = feedback::depth(&schedule, plan.delay_slots);
         let (first, own) = (members.start, members.end - members.start);
-        let words = own.div_ceil(u64::BITS) as usize;
-        let flows = Flows::new(members);
+        let words = members.end.div_ceil(u64::BITS) as usize;
+        let all = members.end as usize;
+        let flows = Flows::new(members.clone());
         let pairs = positions * own as usize;
         let ring = if depth > 1 { pairs * depth as usize } else { 0 };
         Self {
@@ -248,16 +251,17 @@ impl Bank {
             arena: Arena::default(),
             subflows: Subflows::new(schedule.positions(), &flows.places),
             flows,
-            queued: vec![0; own as usize],
-            relayed: vec![0; own as usize],
-            tickets: vec![0; own as usize],
+            queued: vec![0; all],
+            relayed: vec![0; all],
+            tickets: vec![0; all],
             flow_of: vec![NONE; own as usize * nodes as usize * classes as usize],
             sent_ring: vec![NONE; ring],
             depth,
             feedback: FeedbackTable::new(&schedule, plan.delay_slots),
-            loss: plan.is_lossy.then(|| Box::new(Loss::new(schedule.positions(), (own, nodes), depth))),
-            backlog: Bitmap::new(own as usize),
+            loss: plan.is_lossy.then(|| Box::new(Loss::new(schedule.positions(), (members, nodes), depth))),
+            backlog: Bitmap::new(words * u64::BITS as usize),
             busy: Bitmap::new(positions * words * u64::BITS as usize),
+            first_word: (first / u64::BITS) as usize,
             words,
             busy_count: 0,
             draining: Vec::new(),
@@ -315,7 +319,7 @@ impl Bank {
             true => position as usize * self.classes as usize + class as usize,
             false => position as usize,
         };
-        row * self.own as usize + self.own(node)
+        row * self.own as usize + if M::WHOLE { node as usize } else { self.own(node) }
     }
 
     /// How many classes there are.
@@ -350,7 +354,7 @@ impl Bank {
 
     #[inline]
     fn busy_bit(&self, position: u32, node: u32) -> usize {
-        position as usize * self.words * u64::BITS as usize + self.own(node)
+        position as usize * self.words * u64::BITS as usize + node as usize
     }
 
     #[inline]

@@ -13,21 +13,22 @@ pub(super) const AT_FIRST: u32 = 8;
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     first: u32,
-    /// First place of each node, and one more for the end.
+    /// First place of each node, by its number in the rack, and one more for the end.
     starts: Vec<u32>,
 }
 
 impl Places {
     /// A few places for each of the nodes.
     pub(super) fn new(nodes: Range<u32>) -> Self {
-        let starts = (0..=nodes.end - nodes.start).map(|node| node * AT_FIRST).collect();
+        let start = |node: u32| node.saturating_sub(nodes.start) * AT_FIRST;
+        let starts = (0..=nodes.end).map(start).collect();
         Self { first: nodes.start, starts }
     }
 
     /// First place of a node.
     #[inline]
     pub(super) fn start(&self, node: u32) -> usize {
-        self.starts[(node - self.first) as usize] as usize
+        self.starts[node as usize] as usize
     }
 
     /// How many places a node has.
@@ -52,12 +53,12 @@ impl Places {
     }
 
     fn nodes(&self) -> Range<u32> {
-        self.first..self.first + self.starts.len() as u32 - 1
+        self.first..self.starts.len() as u32 - 1
     }
 
     /// The division in which each node that `is_full` has twice as many places.
     pub(super) fn widened(&self, is_full: impl Fn(u32) -> bool) -> Self {
-        let mut starts = vec![0];
+        let mut starts = vec![0; self.first as usize + 1];
         let mut end = 0;
         for node in self.nodes() {
             end += self.count(node) as u32 * if is_full(node) { 2 } else { 1 };

@@ -3,7 +3,7 @@
 
 use kernel::{prefetch, select};
 
-use crate::cell::Cargo;
+use crate::cell::{Cargo, Cell};
 use crate::mode::{Lossy, Mode};
 
 use super::{Bank, Link};
@@ -12,11 +12,19 @@ const END: u32 = u32::MAX;
 /// An entry that is in no queue: the one before the first cell of each.
 const NOBODY: u32 = 0;
 
-/// A cell and the index of the one behind it.
+/// A cell with its payload, and the index of the one behind it: 16 bytes.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    cargo: Cargo,
+    cell: Cell,
+    payload: u32,
     next: u32,
+}
+
+impl Entry {
+    #[inline]
+    fn last(cargo: Cargo) -> Self {
+        Self { cell: cargo.cell, payload: cargo.payload, next: END }
+    }
 }
 
 /// Storage for queued cells; the most recently freed entry is used first, while it is cached.
@@ -29,7 +37,7 @@ pub(super) struct Arena {
 impl Default for Arena {
     fn default() -> Self {
         // The first entry is in no queue.
-        Self { entries: vec![Entry { cargo: Cargo::EMPTY, next: END }], free: END }
+        Self { entries: vec![Entry::last(Cargo::EMPTY)], free: END }
     }
 }
 
@@ -38,12 +46,12 @@ impl Arena {
     fn take(&mut self, cargo: Cargo) -> u32 {
         let index = self.free;
         if index == END {
-            self.entries.push(Entry { cargo, next: END });
+            self.entries.push(Entry::last(cargo));
             return (self.entries.len() - 1) as u32;
         }
         let entry = &mut self.entries[index as usize];
         self.free = entry.next;
-        *entry = Entry { cargo, next: END };
+        *entry = Entry::last(cargo);
         index
     }
 
@@ -78,12 +86,12 @@ impl Arena {
 
     /// The cells of a queue, first to last.
     #[cfg(test)]
-    pub(super) fn iter(&self, link: &Link) -> impl Iterator<Item = crate::cell::Cell> {
+    pub(super) fn iter(&self, link: &Link) -> impl Iterator<Item = Cell> {
         let mut next = link.head;
         std::iter::from_fn(move || {
             let entry = (next != END).then(|| self.entries[next as usize])?;
             next = entry.next;
-            Some(entry.cargo.cell)
+            Some(entry.cell)
         })
     }
 
@@ -91,12 +99,12 @@ impl Arena {
     #[inline]
     pub(super) fn pop(&mut self, link: &mut Link) -> Cargo {
         let index = link.head;
-        let Entry { cargo, next } = self.entries[index as usize];
+        let Entry { cell, payload, next } = self.entries[index as usize];
         self.entries[index as usize].next = self.free;
         self.free = index;
         link.head = next;
         link.queued -= 1;
-        cargo
+        Cargo { cell, payload }
     }
 }
 
@@ -115,8 +123,7 @@ impl Bank {
         self.arena.push(link, cargo);
         let length = link.queued_count();
         self.queue_peak_recent = self.queue_peak_recent.max(length);
-        let own = self.own(node);
-        let queued = &mut self.queued[own];
+        let queued = &mut self.queued[node as usize];
         *queued += 1;
         self.node_peak_recent = self.node_peak_recent.max(*queued);
         self.set_busy(position, node);
@@ -127,9 +134,8 @@ impl Bank {
     pub(super) fn enqueue_front(&mut self, position: u32, class: u32, node: u32, cargo: Cargo) {
         let index = self.link::<Lossy>(position, class, node);
         self.arena.push_front(&mut self.links[index], cargo);
-        let own = self.own(node);
-        self.queued[own] += 1;
-        self.relayed[own] += u32::from(cargo.cell.source() != node);
+        self.queued[node as usize] += 1;
+        self.relayed[node as usize] += u32::from(cargo.cell.source() != node);
         self.set_busy(position, node);
     }
 }

@@ -72,8 +72,7 @@ impl Bank {
         let length = self.enqueue::<M>(onward, cell.class(), node, frame.cargo()) as usize;
         let last = self.lengths.len() - 1;
         self.lengths[length.min(last)] += 1;
-        let own = self.own(node);
-        let relayed = &mut self.relayed[own];
+        let relayed = &mut self.relayed[node as usize];
         *relayed += 1;
         self.relayed_peak = self.relayed_peak.max(*relayed);
         self.assert_bound(onward, node, cell.destination());

@@ -164,8 +164,7 @@ impl Bank {
     fn wait_for_room(&mut self, position: u32, index: usize, node: u32, slot: usize) {
         self.links[index].ready += 1;
         let place = self.flows.place(node, slot);
-        let own = self.own(node);
-        let ticket = &mut self.tickets[own];
+        let ticket = &mut self.tickets[node as usize];
         let subflow = self.subflows.index(position, place);
         self.subflows.make_ready(subflow, *ticket & TICKET_MASK);
         *ticket = ticket.wrapping_add(1);
@@ -256,7 +255,7 @@ impl Bank {
         let places = &self.flows.places;
         let row = self.subflows.row(position, node, places);
         let due = self.subflows.due(position, node, places);
-        let newest = self.tickets[self.own(node)] & TICKET_MASK;
+        let newest = self.tickets[node as usize] & TICKET_MASK;
         let mut oldest = (0, None);
         for (slot, &value) in row.iter().enumerate() {
             if value < READY || value == SENT {

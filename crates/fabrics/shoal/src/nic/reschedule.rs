@@ -41,7 +41,7 @@ impl Bank {
         self.busy_count = 0;
         self.epoch_base = u64::from(now.epoch);
         let counts = self.loss_counts();
-        let loss = Loss::new(positions, (self.own, self.nodes), self.depth);
+        let loss = Loss::new(positions, (self.members(), self.nodes), self.depth);
         self.loss = Some(Box::new(loss.counting(counts)));
         for node in self.members() {
             for peer in (0..self.nodes).filter(|&peer| peer != node) {

@@ -11,11 +11,11 @@ impl Bank {
     /// subflow (S62), with the ready queue at most one local cell (S65), and as many cells as
     /// counted. Compares the cells of others that each node holds with its count.
     pub(crate) fn check_queues(&self) {
-        let mut relayed = vec![0; self.own as usize];
+        let mut relayed = vec![0; self.members().end as usize];
         for position in 0..self.schedule.positions() {
             for node in self.members() {
                 for class in 0..self.classes {
-                    relayed[self.own(node)] += self.check_queue(position, class, node);
+                    relayed[node as usize] += self.check_queue(position, class, node);
                 }
             }
         }

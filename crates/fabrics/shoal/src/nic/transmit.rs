@@ -47,14 +47,15 @@ impl Bank {
         let is_whole = !M::LOSSY || self.schedule.is_whole();
         let (shift, senders) = self.schedule.column(position);
         let first = self.link::<M>(position, 0, self.first);
-        let busy = &self.busy.words()[position as usize * self.words..][..self.words];
-        for (word, (&busy, &backlog)) in (0..).zip(busy.iter().zip(self.backlog.words())) {
+        let words = self.first_word..self.words;
+        let busy = &self.busy.words()[position as usize * self.words..][words.clone()];
+        let backlog = &self.backlog.words()[words];
+        for (word, (&busy, &backlog)) in (self.first_word as u32..).zip(busy.iter().zip(backlog)) {
             let mut bits = busy | backlog;
             while bits != 0 {
                 let bit = bits.trailing_zeros();
                 bits &= bits - 1;
-                let own = word * u64::BITS + bit;
-                let node = self.first + own;
+                let node = word * u64::BITS + bit;
                 let peer = match is_whole {
                     true => senders.contains(&node).then(|| self.schedule.wrap(node + shift)),
                     false => self.schedule.peer(node, position),
@@ -65,7 +66,7 @@ impl Bank {
                     continue;
                 }
                 let is_muted = M::LOSSY && self.is_spreading(node, now);
-                let link = first + own as usize;
+                let link = first + (node - self.first) as usize;
                 let index = meetings.all.len() as u16;
                 let frame = Frame::empty(node, peer);
                 let link = link as u32;
@@ -107,9 +108,8 @@ impl Bank {
             meeting.frame.load(cargo);
             let node = meeting.node();
             let is_own = cargo.cell.source() == node;
-            let own = self.own(node);
-            self.queued[own] -= 1;
-            self.relayed[own] -= u32::from(!is_own);
+            self.queued[node as usize] -= 1;
+            self.relayed[node as usize] -= u32::from(!is_own);
             meetings.own.offer(index, is_own);
         }
     }

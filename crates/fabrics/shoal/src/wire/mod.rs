@@ -12,12 +12,16 @@
 //! free, and above that the sequence number gives up. All of it is one table, made by
 //! [`Layout::new`].
 
+mod link;
 pub mod notice;
 pub mod serial;
 
 use rack::{Class, NodeId, Problem};
 
 use crate::crc;
+pub(crate) use link::Codec;
+#[cfg(test)]
+pub(crate) use link::Malformed;
 pub use notice::{
     NOTICES_PER_CELL, Notice, NoticeError, Reachability, decode_notices, encode_notices,
     notices_per_cell,

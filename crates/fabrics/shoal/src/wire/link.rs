@@ -1,0 +1,215 @@
+//! Frames as bytes: what really passes from one node to another.
+//!
+//! The header is [`Layout`]'s. Who sends and who receives is not in it: the schedule says whose cell arrives
+//! on which channel in which slot. The simulator's applications send no data; of their packets' own headers
+//! the payload holds what receivers need: the handle of the message and whether the cell is its last, and
+//! the cell's full sequence number, whose lower bits are in the header. The top bit of the header's sequence
+//! number marks datagrams of the transport.
+
+use rack::{Class, NodeId, Problem};
+
+use crate::cell::{Cell, Frame};
+use crate::config::Config;
+
+use super::{HEADER_BYTES, Header, Layout};
+
+/// Bytes of a payload that stand for the header of a packet.
+const PACKET_HEADER: usize = 8;
+
+/// Turns frames into cells of bytes and back.
+#[derive(Clone, Debug)]
+pub(crate) struct Codec {
+    layout: Layout,
+    /// Bytes of a cell.
+    cell: usize,
+    /// Kept for its memory.
+    bytes: Vec<u8>,
+}
+
+/// Why bytes are not a frame; they are counted and dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Malformed {
+    /// It has not the length of a cell.
+    Length,
+    /// The checksum is wrong, or a field names what the rack does not have.
+    Header,
+    /// The payload does not belong to the header.
+    Payload,
+}
+
+impl Codec {
+    /// The codec of a rack.
+    ///
+    /// # Errors
+    /// If a cell has no room for what receivers need of the header of a packet.
+    pub(crate) fn new(config: &Config) -> Result<Self, Problem> {
+        let layout = Layout::new(config.nodes, config.classes)?;
+        let (cell, header) = (config.cell.get() as usize, config.header.get() as usize);
+        if header < HEADER_BYTES || cell < HEADER_BYTES + PACKET_HEADER {
+            let message = format!(
+                "a cell of {} with a header of {}; as bytes a header takes 8 B and what receivers need of \
+                 a packet's own header 8 B more: expected a header of 8 B and a cell of 16 B or more",
+                config.cell, config.header
+            );
+            return Err(Problem::new("cell", message));
+        }
+        Ok(Self { layout, cell, bytes: Vec::new() })
+    }
+
+    fn datagram_bit(&self) -> u32 {
+        self.layout.sequence().window()
+    }
+
+    /// Writes a frame.
+    pub(crate) fn encode(&self, frame: &Frame, bytes: &mut Vec<u8>) {
+        bytes.clear();
+        bytes.resize(self.cell, 0);
+        let cell = frame.cell;
+        let mut header = Header {
+            feedback: self.layout.limit_feedback(u32::from(frame.feedback)),
+            last_cell_dropped: frame.flags & Frame::DROPPED != 0,
+            ..Header::empty(NodeId::new(u32::from(frame.from)))
+        };
+        if !cell.is_empty() {
+            let low = cell.sequence() & (self.datagram_bit() - 1);
+            let kind = if cell.is_datagram() { self.datagram_bit() } else { 0 };
+            (header.source, header.destination) =
+                (NodeId::new(cell.source()), NodeId::new(cell.destination()));
+            header.sequence = low | kind;
+            (header.start_of_packet, header.end_of_packet) = cell.boundary();
+            header.class = Class::new(cell.class() as u8);
+            let payload = &mut bytes[HEADER_BYTES..];
+            payload[..4].copy_from_slice(&frame.payload.to_be_bytes());
+            payload[4..8].copy_from_slice(&cell.sequence().to_be_bytes());
+        }
+        let (head, payload) = bytes.split_at_mut(HEADER_BYTES);
+        head.copy_from_slice(&self.layout.encode(&header, payload));
+    }
+
+    /// Reads what `to` hears in the slot in which `from` sends to it.
+    ///
+    /// # Errors
+    /// Whatever is wrong with it.
+    pub(crate) fn decode(&self, bytes: &[u8], (from, to): (u32, u32)) -> Result<Frame, Malformed> {
+        let Some((head, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
+            return Err(Malformed::Length);
+        };
+        if bytes.len() != self.cell {
+            return Err(Malformed::Length);
+        }
+        let header = self.layout.decode(*head, payload).map_err(|_| Malformed::Header)?;
+        let mut frame = Frame::empty(from, to);
+        frame.feedback = u16::try_from(header.feedback).map_err(|_| Malformed::Header)?;
+        frame.flags = if header.last_cell_dropped { Frame::DROPPED } else { 0 };
+        if header.is_empty() {
+            return if header.source.get() == from { Ok(frame) } else { Err(Malformed::Header) };
+        }
+        let (source, destination) = (header.source.get(), header.destination.get());
+        // A relay sends to the destination alone, and takes cells from their sources alone (§3.3.1).
+        if source != from && destination != to || destination == from {
+            return Err(Malformed::Header);
+        }
+        let word = |at: usize| {
+            let bytes: [u8; 4] = payload[at..at + 4].try_into().expect("four bytes");
+            u32::from_be_bytes(bytes)
+        };
+        let (handle, sequence) = (word(0), word(4));
+        let low = self.datagram_bit() - 1;
+        if sequence & low != header.sequence & low {
+            return Err(Malformed::Payload);
+        }
+        let cell = Cell::data(source, destination, u32::from(header.class.get()), sequence)
+            .with_boundary(header.start_of_packet, header.end_of_packet);
+        let is_datagram = header.sequence & self.datagram_bit() != 0;
+        frame.cell = if is_datagram { cell.as_datagram() } else { cell };
+        frame.payload = handle;
+        Ok(frame)
+    }
+
+    /// A frame after its way through bytes. What the fabric did to it is not in them.
+    pub(crate) fn carry(&mut self, frame: &Frame) -> Result<Frame, Malformed> {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        self.encode(frame, &mut bytes);
+        let there = self.decode(&bytes, (u32::from(frame.from), u32::from(frame.to)));
+        self.bytes = bytes;
+        there
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn codec(nodes: u32, classes: u32) -> Codec {
+        Codec::new(&Config { nodes, classes, ..Config::default() }).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn s20_every_frame_comes_back_from_its_bytes(
+            (nodes, from, to, other) in (3_u32..=2048).prop_flat_map(|nodes| {
+                (Just(nodes), 0..nodes, 1..nodes, 0..nodes)
+            }),
+            (sequence, payload, feedback) in (any::<u32>(), any::<u32>(), 0_u16..1024),
+            (starts, ends, is_datagram, drops) in any::<(bool, bool, bool, bool)>(),
+            kind in 0..3,
+        ) {
+            let codec = codec(nodes, 1);
+            let to = (from + to) % nodes;
+            let flags = if drops { Frame::DROPPED } else { 0 };
+            let (source, destination) = match kind {
+                // From its source, for its destination or a relay; or from a relay.
+                0 => (from, if other == from { to } else { other }),
+                1 => (if other == to { from } else { other }, to),
+                _ => (from, to),
+            };
+            let mut frame = Frame { feedback, flags, ..Frame::empty(from, to) };
+            if kind < 2 {
+                let cell = Cell::data(source, destination, 0, sequence).with_boundary(starts, ends);
+                frame.cell = if is_datagram { cell.as_datagram() } else { cell };
+                frame.payload = payload;
+            }
+            let mut bytes = Vec::new();
+            codec.encode(&frame, &mut bytes);
+            prop_assert_eq!(bytes.len(), 64);
+            prop_assert_eq!(codec.decode(&bytes, (from, to)), Ok(frame));
+        }
+
+        #[test]
+        fn s25_no_bytes_break_the_codec(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+            let codec = codec(24, 2);
+            if let Ok(frame) = codec.decode(&bytes, (3, 5)) {
+                let cell = frame.cell;
+                prop_assert!(cell.is_empty() || cell.source() < 24 && cell.destination() < 24);
+            }
+        }
+    }
+
+    #[test]
+    fn cells_that_no_node_could_send_are_refused() {
+        let codec = codec(16, 1);
+        let mut bytes = Vec::new();
+        for (source, destination, is_good) in
+            [(3, 5, true), (3, 9, true), (9, 5, true), (9, 8, false), (5, 3, false)]
+        {
+            let cell = Cell::data(source, destination, 0, 7);
+            codec.encode(&Frame { cell, ..Frame::empty(3, 5) }, &mut bytes);
+            let frame = codec.decode(&bytes, (3, 5));
+            assert_eq!(frame.is_ok(), is_good, "{source} to {destination}: {frame:?}");
+        }
+        assert_eq!(codec.decode(&bytes[..63], (3, 5)), Err(Malformed::Length));
+        codec.encode(&Frame { cell: Cell::data(3, 5, 0, 7), ..Frame::empty(3, 5) }, &mut bytes);
+        bytes[20] ^= 4;
+        assert_eq!(codec.decode(&bytes, (3, 5)), Err(Malformed::Header));
+    }
+
+    #[test]
+    fn cells_without_room_for_the_header_of_a_packet_have_no_bytes() {
+        let config = Config { cell: kernel::Bytes::new(15), ..Config::default() };
+        let problem = Codec::new(&config).unwrap_err();
+        assert_eq!(problem.key, "cell");
+        assert!(problem.message.contains("15 B"), "{}", problem.message);
+    }
+}
