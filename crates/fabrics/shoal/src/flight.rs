@@ -163,11 +163,4 @@ impl Flight {
         self.slots.iter_mut().for_each(Arrivals::clear);
         self.count = 0;
     }
-
-    /// All frames under way.
-    #[cfg(test)]
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Frame> {
-        let lists = self.slots.iter().flat_map(|arrivals| &arrivals.0);
-        lists.flat_map(|lists| Kind::ALL.iter().flat_map(|&kind| lists.of(kind)))
-    }
 }

@@ -22,6 +22,8 @@ mod footprint;
 mod gauges;
 mod ideal;
 mod inspect;
+#[cfg(test)]
+mod instances_tests;
 mod losses;
 mod messages;
 mod mode;

@@ -34,10 +34,10 @@ const CARRYING: [Kind; 2] = [Kind::Relay, Kind::Deliver];
 /// A frame on its way to a node of another shard.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passing {
-    frame: Frame,
+    pub(crate) frame: Frame,
     /// The slot in which it arrives, modulo 2^32.
-    slot: u32,
-    channel: u32,
+    pub(crate) slot: u32,
+    pub(crate) channel: u32,
 }
 
 /// The nodes of a shard: the rack's, divided as evenly as can be.

@@ -590,33 +590,25 @@ fn s48_the_next_master_s_death_adds_to_the_drift() {
 }
 
 #[test]
-fn s20_every_frame_of_a_run_survives_the_wire() {
-    let config = Config { classes: 2, ..config(24, 2) };
-    let layout = crate::wire::Layout::new(config.nodes, config.classes).unwrap();
-    let payload = [0x5a; 56];
-    let mut seen = 0;
-    let mut rack = Rack::new(config.plan().unwrap(), 1);
-    random_traffic(&mut rack, 300, 11, |rack| {
-        for frame in rack.whole().flight.iter() {
-            let empty = crate::wire::Header::empty(NodeId::new(u32::from(frame.from)));
-            let header = if frame.cell.is_empty() {
-                crate::wire::Header { feedback: u32::from(frame.feedback), ..empty }
-            } else {
-                crate::wire::Header {
-                    source: NodeId::new(frame.cell.source()),
-                    destination: NodeId::new(frame.cell.destination()),
-                    sequence: layout.sequence().shorten(frame.cell.sequence()),
-                    feedback: u32::from(frame.feedback),
-                    class: Class::new(frame.cell.class() as u8),
-                    ..empty
-                }
-            };
-            let bytes = layout.encode(&header, &payload);
-            assert_eq!(layout.decode(bytes, &payload), Ok(header));
-            let full = layout.sequence().extend(header.sequence, frame.cell.sequence());
-            assert!(frame.cell.is_empty() || full == frame.cell.sequence());
-            seen += 1;
-        }
-    });
-    assert!(seen > 10_000, "{seen} frames");
+fn s20_cells_that_go_through_their_bytes_change_nothing() {
+    let lossy = Config { bit_error_rate: 1e-6, radix: 8, ..config(16, 1) };
+    for config in [
+        config(64, 4),
+        Config { classes: 2, packet: Bytes::new(1500), ..config(24, 2) },
+        Config { feedback: Feedback::WholeEpochs, ..config(9, 1) },
+        lossy,
+    ] {
+        let run = |is_on| {
+            let mut rack = Rack::new(config.plan().unwrap(), 1);
+            rack.set_wire(is_on).unwrap();
+            let ends = random_traffic(&mut rack, 400, 11, |_| ());
+            assert_eq!(rack.whole().unexpected, 0);
+            (ends.0, ends.1, rack.totals())
+        };
+        let (with, without) = (run(true), run(false));
+        assert_eq!(with.2, without.2);
+        assert_eq!((with.0, with.1), (without.0, without.1));
+    }
+    let short = Config { cell: Bytes::new(12), ..config(24, 2) };
+    assert_eq!(Rack::new(short.plan().unwrap(), 1).set_wire(true).unwrap_err().key, "cell");
 }

@@ -28,6 +28,13 @@ impl<M> Outbox<M> {
         self.to[to].push(message);
     }
 
+    /// Takes out what was sent, by receiver, for a driver of one's own.
+    pub fn drain(&mut self) -> impl Iterator<Item = (usize, M)> + '_ {
+        self.to.iter_mut().enumerate().flat_map(|(to, messages)| {
+            messages.drain(..).map(move |message| (to, message))
+        })
+    }
+
     /// Begins a window.
     pub(super) fn begin(&mut self) {
         (self.earliest, self.count) = (NEVER, 0);

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use crate::cell::Cargo;
-use crate::reorder::ReorderWindow;
+use crate::reorder::{ReorderWindow, WINDOW_MAX};
 
 use super::{LAST, NONE};
 
@@ -66,6 +66,8 @@ pub(crate) struct Receivers {
     pub(super) keeps_pairs: bool,
     /// Messages that have become whole, in that order.
     pub(super) whole: Vec<Whole>,
+    /// Cells with numbers that no cell can have now: dropped.
+    pub(crate) strays: u64,
     /// Most out-of-order cells held for one pair.
     pub(crate) held_peak: u32,
 }
@@ -85,6 +87,7 @@ impl Receivers {
             expected_of: vec![0; keys],
             keeps_pairs: false,
             whole: Vec::new(),
+            strays: 0,
             held_peak: 0,
         }
     }
@@ -188,6 +191,11 @@ impl Receivers {
     #[inline(always)]
     fn insert(&mut self, index: u32, sequence: u32, payload: u32) -> Option<(u32, u32)> {
         let pair = &mut self.pairs[index as usize];
+        let ahead = sequence.wrapping_sub(pair.window.next_expected());
+        if (WINDOW_MAX..=i32::MAX as u32).contains(&ahead) {
+            self.strays += 1;
+            return None;
+        }
         let inserted = pair.window.insert(sequence);
         if inserted.duplicate {
             return None;
