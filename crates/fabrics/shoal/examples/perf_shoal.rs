@@ -55,5 +55,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         totals.queue_max_cells,
         totals.event_hash,
     );
+    let windows = rack.windows();
+    eprintln!(
+        "{} windows of {:.0} hops, {:.3} messages a hop, busiest thread {:.3}",
+        windows.windows,
+        windows.events as f64 / windows.windows.max(1) as f64,
+        windows.messages as f64 / windows.events.max(1) as f64,
+        windows.busiest as f64 / windows.events.max(1) as f64,
+    );
     Ok(())
 }

@@ -127,7 +127,14 @@ impl Frame {
     /// A frame without payload that says nothing.
     #[inline]
     pub(crate) fn empty(from: u32, to: u32) -> Self {
-        Self { cell: Cell::EMPTY, payload: 0, from: from as u16, to: to as u16, feedback: 0, flags: 0 }
+        Self {
+            cell: Cell::EMPTY,
+            payload: 0,
+            from: from as u16,
+            to: to as u16,
+            feedback: 0,
+            flags: 0,
+        }
     }
 
     /// The cell with its payload.

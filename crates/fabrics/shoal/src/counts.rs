@@ -78,7 +78,8 @@ impl Rack {
 
     /// The most cells that any queue may have held so far, by the largest degrees seen (Eqs 3, 5).
     pub(crate) fn largest_bound(&self) -> u32 {
-        let (incast, outcast) = (u32::from(self.incast.peak), self.most(|shard| shard.bank.outcast_peak()));
+        let (incast, outcast) =
+            (u32::from(self.incast.peak), self.most(|shard| shard.bank.outcast_peak()));
         if self.plan.config.ready_queue { 1 + incast } else { outcast + incast }
     }
 }

@@ -5,7 +5,7 @@ use kernel::select;
 use crate::cell::Frame;
 
 /// What a frame is to its receiver. Each kind takes a path of its own there, and frames come as good
-/// as at random: sorted when they leave, each path is a loop without branches that are guessed wrong.
+/// as at random: sorted when they leave, each path is a loop without branches that are mispredicted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// An empty cell that reports on a queue.
@@ -87,7 +87,10 @@ impl Arrivals {
     }
 
     fn len(&self) -> usize {
-        self.0.iter().map(|lists| Kind::ALL.iter().map(|&kind| lists.count(kind)).sum::<usize>()).sum()
+        self.0
+            .iter()
+            .map(|lists| Kind::ALL.iter().map(|&kind| lists.count(kind)).sum::<usize>())
+            .sum()
     }
 
     fn clear(&mut self) {

@@ -46,8 +46,8 @@ impl Config {
             + 2 * positions * (FLOWS_AT_FIRST * nodes + 1) * HALF
             + pairs * classes * QUARTER
             + positions * nodes.div_ceil(64) * WORD;
-        // Flows at their sources; pairs above the NICs and their sequence numbers.
-        bytes += nodes * FLOWS_AT_FIRST * BYTES_PER_FLOW + pairs * classes * 2 * HALF;
+        // Flows at their sources; pairs above the NICs and their sequence numbers, at both ends.
+        bytes += nodes * FLOWS_AT_FIRST * BYTES_PER_FLOW + pairs * classes * 4 * HALF;
         if depth > 1 {
             bytes = bytes.saturating_add(met.saturating_mul(depth).saturating_mul(QUARTER));
         }

@@ -108,7 +108,13 @@ fn s20_nodes_that_exchange_bytes_alone_carry_a_hundred_flows() {
     for config in [
         eight.clone(),
         Config { channels: 1, classes: 2, pair_order: PairOrder::Fifo, ..eight.clone() },
-        Config { channels: 2, packet: Bytes::new(300), ready_queue: false, feedback_counts_ready: false, ..eight },
+        Config {
+            channels: 2,
+            packet: Bytes::new(300),
+            ready_queue: false,
+            feedback_counts_ready: false,
+            ..eight
+        },
     ] {
         let mut draw = Stream::new(3, "test", 0);
         let flows: Vec<Flow> = (0..100)
@@ -150,7 +156,7 @@ fn bytes_that_make_no_sense_are_counted_and_dropped() {
     let from = flow(0, 2, 5, 100_000, Time::ZERO);
     instances.nodes[2].offer(&from, 0);
     for slot in 0..2_000 {
-        // In each slot node 5 hears noise, and now and then a cell that nobody sent, of a flow that there is
+        // In each slot node 5 hears noise, and now and then a cell that no node sent, of a flow that there is
         // not.
         let delay = u64::from(instances.plan.delay_slots);
         if slot > delay {
@@ -171,7 +177,9 @@ fn bytes_that_make_no_sense_are_counted_and_dropped() {
                 }
                 match node.hear_bytes(&instances.codec, (slot, channel, 5), &bytes) {
                     Ok(()) => taken += 1,
-                    Err(Malformed::Header | Malformed::Payload | Malformed::Length) => malformed += 1,
+                    Err(Malformed::Header | Malformed::Payload | Malformed::Length) => {
+                        malformed += 1
+                    }
                 }
             }
         }

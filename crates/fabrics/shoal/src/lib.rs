@@ -6,9 +6,9 @@
 //! without a central scheduler.
 
 mod cell;
-mod counts;
 pub mod config;
 mod corruption;
+mod counts;
 pub mod crc;
 mod details;
 #[cfg(test)]

@@ -77,13 +77,12 @@ impl Shard {
     /// Whether no recovery is under way.
     pub(crate) fn is_recovered(&self) -> bool {
         // Without a transport an open flow is on its way, or waits for cells that may be lost.
-        let waits = self.losses.is_some() && !self.plan.is_reliable && self.messages.senders.open > 0;
-        !waits
-            && self.messages.is_transport_idle()
-            && self.messages.is_nothing_missing()
+        let waits =
+            self.losses.is_some() && !self.plan.is_reliable && self.messages.senders.open > 0;
+        !waits && self.messages.is_transport_idle() && self.messages.is_nothing_missing()
     }
 
-    /// Notes that something new happens.
+    /// Notes that there is something new to do.
     pub(crate) fn note_progress(&mut self) {
         let slot = self.slot();
         if let Some(losses) = &mut self.losses {
@@ -171,10 +170,10 @@ impl Shard {
         }
     }
 
-    /// What happens at the start of a slot: faults, what nodes notice, timers.
+    /// What there is to do at the start of a slot: faults, what nodes notice, timers.
     pub(crate) fn before_slot(&mut self, now: Now) {
         while let Some(event) = self.losses().faults.pop_due(now.slot) {
-            self.happen(event, now);
+            self.handle(event, now);
         }
         if now.phase == 0 {
             self.tick(now);
@@ -192,7 +191,7 @@ impl Shard {
         }
     }
 
-    fn happen(&mut self, event: Event, now: Now) {
+    fn handle(&mut self, event: Event, now: Now) {
         match event {
             Event::Begin(index) => self.begin(index, now),
             Event::End(index) => self.end(index, now),
@@ -412,11 +411,11 @@ impl Shard {
     /// A node that had died is back: it knows of none of the flows to it that were open then.
     fn return_to(&mut self, node: u32, now: Now) {
         let at = self.start_of(now.slot).as_ps();
-        let (ended, young) = self.messages.receiver_returned(node, at);
-        for (source, class) in ended {
+        let returned = self.messages.receiver_returned(node, at);
+        for (source, class) in returned.ended {
             self.bank.abandon(source, node, class);
         }
-        for (flow, handle) in young {
+        for (flow, handle) in returned.young {
             let work = self.messages.offer(&flow, handle);
             self.set_to_work(work, now);
         }
@@ -435,7 +434,7 @@ impl Shard {
         cut
     }
 
-    /// Whether a frame that arrives finds nobody.
+    /// Whether a frame that arrives finds its receiver dead.
     pub(crate) fn is_lost(&mut self, frame: Frame) -> bool {
         self.losses().faults.is_dead(u32::from(frame.to))
     }

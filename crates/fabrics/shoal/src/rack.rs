@@ -41,7 +41,7 @@ pub struct Rack {
     cell_slots: u64,
     gauges: Gauges,
     pub(crate) incast: Incast,
-    /// Flows refused when they were offered, of which nobody was told yet.
+    /// Flows refused when they were offered, of which the probe was not told yet.
     refused: Vec<(Flow, Failure)>,
 }
 
@@ -106,6 +106,12 @@ impl Rack {
         let threads = usable_threads(threads);
         self.set_shards(threads);
         self.shards = self.shards.clone().on_threads(threads);
+    }
+
+    /// What the windows have come to in which shards ran side by side.
+    #[must_use]
+    pub fn windows(&self) -> rack::shards::Counts {
+        self.shards.counts()
     }
 
     /// Sends every cell through its bytes from now on, or not. Results do not depend on it.
@@ -295,7 +301,9 @@ impl Rack {
     /// Application bytes that have arrived in order of flows that are still open.
     fn in_order(&self) -> kernel::Bytes {
         let begun = self.shards.iter().flat_map(|shard| shard.messages.receivers.begun());
-        begun.filter_map(|(handle, cells)| Some(self.desk.data(self.desk.open.get(handle)?, cells))).sum()
+        begun
+            .filter_map(|(handle, cells)| Some(self.desk.data(self.desk.open.get(handle)?, cells)))
+            .sum()
     }
 }
 

@@ -11,8 +11,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use kernel::Time;
-use rack::{Flow, Problem};
 use rack::shards::{NEVER, Outbox};
+use rack::{Flow, Problem};
 
 use crate::cell::Frame;
 use crate::config::Plan;
@@ -354,7 +354,7 @@ impl Shard {
     fn run_as<M: Mode>(&mut self, end: u64, out: &mut Outbox<Passing>) {
         while 2 * self.slot < end {
             if !M::LOSSY && self.is_quiet() {
-                // Others may have something to do meanwhile, so epochs begin; or nobody has.
+                // Others may have something to do meanwhile, so that epochs begin; or no shard has.
                 (self.slot, self.has_arrived) = (end / 2, end % 2 == 1);
                 return;
             }

@@ -107,7 +107,7 @@ fn the_cut_and_the_threads_change_nothing() {
         (Config { nodes: 33, channels: 1, packet: Bytes::new(300), ..Config::default() }, 1.0),
         (Config { nodes: 24, classes: 2, pair_order: PairOrder::Fifo, ..Config::default() }, 1.0),
         (Config { nodes: 16, feedback: Feedback::WholeEpochs, ..fast.clone() }, 1.0),
-        // Most of the time nobody has anything to do, or one node alone.
+        // Most of the time no node has anything to do, or one alone.
         (Config { nodes: 64, channels: 2, ..fast.clone() }, 300.0),
         (Config { nodes: 16, channels: 4, ..Config::default() }, 100.0),
         (Config { nodes: 8, ready_queue: false, feedback_counts_ready: false, ..fast }, 10.0),

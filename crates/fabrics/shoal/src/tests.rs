@@ -498,7 +498,11 @@ fn s91_s92_a_failed_pair_parts_on_both_sides_within_two_epochs_and_propagation()
         assert!(!pairs.iter().any(|(a, b)| rack.whole().bank.have_parted(a.get(), b.get())));
         rack.advance(at + wait, &mut ());
         for (a, b) in pairs.iter().filter(|(a, b)| a.get() != 7 && b.get() != 7) {
-            assert!(rack.whole().bank.have_parted(a.get(), b.get()), "{a} and {b}, {:?}", fault.component);
+            assert!(
+                rack.whole().bank.have_parted(a.get(), b.get()),
+                "{a} and {b}, {:?}",
+                fault.component
+            );
         }
     }
 }

@@ -30,9 +30,10 @@ impl<M> Outbox<M> {
 
     /// Takes out what was sent, by receiver, for a driver of one's own.
     pub fn drain(&mut self) -> impl Iterator<Item = (usize, M)> + '_ {
-        self.to.iter_mut().enumerate().flat_map(|(to, messages)| {
-            messages.drain(..).map(move |message| (to, message))
-        })
+        self.to
+            .iter_mut()
+            .enumerate()
+            .flat_map(|(to, messages)| messages.drain(..).map(move |message| (to, message)))
     }
 
     /// Begins a window.

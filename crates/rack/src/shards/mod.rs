@@ -218,9 +218,7 @@ impl<S: Shard> Shards<S> {
     ///
     /// # Panics
     /// If a shard does, on whichever thread; the run ends with that panic.
-    pub fn run(&mut self, until: u64,
-        windows: Windows,
-        tell: Tell<'_, S::Report>) -> Stop {
+    pub fn run(&mut self, until: u64, windows: Windows, tell: Tell<'_, S::Report>) -> Stop {
         assert!(windows.lookahead > 0, "a window of no length");
         assert!(windows.offset < windows.grid, "{windows:?}");
         let first = self.iter().map(S::next).min().unwrap_or(NEVER);

@@ -220,9 +220,8 @@ fn a_panic_in_one_shard_ends_the_run_with_it() {
         let mut toys = toys(3);
         toys[bad].bad_from = Some(5_000);
         let mut shards = Shards::new(toys).on_threads(threads);
-        let run = AssertUnwindSafe(|| {
-            shards.run(NEVER, WINDOWS, &mut |_, _| ControlFlow::Continue(()))
-        });
+        let run =
+            AssertUnwindSafe(|| shards.run(NEVER, WINDOWS, &mut |_, _| ControlFlow::Continue(())));
         let panic = catch_unwind(run).expect_err("it catches badly");
         let text = panic.downcast_ref::<String>().expect("a message");
         assert!(text.starts_with("a bad catch at 5"), "{text}");

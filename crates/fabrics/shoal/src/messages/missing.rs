@@ -33,6 +33,15 @@ impl Incomplete {
     }
 }
 
+/// What becomes of the flows to a node that is back.
+#[derive(Clone, Debug)]
+pub(crate) struct Returned {
+    /// Sources and classes of the pairs of those that have ended.
+    pub(crate) ended: Vec<(u32, u32)>,
+    /// Those that were offered since, with their handles.
+    pub(crate) young: Vec<(Flow, u32)>,
+}
+
 impl Messages {
     /// The source of a pair has nothing left to send: notes the pair if cells of it are missing.
     pub(super) fn miss(&mut self, pair: u32) {
@@ -120,13 +129,8 @@ impl Messages {
     }
 
     /// A node that had died is back and tells its peers: those of its flows end, at `at`, that were open
-    /// when it died. Gives the ends of their pairs, and the flows that were offered since, with their
-    /// handles; their pairs start anew with them.
-    pub(crate) fn receiver_returned(
-        &mut self,
-        node: u32,
-        at: u64,
-    ) -> (Vec<(u32, u32)>, Vec<(Flow, u32)>) {
+    /// when it died. The pairs of those that were offered since start anew with them.
+    pub(crate) fn receiver_returned(&mut self, node: u32, at: u64) -> Returned {
         let (mut ended, mut young) = (Vec::new(), Vec::new());
         for key in 0..self.senders.pair_of.len() {
             let pair = self.senders.pair_of[key];
@@ -150,7 +154,7 @@ impl Messages {
             ended.push((source, class));
             self.restart(pair);
         }
-        (ended, young)
+        Returned { ended, young }
     }
 }
 

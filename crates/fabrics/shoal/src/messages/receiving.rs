@@ -36,7 +36,7 @@ pub(super) struct Inbound {
     /// The message of the cells that wait for one before them, while they are all of one.
     held: u32,
     /// What the cells from the next one in order on carry, if those that wait are of several messages.
-    ring: Option<Box<VecDeque<u32>>>,
+    ring: Option<VecDeque<u32>>,
     key: u32,
 }
 
@@ -227,8 +227,7 @@ impl Receivers {
             }
             (last, index) = (index, self.records[index as usize].next);
         }
-        let record =
-            Record { handle, next: NONE, in_order: 0, end: None, last_hop: 0, direct: 0 };
+        let record = Record { handle, next: NONE, in_order: 0, end: None, last_hop: 0, direct: 0 };
         let index = match self.free.pop() {
             Some(index) => {
                 self.records[index as usize] = record;
@@ -277,7 +276,7 @@ impl Receivers {
                 ring.push_back(if is_held { held.handle | last } else { NONE });
                 at = at.wrapping_add(1);
             }
-            Box::new(ring)
+            ring
         });
         let ahead = sequence.wrapping_sub(next) as usize;
         if ring.len() <= ahead {

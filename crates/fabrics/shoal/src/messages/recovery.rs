@@ -245,9 +245,7 @@ impl Messages {
     /// Source and destination of every pair with something not yet delivered or acknowledged.
     pub(crate) fn open_pairs(&self) -> Vec<(u32, u32)> {
         let known = self.senders.pair_of.iter().filter(|&&pair| pair != NONE);
-        let is_open = |pair| {
-            self.senders.pairs[pair as usize].open > 0 || !self.is_settled(pair)
-        };
+        let is_open = |pair| self.senders.pairs[pair as usize].open > 0 || !self.is_settled(pair);
         let ends = |&pair: &u32| {
             let (source, destination, _) = self.senders.ends(pair);
             (source, destination)

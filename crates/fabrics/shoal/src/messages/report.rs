@@ -26,8 +26,7 @@ pub(crate) enum What {
 }
 
 /// Reasons by the code in [`What::Failed`].
-const REASONS: [Failure; 3] =
-    [Failure::SourceDied, Failure::DestinationDied, Failure::PacketsLost];
+const REASONS: [Failure; 3] = [Failure::SourceDied, Failure::DestinationDied, Failure::PacketsLost];
 
 impl Report {
     pub(super) fn sent(handle: u32, released: u128, sent: u128, again: bool) -> Self {

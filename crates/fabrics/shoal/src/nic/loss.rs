@@ -97,7 +97,7 @@ impl Loss {
     /// Counts epochs from one that is so many later.
     pub(super) fn forget_epochs(&mut self, epochs: u32) {
         for sent in &mut self.sent {
-            // Of those before nobody asks any more.
+            // Those before are not asked for any more.
             sent.epoch = sent.epoch.checked_sub(epochs).unwrap_or(u32::MAX);
         }
     }
@@ -263,7 +263,7 @@ impl Bank {
         self.backlog.is_empty() && self.draining.is_empty() && self.queued_total() == 0
     }
 
-    /// Forgets what is still to be reported; nobody waits for it.
+    /// Forgets what is still to be reported; no flow waits for it.
     pub(crate) fn forget_reports(&mut self) {
         if self.busy_count == 0 {
             return;
@@ -371,7 +371,7 @@ impl Bank {
         self.spread(node, now);
     }
 
-    /// A node dies: all that it held is gone. If it comes back it reaches nobody at first, and says
+    /// A node dies: all that it held is gone. If it comes back it reaches no other node at first, and says
     /// so.
     pub(crate) fn kill(&mut self, node: u32, now: Now) {
         for position in 0..self.schedule.positions() {

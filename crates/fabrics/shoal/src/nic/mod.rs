@@ -258,7 +258,9 @@ impl Bank {
             sent_ring: vec![NONE; ring],
             depth,
             feedback: FeedbackTable::new(&schedule, plan.delay_slots),
-            loss: plan.is_lossy.then(|| Box::new(Loss::new(schedule.positions(), (members, nodes), depth))),
+            loss: plan
+                .is_lossy
+                .then(|| Box::new(Loss::new(schedule.positions(), (members, nodes), depth))),
             backlog: Bitmap::new(words * u64::BITS as usize),
             busy: Bitmap::new(positions * words * u64::BITS as usize),
             first_word: (first / u64::BITS) as usize,

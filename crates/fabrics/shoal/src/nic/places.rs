@@ -1,5 +1,5 @@
 //! Where the flows of each node stand in a row that has a place for every flow of the bank, and
-//! one behind them for what is addressed to nobody.
+//! one behind them for what is of no flow.
 //!
 //! Nodes with more flows have more places. A node that runs out doubles its own, together with all
 //! that are full as well, as that moves every row once.
@@ -41,15 +41,15 @@ impl Places {
         self.nodes().map(|node| self.count(node)).max().unwrap_or(0)
     }
 
-    /// The last place of a row, which belongs to nobody.
+    /// The last place of a row, which no flow has.
     #[inline]
-    pub(super) fn nobody(&self) -> usize {
+    pub(super) fn unused(&self) -> usize {
         *self.starts.last().expect("it starts with a zero") as usize
     }
 
     /// Length of a row.
     pub(super) fn row(&self) -> usize {
-        self.nobody() + 1
+        self.unused() + 1
     }
 
     fn nodes(&self) -> Range<u32> {

@@ -10,7 +10,7 @@ use super::{Bank, Link};
 
 const END: u32 = u32::MAX;
 /// An entry that is in no queue: the one before the first cell of each.
-const NOBODY: u32 = 0;
+const UNQUEUED: u32 = 0;
 
 /// A cell with its payload, and the index of the one behind it: 16 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +61,7 @@ impl Arena {
         let index = self.take(cargo);
         let is_first = link.queued == 0;
         link.head = select(is_first, index, link.head);
-        let before = select(is_first, NOBODY, link.tail);
+        let before = select(is_first, UNQUEUED, link.tail);
         self.entries[before as usize].next = index;
         link.tail = index;
         link.queued += 1;

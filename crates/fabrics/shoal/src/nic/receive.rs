@@ -104,14 +104,14 @@ impl Bank {
         self.set_busy(back, node);
     }
 
-    /// Applies feedback to the subflow whose cell it reports on. If there is none, to that of nobody:
-    /// a branch would be guessed wrong every other time.
+    /// Applies feedback to the subflow whose cell it reports on. If there is none, it goes to a
+    /// place that no flow has: a branch would be mispredicted every other time.
     #[inline]
     fn use_feedback<M: Mode>(&mut self, position: u32, node: u32, feedback: u32, now: Now) {
         let Some(epoch) = self.epoch_reported::<M>(position, now) else { return };
         let slot = std::mem::replace(self.sent_entry::<M>(position, node, epoch), NONE);
         let place = self.flows.place(node, usize::from(slot));
-        let place = select(slot == NONE, self.flows.places.nobody(), place);
+        let place = select(slot == NONE, self.flows.places.unused(), place);
         // T is the first visit to the peer from now on.
         let visit = now.epoch + u32::from(position < now.position);
         let due = visit + feedback;
