@@ -54,6 +54,11 @@ impl Rack {
         (self.all(|shard| count(shard).0), self.all(|shard| count(shard).1))
     }
 
+    /// Frames dropped that could not be decoded, or were not expected.
+    pub(crate) fn unexpected(&self) -> u64 {
+        self.all(|shard| shard.unexpected + shard.messages.receivers.strays)
+    }
+
     /// Cells that the transport sent again so far.
     pub(crate) fn repeats(&self) -> u64 {
         self.all(|shard| shard.messages.repeats)

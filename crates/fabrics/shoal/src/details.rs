@@ -27,6 +27,9 @@ pub(crate) fn details(rack: &Rack) -> Map<String, Value> {
     put("node_relayed_max_cells", json!(rack.fullest_relay()));
     put("node_queue_max_bytes", json!(u64::from(rack.fullest_node()) * cell));
     put("transport", json!(if plan.is_reliable { "reliable" } else { "none" }));
+    if rack.unexpected() > 0 {
+        put("cells_unexpected", json!(rack.unexpected()));
+    }
     losses(rack, &mut map);
     power(rack, &mut map);
     map

@@ -32,6 +32,8 @@ pub struct Rack {
     pub(crate) plan: Arc<Plan>,
     pub(crate) shards: Shards<Shard>,
     seed: u64,
+    /// Cells go through their bytes.
+    is_wire: bool,
     desk: Desk,
     /// Next slot to simulate.
     slot: u64,
@@ -67,6 +69,7 @@ impl Rack {
         Self {
             shards: Shards::new([Shard::new(&plan, (0, 1), seed)]),
             seed,
+            is_wire: false,
             desk: Desk {
                 plan: Arc::clone(&plan),
                 times,
@@ -95,6 +98,7 @@ impl Rack {
         let count = shards.clamp(1, most);
         let shard = |index| Shard::new(&self.plan, (index, count), self.seed);
         self.shards = Shards::new((0..count).map(shard));
+        self.set_wire(self.is_wire).expect("cells had room for it before");
     }
 
     /// Uses up to so many threads, the caller's included, but no more than the machine has cores: cuts the
@@ -119,7 +123,9 @@ impl Rack {
     /// # Errors
     /// If cells are too short to hold what receivers need.
     pub fn set_wire(&mut self, is_on: bool) -> Result<(), Problem> {
-        self.shards.iter_mut().try_for_each(|shard| shard.use_bytes(is_on))
+        self.shards.iter_mut().try_for_each(|shard| shard.use_bytes(is_on))?;
+        self.is_wire = is_on;
+        Ok(())
     }
 
     /// So many shards on so many threads, whatever the machine has and however little there is to do.

@@ -130,8 +130,10 @@ proptest! {
             ..case
         };
         let flows = case.flows(Span::ZERO);
+        // With one shard cells are simulated, with several they go through their bytes.
         let make = |shards, threads| {
             let mut rack = case.rack(Span::ZERO);
+            rack.set_wire(shards > 1).unwrap();
             rack.set_shards_on(shards, threads);
             rack
         };

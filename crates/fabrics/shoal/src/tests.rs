@@ -606,7 +606,7 @@ fn s20_cells_that_go_through_their_bytes_change_nothing() {
             let mut rack = Rack::new(config.plan().unwrap(), 1);
             rack.set_wire(is_on).unwrap();
             let ends = random_traffic(&mut rack, 400, 11, |_| ());
-            assert_eq!(rack.whole().unexpected, 0);
+            assert_eq!(rack.unexpected(), 0);
             (ends.0, ends.1, rack.totals())
         };
         let (with, without) = (run(true), run(false));
