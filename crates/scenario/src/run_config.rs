@@ -33,6 +33,10 @@ pub struct RunConfig {
     /// over these runs with a 95 % confidence interval. From 1 to 1000. Default 1.
     #[schemars(range(min = 1, max = 1000))]
     pub seeds: u32,
+    /// How many threads a run may use, where its fabric can: Shoal can where nothing gets lost. Results are
+    /// the same on any number; no more are used than the machine has cores. From 1 to 1024. Default 1.
+    #[schemars(range(min = 1, max = 1024))]
+    pub threads: u32,
     /// Whether every message between nodes is written as bytes and read again. Results are the same; it
     /// takes longer, and shows that nodes know of each other only what messages tell. Default false.
     pub wire: bool,
@@ -49,6 +53,7 @@ impl Default for RunConfig {
             time: None,
             warm_up: WarmUp::default(),
             seeds: 1,
+            threads: 1,
             wire: false,
             sample: Span::from_us(1),
         }

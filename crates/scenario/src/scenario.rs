@@ -263,6 +263,7 @@ impl Scenario {
             nominal_load: self.workload.nominal(&self.context()).and_then(|nominal| nominal.load),
             faults: self.expanded_faults().iter().map(|fault| fault.at).collect(),
             wire: self.run.wire,
+            threads: self.run.threads as usize,
         })
     }
 

@@ -187,7 +187,7 @@ impl Rack {
 
     /// Lets all shards run to the beginning of a slot, in windows of one slot if ends of flows may bring
     /// new ones at once.
-    fn run<P: Probe>(&mut self, until: u64, is_stepwise: bool, probe: &mut P) -> Stop {
+    fn run(&mut self, until: u64, is_stepwise: bool, probe: &mut dyn Probe) -> Stop {
         let from = self.slot;
         let whole = 2 * u64::from(self.plan.delay_slots) - 1;
         let lookahead = if is_stepwise { whole.min(2) } else { whole };
@@ -214,7 +214,7 @@ impl Rack {
     }
 
     /// Tells of the flows that were refused up to now. True if the probe asked to pause.
-    fn tell_refused<P: Probe>(&mut self, at: Time, probe: &mut P) -> bool {
+    fn tell_refused(&mut self, at: Time, probe: &mut dyn Probe) -> bool {
         let mut paused = false;
         for (flow, why) in std::mem::take(&mut self.refused) {
             self.desk.totals.lost += flow.size;
@@ -224,7 +224,7 @@ impl Rack {
     }
 
     /// Runs a rack in which nothing can be lost.
-    fn advance_lossless<P: Probe>(&mut self, until: Time, end: u64, probe: &mut P) -> Advance {
+    fn advance_lossless(&mut self, until: Time, end: u64, probe: &mut dyn Probe) -> Advance {
         let is_stepwise = probe.may_pause();
         while self.slot < end {
             if self.is_idle() {
@@ -247,7 +247,7 @@ impl Rack {
     }
 
     /// Runs a rack in which cells can be lost: slot by slot, as at each all may have come to rest.
-    fn advance_lossy<P: Probe>(&mut self, until: Time, end: u64, probe: &mut P) -> Advance {
+    fn advance_lossy(&mut self, until: Time, end: u64, probe: &mut dyn Probe) -> Advance {
         while self.slot < end {
             let (slot, hops) = (self.slot, self.hops());
             let shard = self.shards.get_mut(0);
@@ -286,7 +286,7 @@ impl Rack {
     }
 
     /// Tells what shards have to report between two runs. True if the probe asked to pause.
-    fn tell<P: Probe>(&mut self, probe: &mut P) -> bool {
+    fn tell(&mut self, probe: &mut dyn Probe) -> bool {
         let mut reports = Vec::new();
         for shard in self.shards.iter_mut() {
             rack::shards::Shard::report(shard, &mut reports);
@@ -322,7 +322,7 @@ impl Desk {
 
     /// Joins what both halves of flows report, and tells the probe of those that have ended, by time and
     /// number. True if it asked to pause.
-    fn tell<P: Probe>(&mut self, reports: &mut Vec<Report>, probe: &mut P) -> bool {
+    fn tell(&mut self, reports: &mut Vec<Report>, probe: &mut dyn Probe) -> bool {
         for Report { at, handle, what } in reports.drain(..) {
             let Some(open) = self.open.get_mut(handle) else { continue };
             match what {
@@ -351,7 +351,7 @@ impl Desk {
     }
 
     /// Tells that a flow has ended: delivered, or without all of its cells.
-    fn end<P: Probe>(&mut self, at: Time, open: &Open, what: What, probe: &mut P) -> bool {
+    fn end(&mut self, at: Time, open: &Open, what: What, probe: &mut dyn Probe) -> bool {
         let flow = &open.flow;
         let (in_order, why) = match what {
             What::Failed { code, in_order } => (in_order, What::reason(code)),
@@ -443,7 +443,15 @@ impl Fabric for Rack {
         shard.offer(flow, handle);
     }
 
-    fn advance<P: Probe>(&mut self, until: Time, probe: &mut P) -> Advance {
+    fn set_wire(&mut self, is_on: bool) -> Result<(), Problem> {
+        Self::set_wire(self, is_on)
+    }
+
+    fn set_threads(&mut self, threads: usize) {
+        Self::set_threads(self, threads);
+    }
+
+    fn advance(&mut self, until: Time, probe: &mut dyn Probe) -> Advance {
         if self.tell_refused(self.reached, probe) {
             return Advance::Paused;
         }

@@ -43,6 +43,8 @@ pub struct Options {
     pub faults: Vec<Time>,
     /// Whether every message goes through its bytes ([`Fabric::set_wire`]).
     pub wire: bool,
+    /// On how many threads the fabric may run ([`Fabric::set_threads`]).
+    pub threads: usize,
 }
 
 impl Default for Options {
@@ -57,6 +59,7 @@ impl Default for Options {
             sizes: Vec::new(),
             faults: Vec::new(),
             wire: false,
+            threads: 1,
         }
     }
 }
@@ -167,6 +170,9 @@ pub fn drive(
     sink: &mut dyn FlowSink,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<RunResult, RunError> {
+    if options.threads > 1 {
+        fabric.set_threads(options.threads);
+    }
     if options.wire {
         fabric.set_wire(true).map_err(RunError::Wire)?;
     }

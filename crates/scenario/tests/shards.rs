@@ -1,5 +1,5 @@
-//! Messages that go through their bytes change nothing, for every fabric and transport that the registry
-//! knows.
+//! Messages that go through their bytes change nothing, nor does any number of threads, for every fabric
+//! and transport that the registry knows.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
@@ -23,7 +23,7 @@ impl FlowSink for Flows {
 
 impl Sink for Flows {}
 
-/// The kinds of transport that a fabric's table allows; `None` where it has no such key.
+/// The transports that a fabric's table allows, as TOML; `None` where it has no such key.
 fn transports(schema: &Value, fabric: &str) -> Vec<Option<String>> {
     let table = schema::table(schema, "fabric", fabric).unwrap();
     let Some(transport) = table.pointer("/properties/transport") else { return vec![None] };
@@ -32,21 +32,24 @@ fn transports(schema: &Value, fabric: &str) -> Vec<Option<String>> {
     if kinds.is_empty() { vec![None] } else { kinds.into_iter().map(Some).collect() }
 }
 
+/// Adds what a part of the schema allows: words, and tables by their kind.
 fn collect(schema: &Value, part: &Value, kinds: &mut Vec<String>) {
     if let Some(path) = part.get("$ref").and_then(Value::as_str) {
         return collect(schema, schema.pointer(path.trim_start_matches('#')).unwrap(), kinds);
     }
-    let kind = part.pointer("/properties/kind/const").or_else(|| part.get("const"));
-    kinds.extend(kind.and_then(Value::as_str).map(str::to_owned));
+    let word = part.get("const").and_then(Value::as_str);
+    kinds.extend(word.map(|word| format!("'{word}'")));
+    let kind = part.pointer("/properties/kind/const").and_then(Value::as_str);
+    kinds.extend(kind.map(|kind| format!("{{ kind = '{kind}' }}")));
     for union in ["oneOf", "anyOf", "allOf"] {
         let parts = part.get(union).and_then(Value::as_array);
         parts.into_iter().flatten().for_each(|part| collect(schema, part, kinds));
     }
 }
 
-fn run(fabric: &str, wire: bool, registry: &Registry) -> Result<(Flows, Value), String> {
+fn run(fabric: &str, how: &str, registry: &Registry) -> Result<(Flows, Value), String> {
     let text = format!(
-        "[run]\nwire = {wire}\ntime = '20 ms'\nwarm_up = 0.0\n[workload]\nkind = 'poisson'\nload = 0.4\n\
+        "[run]\n{how}\ntime = '20 ms'\nwarm_up = 0.0\n[workload]\nkind = 'poisson'\nload = 0.4\n\
          flows = 150\nsizes = {{ kind = 'pareto', shape = 1.2, mean = '20 KB', cap = '200 KB' }}\n\
          [fabric]\n{fabric}\n"
     );
@@ -57,33 +60,42 @@ fn run(fabric: &str, wire: bool, registry: &Registry) -> Result<(Flows, Value), 
     let mut summary = result.map_err(|bad| bad.to_string())?.summary;
     let table = summary.as_object_mut().unwrap();
     // What the run took of the machine, and what it was asked for.
-    ["engine", "scenario", "scenario_hash"].map(|key| table.remove(key));
+    for key in ["engine", "scenario", "scenario_hash"] {
+        table.remove(key);
+    }
     Ok((flows, summary))
 }
 
-#[test]
-fn messages_as_bytes_change_nothing() {
-    let registry = Registry::standard();
-    let schema = schema::scenario(&registry);
-    let mut same = 0;
+/// The tables of all fabrics, with each transport.
+fn tables(registry: &Registry) -> Vec<String> {
+    let schema = schema::scenario(registry);
+    let mut tables = Vec::new();
     for fabric in registry.fabrics() {
         for transport in transports(&schema, fabric.name()) {
-            let mut table = format!("kind = '{}'", fabric.name());
-            if let Some(transport) = &transport {
-                table += &format!("\ntransport = {{ kind = '{transport}' }}");
+            let transport = transport.map(|toml| format!("\ntransport = {toml}"));
+            tables.push(format!("kind = '{}'{}", fabric.name(), transport.unwrap_or_default()));
+        }
+    }
+    tables
+}
+
+#[test]
+fn messages_as_bytes_and_threads_change_nothing() {
+    let registry = Registry::standard();
+    let mut same = 0;
+    for table in tables(&registry) {
+        let plain = run(&table, "", &registry).unwrap_or_else(|why| panic!("{table}: {why}"));
+        assert!(!plain.0.0.is_empty(), "{table}: no flow ended");
+        let threads = run(&table, "threads = 3", &registry);
+        assert_eq!(threads.as_ref(), Ok(&plain), "{table} on threads");
+        match run(&table, "threads = 2\nwire = true", &registry) {
+            Ok(wire) => {
+                assert_eq!(wire, plain, "{table} in bytes");
+                same += 1;
             }
-            let plain =
-                run(&table, false, &registry).unwrap_or_else(|why| panic!("{table}: {why}"));
-            assert!(!plain.0.0.is_empty(), "{table}: no flow ended");
-            match run(&table, true, &registry) {
-                Ok(wire) => {
-                    assert_eq!(wire, plain, "{table}");
-                    same += 1;
-                }
-                // A fabric that has no bytes says so.
-                Err(why) => {
-                    assert!(why.contains("run.wire") && why.contains("bytes"), "{table}: {why}")
-                }
+            // A fabric that has no bytes says so.
+            Err(why) => {
+                assert!(why.contains("run.wire") && why.contains("bytes"), "{table}: {why}")
             }
         }
     }
