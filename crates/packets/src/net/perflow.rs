@@ -215,10 +215,10 @@ impl Net {
         queue.ahead += 1;
         let (ahead, window) = (queue.ahead, all.window[port as usize]);
         debug_assert!(ahead <= window, "{ahead} packets ahead in a window of {window}");
-        if self.ports[port as usize].is_nic {
-            if let Some(sender) = self.halves.sender_named(Name::of(&packet)) {
-                all.source_room[sender.index()] = (window - ahead) * all.mtu;
-            }
+        if self.ports[port as usize].is_nic
+            && let Some(sender) = self.halves.sender_named(Name::of(&packet))
+        {
+            all.source_room[sender.index()] = (window - ahead) * all.mtu;
         }
         all.review(place);
     }
