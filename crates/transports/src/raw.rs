@@ -1,7 +1,7 @@
 //! The `transport` table of raw line-rate sending, whose core the packet network brings along.
 //!
 //! Models: the sender without control that PL2 §6 compares with. What is lost stays lost, or is sent
-//! again by a sender that an oracle tells. For line-rate sending with real acknowledgments and
+//! again when its receiver has long lacked it. For line-rate sending with real acknowledgments and
 //! go-back-N, take DCQCN in a network that marks nothing.
 
 use kernel::{Bytes, Span};
@@ -18,8 +18,8 @@ pub enum Losses {
     /// Nothing: a flow that lost a packet never ends.
     #[default]
     Stay,
-    /// It knows at once and at no cost what has arrived; when it has sent all and nothing more has
-    /// arrived for `patience`, it sends what is missing again: an ideal.
+    /// A receiver to which nothing has come for `patience` says what it lacks, and that is sent again; it
+    /// says so when it has all. A sender that hears nothing sends its last packet again.
     Repeat,
     /// Nothing, as UDP and raw Ethernet: packets are readable as they arrive, in whatever order, and a
     /// flow of which some are missing fails (PL2 §6.4).

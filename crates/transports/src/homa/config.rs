@@ -42,21 +42,23 @@ pub struct Config {
     /// there. Unit: time. Default 2 ms (our choice within "a few milliseconds", Homa §3.7). Above the
     /// longest round trip.
     pub resend_after: Span,
-    /// Fewer unscheduled bytes where many messages to one host are open (Homa §3.6). Default: none.
+    /// Fewer unscheduled bytes to hosts that say that many messages come to them (Homa §3.6). Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub incast: Option<Incast>,
 }
 
-/// Incast control. Each message is taken for the response to a request that its receiver sent: the
-/// receiver knows how many it waits for, and marks requests beyond the threshold.
+/// Incast control. In the paper a client marks requests while it waits for many responses; messages here
+/// have no request. A receiver tells in its grants and last acknowledgments how many messages come to it,
+/// and a sender that has heard of more than the threshold from a host sends it less at once.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Incast {
-    /// Open messages to a host beyond which new ones are marked. Default 12 (our choice; Homa §3.6
+    /// Messages that come to a host, as it said last, beyond which a new one has few unscheduled bytes.
+    /// Default 12 (our choice; Homa §3.6
     /// gives none). At least 1.
     #[schemars(range(min = 1))]
     pub threshold: u32,
-    /// Unscheduled bytes of a marked message. Unit: bytes. Default 320 B (our choice within "a few
+    /// Unscheduled bytes of such a message. Unit: bytes. Default 320 B (our choice within "a few
     /// hundred bytes", Homa §3.6). At least 1 B; rounded up to whole packets.
     pub unscheduled: Bytes,
 }
