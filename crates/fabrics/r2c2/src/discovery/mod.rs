@@ -4,7 +4,8 @@
 //! Models: R2C2 §3.2 (claim M14), which asks for topology discovery and leaves it open. **Our choice**
 //! (E30) is the usual one of link-state routing:
 //!
-//! - A node greets each neighbour once an interval, by every link, dead ones too. A link from which it
+//! - A node that has something to find out greets each neighbour once an interval, by every link, dead
+//!   ones too, and asks it to greet as well, and those behind it, up to a distance. A link from which it
 //!   has heard nothing for some intervals is dead; it lives again when both ends hear each other.
 //! - When a link of a node dies or comes to life, the node tells all: a numbered state of its links,
 //!   which every node that has not heard of it passes on by all its living links.
@@ -144,19 +145,21 @@ impl Discovery {
         dead
     }
 
-    /// After a silence that was agreed on no greeting is missed.
-    pub fn resume(&mut self) {
-        for end in self.ends.iter_mut().filter(|end| end.lives) {
-            end.silent = 0;
+    /// A node that was silent is going to greet: it has missed no greeting so far.
+    pub fn resume(&mut self, node: NodeId) {
+        for port in self.ports(node) {
+            let end = &mut self.ends[port.index()];
+            end.silent = if end.lives { 0 } else { end.silent };
         }
     }
 
-    /// An interval of a node has passed: it greets its neighbours.
-    pub fn greet(&mut self, node: NodeId, out: &mut Vec<(PortId, Word)>) {
+    /// An interval of a node has passed: it greets its neighbours, and asks those within `reach` to
+    /// greet too. One that asks nobody but itself misses no answer.
+    pub fn greet(&mut self, node: NodeId, reach: u8, out: &mut Vec<(PortId, Word)>) {
         let mut has_lost = false;
         for port in self.ports(node) {
             let end = &mut self.ends[port.index()];
-            end.silent = end.silent.saturating_add(1);
+            end.silent = end.silent.saturating_add(u16::from(reach > 1));
             if end.lives && end.silent > self.missed {
                 end.lives = false;
                 has_lost = true;
@@ -173,7 +176,7 @@ impl Discovery {
             let (number, digest) = (end.number, self.digests[node.index()]);
             out.push((
                 port,
-                Word::Hello(Hello { source: node, port: place, number, heard, digest }),
+                Word::Hello(Hello { source: node, port: place, reach, number, heard, digest }),
             ));
         }
     }

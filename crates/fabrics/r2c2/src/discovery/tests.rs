@@ -109,7 +109,7 @@ impl Bench {
         self.draw.shuffle(&mut nodes);
         for node in nodes {
             let mut words = Vec::new();
-            self.discovery.greet(node, &mut words);
+            self.discovery.greet(node, u8::MAX, &mut words);
             self.spread(words);
             self.discovery.takes_news(node);
         }

@@ -83,8 +83,8 @@ pub struct Endpoints {
     draws: Vec<Stream>,
     /// How long a flow's end waits for what is lost; `None` where nothing can be.
     patience: Option<Span>,
-    /// Senders' halves that are open.
-    open: u64,
+    /// By node: halves of flows that are open.
+    open: Vec<u32>,
 }
 
 impl Endpoints {
@@ -104,7 +104,7 @@ impl Endpoints {
             selector: Selector::new(plan, seed),
             draws: streams(plan.nodes(), seed, "r2c2/routes"),
             patience: plan.can_lose().then_some(plan.config.recovery.patience),
-            open: 0,
+            open: vec![0; plan.nodes() as usize],
         }
     }
 
@@ -116,7 +116,7 @@ impl Endpoints {
 
     /// Nothing is left to do for a flow at its source.
     fn close(&mut self, key: FlowKey, out: &mut Outbox) {
-        self.open -= 1;
+        self.open[self.senders.flow(key).src.index()] -= 1;
         out.close(key);
     }
 
@@ -130,6 +130,20 @@ impl Endpoints {
         match self.patience {
             Some(patience) => out.set_timer(Timer::Flow(key, ASK), out.now() + patience),
             None => self.close(key, out),
+        }
+    }
+
+    /// Whether a node knows of any flow in the rack.
+    fn knows_flows(&self, node: NodeId) -> bool {
+        self.news.views.known(node.get()).next().is_some()
+    }
+
+    /// A node has heard a broadcast: if there are flows it takes part in what is done as long as there are.
+    fn note_flows(&mut self, node: NodeId, out: &mut Outbox) {
+        let is_of_use = self.neighbours.can_fail() || self.selector.searches();
+        if is_of_use && self.knows_flows(node) {
+            self.neighbours.wake(node, out);
+            self.selector.has_flows(node, out);
         }
     }
 
@@ -157,7 +171,7 @@ impl Endpoints {
                 if patience.is_some() {
                     self.answer(self.receivers.control(key, Kind::Ack, 0), out);
                 }
-                self.receivers.close(key);
+                self.open[self.receivers.close(key).index()] -= 1;
                 out.close(key);
             }
             (Arrival::AskedLast, Some(_)) => self.ask(key, out),
@@ -262,13 +276,14 @@ impl Transport for Endpoints {
     }
 
     fn begin(&mut self, out: &mut Outbox) {
-        self.neighbours.expect_changes(out);
+        (0..self.plan.nodes())
+            .for_each(|node| self.neighbours.expect_changes(NodeId::new(node), out));
     }
 
     fn start(&mut self, opening: &Opening, out: &mut Outbox) {
         let Opening { key, flow, .. } = *opening;
-        self.open += 1;
-        self.neighbours.wake(out);
+        self.open[flow.src.index()] += 1;
+        self.neighbours.wake(flow.src, out);
         let (course, terms) = self.senders.decide(&flow, &self.maps);
         let tenant = flow.class.get().into();
         let allocation = Allocation { course, terms, since: flow.start, tenant };
@@ -280,12 +295,14 @@ impl Transport for Endpoints {
         let topology = &plan.network.topology;
         pace.flow_starts(flow.src, senders, news, &mut Scene { topology, maps, neighbours, out });
         self.follow_event(flow.src, out);
-        self.selector.has_flows(out);
+        self.selector.has_flows(flow.src, out);
         out.wake(flow.src);
     }
 
-    fn accept(&mut self, packet: &Packet, _: FlowKey, _: &mut Outbox) {
+    fn accept(&mut self, packet: &Packet, _: FlowKey, out: &mut Outbox) {
         self.receivers.open(packet);
+        self.open[packet.dst.index()] += 1;
+        self.neighbours.wake(packet.dst, out);
     }
 
     fn receive(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
@@ -297,11 +314,14 @@ impl Transport for Endpoints {
             };
         }
         if matches!(packet.kind, Kind::Greeting | Kind::LinkState) {
-            let port = self.neighbours.hear(host, packet, out);
-            return self.news.repeat_cut(port, out);
+            return match self.neighbours.hear(host, packet, out) {
+                Some(port) => self.news.repeat_cut(port, out),
+                None => out.unexpected(),
+            };
         }
         let (news, mut scene) = self.speak(out);
         let Some((by, event)) = news.hear(host, packet, &mut scene) else { return };
+        self.note_flows(host, out);
         if let Some(event) = event {
             self.selector.heard(host, by, out);
             self.switch_own(host, &event, out);
@@ -322,9 +342,12 @@ impl Transport for Endpoints {
                 let (news, mut scene) = self.speak(out);
                 news.repeat(host, &mut scene);
             }
-            Timer::Host(host, GREET) => self.neighbours.greet(host, self.open > 0, out),
+            Timer::Host(host, GREET) => {
+                let has_flows = self.open[host.index()] > 0 || self.knows_flows(host);
+                self.neighbours.greet(host, has_flows, out);
+            }
             Timer::Host(host, ADOPT) => self.adopt(host, out),
-            Timer::Host(_, EXPECT) => self.neighbours.expect_changes(out),
+            Timer::Host(host, EXPECT) => self.neighbours.expect_changes(host, out),
             Timer::Host(host, _) => {
                 if self.pace.tick(host, &self.senders, out) {
                     self.recompute(host, out);
@@ -353,10 +376,11 @@ impl Transport for Endpoints {
 
     fn abandon(&mut self, key: FlowKey, out: &mut Outbox) {
         if key.is_receivers() {
-            return self.receivers.close(key);
+            self.open[self.receivers.close(key).index()] -= 1;
+            return;
         }
         let source = self.senders.flow(key).src;
-        self.open -= 1;
+        self.open[source.index()] -= 1;
         if let Some(record) = self.senders.abandon(key) {
             let (news, mut scene) = self.speak(out);
             news.finish(source, record, &mut scene);

@@ -1,9 +1,11 @@
 //! Greetings on the wire: how nodes come to know which links and nodes work (§3.2,
 //! [`crate::discovery`]).
 //!
-//! Greetings are sent from two intervals before anything of the plan fails or returns until all can know
-//! of it, and while flows are open; elsewhere they would tell nothing, take a millionth of each link, and
-//! keep a rack busy in which nothing happens for long (**our choice**). Where nothing can fail there are none.
+//! A node greets from two intervals before anything of the plan fails or returns until all can know of
+//! it, and while it has a half of a flow or knows of one; elsewhere greetings would tell nothing, take a
+//! millionth of each link, and keep a rack busy in which nothing happens for long (**our choice**). It asks
+//! its neighbours to greet too, and these theirs, as far as the rack is wide: one that does not know yet
+//! of the flow is not taken for dead. Where nothing can fail there are none.
 //! They and the states of links go before all else in a queue, so that a long one is not taken for a
 //! dead link (**our choice**).
 
@@ -36,12 +38,13 @@ pub(super) struct Neighbours {
     changes: Vec<Time>,
     before: Span,
     after: Span,
-    /// By node: when in an interval it greets, whether it is going to, and whether it is going to
-    /// adopt another map.
+    /// By node: when in an interval it greets; to how many hops, itself included, it asks nodes to greet,
+    /// zero if it does not; and whether it is going to adopt another map.
     phases: Vec<Span>,
-    greets: Vec<bool>,
+    reach: Vec<u8>,
     is_due: Vec<bool>,
-    silent: u32,
+    /// The reach of a node that has something to find out: all nodes.
+    reach_max: u8,
     words: Vec<(PortId, Word)>,
     /// Greetings and states of links that were sent.
     told: u64,
@@ -66,9 +69,9 @@ impl Neighbours {
             before: config.interval * 2,
             after: config.duration(),
             phases: (0..nodes).map(phase).collect(),
-            greets: vec![false; nodes as usize],
+            reach: vec![0; nodes as usize],
             is_due: vec![false; nodes as usize],
-            silent: if fails { nodes } else { 0 },
+            reach_max: if fails { reach_max(plan) } else { 0 },
             words: Vec::new(),
             told: 0,
         }
@@ -101,66 +104,83 @@ impl Neighbours {
         self.changes.get(next).is_some_and(|&change| change <= now + self.before)
     }
 
-    /// Nodes greet if there is something to find out now, and again before the next change.
-    pub(super) fn expect_changes(&mut self, out: &mut Outbox) {
+    /// A node greets if there is something to find out now, and again before the next change.
+    pub(super) fn expect_changes(&mut self, node: NodeId, out: &mut Outbox) {
         let now = out.now();
         if self.expects_change(now) {
-            self.wake(out);
+            self.wake(node, out);
         }
         let next = self.changes.partition_point(|&change| change <= now + self.before);
         if let Some(&change) = self.changes.get(next) {
-            out.set_timer(
-                Timer::Host(NodeId::new(0), EXPECT),
-                Time::ZERO + (change - Time::ZERO - self.before),
-            );
+            let at = Time::ZERO + (change - Time::ZERO - self.before);
+            out.set_timer(Timer::Host(node, EXPECT), at);
         }
     }
 
-    /// There is something to find out: all nodes greet.
-    pub(super) fn wake(&mut self, out: &mut Outbox) {
-        if self.silent == 0 {
-            return;
-        }
-        self.silent = 0;
-        if let Some(discovery) = &mut self.discovery {
-            discovery.resume();
-        }
-        for node in 0..self.greets.len() {
-            if !std::mem::replace(&mut self.greets[node], true) {
-                let timer = Timer::Host(NodeId::new(node as u32), GREET);
-                out.set_timer(timer, out.now() + self.phases[node]);
-            }
-        }
+    /// Whether anything can fail.
+    pub(super) fn can_fail(&self) -> bool {
+        self.discovery.is_some()
     }
 
-    /// A node greets its neighbours; it will again, if there is anything to find out.
+    /// A node has something to find out: it greets, and asks all others to.
+    pub(super) fn wake(&mut self, node: NodeId, out: &mut Outbox) {
+        let phase = self.phases[node.index()];
+        self.rise(node, self.reach_max, phase, out);
+    }
+
+    /// A node greets from now on, if it has not, first after `wait`.
+    fn rise(&mut self, node: NodeId, reach: u8, wait: Span, out: &mut Outbox) {
+        let Some(discovery) = &mut self.discovery else { return };
+        let had = &mut self.reach[node.index()];
+        if *had == 0 && reach > 0 {
+            discovery.resume(node);
+            out.set_timer(Timer::Host(node, GREET), out.now() + wait);
+        }
+        *had = reach.max(*had);
+    }
+
+    /// A node greets its neighbours; it will again, if there is anything to find out, or as often as it
+    /// takes until all that it has asked have heard that there is not.
     pub(super) fn greet(&mut self, node: NodeId, has_flows: bool, out: &mut Outbox) {
         let Some(discovery) = &mut self.discovery else { return };
-        discovery.greet(node, &mut self.words);
+        discovery.greet(node, self.reach[node.index()], &mut self.words);
         self.say(node, out);
         let next = out.now() + self.interval;
-        if has_flows || self.expects_change(next) {
-            out.set_timer(Timer::Host(node, GREET), next);
+        let reach = if has_flows || self.expects_change(next) {
+            self.reach_max
         } else {
-            self.greets[node.index()] = false;
-            self.silent += 1;
+            self.reach[node.index()].saturating_sub(1)
+        };
+        self.reach[node.index()] = reach;
+        if reach > 0 {
+            out.set_timer(Timer::Host(node, GREET), next);
         }
     }
 
-    /// A node hears a greeting, or a state of links. The port by which it does.
-    pub(super) fn hear(&mut self, node: NodeId, packet: &Packet, out: &mut Outbox) -> PortId {
+    /// A node hears a greeting, or a state of links. The port by which it does; none if it makes no sense.
+    pub(super) fn hear(
+        &mut self,
+        node: NodeId,
+        packet: &Packet,
+        out: &mut Outbox,
+    ) -> Option<PortId> {
         let sent =
             self.topology.ports_of(self.topology.host(packet.src)).nth(packet.entropy.into());
-        let port = self.topology.port(sent.expect("a packet has its port with it")).reverse;
-        let discovery = self.discovery.as_mut().expect("only they who discover send such");
+        let port = self.topology.port(sent?).reverse;
         let bytes = [packet.ack.to_be_bytes(), packet.word.to_be_bytes()].concat();
-        match wire::decode(&bytes, self.topology.hosts()) {
-            Ok(Message::Hello(hello)) => discovery.hear_hello(port, &hello, &mut self.words),
-            Ok(Message::LinkState(state)) => discovery.hear_state(port, &state, &mut self.words),
-            other => unreachable!("{other:?} from a neighbour"),
+        let message = wire::decode(&bytes, self.topology.hosts()).ok()?;
+        if let Message::Hello(hello) = &message {
+            // Who is greeted while it is silent answers at once.
+            self.rise(node, hello.reach.saturating_sub(1), Span::ZERO, out);
+        }
+        let discovery = self.discovery.as_mut()?;
+        match message {
+            Message::Hello(hello) => discovery.hear_hello(port, &hello, &mut self.words),
+            Message::LinkState(state) => discovery.hear_state(port, &state, &mut self.words),
+            _ => return None,
         }
         self.say(node, out);
-        port
+        Some(port)
     }
 
     /// The links that a node takes to be dead, now that it adopts another map.
@@ -197,5 +217,111 @@ impl Neighbours {
         if self.has_news(node) && !std::mem::replace(&mut self.is_due[node.index()], true) {
             out.set_timer(Timer::Host(node, ADOPT), out.now() + self.hold);
         }
+    }
+}
+
+/// As far apart as nodes are in the whole rack, both counted; as far as a greeting can say.
+fn reach_max(plan: &Plan) -> u8 {
+    let nodes = || (0..plan.nodes()).map(NodeId::new);
+    let pairs = nodes().flat_map(|a| nodes().map(move |b| (a, b)));
+    let widest = pairs.filter_map(|(a, b)| plan.routing.distance(a, b)).max().unwrap_or(0);
+    u8::try_from(widest + 1).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use packets::Effect;
+    use rack::topology::{Shape, Torus};
+    use rack::{Component, Fault};
+
+    use super::*;
+    use crate::config::Config;
+
+    /// Nodes of a ring of which each knows what packets tell it, a link away from each other.
+    struct Ring {
+        nodes: Vec<Neighbours>,
+        now: Time,
+        /// When each greets next.
+        timers: Vec<Option<Time>>,
+    }
+
+    impl Ring {
+        fn new(nodes: u32) -> Self {
+            let torus = Torus { dimensions: vec![nodes], ..Torus::default() };
+            let config = Config { topology: Shape::Torus(torus), ..Config::default() };
+            // So late that nothing is expected while the test lasts.
+            let at = Time::ZERO + Span::from_us(10_000_000);
+            let fault = Fault { component: Component::Node(NodeId::new(0)), at, until: None };
+            let plan = config.plan().unwrap().with_faults(&[fault]).unwrap();
+            let one = Neighbours::new(&plan, 1);
+            let timers = vec![None; nodes as usize];
+            Self { nodes: vec![one; nodes as usize], now: Time::ZERO, timers }
+        }
+
+        fn carry_out(&mut self, node: NodeId, out: &mut Outbox) {
+            let effects: Vec<Effect> = out.drain().collect();
+            for effect in effects {
+                match effect {
+                    Effect::Set(Timer::Host(_, GREET), at) => self.timers[node.index()] = Some(at),
+                    Effect::Tell(port, packet) => {
+                        let to = self.nodes[0].topology.port(port).peer;
+                        let to = NodeId::new(to.get());
+                        let mut out = Outbox::new(self.now);
+                        let heard = self.nodes[to.index()].hear(to, &packet, &mut out);
+                        assert!(heard.is_some(), "{packet:?} is not understood");
+                        self.carry_out(to, &mut out);
+                    }
+                    _ => {}
+                }
+            }
+        }
+
+        fn wake(&mut self, node: NodeId) {
+            let mut out = Outbox::new(self.now);
+            self.nodes[node.index()].wake(node, &mut out);
+            self.carry_out(node, &mut out);
+        }
+
+        /// Greets for a time, or until nobody does; node 0 alone has flows. How many greetings there were.
+        fn run(&mut self, time: Span, has_flows: bool) -> u64 {
+            let (end, before) = (self.now + time, self.told());
+            while let Some((node, at)) = self.next().filter(|&(_, at)| at <= end) {
+                self.now = at;
+                self.timers[node.index()] = None;
+                let mut out = Outbox::new(at);
+                self.nodes[node.index()].greet(node, has_flows && node == NodeId::new(0), &mut out);
+                self.carry_out(node, &mut out);
+            }
+            self.told() - before
+        }
+
+        fn next(&self) -> Option<(NodeId, Time)> {
+            let due =
+                (0..).zip(&self.timers).filter_map(|(node, at)| Some((NodeId::new(node), (*at)?)));
+            due.min_by_key(|&(_, at)| at)
+        }
+
+        fn told(&self) -> u64 {
+            self.nodes.iter().map(|node| node.told()).sum()
+        }
+    }
+
+    /// One node knows of a flow, and the others are silent: they greet as they are asked to, nobody is
+    /// taken for dead, and once the flow is over greetings end.
+    #[test]
+    fn m14_who_is_silent_is_asked_and_not_taken_for_dead() {
+        let nodes = 9;
+        let mut ring = Ring::new(nodes);
+        ring.wake(NodeId::new(0));
+        let told = ring.run(Span::from_us(50_000), true);
+        // Each greets by two links once an interval; twice if it is asked the instant after it did.
+        assert!((49 * 2 * 9..=2 * 51 * 2 * 9).contains(&told), "{told}");
+        for neighbours in &ring.nodes {
+            let ports = ring.nodes[0].topology.links();
+            assert!({ ports }.all(|port| neighbours.lives(port)), "a link is taken for dead");
+        }
+        let told = ring.run(Span::from_us(1_000_000), false);
+        assert_eq!(ring.next(), None, "they greet for ever");
+        assert!(told <= 2 * 9 * 6, "{told} greetings after the flow");
     }
 }

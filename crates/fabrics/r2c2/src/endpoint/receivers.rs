@@ -107,9 +107,11 @@ impl Receivers {
         *receiver = Receiver { src: packet.src, dst: packet.dst, arrivals, ..Receiver::new() };
     }
 
-    /// Nothing is left to do for a flow.
-    pub(super) fn close(&mut self, key: FlowKey) {
-        self.flows[key.index()].arrivals.clear();
+    /// Nothing is left to do for a flow. Its destination.
+    pub(super) fn close(&mut self, key: FlowKey) -> NodeId {
+        let receiver = &mut self.flows[key.index()];
+        receiver.arrivals.clear();
+        receiver.dst
     }
 
     /// A packet has come: what is now in order goes to the application. None if it makes no sense.

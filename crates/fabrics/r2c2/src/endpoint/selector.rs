@@ -54,15 +54,16 @@ impl Selector {
         (self.searches, self.changes)
     }
 
-    /// There are flows: nodes wait for their turn.
-    pub(super) fn has_flows(&mut self, out: &mut Outbox) {
-        if self.waits.iter().all(|&waits| waits) {
-            return;
-        }
-        for node in 0..self.duties.len() {
-            if !std::mem::replace(&mut self.waits[node], true) {
-                self.wait(NodeId::new(node as u32), out);
-            }
+    /// Whether nodes ever search.
+    pub(super) fn searches(&self) -> bool {
+        self.settings.is_some()
+    }
+
+    /// A node knows of a flow: it waits for its turn.
+    pub(super) fn has_flows(&mut self, node: NodeId, out: &mut Outbox) {
+        if self.waits.get(node.index()) == Some(&false) {
+            self.waits[node.index()] = true;
+            self.wait(node, out);
         }
     }
 

@@ -90,7 +90,7 @@ fn notice() -> impl Strategy<Value = Notice> {
 
 /// The bytes of any packet but data.
 fn control() -> impl Strategy<Value = Message<'static>> {
-    let hello = (node(), any::<u8>(), any::<u16>(), any::<u16>(), any::<u32>());
+    let hello = (node(), any::<u8>(), any::<u8>(), any::<u16>(), any::<u16>(), any::<u32>());
     let anew = (node(), any::<u8>(), any::<u32>());
     let state = (node(), any::<u32>(), any::<u8>());
     let rates = (node(), any::<u32>(), prop::collection::vec(any::<u32>(), 0..20));
@@ -99,8 +99,8 @@ fn control() -> impl Strategy<Value = Message<'static>> {
         announcement().prop_map(|news| Message::Report(Report(Announcement { way: 0, ..news }))),
         assignments().prop_map(Message::Assignments),
         notice().prop_map(Message::Notice),
-        hello.prop_map(|(source, port, number, heard, digest)| {
-            Message::Hello(Hello { source, port, number, heard, digest })
+        hello.prop_map(|(source, port, reach, number, heard, digest)| {
+            Message::Hello(Hello { source, port, reach, number, heard, digest })
         }),
         state.prop_map(|(source, sequence, living)| {
             Message::LinkState(LinkState { source, sequence, living })
@@ -368,7 +368,7 @@ fn fields_that_mean_nothing_are_refused_by_name() {
     check_refused(news(), |b| b[0] = 0x57, WireError::Kind(0x57));
     let short = WireError::Length { expected: 8, found: 5 };
     assert_eq!(decode(&news()[..5], NODES), Err(short));
-    let hello = Hello { source: NodeId::new(1), port: 2, number: 3, heard: 4, digest: 5 };
+    let hello = Hello { source: NodeId::new(1), port: 2, reach: 6, number: 3, heard: 4, digest: 5 };
     check_refused(hello.encode().to_vec(), |b| b[5] = 9, field("spare", 9));
     check_refused(hello.encode().to_vec(), |b| b[0] |= 0x10, field("spare", 1));
     let data = Data {

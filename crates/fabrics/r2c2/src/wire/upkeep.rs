@@ -12,7 +12,7 @@
 //! | 0 | kind | kind | kind | kind |
 //! | 1 | way | port that it left by | which ports live, a bit each | way |
 //! | 2, 3 | source of the broadcast | who sends it | whose ports | who sends it |
-//! | 4, 5 | destination of the flow | 0 | 0 | 0 |
+//! | 4, 5 | destination of the flow | reach, 0 | 0 | 0 |
 //! | 6, 7 | checksum | checksum | checksum | checksum |
 //! | 8, 9 | who dropped it | number | number, in four bytes | number, in four bytes |
 //! | 10, 11 | for whom it was | number last heard | | |
@@ -132,6 +132,8 @@ pub struct Hello {
     /// The last number heard from the other end, 0 if none of late: a link that is deaf in one
     /// direction is dead in both.
     pub heard: u16,
+    /// For how many hops nodes are asked to greet, the sender included: less one they ask for themselves.
+    pub reach: u8,
     /// Digest of all that the sender knows of links ([`LinkState::digest`]): neighbours whose
     /// digests differ tell each other all.
     pub digest: u32,
@@ -147,7 +149,8 @@ impl Hello {
         assemble(&[
             &[Kind::Hello as u8, self.port],
             &node_bytes(self.source),
-            &[0; 4],
+            &[self.reach, 0],
+            &[0; 2],
             &self.number.to_be_bytes(),
             &self.heard.to_be_bytes(),
             &self.digest.to_be_bytes(),
@@ -159,10 +162,11 @@ pub(super) fn decode_hello(read: &mut Reader<'_>) -> Result<Hello, WireError> {
     read.no_number()?;
     let port = read.byte()?;
     let source = read.node("source")?;
-    read.spare::<2>()?;
+    let reach = read.byte()?;
+    read.spare::<1>()?;
     read.checksum()?;
     let (number, heard) = (read.short()?, read.short()?);
-    Ok(Hello { source, port, number, heard, digest: read.word()? })
+    Ok(Hello { source, port, reach, number, heard, digest: read.word()? })
 }
 
 /// Which links of a node live. Every node that hears it first passes it on by all its ports: trees

@@ -1,6 +1,7 @@
 //! Links and nodes die and return, in any order and for as long as it may be: who is joined comes to
 //! know the same of links and of flows, and what can be carried is.
 
+use packets::{Effect, Kind, Line, Opening, Outbox, Packet, Timer, Transport};
 use proptest::sample::Index;
 use rack::topology::{Graph, Mesh, PortId, Vertex};
 use rack::{Component, Fault};
@@ -370,4 +371,71 @@ fn a_flow_that_sends_again_after_its_end_is_not_taken_for_another() {
     let flows: Vec<_> = flows.collect();
     let mut network = rack(&plan, 2_982_229_595_699_044_221);
     assert_eq!(carry(&mut network, &flows).completed.len(), 6);
+}
+
+/// The source of a flow of one packet, whose destination it takes to be cut off: it asks six times, each
+/// after twice as long, and then no more.
+#[test]
+fn a_source_gives_up_who_is_out_of_reach() {
+    let faults = [fault(link(0, 1), 0, None)];
+    let config = Config { topology: graph_of_two(), ..Config::default() };
+    let plan = config.plan().unwrap().with_faults(&faults).unwrap();
+    let mut endpoints = Endpoints::new(&plan, 1);
+    let patience = plan.config.recovery.patience;
+    let start = plan.changes_until().unwrap() + Span::from_us(1);
+    let mut out = Outbox::new(start);
+    let key = FlowKey::new(0);
+    let opening = Opening { key, flow: flow(0, 0, 1, 1_000, start), paths: 1 };
+    endpoints.start(&opening, &mut out);
+    assert!(endpoints.pull(NodeId::new(0), Line::OPEN, &mut out).is_some());
+    endpoints.maps.adopt(&plan, NodeId::new(0), plan.network.topology.links().collect());
+    let mut waits = Vec::new();
+    loop {
+        let effects: Vec<Effect> = out.drain().collect();
+        if effects.contains(&Effect::GiveUp(key)) {
+            break;
+        }
+        let at = effects.iter().find_map(|effect| match effect {
+            Effect::Set(timer @ Timer::Flow(..), at) => Some((*timer, *at)),
+            _ => None,
+        });
+        let (timer, at) = at.expect("it asks again or gives up");
+        waits.push((at - out.now()).as_ps() / patience.as_ps());
+        out.set_now(at);
+        endpoints.timer(timer, &mut out);
+        // Nothing can be sent.
+        assert_eq!(endpoints.pull(NodeId::new(0), Line::OPEN, &mut out), None);
+    }
+    assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64]);
+}
+
+fn graph_of_two() -> Shape {
+    let edges = "a,b,rate,delay\n0,1,10 Gbps,100 ns\n".to_string();
+    Shape::Graph(Graph { hosts: 2, edges })
+}
+
+/// What makes no sense is counted, and no more.
+#[test]
+fn what_makes_no_sense_is_counted() {
+    let plan = Config { loss_rate: 0.01, ..torus(&[4]) }.plan().unwrap();
+    let mut endpoints = Endpoints::new(&plan, 1);
+    let mut out = Outbox::default();
+    let key = FlowKey::new(0);
+    let opening = Opening { key, flow: flow(0, 0, 1, 10_000, Time::ZERO), paths: 1 };
+    endpoints.start(&opening, &mut out);
+    let (source, destination) = (NodeId::new(0), NodeId::new(1));
+    let to_source = Packet { src: destination, dst: source, flow: key, ..Packet::default() };
+    let nonsense = [Kind::Data, Kind::Grant, Kind::Ack, Kind::Nack];
+    for (count, kind) in (1..).zip(nonsense) {
+        // No packet has been sent: none is there, and none is missing.
+        endpoints.receive(source, &Packet { kind, seq: 5, ..to_source }, &mut out);
+        assert_eq!(out.unexpected_count(), count, "{kind:?}");
+    }
+    let flow = FlowKey::receivers(0);
+    let first = Packet { flow, src: source, dst: destination, payload: 1_464, ..Packet::default() };
+    endpoints.accept(&first, FlowKey::label(0, true), &mut out);
+    for (count, kind) in (5..).zip([Kind::Ack, Kind::Nack, Kind::Syn]) {
+        endpoints.receive(destination, &Packet { kind, ..first }, &mut out);
+        assert_eq!(out.unexpected_count(), count, "{kind:?}");
+    }
 }

@@ -1,5 +1,6 @@
 //! Whole racks, small ones: flows against their fair rates, views against the truth, failures.
 
+mod alone;
 mod books;
 mod failures;
 mod tight;
