@@ -319,6 +319,9 @@ impl Transport for Endpoints {
                 None => out.unexpected(),
             };
         }
+        if !matches!(packet.kind, Kind::Notice | Kind::Nack) {
+            return out.unexpected();
+        }
         let (news, mut scene) = self.speak(out);
         let Some((by, event)) = news.hear(host, packet, &mut scene) else { return };
         self.note_flows(host, out);

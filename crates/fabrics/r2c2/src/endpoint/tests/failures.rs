@@ -431,10 +431,13 @@ fn what_makes_no_sense_is_counted() {
         endpoints.receive(source, &Packet { kind, seq: 5, ..to_source }, &mut out);
         assert_eq!(out.unexpected_count(), count, "{kind:?}");
     }
+    let neighbour = Packet { flow: FlowKey::NEIGHBOURS, kind: Kind::Syn, ..to_source };
+    endpoints.receive(source, &neighbour, &mut out);
+    assert_eq!(out.unexpected_count(), 5);
     let flow = FlowKey::receivers(0);
     let first = Packet { flow, src: source, dst: destination, payload: 1_464, ..Packet::default() };
     endpoints.accept(&first, FlowKey::label(0, true), &mut out);
-    for (count, kind) in (5..).zip([Kind::Ack, Kind::Nack, Kind::Syn]) {
+    for (count, kind) in (6..).zip([Kind::Ack, Kind::Nack, Kind::Syn]) {
         endpoints.receive(destination, &Packet { kind, ..first }, &mut out);
         assert_eq!(out.unexpected_count(), count, "{kind:?}");
     }
