@@ -2,8 +2,8 @@
 
 /// A list with room for a stated number of items.
 ///
-/// Where a hot loop does something for some of its items, as good as at random, a branch is guessed
-/// wrong every other time, and a wrong guess costs as much as a dozen instructions. Offering each
+/// Where a hot loop does something for some of its items, as good as at random, a branch is
+/// mispredicted every other time, and that costs as much as a dozen instructions. Offering each
 /// item and going through those kept costs a store.
 #[derive(Clone, Debug)]
 pub struct Sieve<T> {
@@ -67,7 +67,7 @@ impl<T: Copy + Default> Sieve<T> {
 }
 
 /// `yes` if `condition` holds, else `no`: never a branch, where the compiler might think one cheaper
-/// because it cannot know that it would be guessed wrong.
+/// because it cannot know that it would be mispredicted.
 #[inline]
 #[must_use]
 pub fn select<T: Copy>(condition: bool, yes: T, no: T) -> T {

@@ -16,19 +16,20 @@ const FRAMING: Framing = Framing { payload: 1460, header: 40 };
 /// Packets under way of a flow (Shoal §7.3).
 const WINDOW: u64 = 35;
 
-/// One flow's two halves.
+/// A flow at its source.
 #[derive(Clone, Copy, Default)]
-struct Ends {
+struct Sender {
     dst: NodeId,
     packets: u64,
     sent: u64,
     acked: u64,
-    received: u64,
 }
 
 /// A fixed window, an acknowledgment for each packet, no recovery.
 struct Window {
-    flows: Vec<Ends>,
+    senders: Vec<Sender>,
+    /// By flow at its destination: packets that have come.
+    received: Vec<u64>,
     turns: Vec<VecDeque<FlowKey>>,
 }
 
@@ -47,26 +48,37 @@ impl Transport for Window {
 
     fn start(&mut self, opening: &Opening, out: &mut Outbox) {
         let Opening { key, flow, .. } = *opening;
-        if self.flows.len() <= key.index() {
-            self.flows.resize(key.index() + 1, Ends::default());
+        if self.senders.len() <= key.index() {
+            self.senders.resize(key.index() + 1, Sender::default());
         }
         let packets = FRAMING.packets(flow.size);
-        self.flows[key.index()] = Ends { dst: flow.dst, packets, ..Ends::default() };
+        self.senders[key.index()] = Sender { dst: flow.dst, packets, ..Sender::default() };
         self.turns[flow.src.index()].push_back(key);
         out.wake(flow.src);
     }
 
+    fn accept(&mut self, packet: &Packet, _: FlowKey, _: &mut Outbox) {
+        let place = packet.flow.index();
+        if self.received.len() <= place {
+            self.received.resize(place + 1, 0);
+        }
+        self.received[place] = 0;
+    }
+
     fn receive(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
-        let ends = &mut self.flows[packet.flow.index()];
         if packet.kind == Kind::Data {
-            ends.received += 1;
+            let received = &mut self.received[packet.flow.index()];
+            *received += 1;
             out.send(Packet { priority: 0, ..reply(packet, Kind::Ack, 64) });
             out.delivered(packet.flow, Bytes::new(packet.payload.into()));
-            if ends.received == ends.packets {
+            // Each packet tells how many there are.
+            if *received == packet.word {
                 out.complete(packet.flow);
+                out.close(packet.flow);
             }
             return;
         }
+        let ends = &mut self.senders[packet.flow.index()];
         let was_blocked = ends.sent == ends.acked + WINDOW;
         ends.acked += 1;
         if ends.acked == ends.packets {
@@ -86,7 +98,7 @@ impl Transport for Window {
             return None;
         }
         let flow = self.turns[host.index()].pop_front()?;
-        let ends = &mut self.flows[flow.index()];
+        let ends = &mut self.senders[flow.index()];
         let seq = ends.sent;
         ends.sent += 1;
         if ends.sent < ends.packets && ends.sent < ends.acked + WINDOW {
@@ -97,6 +109,7 @@ impl Transport for Window {
             src: host,
             dst: ends.dst,
             seq,
+            word: ends.packets,
             payload: FRAMING.payload,
             wire: FRAMING.payload + FRAMING.header,
             priority: 1,
@@ -132,7 +145,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let begin = std::time::Instant::now();
     let plan = config.plan().map_err(|problems| format!("{problems:?}"))?;
-    let transport = Window { flows: Vec::new(), turns: vec![VecDeque::new(); hosts as usize] };
+    let transport = Window {
+        senders: Vec::new(),
+        received: Vec::new(),
+        turns: vec![VecDeque::new(); hosts as usize],
+    };
     let mut network = Network::new(plan, transport, 1).map_err(|problem| problem.to_string())?;
     eprintln!("{hosts} hosts: built in {:.3} s", begin.elapsed().as_secs_f64());
     let mut order: Vec<u32> = (0..hosts).collect();

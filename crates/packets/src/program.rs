@@ -154,7 +154,7 @@ pub trait Program {
         let _ = (switch, orders);
     }
 
-    /// Self-checks too dear for every step.
+    /// Self-checks that take too long for every step.
     ///
     /// # Errors
     /// When an invariant does not hold: which, with its numbers.

@@ -333,10 +333,6 @@ impl Transport for Raw {
         self.framing
     }
 
-    fn is_split(&self) -> bool {
-        true
-    }
-
     fn start(&mut self, opening: &Opening, out: &mut Outbox) {
         let Opening { key, flow, .. } = *opening;
         if self.senders.len() <= key.index() {

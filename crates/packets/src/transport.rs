@@ -231,12 +231,6 @@ pub trait Transport {
         let _ = out;
     }
 
-    /// Whether halves know of each other by packets alone. Until all do: if not, both halves of a flow
-    /// have one key, that of the sender, and are opened and closed together.
-    fn is_split(&self) -> bool {
-        false
-    }
-
     /// The application at `opening.flow.src` hands over a message: the sender's half opens.
     fn start(&mut self, opening: &Opening, out: &mut Outbox);
 

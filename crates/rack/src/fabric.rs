@@ -174,7 +174,7 @@ pub trait Fabric {
 
     /// Told once, before the first flow: the sizes of flows that the workload will bring, drawn ahead.
     /// For transports that are set up by them (Homa §3.4).
-    fn foresee(&mut self, sizes: &[Bytes]) {
+    fn hint_sizes(&mut self, sizes: &[Bytes]) {
         let _ = sizes;
     }
 
@@ -224,7 +224,7 @@ pub trait Fabric {
     /// Flows that are offered and that the probe has not been told the end of: at most `limit` of them.
     fn unfinished(&self, limit: usize) -> Vec<Unfinished>;
 
-    /// Internal self-checks that are too dear for every step; called at the end of a run and by
+    /// Internal self-checks that take too long for every step; called at the end of a run and by
     /// tests. An error names the broken invariant and its numbers.
     ///
     /// # Errors

@@ -369,12 +369,12 @@ fn put_faults(faults: &[Fault], summary: &mut Value) {
 
 /// Flows of which a fabric is told the sizes beforehand (our choice: enough for a thousandth of them
 /// to have tens).
-const SIZES_FORESEEN: usize = 20_000;
+const SIZES_HINTED: usize = 20_000;
 
 /// The sizes of the first flows; of a workload that waits for ends, of those that wait for none.
 fn first_sizes(workload: &mut dyn Workload) -> Vec<Bytes> {
     let mut next = || workload.next_start().and_then(|_| workload.next_flow());
-    std::iter::from_fn(|| next().map(|flow| flow.size)).take(SIZES_FORESEEN).collect()
+    std::iter::from_fn(|| next().map(|flow| flow.size)).take(SIZES_HINTED).collect()
 }
 
 /// When flow number `number` starts, of a workload that does not wait for ends; the start of the last if

@@ -62,7 +62,7 @@ const PATIENCE: Span = Span::from_us(20_000_000);
 fn carry(mut fabric: impl Fabric, flows: &[Flow]) -> Result<Ends, String> {
     let mut ends = Ends::default();
     let sizes: Vec<_> = flows.iter().map(|flow| flow.size).collect();
-    fabric.foresee(&sizes);
+    fabric.hint_sizes(&sizes);
     for flow in flows {
         while fabric.advance(flow.start, &mut ends) == Advance::Paused {}
         if fabric.now() > flow.start {

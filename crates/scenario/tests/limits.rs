@@ -65,7 +65,7 @@ fn build(kind: &str, table: &Value) {
             for size in [1, 1 << 40].map(Bytes::new) {
                 let _ = fabric.ideal_fct(&Flow { id, src, dst, size, start, class });
             }
-            fabric.foresee(&[Bytes::new(1_000)]);
+            fabric.hint_sizes(&[Bytes::new(1_000)]);
             fabric.offer(&Flow { id, src, dst, size: Bytes::new(1_000), start, class });
             assert_ne!(fabric.advance(Time::from_ps(2_000_000), &mut ()), Advance::Paused);
         }};

@@ -18,7 +18,7 @@ pub fn next_in_turn_by(count: usize, from: usize, word: impl Fn(usize) -> u64) -
     let (first, bit) = (from / WORD, from % WORD);
     let start = word(first);
     if count == 1 {
-        // Turned so that `from` comes first: no branch to guess.
+        // Turned so that `from` comes first: no branch to mispredict.
         let turned = start.rotate_right(bit as u32).trailing_zeros() as usize;
         return (start != 0).then_some((turned + bit) % WORD);
     }

@@ -91,7 +91,7 @@ pub trait Switch {
     /// Goes on to `cycle` as steps would; only when idle.
     fn skip_to(&mut self, cycle: u64);
 
-    /// Checks what is too dear to check each cycle.
+    /// Checks what is too slow to check each cycle.
     ///
     /// # Errors
     /// The invariant that is broken, with its numbers.

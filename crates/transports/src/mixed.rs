@@ -130,10 +130,6 @@ impl<A: Transport, B: Transport> Transport for Mixed<A, B> {
         self.first.framing()
     }
 
-    fn is_split(&self) -> bool {
-        self.first.is_split() && self.second.is_split()
-    }
-
     fn has_handshake(&self) -> bool {
         self.first.has_handshake() || self.second.has_handshake()
     }

@@ -37,7 +37,7 @@ impl Fabric for Rack {
         each!(&self.network, network => network.nodes())
     }
 
-    fn foresee(&mut self, sizes: &[Bytes]) {
+    fn hint_sizes(&mut self, sizes: &[Bytes]) {
         let transport = &self.plan.config.transport;
         if transport.follows_sizes() {
             assert_eq!(self.now(), Time::ZERO, "sizes are told before the first flow");

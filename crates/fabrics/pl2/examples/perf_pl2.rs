@@ -2,7 +2,7 @@
 //! send so much, under PL2 or on plain switches with the same lines.
 //!
 //! - *step*: to the next host, all the time; all begin at one instant, and on plain switches go on in
-//!   step, so that what happens next is easy to guess.
+//!   step, so that what happens next is easy to predict.
 //! - *apart*: the same, but each host begins at an instant of its own.
 //! - *random*: flows of up to 200 KB begin anywhere at any time, at a load of 0.6.
 //!

@@ -4,8 +4,8 @@
 //! packet on a line, that and the wire behind it. Events of one delay are pushed in the order in which
 //! they come, so they wait in a plain queue of their own, a *lane*; a delay that is met twice gets one
 //! ([`Delays`]). All others wait in a timing wheel ([`Wheel`]). The next event is the least of the
-//! lanes' heads and the wheel's: a push and a pop are a few instructions, with no guess that can go
-//! wrong, however many events wait; and nothing is allocated once lanes and wheel have grown to the
+//! lanes' heads and the wheel's: a push and a pop are a few instructions, with no branch to
+//! mispredict, however many events wait; and nothing is allocated once lanes and wheel have grown to the
 //! most that ever waited at a time. Events are numbered as they are pushed, so that where an event
 //! waits makes no difference to its turn.
 

@@ -19,7 +19,7 @@ const NEAR: usize = 3;
 
 impl Net {
     /// Asks for what the packets to come will touch. Called in the arm of each kind of event: events of
-    /// one delay are of one kind, as a rule, so that there the tests of kinds guess right.
+    /// one delay are of one kind, as a rule, so that there the tests of kinds are predicted well.
     #[inline(always)]
     pub(crate) fn ask_ahead_of_packets(&mut self) {
         let [near, middle, far] = self.calendar.upcoming([NEAR, MIDDLE, FAR]);
@@ -37,8 +37,10 @@ impl Net {
                 _ => {}
             }
         }
-        if let Some(event) = near.filter(|event| self.foresees && event.kind() == Word::ARRIVE) {
-            self.foresee(event.subject(), event.port());
+        if let Some(event) =
+            near.filter(|event| self.knows_ways_ahead && event.kind() == Word::ARRIVE)
+        {
+            self.find_way_ahead(event.subject(), event.port());
         }
     }
 
@@ -56,10 +58,10 @@ impl Net {
 
     /// Finds out by which port a packet that will come by `port` is to leave, and asks for that.
     #[inline]
-    fn foresee(&mut self, index: u32, port: u32) {
+    fn find_way_ahead(&mut self, index: u32, port: u32) {
         let packet = self.arena.get(index);
         let vertex = self.vertices[port as usize];
-        if let Some(way) = self.chooser.foresee(&self.tables, vertex, packet) {
+        if let Some(way) = self.chooser.choose_ahead(&self.tables, vertex, packet) {
             self.arena.set_way(index, way.get());
             prefetch(&self.ports, way.index());
         }

@@ -63,7 +63,7 @@ impl Net {
             flow_queues: flow_queues(&plan, &wires, &rates),
             detours: (plan.config.routing == Routing::Valiant)
                 .then(|| Box::new(Detours::new(topology.hosts(), seed))),
-            foresees: plan.config.routing == Routing::SourceRoute
+            knows_ways_ahead: plan.config.routing == Routing::SourceRoute
                 || (plan.config.routing.is_steady() && plan.faults.is_empty()),
             uses_wire: false,
             is_lossy: losses.is_some() || !plan.faults.is_empty(),

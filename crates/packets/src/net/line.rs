@@ -137,7 +137,7 @@ impl Net {
             let event = Event::Arrive { packet: index, port: port_there };
             return self.calendar.push(arrival, event.pack());
         }
-        // Both are put together, so that no guess is made between them.
+        // Both are built, so that there is no branch to mispredict.
         let deliver = Event::Deliver { packet: index, port: port_there }.pack();
         let arrive = Event::Arrive { packet: index, port: port_there }.pack();
         let event = select(is_there, deliver, arrive);

@@ -100,7 +100,7 @@ pub(crate) struct Net {
     detours: Option<Box<Detours>>,
     /// Whether a packet's next port can be found out before it is there: it has its route with it, or
     /// routes stay, and the choice among them draws nothing.
-    foresees: bool,
+    knows_ways_ahead: bool,
     /// Whether each packet goes through its bytes on each link.
     pub(crate) uses_wire: bool,
     /// Whether anything can get lost on a link.
@@ -208,9 +208,9 @@ impl Net {
     /// The port by which a packet leaves `vertex`.
     #[inline]
     fn way_on(&mut self, index: u32, vertex: Vertex) -> Option<u32> {
-        let foreseen = if self.foresees { self.arena.way(index) } else { NONE };
-        if foreseen != NONE {
-            return Some(foreseen);
+        let found = if self.knows_ways_ahead { self.arena.way(index) } else { NONE };
+        if found != NONE {
+            return Some(found);
         }
         self.choose_way(index, vertex)
     }

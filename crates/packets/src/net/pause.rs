@@ -77,7 +77,7 @@ const RESUME: u64 = 0;
 
 impl PauseLimits {
     /// What a packet adds to what is held: of a priority that may be lost, nothing. Such priorities
-    /// go through the same steps and are never paused, which is quicker than to guess which it is.
+    /// go through the same steps and are never paused, which is quicker than a mispredicted branch.
     #[inline]
     fn counted(self, packet: &Packet) -> u32 {
         u32::from(packet.wire) * u32::from(self.lossless >> packet.priority & 1)

@@ -5,7 +5,7 @@ use rack::topology::Vertex;
 use rack::{Completion, Failure, Flow, NodeId, Probe};
 
 use super::ledger::Life;
-use super::{Doomed, Network, ideal, receivers};
+use super::{Doomed, Network, ideal};
 use crate::net::Name;
 use crate::packet::{FlowKey, Packet};
 use crate::program::Program;
@@ -21,10 +21,6 @@ impl<T: Transport, S: Program> Network<T, S> {
         }
         let (key, name) = self.net.halves.open_sender(flow.src, flow.dst, place);
         self.ledger.starts(place, name);
-        if !self.is_split {
-            let other = self.net.halves.open_receiver(name);
-            assert_eq!(other.place(), key.place(), "halves that are opened and closed together");
-        }
         self.make_room();
         let nic = self.net.nics[flow.src.index()];
         if let Some(queues) = &mut self.net.flow_queues {
@@ -139,9 +135,7 @@ impl<T: Transport, S: Program> Network<T, S> {
         }
         match receiver {
             Some(key) => {
-                if self.is_split {
-                    self.transport.abandon(key, &mut self.out);
-                }
+                self.transport.abandon(key, &mut self.out);
                 self.close(key);
             }
             None => self.net.halves.never_again(name),
@@ -151,8 +145,7 @@ impl<T: Transport, S: Program> Network<T, S> {
     /// Application bytes of a flow that are readable at its destination.
     pub(super) fn delivered_of(&self, name: Name) -> kernel::Bytes {
         let receiver = self.net.halves.receiver_named(name);
-        receiver
-            .map_or(kernel::Bytes::ZERO, |key| self.net.halves.receiver(receivers(key)).delivered)
+        receiver.map_or(kernel::Bytes::ZERO, |key| self.net.halves.receiver(key).delivered)
     }
 
     /// Why a flow can never complete, as far as switches and hosts know: a host that has died knows it

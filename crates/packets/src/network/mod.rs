@@ -47,8 +47,6 @@ pub struct Network<T, S = Plain> {
     orders: Orders,
     timers: Timers,
     framing: Framing,
-    /// Whether the transport's halves know of each other by packets alone.
-    is_split: bool,
     /// The flows to carry.
     ledger: Ledger,
     /// By host: the alarm it asked for.
@@ -117,7 +115,6 @@ impl<T: Transport, S: Program> Network<T, S> {
         let mut network = Self {
             timers: Timers::new(transport.timers(), hosts),
             framing,
-            is_split: transport.is_split(),
             ledger: Ledger::default(),
             net,
             transport,
@@ -161,7 +158,7 @@ impl<T: Transport, S: Program> Network<T, S> {
                 self.net.ask_ahead_of_packets();
                 if S::RUNS {
                     self.arrive_at_program(event.subject(), event.port());
-                    self.obey();
+                    self.serve_program();
                 } else {
                     self.net.arrive(event.subject(), event.port());
                 }
@@ -176,7 +173,7 @@ impl<T: Transport, S: Program> Network<T, S> {
                 self.net.ask_ahead_of_lines();
                 self.net.line_free(event.port());
                 if S::RUNS {
-                    self.obey();
+                    self.serve_program();
                 }
             }
             Word::NIC_FREE => {
@@ -188,14 +185,14 @@ impl<T: Transport, S: Program> Network<T, S> {
             _ => {
                 self.seldom(event.unpack());
                 if S::RUNS {
-                    self.obey();
+                    self.serve_program();
                 }
             }
         }
         self.settle(probe);
         // What hosts that pass traffic on have just put on their lines.
         while S::RUNS && !self.net.departures.is_empty() {
-            self.obey();
+            self.serve_program();
             self.settle(probe);
         }
     }
@@ -253,8 +250,8 @@ impl<T: Transport, S: Program> Network<T, S> {
         }
         let key = match self.net.halves.find(&packet) {
             Found::Half(key) => key,
-            Found::New if self.is_split => self.meet(&packet),
-            Found::New | Found::Closed => {
+            Found::New => self.meet(&packet),
+            Found::Closed => {
                 self.net.counts.stray += 1;
                 return self.transport.stray(&packet, &mut self.out);
             }
@@ -265,7 +262,7 @@ impl<T: Transport, S: Program> Network<T, S> {
                 receiver.journey.note(packet.stamp, self.net.now, packet.wire);
             }
         }
-        packet.flow = if self.is_split { key } else { FlowKey::new(key.place()) };
+        packet.flow = key;
         self.transport.receive(packet.dst, &packet, &mut self.out);
     }
 
@@ -322,18 +319,14 @@ impl<T: Transport, S: Program> Network<T, S> {
             Effect::Cancel(timer) => self.timers.cancel(timer),
             Effect::Delivered(key, bytes) => {
                 self.delivered += bytes;
-                self.net.halves.receiver_mut(receivers(key)).delivered += bytes;
+                self.net.halves.receiver_mut(key).delivered += bytes;
             }
-            Effect::Complete(key) => self.complete(receivers(key), probe),
-            Effect::Close(key) if self.is_split => {
+            Effect::Complete(key) => self.complete(key, probe),
+            Effect::Close(key) => {
                 // It may have been abandoned since it said so.
                 if self.net.halves.is_open(key) {
                     self.close(key);
                 }
-            }
-            Effect::Close(key) => {
-                self.close(key);
-                self.close(receivers(key));
             }
             Effect::GiveUp(key) => self.give_up(key, probe),
             Effect::Resent(packets) => self.net.counts.retransmissions += packets,
@@ -347,12 +340,9 @@ impl<T: Transport, S: Program> Network<T, S> {
     /// A packet as it travels: it names its flow as the host at the other end knows it.
     #[inline]
     fn labelled(&self, packet: Packet) -> Packet {
-        let mut key = packet.flow;
+        let key = packet.flow;
         if key == FlowKey::NEIGHBOURS || key.is_closed() {
             return Packet { flow: key.at(key.place()), ..packet };
-        }
-        if !self.is_split && packet.src == self.net.halves.receiver(receivers(key)).name.dst {
-            key = receivers(key);
         }
         Packet { flow: self.net.halves.label(key), ..packet }
     }
@@ -434,10 +424,4 @@ impl<T: Transport, S: Program> Network<T, S> {
         }
         Ok(())
     }
-}
-
-/// The receiver's half at the place of a key.
-#[inline]
-fn receivers(key: FlowKey) -> FlowKey {
-    FlowKey::receivers(key.place())
 }

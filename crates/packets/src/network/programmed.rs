@@ -37,21 +37,21 @@ impl<T: Transport, S: Program> Network<T, S> {
 
     /// A vertex has died. What it had to send went before.
     pub(super) fn tell_program_of_death(&mut self, vertex: Vertex) {
-        self.obey();
+        self.serve_program();
         self.orders.now = self.net.now;
         self.program.died(vertex, &mut self.orders);
     }
 
     /// Tells the program what has left, and carries out its orders, until there are none.
     #[inline]
-    pub(super) fn obey(&mut self) {
+    pub(super) fn serve_program(&mut self) {
         if !self.orders.list.is_empty() || !self.net.departures.is_empty() {
-            self.obey_all();
+            self.carry_out_orders();
         }
     }
 
     #[inline(never)]
-    fn obey_all(&mut self) {
+    fn carry_out_orders(&mut self) {
         self.orders.now = self.net.now;
         loop {
             if let [departure] = self.net.departures[..] {

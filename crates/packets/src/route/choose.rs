@@ -91,7 +91,7 @@ impl Chooser {
             return None;
         }
         let index = match self.routing {
-            // Also where there is one: quicker than to guess wrong whether there is.
+            // Also where there is one: quicker than a mispredicted branch.
             Routing::Ecmp => choice(self.hash.of(packet), vertex.get(), len),
             _ if len == 1 => 0,
             Routing::RandomSpray => self.streams[vertex.index()].below(u64::from(len)) as u32,
@@ -113,7 +113,7 @@ impl Chooser {
     /// The port by which `packet` will leave `vertex`, to which it is on its way: what
     /// [`Chooser::choose`] will say then, where the choice draws nothing.
     #[inline]
-    pub(crate) fn foresee(
+    pub(crate) fn choose_ahead(
         &mut self,
         tables: &Tables,
         vertex: Vertex,

@@ -37,7 +37,7 @@ pub struct Options {
     pub load_rate: Rate,
     /// The load that the workload was asked for, if it was.
     pub nominal_load: Option<f64>,
-    /// Sizes of flows of the workload, drawn ahead, for [`Fabric::foresee`].
+    /// Sizes of flows of the workload, drawn ahead, for [`Fabric::hint_sizes`].
     pub sizes: Vec<Bytes>,
     /// When the faults of the run begin, for what it never came to.
     pub faults: Vec<Time>,
@@ -176,7 +176,7 @@ pub fn drive(
     if options.wire {
         fabric.set_wire(true).map_err(RunError::Wire)?;
     }
-    fabric.foresee(&options.sizes);
+    fabric.hint_sizes(&options.sizes);
     let reactive = workload.is_reactive().then(Vec::new);
     let recorder = Recorder::new(sink, options.measured, options.load_rate, reactive);
     let mut run = Run::new(fabric, workload, options, recorder);

@@ -265,10 +265,6 @@ impl Transport for Dcqcn {
         self.framing
     }
 
-    fn is_split(&self) -> bool {
-        true
-    }
-
     fn start(&mut self, opening: &Opening, out: &mut Outbox) {
         let Opening { key, flow, .. } = *opening;
         if self.senders.len() <= key.index() {

@@ -323,10 +323,6 @@ impl Transport for Homa {
         self.framing
     }
 
-    fn is_split(&self) -> bool {
-        true
-    }
-
     fn start(&mut self, opening: &Opening, out: &mut Outbox) {
         let Opening { key, flow, .. } = *opening;
         if self.outgoing.len() <= key.index() {

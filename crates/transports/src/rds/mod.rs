@@ -246,10 +246,6 @@ impl Transport for Rds {
         self.framing
     }
 
-    fn is_split(&self) -> bool {
-        true
-    }
-
     fn start(&mut self, opening: &Opening, out: &mut Outbox) {
         let key = opening.key;
         if self.outgoing.len() <= key.index() {

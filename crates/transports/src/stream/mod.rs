@@ -187,10 +187,6 @@ impl<C: Congestion> Transport for Stream<C> {
         self.plan.handshake
     }
 
-    fn is_split(&self) -> bool {
-        true
-    }
-
     fn start(&mut self, opening: &Opening, out: &mut Outbox) {
         let Opening { key, flow, .. } = *opening;
         while self.senders.len() <= key.index() {

@@ -124,7 +124,7 @@ impl Books {
     }
 
     /// A packet goes on the line unsolicited.
-    pub(crate) fn ventured(&mut self, pair: (NodeId, NodeId), burst: &mut Holding) {
+    pub(crate) fn went_unsolicited(&mut self, pair: (NodeId, NodeId), burst: &mut Holding) {
         if burst.is_counted {
             self.release(pair, burst, 1);
         } else {

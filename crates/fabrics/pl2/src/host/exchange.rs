@@ -348,7 +348,7 @@ impl<T: Transport> Shim<T> {
             match role {
                 Role::Solicited | Role::Again => self.books.used(pair),
                 Role::Unsolicited => {
-                    self.books.ventured(pair, &mut self.bursts.get_mut(place).holding);
+                    self.books.went_unsolicited(pair, &mut self.bursts.get_mut(place).holding);
                 }
                 Role::AgainUncounted => {}
             }

@@ -479,10 +479,6 @@ impl<T: Transport> Transport for Shim<T> {
         Framing { payload, header: header + OVERHEAD.get() as u16 }
     }
 
-    fn is_split(&self) -> bool {
-        true
-    }
-
     fn has_handshake(&self) -> bool {
         // A grant of the switch comes before any data, whatever the transport above does.
         true

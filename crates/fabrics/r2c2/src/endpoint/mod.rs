@@ -267,10 +267,6 @@ impl Transport for Endpoints {
         self.framing
     }
 
-    fn is_split(&self) -> bool {
-        true
-    }
-
     fn speaks_to_neighbours(&self) -> bool {
         true
     }

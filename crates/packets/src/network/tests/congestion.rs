@@ -102,7 +102,7 @@ mod trimming {
         whole: u64,
         trimmed: u64,
         returned: u64,
-        /// Sequence numbers seen, whole or cut, by flow key.
+        /// Sequence numbers seen, whole or cut, by the flow's source.
         seen: std::collections::BTreeMap<u32, std::collections::BTreeSet<u64>>,
     }
 
@@ -138,7 +138,9 @@ mod trimming {
             } else {
                 return;
             }
-            assert!(self.seen.entry(packet.flow.get()).or_default().insert(packet.seq));
+            let is_back = packet.marks.contains(Marks::RETURNED);
+            let source = if is_back { packet.dst } else { packet.src };
+            assert!(self.seen.entry(source.get()).or_default().insert(packet.seq));
         }
 
         fn timer(&mut self, timer: Timer, _: &mut Outbox) {

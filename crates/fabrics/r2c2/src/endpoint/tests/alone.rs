@@ -129,7 +129,10 @@ impl Alone {
                 let flow = self.flows[number as usize];
                 let node = &mut self.nodes[flow.src.index()];
                 let key = FlowKey::new(node.halves[0].open(number));
-                node.endpoints.start(&Opening { key, flow, paths: 1 }, &mut self.out);
+                node.endpoints.start(
+                    &Opening { key, label: FlowKey::label(key.place(), false), flow, paths: 1 },
+                    &mut self.out,
+                );
                 flow.src
             }
             Event::Arrive(node, packet) => {

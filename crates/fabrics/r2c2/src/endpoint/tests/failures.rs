@@ -385,7 +385,12 @@ fn a_source_gives_up_who_is_out_of_reach() {
     let start = plan.changes_until().unwrap() + Span::from_us(1);
     let mut out = Outbox::new(start);
     let key = FlowKey::new(0);
-    let opening = Opening { key, flow: flow(0, 0, 1, 1_000, start), paths: 1 };
+    let opening = Opening {
+        key,
+        label: FlowKey::label(key.place(), false),
+        flow: flow(0, 0, 1, 1_000, start),
+        paths: 1,
+    };
     endpoints.start(&opening, &mut out);
     assert!(endpoints.pull(NodeId::new(0), Line::OPEN, &mut out).is_some());
     endpoints.maps.adopt(&plan, NodeId::new(0), plan.network.topology.links().collect());
@@ -421,7 +426,12 @@ fn what_makes_no_sense_is_counted() {
     let mut endpoints = Endpoints::new(&plan, 1);
     let mut out = Outbox::default();
     let key = FlowKey::new(0);
-    let opening = Opening { key, flow: flow(0, 0, 1, 10_000, Time::ZERO), paths: 1 };
+    let opening = Opening {
+        key,
+        label: FlowKey::label(key.place(), false),
+        flow: flow(0, 0, 1, 10_000, Time::ZERO),
+        paths: 1,
+    };
     endpoints.start(&opening, &mut out);
     let (source, destination) = (NodeId::new(0), NodeId::new(1));
     let to_source = Packet { src: destination, dst: source, flow: key, ..Packet::default() };

@@ -60,7 +60,7 @@ impl Switches {
         Ok(())
     }
 
-    /// Checks what is too dear to check each time.
+    /// Checks what is too slow to check each time.
     pub(super) fn check_all(&self) -> Result<(), String> {
         self.check_kept()?;
         let held: usize = self.units.iter().map(Clocked::held).sum();
