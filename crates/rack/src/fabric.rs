@@ -131,7 +131,7 @@ pub struct Totals {
     pub hops: u64,
     /// Steps of the engine: cell slots (empty ones too) in a slotted model, events in another.
     pub events: u64,
-    /// Folds in every hop and completion, in order: equal runs have equal hashes.
+    /// Of every hop and completion, whatever their order: equal runs have equal hashes.
     pub event_hash: u64,
     /// Application bytes handed to receivers, once each, in order: of all flows, whether they ended,
     /// failed later or are still open.
@@ -265,10 +265,6 @@ macro_rules! leave_to_network {
 
         fn now(&self) -> ::kernel::Time {
             $each!(&self.$field, network => network.now())
-        }
-
-        fn set_wire(&mut self, is_on: bool) -> ::std::result::Result<(), $crate::Problem> {
-            $each!(&mut self.$field, network => network.set_wire(is_on))
         }
 
         fn offer(&mut self, flow: &$crate::Flow) {

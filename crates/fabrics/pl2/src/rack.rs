@@ -71,6 +71,10 @@ impl Fabric for Rack {
 
     ::rack::leave_to_network!(each, network);
 
+    fn set_wire(&mut self, is_on: bool) -> Result<(), ::rack::Problem> {
+        each!(&mut self.network, network => network.set_wire(is_on))
+    }
+
     fn details(&self) -> Map<String, Value> {
         let mut details = Map::new();
         details.insert("transport".into(), self.transport.into());
