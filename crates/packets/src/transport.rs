@@ -215,7 +215,7 @@ pub enum Loss {
     Dead,
 }
 
-/// The endpoints of all hosts.
+/// The endpoints of a set of hosts.
 pub trait Transport {
     /// The name in scenario files and results, kebab case.
     fn name(&self) -> &'static str;
@@ -242,7 +242,8 @@ pub trait Transport {
     }
 
     /// `packet` has reached `host`, to which it was addressed (or returned), and there the half
-    /// `packet.flow`, which is open. A packet that makes no sense there is dropped and counted ([`Outbox::unexpected`]).
+    /// `packet.flow`, which is open. A packet that makes no sense there is dropped and
+    /// counted ([`Outbox::unexpected`]).
     fn receive(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox);
 
     /// A timer that was set has fired.

@@ -1,6 +1,6 @@
 //! Endpoint cores: what the hosts of a packet network run, as pure state machines.
 //!
-//! Each transport is a bank: one value that holds the endpoints of all hosts in flat arrays and
+//! Each transport is a bank: one value that holds the endpoints of any set of hosts in flat arrays and
 //! meets the network at [`packets::Transport`] and nowhere else.
 //!
 //! **Invariant:** knows no switch, no topology and no clock. What a core learns of the network comes

@@ -9,8 +9,8 @@ pub(super) const FEW: usize = 8;
 const SOME: usize = 12;
 
 /// The front of each queue, keys in two arrays, so that the least is found without a branch: a
-/// prediction of which queue is next would be wrong as often as not. The events are here too, so that the next one
-/// is at hand as soon as its queue is known.
+/// prediction of which queue is next would be wrong as often as not. The events are here too, so that
+/// the next one is at hand as soon as its queue is known.
 #[derive(Clone, Debug)]
 pub(super) struct Heads<E> {
     times: [u64; QUEUES],

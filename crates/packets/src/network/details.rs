@@ -7,8 +7,13 @@ use serde_json::{Map, Value, json};
 
 use crate::net::Net;
 
-/// The summary's object under the fabric's name: SI units, snake case.
-pub(super) fn details(net: &Net, transport: Map<String, Value>) -> Map<String, Value> {
+/// The summary's object under the fabric's name: SI units, snake case. `unexpected`: packets that made no
+/// sense to the endpoint that they reached.
+pub(super) fn details(
+    net: &Net,
+    unexpected: u64,
+    transport: Map<String, Value>,
+) -> Map<String, Value> {
     let counts = &net.counts;
     let mut map = Map::new();
     let mut put = |key: &str, value: Value| map.insert(key.to_string(), value);
@@ -27,6 +32,7 @@ pub(super) fn details(net: &Net, transport: Map<String, Value>) -> Map<String, V
         put(key, json!(count));
     }
     put("packets_stray", json!(counts.stray));
+    put("packets_unexpected", json!(unexpected));
     put("packets_marked", json!(counts.marked));
     put("packets_trimmed", json!(counts.trimmed));
     put("packets_returned", json!(counts.returned));

@@ -137,6 +137,6 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
     fn details(&self) -> Map<String, Value> {
         let mut own = self.transport.details(self.reached);
         own.extend(self.program.details(self.reached));
-        details::details(&self.net, own)
+        details::details(&self.net, self.out.unexpected_count(), own)
     }
 }

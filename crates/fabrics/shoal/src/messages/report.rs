@@ -14,7 +14,8 @@ pub(crate) struct Report {
 /// What has.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum What {
-    /// Its source knows that all has been sent: sums over its cells of the slots in which they were taken into a queue and sent; and whether some went out again.
+    /// Its source knows that all has been sent: sums over its cells of the slots in which they were taken
+    /// into a queue and sent; and whether some went out again.
     Sent { released: u128, sent: u128, again: bool },
     /// A cell of it will not come.
     Lost { cell: u64 },
