@@ -66,10 +66,10 @@ impl Transport for Window {
     }
 
     fn receive(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
-        if packet.kind == Kind::Data {
+        if packet.kind == Kind::DATA {
             let received = &mut self.received[packet.flow.index()];
             *received += 1;
-            out.send(Packet { priority: 0, ..reply(packet, Kind::Ack, 64) });
+            out.send(Packet { priority: 0, ..reply(packet, Kind::of_transport(0), 64) });
             out.delivered(packet.flow, Bytes::new(packet.payload.into()));
             // Each packet tells how many there are.
             if *received == packet.word {

@@ -11,7 +11,6 @@ mod network;
 mod outbox;
 mod packet;
 mod program;
-pub mod raw;
 mod route;
 mod transport;
 pub mod wire;

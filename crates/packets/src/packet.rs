@@ -126,75 +126,54 @@ impl FlowKey {
     }
 }
 
-/// What a packet is to the endpoints. Switches look only at [`Kind::Data`] (which may be trimmed)
-/// and at the frames of the link itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(u8)]
-pub enum Kind {
-    /// Payload of a flow.
-    #[default]
-    Data,
-    /// Acknowledges data.
-    Ack,
-    /// Asks for one packet again.
-    Nack,
-    /// Lets the sender send one more packet (NDP).
-    Pull,
-    /// Asks for a time to send, or for room (PL2).
-    Request,
-    /// Lets the sender send up to an offset (Homa), or at a time (PL2).
-    Grant,
-    /// Asks for a range again (Homa).
-    Resend,
-    /// The receiver is alive but has nothing to say (Homa).
-    Busy,
-    /// Congestion notification to the sender (DCQCN).
-    Cnp,
-    /// Permission to send, paced by the receiver.
-    Credit,
-    /// Opens a connection.
-    Syn,
-    /// Accepts a connection.
-    SynAck,
-    /// Closes a connection.
-    Fin,
-    /// Tells of flows (R2C2).
-    Notice,
-    /// Tells a neighbour that one lives (R2C2).
-    Greeting,
-    /// Tells which links of a host live (R2C2).
-    LinkState,
-    /// Link frame: stop or resume a priority (802.1Qbb). Never leaves its link.
-    Pause,
-    /// Link frame: buffer space given back. Never leaves its link.
-    LinkCredit,
-}
+/// What a packet is to the endpoints. Switches look only at [`Kind::DATA`] (which may be trimmed) and at
+/// the frames of the link itself; all other kinds are words between the endpoints of one transport, or of
+/// what lies below transports, which number them as they like.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Kind(u8);
 
 impl Kind {
-    const ALL: [Self; 18] = [
-        Self::Data,
-        Self::Ack,
-        Self::Nack,
-        Self::Pull,
-        Self::Request,
-        Self::Grant,
-        Self::Resend,
-        Self::Busy,
-        Self::Cnp,
-        Self::Credit,
-        Self::Syn,
-        Self::SynAck,
-        Self::Fin,
-        Self::Notice,
-        Self::Greeting,
-        Self::LinkState,
-        Self::Pause,
-        Self::LinkCredit,
-    ];
+    /// Payload of a flow.
+    pub const DATA: Self = Self(0);
+    /// Link frame: stop or resume a priority (802.1Qbb). Never leaves its link.
+    pub(crate) const PAUSE: Self = Self(1);
+    /// Link frame: buffer space given back. Never leaves its link.
+    pub(crate) const LINK_CREDIT: Self = Self(2);
 
-    /// The kind of this number in a header.
-    pub(crate) fn of_number(number: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(number)).copied().filter(|&kind| kind as u8 == number)
+    /// Kinds of transports begin here, and those of what lies below them.
+    const TRANSPORTS: u8 = 16;
+    const BELOW: u8 = 128;
+
+    /// A kind of a transport's own.
+    ///
+    /// # Panics
+    /// From number 112 on; where the kind is a constant, when it is compiled.
+    #[must_use]
+    pub const fn of_transport(number: u8) -> Self {
+        assert!(number < Self::BELOW - Self::TRANSPORTS, "a transport has 112 kinds");
+        Self(Self::TRANSPORTS + number)
+    }
+
+    /// A kind of a protocol that carries transports, or of a program of switches; never one of theirs.
+    ///
+    /// # Panics
+    /// From number 128 on; where the kind is a constant, when it is compiled.
+    #[must_use]
+    pub const fn below_transports(number: u8) -> Self {
+        assert!(number < Self::BELOW, "there are 128 kinds below transports");
+        Self(Self::BELOW + number)
+    }
+
+    /// Its number in a header.
+    #[must_use]
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+
+    /// The kind of this number in a header; `None` if nobody has such.
+    pub(crate) const fn of_number(number: u8) -> Option<Self> {
+        let is_known = number <= Self::LINK_CREDIT.0 || number >= Self::TRANSPORTS;
+        if is_known { Some(Self(number)) } else { None }
     }
 }
 
@@ -238,7 +217,7 @@ pub const PRIORITIES: u8 = 8;
 ///     wire: 1_500,
 ///     ..Packet::default()
 /// };
-/// assert_eq!(data.kind, Kind::Data);
+/// assert_eq!(data.kind, Kind::DATA);
 /// assert!(size_of::<Packet>() <= 56);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -307,7 +286,7 @@ impl Packet {
     #[inline]
     #[must_use]
     pub fn is_data(&self) -> bool {
-        self.kind == Kind::Data
+        self.kind == Kind::DATA
     }
 
     /// Whether it goes to the source of its flow: as an answer, or sent back by a switch.
@@ -321,7 +300,7 @@ impl Packet {
     #[inline]
     #[must_use]
     pub(crate) fn is_link_frame(&self) -> bool {
-        matches!(self.kind, Kind::Pause | Kind::LinkCredit)
+        matches!(self.kind, Kind::PAUSE | Kind::LINK_CREDIT)
     }
 }
 

@@ -42,7 +42,7 @@ pub fn encode(packet: &Packet) -> [u8; HEADER] {
     for word in [packet.entropy, packet.path, packet.wire, packet.payload] {
         put(&word.to_be_bytes());
     }
-    put(&[packet.kind as u8, packet.priority, packet.marks.bits(), packet.hops]);
+    put(&[packet.kind.get(), packet.priority, packet.marks.bits(), packet.hops]);
     let checksum = crc32fast::hash(&bytes[..CHECKED]);
     bytes[CHECKED..].copy_from_slice(&checksum.to_be_bytes());
     bytes
@@ -92,7 +92,7 @@ mod tests {
 
     fn packets() -> impl Strategy<Value = Packet> {
         let long = (any::<[u64; 4]>(), 0u32..1 << 29, any::<[u32; 2]>(), any::<[u16; 4]>());
-        (long, any::<[bool; 2]>(), 0u8..18, 0..PRIORITIES, any::<[u8; 2]>()).prop_map(
+        (long, any::<[bool; 2]>(), any::<u8>(), 0..PRIORITIES, any::<[u8; 2]>()).prop_map(
             |(
                 (longs, number, [src, dst], shorts),
                 [back, second],
@@ -113,7 +113,7 @@ mod tests {
                     path: shorts[1],
                     wire: shorts[2],
                     payload: shorts[3],
-                    kind: Kind::of_number(kind).unwrap(),
+                    kind: Kind::of_number(kind).unwrap_or(Kind::DATA),
                     priority,
                     marks: Marks::from_bits_truncate(marks),
                     hops,

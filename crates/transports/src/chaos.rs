@@ -395,7 +395,7 @@ impl<T: Transport + Clone> Chaos<T> {
         if packet.marks.contains(Marks::MAY_TRIM) && self.stream.bernoulli(trim) {
             packet.marks.insert(Marks::TRIMMED);
             (packet.wire, packet.payload, packet.priority) = (self.header, 0, 0);
-            if packet.kind == Kind::Data && self.stream.bernoulli(back) {
+            if packet.kind == Kind::DATA && self.stream.bernoulli(back) {
                 packet.marks.insert(Marks::RETURNED);
                 std::mem::swap(&mut packet.src, &mut packet.dst);
             }

@@ -13,6 +13,7 @@ pub mod cubic;
 pub mod dcqcn;
 pub mod dctcp;
 pub mod homa;
+pub mod kinds;
 pub mod mixed;
 pub mod ndp;
 #[cfg(test)]

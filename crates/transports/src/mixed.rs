@@ -5,7 +5,6 @@
 //! Models: PL2 §6.2.2, where memcached's TCP competes with UDP from other hosts.
 
 use kernel::{Bytes, Time};
-use packets::raw::Raw;
 use packets::{
     FlowKey, Framing, Line, Opening, Outbox, Packet, Surroundings, Timer, Timers, Transport,
 };
@@ -13,6 +12,7 @@ use rack::{Class, NodeId, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::raw::Raw;
 use crate::{cubic, raw};
 
 /// TCP CUBIC and datagrams without control at the same hosts, flows divided by class.

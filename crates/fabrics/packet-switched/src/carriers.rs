@@ -338,7 +338,7 @@ const RAW_XOFF: Bytes = Bytes::new(20_000);
 
 impl Carrier for transports::raw::Config {
     const NAME: &'static str = "raw";
-    type Network = packets::Network<packets::raw::Raw>;
+    type Network = packets::Network<transports::raw::Raw>;
 
     fn check(&self) -> Vec<Problem> {
         self.check()
@@ -377,7 +377,7 @@ impl Carrier for transports::raw::Config {
 impl Carrier for transports::mixed::Config {
     const NAME: &'static str = "mixed";
     type Network =
-        packets::Network<transports::mixed::Mixed<transports::cubic::Cubic, packets::raw::Raw>>;
+        packets::Network<transports::mixed::Mixed<transports::cubic::Cubic, transports::raw::Raw>>;
 
     fn check(&self) -> Vec<Problem> {
         self.check()

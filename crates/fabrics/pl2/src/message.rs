@@ -10,6 +10,9 @@ use rack::NodeId;
 use crate::wire::control::{Flags, Opcode};
 use crate::wire::{CONTROL_BYTES, ENVELOPE, SPACING, Tag, on_the_wire, tag};
 
+/// A control frame of PL2, below whatever transport it carries.
+pub(crate) const KIND: Kind = Kind::below_transports(0);
+
 /// The priority of control frames: before all data (PL2, footnote 7).
 pub(crate) const PRIORITY: u8 = 0;
 /// The most urgent that data may be: a transport that has it among control frames (Homa's first priority)
@@ -41,7 +44,7 @@ impl Message {
             flow: FlowKey::NEIGHBOURS,
             src,
             dst,
-            kind: Kind::Notice,
+            kind: KIND,
             priority: PRIORITY,
             wire: CONTROL_WIRE,
             word: head | u64::from(self.demand) << 32 | u64::from(self.burst),
@@ -55,7 +58,7 @@ impl Message {
     /// What a packet says; `None`: it is no control frame.
     #[inline]
     pub(crate) fn of(packet: &Packet) -> Option<Self> {
-        if packet.kind != Kind::Notice || packet.flow != FlowKey::NEIGHBOURS {
+        if packet.kind != KIND || packet.flow != FlowKey::NEIGHBOURS {
             return None;
         }
         Self::read(packet)

@@ -6,11 +6,11 @@
 use ::rack::{Class, Problem};
 use kernel::Bytes;
 use packets::Surroundings;
-use packets::raw::Raw;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transports::homa::Profile;
 use transports::raw::Losses;
+use transports::raw::Raw;
 
 use crate::config::Plan;
 use crate::host::Shim;

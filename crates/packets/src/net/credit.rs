@@ -57,7 +57,7 @@ impl Net {
         }
         credits.is_waiting[port as usize] |= bit;
         let frame = Packet {
-            kind: Kind::LinkCredit,
+            kind: Kind::LINK_CREDIT,
             priority: packet.priority,
             wire: credits.frame,
             ..Packet::default()

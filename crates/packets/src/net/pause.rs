@@ -209,7 +209,7 @@ impl Net {
             return;
         }
         let frame = Packet {
-            kind: Kind::Pause,
+            kind: Kind::PAUSE,
             priority,
             ack: quanta,
             wire: PAUSE_FRAME.get() as u16,

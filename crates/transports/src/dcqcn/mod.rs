@@ -29,6 +29,7 @@ use rack::NodeId;
 
 pub use config::Config;
 
+use crate::kinds;
 use rate::{Law, Limiter};
 
 /// The timer of a flow: nothing was acknowledged for long.
@@ -161,13 +162,13 @@ impl Dcqcn {
             if now >= flow.notify_at {
                 flow.notify_at = now + self.config.notification_interval;
                 self.notifications += 1;
-                out.send(answer(Kind::Cnp));
+                out.send(answer(kinds::CNP));
             }
         }
         if packet.seq > flow.expected {
             if now >= flow.nack_at {
                 flow.nack_at = now + self.config.nack_interval;
-                out.send(Packet { ack: flow.expected, ..answer(Kind::Nack) });
+                out.send(Packet { ack: flow.expected, ..answer(kinds::NACK) });
             }
             return;
         }
@@ -181,7 +182,7 @@ impl Dcqcn {
         let is_last = is_next && packet.marks.contains(Marks::LAST);
         if is_last || !is_next || flow.unacknowledged == self.config.ack_every {
             flow.unacknowledged = 0;
-            out.send(Packet { ack: flow.expected, ..answer(Kind::Ack) });
+            out.send(Packet { ack: flow.expected, ..answer(kinds::ACK) });
         }
         if is_last {
             out.complete(packet.flow);
@@ -201,7 +202,7 @@ impl Dcqcn {
             flow.base = ack;
             flow.patience = 0;
         }
-        if packet.kind == Kind::Nack && ack == flow.base {
+        if packet.kind == kinds::NACK && ack == flow.base {
             flow.next = flow.base;
         }
         flow.next = flow.next.max(flow.base);
@@ -298,11 +299,11 @@ impl Transport for Dcqcn {
 
     fn receive(&mut self, _: NodeId, packet: &Packet, out: &mut Outbox) {
         match (packet.kind, packet.flow.is_receivers()) {
-            (Kind::Data, true) if packet.payload > 0 => self.take(packet, out),
+            (Kind::DATA, true) if packet.payload > 0 => self.take(packet, out),
             // What a switch has cut is as good as lost.
-            (Kind::Data, true) => (),
-            (Kind::Ack | Kind::Nack, false) => self.acknowledged(packet, out),
-            (Kind::Cnp, false) => {
+            (Kind::DATA, true) => (),
+            (kinds::ACK | kinds::NACK, false) => self.acknowledged(packet, out),
+            (kinds::CNP, false) => {
                 let flow = &mut self.senders[packet.flow.index()];
                 flow.limiter.notify(&self.law, out.now());
             }
@@ -312,7 +313,7 @@ impl Transport for Dcqcn {
 
     fn stray(&mut self, packet: &Packet, out: &mut Outbox) {
         if packet.is_data() && !packet.goes_to_source() {
-            let ack = answer(packet, Kind::Ack, self.control);
+            let ack = answer(packet, kinds::ACK, self.control);
             out.send(Packet { priority: 0, marks: Marks::LAST, ..ack });
         }
     }
@@ -357,7 +358,7 @@ impl Transport for Dcqcn {
             path: flow.entropy,
             wire: payload + self.framing.header,
             payload,
-            kind: Kind::Data,
+            kind: Kind::DATA,
             priority: self.config.priority,
             marks: if seq + 1 == flow.total { Marks::ECT | Marks::LAST } else { Marks::ECT },
             ..Packet::default()

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::chaos::{Chaos, Weather, flow, surroundings};
+use crate::kinds;
 
 /// Payload of a full packet.
 const FULL: u64 = 1_442;
@@ -53,10 +54,10 @@ proptest! {
 fn a_flow_alone_has_the_line_and_is_acknowledged_every_sixteen_packets() {
     let mut chaos = chaos(&Config::default(), 2, Weather::FAIR, 1);
     chaos.carry(&[flow(0, 1, FULL * 100, 0)]);
-    for (index, (at, packet)) in kinds(&chaos, Kind::Data).iter().enumerate() {
+    for (index, (at, packet)) in kinds(&chaos, Kind::DATA).iter().enumerate() {
         assert_eq!((at.as_ps(), packet.seq), (1_200_000 * index as u64, index as u64));
     }
-    let acks: Vec<_> = kinds(&chaos, Kind::Ack).iter().map(|(_, ack)| ack.ack).collect();
+    let acks: Vec<_> = kinds(&chaos, kinds::ACK).iter().map(|(_, ack)| ack.ack).collect();
     assert_eq!(acks, [16, 32, 48, 64, 80, 96, 100]);
 }
 
@@ -69,7 +70,7 @@ fn packets_leave_at_the_limiters_rate_exactly() {
         &Opening { key, label: FlowKey::label(key.place(), false), flow, paths: 1 },
         &mut out,
     );
-    let cnp = Packet { kind: Kind::Cnp, ..Packet::default() };
+    let cnp = Packet { kind: kinds::CNP, ..Packet::default() };
     dcqcn.receive(flow.src, &cnp, &mut out);
     dcqcn.receive(flow.src, &cnp, &mut out);
     // 10 Gbps, halved twice: 1,500 bytes take 4.8 µs.
@@ -95,13 +96,13 @@ fn packets_leave_at_the_limiters_rate_exactly() {
 fn a_receiver_notifies_at_most_once_in_fifty_microseconds() {
     let mut chaos = chaos(&Config::default(), 2, Weather { mark: 1.0, ..Weather::FAIR }, 1);
     chaos.carry(&[flow(0, 1, FULL * 400, 0)]);
-    let notifications = kinds(&chaos, Kind::Cnp);
+    let notifications = kinds(&chaos, kinds::CNP);
     assert!(notifications.len() > 5);
     for pair in notifications.windows(2) {
         assert!(pair[1].0 - pair[0].0 >= Span::from_us(50) - Span::from_ps(100_000), "{pair:?}");
     }
     // With every packet marked each interval brings one: the rate falls to a sliver of the line.
-    let data = kinds(&chaos, Kind::Data);
+    let data = kinds(&chaos, Kind::DATA);
     let (first, last) = (data[0].0, data[data.len() - 1].0);
     assert!(last - first > Span::from_us(480) * 4, "{last}");
 }
@@ -111,12 +112,12 @@ fn a_lost_packet_brings_one_refusal_and_everything_after_it_again() {
     let mut chaos = chaos(&Config::default(), 2, Weather::FAIR, 1);
     let mut left = 1;
     chaos.loses = Box::new(move |packet| {
-        let hit = packet.kind == Kind::Data && packet.seq == 20 && left > 0;
+        let hit = packet.kind == Kind::DATA && packet.seq == 20 && left > 0;
         left -= u32::from(hit);
         hit
     });
     chaos.carry(&[flow(0, 1, FULL * 100, 0)]);
-    assert_eq!(kinds(&chaos, Kind::Nack).len(), 1);
+    assert_eq!(kinds(&chaos, kinds::NACK).len(), 1);
     // The gap shows with packet 21; its refusal is back 1.2 + 2 + 0.05 + 2 µs after packet 21's
     // first bit, when packets 21 to 25 have been sent and 25 is just ending.
     assert_eq!(chaos.resent, 6);
@@ -128,7 +129,7 @@ fn a_lost_tail_waits_for_the_timeout() {
     let mut chaos = chaos(&Config::default(), 2, Weather::FAIR, 1);
     let mut left = 1;
     chaos.loses = Box::new(move |packet| {
-        let hit = packet.kind == Kind::Data && packet.seq == 9 && left > 0;
+        let hit = packet.kind == Kind::DATA && packet.seq == 9 && left > 0;
         left -= u32::from(hit);
         hit
     });
@@ -145,7 +146,7 @@ fn a_window_limits_what_is_under_way() {
     let config = Config { window: 4, ack_every: 2, ..Config::default() };
     let mut chaos = chaos(&config, 2, Weather::FAIR, 1);
     chaos.carry(&[flow(0, 1, FULL * 40, 0)]);
-    let data = kinds(&chaos, Kind::Data);
+    let data = kinds(&chaos, Kind::DATA);
     // Packet k + 4 waits for the acknowledgment of k + 1 where k is even: its 1.2 µs on the line, 2 µs,
     // 0.0512 µs, 2 µs.
     for k in (0..36).step_by(2) {
@@ -160,7 +161,7 @@ fn flows_of_a_host_share_its_line_fairly() {
     let flows = [1, 2, 3].map(|dst| flow(0, dst, FULL * 100, 0));
     chaos.run(&flows, Time::ZERO + Span::from_us(180));
     let mut counts = [0; 3];
-    kinds(&chaos, Kind::Data).iter().for_each(|(_, data)| counts[data.dst.index() - 1] += 1);
+    kinds(&chaos, Kind::DATA).iter().for_each(|(_, data)| counts[data.dst.index() - 1] += 1);
     assert_eq!(counts.iter().sum::<i32>(), 150);
     assert!(counts.iter().all(|count| (49..=51).contains(count)), "{counts:?}");
 }

@@ -32,6 +32,7 @@ pub use config::{Config, Incast};
 pub use priorities::{Priorities, Profile};
 
 use crate::arrivals::bytes_between;
+use crate::kinds;
 use crate::ranking::{Entry, Ranking};
 use receiver::Incoming;
 use sender::Outgoing;
@@ -213,7 +214,7 @@ impl Homa {
             }
             if incoming.is_done() {
                 out.complete(flow);
-                let ack = incoming.say(flow, Kind::Ack, self.control);
+                let ack = incoming.say(flow, kinds::ACK, self.control);
                 self.leave(flow);
                 out.send(Packet { seq: self.open[host.index()].into(), ..ack });
                 out.close(flow);
@@ -269,7 +270,7 @@ impl Homa {
         let first = self.sending.at(src.index(), 0);
         if first.is_some_and(|entry| entry.flow != packet.flow) {
             self.busy += 1;
-            out.send(self.outgoing[packet.flow.index()].say(Kind::Busy, self.control));
+            out.send(self.outgoing[packet.flow.index()].say(kinds::BUSY, self.control));
         }
     }
 
@@ -278,7 +279,7 @@ impl Homa {
     fn enquiry(&mut self, flow: FlowKey, out: &mut Outbox) {
         let incoming = &self.incoming[flow.index()];
         if incoming.has_data || !self.is_lost(flow, out) {
-            return out.send(incoming.say(flow, Kind::Busy, self.control));
+            return out.send(incoming.say(flow, kinds::BUSY, self.control));
         }
         self.asked += 1;
         out.send(incoming.ask(flow, self.control));
@@ -354,23 +355,23 @@ impl Transport for Homa {
         let flow = packet.flow;
         if flow.is_receivers() {
             return match packet.kind {
-                Kind::Data if packet.payload > 0 => self.take(host, packet, out),
+                Kind::DATA if packet.payload > 0 => self.take(host, packet, out),
                 // What a switch has cut is as good as lost.
-                Kind::Data => (),
-                Kind::Resend => self.enquiry(flow, out),
-                Kind::Busy => self.expect(flow, out),
+                Kind::DATA => (),
+                kinds::RESEND => self.enquiry(flow, out),
+                kinds::BUSY => self.expect(flow, out),
                 _ => out.unexpected(),
             };
         }
         match packet.kind {
-            Kind::Grant => {
+            kinds::GRANT => {
                 self.note_crowd(packet);
                 self.outgoing[flow.index()].grant(packet);
                 self.rank_sender(flow, out);
             }
-            Kind::Resend => self.resend(packet, out),
-            Kind::Busy => {}
-            Kind::Ack => {
+            kinds::RESEND => self.resend(packet, out),
+            kinds::BUSY => {}
+            kinds::ACK => {
                 self.note_crowd(packet);
                 self.end(flow);
                 return out.close(flow);
@@ -381,11 +382,11 @@ impl Transport for Homa {
     }
 
     fn stray(&mut self, packet: &Packet, out: &mut Outbox) {
-        let asks = packet.is_data() || packet.kind == Kind::Resend;
+        let asks = packet.is_data() || packet.kind == kinds::RESEND;
         if asks && !packet.goes_to_source() {
             self.lines.arrived(packet.dst, packet, out.now());
             let seq = self.open[packet.dst.index()].into();
-            out.send(Packet { seq, priority: 0, ..answer(packet, Kind::Ack, self.control) });
+            out.send(Packet { seq, priority: 0, ..answer(packet, kinds::ACK, self.control) });
         }
     }
 

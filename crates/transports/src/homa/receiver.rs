@@ -8,6 +8,7 @@ use packets::{FlowKey, Framing, Kind, Packet};
 use rack::NodeId;
 
 use crate::arrivals::Arrivals;
+use crate::kinds;
 use crate::ranking::Entry;
 
 /// One message at its destination.
@@ -103,7 +104,7 @@ impl Incoming {
         self.urgency = if is_clear { level } else { self.urgency.max(level) };
         (self.granted, self.level) = (target, level);
         let word = u64::from(level);
-        Some(Packet { ack: target, word, ..self.say(flow, Kind::Grant, wire) })
+        Some(Packet { ack: target, word, ..self.say(flow, kinds::GRANT, wire) })
     }
 
     /// Asks for the first gap.
@@ -111,6 +112,6 @@ impl Incoming {
         let first = self.arrivals.next();
         let end = self.arrivals.gap_end(self.granted);
         let seq = u64::from(self.level);
-        Packet { ack: first, word: end, seq, ..self.say(flow, Kind::Resend, wire) }
+        Packet { ack: first, word: end, seq, ..self.say(flow, kinds::RESEND, wire) }
     }
 }

@@ -7,6 +7,7 @@ use kernel::Bytes;
 use packets::{FlowKey, Framing, Kind, Marks, Opening, PRIORITIES, Packet};
 use rack::NodeId;
 
+use crate::kinds;
 use crate::ranking::Entry;
 
 /// One message at its source.
@@ -116,7 +117,7 @@ impl Outgoing {
             path: self.entropy.wrapping_add(seq as u16),
             wire: payload + framing.header,
             payload,
-            kind: Kind::Data,
+            kind: Kind::DATA,
             priority,
             marks: last,
             ..Packet::default()
@@ -148,7 +149,7 @@ impl Outgoing {
     /// Asks the receiver what it lacks, with all that it has to know of the message.
     pub(crate) fn enquire(&self, wire: u16) -> Packet {
         let (word, ack) = (self.size.get(), self.unscheduled);
-        Packet { word, ack, ..self.say(Kind::Resend, wire) }
+        Packet { word, ack, ..self.say(kinds::RESEND, wire) }
     }
 
     /// A control packet to the receiver.

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::chaos::{Chaos, Weather, flow, surroundings};
+use crate::kinds;
 use kernel::{Span, Time};
 
 /// Payload of a full packet.
@@ -66,7 +67,7 @@ proptest! {
 fn a_message_alone_never_waits_and_gets_one_grant_for_each_packet() {
     let mut chaos = chaos(2, Weather::FAIR, 1);
     chaos.carry(&[flow(0, 1, FULL * 100, 0)]);
-    let data = kinds(&chaos, Kind::Data);
+    let data = kinds(&chaos, Kind::DATA);
     for (index, (at, packet)) in data.iter().enumerate() {
         assert_eq!(at.as_ps(), 1_200_000 * index as u64, "packet {index}");
         // Ten unscheduled, then the least urgent priority of all.
@@ -74,10 +75,10 @@ fn a_message_alone_never_waits_and_gets_one_grant_for_each_packet() {
         let level = if index < 10 { unscheduled } else { 7 };
         assert_eq!((packet.seq, packet.priority), (index as u64, level), "packet {index}");
     }
-    let grants = kinds(&chaos, Kind::Grant);
+    let grants = kinds(&chaos, kinds::GRANT);
     let offsets: Vec<_> = grants.iter().map(|(_, grant)| grant.ack).collect();
     assert_eq!(offsets, (11..=100).collect::<Vec<_>>());
-    assert_eq!(kinds(&chaos, Kind::Ack).len(), 1);
+    assert_eq!(kinds(&chaos, kinds::ACK).len(), 1);
     assert_eq!(chaos.sent.len(), 191, "nothing but data, grants and an acknowledgment");
 }
 
@@ -86,7 +87,7 @@ fn a_short_message_needs_no_control_packet_but_the_last_acknowledgment() {
     let mut chaos = chaos(2, Weather::FAIR, 1);
     chaos.carry(&[flow(0, 1, FULL * 10, 0)]);
     assert_eq!(chaos.sent.len(), 11);
-    let (at, last) = kinds(&chaos, Kind::Ack)[0];
+    let (at, last) = kinds(&chaos, kinds::ACK)[0];
     assert_eq!((at, last.src), (chaos.fates[0].completed.unwrap(), NodeId::new(1)));
     // Its sender forgets the message when it hears so: 64 B on its line, and the way.
     let heard = at + kernel::Rate::from_gbps(10).send_time(Bytes::new(64)) + Weather::FAIR.delay;
@@ -100,7 +101,7 @@ fn a_sender_sends_what_is_shortest_first() {
     let flows: Vec<_> =
         sizes.iter().zip(1..).map(|(&size, dst)| flow(0, dst, FULL * size, 0)).collect();
     chaos.carry(&flows);
-    let order: Vec<_> = kinds(&chaos, Kind::Data).iter().map(|(_, data)| data.dst.get()).collect();
+    let order: Vec<_> = kinds(&chaos, Kind::DATA).iter().map(|(_, data)| data.dst.get()).collect();
     // The first packet was on the line before the others came: then 8 packets of the first are
     // left, 3 and 6 of the others.
     let expected = [[1].as_slice(), &[2; 3], &[3; 6], &[1; 8]].concat();
@@ -186,7 +187,7 @@ fn check_recovery(size: u64, loses: Box<dyn FnMut(&Packet) -> bool>, timeouts: u
 
 #[test]
 fn each_kind_of_loss_is_recovered_after_a_timeout() {
-    let is_data = |seq| move |packet: &Packet| packet.kind == Kind::Data && packet.seq == seq;
+    let is_data = |seq| move |packet: &Packet| packet.kind == Kind::DATA && packet.seq == seq;
     // The first, a middle and the last unscheduled packet, of a short message.
     for seq in [0, 4, 9] {
         let chaos = check_recovery(FULL * 10, lose(0, is_data(seq)), 1);
@@ -198,10 +199,10 @@ fn each_kind_of_loss_is_recovered_after_a_timeout() {
         assert_eq!(chaos.resent, 1, "packet {seq}");
     }
     // A grant in the middle is made up for by the next; the last one is asked for.
-    check_recovery(FULL * 40, lose(3, |packet| packet.kind == Kind::Grant), 0);
-    check_recovery(FULL * 40, lose(29, |packet| packet.kind == Kind::Grant), 1);
+    check_recovery(FULL * 40, lose(3, |packet| packet.kind == kinds::GRANT), 0);
+    check_recovery(FULL * 40, lose(29, |packet| packet.kind == kinds::GRANT), 1);
     // The request to send again is lost itself.
-    let is_request = |packet: &Packet| packet.kind == Kind::Resend && packet.src.get() == 1;
+    let is_request = |packet: &Packet| packet.kind == kinds::RESEND && packet.src.get() == 1;
     let mut both = (lose(0, is_data(3)), lose(0, is_request));
     check_recovery(FULL * 10, Box::new(move |packet| both.0(packet) | both.1(packet)), 2);
 }
@@ -211,14 +212,14 @@ fn a_message_of_which_nothing_arrives_is_asked_for_by_its_sender() {
     for packets in [1, 10, 25] {
         let mut left = packets.min(10);
         let loses = Box::new(move |packet: &Packet| {
-            let hit = packet.kind == Kind::Data && left > 0;
+            let hit = packet.kind == Kind::DATA && left > 0;
             left -= u64::from(hit);
             hit
         });
         let chaos = check_recovery(FULL * packets, loses, 1);
         assert_eq!(chaos.resent, packets.min(10));
         // One from the sender, one from the receiver.
-        assert_eq!(kinds(&chaos, Kind::Resend).len(), 2);
+        assert_eq!(kinds(&chaos, kinds::RESEND).len(), 2);
     }
 }
 
@@ -239,7 +240,7 @@ fn a_sender_with_shorter_messages_says_that_it_is_busy() {
         dst: NodeId::new(0),
         word: 1,
         wire: 64,
-        kind: Kind::Resend,
+        kind: kinds::RESEND,
         ..Packet::default()
     };
     let mut said = |homa: &mut Homa, packet: Packet| {
@@ -251,7 +252,7 @@ fn a_sender_with_shorter_messages_says_that_it_is_busy() {
         });
         kinds.collect::<Vec<_>>()
     };
-    assert_eq!(said(&mut homa, ask(0, 1)), [Kind::Busy]);
+    assert_eq!(said(&mut homa, ask(0, 1)), [kinds::BUSY]);
     assert_eq!(said(&mut homa, ask(1, 2)), []);
     assert_eq!(homa.busy, 1);
 }
@@ -270,14 +271,14 @@ fn incast_control_limits_what_goes_unscheduled() {
     let round = |at| (0..8).map(move |src| flow(src, 8, FULL * 20, at)).collect::<Vec<_>>();
     chaos.carry(&[round(0), round(1_000)].concat());
     let unscheduled = |src: u32, round: usize| {
-        let data = kinds(&chaos, Kind::Data);
+        let data = kinds(&chaos, Kind::DATA);
         let number = round as u32 * 8 + src;
         let first = data.iter().find(|(_, data)| data.flow.place() == number).unwrap();
         first.1.ack
     };
     assert!((0..8).all(|src| unscheduled(src, 0) == 10));
     // What a sender heard last came with the end of its own message: so many were still open.
-    let acks = kinds(&chaos, Kind::Ack);
+    let acks = kinds(&chaos, kinds::ACK);
     for src in 0..8 {
         let last = acks.iter().find(|(_, ack)| ack.flow.place() == src).unwrap().1;
         let expected = if last.seq > 2 { 1 } else { 10 };

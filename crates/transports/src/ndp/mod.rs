@@ -28,6 +28,7 @@ use rack::NodeId;
 
 pub use config::{Config, PullOrder};
 
+use crate::kinds;
 use crate::turns::Turns;
 use receiver::{PullQueues, Receiver};
 use sender::{DATA_PRIORITY, Sender, Sent};
@@ -189,17 +190,17 @@ impl Transport for Ndp {
         let (flow, now) = (packet.flow, out.now());
         if flow.is_receivers() {
             return match packet.kind {
-                Kind::Data => self.take(host, packet, out),
+                Kind::DATA => self.take(host, packet, out),
                 _ => out.unexpected(),
             };
         }
         let sender = &mut self.senders[flow.index()];
         match packet.kind {
-            Kind::Pull => sender.pulled(packet, now),
+            kinds::PULL => sender.pulled(packet, now),
             _ if !sender.has_sent(packet.seq) => return out.unexpected(),
-            Kind::Data => sender.returned(packet, now),
-            Kind::Ack => sender.acknowledged(packet, now),
-            Kind::Nack => sender.refused(packet, now),
+            Kind::DATA => sender.returned(packet, now),
+            kinds::ACK => sender.acknowledged(packet, now),
+            kinds::NACK => sender.refused(packet, now),
             _ => return out.unexpected(),
         }
         if self.senders[flow.index()].is_done() {
@@ -212,7 +213,7 @@ impl Transport for Ndp {
 
     fn stray(&mut self, packet: &Packet, out: &mut Outbox) {
         if packet.is_data() && !packet.goes_to_source() {
-            let ack = answer(packet, Kind::Ack, self.framing.header);
+            let ack = answer(packet, kinds::ACK, self.framing.header);
             out.send(Packet { seq: packet.seq, priority: 0, ..ack });
         }
     }

@@ -5,11 +5,12 @@
 //! number for each flow and the order of turns.
 
 use kernel::{Bytes, LinkClock, Rate, Time};
-use packets::{FlowKey, Kind, Marks, Outbox, Packet, reply};
+use packets::{FlowKey, Marks, Outbox, Packet, reply};
 use rack::NodeId;
 
 use super::config::PullOrder;
 use crate::arrivals::Arrivals;
+use crate::kinds;
 use crate::turns::Turns;
 
 /// Classes that a pull queue tells apart; those beyond share the last.
@@ -66,7 +67,7 @@ impl Receiver {
         let is_new = !is_header && self.arrivals.insert(packet.seq);
         // A header of what is here already is acknowledged: the sender took it for lost.
         let is_here = self.arrivals.contains(packet.seq);
-        let kind = if is_here { Kind::Ack } else { Kind::Nack };
+        let kind = if is_here { kinds::ACK } else { kinds::NACK };
         out.send(Packet { seq: packet.seq, priority: 0, ..reply(packet, kind, control) });
         self.refusals += u64::from(!is_here);
         // Once the last packet is known, every packet has been sent: only headers need a pull.
@@ -121,7 +122,7 @@ impl Receiver {
             path: self.entropy.wrapping_add(self.pulls as u16),
             entropy: self.entropy,
             wire: control,
-            kind: Kind::Pull,
+            kind: kinds::PULL,
             priority: 0,
             ..Packet::default()
         }

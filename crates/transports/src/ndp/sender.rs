@@ -203,7 +203,7 @@ impl Sender {
             path: self.paths.number(path),
             wire: payload + framing.header,
             payload,
-            kind: Kind::Data,
+            kind: Kind::DATA,
             priority: DATA_PRIORITY,
             marks: Marks::MAY_TRIM | last,
             ..Packet::default()

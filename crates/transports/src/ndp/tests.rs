@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::chaos::{Chaos, Weather, flow, surroundings};
+use crate::kinds;
 use kernel::{Rate, Span, Time};
 use packets::Marks;
 
@@ -79,7 +80,7 @@ fn kinds(chaos: &Chaos<Ndp>, kind: Kind) -> Vec<(Time, Packet)> {
 fn the_first_window_leaves_at_line_rate_and_then_pulls_decide() {
     let mut chaos = chaos(&Config::default(), 2, Weather::FAIR, 1);
     chaos.carry(&[flow(0, 1, 1_436 * 100, 0)]);
-    let data = kinds(&chaos, Kind::Data);
+    let data = kinds(&chaos, Kind::DATA);
     assert_eq!(data.len(), 100);
     // 1,500 bytes at 10 Gbps take 1.2 µs. The window of 35 is longer than the round trip: the line
     // never rests.
@@ -88,7 +89,7 @@ fn the_first_window_leaves_at_line_rate_and_then_pulls_decide() {
         assert_eq!((packet.seq, packet.wire), (index as u64, 1_500));
     }
     assert_eq!(chaos.resent, 0);
-    assert_eq!(kinds(&chaos, Kind::Ack).len(), 100);
+    assert_eq!(kinds(&chaos, kinds::ACK).len(), 100);
 }
 
 #[test]
@@ -96,7 +97,7 @@ fn a_window_shorter_than_the_round_trip_limits_the_rate_to_it() {
     let config = Config { initial_window: 2, ..Config::default() };
     let mut chaos = chaos(&config, 2, Weather::FAIR, 1);
     chaos.carry(&[flow(0, 1, 1_436 * 10, 0)]);
-    let data = kinds(&chaos, Kind::Data);
+    let data = kinds(&chaos, Kind::DATA);
     // Packet k + 2 leaves when the pull for packet k arrives: its 1.2 µs, 2 µs, the 64 bytes of the
     // acknowledgment and of the pull, 2 µs.
     let trip = 1_200_000 + 2_000_000 + 2 * 51_200 + 2_000_000;
@@ -114,7 +115,7 @@ fn pulls_of_many_flows_leave_exactly_a_packet_time_apart_and_in_turn() {
         let mut chaos = Chaos::new(ndp, 9, Weather { trim: 0.8, ..Weather::FAIR }, 3);
         let flows: Vec<_> = (0..8).map(|src| flow(src, 8, 1_436 * 200, 0)).collect();
         chaos.run(&flows, Time::ZERO + Span::from_us(500));
-        let pulls = kinds(&chaos, Kind::Pull);
+        let pulls = kinds(&chaos, kinds::PULL);
         assert!(pulls.len() > 300, "{} pulls", pulls.len());
         // The line of the test is 10 Gbps: a pull waits at most for the answers queued before it.
         let first = pulls[10].0;
@@ -150,7 +151,7 @@ fn the_most_urgent_class_is_pulled_first() {
 #[test]
 fn a_lost_pull_is_made_up_for_by_the_next() {
     let mut chaos = chaos(&Config::default(), 2, Weather::FAIR, 1);
-    chaos.loses = Box::new(|packet| packet.kind == Kind::Pull && packet.seq % 2 == 1);
+    chaos.loses = Box::new(|packet| packet.kind == kinds::PULL && packet.seq % 2 == 1);
     chaos.carry(&[flow(0, 1, 1_436 * 400, 0)]);
     // No timeout: all is sent within the time of 400 packets and a round trip or two.
     let end = chaos.fates[0].completed.unwrap();
@@ -164,7 +165,7 @@ fn a_lost_packet_is_sent_again_after_the_timeout_alone() {
         let mut chaos = chaos(&Config::default(), 2, Weather::FAIR, 1);
         let mut left = 1;
         chaos.loses = Box::new(move |packet| {
-            let hit = packet.kind == Kind::Data && packet.seq == lost && left > 0;
+            let hit = packet.kind == Kind::DATA && packet.seq == lost && left > 0;
             left -= u32::from(hit);
             hit
         });
@@ -226,9 +227,9 @@ fn a_returned_window_begins_again_with_one_packet() {
     // out beside it.
     let mut sent = probe[0];
     for arrival in 1..=7 {
-        ndp.receive(flow.src, &answer(&sent, Kind::Ack), &mut out);
+        ndp.receive(flow.src, &answer(&sent, kinds::ACK), &mut out);
         assert_eq!(pull(ndp, &mut out), [], "arrival {arrival}");
-        let asks = Packet { seq: arrival, ack: arrival, ..answer(&sent, Kind::Pull) };
+        let asks = Packet { seq: arrival, ack: arrival, ..answer(&sent, kinds::PULL) };
         ndp.receive(flow.src, &asks, &mut out);
         let next = pull(ndp, &mut out);
         assert_eq!(next.len(), 1, "arrival {arrival}");
@@ -253,7 +254,7 @@ fn tokens_of_returned_packets_go_out_again_one_for_eight_acknowledgments() {
     let back = Packet { src: flow.dst, dst: flow.src, marks, ..window[0] };
     ndp.receive(flow.src, &back, &mut out);
     for (count, packet) in window[1..20].iter().enumerate() {
-        ndp.receive(flow.src, &answer(packet, Kind::Ack), &mut out);
+        ndp.receive(flow.src, &answer(packet, kinds::ACK), &mut out);
         let sent: Vec<_> = pull(ndp, &mut out).iter().map(|packet| packet.seq).collect();
         assert_eq!(sent, if count == 7 { vec![0] } else { vec![] }, "acknowledgment {count}");
     }
@@ -265,9 +266,9 @@ fn pulls_that_can_bring_nothing_are_not_sent() {
     chaos.carry(&[flow(0, 1, 1_436 * 10, 0)]);
     // The window holds the whole flow, and it arrives at line rate, as fast as pulls may leave. Only
     // pulls before the last packet was there can have left.
-    let pulls = kinds(&chaos, Kind::Pull).len();
+    let pulls = kinds(&chaos, kinds::PULL).len();
     assert!(pulls <= 9, "{pulls}");
-    let data = kinds(&chaos, Kind::Data).len();
+    let data = kinds(&chaos, Kind::DATA).len();
     assert_eq!(data, 10);
 }
 

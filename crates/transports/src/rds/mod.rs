@@ -28,6 +28,7 @@ use rack::NodeId;
 pub use config::Config;
 
 use crate::arrivals::bytes_between;
+use crate::kinds;
 use crate::turns::Turns;
 use receiver::Incoming;
 use schedule::{Schedule, Turn};
@@ -113,7 +114,7 @@ impl Rds {
         let message = &mut self.incoming[flow.index()];
         message.granted += packets;
         self.grants += 1;
-        let grant = message.say(flow, Kind::Grant, self.control);
+        let grant = message.say(flow, kinds::GRANT, self.control);
         out.send(Packet { ack: message.granted, ..grant });
         if message.left() == 0 {
             self.schedule.leave(flow, message.dst, message.src);
@@ -124,7 +125,7 @@ impl Rds {
     /// Tells the sender that the packets `from..to` are lost.
     fn notify(&mut self, flow: FlowKey, (from, to): (u64, u64), out: &mut Outbox) {
         self.notices += 1;
-        let notice = self.incoming[flow.index()].say(flow, Kind::Resend, self.control);
+        let notice = self.incoming[flow.index()].say(flow, kinds::RESEND, self.control);
         out.send(Packet { ack: from, word: to, ..notice });
     }
 
@@ -152,7 +153,7 @@ impl Rds {
         incoming.silences = 0;
         let before = incoming.arrivals.next();
         if !incoming.arrivals.insert(packet.seq) {
-            return out.send(incoming.say(flow, Kind::Busy, self.control));
+            return out.send(incoming.say(flow, kinds::BUSY, self.control));
         }
         let (after, count) = (incoming.arrivals.next(), incoming.arrivals.count());
         let skipped = incoming.skipped(packet.seq);
@@ -168,7 +169,7 @@ impl Rds {
         self.watch(flow, out);
         if count == total {
             out.complete(flow);
-            out.send(self.incoming[flow.index()].say(flow, Kind::Ack, self.control));
+            out.send(self.incoming[flow.index()].say(flow, kinds::ACK, self.control));
             self.leave(flow);
             out.close(flow);
         }
@@ -267,7 +268,7 @@ impl Transport for Rds {
         self.schedule.expect(message.dst, message.granted);
         if message.left() > 0 {
             self.schedule.join(flow, message.dst, message.src);
-            out.send(message.say(flow, Kind::Busy, self.control));
+            out.send(message.say(flow, kinds::BUSY, self.control));
         }
     }
 
@@ -275,18 +276,18 @@ impl Transport for Rds {
         let flow = packet.flow;
         if flow.is_receivers() {
             return match packet.kind {
-                Kind::Data if packet.payload > 0 => self.take(host, packet, out),
+                Kind::DATA if packet.payload > 0 => self.take(host, packet, out),
                 // What a switch has cut is as good as lost.
-                Kind::Data => (),
+                Kind::DATA => (),
                 _ => out.unexpected(),
             };
         }
         let message = &mut self.outgoing[flow.index()];
         match packet.kind {
-            Kind::Grant => message.grant(packet.ack),
-            Kind::Resend => message.repeat(packet.ack, packet.word),
-            Kind::Busy => {}
-            Kind::Ack => {
+            kinds::GRANT => message.grant(packet.ack),
+            kinds::RESEND => message.repeat(packet.ack, packet.word),
+            kinds::BUSY => {}
+            kinds::ACK => {
                 self.end(flow);
                 return out.close(flow);
             }
@@ -335,7 +336,7 @@ impl Transport for Rds {
 
     fn stray(&mut self, packet: &Packet, out: &mut Outbox) {
         if packet.is_data() && !packet.goes_to_source() {
-            out.send(Packet { priority: QUEUE, ..answer(packet, Kind::Ack, self.control) });
+            out.send(Packet { priority: QUEUE, ..answer(packet, kinds::ACK, self.control) });
         }
     }
 

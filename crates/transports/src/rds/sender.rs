@@ -83,7 +83,7 @@ impl Outgoing {
             wire: payload + framing.header,
             payload,
             marks,
-            ..self.say(Kind::Data, 0)
+            ..self.say(Kind::DATA, 0)
         };
         (packet, is_again)
     }

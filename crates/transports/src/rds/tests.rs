@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::chaos::{Chaos, Weather, flow, surroundings};
+use crate::kinds;
 use kernel::Span;
 
 /// Payload of a full packet.
@@ -61,18 +62,18 @@ proptest! {
 fn a_message_alone_never_waits_and_is_granted_four_packets_at_a_time() {
     let mut chaos = chaos(2, Weather::FAIR, 1);
     chaos.carry(&[flow(0, 1, FULL * 98, 0)]);
-    for (index, (at, packet)) in kinds(&chaos, Kind::Data).iter().enumerate() {
+    for (index, (at, packet)) in kinds(&chaos, Kind::DATA).iter().enumerate() {
         assert_eq!(*at, Time::ZERO + PACKET * index as u64, "packet {index}");
         assert_eq!((packet.seq, packet.priority), (index as u64, QUEUE));
     }
     // Ten blindly; room for four once four have come.
-    let grants = kinds(&chaos, Kind::Grant);
+    let grants = kinds(&chaos, kinds::GRANT);
     let offsets: Vec<_> = grants.iter().map(|(_, grant)| grant.ack).collect();
     assert_eq!(offsets, (1..=22).map(|batch| 10 + 4 * batch).collect::<Vec<_>>());
     let fourth_is_here = Time::ZERO + PACKET * 4 + Span::from_us(2);
     assert_eq!(grants[0].0, fourth_is_here);
-    assert_eq!(kinds(&chaos, Kind::Busy).len(), 1);
-    assert_eq!(kinds(&chaos, Kind::Ack).len(), 1);
+    assert_eq!(kinds(&chaos, kinds::BUSY).len(), 1);
+    assert_eq!(kinds(&chaos, kinds::ACK).len(), 1);
     assert_eq!(chaos.sent.len(), 98 + 22 + 2, "nothing but data, grants and two answers");
 }
 
@@ -80,7 +81,7 @@ fn a_message_alone_never_waits_and_is_granted_four_packets_at_a_time() {
 fn a_short_message_needs_one_control_packet() {
     let mut chaos = chaos(2, Weather::FAIR, 1);
     chaos.carry(&[flow(0, 1, FULL * 10, 0)]);
-    assert_eq!((chaos.sent.len(), kinds(&chaos, Kind::Ack).len()), (11, 1));
+    assert_eq!((chaos.sent.len(), kinds(&chaos, kinds::ACK).len()), (11, 1));
 }
 
 /// Loses what `loses` says, and gives what was sent twice or more and when the message was there.
@@ -90,7 +91,7 @@ fn lose(packets: u64, loses: impl FnMut(&Packet) -> bool + 'static) -> (Vec<u64>
     chaos.loses = Box::new(loses);
     chaos.carry(&[flow(0, 1, FULL * packets, 0)]);
     let mut seen = std::collections::BTreeSet::new();
-    let data = kinds(&chaos, Kind::Data);
+    let data = kinds(&chaos, Kind::DATA);
     let again = data.iter().map(|(_, packet)| packet.seq).filter(|&seq| !seen.insert(seq));
     (again.collect(), chaos)
 }
@@ -156,13 +157,14 @@ fn blind_packets_of_which_nothing_is_heard_are_sent_again_by_their_sender() {
 
 #[test]
 fn lost_grants_notices_and_answers_are_made_up_for() {
-    for (kind, repeated) in [(Kind::Grant, vec![]), (Kind::Busy, vec![]), (Kind::Ack, vec![29])] {
+    for (kind, repeated) in [(kinds::GRANT, vec![]), (kinds::BUSY, vec![]), (kinds::ACK, vec![29])]
+    {
         let (again, chaos) = lose(30, first(1, move |packet| packet.kind == kind));
         assert_eq!(again, repeated, "{kind:?}");
         assert!(took(&chaos) < Span::from_us(1_150), "{kind:?}: {}", took(&chaos));
     }
     let mut lost = first(1, |packet| packet.is_data() && packet.seq == 12);
-    let mut notice = first(1, |packet| packet.kind == Kind::Resend);
+    let mut notice = first(1, |packet| packet.kind == kinds::RESEND);
     let (again, _) = lose(30, move |packet| lost(packet) || notice(packet));
     assert_eq!(again, [12]);
 }
@@ -174,7 +176,7 @@ fn a_receiver_divides_its_slots_among_senders() {
     let mut chaos = chaos(4, Weather::FAIR, 1);
     let flows: Vec<_> = (1..4).map(|src| flow(src, 0, FULL * 202, 0)).collect();
     chaos.carry(&flows);
-    let grants = kinds(&chaos, Kind::Grant);
+    let grants = kinds(&chaos, kinds::GRANT);
     let order: Vec<_> = grants.iter().map(|(_, grant)| grant.dst.get()).collect();
     for turns in order.windows(3).take(100) {
         let mut senders = turns.to_vec();

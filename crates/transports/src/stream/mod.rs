@@ -34,6 +34,7 @@ use self::config::Plan;
 use self::congestion::Congestion;
 use self::receiver::{Receiver, Urgency};
 use self::sender::{Alarm, Choice, Counts, Ends, Sender};
+use crate::kinds;
 
 /// A flow's timers.
 const RETRANSMIT: u8 = 0;
@@ -211,18 +212,18 @@ impl<C: Congestion> Transport for Stream<C> {
     fn receive(&mut self, _: NodeId, packet: &Packet, out: &mut Outbox) {
         let is_sender = !packet.flow.is_receivers();
         match packet.kind {
-            Kind::Data if is_sender => out.unexpected(),
-            Kind::Data if packet.payload > 0 => {
+            Kind::DATA if is_sender => out.unexpected(),
+            Kind::DATA if packet.payload > 0 => {
                 match self.receivers[packet.flow.index()].makes_sense(packet, &self.plan) {
                     true => self.take_in(packet, out),
                     false => out.unexpected(),
                 }
             }
             // A segment cut by a switch is as good as lost.
-            Kind::Data => (),
-            Kind::Ack if is_sender => self.acknowledged(packet, out),
-            Kind::Syn if !is_sender => out.send(reply(packet, Kind::SynAck, self.plan.header)),
-            Kind::SynAck if is_sender => {
+            Kind::DATA => (),
+            kinds::ACK if is_sender => self.acknowledged(packet, out),
+            kinds::SYN if !is_sender => out.send(reply(packet, kinds::SYN_ACK, self.plan.header)),
+            kinds::SYN_ACK if is_sender => {
                 let sender = &mut self.senders[packet.flow.index()];
                 let alarm = sender.opened(packet.stamp, out.now(), &self.plan);
                 Self::apply(alarm, packet.flow, out);
@@ -233,7 +234,7 @@ impl<C: Congestion> Transport for Stream<C> {
     }
 
     fn stray(&mut self, packet: &Packet, out: &mut Outbox) {
-        if packet.kind == Kind::Data && packet.payload > 0 && !packet.goes_to_source() {
+        if packet.kind == Kind::DATA && packet.payload > 0 && !packet.goes_to_source() {
             out.send(receiver::acknowledge_all(packet, &self.plan));
         }
     }

@@ -6,11 +6,12 @@
 //! advertises is the buffer's size, which the sender knows.
 
 use kernel::{Bytes, Span, Time};
-use packets::{FlowKey, Kind, Marks, Packet};
+use packets::{FlowKey, Marks, Packet};
 use rack::NodeId;
 
 use super::config::{Echo, Plan, Recovery};
 use super::sack::{BLOCKS, Block, Report, option_size};
+use crate::kinds;
 use crate::segments::Segments;
 
 /// The receiver of one flow.
@@ -244,7 +245,7 @@ impl Receiver {
         let endpoint = if self.waiting > 0 { now - self.first.at } else { Span::ZERO };
         let report = Report { blocks, hops: self.first.hops, endpoint };
         let wire = plan.header + option_size(report.count());
-        let mut ack = packets::reply(packet, Kind::Ack, wire);
+        let mut ack = packets::reply(packet, kinds::ACK, wire);
         ack.ack = self.expected;
         ack.stamp = self.first.stamp;
         if self.is_marked {
@@ -270,7 +271,7 @@ impl Receiver {
 
 /// The acknowledgment of a segment of a flow that has all arrived, and is closed.
 pub(crate) fn acknowledge_all(packet: &Packet, plan: &Plan) -> Packet {
-    let mut ack = packets::answer(packet, Kind::Ack, plan.header);
+    let mut ack = packets::answer(packet, kinds::ACK, plan.header);
     ack.marks |= Marks::LAST;
     if packet.marks.contains(Marks::CE) && plan.echo != Echo::None {
         ack.marks |= Marks::ECE;

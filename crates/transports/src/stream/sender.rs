@@ -15,6 +15,7 @@ use super::rtt::Timed;
 use super::sack::Report;
 use super::scoreboard::{DUP_THRESH, Scoreboard};
 use super::timeout::Timeout;
+use crate::kinds;
 
 /// How far the connection is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -214,7 +215,7 @@ impl<C: Congestion> Sender<C> {
         let packet = match choice {
             Choice::Syn => {
                 self.stage = Stage::Waiting;
-                self.control_packet(Kind::Syn, now, plan)
+                self.control_packet(kinds::SYN, now, plan)
             }
             Choice::New => {
                 let segment = self.board.send_new();

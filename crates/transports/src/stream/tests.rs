@@ -8,6 +8,7 @@ use rack::Flow;
 use super::config::{Config, Recovery};
 use super::*;
 use crate::chaos::{Chaos, Fate, Weather, flow, surroundings};
+use crate::kinds;
 use crate::{cubic, dctcp, newreno, swift};
 
 /// Timeouts of a rack, so that tests end soon.
@@ -199,7 +200,7 @@ fn slow_start_doubles_the_window_each_round_trip() {
     let chaos = lossy_in(weather, config, 1448 * 63, |_| false);
     // 1, 2, 4, 8 and so on: a segment sent in round n has a number of 2^n - 1 to 2^(n+1) - 2.
     let rtt = us(1500) + us(52) + Span::from_us(96);
-    let data = chaos.sent.iter().filter(|(_, packet)| packet.kind == Kind::Data);
+    let data = chaos.sent.iter().filter(|(_, packet)| packet.kind == Kind::DATA);
     for (at, packet) in data {
         let round = u64::from((packet.seq + 1).ilog2());
         let start = Time::ZERO + rtt * round;
@@ -209,20 +210,21 @@ fn slow_start_doubles_the_window_each_round_trip() {
 
 #[test]
 fn a_lost_syn_is_sent_again_and_leaves_a_window_of_one_segment() {
-    let chaos = lossy(quick(), 14_480, first(1, |packet| packet.kind == Kind::Syn));
-    let second = chaos.sent.iter().filter(|(_, packet)| packet.kind == Kind::Syn).nth(1).unwrap().0;
+    let chaos = lossy(quick(), 14_480, first(1, |packet| packet.kind == kinds::SYN));
+    let second =
+        chaos.sent.iter().filter(|(_, packet)| packet.kind == kinds::SYN).nth(1).unwrap().0;
     assert_eq!(second, Time::ZERO + Span::from_us(1_000));
-    let data: Vec<_> = chaos.sent.iter().filter(|(_, packet)| packet.kind == Kind::Data).collect();
+    let data: Vec<_> = chaos.sent.iter().filter(|(_, packet)| packet.kind == Kind::DATA).collect();
     assert!(data[1].0 > data[0].0 + Span::from_us(4), "a window of one segment, then two");
     assert_eq!(chaos.sum(|bank| bank.counts.syn_timeouts), 1);
 }
 
 #[test]
 fn syns_back_off() {
-    for kind in [Kind::Syn, Kind::SynAck] {
+    for kind in [kinds::SYN, kinds::SYN_ACK] {
         let chaos = lossy(quick(), 1_000, first(3, move |packet| packet.kind == kind));
         let syns: Vec<_> =
-            chaos.sent.iter().filter(|(_, p)| p.kind == Kind::Syn).map(|s| s.0).collect();
+            chaos.sent.iter().filter(|(_, p)| p.kind == kinds::SYN).map(|s| s.0).collect();
         let expected = [0, 1_000, 3_000, 7_000].map(|us| Time::ZERO + Span::from_us(us));
         assert_eq!(syns, expected, "{kind:?}");
     }
@@ -232,7 +234,7 @@ fn syns_back_off() {
 fn one_loss_is_recovered_in_a_round_trip_without_a_timeout() {
     for recovery in [Recovery::Sack, Recovery::Duplicates] {
         let config = Config { recovery, ..quick() };
-        let chaos = lossy(config, 144_800, first(1, |p| p.kind == Kind::Data && p.seq == 20));
+        let chaos = lossy(config, 144_800, first(1, |p| p.kind == Kind::DATA && p.seq == 20));
         let [timeouts, recoveries] =
             [chaos.sum(|bank| bank.counts.timeouts), chaos.sum(|bank| bank.counts.recoveries)];
         assert_eq!((timeouts, recoveries, chaos.resent), (0, 1, 1), "{recovery:?}");
@@ -260,7 +262,7 @@ fn many_losses_of_one_window_are_one_recovery() {
 
 #[test]
 fn the_tail_is_recovered_by_timeout_and_the_timeout_backs_off() {
-    let lost = |p: &Packet| p.kind == Kind::Data && p.marks.contains(Marks::LAST);
+    let lost = |p: &Packet| p.kind == Kind::DATA && p.marks.contains(Marks::LAST);
     let chaos = lossy(quick(), 14_480, first(3, lost));
     assert_eq!(chaos.sum(|bank| bank.counts.timeouts), 3);
     let sent: Vec<_> = chaos.sent.iter().filter(|(_, p)| lost(p)).map(|s| s.0).collect();
@@ -272,7 +274,7 @@ fn the_tail_is_recovered_by_timeout_and_the_timeout_backs_off() {
 
 #[test]
 fn a_lost_last_acknowledgment_costs_a_retransmission_and_no_byte_twice() {
-    let chaos = lossy(quick(), 1_000, first(1, |p| p.kind == Kind::Ack));
+    let chaos = lossy(quick(), 1_000, first(1, |p| p.kind == kinds::ACK));
     assert_eq!((chaos.resent, chaos.sum(|bank| bank.counts.timeouts)), (1, 1));
     let fate = chaos.fates[0];
     assert!(fate.closed.unwrap() > fate.completed.unwrap() + Span::from_us(190));
@@ -294,8 +296,8 @@ fn the_receivers_buffer_bounds_what_is_under_way() {
     let mut highest_ack = 0;
     for (_, packet) in &chaos.sent {
         match packet.kind {
-            Kind::Ack => highest_ack = highest_ack.max(packet.ack),
-            Kind::Data => assert!(packet.seq < highest_ack + 4, "segment {} early", packet.seq),
+            kinds::ACK => highest_ack = highest_ack.max(packet.ack),
+            Kind::DATA => assert!(packet.seq < highest_ack + 4, "segment {} early", packet.seq),
             _ => (),
         }
     }
@@ -307,7 +309,7 @@ fn flows_of_a_host_take_turns() {
     let mut chaos = Chaos::new(reno(config), 4, Weather::FAIR, 1);
     chaos.carry(&[flow(0, 1, 14_480, 0), flow(0, 2, 14_480, 0), flow(0, 3, 14_480, 0)]);
     let order: Vec<_> =
-        chaos.sent.iter().filter(|(_, p)| p.kind == Kind::Data).map(|s| s.1.flow.get()).collect();
+        chaos.sent.iter().filter(|(_, p)| p.kind == Kind::DATA).map(|s| s.1.flow.get()).collect();
     // The first packet leaves when the first flow starts; from then on one each.
     assert_eq!(
         order[1..28].chunks(3).filter(|turn| turn[0] != turn[1] && turn[1] != turn[2]).count(),

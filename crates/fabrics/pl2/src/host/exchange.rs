@@ -21,6 +21,7 @@ use super::nic::{Passage, Role};
 use super::wait::{chosen, waiting};
 use super::{Shim, framed_size};
 use crate::config::{GrantHandling, Pending, TimeStamps};
+use crate::message;
 use crate::message::{Message, framed};
 use crate::wire::tag::{BURSTS, Place, THREADS_MAX};
 use crate::wire::{Flags, Opcode, Tag};
@@ -312,7 +313,7 @@ impl<T: Transport> Shim<T> {
         self.send_ripe_asks(host, out);
         let nic = &mut self.nics[host.index()];
         if let Some(mut packet) = nic.next_control() {
-            if packet.kind == Kind::Notice && self.rules.time_stamps == TimeStamps::Hardware {
+            if packet.kind == message::KIND && self.rules.time_stamps == TimeStamps::Hardware {
                 packet.stamp = out.now();
             }
             if self.books.are_kept() {
@@ -341,7 +342,7 @@ impl<T: Transport> Shim<T> {
         if self.is_over(flow, life) {
             // Its flow is over, and the slot is still to be used: it goes for nobody.
             self.counts.orphans += 1;
-            (framed.flow, framed.kind, framed.payload) = (FlowKey::NEIGHBOURS, Kind::Data, 0);
+            (framed.flow, framed.kind, framed.payload) = (FlowKey::NEIGHBOURS, Kind::DATA, 0);
         }
         if self.books.are_kept() {
             let pair = (host, framed.dst);

@@ -607,7 +607,7 @@ impl<T> Shim<T> {
     /// Whether slots are reserved for a packet.
     #[inline]
     fn is_reserved(&self, packet: &Packet) -> bool {
-        let is_data = packet.kind == Kind::Data && packet.payload > 0;
+        let is_data = packet.kind == Kind::DATA && packet.payload > 0;
         is_data || self.rules.acknowledgments == config::Acknowledgments::Reserved
     }
 }

@@ -1,9 +1,9 @@
 //! The shim alone, with one thread a host: reservations out, grants in, call by call.
 
 use kernel::{Bytes, Span, Time};
-use packets::raw::Raw;
 use packets::{Effect, FlowKey, Line, Opening, Outbox, Packet, Timer, Transport};
 use rack::{Class, Flow, FlowId, NodeId};
+use transports::raw::Raw;
 
 use super::Shim;
 use crate::Config;

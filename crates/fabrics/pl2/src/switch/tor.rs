@@ -5,7 +5,7 @@
 //! has been silent for a while (our choice: the paper leaves recovery to others).
 
 use kernel::{Span, Time};
-use packets::{Hop, Kind, Marks, Orders, Packet, Program, Verdict};
+use packets::{Hop, Marks, Orders, Packet, Program, Verdict};
 use rack::topology::{PortId, Topology, Vertex};
 use serde_json::{Map, Value, json};
 
@@ -14,6 +14,7 @@ use super::registers::Registers;
 use super::scheduler::Scheduler;
 use crate::config::Plan;
 use crate::host::wait::chosen;
+use crate::message;
 use crate::message::{Message, tag_of};
 use crate::wire::Tag;
 use crate::wire::control::{Flags, Opcode};
@@ -360,7 +361,7 @@ impl Program for Tor {
             true => self.nodes[packet.src.index()],
             false => self.registers[port.index()],
         };
-        if packet.kind != Kind::Notice && register != NONE {
+        if packet.kind != message::KIND && register != NONE {
             self.scheduler.leaves(tag_of(packet), register);
         }
     }

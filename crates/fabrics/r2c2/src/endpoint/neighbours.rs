@@ -12,10 +12,11 @@
 use std::sync::Arc;
 
 use kernel::{Span, Stream, Time};
-use packets::{FlowKey, Kind, Outbox, Packet, Timer};
+use packets::{FlowKey, Outbox, Packet, Timer};
 use rack::NodeId;
 use rack::topology::{PortId, Topology};
 
+use super::kinds;
 use crate::config::Plan;
 use crate::discovery::{Discovery, Word};
 use crate::wire::{self, Message};
@@ -198,8 +199,8 @@ impl Neighbours {
         self.told += self.words.len() as u64;
         for (port, word) in self.words.drain(..) {
             let (kind, bytes) = match word {
-                Word::Hello(hello) => (Kind::Greeting, hello.encode()),
-                Word::State(state) => (Kind::LinkState, state.encode()),
+                Word::Hello(hello) => (kinds::GREETING, hello.encode()),
+                Word::State(state) => (kinds::LINK_STATE, state.encode()),
             };
             let packet = Packet {
                 flow: FlowKey::NEIGHBOURS,

@@ -9,11 +9,12 @@
 //! once, however often it comes.
 
 use kernel::Time;
-use packets::{FlowKey, Kind, Loss, Outbox, Packet};
+use packets::{FlowKey, Loss, Outbox, Packet};
 use rack::NodeId;
 use rack::topology::{PortId, Topology, Vertex};
 use serde::Serialize;
 
+use super::kinds;
 use crate::broadcast::Turns;
 use crate::config::Plan;
 use crate::rates::{Course, Terms};
@@ -180,7 +181,7 @@ impl News {
     fn copy(&self, id: u32) -> Packet {
         Packet {
             flow: FlowKey::NEIGHBOURS,
-            kind: Kind::Notice,
+            kind: kinds::NOTICE,
             seq: id.into(),
             wire: self.broadcasts.get(id).wire,
             priority: self.priority,
@@ -224,7 +225,7 @@ impl News {
         packet: &Packet,
         scene: &mut Scene<'_>,
     ) -> Option<(NodeId, Option<Event>)> {
-        if packet.kind == Kind::Nack {
+        if packet.kind == kinds::NACK {
             self.pass_notice(node, packet, scene);
             return None;
         }
@@ -284,13 +285,14 @@ impl News {
     /// What `packet.src` told its neighbour is lost.
     pub(super) fn unheard(&mut self, packet: &Packet, why: Loss, scene: &mut Scene<'_>) {
         // A greeting comes again anyway; a state of links does, too, once a dead link is back.
-        if packet.kind == Kind::Greeting || (packet.kind == Kind::LinkState && why == Loss::Dead) {
+        if packet.kind == kinds::GREETING || (packet.kind == kinds::LINK_STATE && why == Loss::Dead)
+        {
             return;
         }
         self.counts.lost += 1;
         let port = port_of(scene.topology, packet);
         match why {
-            Loss::NoRoom if packet.kind == Kind::Notice && way_of(packet) != BY_ALL_LINKS => {
+            Loss::NoRoom if packet.kind == kinds::NOTICE && way_of(packet) != BY_ALL_LINKS => {
                 self.notify(packet, scene);
             }
             Loss::NoRoom => self.repeats.put_off(*packet, scene.out),
@@ -314,7 +316,7 @@ impl News {
         };
         let word = Packet {
             flow: FlowKey::NEIGHBOURS,
-            kind: Kind::Nack,
+            kind: kinds::NACK,
             seq: copy.seq,
             ack: dropper,
             word: port,
@@ -341,7 +343,7 @@ impl News {
             };
         }
         let (path, wire) = (path(AGAIN, word), wire + AGAIN_BYTES);
-        let copy = Packet { src: node, kind: Kind::Notice, path, wire, ..*word };
+        let copy = Packet { src: node, kind: kinds::NOTICE, path, wire, ..*word };
         self.counts.repeated += 1;
         self.repeats.put_off(copy, scene.out);
     }
@@ -370,14 +372,14 @@ impl News {
     /// A node says again what was dropped on its way, or lost.
     pub(super) fn repeat(&mut self, node: NodeId, scene: &mut Scene<'_>) {
         for copy in self.repeats.take(node, scene.out) {
-            if way_of(&copy) == AGAIN && copy.kind == Kind::Notice {
+            if way_of(&copy) == AGAIN && copy.kind == kinds::NOTICE {
                 self.lead(node, &copy, scene);
                 continue;
             }
             let port = port_of(scene.topology, &copy);
             if scene.neighbours.lives(port) {
                 scene.out.tell(port, copy);
-            } else if copy.kind != Kind::LinkState {
+            } else if copy.kind != kinds::LINK_STATE {
                 self.is_gone(&copy);
             }
         }

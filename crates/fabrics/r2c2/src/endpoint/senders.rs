@@ -228,7 +228,7 @@ impl Senders {
             flow: key,
             src: source,
             dst: destination,
-            kind: Kind::Data,
+            kind: Kind::DATA,
             seq,
             payload,
             wire,

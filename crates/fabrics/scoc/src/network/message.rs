@@ -6,6 +6,9 @@
 use packets::{FlowKey, Kind, Packet};
 use rack::NodeId;
 
+/// What leaves say to each other.
+const CREDIT: Kind = Kind::below_transports(0);
+
 /// Bytes of a message (§5).
 pub(super) const SIZE: u16 = 10;
 
@@ -69,7 +72,7 @@ impl Message {
             src,
             dst,
             wire: SIZE,
-            kind: Kind::Credit,
+            kind: CREDIT,
             priority: 0,
             ..Packet::default()
         }
@@ -112,7 +115,7 @@ impl Segment {
             dst: self.node,
             wire: self.size,
             payload: self.size,
-            kind: Kind::Data,
+            kind: Kind::DATA,
             priority: 1,
             ..Packet::default()
         }

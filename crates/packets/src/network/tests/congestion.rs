@@ -4,7 +4,7 @@ use super::*;
 use crate::config::{Marking, Overflow, Red, Step, Trimming};
 
 /// `senders` hosts send `packets` each to one, at once; returns the network when all is over.
-fn incast(queues: Queues, senders: u32, packets: u64) -> (Network<Raw>, Ends) {
+fn incast(queues: Queues, senders: u32, packets: u64) -> (Network<LineRate>, Ends) {
     let config = Config { queues, ..switch(senders + 1) };
     let flows: Vec<_> =
         (0..senders).map(|src| flow(u64::from(src), src, senders, 1460 * packets, 0)).collect();
@@ -131,8 +131,8 @@ mod trimming {
             } else if packet.marks.contains(Marks::TRIMMED) {
                 assert_eq!((packet.payload, packet.wire, packet.priority), (0, 64, 0));
                 self.trimmed += 1;
-                out.send(Packet { priority: 0, ..reply(packet, Kind::Nack, 64) });
-            } else if packet.kind == Kind::Data {
+                out.send(Packet { priority: 0, ..reply(packet, Kind::of_transport(1), 64) });
+            } else if packet.kind == Kind::DATA {
                 assert_eq!((packet.payload, packet.wire), (1460, 1500));
                 self.whole += 1;
             } else {

@@ -26,7 +26,7 @@ fn all_pairs(hosts: u32, size: u64) -> Vec<Flow> {
 
 /// Every flow completes, with losses on the way.
 #[track_caller]
-fn check_recovers(config: &Config, faults: &[Fault]) -> Network<Raw> {
+fn check_recovers(config: &Config, faults: &[Fault]) -> Network<LineRate> {
     let mut network = raw(plan(config, faults), REPEAT, 1);
     let flows = all_pairs(config.plan().unwrap().topology.hosts(), 30_000);
     let ends = run(&mut network, &flows);
@@ -250,6 +250,9 @@ fn losses_and_corruption_come_at_their_rates() {
         assert!((found as f64 - expected).abs() < 5.0 * deviation, "{found} for {expected}");
     };
     check(counts.lost, 0.01 * hops);
-    // Nearly all packets are 1,500 bytes: 12,000 bits, of which one flipped is enough.
-    check(counts.corrupted, 0.99 * 0.012 * hops);
+    // One flipped bit is enough: of data, whose packets are 1,500 bytes but for the last of a flow, or of
+    // an acknowledgment of 64.
+    let data = counts.payload_hops as f64 * (20.0 * 1_500.0 + 840.0) / 21.0;
+    let bits = 8.0 * (data + (hops - counts.payload_hops as f64) * 64.0);
+    check(counts.corrupted, 0.99 * 1e-6 * bits);
 }

@@ -26,7 +26,7 @@ fn pfc_of(xoff: u64) -> FlowControl {
 }
 
 /// Four hosts through the trunk to one; all is delivered or not.
-fn through_the_trunk(flow_control: FlowControl) -> (Network<Raw>, Ends) {
+fn through_the_trunk(flow_control: FlowControl) -> (Network<LineRate>, Ends) {
     let mut flows: Vec<_> = (0..4).map(|src| flow(src.into(), src, 4, 1_460_000, 0)).collect();
     // Traffic the other way, for pauses to wait behind.
     flows.extend((4..6).map(|src| flow(src.into(), src, src - 4, 1_460_000, 0)));
@@ -68,7 +68,7 @@ fn a_pause_that_nobody_says_again_runs_out_after_its_quanta() {
     let mut network = raw(plan(&with(pfc_of(20_000), dumbbell()), &[]), Recovery::None, 1);
     let port = network.net.nics[0];
     let frame =
-        |quanta| Packet { kind: Kind::Pause, priority: 1, ack: quanta, ..Packet::default() };
+        |quanta| Packet { kind: Kind::PAUSE, priority: 1, ack: quanta, ..Packet::default() };
     network.net.pause_frame(&frame(1_000), port);
     network.net.pause_frame(&frame(100), port);
     let ends = run(&mut network, &[flow(0, 0, 4, 14_600, 0)]);

@@ -15,7 +15,7 @@ const GAP: u64 = 18_750;
 
 /// Offers flows between random hosts at random times, a few ahead at a time.
 struct Source {
-    network: Network<Raw>,
+    network: Network<LineRate>,
     draw: Stream,
     start: u64,
     offered: u64,

@@ -10,6 +10,7 @@ mod neighbours;
 mod programmed;
 mod queueing;
 mod random;
+mod sender;
 mod shares;
 mod timing;
 
@@ -21,14 +22,14 @@ use rack::{Advance, Class, Completion, Fabric, Failure, Fault, Flow, FlowId, Nod
 
 use super::Network;
 use crate::config::{Config, Plan, Queues};
-use crate::raw::{Raw, Recovery};
 use crate::transport::Framing;
+use sender::{LineRate, Recovery};
 
 /// Payload and header of the packets of these tests: 1,500 bytes on the wire, as in Shoal §7.3.
 pub(super) const FRAMING: Framing = Framing { payload: 1460, header: 40 };
 
 /// Sends again what is missing once nothing has come for longer than any queue here takes.
-pub(super) const REPEAT: Recovery = Recovery::Repeat { seed: 1, patience: Span::from_us(1_000) };
+pub(super) const REPEAT: Recovery = Recovery::Repeat(Span::from_us(1_000));
 
 /// What ended, as the probe saw it.
 #[derive(Clone, Debug, Default)]
@@ -76,14 +77,14 @@ pub(super) fn plan(config: &Config, faults: &[Fault]) -> Plan {
     config.plan().unwrap().with_faults(faults).unwrap()
 }
 
-pub(super) fn raw(plan: Plan, recovery: Recovery, seed: u64) -> Network<Raw> {
+pub(super) fn raw(plan: Plan, recovery: Recovery, seed: u64) -> Network<LineRate> {
     let hosts = plan.topology.hosts();
-    Network::new(plan, Raw::new(hosts, FRAMING, recovery), seed).unwrap()
+    Network::new(plan, LineRate::new(hosts, FRAMING, recovery), seed).unwrap()
 }
 
 /// Runs `flows` to the end and checks the network's own invariants.
 #[track_caller]
-pub(super) fn run(network: &mut Network<Raw>, flows: &[Flow]) -> Ends {
+pub(super) fn run(network: &mut Network<LineRate>, flows: &[Flow]) -> Ends {
     let mut ends = Ends::default();
     flows.iter().for_each(|flow| network.offer(flow));
     // Far longer than any of these tests takes; a sender that repeats for ever is found out.
@@ -95,7 +96,7 @@ pub(super) fn run(network: &mut Network<Raw>, flows: &[Flow]) -> Ends {
 
 /// As [`run`], in a network without recovery.
 #[track_caller]
-pub(super) fn carry(config: &Config, flows: &[Flow]) -> (Network<Raw>, Ends) {
+pub(super) fn carry(config: &Config, flows: &[Flow]) -> (Network<LineRate>, Ends) {
     let mut network = raw(plan(config, &[]), Recovery::None, 1);
     let ends = run(&mut network, flows);
     (network, ends)

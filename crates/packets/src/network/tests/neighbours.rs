@@ -50,7 +50,7 @@ impl Gossip {
                 flow: FlowKey::NEIGHBOURS,
                 src: host,
                 wire: WORD,
-                kind: Kind::Grant,
+                kind: Kind::of_transport(2),
                 ..Packet::default()
             };
             (0..self.times).for_each(|_| out.tell(port, word));

@@ -4,12 +4,12 @@ use kernel::{Bytes, Span, Time};
 use rack::topology::{PortId, Vertex};
 use rack::{Component, Fabric, Fault, Flow, NodeId};
 
+use super::sender::{LineRate, Recovery};
 use super::{Ends, FRAMING, REPEAT, endless, flow, plan, raw, run, switch};
 use crate::config::{Config, Plan, Queues};
 use crate::network::Network;
 use crate::packet::Packet;
 use crate::program::{Handle, Hop, Orders, Program, Verdict};
-use crate::raw::{Raw, Recovery};
 
 /// Holds each packet for a stated time, in order; refuses some.
 #[derive(Clone, Debug, Default)]
@@ -70,13 +70,13 @@ impl Program for Delay {
     }
 }
 
-fn programmed(plan: Plan, recovery: Recovery, program: Delay) -> Network<Raw, Delay> {
-    let transport = Raw::new(plan.topology.hosts(), FRAMING, recovery);
+fn programmed(plan: Plan, recovery: Recovery, program: Delay) -> Network<LineRate, Delay> {
+    let transport = LineRate::new(plan.topology.hosts(), FRAMING, recovery);
     Network::with_program(plan, transport, program, 1).unwrap()
 }
 
 #[track_caller]
-fn run_programmed(network: &mut Network<Raw, Delay>, flows: &[Flow]) -> Ends {
+fn run_programmed(network: &mut Network<LineRate, Delay>, flows: &[Flow]) -> Ends {
     let mut ends = Ends::default();
     flows.iter().for_each(|flow| network.offer(flow));
     network.advance(Time::from_ps(100_000_000_000), &mut ends);

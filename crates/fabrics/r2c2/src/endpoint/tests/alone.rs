@@ -7,11 +7,12 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use kernel::{Calendar, LinkClock, Stream};
-use packets::{Effect, Kind, Line, Opening, Outbox, Packet, Timer, Transport};
+use packets::{Effect, Line, Opening, Outbox, Packet, Timer, Transport};
 use rack::topology::Vertex;
 use rack::{Component, Fault};
 
 use super::*;
+use crate::endpoint::kinds;
 
 /// From a line's end to the destination.
 const DELAY: Span = Span::from_us(2);
@@ -249,7 +250,7 @@ impl Alone {
 
     fn tell(&mut self, node: NodeId, port: rack::topology::PortId, packet: Packet) {
         assert_eq!(packet.src, node, "{packet:?}");
-        if matches!(packet.kind, Kind::Greeting | Kind::LinkState) {
+        if matches!(packet.kind, kinds::GREETING | kinds::LINK_STATE) {
             self.greetings += 1;
             let to = NodeId::new(self.plan.network.topology.port(port).peer.get());
             self.calendar.push(self.out.now() + DELAY, Event::Arrive(to, packet));

@@ -7,6 +7,7 @@ use rack::topology::{Graph, Mesh, PortId, Vertex};
 use rack::{Component, Fault};
 
 use super::*;
+use crate::endpoint::kinds;
 
 fn fault(component: Component, at: u64, until: Option<u64>) -> Fault {
     let time = |us: u64| Time::from_ps(us * 1_000_000);
@@ -435,19 +436,19 @@ fn what_makes_no_sense_is_counted() {
     endpoints.start(&opening, &mut out);
     let (source, destination) = (NodeId::new(0), NodeId::new(1));
     let to_source = Packet { src: destination, dst: source, flow: key, ..Packet::default() };
-    let nonsense = [Kind::Data, Kind::Grant, Kind::Ack, Kind::Nack];
+    let nonsense = [Kind::DATA, Kind::of_transport(98), kinds::ACK, kinds::NACK];
     for (count, kind) in (1..).zip(nonsense) {
         // No packet has been sent: none is there, and none is missing.
         endpoints.receive(source, &Packet { kind, seq: 5, ..to_source }, &mut out);
         assert_eq!(out.unexpected_count(), count, "{kind:?}");
     }
-    let neighbour = Packet { flow: FlowKey::NEIGHBOURS, kind: Kind::Syn, ..to_source };
+    let neighbour = Packet { flow: FlowKey::NEIGHBOURS, kind: Kind::of_transport(99), ..to_source };
     endpoints.receive(source, &neighbour, &mut out);
     assert_eq!(out.unexpected_count(), 5);
     let flow = FlowKey::receivers(0);
     let first = Packet { flow, src: source, dst: destination, payload: 1_464, ..Packet::default() };
     endpoints.accept(&first, FlowKey::label(0, true), &mut out);
-    for (count, kind) in (6..).zip([Kind::Ack, Kind::Nack, Kind::Syn]) {
+    for (count, kind) in (6..).zip([kinds::ACK, kinds::NACK, Kind::of_transport(99)]) {
         endpoints.receive(destination, &Packet { kind, ..first }, &mut out);
         assert_eq!(out.unexpected_count(), count, "{kind:?}");
     }

@@ -158,7 +158,7 @@ impl Switches {
 
     /// A segment or message has come to a spine.
     fn cross(&mut self, spine: usize, hop: &Hop, packet: &Packet, orders: &mut Orders) -> Verdict {
-        let plane = if packet.kind == Kind::Data { Plane::Data } else { Plane::Control };
+        let plane = if packet.kind == Kind::DATA { Plane::Data } else { Plane::Control };
         let (from, to) = (self.layout.far(hop.from), self.layout.far(hop.to));
         let unit = unit(spine, plane);
         let (_, past) = self.on_line(packet.wire);
@@ -230,7 +230,7 @@ impl Program for Switches {
             Role::Spine(spine) => self.cross(spine, hop, packet, orders),
             Role::Leaf(_) if packet.flow == FlowKey::NEIGHBOURS => {
                 match packet.kind {
-                    Kind::Data => self.gather(packet, orders),
+                    Kind::DATA => self.gather(packet, orders),
                     _ => self.hear(packet, orders),
                 }
                 Verdict::Absorb
@@ -245,7 +245,7 @@ impl Program for Switches {
             self.egress.released(packet.dst, packet.wire);
             return self.grant(packet.dst, orders);
         }
-        if packet.kind == Kind::Data
+        if packet.kind == Kind::DATA
             && let Some((leaf, spine)) = self.layout.as_uplink(port)
         {
             self.ingress.left(leaf, spine);

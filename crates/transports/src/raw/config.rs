@@ -1,15 +1,16 @@
-//! The `transport` table of raw line-rate sending, whose core the packet network brings along.
+//! The `transport` table of raw line-rate sending.
 //!
 //! Models: the sender without control that PL2 §6 compares with. What is lost stays lost, or is sent
 //! again when its receiver has long lacked it. For line-rate sending with real acknowledgments and
 //! go-back-N, take DCQCN in a network that marks nothing.
 
 use kernel::{Bytes, Span};
-use packets::raw::{Raw, Recovery};
 use packets::{Framing, Surroundings};
 use rack::Problem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::{Raw, Recovery};
 
 /// What a raw sender does about losses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]

@@ -5,14 +5,19 @@
 //! length of its message. A packet that is lost stays lost, and its flow never completes, unless
 //! [`Recovery::Repeat`] is asked for; with [`Recovery::Forget`] it fails then.
 
+mod config;
+
 use std::collections::{BTreeSet, VecDeque};
 
 use kernel::{Bytes, Span, Stream};
+use packets::{
+    FlowKey, Framing, Kind, Line, Marks, Opening, Outbox, Packet, Timer, Timers, Transport, answer,
+    reply,
+};
 use rack::NodeId;
 
-use crate::outbox::Outbox;
-use crate::packet::{FlowKey, Kind, Marks, Packet, answer, reply};
-use crate::transport::{Framing, Line, Opening, Timer, Timers, Transport};
+pub use self::config::{Config, Losses};
+use crate::kinds;
 
 /// What raw endpoints do about losses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -218,7 +223,7 @@ impl Raw {
         }
         out.complete(flow);
         if let Recovery::Repeat { .. } = self.recovery {
-            out.send(Packet { priority: 0, ..reply(packet, Kind::Ack, CONTROL) });
+            out.send(Packet { priority: 0, ..reply(packet, kinds::ACK, CONTROL) });
         }
         receiver.ahead = VecDeque::new();
         out.close(flow);
@@ -241,7 +246,7 @@ impl Raw {
                     dst: receiver.src,
                     entropy: receiver.entropy,
                     wire: CONTROL,
-                    kind: Kind::Nack,
+                    kind: kinds::NACK,
                     ack: from,
                     word: bits,
                     seq: seen,
@@ -371,14 +376,14 @@ impl Transport for Raw {
 
     fn receive(&mut self, _: NodeId, packet: &Packet, out: &mut Outbox) {
         match (packet.kind, packet.flow.is_receivers()) {
-            (Kind::Data, true) if packet.payload > 0 => self.take(packet, out),
-            (Kind::Nack, false) if packet.ack <= packet.seq => self.repeat(packet, out),
-            (Kind::Ack, false) => {
+            (Kind::DATA, true) if packet.payload > 0 => self.take(packet, out),
+            (kinds::NACK, false) if packet.ack <= packet.seq => self.repeat(packet, out),
+            (kinds::ACK, false) => {
                 self.end(packet.flow);
                 out.close(packet.flow);
             }
             // A packet that a switch has cut is as good as lost.
-            (Kind::Data, true) => {}
+            (Kind::DATA, true) => {}
             _ => out.unexpected(),
         }
     }
@@ -386,7 +391,7 @@ impl Transport for Raw {
     fn stray(&mut self, packet: &Packet, out: &mut Outbox) {
         let is_again = packet.is_data() && !packet.goes_to_source();
         if is_again && matches!(self.recovery, Recovery::Repeat { .. }) {
-            out.send(Packet { priority: 0, ..answer(packet, Kind::Ack, CONTROL) });
+            out.send(Packet { priority: 0, ..answer(packet, kinds::ACK, CONTROL) });
         }
     }
 

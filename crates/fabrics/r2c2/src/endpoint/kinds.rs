@@ -1,0 +1,14 @@
+//! What nodes say to each other besides data.
+
+use packets::Kind;
+
+/// To a sender: all has arrived.
+pub(super) const ACK: Kind = Kind::of_transport(0);
+/// Says what is missing: packets of a flow, or broadcasts that a neighbour sent.
+pub(super) const NACK: Kind = Kind::of_transport(1);
+/// Tells of flows and failures (R2C2 §3.2).
+pub(super) const NOTICE: Kind = Kind::of_transport(2);
+/// Tells a neighbour that one lives.
+pub(super) const GREETING: Kind = Kind::of_transport(3);
+/// Tells which links of a node live.
+pub(super) const LINK_STATE: Kind = Kind::of_transport(4);
