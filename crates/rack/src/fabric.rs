@@ -10,6 +10,7 @@ use kernel::{Bytes, Rate, Span, Time};
 use serde_json::{Map, Value};
 
 use crate::equipment::Bill;
+use crate::node::Nodes;
 use crate::results::Table;
 use crate::{Flow, Problem};
 
@@ -195,6 +196,12 @@ pub trait Fabric {
         let _ = threads;
     }
 
+    /// The same network as nodes of their own, idle at time zero, for a driver other than the simulator;
+    /// `None` if it cannot be taken apart. To be called before the first flow.
+    fn apart(&self) -> Option<Nodes> {
+        None
+    }
+
     /// Accepts a flow whose `start` has come. One released by another's end may start a little
     /// before `now`; its time counts from its start all the same.
     fn offer(&mut self, flow: &Flow);
@@ -265,6 +272,10 @@ macro_rules! leave_to_network {
 
         fn now(&self) -> ::kernel::Time {
             $each!(&self.$field, network => network.now())
+        }
+
+        fn apart(&self) -> Option<$crate::node::Nodes> {
+            $each!(&self.$field, network => network.apart())
         }
 
         fn offer(&mut self, flow: &$crate::Flow) {

@@ -10,6 +10,7 @@ pub mod fairness;
 pub mod fault;
 pub mod flow;
 pub mod memory;
+pub mod node;
 pub mod problem;
 pub mod results;
 pub mod run;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use kernel::{Bytes, Rate};
 use rack::memory::binary;
+use rack::node::Nodes;
 use rack::{Fabric, Fault, Problem};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -108,6 +109,13 @@ pub trait Planned: Send + Sync {
     /// # Errors
     /// Each of them that cannot, and why.
     fn check_faults(&self, faults: &[Fault]) -> Result<(), Vec<Problem>>;
+
+    /// Whether all of its messages have bytes: `run.wire` is refused otherwise.
+    fn has_bytes(&self) -> bool;
+
+    /// The network as nodes of their own, for a driver other than the simulator; `None` if it cannot be
+    /// taken apart.
+    fn apart(&self, seed: u64) -> Option<Nodes>;
 
     /// Runs it once.
     ///
@@ -218,6 +226,14 @@ impl<M: Model> Planned for PlannedModel<M> {
 
     fn check_faults(&self, faults: &[Fault]) -> Result<(), Vec<Problem>> {
         M::with_faults(self.plan.clone(), faults).map(drop)
+    }
+
+    fn has_bytes(&self) -> bool {
+        M::rack(self.plan.clone(), 0).set_wire(true).is_ok()
+    }
+
+    fn apart(&self, seed: u64) -> Option<Nodes> {
+        M::rack(self.plan.clone(), seed).apart()
     }
 
     fn run(&self, job: Job<'_>) -> Result<RunResult, RunError> {

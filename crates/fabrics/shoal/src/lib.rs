@@ -28,6 +28,7 @@ mod losses;
 mod messages;
 mod mode;
 mod nic;
+mod node;
 pub mod packets;
 #[cfg(test)]
 mod properties;

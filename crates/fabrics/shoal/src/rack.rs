@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use kernel::{Rate, Span, Time};
 use rack::equipment::Bill;
+use rack::node::Nodes;
 use rack::results::Table;
 use rack::shards::{Shards, Stop, Windows, usable_threads};
 use rack::{
@@ -449,6 +450,10 @@ impl Fabric for Rack {
 
     fn set_threads(&mut self, threads: usize) {
         Self::set_threads(self, threads);
+    }
+
+    fn apart(&self) -> Option<Nodes> {
+        crate::node::apart(&self.plan, self.seed)
     }
 
     fn advance(&mut self, until: Time, probe: &mut dyn Probe) -> Advance {

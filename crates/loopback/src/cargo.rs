@@ -1,0 +1,136 @@
+//! The bytes of flows: what the application sends, what rides with messages, what has arrived.
+
+use std::collections::BTreeMap;
+
+use rack::Flow;
+use rack::node::{FlowName, Payload};
+
+/// Byte `at` of a flow, which no other flow has there but by chance.
+fn byte(flow: u64, at: u64) -> u8 {
+    let mut word = flow.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (at / 8);
+    word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((word ^ word >> 31) >> (8 * (at % 8))) as u8
+}
+
+/// The bytes of a flow from `offset` on.
+fn bytes_of(flow: u64, offset: u64, count: u32) -> impl Iterator<Item = u8> {
+    (offset..offset + u64::from(count)).map(move |at| byte(flow, at))
+}
+
+/// All flows by name.
+#[derive(Debug, Default)]
+pub(crate) struct Flows {
+    by_name: BTreeMap<FlowName, Flow>,
+}
+
+impl Flows {
+    /// Flows in the order in which their sources count them.
+    pub(crate) fn new(flows: &[Flow]) -> Self {
+        let mut counts = BTreeMap::new();
+        let mut by_name = BTreeMap::new();
+        for flow in flows {
+            let count = counts.entry((flow.src, flow.dst)).or_insert(0);
+            let name = FlowName { src: flow.src, dst: flow.dst, number: *count };
+            *count += 1;
+            by_name.insert(name, *flow);
+        }
+        Self { by_name }
+    }
+
+    pub(crate) fn get(&self, name: FlowName) -> Option<&Flow> {
+        self.by_name.get(&name)
+    }
+
+    /// By name: how long it is.
+    #[cfg(test)]
+    pub(crate) fn sizes(&self) -> BTreeMap<FlowName, u64> {
+        self.by_name.iter().map(|(&name, flow)| (name, flow.size.get())).collect()
+    }
+
+    /// Whether these are bytes that the flow has.
+    fn flow_of(&self, payload: Payload) -> Option<&Flow> {
+        let flow = self.get(payload.flow)?;
+        let end = payload.offset.checked_add(payload.bytes.into())?;
+        (payload.bytes > 0 && end <= flow.size.get()).then_some(flow)
+    }
+
+    /// What its source puts behind a message.
+    ///
+    /// # Panics
+    /// If the flow has no such bytes.
+    pub(crate) fn load(&self, payload: Payload, frame: &mut Vec<u8>) {
+        let flow = self.flow_of(payload);
+        let flow =
+            flow.unwrap_or_else(|| panic!("a source sends {payload:?}, which it does not have"));
+        frame.extend(bytes_of(flow.id.get(), payload.offset, payload.bytes));
+    }
+
+    /// Whether `bytes` are those that the source sent.
+    pub(crate) fn are_those(&self, payload: Payload, bytes: &[u8]) -> bool {
+        let Some(flow) = self.flow_of(payload) else { return false };
+        bytes_of(flow.id.get(), payload.offset, payload.bytes).eq(bytes.iter().copied())
+    }
+}
+
+/// What rides with messages that a node passes on, and what has arrived there for good.
+#[derive(Debug, Default)]
+pub(crate) struct Cargo {
+    passing: BTreeMap<Payload, Vec<u8>>,
+    /// By flow: the parts that have arrived, from where to where, apart from each other.
+    arrived: BTreeMap<FlowName, BTreeMap<u64, u64>>,
+}
+
+impl Cargo {
+    /// A part of a flow has come to a node on its way.
+    pub(crate) fn keep(&mut self, payload: Payload, bytes: &[u8]) {
+        self.passing.insert(payload, bytes.to_vec());
+    }
+
+    /// What rides with a message that a node passes on.
+    pub(crate) fn get(&self, payload: Payload) -> Option<&[u8]> {
+        self.passing.get(&payload).map(Vec::as_slice)
+    }
+
+    /// A part of a flow has come to its destination.
+    pub(crate) fn arrives(&mut self, payload: Payload) {
+        let parts = self.arrived.entry(payload.flow).or_default();
+        let (mut from, mut to) = (payload.offset, payload.offset + u64::from(payload.bytes));
+        // Joined with what it touches.
+        while let Some((&start, &end)) =
+            parts.range(..=to).next_back().filter(|part| *part.1 >= from)
+        {
+            (from, to) = (from.min(start), to.max(end));
+            parts.remove(&start);
+        }
+        parts.insert(from, to);
+    }
+
+    /// Bytes of a flow that have arrived, from the first on without a gap.
+    pub(crate) fn readable(&self, flow: FlowName) -> u64 {
+        self.arrived.get(&flow).and_then(|parts| parts.get(&0)).copied().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rack::NodeId;
+
+    use super::*;
+
+    #[test]
+    fn parts_join_whatever_their_order() {
+        let flow = FlowName { src: NodeId::new(1), dst: NodeId::new(2), number: 3 };
+        let mut cargo = Cargo::default();
+        let mut arrives = |offset, bytes| {
+            cargo.arrives(Payload { flow, offset, bytes });
+            cargo.readable(flow)
+        };
+        assert_eq!(arrives(10, 5), 0);
+        assert_eq!(arrives(0, 4), 4);
+        assert_eq!(arrives(20, 5), 4);
+        assert_eq!(arrives(2, 6), 8);
+        assert_eq!(arrives(7, 20), 27);
+        assert_eq!(arrives(0, 1), 27);
+    }
+}

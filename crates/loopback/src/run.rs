@@ -1,0 +1,319 @@
+//! A run: the threads of the nodes, and the one that moves the clock.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use kernel::{Span, Stream, Time};
+use rack::node::{Ending, FlowName, Message, Node, Nodes};
+use rack::{Failure, Flow};
+
+use crate::cargo::{Cargo, Flows};
+use crate::clock::Clock;
+use crate::inbox::{Frame, Inbox};
+
+#[cfg(test)]
+mod tests;
+
+/// How often the clock is moved while nothing calls for it (our choice).
+const TICK: Duration = Duration::from_micros(50);
+
+/// What happens to messages, and how fast the clock goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Nanoseconds of the machine's clock to a nanosecond of the nodes'.
+    pub slowdown: u64,
+    /// How far the clock may be ahead of what nodes have still to do. Default: the shortest wire, so that no
+    /// message is late.
+    pub ahead: Option<Span>,
+    /// Of so many messages one is lost, and one of as many damaged; 0: none.
+    pub loses_one_in: u64,
+    /// Of what happens by chance.
+    pub seed: u64,
+    /// Gives up when flows have not ended after so much time of the nodes'.
+    pub limit: Span,
+    /// Gives up after so much time of the machine's.
+    pub patience: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            slowdown: 1_000,
+            ahead: None,
+            loses_one_in: 0,
+            seed: 1,
+            limit: Span::from_us(10_000_000),
+            patience: Duration::from_secs(120),
+        }
+    }
+}
+
+/// What a run has come to.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Flows that ended, each once, by number: when, and why it failed if it did.
+    pub ended: BTreeMap<u64, (Time, Option<Failure>)>,
+    /// Of the flows that ended well: those of which not every byte was there, in place and right.
+    pub incomplete: Vec<u64>,
+    /// Parts of flows that arrived with other bytes than were sent.
+    pub wrong: u64,
+    /// Messages sent, and those of them that were lost and damaged on purpose.
+    pub messages: u64,
+    /// Lost on purpose.
+    pub lost: u64,
+    /// Damaged on purpose.
+    pub damaged: u64,
+    /// Messages that nodes could not decode or did not expect.
+    pub unexpected: u64,
+    /// The nodes' time in the end.
+    pub end: Time,
+}
+
+/// What all threads share.
+struct Floor {
+    flows: Flows,
+    clock: Clock,
+    inboxes: Vec<Inbox>,
+    /// Flows that have not ended.
+    open: Mutex<BTreeSet<u64>>,
+    is_broken: AtomicBool,
+    messages: AtomicU64,
+    /// Those of them that are in an inbox, or were.
+    posted: AtomicU64,
+    lost: AtomicU64,
+    damaged: AtomicU64,
+}
+
+/// A node with its thread's things.
+struct Seat<'a> {
+    place: usize,
+    node: Box<dyn Node>,
+    floor: &'a Floor,
+    config: Config,
+    /// Its flows that have not begun, in order.
+    flows: VecDeque<Flow>,
+    cargo: Cargo,
+    /// Everything before is done.
+    reached: Time,
+    chance: Stream,
+    endings: Vec<Ending>,
+    told: Vec<(FlowName, Time, Option<Failure>, u64)>,
+    wrong: u64,
+}
+
+/// Lets nodes carry flows, which begin at their start or as soon as can be, until all have ended or time is
+/// up.
+///
+/// # Panics
+/// If a node does.
+#[must_use]
+pub fn carry(nodes: Nodes, flows: &[Flow], config: Config) -> Outcome {
+    let mut flows = flows.to_vec();
+    flows.sort_by_key(|flow| (flow.start, flow.id));
+    let begins = |place: usize| flows.iter().filter(move |flow| flow.src.index() == place);
+    let first = |place: usize| {
+        let flow = begins(place).next().map_or(Time::NEVER, |flow| flow.start);
+        Inbox::new(nodes.nodes[place].next().min(flow))
+    };
+    let floor = Floor {
+        flows: Flows::new(&flows),
+        clock: Clock::new(),
+        inboxes: (0..nodes.nodes.len()).map(first).collect(),
+        open: Mutex::new(flows.iter().map(|flow| flow.id.get()).collect()),
+        is_broken: AtomicBool::new(false),
+        messages: AtomicU64::new(0),
+        posted: AtomicU64::new(0),
+        lost: AtomicU64::new(0),
+        damaged: AtomicU64::new(0),
+    };
+    let ahead = config.ahead.unwrap_or(nodes.delay);
+    let seats: Vec<_> = (0..)
+        .zip(nodes.nodes)
+        .map(|(place, node)| Seat {
+            place,
+            node,
+            floor: &floor,
+            config,
+            flows: begins(place).copied().collect(),
+            cargo: Cargo::default(),
+            reached: Time::ZERO,
+            chance: Stream::new(config.seed, "loopback/messages", place as u64),
+            endings: Vec::new(),
+            told: Vec::new(),
+            wrong: 0,
+        })
+        .collect();
+    let seats = std::thread::scope(|scope| {
+        let work = |mut seat: Seat<'_>| {
+            let result = catch_unwind(AssertUnwindSafe(|| seat.work()));
+            floor.is_broken.fetch_or(result.is_err(), Ordering::SeqCst);
+            result.map(|()| (seat.told, seat.wrong, seat.node.unexpected()))
+        };
+        let threads: Vec<_> =
+            seats.into_iter().map(|seat| scope.spawn(move || work(seat))).collect();
+        floor.keep_time(config, ahead);
+        threads.into_iter().map(|thread| thread.join().and_then(|seat| seat)).collect::<Vec<_>>()
+    });
+    let mut outcome = Outcome {
+        messages: floor.messages.into_inner(),
+        lost: floor.lost.into_inner(),
+        damaged: floor.damaged.into_inner(),
+        end: floor.clock.now(),
+        ..Outcome::default()
+    };
+    for seat in seats {
+        let (told, wrong, unexpected) = seat.unwrap_or_else(|panic| resume_unwind(panic));
+        outcome.wrong += wrong;
+        outcome.unexpected += unexpected;
+        for (name, at, failure, readable) in told {
+            let flow =
+                floor.flows.get(name).unwrap_or_else(|| panic!("{name:?} ends: no such flow"));
+            let before = outcome.ended.get(&flow.id.get());
+            // The first of its halves to speak is right.
+            if before.is_none_or(|&(first, _)| at < first) {
+                outcome.ended.insert(flow.id.get(), (at, failure));
+            }
+            if failure.is_none() && readable != flow.size.get() {
+                outcome.incomplete.push(flow.id.get());
+            }
+        }
+    }
+    outcome
+}
+
+impl Floor {
+    fn open(&self) -> MutexGuard<'_, BTreeSet<u64>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The first thing that any node has to do.
+    fn first(&self) -> Time {
+        loop {
+            let before = self.posted.load(Ordering::SeqCst);
+            let first = self.inboxes.iter().map(Inbox::next).min().unwrap_or(Time::NEVER);
+            // Otherwise a node that was looked at early may have got what one that was looked at late had
+            // to do.
+            if self.posted.load(Ordering::SeqCst) == before {
+                return first;
+            }
+        }
+    }
+
+    /// Moves the clock until all flows have ended, or time is up.
+    fn keep_time(&self, config: Config, ahead: Span) {
+        let mut hand = self.clock.hand(config.slowdown, ahead);
+        let begun = Instant::now();
+        loop {
+            let first = self.first();
+            let is_over = self.open().is_empty()
+                || first == Time::NEVER
+                || self.clock.now().as_ps() > config.limit.as_ps()
+                || begun.elapsed() > config.patience
+                || self.is_broken.load(Ordering::SeqCst);
+            if is_over {
+                return self.inboxes.iter().for_each(Inbox::close);
+            }
+            let before = self.clock.now();
+            let now = hand.advance(first);
+            self.inboxes.iter().for_each(|inbox| inbox.ring(now));
+            if now == before {
+                std::thread::sleep(TICK);
+            } else {
+                std::thread::yield_now();
+            }
+        }
+    }
+}
+
+impl Seat<'_> {
+    /// What the thread of a node does.
+    fn work(&mut self) {
+        let floor = self.floor;
+        while let Some(frames) = floor.inboxes[self.place].wait(|| floor.clock.now()) {
+            let now = floor.clock.now();
+            for frame in frames {
+                self.receive(&frame);
+            }
+            while self.flows.front().is_some_and(|flow| flow.start <= now) {
+                self.begin();
+            }
+            self.reached = Time::from_ps(now.as_ps() + 1);
+            self.run(self.reached);
+            self.tell();
+            let flow = self.flows.front().map_or(Time::NEVER, |flow| flow.start);
+            floor.inboxes[self.place].done(self.node.next().min(flow));
+        }
+    }
+
+    /// The next flow begins.
+    fn begin(&mut self) {
+        let Some(flow) = self.flows.pop_front() else { return };
+        if flow.start > self.reached {
+            self.reached = flow.start;
+            self.run(flow.start);
+        }
+        self.node.offer(&flow);
+    }
+
+    fn receive(&mut self, frame: &Frame) {
+        let (head, rest) = frame.bytes.split_at(frame.head.min(frame.bytes.len()));
+        let Some(payload) = self.node.receive(frame.wire, frame.at.max(self.reached), head) else {
+            return;
+        };
+        // Nobody but the destination looks at them.
+        if payload.flow.dst.index() != self.place {
+            self.cargo.keep(payload, rest);
+        } else if self.floor.flows.are_those(payload, rest) {
+            self.cargo.arrives(payload);
+        } else {
+            self.wrong += 1;
+        }
+    }
+
+    /// Lets the node do what is to be done, and puts what it sends on the wires.
+    fn run(&mut self, until: Time) {
+        let Self { node, floor, cargo, chance, config, place, .. } = self;
+        let one_in = config.loses_one_in;
+        node.run(until, &mut |message: Message<'_>| {
+            floor.messages.fetch_add(1, Ordering::Relaxed);
+            let mut bytes = message.bytes.to_vec();
+            if let Some(payload) = message.payload {
+                match cargo.get(payload) {
+                    _ if payload.flow.src.index() == *place => {
+                        floor.flows.load(payload, &mut bytes)
+                    }
+                    Some(kept) => bytes.extend(kept),
+                    None => panic!("node {place} passes on {payload:?}, which it never received"),
+                }
+            }
+            if one_in > 0 && chance.below(one_in) == 0 {
+                floor.lost.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+            if one_in > 0 && chance.below(one_in) == 0 {
+                floor.damaged.fetch_add(1, Ordering::Relaxed);
+                let bit = chance.below(8 * message.bytes.len() as u64);
+                bytes[(bit / 8) as usize] ^= 1 << (bit % 8);
+            }
+            let head = message.bytes.len();
+            let frame = Frame { wire: message.wire, at: message.at, bytes, head };
+            floor.inboxes[message.to].post(frame);
+            floor.posted.fetch_add(1, Ordering::SeqCst);
+        });
+    }
+
+    /// Tells of flows that have ended here.
+    fn tell(&mut self) {
+        self.node.endings(&mut self.endings);
+        for Ending { flow, at, failure } in self.endings.drain(..) {
+            let readable = self.cargo.readable(flow);
+            self.told.push((flow, at, failure, readable));
+            if let Some(flow) = self.floor.flows.get(flow) {
+                self.floor.open().remove(&flow.id.get());
+            }
+        }
+    }
+}

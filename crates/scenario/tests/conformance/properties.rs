@@ -1,0 +1,194 @@
+//! The properties. Each runs a small rack in two ways that must come to the same, or looks at what becomes of
+//! one that something happens to.
+
+use std::io;
+use std::ops::ControlFlow;
+
+use rack::results::{FlowEnd, FlowRecord, FlowSink};
+use scenario::{Registry, Sink};
+use serde_json::Value;
+
+use crate::loopback;
+use crate::racks::{LIGHT, Rack, read};
+
+/// A property of a rack: the error says what does not hold.
+pub type Property = fn(&Rack, &Registry) -> Result<(), String>;
+
+/// Whether a property makes sense for a rack; it is reported as ignored otherwise.
+pub fn applies(property: &str, rack: &Rack, registry: &Registry) -> bool {
+    let run = match property {
+        "messages_as_bytes_change_nothing" => "wire = true",
+        "nodes_of_their_own_carry_every_byte" => "",
+        _ => return true,
+    };
+    let scenario = read(&rack.table, run, LIGHT, "", registry).expect("it was read before");
+    let plan = &scenario.fabrics[0].plan;
+    if run.is_empty() { plan.apart(1).is_some() } else { plan.has_bytes() }
+}
+
+/// All of them, by name.
+pub const ALL: [(&str, Property); 8] = [
+    ("every_flow_completes", completes),
+    ("a_run_again_gives_the_same", again),
+    ("threads_change_nothing", threads),
+    ("messages_as_bytes_change_nothing", wire),
+    ("samples_change_nothing", samples),
+    ("idle_time_costs_nothing", idle),
+    ("a_dead_node_is_refused_or_ends_its_flows", dead_node),
+    ("nodes_of_their_own_carry_every_byte", loopback::carries),
+];
+
+/// Flows that begin when others have ended.
+const REACTIVE: &str = "kind = 'shuffle'\nsize = '6 KB'";
+
+/// What a run told of its flows, in order.
+#[derive(Clone, Default, PartialEq, Debug)]
+struct Flows {
+    records: Vec<String>,
+    completed: usize,
+    failed: usize,
+}
+
+impl FlowSink for Flows {
+    fn record(&mut self, flow: &FlowRecord<'_>) -> io::Result<()> {
+        self.records.push(format!("{flow:?}"));
+        self.completed += usize::from(matches!(flow.end, FlowEnd::Completed { .. }));
+        self.failed += usize::from(matches!(flow.end, FlowEnd::Failed { .. }));
+        Ok(())
+    }
+}
+
+impl Sink for Flows {}
+
+/// What a run has come to: its flows, its summary, and the events of the engine.
+#[derive(Clone, PartialEq, Debug)]
+struct Ran {
+    flows: Flows,
+    summary: Value,
+}
+
+fn carry(
+    rack: &Rack,
+    (run, workload, rest): (&str, &str, &str),
+    registry: &Registry,
+) -> Result<Ran, String> {
+    let scenario = read(&rack.table, run, workload, rest, registry)?;
+    let mut flows = Flows::default();
+    let result = scenario.execute(0, &mut flows, &mut |_| ControlFlow::Continue(()));
+    let mut summary = result.map_err(|bad| bad.to_string())?.summary;
+    let table = summary.as_object_mut().ok_or("the summary is no table")?;
+    // What the run took of the machine, and what it was asked for.
+    for key in ["engine", "scenario", "scenario_hash"] {
+        table.remove(key);
+    }
+    Ok(Ran { flows, summary })
+}
+
+/// Says where two runs differ.
+fn same(name: &str, ours: &Ran, theirs: &Ran) -> Result<(), String> {
+    let (ours_flows, theirs_flows) = (&ours.flows.records, &theirs.flows.records);
+    let differ = ours_flows.iter().zip(theirs_flows).find(|(a, b)| a != b);
+    if let Some((a, b)) = differ {
+        return Err(format!("{name}: {a}\nand {b}"));
+    }
+    if ours_flows.len() != theirs_flows.len() {
+        return Err(format!("{name}: {} flows and {}", ours_flows.len(), theirs_flows.len()));
+    }
+    let (Some(ours), Some(theirs)) = (ours.summary.as_object(), theirs.summary.as_object()) else {
+        return Err("the summary is no table".into());
+    };
+    match ours.iter().find(|&(key, value)| theirs.get(key) != Some(value)) {
+        Some((key, value)) => Err(format!("{name}: {key} is {value} and {:?}", theirs.get(key))),
+        None => Ok(()),
+    }
+}
+
+fn completes(rack: &Rack, registry: &Registry) -> Result<(), String> {
+    let Ran { flows, .. } = carry(rack, ("", LIGHT, ""), registry)?;
+    match flows.completed == flows.records.len() && flows.completed >= 150 {
+        true => Ok(()),
+        false => Err(format!("{} of {} flows completed", flows.completed, flows.records.len())),
+    }
+}
+
+fn again(rack: &Rack, registry: &Registry) -> Result<(), String> {
+    let once = || carry(rack, ("", LIGHT, ""), registry);
+    same("again", &once()?, &once()?)
+}
+
+fn threads(rack: &Rack, registry: &Registry) -> Result<(), String> {
+    for workload in [LIGHT, REACTIVE] {
+        let plain = carry(rack, ("threads = 1", workload, ""), registry)?;
+        let threads = carry(rack, ("threads = 3", workload, ""), registry)?;
+        same("on threads", &threads, &plain)?;
+    }
+    Ok(())
+}
+
+fn wire(rack: &Rack, registry: &Registry) -> Result<(), String> {
+    for workload in [LIGHT, REACTIVE] {
+        let plain = carry(rack, ("", workload, ""), registry)?;
+        let bytes = carry(rack, ("wire = true\nthreads = 2", workload, ""), registry)?;
+        same("as bytes", &bytes, &plain)?;
+    }
+    Ok(())
+}
+
+/// The driver looks at a network at each sample: it pauses there, and goes on.
+fn samples(rack: &Rack, registry: &Registry) -> Result<(), String> {
+    let plain = carry(rack, ("", LIGHT, ""), registry)?;
+    let often = carry(rack, ("sample = '37 ns'", LIGHT, ""), registry)?;
+    let Ran { flows, .. } = &often;
+    same("sampled often", &Ran { flows: flows.clone(), summary: plain.summary.clone() }, &plain)
+}
+
+/// Flows a minute apart take no longer to simulate than flows a millisecond apart.
+fn idle(rack: &Rack, registry: &Registry) -> Result<(), String> {
+    let events = |apart: u64| {
+        let file = tempfile::Builder::new().suffix(".csv").tempfile();
+        let file = file.map_err(|bad| bad.to_string())?;
+        let rows = (0..6).map(|flow| format!("{},{},{},5000\n", flow * apart, flow, flow + 1));
+        let text = format!("start_ns,src,dst,bytes\n{}", rows.collect::<String>());
+        std::fs::write(file.path(), text).map_err(|bad| bad.to_string())?;
+        let workload = format!("kind = 'trace'\npath = '{}'", file.path().display());
+        let scenario = read(&rack.table, "time = '1000 s'", &workload, "", registry)?;
+        let mut flows = Flows::default();
+        let result = scenario.execute(0, &mut flows, &mut |_| ControlFlow::Continue(()));
+        let summary = result.map_err(|bad| bad.to_string())?.summary;
+        if flows.completed != 6 {
+            return Err(format!("{} of 6 flows completed: {:?}", flows.completed, flows.records));
+        }
+        let events = summary.pointer("/engine/events").and_then(Value::as_u64);
+        events.ok_or_else(|| format!("no events in {:?}", summary.get("engine")))
+    };
+    let (near, far) = (events(1_000_000)?, events(60_000_000_000)?);
+    match far <= 2 * near + 100 {
+        true => Ok(()),
+        false => Err(format!("{near} events a millisecond apart, {far} a minute apart")),
+    }
+}
+
+fn dead_node(rack: &Rack, registry: &Registry) -> Result<(), String> {
+    let fault = "[[fault]]\nat = '20 us'\nnode = 1\n";
+    let scenario = read(&rack.table, "", LIGHT, fault, registry);
+    if let Err(why) = scenario {
+        // In words, at the fault.
+        return if why.contains("fault") {
+            Ok(())
+        } else {
+            Err(format!("refused without a key: {why}"))
+        };
+    }
+    let Ran { flows, .. } = carry(rack, ("", LIGHT, fault), registry)?;
+    let touches = |record: &&String| record.contains("NodeId(1)");
+    let touched = flows.records.iter().filter(touches).count();
+    let all = flows.records.len();
+    match flows.failed {
+        0 => Err(format!("no flow failed of {touched} from and to a dead node")),
+        failed if failed > touched => Err(format!("{failed} flows failed, {touched} of that node")),
+        failed if flows.completed + failed != all => {
+            Err(format!("{} of {all} completed, {failed} failed", flows.completed))
+        }
+        _ => Ok(()),
+    }
+}
