@@ -247,6 +247,15 @@ impl SwitchPlan {
         }
     }
 
+    /// The longest packet that it takes.
+    pub(crate) fn packet_max(&self) -> Bytes {
+        match self {
+            Self::Scoc(plan) => plan.config.packet_max,
+            Self::Flat(config) => config.slot,
+            _ => SEGMENT_MAX,
+        }
+    }
+
     /// The switch, empty.
     pub(crate) fn build(&self, ports: usize, seed: u64) -> AnySwitch {
         match self {

@@ -8,8 +8,11 @@
 
 use ::rack::NodeId;
 use kernel::{Ring, Time};
+use packets::Packet;
 use switching::BitRows;
 use switching::arbiters::RoundRobin;
+
+use super::message::{NUMBERS, Segment};
 
 /// What a leaf has granted for one of its nodes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,8 +28,9 @@ struct Assembly {
     size: u16,
     /// Bytes to come.
     left: u16,
-    /// The handle of the packet as a number, once a segment has told it.
-    packet: u32,
+    /// Whether its first segment has brought its header, and that.
+    has_header: bool,
+    header: Packet,
     /// When the last bit so far is there.
     whole: Time,
 }
@@ -38,7 +42,7 @@ struct Pair {
     asking: Ring<u16>,
     /// Packets that were granted and have not gone on, in order.
     assembling: Ring<Assembly>,
-    /// Number of the first of them, modulo 2³².
+    /// Number of the first of them, modulo [`NUMBERS`].
     first: u32,
     /// Until when packets that went on have come.
     until: Time,
@@ -47,9 +51,7 @@ struct Pair {
 /// A packet that is whole, and before which none of its queue is missing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Whole {
-    /// Its handle as a number.
-    pub(super) packet: u32,
-    pub(super) size: u16,
+    pub(super) packet: Packet,
     /// When its last bit is there.
     pub(super) at: Time,
 }
@@ -78,6 +80,11 @@ impl Egress {
         }
     }
 
+    /// Whether a packet of this size will ever be granted.
+    pub(super) fn may_ask(&self, size: u16) -> bool {
+        size > 0 && u32::from(size) <= self.credit
+    }
+
     /// A leaf has another packet for a node.
     pub(super) fn request(&mut self, leaf: usize, node: NodeId, size: u16) {
         self.pairs[node.index() * self.leaves + leaf].asking.push(size);
@@ -90,7 +97,8 @@ impl Egress {
         let leaf = port.turn.choose(self.asking.row(node.index()))?;
         let pair = &mut self.pairs[node.index() * self.leaves + leaf];
         let size = *pair.asking.front().expect("only a leaf with a packet asks");
-        if port.reserved + u32::from(size) > self.credit {
+        let is_full = pair.assembling.len() as u32 >= NUMBERS / 2;
+        if is_full || port.reserved + u32::from(size) > self.credit {
             return None;
         }
         pair.asking.pop();
@@ -99,37 +107,41 @@ impl Egress {
         }
         port.reserved += u32::from(size);
         port.turn.point_beyond(leaf, self.leaves);
-        pair.assembling.push(Assembly { size, left: size, packet: 0, whole: Time::ZERO });
+        pair.assembling.push(Assembly { size, left: size, ..Assembly::default() });
         Some((leaf, size))
     }
 
-    /// So many bytes of a packet of a leaf for a node are there at `whole`.
-    pub(super) fn arrived(
-        &mut self,
-        (leaf, node): (usize, NodeId),
-        (number, packet): (u32, u32),
-        size: u16,
-        whole: Time,
-    ) {
-        let pair = &mut self.pairs[node.index() * self.leaves + leaf];
-        let place = number.wrapping_sub(pair.first) as usize;
-        let assembly = pair.assembling.get_mut(place).expect("only granted packets are sent");
-        assert!(assembly.left >= size, "{size} bytes came where {} were missing", assembly.left);
+    /// A segment is there at `whole`. False: it is of no packet that was granted, or more of it than is
+    /// missing.
+    #[must_use]
+    pub(super) fn arrived(&mut self, segment: &Segment, whole: Time) -> bool {
+        let Segment { leaf, node, number, size, header } = *segment;
+        let pair = &mut self.pairs[node.index() * self.leaves + usize::from(leaf)];
+        let place = (number + NUMBERS - pair.first) % NUMBERS;
+        let Some(assembly) = pair.assembling.get_mut(place as usize) else { return false };
+        // Without its header a packet is not whole.
+        let is_headless = size == assembly.left && !assembly.has_header && header.is_none();
+        if size > assembly.left || is_headless || assembly.has_header && header.is_some() {
+            return false;
+        }
         assembly.left -= size;
-        assembly.packet = packet;
+        if let Some(header) = header {
+            (assembly.has_header, assembly.header) = (true, header);
+        }
         assembly.whole = assembly.whole.max(whole);
+        true
     }
 
     /// The next packet of a queue that can go on.
     pub(super) fn next_whole(&mut self, leaf: usize, node: NodeId) -> Option<Whole> {
         let pair = &mut self.pairs[node.index() * self.leaves + leaf];
-        let Assembly { size, packet, whole, .. } =
+        let Assembly { size, header, whole, .. } =
             *pair.assembling.front().filter(|front| front.left == 0)?;
         pair.assembling.pop();
-        pair.first = pair.first.wrapping_add(1);
+        pair.first = (pair.first + 1) % NUMBERS;
         // The last bit of one before it may come later than its own.
         pair.until = pair.until.max(whole);
-        Some(Whole { packet, size, at: pair.until })
+        Some(Whole { packet: Packet { wire: size, ..header }, at: pair.until })
     }
 
     /// A packet goes on the line of a node.
@@ -161,6 +173,12 @@ mod tests {
 
     const NODE: NodeId = NodeId::new(1);
 
+    /// A segment of a packet of leaf 0 that has this number; the first tells its sequence number.
+    fn segment(number: u32, size: u16, sequence: Option<u64>) -> Segment {
+        let header = sequence.map(|seq| Packet { seq, dst: NODE, ..Packet::default() });
+        Segment { leaf: 0, node: NODE, number, size, header }
+    }
+
     #[test]
     fn leaves_are_granted_in_turn_within_the_credit() {
         let mut egress = Egress::new(2, 3, 3_000);
@@ -180,15 +198,40 @@ mod tests {
         (0..2).for_each(|_| egress.request(0, NODE, 500));
         assert!(egress.grant(NODE).is_some() && egress.grant(NODE).is_some());
         let (early, late) = (Time::from_ps(10), Time::from_ps(20));
-        egress.arrived((0, NODE), (1, 71), 500, early);
+        assert!(egress.arrived(&segment(1, 500, Some(71)), early));
         assert_eq!(egress.next_whole(0, NODE), None);
-        egress.arrived((0, NODE), (0, 70), 300, late);
+        assert!(egress.arrived(&segment(0, 300, None), late));
         assert_eq!(egress.next_whole(0, NODE), None);
-        egress.arrived((0, NODE), (0, 70), 200, early);
-        let whole = |packet| Some(Whole { packet, size: 500, at: late });
+        assert!(egress.arrived(&segment(0, 200, Some(70)), early));
+        let whole = |seq| {
+            let packet = Packet { seq, dst: NODE, wire: 500, ..Packet::default() };
+            Some(Whole { packet, at: late })
+        };
         assert_eq!(egress.next_whole(0, NODE), whole(70));
         assert_eq!(egress.next_whole(0, NODE), whole(71));
         assert_eq!(egress.next_whole(0, NODE), None);
         assert_eq!(egress.assembling(), 0);
+    }
+
+    #[test]
+    fn segments_that_nobody_granted_or_asked_for_again_are_told() {
+        let mut egress = Egress::new(2, 1, 9_000);
+        assert!(!egress.arrived(&segment(0, 500, Some(1)), Time::ZERO), "nothing was granted");
+        egress.request(0, NODE, 500);
+        assert!(egress.grant(NODE).is_some());
+        let rows = [
+            (segment(1, 500, Some(1)), false, "another number"),
+            (segment(0, 501, Some(1)), false, "too long"),
+            (segment(0, 500, None), false, "a whole packet without its header"),
+            (segment(0, 300, Some(1)), true, "the first"),
+            (segment(0, 200, Some(1)), false, "the first once more"),
+            (segment(0, 201, None), false, "more than is missing"),
+            (segment(0, 200, None), true, "the rest"),
+            (segment(0, 1, None), false, "it is whole"),
+        ];
+        for (segment, is_expected, what) in rows {
+            assert_eq!(egress.arrived(&segment, Time::ZERO), is_expected, "{what}");
+        }
+        assert_eq!(egress.next_whole(0, NODE).unwrap().packet.seq, 1);
     }
 }

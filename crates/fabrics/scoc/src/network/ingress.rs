@@ -6,32 +6,24 @@
 
 use ::rack::NodeId;
 use kernel::Ring;
+use packets::Packet;
 
-use super::message::Segment;
-
-/// A packet that a leaf keeps.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Held {
-    /// Its handle as a number.
-    pub(super) packet: u32,
-    pub(super) dst: NodeId,
-    pub(super) size: u16,
-}
+use super::message::{NUMBERS, Segment};
 
 /// A queue.
 #[derive(Clone, Debug, Default)]
 struct Queue {
-    waiting: Ring<Held>,
+    waiting: Ring<Packet>,
     /// Bytes of packets not acknowledged yet.
     bytes: u32,
-    /// Packets that were granted, modulo 2³².
+    /// Packets that were granted, modulo [`NUMBERS`].
     granted: u32,
 }
 
 /// A packet that was granted, and how much of it has been sent.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sending {
-    held: Held,
+    packet: Packet,
     number: u32,
     sent: u16,
 }
@@ -89,35 +81,40 @@ impl Ingress {
 
     /// Room in a queue is taken by a packet on its way in.
     #[inline]
-    pub(super) fn take_room(&mut self, leaf: usize, held: Held) {
-        self.queues[leaf * self.nodes + held.dst.index()].bytes += u32::from(held.size);
+    pub(super) fn take_room(&mut self, leaf: usize, packet: &Packet) {
+        self.queues[leaf * self.nodes + packet.dst.index()].bytes += u32::from(packet.wire);
     }
 
     /// A packet is in its queue.
     #[inline]
-    pub(super) fn store(&mut self, leaf: usize, held: Held) {
-        self.queues[leaf * self.nodes + held.dst.index()].waiting.push(held);
+    pub(super) fn store(&mut self, leaf: usize, packet: Packet) {
+        self.queues[leaf * self.nodes + packet.dst.index()].waiting.push(packet);
     }
 
-    /// A packet has arrived: its room is free.
-    pub(super) fn acknowledged(&mut self, leaf: usize, dst: NodeId, size: u16) {
+    /// A packet has arrived: its room is free. False: no such packet was under way.
+    #[must_use]
+    pub(super) fn acknowledged(&mut self, leaf: usize, dst: NodeId, size: u16) -> bool {
         let queue = &mut self.queues[leaf * self.nodes + dst.index()];
-        debug_assert!(queue.bytes >= u32::from(size), "more is acknowledged than was sent");
-        queue.bytes -= u32::from(size);
+        let rest = queue.bytes.checked_sub(u32::from(size));
+        queue.bytes = rest.unwrap_or(queue.bytes);
+        rest.is_some()
     }
 
-    /// The next packet of a queue may go: it and its number.
-    pub(super) fn granted(&mut self, leaf: usize, dst: NodeId) -> (Held, u32) {
+    /// The next packet of a queue may go: it and its number. None: no packet of this size asked.
+    pub(super) fn granted(&mut self, leaf: usize, dst: NodeId, size: u16) -> Option<(Packet, u32)> {
         let queue = &mut self.queues[leaf * self.nodes + dst.index()];
-        let held = queue.waiting.pop().expect("credit answers a request");
+        if queue.waiting.front()?.wire != size {
+            return None;
+        }
+        let packet = queue.waiting.pop()?;
         let number = queue.granted;
-        queue.granted = number.wrapping_add(1);
-        (held, number)
+        queue.granted = (number + 1) % NUMBERS;
+        Some((packet, number))
     }
 
     /// A granted packet is to be cut into segments.
-    pub(super) fn send(&mut self, leaf: usize, held: Held, number: u32) {
-        self.sending[leaf].push(Sending { held, number, sent: 0 });
+    pub(super) fn send(&mut self, leaf: usize, packet: Packet, number: u32) {
+        self.sending[leaf].push(Sending { packet, number, sent: 0 });
     }
 
     /// The next segment of a leaf and the spine to send it to, if any can go.
@@ -128,16 +125,16 @@ impl Ingress {
         uplink.is_filled = true;
         uplink.credits = uplink.credits.map(|credits| credits - 1);
         self.turns[leaf] = (spine + 1) % self.spines;
-        let Sending { held, number, sent } = front;
-        let size = (held.size - sent).min(self.segment);
-        if sent + size == held.size {
+        let Sending { packet, number, sent } = front;
+        let size = (packet.wire - sent).min(self.segment);
+        if sent + size == packet.wire {
             self.sending[leaf].pop();
         } else {
             let front = self.sending[leaf].get_mut(0).expect("it was looked at");
             front.sent = sent + size;
         }
-        let Held { packet, dst: node, .. } = held;
-        let segment = Segment { leaf: leaf as u16, node, number, packet, size };
+        let header = (sent == 0).then_some(packet);
+        let segment = Segment { leaf: leaf as u16, node: packet.dst, number, size, header };
         Some((segment, spine))
     }
 
@@ -155,10 +152,14 @@ impl Ingress {
         self.uplinks[leaf * self.spines + spine].is_filled = false;
     }
 
-    /// A spine's input has room for so many segments more.
-    pub(super) fn credit(&mut self, leaf: usize, spine: usize, count: u32) {
+    /// A spine's input has room for so many segments more. False: there are more than it has `places`.
+    #[must_use]
+    pub(super) fn credit(&mut self, leaf: usize, spine: usize, count: u32, places: u32) -> bool {
         let credits = &mut self.uplinks[leaf * self.spines + spine].credits;
-        *credits = credits.map(|credits| credits + count);
+        let Some(now) = credits else { return false };
+        let is_expected = *now + count <= places;
+        *now = (*now + count).min(places);
+        is_expected
     }
 
     /// Packets in queues.

@@ -29,8 +29,9 @@ pub(super) struct Layout {
     downlinks: Box<[PortId]>,
     /// By port: for a leaf's to a spine its leaf.
     own: Box<[Option<u16>]>,
-    /// By node: its leaf's port to it.
+    /// By node: its leaf's port to it. By port: whether it is one of these.
     node_ports: Box<[PortId]>,
+    is_node_port: Box<[bool]>,
 }
 
 /// The network's graph.
@@ -64,6 +65,7 @@ impl Layout {
         let mut uplinks = vec![PortId::default(); leaves * spines];
         let mut downlinks = uplinks.clone();
         let mut node_ports = vec![PortId::default(); nodes];
+        let mut is_node_port = vec![false; topology.ports().len()];
         for (index, port) in (0..).zip(topology.ports()) {
             match (roles[port.vertex.index()], roles[port.peer.index()]) {
                 (Role::Leaf(leaf), Role::Spine(spine)) => {
@@ -77,6 +79,7 @@ impl Layout {
                 }
                 (Role::Leaf(_), Role::Node) => {
                     node_ports[port.peer.index()] = PortId::new(index);
+                    is_node_port[index as usize] = true;
                 }
                 _ => {}
             }
@@ -91,6 +94,7 @@ impl Layout {
             downlinks: downlinks.into(),
             own: own.into(),
             node_ports: node_ports.into(),
+            is_node_port: is_node_port.into(),
         }
     }
 
@@ -124,6 +128,18 @@ impl Layout {
     #[inline]
     pub(super) fn node_port(&self, node: NodeId) -> PortId {
         self.node_ports[node.index()]
+    }
+
+    /// Whether a port is a leaf's to a node.
+    #[inline]
+    pub(super) fn is_node_port(&self, port: PortId) -> bool {
+        self.is_node_port[port.index()]
+    }
+
+    /// The leaf of a node, if there is such a node.
+    #[inline]
+    pub(super) fn known_leaf_of(&self, node: NodeId) -> Option<usize> {
+        (node.index() < self.nodes).then(|| self.leaf_of(node))
     }
 
     #[inline]

@@ -1,7 +1,13 @@
-//! What leaves tell each other through the ETE switches: requests, credits and acknowledgments.
+//! What leaves and spines tell each other: requests, credits and acknowledgments through the ETE switches,
+//! segments of packets through the data switches, and room in the inputs of both.
 //!
 //! Models: SCOC §5 (M49): messages of 10 bytes. Their fields are ours, for the paper gives the size
-//! alone: a kind, the queue that is meant (its leaf and its destination) and a size.
+//! alone: a kind, the queue that is meant (its leaf and its destination) and a size. The paper says
+//! nothing of a segment's header either (E21). Ours tells the leaf that sent it and its packet's number in
+//! the queue; the first segment of a packet brings the packet's own header along, and a request has told
+//! how long the packet is.
+//!
+//! All of it stands in the fields of a [`Packet`], whose bytes are those of [`packets::wire`].
 
 use packets::{FlowKey, Kind, Packet};
 use rack::NodeId;
@@ -78,15 +84,12 @@ impl Message {
         }
     }
 
-    /// The message in a packet.
-    ///
-    /// # Panics
-    /// If there is none.
-    pub(super) fn of(packet: &Packet) -> Self {
+    /// The message in a packet; `None` if there is none.
+    pub(super) fn of(packet: &Packet) -> Option<Self> {
         let mut bytes = [0; SIZE as usize];
         bytes[..8].copy_from_slice(&packet.word.to_le_bytes());
-        bytes[8..].copy_from_slice(&(packet.ack as u16).to_le_bytes());
-        Self::decode(bytes).expect("only leaves speak between leaves")
+        bytes[8..].copy_from_slice(&u16::try_from(packet.ack).ok()?.to_le_bytes());
+        Self::decode(bytes)
     }
 }
 
@@ -96,45 +99,89 @@ pub(super) struct Segment {
     /// The leaf that keeps the queue, and the node that it is for.
     pub(super) leaf: u16,
     pub(super) node: NodeId,
-    /// Number of its packet in the queue, modulo 2³².
+    /// Number of its packet in the queue, modulo [`NUMBERS`].
     pub(super) number: u32,
-    /// The handle of its packet, as a number.
-    pub(super) packet: u32,
     /// Bytes.
     pub(super) size: u16,
+    /// The packet, in its first segment: all of its header but its length, and the path, which is for
+    /// sources that choose one.
+    pub(super) header: Option<Packet>,
 }
 
+/// Packets of a queue are numbered modulo this.
+pub(super) const NUMBERS: u32 = 1 << 16;
+
+/// A packet's priority stands above its hops while it is cut into segments, which have a priority of their
+/// own.
+const HOP_BITS: u32 = 5;
+
 impl Segment {
-    /// As a packet; `src` is any node of its leaf.
+    /// As a packet. `src`, if it does not bring its packet's header along: any node of its leaf. The first
+    /// segment is the packet itself, but for its length, with its number in place of the path.
     pub(super) fn packet(self, src: NodeId) -> Packet {
-        Packet {
-            seq: u64::from(self.number),
-            word: u64::from(self.packet) << 16 | u64::from(self.leaf),
+        let packet = self.header.unwrap_or(Packet {
             flow: FlowKey::NEIGHBOURS,
             src,
             dst: self.node,
-            wire: self.size,
             payload: self.size,
             kind: Kind::DATA,
-            priority: 1,
             ..Packet::default()
+        });
+        debug_assert!(packet.hops < 1 << HOP_BITS, "{packet:?}");
+        Packet {
+            path: self.number as u16,
+            wire: self.size,
+            priority: 1,
+            hops: packet.priority << HOP_BITS | packet.hops,
+            ..packet
         }
     }
 
-    /// The segment in a packet.
-    pub(super) fn of(packet: &Packet) -> Self {
-        Self {
-            leaf: packet.word as u16,
-            node: packet.dst,
-            number: packet.seq as u32,
-            packet: (packet.word >> 16) as u32,
-            size: packet.wire,
-        }
+    /// The segment in a packet that is no message, if its source has a leaf.
+    pub(super) fn of(packet: &Packet, leaf_of: impl Fn(NodeId) -> Option<u16>) -> Option<Self> {
+        let header = (packet.flow != FlowKey::NEIGHBOURS).then_some(Packet {
+            path: 0,
+            priority: packet.hops >> HOP_BITS,
+            hops: packet.hops & ((1 << HOP_BITS) - 1),
+            ..*packet
+        });
+        let (leaf, number) = (leaf_of(packet.src)?, packet.path.into());
+        Some(Self { leaf, node: packet.dst, number, size: packet.wire, header })
+    }
+}
+
+/// Whether a packet between leaf and spine is a message, which goes by way of the ETE switch.
+#[inline]
+pub(super) fn is_message(packet: &Packet) -> bool {
+    packet.flow == FlowKey::NEIGHBOURS && packet.kind != Kind::DATA
+}
+
+/// An input of a spine's switch has room for so many more packets: told to the leaf at its other end. The
+/// paper names credits on these links (§6.A) and no more; that they take no time on the line is our choice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Room {
+    /// In the ETE switch, not in the data switch.
+    pub(super) is_control: bool,
+    pub(super) count: u16,
+}
+
+impl Room {
+    /// Its bytes: which switch, and the count, the lowest byte first.
+    pub(super) fn encode(self) -> [u8; 3] {
+        let [low, high] = self.count.to_le_bytes();
+        [u8::from(self.is_control), low, high]
+    }
+
+    /// What these bytes say, if anything.
+    pub(super) fn decode(bytes: [u8; 3]) -> Option<Self> {
+        let [which @ 0..=1, low, high] = bytes else { return None };
+        Some(Self { is_control: which == 1, count: u16::from_le_bytes([low, high]) })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use packets::{Marks, wire};
     use proptest::prelude::*;
 
     use super::*;
@@ -151,20 +198,48 @@ mod tests {
             prop_assert_eq!(Message::decode(message.encode()), Some(message));
             let packet = message.packet(NodeId::new(1), NodeId::new(2));
             prop_assert_eq!(packet.wire, 10);
-            prop_assert_eq!(Message::of(&packet), message);
+            let bytes = wire::encode(&packet);
+            prop_assert_eq!(Message::of(&wire::decode(&bytes).unwrap()), Some(message));
         }
 
         #[test]
-        fn bytes_are_a_message_or_refused(bytes: [u8; 10]) {
+        fn bytes_are_a_message_or_refused(bytes: [u8; 10], room: [u8; 3]) {
             if let Some(message) = Message::decode(bytes) {
                 prop_assert_eq!(message.encode(), bytes);
+            }
+            if let Some(message) = Room::decode(room) {
+                prop_assert_eq!(message.encode(), room);
             }
         }
 
         #[test]
-        fn a_segment_comes_back_whole(leaf: u16, number: u32, packet: u32, size in 1u16..) {
-            let segment = Segment { leaf, node: NodeId::new(7), number, packet, size };
-            prop_assert_eq!(Segment::of(&segment.packet(NodeId::new(3))), segment);
+        fn m50_a_segment_comes_back_whole_from_its_bytes(
+            (src, node) in (0u32..4096, 0u32..4096),
+            (number, size) in (0..NUMBERS, 1u16..),
+            (seq, ack, word, stamp) in any::<(u64, u64, u64, u64)>(),
+            (entropy, payload, flow) in (any::<u16>(), any::<u16>(), 0u32..1 << 28),
+            (kind, priority, marks, hops) in (0u8..16, 0u8..8, any::<u8>(), 0u8..30),
+            is_first: bool,
+        ) {
+            let (src, node) = (NodeId::new(src), NodeId::new(node));
+            let header = is_first.then(|| Packet {
+                seq, ack, word, entropy, payload, priority, hops, src,
+                stamp: kernel::Time::from_ps(stamp),
+                flow: FlowKey::new(flow),
+                dst: node,
+                wire: size,
+                kind: if kind == 0 { Kind::DATA } else { Kind::of_transport(kind) },
+                marks: Marks::from_bits_truncate(marks),
+                path: 0,
+            });
+            // 4 nodes a leaf.
+            let leaf_of = |node: NodeId| Some((node.get() / 4) as u16);
+            let leaf = (src.get() / 4) as u16;
+            let segment = Segment { leaf, node, number, size, header };
+            let packet = segment.packet(src);
+            prop_assert!(!is_message(&packet));
+            let bytes = wire::encode(&packet);
+            prop_assert_eq!(Segment::of(&wire::decode(&bytes).unwrap(), leaf_of), Some(segment));
         }
     }
 }

@@ -10,6 +10,7 @@
 //! Leaves out: QCN at the leaves, of which the paper has a name (a queue marks packets instead);
 //! failures; priorities.
 
+mod agenda;
 mod config;
 mod egress;
 mod ideal;

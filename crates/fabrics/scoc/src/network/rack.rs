@@ -48,7 +48,7 @@ const ENDLESS: Bytes = Bytes::new(2_000_000_000);
 const CHECKED: &str = "the table was checked by the plan";
 
 /// The engine's part of a plan.
-fn engine(plan: &Plan) -> packets::Plan {
+pub(super) fn engine(plan: &Plan) -> packets::Plan {
     let config = packets::Config {
         forwarding: Forwarding::CutThrough,
         switch_latency: Span::ZERO,
@@ -134,6 +134,10 @@ impl Fabric for Rack {
 
     fn nodes(&self) -> u32 {
         self.plan.config.nodes
+    }
+
+    fn set_wire(&mut self, is_on: bool) -> Result<(), ::rack::Problem> {
+        each!(&mut self.network, network => network.set_wire(is_on))
     }
 
     fn advance(&mut self, until: Time, probe: &mut dyn Probe) -> Advance {

@@ -3,7 +3,7 @@
 //! The engine's instants are picoseconds, the switch's its cycles. What comes during a cycle is seen
 //! by the next one; what leaves is told ahead of its time.
 
-use kernel::Time;
+use kernel::{Bytes, Time};
 use switching::{Departure, Line, Packet, Switch, Ticks};
 
 use crate::AnySwitch;
@@ -22,6 +22,8 @@ pub(super) struct Clocked {
     places: Option<usize>,
     /// By input: places taken, as far as its leaf was told.
     taken: Vec<usize>,
+    /// The longest packet.
+    packet_max: Bytes,
     departures: Vec<Departure>,
     /// Cycles that it was clocked.
     pub(super) steps: u64,
@@ -43,6 +45,7 @@ impl Clocked {
             is_awake: false,
             places: (places != usize::MAX).then_some(places),
             taken: vec![0; inputs],
+            packet_max: plan.packet_max(),
             departures: Vec::new(),
             steps: 0,
         }
@@ -61,6 +64,12 @@ impl Clocked {
     /// An instant of the switch as one of the engine's.
     pub(super) fn time(&self, at: Ticks) -> Time {
         Time::ZERO + self.line.span(at)
+    }
+
+    /// Whether there is room for a packet from one leaf to another.
+    pub(super) fn has_room(&self, from: usize, to: usize, size: Bytes) -> bool {
+        size <= self.packet_max
+            && self.switch.has_room(&Packet::new(from, to, size, Ticks::default()))
     }
 
     /// Takes a packet whose first bit came at `entered`. Gives when to clock the switch, if it was

@@ -13,6 +13,19 @@ pub(super) struct Counts {
     pub(super) requests: u64,
     pub(super) credits: u64,
     pub(super) acknowledgments: u64,
+    /// What leaves heard of these.
+    pub(super) segments_heard: u64,
+    pub(super) requests_heard: u64,
+    pub(super) credits_heard: u64,
+    pub(super) acknowledgments_heard: u64,
+    /// Packets of nodes: taken from their lines, whole in their queues, whole at the other end, on their
+    /// way to the line of their destination.
+    pub(super) entered: u64,
+    pub(super) stored: u64,
+    pub(super) whole: u64,
+    pub(super) delivered: u64,
+    /// Messages and segments that made no sense: dropped.
+    pub(super) unexpected: u64,
     pub(super) dropped: u64,
     pub(super) marked: u64,
     pub(super) queue_max: u32,
@@ -39,23 +52,32 @@ impl Switches {
 
     /// Whether nothing happens any more by itself.
     fn is_idle(&self) -> bool {
-        self.agenda.is_empty() && self.under_way == 0 && self.egress.is_released()
+        self.agenda.is_empty() && self.under_way() == 0 && self.egress.is_released()
+    }
+
+    /// Segments and messages that were sent and not heard.
+    fn under_way(&self) -> u64 {
+        let c = &self.counts;
+        let sent = c.segments + c.requests + c.credits + c.acknowledgments;
+        let heard = c.segments_heard + c.requests_heard + c.credits_heard + c.acknowledgments_heard;
+        sent - heard - c.unexpected.min(sent - heard)
     }
 
     fn check_kept(&self) -> Result<(), String> {
+        let Counts { entered, stored, whole, delivered, .. } = self.counts;
         let (waiting, assembling) = (self.ingress.waiting(), self.egress.assembling());
-        let found = self.entering + waiting + self.leaving + assembling;
+        let (kept, between) = (entered - delivered, stored - whole);
         // What was granted still waits until its leaf hears so.
-        let least = self.entering + self.leaving + waiting.max(assembling);
-        if self.kept < least || self.kept > found {
-            let Self { kept, entering, leaving, .. } = self;
+        let (least, most) = (waiting.max(assembling) as u64, (waiting + assembling) as u64);
+        if !(least..=most).contains(&between) {
+            let (enter, leave) = (entered - stored, whole - delivered);
             return Err(format!(
-                "{kept} packets are kept: {entering} enter, {waiting} wait, {assembling} are \
-                 granted, {leaving} leave"
+                "{kept} packets are kept: {enter} enter, {waiting} wait, {assembling} are granted, \
+                 {leave} leave"
             ));
         }
-        if self.is_idle() && self.kept > 0 {
-            return Err(format!("{} packets wait for nothing", self.kept));
+        if self.is_idle() && kept > 0 {
+            return Err(format!("{kept} packets wait for nothing"));
         }
         Ok(())
     }
@@ -87,6 +109,7 @@ impl Switches {
             ("leaf_queue_max_bytes", json!(counts.queue_max)),
             ("spine_max_packets", json!(counts.spine_max)),
             ("spine_cycles", json!(steps)),
+            ("unexpected_messages", json!(counts.unexpected)),
         ];
         values.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
     }

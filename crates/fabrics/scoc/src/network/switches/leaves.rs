@@ -4,8 +4,11 @@ use ::rack::NodeId;
 use packets::{Hop, Marks, Orders, Packet, Verdict};
 
 use super::{Switches, Task};
-use crate::network::ingress::Held;
-use crate::network::message::{Message, Say, Segment};
+use crate::network::message::{Message, Room, Say, Segment};
+
+/// Switches of the inside that a segment crosses: to hosts a rack is one switch, whichever way a packet
+/// takes through it.
+const INSIDE: u8 = 2;
 
 impl Switches {
     /// A node's packet has come to its leaf.
@@ -16,9 +19,9 @@ impl Switches {
         packet: &mut Packet,
         orders: &mut Orders,
     ) -> Verdict {
-        let held = Held { packet: hop.handle.get(), dst: packet.dst, size: packet.wire };
-        let waiting = self.ingress.bytes(leaf, held.dst);
-        if waiting + u32::from(held.size) > self.queue_limit {
+        let waiting = self.ingress.bytes(leaf, packet.dst);
+        let with_it = waiting + u32::from(packet.wire);
+        if with_it > self.queue_limit {
             self.counts.dropped += 1;
             return Verdict::Drop;
         }
@@ -26,28 +29,27 @@ impl Switches {
             packet.marks.insert(Marks::CE);
             self.counts.marked += 1;
         }
-        self.ingress.take_room(leaf, held);
-        self.counts.queue_max = self.counts.queue_max.max(waiting + u32::from(held.size));
-        self.remember(hop.handle);
-        self.kept += 1;
-        self.entering += 1;
-        let (rest, _) = self.on_line(held.size);
-        let task = Task::Store { leaf: leaf as u16, held };
+        self.ingress.take_room(leaf, packet);
+        self.counts.queue_max = self.counts.queue_max.max(with_it);
+        self.counts.entered += 1;
+        let (rest, _) = self.on_line(packet.wire);
+        let task = Task::Store { leaf: leaf as u16, place: self.waiting.put(*packet) };
         self.schedule(orders.now() + rest + self.leaf_latency, task, hop.switch, orders);
-        Verdict::Keep
+        Verdict::Absorb
     }
 
     /// A node's packet is in its queue: it asks.
-    pub(super) fn store(&mut self, leaf: usize, held: Held, orders: &mut Orders) {
-        self.entering -= 1;
-        self.ingress.store(leaf, held);
-        let there = self.layout.leaf_of(held.dst);
+    pub(super) fn store(&mut self, leaf: usize, packet: Packet, orders: &mut Orders) {
+        self.counts.stored += 1;
+        let Packet { dst, wire: size, .. } = packet;
+        self.ingress.store(leaf, packet);
+        let there = self.layout.leaf_of(dst);
         if there == leaf {
-            self.egress.request(leaf, held.dst, held.size);
-            return self.grant(held.dst, orders);
+            self.egress.request(leaf, dst, size);
+            return self.grant(dst, orders);
         }
-        let (leaf, node) = (leaf as u16, held.dst.get() as u16);
-        let message = Message { say: Say::Request, leaf, node, size: held.size };
+        let (leaf, node) = (leaf as u16, dst.get() as u16);
+        let message = Message { say: Say::Request, leaf, node, size };
         self.counts.requests += 1;
         self.tell(usize::from(leaf), there, message, orders);
     }
@@ -57,7 +59,7 @@ impl Switches {
         let here = self.layout.leaf_of(node);
         while let Some((leaf, size)) = self.egress.grant(node) {
             if leaf == here {
-                self.pass_locally(leaf, node, orders);
+                self.pass_locally(leaf, node, size, orders);
                 continue;
             }
             let message =
@@ -68,10 +70,13 @@ impl Switches {
     }
 
     /// A packet between two nodes of a leaf goes on.
-    fn pass_locally(&mut self, leaf: usize, node: NodeId, orders: &mut Orders) {
-        let (held, number) = self.ingress.granted(leaf, node);
-        let packet = (number, held.packet);
-        self.egress.arrived((leaf, node), packet, held.size, orders.now());
+    fn pass_locally(&mut self, leaf: usize, node: NodeId, size: u16, orders: &mut Orders) {
+        let granted = self.ingress.granted(leaf, node, size);
+        let (packet, number) = granted.expect("a leaf asks itself for what it has");
+        let header = Some(packet);
+        let segment = Segment { leaf: leaf as u16, node, number, size, header };
+        let is_expected = self.egress.arrived(&segment, orders.now());
+        assert!(is_expected, "{segment:?} was granted");
         self.go_on(leaf, node, orders);
     }
 
@@ -79,13 +84,12 @@ impl Switches {
     fn tell(&mut self, from: usize, to: usize, message: Message, orders: &mut Orders) {
         let spine = (from + to) % self.layout.spines;
         let packet = message.packet(self.layout.node_of(from), self.layout.node_of(to));
-        self.under_way += 1;
         let line = from * self.layout.spines + spine;
         self.outbox[line].push(packet);
         self.flush(from, spine, orders);
     }
 
-    pub(super) fn flush(&mut self, leaf: usize, spine: usize, orders: &mut Orders) {
+    fn flush(&mut self, leaf: usize, spine: usize, orders: &mut Orders) {
         let line = leaf * self.layout.spines + spine;
         while self.message_credits[line] > 0
             && let Some(packet) = self.outbox[line].pop()
@@ -99,58 +103,117 @@ impl Switches {
     pub(super) fn spray(&mut self, leaf: usize, orders: &mut Orders) {
         while let Some((segment, spine)) = self.ingress.next_segment(leaf) {
             self.counts.segments += 1;
-            self.under_way += 1;
-            let packet = segment.packet(self.layout.node_of(leaf));
-            orders.send(self.layout.uplink(leaf, spine), packet);
+            orders.send(self.layout.uplink(leaf, spine), segment.packet(self.layout.node_of(leaf)));
+        }
+    }
+
+    /// A leaf hears of room in an input of a spine.
+    pub(super) fn hear_of_room(
+        &mut self,
+        leaf: usize,
+        spine: usize,
+        bytes: [u8; 3],
+        orders: &mut Orders,
+    ) {
+        let Some(Room { is_control, count }) = Room::decode(bytes) else {
+            self.counts.unexpected += 1;
+            return;
+        };
+        let (count, places) = (u32::from(count), self.places[usize::from(is_control)]);
+        let is_expected = if is_control {
+            let credits = &mut self.message_credits[leaf * self.layout.spines + spine];
+            let (now, places) = (*credits + count, places.unwrap_or(u32::MAX));
+            *credits = now.min(places);
+            now <= places
+        } else {
+            self.ingress.credit(leaf, spine, count, places.unwrap_or(u32::MAX))
+        };
+        self.counts.unexpected += u64::from(!is_expected);
+        match is_control {
+            true => self.flush(leaf, spine, orders),
+            false => self.spray(leaf, orders),
         }
     }
 
     /// A leaf hears a message.
-    pub(super) fn hear(&mut self, packet: &Packet, orders: &mut Orders) {
-        let Message { say, leaf, node, size } = Message::of(packet);
-        self.under_way -= 1;
-        let (leaf, node) = (usize::from(leaf), NodeId::new(node.into()));
-        match say {
-            Say::Request => {
-                self.egress.request(leaf, node, size);
-                self.grant(node, orders);
-            }
-            Say::Credit => {
-                let (held, number) = self.ingress.granted(leaf, node);
-                self.ingress.send(leaf, held, number);
-                self.spray(leaf, orders);
-            }
-            Say::Acknowledgment => self.ingress.acknowledged(leaf, node, size),
+    pub(super) fn hear(&mut self, here: usize, packet: &Packet, orders: &mut Orders) {
+        if self.act_on_message(here, packet, orders).is_none() {
+            self.counts.unexpected += 1;
         }
     }
 
+    /// None: it makes no sense here.
+    fn act_on_message(&mut self, here: usize, packet: &Packet, orders: &mut Orders) -> Option<()> {
+        let Message { say, leaf, node, size } = Message::of(packet)?;
+        let (leaf, node) = (usize::from(leaf), NodeId::new(node.into()));
+        let there = self.layout.known_leaf_of(node)?;
+        let (asks, keeps) = (there == here && leaf != here, leaf == here && there != here);
+        match say {
+            Say::Request if asks && leaf < self.layout.leaves && self.egress.may_ask(size) => {
+                self.counts.requests_heard += 1;
+                self.egress.request(leaf, node, size);
+                self.grant(node, orders);
+            }
+            Say::Credit if keeps => {
+                let (packet, number) = self.ingress.granted(leaf, node, size)?;
+                self.counts.credits_heard += 1;
+                self.ingress.send(leaf, packet, number);
+                self.spray(leaf, orders);
+            }
+            Say::Acknowledgment if keeps => {
+                if !self.ingress.acknowledged(leaf, node, size) {
+                    return None;
+                }
+                self.counts.acknowledgments_heard += 1;
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
     /// A segment is at the leaf of its node.
-    pub(super) fn gather(&mut self, packet: &Packet, orders: &mut Orders) {
-        let Segment { leaf, node, number, packet, size } = Segment::of(packet);
-        self.under_way -= 1;
-        let (rest, _) = self.on_line(size);
-        let pair = (usize::from(leaf), node);
-        self.egress.arrived(pair, (number, packet), size, orders.now() + rest);
-        self.go_on(usize::from(leaf), node, orders);
+    pub(super) fn gather(&mut self, here: usize, packet: &Packet, orders: &mut Orders) {
+        let leaf_of = |node| self.layout.known_leaf_of(node).map(|leaf| leaf as u16);
+        let segment = Segment::of(packet, leaf_of);
+        let fits = |segment: &Segment| {
+            let leaf = usize::from(segment.leaf);
+            leaf != here && leaf < self.layout.leaves && leaf_of(segment.node) == Some(here as u16)
+        };
+        let Some(mut segment) = segment.filter(fits) else {
+            self.counts.unexpected += 1;
+            return;
+        };
+        if let Some(header) = &mut segment.header {
+            header.hops = header.hops.saturating_sub(INSIDE);
+        }
+        let (rest, _) = self.on_line(segment.size);
+        if !self.egress.arrived(&segment, orders.now() + rest) {
+            self.counts.unexpected += 1;
+            return;
+        }
+        self.counts.segments_heard += 1;
+        self.go_on(usize::from(segment.leaf), segment.node, orders);
     }
 
     /// Lets packets of a queue go on that are whole and whose turn it is.
     fn go_on(&mut self, leaf: usize, node: NodeId, orders: &mut Orders) {
         let there = self.layout.leaf_of(node);
         while let Some(whole) = self.egress.next_whole(leaf, node) {
-            self.leaving += 1;
-            let task = Task::Deliver(self.handle(whole.packet), self.layout.node_port(node));
+            self.counts.whole += 1;
+            let size = whole.packet.wire;
+            let place = self.waiting.put(whole.packet);
+            let task = Task::Deliver { place, port: self.layout.node_port(node) };
             let switch = self.layout.leaf_vertex(there);
             self.schedule(whole.at + self.leaf_latency, task, switch, orders);
             if there == leaf {
-                self.ingress.acknowledged(leaf, node, whole.size);
+                let is_expected = self.ingress.acknowledged(leaf, node, size);
+                assert!(is_expected, "{size} B of {node:?} were in this leaf");
                 continue;
             }
-            let (from, size) = (leaf as u16, whole.size);
-            let node = node.get() as u16;
-            let message = Message { say: Say::Acknowledgment, leaf: from, node, size };
+            let (leaf, node) = (leaf as u16, node.get() as u16);
+            let message = Message { say: Say::Acknowledgment, leaf, node, size };
             self.counts.acknowledgments += 1;
-            self.tell(there, leaf, message, orders);
+            self.tell(there, usize::from(leaf), message, orders);
         }
     }
 }

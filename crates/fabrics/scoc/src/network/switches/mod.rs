@@ -1,41 +1,32 @@
 //! What leaves and spines do, as the program of the engine's switches.
 //!
-//! A node's packet comes to its leaf and is kept there until it goes on the line of its destination;
-//! on the way between, its segments are packets of the program's own. Messages of two leaves take
-//! one spine, so that they stay in order.
+//! A node's packet comes to its leaf, which takes it out of the engine and sends it as segments, packets of
+//! the program's own; the leaf of its destination puts it together again of what they say. Messages of two
+//! leaves take one spine, so that they stay in order. Leaves and spines know of each other what segments,
+//! messages and [`Room`] tell: a value of this type may have the state of all of them, or be asked for some
+//! alone. What comes and makes no sense is counted and dropped.
 
 mod account;
+#[cfg(test)]
+mod instances;
 mod leaves;
 
 use ::rack::topology::{PortId, Topology, Vertex};
-use kernel::{Bytes, Calendar, Rate, Ring, Span, Stream, Time};
-use packets::{FlowKey, Handle, Hop, Kind, Orders, Packet, Program, Verdict};
+use kernel::{Bytes, Rate, Ring, Span, Stream, Time};
+use packets::{Handle, Hop, Orders, Packet, Program, Verdict};
 use serde_json::{Map, Value};
 
 use super::Plan;
+use super::agenda::{Agenda, Task, Told, Waiting};
 use super::egress::Egress;
-use super::ingress::{Held, Ingress};
+use super::ingress::Ingress;
 use super::layout::{Layout, Role};
+use super::message::{Room, is_message};
 use super::spine::Clocked;
 use account::Counts;
 
 /// Bytes of a packet that are there when a cut-through switch of the engine hears of it.
 pub(super) const HEADER: Bytes = Bytes::new(64);
-
-/// What is due at an instant.
-#[derive(Clone, Copy, Debug)]
-enum Task {
-    /// A node's packet is in its leaf whole.
-    Store { leaf: u16, held: Held },
-    /// A switch is clocked: [`unit`].
-    Cycle(u32),
-    /// A packet goes to the queue of a port: out of a spine, or whole again out of a leaf.
-    Emit(Handle, PortId),
-    /// The same for a node's packet.
-    Deliver(Handle, PortId),
-    /// A leaf hears that an input of a switch has room for so many more.
-    Room { leaf: u16, unit: u32, count: u16 },
-}
 
 /// The two switches of a spine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,19 +55,19 @@ pub struct Switches {
     egress: Egress,
     /// [`unit`].
     units: Vec<Clocked>,
-    agenda: Calendar<Task>,
-    /// Handles by their number.
+    agenda: Agenda,
+    /// Whole packets on their way into a leaf and out of one.
+    waiting: Waiting,
+    /// What spines told leaves in the call at hand.
+    told: Vec<Told>,
+    /// Segments and messages in spines, by the number of their handles.
     handles: Vec<Option<Handle>>,
+    /// Places of an input of the data switches, if there is a bound, and of the ETE switches.
+    places: [Option<u32>; 2],
     /// `leaf * spines + spine`: messages for which the ETE switch's input has room.
     message_credits: Vec<u32>,
     /// The same: messages that wait for that.
     outbox: Vec<Ring<Packet>>,
-    /// Packets of nodes that are kept, on their way in, and on their way out.
-    kept: usize,
-    entering: usize,
-    leaving: usize,
-    /// Segments and messages under way.
-    under_way: usize,
     counts: Counts,
 }
 
@@ -113,14 +104,13 @@ impl Switches {
             mark_from: small(config.mark_from),
             ingress: Ingress::new((leaves, nodes, spines), segment, places(Plane::Data)),
             egress: Egress::new(nodes, leaves, small(config.credit)),
-            agenda: Calendar::new(),
+            agenda: Agenda::new(leaves + spines),
+            waiting: Waiting::default(),
+            told: Vec::new(),
             handles: Vec::new(),
+            places: [places(Plane::Data), Some(messages)],
             message_credits: vec![messages; leaves * spines],
             outbox: vec![Ring::new(); leaves * spines],
-            kept: 0,
-            entering: 0,
-            leaving: 0,
-            under_way: 0,
             counts: Counts::default(),
             layout,
             units,
@@ -138,8 +128,24 @@ impl Switches {
 
     #[inline]
     fn schedule(&mut self, at: Time, task: Task, switch: Vertex, orders: &mut Orders) {
-        self.agenda.push(at, task);
+        self.agenda.push(switch.index() - self.layout.nodes, at, task);
         orders.wake_at(switch, at);
+    }
+
+    /// Lets leaves hear what spines told them.
+    fn pass_on_told(&mut self, orders: &mut Orders) {
+        for index in 0..self.told.len() {
+            let told = self.told[index];
+            self.bring(told, orders);
+        }
+        self.told.clear();
+    }
+
+    /// Something is told to a leaf, which hears it when it is there.
+    fn bring(&mut self, told: Told, orders: &mut Orders) {
+        let Told { at, leaf, spine, bytes } = told;
+        let vertex = self.layout.leaf_vertex(usize::from(leaf));
+        self.schedule(at, Task::Hear { leaf, spine, bytes }, vertex, orders);
     }
 
     #[inline]
@@ -158,9 +164,13 @@ impl Switches {
 
     /// A segment or message has come to a spine.
     fn cross(&mut self, spine: usize, hop: &Hop, packet: &Packet, orders: &mut Orders) -> Verdict {
-        let plane = if packet.kind == Kind::DATA { Plane::Data } else { Plane::Control };
+        let plane = if is_message(packet) { Plane::Control } else { Plane::Data };
         let (from, to) = (self.layout.far(hop.from), self.layout.far(hop.to));
         let unit = unit(spine, plane);
+        if !self.units[unit].has_room(from, to, packet.size()) {
+            self.counts.unexpected += 1;
+            return Verdict::Absorb;
+        }
         let (_, past) = self.on_line(packet.wire);
         let now = orders.now();
         let size = Bytes::new(packet.wire.into());
@@ -191,32 +201,53 @@ impl Switches {
         for leaf in 0..self.layout.leaves {
             let count = self.units[unit].freed(leaf);
             if count > 0 {
-                let task = Task::Room { leaf: leaf as u16, unit: unit as u32, count: count as u16 };
-                self.schedule(now + self.cable, task, self.layout.leaf_vertex(leaf), orders);
+                let is_control = unit % 2 == Plane::Control as usize;
+                let room = Room { is_control, count: count as u16 };
+                self.told.push(Told::new(now + self.cable, (spine, leaf), room));
             }
         }
     }
 
     fn perform(&mut self, task: Task, orders: &mut Orders) {
         match task {
-            Task::Store { leaf, held } => self.store(usize::from(leaf), held, orders),
+            Task::Store { leaf, place } => {
+                let packet = self.waiting.take(place);
+                self.store(usize::from(leaf), packet, orders);
+            }
             Task::Cycle(unit) => self.clock(unit as usize, orders),
             Task::Emit(handle, port) => orders.emit(handle, port),
-            Task::Deliver(handle, port) => {
-                self.leaving -= 1;
-                self.kept -= 1;
-                orders.emit(handle, port);
+            Task::Deliver { place, port } => {
+                self.counts.delivered += 1;
+                orders.send(port, self.waiting.take(place));
             }
-            Task::Room { leaf, unit, count } => {
-                let (leaf, spine) = (usize::from(leaf), unit as usize / 2);
-                if unit.is_multiple_of(2) {
-                    self.ingress.credit(leaf, spine, count.into());
-                    self.spray(leaf, orders);
-                } else {
-                    self.message_credits[leaf * self.layout.spines + spine] += u32::from(count);
-                    self.flush(leaf, spine, orders);
+            Task::Hear { leaf, spine, bytes } => {
+                self.hear_of_room(usize::from(leaf), usize::from(spine), bytes, orders);
+            }
+        }
+    }
+}
+
+impl Switches {
+    /// A packet has come to a switch. What is told by it then stands in `told`.
+    fn arrive(&mut self, hop: &Hop, packet: &mut Packet, orders: &mut Orders) -> Verdict {
+        match self.layout.role(hop.switch) {
+            Role::Spine(spine) => self.cross(spine, hop, packet, orders),
+            Role::Leaf(leaf) if self.layout.as_uplink(hop.from).is_some() => {
+                match is_message(packet) {
+                    true => self.hear(leaf, packet, orders),
+                    false => self.gather(leaf, packet, orders),
                 }
+                Verdict::Absorb
             }
+            Role::Leaf(leaf) => self.enters(leaf, hop, packet, orders),
+            Role::Node => unreachable!("nodes pass nothing on"),
+        }
+    }
+
+    /// A switch does what is due.
+    fn act(&mut self, switch: Vertex, orders: &mut Orders) {
+        while let Some(task) = self.agenda.pop(switch.index() - self.layout.nodes, orders.now()) {
+            self.perform(task, orders);
         }
     }
 }
@@ -226,38 +257,28 @@ impl Program for Switches {
     const SPEAKS: bool = true;
 
     fn arrives(&mut self, hop: &Hop, packet: &mut Packet, orders: &mut Orders) -> Verdict {
-        match self.layout.role(hop.switch) {
-            Role::Spine(spine) => self.cross(spine, hop, packet, orders),
-            Role::Leaf(_) if packet.flow == FlowKey::NEIGHBOURS => {
-                match packet.kind {
-                    Kind::DATA => self.gather(packet, orders),
-                    _ => self.hear(packet, orders),
-                }
-                Verdict::Absorb
-            }
-            Role::Leaf(leaf) => self.enters(leaf, hop, packet, orders),
-            Role::Node => unreachable!("nodes pass nothing on"),
-        }
+        let verdict = self.arrive(hop, packet, orders);
+        self.pass_on_told(orders);
+        verdict
     }
 
     fn leaves(&mut self, port: PortId, packet: &Packet, orders: &mut Orders) {
-        if packet.flow != FlowKey::NEIGHBOURS {
-            self.egress.released(packet.dst, packet.wire);
-            return self.grant(packet.dst, orders);
-        }
-        if packet.kind == Kind::DATA
-            && let Some((leaf, spine)) = self.layout.as_uplink(port)
-        {
-            self.ingress.left(leaf, spine);
-            self.spray(leaf, orders);
+        match self.layout.as_uplink(port) {
+            Some((leaf, spine)) if !is_message(packet) => {
+                self.ingress.left(leaf, spine);
+                self.spray(leaf, orders);
+            }
+            None if self.layout.is_node_port(port) => {
+                self.egress.released(packet.dst, packet.wire);
+                self.grant(packet.dst, orders);
+            }
+            _ => {}
         }
     }
 
-    fn wake(&mut self, _: Vertex, orders: &mut Orders) {
-        let soon = orders.now() + Span::from_ps(1);
-        while let Some((_, task)) = self.agenda.pop_before(soon) {
-            self.perform(task, orders);
-        }
+    fn wake(&mut self, switch: Vertex, orders: &mut Orders) {
+        self.act(switch, orders);
+        self.pass_on_told(orders);
     }
 
     fn check(&self) -> Result<(), String> {

@@ -1,0 +1,135 @@
+//! What is due at which switch.
+//!
+//! Each switch has a list of its own, so that the order in which two of them act within an instant is the
+//! driver's alone; at one switch what is due at once is done in the order in which it was noted.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use ::rack::topology::PortId;
+use kernel::Time;
+use packets::{Handle, Packet};
+
+use super::message::Room;
+
+/// What is due at an instant.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Task {
+    /// A node's packet, by its place among those on their way, is in its leaf whole.
+    Store { leaf: u16, place: u32 },
+    /// A switch is clocked, by its unit.
+    Cycle(u32),
+    /// A packet goes out of a spine to the queue of a port.
+    Emit(Handle, PortId),
+    /// A node's packet, by its place, goes to the queue of its port.
+    Deliver { place: u32, port: PortId },
+    /// A leaf hears of room in an input of a spine; the bytes are those of a [`Room`].
+    Hear { leaf: u16, spine: u16, bytes: [u8; 3] },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Due {
+    at: Time,
+    number: u64,
+    task: Task,
+}
+
+impl Due {
+    fn key(&self) -> (Time, u64) {
+        (self.at, self.number)
+    }
+}
+
+impl PartialEq for Due {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Due {}
+
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Due {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+/// The lists of all switches.
+#[derive(Clone, Debug)]
+pub(super) struct Agenda {
+    switches: Vec<BinaryHeap<Reverse<Due>>>,
+    noted: u64,
+}
+
+impl Agenda {
+    pub(super) fn new(switches: usize) -> Self {
+        Self { switches: vec![BinaryHeap::new(); switches], noted: 0 }
+    }
+
+    pub(super) fn push(&mut self, switch: usize, at: Time, task: Task) {
+        self.noted += 1;
+        self.switches[switch].push(Reverse(Due { at, number: self.noted, task }));
+    }
+
+    /// The next task of a switch that is due by `now`.
+    pub(super) fn pop(&mut self, switch: usize, now: Time) -> Option<Task> {
+        let list = &mut self.switches[switch];
+        if list.peek()?.0.at > now {
+            return None;
+        }
+        list.pop().map(|Reverse(due)| due.task)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.switches.iter().all(BinaryHeap::is_empty)
+    }
+}
+
+/// What a spine tells a leaf besides what goes by lines: it is there a cable later.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Told {
+    pub(super) at: Time,
+    pub(super) leaf: u16,
+    pub(super) spine: u16,
+    /// Those of a [`Room`].
+    pub(super) bytes: [u8; 3],
+}
+
+impl Told {
+    pub(super) fn new(at: Time, (spine, leaf): (usize, usize), room: Room) -> Self {
+        Self { at, leaf: leaf as u16, spine: spine as u16, bytes: room.encode() }
+    }
+}
+
+/// Packets that wait for a task.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Waiting {
+    packets: Vec<Packet>,
+    spare: Vec<u32>,
+}
+
+impl Waiting {
+    pub(super) fn put(&mut self, packet: Packet) -> u32 {
+        match self.spare.pop() {
+            Some(place) => {
+                self.packets[place as usize] = packet;
+                place
+            }
+            None => {
+                self.packets.push(packet);
+                (self.packets.len() - 1) as u32
+            }
+        }
+    }
+
+    pub(super) fn take(&mut self, place: u32) -> Packet {
+        self.spare.push(place);
+        self.packets[place as usize]
+    }
+}
