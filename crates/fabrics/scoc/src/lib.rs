@@ -40,4 +40,4 @@ pub use ete::ete;
 pub use flat::{FlatConfig, flat};
 pub use hardware::{CHIP, FALL_THROUGH, Facts, Part, fall_through};
 pub use hiera::{Hiera, HieraConfig};
-pub use rack::Rack;
+pub use rack::{End, Instance, Message, Rack, header, instances};

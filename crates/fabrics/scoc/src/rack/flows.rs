@@ -1,9 +1,10 @@
-//! Flows under way: what is left to send, what has arrived, where the time went.
+//! Flows under way as whoever offers them knows them, and where their time went.
 
-use kernel::{Bytes, Span, Time};
+use kernel::{Bytes, Lookup, Span, Time};
 use rack::{Flow, Stage, Unfinished};
-use switching::{Departure, Line, Packet, Ticks};
+use switching::{Line, Ticks};
 
+use super::receivers::End;
 use crate::config::Plan;
 
 /// The parts of a completion time, in order.
@@ -16,27 +17,22 @@ pub(super) const STAGES: &[Stage] = &[
 
 /// One flow, from its offer to its end.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Open {
-    pub(super) flow: Flow,
-    /// When its first byte may be sent, on the switch's time: a cable later than on its host's.
-    pub(super) start: Ticks,
-    /// Application bytes left to send.
-    left: Bytes,
-    /// Packets sent and arrived, and all of them.
-    sent: u32,
-    arrived: u32,
-    packets: u32,
-    /// Sums over its packets that have arrived: until the first bit enters, from then to the first
-    /// bit leaving, and on the line.
-    host: u64,
-    switch: u64,
-    line: u64,
-    /// When the last bit of its last packet has left the switch.
-    pub(super) end: Ticks,
+struct Open {
+    flow: Flow,
+    /// As its source counts its flows.
+    number: u32,
     is_open: bool,
 }
 
-/// All flows under way.
+/// A flow that has ended: it, its end, and its time by [`STAGES`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ended {
+    pub(super) flow: Flow,
+    pub(super) end: Time,
+    pub(super) stages: [Span; 4],
+}
+
+/// Whoever offers flows and hears of their ends: all flows under way. Nodes know nothing of it.
 #[derive(Clone, Debug)]
 pub(super) struct Flows {
     line: Line,
@@ -47,9 +43,8 @@ pub(super) struct Flows {
     constant: Span,
     slab: Vec<Open>,
     spare: Vec<u32>,
-    /// By output: when its line is free again. A crossbar that is faster than the lines may bring a
-    /// packet while the one before it is still on the line.
-    line_free: Vec<Ticks>,
+    /// Places by source, destination and number.
+    places: Lookup,
 }
 
 /// How long ticks count at the least: what takes longer is reckoned without them.
@@ -64,7 +59,7 @@ impl Flows {
             constant: plan.config.cable * 2 + plan.latency,
             slab: Vec::new(),
             spare: Vec::new(),
-            line_free: vec![Ticks::default(); plan.config.nodes as usize],
+            places: Lookup::default(),
         }
     }
 
@@ -73,23 +68,10 @@ impl Flows {
         self.slab.len() - self.spare.len()
     }
 
-    /// Takes a flow: its place.
-    pub(super) fn open(&mut self, flow: &Flow) -> u32 {
-        let packets = flow.size.get().div_ceil(self.payload.get());
-        let open = Open {
-            flow: *flow,
-            start: self.line.ticks_of(flow.start),
-            left: flow.size,
-            sent: 0,
-            arrived: 0,
-            packets: u32::try_from(packets).expect("a flow has fewer than 2³² packets"),
-            host: 0,
-            switch: 0,
-            line: 0,
-            end: Ticks::default(),
-            is_open: true,
-        };
-        match self.spare.pop() {
+    /// Notes a flow that its source calls by a number.
+    pub(super) fn open(&mut self, flow: &Flow, number: u32) {
+        let open = Open { flow: *flow, number, is_open: true };
+        let place = match self.spare.pop() {
             Some(place) => {
                 self.slab[place as usize] = open;
                 place
@@ -98,71 +80,30 @@ impl Flows {
                 self.slab.push(open);
                 (self.slab.len() - 1) as u32
             }
-        }
+        };
+        self.places.insert([flow.src.get(), flow.dst.get(), number], place);
     }
 
-    pub(super) fn get(&self, place: u32) -> &Open {
-        &self.slab[place as usize]
+    /// The place of a flow that has ended, if there is such a flow.
+    pub(super) fn place(&self, end: &End) -> Option<u32> {
+        self.places.get([end.source.into(), end.destination.into(), end.number])
     }
 
-    /// The next packet of a flow whose first bit enters at `entered`.
-    pub(super) fn packet(&self, place: u32, entered: Ticks) -> Packet {
-        let open = self.get(place);
-        let size = open.left.min(self.payload) + self.header;
-        let (source, destination) = (open.flow.src.index(), open.flow.dst.index());
-        let mut packet = Packet::new(source, destination, size, open.start);
-        packet.sequence = open.sent;
-        packet.tag = place;
-        packet.entered = entered;
-        packet
-    }
-
-    /// A packet of a flow was sent. Gives whether more is left.
-    pub(super) fn sent(&mut self, packet: &Packet) -> bool {
-        let open = &mut self.slab[packet.tag as usize];
-        open.left -= packet.size() - self.header;
-        open.sent += 1;
-        open.left > Bytes::ZERO
-    }
-
-    /// A packet leaves the switch. Gives when the flow has left it whole, if it was the last.
-    ///
-    /// # Panics
-    /// If it is out of order.
-    pub(super) fn left(&mut self, departure: &Departure) -> Option<Ticks> {
-        let Departure { packet, at } = departure;
-        let open = &mut self.slab[packet.tag as usize];
-        let (number, expected) = (packet.sequence, open.arrived);
-        assert!(
-            number == expected,
-            "packet {number} of {:?} came in place of {expected}",
-            open.flow
-        );
-        let on_line = self.line.send_time(packet.size());
-        let free = &mut self.line_free[open.flow.dst.index()];
-        let at = (*at).max(*free);
-        *free = at + on_line;
-        open.arrived += 1;
-        open.host += (packet.entered - open.start).get();
-        open.switch += (at - packet.entered).get();
-        open.line += on_line.get();
-        open.end = at + on_line;
-        (open.arrived == open.packets).then_some(open.end)
-    }
-
-    /// Closes a flow that has arrived: itself, its end, and its time by [`STAGES`].
-    pub(super) fn close(&mut self, place: u32) -> (Flow, Time, [Span; 4]) {
+    /// Closes a flow that has ended.
+    pub(super) fn close(&mut self, place: u32, told: &End) -> Ended {
         let open = &mut self.slab[place as usize];
         open.is_open = false;
+        let flow = open.flow;
+        self.places.remove([flow.src.get(), flow.dst.get(), open.number]);
         self.spare.push(place);
-        let end = Time::ZERO + self.line.span(open.end) + self.constant;
-        let mean = |sum: u64| self.line.span(Ticks::new(sum / u64::from(open.packets)));
-        let (host, switch) = (mean(open.host), mean(open.switch));
-        let links = mean(open.line) + self.constant;
-        let all = end - open.flow.start;
+        let end = Time::ZERO + self.line.span(told.at) + self.constant;
+        let mean = |sum: u64| self.line.span(Ticks::new(sum / u64::from(told.packets)));
+        let (host, switch) = (mean(told.host), mean(told.switch));
+        let links = mean(told.line) + self.constant;
+        let all = end - flow.start;
         let known = host + switch + links;
         let rest = if all > known { all - known } else { Span::ZERO };
-        (open.flow, end, [host, switch, links, rest])
+        Ended { flow, end, stages: [host, switch, links, rest] }
     }
 
     /// From the last bit that leaves the switch to the destination.
@@ -185,12 +126,16 @@ impl Flows {
         self.line.span(on_line + plan.switch.least_delay(last).max(ahead)) + self.constant
     }
 
-    /// Flows not yet closed, at most `limit`.
-    pub(super) fn unfinished(&self, limit: usize) -> Vec<Unfinished> {
+    /// Flows not yet closed, at most `limit`; `delivered` tells what has arrived of one.
+    pub(super) fn unfinished(
+        &self,
+        limit: usize,
+        delivered: impl Fn(&Flow, u32) -> Bytes,
+    ) -> Vec<Unfinished> {
         let open = self.slab.iter().filter(|open| open.is_open);
-        let unfinished = |open: &Open| {
-            let delivered = (self.payload * u64::from(open.arrived)).min(open.flow.size);
-            Unfinished { flow: open.flow, delivered }
+        let unfinished = |Open { flow, number, .. }: &Open| Unfinished {
+            flow: *flow,
+            delivered: delivered(flow, *number),
         };
         let mut flows: Vec<_> = open.map(unfinished).collect();
         flows.sort_by_key(|open| open.flow.id);

@@ -4,16 +4,30 @@
 //! turns, a packet each. A flow for whose packet the switch has no room lets the next one go, where
 //! that can help: an input of the chip, of Flat and of CRRD has one memory for all, so where one packet
 //! must wait all must. Credits for room that becomes free are there at once: 16 packets last 1.5 µs,
-//! beside which a cable's time is nothing.
+//! beside which a cable's time is nothing. So a node offers a packet and is answered at once; where an
+//! input's room is its own, it can count instead ([`super::instances`]).
 
 use kernel::Ring;
 use rack::Flow;
-use switching::{Line, Packet, Switch, Ticks, Wheel};
+use switching::{Line, Packet, Ticks, Wheel};
 
-use super::flows::Flows;
+use super::senders::Senders;
+use crate::config::Plan;
 
 /// Cycles that the wheel of waiting nodes looks ahead; what takes longer is looked at again.
 const AHEAD: u64 = 1023;
+
+/// The way from nodes into the switch.
+pub(super) trait Uplink {
+    /// Whether there is room for a packet.
+    fn has_room(&mut self, packet: &Packet) -> bool;
+
+    /// Whether room depends on where a packet goes.
+    fn has_room_by_output(&self) -> bool;
+
+    /// A packet for which there is room goes on the line.
+    fn send(&mut self, packet: Packet);
+}
 
 /// One node.
 #[derive(Clone, Debug, Default)]
@@ -27,13 +41,13 @@ struct Host {
 impl Host {
     /// Turns to the next flow that may send before `end` and for whose packet there is room. False if
     /// there is none: the turn is then where it was.
-    fn let_another_go<S: Switch>(&mut self, end: Ticks, flows: &Flows, switch: &S) -> bool {
+    fn let_another_go(&mut self, end: Ticks, senders: &Senders, uplink: &mut impl Uplink) -> bool {
         for _ in 0..self.turn.len() {
             let passed = self.turn.pop().expect("the ring is walked once");
             self.turn.push(passed);
             let next = *self.turn.front().expect("one was put back");
-            let ready = flows.get(next).start.max(self.line_free);
-            if ready < end && switch.has_room(&flows.packet(next, ready)) {
+            let ready = senders.start(next).max(self.line_free);
+            if ready < end && uplink.has_room(&senders.packet(next, ready)) {
                 return true;
             }
         }
@@ -46,6 +60,7 @@ impl Host {
 pub(super) struct Hosts {
     line: Line,
     hosts: Vec<Host>,
+    senders: Senders,
     due: Wheel<u16>,
     now_due: Vec<u16>,
     /// Nodes whose packet found no room.
@@ -54,9 +69,11 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    pub(super) fn new(line: Line, count: usize) -> Self {
+    pub(super) fn new(plan: &Plan) -> Self {
+        let (line, count) = (plan.switch.line(), plan.config.nodes as usize);
         Self {
             line,
+            senders: Senders::new(line, (plan.payload(), plan.config.header), count),
             hosts: vec![Host::default(); count],
             due: Wheel::new(AHEAD),
             now_due: Vec::new(),
@@ -65,8 +82,10 @@ impl Hosts {
         }
     }
 
-    /// A node has a flow to send, from `cycle` on at the earliest.
-    pub(super) fn add(&mut self, flow: &Flow, place: u32, start: Ticks, cycle: u64) {
+    /// A node has a flow to send, from `cycle` on at the earliest. Gives its number there.
+    pub(super) fn add(&mut self, flow: &Flow, cycle: u64) -> u32 {
+        let (place, number) = self.senders.open(flow);
+        let start = self.senders.start(place);
         let host = &mut self.hosts[flow.src.index()];
         let asleep = host.turn.is_empty();
         host.turn.push(place);
@@ -74,58 +93,50 @@ impl Hosts {
             let first = self.line.cycle_of(start.max(host.line_free));
             self.due.put(first.clamp(cycle, cycle + AHEAD), flow.src.get() as u16);
         }
+        number
     }
 
-    /// Lets the nodes send that wait for room or are due in this cycle. `sent` hears of each packet.
-    pub(super) fn feed<S: Switch>(
-        &mut self,
-        cycle: u64,
-        switch: &mut S,
-        flows: &mut Flows,
-        mut sent: impl FnMut(&Packet),
-    ) {
+    /// Whether no node has anything to send.
+    pub(super) fn is_idle(&self) -> bool {
+        self.due.is_empty() && self.blocked.is_empty()
+    }
+
+    /// Lets the nodes send that wait for room or are due in this cycle.
+    pub(super) fn feed(&mut self, cycle: u64, uplink: &mut impl Uplink) {
         let mut due = std::mem::take(&mut self.now_due);
         self.due.turn(&mut due);
         std::mem::swap(&mut self.blocked, &mut self.now_blocked);
         let mut blocked = std::mem::take(&mut self.now_blocked);
         for &node in blocked.iter().chain(&due) {
-            self.serve(usize::from(node), cycle, switch, flows, &mut sent);
+            self.serve(usize::from(node), cycle, uplink);
         }
         blocked.clear();
         (self.now_due, self.now_blocked) = (due, blocked);
     }
 
     /// Sends what a node can send in this cycle, then notes when to look at it again.
-    fn serve<S: Switch>(
-        &mut self,
-        node: usize,
-        cycle: u64,
-        switch: &mut S,
-        flows: &mut Flows,
-        sent: &mut impl FnMut(&Packet),
-    ) {
+    fn serve(&mut self, node: usize, cycle: u64, uplink: &mut impl Uplink) {
         let (now, end) = (self.line.start_of(cycle), self.line.start_of(cycle + 1));
-        let host = &mut self.hosts[node];
+        let (host, senders) = (&mut self.hosts[node], &mut self.senders);
         while let Some(&place) = host.turn.front() {
-            let ready = flows.get(place).start.max(host.line_free);
+            let ready = senders.start(place).max(host.line_free);
             if ready >= end {
                 let next = self.line.cycle_of(ready).min(cycle + AHEAD);
                 return self.due.put(next, node as u16);
             }
-            let packet = flows.packet(place, ready.max(now));
-            if !switch.has_room(&packet) {
-                if !switch.has_room_by_output() || !host.let_another_go(end, flows, switch) {
+            let packet = senders.packet(place, ready.max(now));
+            if !uplink.has_room(&packet) {
+                if !uplink.has_room_by_output() || !host.let_another_go(end, senders, uplink) {
                     return self.blocked.push(node as u16);
                 }
                 continue;
             }
             host.line_free = packet.entered + self.line.send_time(packet.size());
             host.turn.pop();
-            if flows.sent(&packet) {
+            if senders.sent(place, &packet) {
                 host.turn.push(place);
             }
-            sent(&packet);
-            switch.admit(packet);
+            uplink.send(packet);
         }
     }
 

@@ -7,23 +7,32 @@
 
 mod details;
 mod flows;
+pub mod header;
 mod hosts;
+mod instances;
+mod link;
+mod receivers;
+mod senders;
 #[cfg(test)]
 mod tests;
 
 use ::rack::equipment::Bill;
 use ::rack::results::Table;
 use ::rack::{
-    Advance, Completion, Fabric, Flow, Gauge, GaugeKind, Probe, Stage, Totals, Unfinished,
+    Advance, Completion, Fabric, Flow, Gauge, GaugeKind, Probe, Problem, Stage, Totals, Unfinished,
 };
-use kernel::{Bytes, Histogram, Rate, Span, Time};
+use kernel::{Bytes, Rate, Span, Time};
 use serde_json::{Map, Value};
 use switching::{Departure, Line, Switch, Wheel};
 
 use crate::AnySwitch;
 use crate::config::Plan;
-use flows::{Flows, STAGES};
+use flows::{Ended, Flows, STAGES};
 use hosts::Hosts;
+pub use instances::{Instance, Message, instances};
+use link::{Counted, Link};
+pub use receivers::End;
+use receivers::Receivers;
 
 /// Odd constant of the event hash (the golden ratio in 64 bits).
 const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -53,13 +62,6 @@ const GAUGES: &[Gauge] = &[
     },
 ];
 
-/// What one input has in the switch.
-#[derive(Clone, Copy, Debug, Default)]
-struct Inside {
-    packets: u32,
-    bytes: Bytes,
-}
-
 /// A rack under simulation.
 #[derive(Clone, Debug)]
 pub struct Rack {
@@ -68,22 +70,21 @@ pub struct Rack {
     switch: AnySwitch,
     hosts: Hosts,
     flows: Flows,
+    receivers: Receivers,
     /// Flows that have left the switch whole, by the cycle in which they arrive.
-    arriving: Wheel<u32>,
-    arrived: Vec<u32>,
+    arriving: Wheel<End>,
+    arrived: Vec<End>,
     departures: Vec<Departure>,
-    inside: Vec<Inside>,
-    /// What a packet found of its input in the switch, in bytes.
-    found: Histogram,
+    /// What passes between nodes and the switch.
+    link: Link,
+    counted: Counted,
     /// Next cycle to simulate.
     cycle: u64,
     /// Everything before has happened.
     reached: Time,
     totals: Totals,
-    /// Since the last sample: the counts then, and the most packets of an input.
+    /// The counts at the last sample.
     sampled: Totals,
-    peak: u32,
-    admitted: u64,
     departed: u64,
 }
 
@@ -95,19 +96,18 @@ impl Rack {
         Self {
             line,
             switch: plan.switch.build(nodes, seed),
-            hosts: Hosts::new(line, nodes),
+            hosts: Hosts::new(&plan),
             flows: Flows::new(&plan),
+            receivers: Receivers::new(line, plan.config.header, nodes),
             arriving: Wheel::new(AHEAD),
             arrived: Vec::new(),
             departures: Vec::new(),
-            inside: vec![Inside::default(); nodes],
-            found: Histogram::new(),
+            link: Link::new(plan.config.nodes),
+            counted: Counted::new(nodes),
             cycle: 0,
             reached: Time::ZERO,
             totals: Totals::default(),
             sampled: Totals::default(),
-            peak: 0,
-            admitted: 0,
             departed: 0,
             plan,
         }
@@ -141,36 +141,25 @@ impl Rack {
     }
 
     fn feed(&mut self) {
-        let Self { hosts, switch, flows, inside, found, totals, peak, admitted, .. } = self;
-        hosts.feed(self.cycle, switch, flows, |packet| {
-            let input = &mut inside[usize::from(packet.source)];
-            found.record(input.bytes.get());
-            input.packets += 1;
-            input.bytes += packet.size();
-            *peak = (*peak).max(input.packets);
-            totals.queue_max_cells = totals.queue_max_cells.max(u64::from(input.packets));
-            totals.queue_max = totals.queue_max.max(input.bytes);
-            totals.hops += 1;
-            *admitted += 1;
-        });
+        let Self { hosts, switch, link, counted, .. } = self;
+        hosts.feed(self.cycle, &mut link.to(switch, counted));
     }
 
     /// What leaves the switch.
     fn depart(&mut self) {
         for departure in &self.departures {
             let Departure { packet, at } = departure;
-            let input = &mut self.inside[usize::from(packet.source)];
-            input.packets -= 1;
-            input.bytes -= packet.size();
+            self.counted.left(packet);
             self.departed += 1;
             self.totals.hops += 1;
-            self.totals.delivered += packet.size() - self.plan.config.header;
             let ports = u64::from(packet.source) << 16 | u64::from(packet.destination);
             let hash = fold(self.totals.event_hash, ports);
             self.totals.event_hash = fold(hash, at.get());
-            if let Some(end) = self.flows.left(departure) {
-                let due = self.line.cycle_of(end).clamp(self.cycle, self.cycle + AHEAD);
-                self.arriving.put(due, packet.tag);
+            let Some((packet, at)) = self.link.deliver(departure) else { continue };
+            self.totals.delivered += packet.size() - self.plan.config.header;
+            if let Some(end) = self.receivers.receive(&packet, at) {
+                let due = self.line.cycle_of(end.at).clamp(self.cycle, self.cycle + AHEAD);
+                self.arriving.put(due, end);
             }
         }
     }
@@ -180,19 +169,19 @@ impl Rack {
         let mut arrived = std::mem::take(&mut self.arrived);
         self.arriving.turn(&mut arrived);
         let next = self.line.start_of(self.cycle + 1);
-        arrived.retain(|&place| {
-            let end = self.flows.get(place).end;
-            let now = end < next;
+        arrived.retain(|end| {
+            let now = end.at < next;
             if !now {
-                let due = self.line.cycle_of(end).min(self.cycle + AHEAD);
-                self.arriving.put(due, place);
+                let due = self.line.cycle_of(end.at).min(self.cycle + AHEAD);
+                self.arriving.put(due, *end);
             }
             now
         });
-        arrived.sort_unstable_by_key(|&place| (self.flows.get(place).end, place));
+        arrived.sort_unstable_by_key(|end| (end.at, self.flows.place(end)));
         let mut paused = false;
-        for &place in &arrived {
-            let (flow, end, stages) = self.flows.close(place);
+        for told in &arrived {
+            let Some(place) = self.flows.place(told) else { continue };
+            let Ended { flow, end, stages } = self.flows.close(place, told);
             for word in [flow.id.get(), end.as_ps()] {
                 self.totals.event_hash = fold(self.totals.event_hash, word);
             }
@@ -237,10 +226,14 @@ impl Fabric for Rack {
         self.reached
     }
 
+    fn set_wire(&mut self, is_on: bool) -> Result<(), Problem> {
+        self.link.uses_bytes = is_on;
+        Ok(())
+    }
+
     fn offer(&mut self, flow: &Flow) {
-        let place = self.flows.open(flow);
-        let start = self.flows.get(place).start;
-        self.hosts.add(flow, place, start, self.cycle);
+        let number = self.hosts.add(flow, self.cycle);
+        self.flows.open(flow, number);
     }
 
     fn advance(&mut self, until: Time, probe: &mut dyn Probe) -> Advance {
@@ -269,8 +262,14 @@ impl Fabric for Rack {
     }
 
     fn totals(&self) -> Totals {
-        let queue_p99 = Bytes::new(self.found.quantile(0.99).unwrap_or(0));
-        Totals { queue_p99, ..self.totals }
+        let Counted { packets_max, bytes_max, .. } = self.counted;
+        Totals {
+            hops: self.totals.hops + self.counted.admitted,
+            queue_max_cells: packets_max.into(),
+            queue_max: bytes_max,
+            queue_p99: Bytes::new(self.counted.found.quantile(0.99).unwrap_or(0)),
+            ..self.totals
+        }
     }
 
     fn stages(&self) -> &'static [Stage] {
@@ -282,27 +281,33 @@ impl Fabric for Rack {
     }
 
     fn sample(&mut self, row: &mut [f64]) {
+        let totals = self.totals();
         let values = [
             self.flows.count() as f64,
             self.switch.held() as f64,
-            f64::from(self.peak),
-            (self.totals.hops - self.sampled.hops) as f64,
-            (self.totals.delivered - self.sampled.delivered).get() as f64,
+            f64::from(self.counted.take_peak()),
+            (totals.hops - self.sampled.hops) as f64,
+            (totals.delivered - self.sampled.delivered).get() as f64,
         ];
         row.copy_from_slice(&values);
-        self.sampled = self.totals;
-        self.peak = self.inside.iter().map(|input| input.packets).max().unwrap_or(0);
+        self.sampled = totals;
     }
 
     fn unfinished(&self, limit: usize) -> Vec<Unfinished> {
-        self.flows.unfinished(limit)
+        let delivered =
+            |flow: &Flow, number: u32| self.receivers.bytes(flow.dst.get(), flow.src.get(), number);
+        self.flows.unfinished(limit, delivered)
     }
 
     fn check(&self) -> Result<(), String> {
-        let held = self.switch.held() as u64;
-        if self.admitted != self.departed + held {
-            let (admitted, departed) = (self.admitted, self.departed);
+        let (held, admitted) = (self.switch.held() as u64, self.counted.admitted);
+        let departed = self.departed;
+        if admitted != departed + held {
             return Err(format!("{admitted} packets entered, {departed} left and {held} are held"));
+        }
+        let unexpected = self.link.malformed + self.receivers.unexpected;
+        if unexpected > 0 {
+            return Err(format!("{unexpected} packets made no sense to their destinations"));
         }
         self.switch.check()
     }

@@ -45,7 +45,7 @@ impl Instances {
     fn hand_over(&mut self, from: Vertex, orders: &mut Orders) {
         for mut told in std::mem::take(&mut self.of(from).told) {
             self.heard += 1;
-            if self.damages && self.heard % 3 == 0 {
+            if self.damages && self.heard.is_multiple_of(3) {
                 told.bytes[0] = 7;
             }
             let leaf = self.of(from).layout.leaf_vertex(usize::from(told.leaf));
