@@ -19,7 +19,9 @@ from pathlib import Path
 
 import pytest
 
-FABRICS = ("packet-switched", "pl2", "r2c2", "scoc", "scoc-network", "shoal")
+import rackloom
+
+FABRICS = tuple(row["name"] for row in rackloom.list("fabrics"))
 SCENARIOS = int(os.environ.get("RACKLOOM_SCENARIOS", "24"))
 # Seconds after which a run is interrupted, which some ask for: greetings each nanosecond, say. Then
 # it has to end soon, with its results up to there.

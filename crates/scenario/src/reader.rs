@@ -50,7 +50,7 @@ pub fn read(document: &Document, registry: &Registry) -> Result<Scenario, BadInp
     BadInput::unless_empty(reader.problems)?;
     distinguish(&mut fabrics);
     let workload = workload.expect("a workload without problems was read");
-    Ok(Scenario { name, seed, run, workload, fabrics, faults })
+    Ok(Scenario { name, seed, run, workload, fabrics, faults, free_threads: 1 })
 }
 
 struct Reader<'a> {

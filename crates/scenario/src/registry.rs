@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use kernel::{Bytes, Rate};
 use rack::memory::binary;
-use rack::node::Nodes;
 use rack::{Fabric, Fault, Problem};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -110,12 +109,11 @@ pub trait Planned: Send + Sync {
     /// Each of them that cannot, and why.
     fn check_faults(&self, faults: &[Fault]) -> Result<(), Vec<Problem>>;
 
-    /// Whether all of its messages have bytes: `run.wire` is refused otherwise.
-    fn has_bytes(&self) -> bool;
-
-    /// The network as nodes of their own, for a driver other than the simulator; `None` if it cannot be
-    /// taken apart.
-    fn apart(&self, seed: u64) -> Option<Nodes>;
+    /// The network at time zero, in which `faults` will happen, in this order.
+    ///
+    /// # Errors
+    /// Each of the faults that it cannot have, and why.
+    fn rack(&self, faults: &[Fault], seed: u64) -> Result<Box<dyn Fabric>, Vec<Problem>>;
 
     /// Runs it once.
     ///
@@ -228,12 +226,9 @@ impl<M: Model> Planned for PlannedModel<M> {
         M::with_faults(self.plan.clone(), faults).map(drop)
     }
 
-    fn has_bytes(&self) -> bool {
-        M::rack(self.plan.clone(), 0).set_wire(true).is_ok()
-    }
-
-    fn apart(&self, seed: u64) -> Option<Nodes> {
-        M::rack(self.plan.clone(), seed).apart()
+    fn rack(&self, faults: &[Fault], seed: u64) -> Result<Box<dyn Fabric>, Vec<Problem>> {
+        let plan = M::with_faults(self.plan.clone(), faults)?;
+        Ok(Box::new(M::rack(plan, seed)))
     }
 
     fn run(&self, job: Job<'_>) -> Result<RunResult, RunError> {

@@ -33,10 +33,12 @@ pub struct RunConfig {
     /// over these runs with a 95 % confidence interval. From 1 to 1000. Default 1.
     #[schemars(range(min = 1, max = 1000))]
     pub seeds: u32,
-    /// How many threads a run may use, where its fabric can: Shoal can where nothing gets lost. Results are
-    /// the same on any number; no more are used than the machine has cores. From 1 to 1024. Default 1.
+    /// How many threads a run may use, where its fabric can. Results are the same on any number; no more are
+    /// used than the machine has cores. From 1 to 1024. Default: all cores for a run alone, one for each run
+    /// of a comparison, a sweep or a reproduction, which run side by side.
     #[schemars(range(min = 1, max = 1024))]
-    pub threads: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
     /// Whether every message between nodes is written as bytes and read again. Results are the same; it
     /// takes longer, and shows that nodes know of each other only what messages tell. Default false.
     pub wire: bool,
@@ -53,7 +55,7 @@ impl Default for RunConfig {
             time: None,
             warm_up: WarmUp::default(),
             seeds: 1,
-            threads: 1,
+            threads: None,
             wire: false,
             sample: Span::from_us(1),
         }

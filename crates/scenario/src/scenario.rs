@@ -36,6 +36,9 @@ pub struct Scenario {
     pub fabrics: Vec<FabricChoice>,
     /// What breaks.
     pub faults: Vec<FaultConfig>,
+    /// On how many threads it runs if `run.threads` does not say. No part of the file: results do not depend
+    /// on it. One, as it is read.
+    pub free_threads: u32,
 }
 
 /// One of a scenario's fabrics.
@@ -263,7 +266,7 @@ impl Scenario {
             nominal_load: self.workload.nominal(&self.context()).and_then(|nominal| nominal.load),
             faults: self.expanded_faults().iter().map(|fault| fault.at).collect(),
             wire: self.run.wire,
-            threads: self.run.threads as usize,
+            threads: self.run.threads.unwrap_or(self.free_threads) as usize,
         })
     }
 

@@ -1,12 +1,16 @@
-//! Every key of the packet-switched racks, of PL2 and of SCOC with the least, the largest and other odd
-//! values: each ends as a plan that can be built or as a problem, soon, and without taking memory.
+//! Every key of every fabric in the registry with the least, the largest and other odd values: each ends as
+//! a plan that can be built or as a problem, soon, and without taking memory.
 
+mod racks;
+
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use kernel::{Bytes, Time};
-use rack::{Advance, Class, Fabric, Flow, FlowId, NodeId};
-use scenario::Registry;
+use rack::{Advance, Class, Flow, FlowId, NodeId};
+use scenario::registry::Planned;
+use scenario::{Registry, schema};
 use serde_json::{Value, json};
 
 /// Longest time of a plan and its rack (our choice: some machines are busy).
@@ -53,29 +57,17 @@ fn odd(value: &Value) -> Vec<Value> {
     }
 }
 
-/// Plans and builds it, and carries a flow for a while.
-fn build(kind: &str, table: &Value) {
-    macro_rules! of {
-        ($($fabric:ident)::+) => {{
-            let config: $($fabric)::+::Config = serde_json::from_value(table.clone()).unwrap();
-            let plan = config.plan().unwrap();
-            let mut fabric = $($fabric)::+::Rack::new(plan, 1);
-            let (src, dst, start) = (NodeId::new(0), NodeId::new(1), Time::ZERO);
-            let (id, class) = (FlowId::new(0), Class::new(0));
-            for size in [1, 1 << 40].map(Bytes::new) {
-                let _ = fabric.ideal_fct(&Flow { id, src, dst, size, start, class });
-            }
-            fabric.hint_sizes(&[Bytes::new(1_000)]);
-            fabric.offer(&Flow { id, src, dst, size: Bytes::new(1_000), start, class });
-            assert_ne!(fabric.advance(Time::from_ps(2_000_000), &mut ()), Advance::Paused);
-        }};
+/// Builds it, and carries a flow for a while.
+fn build(plan: &dyn Planned) {
+    let mut fabric = plan.rack(&[], 1).expect("nothing fails in it");
+    let (src, dst, start) = (NodeId::new(0), NodeId::new(1), Time::ZERO);
+    let (id, class) = (FlowId::new(0), Class::new(0));
+    for size in [1, 1 << 40].map(Bytes::new) {
+        let _ = fabric.ideal_fct(&Flow { id, src, dst, size, start, class });
     }
-    match kind {
-        "packet-switched" => of!(packet_switched),
-        "pl2" => of!(pl2),
-        "scoc" => of!(scoc),
-        _ => of!(scoc::network),
-    }
+    fabric.hint_sizes(&[Bytes::new(1_000)]);
+    fabric.offer(&Flow { id, src, dst, size: Bytes::new(1_000), start, class });
+    assert_ne!(fabric.advance(Time::from_ps(2_000_000), &mut ()), Advance::Paused);
 }
 
 /// One key after the other of this table.
@@ -93,7 +85,7 @@ fn check(kind: &str, table: &Value) {
             let began = Instant::now();
             let outcome = catch_unwind(AssertUnwindSafe(|| {
                 if let Ok(planned) = fabric.plan(table.clone(), registry.memory()) {
-                    build(kind, planned.config());
+                    build(&*planned);
                 }
             }));
             if outcome.is_err() || began.elapsed() > LIMIT {
@@ -105,39 +97,24 @@ fn check(kind: &str, table: &Value) {
 }
 
 #[test]
-fn odd_values_of_packet_switched_racks_end_as_plans_or_problems() {
-    for kind in [
-        "newreno", "cubic", "dctcp", "swift", "ndp", "dcqcn", "homa", "rds", "raw", "mixed",
-        "fluid",
-    ] {
-        let topology = json!({ "kind": "single-switch", "hosts": 4 });
-        check("packet-switched", &json!({ "topology": topology, "transport": { "kind": kind } }));
-    }
-    for topology in [
-        json!({ "kind": "leaf-spine", "hosts": 8, "radix": 4 }),
-        json!({ "kind": "three-tier", "hosts": 8, "radix": 4 }),
-        json!({ "kind": "torus", "dimensions": [3, 3] }),
-    ] {
-        check("packet-switched", &json!({ "topology": topology }));
+fn odd_values_of_any_fabric_end_as_plans_or_problems() {
+    let registry = Registry::standard();
+    for rack in racks::all(&registry) {
+        let (kind, table) = rack.table();
+        check(&kind, &table);
     }
 }
 
+/// Racks with other tables than the usual ones.
 #[test]
-fn odd_values_of_pl2_end_as_plans_or_problems() {
-    check("pl2", &json!({ "nodes": 4, "entering": { "nodes": [1] } }));
-    check("pl2", &json!({ "nodes": 4, "outstanding": "destination" }));
-    for schedule in ["ideal", "matching"] {
-        check("pl2", &json!({ "nodes": 4, "switch": { "schedule": schedule } }));
-    }
-}
-
-#[test]
-fn odd_values_of_scoc_end_as_plans_or_problems() {
-    for switch in ["scoc", "flat", "hiera", "crrd", "output-queued"] {
-        check("scoc", &json!({ "nodes": 16, "switch": { "kind": switch } }));
-    }
-    for spine in ["scoc", "flat", "output-queued"] {
-        let spine = json!({ "kind": spine });
-        check("scoc-network", &json!({ "nodes": 8, "leaves": 4, "spines": 2, "spine": spine }));
+fn odd_values_of_other_tables_end_as_plans_or_problems() {
+    let registry = Registry::standard();
+    let schema = schema::scenario(&registry);
+    let small = racks::all(&registry);
+    let mut seen = BTreeSet::new();
+    for rack in small.iter().filter(|rack| seen.insert(rack.table().0)) {
+        for (kind, table) in racks::others(rack, &schema, &registry) {
+            check(&kind, &table);
+        }
     }
 }

@@ -43,7 +43,8 @@ impl Finished {
 pub(super) const FILES: [&str; 5] =
     ["flows.parquet", "series.parquet", "scenario.toml", "report.html", "summary.json"];
 
-/// Runs the first fabric of `scenario` and stores the results in `directory`: `scenario.toml`,
+/// Runs the first fabric of `scenario`, on all cores unless it says otherwise, and stores the results in
+/// `directory`: `scenario.toml`,
 /// `flows.parquet`, `series.parquet`, `report.html`, `SHA256SUMS` and, last, `summary.json`, whose
 /// presence says that the others are whole. `progress` is called now and then; if it breaks, what was
 /// measured until then is stored and marked `"interrupted": true`.
@@ -57,7 +58,9 @@ pub fn run(
 ) -> Result<Finished, Failure> {
     guarded(|| {
         let place = Place::create(directory)?;
-        let result = store(scenario, &place, progress)?;
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+        let scenario = Scenario { free_threads: cores, ..scenario.clone() };
+        let result = store(&scenario, &place, progress)?;
         place.keep();
         Ok(Finished { result, directory: directory.to_path_buf() })
     })

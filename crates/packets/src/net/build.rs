@@ -192,11 +192,14 @@ fn flow_queues(plan: &Plan, wires: &[Wire], rates: &[Rate]) -> Option<Box<FlowQu
         0 => {
             // There and back, with the switch's latency and a packet's own time, twice over.
             let trip = wire.delay + wire.propagation + rate.send_time(mtu);
-            2 * rate.bytes_in(trip).get().div_ceil(mtu.get()) as u32 + 1
+            2 * rate.bytes_in(trip).get().div_ceil(mtu.get()) + 1
         }
-        window => window,
+        window => window.into(),
     };
-    let window = wires.iter().zip(rates).map(window).collect();
+    // Its bytes are counted in a word: more is as good as endless.
+    let most = u64::from(u32::MAX) / mtu.get();
+    let window =
+        wires.iter().zip(rates).map(window).map(|window| window.min(most) as u32).collect();
     let legs = if plan.config.routing == Routing::Valiant { 2 } else { 1 };
     Some(Box::new(FlowQueues::new(window, mtu.get() as u32, legs)))
 }

@@ -32,7 +32,8 @@ pub fn carries(rack: &Rack, registry: &Registry) -> Result<(), String> {
     let plan = &scenario.fabrics[0].plan;
     let flows = flows(plan.nodes());
     for loses_one_in in [0, 20] {
-        let Some(nodes) = plan.apart(7) else { return Err("it cannot be taken apart".into()) };
+        let network = plan.rack(&[], 7).map_err(|why| format!("{why:?}"))?;
+        let nodes = network.apart().ok_or("it cannot be taken apart")?;
         if loses_one_in > 0 && !nodes.recovers {
             continue;
         }

@@ -8,6 +8,7 @@
 
 mod loopback;
 mod properties;
+#[path = "../racks/mod.rs"]
 mod racks;
 
 use libtest_mimic::{Arguments, Trial};

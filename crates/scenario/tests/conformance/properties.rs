@@ -22,8 +22,9 @@ pub fn applies(property: &str, rack: &Rack, registry: &Registry) -> bool {
         _ => return true,
     };
     let scenario = read(&rack.table, run, LIGHT, "", registry).expect("it was read before");
-    let plan = &scenario.fabrics[0].plan;
-    if run.is_empty() { plan.apart(1).is_some() } else { plan.has_bytes() }
+    let rack = scenario.fabrics[0].plan.rack(&[], 1);
+    let mut rack = rack.unwrap_or_else(|why| panic!("{why:?}"));
+    if run.is_empty() { rack.apart().is_some() } else { rack.set_wire(true).is_ok() }
 }
 
 /// All of them, by name.

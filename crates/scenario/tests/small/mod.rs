@@ -1,33 +1,15 @@
 //! Small scenarios of every fabric with faults, drawn number by number, and run to their end. Shared by
 //! the ordinary tests and by the fuzz target `small_runs`.
 
+#[path = "../racks/mod.rs"]
+mod racks;
+
 use std::ops::ControlFlow;
+use std::sync::LazyLock;
 
-use scenario::{Document, Error, Format, Registry, Scenario};
+use scenario::{Document, Error, Format, Registry, Scenario, schema};
+use serde_json::Value;
 
-/// Fabrics of eight to sixteen nodes, small enough to run a thousand of them.
-const FABRICS: [&str; 20] = [
-    "kind = 'shoal'\nnodes = 8",
-    "kind = 'shoal'\nnodes = 16\nchannels = 4",
-    "kind = 'shoal'\nnodes = 16\nradix = 8",
-    "kind = 'shoal'\nnodes = 16\nradix = 8\ntransport = 'none'",
-    "kind = 'shoal'\nnodes = 8\nbit_error_rate = 1e-6",
-    "kind = 'packet-switched'\nnodes = 8",
-    "kind = 'packet-switched'\nnodes = 8\ntransport.kind = 'dctcp'",
-    "kind = 'packet-switched'\nnodes = 8\ntransport.kind = 'cubic'",
-    "kind = 'packet-switched'\nnodes = 8\ntransport.kind = 'swift'",
-    "kind = 'packet-switched'\nnodes = 8\ntransport.kind = 'dcqcn'",
-    "kind = 'packet-switched'\nnodes = 8\ntransport.kind = 'ndp'",
-    "kind = 'packet-switched'\nnodes = 8\ntransport.kind = 'homa'",
-    "kind = 'packet-switched'\nnodes = 8\ntransport.kind = 'rds'",
-    "kind = 'packet-switched'\nnodes = 8\ntransport = { kind = 'raw', losses = 'repeat' }",
-    "kind = 'packet-switched'\nnodes = 8\ntransport = { kind = 'raw', losses = 'forget' }",
-    "kind = 'pl2'\nnodes = 8",
-    "kind = 'pl2'\nnodes = 8\ntransport = { kind = 'raw', losses = 'repeat' }\nloss_rate = 0.01",
-    "kind = 'r2c2'\ntopology = { kind = 'torus', dimensions = [3, 3], rate = '10 Gbps', delay = '100 ns' }",
-    "kind = 'scoc'\nnodes = 16",
-    "kind = 'scoc-network'",
-];
 const WORKLOADS: [&str; 8] = [
     "kind = 'poisson'\nload = 0.3\nflows = 60\nsizes = { kind = 'fixed', size = '2 KB' }",
     "kind = 'poisson'\nload = 0.9\nflows = 60\nsizes = { kind = 'fixed', size = '20 KB' }",
@@ -49,10 +31,22 @@ const COMPONENTS: [&str; 8] = [
     "count = 2\nof = 'node_link'",
 ];
 
+/// What scenarios are drawn from.
+static DRAWN_FROM: LazyLock<(Vec<racks::Rack>, Value)> = LazyLock::new(|| {
+    let registry = Registry::standard();
+    (racks::all(&registry), schema::scenario(&registry))
+});
+
 /// A scenario in TOML; `draw` gives a number below its argument.
 pub fn scenario(draw: &mut dyn FnMut(u64) -> u64) -> String {
-    let mut pick = |from: &[&str]| from[draw(from.len() as u64) as usize].to_string();
-    let (fabric, workload) = (pick(&FABRICS), pick(&WORKLOADS));
+    let (racks, schema) = &*DRAWN_FROM;
+    let drawn = racks::drawn((racks, schema), &Registry::standard(), draw);
+    let table = toml::Value::try_from(&drawn.table).expect("a table goes as TOML");
+    let fabric = table.as_table().into_iter().flatten();
+    let fabric = fabric.fold(format!("kind = '{}'", drawn.kind), |text, (key, value)| {
+        format!("{text}\n{key} = {value}")
+    });
+    let workload = WORKLOADS[draw(WORKLOADS.len() as u64) as usize];
     let mut text = format!("seed = {}\n[run]\ntime = '{} us'\n", draw(1_000), 50 + draw(1_000));
     if draw(3) == 0 {
         text.push_str(&format!("flows = {}\n", 1 + draw(60)));

@@ -22,6 +22,8 @@ struct Open {
     /// As its source counts its flows.
     number: u32,
     is_open: bool,
+    /// Whether its last bit has left the switch, which is told at that instant.
+    is_whole: bool,
 }
 
 /// A flow that has ended: it, its end, and its time by [`STAGES`].
@@ -70,7 +72,7 @@ impl Flows {
 
     /// Notes a flow that its source calls by a number.
     pub(super) fn open(&mut self, flow: &Flow, number: u32) {
-        let open = Open { flow: *flow, number, is_open: true };
+        let open = Open { flow: *flow, number, is_open: true, is_whole: false };
         let place = match self.spare.pop() {
             Some(place) => {
                 self.slab[place as usize] = open;
@@ -82,6 +84,13 @@ impl Flows {
             }
         };
         self.places.insert([flow.src.get(), flow.dst.get(), number], place);
+    }
+
+    /// The last packet of a flow is on its last line.
+    pub(super) fn leaves(&mut self, end: &End) {
+        if let Some(place) = self.place(end) {
+            self.slab[place as usize].is_whole = true;
+        }
     }
 
     /// The place of a flow that has ended, if there is such a flow.
@@ -133,9 +142,9 @@ impl Flows {
         delivered: impl Fn(&Flow, u32) -> Bytes,
     ) -> Vec<Unfinished> {
         let open = self.slab.iter().filter(|open| open.is_open);
-        let unfinished = |Open { flow, number, .. }: &Open| Unfinished {
+        let unfinished = |Open { flow, number, is_whole, .. }: &Open| Unfinished {
             flow: *flow,
-            delivered: delivered(flow, *number),
+            delivered: if *is_whole { flow.size } else { delivered(flow, *number) },
         };
         let mut flows: Vec<_> = open.map(unfinished).collect();
         flows.sort_by_key(|open| open.flow.id);

@@ -158,6 +158,7 @@ impl Rack {
             let Some((packet, at)) = self.link.deliver(departure) else { continue };
             self.totals.delivered += packet.size() - self.plan.config.header;
             if let Some(end) = self.receivers.receive(&packet, at) {
+                self.flows.leaves(&end);
                 let due = self.line.cycle_of(end.at).clamp(self.cycle, self.cycle + AHEAD);
                 self.arriving.put(due, end);
             }
