@@ -16,7 +16,7 @@ mod sieve;
 mod units;
 
 pub use bitmap::Bitmap;
-pub use calendar::Calendar;
+pub use calendar::{Agenda, Calendar};
 pub use digest::Digest;
 pub use histogram::Histogram;
 pub use lookup::Lookup;

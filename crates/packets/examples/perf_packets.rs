@@ -1,6 +1,6 @@
-//! How fast the engine is: `perf_packets HOSTS PATTERN PACKETS [ROUTING]` carries `permutation` or `incast`
+//! How fast the engine is: `perf_packets HOSTS PATTERN PACKETS [ROUTING [THREADS]]` carries `permutation` or `incast`
 //! of so many packets a flow over a three-tier Clos of 128, 432 or 1,024 hosts (others: leaf and
-//! spine), with a fixed window of 35 packets and an acknowledgment for each, by `ecmp` or `spray`.
+//! spine), with a fixed window of 35 packets and an acknowledgment for each, by `ecmp` or `spray`, on so many threads.
 
 use std::collections::VecDeque;
 
@@ -23,9 +23,11 @@ struct Sender {
     packets: u64,
     sent: u64,
     acked: u64,
+    entropy: u16,
 }
 
 /// A fixed window, an acknowledgment for each packet, no recovery.
+#[derive(Clone)]
 struct Window {
     senders: Vec<Sender>,
     /// By flow at its destination: packets that have come.
@@ -36,6 +38,10 @@ struct Window {
 impl Transport for Window {
     fn name(&self) -> &'static str {
         "window"
+    }
+
+    fn can_be_cut(&self) -> bool {
+        true
     }
 
     fn timers(&self) -> Timers {
@@ -52,7 +58,8 @@ impl Transport for Window {
             self.senders.resize(key.index() + 1, Sender::default());
         }
         let packets = FRAMING.packets(flow.size);
-        self.senders[key.index()] = Sender { dst: flow.dst, packets, ..Sender::default() };
+        let entropy = flow.id.get() as u16;
+        self.senders[key.index()] = Sender { dst: flow.dst, packets, entropy, ..Sender::default() };
         self.turns[flow.src.index()].push_back(key);
         out.wake(flow.src);
     }
@@ -113,7 +120,7 @@ impl Transport for Window {
             payload: FRAMING.payload,
             wire: FRAMING.payload + FRAMING.header,
             priority: 1,
-            entropy: flow.get() as u16,
+            entropy: ends.entropy,
             ..Packet::default()
         })
     }
@@ -151,6 +158,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         turns: vec![VecDeque::new(); hosts as usize],
     };
     let mut network = Network::new(plan, transport, 1).map_err(|problem| problem.to_string())?;
+    network.set_threads(words.get(4).map_or(Ok(1), |word| word.parse())?);
     eprintln!("{hosts} hosts: built in {:.3} s", begin.elapsed().as_secs_f64());
     let mut order: Vec<u32> = (0..hosts).collect();
     Stream::new(1, "example/perf", 0).shuffle(&mut order);
@@ -174,6 +182,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     network.advance(Time::NEVER, &mut ());
     let seconds = begin.elapsed().as_secs_f64();
     let totals = network.totals();
+    let windows = network.windows();
+    if windows.windows > 0 {
+        eprintln!("{} parts: {windows:?}", network.parts());
+    }
     let hops = network.details()["packet_hops"].as_u64().unwrap_or(0);
     eprintln!(
         "{hosts} hosts, {}: {seconds:.3} s, {:.1} ns a packet hop, {:.2} million a second, {:.2} \

@@ -5,7 +5,9 @@
 //! nowhere else; switches treat a packet as its header asks and never ask which protocol sent it.
 
 pub mod config;
+mod cut;
 pub mod fluid;
+mod message;
 mod net;
 mod network;
 mod outbox;
@@ -16,7 +18,9 @@ mod transport;
 pub mod wire;
 
 pub use config::{Config, Forwarding, Plan, Routing};
+pub use cut::Cut;
 pub use fluid::Oracle;
+pub use message::Message;
 pub use network::{Network, surroundings};
 pub use outbox::{Effect, Outbox};
 pub use packet::{

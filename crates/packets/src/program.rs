@@ -111,8 +111,8 @@ impl Orders {
     }
 }
 
-/// The program of all switches.
-pub trait Program {
+/// The program of all switches, or of those of a part of the network.
+pub trait Program: Clone + Send + 'static {
     /// Whether the network asks it at all.
     const RUNS: bool = true;
     /// Whether [`Program::leaves`] or [`Program::dropped`] does anything, in any of its forms.
@@ -154,6 +154,18 @@ pub trait Program {
         let _ = (switch, orders);
     }
 
+    /// Whether the switches of a network may be divided among several of them, copies of one before anything
+    /// has happened: switches know of each other what packets tell, and no packet's handle matters.
+    fn can_be_cut(&self) -> bool {
+        false
+    }
+
+    /// Adds what another one has counted for other switches, for [`Program::details`]. For those that
+    /// [`Program::can_be_cut`].
+    fn add_counts(&mut self, other: &Self) {
+        let _ = other;
+    }
+
     /// Self-checks that take too long for every step.
     ///
     /// # Errors
@@ -175,6 +187,10 @@ pub struct Plain;
 
 impl Program for Plain {
     const RUNS: bool = false;
+
+    fn can_be_cut(&self) -> bool {
+        true
+    }
 
     fn arrives(&mut self, _: &Hop, _: &mut Packet, _: &mut Orders) -> Verdict {
         Verdict::Forward

@@ -17,8 +17,8 @@
 //! order, and [`Outbox::complete`] with the last. Each half says [`Outbox::close`] when it has nothing
 //! left to do; its timers are then cancelled, and its key comes back for another flow. A packet that
 //! comes for a half that is closed goes to [`Transport::stray`], where a receiver may say once more that
-//! it has all ([`crate::answer`]). The network may end a flow by itself, when a host dies: then it calls
-//! [`Transport::abandon`] for each half that is open, and the half is closed with no further word.
+//! it has all ([`crate::answer`]). The network may end a half by itself, when it is known that the host of
+//! the other is dead: then it calls [`Transport::abandon`], and the half is closed with no further word.
 //!
 //! Data and control packets alike may be returned by `pull` or put in the NIC's queue by
 //! [`Outbox::send`]; queued packets go first, by priority. Acknowledgments normally take the queue,
@@ -216,7 +216,7 @@ pub enum Loss {
 }
 
 /// The endpoints of a set of hosts.
-pub trait Transport {
+pub trait Transport: Clone + Send + 'static {
     /// The name in scenario files and results, kebab case.
     fn name(&self) -> &'static str;
 
@@ -284,6 +284,19 @@ pub trait Transport {
     /// All vertices know anew what works of the network.
     fn routes_changed(&mut self, works: &Live, out: &mut Outbox) {
         let _ = (works, out);
+    }
+
+    /// Whether the hosts of a network may be divided among several of them, copies of one before anything
+    /// has happened: each host knows of others what packets tell, and what it does depends neither on which
+    /// other hosts are here nor on the places of its flows.
+    fn can_be_cut(&self) -> bool {
+        false
+    }
+
+    /// Adds what another one has counted for other hosts, for [`Transport::details`]. For those that
+    /// [`Transport::can_be_cut`].
+    fn add_counts(&mut self, other: &Self) {
+        let _ = other;
     }
 
     /// Self-checks that take too long for every step.

@@ -121,6 +121,15 @@ impl<A: Transport, B: Transport> Transport for Mixed<A, B> {
         "mixed"
     }
 
+    fn can_be_cut(&self) -> bool {
+        self.first.can_be_cut() && self.second.can_be_cut()
+    }
+
+    fn add_counts(&mut self, other: &Self) {
+        self.first.add_counts(&other.first);
+        self.second.add_counts(&other.second);
+    }
+
     fn timers(&self) -> Timers {
         let (first, second) = (self.first.timers(), self.second.timers());
         Timers { flow: first.flow.max(second.flow), host: first.host.max(second.host) }

@@ -1,6 +1,6 @@
 //! Which of a few queues has the next event.
 
-use super::{Key, NEVER, QUEUES, time_of};
+use super::{Key, NEVER, Numbered, QUEUES, time_of};
 use crate::Time;
 
 /// Queues that are looked at as a rule (our choice: enough for a network of one rate).
@@ -21,7 +21,7 @@ pub(super) struct Heads<E> {
     used: usize,
 }
 
-impl<E: Copy> Heads<E> {
+impl<E: Numbered> Heads<E> {
     /// All queues empty.
     pub(super) fn new() -> Self {
         let never = time_of(NEVER).as_ps();
@@ -37,7 +37,9 @@ impl<E: Copy> Heads<E> {
     #[inline]
     pub(super) fn set(&mut self, queue: usize, key: Key, event: Option<E>) {
         self.times[queue] = time_of(key).as_ps();
-        self.numbers[queue] = key as u32;
+        if E::IS_NUMBERED {
+            self.numbers[queue] = key as u32;
+        }
         self.events[queue] = event;
     }
 
@@ -70,9 +72,21 @@ impl<E: Copy> Heads<E> {
         self.events.swap(one, other);
     }
 
-    /// The queue whose front is least, and that front's time.
+    /// The time of the front of a queue, or the latest of all.
     #[inline]
-    pub(super) fn first(&self) -> (usize, Time) {
+    pub(super) fn time(&self, queue: usize) -> Time {
+        Time::from_ps(self.times[queue])
+    }
+
+    /// Queues that may be filled are below it.
+    #[inline]
+    pub(super) fn used(&self) -> usize {
+        self.used
+    }
+
+    /// The queue whose front is least, that front's time, and whether the front of another is at the same.
+    #[inline]
+    pub(super) fn first(&self) -> (usize, Time, bool) {
         let (least, mask) = if self.used <= FEW {
             self.scan::<FEW>()
         } else if self.used <= SOME {
@@ -81,10 +95,11 @@ impl<E: Copy> Heads<E> {
             self.scan::<QUEUES>()
         };
         let mut first = mask.trailing_zeros() as usize;
-        if mask & (mask - 1) != 0 {
+        let is_tied = mask & (mask - 1) != 0;
+        if E::IS_NUMBERED && is_tied {
             first = self.least_numbered(mask);
         }
-        (first, Time::from_ps(least))
+        (first, Time::from_ps(least), is_tied)
     }
 
     /// The least time of the first `COUNT` queues, and a bit for each that has it.

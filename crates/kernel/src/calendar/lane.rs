@@ -1,6 +1,6 @@
 //! Events of one delay, in the order in which they were pushed and come.
 
-use super::{Entry, Key, NEVER};
+use super::{Entry, Key, NEVER, Numbered};
 use crate::Time;
 
 /// Room for events at first: four cache lines' worth (our choice).
@@ -14,11 +14,13 @@ pub(super) struct Lane<E> {
     /// Index of the front.
     front: usize,
     len: usize,
+    /// Which push was the last to come here.
+    last_push: u32,
 }
 
-impl<E: Copy> Lane<E> {
+impl<E: Numbered> Lane<E> {
     pub(super) fn new() -> Self {
-        Self { slots: Vec::new(), front: 0, len: 0 }
+        Self { slots: Vec::new(), front: 0, len: 0, last_push: 0 }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -48,24 +50,23 @@ impl<E: Copy> Lane<E> {
         if self.len == 0 { NEVER } else { self.slots[self.front].key() }
     }
 
-    /// The number of the event that was appended last, were it numbered as then; none was: none.
-    pub(super) fn last_number(&self) -> Option<u32> {
-        let last = self.front.wrapping_add(self.len).wrapping_sub(1);
-        self.slots.get(last & self.slots.len().wrapping_sub(1)).map(|entry| entry.number)
+    /// Which push was the last to come here; none was: 0.
+    pub(super) fn last_push(&self) -> u32 {
+        self.last_push
     }
 
     /// Appends an event that is not before the last one.
     #[inline]
-    pub(super) fn push(&mut self, time: Time, number: u32, event: E) {
+    pub(super) fn push(&mut self, time: Time, event: E, number: u32) {
         if self.len == self.slots.len() {
-            self.grow(Entry { time, number, event });
+            self.grow(Entry { time, event });
         }
         let slot = self.slot(self.len);
         let entry = &mut self.slots[slot];
         entry.time = time;
-        entry.number = number;
         entry.event = event;
         self.len += 1;
+        self.last_push = number;
     }
 
     /// Drops the front, which there is.
@@ -86,11 +87,11 @@ impl<E: Copy> Lane<E> {
         self.front = 0;
     }
 
-    /// The numbers of all entries, to change.
-    pub(super) fn numbers(&mut self) -> impl Iterator<Item = &mut u32> {
+    /// All events, to change.
+    pub(super) fn events(&mut self) -> impl Iterator<Item = &mut E> {
         self.slots.rotate_left(self.front);
         self.front = 0;
-        self.slots[..self.len].iter_mut().map(|entry| &mut entry.number)
+        self.slots[..self.len].iter_mut().map(|entry| &mut entry.event)
     }
 
     /// How many entries there is room for.

@@ -146,10 +146,11 @@ fn a_limit_far_before_the_next_event_leaves_room_for_earlier_ones() {
 #[test]
 fn a_delay_that_comes_again_gets_a_lane_and_keeps_it() {
     let mut calendar = Calendar::new();
-    let lanes = |calendar: &Calendar<()>| calendar.lanes.iter().map(Lane::len).sum::<usize>();
+    let lanes =
+        |calendar: &Calendar<()>| calendar.queues.lanes.iter().map(Lane::len).sum::<usize>();
     for _ in 0..500 {
-        calendar.push(calendar.now + crate::Span::from_ps(1_000), ());
-        calendar.push(calendar.now + crate::Span::from_ps(1_001), ());
+        calendar.push(calendar.queues.now + crate::Span::from_ps(1_000), ());
+        calendar.push(calendar.queues.now + crate::Span::from_ps(1_001), ());
         calendar.pop();
     }
     // The first to come were those without a lane.
@@ -159,7 +160,7 @@ fn a_delay_that_comes_again_gets_a_lane_and_keeps_it() {
     while calendar.pop().is_some() {}
     for delay in 0..4 * LANES as u64 {
         for _ in 0..100 {
-            calendar.push(calendar.now + crate::Span::from_ps(5_000 + 7 * delay), ());
+            calendar.push(calendar.queues.now + crate::Span::from_ps(5_000 + 7 * delay), ());
         }
         assert!(lanes(&calendar) > 0, "delay {delay} found no lane");
         while calendar.pop().is_some() {}
@@ -183,7 +184,7 @@ fn delays_out_of_use_lose_their_lanes_and_pops_look_at_few_again() {
             }
         }
         pair.check();
-        assert_eq!(pair.calendar.heads.is_wide(), count >= 8, "phase {phase}");
+        assert_eq!(pair.calendar.queues.heads.is_wide(), count >= 8, "phase {phase}");
     }
     while !pair.heap.is_empty() {
         pair.pop_before(u64::MAX);
@@ -193,7 +194,8 @@ fn delays_out_of_use_lose_their_lanes_and_pops_look_at_few_again() {
 
 /// How many events a calendar has room for.
 fn room(calendar: &Calendar<u32>) -> usize {
-    calendar.wheel.capacity() + calendar.lanes.iter().map(Lane::capacity).sum::<usize>()
+    calendar.queues.wheel.capacity()
+        + calendar.queues.lanes.iter().map(Lane::capacity).sum::<usize>()
 }
 
 #[test]

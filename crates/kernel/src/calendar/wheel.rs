@@ -9,7 +9,7 @@
 //! current one. When the current tick enters a slot of a higher level, the slot's events move down.
 //! The events of the current tick, few as a rule, are sorted.
 
-use super::{Entry, Key, NEVER, key_of};
+use super::{Entry, Key, NEVER, Numbered, key_of};
 use crate::Time;
 
 /// Picoseconds in a tick, as a power of two: 1.024 ns (our choice; of 2⁸ to 2¹¹ it took the fewest
@@ -52,7 +52,7 @@ struct Block<E> {
     entries: [Entry<E>; BLOCK],
 }
 
-impl<E: Copy> Wheel<E> {
+impl<E: Numbered> Wheel<E> {
     pub(super) fn new() -> Self {
         Self {
             levels: std::array::from_fn(|_| Level::new()),
@@ -235,12 +235,12 @@ impl<E: Copy> Wheel<E> {
         Some(earliest)
     }
 
-    /// The numbers of all events, to change.
-    pub(super) fn numbers(&mut self) -> impl Iterator<Item = &mut u32> {
+    /// All events, to change.
+    pub(super) fn events(&mut self) -> impl Iterator<Item = &mut E> {
         let ready = self.ready[self.taken..].iter_mut();
         let linked =
             self.blocks.iter_mut().flat_map(|block| &mut block.entries[..block.len as usize]);
-        ready.chain(linked).map(|entry| &mut entry.number)
+        ready.chain(linked).map(|entry| &mut entry.event)
     }
 
     /// How many events there is room for, beside those of the current tick.

@@ -102,7 +102,7 @@ impl Oracle {
     /// Gives every open flow its share of what works now.
     fn share_anew(&mut self) {
         self.net.live = self.faults.live();
-        self.net.replace_tables(Tables::new(&self.net.plan.topology, &self.net.live));
+        self.net.tables = Tables::new(&self.net.plan.topology, &self.net.live).into();
         self.classes = Classes::new(&self.net);
         self.rates = Waterfill::new(&self.classes.capacity);
         for place in 0..self.flows.len() as u32 {

@@ -24,23 +24,23 @@ impl Net {
     pub(crate) fn ask_ahead_of_packets(&mut self) {
         let [near, middle, far] = self.calendar.upcoming([NEAR, MIDDLE, FAR]);
         if let Some(event) = far {
-            self.arena.prefetch(event.subject());
+            self.arena.prefetch(event.packet());
         }
         if let Some(event) = middle {
             match event.kind() {
                 Word::ARRIVE => {
-                    let packet = self.arena.get(event.subject());
-                    let vertex = self.vertices[event.port() as usize];
+                    let packet = self.arena.get(event.packet());
+                    let vertex = self.vertices[event.about() as usize];
                     self.chooser.prefetch(&self.tables, vertex, packet);
                 }
-                Word::DELIVER => self.halves.prefetch(self.arena.get(event.subject())),
+                Word::DELIVER => self.halves.prefetch(self.arena.get(event.packet())),
                 _ => {}
             }
         }
         if let Some(event) =
             near.filter(|event| self.knows_ways_ahead && event.kind() == Word::ARRIVE)
         {
-            self.find_way_ahead(event.subject(), event.port());
+            self.find_way_ahead(event.packet(), event.about());
         }
     }
 
@@ -49,10 +49,10 @@ impl Net {
     pub(crate) fn ask_ahead_of_lines(&mut self) {
         let [middle, far] = self.calendar.upcoming([MIDDLE, FAR]);
         if let Some(event) = far {
-            prefetch(&self.ports, event.port() as usize);
+            prefetch(&self.ports, event.about() as usize);
         }
         if let Some(event) = middle.filter(|event| event.kind() == Word::FREE) {
-            self.arena.prefetch(self.ports[event.port() as usize].front());
+            self.arena.prefetch(self.ports[event.about() as usize].front());
         }
     }
 

@@ -1,8 +1,10 @@
 //! The network of a plan, idle.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use kernel::{Calendar, LinkClock, Rate, Span, Stream, Time};
+use kernel::{Agenda, LinkClock, Rate, Span, Stream, Time};
+use rack::shards::Outbox;
 use rack::topology::{PortId, Vertex};
 
 use super::credit::Credits;
@@ -21,7 +23,8 @@ use crate::route::{Chooser, Live, Tables};
 impl Net {
     /// The network, with its faults in the calendar. `seed` is that of all chance in it.
     pub(crate) fn new(plan: Plan, seed: u64) -> Self {
-        let wires = wires(&plan);
+        let plan = Arc::new(plan);
+        let wires: Arc<[Wire]> = wires(&plan).into();
         assert!(wires.len() < Event::LIMIT as usize, "{} ports", wires.len());
         let rates: Vec<Rate> = rates(&plan, &wires);
         let clocks: Vec<_> = rates.iter().map(|&rate| LinkClock::new(rate)).collect();
@@ -38,18 +41,20 @@ impl Net {
         };
         let (loss_rate, bit_error_rate) = (plan.config.loss_rate, plan.config.bit_error_rate);
         let losses = Losses::new(wires.len() as u32, loss_rate, bit_error_rate, seed);
+        let tables = Arc::new(Tables::for_routing(topology, &live, plan.config.routing));
         let mut net = Self {
             now: Time::ZERO,
-            calendar: Calendar::new(),
+            calendar: Agenda::new(),
             arena: Arena::new(),
-            ports: clocks.iter().zip(&wires).map(|(c, wire)| OutPort::new(c, wire)).collect(),
+            ports: clocks.iter().zip(wires.iter()).map(|(c, wire)| OutPort::new(c, wire)).collect(),
             vertices: wires.iter().map(|wire| wire.vertex).collect(),
             clocks,
-            nics: nics(&plan, &wires),
+            nics: nics(&plan, &wires).into(),
             ready_nics: Vec::new(),
             halves: Halves::default(),
-            tables: Tables::for_routing(topology, &live, plan.config.routing),
-            tables_whole: None,
+            whole: Arc::clone(&tables),
+            tables,
+            known: Arc::default(),
             chooser: Chooser::new(plan.config.routing, topology.hosts(), vertices, seed)
                 .with_routes(topology),
             live,
@@ -74,6 +79,9 @@ impl Net {
             notes_departures: false,
             departures: Vec::new(),
             gone: VecDeque::new(),
+            cut: None,
+            passing: Outbox::new(1),
+            passed: Vec::new(),
             limits,
             wires,
             plan,

@@ -59,6 +59,43 @@ impl Counts {
         self.overflows + self.unroutable + self.dead_link + self.refused + by_chance
     }
 
+    /// Adds what another part has counted.
+    pub(crate) fn add(&mut self, other: &Self) {
+        let sums = [
+            (&mut self.hops, other.hops),
+            (&mut self.payload_hops, other.payload_hops),
+            (&mut self.link_frames, other.link_frames),
+            (&mut self.overflows, other.overflows),
+            (&mut self.unroutable, other.unroutable),
+            (&mut self.dead_link, other.dead_link),
+            (&mut self.lost, other.lost),
+            (&mut self.corrupted, other.corrupted),
+            (&mut self.refused, other.refused),
+            (&mut self.kept, other.kept),
+            (&mut self.stray, other.stray),
+            (&mut self.trimmed, other.trimmed),
+            (&mut self.returned, other.returned),
+            (&mut self.marked, other.marked),
+            (&mut self.pauses, other.pauses),
+            (&mut self.retransmissions, other.retransmissions),
+            (&mut self.queued, other.queued),
+        ];
+        sums.into_iter().for_each(|(sum, count)| *sum += count);
+        self.digest.add(other.digest);
+        let largest = [
+            (&mut self.ingress_max, other.ingress_max),
+            (&mut self.queue_max, other.queue_max),
+            (&mut self.queue_max_packets, other.queue_max_packets),
+            (&mut self.queue_peak, other.queue_peak),
+        ];
+        largest.into_iter().for_each(|(most, count)| *most = (*most).max(count));
+        self.reorder_max = self.reorder_max.max(other.reorder_max);
+        if self.found.len() < other.found.len() {
+            self.found.resize(other.found.len(), 0);
+        }
+        self.found.iter_mut().zip(&other.found).for_each(|(sum, count)| *sum += count);
+    }
+
     /// A packet, no frame of the link, goes on the line of `port`.
     #[inline]
     pub(crate) fn launched(&mut self, packet: &Packet, port: u32, now: Time) {

@@ -6,7 +6,7 @@
 
 use super::Net;
 use super::port::LINK_QUEUE;
-use crate::packet::{Kind, Packet};
+use crate::packet::{Kind, PRIORITIES, Packet};
 
 /// The state of credits.
 #[derive(Clone, Debug)]
@@ -39,9 +39,15 @@ impl Net {
         if *room < credits.mtu {
             self.ports[port as usize].held |= 1 << priority;
         }
-        let far = self.wires[port as usize].reverse as usize;
-        credits.held[far][priority] += size;
-        debug_assert!(credits.held[far][priority] <= credits.buffer, "a buffer overflows");
+    }
+
+    /// A packet comes in by `port`: it fills its buffer.
+    pub(super) fn credit_arrives(&mut self, index: u32, port: u32) {
+        let Some(credits) = &mut self.credits else { return };
+        let packet = self.arena.get(index);
+        let held = &mut credits.held[port as usize][usize::from(packet.priority)];
+        *held += u32::from(packet.wire);
+        debug_assert!(*held <= credits.buffer, "a buffer overflows");
     }
 
     /// A packet that came by `port` has left: its room is owed to the sender.
@@ -55,16 +61,19 @@ impl Net {
         if credits.is_waiting[port as usize] & bit != 0 || self.ports[port as usize].faults > 0 {
             return;
         }
-        credits.is_waiting[port as usize] |= bit;
-        let frame = Packet {
-            kind: Kind::LINK_CREDIT,
-            priority: packet.priority,
-            wire: credits.frame,
-            ..Packet::default()
-        };
+        let priority = packet.priority;
+        self.enqueue_credit(port, priority);
+        self.serve(port);
+    }
+
+    /// Queues a frame that gives back room of a priority.
+    fn enqueue_credit(&mut self, port: u32, priority: u8) {
+        let Some(credits) = &mut self.credits else { return };
+        credits.is_waiting[port as usize] |= 1 << priority;
+        let frame =
+            Packet { kind: Kind::LINK_CREDIT, priority, wire: credits.frame, ..Packet::default() };
         let index = self.arena.insert(frame);
         self.enqueue(port, LINK_QUEUE, index);
-        self.serve(port);
     }
 
     /// A link frame is about to go: a credit frame takes all that is owed.
@@ -87,20 +96,18 @@ impl Net {
         }
     }
 
-    /// The link of `port` has come up: what was under way is gone, and both ends know the room.
+    /// The link of `port` has come up: what was under way is gone, and each end has to hear how much room
+    /// the other has. (It sends all that with frames, as InfiniBand does when a link is initialised.)
     pub(super) fn credit_reset(&mut self, port: u32) {
         let Some(credits) = &mut self.credits else { return };
-        let far = self.wires[port as usize].reverse as usize;
+        let (buffer, held) = (credits.buffer, credits.held[port as usize]);
+        credits.room[port as usize] = [0; 8];
+        credits.owed[port as usize] = held.map(|held| buffer - held);
+        credits.is_waiting[port as usize] = 0;
         let out = &mut self.ports[port as usize];
-        credits.owed[far] = [0; 8];
-        credits.is_waiting[far] = 0;
-        out.held = 0;
-        for priority in 0..8 {
-            let room = credits.buffer - credits.held[far][priority];
-            credits.room[port as usize][priority] = room;
-            if room < credits.mtu {
-                out.held |= 1 << priority;
-            }
+        out.held = (1 << PRIORITIES) - 1;
+        for priority in (0..PRIORITIES).filter(|&priority| held[usize::from(priority)] < buffer) {
+            self.enqueue_credit(port, priority);
         }
     }
 }

@@ -31,11 +31,21 @@ impl Detours {
 
     /// A packet leaves the NIC of `host`.
     pub(super) fn begin(&mut self, index: u32, host: Vertex) {
+        let drawn = self.streams[host.index()].below(u64::from(self.hosts)) as u32;
+        self.put(index, drawn);
+    }
+
+    /// Where a packet goes first, in one word.
+    pub(super) fn first_of(&self, index: u32) -> u32 {
+        self.first.get(index as usize).copied().unwrap_or(NONE)
+    }
+
+    /// A packet has come from another part, where [`Detours::first_of`] said this of it.
+    pub(super) fn put(&mut self, index: u32, first: u32) {
         if self.first.len() <= index as usize {
             self.first.resize(index as usize + 1, NONE);
         }
-        let drawn = self.streams[host.index()].below(u64::from(self.hosts)) as u32;
-        self.first[index as usize] = drawn;
+        self.first[index as usize] = first;
     }
 
     /// Whether a packet came to where it is on its first leg.

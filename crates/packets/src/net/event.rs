@@ -1,12 +1,54 @@
-//! What happens at an instant.
+//! What happens at an instant, and in which order.
+//!
+//! Events of one instant come in the order of their kinds, as they are listed here, then of the part of the
+//! network that they are about: a port, a host, a flow as its hosts name it. So their order does not depend
+//! on the order in which they were put into the calendar, nor on who else keeps a calendar of the same
+//! network: those who hold parts of it see the events of their part in the same order as who holds all of
+//! it. Faults and routes, which are the same for all, come first.
 
 use super::places::Lane;
 
 /// An event of the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Event {
-    /// A packet is there by the port, at a switch or as a frame of the link.
+    /// Something breaks.
+    Break {
+        /// Which fault.
+        fault: u32,
+    },
+    /// Something works again.
+    Mend {
+        /// Which fault.
+        fault: u32,
+    },
+    /// All switches know what works.
+    Converge,
+    /// A flow that was offered starts.
+    Start {
+        /// Which of those offered, modulo [`Event::LIMIT`].
+        turn: u32,
+        /// Its place in the driver's list.
+        flow: u32,
+    },
+    /// The line of a switch's port is free.
+    Free {
+        /// The port.
+        port: u32,
+    },
+    /// The line of a NIC is free.
+    NicFree {
+        /// The host.
+        host: u32,
+    },
+    /// A packet is there by the port, at a switch.
     Arrive {
+        /// Its place in the arena.
+        packet: u32,
+        /// The port by which it comes.
+        port: u32,
+    },
+    /// A frame of the link is there by the port.
+    Frame {
         /// Its place in the arena.
         packet: u32,
         /// The port by which it comes.
@@ -19,39 +61,19 @@ pub(crate) enum Event {
         /// The port by which it comes.
         port: u32,
     },
-    /// The line of a switch's port is free.
-    Free {
-        /// The port.
-        port: u32,
-    },
-    /// The line of a NIC is free.
-    NicFree {
-        /// The host.
-        host: u32,
-    },
-    /// A host asked to be asked for packets.
-    Alarm {
-        /// The host.
-        host: u32,
-    },
-    /// A transport's timer may be due.
-    Timer {
-        /// Its place.
-        index: u32,
-        /// Which setting of it; below [`Event::LIMIT`].
-        generation: u32,
-    },
-    /// A flow that was offered early starts.
-    Start {
-        /// Its place in the driver's list.
-        flow: u32,
-    },
     /// A packet of a flow has left the other end (per-flow backpressure).
     Room {
         /// The port that may send one more.
         port: u32,
         /// The flow, or its leg.
         lane: Lane,
+    },
+    /// What a host told a neighbour got lost.
+    Unheard {
+        /// Its place in the arena.
+        packet: u32,
+        /// The port by which it was told.
+        port: u32,
     },
     /// A pause that was asked for runs out, unless it was asked for again (PFC).
     PauseEnds {
@@ -67,18 +89,18 @@ pub(crate) enum Event {
         /// Its priority.
         priority: u8,
     },
-    /// Something breaks.
-    Break {
-        /// Which fault.
-        fault: u32,
+    /// A transport's timer may be due.
+    Timer {
+        /// Its host.
+        host: u32,
+        /// Its place.
+        index: u32,
     },
-    /// Something works again.
-    Mend {
-        /// Which fault.
-        fault: u32,
+    /// A host asked to be asked for packets.
+    Alarm {
+        /// The host.
+        host: u32,
     },
-    /// All switches know what works.
-    Converge,
     /// An alarm that the program of the switches asked for.
     Program {
         /// The switch.
@@ -87,44 +109,59 @@ pub(crate) enum Event {
 }
 
 /// An event in one word, as the calendar keeps it: what is written and read whole never waits for
-/// its parts. From the top: four bits of kind, 28 of a port or generation, 32 of anything.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// its parts. From the top: four bits of kind, 28 of a port, host or whatever else it is about, 32 of
+/// anything.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Word(u64);
 
 impl Event {
-    /// Ports and generations are below it.
+    /// Ports and hosts are below it.
     pub(crate) const LIMIT: u32 = 1 << 28;
 
     /// In one word.
     #[inline]
     pub(crate) fn pack(self) -> Word {
-        let (kind, small, large) = match self {
-            Event::Arrive { packet, port } => (Word::ARRIVE, port, packet),
-            Event::Deliver { packet, port } => (Word::DELIVER, port, packet),
-            Event::Free { port } => (Word::FREE, port, 0),
-            Event::NicFree { host } => (Word::NIC_FREE, 0, host),
-            Event::Alarm { host } => (4, 0, host),
-            Event::Timer { index, generation } => (5, generation, index),
-            Event::Start { flow } => (6, 0, flow),
-            Event::Room { port, lane } => (7, port, lane.0),
-            Event::Break { fault } => (8, 0, fault),
-            Event::Mend { fault } => (9, 0, fault),
-            Event::PauseEnds { port, priority } => (10, port, priority.into()),
-            Event::PauseAgain { port, priority } => (11, port, priority.into()),
-            Event::Converge => (12, 0, 0),
-            Event::Program { switch } => (13, 0, switch),
+        let (kind, about, rest) = match self {
+            Self::Break { fault } => (Word::BREAK, fault, 0),
+            Self::Mend { fault } => (Word::MEND, fault, 0),
+            Self::Converge => (Word::CONVERGE, 0, 0),
+            Self::Start { turn, flow } => (Word::START, turn, flow),
+            Self::Free { port } => (Word::FREE, port, 0),
+            Self::NicFree { host } => (Word::NIC_FREE, host, 0),
+            Self::Arrive { packet, port } => (Word::ARRIVE, port, packet),
+            Self::Frame { packet, port } => (Word::FRAME, port, packet),
+            Self::Deliver { packet, port } => (Word::DELIVER, port, packet),
+            Self::Room { port, lane } => (Word::ROOM, port, lane.0),
+            Self::Unheard { packet, port } => (Word::UNHEARD, port, packet),
+            Self::PauseEnds { port, priority } => (Word::PAUSE_ENDS, port, priority.into()),
+            Self::PauseAgain { port, priority } => (Word::PAUSE_AGAIN, port, priority.into()),
+            Self::Timer { host, index } => (Word::TIMER, host, index),
+            Self::Alarm { host } => (Word::ALARM, host, 0),
+            Self::Program { switch } => (Word::PROGRAM, switch, 0),
         };
-        debug_assert!(small < Self::LIMIT, "{self:?} does not fit a word");
-        Word(kind << 60 | u64::from(small) << 32 | u64::from(large))
+        debug_assert!(about < Self::LIMIT, "{self:?} does not fit its word");
+        Word(kind << 60 | u64::from(about) << 32 | u64::from(rest))
     }
 }
 
 impl Word {
-    /// The kind of [`Event::Arrive`] and so on: the events that come with every packet.
-    pub(crate) const ARRIVE: u64 = 0;
-    pub(crate) const DELIVER: u64 = 1;
-    pub(crate) const FREE: u64 = 2;
-    pub(crate) const NIC_FREE: u64 = 3;
+    const BREAK: u64 = 0;
+    const MEND: u64 = 1;
+    const CONVERGE: u64 = 2;
+    const START: u64 = 3;
+    /// The kind of [`Event::Free`] and so on: the events that come with every packet.
+    pub(crate) const FREE: u64 = 4;
+    pub(crate) const NIC_FREE: u64 = 5;
+    pub(crate) const ARRIVE: u64 = 6;
+    const FRAME: u64 = 7;
+    pub(crate) const DELIVER: u64 = 8;
+    const ROOM: u64 = 9;
+    const UNHEARD: u64 = 10;
+    const PAUSE_ENDS: u64 = 11;
+    const PAUSE_AGAIN: u64 = 12;
+    const TIMER: u64 = 13;
+    const ALARM: u64 = 14;
+    const PROGRAM: u64 = 15;
 
     /// What kind it is.
     #[inline]
@@ -132,39 +169,59 @@ impl Word {
         self.0 >> 60
     }
 
-    /// Its port or generation.
+    /// Its port or host, or what else it is about.
     #[inline]
-    pub(crate) fn port(self) -> u32 {
+    pub(crate) fn about(self) -> u32 {
         (self.0 >> 32) as u32 & (Event::LIMIT - 1)
     }
 
-    /// Its packet or host, or what else it is about.
+    /// Its packet, or what else it brings.
     #[inline]
-    pub(crate) fn subject(self) -> u32 {
+    pub(crate) fn packet(self) -> u32 {
         self.0 as u32
+    }
+
+    /// Whether it counts among the events of the network: faults and routes come to all who hold a part of
+    /// it.
+    pub(crate) fn is_of_all(self) -> bool {
+        self.kind() <= Self::CONVERGE
     }
 
     /// The event that was packed.
     #[inline]
     pub(crate) fn unpack(self) -> Event {
-        let (small, large) = (self.port(), self.subject());
+        let (about, rest) = (self.about(), self.packet());
         match self.kind() {
-            Self::ARRIVE => Event::Arrive { packet: large, port: small },
-            Self::DELIVER => Event::Deliver { packet: large, port: small },
-            Self::FREE => Event::Free { port: small },
-            Self::NIC_FREE => Event::NicFree { host: large },
-            4 => Event::Alarm { host: large },
-            5 => Event::Timer { index: large, generation: small },
-            6 => Event::Start { flow: large },
-            7 => Event::Room { port: small, lane: Lane(large) },
-            8 => Event::Break { fault: large },
-            9 => Event::Mend { fault: large },
-            10 => Event::PauseEnds { port: small, priority: large as u8 },
-            11 => Event::PauseAgain { port: small, priority: large as u8 },
-            12 => Event::Converge,
-            _ => Event::Program { switch: large },
+            Self::BREAK => Event::Break { fault: about },
+            Self::MEND => Event::Mend { fault: about },
+            Self::CONVERGE => Event::Converge,
+            Self::START => Event::Start { turn: about, flow: rest },
+            Self::FREE => Event::Free { port: about },
+            Self::NIC_FREE => Event::NicFree { host: about },
+            Self::ARRIVE => Event::Arrive { packet: rest, port: about },
+            Self::FRAME => Event::Frame { packet: rest, port: about },
+            Self::DELIVER => Event::Deliver { packet: rest, port: about },
+            Self::ROOM => Event::Room { port: about, lane: Lane(rest) },
+            Self::UNHEARD => Event::Unheard { packet: rest, port: about },
+            Self::PAUSE_ENDS => Event::PauseEnds { port: about, priority: rest as u8 },
+            Self::PAUSE_AGAIN => Event::PauseAgain { port: about, priority: rest as u8 },
+            Self::TIMER => Event::Timer { host: about, index: rest },
+            Self::ALARM => Event::Alarm { host: about },
+            _ => Event::Program { switch: about },
         }
     }
+}
+
+/// Puts events of one instant in order: as they are written, but that places of timers and lanes are
+/// whatever was free. `name` tells of two events of one host or port what they are by.
+#[inline]
+pub(crate) fn sort<N: Ord>(words: &mut [Word], name: impl Fn(Event) -> N) {
+    words.sort_unstable_by(|a, b| {
+        if a.0 >> 32 == b.0 >> 32 && matches!(a.kind(), Word::TIMER | Word::ROOM) {
+            return name(a.unpack()).cmp(&name(b.unpack()));
+        }
+        a.cmp(b)
+    });
 }
 
 #[cfg(test)]
@@ -173,25 +230,41 @@ mod tests {
 
     #[test]
     fn events_come_out_of_their_words_as_they_went_in() {
-        let (port, generation) = (Event::LIMIT - 1, Event::LIMIT - 2);
+        let port = Event::LIMIT - 1;
         let events = [
-            Event::Arrive { packet: u32::MAX, port },
-            Event::Deliver { packet: 7, port: 0 },
-            Event::Free { port },
-            Event::NicFree { host: u32::MAX },
-            Event::Alarm { host: 3 },
-            Event::Timer { index: u32::MAX, generation },
-            Event::Start { flow: u32::MAX },
-            Event::Room { port, lane: Lane(u32::MAX) },
             Event::Break { fault: 1 },
-            Event::Mend { fault: u32::MAX },
+            Event::Mend { fault: port },
+            Event::Converge,
+            Event::Start { turn: port, flow: u32::MAX },
+            Event::Free { port },
+            Event::NicFree { host: port },
+            Event::Arrive { packet: u32::MAX, port },
+            Event::Frame { packet: 3, port },
+            Event::Deliver { packet: 7, port: 0 },
+            Event::Room { port, lane: Lane(u32::MAX) },
+            Event::Unheard { packet: 5, port },
             Event::PauseEnds { port, priority: 7 },
             Event::PauseAgain { port, priority: 0 },
-            Event::Converge,
+            Event::Timer { host: port, index: u32::MAX },
+            Event::Alarm { host: 3 },
             Event::Program { switch: 9 },
         ];
+        assert!(events.map(Event::pack).is_sorted());
         for event in events {
             assert_eq!(event.pack().unpack(), event);
         }
+    }
+
+    #[test]
+    fn places_make_no_difference_to_the_order() {
+        let timer = |host, index| Event::Timer { host, index }.pack();
+        let free = Event::Free { port: 9 }.pack();
+        let mut words = [timer(2, 5), timer(1, 7), free, timer(2, 4), timer(2, 6)];
+        let names = [0, 0, 0, 0, 30, 10, 20];
+        sort(&mut words, |event| match event {
+            Event::Timer { index, .. } => names[index as usize],
+            _ => 0,
+        });
+        assert_eq!(words, [free, timer(1, 7), timer(2, 5), timer(2, 6), timer(2, 4)]);
     }
 }

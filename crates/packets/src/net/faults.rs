@@ -1,13 +1,15 @@
 //! Links and vertices that break and come back.
 //!
-//! A link that goes down loses what is on it and what waits for it; until the routes have converged,
+//! What breaks when is configuration: who holds a part of the network acts on all of it, and so knows the
+//! state of each end of each link. A link that goes down loses what is on it and what waits for it; until the routes have converged,
 //! a stated time later, switches go on sending to it in vain. A vertex takes its links with it.
 
 use rack::topology::{Parts, PortId, Vertex};
+use rack::{Failure, NodeId};
 
 use super::Net;
 use super::event::Event;
-use crate::route::Tables;
+use crate::route::{Live, Tables};
 
 /// What is broken.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +22,13 @@ pub(crate) struct Faults {
     pub(super) converging: u32,
     /// Faults that will end.
     pub(super) repairs_left: u32,
+}
+
+impl Faults {
+    /// By fault of the plan: what it means.
+    pub(crate) fn parts(&self) -> &[Parts] {
+        &self.parts
+    }
 }
 
 impl Net {
@@ -105,6 +114,9 @@ impl Net {
             return;
         }
         for end in ends {
+            if !self.owns(self.vertices[end as usize]) {
+                continue;
+            }
             if self.pauses.is_some() {
                 self.pause_reset(end);
             }
@@ -113,9 +125,8 @@ impl Net {
         }
     }
 
-    /// All switches know what works. True if nothing more is to change: then hosts that cannot be
-    /// reached will not be.
-    pub(crate) fn converge(&mut self) -> bool {
+    /// All switches know what works.
+    pub(crate) fn converge(&mut self) {
         self.faults.converging -= 1;
         let mut live = self.live.clone();
         for (port, works) in live.ports.iter_mut().enumerate() {
@@ -125,11 +136,26 @@ impl Net {
             *works = self.faults.dead[vertex] == 0;
         }
         if live != self.live {
-            let routing = self.plan.config.routing;
-            self.replace_tables(Tables::for_routing(&self.plan.topology, &live, routing));
+            self.tables = self.known.tables(&self.plan, &live);
             self.chooser.routes_changed();
             self.live = live;
         }
-        self.is_settled()
     }
+}
+
+/// Why a flow from a host, which may be dead, to another can never complete, as far as that is known: by
+/// what works by now for all, its tables, and whether that stays so.
+pub(crate) fn hopeless(
+    (from, to): (NodeId, NodeId),
+    is_dead: bool,
+    live: &Live,
+    tables: &Tables,
+    is_settled: bool,
+) -> Option<Failure> {
+    if is_dead {
+        return Some(Failure::SourceDied);
+    }
+    let (src, dst) = (Vertex::new(from.get()), Vertex::new(to.get()));
+    let is_cut_off = is_settled && tables.paths(src, to.get()) == 0;
+    (!live.vertices[dst.index()] || is_cut_off).then_some(Failure::DestinationDied)
 }

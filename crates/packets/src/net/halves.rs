@@ -17,7 +17,7 @@ const CLOSED: u32 = u32::MAX - 1;
 const PAIR: u32 = u32::MAX;
 
 /// How a flow is named between its two hosts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) struct Name {
     pub(crate) src: NodeId,
     pub(crate) dst: NodeId,
@@ -48,8 +48,6 @@ impl Name {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sender {
     name: Name,
-    /// What its host calls it.
-    ticket: u32,
     is_open: bool,
 }
 
@@ -116,13 +114,13 @@ pub(crate) struct Halves {
 }
 
 impl Halves {
-    /// Opens a flow at its source, whose host calls it `ticket`.
-    pub(crate) fn open_sender(&mut self, src: NodeId, dst: NodeId, ticket: u32) -> (FlowKey, Name) {
+    /// Opens a flow at its source.
+    pub(crate) fn open_sender(&mut self, src: NodeId, dst: NodeId) -> (FlowKey, Name) {
         let mut name = Name { src, dst, number: 0 };
         name.number = self.next.get(name.pair()).unwrap_or(0);
         self.next.insert(name.pair(), name.number + 1);
         let place = place_in(&mut self.senders, &mut self.free_senders);
-        self.senders[place as usize] = Sender { name, ticket, is_open: true };
+        self.senders[place as usize] = Sender { name, is_open: true };
         self.sender_of.insert(name.words(), place);
         (FlowKey::new(place), name)
     }
@@ -167,16 +165,23 @@ impl Halves {
     /// How a packet that a half of this host sends names its flow on its way.
     #[inline]
     pub(crate) fn label(&self, key: FlowKey) -> FlowKey {
-        key.at(match key.is_receivers() {
-            true => self.receivers[key.index()].name.number,
-            false => self.senders[key.index()].name.number,
-        })
+        key.at(self.name(key).number)
     }
 
-    /// What the host of an open sender calls its flow.
+    /// The flow of a half.
     #[inline]
-    pub(crate) fn ticket(&self, sender: FlowKey) -> u32 {
-        self.senders[sender.index()].ticket
+    pub(crate) fn name(&self, key: FlowKey) -> Name {
+        match key.is_receivers() {
+            true => self.receivers[key.index()].name,
+            false => self.senders[key.index()].name,
+        }
+    }
+
+    /// The host of a half.
+    #[inline]
+    pub(crate) fn host(&self, key: FlowKey) -> NodeId {
+        let name = self.name(key);
+        if key.is_receivers() { name.dst } else { name.src }
     }
 
     /// A receiver.
@@ -236,7 +241,7 @@ impl Halves {
     }
 
     /// A destination is to take no more packets of a flow that is not open there.
-    pub(crate) fn never_again(&mut self, name: Name) {
+    fn never_again(&mut self, name: Name) {
         let mut bound = Name { number: self.closed_below(name), ..name };
         if name.number < bound.number {
             return;
@@ -291,13 +296,12 @@ mod tests {
     #[test]
     fn a_returned_packet_finds_its_sender() {
         let mut halves = Halves::default();
-        let (key, name) = halves.open_sender(NodeId::new(4), NodeId::new(2), 9);
+        let (key, name) = halves.open_sender(NodeId::new(4), NodeId::new(2));
         let sent = packet(name, false);
         assert_eq!(halves.find(&sent), Found::New);
         let back =
             Packet { src: sent.dst, dst: sent.src, marks: Marks::RETURNED, ..packet(name, false) };
         assert_eq!(halves.find(&back), Found::Half(key));
-        assert_eq!(halves.ticket(key), 9);
     }
 
     proptest! {
@@ -313,7 +317,7 @@ mod tests {
                 let nth = |count: usize| (which < count).then_some(which);
                 match step {
                     0 => {
-                        let (key, name) = halves.open_sender(NodeId::new(7), NodeId::new(pair), 1);
+                        let (key, name) = halves.open_sender(NodeId::new(7), NodeId::new(pair));
                         let count = senders.keys().filter(|&&(p, _)| p == pair).count() as u32;
                         prop_assert_eq!(name.number, count);
                         senders.insert((pair, name.number), Some(key));

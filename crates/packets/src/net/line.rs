@@ -6,6 +6,7 @@ use super::Net;
 use super::arena::NONE;
 use super::event::Event;
 use super::port::LINK_QUEUE;
+use crate::message::Manner;
 use crate::wire;
 
 impl Net {
@@ -97,18 +98,26 @@ impl Net {
             detours.begin(index, self.vertices[port as usize]);
         }
         self.launch(port, index);
+        if self.ports[port as usize].is_cut {
+            self.let_go(index, false);
+        }
     }
 
     /// Puts a packet on the free line of a switch's port, and notes it if a program wants to know.
     #[inline]
     fn launch_from_switch(&mut self, port: u32, index: u32) {
         self.launch(port, index);
-        if self.notes_departures && !self.arena.get(index).is_link_frame() {
+        let is_noted = self.notes_departures && !self.arena.get(index).is_link_frame();
+        if is_noted {
             self.departures.push((port, index));
+        }
+        if self.ports[port as usize].is_cut {
+            self.let_go(index, is_noted);
         }
     }
 
-    /// Puts a packet on the free line of `port`.
+    /// Puts a packet on the free line of `port`. If that leads to another part, whoever calls lets go of the
+    /// packet.
     #[inline]
     fn launch(&mut self, port: u32, index: u32) {
         debug_assert!(self.is_free(port), "port {port} sends two packets at a time");
@@ -133,9 +142,7 @@ impl Net {
         out.free_at = self.now + time;
         let (port_there, is_there) = (out.reverse, packet.dst.get() == out.peer);
         if packet.is_link_frame() {
-            let arrival = out.free_at + self.wires[port as usize].propagation;
-            let event = Event::Arrive { packet: index, port: port_there };
-            return self.calendar.push(arrival, event.pack());
+            return self.launch_frame(port, index);
         }
         // Both are built, so that there is no branch to mispredict.
         let deliver = Event::Deliver { packet: index, port: port_there }.pack();
@@ -147,11 +154,29 @@ impl Net {
             let header = self.wires[port as usize].cut_through.unwrap_or(time);
             ready = select(is_there, ready, self.now + header.min(time));
         }
-        self.calendar.push(ready + delay, event);
+        let is_cut = out.is_cut;
         self.counts.launched(packet, port, self.now);
+        if is_cut {
+            let manner = if is_there { Manner::There } else { Manner::Through };
+            self.pass(port, index, (ready + delay, manner));
+        } else {
+            self.calendar.push(ready + delay, event);
+        }
         if self.is_controlled {
             self.takes_room(port, index);
         }
+    }
+
+    /// As [`Net::launch`], from where the line is taken: a frame of the link.
+    #[cold]
+    fn launch_frame(&mut self, port: u32, index: u32) {
+        let out = &self.ports[port as usize];
+        let arrival = out.free_at + self.wires[port as usize].propagation;
+        if out.is_cut {
+            return self.pass(port, index, (arrival, Manner::Frame));
+        }
+        let event = Event::Frame { packet: index, port: out.reverse };
+        self.calendar.push(arrival, event.pack());
     }
 
     /// Puts in place of a packet what the other end reads of its bytes.

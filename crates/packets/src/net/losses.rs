@@ -76,12 +76,23 @@ impl Net {
         } else if reverse == port || packet.is_link_frame() || !self.strikes(port, packet.wire) {
             return false;
         }
-        if !packet.is_link_frame() {
-            self.leaves_link(index, port);
+        if self.is_controlled && !packet.is_link_frame() {
+            self.leaves_link_on_the_way(index, port, cut);
         }
-        self.note_unheard(index, if cut { Loss::Dead } else { Loss::Link });
+        if self.is_neighbours(index) {
+            self.tell_unheard(reverse, packet, if cut { Loss::Dead } else { Loss::Link });
+        }
         self.take_out(index);
         true
+    }
+
+    /// A packet that got lost on the way no longer fills the link. Of a link that was down in between both
+    /// ends know that nothing is left on it.
+    fn leaves_link_on_the_way(&mut self, index: u32, port: u32, cut: bool) {
+        if self.credits.is_none() || !cut {
+            self.credit_arrives(index, port);
+            self.leaves_link(index, port);
+        }
     }
 
     fn strikes(&mut self, port: u32, wire: u16) -> bool {

@@ -23,6 +23,7 @@ mod halves;
 mod limits;
 mod line;
 mod losses;
+mod passing;
 mod pause;
 mod perflow;
 mod places;
@@ -31,21 +32,26 @@ mod schedule;
 mod timers;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use kernel::{Calendar, LinkClock, Stream, Time};
+use kernel::{Agenda, LinkClock, Stream, Time};
 use rack::NodeId;
+use rack::shards::Outbox;
 use rack::topology::{PortId, Vertex};
 
 use crate::config::Plan;
+use crate::message::Message;
 use crate::packet::{FlowKey, Packet};
-use crate::route::{Chooser, Live, Tables};
+use crate::route::{Chooser, Known, Live, Tables};
 use crate::transport::Loss;
 
 pub(crate) use arena::{Arena, NONE};
 pub(crate) use counts::Counts;
-pub(crate) use event::{Event, Word};
+pub(crate) use event::{Event, Word, sort};
+pub(crate) use faults::hopeless;
 pub(crate) use halves::{Found, Halves, Journey, Name};
 pub(crate) use pause::QUANTUM;
+pub(crate) use perflow::FlowQueues;
 pub(crate) use port::{OutPort, Wire};
 pub(crate) use timers::Timers;
 
@@ -55,32 +61,33 @@ use faults::Faults;
 use limits::Limits;
 use losses::Losses;
 use pause::Pauses;
-use perflow::FlowQueues;
 
 /// The state of the network.
 #[derive(Clone, Debug)]
 pub(crate) struct Net {
-    pub(crate) plan: Plan,
+    pub(crate) plan: Arc<Plan>,
     pub(crate) now: Time,
-    pub(crate) calendar: Calendar<Word>,
+    pub(crate) calendar: Agenda<Word>,
     pub(crate) arena: Arena,
     /// Output ports, by port of the topology; then the injection ports of hosts that pass traffic
     /// on.
     pub(crate) ports: Vec<OutPort>,
-    pub(crate) wires: Vec<Wire>,
+    pub(crate) wires: Arc<[Wire]>,
     /// By port: the vertex that it belongs to, as in its wire.
-    vertices: Vec<Vertex>,
+    vertices: Arc<[Vertex]>,
     /// By port: the clock of its line.
     pub(crate) clocks: Vec<LinkClock>,
     /// By host: the port of its NIC.
-    pub(crate) nics: Vec<u32>,
+    pub(crate) nics: Arc<[u32]>,
     /// Hosts whose NIC may be able to send something, for the network to see to.
     pub(crate) ready_nics: Vec<u32>,
     /// The flows of all hosts.
     pub(crate) halves: Halves,
-    pub(crate) tables: Tables,
-    /// The tables of the whole network, once faults have changed those above.
-    pub(crate) tables_whole: Option<Box<Tables>>,
+    pub(crate) tables: Arc<Tables>,
+    /// The tables of the network without any fault.
+    pub(crate) whole: Arc<Tables>,
+    /// Tables that were built for what works, for all who have to.
+    pub(crate) known: Arc<Known>,
     pub(crate) chooser: Chooser,
     pub(crate) live: Live,
     pub(crate) counts: Counts,
@@ -107,7 +114,7 @@ pub(crate) struct Net {
     is_lossy: bool,
     losses: Option<Box<Losses>>,
     pub(crate) faults: Faults,
-    /// Whether neighbours tell each other things, and what of that was lost.
+    /// Whether neighbours tell each other things, and what of that was lost, of which they hear now.
     pub(crate) has_neighbours: bool,
     pub(crate) unheard: Vec<(Packet, Loss)>,
     /// Whether a program wants to know what goes on the lines of switches, and what did: ports and
@@ -116,6 +123,20 @@ pub(crate) struct Net {
     pub(crate) departures: Vec<(u32, u32)>,
     /// What was to go on the lines of switches and is gone: for each departure of [`GONE`], in order.
     pub(crate) gone: VecDeque<Packet>,
+    /// Which part of a network this is; none where it is all of it.
+    cut: Option<Share>,
+    /// What goes to other parts, and what of that is still noted among departures.
+    pub(crate) passing: Outbox<Message>,
+    passed: Vec<u32>,
+}
+
+/// What of a network this is.
+#[derive(Clone, Debug)]
+struct Share {
+    /// By vertex: its part.
+    part_of: Arc<[u16]>,
+    /// Which part this is.
+    own: u16,
 }
 
 /// In place of a departure's packet: it will never be on the line.
@@ -131,18 +152,7 @@ pub(crate) struct Passage {
 }
 
 impl Net {
-    /// The tables of the network without any fault.
-    pub(crate) fn whole(&self) -> &Tables {
-        self.tables_whole.as_deref().unwrap_or(&self.tables)
-    }
-
-    /// Takes over the tables for what works now.
-    pub(crate) fn replace_tables(&mut self, tables: Tables) {
-        let before = std::mem::replace(&mut self.tables, tables);
-        self.tables_whole.get_or_insert_with(|| Box::new(before));
-    }
-
-    /// A packet is there by `port`, at a switch or as a frame of the link.
+    /// A packet is there by `port`, at a switch.
     #[inline]
     pub(crate) fn arrive(&mut self, index: u32, port: u32) {
         if let Some(passage) = self.come_in(index, port) {
@@ -158,15 +168,10 @@ impl Net {
             return None;
         }
         let packet = self.arena.get_mut(index);
-        if packet.is_link_frame() {
-            let frame = *packet;
-            self.arena.remove(index);
-            self.link_frame(&frame, port);
-            return None;
-        }
         packet.hops = packet.hops.saturating_add(1);
         if self.is_controlled {
             self.arena.set_ingress(index, port);
+            self.credit_arrives(index, port);
             if self.pauses.is_some() && !self.pause_admits(index, port) {
                 self.counts.overflows += 1;
                 self.drop_packet(index);
@@ -189,6 +194,7 @@ impl Net {
             return false;
         }
         if self.is_controlled {
+            self.credit_arrives(index, port);
             self.leaves_link(index, port);
         }
         true
@@ -226,13 +232,17 @@ impl Net {
     }
 
     /// Acts on a frame of the link that came by `port`.
-    #[cold]
-    fn link_frame(&mut self, frame: &Packet, port: u32) {
+    pub(crate) fn link_frame(&mut self, index: u32, port: u32) {
+        if self.is_lossy && self.is_lost_on_the_way(index, port) {
+            return;
+        }
+        let frame = *self.arena.get(index);
+        self.arena.remove(index);
         self.counts.link_frames += 1;
         if self.pauses.is_some() {
-            self.pause_frame(frame, port);
+            self.pause_frame(&frame, port);
         } else {
-            self.credit_frame(frame, port);
+            self.credit_frame(&frame, port);
         }
         self.serve(port);
     }
@@ -302,17 +312,17 @@ impl Net {
     }
 
     fn drop_for(&mut self, index: u32, why: Loss) {
-        self.note_unheard(index, why);
+        if self.is_neighbours(index) {
+            self.unheard.push((*self.arena.get(index), why));
+        }
         self.leaves_switch(index, self.arena.ingress(index));
         self.take_out(index);
     }
 
-    /// Keeps what one neighbour told another and is lost, for the network to say so.
-    pub(crate) fn note_unheard(&mut self, index: u32, why: Loss) {
+    /// Whether a packet is what one neighbour tells another.
+    fn is_neighbours(&self, index: u32) -> bool {
         let packet = self.arena.get(index);
-        if self.has_neighbours && packet.flow == FlowKey::NEIGHBOURS && !packet.is_link_frame() {
-            self.unheard.push((*packet, why));
-        }
+        self.has_neighbours && packet.flow == FlowKey::NEIGHBOURS && !packet.is_link_frame()
     }
 
     /// Queues a packet at a port of the host that sends it, for the neighbour there.

@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use kernel::Lookup;
+use kernel::{Lookup, Time};
 
 use super::Net;
 use super::arena::{Fifo, NONE};
@@ -95,6 +95,11 @@ impl FlowQueues {
     /// The flow of a lane.
     fn flow(&self, lane: Lane) -> usize {
         lane.index() / self.legs as usize
+    }
+
+    /// What a lane is called between hosts.
+    pub(crate) fn name(&self, lane: Lane) -> (Name, u32) {
+        (self.flows[self.flow(lane)].0, lane.0 % self.legs)
     }
 
     fn place(&mut self, port: u32, lane: Lane) -> u32 {
@@ -227,14 +232,22 @@ impl Net {
     pub(super) fn window_return(&mut self, index: u32, port: u32) {
         let packet = *self.arena.get(index);
         let was_first = self.detours.as_ref().is_some_and(|all| all.came_on_first(index));
-        let Some(all) = &mut self.flow_queues else { return };
         if !packet.is_data() {
             return;
         }
         let wire = &self.wires[port as usize];
-        let lane = all.lane(Name::of(&packet), was_first);
-        let event = Event::Room { port: wire.reverse, lane };
-        self.calendar.push(self.now + wire.propagation, event.pack());
+        let (name, to, at) = (Name::of(&packet), wire.reverse, self.now + wire.propagation);
+        if !self.owns(self.vertices[to as usize]) {
+            return self.pass_room(to, name, was_first, at);
+        }
+        self.expect_room(to, name, was_first, at);
+    }
+
+    /// Room for one more packet of a flow, on its first leg or its last, comes to `port` at an instant.
+    pub(super) fn expect_room(&mut self, port: u32, name: Name, is_first: bool, at: Time) {
+        let Some(all) = &mut self.flow_queues else { return };
+        let lane = all.lane(name, is_first);
+        self.calendar.push(at, Event::Room { port, lane }.pack());
     }
 
     /// One more packet of a lane may go out by `port`.
@@ -260,7 +273,12 @@ impl Net {
         let Some(all) = &mut self.flow_queues else { return };
         all.turns[port as usize].clear();
         let mut lost = Vec::new();
-        for queue in all.queues.iter_mut().filter(|queue| queue.port == port) {
+        // In order of flows: places are whatever was free.
+        let queues = (0..all.queues.len()).filter(|&place| all.queues[place].port == port);
+        let mut queues: Vec<_> = queues.collect();
+        queues.sort_unstable_by_key(|&place| all.name(all.queues[place].lane));
+        for place in queues {
+            let queue = &mut all.queues[place];
             queue.is_listed = false;
             while !queue.fifo.is_empty() {
                 lost.push(self.arena.pop(&mut queue.fifo));

@@ -56,6 +56,8 @@ pub(crate) struct OutPort {
     pub(crate) is_nic: bool,
     /// Whether the other end may send a packet on before it is all there.
     pub(crate) cuts_through: bool,
+    /// Whether the other end is in another part of the network.
+    pub(crate) is_cut: bool,
     pub(crate) queues: [Queue; QUEUES],
     /// The most bytes that ever waited; not kept of a host's NIC.
     pub(crate) peak: u32,
@@ -83,6 +85,7 @@ impl OutPort {
             turn: 0,
             is_nic: wire.nic.is_some(),
             cuts_through: wire.cut_through.is_some(),
+            is_cut: false,
             queues: [Queue { fifo: Fifo::EMPTY, bytes: 0 }; QUEUES],
             peak: 0,
         }

@@ -3,9 +3,9 @@
 //! A timer that is moved later, as a retransmission timer is by every acknowledgment, keeps its
 //! event: when that comes, the timer looks at its deadline and goes back to sleep. So a timer has one
 //! event in the calendar however often it is moved; only moving it earlier adds one, and the old one
-//! is known by its generation.
+//! comes when none is expected.
 
-use kernel::{Calendar, Time};
+use kernel::{Agenda, Time};
 use rack::NodeId;
 
 use super::event::{Event, Word};
@@ -18,10 +18,11 @@ struct State {
     deadline: Time,
     /// When its event comes; `NEVER`: it has none.
     event: Time,
-    generation: u32,
+    /// The host of that event.
+    host: u32,
 }
 
-const UNSET: State = State { deadline: Time::NEVER, event: Time::NEVER, generation: 0 };
+const UNSET: State = State { deadline: Time::NEVER, event: Time::NEVER, host: 0 };
 
 /// All timers: those of the hosts, then those of the flows by place, of either half in turn.
 #[derive(Clone, Debug)]
@@ -63,7 +64,8 @@ impl Timers {
         }
     }
 
-    fn timer(&self, index: u32) -> Timer {
+    /// The timer at a place.
+    pub(crate) fn timer(&self, index: u32) -> Timer {
         match index.checked_sub(self.first_of_flows()) {
             None => {
                 let count = u32::from(self.counts.host);
@@ -78,15 +80,20 @@ impl Timers {
         }
     }
 
-    pub(crate) fn set(&mut self, timer: Timer, at: Time, calendar: &mut Calendar<Word>) {
+    /// Sets a timer of `host`.
+    pub(crate) fn set(
+        &mut self,
+        timer: Timer,
+        at: Time,
+        host: impl FnOnce() -> NodeId,
+        calendar: &mut Agenda<Word>,
+    ) {
         let index = self.index(timer);
         let state = &mut self.states[index as usize];
         state.deadline = at;
         if at < state.event {
-            state.event = at;
-            state.generation = (state.generation + 1) % Event::LIMIT;
-            let event = Event::Timer { index, generation: state.generation };
-            calendar.push(at, event.pack());
+            (state.event, state.host) = (at, host().get());
+            calendar.push(at, Event::Timer { host: state.host, index }.pack());
         }
     }
 
@@ -95,21 +102,24 @@ impl Timers {
         self.states[index as usize].deadline = Time::NEVER;
     }
 
-    /// Cancels all timers of a half.
-    pub(crate) fn cancel_flow(&mut self, flow: FlowKey) {
-        (0..self.counts.flow).for_each(|number| self.cancel(Timer::Flow(flow, number)));
+    /// Forgets all timers of a half, whose place may be another's next: nothing of it is left to that.
+    pub(crate) fn forget_flow(&mut self, flow: FlowKey) {
+        for number in 0..self.counts.flow {
+            let index = self.index(Timer::Flow(flow, number));
+            self.states[index as usize] = UNSET;
+        }
     }
 
-    /// The timer that an event means, if it is due.
+    /// The timer of `host` that an event means, if it is due.
     pub(crate) fn due(
         &mut self,
+        host: u32,
         index: u32,
-        generation: u32,
         now: Time,
-        calendar: &mut Calendar<Word>,
+        calendar: &mut Agenda<Word>,
     ) -> Option<Timer> {
         let state = &mut self.states[index as usize];
-        if state.generation != generation {
+        if (state.event, state.host) != (now, host) {
             return None;
         }
         state.event = Time::NEVER;
@@ -118,7 +128,7 @@ impl Timers {
         }
         if now < state.deadline {
             state.event = state.deadline;
-            calendar.push(state.deadline, Event::Timer { index, generation }.pack());
+            calendar.push(state.deadline, Event::Timer { host, index }.pack());
             return None;
         }
         state.deadline = Time::NEVER;
@@ -162,14 +172,14 @@ mod tests {
         fn timers_fire_when_last_set(steps in prop::collection::vec(step(), 1..120)) {
             let mut timers = Timers::new(Counts { flow: 2, host: 2 }, 8);
             timers.grow(6);
-            let mut calendar = Calendar::new();
+            let mut calendar = Agenda::new();
             let mut wanted = [None; 4];
             let mut now = Time::ZERO;
             for step in steps.into_iter().chain([Step::Pass; 500]) {
                 match step {
                     Step::Set(number, delay) => {
                         let at = Time::from_ps(now.as_ps() + delay);
-                        timers.set(timer(number), at, &mut calendar);
+                        timers.set(timer(number), at, || NodeId::new(3), &mut calendar);
                         wanted[usize::from(number)] = Some(at);
                     }
                     Step::Cancel(number) => {
@@ -177,12 +187,12 @@ mod tests {
                         wanted[usize::from(number)] = None;
                     }
                     Step::Pass => {
-                        let Some((at, word)) = calendar.pop() else { continue };
-                        let Event::Timer { index, generation } = word.unpack() else {
+                        let Some((at, word)) = calendar.pop_before(Time::NEVER, |_| ()) else { continue };
+                        let Event::Timer { host, index } = word.unpack() else {
                             unreachable!("only timers are set");
                         };
                         now = at;
-                        if let Some(fired) = timers.due(index, generation, now, &mut calendar) {
+                        if let Some(fired) = timers.due(host, index, now, &mut calendar) {
                             let number = (0..4).find(|&n| timer(n) == fired).unwrap();
                             prop_assert_eq!(wanted[usize::from(number)].take(), Some(now));
                         }
@@ -198,9 +208,10 @@ mod tests {
     #[test]
     fn a_timer_moved_later_again_and_again_keeps_one_event() {
         let mut timers = Timers::new(Counts { flow: 0, host: 1 }, 1);
-        let mut calendar = Calendar::new();
+        let mut calendar = Agenda::new();
         for at in 100..1_000 {
-            timers.set(Timer::Host(NodeId::new(0), 0), Time::from_ps(at), &mut calendar);
+            let timer = Timer::Host(NodeId::new(0), 0);
+            timers.set(timer, Time::from_ps(at), || NodeId::new(0), &mut calendar);
         }
         assert_eq!(calendar.len(), 1);
     }

@@ -5,16 +5,17 @@ use rack::results::Table;
 use rack::topology::Tier;
 use serde_json::{Map, Value, json};
 
-use crate::net::Net;
+use crate::net::{Counts, Net};
 
-/// The summary's object under the fabric's name: SI units, snake case. `unexpected`: packets that made no
+/// The summary's object under the fabric's name: SI units, snake case. `nets` are the parts, `counts` what
+/// they have counted together, `unexpected`: packets that made no
 /// sense to the endpoint that they reached.
 pub(super) fn details(
-    net: &Net,
+    nets: &[&Net],
+    counts: &Counts,
     unexpected: u64,
     transport: Map<String, Value>,
 ) -> Map<String, Value> {
-    let counts = &net.counts;
     let mut map = Map::new();
     let mut put = |key: &str, value: Value| map.insert(key.to_string(), value);
     put("packet_hops", json!(counts.hops));
@@ -38,7 +39,7 @@ pub(super) fn details(
     put("packets_returned", json!(counts.returned));
     put("pauses", json!(counts.pauses));
     put("ingress_max_bytes", json!(counts.ingress_max));
-    let peaks = peaks(net);
+    let peaks = peaks(nets);
     for (key, share) in [("port_queue_max_p50_bytes", 0.5), ("port_queue_max_p99_bytes", 0.99)] {
         put(key, json!(peaks.quantile(share).unwrap_or(0)));
     }
@@ -46,11 +47,14 @@ pub(super) fn details(
     map
 }
 
-/// The longest queue of each switch's port, in bytes.
-fn peaks(net: &Net) -> Histogram {
+/// The longest queue of each switch's port, in bytes. A port is used in one part alone.
+fn peaks(nets: &[&Net]) -> Histogram {
     let mut peaks = Histogram::new();
-    let ports = net.ports.iter().filter(|port| !port.is_nic);
-    ports.for_each(|port| peaks.record(port.peak.into()));
+    let ports = nets[0].ports.iter().enumerate().filter(|(_, port)| !port.is_nic);
+    for (port, _) in ports {
+        let peak = nets.iter().map(|net| net.ports[port].peak).max();
+        peaks.record(peak.unwrap_or(0).into());
+    }
     peaks
 }
 

@@ -5,30 +5,25 @@ use rack::results::Table;
 use rack::{Advance, Fabric, Flow, Gauge, Probe, Problem, Stage, Totals, Unfinished};
 use serde_json::{Map, Value};
 
-use super::ledger::{Entry, Life};
-use super::{Network, STAGES, details, gauges, ideal};
-use crate::net::Event;
+use super::{Network, STAGES, Wanted, details, gauges, ideal, just_after};
 use crate::program::Program;
 use crate::transport::Transport;
 
-/// Events between two questions to the probe: milliseconds (our choice).
-const EVENTS_PER_POLL: u64 = 1 << 16;
-
 impl<T: Transport, S: Program> Fabric for Network<T, S> {
     fn name(&self) -> &'static str {
-        self.transport.name()
+        self.transport().name()
     }
 
     fn nodes(&self) -> u32 {
-        self.net.plan.topology.hosts()
+        self.net().plan.topology.hosts()
     }
 
     fn node_rate(&self) -> Rate {
-        self.net.plan.node_rate()
+        self.net().plan.node_rate()
     }
 
     fn has_handshake(&self) -> bool {
-        self.transport.has_handshake()
+        self.transport().has_handshake()
     }
 
     fn now(&self) -> Time {
@@ -36,59 +31,64 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
     }
 
     fn set_wire(&mut self, is_on: bool) -> Result<(), Problem> {
-        self.net.uses_wire = is_on;
+        self.parts.iter_mut().for_each(|part| part.net.uses_wire = is_on);
         Ok(())
+    }
+
+    fn set_threads(&mut self, threads: usize) {
+        self.wanted = Wanted::Threads(threads);
     }
 
     fn offer(&mut self, flow: &Flow) {
         assert_ne!(flow.src, flow.dst, "{:?} goes from a node to itself", flow.id);
-        let place = self.ledger.enter(flow);
-        if flow.start > self.reached {
-            self.net.calendar.push(flow.start, Event::Start { flow: place }.pack());
-            return;
+        let place = self.desk.ledger.enter(flow);
+        match self.has_begun {
+            true => self.hand_out(flow, place),
+            false => self.early.push((*flow, place)),
         }
-        self.net.now = self.reached;
-        self.start(place);
-        // What the transport wants done waits for `advance`, which has a probe to tell of ends.
     }
 
     fn advance(&mut self, until: Time, probe: &mut dyn Probe) -> Advance {
-        self.settle(probe);
-        while !self.is_paused {
-            let Some((now, event)) = self.net.calendar.pop_before(until) else {
-                if until != Time::NEVER {
-                    self.reached = until;
-                }
-                let is_idle = self.net.calendar.is_empty();
-                return if is_idle { Advance::Idle } else { Advance::Reached };
-            };
-            self.step(now, event, probe);
-            self.reached = now;
-            if self.events.is_multiple_of(EVENTS_PER_POLL) && probe.poll().is_break() {
-                self.is_paused = true;
+        let pauses = probe.may_pause();
+        if !self.has_begun {
+            self.begin(pauses);
+        }
+        loop {
+            // Faults may end flows, which may be a reason to pause.
+            let fault = if pauses { self.desk.next_fault() } else { Time::NEVER };
+            let fault = if fault < Time::NEVER { just_after(fault) } else { fault };
+            let leg = self.run(until.min(fault), pauses);
+            let is_paused = self.tell(leg.end, probe) && pauses;
+            if is_paused || (leg.is_long && probe.poll().is_break()) {
+                // It is the last instant that is over, but where the leg was long for several parts.
+                self.reached =
+                    if leg.is_long && self.cut.is_some() { leg.end } else { before(leg.end) };
+                return Advance::Paused;
             }
+            if leg.end < until {
+                continue;
+            }
+            if until != Time::NEVER {
+                self.reached = until;
+            }
+            let is_idle = self.parts.iter().all(|part| part.net.calendar.is_empty());
+            return if is_idle { Advance::Idle } else { Advance::Reached };
         }
-        // Whatever else happens at this instant belongs to it.
-        let next = self.reached + Span::from_ps(1);
-        while let Some((now, event)) = self.net.calendar.pop_before(next) {
-            self.step(now, event, probe);
-        }
-        self.is_paused = false;
-        Advance::Paused
     }
 
     fn ideal_fct(&self, flow: &Flow) -> Span {
-        ideal::completion_time(&self.net, self.framing, flow)
+        ideal::completion_time(self.net(), self.transport().framing(), flow)
     }
 
     fn totals(&self) -> Totals {
-        let counts = &self.net.counts;
+        let mut counts = self.counts();
+        counts.digest.add(self.desk.digest);
         Totals {
             hops: counts.payload_hops,
-            events: self.events,
+            events: self.events(),
             event_hash: counts.digest.get(),
-            delivered: self.delivered,
-            lost: self.lost,
+            delivered: self.delivered(),
+            lost: self.lost(),
             drops: counts.drops(),
             retransmissions: counts.retransmissions,
             queue_max_cells: u64::from(counts.queue_max_packets),
@@ -107,36 +107,44 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
     }
 
     fn sample(&mut self, row: &mut [f64]) {
-        let (open, delivered) = (self.ledger.open, self.delivered);
-        self.gauges.sample(row, &mut self.net, open, delivered);
+        let (open, delivered) = (self.desk.ledger.open, self.delivered());
+        let nets = self.parts.iter_mut().map(|part| &mut part.net);
+        self.gauges.sample(row, nets, open, delivered);
     }
 
     fn unfinished(&self, limit: usize) -> Vec<Unfinished> {
-        let open = self.ledger.unfinished().map(|place| self.ledger.get(place));
-        let mut open: Vec<_> = open.collect();
-        open.sort_unstable_by_key(|entry| entry.flow.id);
-        let delivered = |entry: &Entry| match entry.life {
-            Life::Open => self.delivered_of(entry.name),
-            _ => Bytes::ZERO,
-        };
-        let open = open.into_iter().take(limit);
-        open.map(|open| Unfinished { flow: open.flow, delivered: delivered(open) }).collect()
+        let open = self.open(limit).into_iter();
+        open.map(|(flow, delivered)| Unfinished { flow, delivered }).collect()
     }
 
     fn check(&self) -> Result<(), String> {
-        self.check_queues()?;
-        self.check_packets()?;
-        self.transport.check()?;
-        self.program.check()
+        for part in self.parts.iter() {
+            part.check_queues()?;
+            part.transport.check()?;
+            part.program.check()?;
+        }
+        self.check_packets()
     }
 
     fn tables(&self) -> Vec<Table> {
-        details::tables(&self.net)
+        details::tables(self.net())
     }
 
     fn details(&self) -> Map<String, Value> {
-        let mut own = self.transport.details(self.reached);
-        own.extend(self.program.details(self.reached));
-        details::details(&self.net, self.out.unexpected_count(), own)
+        let (mut transport, mut program) = (self.transport().clone(), self.program().clone());
+        for part in self.parts.iter().skip(1) {
+            transport.add_counts(&part.transport);
+            program.add_counts(&part.program);
+        }
+        let mut own = transport.details(self.reached);
+        own.extend(program.details(self.reached));
+        let nets: Vec<_> = self.parts.iter().map(|part| &part.net).collect();
+        let unexpected = self.parts.iter().map(|part| part.out.unexpected_count()).sum();
+        details::details(&nets, &self.counts(), unexpected, own)
     }
+}
+
+/// The instant before `end`.
+fn before(end: Time) -> Time {
+    Time::from_ps(end.as_ps().saturating_sub(1))
 }

@@ -45,19 +45,25 @@ pub(crate) struct Gauges {
 }
 
 impl Gauges {
-    /// Writes one row and starts the next interval.
-    pub(crate) fn sample(&mut self, row: &mut [f64], net: &mut Net, open: u64, delivered: Bytes) {
-        let counts = &mut net.counts;
-        let running = [
-            counts.payload_hops,
-            counts.hops,
-            counts.drops(),
-            counts.marked,
-            counts.trimmed,
-            delivered.get(),
-        ];
-        let peak = std::mem::take(&mut counts.queue_peak);
-        let levels = [open, counts.queued, u64::from(peak), u64::from(net.arena.live())];
+    /// Writes one row, of all parts together, and starts the next interval.
+    pub(crate) fn sample<'a>(
+        &mut self,
+        row: &mut [f64],
+        nets: impl Iterator<Item = &'a mut Net>,
+        open: u64,
+        delivered: Bytes,
+    ) {
+        let mut running = [0, 0, 0, 0, 0, delivered.get()];
+        let mut levels = [open, 0, 0, 0];
+        for net in nets {
+            let counts = &mut net.counts;
+            let counted =
+                [counts.payload_hops, counts.hops, counts.drops(), counts.marked, counts.trimmed];
+            running.iter_mut().zip(counted).for_each(|(sum, count)| *sum += count);
+            levels[1] += counts.queued;
+            levels[2] = levels[2].max(std::mem::take(&mut counts.queue_peak).into());
+            levels[3] += u64::from(net.arena.live());
+        }
         let since = running.iter().zip(&self.last).map(|(now, last)| now - last);
         for (cell, value) in row.iter_mut().zip(levels.into_iter().chain(since)) {
             *cell = value as f64;

@@ -44,7 +44,7 @@ fn own_port(net: &Net, src: u32) -> Option<u32> {
 
 /// The links from a host to another, by the first of the shortest paths; the host's own link first.
 fn path(net: &Net, src: u32, dst: u32) -> impl Iterator<Item = u32> + '_ {
-    let ports = net.whole().path(&net.plan.topology, Vertex::new(src), dst).map(PortId::get);
+    let ports = net.whole.path(&net.plan.topology, Vertex::new(src), dst).map(PortId::get);
     own_port(net, src).into_iter().chain(ports)
 }
 
@@ -171,7 +171,7 @@ pub(crate) fn completion_time(net: &Net, framing: Framing, flow: &Flow) -> Span 
 fn spreads(net: &Net, port: u32, dst: u32) -> bool {
     let wire = &net.wires[port as usize];
     let has_choice = wire.vertex != wire.peer && net.plan.config.routing != Routing::Ecmp;
-    has_choice && net.whole().group(wire.vertex, dst).1.len > 1
+    has_choice && net.whole.group(wire.vertex, dst).1.len > 1
 }
 
 /// Where all shortest paths are alike.
@@ -190,9 +190,9 @@ fn by_shortest_paths(net: &Net, src: u32, packets: &Packets) -> Span {
     while fronts[0].0.get() != packets.dst {
         let mut next: Vec<(Vertex, Front)> = Vec::new();
         for (vertex, front) in fronts {
-            let group = net.whole().group(vertex, packets.dst).1;
+            let group = net.whole.group(vertex, packets.dst).1;
             for index in 0..group.len {
-                let port = net.whole().member(group, index).get();
+                let port = net.whole.member(group, index).get();
                 let there = net.wires[port as usize].peer;
                 let front = front.after(net, port, spreads(net, port, packets.dst), packets);
                 match next.iter_mut().find(|(vertex, _)| *vertex == there) {

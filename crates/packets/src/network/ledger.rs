@@ -3,7 +3,7 @@
 //! This is the driver's own list: hosts know of flows what they were told and what packets tell. What a
 //! source or a destination reports of a flow is judged here: the first report of its end holds.
 
-use kernel::Lookup;
+use kernel::{Bytes, Lookup};
 use rack::Flow;
 
 use crate::net::Name;
@@ -26,6 +26,8 @@ pub(super) struct Entry {
     pub(super) life: Life,
     /// How its hosts name it, once it is open.
     pub(super) name: Name,
+    /// What its destination had of it when it closed it early.
+    pub(super) left: Option<Bytes>,
 }
 
 /// All of them, in places that are used again.
@@ -42,7 +44,7 @@ impl Ledger {
     /// Takes a flow in.
     pub(super) fn enter(&mut self, flow: &Flow) -> u32 {
         self.open += 1;
-        let entry = Entry { flow: *flow, life: Life::Waiting, name: Name::default() };
+        let entry = Entry { flow: *flow, life: Life::Waiting, name: Name::default(), left: None };
         if let Some(place) = self.free.pop() {
             self.entries[place as usize] = entry;
             return place;
@@ -61,6 +63,13 @@ impl Ledger {
     /// A flow at its place, whatever has become of it.
     pub(super) fn get(&self, place: u32) -> &Entry {
         &self.entries[place as usize]
+    }
+
+    /// The destination of an open flow has closed it, with `delivered` bytes of it.
+    pub(super) fn leaves(&mut self, name: Name, delivered: Bytes) {
+        if let Some(place) = self.find(name) {
+            self.entries[place as usize].left = Some(delivered);
+        }
     }
 
     /// The place of an open flow.

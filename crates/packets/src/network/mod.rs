@@ -1,33 +1,43 @@
-//! A packet network with its endpoints: the event loop, and the door through which a transport acts.
+//! A packet network with its endpoints: its parts, and the driver that gives them time and flows.
+//!
+//! A part (`part`) holds some hosts and switches, or all. The driver (`desk`) keeps the list of flows, joins
+//! it with what hosts report of them, and tells the probe. Parts run side by side in windows
+//! ([`rack::shards`]): what one does reaches another no sooner than a packet takes over a link between them.
+//! The results are the same however the network is cut, as events of one instant have an order of their own
+//! ([`crate::net::Event`]).
 
+mod desk;
 mod details;
 mod ends;
 mod fabric;
 mod gauges;
 mod ideal;
+mod judge;
 mod ledger;
+mod part;
 mod programmed;
+mod reports;
+mod shard;
 mod uniform;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
-
-use kernel::{Bytes, Time};
+use kernel::{Bytes, Span, Time};
+use rack::shards::{Shards, Stop, Windows, usable_threads};
 use rack::topology::Vertex;
-use rack::{Failure, FlowId, NodeId, Probe, Problem, Stage};
+use rack::{Flow, Probe, Problem, Stage};
 
 use crate::config::Plan;
-use crate::net::{Event, Found, Net, Timers, Word};
-use crate::outbox::{Effect, Outbox};
-use crate::packet::{FlowKey, Marks, Packet};
-use crate::program::{Orders, Plain, Program};
-use crate::transport::{Framing, Line, Room, Surroundings, Timer, Transport};
+use crate::cut::Cut;
+use crate::net::{Counts, Net};
+use crate::program::{Plain, Program};
+use crate::transport::{Surroundings, Transport};
 
+use desk::Desk;
 use gauges::Gauges;
 pub(crate) use ideal::completion_time;
-use ledger::Ledger;
+use part::{EVENTS_PER_POLL, Leg, Part, just_after};
 
 /// The parts of a completion time, in order.
 pub(crate) const STAGES: &[Stage] = &[
@@ -37,42 +47,44 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage { name: "recovery", meaning: "At the destination, until the last byte is there" },
 ];
 
+/// The least time that something takes from one part to another for which a network is cut (our choice: a
+/// window costs as much as some events).
+const LOOKAHEAD_MIN: Span = Span::from_ns(20);
+/// Windows until the first look at how long they take (our choice).
+const WINDOWS_FIRST: u64 = 64;
+
+/// A run of several parts is no longer than this and half as much between two questions to the probe (our
+/// choice: so little happens that it makes no difference).
+const STRIDE_MAX: Span = Span::from_us(100_000);
+
 /// A packet network under simulation, carrying transport `T`, with switches that run `S`.
 #[derive(Clone, Debug)]
-pub struct Network<T, S = Plain> {
-    pub(crate) net: Net,
-    transport: T,
-    program: S,
-    out: Outbox,
-    orders: Orders,
-    timers: Timers,
-    framing: Framing,
-    /// The flows to carry.
-    ledger: Ledger,
-    /// By host: the alarm it asked for.
-    alarms: Vec<Time>,
-    /// Flows that fail now, by place in the ledger.
-    failures: Vec<(u32, Failure)>,
-    /// Flows of hosts that have died, and when that is known: they fail then.
-    doomed: VecDeque<Doomed>,
+pub struct Network<T: Transport, S: Program = Plain> {
+    parts: Shards<Part<T, S>>,
+    desk: Desk,
+    /// How the network is to be cut, on how many threads, once it begins.
+    wanted: Wanted,
+    /// How it is cut, and how long anything takes from part to part; `None`: it is whole.
+    cut: Option<(Cut, Span)>,
+    /// Whether the transport was told that the network is there.
+    has_begun: bool,
+    /// Flows offered before that, with their places in the ledger.
+    early: Vec<(Flow, u32)>,
+    /// Flows offered so far, modulo 2^32.
+    offered: u32,
     reached: Time,
-    events: u64,
-    delivered: Bytes,
-    lost: Bytes,
     gauges: Gauges,
-    /// Whether the probe asked to pause.
-    is_paused: bool,
+    /// How long a run of several parts is between two questions to the probe.
+    stride: Span,
 }
 
-/// A flow whose source or destination has died, which nobody knows yet.
-#[derive(Clone, Copy, Debug)]
-struct Doomed {
-    /// Its place in the ledger.
-    place: u32,
-    /// Which flow that is: its place may be another's by then.
-    id: FlowId,
-    why: Failure,
-    known_at: Time,
+/// How a network is to be cut.
+#[derive(Clone, Debug)]
+enum Wanted {
+    /// As it is best for so many threads.
+    Threads(usize),
+    /// So, on so many threads, whatever there is to do.
+    Cut(Cut, usize),
 }
 
 /// What a transport for the network of `plan` should know.
@@ -108,319 +120,205 @@ impl<T: Transport, S: Program> Network<T, S> {
     pub fn with_program(plan: Plan, transport: T, program: S, seed: u64) -> Result<Self, Problem> {
         let framing = transport.framing();
         plan.check_framing(framing)?;
-        let hosts = plan.topology.hosts();
         let mut net = Net::new(plan, seed);
         net.notes_departures = S::RUNS && program.watches_lines();
         net.has_neighbours = transport.speaks_to_neighbours();
-        let mut network = Self {
-            timers: Timers::new(transport.timers(), hosts),
-            framing,
-            ledger: Ledger::default(),
-            net,
-            transport,
-            program,
-            out: Outbox::new(Time::ZERO),
-            orders: Orders::default(),
-            alarms: vec![Time::NEVER; hosts as usize],
-            failures: Vec::new(),
-            doomed: VecDeque::new(),
+        Ok(Self {
+            desk: Desk::new(&net, framing),
+            parts: Shards::new([Part::new(net, transport, program)]),
+            wanted: Wanted::Threads(1),
+            cut: None,
+            has_begun: false,
+            early: Vec::new(),
+            offered: 0,
             reached: Time::ZERO,
-            events: 0,
-            delivered: Bytes::ZERO,
-            lost: Bytes::ZERO,
             gauges: Gauges::default(),
-            is_paused: false,
-        };
-        network.transport.begin(&mut network.out);
-        network.settle(&mut ());
-        Ok(network)
+            stride: Span::ZERO,
+        })
     }
 
-    /// The transport, to look at.
+    /// The transport, to look at: of the first part.
     #[must_use]
     pub fn transport(&self) -> &T {
-        &self.transport
+        &self.parts.get(0).transport
     }
 
-    /// The program of the switches, to look at.
+    /// The program of the switches, to look at: of the first part.
     #[must_use]
     pub fn program(&self) -> &S {
-        &self.program
+        &self.parts.get(0).program
     }
 
-    /// Lets one event happen.
-    #[inline]
-    fn step(&mut self, now: Time, event: Word, probe: &mut dyn Probe) {
-        self.events += 1;
-        self.net.now = now;
-        match event.kind() {
-            Word::ARRIVE => {
-                self.net.ask_ahead_of_packets();
-                if S::RUNS {
-                    self.arrive_at_program(event.subject(), event.port());
-                    self.serve_program();
-                } else {
-                    self.net.arrive(event.subject(), event.port());
-                }
-            }
-            Word::DELIVER => {
-                self.net.ask_ahead_of_packets();
-                if self.net.deliver(event.subject(), event.port()) {
-                    self.receive(event.subject());
-                }
-            }
-            Word::FREE => {
-                self.net.ask_ahead_of_lines();
-                self.net.line_free(event.port());
-                if S::RUNS {
-                    self.serve_program();
-                }
-            }
-            Word::NIC_FREE => {
-                let host = event.subject();
-                let port = self.net.nics[host as usize];
-                self.net.ports[port as usize].is_expected = false;
-                self.serve_nic(host);
-            }
-            _ => {
-                self.seldom(event.unpack());
-                if S::RUNS {
-                    self.serve_program();
-                }
-            }
-        }
-        self.settle(probe);
-        // What hosts that pass traffic on have just put on their lines.
-        while S::RUNS && !self.net.departures.is_empty() {
-            self.serve_program();
-            self.settle(probe);
-        }
+    /// The network itself, or its first part.
+    pub(crate) fn net(&self) -> &Net {
+        &self.parts.get(0).net
     }
 
-    /// The events that do not come with every packet.
-    #[inline(never)]
-    fn seldom(&mut self, event: Event) {
-        match event {
-            Event::Timer { index, generation } => {
-                let net = &mut self.net;
-                if let Some(timer) = self.timers.due(index, generation, net.now, &mut net.calendar)
-                {
-                    self.fire(timer);
-                }
-            }
-            Event::Alarm { host } => {
-                if self.alarms[host as usize] == self.net.now {
-                    self.alarms[host as usize] = Time::NEVER;
-                    self.net.ready_nics.push(host);
-                }
-            }
-            Event::Start { flow } => self.start(flow),
-            Event::Room { port, lane } => self.net.window_opens(port, lane),
-            Event::PauseEnds { port, priority } => self.net.pause_ends(port, priority),
-            Event::PauseAgain { port, priority } => self.net.pause_again(port, priority),
-            Event::Break { fault } => {
-                if let Some(vertex) = self.net.break_part(fault) {
-                    self.died(vertex);
-                }
-            }
-            Event::Mend { fault } => self.net.mend_part(fault),
-            Event::Program { switch } => self.wake_program(Vertex::new(switch)),
-            Event::Converge => {
-                let is_settled = self.net.converge();
-                self.out.set_now(self.net.now);
-                self.transport.routes_changed(&self.net.live, &mut self.out);
-                self.fail_doomed();
-                self.fail_unreachable(is_settled);
-            }
-            Event::Arrive { .. }
-            | Event::Deliver { .. }
-            | Event::Free { .. }
-            | Event::NicFree { .. } => unreachable!("handled by `step`"),
-        }
+    /// Cuts the network so, before its first event, and runs the parts on so many threads even if there is
+    /// little to do. Results do not depend on it. What cannot be cut stays whole ([`Network::can_be_cut`]).
+    pub fn set_cut(&mut self, cut: Cut, threads: usize) {
+        self.wanted = Wanted::Cut(cut, threads);
     }
 
-    /// Hands a packet to the half of its flow at the host that it has reached.
-    #[inline]
-    fn receive(&mut self, index: u32) {
-        let mut packet = *self.net.arena.get(index);
-        self.net.take_out(index);
-        self.out.set_now(self.net.now);
-        if packet.flow == FlowKey::NEIGHBOURS {
-            return self.transport.receive(packet.dst, &packet, &mut self.out);
-        }
-        let key = match self.net.halves.find(&packet) {
-            Found::Half(key) => key,
-            Found::New => self.meet(&packet),
-            Found::Closed => {
-                self.net.counts.stray += 1;
-                return self.transport.stray(&packet, &mut self.out);
+    /// Whether the network can be cut: not if the transport or the program cannot, nor if something takes
+    /// next to no time from one part to another.
+    #[must_use]
+    pub fn can_be_cut(&self, cut: &Cut) -> bool {
+        let part = self.parts.get(0);
+        let is_able = part.transport.can_be_cut() && part.program.can_be_cut();
+        is_able && cut.parts() > 1 && part.net.lookahead(cut) >= LOOKAHEAD_MIN
+    }
+
+    /// How many parts there are.
+    #[must_use]
+    pub fn parts(&self) -> usize {
+        self.parts.count()
+    }
+
+    /// What the windows have come to in which parts ran side by side.
+    #[must_use]
+    pub fn windows(&self) -> rack::shards::Counts {
+        self.parts.counts()
+    }
+
+    /// The network begins, in as many parts as are wanted: one if ends of flows may pause it, so that every
+    /// instant would be looked at.
+    fn begin(&mut self, pauses: bool) {
+        self.has_begun = true;
+        let (cut, threads, is_forced) = match &self.wanted {
+            Wanted::Threads(_) if pauses => (Cut::new(Vec::new()), 1, false),
+            &Wanted::Threads(threads) => {
+                let threads = usable_threads(threads);
+                (Cut::balanced(&self.net().plan.topology, threads), threads, false)
             }
+            Wanted::Cut(cut, threads) => (cut.clone(), *threads, true),
         };
-        if key.is_receivers() && packet.is_data() && !packet.marks.contains(Marks::TRIMMED) {
-            let receiver = self.net.halves.receiver_mut(key);
-            if !receiver.is_complete {
-                receiver.journey.note(packet.stamp, self.net.now, packet.wire);
-            }
+        if self.can_be_cut(&cut) {
+            let whole = self.parts.get(0);
+            let part = |own: usize| {
+                let mut part = whole.clone();
+                part.net.become_part(&cut, own as u16);
+                part
+            };
+            let parts = Shards::new((0..cut.parts()).map(part)).on_threads(threads);
+            let lookahead = whole.net.lookahead(&cut);
+            self.parts = if is_forced { parts.alone_below(0) } else { parts };
+            self.stride = lookahead * WINDOWS_FIRST;
+            self.cut = Some((cut, lookahead));
         }
-        packet.flow = key;
-        self.transport.receive(packet.dst, &packet, &mut self.out);
-    }
-
-    fn fire(&mut self, timer: Timer) {
-        self.out.set_now(self.net.now);
-        self.transport.timer(timer, &mut self.out);
-    }
-
-    /// Carries out what the transport wants, lets NICs send, and reports ends, until all is quiet.
-    #[inline]
-    fn settle(&mut self, probe: &mut dyn Probe) {
-        let is_quiet = self.out.effects.is_empty() && self.net.ready_nics.is_empty();
-        if !is_quiet || !self.failures.is_empty() || !self.net.unheard.is_empty() {
-            self.settle_all(probe);
+        self.parts.iter_mut().for_each(Part::begin);
+        for (flow, place) in std::mem::take(&mut self.early) {
+            self.hand_out(&flow, place);
         }
     }
 
-    fn settle_all(&mut self, probe: &mut dyn Probe) {
-        let mut at = 0;
-        loop {
-            while let Some(&effect) = self.out.effects.get(at) {
-                at += 1;
-                self.carry_out(effect, probe);
-            }
-            self.out.effects.clear();
-            at = 0;
-            if let Some((packet, why)) = self.net.unheard.pop() {
-                self.out.set_now(self.net.now);
-                self.transport.unheard(&packet, why, &mut self.out);
-            } else if let Some(host) = self.net.ready_nics.pop() {
-                self.serve_nic(host);
-            } else if let Some((place, why)) = self.failures.pop() {
-                self.fail(place, why, probe);
+    /// The part of a host.
+    fn part_of(&self, host: rack::NodeId) -> usize {
+        let vertex = Vertex::new(host.get());
+        self.cut.as_ref().map_or(0, |(cut, _)| cut.part(vertex))
+    }
+
+    /// Gives a flow to its source.
+    fn hand_out(&mut self, flow: &Flow, place: u32) {
+        let part = self.part_of(flow.src);
+        let (turn, at) = (self.offered, flow.start.max(self.reached));
+        self.offered = turn.wrapping_add(1);
+        self.parts.get_mut(part).offer(flow, place, turn, at);
+    }
+
+    /// Lets all parts run to `until`, or not as far; if it `pauses`, to the first instant in which a flow
+    /// may have ended.
+    fn run(&mut self, until: Time, pauses: bool) -> Leg {
+        let Some((_, lookahead)) = self.cut else {
+            let part = self.parts.get_mut(0);
+            let leg = part.run_alone(until, pauses);
+            self.desk.reports.append(&mut part.reports);
+            self.desk.reports.sort_unstable();
+            return leg;
+        };
+        let Self { parts, desk, stride, .. } = self;
+        let first = parts.iter().filter_map(|part| part.net.calendar.next_time()).min();
+        let Some(first) = first.filter(|&first| first < until) else {
+            return Leg { end: until, is_long: false };
+        };
+        let end = until.min(Time::from_ps(first.as_ps().saturating_add(stride.as_ps())));
+        parts.iter_mut().for_each(|part| part.tells_at_once = pauses);
+        let lookahead = if pauses { 1 } else { lookahead.as_ps() };
+        let before = parts.counts().events;
+        let stop = parts.run(end.as_ps(), Windows::of(lookahead), &mut |reports, _| {
+            let has_ends = reports.iter().any(reports::Report::is_end);
+            desk.reports.append(reports);
+            if has_ends {
+                std::ops::ControlFlow::Break(())
             } else {
-                return;
+                std::ops::ControlFlow::Continue(())
             }
+        });
+        parts.iter_mut().for_each(|part| desk.reports.append(&mut part.reports));
+        desk.reports.sort_unstable();
+        let events = parts.counts().events - before;
+        if events > 2 * EVENTS_PER_POLL {
+            *stride = *stride / 2;
+        } else if events < EVENTS_PER_POLL && *stride < STRIDE_MAX {
+            *stride = *stride * 2;
         }
-    }
-
-    #[inline]
-    fn carry_out(&mut self, effect: Effect, probe: &mut dyn Probe) {
-        match effect {
-            Effect::Send(packet) => self.send(self.labelled(packet)),
-            Effect::Tell(port, packet) => self.net.tell(port.get(), packet),
-            Effect::Wake(host) => self.net.ready_nics.push(host.get()),
-            Effect::WakeAt(host, at) => {
-                let alarm = &mut self.alarms[host.index()];
-                if at < *alarm {
-                    *alarm = at;
-                    self.net.calendar.push(at, Event::Alarm { host: host.get() }.pack());
-                }
-            }
-            Effect::Set(timer, at) => self.timers.set(timer, at, &mut self.net.calendar),
-            Effect::Cancel(timer) => self.timers.cancel(timer),
-            Effect::Delivered(key, bytes) => {
-                self.delivered += bytes;
-                self.net.halves.receiver_mut(key).delivered += bytes;
-            }
-            Effect::Complete(key) => self.complete(key, probe),
-            Effect::Close(key) => {
-                // It may have been abandoned since it said so.
-                if self.net.halves.is_open(key) {
-                    self.close(key);
-                }
-            }
-            Effect::GiveUp(key) => self.give_up(key, probe),
-            Effect::Resent(packets) => self.net.counts.retransmissions += packets,
-            Effect::Held(bytes) => {
-                let max = &mut self.net.counts.reorder_max;
-                *max = (*max).max(bytes.get());
-            }
-        }
-    }
-
-    /// A packet as it travels: it names its flow as the host at the other end knows it.
-    #[inline]
-    fn labelled(&self, packet: Packet) -> Packet {
-        let key = packet.flow;
-        if key == FlowKey::NEIGHBOURS || key.is_closed() {
-            return Packet { flow: key.at(key.place()), ..packet };
-        }
-        Packet { flow: self.net.halves.label(key), ..packet }
-    }
-
-    /// Puts a packet in the queue of its host's NIC.
-    fn send(&mut self, packet: Packet) {
-        let nic = self.net.nics[packet.src.index()];
-        let index = self.net.take_in(packet);
-        // Where neighbours find out by themselves what works, nothing waits for a dead link; nor in a
-        // dead host, whose flows go on until that is known.
-        let is_dead = self.net.is_dead(Vertex::new(packet.src.get()));
-        if is_dead || (self.net.has_neighbours && self.net.ports[nic as usize].faults > 0) {
-            return self.net.drop_at_dead_link(index, nic);
-        }
-        self.net.enqueue(nic, packet.priority, index);
-        self.net.serve(nic);
-    }
-
-    /// Lets a NIC send what waits in its queue, or what its transport has.
-    fn serve_nic(&mut self, host: u32) {
-        let port = self.net.nics[host as usize];
-        if self.net.send_queued(port) {
-            return self.net.expect_free(port);
-        }
-        let out = &self.net.ports[port as usize];
-        if out.faults > 0 {
-            return;
-        }
-        let room = match &self.net.flow_queues {
-            None => Room::Endless,
-            Some(queues) => Room::OfFlows(&queues.source_room),
+        let end = match stop {
+            Stop::Paused(end) => Time::from_ps(end),
+            Stop::Idle => until,
+            Stop::Reached => end,
         };
-        let line = Line { open: !out.held as u8, room };
-        self.out.set_now(self.net.now);
-        let node = NodeId::new(host);
-        let Some(packet) = self.transport.pull(node, line, &mut self.out) else { return };
-        self.check_pulled(node, port, &packet);
-        let index = self.net.take_in(self.labelled(packet));
-        self.net.launch_from_nic(port, index);
-        self.net.expect_free(port);
+        Leg { end, is_long: end < until && !pauses }
     }
 
-    #[inline]
-    fn check_pulled(&self, host: NodeId, port: u32, packet: &Packet) {
-        debug_assert_eq!(packet.src, host, "{packet:?} was pulled from another host");
-        debug_assert!(packet.wire > 0, "{packet:?} has no size");
-        debug_assert_ne!(packet.src, packet.dst, "{packet:?} goes nowhere");
-        let held = self.net.ports[port as usize].held;
-        debug_assert!(held >> packet.priority & 1 == 0, "{packet:?} was pulled while paused");
+    /// Tells of what has ended before `end`. True if the probe asked to pause.
+    fn tell(&mut self, end: Time, probe: &mut dyn Probe) -> bool {
+        let Self { parts, desk, .. } = self;
+        !desk.is_quiet(end) && desk.tell(end, &parts.get(0).net, probe)
     }
 
-    /// What the network is carrying at the moment, for its checks.
-    fn check_queues(&self) -> Result<(), String> {
-        let mut queued = 0;
-        for (port, out) in (0..).zip(&self.net.ports) {
-            let found = self.net.waiting(port).get() + self.net.waiting_in_flows(port);
-            if found != u64::from(out.bytes) {
-                return Err(format!("port {port} counts {} B and holds {found} B", out.bytes));
-            }
-            if self.net.wires[port as usize].nic.is_none() {
-                queued += u64::from(out.packets);
-            }
+    /// What all parts have counted.
+    fn counts(&self) -> Counts {
+        let mut counts = self.net().counts.clone();
+        self.parts.iter().skip(1).for_each(|part| counts.add(&part.net.counts));
+        counts
+    }
+
+    /// Events so far.
+    fn events(&self) -> u64 {
+        self.parts.iter().map(|part| part.events).sum()
+    }
+
+    /// Application bytes delivered.
+    fn delivered(&self) -> Bytes {
+        self.parts.iter().map(|part| part.delivered).sum()
+    }
+
+    /// Application bytes of failed flows that were not delivered.
+    fn lost(&self) -> Bytes {
+        let Desk { completed, failed, .. } = self.desk;
+        if failed == Bytes::ZERO {
+            return Bytes::ZERO;
         }
-        if queued != self.net.counts.queued {
-            let counted = self.net.counts.queued;
-            return Err(format!("{queued} packets wait in switches, {counted} were counted"));
-        }
-        Ok(())
+        let open: Bytes = self.open(usize::MAX).into_iter().map(|(_, delivered)| delivered).sum();
+        failed - (self.delivered() - completed - open)
+    }
+
+    /// Flows that have not ended, with their application bytes that were delivered.
+    fn open(&self, limit: usize) -> Vec<(Flow, Bytes)> {
+        self.desk.unfinished(limit, |entry| {
+            let part = self.parts.get(self.part_of(entry.flow.dst));
+            part.net
+                .halves
+                .receiver_named(entry.name)
+                .map_or(Bytes::ZERO, |key| part.net.halves.receiver(key).delivered)
+        })
     }
 
     /// Nothing is on its way where nothing is to happen.
     fn check_packets(&self) -> Result<(), String> {
-        let live = u64::from(self.net.arena.live());
-        // What waits for a link that is down waits until it is up again, if ever.
-        let held_up = self.net.ports.iter().filter(|port| port.faults > 0);
-        let held_up: u64 = held_up.map(|port| u64::from(port.packets)).sum();
-        if self.net.calendar.is_empty() && live > held_up {
-            return Err(format!("{live} packets in a network where nothing will happen"));
+        let left: u64 = self.parts.iter().map(Part::packets_on_their_way).sum();
+        if left > 0 && self.parts.iter().all(|part| part.net.calendar.is_empty()) {
+            return Err(format!("{left} packets in a network where nothing will happen"));
         }
         Ok(())
     }

@@ -2,12 +2,12 @@
 
 use rack::topology::{PortId, Vertex};
 
-use super::Network;
+use super::part::Part;
 use crate::net::{Event, GONE, Passage};
 use crate::program::{Handle, Hop, Order, Program, Verdict};
 use crate::transport::Transport;
 
-impl<T: Transport, S: Program> Network<T, S> {
+impl<T: Transport, S: Program> Part<T, S> {
     /// A packet is there by `port`, at a switch or as a frame of the link: the program decides.
     #[inline]
     pub(super) fn arrive_at_program(&mut self, index: u32, port: u32) {
@@ -63,6 +63,7 @@ impl<T: Transport, S: Program> Network<T, S> {
                 }
             }
             self.net.departures.clear();
+            self.net.forget_passed();
             if self.orders.list.is_empty() {
                 return;
             }

@@ -2,9 +2,11 @@
 
 mod choose;
 mod hash;
+mod known;
 mod tables;
 
 pub(crate) use choose::Chooser;
+pub(crate) use known::Known;
 pub use tables::Live;
 pub(crate) use tables::Tables;
 

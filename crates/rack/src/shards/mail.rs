@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use super::NEVER;
 
 /// What a shard sends in a window, by receiver.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Outbox<M> {
     to: Vec<Vec<M>>,
     earliest: u64,

@@ -258,6 +258,17 @@ impl Transport for Dcqcn {
         "dcqcn"
     }
 
+    fn can_be_cut(&self) -> bool {
+        true
+    }
+
+    fn add_counts(&mut self, other: &Self) {
+        self.arrived += other.arrived;
+        self.marked += other.marked;
+        self.notifications += other.notifications;
+        self.timeouts += other.timeouts;
+    }
+
     fn timers(&self) -> Timers {
         Timers { flow: 1, host: 0 }
     }

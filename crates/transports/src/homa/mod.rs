@@ -316,6 +316,15 @@ impl Transport for Homa {
         "homa"
     }
 
+    fn can_be_cut(&self) -> bool {
+        true
+    }
+
+    fn add_counts(&mut self, other: &Self) {
+        self.asked += other.asked;
+        self.busy += other.busy;
+    }
+
     fn timers(&self) -> Timers {
         Timers { flow: 2, host: 0 }
     }

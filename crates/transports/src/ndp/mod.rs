@@ -157,6 +157,15 @@ impl Transport for Ndp {
         "ndp"
     }
 
+    fn can_be_cut(&self) -> bool {
+        true
+    }
+
+    fn add_counts(&mut self, other: &Self) {
+        self.timeouts += other.timeouts;
+        self.silences += other.silences;
+    }
+
     fn timers(&self) -> Timers {
         Timers { flow: 1, host: 1 }
     }

@@ -330,6 +330,10 @@ impl Transport for Raw {
         "raw"
     }
 
+    fn can_be_cut(&self) -> bool {
+        true
+    }
+
     fn timers(&self) -> Timers {
         Timers { flow: u8::from(self.recovery != Recovery::None), host: 0 }
     }

@@ -239,6 +239,17 @@ impl Transport for Rds {
         "rds"
     }
 
+    fn can_be_cut(&self) -> bool {
+        true
+    }
+
+    fn add_counts(&mut self, other: &Self) {
+        self.grants += other.grants;
+        self.notices += other.notices;
+        self.silences += other.silences;
+        self.blind_again += other.blind_again;
+    }
+
     fn timers(&self) -> Timers {
         Timers { flow: 2, host: 1 }
     }

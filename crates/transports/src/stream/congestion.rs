@@ -96,11 +96,11 @@ pub enum Expiry {
 }
 
 /// A window against congestion.
-pub trait Congestion: Clone + Debug {
+pub trait Congestion: Clone + Debug + Send + 'static {
     /// The name of the transport, kebab case.
     const NAME: &'static str;
     /// Its checked parameters, the same for all flows.
-    type Plan: Clone + Debug;
+    type Plan: Clone + Debug + Send;
 
     /// The control of a new flow.
     fn new(plan: &Self::Plan, start: &Start) -> Self;

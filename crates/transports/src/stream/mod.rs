@@ -176,6 +176,17 @@ impl<C: Congestion> Transport for Stream<C> {
         C::NAME
     }
 
+    fn can_be_cut(&self) -> bool {
+        true
+    }
+
+    fn add_counts(&mut self, other: &Self) {
+        self.counts.recoveries += other.counts.recoveries;
+        self.counts.timeouts += other.counts.timeouts;
+        self.counts.syn_timeouts += other.counts.syn_timeouts;
+        self.counts.mark_answers += other.counts.mark_answers;
+    }
+
     fn timers(&self) -> Timers {
         Timers { flow: TIMERS, host: 0 }
     }

@@ -18,6 +18,7 @@ const NODES: u32 = 12;
 const LATENCY: Span = Span::from_ns(100);
 
 /// One clocked switch as the only switch of a network.
+#[derive(Clone)]
 struct OneSwitch {
     switch: Clocked,
     ports: Vec<PortId>,

@@ -48,8 +48,8 @@ fn a_step_marks_what_finds_more_than_the_threshold() {
     // one that has gone on the line. 200 packets; those that find more than ten are marked.
     let found = |k: u64| [k, k + 1].map(|waiting| waiting.saturating_sub(1));
     let marked = (0..100).flat_map(found).filter(|&waiting| waiting > 10).count() as u64;
-    let close = network.net.counts.marked.abs_diff(marked);
-    assert!(close <= 2, "{} marked, expected {marked}", network.net.counts.marked);
+    let close = network.net().counts.marked.abs_diff(marked);
+    assert!(close <= 2, "{} marked, expected {marked}", network.net().counts.marked);
     assert_eq!(ends.completed.len(), 2);
 }
 
@@ -60,7 +60,7 @@ fn red_marks_by_probability() {
     let queues = Queues { marking: Marking::Red(red), ..endless() };
     let (network, _) = incast(queues, 8, 2_000);
     // The queue rises from 0 to 14,000 packets: 21 MB of 100 MB; the mean probability is half 0.21.
-    let (marked, of) = (network.net.counts.marked as f64, 16_000.0f64);
+    let (marked, of) = (network.net().counts.marked as f64, 16_000.0f64);
     let expected = of * 0.105;
     let deviation = (of * 0.1 * 0.9).sqrt();
     assert!((marked - expected).abs() < 5.0 * deviation, "{marked} for {expected}");
@@ -74,7 +74,7 @@ fn packets_that_do_not_allow_it_are_not_trimmed() {
         ..Queues::default()
     };
     let (network, _) = incast(queues, 4, 100);
-    assert_eq!(network.net.counts.trimmed, 0);
+    assert_eq!(network.net().counts.trimmed, 0);
     assert_eq!(network.totals().drops, 400 - 112);
 }
 
@@ -192,8 +192,8 @@ mod trimming {
         assert_eq!(network.totals().drops, 0);
         assert_eq!(end.whole + end.trimmed + end.returned, 720);
         assert_eq!(end.seen.values().map(|seen| seen.len()).sum::<usize>(), 720);
-        assert_eq!(network.net.counts.trimmed, end.trimmed + end.returned);
-        assert_eq!(network.net.counts.returned, end.returned);
+        assert_eq!(network.net().counts.trimmed, end.trimmed + end.returned);
+        assert_eq!(network.net().counts.returned, end.returned);
         // 281 headers fit; what comes beyond has to go back.
         assert!(end.whole >= 12 && end.trimmed > 100 && end.returned > 0, "{end:?}");
     }
@@ -210,7 +210,7 @@ mod trimming {
         assert_eq!(end.returned, 0);
         assert!(network.totals().drops > 0);
         assert_eq!(end.whole + end.trimmed + network.totals().drops, 360);
-        assert!(network.net.ports.iter().all(|port| port.bytes == 0));
+        assert!(network.net().ports.iter().all(|port| port.bytes == 0));
     }
 
     #[test]

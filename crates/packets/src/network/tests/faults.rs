@@ -38,8 +38,8 @@ fn check_recovers(config: &Config, faults: &[Fault]) -> Network<LineRate> {
 #[test]
 fn a_dead_spine_is_gone_round_after_convergence() {
     let network = check_recovers(&clos(), &[fault(Component::Spine(0), 10 * MICROSECOND, None)]);
-    assert!(network.net.counts.dead_link > 0);
-    assert_eq!(network.net.counts.unroutable, 0);
+    assert!(network.net().counts.dead_link > 0);
+    assert_eq!(network.net().counts.unroutable, 0);
 }
 
 #[test]
@@ -69,8 +69,8 @@ fn overlapping_faults_of_one_link_end_with_the_last() {
         fault(link, 25 * MICROSECOND, Some(70 * MICROSECOND)),
     ];
     let network = check_recovers(&clos(), &faults);
-    assert!(network.net.ports.iter().all(|port| port.faults == 0));
-    assert_eq!(network.net.live, crate::route::Live::all(&network.net.plan.topology));
+    assert!(network.net().ports.iter().all(|port| port.faults == 0));
+    assert_eq!(network.net().live, crate::route::Live::all(&network.net().plan.topology));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_short_outage_loses_packets_only() {
     let link = Component::NodeLink(NodeId::new(3));
     let at = 10 * MICROSECOND;
     let network = check_recovers(&clos(), &[fault(link, at, Some(at + 200_000))]);
-    assert!(network.net.counts.dead_link > 0);
+    assert!(network.net().counts.dead_link > 0);
 }
 
 /// Two links joined by a slow one, and by two fast ones: what goes round when the slow one is out is
@@ -235,7 +235,7 @@ fn flow_control_survives_flaps() {
             })
             .collect();
         let network = check_recovers(&config, &faults);
-        assert!(network.net.ports.iter().all(|port| port.held == 0), "{flow_control:?}");
+        assert!(network.net().ports.iter().all(|port| port.held == 0), "{flow_control:?}");
     }
 }
 
@@ -243,7 +243,7 @@ fn flow_control_survives_flaps() {
 fn losses_and_corruption_come_at_their_rates() {
     let config = Config { loss_rate: 0.01, bit_error_rate: 1e-6, ..clos() };
     let network = check_recovers(&config, &[]);
-    let counts = &network.net.counts;
+    let counts = &network.net().counts;
     let hops = counts.hops as f64;
     let check = |found: u64, expected: f64| {
         let deviation = expected.sqrt();

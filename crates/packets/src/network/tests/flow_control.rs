@@ -40,9 +40,9 @@ fn pauses_with_the_headroom_of_the_formula_lose_nothing() {
         let pfc = Pfc { xoff, xon, ..Pfc::default() };
         let (network, ends) = through_the_trunk(FlowControl::Pfc(pfc));
         assert_eq!((network.totals().drops, ends.completed.len()), (0, 6), "xoff {xoff}");
-        assert!(network.net.counts.pauses > 0);
+        assert!(network.net().counts.pauses > 0);
         // Resumed as often as paused: nothing is held back at the end.
-        assert!(network.net.ports.iter().all(|port| port.held == 0));
+        assert!(network.net().ports.iter().all(|port| port.held == 0));
     }
 }
 
@@ -53,8 +53,8 @@ fn a_pause_that_is_said_again_never_runs_out() {
         let pfc = Pfc { quanta, ..Pfc::fixed(Bytes::new(20_000)) };
         let (network, ends) = through_the_trunk(FlowControl::Pfc(pfc));
         assert_eq!((network.totals().drops, ends.completed.len()), (0, 6), "{quanta} quanta");
-        assert!(network.net.ports.iter().all(|port| port.held == 0), "{quanta} quanta");
-        (network.net.counts.link_frames, network.net.counts.pauses)
+        assert!(network.net().ports.iter().all(|port| port.held == 0), "{quanta} quanta");
+        (network.net().counts.link_frames, network.net().counts.pauses)
     };
     // One frame pauses and one resumes; the longest pause needs no other.
     let (longest, pauses) = frames(65_535);
@@ -66,11 +66,11 @@ fn a_pause_that_is_said_again_never_runs_out() {
 #[test]
 fn a_pause_that_nobody_says_again_runs_out_after_its_quanta() {
     let mut network = raw(plan(&with(pfc_of(20_000), dumbbell()), &[]), Recovery::None, 1);
-    let port = network.net.nics[0];
+    let port = network.net().nics[0];
     let frame =
         |quanta| Packet { kind: Kind::PAUSE, priority: 1, ack: quanta, ..Packet::default() };
-    network.net.pause_frame(&frame(1_000), port);
-    network.net.pause_frame(&frame(100), port);
+    network.parts.get_mut(0).net.pause_frame(&frame(1_000), port);
+    network.parts.get_mut(0).net.pause_frame(&frame(100), port);
     let ends = run(&mut network, &[flow(0, 0, 4, 14_600, 0)]);
     // The last frame counts: 100 times 512 bits at 10 Gbps.
     let (_, end, ideal, _) = ends.completed[0];
@@ -97,7 +97,7 @@ fn the_headroom_is_used_and_no_more_than_it() {
     let xoff = XOFF.get();
     let used = |pfc: Pfc| {
         let network = through_the_trunk(FlowControl::Pfc(pfc)).0;
-        (u64::from(network.net.counts.ingress_max) - xoff, network.totals().drops)
+        (u64::from(network.net().counts.ingress_max) - xoff, network.totals().drops)
     };
     // It is enough, and all but a packet and a frame of it is needed.
     let (most, drops) = used(Pfc { headroom: room, ..Pfc::fixed(XOFF) });
@@ -159,7 +159,7 @@ fn per_flow_queues_share_the_trunk_and_spare_the_innocent() {
         assert!((3.9..4.05).contains(&slowdown), "{:?}: {slowdown}", flow.id);
     }
     // No queue is longer than the windows of the flows in it.
-    let window = network.net.flow_queues.as_ref().unwrap().window[0];
+    let window = network.net().flow_queues.as_ref().unwrap().window[0];
     assert!(network.totals().queue_max_cells <= 4 * u64::from(window), "{window}");
 }
 
@@ -271,7 +271,7 @@ fn pauses_work_across_a_clos_under_incast() {
         let flows: Vec<_> = (1..32).map(|src| flow(src.into(), src, 0, 146_000, 0)).collect();
         let (network, ends) = carry(&config, &flows);
         assert_eq!((network.totals().drops, ends.completed.len()), (0, 31));
-        assert!(network.net.counts.pauses > 0);
+        assert!(network.net().counts.pauses > 0);
     }
 }
 
@@ -283,9 +283,9 @@ fn thresholds_that_follow_the_free_memory_lose_nothing_and_use_it_all() {
         let pfc = Pfc { beta, priorities: vec![1], ..Pfc::default() };
         let (network, ends) = through_the_trunk(FlowControl::Pfc(pfc));
         assert_eq!((network.totals().drops, ends.completed.len()), (0, 6), "beta {beta}");
-        assert!(network.net.counts.pauses > 0, "beta {beta}");
-        assert!(network.net.ports.iter().all(|port| port.held == 0), "beta {beta}");
-        let pauses = network.net.pauses_state();
+        assert!(network.net().counts.pauses > 0, "beta {beta}");
+        assert!(network.net().ports.iter().all(|port| port.held == 0), "beta {beta}");
+        let pauses = network.net().pauses_state();
         assert!(pauses.iter().all(|memory| memory.used == 0), "beta {beta}: {pauses:?}");
     }
 }
@@ -297,8 +297,8 @@ fn two_ports_are_paused_when_each_holds_a_third_of_the_memory() {
     let pfc = Pfc { priorities: vec![1], ..Pfc::default() };
     let flows: Vec<_> = (0..2).map(|src| flow(src.into(), src, 4, 4_000_000, 0)).collect();
     let (network, _) = carry(&with(FlowControl::Pfc(pfc), dumbbell()), &flows);
-    let pool = network.net.pauses_state()[6].pool;
-    let most = u64::from(network.net.counts.ingress_max);
+    let pool = network.net().pauses_state()[6].pool;
+    let most = u64::from(network.net().counts.ingress_max);
     let third = pool / 3;
     assert!(most >= third && most <= third + 20_000, "{most} of {pool}");
 }

@@ -55,8 +55,8 @@ fn a_million_short_flows_take_no_more_memory_than_the_first_two_hundred_thousand
     let mut sizes = Vec::new();
     for count in [200_000, 1_000_000] {
         source.offer_up_to(count);
-        let net = &source.network.net;
-        let open = source.network.ledger.open;
+        let net = source.network.net();
+        let open = source.network.desk.ledger.open;
         assert!(open < 5_000, "{open} flows are open: the load is too high to say anything");
         sizes.push(peak());
         eprintln!(

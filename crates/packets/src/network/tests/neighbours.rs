@@ -29,6 +29,7 @@ fn ring(queues: Queues) -> Config {
 
 /// Sends a flow as one packet along a stated route, and tells neighbours of it: who hears a word for
 /// the first time tells all its neighbours.
+#[derive(Clone)]
 struct Gossip {
     plan: Plan,
     route: u128,

@@ -67,7 +67,7 @@ fn queues() -> impl Strategy<Value = Queues> {
     )
 }
 
-fn config() -> impl Strategy<Value = Config> {
+pub(super) fn config() -> impl Strategy<Value = Config> {
     let routing = prop_oneof![
         Just(Routing::Ecmp),
         Just(Routing::RandomSpray),
@@ -90,11 +90,11 @@ fn config() -> impl Strategy<Value = Config> {
 }
 
 /// Flows between any hosts, of a few packets, in a hundred microseconds.
-fn flows() -> impl Strategy<Value = Vec<(u32, u32, u64, u64)>> {
+pub(super) fn flows() -> impl Strategy<Value = Vec<(u32, u32, u64, u64)>> {
     prop::collection::vec((0u32..64, 0u32..63, 1u64..20_000, 0u64..100_000_000), 1..25)
 }
 
-fn resolve(hosts: u32, flows: &[(u32, u32, u64, u64)]) -> Vec<Flow> {
+pub(super) fn resolve(hosts: u32, flows: &[(u32, u32, u64, u64)]) -> Vec<Flow> {
     let flow = |(id, &(src, dst, size, start)): (u64, &(u32, u32, u64, u64))| {
         let src = src % hosts;
         let dst = (src + 1 + dst % (hosts - 1)) % hosts;
@@ -104,7 +104,7 @@ fn resolve(hosts: u32, flows: &[(u32, u32, u64, u64)]) -> Vec<Flow> {
 }
 
 /// Credits and pauses can lock up where routes go in rings; that is theirs, not a fault of the model.
-fn may_deadlock(config: &Config) -> bool {
+pub(super) fn may_deadlock(config: &Config) -> bool {
     let rings = matches!(config.topology, Shape::Torus(_) | Shape::Mesh(_));
     rings && matches!(config.queues.flow_control, FlowControl::Pfc(_) | FlowControl::Credit(_))
 }
@@ -129,8 +129,8 @@ proptest! {
         let offered: u64 = flows.iter().map(|flow| flow.size.get()).sum();
         let totals = network.totals();
         prop_assert_eq!(totals.delivered.get(), offered);
-        prop_assert_eq!(network.net.arena.live(), 0);
-        prop_assert_eq!(network.ledger.open, 0);
+        prop_assert_eq!(network.net().arena.live(), 0);
+        prop_assert_eq!(network.desk.ledger.open, 0);
         for (flow, end, ideal, stages) in &ends.completed {
             prop_assert!(*end - flow.start >= *ideal, "{:?}", flow);
             let sum = stages.iter().copied().sum::<Span>().as_ps();
@@ -187,6 +187,6 @@ proptest! {
         let mut network = raw(plan(&config, &faults), REPEAT, 1);
         let ends = run(&mut network, &flows);
         prop_assert_eq!((ends.completed.len(), ends.failed.len()), (flows.len(), 0));
-        prop_assert_eq!(network.net.arena.live(), 0);
+        prop_assert_eq!(network.net().arena.live(), 0);
     }
 }

@@ -66,12 +66,12 @@ fn memory_follows_what_is_open_and_under_way() {
             network.offer(&flow(8 * round + u64::from(src), src, 8, 3_000, start));
         }
         network.advance(Time::from_ps(start + 40_000_000), &mut ());
-        assert_eq!(network.ledger.open, 0);
+        assert_eq!(network.desk.ledger.open, 0);
         if round == 10 {
-            sizes = (network.net.halves.places(), network.net.arena.capacity());
+            sizes = (network.net().halves.places(), network.net().arena.capacity());
         }
     }
-    assert_eq!(sizes, (network.net.halves.places(), network.net.arena.capacity()));
+    assert_eq!(sizes, (network.net().halves.places(), network.net().arena.capacity()));
     assert!(sizes.0 == 8 && sizes.1 <= 24, "{sizes:?}");
     network.check().unwrap();
 }

@@ -15,6 +15,7 @@ use crate::network::{Config, Plan, Transport};
 
 /// An instance for each switch. Each is asked for its own switch alone, so that the state that it has of
 /// others is never used; what spines tell leaves of room is handed over as bytes.
+#[derive(Clone)]
 struct Instances {
     hosts: usize,
     owners: Vec<Vertex>,

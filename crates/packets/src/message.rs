@@ -1,0 +1,170 @@
+//! What parts of a network send each other, and its bytes.
+//!
+//! Between two parts there are links, and all that passes is what passes over them: packets, and frames of
+//! the link. Two models of an ideal network tell the other end of a link what nothing carries: per-flow
+//! backpressure, which is a baseline and no design (R2C2 §2.2.2), and of what neighbours tell each other
+//! the loss. That travels as far and as long as a bit on the link.
+
+use kernel::Time;
+use rack::NodeId;
+
+use crate::net::Name;
+use crate::packet::Packet;
+use crate::transport::Loss;
+use crate::wire::{self, HEADER, WireError};
+
+/// Something on its way to another part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// When it is there.
+    pub(crate) at: Time,
+    /// The port at which it comes in.
+    pub(crate) port: u32,
+    pub(crate) body: Body,
+}
+
+/// What it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Body {
+    /// A packet, sent in this life of its link; and the host to which it goes first, if it does.
+    Packet { packet: Packet, life: u32, first: u32, manner: Manner },
+    /// Room for one more packet of a flow, on its first leg or its last.
+    Room { name: Name, is_first: bool },
+    /// A packet that came by this port got lost.
+    Unheard { packet: Packet, why: Loss },
+}
+
+/// As what a packet comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Manner {
+    /// It is to go on.
+    Through,
+    /// It is for the host there.
+    There,
+    /// It is a frame of the link.
+    Frame,
+}
+
+/// Bytes before the body: what it is, when and where.
+const HEAD: usize = 1 + 8 + 4;
+
+impl Message {
+    /// When it is there.
+    #[must_use]
+    pub fn at(&self) -> Time {
+        self.at
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEAD + 8 + HEADER);
+        let kind = match self.body {
+            Body::Packet { manner: Manner::Through, .. } => 0,
+            Body::Packet { manner: Manner::There, .. } => 1,
+            Body::Packet { manner: Manner::Frame, .. } => 2,
+            Body::Room { is_first: false, .. } => 3,
+            Body::Room { is_first: true, .. } => 4,
+            Body::Unheard { why: Loss::NoRoom, .. } => 5,
+            Body::Unheard { why: Loss::Link, .. } => 6,
+            Body::Unheard { why: Loss::Dead, .. } => 7,
+        };
+        bytes.push(kind);
+        bytes.extend(self.at.as_ps().to_be_bytes());
+        bytes.extend(self.port.to_be_bytes());
+        match self.body {
+            Body::Packet { packet, life, first, .. } => {
+                bytes.extend(life.to_be_bytes());
+                bytes.extend(first.to_be_bytes());
+                bytes.extend(wire::encode(&packet));
+            }
+            Body::Room { name, .. } => {
+                bytes.extend(name.words().into_iter().flat_map(u32::to_be_bytes));
+            }
+            Body::Unheard { packet, .. } => bytes.extend(wire::encode(&packet)),
+        }
+        bytes
+    }
+
+    /// The message whose bytes these are.
+    ///
+    /// # Errors
+    /// If [`Message::encode`] writes them for none.
+    pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
+        let (head, rest) = bytes.split_at_checked(HEAD).ok_or(WireError::Length(bytes.len()))?;
+        let word = |bytes: &[u8], at: usize| -> Result<u32, WireError> {
+            let four = bytes.get(at..at + 4).and_then(|four| four.try_into().ok());
+            four.map(u32::from_be_bytes).ok_or(WireError::Length(bytes.len()))
+        };
+        let at = u64::from(word(head, 1)?) << 32 | u64::from(word(head, 5)?);
+        let body = match head[0] {
+            kind @ 0..=2 => Body::Packet {
+                life: word(rest, 0)?,
+                first: word(rest, 4)?,
+                packet: wire::decode(&rest[8..])?,
+                manner: [Manner::Through, Manner::There, Manner::Frame][usize::from(kind)],
+            },
+            kind @ 3..=4 if rest.len() == 12 => {
+                let [src, dst] = [word(rest, 0)?, word(rest, 4)?].map(NodeId::new);
+                Body::Room { name: Name { src, dst, number: word(rest, 8)? }, is_first: kind == 4 }
+            }
+            kind @ 5..=7 => Body::Unheard {
+                packet: wire::decode(rest)?,
+                why: [Loss::NoRoom, Loss::Link, Loss::Dead][usize::from(kind) - 5],
+            },
+            _ => return Err(WireError::Field("kind of message")),
+        };
+        Ok(Self { at: Time::from_ps(at), port: word(head, 9)?, body })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn messages() -> impl Strategy<Value = Message> {
+        let name = any::<[u32; 3]>().prop_map(|[src, dst, number]| Name {
+            src: NodeId::new(src),
+            dst: NodeId::new(dst),
+            number,
+        });
+        let packet =
+            any::<(u64, u16)>().prop_map(|(seq, wire)| Packet { seq, wire, ..Packet::default() });
+        let manner = prop_oneof![Just(Manner::Through), Just(Manner::There), Just(Manner::Frame)];
+        let why = prop_oneof![Just(Loss::NoRoom), Just(Loss::Link), Just(Loss::Dead)];
+        let body = prop_oneof![
+            (packet.clone(), any::<[u32; 2]>(), manner).prop_map(
+                |(packet, [life, first], manner)| Body::Packet { packet, life, first, manner }
+            ),
+            (name, any::<bool>()).prop_map(|(name, is_first)| Body::Room { name, is_first }),
+            (packet, why).prop_map(|(packet, why)| Body::Unheard { packet, why }),
+        ];
+        (any::<u64>(), any::<u32>(), body).prop_map(|(at, port, body)| Message {
+            at: Time::from_ps(at),
+            port,
+            body,
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_read_is_what_was_written(message in messages()) {
+            prop_assert_eq!(Message::decode(&message.encode()), Ok(message));
+        }
+
+        /// What is read without an error is written as it was.
+        #[test]
+        fn no_bytes_break_the_reader(message in messages(), at in 0usize..90, byte: u8, len in 0usize..90) {
+            let mut bytes = message.encode();
+            if let Some(place) = bytes.get_mut(at) {
+                *place = byte;
+            }
+            bytes.truncate(len);
+            if let Ok(message) = Message::decode(&bytes) {
+                prop_assert_eq!(message.encode(), bytes);
+            }
+        }
+    }
+}

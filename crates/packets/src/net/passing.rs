@@ -1,0 +1,151 @@
+//! What passes between parts of a network: packets on links, and what an ideal network tells along them.
+
+use std::sync::Arc;
+
+use kernel::{Bytes, Span, Time};
+use rack::shards::Outbox;
+use rack::topology::Vertex;
+
+use super::event::Event;
+use super::halves::Name;
+use super::{NONE, Net, Share};
+use crate::config::PAUSE_FRAME;
+use crate::cut::Cut;
+use crate::message::{Body, Manner, Message};
+use crate::packet::Packet;
+use crate::transport::Loss;
+
+impl Net {
+    /// Keeps part `own` of the network alone. The rest of the arrays is never touched again, but for faults.
+    pub(crate) fn become_part(&mut self, cut: &Cut, own: u16) {
+        let part_of = Arc::clone(&cut.part_of);
+        for (out, wire) in self.ports.iter_mut().zip(self.wires.iter()) {
+            let [here, there] = [wire.vertex, wire.peer].map(|vertex| part_of[vertex.index()]);
+            out.is_cut = here == own && there != own;
+        }
+        self.passing = Outbox::new(cut.parts());
+        self.cut = Some(Share { part_of, own });
+    }
+
+    /// Whether this is all of the network.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.cut.is_none()
+    }
+
+    /// Whether this is all of the network, or its first part.
+    pub(crate) fn is_first(&self) -> bool {
+        self.cut.as_ref().is_none_or(|share| share.own == 0)
+    }
+
+    /// Whether a vertex is here.
+    #[inline]
+    pub(crate) fn owns(&self, vertex: Vertex) -> bool {
+        self.cut.as_ref().is_none_or(|share| share.part_of[vertex.index()] == share.own)
+    }
+
+    /// How long anything takes from one part to another at least.
+    pub(crate) fn lookahead(&self, cut: &Cut) -> Span {
+        let is_cut = |wire: &super::Wire| cut.part(wire.vertex) != cut.part(wire.peer);
+        let ports = self.wires.iter().zip(&self.clocks).filter(|(wire, _)| is_cut(wire));
+        let least = ports.map(|(wire, clock)| {
+            let time = |size: Bytes| clock.rate().least_send_time(size);
+            let packet = wire.delay.min(wire.last_delay) + time(Bytes::new(1));
+            let is_told = self.flow_queues.is_some() || (self.has_neighbours && self.is_lossy);
+            let frame = match &self.credits {
+                _ if is_told => Some(Span::ZERO),
+                Some(credits) => Some(time(Bytes::new(credits.frame.into()))),
+                None => self.pauses.as_ref().map(|_| time(PAUSE_FRAME)),
+            };
+            frame.map_or(packet, |frame| packet.min(wire.propagation + frame))
+        });
+        least.min().unwrap_or(Span::from_us(1_000))
+    }
+
+    fn send_to(&mut self, port: u32, at: Time, body: Body) {
+        let vertex = self.vertices[port as usize];
+        let share = self.cut.as_ref().expect("there is somebody else");
+        let to = share.part_of[vertex.index()];
+        self.passing.send(to.into(), at.as_ps(), Message { at, port, body });
+    }
+
+    /// Sends a packet on its way to the other end of `port`, which is another part's; there it is `at` an
+    /// instant. It stays in the arena until [`Net::launched`] lets go of it.
+    #[cold]
+    pub(super) fn pass(&mut self, port: u32, index: u32, (at, manner): (Time, Manner)) {
+        let out = &self.ports[port as usize];
+        let (to, life) = (out.reverse, out.life);
+        let first = self.detours.as_ref().map_or(NONE, |detours| detours.first_of(index));
+        let packet = *self.arena.get(index);
+        self.send_to(to, at, Body::Packet { packet, life, first, manner });
+    }
+
+    /// A packet that left by a cut link is no longer here, once the program has been told of it.
+    #[cold]
+    pub(super) fn let_go(&mut self, index: u32, is_noted: bool) {
+        match is_noted {
+            true => self.passed.push(index),
+            false => self.arena.remove(index),
+        }
+    }
+
+    /// Lets go of what was kept for the program.
+    pub(crate) fn forget_passed(&mut self) {
+        while let Some(index) = self.passed.pop() {
+            self.arena.remove(index);
+        }
+    }
+
+    /// Tells the part of `port` of room for one more packet of a flow.
+    pub(super) fn pass_room(&mut self, port: u32, name: Name, is_first: bool, at: Time) {
+        self.send_to(port, at, Body::Room { name, is_first });
+    }
+
+    /// Tells the host of `port`, by which it was sent, that a packet is lost: as an ideal link would, over
+    /// which that takes as long as the wire is.
+    pub(super) fn tell_unheard(&mut self, port: u32, packet: Packet, why: Loss) {
+        let at = self.now + self.wires[port as usize].propagation;
+        if self.owns(self.vertices[port as usize]) {
+            self.expect_unheard(port, packet, why, at);
+        } else {
+            self.send_to(port, at, Body::Unheard { packet, why });
+        }
+    }
+
+    fn expect_unheard(&mut self, port: u32, packet: Packet, why: Loss, at: Time) {
+        let index = self.arena.insert(packet);
+        self.arena.set_ingress(index, u32::from(why == Loss::Dead));
+        self.calendar.push(at, Event::Unheard { packet: index, port }.pack());
+    }
+
+    /// A host hears that a packet is lost.
+    pub(crate) fn hear_unheard(&mut self, index: u32) {
+        let is_dead = self.arena.ingress(index) == 1;
+        let why = if is_dead { Loss::Dead } else { Loss::Link };
+        self.unheard.push((*self.arena.get(index), why));
+        self.take_out(index);
+    }
+
+    /// Takes what another part has sent.
+    pub(crate) fn take(&mut self, message: Message) {
+        let Message { at, port, body } = message;
+        match body {
+            Body::Packet { packet, life, first, manner } => {
+                let index = self.arena.insert(packet);
+                if self.is_lossy {
+                    self.arena.set_ingress(index, life);
+                }
+                if let Some(detours) = &mut self.detours {
+                    detours.put(index, first);
+                }
+                let event = match manner {
+                    Manner::Through => Event::Arrive { packet: index, port },
+                    Manner::There => Event::Deliver { packet: index, port },
+                    Manner::Frame => Event::Frame { packet: index, port },
+                };
+                self.calendar.push(at, event.pack());
+            }
+            Body::Room { name, is_first } => self.expect_room(port, name, is_first, at),
+            Body::Unheard { packet, why } => self.expect_unheard(port, packet, why, at),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What the driver knows of faults: by when which flows cannot end.
+//!
+//! The plan of faults is configuration, so that the driver follows it by itself. It tells nobody: hosts act
+//! on what they know, and forget a flow at the same instant (`ends`).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use kernel::Time;
+use rack::topology::{Parts, Vertex};
+use rack::{Failure, FlowId};
+
+use super::ledger::{Ledger, Life};
+use crate::net::{Net, hopeless};
+use crate::route::{Known, Live, Tables};
+
+/// What happens to the network; at one instant in this order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Step {
+    Break(usize),
+    Mend(usize),
+    Converge,
+}
+
+/// A flow whose source or destination has died, which nobody knows yet.
+#[derive(Clone, Copy, Debug)]
+struct Doomed {
+    /// Its place in the ledger.
+    place: u32,
+    /// Which flow that is: its place may be another's by then.
+    id: FlowId,
+    why: Failure,
+    known_at: Time,
+}
+
+/// The state of the network that follows from the plan of faults.
+#[derive(Clone, Debug)]
+pub(super) struct Judge {
+    steps: VecDeque<(Time, Step)>,
+    parts: Vec<Parts>,
+    /// By port and by vertex: how many faults keep it down.
+    ports: Vec<u8>,
+    vertices: Vec<u8>,
+    live: Live,
+    tables: Arc<Tables>,
+    known: Arc<Known>,
+    doomed: VecDeque<Doomed>,
+}
+
+impl Judge {
+    /// Of a network at its beginning.
+    pub(super) fn new(net: &Net) -> Self {
+        let plan = &net.plan;
+        let mut steps = Vec::new();
+        for (index, fault) in plan.faults.iter().enumerate() {
+            for (at, step) in
+                [(Some(fault.at), Step::Break(index)), (fault.until, Step::Mend(index))]
+            {
+                if let Some(at) = at {
+                    steps.extend([(at, step), (at + plan.config.convergence, Step::Converge)]);
+                }
+            }
+        }
+        steps.sort_unstable();
+        Self {
+            steps: steps.into(),
+            parts: net.faults.parts().to_vec(),
+            ports: vec![0; plan.topology.ports().len()],
+            vertices: vec![0; plan.topology.vertices() as usize],
+            live: net.live.clone(),
+            tables: Arc::clone(&net.tables),
+            known: Arc::clone(&net.known),
+            doomed: VecDeque::new(),
+        }
+    }
+
+    /// When something happens next.
+    pub(super) fn next(&self) -> Time {
+        self.steps.front().map_or(Time::NEVER, |&(at, _)| at)
+    }
+
+    /// Lets the next thing happen to the flows of `ledger`: gives the places of those that fail.
+    pub(super) fn step(&mut self, net: &Net, ledger: &Ledger) -> Vec<(u32, Failure)> {
+        let Some((now, step)) = self.steps.pop_front() else { return Vec::new() };
+        match step {
+            Step::Break(fault) => {
+                self.count(net, fault, |faults| *faults += 1);
+                if let Parts::Vertex(vertex) = self.parts[fault] {
+                    self.note_doomed(vertex, now + net.plan.config.convergence, ledger);
+                }
+                Vec::new()
+            }
+            Step::Mend(fault) => {
+                self.count(net, fault, |faults| *faults -= 1);
+                Vec::new()
+            }
+            Step::Converge => {
+                self.converge(net);
+                let mut failures = self.take_doomed(now, ledger);
+                failures.extend(self.unreachable(ledger));
+                failures
+            }
+        }
+    }
+
+    fn count(&mut self, net: &Net, fault: usize, change: impl Fn(&mut u8)) {
+        let topology = &net.plan.topology;
+        let links: Vec<_> = match &self.parts[fault] {
+            Parts::Vertex(vertex) => {
+                change(&mut self.vertices[vertex.index()]);
+                topology.ports_of(*vertex).collect()
+            }
+            Parts::Links(links) => links.clone(),
+        };
+        for port in links {
+            change(&mut self.ports[port.index()]);
+            change(&mut self.ports[topology.port(port).reverse.index()]);
+        }
+    }
+
+    fn converge(&mut self, net: &Net) {
+        let works = |faults: &Vec<u8>| faults.iter().map(|&faults| faults == 0).collect();
+        let live = Live { ports: works(&self.ports), vertices: works(&self.vertices) };
+        if live != self.live {
+            self.tables = self.known.tables(&net.plan, &live);
+            self.live = live;
+        }
+    }
+
+    /// A vertex has died: if it is a host its flows fail when that is known, even if it comes back.
+    fn note_doomed(&mut self, vertex: Vertex, known_at: Time, ledger: &Ledger) {
+        for place in ledger.unfinished() {
+            let entry = ledger.get(place);
+            let [src, dst] = [entry.flow.src, entry.flow.dst].map(|node| Vertex::new(node.get()));
+            if entry.life == Life::Open && [src, dst].contains(&vertex) {
+                let is_source = src == vertex;
+                let why = if is_source { Failure::SourceDied } else { Failure::DestinationDied };
+                self.doomed.push_back(Doomed { place, id: entry.flow.id, why, known_at });
+            }
+        }
+    }
+
+    fn take_doomed(&mut self, now: Time, ledger: &Ledger) -> Vec<(u32, Failure)> {
+        let mut failures = Vec::new();
+        while let Some(&Doomed { place, id, why, .. }) =
+            self.doomed.front().filter(|doomed| doomed.known_at <= now)
+        {
+            self.doomed.pop_front();
+            let entry = ledger.get(place);
+            if entry.life == Life::Open && entry.flow.id == id {
+                failures.push((place, why));
+            }
+        }
+        failures
+    }
+
+    /// Routes are known anew: flows to hosts that are dead fail, and if nothing more is to change those to
+    /// hosts that no path leads to.
+    fn unreachable(&self, ledger: &Ledger) -> Vec<(u32, Failure)> {
+        let is_settled = self.steps.is_empty();
+        if !is_settled && self.live.vertices.iter().all(|&works| works) {
+            return Vec::new();
+        }
+        let fails = |place: u32| {
+            let entry = ledger.get(place);
+            let src = entry.flow.src.index();
+            let is_dead = self.vertices[src] > 0;
+            let is_unknown = is_dead && self.live.vertices[src];
+            if entry.life != Life::Open || is_unknown {
+                return None;
+            }
+            let ends = (entry.flow.src, entry.flow.dst);
+            let why = hopeless(ends, is_dead, &self.live, &self.tables, is_settled)?;
+            Some((place, why))
+        };
+        ledger.unfinished().filter_map(fails).collect()
+    }
+}
