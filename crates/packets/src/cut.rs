@@ -24,6 +24,11 @@ impl Cut {
         Self { part_of: part_of.into(), parts }
     }
 
+    /// All in one part.
+    pub(crate) fn whole() -> Self {
+        Self::new(Vec::new())
+    }
+
     /// Each vertex by itself.
     ///
     /// # Panics

@@ -70,6 +70,14 @@ pub trait Probe {
         true
     }
 
+    /// Whether it may be told of ends later than in the call of [`Fabric::advance`] in which they happen, and
+    /// see the fabric's totals as they were before: then a network of several shards may let flows that are
+    /// offered one by one pile up, so that it has more to do at a time. [`Fabric::sample`] is exact all the
+    /// same.
+    fn may_wait(&self) -> bool {
+        false
+    }
+
     /// Asked now and then, whatever happens or does not, at least several times a second of computing:
     /// whether [`Fabric::advance`] is to return to its caller, who may want to stop the run or to
     /// count what piles up. `Break` as in [`Probe::completed`].

@@ -7,6 +7,7 @@ use rack::{Completion, Failure, Flow, FlowId, Probe};
 use super::ideal;
 use super::judge::Judge;
 use super::ledger::{Entry, Ledger, Life};
+use super::part::just_after;
 use super::reports::{Report, What};
 use crate::net::{Journey, Net};
 use crate::transport::Framing;
@@ -54,22 +55,31 @@ impl Desk {
         self.judge.next()
     }
 
-    /// Whether there is anything to tell or to look at before `end`.
+    /// Takes in what was reported, and what faults do, before `end`.
     #[inline]
-    pub(super) fn is_quiet(&self, end: Time) -> bool {
-        self.reports.is_empty() && self.judge.next() >= end
+    pub(super) fn settle(&mut self, end: Time, net: &Net) {
+        if !self.reports.is_empty() || self.judge.next() < end {
+            self.settle_all(end, net);
+        }
     }
 
-    /// Tells `probe` of all ends before `end`, by time and number of the flow. True if it asked to pause.
-    pub(super) fn tell(&mut self, end: Time, net: &Net, probe: &mut dyn Probe) -> bool {
+    fn settle_all(&mut self, end: Time, net: &Net) {
         let mut reports = std::mem::take(&mut self.reports);
         for Report { at, what } in reports.drain(..) {
             // Faults come first in their instant.
-            self.judge_before(super::part::just_after(at), net);
+            self.judge_before(just_after(at), net);
             self.take(at, what);
         }
         self.reports = reports;
         self.judge_before(end, net);
+    }
+
+    /// Tells `probe` of the ends that were taken in, by time and number of the flow. True if it asked to
+    /// pause.
+    pub(super) fn tell(&mut self, net: &Net, probe: &mut dyn Probe) -> bool {
+        if self.ended.is_empty() {
+            return false;
+        }
         let mut ended = std::mem::take(&mut self.ended);
         ended.sort_unstable_by_key(|(at, flow, _)| (*at, flow.id));
         let mut is_paused = false;
@@ -114,20 +124,24 @@ impl Desk {
 
     fn strike_out(&mut self, at: Time, place: u32, fate: Fate) {
         let flow = self.ledger.strike_out(place).flow;
+        match fate {
+            Fate::Whole(_) => {
+                self.completed += flow.size;
+                self.digest.note(flow.id.get(), at.as_ps());
+            }
+            Fate::Failed(_) => {
+                self.failed += flow.size;
+                self.digest.note(!flow.id.get(), at.as_ps());
+            }
+        }
         self.ended.push((at, flow, fate));
     }
 
     /// Tells that a flow has ended. True if the probe asked to pause.
-    fn end(&mut self, at: Time, flow: &Flow, fate: Fate, net: &Net, probe: &mut dyn Probe) -> bool {
+    fn end(&self, at: Time, flow: &Flow, fate: Fate, net: &Net, probe: &mut dyn Probe) -> bool {
         match fate {
-            Fate::Failed(why) => {
-                self.failed += flow.size;
-                self.digest.note(!flow.id.get(), at.as_ps());
-                probe.failed(flow, at, why).is_break()
-            }
+            Fate::Failed(why) => probe.failed(flow, at, why).is_break(),
             Fate::Whole(journey) => {
-                self.completed += flow.size;
-                self.digest.note(flow.id.get(), at.as_ps());
                 let completion = Completion {
                     flow,
                     end: at,

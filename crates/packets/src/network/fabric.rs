@@ -53,16 +53,24 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
         if !self.has_begun {
             self.begin(pauses);
         }
+        let is_soon = self.cut.is_some() && until < self.simulated + self.stride;
+        if is_soon && !pauses && probe.may_wait() {
+            self.reached = self.reached.max(until);
+            return Advance::Reached;
+        }
         loop {
             // Faults may end flows, which may be a reason to pause.
             let fault = if pauses { self.desk.next_fault() } else { Time::NEVER };
             let fault = if fault < Time::NEVER { just_after(fault) } else { fault };
             let leg = self.run(until.min(fault), pauses);
-            let is_paused = self.tell(leg.end, probe) && pauses;
+            self.settle(leg.end);
+            let Self { parts, desk, .. } = self;
+            let is_paused = desk.tell(&parts.get(0).net, probe) && pauses;
             if is_paused || (leg.is_long && probe.poll().is_break()) {
                 // It is the last instant that is over, but where the leg was long for several parts.
-                self.reached =
-                    if leg.is_long && self.cut.is_some() { leg.end } else { before(leg.end) };
+                let is_whole_leg = leg.is_long && self.cut.is_some();
+                let reached = if is_whole_leg { leg.end } else { before(leg.end) };
+                self.reached = self.reached.max(reached);
                 return Advance::Paused;
             }
             if leg.end < until {
@@ -107,6 +115,7 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
     }
 
     fn sample(&mut self, row: &mut [f64]) {
+        self.catch_up();
         let (open, delivered) = (self.desk.ledger.open, self.delivered());
         let nets = self.parts.iter_mut().map(|part| &mut part.net);
         self.gauges.sample(row, nets, open, delivered);

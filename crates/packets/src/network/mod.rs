@@ -26,7 +26,7 @@ mod tests;
 use kernel::{Bytes, Span, Time};
 use rack::shards::{Shards, Stop, Windows, usable_threads};
 use rack::topology::Vertex;
-use rack::{Flow, Probe, Problem, Stage};
+use rack::{Flow, Problem, Stage};
 
 use crate::config::Plan;
 use crate::cut::Cut;
@@ -50,6 +50,10 @@ pub(crate) const STAGES: &[Stage] = &[
 /// The least time that something takes from one part to another for which a network is cut (our choice: a
 /// window costs as much as some events).
 const LOOKAHEAD_MIN: Span = Span::from_ns(20);
+/// Events of a packet on its way, about, and in a window for which a network is cut unasked (our choice: as
+/// many as several threads are used for by [`rack::shards`]).
+const EVENTS_PER_PACKET: u64 = 8;
+const EVENTS_MIN: u64 = 500;
 /// Windows until the first look at how long they take (our choice).
 const WINDOWS_FIRST: u64 = 64;
 
@@ -73,6 +77,9 @@ pub struct Network<T: Transport, S: Program = Plain> {
     /// Flows offered so far, modulo 2^32.
     offered: u32,
     reached: Time,
+    /// Everything before it has happened; where parts wait until they have more to do at a time, that is
+    /// before `reached`.
+    simulated: Time,
     gauges: Gauges,
     /// How long a run of several parts is between two questions to the probe.
     stride: Span,
@@ -132,6 +139,7 @@ impl<T: Transport, S: Program> Network<T, S> {
             early: Vec::new(),
             offered: 0,
             reached: Time::ZERO,
+            simulated: Time::ZERO,
             gauges: Gauges::default(),
             stride: Span::ZERO,
         })
@@ -186,10 +194,15 @@ impl<T: Transport, S: Program> Network<T, S> {
     fn begin(&mut self, pauses: bool) {
         self.has_begun = true;
         let (cut, threads, is_forced) = match &self.wanted {
-            Wanted::Threads(_) if pauses => (Cut::new(Vec::new()), 1, false),
+            Wanted::Threads(_) if pauses => (Cut::whole(), 1, false),
             &Wanted::Threads(threads) => {
                 let threads = usable_threads(threads);
-                (Cut::balanced(&self.net().plan.topology, threads), threads, false)
+                let cut = Cut::balanced(&self.net().plan.topology, threads);
+                if self.is_busy_enough(&cut) {
+                    (cut, threads, false)
+                } else {
+                    (Cut::whole(), 1, false)
+                }
             }
             Wanted::Cut(cut, threads) => (cut.clone(), *threads, true),
         };
@@ -210,6 +223,15 @@ impl<T: Transport, S: Program> Network<T, S> {
         for (flow, place) in std::mem::take(&mut self.early) {
             self.hand_out(&flow, place);
         }
+    }
+
+    /// Whether as much happens in a window, if all hosts send, that several threads may be worth it.
+    fn is_busy_enough(&self, cut: &Cut) -> bool {
+        let net = self.net();
+        let hosts = (0..net.plan.topology.hosts()).map(Vertex::new);
+        let lookahead = net.lookahead(cut);
+        let bytes = hosts.map(|host| net.plan.host_rate(host).bytes_in(lookahead)).sum::<Bytes>();
+        bytes.get() / net.plan.config.mtu.get().max(1) * EVENTS_PER_PACKET >= EVENTS_MIN
     }
 
     /// The part of a host.
@@ -270,10 +292,19 @@ impl<T: Transport, S: Program> Network<T, S> {
         Leg { end, is_long: end < until && !pauses }
     }
 
-    /// Tells of what has ended before `end`. True if the probe asked to pause.
-    fn tell(&mut self, end: Time, probe: &mut dyn Probe) -> bool {
+    /// Takes in all that has happened before `end`.
+    fn settle(&mut self, end: Time) {
+        self.simulated = end;
         let Self { parts, desk, .. } = self;
-        !desk.is_quiet(end) && desk.tell(end, &parts.get(0).net, probe)
+        desk.settle(end, &parts.get(0).net);
+    }
+
+    /// Lets parts that have waited do what they have put off.
+    fn catch_up(&mut self) {
+        while self.cut.is_some() && self.simulated < self.reached {
+            let leg = self.run(self.reached, false);
+            self.settle(leg.end);
+        }
     }
 
     /// What all parts have counted.

@@ -133,6 +133,8 @@ pub struct Recorder<'a> {
     pub(crate) last_end: Time,
     /// Whether the fabric has asked since the last call of [`Recorder::take_polled`].
     polled: bool,
+    /// Whether it makes no difference when the recorder is told of ends.
+    pub(crate) is_patient: bool,
     error: Option<io::Error>,
 }
 
@@ -179,6 +181,7 @@ impl<'a> Recorder<'a> {
             ended: reactive,
             last_end: Time::ZERO,
             polled: false,
+            is_patient: false,
             error: None,
         }
     }
@@ -395,6 +398,11 @@ impl Probe for Recorder<'_> {
     /// Only ends that bring new flows are looked at at once.
     fn may_pause(&self) -> bool {
         self.ended.is_some()
+    }
+
+    /// The driver says so: while more measured flows are to come.
+    fn may_wait(&self) -> bool {
+        self.is_patient
     }
 
     /// The driver looks at what piles up, and whether somebody wants the run to end.

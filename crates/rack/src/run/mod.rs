@@ -181,6 +181,7 @@ pub fn drive(
     let recorder = Recorder::new(sink, options.measured, options.load_rate, reactive);
     let mut run = Run::new(fabric, workload, options, recorder);
     run.carry(progress)?;
+    run.catch_up();
     run.fabric.check().map_err(RunError::Check)?;
     let open = run.fabric.unfinished(usize::MAX);
     let what = run.recorder.books.balance(&open, &run.fabric.totals());
@@ -325,6 +326,7 @@ impl<'a> Run<'a> {
         let mut until = next.map_or(sample_at, |start| start.min(sample_at));
         until = until.min(self.limit());
         let before = self.fabric.now();
+        self.recorder.is_patient = self.may_wait(next);
         let advance = self.fabric.advance(until.max(before), &mut self.recorder);
         self.recorder.take_error()?;
         let Self { fabric, recorder, .. } = self;
@@ -340,6 +342,22 @@ impl<'a> Run<'a> {
             self.sample();
         }
         Ok(advance)
+    }
+
+    /// Whether it makes no difference when a fabric on several threads tells of ends: while more measured
+    /// flows are to come the run goes on anyway.
+    fn may_wait(&self, next: Option<Time>) -> bool {
+        let offered = self.recorder.measured.offered;
+        let is_complete = self.options.measured.is_complete(offered, next, self.follows);
+        self.options.threads > 1 && !self.follows && !is_complete
+    }
+
+    /// Lets a fabric that was allowed to wait tell of all ends up to now.
+    fn catch_up(&mut self) {
+        if std::mem::take(&mut self.recorder.is_patient) {
+            let now = self.fabric.now();
+            self.fabric.advance(now, &mut self.recorder);
+        }
     }
 
     /// When the run ends at the latest.

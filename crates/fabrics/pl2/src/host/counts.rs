@@ -36,6 +36,28 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
+    /// Adds those of other hosts.
+    pub(crate) fn add(&mut self, other: &Self) {
+        let sums = [
+            (&mut self.bursts, other.bursts),
+            (&mut self.packets, other.packets),
+            (&mut self.unsolicited, other.unsolicited),
+            (&mut self.again, other.again),
+            (&mut self.again_uncounted, other.again_uncounted),
+            (&mut self.reservations, other.reservations),
+            (&mut self.repeats, other.repeats),
+            (&mut self.grants, other.grants),
+            (&mut self.grants_late, other.grants_late),
+            (&mut self.duplicates, other.duplicates),
+            (&mut self.orphans, other.orphans),
+            (&mut self.given_back, other.given_back),
+            (&mut self.leaked, other.leaked),
+        ];
+        sums.into_iter().for_each(|(sum, count)| *sum += count);
+        self.exchange.merge(&other.exchange);
+        self.chosen.merge(&other.chosen);
+    }
+
     /// The summary's keys.
     pub(crate) fn details(&self) -> Map<String, Value> {
         let mut map = Map::new();

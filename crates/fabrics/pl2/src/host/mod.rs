@@ -468,6 +468,15 @@ impl<T: Transport> Transport for Shim<T> {
         "pl2"
     }
 
+    fn can_be_cut(&self) -> bool {
+        self.inner.can_be_cut()
+    }
+
+    fn add_counts(&mut self, other: &Self) {
+        self.counts.add(&other.counts);
+        self.inner.add_counts(&other.inner);
+    }
+
     fn timers(&self) -> Timers {
         let inner = self.inner.timers();
         let own = u8::try_from(self.layout.agents + 2).expect("at most 64 agents");

@@ -341,6 +341,18 @@ impl Program for Tor {
         self.watches_lines
     }
 
+    fn can_be_cut(&self) -> bool {
+        true
+    }
+
+    /// There is one switch: all that was counted was in one part.
+    fn add_counts(&mut self, other: &Self) {
+        let passes = |tor: &Self| tor.scheduler.pipeline().map_or(0, |pipeline| pipeline.passes);
+        if passes(other) > passes(self) || other.counts != Counts::default() {
+            self.clone_from(other);
+        }
+    }
+
     #[inline]
     fn arrives(&mut self, hop: &Hop, packet: &mut Packet, orders: &mut Orders) -> Verdict {
         let between = Between {
