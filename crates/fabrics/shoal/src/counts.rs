@@ -2,6 +2,7 @@
 
 use rack::shards::Shards;
 
+use crate::losses::Losses;
 use crate::rack::Rack;
 use crate::shard::Shard;
 
@@ -46,6 +47,11 @@ impl Rack {
     /// Most cells seen in one node that were on their way through it.
     pub(crate) fn fullest_relay(&self) -> u32 {
         self.most(|shard| shard.bank.fullest_relay())
+    }
+
+    /// What all shards keep where cells can be lost.
+    pub(crate) fn losses(&self) -> impl Iterator<Item = &Losses> {
+        self.shards.iter().filter_map(|shard| shard.losses.as_deref())
     }
 
     /// Cells dropped and cells sent again by the link layer so far.

@@ -3,6 +3,8 @@
 use rack::results::Table;
 use serde_json::{Map, Value, json};
 
+use crate::corruption::Corruption;
+use crate::losses::Losses;
 use crate::memory::NodeMemory;
 use crate::rack::Rack;
 use crate::wire::Layout;
@@ -39,15 +41,19 @@ pub(crate) fn details(rack: &Rack) -> Map<String, Value> {
 fn losses(rack: &Rack, map: &mut Map<String, Value>) {
     let Some(losses) = &rack.whole().losses else { return };
     let mut put = |key: &str, value: Value| map.insert(key.to_string(), value);
-    put("pairs_given_up", json!(losses.given_up));
-    put("pairs_taken_up", json!(losses.taken_up));
+    let sum = |count: fn(&Losses) -> u64| rack.losses().map(count).sum::<u64>();
+    put("pairs_given_up", json!(sum(|losses| losses.given_up)));
+    put("pairs_taken_up", json!(sum(|losses| losses.taken_up)));
     put("schedule_updates", json!(losses.schedule_updates));
-    put("cells_swallowed", json!(losses.swallowed));
+    put("cells_swallowed", json!(sum(|losses| losses.swallowed)));
     put("cells_resent", json!(rack.loss_counts().1));
     put("cells_repeated", json!(rack.repeats()));
-    if let Some(corruption) = &losses.corruption {
-        put("cells_corrupted", json!(corruption.corrupted));
-        put("cells_corrupted_undetected", json!(corruption.undetected));
+    if losses.corruption.is_some() {
+        let sum = |count: fn(&Corruption) -> u64| {
+            rack.losses().filter_map(|losses| losses.corruption.as_ref()).map(count).sum::<u64>()
+        };
+        put("cells_corrupted", json!(sum(|corruption| corruption.corrupted)));
+        put("cells_corrupted_undetected", json!(sum(|corruption| corruption.undetected)));
     }
     if losses.clock.losses > 0 {
         put("clock_masters_lost", json!(losses.clock.losses));

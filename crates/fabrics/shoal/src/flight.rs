@@ -81,11 +81,6 @@ impl Arrivals {
         &mut self.0[channel as usize]
     }
 
-    /// All frames.
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Frame> {
-        self.0.iter_mut().flat_map(|lists| lists.0[..Kind::ALL.len()].iter_mut().flatten())
-    }
-
     fn len(&self) -> usize {
         self.0
             .iter()

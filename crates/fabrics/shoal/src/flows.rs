@@ -12,8 +12,8 @@ pub(crate) struct Open {
     pub(crate) sent: u128,
     /// Cells of it went out again.
     pub(crate) again: bool,
-    /// The first of its cells that will not come, if one is known.
-    pub(crate) lost_from: Option<u64>,
+    /// How many of its cells had come when its destination forgot it, if that did.
+    pub(crate) kept: Option<u64>,
 }
 
 /// All open flows.
@@ -56,11 +56,6 @@ impl OpenFlows {
     }
 
     /// An open flow.
-    pub(crate) fn get(&self, handle: u32) -> Option<&Open> {
-        self.slots[self.place(handle)?].open.as_ref()
-    }
-
-    /// An open flow.
     pub(crate) fn get_mut(&mut self, handle: u32) -> Option<&mut Open> {
         let place = self.place(handle)?;
         self.slots[place].open.as_mut()
@@ -73,6 +68,14 @@ impl OpenFlows {
         let open = slot.open.take()?;
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(place as u32);
+        self.count -= 1;
+        Some(open)
+    }
+
+    /// Takes a flow out whose handle is not to be used again: destinations may know of it for long.
+    pub(crate) fn retire(&mut self, handle: u32) -> Option<Open> {
+        let place = self.place(handle)?;
+        let open = self.slots[place].open.take()?;
         self.count -= 1;
         Some(open)
     }

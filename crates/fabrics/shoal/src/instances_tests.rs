@@ -1,111 +1,120 @@
 //! Nodes that are instances of their own and exchange nothing but bytes.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use kernel::{Bytes, Stream, Time};
 use rack::Flow;
 use rack::shards::{NEVER, Outbox, Shard as _};
 
-use crate::config::{Config, PairOrder, Plan};
-use crate::messages::What;
-use crate::shard::{Passing, Shard};
+use crate::cell::{Cell, Frame};
+use crate::config::{Config, PairOrder, Plan, Transport};
+use crate::instance::{How, Instance, Message, instances};
 use crate::tests::flow;
-use crate::wire::{Codec, Malformed};
-
-/// A cell on a wire: when it arrives, at which node on which channel, and its bytes.
-type Wire = (u64, u32, u32, Vec<u8>);
-
-impl Shard {
-    /// Who sends to a node on a channel in a slot.
-    fn heard_from(&self, slot: u64, channel: u32, node: u32) -> Option<u32> {
-        let position = self.now_of(slot).position + channel;
-        let schedule = &self.plan.schedule;
-        (0..schedule.nodes()).find(|&from| schedule.peer(from, position) == Some(node))
-    }
-
-    /// A cell has come in on a wire of a node.
-    fn hear_bytes(
-        &mut self,
-        codec: &Codec,
-        (at, channel, node): (u64, u32, u32),
-        bytes: &[u8],
-    ) -> Result<(), Malformed> {
-        let sent = at - u64::from(self.plan.delay_slots);
-        let from = self.heard_from(sent, channel, node).expect("somebody sends to it");
-        match codec.decode(bytes, (from, node)) {
-            Ok(frame) => self.flight.add(at, channel, frame),
-            Err(problem) => {
-                self.unexpected += 1;
-                return Err(problem);
-            }
-        }
-        Ok(())
-    }
-
-    /// What a node has put on its wires, as bytes.
-    fn sent_bytes(codec: &Codec, now: u64, out: &mut Outbox<Passing>) -> Vec<Wire> {
-        let wire = |(to, Passing { frame, slot, channel }): (usize, Passing)| {
-            let mut bytes = Vec::new();
-            codec.encode(&frame, &mut bytes);
-            let at = now + u64::from(slot.wrapping_sub(now as u32));
-            (at, to as u32, channel, bytes)
-        };
-        out.drain().map(wire).collect()
-    }
-}
+use crate::wire::Codec;
 
 /// Instances of a node each, and the wires between them.
 struct Instances {
-    plan: Arc<Plan>,
-    codec: Codec,
-    nodes: Vec<Shard>,
-    wires: Vec<Wire>,
+    plan: Plan,
+    nodes: Vec<Instance>,
+    /// Encoded messages, and when they arrive.
+    wires: Vec<(u64, Vec<u8>)>,
     cells: u64,
+    /// One of so many cells has a bit flipped on its way.
+    damages: Option<(u64, Stream)>,
+    damaged: u64,
+    /// Flows by what cells carried of them: bytes, each once however often it was sent.
+    carried: BTreeMap<(u32, Bytes), Bytes>,
 }
 
 impl Instances {
     fn new(config: &Config) -> Self {
-        let plan = Arc::new(config.plan().unwrap());
-        let count = config.nodes as usize;
-        let nodes = (0..count).map(|node| Shard::new(&plan, (node, count), 1)).collect();
-        let codec = Codec::new(config).unwrap();
-        Self { plan, codec, nodes, wires: Vec::new(), cells: 0 }
+        let plan = config.plan().unwrap();
+        let nodes = instances(&plan, 1).unwrap();
+        let (wires, carried) = (Vec::new(), BTreeMap::new());
+        Self { plan, nodes, wires, cells: 0, damages: None, damaged: 0, carried }
     }
 
-    /// Lets a slot pass. Gives the handles of the flows that have arrived whole, and where.
-    fn step(&mut self, slot: u64) -> Vec<(u32, u32)> {
+    /// Lets a slot pass. Gives the flows that have arrived, where and with how many cells.
+    fn step(&mut self, slot: u64) -> Vec<(u32, u32, u64)> {
         let mut whole = Vec::new();
-        let (due, rest) = std::mem::take(&mut self.wires).into_iter().partition(|w| w.0 == slot);
+        let (due, rest) =
+            std::mem::take(&mut self.wires).into_iter().partition(|w| w.0 <= 2 * slot);
         self.wires = rest;
-        for (at, node, channel, bytes) in due {
-            self.nodes[node as usize].hear_bytes(&self.codec, (at, channel, node), &bytes).unwrap();
+        for (_, bytes) in due {
+            let message = Message::decode(&bytes).unwrap();
+            self.nodes[message.to as usize].take(&mut vec![message]);
         }
         for (index, node) in (0..).zip(&mut self.nodes) {
             let mut out = Outbox::new(self.plan.config.nodes as usize);
             // What arrives in the slot, and what is sent in it.
             node.run(2 * slot + 2, &mut out);
-            for (at, to, channel, bytes) in Shard::sent_bytes(&self.codec, slot, &mut out) {
-                assert_ne!(to, index);
+            for (to, mut message) in out.drain() {
+                assert!(to as u32 == message.to && to as u32 != index);
+                if let Some(payload) = node.payload(&message) {
+                    self.carried.insert((payload.flow, payload.offset), payload.length);
+                }
                 self.cells += 1;
-                self.wires.push((at, to, channel, bytes));
+                if let Some((one_of, draw)) = &mut self.damages
+                    && draw.below(*one_of) == 0
+                {
+                    let bit = draw.below(8 * message.cell.len() as u64) as usize;
+                    message.cell[bit / 8] ^= 1 << (bit % 8);
+                    self.damaged += 1;
+                }
+                self.wires.push((message.at, message.encode()));
             }
-            let mut reports = Vec::new();
-            node.report(&mut reports);
-            for report in reports {
-                if let What::Whole { .. } = report.what {
-                    whole.push((report.handle, index));
+            let mut ends = Vec::new();
+            node.report(&mut ends);
+            for end in ends {
+                match end.how {
+                    How::Arrived { cells } => whole.push((end.flow, index, cells)),
+                    How::GivenUp => panic!("{end:?}"),
                 }
             }
         }
         whole
     }
+
+    /// Lets flows arrive, one every few slots; each source alone is told of its own. All bytes of all arrive.
+    fn carry(&mut self, flows: &[Flow], slots: u64) {
+        let mut arrived = BTreeMap::new();
+        for slot in 0..slots {
+            if let Some(flow) = flows.get(slot as usize / 3).filter(|_| slot % 3 == 0) {
+                self.nodes[flow.src.get() as usize].offer(flow, flow.id.get() as u32);
+            }
+            for (handle, node, cells) in self.step(slot) {
+                assert_eq!(arrived.insert(handle, (node, cells)), None, "flow {handle} ends once");
+            }
+        }
+        let wanted = |flow: &Flow| {
+            (flow.id.get() as u32, (flow.dst.get(), self.plan.cells.cells(flow.size)))
+        };
+        assert_eq!(arrived, flows.iter().map(wanted).collect());
+        for flow in flows {
+            let id = flow.id.get() as u32;
+            let all = self.carried.range((id, Bytes::ZERO)..(id + 1, Bytes::ZERO));
+            let end = all.fold(Bytes::ZERO, |end, (&(_, offset), &length)| {
+                assert_eq!(offset, end, "{flow:?}");
+                offset + length
+            });
+            assert_eq!(end, flow.size);
+        }
+    }
 }
 
-#[test]
-fn s20_nodes_that_exchange_bytes_alone_carry_a_hundred_flows() {
+fn flows(seed: u64) -> Vec<Flow> {
+    let mut draw = Stream::new(seed, "test", 0);
+    let flow = |id| {
+        let src = draw.below(8) as u32;
+        let dst = (src + 1 + draw.below(7) as u32) % 8;
+        flow(id, src, dst, 1 + draw.below(9_000), Time::ZERO)
+    };
+    (0..100).map(flow).collect()
+}
+
+fn racks() -> [Config; 3] {
     let eight = Config { nodes: 8, ..Config::default() };
-    for config in [
+    [
         eight.clone(),
         Config { channels: 1, classes: 2, pair_order: PairOrder::Fifo, ..eight.clone() },
         Config {
@@ -115,35 +124,33 @@ fn s20_nodes_that_exchange_bytes_alone_carry_a_hundred_flows() {
             feedback_counts_ready: false,
             ..eight
         },
-    ] {
-        let mut draw = Stream::new(3, "test", 0);
-        let flows: Vec<Flow> = (0..100)
-            .map(|id| {
-                let src = draw.below(8) as u32;
-                let dst = (src + 1 + draw.below(7) as u32) % 8;
-                flow(id, src, dst, 1 + draw.below(9_000), Time::ZERO)
-            })
-            .collect();
+    ]
+}
+
+#[test]
+fn s20_nodes_that_exchange_bytes_alone_carry_a_hundred_flows() {
+    for config in racks() {
         let mut instances = Instances::new(&config);
-        let mut arrived = BTreeMap::new();
-        for slot in 0..40_000 {
-            // A flow every few slots; its source alone is told.
-            if let Some(flow) = flows.get(slot as usize / 3).filter(|_| slot % 3 == 0) {
-                let source = &mut instances.nodes[flow.src.get() as usize];
-                source.catch_up();
-                source.offer(flow, flow.id.get() as u32);
-            }
-            for (handle, node) in instances.step(slot) {
-                assert_eq!(arrived.insert(handle, node), None, "flow {handle} ends once");
-            }
-        }
-        let wanted: BTreeMap<_, _> =
-            flows.iter().map(|flow| (flow.id.get() as u32, flow.dst.get())).collect();
-        assert_eq!(arrived, wanted);
-        let plan = &instances.plan;
-        let least: u64 = flows.iter().map(|flow| plan.cells.cells(flow.size)).sum();
+        let flows = flows(3);
+        instances.carry(&flows, 40_000);
+        let least: u64 = flows.iter().map(|flow| instances.plan.cells.cells(flow.size)).sum();
         assert!(instances.cells > least, "{} cells of {least}", instances.cells);
-        assert!(instances.nodes.iter().all(|node| node.unexpected == 0 && node.next() == NEVER));
+        assert!(instances.nodes.iter().all(|node| node.unexpected() == 0 && node.next() == NEVER));
+    }
+}
+
+/// Appendix D and the transport: whatever bits are flipped on the way.
+#[test]
+fn s84_s96_with_a_tenth_of_the_cells_damaged_every_byte_arrives() {
+    for config in racks() {
+        let config = Config { transport: Transport::Reliable, ..config };
+        let mut instances = Instances::new(&config);
+        instances.damages = Some((10, Stream::new(9, "test", 1)));
+        instances.carry(&flows(4), 60_000);
+        let (damaged, cells) = (instances.damaged, instances.cells);
+        assert!(damaged > cells / 12 && damaged < cells / 8, "{damaged} of {cells}");
+        let unexpected = instances.nodes.iter().map(Instance::unexpected).sum::<u64>();
+        assert_eq!(unexpected, 0);
     }
 }
 
@@ -151,43 +158,41 @@ fn s20_nodes_that_exchange_bytes_alone_carry_a_hundred_flows() {
 fn bytes_that_make_no_sense_are_counted_and_dropped() {
     let config = Config { nodes: 8, ..Config::default() };
     let mut instances = Instances::new(&config);
+    let codec = Codec::new(&config).unwrap();
     let mut draw = Stream::new(4, "test", 0);
-    let (mut malformed, mut taken) = (0, 0);
     let from = flow(0, 2, 5, 100_000, Time::ZERO);
     instances.nodes[2].offer(&from, 0);
+    let delay = u64::from(instances.plan.delay_slots);
+    let mut noise = 0;
     for slot in 0..2_000 {
         // In each slot node 5 hears noise, and now and then a cell that no node sent, of a flow that there is
         // not.
-        let delay = u64::from(instances.plan.delay_slots);
-        if slot > delay {
-            for channel in 0..config.channels {
-                let mut bytes: Vec<u8> = (0..64).map(|_| draw.below(256) as u8).collect();
-                let node = &mut instances.nodes[5];
-                let Some(sender) = node.heard_from(slot - delay, channel, 5) else { continue };
-                if draw.below(4) == 0 && sender != 2 {
-                    let sequence = draw.below(1 << 32) as u32;
-                    let cell = crate::cell::Cell::data(sender, draw.below(8) as u32, 0, sequence);
-                    let frame = crate::cell::Frame {
-                        cell,
-                        payload: draw.below(1 << 32) as u32,
-                        feedback: draw.below(16) as u16,
-                        ..crate::cell::Frame::empty(sender, 5)
-                    };
-                    instances.codec.encode(&frame, &mut bytes);
-                }
-                match node.hear_bytes(&instances.codec, (slot, channel, 5), &bytes) {
-                    Ok(()) => taken += 1,
-                    Err(Malformed::Header | Malformed::Payload | Malformed::Length) => {
-                        malformed += 1
-                    }
-                }
+        for channel in 0..if slot > delay { config.channels } else { 0 } {
+            let mut cell: Vec<u8> = (0..64).map(|_| draw.below(256) as u8).collect();
+            let sender = (0..8).find(|&from| {
+                let phase = ((slot - delay) % u64::from(instances.plan.schedule.slots())) as u32;
+                let position = phase * config.channels + channel;
+                instances.plan.schedule.peer(from, position) == Some(5)
+            });
+            if let Some(sender) = sender.filter(|&sender| sender != 2 && draw.below(4) == 0) {
+                let sequence = draw.below(1 << 32) as u32;
+                let frame = Frame {
+                    cell: Cell::data(sender, draw.below(8) as u32, 0, sequence),
+                    payload: draw.below(1 << 32) as u32,
+                    feedback: draw.below(16) as u16,
+                    ..Frame::empty(sender, 5)
+                };
+                codec.encode(&frame, None, &mut cell);
+            } else {
+                noise += 1;
             }
+            let message = Message { to: 5, at: 2 * slot, channel, cell };
+            instances.nodes[5].take(&mut vec![message]);
         }
         instances.step(slot);
     }
     let node = &instances.nodes[5];
-    assert_eq!(node.unexpected, malformed);
-    assert!(malformed > 1_000 && taken > 100, "{malformed} {taken}");
-    // Of the cells for itself some have numbers that no cell can have now.
-    assert!(node.messages.receivers.strays > 5, "{}", node.messages.receivers.strays);
+    // Nearly all noise fails the checksum; of the cells for itself some have numbers that no cell can have now.
+    assert!(node.unexpected() > noise * 9 / 10 && noise > 1_000, "{} {noise}", node.unexpected());
+    assert_eq!(Message::decode(&[0; 15]), None);
 }

@@ -22,6 +22,7 @@ mod footprint;
 mod gauges;
 mod ideal;
 mod inspect;
+pub mod instance;
 #[cfg(test)]
 mod instances_tests;
 mod losses;

@@ -3,11 +3,10 @@
 use kernel::{Bitmap, Slot, Span, Time};
 use rack::{Failure, Flow};
 
-use crate::cell::{Cell, Frame};
+use crate::cell::{Cargo, Frame};
 use crate::config::Plan;
-use crate::corruption::Corruption;
+use crate::corruption::{Corruption, Hit};
 use crate::faults::{Event, Faults};
-use crate::flight::Arrivals;
 use crate::messages::Work;
 use crate::nic::Now;
 use crate::schedule::Schedule;
@@ -28,8 +27,6 @@ pub(crate) struct Losses {
     returning: Bitmap,
     /// Slot of the last [`Event::Noticed`] that counted.
     last_notice: u64,
-    /// Payload hops when last looked at, and in which slot there was one more.
-    progress: (u64, u64),
     /// The slot of an update that is agreed on.
     update_at: Option<u64>,
     /// Times that the rack went over to another schedule.
@@ -39,19 +36,20 @@ pub(crate) struct Losses {
 }
 
 impl Losses {
-    pub(crate) fn new(plan: &Plan, seed: u64) -> Self {
+    /// Those of the nodes `own`.
+    pub(crate) fn new(plan: &Plan, own: std::ops::Range<u32>, seed: u64) -> Self {
         let slot = plan.config.slot;
-        let rate = plan.config.bit_error_rate;
+        let (rate, links) = (plan.config.bit_error_rate, (own, plan.config.channels));
+        let bits = plan.config.cell.bits();
         let slot_of = |time: Time| (time - Time::ZERO).div_ceil(slot);
         Self {
             faults: Faults::new(plan.switches(), &plan.faults, slot_of),
-            corruption: (rate > 0.0).then(|| Corruption::new(rate, seed, plan.config.cell.bits())),
+            corruption: (rate > 0.0).then(|| Corruption::new(rate, seed, links, bits)),
             given_up: 0,
             taken_up: 0,
             clock: Clock::new(plan),
             returning: Bitmap::new(plan.config.nodes as usize),
             last_notice: 0,
-            progress: (0, 0),
             update_at: None,
             schedule_updates: 0,
             swallowed: 0,
@@ -76,57 +74,48 @@ impl Shard {
 
     /// Whether no recovery is under way.
     pub(crate) fn is_recovered(&self) -> bool {
-        // Without a transport an open flow is on its way, or waits for cells that may be lost.
-        let waits =
-            self.losses.is_some() && !self.plan.is_reliable && self.messages.senders.open > 0;
-        !waits && self.messages.is_transport_idle() && self.messages.is_nothing_missing()
+        self.messages.is_transport_idle() && self.messages.is_nothing_missing()
     }
 
-    /// Notes that there is something new to do.
-    pub(crate) fn note_progress(&mut self) {
-        let slot = self.slot();
-        if let Some(losses) = &mut self.losses {
-            losses.progress.1 = slot;
-        }
-    }
-
-    /// Whether no payload has moved for so long that none will before a flow or a fault comes, though some
-    /// node waits. A rack with bit errors is never quite silent.
-    pub(crate) fn is_stalled(&mut self, hops: u64) -> bool {
-        if self.losses.is_none() {
-            return false;
-        }
-        let slot = self.slot();
+    /// Slots without any payload on any link after which none will come before a flow or a fault does, though
+    /// some node may wait. A rack with bit errors is never quite silent.
+    pub(crate) fn stall_slots(&self) -> u64 {
         let epochs = STALL_EPOCHS + 2 * self.messages.longest_wait();
         let epochs = epochs + u64::from(self.missing_patience());
-        let slots = epochs.saturating_mul(u64::from(self.bank.schedule.slots()));
-        let Some(losses) = &mut self.losses else { return false };
-        if losses.progress.0 != hops {
-            losses.progress = (hops, slot);
-        }
-        slot.saturating_sub(losses.progress.1) > slots
+        epochs.saturating_mul(u64::from(self.bank.schedule.slots()))
     }
 
     /// Without a transport, ends the flows of a rack that has stalled: what they wait for is lost.
     pub(crate) fn give_up_stalled(&mut self, slot: u64) {
-        if !self.plan.is_reliable && self.messages.senders.open > 0 {
-            self.fail(self.start_of(slot), |_, _| Some(Failure::PacketsLost));
-        }
+        self.fail(self.start_of(slot), |_, _| Some(Failure::PacketsLost));
     }
 
-    /// Epochs for which a destination waits for missing cells without a transport.
+    /// Epochs for which a destination waits for a missing cell without a transport: those that it may take
+    /// through the longest queues, and some more.
     fn missing_patience(&self) -> u32 {
+        self.plan.config.nodes + self.settling()
+    }
+
+    /// Epochs in which what has left all queues arrives at the latest, sent again where the link layer does.
+    fn settling(&self) -> u32 {
         let round_trip = (2 * self.plan.delay_slots).div_ceil(self.bank.schedule.slots());
         PATIENCE_EPOCHS as u32 * (1 + round_trip)
     }
 
-    /// If all that is under way are reports on empty cells (a rack with bit errors never ends those),
-    /// forgets them.
+    /// The same in slots.
+    pub(crate) fn settling_slots(&self) -> u64 {
+        u64::from(self.settling()) * u64::from(self.bank.schedule.slots())
+    }
+
+    /// Whether all that is under way are reports on empty cells.
+    pub(crate) fn is_all_reports(&self) -> bool {
+        self.messages.senders.open == 0 && self.is_recovered() && self.bank.is_drained()
+    }
+
+    /// Forgets reports on empty cells, which a rack with bit errors never ends.
     pub(crate) fn quiesce(&mut self) {
-        if self.messages.senders.open == 0 && self.is_recovered() && self.bank.is_drained() {
-            self.bank.forget_reports();
-            self.flight.clear();
-        }
+        self.bank.forget_reports();
+        self.flight.clear();
     }
 
     /// The slot of the next event of the fabric's own.
@@ -174,6 +163,9 @@ impl Shard {
     pub(crate) fn before_slot(&mut self, now: Now) {
         while let Some(event) = self.losses().faults.pop_due(now.slot) {
             self.handle(event, now);
+        }
+        for cargo in self.bank.take_resent() {
+            self.messages.sent_again(cargo);
         }
         if now.phase == 0 {
             self.tick(now);
@@ -439,45 +431,25 @@ impl Shard {
         self.losses().faults.is_dead(u32::from(frame.to))
     }
 
-    /// Clips what was sent in a slot while clocks are apart: every cell, as if each pair were the
-    /// worst off. A clipped cell is heard, but its CRC is wrong.
-    fn clip(&mut self, frames: &mut Arrivals, now: Now) {
-        if self.losses().clock.clips(now.slot) {
-            frames.iter_mut().for_each(|frame| frame.flags |= Frame::CORRUPT);
-        }
+    /// The cells of these nodes that are damaged as they are sent in a slot; and whether all are clipped, as
+    /// clocks are apart: every cell, as if each pair were the worst off. A clipped cell is heard, but its CRC
+    /// is wrong.
+    pub(crate) fn damages(&mut self, now: Now) -> (Vec<Hit>, bool) {
+        let losses = self.losses();
+        let is_clipped = losses.clock.clips(now.slot);
+        (losses.corruption.as_mut().map_or_else(Vec::new, Corruption::pass), is_clipped)
     }
 
-    /// Flips bits in what was sent in a slot: of cells that carry something and of empty ones.
-    pub(crate) fn corrupt(&mut self, frames: &mut Arrivals, now: Now) {
-        self.clip(frames, now);
-        let Some(mut corruption) = self.losses().corruption.take() else { return };
-        let nodes = u64::from(self.plan.config.nodes);
-        let channels = self.bank.schedule.channels();
-        corruption.pass(nodes * u64::from(channels), |index, damage| {
-            let position = now.phase * channels + (index / nodes) as u32;
-            let from = (index % nodes) as u32;
-            let Some(to) = self.bank.schedule.peer(from, position) else { return };
-            let silent = self.bank.is_down(position, from);
-            if silent || self.losses().faults.is_broken(from, to) {
-                return;
-            }
-            let (from, to) = (from as u16, to as u16);
-            let known = frames.iter_mut().find(|frame| frame.from == from && frame.to == to);
-            match known {
-                Some(frame) => damage.apply(frame),
-                None => {
-                    let mut frame = Frame::empty(u32::from(from), u32::from(to));
-                    damage.apply(&mut frame);
-                    frames.on_mut(position - now.position).push(&frame, true);
-                }
-            }
-        });
-        self.losses().corruption = Some(corruption);
+    /// Whether a node that has nothing to say sends an empty cell all the same, and to whom.
+    pub(crate) fn hears_empty(&mut self, from: u32, position: u32) -> Option<u32> {
+        let to = self.bank.schedule.peer(from, position)?;
+        let is_silent = self.bank.is_down(position, from);
+        (!is_silent && !self.losses().faults.is_broken(from, to)).then_some(to)
     }
 
     /// An acknowledgment reached the sender it is for.
-    pub(crate) fn acknowledged(&mut self, cell: Cell, now: Now) {
-        if let Some(work) = self.messages.acknowledged(cell) {
+    pub(crate) fn acknowledged(&mut self, cargo: Cargo, now: Now) {
+        if let Some(work) = self.messages.acknowledged(cargo) {
             self.set_to_work(work, now);
         }
     }

@@ -3,6 +3,7 @@
 //! Slots in which nothing can happen are skipped. Only differences of time matter: a workload that starts
 //! an epoch, or a month, later sees the same.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -46,6 +47,11 @@ pub struct Rack {
     pub(crate) incast: Incast,
     /// Flows refused when they were offered, of which the probe was not told yet.
     refused: Vec<(Flow, Failure)>,
+    /// Without a transport: flows all of whose cells have left the relays' queues, by the slot in which they
+    /// have failed if they are not whole.
+    deadlines: VecDeque<(u64, u32)>,
+    /// Payload hops when last looked at, and in which slot there was one more.
+    progress: (u64, u64),
 }
 
 /// Where what shards report becomes what the probe is told.
@@ -58,6 +64,12 @@ struct Desk {
     totals: Totals,
     /// Reports of ends, by time and flow.
     ended: Vec<(Time, Open, What)>,
+    /// Flows that have failed, by their handles: what has come of them counts as delivered, and more may come.
+    failed: BTreeMap<u32, Open>,
+    /// Flows that were reported as drained.
+    drained: Vec<u32>,
+    /// What the driver itself has to report.
+    waiting: Vec<Report>,
 }
 
 impl Rack {
@@ -77,6 +89,9 @@ impl Rack {
                 open: OpenFlows::default(),
                 totals: Totals::default(),
                 ended: Vec::new(),
+                failed: BTreeMap::new(),
+                drained: Vec::new(),
+                waiting: Vec::new(),
             },
             slot: 0,
             reached: Time::ZERO,
@@ -84,18 +99,20 @@ impl Rack {
             gauges: Gauges::default(),
             incast: Incast::default(),
             refused: Vec::new(),
+            deadlines: VecDeque::new(),
+            progress: (0, 0),
             plan,
         }
     }
 
     /// Cuts the rack into so many shards, of as many nodes each as can be, before its first flow. Results
-    /// do not depend on it. A rack that can lose cells stays whole.
+    /// do not depend on it. A rack in which parts fail stays whole.
     ///
     /// # Panics
     /// If a flow was offered before.
     pub fn set_shards(&mut self, shards: usize) {
         assert!(self.slot == 0 && self.desk.open.count() == 0, "the rack is in use");
-        let most = if self.plan.is_lossy { 1 } else { self.plan.config.nodes as usize };
+        let most = if self.plan.faults.is_empty() { self.plan.config.nodes as usize } else { 1 };
         let count = shards.clamp(1, most);
         let shard = |index| Shard::new(&self.plan, (index, count), self.seed);
         self.shards = Shards::new((0..count).map(shard));
@@ -154,13 +171,15 @@ impl Rack {
         shard
     }
 
-    /// The whole rack, where cells can be lost.
+    /// The first shard: the whole rack, where parts fail.
     pub(crate) fn whole(&self) -> &Shard {
         self.shards.get(0)
     }
 
     fn is_idle(&self) -> bool {
+        let waits = self.plan.is_lossy && !self.plan.is_reliable && self.desk.open.count() > 0;
         self.refused.is_empty()
+            && !waits
             && self.shards.iter().all(|shard| shard.is_quiet() && shard.is_recovered())
     }
 
@@ -247,34 +266,36 @@ impl Rack {
         Advance::Reached
     }
 
-    /// Runs a rack in which cells can be lost: slot by slot, as at each all may have come to rest.
+    /// Runs a rack in which cells can be lost. At the beginning of each epoch the driver looks whether all has
+    /// come to rest.
     fn advance_lossy(&mut self, until: Time, end: u64, probe: &mut dyn Probe) -> Advance {
+        let is_stepwise = probe.may_pause();
         while self.slot < end {
-            let (slot, hops) = (self.slot, self.hops());
-            let shard = self.shards.get_mut(0);
-            shard.quiesce();
-            let is_stalled = shard.is_stalled(hops);
-            if is_stalled {
-                shard.give_up_stalled(slot);
+            if self.whole().now_of(self.slot).phase == 0 {
+                let is_stalled = self.look_round();
                 if self.tell(probe) {
+                    self.reached = self.desk.times.start_of(self.slot);
                     return Advance::Paused;
                 }
-            }
-            if is_stalled || self.is_idle() {
-                // Nothing can happen before the next flow or fault: skip to it.
-                let next = self.whole().next_event().unwrap_or(u64::MAX);
-                if next >= end {
-                    if until != Time::NEVER {
-                        self.skip_to(end);
-                        self.reached = self.reached.max(until);
+                if is_stalled || self.is_idle() {
+                    // Nothing can happen before the next flow or fault: skip to it.
+                    let next = self.whole().next_event().unwrap_or(u64::MAX);
+                    if next >= end {
+                        if until != Time::NEVER {
+                            self.skip_to(end);
+                            self.reached = self.reached.max(until);
+                        }
+                        return if next == u64::MAX { Advance::Idle } else { Advance::Reached };
                     }
-                    return if next == u64::MAX { Advance::Idle } else { Advance::Reached };
+                    self.skip_to(next);
+                    self.settle();
+                    self.progress.1 = self.slot;
                 }
-                self.skip_to(next);
-                self.settle();
-                self.shards.iter_mut().for_each(Shard::note_progress);
             }
-            let stop = self.run(self.slot + 1, true, probe);
+            let poll = (self.slot / SLOTS_PER_POLL + 1) * SLOTS_PER_POLL;
+            let slots = u64::from(self.whole().bank.schedule.slots());
+            let epoch = self.slot + slots - u64::from(self.whole().now_of(self.slot).phase);
+            let stop = self.run(end.min(poll).min(epoch), is_stepwise, probe);
             let asked = self.slot.is_multiple_of(SLOTS_PER_POLL) && probe.poll().is_break();
             if asked || matches!(stop, Stop::Paused(_)) {
                 self.reached = self.desk.times.start_of(self.slot);
@@ -286,11 +307,43 @@ impl Rack {
         Advance::Reached
     }
 
+    /// Ends flows that will not arrive, and forgets reports that nobody waits for. Whether no payload has
+    /// moved for so long that none will before a flow or a fault comes.
+    fn look_round(&mut self) -> bool {
+        let (slot, at) = (self.slot, self.desk.times.start_of(self.slot).as_ps());
+        if self.shards.iter().all(Shard::is_all_reports) {
+            self.shards.iter_mut().for_each(Shard::quiesce);
+        }
+        let deadline = slot + self.whole().settling_slots();
+        let drained = self.desk.drained.drain(..);
+        self.deadlines.extend(drained.map(|handle| (deadline, handle)));
+        let mut lost = Vec::new();
+        while let Some(&(_, handle)) = self.deadlines.front().filter(|first| first.0 <= slot) {
+            self.deadlines.pop_front();
+            lost.push(handle);
+        }
+        let hops = self.hops();
+        if self.progress.0 != hops {
+            self.progress = (hops, slot);
+        }
+        let is_stalled = slot.saturating_sub(self.progress.1) > self.whole().stall_slots();
+        if is_stalled && !self.plan.is_reliable {
+            self.shards.iter_mut().for_each(|shard| shard.give_up_stalled(slot));
+            lost.extend(self.desk.open.iter().map(|(handle, _)| handle));
+        }
+        let lost = lost.into_iter().map(|handle| Report::failed(handle, at, Failure::PacketsLost));
+        self.desk.waiting.extend(lost);
+        is_stalled
+    }
+
     /// Tells what shards have to report between two runs. True if the probe asked to pause.
     fn tell(&mut self, probe: &mut dyn Probe) -> bool {
-        let mut reports = Vec::new();
+        let mut reports = std::mem::take(&mut self.desk.waiting);
         for shard in self.shards.iter_mut() {
             rack::shards::Shard::report(shard, &mut reports);
+        }
+        if reports.is_empty() {
+            return false;
         }
         reports.sort_unstable();
         self.desk.tell(&mut reports, probe)
@@ -305,40 +358,64 @@ impl Rack {
         self.cell_slots
     }
 
-    /// Application bytes that have arrived in order of flows that are still open.
-    fn in_order(&self) -> kernel::Bytes {
+    /// How many cells have arrived of each flow that is not delivered, in order, up to the first that may be
+    /// missing; by handle.
+    fn begun(&self) -> BTreeMap<u32, u64> {
         let begun = self.shards.iter().flat_map(|shard| shard.messages.receivers.begun());
+        let mut begun: BTreeMap<u32, u64> = begun.collect();
+        let kept = |(handle, open): (u32, &Open)| open.kept.map(|cells| (handle, cells));
+        let failed = self.desk.failed.iter().map(|(&handle, open)| (handle, open));
+        for (handle, cells) in self.desk.open.iter().chain(failed).filter_map(kept) {
+            let all = begun.entry(handle).or_default();
+            *all = cells.max(*all);
+        }
         begun
-            .filter_map(|(handle, cells)| Some(self.desk.data(self.desk.open.get(handle)?, cells)))
-            .sum()
+    }
+
+    /// Application bytes that have arrived in order of flows that are still open, and of those that have
+    /// failed.
+    fn in_order(&self) -> (kernel::Bytes, kernel::Bytes) {
+        let begun = self.begun();
+        let data = |(handle, open): (u32, &Open)| {
+            self.desk.data(open, begun.get(&handle).copied().unwrap_or(0))
+        };
+        let failed = self.desk.failed.iter().map(|(&handle, open)| data((handle, open))).sum();
+        (self.desk.open.iter().map(data).sum(), failed)
     }
 }
 
 impl Desk {
-    /// Application bytes in the first cells of a flow, up to the first that is lost.
+    /// Application bytes in the first cells of a flow.
     fn data(&self, open: &Open, cells: u64) -> kernel::Bytes {
-        let cells = cells.min(open.lost_from.unwrap_or(u64::MAX));
-        self.plan.cells.data_before(open.flow.size, cells)
+        self.plan.cells.data_before(open.flow.size, cells.min(open.cells))
     }
 
     /// Joins what both halves of flows report, and tells the probe of those that have ended, by time and
     /// number. True if it asked to pause.
     fn tell(&mut self, reports: &mut Vec<Report>, probe: &mut dyn Probe) -> bool {
         for Report { at, handle, what } in reports.drain(..) {
-            let Some(open) = self.open.get_mut(handle) else { continue };
-            match what {
-                What::Sent { released, sent, again } => {
+            match (self.open.get_mut(handle), what) {
+                (Some(open), What::Sent { released, sent, again }) => {
                     (open.released, open.sent, open.again) = (released, sent, again);
                 }
-                What::Lost { cell } => {
-                    open.lost_from = Some(open.lost_from.map_or(cell, |first| first.min(cell)));
-                }
-                What::Whole { .. } | What::Failed { .. } => {
+                (Some(_), What::Drained) => self.drained.push(handle),
+                (Some(open), What::GivenUp { cells }) => open.kept = Some(cells),
+                (Some(_), What::Whole { .. }) => {
                     // The first report of an end is the one that counts.
-                    if let Some(open) = self.open.remove(handle) {
-                        self.ended.push((Time::from_ps(at), open, what));
+                    let open = self.open.remove(handle).expect("it is open");
+                    self.ended.push((Time::from_ps(at), open, what));
+                }
+                (Some(_), What::Failed { .. }) => {
+                    let open = self.open.retire(handle).expect("it is open");
+                    self.failed.insert(handle, open.clone());
+                    self.ended.push((Time::from_ps(at), open, what));
+                }
+                (None, What::Whole { sound: cells, .. } | What::GivenUp { cells }) => {
+                    if let Some(failed) = self.failed.get_mut(&handle) {
+                        failed.kept = Some(cells);
                     }
                 }
+                (None, _) => {}
             }
         }
         let mut ended = std::mem::take(&mut self.ended);
@@ -354,19 +431,23 @@ impl Desk {
     /// Tells that a flow has ended: delivered, or without all of its cells.
     fn end(&mut self, at: Time, open: &Open, what: What, probe: &mut dyn Probe) -> bool {
         let flow = &open.flow;
-        let (in_order, why) = match what {
-            What::Failed { code, in_order } => (in_order, What::reason(code)),
-            _ => (open.cells, Failure::PacketsLost),
-        };
-        let delivered = self.data(open, in_order);
-        self.totals.delivered += delivered;
-        let sums = match what {
-            What::Whole { last_hop, direct } if delivered == flow.size => (last_hop, direct),
-            _ => {
+        let why = match what {
+            What::Failed { code } => Some(What::reason(code)),
+            What::Whole { cells, .. } if cells == open.cells => None,
+            What::Whole { sound, .. } => {
+                let delivered = self.data(open, sound);
+                self.totals.delivered += delivered;
                 self.totals.lost += flow.size - delivered;
-                return probe.failed(flow, at.max(flow.start), why).is_break();
+                Some(Failure::PacketsLost)
             }
+            _ => None,
         };
+        if let Some(why) = why {
+            return probe.failed(flow, at.max(flow.start), why).is_break();
+        }
+        let What::Whole { last_hop, direct, .. } = what else { return false };
+        let sums = (last_hop, direct);
+        self.totals.delivered += flow.size;
         let word = ending(flow.id.get(), at.as_ps());
         self.totals.event_hash = self.totals.event_hash.wrapping_add(word);
         let completion = Completion {
@@ -436,9 +517,10 @@ impl Fabric for Rack {
             released: 0,
             sent: 0,
             again: false,
-            lost_from: None,
+            kept: None,
         };
         let handle = self.desk.open.add(open);
+        self.progress.1 = self.slot;
         let shard = self.shards.get_mut(shard);
         shard.catch_up();
         shard.offer(flow, handle);
@@ -477,6 +559,8 @@ impl Fabric for Rack {
         let longest = u64::from(shards().map(|s| s.bank.longest_queue()).max().unwrap_or(0));
         let held = shards().map(|s| s.messages.receivers.held_peak).max().unwrap_or(0);
         let (drops, resent) = self.loss_counts();
+        let (open, failed) = self.in_order();
+        let sizes: kernel::Bytes = self.desk.failed.values().map(|open| open.flow.size).sum();
         let hash = shards().fold(self.desk.totals.event_hash, |sum, s| sum.wrapping_add(s.hash));
         Totals {
             hops: self.hops(),
@@ -488,8 +572,8 @@ impl Fabric for Rack {
             reorder_max: self.plan.cells.payload() * u64::from(held),
             drops,
             retransmissions: resent + self.repeats(),
-            delivered: self.desk.totals.delivered + self.in_order(),
-            ..self.desk.totals
+            delivered: self.desk.totals.delivered + open + failed,
+            lost: self.desk.totals.lost + sizes - failed,
         }
     }
 
@@ -502,10 +586,11 @@ impl Fabric for Rack {
     }
 
     fn sample(&mut self, row: &mut [f64]) {
+        let (open, failed) = self.in_order();
         let totals = Totals {
             hops: self.hops(),
             events: self.cell_slots,
-            delivered: self.desk.totals.delivered + self.in_order(),
+            delivered: self.desk.totals.delivered + open + failed,
             ..Totals::default()
         };
         let Self { gauges, shards, plan, desk, .. } = self;
@@ -516,8 +601,7 @@ impl Fabric for Rack {
     }
 
     fn unfinished(&self, limit: usize) -> Vec<Unfinished> {
-        let begun = self.shards.iter().flat_map(|shard| shard.messages.receivers.begun());
-        let begun: std::collections::BTreeMap<u32, u64> = begun.collect();
+        let begun = self.begun();
         let unfinished = |(handle, open): (u32, &Open)| {
             let cells = begun.get(&handle).copied().unwrap_or(0);
             Unfinished { flow: open.flow, delivered: self.desk.data(open, cells) }

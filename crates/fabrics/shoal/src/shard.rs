@@ -16,12 +16,14 @@ use rack::{Flow, Problem};
 
 use crate::cell::Frame;
 use crate::config::Plan;
+use crate::corruption::Hit;
 use crate::flight::{Flight, Kind, Lists};
 use crate::losses::Losses;
 use crate::messages::{Messages, Report};
 use crate::mode::{Lean, LeanPart, Lossless, Lossy, Mode};
-use crate::nic::{Bank, Meetings, Now};
+use crate::nic::{Bank, CellSource as _, Meetings, Now};
 use crate::stages::SlotTimes;
+use crate::transport::Ack;
 use crate::wire::Codec;
 
 /// Odd constants of the event hash (the golden ratio in 64 bits, and a multiplier of SplitMix64).
@@ -32,9 +34,11 @@ const HASH_MIX: u64 = 0xbf58_476d_1ce4_e5b9;
 const CARRYING: [Kind; 2] = [Kind::Relay, Kind::Deliver];
 
 /// A frame on its way to a node of another shard.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Passing {
     pub(crate) frame: Frame,
+    /// What it says if it is a datagram.
+    pub(crate) ack: Option<Box<Ack>>,
     /// The slot in which it arrives, modulo 2^32.
     pub(crate) slot: u32,
     pub(crate) channel: u32,
@@ -87,7 +91,8 @@ impl Shard {
         if plan.is_reliable {
             // Two hops there and two back.
             let round_trip = (4 * plan.delay_slots).div_ceil(plan.schedule.slots());
-            messages = messages.with_transport(round_trip);
+            let report = Codec::report_bytes(&plan.config);
+            messages = messages.with_transport(round_trip, report);
         }
         let hop = plan.config.guard + plan.cell_time + plan.latency;
         Self {
@@ -104,7 +109,7 @@ impl Shard {
             unexpected: 0,
             hops: 0,
             hash: 0,
-            losses: plan.is_lossy.then(|| Box::new(Losses::new(plan, seed))),
+            losses: plan.is_lossy.then(|| Box::new(Losses::new(plan, own.clone(), seed))),
             own,
             shards,
             plan: Arc::clone(plan),
@@ -186,7 +191,6 @@ impl Shard {
     /// Accepts a flow whose cells carry `handle`, in the slot at hand.
     pub(crate) fn offer(&mut self, flow: &Flow, handle: u32) {
         let now = self.now_of(self.slot);
-        self.note_progress();
         let work = self.messages.offer(flow, handle);
         self.bank.offer(work, now);
     }
@@ -216,6 +220,7 @@ impl Shard {
         let arrival = now.slot + u64::from(self.plan.delay_slots);
         let mut arrivals = self.flight.take(arrival);
         let mut has_frames = false;
+        let (mut hits, is_clipped) = if M::LOSSY { self.damages(now) } else { (Vec::new(), false) };
         for channel in 0..self.bank.schedule.channels() {
             let position = now.position + channel;
             self.bank.meet::<M>(position, now, &mut self.messages, &mut self.meetings);
@@ -227,7 +232,8 @@ impl Shard {
                     lists.push(frame, matters);
                 }
             } else {
-                has_frames |= self.send::<M>(lists, (arrival, channel, salt), out);
+                let damages = (&mut hits, is_clipped);
+                has_frames |= self.send::<M>(lists, (arrival, channel, salt), damages, out);
             }
             lists.forget_silent();
             has_frames |= !lists.is_empty();
@@ -237,9 +243,6 @@ impl Shard {
                 self.hash =
                     sent.iter().fold(self.hash, |hash, frame| hash.wrapping_add(hop(frame, salt)));
             }
-        }
-        if M::LOSSY {
-            self.corrupt(&mut arrivals, now);
         }
         if has_frames {
             self.busy_until = self.busy_until.max(arrival);
@@ -251,35 +254,87 @@ impl Shard {
     fn send<M: Mode>(
         &mut self,
         lists: &mut Lists,
-        (arrival, channel, salt): (u64, u32, u64),
+        when: (u64, u32, u64),
+        (hits, is_clipped): (&mut Vec<Hit>, bool),
         out: &mut Outbox<Passing>,
     ) -> bool {
+        let (_, channel, _) = when;
         let mut has_left = false;
         for index in 0..self.meetings.count() {
             let (frame, matters) = self.meetings.frame(index);
-            if M::LOSSY && matters && self.is_cut(frame) {
-                continue;
+            let mut flags = 0;
+            if M::LOSSY {
+                flags = if matters && is_clipped { Frame::CORRUPT } else { 0 };
+                let is_hit =
+                    |hit: &Hit| hit.channel == channel && hit.from == u32::from(frame.from);
+                if let Some(at) = hits.iter().position(is_hit) {
+                    flags |= hits.swap_remove(at).damage.flags();
+                }
             }
-            let Some(frame) = self.through_bytes(frame, matters) else { continue };
-            if self.own.contains(&u32::from(frame.to)) {
-                lists.push(&frame, matters);
-            } else if matters {
-                has_left = true;
-                self.pass(frame, channel, arrival, out);
-                if !frame.cell.is_empty() {
-                    self.hops += 1;
-                    self.hash = self.hash.wrapping_add(hop(&frame, salt));
+            has_left |=
+                self.send_frame::<M>(lists, when, (frame, matters | (flags != 0), flags), out);
+        }
+        if M::LOSSY {
+            // Empty cells, which are not simulated, are damaged too.
+            let position = self.meetings.position();
+            for hit in hits.extract_if(.., |hit| hit.channel == channel).collect::<Vec<_>>() {
+                if let Some(to) = self.hears_empty(hit.from, position) {
+                    let frame = (Frame::empty(hit.from, to), true, hit.damage.flags());
+                    has_left |= self.send_frame::<M>(lists, when, frame, out);
                 }
             }
         }
         has_left
     }
 
+    /// Sends a frame, which the fabric damages by these flags. Whether it goes to another shard.
+    fn send_frame<M: Mode>(
+        &mut self,
+        lists: &mut Lists,
+        (arrival, channel, salt): (u64, u32, u64),
+        (frame, matters, flags): (Frame, bool, u16),
+        out: &mut Outbox<Passing>,
+    ) -> bool {
+        if M::LOSSY && matters && self.is_cut(frame) {
+            self.messages.discard(frame.cargo());
+            return false;
+        }
+        let is_own = self.own.contains(&u32::from(frame.to));
+        let mut ack = None;
+        if M::LOSSY && frame.cell.is_datagram() && !frame.cell.is_empty() {
+            // In this shard what it says stays where it is.
+            if !is_own || self.wire.is_some() {
+                ack = self.messages.acks.take(frame.payload).map(Box::new);
+            }
+        }
+        let Some((mut frame, ack)) = self.through_bytes(frame, ack, matters) else { return false };
+        frame.flags |= flags;
+        if is_own {
+            if let Some(ack) = ack {
+                frame.payload = self.messages.acks.put(*ack);
+            }
+            lists.push(&frame, matters);
+        } else if matters {
+            if !frame.cell.is_empty() {
+                self.hops += 1;
+                self.hash = self.hash.wrapping_add(hop(&frame, salt));
+            }
+            self.pass(Passing { frame, ack, slot: arrival as u32, channel }, arrival, out);
+            return true;
+        }
+        false
+    }
+
     /// A frame as its receiver decodes it, if frames go through their bytes.
     #[inline]
-    fn through_bytes(&mut self, frame: Frame, matters: bool) -> Option<Frame> {
-        let Some(codec) = self.wire.as_mut().filter(|_| matters) else { return Some(frame) };
-        let there = codec.carry(&frame).ok();
+    fn through_bytes(
+        &mut self,
+        frame: Frame,
+        ack: Option<Box<Ack>>,
+        matters: bool,
+    ) -> Option<(Frame, Option<Box<Ack>>)> {
+        let Some(codec) = self.wire.as_mut().filter(|_| matters) else { return Some((frame, ack)) };
+        let there = codec.carry(&frame, ack.as_deref()).ok();
         self.unexpected += u64::from(there.is_none());
         there
     }
@@ -295,10 +350,10 @@ impl Shard {
 
     /// Sends a frame to a node of another shard.
     #[inline]
-    fn pass(&self, frame: Frame, channel: u32, arrival: u64, out: &mut Outbox<Passing>) {
+    fn pass(&self, passing: Passing, arrival: u64, out: &mut Outbox<Passing>) {
         let nodes = u64::from(self.plan.config.nodes);
-        let to = (u64::from(frame.to) * self.shards as u64 / nodes) as usize;
-        out.send(to, 2 * arrival, Passing { frame, slot: arrival as u32, channel });
+        let to = (u64::from(passing.frame.to) * self.shards as u64 / nodes) as usize;
+        out.send(to, 2 * arrival, passing);
     }
 
     /// The first half of the slot at hand: frames arrive.
@@ -325,13 +380,22 @@ impl Shard {
             if kind == Kind::Relay {
                 self.bank.prefetch_relays::<M>(&frames[index..]);
             }
-            if M::LOSSY && self.is_lost(*frame) {
+            let back = match M::LOSSY && self.is_lost(*frame) {
+                true => None,
+                false => self.bank.hear::<M>(frame, now),
+            };
+            let Some(back) = back else {
+                self.messages.discard(frame.cargo());
                 continue;
-            }
-            let Some(back) = self.bank.hear::<M>(frame, now) else { continue };
+            };
             match kind {
                 Kind::Report => {}
-                Kind::Relay => self.bank.relay::<M>(frame, back),
+                Kind::Relay => {
+                    let is_taken = self.bank.relay::<M>(frame, back);
+                    if M::LOSSY && !is_taken {
+                        self.messages.discard(frame.cargo());
+                    }
+                }
                 Kind::Deliver => {
                     self.bank.keep::<M>(frame, back);
                     self.deliver::<M>(frame, now);
@@ -345,7 +409,7 @@ impl Shard {
     fn deliver<M: Mode>(&mut self, frame: &Frame, now: Now) {
         let cell = frame.cell;
         if M::LOSSY && cell.is_datagram() {
-            self.acknowledged(cell, now);
+            self.acknowledged(frame.cargo(), now);
             return;
         }
         let sent = now.slot - u64::from(self.plan.delay_slots);
@@ -405,7 +469,10 @@ impl rack::shards::Shard for Shard {
     }
 
     fn take(&mut self, messages: &mut Vec<Passing>) {
-        for Passing { frame, slot, channel } in messages.drain(..) {
+        for Passing { mut frame, ack, slot, channel } in messages.drain(..) {
+            if let Some(ack) = ack {
+                frame.payload = self.messages.acks.put(*ack);
+            }
             let ahead = slot.wrapping_sub(self.slot as u32);
             self.flight.add(self.slot + u64::from(ahead), channel, frame);
         }

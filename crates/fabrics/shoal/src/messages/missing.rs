@@ -1,32 +1,27 @@
 //! Cells that are lost where no transport sends them again.
 //!
 //! Nothing tells a destination that a cell is lost; it can only stop waiting. Our choice, as the paper has
-//! no such case: it goes on without the missing cells of a pair once the source has nothing left to send
-//! it, all that was sent has left the relays' queues, as the feedback said it would (Eq. 2), and nothing
-//! has come for a while; or when the cells that wait for a missing one are more than it keeps. A flow
-//! without all of its cells has failed; those behind it are delivered.
+//! no such case: it goes on without a cell for which others have waited so long that it would have left the
+//! longest queues (S67) on its way. A flow of which cells are missing has failed; those behind it are
+//! delivered. What is lost at the end of a flow nobody behind it tells of: the driver, which hears from
+//! sources when all that they sent has left the relays' queues, as the feedback said it would (Eq. 2), ends a
+//! flow that does not arrive a while after that.
 
 use rack::{Failure, Flow};
 
-use crate::cell::Cell;
-
 use super::{Messages, NONE, Report};
 
-/// Cells that may wait for a missing one: more than can overtake it where nothing is lost, which is a cell
-/// of each of 2,047 queues a node in each of as many epochs.
-const WAITING_MAX: u32 = 1 << 23;
-
-/// A pair of which cells are missing.
+/// A pair that waits for a cell, at its destination.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Incomplete {
+pub(super) struct Waiting {
     pair: u32,
-    /// Cells that had arrived when it was last looked at.
-    arrived: u64,
-    /// Epoch in which the destination stops waiting if no more do.
+    /// The cell.
+    next: u32,
+    /// Epoch in which the destination stops waiting for it.
     deadline: u32,
 }
 
-impl Incomplete {
+impl Waiting {
     /// Counts epochs from one that is so many later.
     pub(super) fn forget_epochs(&mut self, epochs: u32) {
         self.deadline = self.deadline.saturating_sub(epochs);
@@ -43,89 +38,61 @@ pub(crate) struct Returned {
 }
 
 impl Messages {
-    /// The source of a pair has nothing left to send: notes the pair if cells of it are missing.
-    pub(super) fn miss(&mut self, pair: u32) {
-        let has_open = self.senders.pairs[pair as usize].open > 0;
-        if self.may_lose() && self.transport.is_none() && has_open {
-            self.incomplete.push(Incomplete { pair, arrived: u64::MAX, deadline: 0 });
-        }
-    }
-
     /// Whether no destination waits for cells that may be lost.
     pub(crate) fn is_nothing_missing(&self) -> bool {
-        self.incomplete.is_empty()
+        self.waiting.is_empty() && self.receivers.waiting.is_empty()
     }
 
     /// Lets an epoch pass for destinations that wait: goes on, at `at`, without what they have waited for for
     /// `patience` epochs.
     pub(crate) fn stop_waiting(&mut self, epoch: u32, patience: u32, at: u64) {
-        let mut incomplete = std::mem::take(&mut self.incomplete);
-        incomplete.retain_mut(|waiting| {
-            let pair = &self.senders.pairs[waiting.pair as usize];
-            if !self.senders.is_known(waiting.pair) || !pair.retired || pair.open == 0 {
+        let begun = std::mem::take(&mut self.receivers.waiting);
+        if self.transport.is_some() {
+            return;
+        }
+        let mut waiting = std::mem::take(&mut self.waiting);
+        for pair in begun {
+            let next = self.receivers.pairs[pair as usize].window.next_expected();
+            if waiting.iter().all(|known| known.pair != pair) {
+                waiting.push(Waiting { pair, next, deadline: epoch.saturating_add(patience) });
+            }
+        }
+        waiting.retain_mut(|waiting| {
+            let window = &self.receivers.pairs[waiting.pair as usize].window;
+            if !self.receivers.is_known(waiting.pair) || window.held() == 0 {
                 return false;
             }
-            let (source, destination, class) = self.senders.ends(waiting.pair);
-            let inbound = self.receivers.pair(source, destination, class);
-            let window = &self.receivers.pairs[inbound as usize].window;
-            let position = self.senders.position(waiting.pair, window.next_expected());
-            let arrived = position + u64::from(window.held());
-            if arrived != waiting.arrived {
-                (waiting.arrived, waiting.deadline) = (arrived, epoch.saturating_add(patience));
+            let next = window.next_expected();
+            if next != waiting.next {
+                (waiting.next, waiting.deadline) = (next, epoch.saturating_add(patience));
             }
-            if epoch < waiting.deadline {
-                return true;
+            if epoch >= waiting.deadline {
+                self.receivers.skip(waiting.pair);
+                self.tell_whole(at);
+                let window = &self.receivers.pairs[waiting.pair as usize].window;
+                waiting.next = window.next_expected();
+                waiting.deadline = epoch.saturating_add(patience);
             }
-            while self.skip_missing(waiting.pair, at) {}
-            false
+            let is_done = self.receivers.pairs[waiting.pair as usize].window.held() == 0;
+            if is_done {
+                self.receivers.forget_if_done(waiting.pair);
+            }
+            !is_done
         });
-        self.incomplete = incomplete;
+        self.waiting = waiting;
     }
 
-    /// Goes on, at `at`, without the oldest missing cell of a pair, if one was sent and has not come.
-    fn skip_missing(&mut self, pair: u32, at: u64) -> bool {
-        if !self.senders.is_known(pair) {
-            return false;
-        }
-        let (source, destination, class) = self.senders.ends(pair);
-        let inbound = self.receivers.pair(source, destination, class);
-        let next = self.receivers.pairs[inbound as usize].window.next_expected();
-        if next == self.senders.pairs[pair as usize].sequence {
-            return false;
-        }
-        // The run of a cell that has not arrived is known.
-        let Some((run, cell)) = self.senders.run_of(pair, next) else { return false };
-        self.reports.push(Report::lost(run.handle, cell));
-        self.receivers.skip(inbound, run.payload(cell));
-        self.tell_whole(Cell::data(source, destination, class, next), at);
-        true
-    }
-
-    /// Before a cell arrives, at `at`: goes on without missing ones that too many others would wait for.
-    #[inline]
-    pub(super) fn make_room(&mut self, pair: u32, cell: Cell, at: u64) {
-        let inbound = self.receivers.pair(cell.source(), cell.destination(), cell.class());
-        let ahead = |messages: &Self| {
-            let window = &messages.receivers.pairs[inbound as usize].window;
-            cell.sequence().wrapping_sub(window.next_expected())
-        };
-        let is_too_far = |ahead: u32| ahead >= WAITING_MAX && ahead <= i32::MAX as u32;
-        while is_too_far(ahead(self)) && self.skip_missing(pair, at) {}
-    }
-
-    /// A node died. What it was to receive is lost with it, though senders do not know yet; it will
-    /// acknowledge nothing.
+    /// A node died. What it had received is lost with it; it will acknowledge nothing. Its senders do not
+    /// know yet.
     pub(crate) fn receiver_died(&mut self, node: u32) {
         for key in 0..self.senders.pair_of.len() {
             let pair = self.senders.pair_of[key];
-            if pair == NONE || self.senders.ends(pair).1 != node {
-                continue;
-            }
-            self.senders.for_each(pair, |message| message.is_doomed = true);
-            if let Some(transport) = &mut self.transport {
-                transport.receiver_died(pair);
+            if pair != NONE && self.senders.ends(pair).1 == node {
+                self.senders.for_each(pair, |message| message.is_doomed = true);
             }
         }
+        self.receivers.forget_node(node);
+        self.note_started();
     }
 
     /// A node that had died is back and tells its peers: those of its flows end, at `at`, that were open
@@ -156,6 +123,12 @@ impl Messages {
         }
         Returned { ended, young }
     }
+
+    /// Reports what destinations have forgotten.
+    pub(super) fn tell_given_up(&mut self) {
+        let given_up = self.receivers.given_up.drain(..);
+        self.reports.extend(given_up.map(|(handle, cells)| Report::given_up(handle, cells)));
+    }
 }
 
 #[cfg(test)]
@@ -174,7 +147,6 @@ mod tests {
         let config = Config { nodes: 2, ..Config::default() };
         let plan = CellPlan::new(config.packet, config.cell - config.header).unwrap();
         let mut messages = Messages::new(&config, plan, 0..2).with_losses();
-        let cells = u64::from(WAITING_MAX) + 54;
         let flow = |id, size| Flow {
             id: FlowId::new(id),
             src: NodeId::new(0),
@@ -183,35 +155,35 @@ mod tests {
             start: Time::ZERO,
             class: Class::new(0),
         };
-        // 27 cells a packet of 1,500 B.
-        let work = messages.offer(&flow(0, cells / 27 * 1500), 7);
-        let lost = 40;
-        let whole = |messages: &mut Messages| {
-            let whole = |report: &Report| matches!(report.what, What::Whole { .. });
-            std::mem::take(&mut messages.reports).iter().any(whole)
-        };
+        // 27 cells a packet of 1,500 B; a cell a slot, ten slots an epoch, patience for twelve.
+        let work = messages.offer(&flow(0, 1_500 * 100), 7);
+        let (lost, mut ended) = (40, None);
         for sequence in 0..work.cells {
             let cargo = messages.next_cell(work.tag, sequence);
             messages.cell_left(work.tag, cargo, sequence);
-            if sequence == lost {
-                continue;
+            if sequence != lost {
+                assert!(messages.cell_arrived(cargo, sequence, true, 1));
             }
-            assert!(messages.cell_arrived(cargo, sequence, true, 1));
+            if sequence % 10 == 0 {
+                messages.stop_waiting(sequence as u32 / 10, 12, sequence);
+            }
             let held = messages.receivers.pairs[0].window.held();
-            assert!(held <= WAITING_MAX);
-            let is_gap = messages.reports.contains(&Report::lost(7, lost));
-            assert_eq!(is_gap, sequence >= lost + u64::from(WAITING_MAX), "cell {sequence}");
-            if sequence == work.cells - 1 {
-                assert!(whole(&mut messages), "cell {sequence}");
-            } else if is_gap {
-                messages.reports.retain(|report| !matches!(report.what, What::Whole { .. }));
-            }
+            assert!(u64::from(held) <= sequence.saturating_sub(lost).min(130), "{held} wait");
+            let reports = std::mem::take(&mut messages.reports);
+            ended = reports.iter().find_map(|report| match report.what {
+                What::Whole { cells, sound, .. } => Some((report.handle, cells, sound)),
+                _ => None,
+            });
         }
+        assert_eq!(ended, Some((7, work.cells - 1, lost)));
         assert_eq!(messages.senders.open, 0);
         // The next flow of the pair is whole.
         let work = messages.offer(&flow(1, 10), 8);
         let cargo = messages.next_cell(work.tag, 0);
         assert!(messages.cell_arrived(cargo, 0, true, 2));
-        assert_eq!(messages.reports.iter().filter(|report| report.handle == 8).count(), 2);
+        let whole = |report: &Report| {
+            report.handle == 8 && matches!(report.what, What::Whole { cells: 1, sound: 1, .. })
+        };
+        assert!(messages.reports.iter().any(whole));
     }
 }

@@ -6,8 +6,10 @@
 //! In Shoal a flow is all that one node sends to another (§3.3.2). The flows of a workload are
 //! *messages* in it, which take turns packet by packet, or go one after the other. A message has a half
 //! at its source ([`sending`]) and one at its destination ([`receiving`]), which know of each other what
-//! cells tell. Where cells can be lost, [`recovery`] and [`missing`] look at both.
+//! cells tell. Where cells can be lost, [`recovery`] sends them again, and without it [`missing`] goes on
+//! without them.
 
+mod acks;
 mod missing;
 mod receiving;
 mod recovery;
@@ -17,7 +19,7 @@ mod sending;
 
 use rack::Flow;
 
-use crate::cell::{Cargo, Cell};
+use crate::cell::Cargo;
 use crate::config::Config;
 use crate::nic::CellSource;
 use crate::packets::CellPlan;
@@ -25,14 +27,19 @@ use crate::transport::Transport;
 
 pub(crate) use report::{Report, What};
 
-use missing::Incomplete;
+use acks::Acks;
+use missing::Waiting;
 use receiving::Receivers;
-use runs::Runs;
 use sending::Senders;
 
 const NONE: u32 = u32::MAX;
 /// Of what a cell carries: it is its message's last one. The rest is the message's handle.
 const LAST: u32 = 1 << 31;
+/// A pair that starts anew goes on with a multiple of this, at least half of it ahead: by that its
+/// destination knows, and cells of its earlier life are recognised as old. Half of it is more than can be
+/// under way: a transport's window, or cells that wait for one before them in all the epochs for which a
+/// destination waits.
+const LIFE: u32 = 1 << 24;
 
 /// Cells that a NIC may take for a pair from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +62,10 @@ pub(crate) struct Messages {
     pub(crate) repeats: u64,
     /// The end-to-end transport, if there is one.
     transport: Option<Transport>,
-    /// Without one: pairs whose sources have nothing left to send, and of which cells are missing.
-    incomplete: Vec<Incomplete>,
+    /// What the datagrams here say.
+    pub(crate) acks: Acks,
+    /// Without a transport: pairs that wait for a cell before others.
+    waiting: Vec<Waiting>,
 }
 
 impl Messages {
@@ -68,19 +77,19 @@ impl Messages {
             reports: Vec::new(),
             repeats: 0,
             transport: None,
-            incomplete: Vec::new(),
+            acks: Acks::default(),
+            waiting: Vec::new(),
         }
     }
 
     /// The same where cells can be lost.
     pub(crate) fn with_losses(mut self) -> Self {
-        self.senders.runs = Some(Runs::default());
-        self.receivers.keeps_pairs = true;
+        self.receivers.is_lossy = true;
         self
     }
 
     fn may_lose(&self) -> bool {
-        self.receivers.keeps_pairs
+        self.receivers.is_lossy
     }
 
     /// Accepts a flow, whose cells carry `handle`. Gives what its source's NIC may send
@@ -99,9 +108,6 @@ impl Messages {
             return pair;
         }
         let pair = self.senders.add_pair(key);
-        if self.may_lose() {
-            self.receivers.pair(source, destination, class);
-        }
         self.start_transport(pair);
         pair
     }
@@ -109,8 +115,10 @@ impl Messages {
     /// The source's NIC no longer remembers the flow of a pair.
     pub(crate) fn retire(&mut self, tag: u32) {
         self.senders.pairs[tag as usize].retired = true;
+        if self.may_lose() {
+            self.tell_drained(tag);
+        }
         self.forget_if_done(tag);
-        self.miss(tag);
     }
 
     fn forget_if_done(&mut self, index: u32) {
@@ -118,10 +126,6 @@ impl Messages {
         let is_known = self.senders.is_known(index);
         let pair = &self.senders.pairs[index as usize];
         if is_known && pair.retired && pair.open == 0 && self.is_settled(index) {
-            if self.may_lose() {
-                let (source, destination, class) = self.senders.ends(index);
-                self.receivers.forget_ends(source, destination, class);
-            }
             self.senders.forget(index);
         }
     }
@@ -130,25 +134,22 @@ impl Messages {
     /// source if `direct`. False: it had come before.
     #[inline]
     pub(crate) fn cell_arrived(&mut self, cargo: Cargo, slot: u64, direct: bool, end: u64) -> bool {
-        if self.may_lose() && !self.expects(cargo.cell, end) {
-            return false;
-        }
         let is_new = self.receivers.arrived(cargo, slot, direct);
-        self.tell_whole(cargo.cell, end);
+        if self.may_lose() {
+            self.after_arrival(cargo.cell);
+        }
+        self.tell_whole(end);
         is_new
     }
 
-    /// Reports the messages that have become whole with a cell of their pair, at `end`.
+    /// Reports the messages whose last cells have come, at `end`.
     #[inline]
-    fn tell_whole(&mut self, cell: Cell, end: u64) {
+    fn tell_whole(&mut self, end: u64) {
         if self.receivers.whole.is_empty() {
             return;
         }
         for whole in std::mem::take(&mut self.receivers.whole) {
-            if self.may_lose() {
-                self.delivered(cell, whole.handle);
-            }
-            self.reports.push(Report::whole(whole.handle, end, whole.last_hop, whole.direct));
+            self.reports.push(Report::whole(end, &whole));
         }
     }
 }
@@ -169,6 +170,23 @@ impl CellSource for Messages {
         }
         if let Some(report) = self.senders.left(tag, cargo.payload, slot) {
             self.reports.push(report);
+            if self.may_lose() {
+                self.note_sent_whole(tag, report.handle);
+            }
+        }
+    }
+
+    fn copy(&mut self, cargo: Cargo) -> Cargo {
+        if !cargo.cell.is_datagram() || cargo.cell.is_empty() {
+            return cargo;
+        }
+        let payload = self.acks.copy(cargo.payload);
+        Cargo { payload, ..cargo }
+    }
+
+    fn discard(&mut self, cargo: Cargo) {
+        if cargo.cell.is_datagram() && !cargo.cell.is_empty() {
+            self.acks.take(cargo.payload);
         }
     }
 }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use crate::cell::Cargo;
 use crate::reorder::{ReorderWindow, WINDOW_MAX};
 
-use super::{LAST, NONE};
+use super::{LAST, LIFE, NONE};
 
 /// A message of which cells have come.
 #[derive(Clone, Debug)]
@@ -17,8 +17,10 @@ struct Record {
     handle: u32,
     /// The pair's next message of which cells have come.
     next: u32,
-    /// Cells of it in order so far.
+    /// Cells of it in order so far, and how many of them were before the first that may have been one
+    /// that will not come; [`u64::MAX`] if all were.
     in_order: u64,
+    sound: u64,
     /// The sequence number of its last cell, if that waits for one before it.
     end: Option<u32>,
     /// Sum over its cells of the slot in which they left for the last hop.
@@ -37,6 +39,8 @@ pub(super) struct Inbound {
     held: u32,
     /// What the cells from the next one in order on carry, if those that wait are of several messages.
     ring: Option<VecDeque<u32>>,
+    /// Went on without a cell since it was last empty.
+    has_skipped: bool,
     key: u32,
 }
 
@@ -44,6 +48,9 @@ pub(super) struct Inbound {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Whole {
     pub(super) handle: u32,
+    /// Its cells that have come, and how many of them before the first that may be missing.
+    pub(super) cells: u64,
+    pub(super) sound: u64,
     pub(super) last_hop: u128,
     pub(super) direct: u64,
 }
@@ -62,8 +69,15 @@ pub(crate) struct Receivers {
     pair_of: Vec<u32>,
     /// Sequence number that an idle pair goes on with.
     expected_of: Vec<u32>,
-    /// Whether pairs are kept until their senders forget them: where cells can be lost.
-    pub(super) keeps_pairs: bool,
+    /// Cells can be lost: pairs are kept until [`Receivers::forget_if_done`], may wait for cells that will not
+    /// come, and may start anew.
+    pub(super) is_lossy: bool,
+    /// Pairs that have begun to wait for a cell before others, where cells can be lost.
+    pub(super) waiting: Vec<u32>,
+    /// Messages of which nothing is known any more, and how many of their cells had come in order.
+    pub(super) given_up: Vec<(u32, u64)>,
+    /// Pairs that were made or have started anew.
+    pub(super) started: Vec<u32>,
     /// Messages that have become whole, in that order.
     pub(super) whole: Vec<Whole>,
     /// Cells with numbers that no cell can have now: dropped.
@@ -85,7 +99,10 @@ impl Receivers {
             free: Vec::new(),
             pair_of: vec![NONE; keys],
             expected_of: vec![0; keys],
-            keeps_pairs: false,
+            is_lossy: false,
+            waiting: Vec::new(),
+            given_up: Vec::new(),
+            started: Vec::new(),
             whole: Vec::new(),
             strays: 0,
             held_peak: 0,
@@ -114,6 +131,7 @@ impl Receivers {
             first: NONE,
             held: NONE,
             ring: None,
+            has_skipped: false,
             key: key as u32,
         };
         let index = match self.free_pairs.pop() {
@@ -127,7 +145,22 @@ impl Receivers {
             }
         };
         self.pair_of[key] = index;
+        if self.is_lossy {
+            self.started.push(index);
+        }
         index
+    }
+
+    /// Source, destination and class of a pair.
+    pub(super) fn ends(&self, pair: u32) -> (u32, u32, u32) {
+        let key = self.pairs[pair as usize].key;
+        let (route, class) = (key / self.classes, key % self.classes);
+        (route % self.nodes, self.first + route / self.nodes, class)
+    }
+
+    /// Whether a number still stands for the pair that it was given to.
+    pub(super) fn is_known(&self, pair: u32) -> bool {
+        self.pair_of[self.pairs[pair as usize].key as usize] == pair
     }
 
     /// Keeps of a pair the number alone that it goes on with.
@@ -138,24 +171,33 @@ impl Receivers {
         self.free_pairs.push(pair);
     }
 
-    /// The sender of a pair forgets it.
-    pub(super) fn forget_ends(&mut self, source: u32, destination: u32, class: u32) {
-        let pair = self.pair_of[self.key(source, destination, class)];
-        if pair != NONE {
-            self.forget(pair);
+    /// A pair goes on with this number; what has come of it is forgotten.
+    fn restart(&mut self, index: u32, sequence: u32) {
+        self.give_up(index);
+        let pair = &mut self.pairs[index as usize];
+        pair.window = ReorderWindow::starting_at(sequence);
+        (pair.held, pair.ring, pair.has_skipped) = (NONE, None, false);
+        self.started.push(index);
+    }
+
+    /// Forgets the messages of a pair.
+    fn give_up(&mut self, index: u32) {
+        while self.pairs[index as usize].first != NONE {
+            let first = self.pairs[index as usize].first;
+            let Record { handle, in_order, sound, .. } = self.records[first as usize];
+            self.given_up.push((handle, in_order.min(sound)));
+            self.remove(index, first);
         }
     }
 
-    /// A pair goes on with this number; what has come of it is forgotten.
-    pub(super) fn restart(&mut self, source: u32, destination: u32, class: u32, sequence: u32) {
-        let index = self.pair(source, destination, class);
-        while self.pairs[index as usize].first != NONE {
-            let first = self.pairs[index as usize].first;
-            self.remove(index, first);
+    /// A node here died, and with it all that it knew.
+    pub(super) fn forget_node(&mut self, node: u32) {
+        for index in 0..self.pairs.len() as u32 {
+            if self.is_known(index) && self.ends(index).1 == node {
+                let next = self.pairs[index as usize].window.next_expected();
+                self.restart(index, next);
+            }
         }
-        let pair = &mut self.pairs[index as usize];
-        pair.window = ReorderWindow::starting_at(sequence);
-        (pair.held, pair.ring) = (NONE, None);
     }
 
     /// A cell reaches its destination; it left for the last hop in `slot`, straight from its source
@@ -165,7 +207,7 @@ impl Receivers {
         let Cargo { cell, payload } = cargo;
         let index = self.pair(cell.source(), cell.destination(), cell.class());
         let Some((record, advanced)) = self.insert(index, cell.sequence(), payload) else {
-            if !self.keeps_pairs {
+            if !self.is_lossy {
                 self.forget_if_empty(index);
             }
             return false;
@@ -179,23 +221,53 @@ impl Receivers {
         true
     }
 
-    /// Goes on without a cell that will not come; `payload` is what it carried.
-    pub(super) fn skip(&mut self, index: u32, payload: u32) {
-        let sequence = self.pairs[index as usize].window.next_expected();
-        if let Some((record, advanced)) = self.insert(index, sequence, payload) {
-            self.advance(index, record, payload, advanced);
+    /// Goes on without the cells before the first one that waits.
+    pub(super) fn skip(&mut self, index: u32) {
+        let mut record = self.pairs[index as usize].first;
+        while record != NONE {
+            let state = &mut self.records[record as usize];
+            state.sound = state.sound.min(state.in_order);
+            record = state.next;
+        }
+        loop {
+            let pair = &mut self.pairs[index as usize];
+            if pair.window.held() == 0 {
+                return;
+            }
+            pair.has_skipped = true;
+            let advanced = pair.window.insert(pair.window.next_expected()).advanced;
+            if advanced > 1 {
+                return self.advance_held(index, u64::from(advanced) - 1);
+            }
+            if let Some(ring) = &mut pair.ring {
+                ring.pop_front();
+            }
+        }
+    }
+
+    /// Forgets a pair that has nothing under way, where cells can be lost.
+    pub(super) fn forget_if_done(&mut self, index: u32) {
+        if self.is_known(index) {
+            self.forget_if_empty(index);
         }
     }
 
     /// Notes a cell; none if it had come before. Gives its message and how many cells are in order now.
     #[inline(always)]
     fn insert(&mut self, index: u32, sequence: u32, payload: u32) -> Option<(u32, u32)> {
-        let pair = &mut self.pairs[index as usize];
-        let ahead = sequence.wrapping_sub(pair.window.next_expected());
-        if (WINDOW_MAX..=i32::MAX as u32).contains(&ahead) {
+        let pair = &self.pairs[index as usize];
+        let mut ahead = sequence.wrapping_sub(pair.window.next_expected());
+        if self.is_lossy && (LIFE / 2..=i32::MAX as u32).contains(&ahead) {
+            // No cell of this life of the pair is so far ahead: its source has started anew.
+            self.restart(index, sequence & !(LIFE - 1));
+            ahead = sequence & (LIFE - 1);
+        }
+        let most = if self.is_lossy { LIFE / 2 } else { WINDOW_MAX };
+        if (most..=i32::MAX as u32).contains(&ahead) {
             self.strays += 1;
             return None;
         }
+        let pair = &mut self.pairs[index as usize];
         let inserted = pair.window.insert(sequence);
         if inserted.duplicate {
             return None;
@@ -227,7 +299,10 @@ impl Receivers {
             }
             (last, index) = (index, self.records[index as usize].next);
         }
-        let record = Record { handle, next: NONE, in_order: 0, end: None, last_hop: 0, direct: 0 };
+        // After a gap nobody knows whether it began in it.
+        let sound = if self.pairs[pair as usize].has_skipped { 0 } else { u64::MAX };
+        let (in_order, end) = (0, None);
+        let record = Record { handle, next: NONE, in_order, sound, end, last_hop: 0, direct: 0 };
         let index = match self.free.pop() {
             Some(index) => {
                 self.records[index as usize] = record;
@@ -254,6 +329,9 @@ impl Receivers {
         let pair = &mut self.pairs[index as usize];
         if pair.window.held() == 1 {
             pair.held = record;
+            if self.is_lossy {
+                self.waiting.push(index);
+            }
         }
         if pair.held != record || pair.ring.is_some() {
             self.hold_of_several(index, sequence, payload);
@@ -296,7 +374,7 @@ impl Receivers {
         } else if let Some(ring) = &mut self.pairs[index as usize].ring {
             ring.pop_front();
         }
-        if !self.keeps_pairs && self.pairs[index as usize].first == NONE {
+        if !self.is_lossy && self.pairs[index as usize].first == NONE {
             self.forget_if_empty(index);
         }
     }
@@ -328,8 +406,8 @@ impl Receivers {
         let state = &mut self.records[record as usize];
         state.in_order += cells;
         if is_whole {
-            let Record { handle, last_hop, direct, .. } = *state;
-            self.whole.push(Whole { handle, last_hop, direct });
+            let Record { handle, last_hop, direct, in_order: cells, sound, .. } = *state;
+            self.whole.push(Whole { handle, cells, sound: cells.min(sound), last_hop, direct });
             self.remove(pair, record);
         }
     }
@@ -354,8 +432,8 @@ impl Receivers {
         }
     }
 
-    /// The messages of which cells have come, and how many of each are in order. In no order that means
-    /// anything.
+    /// The messages of which cells have come, and how many of each are in order, up to the first that may be
+    /// missing. In no order that means anything.
     pub(crate) fn begun(&self) -> impl Iterator<Item = (u32, u64)> {
         let pairs = (0..).zip(&self.pairs);
         let known = pairs.filter(|(pair, state)| self.pair_of[state.key as usize] == *pair);
@@ -367,13 +445,7 @@ impl Receivers {
         std::iter::from_fn(move || {
             let record = self.records.get(index as usize)?;
             index = record.next;
-            Some((record.handle, record.in_order))
+            Some((record.handle, record.in_order.min(record.sound)))
         })
-    }
-
-    /// Cells of a message that are in order.
-    pub(super) fn in_order(&mut self, ends: (u32, u32, u32), handle: u32) -> u64 {
-        let pair = self.pair(ends.0, ends.1, ends.2);
-        self.begun_of(pair).find(|begun| begun.0 == handle).map_or(0, |begun| begun.1)
     }
 }

@@ -2,38 +2,54 @@
 
 use std::collections::VecDeque;
 
+use kernel::Bytes;
 use rack::Failure;
 
 use crate::cell::{Cargo, Cell};
-use crate::packets::Place;
-use crate::transport::{Action, PairView, Transport};
+use crate::transport::{Action, PairView, Transport, WINDOW};
 
 use super::runs::Run;
 use super::sending::Outbound;
-use super::{LAST, Messages, NONE, Report, Work};
-
-/// How far a pair that starts anew skips ahead, so that cells of its earlier life are recognised as
-/// old: twice what can be under way.
-const NEW_LIFE: u32 = 2 * crate::transport::WINDOW;
+use super::{LAST, LIFE, Messages, NONE, Report, Work};
 
 /// What only pairs that lose cells, or may, have.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Extra {
     /// Cells to send again before new ones.
-    resend: VecDeque<u32>,
-    /// Pairs to acknowledge, before all else.
-    acknowledge: VecDeque<u32>,
+    resend: VecDeque<Cargo>,
+    /// Acknowledgments of what comes the other way to send before all else.
+    acknowledge: u32,
     /// Cells beyond the transport's window.
     withheld: u64,
     /// First sequence number not yet handed to the NIC.
     handed: u32,
+    /// Without a transport: messages that were sent whole and may wait in relays' queues.
+    undrained: Vec<u32>,
 }
 
 impl Messages {
-    /// Runs a reliable transport on top; a cell and its acknowledgment propagate for so many epochs.
-    pub(crate) fn with_transport(mut self, round_trip: u32) -> Self {
-        self.transport = Some(Transport::new(round_trip));
+    /// Runs a reliable transport on top; a cell and its acknowledgment propagate for so many epochs, and
+    /// cells have so many bytes for a report.
+    pub(crate) fn with_transport(mut self, round_trip: u32, report: usize) -> Self {
+        self.transport = Some(Transport::new(round_trip, report));
+        self.senders.is_reliable = true;
+        self.keep_payloads();
         self
+    }
+
+    /// Keeps which cells of a pair are of which message from now on, for [`Messages::payload`].
+    pub(crate) fn keep_payloads(&mut self) {
+        self.senders.runs.get_or_insert_default();
+    }
+
+    /// Which bytes a cell carries that its source has sent: of the message with this handle, from an offset
+    /// on, so many.
+    pub(crate) fn payload(&self, cell: Cell) -> Option<(u32, Bytes, Bytes)> {
+        let pair = self.senders.known_pair(cell.source(), cell.destination(), cell.class())?;
+        let (run, index) =
+            self.senders.run_of(pair, cell.sequence()).filter(|_| !cell.is_datagram())?;
+        let data = |cells| self.senders.plan.data_before(run.size, cells);
+        Some((run.handle, data(index), data(index + 1) - data(index)))
     }
 
     fn extra(&mut self, pair: u32) -> &mut Extra {
@@ -62,13 +78,13 @@ impl Messages {
         self.senders.assign(pair, now)
     }
 
-    /// Whether the source knows that all it sent has arrived.
+    /// Whether the source knows that all it sent has arrived, and has nothing to send again.
     pub(super) fn is_settled(&self, pair: u32) -> bool {
         let state = &self.senders.pairs[pair as usize];
         let waits = state
             .extra
             .as_ref()
-            .is_some_and(|extra| !extra.resend.is_empty() || !extra.acknowledge.is_empty());
+            .is_some_and(|extra| !extra.resend.is_empty() || extra.acknowledge > 0);
         let settled = self
             .transport
             .as_ref()
@@ -80,11 +96,12 @@ impl Messages {
     #[inline]
     pub(super) fn recovered_cell(&mut self, pair: u32) -> Option<Cargo> {
         let extra = self.senders.pairs[pair as usize].extra.as_mut()?;
-        if let Some(acknowledged) = extra.acknowledge.pop_front() {
-            return Some(self.datagram(pair, acknowledged));
+        if extra.acknowledge > 0 {
+            extra.acknowledge -= 1;
+            return Some(self.datagram(pair));
         }
-        if let Some(sequence) = extra.resend.pop_front() {
-            return Some(self.repeated(pair, sequence));
+        if let Some(cargo) = extra.resend.pop_front() {
+            return Some(cargo);
         }
         if let Some(transport) = &mut self.transport {
             transport.sent(pair);
@@ -92,87 +109,130 @@ impl Messages {
         None
     }
 
-    fn datagram(&mut self, pair: u32, acknowledged: u32) -> Cargo {
+    /// Acknowledges what comes the other way.
+    fn datagram(&mut self, pair: u32) -> Cargo {
         let (source, destination, class) = self.senders.ends(pair);
-        let ends = self.senders.ends(acknowledged);
-        let inbound = self.receivers.pair(ends.0, ends.1, ends.2);
+        let inbound = self.receivers.pair(destination, source, class);
+        self.note_started();
         let window = &self.receivers.pairs[inbound as usize].window;
         let transport = self.transport.as_mut().expect("only a transport acknowledges");
-        let id = transport.acknowledge(acknowledged, window);
-        let cell = Cell::data(source, destination, class, id).as_datagram();
-        Cargo { cell, payload: 0 }
+        let ack = transport.acknowledge(inbound, window);
+        self.receivers.forget_if_done(inbound);
+        let cell = Cell::data(source, destination, class, ack.next).as_datagram();
+        Cargo { cell, payload: self.acks.put(ack) }
     }
 
-    fn repeated(&mut self, pair: u32, sequence: u32) -> Cargo {
+    /// A cell of a pair that was taken before; none if its message has arrived.
+    fn repeated(&mut self, pair: u32, sequence: u32) -> Option<Cargo> {
         let (source, destination, class) = self.senders.ends(pair);
-        let (place, payload) = self.place_of(pair, sequence).unwrap_or((Place::Middle, 0));
-        let cell = Cell::data(source, destination, class, sequence)
-            .with_boundary(place.is_start(), place.is_end());
-        Cargo { cell, payload }
-    }
-
-    /// Where in its packet a cell stands that was sent before, and what it carries; none if its message is
-    /// delivered.
-    fn place_of(&mut self, pair: u32, sequence: u32) -> Option<(Place, u32)> {
         let (run, index) = self.senders.run_of(pair, sequence)?;
         let plan = self.senders.plan;
         let message = self.senders.message(pair, run.handle)?;
+        message.again = true;
         let place = plan.cell(message.flow.size, index).place;
-        (index < message.taken).then(|| (place, run.payload(index)))
+        let cell = Cell::data(source, destination, class, sequence)
+            .with_boundary(place.is_start(), place.is_end());
+        Some(Cargo { cell, payload: run.payload(index) })
     }
 
-    /// Whether a cell is of a pair that is known here, with room made for it among those that wait.
-    pub(super) fn expects(&mut self, cell: Cell, end: u64) -> bool {
-        let (source, destination, class) = (cell.source(), cell.destination(), cell.class());
-        let pair = self.senders.known_pair(source, destination, class);
-        let Some(pair) = pair else { return false };
-        self.make_room(pair, cell, end);
-        true
-    }
-
-    /// A message is whole: its source learns of it at once.
-    pub(super) fn delivered(&mut self, cell: Cell, handle: u32) {
-        let (source, destination, class) = (cell.source(), cell.destination(), cell.class());
-        let pair = self.senders.known_pair(source, destination, class);
-        let Some(pair) = pair else { return };
-        if let Some(message) = self.senders.remove(pair, handle) {
-            self.reports.push(message.report());
+    /// A cell of a pair has come.
+    pub(super) fn after_arrival(&mut self, cell: Cell) {
+        self.note_started();
+        self.tell_given_up();
+        if self.transport.is_none() {
+            let ends = (cell.source(), cell.destination(), cell.class());
+            let inbound = self.receivers.pair(ends.0, ends.1, ends.2);
+            self.receivers.forget_if_done(inbound);
+            self.receivers.started.clear();
         }
-        let inbound = self.receivers.pair(source, destination, class);
-        let next = self.receivers.pairs[inbound as usize].window.next_expected();
-        self.senders.forget_runs(pair, next);
-        self.forget_if_done(pair);
+    }
+
+    /// Lets the transport know of pairs that have started at their destinations.
+    pub(super) fn note_started(&mut self) {
+        for pair in self.receivers.started.drain(..) {
+            if let Some(transport) = &mut self.transport {
+                transport.start_receiving(pair);
+            }
+        }
+    }
+
+    /// Without a transport: all of a message was sent.
+    pub(super) fn note_sent_whole(&mut self, pair: u32, handle: u32) {
+        if self.transport.is_none() {
+            self.extra(pair).undrained.push(handle);
+        }
+    }
+
+    /// All that a pair's source sent has left the relays' queues.
+    pub(super) fn tell_drained(&mut self, pair: u32) {
+        if let Some(extra) = &mut self.senders.pairs[pair as usize].extra {
+            self.reports.extend(extra.undrained.drain(..).map(Report::drained));
+        }
+    }
+
+    /// A NIC sends a cell of a node here again.
+    pub(crate) fn sent_again(&mut self, cargo: Cargo) {
+        let Cargo { cell, payload } = cargo;
+        let pair = self.senders.known_pair(cell.source(), cell.destination(), cell.class());
+        let message = pair.and_then(|pair| self.senders.message(pair, payload & !LAST));
+        if let Some(message) = message.filter(|_| !cell.is_datagram()) {
+            message.again = true;
+        }
     }
 
     /// The NIC gives back a cell of its own node that may not have arrived: it goes out again.
-    pub(crate) fn give_back(&mut self, cell: Cell) -> Option<Work> {
+    pub(crate) fn give_back(&mut self, cargo: Cargo) -> Option<Work> {
+        let cell = cargo.cell;
         if cell.is_datagram() {
+            self.acks.take(cargo.payload);
             return None;
         }
         let pair = self.senders.known_pair(cell.source(), cell.destination(), cell.class())?;
-        // Not if its message has arrived or was given up meanwhile.
-        self.place_of(pair, cell.sequence())?;
-        self.extra(pair).resend.push_back(cell.sequence());
+        // Not if it is of an earlier life, or is known to have arrived.
+        let sequence = self.senders.pairs[pair as usize].sequence;
+        let is_old = sequence.wrapping_sub(cell.sequence()) > LIFE / 2;
+        let has_arrived = self
+            .transport
+            .as_ref()
+            .is_some_and(|transport| transport.base(pair).wrapping_sub(cell.sequence()) as i32 > 0);
+        if is_old || has_arrived {
+            return None;
+        }
+        self.sent_again(cargo);
+        self.extra(pair).resend.push_back(cargo);
         Some(self.senders.assign(pair, 1))
     }
 
     /// A cell reached its destination: lets the transport know.
     pub(crate) fn note_arrival(&mut self, cell: Cell, epoch: u32, duplicate: bool) {
+        if self.transport.is_none() {
+            return;
+        }
         let (source, destination, class) = (cell.source(), cell.destination(), cell.class());
-        let pair = self.senders.known_pair(source, destination, class);
-        let (Some(transport), Some(pair)) = (&mut self.transport, pair) else { return };
         let inbound = self.receivers.pair(source, destination, class);
+        self.note_started();
         let window = &self.receivers.pairs[inbound as usize].window;
         let behind = window.next_expected().wrapping_sub(cell.sequence());
         // A second copy from an earlier life of the pair needs no answer.
-        if !duplicate || behind <= crate::transport::WINDOW {
-            transport.arrived(pair, epoch, duplicate);
+        if !duplicate || behind <= WINDOW {
+            let transport = self.transport.as_mut().expect("there is one");
+            transport.arrived(inbound, epoch, duplicate);
         }
     }
 
-    /// An acknowledgment reached the sender it is for. Gives cells that the window now allows.
-    pub(crate) fn acknowledged(&mut self, cell: Cell) -> Option<Work> {
-        let pair = self.transport.as_mut()?.acknowledged(cell.sequence())?;
+    /// A datagram reached the source of a pair: the sender of what it acknowledges. Gives cells that the
+    /// window now allows.
+    pub(crate) fn acknowledged(&mut self, cargo: Cargo) -> Option<Work> {
+        let (cell, ack) = (cargo.cell, self.acks.take(cargo.payload)?);
+        let transport = self.transport.as_mut()?;
+        let pair = self.senders.known_pair(cell.destination(), cell.source(), cell.class())?;
+        let sequence = self.senders.pairs[pair as usize].sequence;
+        if !transport.acknowledged(pair, sequence, &ack) {
+            return None;
+        }
+        let base = transport.base(pair);
+        self.senders.close_arrived(pair, base);
+        self.senders.forget_runs(pair, base);
         let work = self.hand_over(pair, 0);
         self.forget_if_done(pair);
         (work.cells > 0).then_some(work)
@@ -199,6 +259,11 @@ impl Messages {
         };
         transport.tick(epoch, view, |action| actions.push(action));
         self.transport = Some(transport);
+        // Numbers of pairs depend on who else is here.
+        actions.sort_unstable_by_key(|action| match action {
+            Action::Acknowledge { pair } => (0, self.receivers.ends(*pair)),
+            Action::Repeat { pair, .. } => (1, self.senders.ends(*pair)),
+        });
         for action in actions {
             give(self.carry_out(action));
         }
@@ -207,15 +272,17 @@ impl Messages {
     fn carry_out(&mut self, action: Action) -> Work {
         match action {
             Action::Acknowledge { pair } => {
-                let (source, destination, class) = self.senders.ends(pair);
+                let (source, destination, class) = self.receivers.ends(pair);
                 let back = self.pair(destination, source, class);
-                self.extra(back).acknowledge.push_back(pair);
+                self.extra(back).acknowledge += 1;
                 self.senders.assign(back, 1)
             }
             Action::Repeat { pair, sequences } => {
-                let count = sequences.len() as u64;
+                let cells = sequences.into_iter().filter_map(|cell| self.repeated(pair, cell));
+                let cells: Vec<_> = cells.collect();
+                let count = cells.len() as u64;
                 self.repeats += count;
-                self.extra(pair).resend.extend(sequences);
+                self.extra(pair).resend.extend(cells);
                 self.senders.assign(pair, count)
             }
         }
@@ -227,8 +294,8 @@ impl Messages {
         if let Some(transport) = &mut self.transport {
             transport.forget_epochs(epochs);
         }
-        for incomplete in &mut self.incomplete {
-            incomplete.forget_epochs(epochs);
+        for waiting in &mut self.waiting {
+            waiting.forget_epochs(epochs);
         }
     }
 
@@ -279,9 +346,8 @@ impl Messages {
 
     /// A source gives a message up.
     pub(super) fn fail(&mut self, pair: u32, handle: u32, at: u64, why: Failure) {
-        let in_order = self.receivers.in_order(self.senders.ends(pair), handle);
         if self.senders.remove(pair, handle).is_some() {
-            self.reports.push(Report::failed(handle, at, why, in_order));
+            self.reports.push(Report::failed(handle, at, why));
         }
     }
 
@@ -289,13 +355,13 @@ impl Messages {
     pub(super) fn restart(&mut self, index: u32) {
         self.senders.drop_runs(index);
         self.senders.drop_turns(index);
-        let (source, destination, class) = self.senders.ends(index);
         let pair = &mut self.senders.pairs[index as usize];
-        pair.sequence = pair.sequence.wrapping_add(NEW_LIFE);
-        let (sequence, extra) = (pair.sequence, pair.extra.take());
-        self.receivers.restart(source, destination, class, sequence);
-        if let (Some(transport), Some(extra)) = (&mut self.transport, extra) {
-            extra.acknowledge.iter().for_each(|&pair| transport.not_acknowledged(pair));
+        pair.sequence = (pair.sequence.wrapping_add(LIFE / 2 + LIFE - 1)) & !(LIFE - 1);
+        let asked = pair.extra.take().is_some_and(|extra| extra.acknowledge > 0);
+        let (source, destination, class) = self.senders.ends(index);
+        if let Some(transport) = self.transport.as_mut().filter(|_| asked) {
+            let inbound = self.receivers.pair(destination, source, class);
+            transport.not_acknowledged(inbound);
         }
         self.start_transport(index);
     }

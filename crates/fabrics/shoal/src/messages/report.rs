@@ -2,6 +2,8 @@
 
 use rack::Failure;
 
+use super::receiving::Whole;
+
 /// Something that has become of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Report {
@@ -17,13 +19,15 @@ pub(crate) enum What {
     /// Its source knows that all has been sent: sums over its cells of the slots in which they were taken
     /// into a queue and sent; and whether some went out again.
     Sent { released: u128, sent: u128, again: bool },
-    /// A cell of it will not come.
-    Lost { cell: u64 },
-    /// It is whole, as far as it came: sum over its cells of the slots in which they were sent on the last
-    /// hop, and how many took the direct path.
-    Whole { last_hop: u128, direct: u64 },
-    /// Its source has given it up; so many of its cells had arrived in order.
-    Failed { code: u8, in_order: u64 },
+    /// Its last cell is there: how many are, and how many of them before the first that may be missing; sum
+    /// over them of the slots in which they were sent on the last hop, and how many took the direct path.
+    Whole { cells: u64, sound: u64, last_hop: u128, direct: u64 },
+    /// Its source has given it up.
+    Failed { code: u8 },
+    /// What its source sent has left the relays' queues, as feedback says.
+    Drained,
+    /// Its destination has given it up when so many of its cells had arrived in order.
+    GivenUp { cells: u64 },
 }
 
 /// Reasons by the code in [`What::Failed`].
@@ -34,17 +38,22 @@ impl Report {
         Self { at: 0, handle, what: What::Sent { released, sent, again } }
     }
 
-    pub(super) fn lost(handle: u32, cell: u64) -> Self {
-        Self { at: 0, handle, what: What::Lost { cell } }
+    pub(super) fn whole(at: u64, whole: &Whole) -> Self {
+        let Whole { handle, cells, sound, last_hop, direct } = *whole;
+        Self { at, handle, what: What::Whole { cells, sound, last_hop, direct } }
     }
 
-    pub(super) fn whole(handle: u32, at: u64, last_hop: u128, direct: u64) -> Self {
-        Self { at, handle, what: What::Whole { last_hop, direct } }
-    }
-
-    pub(super) fn failed(handle: u32, at: u64, why: Failure, in_order: u64) -> Self {
+    pub(crate) fn failed(handle: u32, at: u64, why: Failure) -> Self {
         let code = REASONS.iter().position(|&reason| reason == why).unwrap_or(0) as u8;
-        Self { at, handle, what: What::Failed { code, in_order } }
+        Self { at, handle, what: What::Failed { code } }
+    }
+
+    pub(super) fn drained(handle: u32) -> Self {
+        Self { at: 0, handle, what: What::Drained }
+    }
+
+    pub(super) fn given_up(handle: u32, cells: u64) -> Self {
+        Self { at: 0, handle, what: What::GivenUp { cells } }
     }
 }
 

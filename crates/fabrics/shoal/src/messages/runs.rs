@@ -1,8 +1,10 @@
-//! Which message a cell of a pair belongs to, and which of its cells it is, where cells can be lost.
+//! Which message a cell of a pair belongs to, and which of its cells it is, with a transport.
 //!
 //! The cells of a pair are numbered in the order in which they are sent, whatever message they are
 //! of. A *run* is a stretch of these numbers that belongs to one message: the whole of it, or, where
 //! messages take turns, the packets of one turn.
+
+use kernel::Bytes;
 
 use super::NONE;
 use super::sending::Senders;
@@ -13,6 +15,8 @@ pub(super) struct Run {
     /// The message's handle, and how many cells it has.
     pub(super) handle: u32,
     pub(super) cells: u64,
+    /// The message's size.
+    pub(super) size: Bytes,
     /// The pair's next run.
     next: u32,
     /// Positions among all cells of the pair: of its first cell, and behind its last.
@@ -53,8 +57,8 @@ impl Senders {
         let state = &self.pairs[pair as usize];
         let message = self.message_at(state.sending);
         let (start, first, handle) = (state.taken, message.taken, message.handle);
-        let cells = message.cells;
-        let run = Run { handle, cells, next: NONE, start, end: start + cells - first, first };
+        let (cells, size) = (message.cells, message.flow.size);
+        let run = Run { handle, cells, size, next: NONE, start, end: start + cells - first, first };
         let Some(runs) = &mut self.runs else { return };
         let index = runs.add(run);
         let state = &mut self.pairs[pair as usize];

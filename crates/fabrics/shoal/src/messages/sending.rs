@@ -1,7 +1,7 @@
 //! The half of flows at their sources: which cell comes next.
 //!
-//! A source knows what it was given and what its NIC has taken. Where nothing can be lost it forgets a
-//! message as its last cell leaves; otherwise recovery says when.
+//! A source knows what it was given and what its NIC has taken. It forgets a message as its last cell leaves,
+//! or, with a transport, as acknowledgments say that all of it has arrived.
 
 use rack::Flow;
 
@@ -27,8 +27,13 @@ pub(crate) struct Message {
     next_turn: u32,
     /// The pair's next message in the order in which they were offered.
     next: u32,
+    /// The sequence number behind its last cell, once that is taken.
+    end: u32,
     /// Its destination died while it was open; its source does not know yet.
     pub(super) is_doomed: bool,
+    /// Cells of it were sent again; and what there is to tell of its sending was told.
+    pub(super) again: bool,
+    is_told: bool,
     /// Sums of slots over its cells: taken into a queue, sent by the source.
     released: u128,
     sent: u128,
@@ -58,7 +63,7 @@ pub(super) struct Outbound {
     pub(super) key: u32,
     /// The NIC has forgotten the flow; the pair goes once nothing of it is open.
     pub(super) retired: bool,
-    /// The oldest run that has not arrived whole, and the last; only where cells can be lost.
+    /// The oldest run that has not arrived whole, and the last; only with a transport.
     pub(super) first_run: u32,
     pub(super) last_run: u32,
     /// What recovery needs; present once something was lost or a transport runs.
@@ -82,7 +87,9 @@ pub(crate) struct Senders {
     pub(super) pair_of: Vec<u32>,
     /// Sequence number with which an idle pair goes on.
     sequence_of: Vec<u32>,
-    /// Which cells are of which message, where cells can be lost.
+    /// A transport tells what has arrived.
+    pub(super) is_reliable: bool,
+    /// Which cells are of which message: with a transport, or where a driver asks for payloads.
     pub(super) runs: Option<Runs>,
     /// Messages not yet forgotten.
     pub(crate) open: u64,
@@ -104,6 +111,7 @@ impl Senders {
             free_pairs: Vec::new(),
             pair_of: vec![NONE; keys],
             sequence_of: vec![0; keys],
+            is_reliable: false,
             runs: None,
             open: 0,
         }
@@ -249,6 +257,7 @@ impl Senders {
 
     /// Keeps of a pair its next sequence number alone.
     pub(super) fn forget(&mut self, pair: u32) {
+        self.drop_runs(pair);
         let Outbound { key, sequence, .. } = self.pairs[pair as usize];
         self.sequence_of[key as usize] = sequence;
         self.pair_of[key as usize] = NONE;
@@ -288,6 +297,7 @@ impl Senders {
         let is_last = message.taken == message.cells;
         let payload = message.handle | if is_last { LAST } else { 0 };
         if is_last {
+            message.end = sequence.wrapping_add(1);
             self.next_turn(tag);
         }
         let class = self.class_of(&flow);
@@ -295,20 +305,37 @@ impl Senders {
         Cargo { cell: cell.with_boundary(starts, ends), payload }
     }
 
-    /// A cell of a pair leaves its source in this slot. Where nothing can be lost, gives what there is to
-    /// report of its message if that was the last.
+    /// A cell of a pair leaves its source in this slot. Gives what there is to report of its message if that
+    /// was the last; without a transport its source then forgets it.
     #[inline]
     pub(super) fn left(&mut self, tag: u32, payload: u32, slot: u64) -> Option<Report> {
         let (before, index) = self.find(tag, payload & !LAST)?;
         let message = &mut self.slab[index as usize];
         message.sent += u128::from(slot);
         message.sendings += 1;
-        if message.sendings < message.cells || self.runs.is_some() {
+        if message.sendings < message.cells || message.taken < message.cells || message.is_told {
             return None;
         }
+        message.is_told = true;
         let report = message.report();
-        self.close(tag, before, index);
+        if !self.is_reliable {
+            self.close(tag, before, index);
+        }
         Some(report)
+    }
+
+    /// Forgets the messages of a pair all of whose cells are before `base`: they have arrived.
+    pub(super) fn close_arrived(&mut self, pair: u32, base: u32) {
+        let (mut before, mut index) = (NONE, self.pairs[pair as usize].first);
+        while index != NONE {
+            let Message { next, taken, cells, end, .. } = self.slab[index as usize];
+            if taken == cells && base.wrapping_sub(end) as i32 >= 0 {
+                self.close(pair, before, index);
+            } else {
+                before = index;
+            }
+            index = next;
+        }
     }
 
     /// A message of a pair, and the one before it in the order of offers.
@@ -408,7 +435,10 @@ impl Message {
             packet_left: 0,
             next_turn: NONE,
             next: NONE,
+            end: 0,
             is_doomed: false,
+            again: false,
+            is_told: false,
             released: 0,
             sent: 0,
             sendings: 0,
@@ -417,7 +447,7 @@ impl Message {
 
     /// What the source knows of it once all has been sent.
     pub(super) fn report(&self) -> Report {
-        let Self { handle, released, sent, sendings, cells, .. } = *self;
-        Report::sent(handle, released, sent, sendings != cells)
+        let Self { handle, released, sent, sendings, cells, again, .. } = *self;
+        Report::sent(handle, released, sent, again || sendings != cells)
     }
 }

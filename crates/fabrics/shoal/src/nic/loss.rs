@@ -78,6 +78,8 @@ pub(super) struct Loss {
     pub(super) drops: u64,
     /// Cells sent again by the link layer so far.
     pub(super) resent: u64,
+    /// Those of them that are their node's own, since they were last asked for.
+    pub(crate) resent_own: Vec<Cargo>,
 }
 
 impl Loss {
@@ -91,6 +93,7 @@ impl Loss {
             spreading: vec![Spreading::default(); own.end as usize],
             drops: 0,
             resent: 0,
+            resent_own: Vec::new(),
         }
     }
 
@@ -196,14 +199,22 @@ impl Bank {
         Some(since)
     }
 
-    /// Keeps a copy of a cell that leaves. Gives the flags of its frame.
-    pub(super) fn note_sent(&mut self, position: u32, node: u32, cargo: Cargo, now: Now) -> u16 {
+    /// Keeps a copy of a cell that leaves. Gives the flags of its frame, and the copy before it.
+    pub(super) fn note_sent(
+        &mut self,
+        position: u32,
+        node: u32,
+        cargo: Cargo,
+        now: Now,
+    ) -> (u16, Cargo) {
         let pair = self.pair(position, node);
         let at = pair * self.depth as usize + (now.epoch % self.depth) as usize;
         let loss = self.loss_mut();
         let Cargo { cell, payload } = cargo;
-        loss.sent[at] = Sent { cell, payload, epoch: now.epoch };
-        if loss.dropped.replace(pair, false) { Frame::DROPPED } else { 0 }
+        let sent = Sent { cell, payload, epoch: now.epoch };
+        let before = std::mem::replace(&mut loss.sent[at], sent);
+        let flags = if loss.dropped.replace(pair, false) { Frame::DROPPED } else { 0 };
+        (flags, Cargo { cell: before.cell, payload: before.payload })
     }
 
     /// The peer of `position` did not take, or may not have taken, what it reports on now: send
@@ -221,7 +232,11 @@ impl Bank {
         if sent.epoch != epoch || cell.is_empty() || !self.is_known(node, cell) {
             return;
         }
-        self.loss_mut().resent += 1;
+        let loss = self.loss_mut();
+        loss.resent += 1;
+        if cell.source() == node {
+            loss.resent_own.push(Cargo { cell, payload });
+        }
         self.enqueue_front(position, cell.class(), node, Cargo { cell, payload });
     }
 
@@ -246,6 +261,11 @@ impl Bank {
     /// Whether something other than a queue makes `node` visit the peer of `position`.
     pub(super) fn owes_drop(&self, position: u32, node: u32) -> bool {
         self.loss().dropped.get(self.pair(position, node))
+    }
+
+    /// Cells of nodes here that are sent again, since this was last called.
+    pub(crate) fn take_resent(&mut self) -> Vec<Cargo> {
+        std::mem::take(&mut self.loss_mut().resent_own)
     }
 
     /// Counts a cell discarded for good.
@@ -279,7 +299,7 @@ impl Bank {
 
     /// `node` gives up on `peer` (§3.5): it stops sending to it, tells the others, discards what it
     /// held for it, and takes back its own cells that may not have arrived. Gives those.
-    pub(crate) fn declare_down(&mut self, node: u32, peer: u32, now: Now) -> Vec<Cell> {
+    pub(crate) fn declare_down(&mut self, node: u32, peer: u32, now: Now) -> Vec<Cargo> {
         let position = self.schedule.position(node, peer);
         let pair = self.pair(position, node);
         let route = self.route(node, peer);
@@ -315,30 +335,32 @@ impl Bank {
     }
 
     /// The node's own cells, sent in `position`, on which no feedback has come; the oldest first.
-    fn take_unreported(&mut self, position: u32, node: u32, now: Now) -> Vec<Cell> {
+    fn take_unreported(&mut self, position: u32, node: u32, now: Now) -> Vec<Cargo> {
         let first = self.pair(position, node) * self.depth as usize;
         let mut cells = Vec::new();
         for epoch in now.epoch + 1..=now.epoch + self.depth {
             let entry = std::mem::replace(self.sent_entry::<Lossy>(position, node, epoch), NONE);
-            let sent = self.loss().sent[first + (epoch % self.depth) as usize];
+            let at = first + (epoch % self.depth) as usize;
+            let sent = self.loss().sent[at];
             // A relayed cell sent since then has taken the copy's place: the transport recovers.
             if entry != NONE && !sent.cell.is_empty() && sent.cell.source() == node {
-                cells.push(sent.cell);
+                cells.push(Cargo { cell: sent.cell, payload: sent.payload });
+                self.loss_mut().sent[at] = Sent::NOTHING;
             }
         }
         cells
     }
 
     /// Empties the queues of `node` for the peer of `position`. Gives the node's own cells.
-    pub(super) fn empty_queues(&mut self, position: u32, node: u32) -> Vec<Cell> {
+    pub(super) fn empty_queues(&mut self, position: u32, node: u32) -> Vec<Cargo> {
         let mut own = Vec::new();
         for class in 0..self.classes {
             let index = self.link::<Lossy>(position, class, node);
             while self.links[index].queued > 0 {
-                let cell = self.arena.pop(&mut self.links[index]).cell;
+                let cargo = self.arena.pop(&mut self.links[index]);
                 self.queued[node as usize] -= 1;
-                if cell.source() == node {
-                    own.push(cell);
+                if cargo.cell.source() == node {
+                    own.push(cargo);
                 } else {
                     self.relayed[node as usize] -= 1;
                     self.discard();

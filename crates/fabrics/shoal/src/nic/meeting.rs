@@ -69,6 +69,11 @@ pub(crate) struct Meetings {
 }
 
 impl Meetings {
+    /// The position of all of them.
+    pub(crate) fn position(&self) -> u32 {
+        self.position
+    }
+
     /// None, with room for those of a rack.
     pub(crate) fn new(nodes: u32) -> Self {
         let nodes = nodes as usize;

@@ -50,9 +50,9 @@ impl Bank {
         }
     }
 
-    /// `frame.to` queues the cell of a frame for its next hop; it answers in `back`.
+    /// `frame.to` queues the cell of a frame for its next hop; it answers in `back`. False: it does not.
     #[inline]
-    pub(crate) fn relay<M: Mode>(&mut self, frame: &Frame, back: u32) {
+    pub(crate) fn relay<M: Mode>(&mut self, frame: &Frame, back: u32) -> bool {
         let (node, cell) = (u32::from(frame.to), frame.cell);
         debug_assert_eq!(
             cell.source(),
@@ -62,11 +62,11 @@ impl Bank {
         if M::LOSSY && !self.schedule.contains(cell.destination()) {
             self.discard();
             self.note_received::<M>(back, node, DIRECT);
-            return;
+            return false;
         }
         let onward = self.position::<M>(node, cell.destination());
         if M::LOSSY && !self.accepts::<M>(onward, back, node, cell) {
-            return;
+            return false;
         }
         self.note_received::<M>(back, node, (cell.class() << CLASS_SHIFT | onward) as u16);
         let length = self.enqueue::<M>(onward, cell.class(), node, frame.cargo()) as usize;
@@ -76,6 +76,7 @@ impl Bank {
         *relayed += 1;
         self.relayed_peak = self.relayed_peak.max(*relayed);
         self.assert_bound(onward, node, cell.destination());
+        true
     }
 
     /// Whether `node` can relay a cell: it reaches the destination and has room. If not, the cell

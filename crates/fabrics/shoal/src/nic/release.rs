@@ -17,6 +17,16 @@ pub(crate) trait CellSource {
 
     /// A cell of the flow with this tag leaves its source in this slot.
     fn cell_left(&mut self, tag: u32, cargo: Cargo, slot: u64);
+
+    /// A copy of a cell, to be kept until it is known to have arrived.
+    fn copy(&mut self, cargo: Cargo) -> Cargo {
+        cargo
+    }
+
+    /// A cell or its copy is gone.
+    fn discard(&mut self, cargo: Cargo) {
+        let _ = cargo;
+    }
 }
 
 impl Bank {

@@ -38,7 +38,7 @@ impl Bank {
         }
         self.own_cells_leave::<M>(now, source, meetings);
         self.report::<M>(meetings);
-        self.conclude::<M>(now, meetings);
+        self.conclude::<M>(now, source, meetings);
     }
 
     /// Lists the meetings.
@@ -208,12 +208,20 @@ impl Bank {
     }
 
     /// The frames are made; notes which nodes have nothing more to say.
-    fn conclude<M: Mode>(&mut self, now: Now, meetings: &mut Meetings) {
+    fn conclude<M: Mode>(
+        &mut self,
+        now: Now,
+        source: &mut impl CellSource,
+        meetings: &mut Meetings,
+    ) {
         let (position, classes) = (meetings.position, self.classes::<M>());
         for meeting in &mut meetings.all {
             let node = meeting.node();
             if M::LOSSY {
-                meeting.frame.flags = self.note_sent(position, node, meeting.frame.cargo(), now);
+                let copy = source.copy(meeting.frame.cargo());
+                let (flags, before) = self.note_sent(position, node, copy, now);
+                meeting.frame.flags = flags;
+                source.discard(before);
             }
             let has_nothing = (0..classes).all(|class| {
                 let link = &self.links[meeting.link() + class as usize * self.own as usize];

@@ -4,14 +4,16 @@
 //! on which channel in which slot. The simulator's applications send no data; of their packets' own headers
 //! the payload holds what receivers need: the handle of the message and whether the cell is its last, and
 //! the cell's full sequence number, whose lower bits are in the header. The top bit of the header's sequence
-//! number marks datagrams of the transport.
+//! number marks datagrams of the transport, whose payload has the number of the first cell that is missing and
+//! a bit for each of those behind it.
 
 use rack::{Class, NodeId, Problem};
 
 use crate::cell::{Cell, Frame};
 use crate::config::Config;
+use crate::transport::Ack;
 
-use super::{HEADER_BYTES, Header, Layout};
+use super::{HEADER_BYTES, Header, Layout, WireError};
 
 /// Bytes of a payload that stand for the header of a packet.
 const PACKET_HEADER: usize = 8;
@@ -31,7 +33,9 @@ pub(crate) struct Codec {
 pub(crate) enum Malformed {
     /// It has not the length of a cell.
     Length,
-    /// The checksum is wrong, or a field names what the rack does not have.
+    /// The checksum is wrong: bits were flipped on the way (Appendix D).
+    Damaged,
+    /// A field names what the rack does not have, or a node would not send such a cell.
     Header,
     /// The payload does not belong to the header.
     Payload,
@@ -56,12 +60,18 @@ impl Codec {
         Ok(Self { layout, cell, bytes: Vec::new() })
     }
 
+    /// Bytes that a cell has for the report of a datagram.
+    pub(crate) fn report_bytes(config: &Config) -> usize {
+        let room = config.cell.get() as usize;
+        room.saturating_sub(HEADER_BYTES + PACKET_HEADER).min(Ack::REPORT)
+    }
+
     fn datagram_bit(&self) -> u32 {
         self.layout.sequence().window()
     }
 
-    /// Writes a frame.
-    pub(crate) fn encode(&self, frame: &Frame, bytes: &mut Vec<u8>) {
+    /// Writes a frame, and what it says if it is a datagram.
+    pub(crate) fn encode(&self, frame: &Frame, ack: Option<&Ack>, bytes: &mut Vec<u8>) {
         bytes.clear();
         bytes.resize(self.cell, 0);
         let cell = frame.cell;
@@ -79,8 +89,12 @@ impl Codec {
             (header.start_of_packet, header.end_of_packet) = cell.boundary();
             header.class = Class::new(cell.class() as u8);
             let payload = &mut bytes[HEADER_BYTES..];
-            payload[..4].copy_from_slice(&frame.payload.to_be_bytes());
+            let handle = if cell.is_datagram() { 0 } else { frame.payload };
+            payload[..4].copy_from_slice(&handle.to_be_bytes());
             payload[4..8].copy_from_slice(&cell.sequence().to_be_bytes());
+            if let Some(ack) = ack {
+                ack.write(&mut payload[PACKET_HEADER..]);
+            }
         }
         let (head, payload) = bytes.split_at_mut(HEADER_BYTES);
         head.copy_from_slice(&self.layout.encode(&header, payload));
@@ -90,19 +104,29 @@ impl Codec {
     ///
     /// # Errors
     /// Whatever is wrong with it.
-    pub(crate) fn decode(&self, bytes: &[u8], (from, to): (u32, u32)) -> Result<Frame, Malformed> {
+    pub(crate) fn decode(
+        &self,
+        bytes: &[u8],
+        (from, to): (u32, u32),
+    ) -> Result<(Frame, Option<Box<Ack>>), Malformed> {
         let Some((head, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
             return Err(Malformed::Length);
         };
         if bytes.len() != self.cell {
             return Err(Malformed::Length);
         }
-        let header = self.layout.decode(*head, payload).map_err(|_| Malformed::Header)?;
+        let header = self.layout.decode(*head, payload).map_err(|problem| match problem {
+            WireError::Corrupted => Malformed::Damaged,
+            WireError::Range { .. } => Malformed::Header,
+        })?;
         let mut frame = Frame::empty(from, to);
         frame.feedback = u16::try_from(header.feedback).map_err(|_| Malformed::Header)?;
         frame.flags = if header.last_cell_dropped { Frame::DROPPED } else { 0 };
         if header.is_empty() {
-            return if header.source.get() == from { Ok(frame) } else { Err(Malformed::Header) };
+            return match header.source.get() == from {
+                true => Ok((frame, None)),
+                false => Err(Malformed::Header),
+            };
         }
         let (source, destination) = (header.source.get(), header.destination.get());
         // A relay sends to the destination alone, and takes cells from their sources alone (§3.3.1).
@@ -121,15 +145,28 @@ impl Codec {
         let cell = Cell::data(source, destination, u32::from(header.class.get()), sequence)
             .with_boundary(header.start_of_packet, header.end_of_packet);
         let is_datagram = header.sequence & self.datagram_bit() != 0;
-        frame.cell = if is_datagram { cell.as_datagram() } else { cell };
-        frame.payload = handle;
-        Ok(frame)
+        if is_datagram {
+            frame.cell = cell.as_datagram();
+            let ack = Ack::read(sequence, &payload[PACKET_HEADER..]);
+            return Ok((frame, Some(Box::new(ack))));
+        }
+        (frame.cell, frame.payload) = (cell, handle);
+        Ok((frame, None))
+    }
+
+    /// What `to` makes of a cell that was damaged on its way from `from`.
+    pub(crate) fn damaged((from, to): (u32, u32)) -> Frame {
+        Frame { flags: Frame::CORRUPT, ..Frame::empty(from, to) }
     }
 
     /// A frame after its way through bytes. What the fabric did to it is not in them.
-    pub(crate) fn carry(&mut self, frame: &Frame) -> Result<Frame, Malformed> {
+    pub(crate) fn carry(
+        &mut self,
+        frame: &Frame,
+        ack: Option<&Ack>,
+    ) -> Result<(Frame, Option<Box<Ack>>), Malformed> {
         let mut bytes = std::mem::take(&mut self.bytes);
-        self.encode(frame, &mut bytes);
+        self.encode(frame, ack, &mut bytes);
         let there = self.decode(&bytes, (u32::from(frame.from), u32::from(frame.to)));
         self.bytes = bytes;
         there
@@ -166,21 +203,24 @@ mod tests {
                 _ => (from, to),
             };
             let mut frame = Frame { feedback, flags, ..Frame::empty(from, to) };
+            let mut ack = None;
             if kind < 2 {
                 let cell = Cell::data(source, destination, 0, sequence).with_boundary(starts, ends);
                 frame.cell = if is_datagram { cell.as_datagram() } else { cell };
-                frame.payload = payload;
+                frame.payload = if is_datagram { 0 } else { payload };
+                let arrived = [u64::from(payload); 6];
+                ack = is_datagram.then(|| Box::new(Ack { next: sequence, arrived }));
             }
             let mut bytes = Vec::new();
-            codec.encode(&frame, &mut bytes);
+            codec.encode(&frame, ack.as_deref(), &mut bytes);
             prop_assert_eq!(bytes.len(), 64);
-            prop_assert_eq!(codec.decode(&bytes, (from, to)), Ok(frame));
+            prop_assert_eq!(codec.decode(&bytes, (from, to)), Ok((frame, ack)));
         }
 
         #[test]
         fn s25_no_bytes_break_the_codec(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
             let codec = codec(24, 2);
-            if let Ok(frame) = codec.decode(&bytes, (3, 5)) {
+            if let Ok((frame, _)) = codec.decode(&bytes, (3, 5)) {
                 let cell = frame.cell;
                 prop_assert!(cell.is_empty() || cell.source() < 24 && cell.destination() < 24);
             }
@@ -195,14 +235,15 @@ mod tests {
             [(3, 5, true), (3, 9, true), (9, 5, true), (9, 8, false), (5, 3, false)]
         {
             let cell = Cell::data(source, destination, 0, 7);
-            codec.encode(&Frame { cell, ..Frame::empty(3, 5) }, &mut bytes);
+            codec.encode(&Frame { cell, ..Frame::empty(3, 5) }, None, &mut bytes);
             let frame = codec.decode(&bytes, (3, 5));
             assert_eq!(frame.is_ok(), is_good, "{source} to {destination}: {frame:?}");
         }
         assert_eq!(codec.decode(&bytes[..63], (3, 5)), Err(Malformed::Length));
-        codec.encode(&Frame { cell: Cell::data(3, 5, 0, 7), ..Frame::empty(3, 5) }, &mut bytes);
+        let frame = Frame { cell: Cell::data(3, 5, 0, 7), ..Frame::empty(3, 5) };
+        codec.encode(&frame, None, &mut bytes);
         bytes[20] ^= 4;
-        assert_eq!(codec.decode(&bytes, (3, 5)), Err(Malformed::Header));
+        assert_eq!(codec.decode(&bytes, (3, 5)), Err(Malformed::Damaged));
     }
 
     #[test]

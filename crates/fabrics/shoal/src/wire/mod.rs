@@ -19,9 +19,7 @@ pub mod serial;
 use rack::{Class, NodeId, Problem};
 
 use crate::crc;
-pub(crate) use link::Codec;
-#[cfg(test)]
-pub(crate) use link::Malformed;
+pub(crate) use link::{Codec, Malformed};
 pub use notice::{
     NOTICES_PER_CELL, Notice, NoticeError, Reachability, decode_notices, encode_notices,
     notices_per_cell,

@@ -1,0 +1,45 @@
+//! What datagrams say while they are in a shard: their payloads.
+//!
+//! A cell's payload handle is four bytes, and a report takes 48 more, so it lies here. Each copy of a
+//! datagram, in a queue, on its way or kept until it is known to have arrived, has a place of its own.
+
+use crate::transport::Ack;
+
+/// The payload of a datagram whose place is not known: it says nothing.
+const NONE: u32 = u32::MAX;
+
+/// Acknowledgments by the handles that cells carry.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Acks {
+    places: Vec<Option<Ack>>,
+    free: Vec<u32>,
+}
+
+impl Acks {
+    /// Keeps one; gives its handle.
+    pub(crate) fn put(&mut self, ack: Ack) -> u32 {
+        match self.free.pop() {
+            Some(place) => {
+                self.places[place as usize] = Some(ack);
+                place
+            }
+            None => {
+                self.places.push(Some(ack));
+                (self.places.len() - 1) as u32
+            }
+        }
+    }
+
+    /// Takes one out, if it is there.
+    pub(crate) fn take(&mut self, handle: u32) -> Option<Ack> {
+        let ack = self.places.get_mut(handle as usize)?.take()?;
+        self.free.push(handle);
+        Some(ack)
+    }
+
+    /// A handle for a copy.
+    pub(crate) fn copy(&mut self, handle: u32) -> u32 {
+        let ack = self.places.get(handle as usize).copied().flatten();
+        ack.map_or(NONE, |ack| self.put(ack))
+    }
+}
