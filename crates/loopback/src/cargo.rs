@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use rack::Flow;
-use rack::node::{FlowName, Payload};
+use rack::node::{FlowName, Payload, Unit};
+use rack::{Flow, NodeId};
 
 /// Byte `at` of a flow, which no other flow has there but by chance.
 fn byte(flow: u64, at: u64) -> u8 {
@@ -16,6 +16,33 @@ fn byte(flow: u64, at: u64) -> u8 {
 /// The bytes of a flow from `offset` on.
 fn bytes_of(flow: u64, offset: u64, count: u32) -> impl Iterator<Item = u8> {
     (offset..offset + u64::from(count)).map(move |at| byte(flow, at))
+}
+
+/// Bytes of a label.
+const LABEL: usize = 24;
+
+/// What stands before the bytes that ride with a message.
+fn label(payload: Payload) -> [u8; LABEL] {
+    let Payload { flow: FlowName { src, dst, number }, offset, bytes } = payload;
+    let mut label = [0; LABEL];
+    for (place, word) in [src.get(), dst.get(), number, bytes].into_iter().enumerate() {
+        label[4 * place..4 * place + 4].copy_from_slice(&word.to_be_bytes());
+    }
+    label[16..].copy_from_slice(&offset.to_be_bytes());
+    label
+}
+
+/// What rides with a message: which bytes, and the bytes.
+pub(crate) fn unload(load: &[u8]) -> Option<(Payload, &[u8])> {
+    let (label, bytes) = load.split_first_chunk::<LABEL>()?;
+    let word = |place: usize| {
+        let four = label[4 * place..4 * place + 4].try_into().expect("four bytes");
+        u32::from_be_bytes(four)
+    };
+    let (src, dst) = (NodeId::new(word(0)), NodeId::new(word(1)));
+    let flow = FlowName { src, dst, number: word(2) };
+    let offset = u64::from_be_bytes(label[16..].try_into().expect("eight bytes"));
+    Some((Payload { flow, offset, bytes: word(3) }, bytes))
 }
 
 /// All flows by name.
@@ -55,15 +82,17 @@ impl Flows {
         (payload.bytes > 0 && end <= flow.size.get()).then_some(flow)
     }
 
-    /// What its source puts behind a message.
+    /// What its source puts behind a message: which bytes follow, and the bytes.
     ///
     /// # Panics
     /// If the flow has no such bytes.
-    pub(crate) fn load(&self, payload: Payload, frame: &mut Vec<u8>) {
-        let flow = self.flow_of(payload);
-        let flow =
-            flow.unwrap_or_else(|| panic!("a source sends {payload:?}, which it does not have"));
-        frame.extend(bytes_of(flow.id.get(), payload.offset, payload.bytes));
+    pub(crate) fn load(&self, payload: Payload) -> Vec<u8> {
+        let Some(flow) = self.flow_of(payload) else {
+            panic!("a source sends {payload:?}, which it does not have")
+        };
+        let mut load = label(payload).to_vec();
+        load.extend(bytes_of(flow.id.get(), payload.offset, payload.bytes));
+        load
     }
 
     /// Whether `bytes` are those that the source sent.
@@ -76,20 +105,20 @@ impl Flows {
 /// What rides with messages that a node passes on, and what has arrived there for good.
 #[derive(Debug, Default)]
 pub(crate) struct Cargo {
-    passing: BTreeMap<Payload, Vec<u8>>,
+    passing: BTreeMap<Unit, Vec<u8>>,
     /// By flow: the parts that have arrived, from where to where, apart from each other.
     arrived: BTreeMap<FlowName, BTreeMap<u64, u64>>,
 }
 
 impl Cargo {
-    /// A part of a flow has come to a node on its way.
-    pub(crate) fn keep(&mut self, payload: Payload, bytes: &[u8]) {
-        self.passing.insert(payload, bytes.to_vec());
+    /// Something has come to a node on its way.
+    pub(crate) fn keep(&mut self, unit: Unit, load: &[u8]) {
+        self.passing.insert(unit, load.to_vec());
     }
 
-    /// What rides with a message that a node passes on.
-    pub(crate) fn get(&self, payload: Payload) -> Option<&[u8]> {
-        self.passing.get(&payload).map(Vec::as_slice)
+    /// What rides with something that a node passes on.
+    pub(crate) fn get(&self, unit: Unit) -> Option<&[u8]> {
+        self.passing.get(&unit).map(Vec::as_slice)
     }
 
     /// A part of a flow has come to its destination.

@@ -10,7 +10,7 @@ use kernel::{Span, Stream, Time};
 use rack::node::{Ending, FlowName, Message, Node, Nodes};
 use rack::{Failure, Flow};
 
-use crate::cargo::{Cargo, Flows};
+use crate::cargo::{Cargo, Flows, unload};
 use crate::clock::Clock;
 use crate::inbox::{Frame, Inbox};
 
@@ -259,14 +259,13 @@ impl Seat<'_> {
     }
 
     fn receive(&mut self, frame: &Frame) {
-        let (head, rest) = frame.bytes.split_at(frame.head.min(frame.bytes.len()));
-        let Some(payload) = self.node.receive(frame.wire, frame.at.max(self.reached), head) else {
-            return;
-        };
+        let (head, load) = frame.bytes.split_at(frame.head.min(frame.bytes.len()));
+        let unit = self.node.receive(frame.wire, frame.at.max(self.reached), head);
+        let (Some(unit), Some((payload, bytes))) = (unit, unload(load)) else { return };
         // Nobody but the destination looks at them.
         if payload.flow.dst.index() != self.place {
-            self.cargo.keep(payload, rest);
-        } else if self.floor.flows.are_those(payload, rest) {
+            self.cargo.keep(unit, load);
+        } else if self.floor.flows.are_those(payload, bytes) {
             self.cargo.arrives(payload);
         } else {
             self.wrong += 1;
@@ -280,14 +279,13 @@ impl Seat<'_> {
         node.run(until, &mut |message: Message<'_>| {
             floor.messages.fetch_add(1, Ordering::Relaxed);
             let mut bytes = message.bytes.to_vec();
-            if let Some(payload) = message.payload {
-                match cargo.get(payload) {
-                    _ if payload.flow.src.index() == *place => {
-                        floor.flows.load(payload, &mut bytes)
-                    }
-                    Some(kept) => bytes.extend(kept),
-                    None => panic!("node {place} passes on {payload:?}, which it never received"),
-                }
+            match (message.payload, message.unit) {
+                (Some(payload), _) => bytes.extend(floor.flows.load(payload)),
+                (None, Some(unit)) => match cargo.get(unit) {
+                    Some(load) => bytes.extend(load),
+                    None => panic!("node {place} passes on {unit:?}, which it never received"),
+                },
+                (None, None) => {}
             }
             if one_in > 0 && chance.below(one_in) == 0 {
                 floor.lost.fetch_add(1, Ordering::Relaxed);

@@ -19,8 +19,8 @@ pub struct FlowName {
     pub number: u32,
 }
 
-/// Which bytes of a flow a message carries. The bytes themselves ride behind the message: cores neither
-/// read nor copy them, and whoever carries messages keeps them meanwhile.
+/// Which bytes of a flow a message carries. The bytes themselves ride behind it: cores neither read nor copy
+/// them, and whoever carries messages keeps them while they are at a node that passes them on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Payload {
     /// Of which flow.
@@ -30,6 +30,11 @@ pub struct Payload {
     /// How many; at least one.
     pub bytes: u32,
 }
+
+/// What a packet or cell with bytes of a flow is known by at every node that it passes: a handle to what rides
+/// with it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Unit(pub u128);
 
 /// What a node sends.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +47,9 @@ pub struct Message<'a> {
     pub at: Time,
     /// The message, headers and whatever the fabric adds; the flow's own bytes apart.
     pub bytes: &'a [u8],
-    /// Which bytes of a flow ride with it.
+    /// What it is known by, if bytes of a flow ride with it.
+    pub unit: Option<Unit>,
+    /// Which bytes these are, if the node is their source.
     pub payload: Option<Payload>,
 }
 
@@ -67,9 +74,9 @@ pub trait Node: Send {
     fn offer(&mut self, flow: &Flow);
 
     /// Bytes have come in on one of its wires, the last of them `at`: later than now, or now if they are
-    /// late. What cannot be decoded, or is not expected, is counted and dropped. Gives which bytes of a
-    /// flow ride with it.
-    fn receive(&mut self, wire: u32, at: Time, bytes: &[u8]) -> Option<Payload>;
+    /// late. What cannot be decoded, or is not expected, is counted and dropped. Gives what it is known
+    /// by, if it is sound and bytes of a flow ride with it.
+    fn receive(&mut self, wire: u32, at: Time, bytes: &[u8]) -> Option<Unit>;
 
     /// Does everything before `until`, in order, and hands what it sends to `send`.
     fn run(&mut self, until: Time, send: &mut dyn FnMut(Message<'_>));

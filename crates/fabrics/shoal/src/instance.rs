@@ -159,6 +159,27 @@ impl Instance {
         Some(Payload { flow, offset, length })
     }
 
+    /// What a cell is known by at each node that it passes: none if it is empty, an acknowledgment, or makes no
+    /// sense. `ends` are who sends and who hears it.
+    fn unit(&self, message: &Message, ends: (u32, u32)) -> Option<u128> {
+        let cell = self.codec.decode(&message.cell, ends).ok()?.0.cell;
+        (!cell.is_empty() && !cell.is_datagram()).then(|| {
+            let ends = u128::from(cell.source()) << 32 | u128::from(cell.destination());
+            ends << 64 | u128::from(cell.class()) << 32 | u128::from(cell.sequence())
+        })
+    }
+
+    /// What a cell that this node has just sent is known by.
+    pub(crate) fn said(&self, message: &Message) -> Option<u128> {
+        self.unit(message, (self.node, message.to))
+    }
+
+    /// What a cell that comes in here is known by.
+    pub(crate) fn heard(&self, message: &Message) -> Option<u128> {
+        let from = self.heard_from(message.at / 2, message.channel)?;
+        self.unit(message, (from, self.node))
+    }
+
     /// Cells that made no sense here, so far: dropped.
     #[must_use]
     pub fn unexpected(&self) -> u64 {

@@ -4,143 +4,138 @@
 //! has there, so that no cell needs to say who sent it last (§3.2). A cell that comes after its slot is lost.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use kernel::{Span, Time};
-use rack::node::{Ending, FlowName, Message, Node, Nodes, Payload};
+use rack::node::{Ending, FlowName, Message, Node, Nodes, Payload, Unit};
 use rack::shards::{NEVER, Outbox, Shard as _};
-use rack::{Flow, NodeId};
+use rack::{Failure, Flow, NodeId};
 
 use crate::config::Plan;
-use crate::messages::What;
-use crate::shard::{Passing, Shard};
-use crate::wire::Codec;
+use crate::instance::{self, How, Instance, instances};
 
-/// Bits of a flow's number among those of its pair, in what cells name it by; its source is above them.
-const NUMBER_BITS: u32 = 20;
+/// Bits of a flow's handle: its number among those of its pair, below its source and its destination.
+const NUMBER_BITS: u32 = 9;
+const NODE_BITS: u32 = 11;
 
 /// One node.
 struct Single {
     node: u32,
-    plan: Arc<Plan>,
-    shard: Shard,
-    codec: Codec,
-    out: Outbox<Passing>,
+    slot: Span,
+    instance: Instance,
+    out: Outbox<instance::Message>,
     /// By destination: how many flows there were.
     numbers: BTreeMap<NodeId, u32>,
-    bytes: Vec<u8>,
-    /// Cells that came after their slot.
-    late: u64,
+    ends: Vec<instance::End>,
 }
 
-/// All nodes of an idle rack, each on its own; `None` where cells have no room for the header of a packet.
-pub(crate) fn apart(plan: &Arc<Plan>, seed: u64) -> Option<Nodes> {
+/// All nodes of an idle rack, each on its own; `None` where parts fail, or cells have no room for the header of
+/// a packet.
+pub(crate) fn apart(plan: &Plan, seed: u64) -> Option<Nodes> {
     let count = plan.config.nodes as usize;
-    let single = |node: usize| {
-        let single = Single {
-            node: node as u32,
-            plan: Arc::clone(plan),
-            shard: Shard::new(plan, (node, count), seed),
-            codec: Codec::new(&plan.config).ok()?,
+    let single = |(node, instance): (u32, Instance)| -> Box<dyn Node> {
+        Box::new(Single {
+            node,
+            slot: plan.config.slot,
+            instance,
             out: Outbox::new(count),
             numbers: BTreeMap::new(),
-            bytes: Vec::new(),
-            late: 0,
-        };
-        Some(Box::new(single) as Box<dyn Node>)
+            ends: Vec::new(),
+        })
     };
-    let nodes = (0..count).map(single).collect::<Option<Vec<_>>>()?;
+    let nodes = (0..).zip(instances(plan, seed).ok()?).map(single).collect();
     // Sent within a slot, and there at the beginning of one.
     let delay = plan.config.slot * u64::from(plan.delay_slots) - plan.config.slot;
     Some(Nodes { nodes, delay, recovers: plan.is_reliable })
 }
 
+fn handle(flow: FlowName) -> u32 {
+    (flow.src.get() << NODE_BITS | flow.dst.get()) << NUMBER_BITS | flow.number
+}
+
+fn name(handle: u32) -> FlowName {
+    let pair = handle >> NUMBER_BITS;
+    FlowName {
+        src: NodeId::new(pair >> NODE_BITS),
+        dst: NodeId::new(pair & ((1 << NODE_BITS) - 1)),
+        number: handle & ((1 << NUMBER_BITS) - 1),
+    }
+}
+
 impl Single {
-    /// When a half of a slot begins: frames arrive at the beginning of a slot, and are sent in its middle.
+    /// When a half of a slot begins: cells arrive at the beginning of a slot, and are sent in its middle.
     fn start_of(&self, half: u64) -> Time {
-        let start = self.shard.start_of(half / 2);
-        if half.is_multiple_of(2) {
-            start
-        } else {
-            start + Span::from_ps(self.plan.config.slot.as_ps() / 2)
-        }
+        let middle = if half.is_multiple_of(2) { 0 } else { self.slot.as_ps() / 2 };
+        Time::ZERO + self.slot * (half / 2) + Span::from_ps(middle)
     }
 
     /// The first half of a slot that begins at `time` or later.
     fn half_from(&self, time: Time) -> u64 {
-        let slot = time.as_ps() / self.plan.config.slot.as_ps();
-        (2 * slot..).find(|&half| self.start_of(half) >= time).unwrap_or(NEVER)
-    }
-
-    /// Who sends to this node on a channel in a slot.
-    fn heard_from(&self, slot: u64, channel: u32) -> Option<u32> {
-        let position = self.shard.now_of(slot).position + channel;
-        let schedule = &self.plan.schedule;
-        (0..schedule.nodes()).find(|&from| schedule.peer(from, position) == Some(self.node))
+        let slot = time.as_ps() / self.slot.as_ps();
+        (2 * slot..2 * slot + 3).find(|&half| self.start_of(half) >= time).unwrap_or(NEVER)
     }
 }
 
 impl Node for Single {
     fn next(&self) -> Time {
-        match self.shard.next() {
+        match self.instance.next() {
             NEVER => Time::NEVER,
             half => self.start_of(half),
         }
     }
 
+    /// # Panics
+    /// At the 513th flow between two nodes: cells name no more of them.
     fn offer(&mut self, flow: &Flow) {
         let number = self.numbers.entry(flow.dst).or_insert(0);
-        let handle = flow.src.get() << NUMBER_BITS | *number;
+        assert!(*number < 1 << NUMBER_BITS, "too many flows from {} to {}", flow.src, flow.dst);
+        let flow_name = FlowName { src: flow.src, dst: flow.dst, number: *number };
         *number += 1;
-        self.shard.catch_up();
-        self.shard.offer(flow, handle);
+        self.instance.offer(flow, handle(flow_name));
     }
 
-    fn receive(&mut self, wire: u32, at: Time, bytes: &[u8]) -> Option<Payload> {
-        let half = self.half_from(at);
-        let slot = half / 2;
+    fn receive(&mut self, wire: u32, at: Time, bytes: &[u8]) -> Option<Unit> {
+        let at = self.half_from(at).next_multiple_of(2);
+        let heard = instance::Message { to: self.node, at, channel: wire, cell: bytes.to_vec() };
         // It may have had nothing to do for long.
-        self.shard.run(2 * slot.saturating_sub(self.plan.delay_slots.into()), &mut self.out);
-        if half % 2 == 1 || !self.shard.awaits(slot) {
-            self.late += 1;
-            return None;
-        }
-        let from = self.heard_from(slot.checked_sub(self.plan.delay_slots.into())?, wire)?;
-        match self.codec.decode(bytes, (from, self.node)) {
-            Ok(frame) => self.shard.flight.add(slot, wire, frame),
-            Err(_) => self.shard.unexpected += 1,
-        }
-        None
+        let before = at.saturating_sub(self.instance.lookahead());
+        self.instance.run(before, &mut self.out);
+        let unit = self.instance.heard(&heard);
+        let known = self.instance.unexpected();
+        self.instance.take(&mut vec![heard]);
+        unit.filter(|_| self.instance.unexpected() == known).map(Unit)
     }
 
     fn run(&mut self, until: Time, send: &mut dyn FnMut(Message<'_>)) {
         let half = self.half_from(until);
-        self.shard.run(half, &mut self.out);
-        let now = self.shard.slot();
-        for (to, Passing { frame, slot, channel }) in self.out.drain() {
-            self.codec.encode(&frame, &mut self.bytes);
-            let ahead = slot.wrapping_sub(now as u32) as i32;
-            let slot = now.saturating_add_signed(ahead.into());
-            let at = self.shard.start_of(slot);
-            send(Message { to, wire: channel, at, bytes: &self.bytes, payload: None });
+        self.instance.run(half, &mut self.out);
+        let sent: Vec<_> = self.out.drain().map(|(_, message)| message).collect();
+        for message in sent {
+            let payload = self.instance.payload(&message).map(|payload| Payload {
+                flow: name(payload.flow),
+                offset: payload.offset.get(),
+                bytes: payload.length.get() as u32,
+            });
+            send(Message {
+                to: message.to as usize,
+                wire: message.channel,
+                at: self.start_of(message.at),
+                bytes: &message.cell,
+                unit: self.instance.said(&message).map(Unit),
+                payload,
+            });
         }
     }
 
     fn endings(&mut self, endings: &mut Vec<Ending>) {
-        let mut reports = Vec::new();
-        self.shard.report(&mut reports);
-        for report in reports {
-            let (src, number) = (report.handle >> NUMBER_BITS, report.handle % (1 << NUMBER_BITS));
-            let dst = NodeId::new(self.node);
-            let flow = FlowName { src: NodeId::new(src), dst, number };
-            let at = Time::from_ps(report.at);
-            if let What::Whole { .. } = report.what {
-                endings.push(Ending { flow, at, failure: None });
-            }
-        }
+        self.instance.report(&mut self.ends);
+        endings.extend(self.ends.drain(..).map(|end| Ending {
+            flow: name(end.flow),
+            at: Time::from_ps(end.at),
+            failure: (end.how == How::GivenUp).then_some(Failure::PacketsLost),
+        }));
     }
 
     fn unexpected(&self) -> u64 {
-        self.shard.unexpected + self.late
+        self.instance.unexpected()
     }
 }

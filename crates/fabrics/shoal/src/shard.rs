@@ -126,12 +126,6 @@ impl Shard {
         self.slot
     }
 
-    /// Whether frames that arrive in a slot may still come.
-    pub(crate) fn awaits(&self, slot: u64) -> bool {
-        let is_past = slot < self.slot || slot == self.slot && self.has_arrived;
-        !is_past && slot - self.slot <= self.plan.delay_slots.into()
-    }
-
     /// Slot from which on these nodes have nothing to do, as far as they know.
     pub(crate) fn busy_until(&self) -> u64 {
         self.busy_until

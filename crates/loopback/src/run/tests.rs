@@ -1,7 +1,7 @@
 //! Toy nodes on a ring: each part of a flow goes round until its destination has it, and is repeated until its
 //! source hears so.
 
-use rack::node::Payload;
+use rack::node::{Payload, Unit};
 use rack::{Class, FlowId, NodeId};
 
 use super::*;
@@ -56,6 +56,12 @@ impl Word {
     }
 }
 
+fn unit(payload: Payload) -> Unit {
+    let Payload { flow, offset, .. } = payload;
+    let ends = u128::from(flow.src.get()) << 32 | u128::from(flow.dst.get());
+    Unit(ends << 64 | u128::from(flow.number) << 32 | u128::from(offset))
+}
+
 /// A node of the ring.
 struct Toy {
     place: usize,
@@ -99,7 +105,7 @@ impl Node for Toy {
         }
     }
 
-    fn receive(&mut self, wire: u32, at: Time, bytes: &[u8]) -> Option<Payload> {
+    fn receive(&mut self, wire: u32, at: Time, bytes: &[u8]) -> Option<Unit> {
         assert_eq!(wire, 7);
         let Some(word) = Word::decode(bytes) else {
             self.unexpected += 1;
@@ -121,7 +127,7 @@ impl Node for Toy {
                 self.endings.push(Ending { flow: payload.flow, at, failure: None });
             }
         }
-        (!is_answer).then_some(payload)
+        (!is_answer).then_some(unit(payload))
     }
 
     fn run(&mut self, until: Time, send: &mut dyn FnMut(Message<'_>)) {
@@ -144,7 +150,8 @@ impl Node for Toy {
                 wire: 7,
                 at: at + WIRE,
                 bytes: &word.encode(),
-                payload: (!word.is_answer).then_some(word.payload),
+                unit: (!word.is_answer).then_some(unit(word.payload)),
+                payload: (from.index() == self.place && !word.is_answer).then_some(word.payload),
             });
         }
     }
