@@ -261,14 +261,16 @@ impl Seat<'_> {
     fn receive(&mut self, frame: &Frame) {
         let (head, load) = frame.bytes.split_at(frame.head.min(frame.bytes.len()));
         let unit = self.node.receive(frame.wire, frame.at.max(self.reached), head);
-        let (Some(unit), Some((payload, bytes))) = (unit, unload(load)) else { return };
-        // Nobody but the destination looks at them.
-        if payload.flow.dst.index() != self.place {
-            self.cargo.keep(unit, load);
-        } else if self.floor.flows.are_those(payload, bytes) {
-            self.cargo.arrives(payload);
-        } else {
-            self.wrong += 1;
+        let Some(unit) = unit else { return };
+        // Nobody but the destination looks at what rides with it.
+        match unload(load) {
+            Some((payload, bytes)) if payload.flow.dst.index() == self.place => {
+                match self.floor.flows.are_those(payload, bytes) {
+                    true => self.cargo.arrives(payload),
+                    false => self.wrong += 1,
+                }
+            }
+            _ => self.cargo.keep(unit, load),
         }
     }
 

@@ -110,17 +110,22 @@ impl Node for Single {
         self.instance.run(half, &mut self.out);
         let sent: Vec<_> = self.out.drain().map(|(_, message)| message).collect();
         for message in sent {
-            let payload = self.instance.payload(&message).map(|payload| Payload {
+            let payload = self.instance.payload(&message);
+            // The end of a packet may have no bytes of the flow.
+            let payload = payload.filter(|payload| payload.length > kernel::Bytes::ZERO);
+            let payload = payload.map(|payload| Payload {
                 flow: name(payload.flow),
                 offset: payload.offset.get(),
                 bytes: payload.length.get() as u32,
             });
+            let unit = self.instance.said(&message).map(Unit);
+            let is_own = unit.is_some_and(|unit| (unit.0 >> 96) as u32 == self.node);
             send(Message {
                 to: message.to as usize,
                 wire: message.channel,
                 at: self.start_of(message.at),
                 bytes: &message.cell,
-                unit: self.instance.said(&message).map(Unit),
+                unit: unit.filter(|_| payload.is_some() || !is_own),
                 payload,
             });
         }
