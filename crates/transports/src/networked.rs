@@ -25,6 +25,10 @@ impl Probe for Ends {
         self.failed.push(*flow);
         ControlFlow::Continue(())
     }
+
+    fn may_pause(&self) -> bool {
+        false
+    }
 }
 
 impl Ends {

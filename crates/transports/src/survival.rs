@@ -3,7 +3,7 @@
 
 use kernel::{Bytes, Span, Time};
 use packets::config::{FlowControl, Marking, Pfc, Queues, Red, Trimming};
-use packets::{Config, Routing, Transport};
+use packets::{Config, Cut, Routing, Transport};
 use proptest::prelude::*;
 use rack::topology::{LeafSpine, Mesh, Shape, SingleSwitch, ThreeTier, Torus};
 use rack::{Component, Fabric, Fault, Flow, NodeId};
@@ -12,7 +12,8 @@ use crate::chaos::flow;
 use crate::networked::{Ends, carry, network};
 use crate::{dcqcn, homa, ndp, rds};
 
-/// Carries `flows`, checks that all end well that may, and gives what a second run has to give too.
+/// Carries `flows`, checks that all end well that may, and that the same happens in a second run, in one of
+/// two parts and in one of a part for each host and switch, which meet in packets alone.
 #[track_caller]
 fn run<T: Transport>(
     config: &Config,
@@ -20,18 +21,32 @@ fn run<T: Transport>(
     flows: &[Flow],
     make: impl Fn(&packets::Surroundings) -> T,
 ) -> Ends {
-    let [(ends, hash), (_, again)] = [(); 2].map(|()| {
+    let once = |parts: Option<usize>| {
         let plan = config.plan().unwrap().with_faults(faults).unwrap();
+        let cut = parts.map(|parts| match parts {
+            0 => Cut::each(&plan.topology),
+            _ => Cut::balanced(&plan.topology, parts),
+        });
         let mut network = network(plan, 7, &make);
+        let wanted = cut.as_ref().map_or(1, Cut::parts);
+        if let Some(cut) = cut {
+            assert!(wanted == 1 || network.can_be_cut(&cut), "{config:?}");
+            network.set_cut(cut, 1);
+        }
         let ends = carry(&mut network, flows);
+        assert_eq!(network.parts(), wanted);
         let totals = network.totals();
         if faults.is_empty() {
             let size = flows.iter().map(|flow| flow.size).sum::<Bytes>();
             assert_eq!((totals.delivered, totals.lost), (size, Bytes::ZERO), "{config:?}");
         }
-        (ends, totals.event_hash)
-    });
-    assert_eq!(hash, again, "{config:?}");
+        let all = (ends.completed.clone(), ends.failed.clone(), totals, network.details());
+        (ends, all)
+    };
+    let (ends, all) = once(None);
+    for parts in [None, Some(2), Some(0)] {
+        assert_eq!(once(parts).1, all, "{parts:?} parts of {config:?}");
+    }
     ends
 }
 

@@ -37,6 +37,15 @@ impl Rack {
         &self.plan
     }
 
+    /// Cuts it so, for tests: gives how many parts it will have.
+    #[cfg(test)]
+    pub(crate) fn set_cut(&mut self, cut: &packets::Cut) -> usize {
+        each!(&mut self.network, network => {
+            network.set_cut(cut.clone(), 1);
+            if network.can_be_cut(cut) { cut.parts() } else { 1 }
+        })
+    }
+
     /// The switch, to look at.
     #[cfg(test)]
     pub(crate) fn switch(&self) -> &crate::switch::Tor {

@@ -3,6 +3,7 @@
 mod exact;
 mod failures;
 mod loads;
+mod parts;
 mod random;
 mod transports;
 

@@ -59,7 +59,7 @@ fn with_ports(config: Config, (shared, entering): (u32, Option<Entering>)) -> Co
     Config { hosts_per_port, entering, ..config }
 }
 
-fn any_config() -> impl Strategy<Value = Config> {
+pub(super) fn any_config() -> impl Strategy<Value = Config> {
     (any_own_ports(), any_ports()).prop_map(|(config, ports)| with_ports(config, ports))
 }
 
@@ -103,12 +103,12 @@ fn any_own_ports() -> impl Strategy<Value = Config> {
     )
 }
 
-fn any_flows() -> impl Strategy<Value = Vec<(u32, u32, u64, u64)>> {
+pub(super) fn any_flows() -> impl Strategy<Value = Vec<(u32, u32, u64, u64)>> {
     prop::collection::vec((0u32..100, 1u32..100, 1u64..60_000, 0u64..60), 1..40)
 }
 
 /// Each flow between two hosts of the rack, in order of their starts.
-fn flows_of(nodes: u32, drawn: &[(u32, u32, u64, u64)]) -> Vec<Flow> {
+pub(super) fn flows_of(nodes: u32, drawn: &[(u32, u32, u64, u64)]) -> Vec<Flow> {
     let mut drawn = drawn.to_vec();
     drawn.sort_by_key(|&(_, _, _, start)| start);
     let flow = |(id, &(src, step, bytes, start)): (u64, &(u32, u32, u64, u64))| {
@@ -120,7 +120,7 @@ fn flows_of(nodes: u32, drawn: &[(u32, u32, u64, u64)]) -> Vec<Flow> {
 }
 
 /// The link of some host is cut, for less time than anybody needs to know or for more.
-fn any_cut() -> impl Strategy<Value = Fault> {
+pub(super) fn any_cut() -> impl Strategy<Value = Fault> {
     let pause = prop::sample::select(vec![3u64, 40, 900, 2_500]);
     (0u32..9, 0u64..100, pause).prop_map(|(node, at_us, pause_us)| {
         let at = Time::ZERO + Span::from_us(at_us);
@@ -130,7 +130,7 @@ fn any_cut() -> impl Strategy<Value = Fault> {
 }
 
 /// The same in a rack of so many hosts.
-fn in_rack(fault: Fault, nodes: u32) -> Fault {
+pub(super) fn in_rack(fault: Fault, nodes: u32) -> Fault {
     let Component::NodeLink(node) = fault.component else { return fault };
     Fault { component: Component::NodeLink(NodeId::new(node.get() % nodes)), ..fault }
 }
