@@ -148,6 +148,11 @@ impl Chip {
         self.inputs.arrays.places_free(input)
     }
 
+    /// The grants that the last step issued: output and input group of each.
+    pub fn issued(&self) -> impl Iterator<Item = [u16; 2]> + '_ {
+        self.granted[0].iter().map(|grant| [grant.output, grant.group])
+    }
+
     /// The weightage register of an output for a group, and what it would be if read now.
     #[cfg(test)]
     pub(crate) fn weightage(&self, output: usize, group: usize) -> (u8, u8) {

@@ -25,6 +25,7 @@ pub mod routes;
 #[cfg(test)]
 mod tests;
 mod toggles;
+pub mod vectors;
 
 pub use any::AnySwitch;
 pub use chip::{Chip, Counts};
