@@ -130,8 +130,8 @@ pub struct Config {
     /// Traffic classes, served in strict priority (Shoal Appendix C). Default 1. From 1 to 8.
     #[schemars(range(min = 1, max = 8))]
     pub classes: u32,
-    /// The most cells a node holds for one destination and class; a cell beyond is dropped and its
-    /// sender told. Default 0: no limit (Shoal §3.3.4 sizes memory for the worst case).
+    /// The most cells of other nodes that a node holds for one destination and class; a cell beyond is
+    /// dropped and its sender told. Default 0: no limit (Shoal §3.3.4 sizes memory for the worst case).
     pub queue_limit: u32,
     /// Probability that a bit is flipped on its way through the fabric (Shoal Appendix D). Default
     /// 0. At most 0.001.

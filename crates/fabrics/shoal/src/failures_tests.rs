@@ -170,3 +170,25 @@ fn s96_without_a_transport_flows_that_lose_cells_fail() {
     assert_eq!(ends.0.len() + ends.1.len(), 200);
     assert!(ends.1.iter().all(|end| end.2 == Failure::PacketsLost), "{:?}", ends.1);
 }
+
+/// Queues of a few cells and bit errors together: what is dropped and what is damaged goes out again, and all
+/// of it comes to an end.
+#[test]
+fn s83_s84_small_queues_and_bit_errors_come_to_an_end() {
+    for (limit, errors) in [(4, 0.0), (4, 1e-5), (4, 2e-4), (2, 2e-4), (1, 1e-4)] {
+        let config = Config { queue_limit: limit, bit_error_rate: errors, ..config(24) };
+        let flows = poisson(24, 200, 20_000, 0.6, 1);
+        let mut rack = Rack::new(config.plan().unwrap(), 1);
+        let mut ends = Ends::default();
+        for flow in &flows {
+            rack.advance(flow.start, &mut ends);
+            rack.offer(flow);
+        }
+        let advance = rack.advance(us(20_000), &mut ends);
+        let place = format!("{limit} cells, {errors} errors a bit");
+        assert_eq!((advance, ends.0.len()), (Advance::Idle, 200), "{place}");
+        let last = ends.0.iter().map(|end| end.1).max().unwrap();
+        // Without limit and errors they end after 72 us.
+        assert!(last < us(2_000), "{place}: {last}");
+    }
+}

@@ -275,7 +275,12 @@ impl Node {
         let mut unexpected = 0;
         for message in messages {
             match (message.what, &mut self.credits) {
-                (What::Leaves(packet, at), _) => ends.extend(self.receivers.receive(&packet, at)),
+                (What::Leaves(packet, at), _) => {
+                    if let Some(end) = self.receivers.receive(&packet, at) {
+                        self.receivers.close(&end);
+                        ends.push(end);
+                    }
+                }
                 (What::Room(count), Some(credits)) if *credits + count <= self.room_max => {
                     *credits += count;
                 }

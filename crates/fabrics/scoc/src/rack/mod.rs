@@ -181,6 +181,7 @@ impl Rack {
         arrived.sort_unstable_by_key(|end| (end.at, self.flows.place(end)));
         let mut paused = false;
         for told in &arrived {
+            self.receivers.close(told);
             let Some(place) = self.flows.place(told) else { continue };
             let Ended { flow, end, stages } = self.flows.close(place, told);
             for word in [flow.id.get(), end.as_ps()] {

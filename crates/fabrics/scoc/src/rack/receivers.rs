@@ -1,6 +1,6 @@
 //! The half of flows at their destinations: what has arrived, and when.
 //!
-//! A destination learns of a flow by its first packet and forgets it with its last.
+//! A destination learns of a flow by its first packet and forgets it once its last is there.
 
 use kernel::{Bytes, Lookup};
 use switching::{Line, Packet, Ticks};
@@ -95,10 +95,11 @@ impl Receivers {
         open.host += packet.entered.get().saturating_sub(packet.born.get());
         open.switch += at.get().saturating_sub(packet.entered.get());
         open.line += on_line.get();
+        match place {
+            Some(place) => self.slab[place as usize] = open,
+            None => self.keep(key, open),
+        }
         if is_last {
-            if let Some(place) = self.places.remove(key) {
-                self.spare.push(place);
-            }
             let Receiving { arrived: packets, bytes, host, switch, line } = open;
             let Packet { source, destination, .. } = *packet;
             let (at, number) = (at + on_line, packet.tag & !LAST);
@@ -114,11 +115,15 @@ impl Receivers {
                 line,
             });
         }
-        match place {
-            Some(place) => self.slab[place as usize] = open,
-            None => self.keep(key, open),
-        }
         None
+    }
+
+    /// The last bit of a flow is there: its destination forgets it.
+    pub(super) fn close(&mut self, end: &End) {
+        let key = [end.destination.into(), end.source.into(), end.number];
+        if let Some(place) = self.places.remove(key) {
+            self.spare.push(place);
+        }
     }
 
     fn keep(&mut self, key: [u32; 3], open: Receiving) {

@@ -237,7 +237,14 @@ impl Bank {
         if cell.source() == node {
             loss.resent_own.push(Cargo { cell, payload });
         }
-        self.enqueue_front(position, cell.class(), node, Cargo { cell, payload });
+        let (class, cargo) = (cell.class(), Cargo { cell, payload });
+        if self.schedule.peer(node, position) == Some(cell.destination()) {
+            self.enqueue_front(position, class, node, cargo);
+        } else {
+            // The peer may have had no room for it. It does not hold up what is for the peer itself and
+            // always finds room: else queues that are full could wait for each other in a circle, for good.
+            self.enqueue::<Lossy>(position, class, node, cargo);
+        }
     }
 
     /// Whether a cell is another node's or of a flow that this node still has.

@@ -78,6 +78,17 @@ impl Arena {
         link.queued += 1;
     }
 
+    /// How many cells of a queue of `node` are other nodes'.
+    pub(super) fn relayed(&self, link: &Link, node: u32) -> u16 {
+        let (mut count, mut next) = (0, link.head);
+        for _ in 0..link.queued {
+            let entry = &self.entries[next as usize];
+            count += u16::from(entry.cell.source() != node);
+            next = entry.next;
+        }
+        count
+    }
+
     /// Asks for an entry ahead of its use.
     #[inline]
     pub(super) fn prefetch(&self, index: u32) {

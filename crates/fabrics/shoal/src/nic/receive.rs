@@ -87,8 +87,10 @@ impl Bank {
             self.note_received::<M>(back, node, DIRECT);
             return false;
         }
-        let queued = self.links[self.link::<M>(onward, cell.class(), node)].queued;
-        if queued >= self.mechanisms.queue_limit {
+        let link = &self.links[self.link::<M>(onward, cell.class(), node)];
+        let limit = self.mechanisms.queue_limit;
+        // The node's own cells do not count: they leave a queue only as far as others have room.
+        if link.queued >= limit && self.arena.relayed(link, node) >= limit {
             // S83: a tail drop is told to the sender (Appendix C).
             self.tell_dropped(back, node);
             return false;
