@@ -4,7 +4,7 @@ use kernel::{Rate, Span, Time};
 use packets::Network;
 use rack::equipment::Bill;
 use rack::results::Table;
-use rack::{Advance, Fabric, Flow, Gauge, Probe, Stage, Totals, Unfinished};
+use rack::{Advance, Fabric, Flow, Gauge, Probe, Problem, Stage, Totals, Unfinished};
 use serde_json::{Map, Value};
 
 use crate::config::Plan;
@@ -14,6 +14,7 @@ use crate::endpoint::Endpoints;
 pub struct Rack {
     network: Network<Endpoints>,
     bill: Bill,
+    seed: u64,
 }
 
 impl Rack {
@@ -22,7 +23,8 @@ impl Rack {
     pub fn new(plan: Plan, seed: u64) -> Self {
         let endpoints = Endpoints::new(&plan, seed);
         let network = Network::new(plan.network, endpoints, seed);
-        Self { network: network.expect("a packet is no larger than the MTU"), bill: plan.bill }
+        let network = network.expect("a packet is no larger than the MTU");
+        Self { network, bill: plan.bill, seed }
     }
 }
 
@@ -41,6 +43,17 @@ impl Fabric for Rack {
 
     fn now(&self) -> Time {
         self.network.now()
+    }
+
+    fn set_wire(&mut self, is_on: bool) -> Result<(), Problem> {
+        assert_eq!(self.now(), Time::ZERO, "a run goes through bytes from its first packet on");
+        if is_on {
+            let plan = self.network.transport().plan().clone();
+            let endpoints = Endpoints::new(&plan, self.seed).in_bytes();
+            let network = Network::new(plan.network, endpoints, self.seed);
+            self.network = network.expect("a packet is no larger than the MTU");
+        }
+        self.network.set_wire(is_on)
     }
 
     fn offer(&mut self, flow: &Flow) {

@@ -9,11 +9,18 @@ use rack::equipment::Bill;
 use rack::topology::PortId;
 use rack::{Fault, NodeId, Problem};
 
-use super::Config;
+use super::{Batch, Config};
 use crate::broadcast::Fib;
+use crate::endpoint::frames::CARRIED_MAX;
 use crate::rates::{DemandPlan, Routed, Waterfill, capacities};
 use crate::routing::{Network, Protocol, Routes};
+use crate::selection::Utility;
+use crate::view::INDICES;
 use crate::wire;
+
+/// Tenants that announcements tell apart where a search goes by them, if there are no more classes (**our
+/// choice**: it leaves each 16 open flows between two nodes).
+const TENANTS: u32 = 16;
 
 /// A checked configuration with what follows from it.
 #[derive(Clone, Debug)]
@@ -125,7 +132,10 @@ impl Plan {
     /// # Errors
     /// For each component that the rack does not have: the problem's key is its index.
     pub fn with_faults(self, faults: &[Fault]) -> Result<Self, Vec<Problem>> {
-        Ok(Self { network: self.network.with_faults(faults)?, ..self })
+        let mut network = self.network.with_faults(faults)?;
+        // Round a dead link there may be several ways as short as each other, where it was the only one.
+        network.config.takes_detours |= !faults.is_empty();
+        Ok(Self { network, ..self })
     }
 
     /// How many nodes there are.
@@ -141,12 +151,46 @@ impl Plan {
     }
 
     /// Of how many flows a broadcast can tell that they use other protocols (§3.4): as many as fit a
-    /// packet, also one that is said again.
+    /// packet, also one that is said again or goes by trees of a rack in which links are dead. A packet of
+    /// the simulated network carries as many bytes as its header has; the paper's had room for 298 flows.
     pub(crate) fn pairs_max(&self) -> usize {
-        let may_drop = self.config.port_buffer > Bytes::ZERO;
-        let head = wire::batch::HEADER_BYTES + if may_drop { wire::again::MORE_BYTES } else { 0 };
-        let largest = wire::batch::BYTES_MAX.min(self.config.mtu.get() as usize);
+        let again = if self.may_drop() { wire::tail::AGAIN_BYTES } else { 0 };
+        let digest = if self.network.faults.is_empty() { 0 } else { wire::tail::DIGEST_BYTES };
+        let head = wire::batch::HEADER_BYTES + again + digest;
+        let largest = CARRIED_MAX.min(self.config.mtu.get() as usize);
         (largest - head) / wire::batch::PAIR_BYTES
+    }
+
+    /// Whether a port may have no room for a packet.
+    pub(crate) fn may_drop(&self) -> bool {
+        self.config.port_buffer > Bytes::ZERO
+    }
+
+    /// Whether anybody asks how long nodes have known of flows.
+    pub(crate) fn asks_for_ages(&self) -> bool {
+        self.config.batch == Batch::Lasting || self.config.selection.is_some()
+    }
+
+    /// How many tenants announcements tell apart: one, where nobody asks.
+    pub(crate) fn tenants(&self) -> u32 {
+        let search = self.config.selection.as_ref();
+        if search.is_none_or(|search| search.utility() != Utility::TenantTail) {
+            return 1;
+        }
+        TENANTS.max(self.config.classes.len() as u32).min(INDICES)
+    }
+
+    /// The protocols that flows may be under: those of classes and searches, and what stands for them where
+    /// something has failed.
+    pub(crate) fn protocols_used(&self) -> BTreeSet<Protocol> {
+        self.protocols_on(&self.routes)
+    }
+
+    fn protocols_on(&self, routes: &Routes) -> BTreeSet<Protocol> {
+        let suits = |protocol: &Protocol| routes.hops_max(*protocol).is_ok();
+        let all = self.config.protocols();
+        let wanted = all.flat_map(|protocol| [protocol, protocol.on_any_graph()]);
+        wanted.filter(suits).chain([Protocol::Rps]).collect()
     }
 
     /// Whether packets can get lost: by chance, by faults, or for lack of room.
@@ -205,12 +249,8 @@ impl Plan {
     }
 
     fn wire(&self, routing: &Network, routes: Routes, seed: u64) -> Wiring {
-        let suits = |protocol: &Protocol| routes.hops_max(*protocol).is_ok();
-        let all = self.config.protocols();
-        let wanted = all.flat_map(|protocol| [protocol, protocol.on_any_graph()]);
         // What [`Routes::usable`] may come to, here or in the map of a node that tells of its flows.
-        let used: BTreeSet<Protocol> = wanted.filter(suits).chain([Protocol::Rps]).collect();
-        let protocols: Vec<Protocol> = used.into_iter().collect();
+        let protocols: Vec<Protocol> = self.protocols_on(&routes).into_iter().collect();
         let shares = Routed::new(routing, &protocols).expect("the protocols suit the network");
         let free = capacities(routing.topology(), self.config.headroom);
         Wiring {

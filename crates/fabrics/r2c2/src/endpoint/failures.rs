@@ -4,11 +4,12 @@
 //! and trees; and it announces all its flows again, for what was announced before may never have
 //! arrived. That holds too if its map is the one it had: another may have had it otherwise meanwhile.
 
-use packets::Outbox;
+use packets::{FlowKey, Outbox};
 use rack::NodeId;
 
 use super::Endpoints;
-use super::news::{Allocation, Scene};
+use super::news::Scene;
+use crate::rates::{Course, Terms};
 
 impl Endpoints {
     /// It is time for a node to go by what it has heard of the rack's links.
@@ -17,11 +18,9 @@ impl Endpoints {
         self.maps.adopt(&self.plan, node, dead);
         let mut flows = Vec::new();
         for key in self.senders.of_node(node).filter(|&key| !self.senders.get(key).is_over()) {
-            let record = self.senders.get(key).record;
-            let known = self.news.views.record(record).allocation;
-            let mut course = known.course;
-            course.protocol = self.maps.of(node).usable(course.protocol);
-            flows.push((key, Allocation { course, ..known }));
+            let fact = self.news.facts.fact(self.senders.get(key).fact);
+            let protocol = self.maps.of(node).usable(fact.course.protocol);
+            flows.push((key, Course { protocol, ..fact.course }, fact.terms));
         }
         let (news, scene) = self.speak(out);
         news.forget_unreachable(node, &scene);
@@ -32,20 +31,16 @@ impl Endpoints {
     }
 
     /// A node says that what it announced before is void, and announces these flows of its own.
-    fn say_anew(
-        &mut self,
-        node: NodeId,
-        flows: Vec<(packets::FlowKey, Allocation)>,
-        out: &mut Outbox,
-    ) {
+    fn say_anew(&mut self, node: NodeId, flows: Vec<(FlowKey, Course, Terms)>, out: &mut Outbox) {
         let Self { news, maps, neighbours, plan, senders, .. } = self;
         let topology = &plan.network.topology;
         let mut scene = Scene { topology, maps, neighbours, out };
         news.begin_anew(node, &mut scene);
-        for (key, allocation) in flows {
-            let record = news.start(node, allocation, &mut scene);
+        for (key, course, terms) in flows {
+            let name = senders.get(key).name();
+            let fact = news.start_again(name, (course.protocol, terms), &mut scene);
             let sender = senders.get_mut(key);
-            (sender.record, sender.course) = (record, allocation.course);
+            (sender.fact, sender.course) = (fact, course);
         }
     }
 }

@@ -12,24 +12,30 @@
 //! says so when all has come, and forgets the flow; the source asks until it hears that.
 //!
 //! Nodes know of each other what broadcasts told them ([`crate::view`]), and of links what greetings
-//! and others told them ([`crate::discovery`]). What several of them would compute alike (routes,
-//! shares, trees) is kept once ([`maps`]).
+//! and others told them ([`crate::discovery`]): bytes, of which packets carry no more than their headers
+//! have ([`frames`]). One value holds any set of nodes, of which none knows more for being held with
+//! others: what several would compute or read alike (routes, shares, trees, announcements) is kept once
+//! ([`maps`], [`readings`]), and that is all they share.
 //!
-//! Reading order: [`senders`], [`receivers`], [`news`] (broadcasts), [`pace`] (rates), [`neighbours`]
-//! (greetings), [`failures`].
+//! Reading order: [`senders`], [`receivers`], [`news`] (broadcasts), [`dropped`] and [`repeats`] (those that
+//! get lost), [`pace`] (rates), [`neighbours`] (greetings), [`failures`].
 
+mod dropped;
 mod failures;
-mod kinds;
+pub(crate) mod frames;
 mod maps;
 mod neighbours;
 mod news;
 mod pace;
+mod readings;
 mod receivers;
 mod repeats;
 mod selector;
 mod senders;
 #[cfg(test)]
 mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
 
 use kernel::{Bytes, Span, Stream, Time};
 use packets::{
@@ -40,10 +46,10 @@ use serde_json::{Map, Value, json};
 
 use crate::config::{DATA_PRIORITY, Plan, SPAN_MAX};
 use crate::routing::Protocol;
-use crate::view::Event;
+use crate::wire::{Assignments, Event};
 use maps::Maps;
 use neighbours::Neighbours;
-use news::{Allocation, News, Scene};
+use news::{News, Scene};
 use pace::Pace;
 use receivers::{Arrival, Receivers};
 use selector::Selector;
@@ -86,6 +92,8 @@ pub struct Endpoints {
     patience: Option<Span>,
     /// By node: halves of flows that are open.
     open: Vec<u32>,
+    /// By source, destination and tenant: flows that wait for an index, the first to come first.
+    waiting: BTreeMap<(NodeId, NodeId, u32), VecDeque<FlowKey>>,
 }
 
 impl Endpoints {
@@ -106,7 +114,20 @@ impl Endpoints {
             draws: streams(plan.nodes(), seed, "r2c2/routes"),
             patience: plan.can_lose().then_some(plan.config.recovery.patience),
             open: vec![0; plan.nodes() as usize],
+            waiting: BTreeMap::new(),
         }
+    }
+
+    /// The same, whose data and answers go through their bytes at their source.
+    #[must_use]
+    pub fn in_bytes(mut self) -> Self {
+        self.senders.goes_through_bytes = Some(self.plan.nodes());
+        self
+    }
+
+    /// What they are of.
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plan
     }
 
     /// What tells nodes of flows, and where it does.
@@ -124,9 +145,8 @@ impl Endpoints {
     /// A flow has nothing more to send: all nodes are told, once.
     fn sent_all(&mut self, key: FlowKey, out: &mut Outbox) {
         let source = self.senders.flow(key).src;
-        let record = self.senders.end(key);
-        let (news, mut scene) = self.speak(out);
-        news.finish(source, record, &mut scene);
+        self.senders.end(key);
+        self.finish(key, out);
         self.follow_event(source, out);
         match self.patience {
             Some(patience) => out.set_timer(Timer::Flow(key, ASK), out.now() + patience),
@@ -134,9 +154,47 @@ impl Endpoints {
         }
     }
 
+    /// A flow announces its end, and the first that waits for an index to the same destination starts.
+    fn finish(&mut self, key: FlowKey, out: &mut Outbox) {
+        let sender = self.senders.get(key);
+        let (flow, name, course) = (sender.flow, sender.name(), sender.course);
+        let (news, mut scene) = self.speak(out);
+        news.finish(name, course, &mut scene);
+        let line = (flow.src, flow.dst, self.news.names.tenant_of_index(name.2));
+        let Some(waiting) = self.waiting.get_mut(&line) else { return };
+        let next = waiting.pop_front();
+        if waiting.is_empty() {
+            self.waiting.remove(&line);
+        }
+        next.into_iter().for_each(|key| self.announce(key, out));
+    }
+
+    /// A flow is announced, and sends at once (§3.1); or waits until there is an index for it.
+    fn announce(&mut self, key: FlowKey, out: &mut Outbox) {
+        let flow = *self.senders.flow(key);
+        let (src, dst, now) = (flow.src, flow.dst, out.now());
+        let tenant = self.news.names.tenant_of_class(flow.class.get().into());
+        let Some((index, number)) = self.news.names.start((src, dst), tenant, now) else {
+            return self.waiting.entry((src, dst, tenant)).or_default().push_back(key);
+        };
+        let (course, terms) = self.senders.decide(&flow, &self.maps);
+        let (news, mut scene) = self.speak(out);
+        let name = ((src, dst, index), number);
+        let fact = news.start(name, (course.protocol, terms), &mut scene);
+        self.senders.get_mut(key).course = course;
+        self.senders.start(key, index, fact, now);
+        self.pace.has_flows(src, out);
+        let Self { pace, senders, news, maps, neighbours, plan, .. } = self;
+        let topology = &plan.network.topology;
+        pace.flow_starts(src, senders, news, &mut Scene { topology, maps, neighbours, out });
+        self.follow_event(src, out);
+        self.selector.has_flows(src, out);
+        out.wake(src);
+    }
+
     /// Whether a node knows of any flow in the rack.
     fn knows_flows(&self, node: NodeId) -> bool {
-        self.news.views.known(node.get()).next().is_some()
+        self.news.facts.known(node).next().is_some()
     }
 
     /// A node has heard a broadcast: if there are flows it takes part in what is done as long as there are.
@@ -170,7 +228,7 @@ impl Endpoints {
             (Arrival::Last, patience) => {
                 out.complete(key);
                 if patience.is_some() {
-                    self.answer(self.receivers.control(key, kinds::ACK, 0), out);
+                    self.answer(self.receivers.control(key, Kind::Ack, 0), out);
                 }
                 self.open[self.receivers.close(key).index()] -= 1;
                 out.close(key);
@@ -189,25 +247,26 @@ impl Endpoints {
         let Packet { src, dst, .. } = packet;
         let draw = &mut self.draws[src.index()];
         let route = self.maps.of(src).routes.draw(Protocol::Rps, src, dst, draw);
-        if let Some(route) = route {
-            out.send(packet.with_route(route.bits()));
-        }
+        let Some(route) = route else { return };
+        let packet = packet.with_route(route.bits());
+        out.send(match self.senders.goes_through_bytes {
+            Some(nodes) => frames::through_bytes(&packet, route, nodes),
+            None => packet,
+        });
     }
 
-    /// `node` hears that flows use other protocols now, some of them its own.
-    fn switch_own(&mut self, node: NodeId, event: &Event, out: &mut Outbox) {
-        let Event::Routes(pairs) = event else { return };
-        for &(old, new) in pairs {
-            let course = self.news.views.record(new).allocation.course;
-            // One that was void before it came is of nobody's concern.
-            if course.source != node || !self.news.views.knows(node.get(), new) {
-                continue;
-            }
-            let protocol = self.maps.of(node).usable(course.protocol);
-            if !self.senders.switch(node, (old, new), protocol) {
-                // It has ended or changed meanwhile.
+    /// `node` hears which protocols a search has found for flows, some of them its own.
+    fn switch_own(&mut self, node: NodeId, found: &Assignments, out: &mut Outbox) {
+        for pair in found.pairs.iter().filter(|pair| pair.source == node) {
+            let protocol = self.maps.of(node).usable(pair.protocol);
+            let to = (pair.destination, pair.index);
+            for key in self.senders.meant(node, to, protocol) {
+                let sender = self.senders.get(key);
+                let (name, terms) = (sender.name(), self.news.facts.fact(sender.fact).terms);
                 let (news, mut scene) = self.speak(out);
-                news.finish(node, new, &mut scene);
+                let fact = news.change(name, Event::Route, (protocol, terms), &mut scene);
+                let sender = self.senders.get_mut(key);
+                (sender.fact, sender.course.protocol) = (fact, protocol);
             }
         }
     }
@@ -216,7 +275,7 @@ impl Endpoints {
     fn ask(&mut self, key: FlowKey, out: &mut Outbox) {
         let patience = self.patience.expect("packets are asked for where they get lost");
         let missing = self.receivers.missing(key);
-        self.answer(self.receivers.control(key, kinds::NACK, missing), out);
+        self.answer(self.receivers.control(key, Kind::Nack, missing), out);
         out.set_timer(Timer::Flow(key, ASK), out.now() + patience);
     }
 
@@ -241,12 +300,12 @@ impl Endpoints {
     fn hear_destination(&mut self, packet: &Packet, out: &mut Outbox) {
         let key = packet.flow;
         match packet.kind {
-            kinds::NACK => {
+            Kind::Nack => {
                 if !self.senders.send_again(key, packet.seq, out) {
                     out.unexpected();
                 }
             }
-            kinds::ACK if self.senders.get(key).is_over() => {
+            Kind::Ack if self.senders.get(key).is_over() => {
                 self.senders.forget(key);
                 self.close(key, out);
             }
@@ -281,19 +340,9 @@ impl Transport for Endpoints {
         let Opening { key, flow, .. } = *opening;
         self.open[flow.src.index()] += 1;
         self.neighbours.wake(flow.src, out);
-        let (course, terms) = self.senders.decide(&flow, &self.maps);
-        let tenant = flow.class.get().into();
-        let allocation = Allocation { course, terms, since: flow.start, tenant };
-        let (news, mut scene) = self.speak(out);
-        let record = news.start(flow.src, allocation, &mut scene);
-        self.senders.start(key, flow, course, record);
-        self.pace.has_flows(flow.src, out);
-        let Self { pace, senders, news, maps, neighbours, plan, .. } = self;
-        let topology = &plan.network.topology;
-        pace.flow_starts(flow.src, senders, news, &mut Scene { topology, maps, neighbours, out });
-        self.follow_event(flow.src, out);
-        self.selector.has_flows(flow.src, out);
-        out.wake(flow.src);
+        let (course, _) = self.senders.decide(&flow, &self.maps);
+        self.senders.enter(key, flow, course);
+        self.announce(key, out);
     }
 
     fn accept(&mut self, packet: &Packet, _: FlowKey, out: &mut Outbox) {
@@ -305,26 +354,26 @@ impl Transport for Endpoints {
     fn receive(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
         if packet.flow != FlowKey::NEIGHBOURS {
             return match (packet.flow.is_receivers(), packet.kind) {
-                (true, Kind::DATA) => self.take(packet, out),
+                (true, Kind::Data) => self.take(packet, out),
                 (true, _) => out.unexpected(),
                 (false, _) => self.hear_destination(packet, out),
             };
         }
-        if matches!(packet.kind, kinds::GREETING | kinds::LINK_STATE) {
+        if matches!(packet.kind, Kind::Greeting | Kind::LinkState) {
             return match self.neighbours.hear(host, packet, out) {
                 Some(port) => self.news.repeat_cut(port, out),
                 None => out.unexpected(),
             };
         }
-        if !matches!(packet.kind, kinds::NOTICE | kinds::NACK) {
+        if !matches!(packet.kind, Kind::Notice | Kind::Nack) {
             return out.unexpected();
         }
         let (news, mut scene) = self.speak(out);
-        let Some((by, event)) = news.hear(host, packet, &mut scene) else { return };
+        let Some(by) = news.hear(host, packet, &mut scene) else { return };
         self.note_flows(host, out);
-        if let Some(event) = event {
+        if let Some(found) = self.news.take_found() {
             self.selector.heard(host, by, out);
-            self.switch_own(host, &event, out);
+            self.switch_own(host, &found, out);
         }
         self.follow_event(host, out);
     }
@@ -334,8 +383,8 @@ impl Transport for Endpoints {
             Timer::Host(host, SEARCH) => {
                 let Self { selector, pace, news, maps, neighbours, plan, .. } = self;
                 let scene = Scene { topology: &plan.network.topology, maps, neighbours, out };
-                for event in selector.turn(host, pace, news, scene) {
-                    self.switch_own(host, &event, out);
+                for found in selector.turn(host, pace, news, scene) {
+                    self.switch_own(host, &found, out);
                 }
             }
             Timer::Host(host, REPEAT) => {
@@ -369,7 +418,7 @@ impl Transport for Endpoints {
 
     fn stray(&mut self, packet: &Packet, out: &mut Outbox) {
         if packet.is_data() && !packet.goes_to_source() {
-            let ack = answer(packet, kinds::ACK, self.framing.header);
+            let ack = answer(packet, Kind::Ack, self.framing.header);
             self.answer(Packet { priority: DATA_PRIORITY, ..ack }, out);
         }
     }
@@ -381,10 +430,13 @@ impl Transport for Endpoints {
         }
         let source = self.senders.flow(key).src;
         self.open[source.index()] -= 1;
-        if let Some(record) = self.senders.abandon(key) {
-            let (news, mut scene) = self.speak(out);
-            news.finish(source, record, &mut scene);
+        if self.senders.abandon(key) {
+            self.finish(key, out);
         }
+        self.waiting.retain(|_, keys| {
+            keys.retain(|&other| other != key);
+            !keys.is_empty()
+        });
     }
 
     fn unheard(&mut self, packet: &Packet, why: Loss, out: &mut Outbox) {

@@ -12,15 +12,16 @@
 use std::sync::Arc;
 
 use kernel::{Span, Stream, Time};
-use packets::{FlowKey, Outbox, Packet, Timer};
+use packets::{Kind, Outbox, Packet, Timer};
 use rack::NodeId;
 use rack::topology::{PortId, Topology};
 
-use super::kinds;
 use crate::config::Plan;
 use crate::discovery::{Discovery, Word};
 use crate::wire::{self, Message};
 
+use super::frames::{carried, carry};
+use super::news::port_of;
 use super::{ADOPT, EXPECT, GREET};
 
 /// The priority of greetings and states of links.
@@ -165,11 +166,9 @@ impl Neighbours {
         packet: &Packet,
         out: &mut Outbox,
     ) -> Option<PortId> {
-        let sent =
-            self.topology.ports_of(self.topology.host(packet.src)).nth(packet.entropy.into());
-        let port = self.topology.port(sent?).reverse;
-        let bytes = [packet.ack.to_be_bytes(), packet.word.to_be_bytes()].concat();
-        let message = wire::decode(&bytes, self.topology.hosts()).ok()?;
+        let port = self.topology.port(port_of(&self.topology, packet)?).reverse;
+        let (bytes, length) = carried(packet)?;
+        let message = wire::decode(&bytes[..length], self.topology.hosts()).ok()?;
         if let Message::Hello(hello) = &message {
             // Who is greeted while it is silent answers at once.
             self.rise(node, hello.reach.saturating_sub(1), Span::ZERO, out);
@@ -199,19 +198,15 @@ impl Neighbours {
         self.told += self.words.len() as u64;
         for (port, word) in self.words.drain(..) {
             let (kind, bytes) = match word {
-                Word::Hello(hello) => (kinds::GREETING, hello.encode()),
-                Word::State(state) => (kinds::LINK_STATE, state.encode()),
+                Word::Hello(hello) => (Kind::Greeting, hello.encode()),
+                Word::State(state) => (Kind::LinkState, state.encode()),
             };
             let packet = Packet {
-                flow: FlowKey::NEIGHBOURS,
                 src: node,
                 kind,
-                ack: u64::from_be_bytes(bytes[..8].try_into().expect("eight bytes")),
-                word: u64::from_be_bytes(bytes[8..].try_into().expect("eight bytes")),
                 entropy: (port.get() - first) as u16,
-                wire: wire::SHORT_BYTES as u16,
                 priority: PRIORITY,
-                ..Packet::default()
+                ..carry(&bytes)
             };
             out.tell(port, packet);
         }

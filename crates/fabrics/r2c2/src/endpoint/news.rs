@@ -2,47 +2,38 @@
 //!
 //! A broadcast goes by one of its source's trees; each node passes it on to its children there and
 //! enters what it says in its own view. A node whose queue has no room for a copy tells the source,
-//! which says it again to those who missed it ([`super::repeats`]).
+//! which says it again to those who missed it ([`super::dropped`]).
 //!
 //! A node that takes other links to live than the source did does not have that tree: it passes the
 //! broadcast on by all its links, and so do all to whom it comes that way. A node passes a broadcast on
 //! once, however often it comes.
+//!
+//! All that a copy holds are its bytes. What they say is read once where several nodes that are held
+//! together hear the same ([`super::readings`]).
 
 use kernel::Time;
-use packets::{FlowKey, Loss, Outbox, Packet};
+use packets::{Kind, Outbox, Packet};
 use rack::NodeId;
 use rack::topology::{PortId, Topology, Vertex};
 use serde::Serialize;
 
-use super::kinds;
 use crate::broadcast::Turns;
 use crate::config::Plan;
 use crate::rates::{Course, Terms};
-use crate::view::{Broadcast, Broadcasts, Event, RecordId, Views};
-use crate::wire;
+use crate::routing::Protocol;
+use crate::view::{FactId, Facts, Hint, Names, Recent};
+use crate::wire::{
+    self, Allocation, Anew, Announcement, Assignment, Assignments, Event, Kbps, Message, TREE_NONE,
+    Tail,
+};
 
+use super::frames::{carried, carry};
 use super::maps::Maps;
 use super::neighbours::Neighbours;
-use super::repeats::{AGAIN, BY_ALL_LINKS, BY_TREE, Repeats, path, way_of};
+use super::readings::{Reading, Readings};
+use super::repeats::Repeats;
 
-/// Bytes of a broadcast, and of a notification.
-const SHORT_BYTES: u16 = wire::SHORT_BYTES as u16;
-/// Bytes by which a broadcast that is said again is longer.
-const AGAIN_BYTES: u16 = wire::again::MORE_BYTES as u16;
-
-/// What is announced of a flow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Allocation {
-    /// Where it goes, and how.
-    pub(super) course: Course,
-    pub(super) terms: Terms,
-    /// When it started.
-    pub(super) since: Time,
-    /// Whose it is: the flow's class.
-    pub(super) tenant: u32,
-}
-
-fn vertex(node: NodeId) -> Vertex {
+pub(super) fn vertex(node: NodeId) -> Vertex {
     Vertex::new(node.get())
 }
 
@@ -59,15 +50,25 @@ pub(super) struct Counts {
     pub(super) repeated: u64,
 }
 
+/// A flow's name at its source: where it goes, and which of the flows there.
+pub(super) type Name = (NodeId, NodeId, u8);
+
 /// What nodes know, and what they tell each other.
 #[derive(Clone, Debug)]
 pub(super) struct News {
-    pub(super) views: Views<Allocation>,
-    broadcasts: Broadcasts,
+    pub(super) facts: Facts,
+    pub(super) names: Names,
+    readings: Readings,
+    /// `None` where a broadcast comes to a node once.
+    recent: Option<Recent>,
     turns: Turns,
-    priority: u8,
-    repeats: Repeats,
-    counts: Counts,
+    pub(super) priority: u8,
+    pub(super) repeats: Repeats,
+    pub(super) counts: Counts,
+    /// A bit for each protocol that flows of this rack may use.
+    protocols: u16,
+    /// What the node that has just heard a search's result was told.
+    found: Option<Assignments>,
 }
 
 /// Where something is said: by whose maps, over which links.
@@ -81,188 +82,339 @@ pub(super) struct Scene<'a> {
 impl Scene<'_> {
     /// Tells the neighbour at a port of a node. A packet has its port with it, counted among those of
     /// its node: that is what its receiver goes by.
-    fn tell(&mut self, node: NodeId, port: PortId, packet: Packet) {
+    pub(super) fn tell(&mut self, node: NodeId, port: PortId, packet: Packet) {
         let first = self.topology.ports_of(vertex(node)).next();
         let index = port.get() - first.expect("a node with a port has a first").get();
         self.out.tell(port, Packet { src: node, entropy: index as u16, ..packet });
     }
 }
 
-/// The port by which a packet was told.
-fn port_of(topology: &Topology, packet: &Packet) -> PortId {
-    let mut ports = topology.ports_of(vertex(packet.src));
-    ports.nth(packet.entropy.into()).expect("a packet has its port with it")
+/// The port of its sender by which a packet was told; none if that has no such port.
+pub(super) fn port_of(topology: &Topology, packet: &Packet) -> Option<PortId> {
+    let is_node = packet.src.get() < topology.hosts();
+    is_node.then(|| topology.ports_of(vertex(packet.src)).nth(packet.entropy.into()))?
 }
 
 impl News {
     pub(super) fn new(plan: &Plan, seed: u64) -> Self {
         let nodes = plan.nodes();
         let ports = plan.network.topology.ports().len();
-        let broadcasts = match plan.changes_until() {
-            None => Broadcasts::default(),
-            Some(_) => Broadcasts::by_many_ways(nodes),
-        };
+        let protocols = plan.protocols_used();
         Self {
-            views: Views::new(nodes),
-            broadcasts,
+            facts: Facts::new(nodes, plan.asks_for_ages()),
+            names: Names::new(nodes, plan.tenants(), plan.may_drop()),
+            readings: Readings::new(plan.config.trees),
+            recent: plan.changes_until().map(|_| Recent::new(nodes)),
             turns: Turns::new(nodes, plan.config.trees),
             priority: plan.config.broadcast_priority,
             repeats: Repeats::new(nodes, ports, plan.config.recovery.pause, seed),
             counts: Counts::default(),
+            protocols: protocols.iter().fold(0, |all, protocol| all | 1 << protocol.number()),
+            found: None,
         }
     }
 
-    /// A flow starts.
+    /// A flow starts, or is announced again: the number of its announcement is given. What its source knows
+    /// of it.
     pub(super) fn start(
         &mut self,
-        source: NodeId,
-        allocation: Allocation,
+        (name, number): (Name, u8),
+        (protocol, terms): (Protocol, Terms),
         scene: &mut Scene<'_>,
-    ) -> RecordId {
-        let record = self.views.add(source, allocation.course.destination, allocation);
-        self.announce(source, Event::Start(record), scene);
-        record
+    ) -> FactId {
+        self.announce(name, (Event::Start, number), (protocol, terms), scene);
+        self.facts.of(name.0, name).expect("a source knows of its flow")
+    }
+
+    /// A flow that is open is announced again, in a new round.
+    pub(super) fn start_again(
+        &mut self,
+        name: Name,
+        (protocol, terms): (Protocol, Terms),
+        scene: &mut Scene<'_>,
+    ) -> FactId {
+        let number = self.names.go_on(name, Event::Start, scene.out.now());
+        self.start((name, number), (protocol, terms), scene)
     }
 
     /// A flow is over.
-    pub(super) fn finish(&mut self, source: NodeId, record: RecordId, scene: &mut Scene<'_>) {
-        self.announce(source, Event::Finish(record), scene);
+    pub(super) fn finish(&mut self, name: Name, course: Course, scene: &mut Scene<'_>) {
+        let number = self.names.go_on(name, Event::Finish, scene.out.now());
+        let terms = Terms::default();
+        self.announce(name, (Event::Finish, number), (course.protocol, terms), scene);
     }
 
-    /// A flow is to be treated in another way.
+    /// A flow is to be treated in another way. What its source knows of it now.
     pub(super) fn change(
         &mut self,
-        source: NodeId,
-        old: RecordId,
-        allocation: Allocation,
+        name: Name,
+        event: Event,
+        (protocol, terms): (Protocol, Terms),
         scene: &mut Scene<'_>,
-    ) -> RecordId {
-        let record = self.views.add(source, allocation.course.destination, allocation);
-        self.announce(source, Event::Change(old, record), scene);
-        record
+    ) -> FactId {
+        let number = self.names.go_on(name, event, scene.out.now());
+        self.announce(name, (event, number), (protocol, terms), scene);
+        self.facts.of(name.0, name).expect("a source knows of its flow")
+    }
+
+    /// Tells all nodes of a flow, its source first.
+    fn announce(
+        &mut self,
+        (source, destination, index): Name,
+        (event, number): (Event, u8),
+        (protocol, terms): (Protocol, Terms),
+        scene: &mut Scene<'_>,
+    ) {
+        let (tree, dead) = self.take_tree(source, scene);
+        let round = self.names.begun(source);
+        let said = Announcement {
+            event,
+            number,
+            way: wire::way(tree, dead, round),
+            source,
+            destination,
+            index,
+            round,
+            allocation: Allocation {
+                demand: terms.demand.map_or(Kbps::UNLIMITED, Kbps::at_least),
+                weight: terms.weight,
+                priority: terms.priority,
+                protocol,
+            },
+        };
+        self.names.keep(&said);
+        let copy = match (dead, round) {
+            (0, 0) => carry(&said.encode()),
+            _ => carry(&Tail { dead, round, again: None }.encode(&said.encode())),
+        };
+        let now = scene.out.now();
+        self.is_first(source, name_of_said(&said), now);
+        let mut hint = Hint::default();
+        self.facts.hear(source, &said, now, &mut hint);
+        self.readings.keep(&copy, said, (tree, dead), hint);
+        self.pass_by_tree(source, (source, tree), copy, scene);
     }
 
     /// What a source has announced is void: it will say all again.
     pub(super) fn begin_anew(&mut self, source: NodeId, scene: &mut Scene<'_>) {
-        let round = self.views.begin_round(source);
-        self.announce(source, Event::Anew(source, round), scene);
+        let number = self.names.begin_anew(source);
+        let (tree, dead) = self.take_tree(source, scene);
+        let said = Anew { source, way: wire::way(tree, dead, 0), number };
+        self.is_first(source, name_of_anew(&said), scene.out.now());
+        self.facts.hear_anew(source, &said);
+        let tail = Tail { dead, ..Tail::default() };
+        let copy = carry(&tail.encode(&said.encode()));
+        self.pass_by_tree(source, (source, tree), copy, scene);
     }
 
-    /// Tells all nodes, the source first.
-    pub(super) fn announce(&mut self, source: NodeId, event: Event, scene: &mut Scene<'_>) {
-        let entered = event.clone();
-        // One copy is the source's own, until it has entered it too.
-        let id = self.broadcast(source, event, scene);
-        entered.enter(source.get(), &mut self.views);
-        self.broadcasts.copied(id, 0, &mut self.views);
+    /// A node tells which protocols its search has found for flows.
+    pub(super) fn assign(
+        &mut self,
+        source: NodeId,
+        pairs: &[Assignment],
+        scene: &mut Scene<'_>,
+    ) -> Assignments {
+        let round = self.names.assign(source);
+        let (tree, dead) = self.take_tree(source, scene);
+        let way = wire::way(tree, dead, 0);
+        let said = Assignments { source, way, round, pairs: pairs.to_vec() };
+        self.names.keep_assignment(said.clone());
+        self.is_first(source, name_of_assignments(&said), scene.out.now());
+        let tail = Tail { dead, ..Tail::default() };
+        let copy = carry(&tail.encode(&said.encode()));
+        self.pass_by_tree(source, (source, tree), copy, scene);
+        said
     }
 
-    /// Sends a broadcast; one copy of it is left to its source.
-    fn broadcast(&mut self, source: NodeId, event: Event, scene: &mut Scene<'_>) -> u32 {
-        let tree = self.turns.take(source);
-        let wire = match &event {
-            Event::Routes(pairs) => {
-                (wire::batch::HEADER_BYTES + wire::batch::PAIR_BYTES * pairs.len()) as u16
-            }
-            _ => SHORT_BYTES,
-        };
-        let map = scene.maps.of_mut(source);
-        map.trees.prepare(source);
-        let broadcast = Broadcast { event, source, tree, map: map.serial, wire };
+    /// The next tree of a source, and the digest of the links that it takes to be dead.
+    fn take_tree(&mut self, source: NodeId, scene: &mut Scene<'_>) -> (u8, u32) {
         self.counts.sent += 1;
-        let id = self.broadcasts.send(broadcast, 1, &mut self.views);
-        self.broadcasts.is_first(id, source);
-        let copies = self.pass_by_tree(source, id, scene);
-        self.broadcasts.copied(id, copies + 1, &mut self.views);
-        id
+        (self.turns.take(source), scene.maps.of(source).digest)
     }
 
-    /// A copy of a broadcast, as `node` sends it.
-    fn copy(&self, id: u32) -> Packet {
-        Packet {
-            flow: FlowKey::NEIGHBOURS,
-            kind: kinds::NOTICE,
-            seq: id.into(),
-            wire: self.broadcasts.get(id).wire,
-            priority: self.priority,
-            ..Packet::default()
-        }
+    /// Whether a node hears what has this name for the first time.
+    #[inline]
+    fn is_first(&mut self, node: NodeId, name: [u32; 3], now: Time) -> bool {
+        self.recent.as_mut().is_none_or(|recent| recent.is_first(node, name, now))
     }
 
-    /// Puts a copy of a broadcast on the links to the children of `node`. How many there are.
-    fn pass_by_tree(&mut self, node: NodeId, id: u32, scene: &mut Scene<'_>) -> u32 {
-        let Broadcast { source, tree, .. } = *self.broadcasts.get(id);
-        let copy = Packet { src: node, ..self.copy(id) };
+    /// A packet with these bytes, as `node` sends it.
+    fn copy(&self, packet: Packet) -> Packet {
+        Packet { kind: Kind::Notice, priority: self.priority, ..packet }
+    }
+
+    /// Puts a copy of a broadcast on the links to the children of `node`.
+    fn pass_by_tree(
+        &mut self,
+        node: NodeId,
+        (source, tree): (NodeId, u8),
+        packet: Packet,
+        scene: &mut Scene<'_>,
+    ) {
+        let copy = Packet { src: node, path: 0, ..self.copy(packet) };
         let first = scene.topology.ports_of(vertex(node)).next().map_or(0, PortId::get);
+        let trees = &mut scene.maps.of_mut(node).trees;
+        trees.prepare(source);
         let mut copies = 0;
-        for port in scene.maps.of(node).trees.children(source, tree, vertex(node)) {
+        for port in trees.children(source, tree, vertex(node)) {
             let entropy = (port.get() - first) as u16;
             scene.out.tell(port, Packet { entropy, ..copy });
             copies += 1;
         }
-        self.counts.copies += u64::from(copies);
-        copies
+        self.counts.copies += copies;
     }
 
     /// Puts a copy on all living links of `node` but that by which it came.
-    fn pass_by_all(&mut self, node: NodeId, id: u32, came: PortId, scene: &mut Scene<'_>) -> u32 {
-        let copy = Packet { path: BY_ALL_LINKS, ..self.copy(id) };
-        let mut copies = 0;
+    fn pass_by_all(&mut self, node: NodeId, bytes: &[u8], came: PortId, scene: &mut Scene<'_>) {
+        let copy = self.copy(carry(bytes));
         for port in scene.topology.ports_of(vertex(node)) {
             if port != came && scene.neighbours.lives(port) {
                 scene.tell(node, port, copy);
-                copies += 1;
+                self.counts.copies += 1;
             }
         }
-        self.counts.copies += u64::from(copies);
-        copies
     }
 
-    /// `node` hears a neighbour: by whom it is told of flows, and of which other routing.
+    /// `node` hears a neighbour: who says what is new to it, of flows or that a search is over
+    /// ([`News::take_found`]). None if nothing is; what makes no sense is counted.
     pub(super) fn hear(
         &mut self,
         node: NodeId,
         packet: &Packet,
         scene: &mut Scene<'_>,
-    ) -> Option<(NodeId, Option<Event>)> {
-        if packet.kind == kinds::NACK {
-            self.pass_notice(node, packet, scene);
+    ) -> Option<NodeId> {
+        if packet.kind == Kind::Notice
+            && let Some(reading) = self.readings.find(packet)
+        {
+            return self.hear_reading(node, packet, reading, scene);
+        }
+        let nodes = scene.topology.hosts();
+        let bytes = carried(packet);
+        let read = bytes.and_then(|(all, length)| wire::tail::decode(&all[..length], nodes).ok());
+        let Some((message, tail)) = read else {
+            scene.out.unexpected();
             return None;
-        }
-        if way_of(packet) == AGAIN {
-            self.lead(node, packet, scene);
-            return None;
-        }
-        let id = packet.seq as u32;
-        if !self.broadcasts.is_first(id, node) {
-            self.broadcasts.copied(id, 0, &mut self.views);
-            return None;
-        }
-        let Broadcast { source, ref event, map, .. } = *self.broadcasts.get(id);
-        event.enter(node.get(), &mut self.views);
-        let told = matches!(event, Event::Routes(_)).then(|| event.clone());
-        if !scene.maps.of(node).is_whole() && !scene.neighbours.has_news(node) {
-            self.disbelieve(node, id, scene);
-        }
-        let own = scene.maps.of(node);
-        let more = if way_of(packet) == BY_TREE && own.serial == map {
-            self.pass_by_tree(node, id, scene)
-        } else {
-            let came = scene.topology.port(port_of(scene.topology, packet)).reverse;
-            self.pass_by_all(node, id, came, scene)
         };
-        self.broadcasts.copied(id, more, &mut self.views);
-        Some((source, told))
+        match (message, packet.kind, tail.again) {
+            (Message::Notice(notice), Kind::Nack, _) => {
+                self.pass_notice(node, packet, (&notice, tail), scene);
+                None
+            }
+            (Message::Notice(_), ..) | (_, Kind::Nack, _) => {
+                scene.out.unexpected();
+                None
+            }
+            (message, _, Some(again)) => {
+                self.lead(node, packet, (&message, tail.dead, again), scene);
+                None
+            }
+            (message, _, None) => self.hear_message(node, packet, (message, tail), scene),
+        }
     }
 
-    /// A node does not take for true what it hears of a source that it cannot reach: it is old, and was
-    /// long under way. Unless the node has heard of changes by which it does not go yet.
-    fn disbelieve(&mut self, node: NodeId, id: u32, scene: &Scene<'_>) {
-        let map = scene.maps.of(node);
-        for record in self.broadcasts.get(id).event.records() {
-            if !map.routes.joins(node, self.views.record(record).source) {
-                self.views.ends(node.get(), record);
+    /// The same of an announcement whose bytes have been read.
+    #[inline]
+    fn hear_reading(
+        &mut self,
+        node: NodeId,
+        packet: &Packet,
+        reading: usize,
+        scene: &mut Scene<'_>,
+    ) -> Option<NodeId> {
+        let Self { recent, readings, facts, .. } = self;
+        let Reading { tree, dead, said, hint, .. } = readings.get(reading);
+        let (source, tree, dead, now) = (said.source, *tree, *dead, scene.out.now());
+        if let Some(recent) = recent {
+            if !recent.is_first(node, name_of_said(said), now) {
+                return None;
             }
+        } else if source == node {
+            scene.out.unexpected();
+            return None;
+        }
+        let map = scene.maps.of(node);
+        let has_tree = tree != TREE_NONE && map.digest == dead;
+        if map.digest == 0 || is_credible(node, source, scene) {
+            facts.hear(node, said, now, hint);
+        }
+        if has_tree {
+            self.pass_by_tree(node, (source, tree), *packet, scene);
+        } else {
+            let bytes = by_all_links(&Message::Announcement(*said));
+            self.flood(node, packet, &bytes, scene);
+        }
+        Some(source)
+    }
+
+    /// `node` hears a broadcast that is read now.
+    fn hear_message(
+        &mut self,
+        node: NodeId,
+        packet: &Packet,
+        (message, tail): (Message<'static>, Tail),
+        scene: &mut Scene<'_>,
+    ) -> Option<NodeId> {
+        let (source, way, name) = match &message {
+            Message::Announcement(said) => (said.source, said.way, name_of_said(said)),
+            Message::Assignments(said) => (said.source, said.way, name_of_assignments(said)),
+            Message::Anew(said) => (said.source, said.way, name_of_anew(said)),
+            _ => {
+                scene.out.unexpected();
+                return None;
+            }
+        };
+        let tree = wire::tree_of(way);
+        let is_own = source == node && self.recent.is_none();
+        if is_own || !self.readings.has_tree(tree) || !self.may_be_used(&message) {
+            scene.out.unexpected();
+            return None;
+        }
+        if let Message::Announcement(said) = message {
+            let reading = self.readings.keep(packet, said, (tree, tail.dead), Hint::default());
+            return self.hear_reading(node, packet, reading, scene);
+        }
+        if !self.is_first(node, name, scene.out.now()) {
+            return None;
+        }
+        if let Message::Anew(said) = &message
+            && is_credible(node, source, scene)
+        {
+            self.facts.hear_anew(node, said);
+        }
+        if tree != TREE_NONE && scene.maps.of(node).digest == tail.dead {
+            self.pass_by_tree(node, (source, tree), *packet, scene);
+        } else {
+            self.flood(node, packet, &by_all_links(&message), scene);
+        }
+        if let Message::Assignments(said) = message {
+            self.found = Some(said);
+        }
+        Some(source)
+    }
+
+    /// The result of a search, if that is what has just been heard.
+    #[inline]
+    pub(super) fn take_found(&mut self) -> Option<Assignments> {
+        if self.found.is_none() { None } else { self.found.take() }
+    }
+
+    /// Whether all protocols of a message are such as flows of this rack may use.
+    fn may_be_used(&self, message: &Message<'_>) -> bool {
+        let is_used = |protocol: Protocol| self.protocols >> protocol.number() & 1 == 1;
+        match message {
+            Message::Announcement(said) => is_used(said.allocation.protocol),
+            Message::Assignments(said) => said.pairs.iter().all(|pair| is_used(pair.protocol)),
+            _ => true,
+        }
+    }
+
+    fn flood(&mut self, node: NodeId, packet: &Packet, bytes: &[u8], scene: &mut Scene<'_>) {
+        match port_of(scene.topology, packet) {
+            Some(port) => {
+                let came = scene.topology.port(port).reverse;
+                self.pass_by_all(node, bytes, came, scene);
+            }
+            None => scene.out.unexpected(),
         }
     }
 
@@ -272,122 +424,12 @@ impl News {
         let routes = &scene.maps.of(node).routes;
         let sources = (0..routes.network().nodes()).map(NodeId::new);
         for source in sources.filter(|&source| !routes.joins(node, source)) {
-            self.views.ends_before(node.get(), source, u32::MAX);
+            self.facts.lose(node, source);
         }
         let ports = scene.topology.ports_of(vertex(node));
         for port in ports.filter(|&port| !scene.neighbours.lives(port)) {
-            for copy in self.repeats.take_cut(port) {
-                self.broadcasts.copied(copy.seq as u32, 0, &mut self.views);
-            }
+            self.repeats.take_cut(port);
         }
-    }
-
-    /// What `packet.src` told its neighbour is lost.
-    pub(super) fn unheard(&mut self, packet: &Packet, why: Loss, scene: &mut Scene<'_>) {
-        // A greeting comes again anyway; a state of links does, too, once a dead link is back.
-        if packet.kind == kinds::GREETING || (packet.kind == kinds::LINK_STATE && why == Loss::Dead)
-        {
-            return;
-        }
-        self.counts.lost += 1;
-        let port = port_of(scene.topology, packet);
-        match why {
-            Loss::NoRoom if packet.kind == kinds::NOTICE && way_of(packet) != BY_ALL_LINKS => {
-                self.notify(packet, scene);
-            }
-            Loss::NoRoom => self.repeats.put_off(*packet, scene.out),
-            Loss::Link => self.repeats.copy(*packet, scene.out),
-            Loss::Dead if scene.neighbours.lives(port) => self.repeats.cut(port, *packet),
-            Loss::Dead => self.is_gone(packet),
-        }
-    }
-
-    /// Nothing is left of a copy, or of a notice in its place.
-    fn is_gone(&mut self, packet: &Packet) {
-        self.broadcasts.copied(packet.seq as u32, 0, &mut self.views);
-    }
-
-    /// The node `copy.src`, which has dropped a copy, tells the source for whom it was.
-    fn notify(&mut self, copy: &Packet, scene: &mut Scene<'_>) {
-        // One that was said again is for those for whom it was at first.
-        let (dropper, port) = match way_of(copy) {
-            AGAIN => (copy.ack, copy.word),
-            _ => (copy.src.get().into(), copy.entropy.into()),
-        };
-        let word = Packet {
-            flow: FlowKey::NEIGHBOURS,
-            kind: kinds::NACK,
-            seq: copy.seq,
-            ack: dropper,
-            word: port,
-            path: path(BY_TREE, copy),
-            wire: SHORT_BYTES,
-            priority: self.priority,
-            ..Packet::default()
-        };
-        self.pass_notice(copy.src, &word, scene);
-    }
-
-    /// A notice comes by `node`: it climbs on towards the root of its broadcast's tree. If the node goes by
-    /// another map now, so will the source, and say all anew.
-    fn pass_notice(&mut self, node: NodeId, word: &Packet, scene: &mut Scene<'_>) {
-        let Broadcast { source, tree, map, wire, .. } = *self.broadcasts.get(word.seq as u32);
-        let own = scene.maps.of(node);
-        if own.serial != map {
-            return self.is_gone(word);
-        }
-        if source != node {
-            return match own.trees.parent(source, tree, vertex(node)) {
-                Some(port) => scene.tell(node, port, *word),
-                None => self.is_gone(word),
-            };
-        }
-        let (path, wire) = (path(AGAIN, word), wire + AGAIN_BYTES);
-        let copy = Packet { src: node, kind: kinds::NOTICE, path, wire, ..*word };
-        self.counts.repeated += 1;
-        self.repeats.put_off(copy, scene.out);
-    }
-
-    /// `node` takes a copy that is said again a hop on, towards the node that dropped it, and from there
-    /// to its child. If the node goes by another map now, so will the source, and say all anew.
-    fn lead(&mut self, node: NodeId, copy: &Packet, scene: &mut Scene<'_>) {
-        let Broadcast { source, tree, map, wire, .. } = *self.broadcasts.get(copy.seq as u32);
-        let own = scene.maps.of(node);
-        if own.serial != map {
-            return self.is_gone(copy);
-        }
-        let dropper = NodeId::new(copy.ack as u32);
-        let (port, copy) = if dropper == node {
-            let mut ports = scene.topology.ports_of(vertex(node));
-            let port = ports.nth(copy.word as usize).expect("the notice came from here");
-            (port, Packet { path: path(BY_TREE, copy), ack: 0, word: 0, wire, ..*copy })
-        } else {
-            let port = own.trees.towards(source, tree, vertex(node), vertex(dropper));
-            (port.expect("the notice climbed by this node"), *copy)
-        };
-        self.counts.copies += 1;
-        scene.tell(node, port, copy);
-    }
-
-    /// A node says again what was dropped on its way, or lost.
-    pub(super) fn repeat(&mut self, node: NodeId, scene: &mut Scene<'_>) {
-        for copy in self.repeats.take(node, scene.out) {
-            if way_of(&copy) == AGAIN && copy.kind == kinds::NOTICE {
-                self.lead(node, &copy, scene);
-                continue;
-            }
-            let port = port_of(scene.topology, &copy);
-            if scene.neighbours.lives(port) {
-                scene.out.tell(port, copy);
-            } else if copy.kind != kinds::LINK_STATE {
-                self.is_gone(&copy);
-            }
-        }
-    }
-
-    /// A neighbour is heard by a port: it gets what a short failure of the link took.
-    pub(super) fn repeat_cut(&mut self, port: PortId, out: &mut Outbox) {
-        self.repeats.take_cut(port).into_iter().for_each(|copy| out.tell(port, copy));
     }
 
     /// How often broadcasts were sent, copied, lost and sent again.
@@ -395,19 +437,45 @@ impl News {
         self.counts
     }
 
-    /// Broadcasts under way, and the most copies of any.
-    #[cfg(test)]
-    pub(super) fn under_way(&self) -> (usize, u32) {
-        (self.broadcasts.under_way(), self.broadcasts.copies_max())
-    }
-
-    /// Whether what is under way and what is remembered agree.
+    /// Whether what is remembered agrees.
     pub(super) fn check(&self) -> Result<(), String> {
-        let (under_way, live) = (self.broadcasts.under_way(), self.views.live());
-        let is_busy = !self.repeats.is_empty() || self.broadcasts.speaks_of_nothing();
-        if live == 0 && under_way > 0 && !is_busy {
-            return Err(format!("{under_way} broadcasts are under way and speak of nothing"));
-        }
-        Ok(())
+        self.facts.check()
     }
+}
+
+/// A node does not enter what it hears of a source that it cannot reach: it is old, and was long under
+/// way. Unless the node has heard of changes by which it does not go yet.
+fn is_credible(node: NodeId, source: NodeId, scene: &Scene<'_>) -> bool {
+    let map = scene.maps.of(node);
+    map.is_whole() || scene.neighbours.has_news(node) || map.routes.joins(node, source)
+}
+
+/// The bytes of a broadcast that goes by all links.
+pub(super) fn by_all_links(message: &Message<'_>) -> Vec<u8> {
+    let way = TREE_NONE;
+    match message {
+        Message::Announcement(said) => {
+            let round = said.round;
+            let said = Announcement { way: wire::way(TREE_NONE, 0, round), ..*said };
+            Tail { round, ..Tail::default() }.encode(&said.encode())
+        }
+        Message::Assignments(said) => Assignments { way, ..said.clone() }.encode(),
+        Message::Anew(said) => Anew { way, ..*said }.encode().to_vec(),
+        other => other.encode(),
+    }
+}
+
+/// What tells an announcement from all others that are under way.
+#[inline]
+fn name_of_said(said: &Announcement) -> [u32; 3] {
+    let ends = said.source.get() << 16 | said.destination.get();
+    [ends, u32::from(said.index) << 8 | u32::from(said.number), said.round + 3]
+}
+
+fn name_of_anew(said: &Anew) -> [u32; 3] {
+    [said.source.get(), said.number, 1]
+}
+
+fn name_of_assignments(said: &Assignments) -> [u32; 3] {
+    [said.source.get(), said.round.into(), 2]
 }

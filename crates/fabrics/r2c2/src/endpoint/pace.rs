@@ -11,11 +11,12 @@ use rack::NodeId;
 
 use crate::config::{Batch, Plan, Start};
 use crate::rates::{DemandPlan, Routed, Terms, Waterfill, Whose};
-use crate::view::RecordId;
+use crate::view::{Fact, FactId};
+use crate::wire::Event;
 
 use super::TICK;
 use super::maps::Map;
-use super::news::{Allocation, News, Scene};
+use super::news::{News, Scene};
 use super::senders::Senders;
 
 /// The computations of all nodes.
@@ -25,8 +26,8 @@ pub(super) struct Pace {
     interval: Span,
     start: Start,
     batch: Batch,
-    /// The records that the next node knows, in order, with their serials.
-    wanted: Vec<(RecordId, u64)>,
+    /// The facts that the next node knows, in order, with their serials.
+    wanted: Vec<(FactId, u64)>,
     /// By node: when in the interval it computes, and whether it is going to.
     phases: Vec<Span>,
     is_due: Vec<bool>,
@@ -120,12 +121,11 @@ impl Pace {
             if sender.is_over() {
                 continue;
             }
-            let record = sender.record;
+            let (name, fact) = (sender.name(), *news.facts.fact(sender.fact));
             if let Some(demand) = senders.observe(key, &self.demands, now) {
-                let known = news.views.record(record).allocation;
-                let terms = Terms { demand, ..known.terms };
-                let changed = news.change(node, record, Allocation { terms, ..known }, &mut scene);
-                senders.get_mut(key).record = changed;
+                let told = (fact.course.protocol, Terms { demand, ..fact.terms });
+                let changed = news.change(name, Event::Demand, told, &mut scene);
+                senders.get_mut(key).fact = changed;
             }
         }
         scene.out.wake(node);
@@ -142,8 +142,8 @@ impl Pace {
         for key in keys {
             let sender = senders.get_mut(key);
             // One too young to be considered goes on as it started (§3.3.2).
-            if !sender.is_over() && map.filling.has(sender.record) {
-                sender.bucket.set_pace(now, map.filling.rate_of(sender.record));
+            if !sender.is_over() && map.filling.has(sender.fact) {
+                sender.bucket.set_pace(now, map.filling.rate_of(sender.fact));
             }
         }
     }
@@ -160,7 +160,7 @@ impl Pace {
         let map = scene.maps.of_mut(node);
         self.go_over(map, node, news, now);
         let found = search(&mut map.filling);
-        // Flows are under other protocols now than their records say.
+        // Flows are under other protocols now than was announced.
         map.filling.clear();
         map.inside.clear();
         found
@@ -168,13 +168,11 @@ impl Pace {
 
     /// Takes a filling from the view that it has to that of `node`, which goes by its map.
     fn go_over(&mut self, map: &mut Map, node: NodeId, news: &News, now: Time) {
-        let views = &news.views;
+        let facts = &news.facts;
         self.wanted.clear();
-        for id in views.known(node.get()) {
-            let record = views.record(id);
-            let age = now - record.allocation.since;
-            if self.batch == Batch::All || age >= self.interval {
-                self.wanted.push((id, record.serial));
+        for id in facts.known(node) {
+            if self.batch == Batch::All || now - facts.since(node, id) >= self.interval {
+                self.wanted.push((id, facts.fact(id).serial));
             }
         }
         let is_whole = map.is_whole();
@@ -182,8 +180,8 @@ impl Pace {
         if !is_whole {
             // What is cut off crosses no link.
             self.wanted.retain(|&(id, _)| {
-                let record = views.record(id);
-                routes.leads(record.source, record.destination)
+                let course = facts.fact(id).course;
+                routes.leads(course.source, course.destination)
             });
         }
         // Those that go make room before others come.
@@ -199,7 +197,7 @@ impl Pace {
         let mut before = inside.iter().peekable();
         for want in &self.wanted {
             if before.next_if_eq(&want).is_none() {
-                let Allocation { mut course, terms, .. } = views.record(want.0).allocation;
+                let Fact { mut course, terms, .. } = *facts.fact(want.0);
                 if !is_whole {
                     course.protocol = routes.usable(course.protocol);
                 }

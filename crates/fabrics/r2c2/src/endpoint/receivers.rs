@@ -7,6 +7,8 @@ use transports::arrivals::{Arrivals, bytes_between};
 
 use crate::config::DATA_PRIORITY;
 
+use super::frames::answer_bytes;
+
 /// The size of a flow of which the last packet has not come.
 const UNKNOWN: Bytes = Bytes::new(u64::MAX);
 
@@ -154,7 +156,7 @@ impl Receivers {
             dst: src,
             kind,
             seq: word,
-            wire: self.framing.header,
+            wire: answer_bytes(kind),
             priority: DATA_PRIORITY,
             ..Packet::default()
         }

@@ -6,7 +6,8 @@
 //!
 //! - A source says again what was dropped to those who have missed it: the notice names the node that
 //!   had no room and the neighbour for which the copy was ([`crate::wire::Notice`]); the copy goes by the
-//!   same tree to that node, and from there on as it would have gone ([`crate::wire::Again`]).
+//!   same tree to that node, and from there on as it would have gone ([`crate::wire::Again`]). Sources keep
+//!   what they said for that ([`crate::view::Names`]).
 //! - It waits for a pause first, and after each further drop of that copy twice as long, and up to as
 //!   long again by chance, so that what was dropped together does not come again together.
 //! - A neighbour that finds a copy corrupted asks the one who sent it, who sends it again after the
@@ -37,28 +38,6 @@ use rack::topology::PortId;
 
 use super::{REPEAT, streams};
 use crate::config::SPAN_MAX;
-
-/// How a copy goes: by its tree, ...
-pub(super) const BY_TREE: u16 = 0;
-/// ... by all links, ...
-pub(super) const BY_ALL_LINKS: u16 = 1;
-/// ... or said again: to the node that dropped it (`Packet::ack`), which has it go on by its tree at the
-/// port that it had no room at (`Packet::word`).
-pub(super) const AGAIN: u16 = 2;
-/// Bits of [`Packet::path`] that say so; those above count for lack of room of how many queues it was put
-/// off.
-const WAY_BITS: u32 = 2;
-
-/// How a copy goes.
-#[inline]
-pub(super) fn way_of(packet: &Packet) -> u16 {
-    packet.path & ((1 << WAY_BITS) - 1)
-}
-
-/// What stands in [`Packet::path`] of a copy that goes this way and was put off as often as `other`.
-pub(super) fn path(way: u16, other: &Packet) -> u16 {
-    way | other.path >> WAY_BITS << WAY_BITS
-}
 
 /// What each node is to say again.
 #[derive(Clone, Debug)]
@@ -91,14 +70,15 @@ impl Repeats {
 
     /// `copy.src` will send a copy again that has found no room.
     pub(super) fn put_off(&mut self, mut copy: Packet, out: &mut Outbox) {
-        let times = u32::from(copy.path >> WAY_BITS);
+        // Of how many queues it was put off for lack of room.
+        let times = u32::from(copy.path);
         let longest = SPAN_MAX.as_ps();
         let least = self.pause.as_ps().saturating_mul(1u64.checked_shl(times).unwrap_or(longest));
         let least = least.min(longest);
         let more = self.draws[copy.src.index()].below(least);
         // Beyond as many doublings as a time has bits it makes no difference.
         if times < u64::BITS {
-            copy.path += 1 << WAY_BITS;
+            copy.path += 1;
         }
         self.wait(copy, Span::from_ps(least + more), out);
     }
@@ -139,6 +119,7 @@ impl Repeats {
     }
 
     /// Whether anything is to be said again.
+    #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.iter().all(BTreeMap::is_empty) && self.cut.iter().all(Vec::is_empty)
     }
@@ -155,7 +136,7 @@ mod tests {
         let pause = Span::from_us(10);
         let mut repeats = Repeats::new(1, 4, pause, 1);
         let mut out = Outbox::new(Time::ZERO);
-        let mut copy = Packet { src: node, path: AGAIN, ..Packet::default() };
+        let mut copy = Packet { src: node, ..Packet::default() };
         for times in 0..100 {
             let before = out.now();
             repeats.put_off(copy, &mut out);
@@ -166,7 +147,7 @@ mod tests {
             assert!(repeats.take(node, &mut out).is_empty());
             out.set_now(at);
             copy = repeats.take(node, &mut out)[0];
-            assert_eq!(way_of(&copy), AGAIN);
+            assert_eq!(u32::from(copy.path), (times as u32 + 1).min(u64::BITS));
             // Or else a hundred waits of the longest come to more than a time can be.
             out.set_now(Time::ZERO + (at - before).min(Span::from_us(1)));
         }

@@ -1,8 +1,9 @@
 //! The search for better routing of long flows, while they run (§3.4).
 //!
 //! A node whose turn it is searches on its own view and broadcasts what it found. A source that hears
-//! of a flow of its own sends further packets by the new protocol; if the flow has ended or changed
-//! meanwhile, it takes the news back.
+//! of a flow of its own sends further packets by the new protocol and announces that: the others go by what
+//! the source says, which counts its announcements; a batch of another node's has no place in that order
+//! (**our choice**). Nothing comes of what is found for a flow that has ended meanwhile.
 
 use kernel::{Stream, Time};
 use packets::{Outbox, Timer};
@@ -10,9 +11,11 @@ use rack::NodeId;
 
 use crate::config::{Plan, Selection};
 use crate::selection::{Duty, LongFlow, Outcome, search};
-use crate::view::{Event, RecordId};
+use crate::view::{Fact, FactId};
+use crate::wire::batch::INDEX_MODULUS;
+use crate::wire::{Assignment, Assignments};
 
-use super::news::{Allocation, News, Scene};
+use super::news::{News, Scene};
 use super::pace::Pace;
 use super::{SEARCH, streams};
 
@@ -75,17 +78,17 @@ impl Selector {
         }
     }
 
-    /// It is a node's turn: it searches, and tells all what it found. What the node itself hears.
+    /// It is a node's turn: it searches, and tells all what it found. What it has told.
     pub(super) fn turn(
         &mut self,
         node: NodeId,
         pace: &mut Pace,
         news: &mut News,
         mut scene: Scene<'_>,
-    ) -> Vec<Event> {
+    ) -> Vec<Assignments> {
         self.waits[node.index()] = false;
         let Some(settings) = self.settings.clone() else { return Vec::new() };
-        if news.views.known(node.get()).next().is_none() {
+        if news.facts.known(node).next().is_none() {
             return Vec::new();
         }
         let flows = long_flows(node, &settings, news, &scene);
@@ -101,38 +104,30 @@ impl Selector {
                     search(filling, &flows, settings.utility(), &plan, draw)
                 });
                 match found.is_worth(settings.least_gain) {
-                    true => self.publish(&flows, &found, news),
+                    true => self.changed(&flows, &found, news),
                     false => Vec::new(),
                 }
             }
         };
         // Told in any case: that a search is over is what ends a round.
-        let batches = pairs.chunks(self.pairs_max).map(|pairs| Event::Routes(pairs.into()));
-        let events: Vec<Event> = match pairs.is_empty() {
-            true => vec![Event::Routes(Box::default())],
-            false => batches.collect(),
+        let batches: Vec<&[Assignment]> = match pairs.is_empty() {
+            true => vec![&[]],
+            false => pairs.chunks(self.pairs_max).collect(),
         };
-        for event in &events {
-            news.announce(node, event.clone(), &mut scene);
-        }
+        let told = batches.into_iter().map(|pairs| news.assign(node, pairs, &mut scene)).collect();
         self.heard(node, node, scene.out);
-        events
+        told
     }
 
-    /// Makes a record of each flow that is to use another protocol, in place of the one it has.
-    fn publish(
-        &mut self,
-        flows: &[LongFlow],
-        found: &Outcome,
-        news: &mut News,
-    ) -> Vec<(RecordId, RecordId)> {
+    /// The flows that are to use another protocol than they do.
+    fn changed(&mut self, flows: &[LongFlow], found: &Outcome, news: &News) -> Vec<Assignment> {
         let changed = flows.iter().zip(&found.protocols);
         let changed = changed.filter(|(flow, protocol)| flow.protocol != **protocol);
-        let pairs = changed.map(|(flow, &protocol)| {
-            let known = news.views.record(flow.place).allocation;
-            let course = flow.course(protocol);
-            let record = news.views.add_for(flow.place, Allocation { course, ..known });
-            (flow.place, record)
+        let pairs = changed.map(|(flow, &protocol)| Assignment {
+            source: flow.source,
+            destination: flow.destination,
+            index: news.facts.fact(flow.place).index % INDEX_MODULUS,
+            protocol,
         });
         let pairs: Vec<_> = pairs.collect();
         self.changes += pairs.len() as u64;
@@ -149,21 +144,27 @@ impl Selector {
     }
 }
 
-/// The flows that a node knows and that have lasted.
+/// The flows that a node knows and that have lasted, by source, destination and index: a search goes by
+/// their order.
 fn long_flows(node: NodeId, settings: &Selection, news: &News, scene: &Scene<'_>) -> Vec<LongFlow> {
-    let (now, map) = (scene.out.now(), scene.maps.of(node));
-    let lasts = |&id: &RecordId| now - news.views.record(id).allocation.since >= settings.age;
-    let flow = |id: RecordId| {
-        let Allocation { course, terms, tenant, .. } = news.views.record(id).allocation;
+    let (now, map, facts) = (scene.out.now(), scene.maps.of(node), &news.facts);
+    let lasts = |&id: &FactId| now - facts.since(node, id) >= settings.age;
+    let mut known: Vec<FactId> = facts.known(node).filter(lasts).collect();
+    known.sort_unstable_by_key(|&id| {
+        let fact = facts.fact(id);
+        (fact.course.source, fact.course.destination, fact.index)
+    });
+    let flow = |id: FactId| {
+        let Fact { course, terms, index, .. } = *facts.fact(id);
         LongFlow {
             place: id,
             source: course.source,
             destination: course.destination,
             protocol: map.usable(course.protocol),
             terms,
-            tenant,
+            tenant: news.names.tenant_of_index(index),
         }
     };
     let joined = |flow: &LongFlow| map.routes.leads(flow.source, flow.destination);
-    news.views.known(node.get()).filter(lasts).map(flow).filter(joined).collect()
+    known.into_iter().map(flow).filter(joined).collect()
 }

@@ -13,18 +13,24 @@ use transports::turns::Turns;
 use crate::config::{Class, DATA_PRIORITY, Plan};
 use crate::rates::{Bucket, Course, Demand, DemandPlan, Terms};
 use crate::routing::Protocol;
-use crate::view::RecordId;
+use crate::view::FactId;
+use crate::wire::batch::INDEX_MODULUS;
 
-use super::bytes_of;
 use super::maps::Maps;
+use super::news::Name;
+use super::{bytes_of, frames};
 
 /// A flow at its source.
 #[derive(Clone, Debug)]
 pub(super) struct Sender {
     pub(super) flow: Flow,
     pub(super) course: Course,
-    /// What all nodes are told of it.
-    pub(super) record: RecordId,
+    /// Which of the flows to its destination it is, as all nodes are told.
+    index: u8,
+    /// What its source knows of it: what was announced last.
+    pub(super) fact: FactId,
+    /// Whether it waits for an index, and sends nothing yet.
+    is_waiting: bool,
     pub(super) bucket: Bucket,
     /// How fast the application gives data, if that may be slower than the network; the demand that
     /// follows from it (§3.3.2), and what was sent since it was last estimated.
@@ -53,12 +59,19 @@ pub(super) struct Senders {
     turns: Turns,
     /// By node: how fast its flows go at first.
     initial: Vec<Rate>,
+    /// How many nodes there are, where data goes through its bytes.
+    pub(super) goes_through_bytes: Option<u32>,
 }
 
 impl Sender {
     /// Whether its end has been announced.
     pub(super) fn is_over(&self) -> bool {
         self.is_over
+    }
+
+    /// As all nodes are told.
+    pub(super) fn name(&self) -> Name {
+        (self.course.source, self.course.destination, self.index)
     }
 
     /// Bytes that the application has given by `now` and that have not been sent.
@@ -99,6 +112,7 @@ impl Senders {
             flows: Vec::new(),
             turns: Turns::of_senders(nodes as usize),
             initial: (0..nodes).map(|node| plan.initial_rate(NodeId::new(node))).collect(),
+            goes_through_bytes: None,
         }
     }
 
@@ -116,15 +130,15 @@ impl Senders {
         (course, Terms { weight: class.weight, priority: class.priority, demand: None })
     }
 
-    /// A flow starts, and sends at once (§3.1).
-    pub(super) fn start(&mut self, key: FlowKey, flow: Flow, course: Course, record: RecordId) {
-        let mut bucket = Bucket::new(self.burst, flow.start);
-        bucket.set_pace(flow.start, Some(self.initial[flow.src.index()]));
+    /// A flow is there, and waits.
+    pub(super) fn enter(&mut self, key: FlowKey, flow: Flow, course: Course) {
         let sender = Sender {
             flow,
             course,
-            record,
-            bucket,
+            index: 0,
+            fact: 0,
+            is_waiting: true,
+            bucket: Bucket::new(self.burst, flow.start),
             application: self.class(&flow).application_rate,
             demand: Demand::default(),
             sent: Bytes::ZERO,
@@ -141,7 +155,16 @@ impl Senders {
                 self.flows.push(sender);
             }
         }
-        self.turns.join(flow.src.index(), key);
+    }
+
+    /// A flow has been announced under an index, and sends at once (§3.1).
+    pub(super) fn start(&mut self, key: FlowKey, index: u8, fact: FactId, now: Time) {
+        let sender = &mut self.flows[key.index()];
+        let source = sender.flow.src.index();
+        (sender.index, sender.fact, sender.is_waiting) = (index, fact, false);
+        sender.bucket = Bucket::new(self.burst, now);
+        sender.bucket.set_pace(now, Some(self.initial[source]));
+        self.turns.join(source, key);
     }
 
     pub(super) fn flow(&self, key: FlowKey) -> &Flow {
@@ -236,27 +259,26 @@ impl Senders {
             marks: if seq + 1 == sender.packets { Marks::LAST } else { Marks::empty() },
             ..Packet::default()
         };
-        Some((packet.with_route(route.bits()), was_last))
+        let mut packet = packet.with_route(route.bits());
+        if let Some(nodes) = self.goes_through_bytes {
+            packet = frames::through_bytes(&packet, route, nodes);
+        }
+        Some((packet, was_last))
     }
 
-    /// A flow of `node` goes by another protocol from now on: what was announced of it as `old` is
-    /// now `new`. False if the node has no such flow any more.
-    pub(super) fn switch(
-        &mut self,
+    /// The flows from `node` to another of which a batch speaks by this index, that use another protocol.
+    pub(super) fn meant(
+        &self,
         node: NodeId,
-        (old, new): (RecordId, RecordId),
+        (destination, index): (NodeId, u8),
         protocol: Protocol,
-    ) -> bool {
-        // A flow that is over but sends lost packets again has a record that may be another's by now.
-        // What was dropped on its way to others comes a second time.
-        let is_meant = |sender: &Sender| !sender.is_over && [old, new].contains(&sender.record);
-        let Some(key) = self.of_node(node).find(|&key| is_meant(self.get(key))) else {
-            return false;
+    ) -> Vec<FlowKey> {
+        let is_meant = |&key: &FlowKey| {
+            let Sender { flow, course, index: own, is_over, .. } = *self.get(key);
+            let is_named = flow.dst == destination && own % INDEX_MODULUS == index;
+            is_named && !is_over && course.protocol != protocol
         };
-        let sender = self.get_mut(key);
-        sender.record = new;
-        sender.course.protocol = protocol;
-        true
+        self.of_node(node).filter(is_meant).collect()
     }
 
     /// A period has passed: estimates the demand of a flow that its application may limit. The new
@@ -280,19 +302,19 @@ impl Senders {
         tells.then(|| sender.demand.told())
     }
 
-    /// All of a flow has been sent: what is to be announced to be over.
-    pub(super) fn end(&mut self, key: FlowKey) -> RecordId {
-        let sender = self.get_mut(key);
-        sender.is_over = true;
-        sender.record
+    /// All of a flow has been sent.
+    pub(super) fn end(&mut self, key: FlowKey) {
+        self.get_mut(key).is_over = true;
     }
 
-    /// Gives a flow up; what is to be announced to be over, if it has not been.
-    pub(super) fn abandon(&mut self, key: FlowKey) -> Option<RecordId> {
+    /// Gives a flow up: whether it has been announced, and its end has not.
+    pub(super) fn abandon(&mut self, key: FlowKey) -> bool {
         let sender = &mut self.flows[key.index()];
+        if sender.is_waiting {
+            return false;
+        }
         self.turns.leave(sender.flow.src.index(), key);
-        let was_over = std::mem::replace(&mut sender.is_over, true);
-        (!was_over).then_some(sender.record)
+        !std::mem::replace(&mut sender.is_over, true)
     }
 
     /// All of a flow has arrived, as its source knows now.

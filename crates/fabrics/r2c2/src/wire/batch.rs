@@ -2,7 +2,8 @@
 //!
 //! Models: R2C2 §3.4 (claim M33): flow id of four bytes and protocol of one, for up to 300 flows in a
 //! packet of 1,500 bytes. That would leave no room for a header; with this one there is room for 298
-//! (D07). The four bytes are source and destination: the protocol is that of all flows between them.
+//! (D07). The four bytes are source and destination; of the flows between the two the upper half of the
+//! protocol's byte tells up to 16 apart (**our choice**).
 //!
 //! | bytes | field |
 //! | --- | --- |
@@ -12,7 +13,7 @@
 //! | 4, 5 | number of flows |
 //! | 6, 7 | checksum |
 //! | 8, 9 | which assignment of all: a later one has a higher number, modulo 65,536 (**our choice**) |
-//! | then | source, destination, protocol of each flow |
+//! | then | source, destination, protocol of each flow, and in its upper half which of them, modulo 16 |
 
 use rack::NodeId;
 
@@ -29,13 +30,18 @@ pub const BYTES_MAX: usize = 1_500;
 /// Most flows in a packet.
 pub const PAIRS_MAX: usize = (BYTES_MAX - HEADER_BYTES) / PAIR_BYTES;
 
-/// The routing protocol of the flows between two nodes.
+/// Flows between two nodes are told apart modulo this.
+pub const INDEX_MODULUS: u8 = 16;
+
+/// The routing protocol of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Assignment {
     /// Who sends.
     pub source: NodeId,
     /// Who receives.
     pub destination: NodeId,
+    /// Which of the flows between the two, modulo [`INDEX_MODULUS`].
+    pub index: u8,
     /// How packets find their way, from now on.
     pub protocol: Protocol,
 }
@@ -57,7 +63,7 @@ impl Assignments {
     /// The bytes.
     ///
     /// # Panics
-    /// If there are too many pairs, or a node's number is not below 65,536.
+    /// If there are too many pairs, a node's number is not below 65,536, or an index not below 16.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let count = self.pairs.len();
@@ -71,11 +77,19 @@ impl Assignments {
         for pair in &self.pairs {
             bytes.extend(node_bytes(pair.source));
             bytes.extend(node_bytes(pair.destination));
-            bytes.push(pair.protocol.number());
+            assert!(pair.index < INDEX_MODULUS, "index {}, counted modulo 16", pair.index);
+            bytes.push(pair.protocol.number() | pair.index << 4);
         }
         checksum::seal(&mut bytes);
         bytes
     }
+}
+
+/// The length that a batch says it has.
+pub(super) fn length(bytes: &[u8]) -> Result<usize, WireError> {
+    let wrong = WireError::Length { expected: HEADER_BYTES, found: bytes.len() };
+    let count = bytes.get(4..6).ok_or(wrong)?;
+    Ok(HEADER_BYTES + PAIR_BYTES * usize::from(u16::from_be_bytes([count[0], count[1]])))
 }
 
 pub(super) fn decode(read: &mut Reader<'_>) -> Result<Assignments, WireError> {
@@ -91,7 +105,8 @@ pub(super) fn decode(read: &mut Reader<'_>) -> Result<Assignments, WireError> {
     let pair = |_| {
         let source = read.node("source")?;
         let destination = read.peer(source)?;
-        Ok(Assignment { source, destination, protocol: read.protocol()? })
+        let (protocol, index) = read.protocol_and_more()?;
+        Ok(Assignment { source, destination, index, protocol })
     };
     let pairs = (0..count).map(pair).collect::<Result<_, WireError>>()?;
     Ok(Assignments { source, way, round, pairs })

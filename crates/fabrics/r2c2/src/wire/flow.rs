@@ -1,6 +1,6 @@
 //! News of a flow: the broadcast of 16 bytes.
 //!
-//! Models: R2C2 §3.1, §3.2, §4.2 (claims M15, M36, I11), which name all fields but the last two.
+//! Models: R2C2 §3.1, §3.2, §4.2 (claims M15, M36, I11), which name all fields but those that are our choice.
 //!
 //! | bytes | field |
 //! | --- | --- |
@@ -88,6 +88,8 @@ pub struct Announcement {
     pub destination: NodeId,
     /// Which of the flows between the two.
     pub index: u8,
+    /// How often the source has begun anew: not in the 16 bytes, but behind them ([`super::Tail`]) once it has.
+    pub round: u32,
     /// What its rate depends on, from now on.
     pub allocation: Allocation,
 }
@@ -145,5 +147,5 @@ pub(super) fn decode_after_way(
     let protocol = read.protocol()?;
     let index = read.byte()?;
     let allocation = Allocation { demand, weight, priority, protocol };
-    Ok(Announcement { event, number, way, source, destination, index, allocation })
+    Ok(Announcement { event, number, way, source, destination, index, round: 0, allocation })
 }

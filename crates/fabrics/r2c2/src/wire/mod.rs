@@ -10,27 +10,29 @@
 //! - The checksum is the Internet's (RFC 1071) over the whole packet, which finds every single wrong
 //!   bit. The index into the route changes at each hop: it counts as zero, and has its complement
 //!   beside it to guard it.
-//! - A broadcast that is said again to those who missed it has four bytes more ([`again`]).
+//! - A broadcast that is said again to those who missed it has four bytes more, and so has one by a tree
+//!   of a rack in which links are dead, and one of a source that has announced all its flows again ([`tail`]).
+//! - What a destination says to the source of a flow has the header of data ([`data`]).
 //! - A reader accepts exactly what a writer writes: spare bits are zero.
 
-pub mod again;
 pub mod batch;
 pub mod central;
 mod checksum;
 pub mod data;
 pub mod flow;
 mod read;
+pub mod tail;
 pub mod upkeep;
 
 use kernel::Rate;
 
-pub use again::Again;
 pub use batch::{Assignment, Assignments};
 pub use central::{Rates, Report};
 pub use checksum::{checksum, seal};
-pub use data::{Data, forward};
+pub use data::{Answer, Data, Word, forward};
 pub use flow::{Allocation, Announcement, Event};
 use read::Reader;
+pub use tail::{Again, Tail};
 pub use upkeep::{Anew, Dropped, Hello, LinkState, Notice};
 
 /// The most nodes: what 16 bits tell apart (§4.2).
@@ -124,17 +126,22 @@ pub enum WireError {
 }
 
 /// The way that a broadcast takes, as it is in a packet: in the lower half which of its source's
-/// trees, or [`TREE_NONE`]; in the upper half a digest of the links by which the tree was grown, the
-/// exclusive or of `digest`'s halves of bytes. **Our choice**: a node that knows of other links does not
-/// have that tree, and passes the broadcast on by all its links.
+/// trees, or [`TREE_NONE`]; in the upper half what follows behind the message ([`Tail`]): 1 for the digest
+/// of dead links by which the tree was grown, 2 for the round of its source. **Our choice**: a node that
+/// knows of other links does not have that tree, and passes the broadcast on by all its links.
 ///
 /// # Panics
 /// If there is no such tree.
 #[must_use]
-pub fn way(tree: u8, digest: u32) -> u8 {
+pub fn way(tree: u8, dead: u32, round: u32) -> u8 {
     assert!(tree <= TREE_NONE, "tree {tree}, of at most {TREE_NONE}");
-    let halves = (0..8).map(|half| (digest >> (4 * half)) as u8 & 0x0F);
-    tree | halves.fold(0, |all, half| all ^ half) << 4
+    tree | u8::from(dead != 0) << 4 | u8::from(round != 0) << 5
+}
+
+/// The tree that a way names, or [`TREE_NONE`].
+#[must_use]
+pub fn tree_of(way: u8) -> u8 {
+    way & 0x0F
 }
 
 /// A rate in whole kilobits (10³ bits) a second, up to 4.29 Tb/s (§4.2).
@@ -182,6 +189,8 @@ impl Kbps {
 pub enum Message<'a> {
     /// Data, and its payload.
     Data(Data, &'a [u8]),
+    /// What a destination says to the source of a flow.
+    Answer(Answer),
     /// News of a flow.
     Announcement(Announcement),
     /// New routing protocols of flows.
@@ -207,6 +216,9 @@ pub enum Message<'a> {
 pub fn decode(bytes: &[u8], nodes: u32) -> Result<Message<'_>, WireError> {
     let mut read = Reader::open(bytes, nodes)?;
     let message = match read.kind() {
+        Kind::Data if data::is_answer(read.number()) => {
+            Message::Answer(data::decode_answer(&mut read)?)
+        }
         Kind::Data => {
             let (data, payload) = data::decode(&mut read)?;
             Message::Data(data, payload)
@@ -227,6 +239,22 @@ pub fn decode(bytes: &[u8], nodes: u32) -> Result<Message<'_>, WireError> {
 }
 
 impl Message<'_> {
+    /// The same, of what holds its bytes itself: anything but data.
+    fn owned(self) -> Message<'static> {
+        match self {
+            Self::Data(data, _) => Message::Data(data, &[]),
+            Self::Answer(answer) => Message::Answer(answer),
+            Self::Announcement(announcement) => Message::Announcement(announcement),
+            Self::Assignments(assignments) => Message::Assignments(assignments),
+            Self::Notice(notice) => Message::Notice(notice),
+            Self::Hello(hello) => Message::Hello(hello),
+            Self::LinkState(state) => Message::LinkState(state),
+            Self::Anew(anew) => Message::Anew(anew),
+            Self::Report(report) => Message::Report(report),
+            Self::Rates(rates) => Message::Rates(rates),
+        }
+    }
+
     /// The bytes.
     ///
     /// # Panics
@@ -235,6 +263,7 @@ impl Message<'_> {
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Data(data, payload) => [&data.encode(payload)[..], payload].concat(),
+            Self::Answer(answer) => answer.encode(),
             Self::Announcement(announcement) => announcement.encode().to_vec(),
             Self::Assignments(assignments) => assignments.encode(),
             Self::Notice(notice) => notice.encode().to_vec(),

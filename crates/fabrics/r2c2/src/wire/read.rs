@@ -89,6 +89,14 @@ impl<'a> Reader<'a> {
         Protocol::from_number(number).ok_or(wrong)
     }
 
+    /// A routing protocol in the lower half of a byte, and what is in the upper.
+    pub(super) fn protocol_and_more(&mut self) -> Result<(Protocol, u8), WireError> {
+        let byte = self.byte()?;
+        let number = byte & 0x0F;
+        let wrong = WireError::Field { field: "protocol", value: u32::from(number) };
+        Ok((Protocol::from_number(number).ok_or(wrong)?, byte >> 4))
+    }
+
     /// Bytes that are spare.
     pub(super) fn spare<const N: usize>(&mut self) -> Result<(), WireError> {
         self.take::<N>()?.into_iter().try_for_each(|byte| spare(u32::from(byte)))

@@ -43,6 +43,7 @@ fn announcement() -> impl Strategy<Value = Announcement> {
             source,
             destination,
             index,
+            round: 0,
             allocation,
         },
     )
@@ -63,9 +64,11 @@ fn data() -> impl Strategy<Value = Data> {
 }
 
 fn assignments() -> impl Strategy<Value = Assignments> {
-    let one = (pair(), protocol()).prop_map(|((source, destination), protocol)| Assignment {
+    let one = (pair(), 0u8..16, protocol());
+    let one = one.prop_map(|((source, destination), index, protocol)| Assignment {
         source,
         destination,
+        index,
         protocol,
     });
     (node(), any::<u8>(), any::<u16>(), prop::collection::vec(one, 0..20))
@@ -75,17 +78,26 @@ fn assignments() -> impl Strategy<Value = Assignments> {
 fn notice() -> impl Strategy<Value = Notice> {
     let of_flow = (event(), 0u8..16, any::<u8>()).prop_map(Some);
     let what = prop_oneof![of_flow, Just(None)];
-    (pair(), any::<u8>(), what, any::<u16>(), node(), node()).prop_map(
-        |((source, destination), way, what, round, dropper, child)| {
+    (pair(), any::<u8>(), what, any::<(u16, bool)>(), node(), node()).prop_map(
+        |((source, destination), way, what, (round, is_anew), dropper, child)| {
             let dropped = match what {
                 Some((event, number, index)) => {
                     Dropped::Announcement { event, number, destination, index }
                 }
+                None if is_anew => Dropped::Anew { round },
                 None => Dropped::Assignments { round },
             };
             Notice { source, way, dropped, dropper, child }
         },
     )
+}
+
+fn answer() -> impl Strategy<Value = Answer> {
+    let missing = any::<(u32, u32)>().prop_map(|(first, there)| Word::Missing { first, there });
+    (data(), prop_oneof![Just(Word::All), missing]).prop_map(|(data, word)| {
+        let Data { route, done, flow, source: from, destination: to, .. } = data;
+        Answer { route, done, flow, from, to, word }
+    })
 }
 
 /// The bytes of any packet but data.
@@ -98,6 +110,7 @@ fn control() -> impl Strategy<Value = Message<'static>> {
         announcement().prop_map(Message::Announcement),
         announcement().prop_map(|news| Message::Report(Report(Announcement { way: 0, ..news }))),
         assignments().prop_map(Message::Assignments),
+        answer().prop_map(Message::Answer),
         notice().prop_map(Message::Notice),
         hello.prop_map(|(source, port, reach, number, heard, digest)| {
             Message::Hello(Hello { source, port, reach, number, heard, digest })
@@ -136,32 +149,65 @@ fn broadcast() -> impl Strategy<Value = Message<'static>> {
     ]
 }
 
+/// The same broadcast by another way, in a round of its source.
+fn by_way(message: Message<'static>, way: u8, round: u32) -> Message<'static> {
+    match message {
+        Message::Announcement(said) => Message::Announcement(Announcement { way, round, ..said }),
+        Message::Assignments(said) => Message::Assignments(Assignments { way, ..said }),
+        Message::Anew(said) => Message::Anew(Anew { way, ..said }),
+        Message::Notice(said) => Message::Notice(Notice { way, ..said }),
+        other => other,
+    }
+}
+
 proptest! {
     #[test]
-    fn m13_broadcasts_are_read_as_they_were_said_again(
+    fn m13_m14_broadcasts_are_read_as_they_were_said(
         message in broadcast(),
+        tree in 0..TREES_MAX,
+        dead in prop_oneof![Just(0u32), 1u32..],
+        round in prop_oneof![Just(0u32), 1u32..],
         (dropper, child) in pair(),
+        is_again in any::<bool>(),
     ) {
-        let (usual, again) = (message.encode(), Again { dropper, child });
-        let bytes = again.encode(&usual);
-        prop_assert_eq!(bytes.len(), usual.len() + again::MORE_BYTES);
-        prop_assert_eq!(again::decode(&bytes, NODES), Ok((again, usual.clone())));
-        // Neither is taken for the other: their lengths differ.
-        prop_assert!(decode(&bytes, NODES).is_err());
-        prop_assert!(again::decode(&usual, NODES).is_err());
+        let is_news = matches!(message, Message::Announcement(_));
+        let round = if is_news { round } else { 0 };
+        let message = by_way(message, way(tree, dead, round), round);
+        let again = is_again.then_some(Again { dropper, child });
+        let tail = Tail { dead, round, again };
+        let usual = message.encode();
+        let bytes = tail.encode(&usual);
+        let more = if dead == 0 { 0 } else { tail::DIGEST_BYTES };
+        let more = more + if round == 0 { 0 } else { tail::ROUND_BYTES };
+        let more = more + if is_again { tail::AGAIN_BYTES } else { 0 };
+        prop_assert_eq!(bytes.len(), usual.len() + more);
+        prop_assert_eq!(tail::decode(&bytes, NODES), Ok((message, tail)));
         for bit in 0..bytes.len() * 8 {
             let mut damaged = bytes.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
-            prop_assert!(again::decode(&damaged, NODES_MAX).is_err(), "bit {}", bit);
+            prop_assert!(tail::decode(&damaged, NODES_MAX).is_err(), "bit {}", bit);
+        }
+        for length in 0..bytes.len() {
+            prop_assert!(tail::decode(&bytes[..length], NODES).is_err(), "{} bytes", length);
         }
     }
 
     #[test]
-    fn m13_any_bytes_are_refused_or_said_again(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+    fn m13_any_bytes_are_refused_or_a_broadcast(
+        first in 0u8..7,
+        tree in 0u8..72,
+        bytes in prop::collection::vec(any::<u8>(), 0..60),
+        small in any::<bool>(),
+    ) {
         let mut bytes = bytes;
+        if small && bytes.len() > 2 {
+            bytes.iter_mut().for_each(|byte| *byte &= (*byte & 1).wrapping_neg() & 7);
+            (bytes[0], bytes[1]) = (first, tree);
+        }
+        let _ = tail::decode(&bytes, NODES);
         seal(&mut bytes);
-        if let Ok((again, broadcast)) = again::decode(&bytes, NODES) {
-            prop_assert_eq!(again.encode(&broadcast), bytes);
+        if let Ok((message, tail)) = tail::decode(&bytes, NODES) {
+            prop_assert_eq!(tail.encode(&message.encode()), bytes);
         }
     }
 
@@ -275,6 +321,7 @@ fn example() -> Announcement {
         source: NodeId::new(0x0123),
         destination: NodeId::new(0x0045),
         index: 7,
+        round: 0,
         allocation: Allocation {
             demand: Kbps::new(10_000_000),
             weight: NonZeroU8::new(3).unwrap(),
@@ -293,6 +340,13 @@ fn m36_i11_the_broadcast_packet_is_sixteen_bytes() {
         0x07,
     ];
     assert_eq!(example().encode(), expected);
+    // With a digest and a round behind it: 5302 has become 5332, and 1234 + 5678 + 0000 + 0009 are more.
+    // The sum is 15b6f, with the carry 5b70; its complement a48f.
+    let tail = Tail { dead: 0x1234_5678, round: 9, again: None };
+    let later = tail.encode(&Announcement { way: way(2, 1, 1), ..example() }.encode());
+    assert_eq!(later[..8], [0x53, 0x32, 0x01, 0x23, 0x00, 0x45, 0xA4, 0x8F]);
+    assert_eq!(later[8..16], expected[8..]);
+    assert_eq!(later[16..], [0x12, 0x34, 0x56, 0x78, 0, 0, 0, 9]);
 }
 
 #[test]
@@ -320,8 +374,12 @@ fn m35_the_header_of_data_is_thirty_six_bytes() {
 #[test]
 fn m33_d07_a_batch_of_1500_bytes_names_298_flows() {
     assert_eq!(batch::PAIRS_MAX, 298);
-    let one =
-        Assignment { source: NodeId::new(1), destination: NodeId::new(2), protocol: Protocol::Rps };
+    let one = Assignment {
+        source: NodeId::new(1),
+        destination: NodeId::new(2),
+        index: 15,
+        protocol: Protocol::Rps,
+    };
     let batch =
         |count| Assignments { source: NodeId::new(0), way: 0, round: 1, pairs: vec![one; count] };
     let full = batch(298).encode();
@@ -381,7 +439,7 @@ fn fields_that_mean_nothing_are_refused_by_name() {
         is_last: true,
     };
     let data = || data.encode(&[]).to_vec();
-    check_refused(data(), |b| b[0] = 0x2F, field("spare", 2));
+    check_refused(data(), |b| b[0] = 0x4F, field("spare", 4));
     check_refused(data(), |b| b[1] = 43, field("route length", 43));
     check_refused(data(), |b| (b[2], b[3]) = (3, !3), field("route index", 3));
     check_refused(data(), |b| b[2] = 0, WireError::Corrupted);
@@ -397,11 +455,10 @@ fn kinds_are_far_enough_from_data() {
 }
 
 #[test]
-fn a_way_names_the_tree_and_the_links_by_which_it_was_grown() {
-    assert_eq!(way(3, 0), 3);
-    // 1 ^ 2 ^ 3 ^ 4 ^ 5 ^ 6 ^ 7 ^ 8 is 8.
-    assert_eq!(way(TREE_NONE, 0x1234_5678), 0x8F);
-    assert!(std::panic::catch_unwind(|| way(16, 0)).is_err());
+fn a_way_names_the_tree_and_tells_of_a_digest() {
+    assert_eq!((way(3, 0, 0), way(3, 0x1234_5678, 0), way(3, 7, 7)), (3, 0x13, 0x33));
+    assert_eq!((tree_of(0x33), tree_of(way(TREE_NONE, 0, 0))), (3, TREE_NONE));
+    assert!(std::panic::catch_unwind(|| way(16, 0, 0)).is_err());
 }
 
 #[test]

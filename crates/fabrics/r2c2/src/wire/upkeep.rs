@@ -18,7 +18,7 @@
 //! | 10, 11 | for whom it was | number last heard | | |
 //! | 12 | first byte of the broadcast | digest, in four bytes | 0 | 0 |
 //! | 13 | which flow between the two | | 0 | 0 |
-//! | 14, 15 | round of an assignment | | 0 | 0 |
+//! | 14, 15 | round of an assignment, or of a new beginning | | 0 | 0 |
 
 use rack::NodeId;
 
@@ -43,6 +43,11 @@ pub enum Dropped {
     /// New routing protocols, of this round.
     Assignments {
         /// Which assignment of all.
+        round: u16,
+    },
+    /// That the sender begins anew.
+    Anew {
+        /// How often it had, modulo 65,536.
         round: u16,
     },
 }
@@ -74,6 +79,7 @@ impl Notice {
                 (first(event.kind(), number), node_bytes(destination), index, 0)
             }
             Dropped::Assignments { round } => (Kind::Assignments as u8, [0; 2], 0, round),
+            Dropped::Anew { round } => (Kind::Anew as u8, [0; 2], 0, round),
         };
         assemble(&[
             &[Kind::Notice as u8, self.way],
@@ -99,12 +105,16 @@ pub(super) fn decode_notice(read: &mut Reader<'_>) -> Result<Notice, WireError> 
     let first = read.byte()?;
     let wrong = |field, value: u32| WireError::Field { field, value };
     let dropped = match Kind::of(first) {
-        Some(Kind::Assignments) if first >> 4 == 0 => {
+        Some(kind @ (Kind::Assignments | Kind::Anew)) if first >> 4 == 0 => {
             read.spare::<1>()?;
             if destination != NodeId::new(0) {
                 return Err(wrong("spare", destination.get()));
             }
-            Dropped::Assignments { round: read.short()? }
+            let round = read.short()?;
+            match kind {
+                Kind::Anew => Dropped::Anew { round },
+                _ => Dropped::Assignments { round },
+            }
         }
         kind => {
             let event = kind.and_then(Event::of);

@@ -1,18 +1,20 @@
-//! Each node alone: endpoints of its own, which have never heard of those of others. All that nodes know
-//! of each other came in packets.
+//! Each node alone, or with any others: endpoints which have never heard of those of the rest. All that
+//! nodes know of each other came in bytes, which links lose, damage and, where they are dead, take.
 //!
-//! No queues behind the source's line: a packet takes that, and then a time; it may be lost. Broadcasts
-//! are lost here, all of them: flows must arrive without.
+//! No queues behind the source's line: a packet takes that, and then a time. What is told to neighbours
+//! takes a time. Who sent what a link lost or damaged is told, as by the network: a neighbour asks again.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use kernel::{Calendar, LinkClock, Stream};
-use packets::{Effect, Line, Opening, Outbox, Packet, Timer, Transport};
-use rack::topology::Vertex;
+use packets::{Effect, Kind, Line, Loss, Opening, Outbox, Packet, Timer, Transport};
+use rack::topology::{PortId, Vertex};
 use rack::{Component, Fault};
 
+use super::super::frames::{self, carried, carry};
 use super::*;
-use crate::endpoint::kinds;
+use crate::routing::Route;
+use crate::selection::Utility;
 
 /// From a line's end to the destination.
 const DELAY: Span = Span::from_us(2);
@@ -21,6 +23,7 @@ const DELAY: Span = Span::from_us(2);
 enum Event {
     Start(u32),
     Arrive(NodeId, Packet),
+    Unheard(Packet, Loss),
     Free(NodeId),
     Alarm(NodeId),
     Timer(NodeId, Timer),
@@ -30,12 +33,12 @@ enum Event {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Fate {
     delivered: u64,
-    is_complete: bool,
+    completed_at: Option<Time>,
     /// Whether its sender has closed, and its receiver.
     closed: [bool; 2],
 }
 
-/// The halves of a node: by place the number of the flow, and by number the place, `None` once closed.
+/// The halves at some nodes: by place the number of the flow, and by number the place, `None` once closed.
 #[derive(Clone, Debug, Default)]
 struct Halves {
     flows: Vec<Option<u32>>,
@@ -53,88 +56,140 @@ impl Halves {
     }
 }
 
-struct Node {
+/// Endpoints of some nodes.
+struct Instance {
     endpoints: Endpoints,
-    /// Those of flows from it, and of flows to it.
+    /// Those of flows from these nodes, and of flows to them.
     halves: [Halves; 2],
+}
+
+struct Node {
     timers: BTreeMap<String, Time>,
     line: (LinkClock, Time),
     queue: VecDeque<Packet>,
 }
 
+/// What links do to packets.
+#[derive(Clone, Copy, Debug, Default)]
+struct Links {
+    /// The parts of packets that they lose, and damage.
+    loss: f64,
+    damage: f64,
+    /// One that is dead for a time.
+    dead: Option<(PortId, Time, Time)>,
+}
+
 struct Alone {
     plan: Plan,
+    /// Node `n` is in instance `n % instances.len()`.
+    instances: Vec<Instance>,
     nodes: Vec<Node>,
     flows: Vec<Flow>,
     fates: Vec<Fate>,
     calendar: Calendar<Event>,
     out: Outbox,
-    loss: f64,
+    links: Links,
     stream: Stream,
     lost: u64,
+    damaged: u64,
     greetings: u64,
 }
 
 impl Alone {
-    fn new(plan: Plan, loss: f64, seed: u64) -> Self {
+    /// Nodes in so many instances.
+    fn new(plan: Plan, instances: u32, links: Links, seed: u64) -> Self {
         let node = |_| Node {
-            endpoints: Endpoints::new(&plan, seed),
-            halves: Default::default(),
             timers: BTreeMap::new(),
             line: (LinkClock::new(Rate::from_gbps(40)), Time::ZERO),
             queue: VecDeque::new(),
         };
+        let instance =
+            |_| Instance { endpoints: Endpoints::new(&plan, seed), halves: Default::default() };
         Self {
+            instances: (0..instances).map(instance).collect(),
             nodes: (0..plan.nodes()).map(node).collect(),
             plan,
             flows: Vec::new(),
             fates: Vec::new(),
             calendar: Calendar::new(),
             out: Outbox::default(),
-            loss,
+            links,
             stream: Stream::new(seed, "alone", 0),
             lost: 0,
+            damaged: 0,
             greetings: 0,
         }
+    }
+
+    fn of(&mut self, node: NodeId) -> &mut Instance {
+        let count = self.instances.len();
+        &mut self.instances[node.index() % count]
+    }
+
+    fn endpoints(&self, node: NodeId) -> &Endpoints {
+        &self.instances[node.index() % self.instances.len()].endpoints
     }
 
     /// Carries all flows, until nothing is left to do.
     #[track_caller]
     fn carry(&mut self, flows: &[Flow]) {
+        self.run(flows, Time::ZERO + Span::from_us(10_000_000));
+        assert!(self.calendar.is_empty(), "still busy after 10 s: {:?}", self.fates);
+        for (flow, fate) in self.flows.iter().zip(&self.fates) {
+            let completed_at = fate.completed_at;
+            let expected = Fate { delivered: flow.size.get(), completed_at, closed: [true, true] };
+            assert_eq!((*fate, completed_at.is_some()), (expected, true), "{flow:?}");
+        }
+        assert_eq!(self.out.unexpected_count(), self.damaged, "packets made no sense");
         for node in (0..self.plan.nodes()).map(NodeId::new) {
-            self.nodes[node.index()].endpoints.begin(&mut self.out);
-            self.settle(node);
+            let facts = &self.endpoints(node).news.facts;
+            assert_eq!((facts.known(node).count(), facts.waiting()), (0, 0), "{node}");
+        }
+    }
+
+    /// Lets flows start, and all happen until a time.
+    fn run(&mut self, flows: &[Flow], until: Time) {
+        for at in 0..self.instances.len() {
+            self.instances[at].endpoints.begin(&mut self.out);
+            let effects: Vec<Effect> = self.out.drain().collect();
+            for effect in effects {
+                // An instance says it for all nodes; those that it does not hold are others'.
+                match effect {
+                    Effect::Set(Timer::Host(node, _), _)
+                        if node.index() % self.instances.len() != at => {}
+                    Effect::Set(Timer::Host(node, _), _) => self.carry_out(effect, node),
+                    _ => panic!("{effect:?} before the first flow"),
+                }
+            }
         }
         for (number, flow) in (0..).zip(flows) {
             self.calendar.push(flow.start, Event::Start(number));
         }
         self.flows = flows.to_vec();
         self.fates = vec![Fate::default(); flows.len()];
-        let limit = Time::ZERO + Span::from_us(10_000_000);
-        while let Some((now, event)) = self.calendar.pop_before(limit) {
+        while let Some((now, event)) = self.calendar.pop_before(until) {
             self.out.set_now(now);
             self.step(now, event);
         }
-        assert!(self.calendar.is_empty(), "still busy after 10 s: {:?}", self.fates);
-        for (flow, fate) in self.flows.iter().zip(&self.fates) {
-            let expected =
-                Fate { delivered: flow.size.get(), is_complete: true, closed: [true, true] };
-            assert_eq!(*fate, expected, "{flow:?}");
-        }
-        assert_eq!(self.out.unexpected_count(), 0, "packets made no sense");
     }
 
     fn step(&mut self, now: Time, event: Event) {
         let node = match event {
             Event::Start(number) => {
                 let flow = self.flows[number as usize];
-                let node = &mut self.nodes[flow.src.index()];
-                let key = FlowKey::new(node.halves[0].open(number));
-                node.endpoints.start(
-                    &Opening { key, label: FlowKey::label(key.place(), false), flow, paths: 1 },
-                    &mut self.out,
-                );
+                let key = FlowKey::new(self.of(flow.src).halves[0].open(number));
+                let label = FlowKey::label(key.place(), false);
+                let opening = Opening { key, label, flow, paths: 1 };
+                let count = self.instances.len();
+                let instance = &mut self.instances[flow.src.index() % count];
+                instance.endpoints.start(&opening, &mut self.out);
                 flow.src
+            }
+            Event::Unheard(packet, why) => {
+                let count = self.instances.len();
+                let instance = &mut self.instances[packet.src.index() % count];
+                instance.endpoints.unheard(&packet, why, &mut self.out);
+                packet.src
             }
             Event::Arrive(node, packet) => {
                 self.arrive(node, packet);
@@ -149,7 +204,9 @@ impl Alone {
                 let name = format!("{timer:?}");
                 if entry.timers.get(&name) == Some(&now) {
                     entry.timers.remove(&name);
-                    entry.endpoints.timer(timer, &mut self.out);
+                    let count = self.instances.len();
+                    let instance = &mut self.instances[node.index() % count];
+                    instance.endpoints.timer(timer, &mut self.out);
                 }
                 node
             }
@@ -159,7 +216,8 @@ impl Alone {
 
     /// A packet at its node: it finds its half, or opens one, or comes too late.
     fn arrive(&mut self, at: NodeId, packet: Packet) {
-        let node = &mut self.nodes[at.index()];
+        let count = self.instances.len();
+        let node = &mut self.instances[at.index() % count];
         if packet.flow == FlowKey::NEIGHBOURS {
             return node.endpoints.receive(at, &packet, &mut self.out);
         }
@@ -188,7 +246,8 @@ impl Alone {
 
     /// The number of the flow of an open half.
     fn number(&self, node: NodeId, key: FlowKey) -> u32 {
-        let halves = &self.nodes[node.index()].halves[usize::from(key.is_receivers())];
+        let instance = &self.instances[node.index() % self.instances.len()];
+        let halves = &instance.halves[usize::from(key.is_receivers())];
         halves.flows[key.index()].expect("a half that is open")
     }
 
@@ -210,8 +269,7 @@ impl Alone {
                 self.calendar.push(at, Event::Alarm(node));
             }
             Effect::Set(Timer::Host(other, _), _) if other != node => {
-                // Its endpoints are no one's but its own.
-                assert_eq!(now, Time::ZERO, "{node} sets a timer of {other}");
+                panic!("{node} sets a timer of {other}");
             }
             Effect::Set(timer, at) => {
                 self.nodes[node.index()].timers.insert(format!("{timer:?}"), at);
@@ -227,8 +285,8 @@ impl Alone {
             Effect::Complete(key) => {
                 let number = self.number(node, key) as usize;
                 assert_eq!(self.fates[number].delivered, self.flows[number].size.get());
-                let was = std::mem::replace(&mut self.fates[number].is_complete, true);
-                assert!(!was, "{key:?} completes twice");
+                let was = self.fates[number].completed_at.replace(now);
+                assert_eq!(was, None, "{key:?} completes twice");
             }
             Effect::Close(key) => self.close(key, node),
             Effect::GiveUp(key) => panic!("{key:?} is given up"),
@@ -240,21 +298,53 @@ impl Alone {
     fn close(&mut self, key: FlowKey, node: NodeId) {
         let side = usize::from(key.is_receivers());
         let number = self.number(node, key);
+        let halves = &mut self.of(node).halves[side];
+        halves.flows[key.index()] = None;
+        halves.places.insert(number, None);
         let entry = &mut self.nodes[node.index()];
-        entry.halves[side].flows[key.index()] = None;
-        entry.halves[side].places.insert(number, None);
         entry.timers.remove(&format!("{:?}", Timer::Flow(key, 0)));
         let was = std::mem::replace(&mut self.fates[number as usize].closed[side], true);
         assert!(!was, "{key:?} closes twice");
     }
 
-    fn tell(&mut self, node: NodeId, port: rack::topology::PortId, packet: Packet) {
+    /// What is told to a neighbour is on its link for a time, if that takes it.
+    fn tell(&mut self, node: NodeId, port: PortId, packet: Packet) {
         assert_eq!(packet.src, node, "{packet:?}");
-        if matches!(packet.kind, kinds::GREETING | kinds::LINK_STATE) {
-            self.greetings += 1;
-            let to = NodeId::new(self.plan.network.topology.port(port).peer.get());
-            self.calendar.push(self.out.now() + DELAY, Event::Arrive(to, packet));
+        let is_greeting = matches!(packet.kind, Kind::Greeting | Kind::LinkState);
+        self.greetings += u64::from(is_greeting);
+        let at = self.out.now() + DELAY;
+        if self.is_dead(port) {
+            return self.calendar.push(at, Event::Unheard(packet, Loss::Dead));
         }
+        let to = NodeId::new(self.plan.network.topology.port(port).peer.get());
+        if self.stream.bernoulli(self.links.loss) {
+            self.lost += 1;
+            return self.calendar.push(at, Event::Unheard(packet, Loss::Link));
+        }
+        // Its bytes arrive, and where it came from.
+        let (bytes, length) = carried(&packet).expect("no more bytes than fit");
+        let mut bytes = bytes[..length].to_vec();
+        if self.stream.bernoulli(self.links.damage) {
+            self.damage(&mut bytes);
+            self.calendar.push(at, Event::Unheard(packet, Loss::Link));
+        }
+        let Packet { src, kind, entropy, path, .. } = packet;
+        let heard = Packet { src, dst: to, kind, entropy, path, ..carry(&bytes) };
+        self.calendar.push(at, Event::Arrive(to, heard));
+    }
+
+    /// One bit is another.
+    fn damage(&mut self, bytes: &mut [u8]) {
+        let bit = self.stream.below(8 * bytes.len() as u64) as usize;
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        self.damaged += 1;
+    }
+
+    fn is_dead(&self, port: PortId) -> bool {
+        let reverse = self.plan.network.topology.port(port).reverse;
+        self.links.dead.is_some_and(|(dead, from, until)| {
+            (port == dead || reverse == dead) && (from..until).contains(&self.out.now())
+        })
     }
 
     /// A packet on its way names its flow by number.
@@ -273,34 +363,56 @@ impl Alone {
         }
         let packet = match entry.queue.pop_front() {
             Some(packet) => packet,
-            None => match entry.endpoints.pull(node, Line::OPEN, &mut self.out) {
-                Some(packet) => self.labelled(packet),
-                None => return,
-            },
+            None => {
+                let count = self.instances.len();
+                let instance = &mut self.instances[node.index() % count];
+                match instance.endpoints.pull(node, Line::OPEN, &mut self.out) {
+                    Some(packet) => self.labelled(packet),
+                    None => return,
+                }
+            }
         };
         let (clock, free_at) = &mut self.nodes[node.index()].line;
         *free_at = now + clock.send(packet.size());
         let end = *free_at;
         self.calendar.push(end, Event::Free(node));
-        self.check_route(&packet);
-        if self.stream.bernoulli(self.loss) {
+        let route = self.route(&packet);
+        let is_cut = route.iter().any(|&(port, _)| self.is_dead(port));
+        if is_cut || self.stream.bernoulli(self.links.loss) {
             self.lost += 1;
-        } else {
-            self.calendar.push(end + DELAY, Event::Arrive(packet.dst, packet));
+            return;
+        }
+        let hops: Vec<u8> = route.iter().map(|&(_, hop)| hop).collect();
+        let mut bytes = frames::encode(&packet, Route::new(&hops));
+        assert_eq!(bytes.len(), usize::from(packet.wire), "{packet:?}");
+        if self.stream.bernoulli(self.links.damage) {
+            self.damage(&mut bytes);
+        }
+        match frames::decode(&bytes, self.plan.nodes()) {
+            Ok(heard) => {
+                assert_eq!(heard, packet);
+                self.calendar.push(end + DELAY, Event::Arrive(heard.dst, heard));
+            }
+            Err(_) => self.out.unexpected(),
         }
     }
 
-    /// A packet's route leads to its destination.
+    /// A packet's route leads to its destination: its ports, and as its header has them. It may pass by
+    /// there before.
     #[track_caller]
-    fn check_route(&self, packet: &Packet) {
+    fn route(&self, packet: &Packet) -> Vec<(PortId, u8)> {
         let topology = &self.plan.network.topology;
         let mut at = Vertex::new(packet.src.get());
+        let mut route = Vec::new();
         for hop in 0..packets::ROUTE_HOPS_MAX {
-            if at == Vertex::new(packet.dst.get()) {
-                return;
+            let is_last = (hop..packets::ROUTE_HOPS_MAX).all(|hop| packet.hop_of_route(hop) == 0);
+            if is_last && at == Vertex::new(packet.dst.get()) {
+                return route;
             }
             let port = topology.ports_of(at).nth(packet.hop_of_route(hop).into());
-            at = topology.port(port.expect("a hop is a port")).peer;
+            let port = port.expect("a hop is a port");
+            route.push((port, packet.hop_of_route(hop)));
+            at = topology.port(port).peer;
         }
         panic!("{packet:?} does not arrive");
     }
@@ -323,18 +435,133 @@ fn hundred_flows() -> Vec<Flow> {
 #[test]
 fn nodes_alone_carry_a_hundred_flows() {
     let plan = torus(&[3, 3]).plan().unwrap();
-    let mut alone = Alone::new(plan, 0.0, 1);
+    let mut alone = Alone::new(plan, 9, Links::default(), 1);
     alone.carry(&hundred_flows());
     assert_eq!((alone.lost, alone.greetings), (0, 0));
+    let counts = alone.instances.iter().map(|instance| instance.endpoints.news.counts());
+    let (sent, copies) = { counts }
+        .fold((0, 0), |(sent, copies), counts| (sent + counts.sent, copies + counts.copies));
+    assert_eq!((sent, copies), (200, 200 * 8));
 }
 
+/// Broadcasts among them.
 #[test]
-fn nodes_alone_carry_a_hundred_flows_when_one_packet_in_ten_is_lost() {
-    for seed in 1..4 {
+fn nodes_alone_carry_a_hundred_flows_when_one_packet_in_ten_is_lost_or_damaged() {
+    for (seed, (loss, damage)) in (1..).zip([(0.1, 0.0), (0.0, 0.1), (0.1, 0.1)]) {
         let plan = Config { loss_rate: 0.1, ..torus(&[3, 3]) }.plan().unwrap();
-        let mut alone = Alone::new(plan, 0.1, seed);
+        let mut alone = Alone::new(plan, 9, Links { loss, damage, ..Links::default() }, seed);
         alone.carry(&hundred_flows());
-        assert!(alone.lost > 500, "{}", alone.lost);
+        assert_eq!((alone.lost > 500, alone.damaged > 500), (loss > 0.0, damage > 0.0));
+    }
+}
+
+/// Rates come to be those of a view that all nodes have, to the bit, whatever links do.
+#[test]
+fn nodes_alone_come_to_the_rates_of_a_common_view() {
+    for (loss, damage) in [(0.0, 0.0), (0.1, 0.1)] {
+        let plan = Config { loss_rate: 0.1, ..torus(&[3, 3]) }.plan().unwrap();
+        let mut flows = hundred_flows();
+        // Those that never end begin before, among and after the others.
+        for flow in flows.iter_mut().step_by(10) {
+            flow.size = Bytes::new(1 << 40);
+        }
+        let mut alone = Alone::new(plan, 9, Links { loss, damage, ..Links::default() }, 1);
+        alone.run(&flows, Time::ZERO + Span::from_us(30_000));
+        let open: Vec<Flow> = flows.iter().step_by(10).copied().collect();
+        let rates = fair(&alone.plan, &open, &vec![Terms::default(); open.len()]);
+        for (number, rate) in (0..).step_by(10).zip(rates) {
+            let source = flows[number as usize].src;
+            let endpoints = alone.endpoints(source);
+            assert_eq!(endpoints.news.facts.known(source).count(), open.len(), "{source}");
+            let halves = &alone.instances[source.index()].halves[0];
+            let key = FlowKey::new(halves.places[&number].expect("it goes on"));
+            let pace = endpoints.senders.get(key).bucket.pace().unwrap();
+            assert_eq!(pace.as_bps(), rate as u64, "flow {number}");
+        }
+        for (number, fate) in alone.fates.iter().enumerate() {
+            assert_eq!(fate.completed_at.is_some(), number % 10 != 0, "flow {number}");
+        }
+    }
+}
+
+/// A rack that searches often, and of which some flows are limited by their applications.
+fn searching() -> Config {
+    let selection = Selection {
+        period: Span::from_us(300),
+        turn: Turn::Random,
+        utility: Utility::TenantTail,
+        age: Span::from_us(100),
+        population: 11,
+        patience: 1,
+        least_gain: 0.0,
+        ..Selection::default()
+    };
+    Config {
+        selection: Some(selection),
+        batch: config::Batch::Lasting,
+        start: config::Start::Share,
+        interval: Span::from_us(50),
+        classes: vec![
+            config::Class::default(),
+            config::Class {
+                application_rate: Some(Rate::from_gbps(1)),
+                ..config::Class::default()
+            },
+        ],
+        ..torus(&[3, 3])
+    }
+}
+
+/// The same packets, whichever nodes are held together: flows end at the same picosecond.
+#[test]
+fn flows_do_not_depend_on_which_nodes_are_held_together() {
+    let at = Time::ZERO + Span::from_us(300);
+    let until = at + Span::from_us(6_000);
+    let fault =
+        Fault { component: Component::Link { a: 0, b: 1, link: 0 }, at, until: Some(until) };
+    let mut lossy = Config { loss_rate: 0.05, ..searching() };
+    lossy.selection.as_mut().unwrap().utility = Utility::Aggregate;
+    let quiet = Config { loss_rate: 0.0, ..lossy.clone() };
+    let cases = [
+        (torus(&[3, 3]), 0.0, None),
+        (Config { interval: Span::ZERO, ..torus(&[3, 3]) }, 0.0, None),
+        (searching(), 0.0, None),
+        (quiet, 0.0, None),
+        (lossy.clone(), 0.05, None),
+        (lossy, 0.05, Some(fault)),
+        (torus(&[4, 4]), 0.0, Some(fault)),
+    ];
+    for (case, (config, part, fault)) in cases.into_iter().enumerate() {
+        let faults: Vec<Fault> = fault.into_iter().collect();
+        let plan = config.plan().unwrap().with_faults(&faults).unwrap();
+        let port = plan.network.topology.links_between(Vertex::new(0), Vertex::new(1)).next();
+        let dead = fault.map(|_| (port.unwrap(), at, until));
+        let links = Links { loss: part, damage: part, dead };
+        let mut flows = hundred_flows();
+        for flow in &mut flows {
+            flow.class = Class::new((flow.id.get() % 2) as u8);
+            // So that some are under way when the link fails and when it returns.
+            flow.start += Span::from_us(100 * (flow.id.get() % 30));
+            if flow.id.get() % 10 == 0 {
+                flow.size = Bytes::new(3_000_000);
+            }
+        }
+        flows.sort_by_key(|flow| flow.start);
+        let run = |instances: u32| {
+            let mut alone = Alone::new(plan.clone(), instances, links, 1);
+            alone.carry(&flows);
+            let counts = alone.instances.iter().map(|one| one.endpoints.selector.counts());
+            let counts = counts.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+            (alone.fates, alone.lost, alone.damaged, alone.greetings, counts)
+        };
+        let apart = run(plan.nodes());
+        for instances in [1, 2, 4] {
+            assert_eq!(run(instances), apart, "case {case}, {instances} instances");
+        }
+        let utility = plan.config.selection.as_ref().map(Selection::utility);
+        let found = (apart.4.0 > 0, apart.4.1 > 0);
+        let finds = utility == Some(Utility::Aggregate);
+        assert_eq!((found.0, found.1 || !finds), (utility.is_some(), true), "case {case}");
     }
 }
 
@@ -344,12 +571,11 @@ fn nodes_alone_greet_each_other() {
     let at = Time::ZERO + Span::from_us(5_000);
     let fault = Fault { component: Component::Link { a: 0, b: 1, link: 0 }, at, until: None };
     let plan = torus(&[3, 3]).plan().unwrap().with_faults(&[fault]).unwrap();
-    let mut alone = Alone::new(plan, 0.0, 1);
+    let mut alone = Alone::new(plan, 9, Links::default(), 1);
     alone.carry(&[flow(0, 0, 4, 30_000_000, Time::ZERO + Span::from_us(20_000))]);
     assert!(alone.greetings > 0);
     for node in (0..9).map(NodeId::new) {
-        let endpoints = &alone.nodes[node.index()].endpoints;
-        let routes = &endpoints.maps.of(node).routes;
+        let routes = &alone.endpoints(node).maps.of(node).routes;
         let links: Vec<_> = alone.plan.network.topology.links().collect();
         assert!(
             links.iter().all(|&link| routes.network().lives(link)),

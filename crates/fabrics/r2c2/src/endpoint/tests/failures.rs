@@ -241,11 +241,97 @@ fn frequent_searches() -> Selection {
     }
 }
 
+/// A rack in which parts fail and return, and flows that start within 20 ms.
+#[derive(Clone, Debug)]
+struct Trial {
+    topology: Shape,
+    faults: Vec<Fault>,
+    /// Source, distance to the destination, 2 if it never ends, and when it starts in microseconds.
+    raw: Vec<(u32, u32, u64, u64)>,
+    protocol: Protocol,
+    loss_rate: f64,
+    seed: u64,
+}
+
+/// Once nothing changes any more, each node knows which links work in its part of the rack, and all flows of
+/// sources there, and no others.
+fn views_come_to_be_the_truth(trial: Trial) -> Result<(), TestCaseError> {
+    let Trial { topology, faults, raw, protocol, loss_rate, seed } = trial;
+    let classes = vec![config::Class { protocol, ..config::Class::default() }];
+    // So that what is told does not wait behind data.
+    let config =
+        Config { topology, classes, loss_rate, broadcast_priority: 0, ..Config::default() };
+    let plan = config.plan().unwrap().with_faults(&faults).unwrap();
+    let (nodes, topology) = (plan.nodes(), plan.network.topology.clone());
+    // Half of them end soon, the others never.
+    let mut flows = some_flows(nodes, &raw);
+    flows.iter_mut().for_each(|flow| {
+        let is_long = flow.size.get() == 2;
+        flow.size = Bytes::new(if is_long { 1 << 40 } else { 20_000 });
+    });
+    let mut network = rack(&plan, seed);
+    let mut ends = Ends::default();
+    flows.iter().for_each(|flow| network.offer(flow));
+    // With losses a link may be taken for dead now and then, and back.
+    let patience = if loss_rate > 0.0 { 20_000 } else { 2_000 };
+    let last = plan.changes_until().unwrap_or(Time::ZERO).max(Time::from_ps(25_000_000_000));
+    network.advance(last + Span::from_us(patience), &mut ends);
+    network.check().unwrap();
+    let (works, living) = last_state(&plan, &faults);
+    let part = parts(&plan, &works);
+    let ended: Vec<_> = ends
+        .completed
+        .iter()
+        .map(|(flow, _)| flow.id)
+        .chain(ends.failed.iter().map(|(flow, _)| flow.id))
+        .collect();
+    let endpoints = network.transport();
+    let facts = &endpoints.news.facts;
+    for node in (0..nodes).map(NodeId::new).filter(|node| living[node.index()]) {
+        let mut expected: Vec<_> = flows
+            .iter()
+            .filter(|flow| part[flow.src.index()] == part[node.index()])
+            .filter(|flow| !ended.contains(&flow.id))
+            .map(|flow| (flow.src, flow.dst))
+            .collect();
+        let mut known: Vec<_> = facts
+            .known(node)
+            .map(|id| (facts.fact(id).course.source, facts.fact(id).course.destination))
+            .collect();
+        expected.sort_unstable();
+        known.sort_unstable();
+        prop_assert_eq!(known, expected, "{} knows other flows", node);
+        let routes = &endpoints.maps.of(node).routes;
+        for port in topology.links() {
+            let end = topology.port(port);
+            if part[end.vertex.index()] == part[node.index()] {
+                let lives = routes.network().lives(port);
+                prop_assert_eq!(lives, works[port.index()], "{} of {:?}", node, end);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Node 0 dies for about as long as it takes to notice, and so does another shortly before.
+#[test]
+fn m14_a_node_that_returns_as_its_death_is_noticed_hears_of_all_flows() {
+    let faults = vec![
+        fault(link(0, 1), 0, Some(4_751)),
+        fault(Component::Node(NodeId::new(6)), 2_429, Some(6_429)),
+        fault(Component::Node(NodeId::new(0)), 6_728, Some(9_751)),
+    ];
+    let torus = Torus { dimensions: vec![4, 3], ..Torus::default() };
+    let topology = Shape::Torus(torus);
+    let raw = vec![(3, 3, 2, 0)];
+    let seed = 101_164_152_107_268_654;
+    let trial = Trial { topology, faults, raw, protocol: Protocol::Rps, loss_rate: 0.0, seed };
+    views_come_to_be_the_truth(trial).unwrap();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// Once nothing changes any more, each node knows which links work in its part of the rack, and
-    /// all flows of sources there, and no others.
     #[test]
     fn m14_views_of_links_and_flows_come_to_be_the_truth(
         topology in shape(),
@@ -255,52 +341,9 @@ proptest! {
         loss_rate in prop::sample::select(&[0.0, 0.0, 0.02][..]),
         seed in any::<u64>(),
     ) {
-        let classes = vec![config::Class { protocol, ..config::Class::default() }];
-        // So that what is told does not wait behind data.
-        let config = Config { topology, classes, loss_rate, broadcast_priority: 0, ..Config::default() };
-        let plan = config.plan().unwrap();
+        let plan = Config { topology: topology.clone(), ..Config::default() }.plan().unwrap();
         let faults = faults(&plan, &breaks);
-        let plan = plan.with_faults(&faults).unwrap();
-        let (nodes, topology) = (plan.nodes(), plan.network.topology.clone());
-        // Half of them end soon, the others never.
-        let mut flows = some_flows(nodes, &raw);
-        flows.iter_mut().for_each(|flow| {
-            let is_long = flow.size.get() == 2;
-            flow.size = Bytes::new(if is_long { 1 << 40 } else { 20_000 });
-        });
-        let mut network = rack(&plan, seed);
-        let mut ends = Ends::default();
-        flows.iter().for_each(|flow| network.offer(flow));
-        // With losses a link may be taken for dead now and then, and back.
-        let patience = if loss_rate > 0.0 { 20_000 } else { 2_000 };
-        let last = plan.changes_until().unwrap_or(Time::ZERO).max(Time::from_ps(25_000_000_000));
-        network.advance(last + Span::from_us(patience), &mut ends);
-        network.check().unwrap();
-        let (works, living) = last_state(&plan, &faults);
-        let part = parts(&plan, &works);
-        let ended: Vec<_> = ends.completed.iter().map(|(flow, _)| flow.id)
-            .chain(ends.failed.iter().map(|(flow, _)| flow.id)).collect();
-        let endpoints = network.transport();
-        let views = &endpoints.news.views;
-        for node in (0..nodes).map(NodeId::new).filter(|node| living[node.index()]) {
-            let mut expected: Vec<_> = flows.iter()
-                .filter(|flow| part[flow.src.index()] == part[node.index()])
-                .filter(|flow| !ended.contains(&flow.id))
-                .map(|flow| (flow.src, flow.dst)).collect();
-            let mut known: Vec<_> = views.known(node.get())
-                .map(|id| (views.record(id).source, views.record(id).destination)).collect();
-            expected.sort_unstable();
-            known.sort_unstable();
-            prop_assert_eq!(known, expected, "{} knows other flows", node);
-            let routes = &endpoints.maps.of(node).routes;
-            for port in topology.links() {
-                let end = topology.port(port);
-                if part[end.vertex.index()] == part[node.index()] {
-                    let lives = routes.network().lives(port);
-                    prop_assert_eq!(lives, works[port.index()], "{} of {:?}", node, end);
-                }
-            }
-        }
+        views_come_to_be_the_truth(Trial { topology, faults, raw, protocol, loss_rate, seed })?;
     }
 
     /// Every flow between living nodes that are joined in the end completes, unless one of them was

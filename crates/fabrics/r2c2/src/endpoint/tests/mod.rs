@@ -9,15 +9,16 @@ mod translation;
 use std::ops::ControlFlow;
 
 use kernel::{Bytes, Rate, Span, Time};
-use packets::{FlowKey, Network};
+use packets::{FlowKey, Kind, Network, Outbox, Packet, Transport};
 use proptest::prelude::*;
 use rack::topology::{Shape, Torus};
 use rack::{Advance, Class, Completion, Fabric, Failure, Flow, FlowId, NodeId, Probe};
 
-use super::Endpoints;
+use super::{Endpoints, frames};
 use crate::config::{self, Config, Plan, Selection, Turn};
 use crate::rates::{Course, Routed, Terms, Waterfill, Whose, capacities};
 use crate::routing::Protocol;
+use crate::wire::{self, Announcement};
 
 /// What ended.
 #[derive(Clone, Debug, Default)]
@@ -78,9 +79,9 @@ fn carry_until(network: &mut Network<Endpoints>, flows: &[Flow], end: Time) -> E
     network.check().unwrap();
     assert_eq!(ends.completed.len() + ends.failed.len(), flows.len());
     let news = &network.transport().news;
-    assert_eq!(news.views.live(), 0);
-    for node in 0..network.nodes() {
-        assert_eq!(news.views.known(node).count(), 0, "node {node} believes in dead flows");
+    assert_eq!(news.facts.live(), 0);
+    for node in (0..network.nodes()).map(NodeId::new) {
+        assert_eq!(news.facts.known(node).count(), 0, "{node} knows of flows that are over");
     }
     ends
 }
@@ -317,6 +318,104 @@ fn a_search_speaks_of_flows_that_end_meanwhile() {
     let mut network = rack(&plan, 1);
     assert_eq!(carry(&mut network, &flows).completed.len(), 300);
     assert!(network.transport().selector.counts().1 > 0);
+}
+
+/// Indices tell 256 flows between two nodes apart: what comes then starts when another is over, or fails
+/// with its destination.
+#[test]
+fn flows_beyond_the_last_index_wait() {
+    let flows: Vec<Flow> = (0..300).map(|id| flow(id, 0, 1, 20_000, Time::ZERO)).collect();
+    let mut network = rack(&torus(&[4]).plan().unwrap(), 1);
+    flows.iter().for_each(|flow| network.offer(flow));
+    network.advance(Time::ZERO + Span::from_us(100), &mut ());
+    for node in (0..4).map(NodeId::new) {
+        assert_eq!(network.transport().news.facts.known(node).count(), 256, "{node}");
+    }
+    let mut network = rack(&torus(&[4]).plan().unwrap(), 1);
+    let ends = carry(&mut network, &flows);
+    assert_eq!((ends.completed.len(), network.transport().waiting.len()), (300, 0));
+    assert_eq!(network.transport().news.counts().sent, 600);
+    let at = Time::ZERO + Span::from_us(200);
+    let dies = rack::Fault { component: rack::Component::Node(NodeId::new(1)), at, until: None };
+    let plan = torus(&[4]).plan().unwrap().with_faults(&[dies]).unwrap();
+    let mut network = rack(&plan, 1);
+    let ends = carry(&mut network, &flows);
+    assert!(ends.failed.len() > 200, "{}", ends.failed.len());
+    assert_eq!(network.transport().waiting.len(), 0);
+}
+
+/// What changes on its way is found, counted and dropped, and so is what no node would say.
+#[test]
+fn broadcasts_that_make_no_sense_are_counted() {
+    let plan = torus(&[4]).plan().unwrap();
+    let mut endpoints = Endpoints::new(&plan, 1);
+    let mut out = Outbox::default();
+    let said = Announcement {
+        event: wire::Event::Start,
+        number: 0,
+        way: 0,
+        source: NodeId::new(0),
+        destination: NodeId::new(2),
+        index: 0,
+        round: 0,
+        allocation: wire::Allocation {
+            demand: wire::Kbps::UNLIMITED,
+            weight: std::num::NonZeroU8::MIN,
+            priority: 0,
+            protocol: Protocol::Rps,
+        },
+    };
+    let here = NodeId::new(1);
+    let from = |bytes: &[u8]| Packet {
+        kind: Kind::Notice,
+        src: NodeId::new(0),
+        dst: here,
+        ..frames::carry(bytes)
+    };
+    let mut hear = |packet: Packet| {
+        let before = out.unexpected_count();
+        endpoints.receive(here, &packet, &mut out);
+        let known = endpoints.news.facts.known(here).count();
+        (out.unexpected_count() - before, known)
+    };
+    let good = said.encode();
+    for bit in 0..128 {
+        let mut damaged = good;
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        assert_eq!(hear(from(&damaged)), (1, 0), "bit {bit}");
+    }
+    let allocation = wire::Allocation { protocol: Protocol::Valiant, ..said.allocation };
+    let wrong = [
+        // A tree that no source has, a protocol that no class has, a broadcast of its own.
+        Announcement { way: 4, ..said },
+        Announcement { allocation, ..said },
+        Announcement { source: here, ..said },
+        // A digest that is not there.
+        Announcement { way: 0x10, ..said },
+    ];
+    for said in wrong {
+        assert_eq!(hear(from(&said.encode())), (1, 0), "{said:?}");
+    }
+    assert_eq!(hear(Packet { wire: 33, ..from(&good) }), (1, 0));
+    assert_eq!(hear(Packet { wire: 15, ..from(&good) }), (1, 0));
+    assert_eq!(hear(Packet { kind: Kind::Nack, ..from(&good) }), (1, 0));
+    let dropped = wire::Dropped::Anew { round: 7 };
+    let (dropper, child) = (here, NodeId::new(2));
+    let notice = wire::Notice { source: here, way: 0, dropped, dropper, child };
+    assert_eq!(hear(from(&notice.encode())), (1, 0));
+    // Of what it never said.
+    let of_flow = wire::Dropped::Announcement {
+        event: wire::Event::Start,
+        number: 3,
+        destination: child,
+        index: 0,
+    };
+    let notice = wire::Notice { dropped: of_flow, ..notice };
+    assert_eq!(hear(Packet { kind: Kind::Nack, ..from(&notice.encode()) }), (1, 0));
+    assert_eq!(hear(from(&good)), (0, 1));
+    // By a port that its sender does not have, where it would go by all links.
+    let flooded = Announcement { way: wire::TREE_NONE, index: 1, ..said }.encode();
+    assert_eq!(hear(Packet { entropy: 9, ..from(&flooded) }), (1, 2));
 }
 
 proptest! {
