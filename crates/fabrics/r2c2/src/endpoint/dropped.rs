@@ -1,10 +1,11 @@
 //! Broadcasts that get lost on their way, and how they are said again (§3.2): why, and why that ends,
 //! stands in [`super::repeats`].
 
-use packets::{Kind, Loss, Outbox, Packet};
+use packets::{Loss, Outbox, Packet};
 use rack::NodeId;
 use rack::topology::PortId;
 
+use crate::endpoint::kinds;
 use crate::wire::{self, Again, Anew, Dropped, Message, Notice, TREE_NONE, Tail};
 
 use super::frames::{carried, carry};
@@ -14,7 +15,8 @@ impl News {
     /// What `packet.src` told its neighbour is lost.
     pub(super) fn unheard(&mut self, packet: &Packet, why: Loss, scene: &mut Scene<'_>) {
         // A greeting comes again anyway; a state of links does, too, once a dead link is back.
-        if packet.kind == Kind::Greeting || (packet.kind == Kind::LinkState && why == Loss::Dead) {
+        if packet.kind == kinds::GREETING || (packet.kind == kinds::LINK_STATE && why == Loss::Dead)
+        {
             return;
         }
         self.counts.lost += 1;
@@ -33,7 +35,7 @@ impl News {
     /// What the node `copy.src`, which has dropped a copy at a port, tells the source; none of what goes by
     /// no tree.
     fn notice(&self, copy: &Packet, port: PortId, scene: &Scene<'_>) -> Option<(Notice, u32)> {
-        if copy.kind != Kind::Notice {
+        if copy.kind != kinds::NOTICE {
             return None;
         }
         let (bytes, length) = carried(copy)?;
@@ -66,7 +68,7 @@ impl News {
     fn notify(&mut self, copy: &Packet, (notice, dead): (&Notice, u32), scene: &mut Scene<'_>) {
         let tail = Tail { dead, ..Tail::default() };
         let word = Packet {
-            kind: Kind::Nack,
+            kind: kinds::NACK,
             path: copy.path,
             priority: self.priority,
             ..carry(&tail.encode(&notice.encode()))
@@ -104,7 +106,7 @@ impl News {
         let bytes = Tail { dead, round, again }.encode(&message.encode());
         let copy = Packet {
             src: node,
-            kind: Kind::Notice,
+            kind: kinds::NOTICE,
             path: word.path,
             priority: self.priority,
             ..carry(&bytes)
@@ -194,7 +196,7 @@ impl News {
 
     /// What a copy that is said again says, and to whom.
     fn again(&self, copy: &Packet, scene: &Scene<'_>) -> Option<(Message<'static>, u32, Again)> {
-        if copy.kind != Kind::Notice {
+        if copy.kind != kinds::NOTICE {
             return None;
         }
         let (bytes, length) = carried(copy)?;

@@ -13,6 +13,7 @@ use kernel::Time;
 use packets::{FlowKey, Kind, Marks, Packet};
 
 use crate::config::DATA_PRIORITY;
+use crate::endpoint::kinds;
 use crate::routing::Route;
 use crate::wire::{self, Answer, Data, Message, WireError, Word, data};
 
@@ -58,15 +59,15 @@ pub(super) fn encode(packet: &Packet, route: Route) -> Vec<u8> {
     let Packet { src, dst, seq, payload, kind, .. } = *packet;
     let (done, flow) = (0, packet.flow.get());
     let word = match kind {
-        Kind::Data => {
+        Kind::DATA => {
             let is_last = packet.marks.contains(Marks::LAST);
             let sequence = u32::try_from(seq).expect("sequence numbers have 32 bits");
             let header =
                 Data { route, done, flow, source: src, destination: dst, sequence, is_last };
             return Message::Data(header, &vec![0; usize::from(payload)]).encode();
         }
-        Kind::Ack => Word::All,
-        Kind::Nack => Word::Missing { first: seq as u32, there: (seq >> 32) as u32 },
+        kinds::ACK => Word::All,
+        kinds::NACK => Word::Missing { first: seq as u32, there: (seq >> 32) as u32 },
         other => panic!("{other:?} has no bytes of its own"),
     };
     Answer { route, done, flow, from: src, to: dst, word }.encode()
@@ -85,7 +86,7 @@ pub(super) fn decode(bytes: &[u8], nodes: u32) -> Result<Packet, WireError> {
                 flow: FlowKey::new(data.flow),
                 src: data.source,
                 dst: data.destination,
-                kind: Kind::Data,
+                kind: Kind::DATA,
                 seq: data.sequence.into(),
                 payload: payload.len() as u16,
                 marks: if data.is_last { Marks::LAST } else { Marks::empty() },
@@ -95,9 +96,9 @@ pub(super) fn decode(bytes: &[u8], nodes: u32) -> Result<Packet, WireError> {
         }
         Message::Answer(answer) => {
             let (kind, seq) = match answer.word {
-                Word::All => (Kind::Ack, 0),
+                Word::All => (kinds::ACK, 0),
                 Word::Missing { first, there } => {
-                    (Kind::Nack, u64::from(first) | u64::from(there) << 32)
+                    (kinds::NACK, u64::from(first) | u64::from(there) << 32)
                 }
             };
             let flow = FlowKey::new(answer.flow);
@@ -116,6 +117,6 @@ pub(super) fn through_bytes(packet: &Packet, route: Route, nodes: u32) -> Packet
 
 /// Bytes of an answer on the wire.
 pub(super) fn answer_bytes(kind: Kind) -> u16 {
-    let behind = if kind == Kind::Nack { data::MISSING_BYTES } else { 0 };
+    let behind = if kind == kinds::NACK { data::MISSING_BYTES } else { 0 };
     (data::HEADER_BYTES + behind) as u16
 }

@@ -23,6 +23,7 @@
 mod dropped;
 mod failures;
 pub(crate) mod frames;
+mod kinds;
 mod maps;
 mod neighbours;
 mod news;
@@ -228,7 +229,7 @@ impl Endpoints {
             (Arrival::Last, patience) => {
                 out.complete(key);
                 if patience.is_some() {
-                    self.answer(self.receivers.control(key, Kind::Ack, 0), out);
+                    self.answer(self.receivers.control(key, kinds::ACK, 0), out);
                 }
                 self.open[self.receivers.close(key).index()] -= 1;
                 out.close(key);
@@ -275,7 +276,7 @@ impl Endpoints {
     fn ask(&mut self, key: FlowKey, out: &mut Outbox) {
         let patience = self.patience.expect("packets are asked for where they get lost");
         let missing = self.receivers.missing(key);
-        self.answer(self.receivers.control(key, Kind::Nack, missing), out);
+        self.answer(self.receivers.control(key, kinds::NACK, missing), out);
         out.set_timer(Timer::Flow(key, ASK), out.now() + patience);
     }
 
@@ -300,12 +301,12 @@ impl Endpoints {
     fn hear_destination(&mut self, packet: &Packet, out: &mut Outbox) {
         let key = packet.flow;
         match packet.kind {
-            Kind::Nack => {
+            kinds::NACK => {
                 if !self.senders.send_again(key, packet.seq, out) {
                     out.unexpected();
                 }
             }
-            Kind::Ack if self.senders.get(key).is_over() => {
+            kinds::ACK if self.senders.get(key).is_over() => {
                 self.senders.forget(key);
                 self.close(key, out);
             }
@@ -354,18 +355,18 @@ impl Transport for Endpoints {
     fn receive(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
         if packet.flow != FlowKey::NEIGHBOURS {
             return match (packet.flow.is_receivers(), packet.kind) {
-                (true, Kind::Data) => self.take(packet, out),
+                (true, Kind::DATA) => self.take(packet, out),
                 (true, _) => out.unexpected(),
                 (false, _) => self.hear_destination(packet, out),
             };
         }
-        if matches!(packet.kind, Kind::Greeting | Kind::LinkState) {
+        if matches!(packet.kind, kinds::GREETING | kinds::LINK_STATE) {
             return match self.neighbours.hear(host, packet, out) {
                 Some(port) => self.news.repeat_cut(port, out),
                 None => out.unexpected(),
             };
         }
-        if !matches!(packet.kind, Kind::Notice | Kind::Nack) {
+        if !matches!(packet.kind, kinds::NOTICE | kinds::NACK) {
             return out.unexpected();
         }
         let (news, mut scene) = self.speak(out);
@@ -418,7 +419,7 @@ impl Transport for Endpoints {
 
     fn stray(&mut self, packet: &Packet, out: &mut Outbox) {
         if packet.is_data() && !packet.goes_to_source() {
-            let ack = answer(packet, Kind::Ack, self.framing.header);
+            let ack = answer(packet, kinds::ACK, self.framing.header);
             self.answer(Packet { priority: DATA_PRIORITY, ..ack }, out);
         }
     }

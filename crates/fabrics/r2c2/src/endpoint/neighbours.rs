@@ -12,12 +12,13 @@
 use std::sync::Arc;
 
 use kernel::{Span, Stream, Time};
-use packets::{Kind, Outbox, Packet, Timer};
+use packets::{Outbox, Packet, Timer};
 use rack::NodeId;
 use rack::topology::{PortId, Topology};
 
 use crate::config::Plan;
 use crate::discovery::{Discovery, Word};
+use crate::endpoint::kinds;
 use crate::wire::{self, Message};
 
 use super::frames::{carried, carry};
@@ -198,8 +199,8 @@ impl Neighbours {
         self.told += self.words.len() as u64;
         for (port, word) in self.words.drain(..) {
             let (kind, bytes) = match word {
-                Word::Hello(hello) => (Kind::Greeting, hello.encode()),
-                Word::State(state) => (Kind::LinkState, state.encode()),
+                Word::Hello(hello) => (kinds::GREETING, hello.encode()),
+                Word::State(state) => (kinds::LINK_STATE, state.encode()),
             };
             let packet = Packet {
                 src: node,

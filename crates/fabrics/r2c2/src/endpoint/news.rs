@@ -12,13 +12,14 @@
 //! together hear the same ([`super::readings`]).
 
 use kernel::Time;
-use packets::{Kind, Outbox, Packet};
+use packets::{Outbox, Packet};
 use rack::NodeId;
 use rack::topology::{PortId, Topology, Vertex};
 use serde::Serialize;
 
 use crate::broadcast::Turns;
 use crate::config::Plan;
+use crate::endpoint::kinds;
 use crate::rates::{Course, Terms};
 use crate::routing::Protocol;
 use crate::view::{FactId, Facts, Hint, Names, Recent};
@@ -240,7 +241,7 @@ impl News {
 
     /// A packet with these bytes, as `node` sends it.
     fn copy(&self, packet: Packet) -> Packet {
-        Packet { kind: Kind::Notice, priority: self.priority, ..packet }
+        Packet { kind: kinds::NOTICE, priority: self.priority, ..packet }
     }
 
     /// Puts a copy of a broadcast on the links to the children of `node`.
@@ -283,7 +284,7 @@ impl News {
         packet: &Packet,
         scene: &mut Scene<'_>,
     ) -> Option<NodeId> {
-        if packet.kind == Kind::Notice
+        if packet.kind == kinds::NOTICE
             && let Some(reading) = self.readings.find(packet)
         {
             return self.hear_reading(node, packet, reading, scene);
@@ -296,11 +297,11 @@ impl News {
             return None;
         };
         match (message, packet.kind, tail.again) {
-            (Message::Notice(notice), Kind::Nack, _) => {
+            (Message::Notice(notice), kinds::NACK, _) => {
                 self.pass_notice(node, packet, (&notice, tail), scene);
                 None
             }
-            (Message::Notice(_), ..) | (_, Kind::Nack, _) => {
+            (Message::Notice(_), ..) | (_, kinds::NACK, _) => {
                 scene.out.unexpected();
                 None
             }

@@ -7,12 +7,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use kernel::{Calendar, LinkClock, Stream};
-use packets::{Effect, Kind, Line, Loss, Opening, Outbox, Packet, Timer, Transport};
+use packets::{Effect, Line, Loss, Opening, Outbox, Packet, Timer, Transport};
 use rack::topology::{PortId, Vertex};
 use rack::{Component, Fault};
 
 use super::super::frames::{self, carried, carry};
 use super::*;
+use crate::endpoint::kinds;
 use crate::routing::Route;
 use crate::selection::Utility;
 
@@ -310,7 +311,7 @@ impl Alone {
     /// What is told to a neighbour is on its link for a time, if that takes it.
     fn tell(&mut self, node: NodeId, port: PortId, packet: Packet) {
         assert_eq!(packet.src, node, "{packet:?}");
-        let is_greeting = matches!(packet.kind, Kind::Greeting | Kind::LinkState);
+        let is_greeting = matches!(packet.kind, kinds::GREETING | kinds::LINK_STATE);
         self.greetings += u64::from(is_greeting);
         let at = self.out.now() + DELAY;
         if self.is_dead(port) {

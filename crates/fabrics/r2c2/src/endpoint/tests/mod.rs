@@ -9,13 +9,14 @@ mod translation;
 use std::ops::ControlFlow;
 
 use kernel::{Bytes, Rate, Span, Time};
-use packets::{FlowKey, Kind, Network, Outbox, Packet, Transport};
+use packets::{FlowKey, Network, Outbox, Packet, Transport};
 use proptest::prelude::*;
 use rack::topology::{Shape, Torus};
 use rack::{Advance, Class, Completion, Fabric, Failure, Flow, FlowId, NodeId, Probe};
 
 use super::{Endpoints, frames};
 use crate::config::{self, Config, Plan, Selection, Turn};
+use crate::endpoint::kinds;
 use crate::rates::{Course, Routed, Terms, Waterfill, Whose, capacities};
 use crate::routing::Protocol;
 use crate::wire::{self, Announcement};
@@ -367,7 +368,7 @@ fn broadcasts_that_make_no_sense_are_counted() {
     };
     let here = NodeId::new(1);
     let from = |bytes: &[u8]| Packet {
-        kind: Kind::Notice,
+        kind: kinds::NOTICE,
         src: NodeId::new(0),
         dst: here,
         ..frames::carry(bytes)
@@ -398,7 +399,7 @@ fn broadcasts_that_make_no_sense_are_counted() {
     }
     assert_eq!(hear(Packet { wire: 33, ..from(&good) }), (1, 0));
     assert_eq!(hear(Packet { wire: 15, ..from(&good) }), (1, 0));
-    assert_eq!(hear(Packet { kind: Kind::Nack, ..from(&good) }), (1, 0));
+    assert_eq!(hear(Packet { kind: kinds::NACK, ..from(&good) }), (1, 0));
     let dropped = wire::Dropped::Anew { round: 7 };
     let (dropper, child) = (here, NodeId::new(2));
     let notice = wire::Notice { source: here, way: 0, dropped, dropper, child };
@@ -411,7 +412,7 @@ fn broadcasts_that_make_no_sense_are_counted() {
         index: 0,
     };
     let notice = wire::Notice { dropped: of_flow, ..notice };
-    assert_eq!(hear(Packet { kind: Kind::Nack, ..from(&notice.encode()) }), (1, 0));
+    assert_eq!(hear(Packet { kind: kinds::NACK, ..from(&notice.encode()) }), (1, 0));
     assert_eq!(hear(from(&good)), (0, 1));
     // By a port that its sender does not have, where it would go by all links.
     let flooded = Announcement { way: wire::TREE_NONE, index: 1, ..said }.encode();
