@@ -259,6 +259,17 @@ pub trait Transport: Clone + Send + 'static {
     /// which is closed.
     fn abandon(&mut self, flow: FlowKey, out: &mut Outbox);
 
+    /// Which byte of its flow is the first in a data packet: of one whose packets are numbered, and all full
+    /// but the last, unless the transport says otherwise.
+    fn offset_of(&self, packet: &Packet) -> u64 {
+        packet.seq * u64::from(self.framing().payload)
+    }
+
+    /// Whether every flow ends although packets are lost.
+    fn recovers(&self) -> bool {
+        true
+    }
+
     /// Whether a flow waits for a round trip before its first byte is sent.
     fn has_handshake(&self) -> bool {
         false

@@ -139,6 +139,17 @@ impl<A: Transport, B: Transport> Transport for Mixed<A, B> {
         self.first.framing()
     }
 
+    fn offset_of(&self, packet: &Packet) -> u64 {
+        match packet.flow.is_seconds() {
+            true => self.second.offset_of(packet),
+            false => self.first.offset_of(packet),
+        }
+    }
+
+    fn recovers(&self) -> bool {
+        self.first.recovers() && self.second.recovers()
+    }
+
     fn has_handshake(&self) -> bool {
         self.first.has_handshake() || self.second.has_handshake()
     }

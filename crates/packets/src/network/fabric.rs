@@ -1,6 +1,7 @@
 //! The network as a fabric.
 
 use kernel::{Bytes, Rate, Span, Time};
+use rack::node::Nodes;
 use rack::results::Table;
 use rack::{Advance, Fabric, Flow, Gauge, Probe, Problem, Stage, Totals, Unfinished};
 use serde_json::{Map, Value};
@@ -37,6 +38,10 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
 
     fn set_threads(&mut self, threads: usize) {
         self.wanted = Wanted::Threads(threads);
+    }
+
+    fn apart(&self) -> Option<Nodes> {
+        self.taken_apart()
     }
 
     fn offer(&mut self, flow: &Flow) {

@@ -14,6 +14,7 @@ mod gauges;
 mod ideal;
 mod judge;
 mod ledger;
+mod node;
 mod part;
 mod programmed;
 mod reports;

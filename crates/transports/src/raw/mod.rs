@@ -342,6 +342,10 @@ impl Transport for Raw {
         self.framing
     }
 
+    fn recovers(&self) -> bool {
+        matches!(self.recovery, Recovery::Repeat { .. })
+    }
+
     fn start(&mut self, opening: &Opening, out: &mut Outbox) {
         let Opening { key, flow, .. } = *opening;
         if self.senders.len() <= key.index() {

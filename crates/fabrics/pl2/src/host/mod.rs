@@ -483,6 +483,14 @@ impl<T: Transport> Transport for Shim<T> {
         Timers { flow: inner.flow, host: inner.host + own }
     }
 
+    fn offset_of(&self, packet: &Packet) -> u64 {
+        self.inner.offset_of(packet)
+    }
+
+    fn recovers(&self) -> bool {
+        self.inner.recovers()
+    }
+
     fn framing(&self) -> Framing {
         let Framing { payload, header } = self.inner.framing();
         Framing { payload, header: header + OVERHEAD.get() as u16 }
