@@ -56,6 +56,11 @@ impl OpenFlows {
     }
 
     /// An open flow.
+    pub(crate) fn get(&self, handle: u32) -> Option<&Open> {
+        self.slots[self.place(handle)?].open.as_ref()
+    }
+
+    /// An open flow.
     pub(crate) fn get_mut(&mut self, handle: u32) -> Option<&mut Open> {
         let place = self.place(handle)?;
         self.slots[place].open.as_mut()

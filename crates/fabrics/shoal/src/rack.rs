@@ -375,6 +375,11 @@ impl Rack {
     /// Application bytes that have arrived in order of flows that are still open, and of those that have
     /// failed.
     fn in_order(&self) -> (kernel::Bytes, kernel::Bytes) {
+        if !self.plan.is_lossy {
+            let begun = self.shards.iter().flat_map(|shard| shard.messages.receivers.begun());
+            let data = |(handle, cells)| Some(self.desk.data(self.desk.open.get(handle)?, cells));
+            return (begun.filter_map(data).sum(), kernel::Bytes::ZERO);
+        }
         let begun = self.begun();
         let data = |(handle, open): (u32, &Open)| {
             self.desk.data(open, begun.get(&handle).copied().unwrap_or(0))

@@ -238,7 +238,9 @@ impl Bank {
             loss.resent_own.push(Cargo { cell, payload });
         }
         let (class, cargo) = (cell.class(), Cargo { cell, payload });
-        if self.schedule.peer(node, position) == Some(cell.destination()) {
+        let always_has_room = self.mechanisms.queue_limit == u16::MAX
+            || self.schedule.peer(node, position) == Some(cell.destination());
+        if always_has_room {
             self.enqueue_front(position, class, node, cargo);
         } else {
             // The peer may have had no room for it. It does not hold up what is for the peer itself and
