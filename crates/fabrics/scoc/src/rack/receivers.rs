@@ -85,7 +85,8 @@ impl Receivers {
             return None;
         }
         let is_last = packet.tag & LAST != 0;
-        let mut open = place.map_or(Receiving::default(), |place| self.slab[place as usize]);
+        let place = place.unwrap_or_else(|| self.keep(key));
+        let open = &mut self.slab[place as usize];
         let on_line = self.line.send_time(packet.size());
         let free = &mut self.line_free[usize::from(packet.destination)];
         let at = at.max(*free);
@@ -95,12 +96,8 @@ impl Receivers {
         open.host += packet.entered.get().saturating_sub(packet.born.get());
         open.switch += at.get().saturating_sub(packet.entered.get());
         open.line += on_line.get();
-        match place {
-            Some(place) => self.slab[place as usize] = open,
-            None => self.keep(key, open),
-        }
         if is_last {
-            let Receiving { arrived: packets, bytes, host, switch, line } = open;
+            let Receiving { arrived: packets, bytes, host, switch, line } = *open;
             let Packet { source, destination, .. } = *packet;
             let (at, number) = (at + on_line, packet.tag & !LAST);
             return Some(End {
@@ -126,18 +123,19 @@ impl Receivers {
         }
     }
 
-    fn keep(&mut self, key: [u32; 3], open: Receiving) {
+    fn keep(&mut self, key: [u32; 3]) -> u32 {
         let place = match self.spare.pop() {
             Some(place) => {
-                self.slab[place as usize] = open;
+                self.slab[place as usize] = Receiving::default();
                 place
             }
             None => {
-                self.slab.push(open);
+                self.slab.push(Receiving::default());
                 (self.slab.len() - 1) as u32
             }
         };
         self.places.insert(key, place);
+        place
     }
 
     /// Application bytes of a flow that have arrived.
