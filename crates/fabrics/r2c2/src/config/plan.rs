@@ -151,7 +151,7 @@ impl Plan {
     }
 
     /// Of how many flows a broadcast can tell that they use other protocols (§3.4): as many as fit a
-    /// packet, also one that is said again or goes by trees of a rack in which links are dead. A packet of
+    /// packet, also one that is retransmitted or goes by trees of a rack in which links are dead. A packet of
     /// the simulated network carries as many bytes as its header has; the paper's had room for 298 flows.
     pub(crate) fn pairs_max(&self) -> usize {
         let again = if self.may_drop() { wire::tail::AGAIN_BYTES } else { 0 };

@@ -1,4 +1,4 @@
-//! Broadcasts that get lost on their way, and how they are said again (§3.2): why, and why that ends,
+//! Broadcasts that get lost on their way, and how they are retransmitted (§3.2): why, and why that ends,
 //! stands in [`super::repeats`].
 
 use packets::{Loss, Outbox, Packet};
@@ -57,7 +57,7 @@ impl News {
             _ => return None,
         };
         let child = NodeId::new(scene.topology.port(port).peer.get());
-        // One that was said again is for those for whom it was at first.
+        // One that was retransmitted is for those for whom it was at first.
         let Again { dropper, child } = again.unwrap_or(Again { dropper: copy.src, child });
         let tree = wire::tree_of(way);
         let notice = Notice { source, way: wire::way(tree, dead, 0), dropped, dropper, child };
@@ -137,7 +137,7 @@ impl News {
         }
     }
 
-    /// `node` takes a copy that is said again a hop on, towards the node that dropped it, and from there
+    /// `node` takes a copy that is retransmitted a hop on, towards the node that dropped it, and from there
     /// to its child. If the node goes by another map now, so will the source, and say all anew.
     pub(super) fn lead(
         &mut self,
@@ -176,7 +176,7 @@ impl News {
         scene.tell(node, port, copy);
     }
 
-    /// A node says again what was dropped on its way, or lost.
+    /// A node retransmits what was dropped on its way, or lost.
     pub(super) fn repeat(&mut self, node: NodeId, scene: &mut Scene<'_>) {
         for copy in self.repeats.take(node, scene.out) {
             if let Some((message, dead, again)) = self.again(&copy, scene) {
@@ -194,7 +194,7 @@ impl News {
         self.repeats.take_cut(port).into_iter().for_each(|copy| out.tell(port, copy));
     }
 
-    /// What a copy that is said again says, and to whom.
+    /// What a copy that is retransmitted says, and to whom.
     fn again(&self, copy: &Packet, scene: &Scene<'_>) -> Option<(Message<'static>, u32, Again)> {
         if copy.kind != kinds::NOTICE {
             return None;

@@ -64,7 +64,7 @@ const ASK: u8 = 0;
 const PROBES_MAX: u32 = 6;
 /// A host's timer: its next computation of rates.
 const TICK: u8 = 0;
-/// A host's timer: it says again what was dropped.
+/// A host's timer: it retransmits what was dropped.
 const REPEAT: u8 = 1;
 /// A host's timer: its turn to search for better routing.
 const SEARCH: u8 = 2;

@@ -2,7 +2,7 @@
 //!
 //! A broadcast goes by one of its source's trees; each node passes it on to its children there and
 //! enters what it says in its own view. A node whose queue has no room for a copy tells the source,
-//! which says it again to those who missed it ([`super::dropped`]).
+//! which retransmits it to those who missed it ([`super::dropped`]).
 //!
 //! A node that takes other links to live than the source did does not have that tree: it passes the
 //! broadcast on by all its links, and so do all to whom it comes that way. A node passes a broadcast on
@@ -47,7 +47,7 @@ pub(super) struct Counts {
     pub(super) copies: u64,
     /// Copies that were lost.
     pub(super) lost: u64,
-    /// Copies that sources said again because a queue had no room for them.
+    /// Copies that sources retransmitted because a queue had no room for them.
     pub(super) repeated: u64,
 }
 

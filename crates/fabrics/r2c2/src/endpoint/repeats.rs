@@ -1,10 +1,10 @@
-//! What is said again: broadcasts that found no room, copies that a link corrupted, and copies that a
+//! What is retransmitted: broadcasts that found no room, copies that a link corrupted, and copies that a
 //! link took which failed so shortly that nobody noticed.
 //!
 //! §3.2 has the node that drops a broadcast tell its source, "who can then re-transmit", leaves open to
 //! whom, how often and when, and has the checksum find corruption but nobody mend it. **Our choices**:
 //!
-//! - A source says again what was dropped to those who have missed it: the notice names the node that
+//! - A source retransmits what was dropped to those who have missed it: the notice names the node that
 //!   had no room and the neighbour for which the copy was ([`crate::wire::Notice`]); the copy goes by the
 //!   same tree to that node, and from there on as it would have gone ([`crate::wire::Again`]). Sources keep
 //!   what they said for that ([`crate::view::Names`]).
@@ -19,11 +19,11 @@
 //! Repeating ends, whatever the buffers:
 //!
 //! 1. A node passes a broadcast on once, to each of its children in the tree. A copy, the notice of its
-//!    loss and the copy said again take each other's place. So of a broadcast there are at most as many
+//!    loss and the copy retransmitted take each other's place. So of a broadcast there are at most as many
 //!    of these, together, as nodes that have not heard it: fewer than there are nodes, however often any is
 //!    lost, and none when all have heard it. (Where it goes by all links: at most one an end of a link.)
 //! 2. A copy that was dropped `n` times has waited for at least `2^n - 1` pauses. In a time `t` it is
-//!    said again at most `log2(1 + t / pause)` times, and what all take of the links in that time grows
+//!    retransmitted at most `log2(1 + t / pause)` times, and what all take of the links in that time grows
 //!    with the logarithm of `t`, not with `t`: after a while it is less than any part of them. Yet it
 //!    never waits for more than two pauses and twice as long as it has waited before.
 //! 3. Then data alone can fill queues. There is so much of it as flows have left; once they have
@@ -45,7 +45,7 @@ pub(super) struct Repeats {
     pause: Span,
     /// By node: how much longer than it must it waits.
     draws: Vec<Stream>,
-    /// By node: what it says again, in order of time, and then of loss.
+    /// By node: what it retransmits, in order of time, and then of loss.
     waiting: Vec<BTreeMap<(Time, u64), Packet>>,
     made: u64,
     /// By port: what was lost while its link was dead and counted as living.
@@ -98,7 +98,7 @@ impl Repeats {
         self.made += 1;
     }
 
-    /// A node's time has come: what it says again now.
+    /// A node's time has come: what it retransmits now.
     pub(super) fn take(&mut self, node: NodeId, out: &mut Outbox) -> Vec<Packet> {
         let waiting = &mut self.waiting[node.index()];
         let mut due = Vec::new();
@@ -118,7 +118,7 @@ impl Repeats {
         std::mem::take(&mut self.cut[port.index()])
     }
 
-    /// Whether anything is to be said again.
+    /// Whether anything is to be retransmitted.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.iter().all(BTreeMap::is_empty) && self.cut.iter().all(Vec::is_empty)

@@ -2,7 +2,7 @@
 //!
 //! What a source says of one name is counted, modulo 16. As a rule a node hears it in order and remembers
 //! the newest alone; of a flow that is over it remembers nothing. Where something has overtaken others, by
-//! another tree or because these were dropped and said again, the node remembers which it has heard until
+//! another tree or because these were dropped and retransmitted, the node remembers which it has heard until
 //! the others have come: a flow whose end came first must not begin when its start follows.
 
 /// Announcements of a name are counted modulo this: their numbers have four bits.

@@ -10,7 +10,7 @@
 //! - The checksum is the Internet's (RFC 1071) over the whole packet, which finds every single wrong
 //!   bit. The index into the route changes at each hop: it counts as zero, and has its complement
 //!   beside it to guard it.
-//! - A broadcast that is said again to those who missed it has four bytes more, and so has one by a tree
+//! - A broadcast that is retransmitted to those who missed it has four bytes more, and so has one by a tree
 //!   of a rack in which links are dead, and one of a source that has announced all its flows again ([`tail`]).
 //! - What a destination says to the source of a flow has the header of data ([`data`]).
 //! - A reader accepts exactly what a writer writes: spare bits are zero.

@@ -9,7 +9,7 @@
 //! - How often the source has begun anew, where it has, behind the news of a flow. Half a byte, for which
 //!   the news would have room, comes round within two milliseconds: sources begin anew at each change that
 //!   they hear of, and many come of one failure.
-//! - To whom the broadcast is said again: the node that dropped it, which has no need of it itself, and
+//! - To whom the broadcast is retransmitted: the node that dropped it, which has no need of it itself, and
 //!   the neighbour for which it was, as the notice ([`super::Notice`]) told. The copy goes by the
 //!   broadcast's own tree to the one, and from there as the broadcast was to the other.
 //!
@@ -24,10 +24,10 @@ use super::{Announcement, Kind, Message, SHORT_BYTES, WireError, batch, checksum
 pub const DIGEST_BYTES: usize = 4;
 /// Bytes of a round.
 pub const ROUND_BYTES: usize = 4;
-/// Bytes by which a broadcast that is said again is longer.
+/// Bytes by which a broadcast that is retransmitted is longer.
 pub const AGAIN_BYTES: usize = 4;
 
-/// To whom a broadcast is said again.
+/// To whom a broadcast is retransmitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Again {
     /// The node that dropped it.
@@ -43,7 +43,7 @@ pub struct Tail {
     pub dead: u32,
     /// How often the source of the flow has begun anew; zero behind anything but the news of a flow.
     pub round: u32,
-    /// To whom it is said again.
+    /// To whom it is retransmitted.
     pub again: Option<Again>,
 }
 

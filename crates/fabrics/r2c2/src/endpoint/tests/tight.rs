@@ -1,4 +1,4 @@
-//! Ports with little room: what is dropped is said again, to those who missed it, and that ends.
+//! Ports with little room: what is dropped is retransmitted, to those who missed it, and that ends.
 
 use rack::topology::Mesh;
 
@@ -10,7 +10,7 @@ fn shuffle(nodes: u32, size: u64) -> Vec<Flow> {
     (0..).zip(pairs).map(|(id, (src, dst))| flow(id, src, dst, size, Time::ZERO)).collect()
 }
 
-/// How often a copy may have been said again in so long: each wait is twice as long as the last.
+/// How often a copy may have been retransmitted in so long: each wait is twice as long as the last.
 fn repeats_max(plan: &Plan, time: Time) -> u64 {
     let pauses = time.as_ps() / plan.config.recovery.pause.as_ps();
     u64::from((1 + pauses).ilog2() + 1)
@@ -37,7 +37,7 @@ fn advance(
 }
 
 /// 240 flows start at once where nine kilobytes wait at a port. Each broadcast that was dropped at four
-/// ports was said again to all by four new ones.
+/// ports was retransmitted to all by four new ones.
 #[test]
 fn m13_broadcasts_that_find_no_room_do_not_multiply() {
     let plan = Config { port_buffer: Bytes::new(9_000), ..torus(&[4, 4]) }.plan().unwrap();
@@ -67,7 +67,7 @@ fn m13_broadcasts_without_room_are_said_again() {
     let counts = network.transport().news.counts();
     assert_eq!(ends.completed.len(), 16);
     assert!(counts.lost > 0 && counts.repeated > 0, "{counts:?}");
-    // Nobody hears what he has heard: no broadcast is sent twice.
+    // No node hears what it has heard: no broadcast is sent twice.
     assert_eq!(counts.sent, 32);
 }
 
