@@ -39,7 +39,9 @@ pub fn carries(rack: &Rack, registry: &Registry) -> Result<(), String> {
         }
         // Late by a few wires, where lateness is no loss.
         let ahead = (loses_one_in > 0).then_some(nodes.delay + Span::from_us(1));
-        let config = Config { loses_one_in, ahead, ..Config::default() };
+        // Time-outs double.
+        let limit = Span::from_us(1_000_000_000);
+        let config = Config { loses_one_in, ahead, limit, ..Config::default() };
         let outcome = loopback::carry(nodes, &flows, config);
         let failed = outcome.ended.values().filter(|(_, failure)| failure.is_some()).count();
         let is_good = outcome.ended.len() == flows.len()
