@@ -204,6 +204,13 @@ pub trait Fabric {
         let _ = threads;
     }
 
+    /// Cuts it into up to so many shards, whatever there is to do, before its first flow: results are the same.
+    /// How many there are now: one where it cannot be cut.
+    fn set_shards(&mut self, shards: usize) -> usize {
+        let _ = shards;
+        1
+    }
+
     /// The same network as nodes of their own, idle at time zero, for a driver other than the simulator;
     /// `None` if it cannot be taken apart. To be called before the first flow.
     fn apart(&self) -> Option<Nodes> {

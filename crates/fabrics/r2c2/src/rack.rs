@@ -3,6 +3,7 @@
 use kernel::{Rate, Span, Time};
 use packets::Network;
 use rack::equipment::Bill;
+use rack::node::Nodes;
 use rack::results::Table;
 use rack::{Advance, Fabric, Flow, Gauge, Probe, Problem, Stage, Totals, Unfinished};
 use serde_json::{Map, Value};
@@ -15,6 +16,9 @@ pub struct Rack {
     network: Network<Endpoints>,
     bill: Bill,
     seed: u64,
+    /// What was asked for, also of a network that is built anew.
+    threads: usize,
+    shards: usize,
 }
 
 impl Rack {
@@ -24,7 +28,17 @@ impl Rack {
         let endpoints = Endpoints::new(&plan, seed);
         let network = Network::new(plan.network, endpoints, seed);
         let network = network.expect("a packet is no larger than the MTU");
-        Self { network, bill: plan.bill, seed }
+        Self { network, bill: plan.bill, seed, threads: 1, shards: 1 }
+    }
+}
+
+impl Rack {
+    /// The same network, whose nodes go by the bytes of what they hear.
+    fn in_bytes(&self) -> Network<Endpoints> {
+        let plan = self.network.transport().plan().clone();
+        let endpoints = Endpoints::new(&plan, self.seed).in_bytes();
+        let network = Network::new(plan.network, endpoints, self.seed);
+        network.expect("a packet is no larger than the MTU")
     }
 }
 
@@ -48,12 +62,27 @@ impl Fabric for Rack {
     fn set_wire(&mut self, is_on: bool) -> Result<(), Problem> {
         assert_eq!(self.now(), Time::ZERO, "a run goes through bytes from its first packet on");
         if is_on {
-            let plan = self.network.transport().plan().clone();
-            let endpoints = Endpoints::new(&plan, self.seed).in_bytes();
-            let network = Network::new(plan.network, endpoints, self.seed);
-            self.network = network.expect("a packet is no larger than the MTU");
+            self.network = self.in_bytes();
+            self.network.set_threads(self.threads);
+            if self.shards > 1 {
+                self.network.set_shards(self.shards);
+            }
         }
         self.network.set_wire(is_on)
+    }
+
+    fn set_threads(&mut self, threads: usize) {
+        self.network.set_threads(threads);
+        self.threads = threads;
+    }
+
+    fn set_shards(&mut self, shards: usize) -> usize {
+        self.shards = shards;
+        self.network.set_shards(shards)
+    }
+
+    fn apart(&self) -> Option<Nodes> {
+        self.in_bytes().apart()
     }
 
     fn offer(&mut self, flow: &Flow) {

@@ -539,6 +539,11 @@ impl Fabric for Rack {
         Self::set_threads(self, threads);
     }
 
+    fn set_shards(&mut self, shards: usize) -> usize {
+        Self::set_shards(self, shards);
+        self.shards.count()
+    }
+
     fn apart(&self) -> Option<Nodes> {
         crate::node::apart(&self.plan, self.seed)
     }

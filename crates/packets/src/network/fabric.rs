@@ -40,6 +40,16 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
         self.wanted = Wanted::Threads(threads);
     }
 
+    fn set_shards(&mut self, shards: usize) -> usize {
+        let cut = Cut::balanced(&self.net().plan.topology, shards);
+        if !self.can_be_cut(&cut) {
+            return 1;
+        }
+        let parts = cut.parts();
+        self.set_cut(cut, 1);
+        parts
+    }
+
     fn apart(&self) -> Option<Nodes> {
         self.taken_apart()
     }

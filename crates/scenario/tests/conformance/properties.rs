@@ -5,6 +5,7 @@ use std::io;
 use std::ops::ControlFlow;
 
 use rack::results::{FlowEnd, FlowRecord, FlowSink};
+use rack::run::drive;
 use scenario::{Registry, Sink};
 use serde_json::Value;
 
@@ -18,20 +19,26 @@ pub type Property = fn(&Rack, &Registry) -> Result<(), String>;
 pub fn applies(property: &str, rack: &Rack, registry: &Registry) -> bool {
     let run = match property {
         "messages_as_bytes_change_nothing" => "wire = true",
+        "the_cut_into_shards_changes_nothing" => "threads = 1",
         "nodes_of_their_own_carry_every_byte" => "",
         _ => return true,
     };
     let scenario = read(&rack.table, run, LIGHT, "", registry).expect("it was read before");
     let rack = scenario.fabrics[0].plan.rack(&[], 1);
     let mut rack = rack.unwrap_or_else(|why| panic!("{why:?}"));
-    if run.is_empty() { rack.apart().is_some() } else { rack.set_wire(true).is_ok() }
+    match run {
+        "" => rack.apart().is_some(),
+        "wire = true" => rack.set_wire(true).is_ok(),
+        _ => rack.set_shards(2) > 1,
+    }
 }
 
 /// All of them, by name.
-pub const ALL: [(&str, Property); 8] = [
+pub const ALL: [(&str, Property); 9] = [
     ("every_flow_completes", completes),
     ("a_run_again_gives_the_same", again),
     ("threads_change_nothing", threads),
+    ("the_cut_into_shards_changes_nothing", shards),
     ("messages_as_bytes_change_nothing", wire),
     ("samples_change_nothing", samples),
     ("idle_time_costs_nothing", idle),
@@ -122,6 +129,39 @@ fn threads(rack: &Rack, registry: &Registry) -> Result<(), String> {
         let plain = carry(rack, ("threads = 1", workload, ""), registry)?;
         let threads = carry(rack, ("threads = 3", workload, ""), registry)?;
         same("on threads", &threads, &plain)?;
+    }
+    Ok(())
+}
+
+/// However little there is to do, with and without a dead node.
+fn shards(rack: &Rack, registry: &Registry) -> Result<(), String> {
+    let fault = "[[fault]]\nat = '20 us'\nnode = 1\nuntil = '3 ms'\n";
+    let can_fail = read(&rack.table, "", LIGHT, fault, registry).is_ok();
+    let faults = if can_fail { &["", fault][..] } else { &[""] };
+    for (workload, faults) in
+        [LIGHT, REACTIVE].into_iter().flat_map(|w| faults.iter().map(move |f| (w, f)))
+    {
+        let scenario = read(&rack.table, "", workload, faults, registry)?;
+        let cut = |shards: usize| {
+            let network = scenario.fabrics[0].plan.rack(&scenario.expanded_faults(), 7);
+            let mut network = network.map_err(|why| format!("{why:?}"))?;
+            let count = network.set_shards(shards);
+            let mut flows = Flows::default();
+            let mut drawn = scenario.draw().map_err(|bad| bad.to_string())?;
+            let options = scenario.options().map_err(|bad| bad.to_string())?;
+            let go_on = &mut |_| ControlFlow::Continue(());
+            let result = drive(&mut *network, drawn.as_mut(), &options, &mut flows, go_on);
+            let summary = result.map_err(|bad| bad.to_string())?.summary;
+            Ok::<_, String>((count, Ran { flows, summary }))
+        };
+        let (_, whole) = cut(1)?;
+        for shards in [2, 3, 8] {
+            let (count, parts) = cut(shards)?;
+            if count < 2 && faults.is_empty() {
+                return Err(format!("it is {count} of {shards} shards"));
+            }
+            same(&format!("in {count} shards"), &parts, &whole)?;
+        }
     }
     Ok(())
 }

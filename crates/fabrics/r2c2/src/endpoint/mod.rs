@@ -449,6 +449,18 @@ impl Transport for Endpoints {
         self.news.check()
     }
 
+    fn can_be_cut(&self) -> bool {
+        true
+    }
+
+    fn add_counts(&mut self, other: &Self) {
+        self.news.add_counts(&other.news);
+        self.neighbours.add_told(&other.neighbours);
+        self.pace.add_computations(&other.pace);
+        self.selector.add_counts(&other.selector);
+        self.receivers.add_held(&other.receivers);
+    }
+
     fn details(&self, _: Time) -> Map<String, Value> {
         let mut details = Map::new();
         details.insert("broadcasts".into(), json!(self.news.counts()));

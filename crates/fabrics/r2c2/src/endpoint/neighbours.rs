@@ -91,6 +91,11 @@ impl Neighbours {
         self.discovery.as_ref().is_some_and(|discovery| discovery.has_news(node))
     }
 
+    /// Adds what other nodes have told.
+    pub(super) fn add_told(&mut self, other: &Self) {
+        self.told += other.told;
+    }
+
     /// How many greetings and states of links were sent.
     pub(super) fn told(&self) -> u64 {
         self.told

@@ -433,6 +433,15 @@ impl News {
         }
     }
 
+    /// Adds what was counted for other nodes.
+    pub(super) fn add_counts(&mut self, other: &Self) {
+        let Counts { sent, copies, lost, repeated } = other.counts;
+        self.counts.sent += sent;
+        self.counts.copies += copies;
+        self.counts.lost += lost;
+        self.counts.repeated += repeated;
+    }
+
     /// How often broadcasts were sent, copied, lost and sent again.
     pub(super) fn counts(&self) -> Counts {
         self.counts

@@ -63,6 +63,11 @@ impl Pace {
         self.interval == Span::ZERO
     }
 
+    /// Adds those of other nodes.
+    pub(super) fn add_computations(&mut self, other: &Self) {
+        self.computations += other.computations;
+    }
+
     /// How many computations there have been.
     pub(super) fn computations(&self) -> u64 {
         self.computations

@@ -186,6 +186,14 @@ impl Receivers {
         flows.next().map_or(0, |flow| flow.arrivals.count())
     }
 
+    /// Adds what other nodes have held.
+    pub(super) fn add_held(&mut self, other: &Self) {
+        self.held.merge(&other.held);
+        for (most, &others) in self.held_by_node.iter_mut().zip(&other.held_by_node) {
+            *most = (*most).max(others);
+        }
+    }
+
     /// Most packets held of one flow because others before them were missing.
     pub(super) fn held_max(&self) -> u64 {
         self.held_by_node.iter().copied().max().unwrap_or(0)

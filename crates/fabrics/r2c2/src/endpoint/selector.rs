@@ -52,6 +52,12 @@ impl Selector {
         Self { settings, duties, draws, waits, pairs_max, searches: 0, changes: 0 }
     }
 
+    /// Adds those of other nodes.
+    pub(super) fn add_counts(&mut self, other: &Self) {
+        self.searches += other.searches;
+        self.changes += other.changes;
+    }
+
     /// Searches, and flows whose protocol they changed.
     pub(super) fn counts(&self) -> (u64, u64) {
         (self.searches, self.changes)
