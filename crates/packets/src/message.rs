@@ -55,6 +55,12 @@ impl Message {
         self.at
     }
 
+    /// The same, there at `at` if that is later: for a driver whose own wires take their time.
+    #[must_use]
+    pub fn not_before(self, at: Time) -> Self {
+        Self { at: self.at.max(at), ..self }
+    }
+
     /// Its bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {

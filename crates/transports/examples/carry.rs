@@ -1,8 +1,9 @@
-//! How fast the transports are: `carry TRANSPORT HOSTS PATTERN PACKETS` carries `permutation` or
-//! `incast` of so many packets a flow over a three-tier Clos of 128, 432 or 1,024 hosts (others: leaf
-//! and spine), by `ndp`, `homa`, `dcqcn`, `dctcp`, `newreno`, `cubic` or `swift`.
+//! How fast the transports are: `carry TRANSPORT HOSTS PATTERN PACKETS [THREADS]` carries `permutation`,
+//! `incast` or `poisson` (flows between hosts drawn at random, at 0.6 of what they can send) of so many
+//! packets a flow over a three-tier Clos of 128, 432 or 1,024 hosts (others: leaf and spine), by `ndp`,
+//! `homa`, `dcqcn`, `dctcp`, `newreno`, `cubic` or `swift`, on so many threads.
 
-use kernel::{Bytes, Time};
+use kernel::{Bytes, Rate, Span, Stream, Time};
 use packets::config::{Config, FlowControl, Marking, Pfc, Queues, Red, Routing, Step, Trimming};
 use packets::{Network, Surroundings, Transport, surroundings};
 use rack::topology::{LeafSpine, Shape, ThreeTier};
@@ -58,22 +59,49 @@ fn flows(hosts: u32, pattern: &str, packets: u64) -> Option<Vec<Flow>> {
     match pattern {
         "permutation" => Some((0..hosts).map(|src| flow(src, (src + step) % hosts)).collect()),
         "incast" => Some((1..hosts).map(|src| flow(src, 0)).collect()),
+        "poisson" => Some(poisson(hosts, size)),
         _ => None,
     }
 }
 
+/// Forty flows a host of the default rate, between hosts drawn at random, at a load of 0.6.
+fn poisson(hosts: u32, size: Bytes) -> Vec<Flow> {
+    let mut draw = Stream::new(1, "example/poisson", 0);
+    let gap = Rate::from_gbps(30).send_time(size) / u64::from(hosts);
+    let mut start = Time::ZERO;
+    let mut flow = |id: u64| {
+        start += Span::from_ps(draw.exponential(gap.as_ps() as f64) as u64);
+        let src = draw.below(hosts.into()) as u32;
+        let dst = (src + 1 + draw.below(u64::from(hosts) - 1) as u32) % hosts;
+        Flow {
+            id: FlowId::new(id),
+            src: NodeId::new(src),
+            dst: NodeId::new(dst),
+            size,
+            start,
+            class: Class::new(0),
+        }
+    };
+    (0..40 * u64::from(hosts)).map(&mut flow).collect()
+}
+
 fn run<T: Transport>(
-    config: &Config,
+    (config, threads): (&Config, usize),
     flows: &[Flow],
     make: impl FnOnce(&Surroundings) -> T,
 ) -> Result<(), String> {
     let plan = config.plan().map_err(|problems| format!("{problems:?}"))?;
     let transport = make(&surroundings(&plan, 1));
     let mut network = Network::new(plan, transport, 1).map_err(|problem| problem.to_string())?;
+    network.set_threads(threads);
     flows.iter().for_each(|flow| network.offer(flow));
     let begin = std::time::Instant::now();
     network.advance(Time::NEVER, &mut ());
     let seconds = begin.elapsed().as_secs_f64();
+    let windows = network.windows();
+    if windows.windows > 0 {
+        eprintln!("{} parts: {windows:?}", network.parts());
+    }
     let totals = network.totals();
     let hops = network.details()["packet_hops"].as_u64().unwrap_or(0);
     eprintln!(
@@ -92,31 +120,34 @@ fn run<T: Transport>(
 
 fn main() -> Result<(), String> {
     let words: Vec<_> = std::env::args().skip(1).collect();
-    let usage = || "usage: carry TRANSPORT HOSTS PATTERN PACKETS".to_string();
-    let [transport, hosts, pattern, packets] = words.as_slice() else { return Err(usage()) };
+    let usage = || "usage: carry TRANSPORT HOSTS PATTERN PACKETS [THREADS]".to_string();
+    let [transport, hosts, pattern, packets, threads @ ..] = words.as_slice() else {
+        return Err(usage());
+    };
+    let threads = threads.first().map_or(Ok(1), |threads| threads.parse()).map_err(|_| usage())?;
     let hosts = hosts.parse().map_err(|_| usage())?;
     let packets = packets.parse().map_err(|_| usage())?;
     let flows = flows(hosts, pattern, packets).ok_or_else(usage)?;
-    let config = config(transport, hosts).ok_or_else(usage)?;
+    let config = (&config(transport, hosts).ok_or_else(usage)?, threads);
     let built = "the defaults are sound";
     match transport.as_str() {
-        "ndp" => run(&config, &flows, |around| ndp::Ndp::new(&ndp::Config::default(), around)),
+        "ndp" => run(config, &flows, |around| ndp::Ndp::new(&ndp::Config::default(), around)),
         "homa" => {
             let sizes = homa::Profile::new(vec![(Bytes::new(packets * PAYLOAD), 1.0)]);
-            run(&config, &flows, |around| homa::Homa::new(&homa::Config::default(), around, &sizes))
+            run(config, &flows, |around| homa::Homa::new(&homa::Config::default(), around, &sizes))
         }
         "dcqcn" => {
-            run(&config, &flows, |around| dcqcn::Dcqcn::new(&dcqcn::Config::default(), around))
+            run(config, &flows, |around| dcqcn::Dcqcn::new(&dcqcn::Config::default(), around))
         }
         "dctcp" => {
-            run(&config, &flows, |around| dctcp::Config::default().build(around).expect(built))
+            run(config, &flows, |around| dctcp::Config::default().build(around).expect(built))
         }
         "cubic" => {
-            run(&config, &flows, |around| cubic::Config::default().build(around).expect(built))
+            run(config, &flows, |around| cubic::Config::default().build(around).expect(built))
         }
         "swift" => {
-            run(&config, &flows, |around| swift::Config::default().build(around).expect(built))
+            run(config, &flows, |around| swift::Config::default().build(around).expect(built))
         }
-        _ => run(&config, &flows, |around| newreno::Config::default().build(around).expect(built)),
+        _ => run(config, &flows, |around| newreno::Config::default().build(around).expect(built)),
     }
 }

@@ -145,18 +145,24 @@ impl<E: Copy> Agenda<E> {
 
     /// The events so many places behind the last one taken, among those of the same instant or of the same
     /// delay: for fetching what they need before their turn.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn upcoming<const COUNT: usize>(&self, places: [usize; COUNT]) -> [Option<E>; COUNT] {
-        let lane = &self.queues.lanes[self.queues.source];
-        let of_lane = |place| lane.get(place).map(|Bare(event)| event);
-        if self.left == 0 {
-            return places.map(of_lane);
+        if self.left > 0 {
+            return self.upcoming_of_round(places);
         }
+        let lane = &self.queues.lanes[self.queues.source];
+        places.map(|place| lane.get(place).map(|Bare(event)| event))
+    }
+
+    /// As [`Agenda::upcoming`], while events of the instant at hand are left.
+    #[inline(never)]
+    fn upcoming_of_round<const COUNT: usize>(&self, places: [usize; COUNT]) -> [Option<E>; COUNT] {
+        let lane = &self.queues.lanes[self.queues.source];
         let round = self.round.get(self.taken..).unwrap_or_default();
         places.map(|place| match round.get(place) {
             Some(&event) => Some(event),
-            None => of_lane(place - round.len()),
+            None => lane.get(place - round.len()).map(|Bare(event)| event),
         })
     }
 

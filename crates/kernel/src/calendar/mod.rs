@@ -290,7 +290,7 @@ impl<E: Numbered> Queues<E> {
     }
 
     /// As [`Queues::pop_before`]; says, too, whether another queue has an event at that instant.
-    #[inline]
+    #[inline(always)]
     fn pop_and_look(&mut self, limit: Time) -> Option<(Time, E, bool)> {
         loop {
             let (queue, time, is_tied) = self.heads.first();
@@ -310,7 +310,7 @@ impl<E: Numbered> Queues<E> {
     }
 
     /// Drops the front of a queue.
-    #[inline]
+    #[inline(always)]
     fn drop_front(&mut self, queue: usize) {
         if queue == WHEEL {
             self.wheel.pop();

@@ -18,10 +18,13 @@ const PAIR: u32 = u32::MAX;
 
 /// How a flow is named between its two hosts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub(crate) struct Name {
-    pub(crate) src: NodeId,
-    pub(crate) dst: NodeId,
-    pub(crate) number: u32,
+pub struct Name {
+    /// Its source.
+    pub src: NodeId,
+    /// Its destination.
+    pub dst: NodeId,
+    /// Which of the flows between the two, as its source counts them.
+    pub number: u32,
 }
 
 impl Name {
@@ -66,7 +69,7 @@ pub(crate) struct Receiver {
 /// Where the time of a flow's data packets went: sums over those that arrived whole before the flow was
 /// complete.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Journey {
+pub struct Journey {
     pub(crate) count: u64,
     /// When their first bits were sent and their last received, in picoseconds.
     pub(crate) sent: u128,

@@ -49,7 +49,11 @@ impl Net {
         let ports = self.wires.iter().zip(&self.clocks).filter(|(wire, _)| is_cut(wire));
         let least = ports.map(|(wire, clock)| {
             let time = |size: Bytes| clock.rate().least_send_time(size);
-            let packet = wire.delay.min(wire.last_delay) + time(Bytes::new(1));
+            let delay = match self.plan.topology.is_host(wire.peer) {
+                true => wire.delay.min(wire.last_delay),
+                false => wire.delay,
+            };
+            let packet = delay + time(Bytes::new(1));
             let is_told = self.flow_queues.is_some() || (self.has_neighbours && self.is_lossy);
             let frame = match &self.credits {
                 _ if is_told => Some(Span::ZERO),

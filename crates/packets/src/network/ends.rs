@@ -1,9 +1,10 @@
 //! How flows begin and end at their hosts, and what the driver is told of it.
 
+use kernel::Time;
 use rack::topology::Vertex;
 use rack::{Failure, Flow, NodeId};
 
-use super::part::{Doomed, Part};
+use super::part::Part;
 use super::reports::{Report, What};
 use crate::net::{Name, hopeless};
 use crate::packet::{FlowKey, Packet};
@@ -45,6 +46,22 @@ impl<T: Transport, S: Program> Part<T, S> {
         let packet = Packet { flow: key, ..*packet };
         self.transport.accept(&packet, label, &mut self.out);
         key
+    }
+
+    /// Whether a packet is of a flow that its hosts have forgotten as one of them died, or as no path leads
+    /// from one to the other: as much as its destination can know by itself.
+    pub(super) fn is_forgotten(&self, packet: &Packet) -> bool {
+        let name = Name::of(packet);
+        let known = |host: NodeId| self.forgotten.get(host.index()).copied().unwrap_or(Time::ZERO);
+        let is_old = packet.is_data() && packet.stamp < known(name.src).max(known(name.dst));
+        is_old || self.is_lost(name)
+    }
+
+    /// Whether a flow can never complete, as is known by now.
+    fn is_lost(&self, name: Name) -> bool {
+        let src = Vertex::new(name.src.get());
+        let is_unknown = self.net.is_dead(src) && self.net.live.vertices[src.index()];
+        !is_unknown && self.hopeless(name.src, name.dst).is_some()
     }
 
     fn make_room(&mut self) {
@@ -103,23 +120,26 @@ impl<T: Transport, S: Program> Part<T, S> {
         if !self.net.plan.topology.is_host(vertex) {
             return;
         }
-        let node = NodeId::new(vertex.get());
         let known_at = self.net.now + self.net.plan.config.convergence;
-        let open = self.net.halves.open();
-        let lost = open.filter(|(_, name)| [name.src, name.dst].contains(&node));
-        self.doomed.extend(lost.map(|(key, name)| Doomed { key, name, known_at }));
+        self.doomed.push_back((NodeId::new(vertex.get()), known_at));
     }
 
-    /// It is known now of some flows that one of their hosts has died.
+    /// It is known now that some hosts have died: flows from and to them are forgotten.
     pub(super) fn abandon_doomed(&mut self) {
-        while let Some(&Doomed { key, name, .. }) =
-            self.doomed.front().filter(|doomed| doomed.known_at <= self.net.now)
+        while let Some(&(node, _)) =
+            self.doomed.front().filter(|(_, known_at)| *known_at <= self.net.now)
         {
             self.doomed.pop_front();
-            if self.net.halves.is_open(key) && self.net.halves.name(key) == name {
-                self.abandon(key);
-            }
+            self.forgotten.resize(self.net.nics.len(), Time::ZERO);
+            self.forgotten[node.index()] = self.net.now;
+            self.abandon_all(|name| [name.src, name.dst].contains(&node));
         }
+    }
+
+    fn abandon_all(&mut self, is_meant: impl Fn(Name) -> bool) {
+        let open = self.net.halves.open().filter(|&(_, name)| is_meant(name));
+        let keys: Vec<_> = open.map(|(key, _)| key).collect();
+        keys.into_iter().for_each(|key| self.abandon(key));
     }
 
     /// Routes are known anew: hosts forget flows to and from hosts that are dead, and if nothing more is to
@@ -128,12 +148,8 @@ impl<T: Transport, S: Program> Part<T, S> {
         if !self.net.is_settled() && self.net.live.vertices.iter().all(|&works| works) {
             return;
         }
-        let is_lost = |&(_, name): &(FlowKey, Name)| {
-            let src = Vertex::new(name.src.get());
-            let is_unknown = self.net.is_dead(src) && self.net.live.vertices[src.index()];
-            !is_unknown && self.hopeless(name.src, name.dst).is_some()
-        };
-        let keys: Vec<_> = self.net.halves.open().filter(is_lost).map(|(key, _)| key).collect();
+        let lost = self.net.halves.open().filter(|&(_, name)| self.is_lost(name));
+        let keys: Vec<_> = lost.map(|(key, _)| key).collect();
         keys.into_iter().for_each(|key| self.abandon(key));
     }
 }

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kernel::Time;
-use rack::topology::{Parts, Vertex};
-use rack::{Failure, FlowId};
+use rack::topology::Parts;
+use rack::{Failure, NodeId};
 
 use super::ledger::{Ledger, Life};
 use crate::net::{Net, hopeless};
@@ -22,17 +22,6 @@ enum Step {
     Converge,
 }
 
-/// A flow whose source or destination has died, which nobody knows yet.
-#[derive(Clone, Copy, Debug)]
-struct Doomed {
-    /// Its place in the ledger.
-    place: u32,
-    /// Which flow that is: its place may be another's by then.
-    id: FlowId,
-    why: Failure,
-    known_at: Time,
-}
-
 /// The state of the network that follows from the plan of faults.
 #[derive(Clone, Debug)]
 pub(super) struct Judge {
@@ -44,7 +33,8 @@ pub(super) struct Judge {
     live: Live,
     tables: Arc<Tables>,
     known: Arc<Known>,
-    doomed: VecDeque<Doomed>,
+    /// Hosts that have died, until that is known: when it will be.
+    doomed: VecDeque<(NodeId, Time)>,
 }
 
 impl Judge {
@@ -86,7 +76,8 @@ impl Judge {
             Step::Break(fault) => {
                 self.count(net, fault, |faults| *faults += 1);
                 if let Parts::Vertex(vertex) = self.parts[fault] {
-                    self.note_doomed(vertex, now + net.plan.config.convergence, ledger);
+                    let known_at = now + net.plan.config.convergence;
+                    self.doomed.push_back((NodeId::new(vertex.get()), known_at));
                 }
                 Vec::new()
             }
@@ -127,29 +118,21 @@ impl Judge {
         }
     }
 
-    /// A vertex has died: if it is a host its flows fail when that is known, even if it comes back.
-    fn note_doomed(&mut self, vertex: Vertex, known_at: Time, ledger: &Ledger) {
-        for place in ledger.unfinished() {
-            let entry = ledger.get(place);
-            let [src, dst] = [entry.flow.src, entry.flow.dst].map(|node| Vertex::new(node.get()));
-            if entry.life == Life::Open && [src, dst].contains(&vertex) {
-                let is_source = src == vertex;
-                let why = if is_source { Failure::SourceDied } else { Failure::DestinationDied };
-                self.doomed.push_back(Doomed { place, id: entry.flow.id, why, known_at });
-            }
-        }
-    }
-
+    /// It is known now that some vertices have died: if they are hosts their flows fail, even if they have
+    /// come back.
     fn take_doomed(&mut self, now: Time, ledger: &Ledger) -> Vec<(u32, Failure)> {
         let mut failures = Vec::new();
-        while let Some(&Doomed { place, id, why, .. }) =
-            self.doomed.front().filter(|doomed| doomed.known_at <= now)
-        {
+        while let Some(&(node, _)) = self.doomed.front().filter(|(_, known_at)| *known_at <= now) {
             self.doomed.pop_front();
-            let entry = ledger.get(place);
-            if entry.life == Life::Open && entry.flow.id == id {
-                failures.push((place, why));
-            }
+            let open = ledger.unfinished().filter(|&place| ledger.get(place).life == Life::Open);
+            failures.extend(open.filter_map(|place| {
+                let flow = &ledger.get(place).flow;
+                match node {
+                    _ if flow.src == node => Some((place, Failure::SourceDied)),
+                    _ if flow.dst == node => Some((place, Failure::DestinationDied)),
+                    _ => None,
+                }
+            }));
         }
         failures
     }

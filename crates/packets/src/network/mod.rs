@@ -38,7 +38,9 @@ use crate::transport::{Surroundings, Transport};
 use desk::Desk;
 use gauges::Gauges;
 pub(crate) use ideal::completion_time;
-use part::{EVENTS_PER_POLL, Leg, Part, just_after};
+pub use part::Part;
+use part::{EVENTS_PER_POLL, Leg, just_after};
+pub use reports::{Report, What};
 
 /// The parts of a completion time, in order.
 pub(crate) const STAGES: &[Stage] = &[
@@ -108,6 +110,25 @@ pub fn surroundings(plan: &Plan, seed: u64) -> Surroundings {
         hops_max,
         seed,
     }
+}
+
+/// The parts of the network of `plan` by a cut, for a driver of one's own: it runs each of them, whenever it
+/// likes, and takes what it sends to the others. Parts have copies of `transport`, which has to be one that
+/// [`Transport::can_be_cut`], and `program`.
+///
+/// # Errors
+/// If the transport's packets do not fit the network.
+pub fn parts<T: Transport, S: Program>(
+    plan: Plan,
+    transport: T,
+    program: S,
+    seed: u64,
+    cut: &Cut,
+) -> Result<Vec<Part<T, S>>, Problem> {
+    let network = Network::with_program(plan, transport, program, seed)?;
+    let mut parts: Vec<_> = network.cut_up(cut).iter().cloned().collect();
+    parts.iter_mut().for_each(Part::begin);
+    Ok(parts)
 }
 
 impl<T: Transport> Network<T> {
@@ -208,14 +229,8 @@ impl<T: Transport, S: Program> Network<T, S> {
             Wanted::Cut(cut, threads) => (cut.clone(), *threads, true),
         };
         if self.can_be_cut(&cut) {
-            let whole = self.parts.get(0);
-            let part = |own: usize| {
-                let mut part = whole.clone();
-                part.net.become_part(&cut, own as u16);
-                part
-            };
-            let parts = Shards::new((0..cut.parts()).map(part)).on_threads(threads);
-            let lookahead = whole.net.lookahead(&cut);
+            let lookahead = self.net().lookahead(&cut);
+            let parts = self.cut_up(&cut).on_threads(threads);
             self.parts = if is_forced { parts.alone_below(0) } else { parts };
             self.stride = lookahead * WINDOWS_FIRST;
             self.cut = Some((cut, lookahead));
@@ -224,6 +239,17 @@ impl<T: Transport, S: Program> Network<T, S> {
         for (flow, place) in std::mem::take(&mut self.early) {
             self.hand_out(&flow, place);
         }
+    }
+
+    /// The parts of the network, which is whole and has not begun.
+    fn cut_up(&self, cut: &Cut) -> Shards<Part<T, S>> {
+        let whole = self.parts.get(0);
+        let part = |own: usize| {
+            let mut part = whole.clone();
+            part.net.become_part(cut, own as u16);
+            part
+        };
+        Shards::new((0..cut.parts()).map(part))
     }
 
     /// Whether as much happens in a window, if all hosts send, that several threads may be worth it.

@@ -20,9 +20,10 @@ use crate::transport::{Line, Room, Timer, Transport};
 /// Events that a part alone lets happen between two questions to the probe: milliseconds (our choice).
 pub(super) const EVENTS_PER_POLL: u64 = 1 << 16;
 
-/// Some hosts and switches, with transport `T` and program `S`.
+/// Some hosts and switches, with transport `T` and program `S`. What drives it gives it time, flows and what
+/// other parts send, by [`rack::shards::Shard`] and [`Part::offer`].
 #[derive(Clone, Debug)]
-pub(crate) struct Part<T, S> {
+pub struct Part<T, S> {
     pub(crate) net: Net,
     pub(super) transport: T,
     pub(super) program: S,
@@ -34,8 +35,11 @@ pub(crate) struct Part<T, S> {
     /// Flows that are to start, in places that are used again, with their places in the driver's list.
     pub(super) offers: Vec<(Flow, u32)>,
     pub(super) free_offers: Vec<u32>,
-    /// Halves whose source or destination has died, until that is known.
-    pub(super) doomed: VecDeque<Doomed>,
+    /// Hosts that have died, until that is known: when it will be.
+    pub(super) doomed: VecDeque<(NodeId, Time)>,
+    /// By host, if any has died: when its last death became known. What was sent from it or to it before belongs
+    /// to a flow that is forgotten.
+    pub(super) forgotten: Vec<Time>,
     /// Events so far; those that all parts share count in one of them.
     pub(super) events: u64,
     /// Application bytes delivered at these hosts.
@@ -44,15 +48,6 @@ pub(crate) struct Part<T, S> {
     pub(super) reports: Vec<Report>,
     /// Whether the driver wants to be told of ends at the end of each window.
     pub(super) tells_at_once: bool,
-}
-
-/// A half whose flow has lost one of its hosts.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Doomed {
-    pub(super) key: FlowKey,
-    /// Which flow that is: its place may be another's by then.
-    pub(super) name: Name,
-    pub(super) known_at: Time,
 }
 
 /// How far a part has come by itself.
@@ -101,6 +96,7 @@ impl<T: Transport, S: Program> Part<T, S> {
             offers: Vec::new(),
             free_offers: Vec::new(),
             doomed: VecDeque::new(),
+            forgotten: Vec::new(),
             events: 0,
             delivered: Bytes::ZERO,
             reports: Vec::new(),
@@ -134,9 +130,9 @@ impl<T: Transport, S: Program> Part<T, S> {
         });
     }
 
-    /// A flow of the driver's list is to start at its source, which is here, at `at`: as number `turn` of
-    /// those offered.
-    pub(super) fn offer(&mut self, flow: &Flow, place: u32, turn: u32, at: Time) {
+    /// A flow of the driver's list, where it has a place, is to start at its source, which is here, at `at`: as
+    /// number `turn` of those offered.
+    pub fn offer(&mut self, flow: &Flow, place: u32, turn: u32, at: Time) {
         let offer = match self.free_offers.pop() {
             Some(offer) => {
                 self.offers[offer as usize] = (*flow, place);
@@ -149,6 +145,23 @@ impl<T: Transport, S: Program> Part<T, S> {
         };
         let event = Event::Start { turn: turn % Event::LIMIT, flow: offer };
         self.net.calendar.push(at, event.pack());
+    }
+
+    /// What it has to say of flows since it was last asked.
+    pub fn take_reports(&mut self) -> Vec<Report> {
+        std::mem::take(&mut self.reports)
+    }
+
+    /// The transport, to look at.
+    #[must_use]
+    pub fn transport(&self) -> &T {
+        &self.transport
+    }
+
+    /// Whether nothing is to happen here, unless something comes.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.net.calendar.is_empty()
     }
 
     /// The next event before `limit`.
@@ -282,7 +295,8 @@ impl<T: Transport, S: Program> Part<T, S> {
         }
         let key = match self.net.halves.find(&packet) {
             Found::Half(key) => key,
-            Found::New => self.meet(&packet),
+            Found::New if !self.is_forgotten(&packet) => self.meet(&packet),
+            Found::New => return self.net.counts.stray += 1,
             Found::Closed => {
                 self.net.counts.stray += 1;
                 return self.transport.stray(&packet, &mut self.out);

@@ -9,23 +9,51 @@ use crate::net::{Journey, Name};
 
 /// What a host says of a flow.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Report {
-    pub(super) at: Time,
-    pub(super) what: What,
+pub struct Report {
+    /// When.
+    pub at: Time,
+    /// What.
+    pub what: What,
 }
 
+/// What can be said of a flow.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum What {
+pub enum What {
     /// Its source begins it, under a name: it has this place in the driver's list.
-    Started { place: u32, name: Name },
+    Started {
+        /// The number under which it was offered.
+        place: u32,
+        /// How its hosts name it.
+        name: Name,
+    },
     /// Its source does not.
-    Refused { place: u32, why: Failure },
+    Refused {
+        /// The number under which it was offered.
+        place: u32,
+        /// Why not.
+        why: Failure,
+    },
     /// Its destination has all of it.
-    Whole { name: Name, delivered: Bytes, journey: Journey },
+    Whole {
+        /// How its hosts name it.
+        name: Name,
+        /// Its size, as its destination counts it.
+        delivered: Bytes,
+        /// Where the time of its packets went.
+        journey: Journey,
+    },
     /// Its destination has closed it with no more than this.
-    Left { name: Name, delivered: Bytes },
+    Left {
+        /// How its hosts name it.
+        name: Name,
+        /// Application bytes that were readable, in order.
+        delivered: Bytes,
+    },
     /// Its source sends no more of it.
-    GaveUp { name: Name },
+    GaveUp {
+        /// How its hosts name it.
+        name: Name,
+    },
 }
 
 impl Report {
