@@ -7,6 +7,7 @@ use rack::{Advance, Fabric, Flow, Gauge, Probe, Problem, Stage, Totals, Unfinish
 use serde_json::{Map, Value};
 
 use super::{Network, STAGES, Wanted, details, gauges, ideal, just_after};
+use crate::cut::Cut;
 use crate::program::Program;
 use crate::transport::Transport;
 
