@@ -28,8 +28,10 @@ pub struct Config {
     /// How far the clock may be ahead of what nodes have still to do. Default: the shortest wire, so that no
     /// message is late.
     pub ahead: Option<Span>,
-    /// Of so many messages one is lost, and one of as many damaged; 0: none.
+    /// Of so many messages one is lost; 0: none.
     pub loses_one_in: u64,
+    /// Of so many of the others one is damaged; 0: none.
+    pub damages_one_in: u64,
     /// Of what happens by chance.
     pub seed: u64,
     /// Gives up when flows have not ended after so much time of the nodes'.
@@ -44,6 +46,7 @@ impl Default for Config {
             slowdown: 1_000,
             ahead: None,
             loses_one_in: 0,
+            damages_one_in: 0,
             seed: 1,
             limit: Span::from_us(10_000_000),
             patience: Duration::from_secs(120),
@@ -277,7 +280,7 @@ impl Seat<'_> {
     /// Lets the node do what is to be done, and puts what it sends on the wires.
     fn run(&mut self, until: Time) {
         let Self { node, floor, cargo, chance, config, place, .. } = self;
-        let one_in = config.loses_one_in;
+        let Config { loses_one_in, damages_one_in, .. } = *config;
         node.run(until, &mut |message: Message<'_>| {
             floor.messages.fetch_add(1, Ordering::Relaxed);
             let mut bytes = message.bytes.to_vec();
@@ -289,11 +292,11 @@ impl Seat<'_> {
                 },
                 (None, None) => {}
             }
-            if one_in > 0 && chance.below(one_in) == 0 {
+            if loses_one_in > 0 && chance.below(loses_one_in) == 0 {
                 floor.lost.fetch_add(1, Ordering::Relaxed);
                 return;
             }
-            if one_in > 0 && chance.below(one_in) == 0 {
+            if damages_one_in > 0 && chance.below(damages_one_in) == 0 {
                 floor.damaged.fetch_add(1, Ordering::Relaxed);
                 let bit = chance.below(8 * message.bytes.len() as u64);
                 bytes[(bit / 8) as usize] ^= 1 << (bit % 8);

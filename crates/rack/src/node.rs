@@ -94,6 +94,17 @@ pub struct Nodes {
     pub nodes: Vec<Box<dyn Node>>,
     /// No message arrives sooner after it was sent; more than nothing.
     pub delay: kernel::Span,
-    /// Whether what is lost on the way is sent again, so that messages may be dropped or damaged.
-    pub recovers: bool,
+    /// What may become of messages on the way without a flow being lost.
+    pub stands: Stands,
+}
+
+/// What may become of messages on the way.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Stands {
+    /// Nothing: each arrives, as it was sent.
+    Nothing,
+    /// Each arrives, in its time, and bits may be wrong: links are synchronous, and silence has no meaning.
+    Damage,
+    /// They may get lost, be damaged, or come late.
+    Loss,
 }

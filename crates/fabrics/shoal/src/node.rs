@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use kernel::{Span, Time};
-use rack::node::{Ending, FlowName, Message, Node, Nodes, Payload, Unit};
+use rack::node::{Ending, FlowName, Message, Node, Nodes, Payload, Stands, Unit};
 use rack::shards::{NEVER, Outbox, Shard as _};
 use rack::{Failure, Flow, NodeId};
 
@@ -45,7 +45,8 @@ pub(crate) fn apart(plan: &Plan, seed: u64) -> Option<Nodes> {
     let nodes = (0..).zip(instances(plan, seed).ok()?).map(single).collect();
     // Sent within a slot, and there at the beginning of one.
     let delay = plan.config.slot * u64::from(plan.delay_slots) - plan.config.slot;
-    Some(Nodes { nodes, delay, recovers: plan.is_reliable })
+    let stands = if plan.is_reliable { Stands::Damage } else { Stands::Nothing };
+    Some(Nodes { nodes, delay, stands })
 }
 
 fn handle(flow: FlowName) -> u32 {

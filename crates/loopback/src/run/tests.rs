@@ -1,7 +1,7 @@
 //! Toy nodes on a ring: each part of a flow goes round until its destination has it, and is repeated until its
 //! source hears so.
 
-use rack::node::{Payload, Unit};
+use rack::node::{Payload, Stands, Unit};
 use rack::{Class, FlowId, NodeId};
 
 use super::*;
@@ -193,7 +193,7 @@ fn ring(fails_at: Time) -> Nodes {
         fails_at: if place == 3 { fails_at } else { Time::NEVER },
     };
     let nodes = (0..NODES).map(|place| Box::new(toy(place)) as Box<dyn Node>).collect();
-    Nodes { nodes, delay: WIRE, recovers: true }
+    Nodes { nodes, delay: WIRE, stands: Stands::Loss }
 }
 
 #[test]

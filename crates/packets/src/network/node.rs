@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use kernel::Time;
-use rack::node::{Ending, FlowName, Message, Node, Nodes, Payload, Unit};
+use rack::node::{Ending, FlowName, Message, Node, Nodes, Payload, Stands, Unit};
 use rack::shards::{Outbox, Shard as _};
 use rack::topology::Vertex;
 use rack::{Failure, Flow, FlowId};
@@ -60,8 +60,8 @@ impl<T: Transport, S: Program> Network<T, S> {
             })
         };
         let nodes = (0..cut.parts()).map(single).collect();
-        let recovers = whole.transport.recovers();
-        Some(Nodes { nodes, delay: whole.net.lookahead(&cut), recovers })
+        let stands = if whole.transport.recovers() { Stands::Loss } else { Stands::Nothing };
+        Some(Nodes { nodes, delay: whole.net.lookahead(&cut), stands })
     }
 }
 

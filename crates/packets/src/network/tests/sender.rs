@@ -136,6 +136,10 @@ impl Transport for LineRate {
         self.framing
     }
 
+    fn can_be_cut(&self) -> bool {
+        true
+    }
+
     fn start(&mut self, opening: &Opening, out: &mut Outbox) {
         let Opening { key, flow, .. } = *opening;
         let packets = self.framing.packets(flow.size);
