@@ -50,10 +50,11 @@ reproduce: prerequisites ## Repeat the papers' experiments, in minutes
 test: tools browser check rust-test python-test ## Run every test and every check
 
 # One crate selected, and its library alone: what depends on it is not compiled.
+# Tests that take a second or more have names that begin with `slow_`: they run if they are asked for.
 quick: ## Check one crate and run its unit tests, in seconds: CRATE=shoal (TEST=word runs some)
 	@[ -n "$(CRATE)" ] || { echo "name a crate: make quick CRATE=shoal" >&2; exit 2; }
 	cargo clippy --quiet --locked --package rackloom-$(CRATE) --all-targets -- -D warnings
-	cargo test --quiet --locked --package rackloom-$(CRATE) --lib -- $(TEST)
+	cargo test --quiet --locked --package rackloom-$(CRATE) --lib -- $(or $(TEST),--skip slow_)
 
 check: tools rust-check python-check ## Run the checks of form alone: format, lints, types
 

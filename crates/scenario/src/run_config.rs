@@ -33,7 +33,7 @@ pub struct RunConfig {
     /// over these runs with a 95 % confidence interval. From 1 to 1000. Default 1.
     #[schemars(range(min = 1, max = 1000))]
     pub seeds: u32,
-    /// How many threads a run may use, where its fabric can. Results are the same on any number; no more are
+    /// How many threads a run may use, where its fabric can be cut and enough happens at a time. Results are the same on any number; no more are
     /// used than the machine has cores. From 1 to 1024. Default: all cores for a run alone, one for each run
     /// of a comparison, a sweep or a reproduction, which run side by side.
     #[schemars(range(min = 1, max = 1024))]

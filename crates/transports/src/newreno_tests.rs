@@ -100,7 +100,7 @@ fn bank(recovery: Recovery, rto_min: Span) -> NewReno {
 /// 3 W² / 8 = 1 / p, and so √(3 / 2p) segments a round trip. The law knows no recovery: a round trip
 /// of each saw-tooth in which the window does not grow, which matters the less the larger W.
 #[test]
-fn throughput_under_periodic_loss_is_the_macroscopic_law() {
+fn slow_throughput_under_periodic_loss_is_the_macroscopic_law() {
     for (period, part) in [(300, 0.1), (1_000, 0.06), (10_000, 0.03)] {
         let bank = bank(Recovery::Sack, Span::from_us(1_000));
         let found = window_under_loss(bank, Span::from_us(100), 20_000, periodic(period));
@@ -111,7 +111,7 @@ fn throughput_under_periodic_loss_is_the_macroscopic_law() {
 /// Under independent losses the stationary mean is 1.31 / √p (Ott, Kemperman and Mathis, "The
 /// stationary behavior of ideal TCP congestion avoidance", 1996).
 #[test]
-fn throughput_under_random_loss_is_the_stationary_mean() {
+fn slow_throughput_under_random_loss_is_the_stationary_mean() {
     for (chance, count, part) in
         [(0.003, 20_000, 0.1), (0.001, 20_000, 0.06), (0.000_1, 20_000, 0.05)]
     {
@@ -140,7 +140,7 @@ fn rounds(chance: f64, rtt: Span) -> Box<dyn FnMut(&packets::Packet) -> bool> {
 /// Padhye, Firoiu, Towsley and Kurose, "Modeling TCP throughput" (SIGCOMM 1998), full model with b = 1:
 /// the law with timeouts, which rule where losses are many and the timeout is long.
 #[test]
-fn throughput_with_timeouts_is_the_full_model() {
+fn slow_throughput_with_timeouts_is_the_full_model() {
     let (rtt, rto) = (Span::from_us(100), Span::from_us(1_000));
     for p in [0.003f64, 0.01, 0.03, 0.06, 0.1] {
         let found = window_under_loss(bank(Recovery::Sack, rto), rtt, 30_000, rounds(p, rtt));

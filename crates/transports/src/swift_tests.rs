@@ -176,7 +176,7 @@ const FULL: f64 = 10e9 * 1448.0 / 1500.0;
 
 /// §3.2: windows settle where the delay is the target, which their own size sets.
 #[test]
-fn the_delay_settles_at_the_target() {
+fn slow_the_delay_settles_at_the_target() {
     for flows in [1, 4, 20] {
         let (delay, target, rate, fairness) = measure(flows);
         check_near("delay", delay, target, 0.05);
@@ -189,7 +189,7 @@ fn the_delay_settles_at_the_target() {
 /// segment to them, so they swing, but nothing is dropped, all get their share, and the delay stays
 /// below the largest target.
 #[test]
-fn fractions_of_a_segment_carry_more_flows_than_packets_fit() {
+fn slow_fractions_of_a_segment_carry_more_flows_than_packets_fit() {
     let (delay, _, rate, fairness) = measure(200);
     assert!(delay < 25.0 + 3.0 + 100.0, "{delay} us");
     assert!(rate > 0.85 * FULL, "{rate} bit/s");

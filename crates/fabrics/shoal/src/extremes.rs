@@ -130,7 +130,7 @@ fn carry(config: &Config) {
 }
 
 #[test]
-fn every_configuration_is_planned_or_refused_at_once_and_what_is_planned_runs() {
+fn slow_every_configuration_is_planned_or_refused_at_once_and_what_is_planned_runs() {
     let mut draw = Stream::new(1, "test", 0);
     let (mut planned, mut run) = (0, 0);
     for case in 0..20_000 {

@@ -95,19 +95,19 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn books_balance_at_every_instant_and_no_flow_beats_its_yardstick(case in cases()) {
+    fn slow_books_balance_at_every_instant_and_no_flow_beats_its_yardstick(case in cases()) {
         run(&case, Span::ZERO);
     }
 
     /// Up to 30 days, which is as long as runs may be.
     #[test]
-    fn whole_epochs_later_everything_is_the_same(case in cases(), seconds in 0_u64..2_592_000) {
+    fn slow_whole_epochs_later_everything_is_the_same(case in cases(), seconds in 0_u64..2_592_000) {
         let later = epochs(&case, Span::from_us(seconds * 1_000_000));
         prop_assert_eq!(run(&case, later), run(&case, Span::ZERO));
     }
 
     #[test]
-    fn a_flow_alone_takes_an_epoch_more_than_at_best_at_most(
+    fn slow_a_flow_alone_takes_an_epoch_more_than_at_best_at_most(
         nodes in 2_u32..40, channels in 1_u32..=4, size in 1_u64..100_000, at in 0_u64..3_000_000,
         ends in (0_u32..40, 0_u32..40), wire in 0_u64..1_000,
     ) {
@@ -153,7 +153,7 @@ proptest! {
 }
 
 #[test]
-fn under_load_no_flow_beats_its_yardstick_and_books_balance() {
+fn slow_under_load_no_flow_beats_its_yardstick_and_books_balance() {
     for (nodes, channels, size, seed) in
         [(16, 4, 1, 1), (16, 4, 2_000, 2), (9, 2, 300, 3), (64, 4, 1, 4), (5, 1, 60, 5)]
     {

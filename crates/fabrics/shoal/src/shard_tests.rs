@@ -102,7 +102,7 @@ fn traffic(nodes: u32, count: u64, gap: f64, seed: u64) -> Vec<Flow> {
 }
 
 #[test]
-fn the_cut_and_the_threads_change_nothing() {
+fn slow_the_cut_and_the_threads_change_nothing() {
     let fast = Config { nic_latency: Span::ZERO, wire_latency: Span::ZERO, ..Config::default() };
     let fast = Config { switch_latency: Span::ZERO, ..fast };
     for (config, gap) in [
@@ -150,7 +150,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn the_cut_changes_nothing_in_random_racks(case in cases(), is_stepwise in any::<bool>()) {
+    fn slow_the_cut_changes_nothing_in_random_racks(case in cases(), is_stepwise in any::<bool>()) {
         let case = Case { faults: Vec::new(), ..case };
         let flows = case.flows(Span::ZERO);
         // With one shard cells are simulated, with several they go through their bytes.

@@ -68,7 +68,7 @@ fn permutation_rate(config: Config, pairs: u32, cells: u64) -> f64 {
 }
 
 #[test]
-fn s70_permutations_get_the_rate_of_the_closed_form() {
+fn slow_s70_permutations_get_the_rate_of_the_closed_form() {
     // N nodes, P of which exchange flows: (N - P/2) / (N - 1) of the slots; 1 for one flow.
     for (nodes, channels, pairs, expected) in [
         (64, 1, 1, 1.0),
@@ -205,7 +205,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn s99_every_byte_for_a_living_node_arrives_once_and_the_run_ends(case in cases()) {
+    fn slow_s99_every_byte_for_a_living_node_arrives_once_and_the_run_ends(case in cases()) {
         let (rack, ends, offered) = run_case(&case);
         let mut seen: Vec<_> = ends.0.iter().map(|end| end.0).collect();
         seen.extend(ends.1.iter().map(|failed| failed.0));
@@ -247,7 +247,7 @@ proptest! {
 /// A loss-free rack under random traffic: the bounds are asserted in the model, wherever a queue
 /// grows.
 #[test]
-fn s67_no_queue_exceeds_its_bound_under_random_traffic() {
+fn slow_s67_no_queue_exceeds_its_bound_under_random_traffic() {
     for (nodes, channels, ready_queue, seed) in
         [(16, 1, true, 1), (64, 4, true, 2), (64, 2, false, 3), (9, 1, true, 4), (33, 3, true, 5)]
     {
@@ -324,7 +324,7 @@ fn what_has_arrived_in_order_counts_before_its_flow_ends() {
 }
 
 #[test]
-fn the_lean_hot_loop_does_what_the_general_one_does() {
+fn slow_the_lean_hot_loop_does_what_the_general_one_does() {
     // A second class that no flow uses changes nothing but which of the two is run.
     for (nodes, channels) in [(64, 1), (65, 1), (128, 2)] {
         let run = |classes| {
@@ -339,7 +339,7 @@ fn the_lean_hot_loop_does_what_the_general_one_does() {
 }
 
 #[test]
-fn s62_s65_a_queue_holds_one_cell_of_a_subflow_and_one_local_cell() {
+fn slow_s62_s65_a_queue_holds_one_cell_of_a_subflow_and_one_local_cell() {
     for (nodes, channels, ready_queue) in [(16, 1, true), (24, 2, true), (15, 1, false)] {
         let config =
             Config { ready_queue, feedback_counts_ready: ready_queue, ..config(nodes, channels) };
@@ -594,7 +594,7 @@ fn s48_the_next_master_s_death_adds_to_the_drift() {
 }
 
 #[test]
-fn s20_cells_that_go_through_their_bytes_change_nothing() {
+fn slow_s20_cells_that_go_through_their_bytes_change_nothing() {
     let lossy = Config { bit_error_rate: 1e-6, radix: 8, ..config(16, 1) };
     for config in [
         config(64, 4),

@@ -124,7 +124,7 @@ fn throughput(rtt: Span, peak: u64, period: u64, rounds: u64) -> f64 {
 /// RTT^(3/4) / p^(3/4), with peaks of 4 / (3 + beta) times that. The plateau is flat, so from far off
 /// a flow gets there in hundreds of losses; one that starts there stays.
 #[test]
-fn throughput_under_loss_is_the_response_function() {
+fn slow_throughput_under_loss_is_the_response_function() {
     for (rtt_us, period) in [(100_000, 10_000), (100_000, 100_000), (50_000, 100_000)] {
         let rtt = Span::from_us(rtt_us);
         let factor = (0.4f64 * 3.7 / (4.0 * 0.3)).sqrt().sqrt();

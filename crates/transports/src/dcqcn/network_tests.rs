@@ -73,7 +73,7 @@ fn switches_mark_before_they_pause_where_thresholds_follow_the_free_memory() {
 }
 
 #[test]
-fn long_flows_fill_the_line_share_it_and_are_marked_as_the_fluid_model_says() {
+fn slow_long_flows_fill_the_line_share_it_and_are_marked_as_the_fluid_model_says() {
     for senders in [2u32, 4, 8] {
         let flows: Vec<_> = (1..=senders).map(|src| flow(src, 0, 1_000_000_000, 0)).collect();
         let shape = SingleSwitch {

@@ -155,7 +155,7 @@ fn a_path_that_loses_packets_is_avoided() {
 }
 
 #[test]
-fn a_loaded_network_needs_no_timeouts_and_short_flows_stay_fast() {
+fn slow_a_loaded_network_needs_no_timeouts_and_short_flows_stay_fast() {
     // 64 hosts, three quarters of their rate, Poisson arrivals, mostly short flows, most bytes in long
     // ones. NDP §6.2: short flows see the long ones' queues, but these are short.
     let config = Config::default();
@@ -223,7 +223,7 @@ fn over_a_torus(config: &Config, load: f64) -> (Network<Ndp>, Ends) {
 }
 
 #[test]
-fn a_torus_needs_pulls_no_faster_than_it_can_bring_packets_to_all() {
+fn slow_a_torus_needs_pulls_no_faster_than_it_can_bring_packets_to_all() {
     let (network, ends) = over_a_torus(&Config::default(), 0.6);
     let packets = network.totals().delivered.get() / 1_436;
     let again = |network: &Network<Ndp>| network.totals().retransmissions;

@@ -151,7 +151,7 @@ fn m14_untracked_what_leaks_at_a_busy_port_stays_until_it_is_silent() {
 /// is lost and however long it lasts, no grant tells of more slots than without losses, and the line stays
 /// full. (How much of it is of use is the transport's matter, which repeats more than what got lost.)
 #[test]
-fn m14_tracked_by_pair_nothing_leaks_at_a_busy_port() {
+fn slow_m14_tracked_by_pair_nothing_leaks_at_a_busy_port() {
     let run = |loss_rate, packets: u64, tracking| {
         let mut config = Config { loss_rate, transport: raw_repeating(), ..Config::default() };
         config.switch.audit = Span::ZERO;

@@ -164,7 +164,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_racks_carry_all_and_forget_all(config in any_config(), drawn in any_flows()) {
+    fn slow_random_racks_carry_all_and_forget_all(config in any_config(), drawn in any_flows()) {
         let flows = flows_of(config.nodes, &drawn);
         let outcome = carry(&config, &flows);
         let totals = outcome.rack.totals();
@@ -189,7 +189,7 @@ proptest! {
     /// below, whatever the hosts are like and however often they ask for the same: no control plane looks
     /// after them here.
     #[test]
-    fn i03_random_racks_need_no_audit_where_nothing_is_lost(
+    fn slow_i03_random_racks_need_no_audit_where_nothing_is_lost(
         config in any_config(),
         drawn in any_flows(),
         decrement in prop::sample::select(vec![Decrement::Ingress, Decrement::Egress]),
@@ -208,7 +208,7 @@ proptest! {
     /// hosts are like: nothing is given back as leaked, no packet finds nothing reserved for it, and all ends when it
     /// does untracked.
     #[test]
-    fn m14_random_racks_that_lose_nothing_are_the_same_tracked(
+    fn slow_m14_random_racks_that_lose_nothing_are_the_same_tracked(
         config in any_config(),
         drawn in any_flows(),
     ) {
@@ -229,7 +229,7 @@ proptest! {
     /// what they still need: of a rack in which each pair speaks again at the end, nothing is left, and no
     /// packet found nothing reserved but those behind a reservation that got lost.
     #[test]
-    fn m14_random_racks_give_back_all_that_leaks(
+    fn slow_m14_random_racks_give_back_all_that_leaks(
         config in any_config(),
         drawn in any_flows(),
         loss_rate in prop::sample::select(vec![0.01, 0.1]),
@@ -253,7 +253,7 @@ proptest! {
     /// M14, I03: whatever is lost at a link that is cut for a while, without an audit: once each pair has spoken
     /// again nothing is left.
     #[test]
-    fn m14_random_racks_leave_nothing_once_all_have_spoken_again(
+    fn slow_m14_random_racks_leave_nothing_once_all_have_spoken_again(
         config in any_config(),
         drawn in any_flows(),
         patience_us in prop::sample::select(vec![1u64, 2, 5, 67]),
@@ -275,7 +275,7 @@ proptest! {
     /// reservations, grants and what is given back among it, and however late grants are. And outputs count
     /// what their pairs do, as `carry_with` sees.
     #[test]
-    fn m14_random_hosts_give_back_nothing_that_they_need(
+    fn slow_m14_random_hosts_give_back_nothing_that_they_need(
         config in any_config(),
         drawn in any_flows(),
         loss_rate in prop::sample::select(vec![0.0, 0.02, 0.2]),
@@ -296,7 +296,7 @@ proptest! {
     /// I01, M24: of bursts nothing is lost for good, for what the switch drops above T goes again: datagrams
     /// that nobody repeats all arrive, if T is far above t.
     #[test]
-    fn i01_random_racks_lose_nothing_for_good(config in any_config(), drawn in any_flows()) {
+    fn slow_i01_random_racks_lose_nothing_for_good(config in any_config(), drawn in any_flows()) {
         let mut config = Config { transport: raw(), loss_rate: 0.0, ..config };
         config.switch.drop_above = config.switch.drop_above.max(100);
         let outcome = carry(&config, &flows_of(config.nodes, &drawn));
@@ -307,7 +307,7 @@ proptest! {
     /// has later do, and no slot stays reserved. (TCP whose receiver dies with all that it was sent goes on
     /// asking for the last acknowledgment.)
     #[test]
-    fn random_deaths_leave_nothing_reserved(
+    fn slow_random_deaths_leave_nothing_reserved(
         config in any_config(),
         drawn in any_flows(),
         node in 0u32..9,

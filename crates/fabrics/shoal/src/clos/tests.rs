@@ -101,7 +101,7 @@ fn s12_every_small_rack_is_free_of_contention() {
 }
 
 #[test]
-fn s12_racks_of_the_papers_sizes_are_free_of_contention() {
+fn slow_s12_racks_of_the_papers_sizes_are_free_of_contention() {
     let racks =
         [(128, 16, 1), (128, 64, 2), (511, 64, 4), (512, 64, 4), (500, 32, 1), (2048, 64, 4)];
     for (nodes, radix, planes) in racks {
