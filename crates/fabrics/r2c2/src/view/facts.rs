@@ -235,9 +235,9 @@ impl Facts {
             (Some(late), _) => late,
             (None, Some(last)) if last == number => return,
             (None, Some(last)) => Late::after(last),
-            (None, None) => Late::without_start(number),
+            (None, None) => Late::without_start(number, event == Event::Finish),
         };
-        let mut change = heard.hear(number, is_start);
+        let mut change = heard.hear(number, is_start, event == Event::Finish);
         change.is_newest |= late.is_none() && last.is_none();
         if change.is_newest {
             match event {

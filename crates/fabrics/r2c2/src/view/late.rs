@@ -19,6 +19,10 @@ pub fn is_newer(a: u8, b: u8) -> bool {
 pub struct Late {
     /// A bit for each number that was heard, from the last that nothing is missing before.
     heard: u16,
+    /// Of those, the ends of flows.
+    ends: u16,
+    /// The last number of a flow of which all before was heard, from its start on, whichever number that had.
+    solid: Option<u8>,
     /// The last number before which nothing is missing, if it is known.
     base: Option<u8>,
     /// The newest that was heard.
@@ -38,18 +42,21 @@ impl Late {
     /// All up to `number` has been heard.
     #[must_use]
     pub fn after(number: u8) -> Self {
-        Self { heard: 1 << number, base: Some(number), newest: number }
+        let solid = Some(number);
+        Self { heard: 1 << number, ends: 0, solid, base: Some(number), newest: number }
     }
 
-    /// Announcement `number` is the first that is heard, and is not that of a start.
+    /// Announcement `number` is the first that is heard, and is not that of a start; whether it is that of an
+    /// end.
     #[must_use]
-    pub fn without_start(number: u8) -> Self {
-        Self { heard: 1 << number, base: None, newest: number }
+    pub fn without_start(number: u8, is_end: bool) -> Self {
+        let ends = u16::from(is_end) << number;
+        Self { heard: 1 << number, ends, solid: None, base: None, newest: number }
     }
 
     /// Announcement `number` is heard, once; whether it is that of a start, before which there is nothing
-    /// to be heard of this flow.
-    pub fn hear(&mut self, number: u8, is_start: bool) -> Change {
+    /// to be heard of this flow, or of an end, after which there is not.
+    pub fn hear(&mut self, number: u8, is_start: bool, is_end: bool) -> Change {
         let is_newest = is_newer(number, self.newest);
         if !is_newest && self.heard >> number & 1 == 1 {
             return Change { is_newest: false, is_complete: false };
@@ -62,15 +69,20 @@ impl Late {
             self.base = None;
         }
         self.heard |= 1 << number;
+        self.ends = self.ends & !(1 << number) | u16::from(is_end) << number;
         if is_newest {
             self.newest = number;
             self.slide();
         }
         while let Some(base) = self.base.filter(|&base| base != self.newest) {
             let next = (base + 1) % MODULUS;
-            if self.heard >> next & 1 == 0 {
-                break;
-            }
+            let is_end = self.ends >> base & 1 == 1;
+            let next = match self.solid {
+                _ if self.heard >> next & 1 == 1 => next,
+                // What follows an end is the start of the flow that was heard from its start on.
+                Some(solid) if is_end && is_newer(solid, base) => solid,
+                _ => break,
+            };
             self.heard &= !(1 << base);
             self.base = Some(next);
         }
@@ -91,6 +103,7 @@ impl Late {
         if kept != self.heard {
             self.heard = kept;
             self.base = Some(self.oldest());
+            self.solid = self.solid.filter(|&solid| kept >> solid & 1 == 1);
         }
     }
 }
