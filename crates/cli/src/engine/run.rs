@@ -12,6 +12,7 @@ use report::{FlowWriter, Provenance, run_page, write_series};
 use scenario::{Scenario, Sink};
 use serde_json::Value;
 
+use super::machine::memory_available;
 use super::place::Place;
 use super::{Busy, Failure, checksums, guarded, peak_rss};
 use crate::VERSION;
@@ -58,12 +59,19 @@ pub fn run(
 ) -> Result<Finished, Failure> {
     guarded(|| {
         let place = Place::create(directory)?;
-        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-        let scenario = Scenario { free_threads: cores, ..scenario.clone() };
+        let scenario = Scenario { free_threads: free_threads(scenario), ..scenario.clone() };
         let result = store(&scenario, &place, progress)?;
         place.keep();
         Ok(Finished { result, directory: directory.to_path_buf() })
     })
+}
+
+/// As many threads as the machine has cores, and memory for: each has a part of the network, which may take as
+/// much as the whole, and the whole is there until it is cut.
+fn free_threads(scenario: &Scenario) -> u32 {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    let fitting = memory_available().map_or(1, |free| free.get() / scenario.memory(0).get().max(1));
+    cores.min(fitting.saturating_sub(1)).max(1) as u32
 }
 
 /// Runs and stores. In this order a killed run never leaves a summary beside files of another.
