@@ -212,7 +212,9 @@ fn every_byte_arrives_and_on_an_undisturbed_ring_nothing_is_late() {
 #[test]
 fn every_byte_arrives_where_messages_are_lost_damaged_and_late() {
     let flows = flows();
-    let config = Config { loses_one_in: 10, ahead: Some(Span::from_us(3)), ..Config::default() };
+    let (one_in, ahead) = (10, Some(Span::from_us(3)));
+    let config =
+        Config { loses_one_in: one_in, damages_one_in: one_in, ahead, ..Config::default() };
     let outcome = carry(ring(Time::NEVER), &flows, config);
     assert_eq!(outcome.ended.len(), flows.len());
     assert_eq!((outcome.incomplete.len(), outcome.wrong), (0, 0));
