@@ -156,13 +156,21 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
     }
 
     fn details(&self) -> Map<String, Value> {
-        let (mut transport, mut program) = (self.transport().clone(), self.program().clone());
-        for part in self.parts.iter().skip(1) {
-            transport.add_counts(&part.transport);
-            program.add_counts(&part.program);
-        }
-        let mut own = transport.details(self.reached);
-        own.extend(program.details(self.reached));
+        let own = |transport: &T, program: &S| {
+            let mut own = transport.details(self.reached);
+            own.extend(program.details(self.reached));
+            own
+        };
+        let own = if self.parts.count() == 1 {
+            own(self.transport(), self.program())
+        } else {
+            let (mut transport, mut program) = (self.transport().clone(), self.program().clone());
+            for part in self.parts.iter().skip(1) {
+                transport.add_counts(&part.transport);
+                program.add_counts(&part.program);
+            }
+            own(&transport, &program)
+        };
         let nets: Vec<_> = self.parts.iter().map(|part| &part.net).collect();
         let unexpected = self.parts.iter().map(|part| part.out.unexpected_count()).sum();
         details::details(&nets, &self.counts(), unexpected, own)
