@@ -5,6 +5,7 @@ use rack::{Advance, Component, Fabric, Failure, Fault, Flow, NodeId};
 
 use crate::config::{Config, Transport};
 use crate::rack::Rack;
+use crate::schedule::Order;
 use crate::tests::{Ends, flow};
 
 /// Flows of `size` bytes among `nodes` at a load of 50 Gbps a node.
@@ -190,5 +191,23 @@ fn s83_s84_small_queues_and_bit_errors_come_to_an_end() {
         let last = ends.0.iter().map(|end| end.1).max().unwrap();
         // Without limit and errors they end after 72 us.
         assert!(last < us(2_000), "{place}: {last}");
+    }
+}
+
+/// Whenever a node dies, the other gives up what it has to acknowledge, and the run ends.
+#[test]
+fn s96_nobody_owes_a_dead_node_an_acknowledgment_for_ever() {
+    for deaths_at in (1_000..14_000).step_by(40) {
+        let config = Config { schedule: Order::Cyclic, radix: 8, ..config(2) };
+        let died = Time::ZERO + Span::from_ns(deaths_at);
+        let fault = Fault { component: Component::Node(NodeId::new(0)), at: died, until: None };
+        let mut rack = Rack::new(config.plan().unwrap().with_faults(&[fault]).unwrap(), 1);
+        let mut ends = Ends::default();
+        for flow in [flow(0, 0, 1, 1_123, Time::ZERO), flow(1, 1, 0, 711, Time::ZERO)] {
+            rack.offer(&flow);
+        }
+        let advance = rack.advance(us(2_000), &mut ends);
+        assert_eq!(advance, Advance::Idle, "dead from {died} on");
+        assert_eq!(ends.0.len() + ends.1.len(), 2, "dead from {died} on");
     }
 }

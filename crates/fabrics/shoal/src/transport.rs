@@ -219,6 +219,12 @@ impl Transport {
         self.watch(pair);
     }
 
+    /// What has arrived so far will not be acknowledged.
+    pub(crate) fn owe_nothing(&mut self, pair: u32) {
+        let destination = entry(&mut self.destinations, pair);
+        (destination.arrivals, destination.asked) = (0, false);
+    }
+
     /// Writes the acknowledgment of a pair.
     pub(crate) fn acknowledge(&mut self, pair: u32, window: &ReorderWindow) -> Ack {
         let next = window.next_expected();

@@ -119,9 +119,15 @@ impl Receivers {
     /// The pair of two nodes in a class, made if it is not there.
     #[inline(always)]
     pub(super) fn pair(&mut self, source: u32, destination: u32, class: u32) -> u32 {
-        let key = self.key(source, destination, class);
-        let pair = self.pair_of[key];
-        if pair != NONE { pair } else { self.add_pair(key) }
+        let known = self.known_pair(source, destination, class);
+        known.unwrap_or_else(|| self.add_pair(self.key(source, destination, class)))
+    }
+
+    /// The pair, if it is known.
+    #[inline]
+    pub(super) fn known_pair(&self, source: u32, destination: u32, class: u32) -> Option<u32> {
+        let pair = self.pair_of[self.key(source, destination, class)];
+        (pair != NONE).then_some(pair)
     }
 
     #[cold]

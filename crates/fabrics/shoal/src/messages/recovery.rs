@@ -340,7 +340,19 @@ impl Messages {
                     self.fail(pair, handle, at, why);
                 }
                 self.restart(pair);
+                self.stop_acknowledging(pair);
             }
+        }
+    }
+
+    /// A node that sends no more to another owes it no acknowledgments either. If cells come from there after
+    /// all, copies among them ask again.
+    fn stop_acknowledging(&mut self, pair: u32) {
+        let (source, destination, class) = self.senders.ends(pair);
+        let inbound = self.receivers.known_pair(destination, source, class);
+        if let (Some(transport), Some(inbound)) = (&mut self.transport, inbound) {
+            transport.owe_nothing(inbound);
+            self.receivers.forget_if_done(inbound);
         }
     }
 
