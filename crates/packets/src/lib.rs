@@ -20,9 +20,7 @@ pub mod wire;
 pub use config::{Config, Forwarding, Plan, Routing};
 pub use cut::Cut;
 pub use fluid::Oracle;
-pub use message::Message;
-pub use net::{Journey, Name};
-pub use network::{Network, Part, Report, What, parts, surroundings};
+pub use network::{Network, surroundings};
 pub use outbox::{Effect, Outbox};
 pub use packet::{
     FlowKey, Kind, Marks, PRIORITIES, Packet, ROUTE_HOP_BITS, ROUTE_HOPS_MAX, answer, reply,

@@ -49,18 +49,6 @@ pub(crate) enum Manner {
 const HEAD: usize = 1 + 8 + 4;
 
 impl Message {
-    /// When it is there.
-    #[must_use]
-    pub fn at(&self) -> Time {
-        self.at
-    }
-
-    /// The same, there at `at` if that is later: for a driver whose own wires take their time.
-    #[must_use]
-    pub fn not_before(self, at: Time) -> Self {
-        Self { at: self.at.max(at), ..self }
-    }
-
     /// Its bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {

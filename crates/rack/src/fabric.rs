@@ -181,14 +181,14 @@ pub trait Fabric {
     /// The instant up to which everything has happened.
     fn now(&self) -> Time;
 
-    /// Told once, before the first flow: the sizes of flows that the workload will bring, drawn ahead.
+    /// Told once, before anything else: the sizes of flows that the workload will bring, drawn ahead.
     /// For transports that are set up by them (Homa §3.4).
     fn hint_sizes(&mut self, sizes: &[Bytes]) {
         let _ = sizes;
     }
 
     /// From now on every message between nodes is written as bytes and read again, or not: results are
-    /// the same. To be called before the first flow.
+    /// the same. To be called before the first flow, and before the next two.
     ///
     /// # Errors
     /// If this fabric has no bytes for some of its messages.
@@ -287,6 +287,18 @@ macro_rules! leave_to_network {
 
         fn now(&self) -> ::kernel::Time {
             $each!(&self.$field, network => network.now())
+        }
+
+        fn set_wire(&mut self, is_on: bool) -> Result<(), $crate::Problem> {
+            $each!(&mut self.$field, network => network.set_wire(is_on))
+        }
+
+        fn set_shards(&mut self, shards: usize) -> usize {
+            $each!(&mut self.$field, network => network.set_shards(shards))
+        }
+
+        fn set_threads(&mut self, threads: usize) {
+            $each!(&mut self.$field, network => network.set_threads(threads));
         }
 
         fn apart(&self) -> Option<$crate::node::Nodes> {

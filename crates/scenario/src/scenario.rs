@@ -267,6 +267,7 @@ impl Scenario {
             faults: self.expanded_faults().iter().map(|fault| fault.at).collect(),
             wire: self.run.wire,
             threads: self.run.threads.unwrap_or(self.free_threads) as usize,
+            shards: 1,
         })
     }
 

@@ -16,11 +16,6 @@ pub struct Rack {
     seed: u64,
     /// The transport's `kind`.
     transport: &'static str,
-    /// What was asked for, on how many threads to run and whether packets go through their bytes: also of a
-    /// network that is built anew.
-    threads: usize,
-    shards: usize,
-    is_wire: bool,
 }
 
 impl Rack {
@@ -29,15 +24,7 @@ impl Rack {
     pub fn new(plan: Plan, seed: u64) -> Self {
         let transport = &plan.config.transport;
         let network = transport.network(plan.network.clone(), seed, &[]);
-        Self {
-            network,
-            transport: transport.name(),
-            plan,
-            seed,
-            threads: 1,
-            shards: 1,
-            is_wire: false,
-        }
+        Self { network, transport: transport.name(), plan, seed }
     }
 }
 
@@ -55,12 +42,6 @@ impl Fabric for Rack {
         if transport.follows_sizes() {
             assert_eq!(self.now(), Time::ZERO, "sizes are told before the first flow");
             self.network = transport.network(self.plan.network.clone(), self.seed, sizes);
-            each!(&mut self.network, network => network.set_threads(self.threads));
-            if self.shards > 1 {
-                each!(&mut self.network, network => network.set_shards(self.shards));
-            }
-            let wire = each!(&mut self.network, network => network.set_wire(self.is_wire));
-            wire.expect("the network before it could do so, too");
         }
     }
 
@@ -77,22 +58,6 @@ impl Fabric for Rack {
     }
 
     ::rack::leave_to_network!(each, network);
-
-    fn set_wire(&mut self, is_on: bool) -> Result<(), ::rack::Problem> {
-        each!(&mut self.network, network => network.set_wire(is_on))?;
-        self.is_wire = is_on;
-        Ok(())
-    }
-
-    fn set_shards(&mut self, shards: usize) -> usize {
-        self.shards = shards;
-        each!(&mut self.network, network => network.set_shards(shards))
-    }
-
-    fn set_threads(&mut self, threads: usize) {
-        each!(&mut self.network, network => network.set_threads(threads));
-        self.threads = threads;
-    }
 
     fn details(&self) -> Map<String, Value> {
         let mut details = Map::new();

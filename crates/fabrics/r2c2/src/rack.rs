@@ -16,9 +16,6 @@ pub struct Rack {
     network: Network<Endpoints>,
     bill: Bill,
     seed: u64,
-    /// What was asked for, also of a network that is built anew.
-    threads: usize,
-    shards: usize,
 }
 
 impl Rack {
@@ -28,7 +25,7 @@ impl Rack {
         let endpoints = Endpoints::new(&plan, seed);
         let network = Network::new(plan.network, endpoints, seed);
         let network = network.expect("a packet is no larger than the MTU");
-        Self { network, bill: plan.bill, seed, threads: 1, shards: 1 }
+        Self { network, bill: plan.bill, seed }
     }
 }
 
@@ -63,21 +60,15 @@ impl Fabric for Rack {
         assert_eq!(self.now(), Time::ZERO, "a run goes through bytes from its first packet on");
         if is_on {
             self.network = self.in_bytes();
-            self.network.set_threads(self.threads);
-            if self.shards > 1 {
-                self.network.set_shards(self.shards);
-            }
         }
         self.network.set_wire(is_on)
     }
 
     fn set_threads(&mut self, threads: usize) {
         self.network.set_threads(threads);
-        self.threads = threads;
     }
 
     fn set_shards(&mut self, shards: usize) -> usize {
-        self.shards = shards;
         self.network.set_shards(shards)
     }
 

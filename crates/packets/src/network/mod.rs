@@ -38,9 +38,8 @@ use crate::transport::{Surroundings, Transport};
 use desk::Desk;
 use gauges::Gauges;
 pub(crate) use ideal::completion_time;
-pub use part::Part;
+use part::Part;
 use part::{EVENTS_PER_POLL, Leg, just_after};
-pub use reports::{Report, What};
 
 /// The parts of a completion time, in order.
 pub(crate) const STAGES: &[Stage] = &[
@@ -110,25 +109,6 @@ pub fn surroundings(plan: &Plan, seed: u64) -> Surroundings {
         hops_max,
         seed,
     }
-}
-
-/// The parts of the network of `plan` by a cut, for a driver of one's own: it runs each of them, whenever it
-/// likes, and takes what it sends to the others. Parts have copies of `transport`, which has to be one that
-/// [`Transport::can_be_cut`], and `program`.
-///
-/// # Errors
-/// If the transport's packets do not fit the network.
-pub fn parts<T: Transport, S: Program>(
-    plan: Plan,
-    transport: T,
-    program: S,
-    seed: u64,
-    cut: &Cut,
-) -> Result<Vec<Part<T, S>>, Problem> {
-    let network = Network::with_program(plan, transport, program, seed)?;
-    let mut parts: Vec<_> = network.cut_up(cut).iter().cloned().collect();
-    parts.iter_mut().for_each(Part::begin);
-    Ok(parts)
 }
 
 impl<T: Transport> Network<T> {

@@ -45,9 +45,8 @@ impl<T: Transport, S: Program> Network<T, S> {
         if !self.can_be_cut(&cut) || self.has_begun {
             return None;
         }
-        let single = |own: usize| -> Box<dyn Node> {
-            let mut part = whole.clone();
-            part.net.become_part(&cut, own as u16);
+        let single = |part: &Part<T, S>| -> Box<dyn Node> {
+            let mut part = part.clone();
             part.tells_at_once = true;
             part.begin();
             Box::new(Single {
@@ -59,7 +58,7 @@ impl<T: Transport, S: Program> Network<T, S> {
                 unexpected: 0,
             })
         };
-        let nodes = (0..cut.parts()).map(single).collect();
+        let nodes = self.cut_up(&cut).iter().map(single).collect();
         let stands = if whole.transport.recovers() { Stands::Loss } else { Stands::Nothing };
         Some(Nodes { nodes, delay: whole.net.lookahead(&cut), stands })
     }

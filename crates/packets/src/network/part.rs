@@ -147,23 +147,6 @@ impl<T: Transport, S: Program> Part<T, S> {
         self.net.calendar.push(at, event.pack());
     }
 
-    /// What it has to say of flows since it was last asked.
-    pub fn take_reports(&mut self) -> Vec<Report> {
-        std::mem::take(&mut self.reports)
-    }
-
-    /// The transport, to look at.
-    #[must_use]
-    pub fn transport(&self) -> &T {
-        &self.transport
-    }
-
-    /// Whether nothing is to happen here, unless something comes.
-    #[must_use]
-    pub fn is_idle(&self) -> bool {
-        self.net.calendar.is_empty()
-    }
-
     /// The next event before `limit`.
     #[inline]
     pub(super) fn next_before(&mut self, limit: Time) -> Option<(Time, Word)> {

@@ -45,6 +45,9 @@ pub struct Options {
     pub wire: bool,
     /// On how many threads the fabric may run ([`Fabric::set_threads`]).
     pub threads: usize,
+    /// Into how many shards the fabric is cut whatever there is to do, for tests ([`Fabric::set_shards`]); one:
+    /// as threads need.
+    pub shards: usize,
 }
 
 impl Default for Options {
@@ -60,6 +63,7 @@ impl Default for Options {
             faults: Vec::new(),
             wire: false,
             threads: 1,
+            shards: 1,
         }
     }
 }
@@ -170,13 +174,16 @@ pub fn drive(
     sink: &mut dyn FlowSink,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<RunResult, RunError> {
-    if options.threads > 1 {
-        fabric.set_threads(options.threads);
-    }
+    // First of all: a network may be built anew for them.
+    fabric.hint_sizes(&options.sizes);
     if options.wire {
         fabric.set_wire(true).map_err(RunError::Wire)?;
     }
-    fabric.hint_sizes(&options.sizes);
+    if options.shards > 1 {
+        fabric.set_shards(options.shards);
+    } else if options.threads > 1 {
+        fabric.set_threads(options.threads);
+    }
     let reactive = workload.is_reactive().then(Vec::new);
     let recorder = Recorder::new(sink, options.measured, options.load_rate, reactive);
     let mut run = Run::new(fabric, workload, options, recorder);

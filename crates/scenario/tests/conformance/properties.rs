@@ -5,7 +5,7 @@ use std::io;
 use std::ops::ControlFlow;
 
 use rack::results::{FlowEnd, FlowRecord, FlowSink};
-use rack::run::drive;
+use rack::run::{Options, drive};
 use scenario::{Registry, Sink};
 use serde_json::Value;
 
@@ -145,10 +145,12 @@ fn shards(rack: &Rack, registry: &Registry) -> Result<(), String> {
         let cut = |shards: usize| {
             let network = scenario.fabrics[0].plan.rack(&scenario.expanded_faults(), 7);
             let mut network = network.map_err(|why| format!("{why:?}"))?;
-            let count = network.set_shards(shards);
             let mut flows = Flows::default();
             let mut drawn = scenario.draw().map_err(|bad| bad.to_string())?;
             let options = scenario.options().map_err(|bad| bad.to_string())?;
+            // The driver cuts it; this tells whether it can.
+            let count = network.set_shards(shards);
+            let options = Options { shards, ..options };
             let go_on = &mut |_| ControlFlow::Continue(());
             let result = drive(&mut *network, drawn.as_mut(), &options, &mut flows, go_on);
             let summary = result.map_err(|bad| bad.to_string())?.summary;

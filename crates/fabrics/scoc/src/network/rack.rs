@@ -136,10 +136,6 @@ impl Fabric for Rack {
         self.plan.config.nodes
     }
 
-    fn set_wire(&mut self, is_on: bool) -> Result<(), ::rack::Problem> {
-        each!(&mut self.network, network => network.set_wire(is_on))
-    }
-
     fn advance(&mut self, until: Time, probe: &mut dyn Probe) -> Advance {
         let mut corrected = Corrected { probe, ideal: self.ideal };
         each!(&mut self.network, network => network.advance(until, &mut corrected))
