@@ -23,7 +23,7 @@ export CARGO_TARGET_DIR := $(TARGET)
 export PYO3_BUILD_EXTENSION_MODULE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help prerequisites tools run bench reproduce test quick check rust-check python-check rust-test \
+.PHONY: help prerequisites tools run bench reproduce test quick explore check rust-check python-check rust-test \
         python-test browser advisories fuzz-check clean
 
 help: ## Show this list
@@ -55,6 +55,16 @@ quick: ## Check one crate and run its unit tests, in seconds: CRATE=shoal (TEST=
 	@[ -n "$(CRATE)" ] || { echo "name a crate: make quick CRATE=shoal" >&2; exit 2; }
 	cargo clippy --quiet --locked --package rackloom-$(CRATE) --all-targets -- -D warnings
 	cargo test --quiet --locked --package rackloom-$(CRATE) --lib -- $(or $(TEST),--skip slow_)
+
+# One seed a round, printed, so that what fails can be repeated: PROPTEST_RNG_SEED=... cargo test ...
+ROUNDS ?= 10
+explore: tools ## Run the property tests with random seeds, ROUNDS=10 of them (CRATE=shoal: those of one crate)
+	@for round in $$(seq $(ROUNDS)); do \
+		seed=$$(od -An -N6 -tu8 /dev/urandom | tr -d ' '); \
+		echo "round $$round of $(ROUNDS): PROPTEST_RNG_SEED=$$seed"; \
+		PROPTEST_RNG_SEED=$$seed cargo test --quiet --locked \
+			$(if $(CRATE),--package rackloom-$(CRATE),--workspace) --lib || exit 1; \
+	done
 
 check: tools rust-check python-check ## Run the checks of form alone: format, lints, types
 
