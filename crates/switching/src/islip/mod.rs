@@ -6,6 +6,10 @@
 //! Ports that are engaged elsewhere stand out: the caller hands in who is free. Leaves out
 //! priorities and multicast.
 
+mod busy;
+
+pub use busy::{BusyIslip, PASSES_MAX, Requests};
+
 use crate::arbiters::RoundRobin;
 use crate::{BitRows, iter_ones};
 
