@@ -1,0 +1,331 @@
+//! From a Clique's links and what of them works to its routing tables: a plain function.
+//!
+//! Models: Aquila §3.2, §4.2 (M303 to M306, M308, M315 to M318, M724, M725). Computes flows by class of input
+//! port and then, as the controller's front end does, the table of each port from them.
+//!
+//! To another pod: a TiN's own global ports that lead there; else the local ports to TiNs that have one. Other
+//! ways are global ports to other pods, from channel 0 only, and, where cells are injected, local ports to
+//! other TiNs; so a cell makes at most two hops inside a pod, and two between pods, at most eight in all.
+//! Inside a pod: the links to the TiN; other ways are TiNs from which the second hop is a legal turn.
+//!
+//! With failures the same holds of what is left: an output is offered only if the TiN behind it can send on
+//! by an output that is offered there. Where no shortest way of the healthy Clique is left, the shortest
+//! that is stands in its place. Where a pod has no way at all its cells need an escape channel.
+
+use super::condition::State;
+use super::flows::{Flow, Flows, InputClass};
+use super::{Condition, Escape, MINIMAL_SLOTS, NONE, OTHER_SLOTS, Row, Tables, Writer, components};
+use crate::topology::{PortKind, Shape, Topology};
+use crate::turns::{HopType, TurnTable};
+
+/// The tables of all switches.
+#[must_use]
+pub fn compute(topology: &Topology, turns: &TurnTable, condition: &Condition) -> Tables {
+    let flows = routes(topology, turns, condition);
+    expand(topology, condition, &flows)
+}
+
+/// The tables of all switches from flows by class: what a class has, without what leads back to where a
+/// port's cells come from (M725), in slots.
+#[must_use]
+pub fn expand(topology: &Topology, condition: &Condition, flows: &Flows) -> Tables {
+    let shape = topology.shape();
+    let mut writer = Writer::new(shape, Escape::compute(topology, condition));
+    for tin in 0..shape.tins() {
+        if condition.tin(tin) == State::Dead {
+            continue;
+        }
+        for port in 0..shape.ports() {
+            let (class, back) = match topology.kind(port) {
+                PortKind::Terminal => (InputClass::Terminal, 0),
+                kind => {
+                    let Some(far) = live(topology, condition, tin, port) else { continue };
+                    let (from, to) = (shape.split(far).1, shape.split(tin).1);
+                    let class = match kind {
+                        PortKind::Local => InputClass::Local(HopType::of(from, to)),
+                        _ => InputClass::Global,
+                    };
+                    (class, toward(topology, tin, far))
+                }
+            };
+            for rvc in class.channels() {
+                let flow = |component| flows.get(tin, class, rvc, component).without(back);
+                let block = (0..components(shape))
+                    .map(|component| writer.row(slots(shape, flow(component), component)))
+                    .collect();
+                let block = writer.block(block);
+                writer.install(tin, port, rvc, block);
+            }
+        }
+    }
+    writer.tables
+}
+
+/// What a link leads to, if both it and that TiN are not dead.
+fn live(topology: &Topology, condition: &Condition, tin: u16, port: u8) -> Option<u16> {
+    let (link, far) = (topology.link(tin, port)?, topology.far(tin, port)?);
+    let is_dead = condition.link(link) == State::Dead || condition.tin(far.tin) == State::Dead;
+    (!is_dead).then_some(far.tin)
+}
+
+/// The ports of a TiN that lead to another, dead or not.
+fn toward(topology: &Topology, tin: u16, to: u16) -> u64 {
+    let ports = 0..topology.shape().external_ports();
+    let ports = ports.filter(|&port| topology.far(tin, port).is_some_and(|far| far.tin == to));
+    ports.fold(0, |mask, port| mask | 1 << port)
+}
+
+/// The slots of a flow. Shortest ways take turns. Of the others all global ports have one first, and local
+/// ones what is left, as even as it goes; which of them have none differs by destination (our choice).
+fn slots(shape: &Shape, flow: Flow, component: u16) -> Row {
+    let locals = flow.others & ((1 << shape.local_ports) - 1);
+    let globals = (flow.others & !locals).count_ones() as usize;
+    let (room, count) = (OTHER_SLOTS.saturating_sub(globals), locals.count_ones() as usize);
+    let mut others = flow.others;
+    if count > room {
+        let ports: Vec<u8> = ports(locals).collect();
+        let chosen = (0..room).map(|x| ports[(x * count / room + usize::from(component)) % count]);
+        others = chosen.fold(flow.others & !locals, |mask, port| mask | 1 << port);
+    }
+    Row { minimal: fill::<MINIMAL_SLOTS>(flow.minimal, 0), others: fill::<OTHER_SLOTS>(others, 0) }
+}
+
+/// The ports of a mask, in order.
+pub(super) fn ports(mut mask: u64) -> impl Iterator<Item = u8> {
+    std::iter::from_fn(move || {
+        let port = mask.trailing_zeros() as u8;
+        mask &= mask.wrapping_sub(1);
+        (port < 64).then_some(port)
+    })
+}
+
+/// Slots that the ports of a mask take turns in, from one of them on; all [`NONE`] if there are none.
+pub(super) fn fill<const SLOTS: usize>(mask: u64, first: usize) -> [u8; SLOTS] {
+    let ports: Vec<u8> = ports(mask).collect();
+    let slot = |slot: usize| ports.get((slot + first) % ports.len().max(1)).copied();
+    std::array::from_fn(|at| slot(at).unwrap_or(NONE))
+}
+
+/// The flows of all switches.
+#[must_use]
+pub fn routes(topology: &Topology, turns: &TurnTable, condition: &Condition) -> Flows {
+    let shape = topology.shape();
+    let known = Known::new(topology, turns, condition);
+    let mut flows = Flows::new(shape);
+    let lives = |tin: &u16| condition.tin(*tin) != State::Dead;
+    for pod in 0..shape.pods {
+        let outside = || (0..shape.tins()).filter(|&tin| shape.split(tin).0 != pod).filter(lives);
+        known.second_pod(&mut flows, pod, outside());
+        for tin in outside() {
+            let detours = known.detours(&flows, tin, pod);
+            for hop in HopType::ALL {
+                let flow = known.on_the_way(tin, hop, pod, detours);
+                flows.set(tin, InputClass::Local(hop), 0, pod, flow);
+            }
+        }
+        for tin in outside() {
+            let flow = known.injected(&flows, tin, pod);
+            flows.set(tin, InputClass::Terminal, 0, pod, flow);
+        }
+    }
+    for tin in (0..shape.tins()).filter(lives) {
+        for to in (0..shape.tins_per_pod).filter(|&to| to != shape.split(tin).1) {
+            for class in InputClass::ALL {
+                let flow = known.inside(tin, class, to);
+                for rvc in class.channels() {
+                    flows.set(tin, class, rvc, shape.pods + to, flow);
+                }
+            }
+        }
+    }
+    flows
+}
+
+/// What routes are made of.
+struct Known<'a> {
+    topology: &'a Topology,
+    turns: &'a TurnTable,
+    condition: &'a Condition,
+    shape: &'a Shape,
+    /// By TiN and pod: global ports that lead there and may be passed through.
+    direct: Vec<u64>,
+    /// By TiN and place in its pod: local ports that lead there and live.
+    local: Vec<u64>,
+    /// By pod and pod: places with a direct port that may be passed through.
+    gateways: Vec<u16>,
+}
+
+impl<'a> Known<'a> {
+    fn new(topology: &'a Topology, turns: &'a TurnTable, condition: &'a Condition) -> Self {
+        let shape = topology.shape();
+        let (tins, pods) = (usize::from(shape.tins()), usize::from(shape.pods));
+        let mut known = Self {
+            topology,
+            turns,
+            condition,
+            shape,
+            direct: vec![0; tins * pods],
+            local: vec![0; tins * usize::from(shape.tins_per_pod)],
+            gateways: vec![0; pods * pods],
+        };
+        for tin in 0..shape.tins() {
+            for port in 0..shape.external_ports() {
+                let Some(far) = live(topology, condition, tin, port) else { continue };
+                let link = topology.link(tin, port).expect("it lives");
+                if condition.tin(tin) == State::Dead || condition.link(link) != State::Live {
+                    continue;
+                }
+                let (pod, place) = shape.split(far);
+                if topology.kind(port) == PortKind::Local {
+                    let at =
+                        usize::from(tin) * usize::from(shape.tins_per_pod) + usize::from(place);
+                    known.local[at] |= 1 << port;
+                } else if condition.tin(far) == State::Live {
+                    known.direct[usize::from(tin) * pods + usize::from(pod)] |= 1 << port;
+                    if condition.tin(tin) == State::Live {
+                        let (own, place) = shape.split(tin);
+                        known.gateways[usize::from(own) * pods + usize::from(pod)] |= 1 << place;
+                    }
+                }
+            }
+        }
+        known
+    }
+
+    /// Global ports of a TiN that lead to a pod.
+    fn direct(&self, tin: u16, pod: u16) -> u64 {
+        self.direct[usize::from(tin) * usize::from(self.shape.pods) + usize::from(pod)]
+    }
+
+    /// Local ports of a TiN that lead to a place of its pod.
+    fn local(&self, tin: u16, place: u16) -> u64 {
+        self.local[usize::from(tin) * usize::from(self.shape.tins_per_pod) + usize::from(place)]
+    }
+
+    /// Places of a TiN's pod that cells may pass through, without itself.
+    fn passable(&self, tin: u16) -> impl Iterator<Item = u16> {
+        let (pod, own) = self.shape.split(tin);
+        let places = (0..self.shape.tins_per_pod).filter(move |&place| place != own);
+        places.filter(move |&p| self.condition.tin(self.shape.tin(pod, p)) == State::Live)
+    }
+
+    /// Local ports to places of which `wanted` is true, after a hop of type `from`, if there was one.
+    fn locals(&self, tin: u16, from: Option<HopType>, wanted: impl Fn(u16) -> bool) -> u64 {
+        let own = self.shape.split(tin).1;
+        let may =
+            |place: u16| from.is_none_or(|from| self.turns.allows(from, HopType::of(own, place)));
+        let places = self.passable(tin).filter(|&place| may(place) && wanted(place));
+        places.fold(0, |mask, place| mask | self.local(tin, place))
+    }
+
+    /// Local ports to the TiNs of a pod that have a direct port to another.
+    fn to_gateways(&self, tin: u16, from: Option<HopType>, pod: u16) -> u64 {
+        let own = usize::from(self.shape.split(tin).0) * usize::from(self.shape.pods);
+        let gateways = self.gateways[own + usize::from(pod)];
+        self.locals(tin, from, |place| gateways >> place & 1 != 0)
+    }
+
+    /// Local ports to places that can go on to `pod` if the cell comes there on channel `rvc`, as `flows` has
+    /// it so far: on shortest ways alone, or on any.
+    fn to_passable(&self, flows: &Flows, tin: u16, rvc: u8, pod: u16, by: Ways) -> u64 {
+        let (own_pod, own) = self.shape.split(tin);
+        self.locals(tin, None, |place| {
+            let next = self.shape.tin(own_pod, place);
+            let class = InputClass::Local(HopType::of(own, place));
+            let onward = flows.get(next, class, rvc, pod).without(self.local(next, own));
+            match by {
+                Ways::Shortest => onward.minimal != 0,
+                Ways::Any => onward.all() != 0,
+            }
+        })
+    }
+
+    /// On channel 1, after the first hop between pods: to `pod` by the shortest way (M304).
+    fn second_pod(&self, flows: &mut Flows, pod: u16, tins: impl Iterator<Item = u16> + Clone) {
+        let shortest = |tin: u16, from: Option<HopType>| match self.direct(tin, pod) {
+            0 => self.to_gateways(tin, from, pod),
+            direct => direct,
+        };
+        for tin in tins.clone() {
+            for hop in HopType::ALL {
+                let flow = Flow { minimal: shortest(tin, Some(hop)), others: 0 };
+                flows.set(tin, InputClass::Local(hop), 1, pod, flow);
+            }
+        }
+        for tin in tins {
+            let minimal = match shortest(tin, None) {
+                0 => self.to_passable(flows, tin, 1, pod, Ways::Shortest),
+                shortest => shortest,
+            };
+            flows.set(tin, InputClass::Global, 0, pod, Flow { minimal, others: 0 });
+        }
+    }
+
+    /// Global ports to other pods from which the cell can go on to `pod`.
+    fn detours(&self, flows: &Flows, tin: u16, pod: u16) -> u64 {
+        let own = self.shape.split(tin).0;
+        let pods = (0..self.shape.pods).filter(|&by| by != pod && by != own);
+        let outputs = pods.flat_map(|by| ports(self.direct(tin, by)));
+        let goes_on = |&port: &u8| {
+            let far = self.topology.far(tin, port).expect("the port is wired");
+            flows.get(far.tin, InputClass::Global, 0, pod).minimal != 0
+        };
+        outputs.filter(goes_on).fold(0, |mask, port| mask | 1 << port)
+    }
+
+    /// On channel 0 after a hop inside the source pod.
+    fn on_the_way(&self, tin: u16, hop: HopType, pod: u16, detours: u64) -> Flow {
+        let minimal = match self.direct(tin, pod) {
+            0 => self.to_gateways(tin, Some(hop), pod),
+            direct => direct,
+        };
+        if minimal != 0 {
+            return Flow { minimal, others: detours & !minimal };
+        }
+        // No direct way is left: over another pod.
+        Flow { minimal: detours, others: 0 }
+    }
+
+    /// Where a cell is injected.
+    fn injected(&self, flows: &Flows, tin: u16, pod: u16) -> Flow {
+        let detours = self.detours(flows, tin, pod);
+        let by = |ways| self.to_passable(flows, tin, 0, pod, ways);
+        let direct = self.direct(tin, pod);
+        let minimal = match (direct, self.to_gateways(tin, None, pod), detours) {
+            (0, 0, 0) => by(Ways::Shortest),
+            (0, 0, detours) => detours,
+            (0, gateways, _) => gateways,
+            (direct, _, _) => direct,
+        };
+        let others = (detours | by(Ways::Any)) & !minimal;
+        Flow { minimal, others }
+    }
+
+    /// To another place of the own pod (M316, M317).
+    fn inside(&self, tin: u16, class: InputClass, to: u16) -> Flow {
+        let (pod, own) = self.shape.split(tin);
+        let direct = match self.condition.tin(self.shape.tin(pod, to)) {
+            State::Dead => return Flow::default(),
+            _ => self.local(tin, to),
+        };
+        if let InputClass::Local(hop) = class {
+            let may = self.turns.allows(hop, HopType::of(own, to));
+            return Flow { minimal: if may { direct } else { 0 }, others: 0 };
+        }
+        let detours = self.locals(tin, None, |by| {
+            let goes_on = self.local(self.shape.tin(pod, by), to) != 0;
+            by != to && goes_on && self.turns.allows(HopType::of(own, by), HopType::of(by, to))
+        });
+        match direct {
+            0 => Flow { minimal: detours, others: 0 },
+            _ => Flow { minimal: direct, others: detours },
+        }
+    }
+}
+
+/// By which ways a TiN must be able to go on.
+#[derive(Clone, Copy)]
+enum Ways {
+    Shortest,
+    Any,
+}
