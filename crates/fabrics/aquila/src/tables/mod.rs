@@ -121,6 +121,13 @@ impl Tables {
         }
     }
 
+    /// The terminal ports of an endpoint of the TiN itself; empty if nothing listens there.
+    #[inline]
+    #[must_use]
+    pub fn terminals(&self, endpoint: Endpoint) -> &Row {
+        self.by_index(self.terminals[usize::from(endpoint.number())])
+    }
+
     /// Where the table of an input port and routing channel begins; for [`Tables::entry`].
     ///
     /// # Panics

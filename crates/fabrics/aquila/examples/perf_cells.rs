@@ -1,0 +1,91 @@
+//! How fast the switches are: `perf_cells full|half|mini|tiny uniform|next-pod LOAD MICROSECONDS [minimal]`, with
+//! the load as a share of 100 Gbps a TiN.
+
+use std::sync::Arc;
+
+use aquila::raw::{Pattern, Raw, Traffic};
+use aquila::switch::Switches;
+use aquila::switch::settings::{Mode, Settings};
+use aquila::tables::{Condition, compute::compute};
+use aquila::topology::{Fibres, Shape, Topology};
+use aquila::turns::TurnTable;
+use kernel::{Rate, Span, Time};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let word = |at: usize| words.get(at).map_or("", String::as_str);
+    let shape = match word(0) {
+        "full" => Shape::FULL,
+        "half" => Shape::HALF,
+        "mini" => Shape::MINI,
+        "tiny" => Shape::TINY,
+        other => return Err(format!("{other:?}: expected full, half, mini or tiny").into()),
+    };
+    let pattern = match word(1) {
+        "uniform" => Pattern::Uniform,
+        "next-pod" => Pattern::NextPod,
+        other => return Err(format!("{other:?}: expected uniform or next-pod").into()),
+    };
+    let (load, us): (f64, u64) = (word(2).parse()?, word(3).parse()?);
+    let topology = Topology::new(&shape, Fibres::Metres(100)).map_err(|p| format!("{p:?}"))?;
+    let begun = std::time::Instant::now();
+    let tables = compute(&topology, &TurnTable::P1, &Condition::healthy(&topology));
+    eprintln!("tables: {:.2} s, {} rows", begun.elapsed().as_secs_f64(), tables.rows().len());
+    let mut settings = Settings::default();
+    for option in words.iter().skip(4) {
+        let (key, value) = option.split_once('=').unwrap_or((option, "1"));
+        let number: u16 = value.parse()?;
+        match key {
+            "minimal" => settings.classes[7].mode = Mode::MinimalAdaptive,
+            "w" => settings.detour_percent = number,
+            "b" => settings.detour_units = number,
+            "local" => settings.input_units[0] = number,
+            "global" => settings.input_units[1] = number,
+            "out" => (settings.output_units[0], settings.output_units[1]) = (number, number),
+            "redraw" => settings.draw_again = Span::from_ns(number.into()),
+            "all" => settings.compares_all = number == 1,
+            "speedup" => settings.speedup_percent = number,
+            "iterations" => settings.iterations = number.into(),
+            other => return Err(format!("{other:?} is no option").into()),
+        }
+    }
+    let end = Time::ZERO + Span::from_us(us);
+    let traffic = Traffic {
+        pattern,
+        cells: 29,
+        rate: Rate::from_bps((load * 100e9) as u64),
+        class: 7,
+        until: end,
+        from: Time::ZERO + Span::from_us(us / 2),
+    };
+    let raw = Raw::new(&shape, traffic, settings.hops, 1);
+    let own: Vec<u16> = (0..shape.tins()).collect();
+    let tables = Arc::new(tables);
+    let mut cells = Switches::new(&topology, tables, Arc::new(settings), &own, 1, raw);
+    for tin in own {
+        cells.act(tin, Time::ZERO, |raw, wishes| raw.begin(tin, wishes));
+    }
+    let begun = std::time::Instant::now();
+    cells.run(end);
+    let seconds = begun.elapsed().as_secs_f64();
+    let (counts, arrived) = (cells.counts(), cells.endpoints().arrived());
+    let window = (end - traffic.from).as_seconds() * f64::from(shape.tins());
+    eprintln!(
+        "{:.3} s, {} hops, {:.1} ns a cell and hop; {:.2} Gbps a TiN of {:.1}, {:.3} links a cell, mean wait {:.2} us, \
+         detours {:.3}, credit stalls {}, escapes {}, fullest FIFO {}, {} packets wait, hash {:016x}",
+        seconds,
+        counts.hops,
+        seconds * 1e9 / counts.hops as f64,
+        arrived.blocks as f64 * 64.0 / window / 1e9,
+        load * 100.0,
+        arrived.links as f64 / arrived.cells as f64,
+        arrived.waits as f64 / arrived.cells as f64 / 1e6,
+        counts.detours as f64 / counts.decisions as f64,
+        counts.credit_stalls,
+        counts.escapes,
+        counts.fifo_max,
+        cells.endpoints().waiting(),
+        arrived.hash,
+    );
+    Ok(())
+}

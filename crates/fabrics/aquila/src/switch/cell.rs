@@ -1,0 +1,188 @@
+//! Cells in a switch: one pool, in which queues are linked lists.
+
+/// Bytes of a block of the line code: lengths of cells are whole blocks (M206).
+pub const BLOCK: u16 = 8;
+/// Most blocks of a cell: 160 bytes (§3.1).
+pub const BLOCKS_MAX: u8 = 20;
+/// No cell.
+pub const NONE: u32 = u32::MAX;
+
+/// What a cell carries, as much of it as switches and endpoints look at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C, align(32))]
+pub struct Cell {
+    /// The earliest instant of its first bit on the next wire. Unit: ps.
+    pub(super) ready: u64,
+    /// The bytes behind the header, as its kind has them.
+    pub payload: u64,
+    /// The next in its queue.
+    pub(super) next: u32,
+    /// The handle of what does not fit `payload`, or none.
+    pub rest: u32,
+    /// GNet address of its destination.
+    pub to: u16,
+    /// GNet address of its source.
+    pub from: u16,
+    /// Length on the wire, header included. Unit: blocks of 8 bytes.
+    pub blocks: u8,
+    /// Its kind, by its code (M208).
+    pub kind: u8,
+    /// Traffic class: 0 to 9 (M210).
+    pub class: u8,
+    /// Switches that it may still pass, and in the highest bit whether it is traced.
+    hops: u8,
+}
+
+/// In `hops`: the cell is traced (M901).
+const TRACED: u8 = 0x80;
+
+impl Cell {
+    /// A cell at its source, with so many switches to pass at most.
+    #[must_use]
+    pub const fn new(from: u16, to: u16, class: u8, kind: u8, blocks: u8, hops: u8) -> Self {
+        Self { ready: 0, payload: 0, next: NONE, rest: NONE, to, from, blocks, kind, class, hops }
+    }
+
+    /// The same with these bytes behind its header.
+    #[must_use]
+    pub const fn with_payload(self, payload: u64) -> Self {
+        Self { payload, ..self }
+    }
+
+    /// The same, traced or not.
+    #[must_use]
+    pub const fn traced(self, is_traced: bool) -> Self {
+        let hops = self.hops & !TRACED | if is_traced { TRACED } else { 0 };
+        Self { hops, ..self }
+    }
+
+    /// Whether each switch on its way records it.
+    #[must_use]
+    pub const fn is_traced(&self) -> bool {
+        self.hops & TRACED != 0
+    }
+
+    /// Switches that it may still pass.
+    #[must_use]
+    pub const fn hops(&self) -> u8 {
+        self.hops & !TRACED
+    }
+
+    /// It passes a switch. False if it must not any more.
+    #[inline]
+    pub(super) fn pass(&mut self) -> bool {
+        let is_fine = self.hops() > 0;
+        self.hops -= u8::from(is_fine);
+        is_fine
+    }
+
+    /// Credit that it takes: units of 16 bytes, begun ones whole (M212).
+    #[inline]
+    #[must_use]
+    pub const fn units(&self) -> u16 {
+        self.blocks.div_ceil(2) as u16
+    }
+}
+
+/// All cells of a set of TiNs.
+#[derive(Clone, Debug)]
+pub(super) struct Pool {
+    cells: Vec<Cell>,
+    free: u32,
+    count: u32,
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self { cells: Vec::new(), free: NONE, count: 0 }
+    }
+}
+
+impl Pool {
+    #[inline]
+    pub(super) fn put(&mut self, cell: Cell) -> u32 {
+        self.count += 1;
+        if self.free == NONE {
+            self.cells.push(cell);
+            return (self.cells.len() - 1) as u32;
+        }
+        let index = self.free;
+        self.free = self.cells[index as usize].next;
+        self.cells[index as usize] = cell;
+        index
+    }
+
+    #[inline]
+    pub(super) fn take(&mut self, index: u32) -> Cell {
+        self.count -= 1;
+        let cell = self.cells[index as usize];
+        self.cells[index as usize].next = self.free;
+        self.free = index;
+        cell
+    }
+
+    #[inline]
+    pub(super) fn get(&self, index: u32) -> &Cell {
+        &self.cells[index as usize]
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, index: u32) -> &mut Cell {
+        &mut self.cells[index as usize]
+    }
+
+    /// Links a cell behind the last of a queue.
+    #[inline]
+    pub(super) fn link(&mut self, last: u32, next: u32) {
+        self.cells[last as usize].next = next;
+    }
+
+    /// Cells that there are now.
+    pub(super) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Cells that there was room for at most.
+    pub(super) fn peak(&self) -> usize {
+        self.cells.len()
+    }
+
+    #[inline]
+    pub(super) fn prefetch(&self, index: u32) {
+        if index != NONE {
+            kernel::prefetch(&self.cells, index as usize);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_half_a_line_of_the_cache() {
+        assert_eq!(size_of::<Cell>(), 32);
+        assert_eq!(u16::from(BLOCKS_MAX) * BLOCK, 160);
+    }
+
+    #[test]
+    fn a_cell_passes_as_many_switches_as_it_may() {
+        let mut cell = Cell::new(1, 2, 0, 0, 2, 3).traced(true);
+        assert_eq!(
+            (0..5).map(|_| cell.pass()).collect::<Vec<_>>(),
+            [true, true, true, false, false]
+        );
+        assert!(cell.is_traced() && cell.hops() == 0);
+        assert_eq!(Cell::new(1, 2, 0, 0, 3, 3).units(), 2, "24 bytes are two units");
+    }
+
+    #[test]
+    fn places_are_used_again() {
+        let mut pool = Pool::default();
+        let cell = Cell::new(1, 2, 0, 0, 2, 3);
+        let (one, two) = (pool.put(cell), pool.put(cell));
+        pool.take(one);
+        pool.take(two);
+        assert_eq!((pool.put(cell), pool.put(cell), pool.count(), pool.peak()), (two, one, 2, 2));
+    }
+}

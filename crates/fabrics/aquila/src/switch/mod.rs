@@ -1,0 +1,504 @@
+//! The cell switches of a set of TiNs, and the links between them.
+//!
+//! Models: Aquila §3.1, §3.2 (M101 to M111, M201 to M219, M301 to M321). A cell comes in, waits in the FIFO of its
+//! port and channel, is matched by iSLIP among ports that are not busy, crosses at the crossbar's speed into the
+//! queue of an output's channel, and goes out when its line is free and the other end has room: cut-through,
+//! 40 ns from head to head where nothing is in the way. Credits come back on the wire.
+//!
+//! **How it runs.** What happens at a switch happens at ticks of 2.5 ns; on wires it happens at exact picoseconds.
+//! A tick does what is due, in lists of one kind each; ticks at which nothing is due cost nothing. No switch does
+//! anything for another that is due before ten ticks later, so switches may be divided among several
+//! [`Switches`], which send each other [`Posted`].
+//!
+//! **Invariants**, checked in debug builds: no cell starts without credit for all of it (I01), no FIFO overflows
+//! (I02), no port that is busy is matched (I06), what waits is never dropped for lack of room (I04).
+
+mod calendar;
+pub mod cell;
+mod choose;
+mod credit;
+mod cross;
+mod send;
+pub mod settings;
+#[cfg(test)]
+mod tests;
+mod tin;
+
+use std::sync::Arc;
+
+use kernel::{Stream, Time};
+
+use crate::tables::Tables;
+use crate::topology::{PortKind, Topology};
+use calendar::{Calendar, Due};
+use cell::{Cell, NONE, Pool};
+use settings::{CHANNELS, Durations, ESCAPE, Settings, TICK};
+use tin::{LANES, NEVER, NO_TIN, Tin, at};
+
+/// A tick. Unit: ps.
+const TICK_PS: u64 = TICK.as_ps();
+/// Kinds of cells whose end has kept room for them: CTS, CTD, DATA, RESP and its errors (M208, M211).
+const SINKS: u32 = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 5 | 1 << 7;
+/// From a match to the first bit's way out, at the least. Unit: ps. (Our choice: half the core's 20 ns; what is
+/// matched at once leaves when `Settings::hop` says so.)
+const OUT_PS: u64 = 10_000;
+
+/// What has come over a link to a switch here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mail {
+    /// A cell, on a channel.
+    Cell { place: u32, cell: u32, channel: u8 },
+    /// Credit of up to three channels from `first` on: a flow-control ordered set (M213).
+    Credit { place: u32, first: u8, count: u8, limits: [u16; 3] },
+    /// All units that were sent on a channel so far (M216).
+    Sync { place: u32, channel: u8, used: u16 },
+}
+
+/// What goes over a link to a switch elsewhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Posted {
+    /// The tick at which it may be acted upon there.
+    pub tick: u64,
+    /// The switch, and its port.
+    pub tin: u16,
+    /// Its port.
+    pub port: u8,
+    /// What it is.
+    pub body: Body,
+}
+
+/// What goes over a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Body {
+    /// A cell on a virtual channel.
+    Cell(Cell, u8),
+    /// The channels from the first on, how many, and what they may send in all.
+    Credit(u8, u8, [u16; 3]),
+    /// A channel, and all that was sent on it.
+    Sync(u8, u16),
+}
+
+/// What endpoints of a TiN want of its switch; carried out after each call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Wish {
+    /// A terminal port has something to inject.
+    Inject(u8),
+    /// To be asked at a tick.
+    Wake(u64),
+    /// Take no cells of these channels, or take them again.
+    Stall { terminal: u8, channels: u32, is_stalled: bool },
+}
+
+/// Where endpoints put what they want.
+#[derive(Clone, Debug, Default)]
+pub struct Wishes {
+    now: u64,
+    list: Vec<Wish>,
+}
+
+impl Wishes {
+    /// The instant of the call.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        Time::from_ps(self.now)
+    }
+
+    /// A terminal port, by its number among the 18, has cells to inject: [`Endpoints::inject`] is called as soon as
+    /// it can take one.
+    pub fn inject(&mut self, terminal: u8) {
+        self.list.push(Wish::Inject(terminal));
+    }
+
+    /// [`Endpoints::wake`] is to be called at `at`, at the beginning of the tick in which that lies.
+    pub fn wake_at(&mut self, at: Time) {
+        self.list.push(Wish::Wake(at.as_ps() / TICK_PS));
+    }
+
+    /// No cells of these channels are taken at a terminal port, until [`Wishes::resume`] (M111).
+    pub fn stall(&mut self, terminal: u8, channels: u32) {
+        self.list.push(Wish::Stall { terminal, channels, is_stalled: true });
+    }
+
+    /// Cells of these channels are taken again.
+    pub fn resume(&mut self, terminal: u8, channels: u32) {
+        self.list.push(Wish::Stall { terminal, channels, is_stalled: false });
+    }
+}
+
+/// What of a terminal port's input is free, by channel.
+#[derive(Clone, Copy, Debug)]
+pub struct Room<'a> {
+    inputs: &'a [tin::Input],
+    port: usize,
+    limit: u16,
+}
+
+impl Room<'_> {
+    /// Whether a cell fits the FIFO of its class.
+    #[inline]
+    #[must_use]
+    pub fn fits(&self, class: u8, blocks: u8) -> bool {
+        let held = self.inputs[at(3 * usize::from(class), self.port)].held;
+        held + u16::from(blocks.div_ceil(2)) <= self.limit
+    }
+}
+
+/// The protocol engines of the TiNs here: what cells come from and go to.
+pub trait Endpoints: Clone + Send + 'static {
+    /// The last bit of a cell has come out of a terminal port of a TiN (by its index among all) at `at`.
+    fn deliver(&mut self, tin: u16, terminal: u8, cell: &Cell, at: Time, wishes: &mut Wishes);
+
+    /// A terminal port can take a cell: the next one, of a class for which there is room.
+    fn inject(
+        &mut self,
+        tin: u16,
+        terminal: u8,
+        room: Room<'_>,
+        wishes: &mut Wishes,
+    ) -> Option<Cell>;
+
+    /// The tick has come that was asked for.
+    fn wake(&mut self, tin: u16, wishes: &mut Wishes);
+}
+
+/// What has happened so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Cells that have crossed a switch.
+    pub hops: u64,
+    /// Cells that were injected and that were delivered.
+    pub injected: u64,
+    /// Cells that were delivered.
+    pub delivered: u64,
+    /// Blocks of 8 bytes that were delivered.
+    pub delivered_blocks: u64,
+    /// Decisions, and those of them for a way that is not among the shortest.
+    pub decisions: u64,
+    /// Decisions for a way that is not among the shortest.
+    pub detours: u64,
+    /// Flow-control ordered sets sent.
+    pub updates: u64,
+    /// Looks at an output whose cells all lacked credit.
+    pub credit_stalls: u64,
+    /// Cells that were put on an escape channel.
+    pub escapes: u64,
+    /// Cells that had passed too many switches, or had no way on.
+    pub discarded: u64,
+    /// Units of the fullest input FIFO.
+    pub fifo_max: u16,
+}
+
+/// The switches of a set of TiNs, with their endpoints.
+#[derive(Clone, Debug)]
+pub struct Switches<E> {
+    settings: Arc<Settings>,
+    durations: Arc<Durations>,
+    tables: Arc<Tables>,
+    tins: Vec<Tin>,
+    /// By TiN of the Clique: its place here, or none.
+    places: Vec<u32>,
+    pool: Pool,
+    calendar: Calendar,
+    /// What is due at the tick at hand.
+    due: Due,
+    /// Switches that may match something.
+    dirty: Vec<u64>,
+    /// Wakes beyond the calendar's reach, by tick.
+    later: std::collections::BTreeMap<u64, Vec<u32>>,
+    endpoints: E,
+    wishes: Wishes,
+    posted: Vec<Posted>,
+    counts: Counts,
+    /// Matches of a switch at the tick at hand.
+    pairs: Vec<(u8, u8)>,
+    /// By strict level: its channels.
+    levels: send::Levels,
+}
+
+impl<E: Endpoints> Switches<E> {
+    /// The switches of `own` TiNs, idle. `seed` is that of all their chance.
+    pub fn new(
+        topology: &Topology,
+        tables: Arc<Tables>,
+        settings: Arc<Settings>,
+        own: &[u16],
+        seed: u64,
+        endpoints: E,
+    ) -> Self {
+        let shape = topology.shape();
+        let mut places = vec![NONE; usize::from(shape.tins())];
+        let tins: Vec<_> = own
+            .iter()
+            .enumerate()
+            .map(|(place, &id)| {
+                places[usize::from(id)] = place as u32;
+                let chance = Stream::new(seed, "aquila/ways", id.into()).below(u64::MAX);
+                let mut tin = Tin::new(topology, &settings, id, chance);
+                for port in tin.ports.iter_mut().filter(|port| port.far_tin != NO_TIN) {
+                    port.comes_down = tables.escapes().is_down(port.far_tin, id);
+                }
+                tin
+            })
+            .collect();
+        let durations = Durations::new(&settings);
+        // A cell on the longest link, and whatever else is put ahead.
+        let delays = tins.iter().flat_map(|tin| tin.ports.iter().map(|port| u64::from(port.delay)));
+        let wire = delays.max().unwrap_or(0) + durations.eligible(PortKind::Local, 20) + 300_000;
+        let kept = settings.update_after.as_ps().max(settings.draw_again.as_ps());
+        let reach = (wire.max(kept)) / TICK_PS + 80;
+        let mut levels = [0; 4];
+        for (class, of) in settings.classes.iter().enumerate() {
+            levels[usize::from(of.level)] |= 0b111 << (3 * class);
+        }
+        // Escape channels go before bulk data (our choice).
+        levels[1] |= 0b11 << ESCAPE[0];
+        Self {
+            dirty: vec![0; tins.len().div_ceil(64)],
+            settings,
+            durations: Arc::new(durations),
+            tables,
+            tins,
+            places,
+            pool: Pool::default(),
+            calendar: Calendar::new(reach),
+            due: Due::default(),
+            later: std::collections::BTreeMap::new(),
+            endpoints,
+            wishes: Wishes::default(),
+            posted: Vec::new(),
+            counts: Counts::default(),
+            pairs: Vec::with_capacity(LANES),
+            levels,
+        }
+    }
+
+    /// What has happened so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The endpoints.
+    #[must_use]
+    pub fn endpoints(&self) -> &E {
+        &self.endpoints
+    }
+
+    /// Cells here now, on their way to switches here too.
+    #[must_use]
+    pub fn cells(&self) -> u32 {
+        self.pool.count()
+    }
+
+    /// The instant of the next thing to do, if there is one.
+    #[must_use]
+    pub fn next(&self) -> Option<Time> {
+        let later = self.later.first_key_value().map(|(&tick, _)| tick);
+        let tick = match (self.calendar.next(), later) {
+            (Some(next), Some(later)) => next.min(later),
+            (next, later) => next.or(later)?,
+        };
+        Some(Time::from_ps(tick * TICK_PS))
+    }
+
+    /// Lets endpoints of a TiN act at `now`, before which all has happened.
+    ///
+    /// # Panics
+    /// If the TiN is not here.
+    pub fn act<T>(&mut self, tin: u16, now: Time, act: impl FnOnce(&mut E, &mut Wishes) -> T) -> T {
+        let tick = now.as_ps() / TICK_PS;
+        if self.next().is_none_or(|next| next.as_ps() / TICK_PS >= tick) {
+            self.calendar.skip_to(tick);
+        }
+        self.wishes.now = now.as_ps();
+        let done = act(&mut self.endpoints, &mut self.wishes);
+        self.grant_wishes(self.places[usize::from(tin)] as usize);
+        done
+    }
+
+    /// Takes what other switches have sent. Nothing of it may be due before what has happened here.
+    ///
+    /// # Panics
+    /// If its switch is not here.
+    pub fn take(&mut self, posted: &Posted) {
+        let place = self.places[usize::from(posted.tin)] << 6 | u32::from(posted.port);
+        assert_ne!(place >> 6, NONE >> 6, "TiN {} is not here", posted.tin);
+        let mail = match posted.body {
+            Body::Cell(cell, channel) => Mail::Cell { place, cell: self.pool.put(cell), channel },
+            Body::Credit(first, count, limits) => Mail::Credit { place, first, count, limits },
+            Body::Sync(channel, used) => Mail::Sync { place, channel, used },
+        };
+        self.calendar.at(posted.tick).mail.push(mail);
+    }
+
+    /// What is to go to switches elsewhere, since this was last called.
+    pub fn posted(&mut self) -> std::vec::Drain<'_, Posted> {
+        self.posted.drain(..)
+    }
+
+    /// Does everything that is due before `end`.
+    pub fn run(&mut self, end: Time) {
+        while let Some(next) = self.next().filter(|&next| next < end) {
+            self.tick(next.as_ps() / TICK_PS);
+        }
+    }
+
+    /// Does what is due at a tick.
+    fn tick(&mut self, tick: u64) {
+        let mut due = std::mem::take(&mut self.due);
+        self.calendar.take(tick, &mut due);
+        if let Some(wakes) = self.later.remove(&tick) {
+            due.wakes.extend(wakes);
+        }
+        self.wishes.now = tick * TICK_PS;
+        for release in &due.releases {
+            self.release(*release, tick);
+        }
+        for mail in &due.mail {
+            self.take_mail(*mail, tick);
+        }
+        for &place in &due.wakes {
+            let id = self.tins[place as usize].id;
+            self.endpoints.wake(id, &mut self.wishes);
+            self.grant_wishes(place as usize);
+        }
+        for &place in &due.injections {
+            self.inject(place, tick);
+        }
+        for &(place, channel) in &due.draws {
+            self.draw_again(place, usize::from(channel), tick);
+        }
+        for &place in &due.updates {
+            self.tell_freed(place, tick);
+        }
+        for &place in &due.looks {
+            self.look(place, tick);
+        }
+        for &place in &due.rounds {
+            self.mark(place as usize);
+        }
+        self.match_all(tick);
+        self.due = due;
+    }
+
+    /// Carries out what endpoints want.
+    fn grant_wishes(&mut self, place: usize) {
+        if self.wishes.list.is_empty() {
+            return;
+        }
+        let now = self.calendar.now();
+        let mut list = std::mem::take(&mut self.wishes.list);
+        let first = self.tables.shape().external_ports();
+        for wish in list.drain(..) {
+            match wish {
+                Wish::Inject(terminal) => {
+                    self.expect_injection(place, usize::from(first + terminal), now);
+                }
+                Wish::Wake(tick) if tick <= now + self.calendar.reach() => {
+                    self.calendar.at(tick.max(now)).wakes.push(place as u32);
+                }
+                Wish::Wake(tick) => self.later.entry(tick).or_default().push(place as u32),
+                Wish::Stall { terminal, channels, is_stalled } => {
+                    let port = usize::from(first + terminal);
+                    let stalled = &mut self.tins[place].ports[port].stalled;
+                    *stalled = if is_stalled { *stalled | channels } else { *stalled & !channels };
+                    if !is_stalled && self.tins[place].ports[port].filled & channels != 0 {
+                        self.look_at(place, port, now);
+                    }
+                }
+            }
+        }
+        self.wishes.list = list;
+    }
+
+    /// Lets a terminal port be asked for a cell at a tick, or when its line is free.
+    #[inline]
+    fn expect_injection(&mut self, place: usize, port: usize, tick: u64) {
+        let state = &mut self.tins[place].ports[port];
+        let tick = tick.max(state.feed_free / TICK_PS);
+        if tick < state.feed_at {
+            state.feed_at = tick;
+            self.calendar.at(tick).injections.push((place << 6 | port) as u32);
+        }
+    }
+
+    /// Checks what takes too long for every step: every unit of credit is where it should be (I03).
+    ///
+    /// # Errors
+    /// What is wrong, where.
+    pub fn check(&self) -> Result<(), String> {
+        for tin in &self.tins {
+            for (port, channel) in
+                (0..tin.ports.len()).flat_map(|p| (0..CHANNELS).map(move |c| (p, c)))
+            {
+                let input = &tin.inputs[at(channel, port)];
+                let limit = self.settings.input_units[tin.ports[port].kind as usize];
+                if input.held > limit {
+                    let held = input.held;
+                    return Err(format!(
+                        "TiN {}, port {port}, channel {channel}: {held} units in a FIFO of {limit}",
+                        tin.id
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that nothing is left and every unit of credit is home (I03), once all has come to rest.
+    ///
+    /// # Errors
+    /// What is wrong, where.
+    pub fn check_home(&self) -> Result<(), String> {
+        if self.pool.count() != 0 {
+            return Err(format!("{} cells are left", self.pool.count()));
+        }
+        for tin in &self.tins {
+            for (number, port) in tin.ports.iter().enumerate() {
+                if port.kind == PortKind::Terminal || port.far_tin == NO_TIN {
+                    continue;
+                }
+                for channel in 0..CHANNELS {
+                    let output = &tin.outputs[at(channel, number)];
+                    let input = &tin.inputs[at(channel, number)];
+                    let whole = self.settings.input_units[port.kind as usize];
+                    if output.credit() != whole || input.held != 0 || input.freed != 0 {
+                        return Err(format!(
+                            "TiN {}, port {number}, channel {channel}: credit {} of {whole}, {} units held, \
+                             {} freed and not told",
+                            tin.id,
+                            output.credit(),
+                            input.held,
+                            input.freed
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks a switch that may match something.
+    #[inline]
+    fn mark(&mut self, place: usize) {
+        self.dirty[place / 64] |= 1 << (place % 64);
+    }
+
+    /// Lets an output be looked at at a tick, if that is sooner than what is due.
+    #[inline]
+    fn look_at(&mut self, place: usize, port: usize, tick: u64) {
+        let state = &mut self.tins[place].ports[port];
+        if tick < state.look_at {
+            state.look_at = tick;
+            self.calendar.at(tick).looks.push((place << 6 | port) as u32);
+        }
+    }
+}
+
+/// A place's switch and port.
+#[inline]
+fn split(place: u32) -> (usize, usize) {
+    ((place >> 6) as usize, (place & 63) as usize)
+}
+
+const _: () = assert!(NEVER == u64::MAX && LANES == 64);

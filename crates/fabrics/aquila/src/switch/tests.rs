@@ -1,0 +1,363 @@
+//! The switches against closed forms, and their invariants under load.
+
+use std::sync::Arc;
+
+use kernel::{Rate, Span, Stream, Time};
+use proptest::prelude::*;
+
+use super::cell::Cell;
+use super::settings::{CHANNELS, Mode, Settings};
+use super::{Endpoints, Posted, Room, Switches, Wishes};
+use crate::address::{Address, Endpoint};
+use crate::raw::{Arrived, Pattern, Raw, Traffic};
+use crate::tables::{Condition, Tables, compute::compute};
+use crate::topology::{Fibres, Shape, Topology};
+use crate::turns::TurnTable;
+
+const DATA: u8 = 3;
+
+fn clique(shape: &Shape, fibres: Fibres) -> (Topology, Arc<Tables>) {
+    let topology = Topology::new(shape, fibres).unwrap();
+    let tables = compute(&topology, &TurnTable::P1, &Condition::healthy(&topology));
+    (topology, Arc::new(tables))
+}
+
+/// Endpoints that inject what they are given, and keep what comes.
+#[derive(Clone, Debug, Default)]
+struct Letters {
+    /// Source, terminal port, cell.
+    out: Vec<(u16, u8, Cell)>,
+    /// Destination, cell, last bit.
+    come: Vec<(u16, Cell, Time)>,
+}
+
+impl Endpoints for Letters {
+    fn deliver(&mut self, tin: u16, _: u8, cell: &Cell, at: Time, _: &mut Wishes) {
+        self.come.push((tin, *cell, at));
+    }
+
+    fn inject(&mut self, tin: u16, terminal: u8, room: Room<'_>, _: &mut Wishes) -> Option<Cell> {
+        let may = |(at, port, cell): &(u16, u8, Cell)| {
+            *at == tin && *port == terminal && room.fits(cell.class, cell.blocks)
+        };
+        let place = self.out.iter().position(may)?;
+        Some(self.out.remove(place).2)
+    }
+
+    fn wake(&mut self, _: u16, _: &mut Wishes) {}
+}
+
+fn address(shape: &Shape, tin: u16) -> u16 {
+    let (pod, place) = shape.split(tin);
+    Address::new(pod, place, Endpoint::HOST_0).bits()
+}
+
+/// One cell alone: when its last bit is there, and the links that it took.
+fn alone(
+    (topology, tables): &(Topology, Arc<Tables>),
+    (from, to): (u16, u16),
+    blocks: u8,
+    class: u8,
+) -> (Span, u8) {
+    let shape = topology.shape();
+    let own: Vec<u16> = (0..shape.tins()).collect();
+    let settings = Arc::new(Settings::default());
+    let mut cells =
+        Switches::new(topology, Arc::clone(tables), settings, &own, 1, Letters::default());
+    let cell = Cell::new(address(shape, from), address(shape, to), class, DATA, blocks, 16);
+    // Some time after the beginning, on a tick.
+    let start = Time::ZERO + Span::from_ns(1_000);
+    cells.act(from, start, |letters, wishes| {
+        letters.out.push((from, 0, cell));
+        wishes.inject(0);
+    });
+    cells.run(Time::NEVER);
+    cells.check_home().unwrap();
+    let come = &cells.endpoints().come;
+    assert_eq!((come.len(), come[0].0), (1, to));
+    (come[0].2 - start, 16 - come[0].1.hops() - 1)
+}
+
+/// A42: 685 ns for 16 B and 731 ns for 160 B over one fibre of 100 m and a link at each end; and I11: 40 ns a switch,
+/// 30 more on a fibre, 20 to the endpoint, and the wire, on every way.
+#[test]
+fn i11_a42_a_cell_alone_takes_what_the_paper_says() {
+    let clique = clique(&Shape::MINI, Fibres::Metres(100));
+    let mut seen = [0; 4];
+    for to in 1..Shape::MINI.tins() {
+        for (blocks, ps) in [(2, 5_120), (3, 7_680), (20, 51_200)] {
+            let (took, links) = alone(&clique, (0, to), blocks, 5);
+            let is_far = Shape::MINI.split(to).0 != 0;
+            let global = if is_far { 500_000 + 30_000 } else { 0 };
+            let local = (u64::from(links) - u64::from(is_far)) * 5_000;
+            let expected = u64::from(links) * 40_000 + 20_000 + global + local + ps;
+            assert_eq!(took.as_ps(), expected, "to {to}, {blocks} blocks, {links} links");
+            seen[usize::from(links)] += 1;
+            if (is_far, links, blocks) == (true, 3, 2) {
+                assert_eq!(took.as_ps(), 685_120);
+            }
+            if (is_far, links, blocks) == (true, 3, 20) {
+                assert_eq!(took.as_ps(), 731_200);
+            }
+        }
+    }
+    assert!(seen[0] == 0 && seen[1..].iter().all(|&count| count > 0), "{seen:?}");
+}
+
+fn traffic(pattern: Pattern, load: f64, us: u64) -> Traffic {
+    Traffic {
+        pattern,
+        cells: 29,
+        rate: Rate::from_bps((load * 100e9) as u64),
+        class: 7,
+        until: Time::ZERO + Span::from_us(us),
+        from: Time::ZERO + Span::from_us(us / 2),
+    }
+}
+
+/// Runs traffic in one set of switches until all has arrived.
+fn carry(shape: &Shape, settings: &Settings, traffic: Traffic) -> Switches<Raw> {
+    let (topology, tables) = clique(shape, Fibres::Metres(30));
+    let own: Vec<u16> = (0..shape.tins()).collect();
+    let raw = Raw::new(shape, traffic, settings.hops, 1);
+    let settings = Arc::new(settings.clone());
+    let mut cells = Switches::new(&topology, tables, settings, &own, 1, raw);
+    for tin in own {
+        cells.act(tin, Time::ZERO, |raw, wishes| raw.begin(tin, wishes));
+    }
+    cells.run(Time::NEVER);
+    cells
+}
+
+/// I02 to I06 hold in debug builds as it runs; all that was sent comes, and all credit comes home.
+#[test]
+fn i03_i04_all_cells_arrive_and_all_credit_comes_home() {
+    for (shape, pattern, load) in [
+        (Shape::TINY, Pattern::Uniform, 0.9),
+        (Shape::TINY, Pattern::NextPod, 1.0),
+        (Shape::MINI, Pattern::Uniform, 0.8),
+        (Shape::MINI, Pattern::NextTin, 1.0),
+    ] {
+        for mode in
+            [Mode::Adaptive, Mode::MinimalAdaptive, Mode::Deterministic, Mode::MinimalDeterministic]
+        {
+            let mut settings = Settings::default();
+            settings.classes[7].mode = mode;
+            let cells = carry(&shape, &settings, traffic(pattern, load, 8));
+            cells.check_home().unwrap_or_else(|wrong| panic!("{pattern:?}, {mode:?}: {wrong}"));
+            let counts = cells.counts();
+            assert!(counts.injected > 1_000 && counts.delivered == counts.injected, "{counts:?}");
+            assert_eq!((counts.discarded, counts.escapes), (0, 0), "{pattern:?}, {mode:?}");
+            assert_eq!(cells.endpoints().waiting(), 0);
+        }
+    }
+}
+
+/// I21: a cell of room in each queue, everything at once, all modes: nothing stops for ever.
+#[test]
+fn slow_i21_tiny_buffers_and_the_worst_traffic_never_deadlock() {
+    for (pattern, mode) in [
+        (Pattern::NextPod, Mode::Adaptive),
+        (Pattern::Uniform, Mode::Adaptive),
+        (Pattern::NextPod, Mode::Deterministic),
+        (Pattern::Uniform, Mode::MinimalAdaptive),
+        (Pattern::NextTin, Mode::Adaptive),
+    ] {
+        let mut settings =
+            Settings { input_units: [10; 3], output_units: [10; 3], ..Settings::default() };
+        settings.update_units = 10;
+        settings.classes[7].mode = mode;
+        let cells = carry(&Shape::MINI, &settings, traffic(pattern, 2.0, 6));
+        cells.check_home().unwrap_or_else(|wrong| panic!("{pattern:?}, {mode:?}: {wrong}"));
+        assert_eq!(cells.counts().delivered, cells.counts().injected);
+    }
+}
+
+/// The same traffic by any cut of the TiNs, which send each other what crosses it at the end of windows.
+fn carry_cut(shape: &Shape, parts: usize, traffic: Traffic) -> (Arrived, u64) {
+    let (topology, tables) = clique(shape, Fibres::Metres(30));
+    let settings = Arc::new(Settings::default());
+    let part_of = |tin: u16| usize::from(tin) * 7 % parts;
+    let mut sets: Vec<_> = (0..parts)
+        .map(|part| {
+            let own: Vec<u16> = (0..shape.tins()).filter(|&tin| part_of(tin) == part).collect();
+            let raw = Raw::new(shape, traffic, settings.hops, 1);
+            let settings = Arc::clone(&settings);
+            let tables = Arc::clone(&tables);
+            let mut cells = Switches::new(&topology, tables, settings, &own, 1, raw);
+            for tin in own {
+                cells.act(tin, Time::ZERO, |raw, wishes| raw.begin(tin, wishes));
+            }
+            cells
+        })
+        .collect();
+    // Nothing that a switch does reaches another before ten ticks later.
+    while let Some(next) = sets.iter().filter_map(|set| set.next()).min() {
+        let end = next + Span::from_ns(25);
+        let mut posted: Vec<Posted> = Vec::new();
+        for set in &mut sets {
+            set.run(end);
+            posted.extend(set.posted());
+        }
+        posted.iter().for_each(|posted| sets[part_of(posted.tin)].take(posted));
+    }
+    let mut arrived = Arrived::default();
+    let mut hops = 0;
+    for set in &sets {
+        set.check_home().unwrap();
+        let of = set.endpoints().arrived();
+        arrived.cells += of.cells;
+        arrived.blocks += of.blocks;
+        arrived.links += of.links;
+        arrived.waits += of.waits;
+        arrived.wait_max = arrived.wait_max.max(of.wait_max);
+        arrived.hash = arrived.hash.wrapping_add(of.hash);
+        hops += set.counts().hops;
+    }
+    (arrived, hops)
+}
+
+#[test]
+fn any_cut_gives_the_same() {
+    let traffic = traffic(Pattern::Uniform, 0.8, 6);
+    let whole = carry_cut(&Shape::TINY, 1, traffic);
+    assert!(whole.0.cells > 500, "{whole:?}");
+    for parts in [2, 3, 5, 18] {
+        assert_eq!(carry_cut(&Shape::TINY, parts, traffic), whole, "{parts} parts");
+    }
+}
+
+/// I05: what one class's end does not take stays out of the way of all others.
+#[test]
+fn i05_a_class_that_is_not_taken_holds_up_no_other() {
+    let (topology, tables) = clique(&Shape::TINY, Fibres::Metres(30));
+    let shape = Shape::TINY;
+    let own: Vec<u16> = (0..shape.tins()).collect();
+    let took = |is_stalled: bool| {
+        let settings = Arc::new(Settings::default());
+        let tables = Arc::clone(&tables);
+        let letters = Letters::default();
+        let mut cells = Switches::new(&topology, tables, settings, &own, 1, letters);
+        let (from, to) = (0, 5);
+        let letter =
+            |class| Cell::new(address(&shape, from), address(&shape, to), class, DATA, 20, 16);
+        if is_stalled {
+            for terminal in 0..4 {
+                cells.act(to, Time::ZERO, |_, wishes| wishes.stall(terminal, 0b111 << (3 * 5)));
+            }
+        }
+        cells.act(from, Time::ZERO, |letters, wishes| {
+            for at in 0..600 {
+                letters.out.push((from, (at % 4) as u8, letter(5)));
+                letters.out.push((from, (at % 4) as u8, letter(7)));
+            }
+            (0..4).for_each(|terminal| wishes.inject(terminal));
+        });
+        cells.run(Time::ZERO + Span::from_us(100));
+        let come = &cells.endpoints().come;
+        let of = |class| come.iter().filter(move |letter| letter.1.class == class);
+        let last = of(7).map(|letter| letter.2).max().unwrap();
+        (of(5).count(), of(7).count(), last)
+    };
+    let (with, without) = (took(true), took(false));
+    assert_eq!((with.0, with.1, without.0, without.1), (0, 600, 600, 600));
+    assert!(with.2 <= without.2, "{with:?}, {without:?}");
+}
+
+/// I09: of classes of a level that all wait, each has its share; of levels the highest goes first.
+#[test]
+fn i09_levels_go_first_and_shares_are_kept() {
+    let (topology, tables) = clique(&Shape::MINI, Fibres::Metres(30));
+    let shape = Shape::MINI;
+    let own: Vec<u16> = (0..shape.tins()).collect();
+    let mut settings = Settings::default();
+    for class in [2, 7, 8] {
+        settings.classes[class].mode = Mode::MinimalAdaptive;
+    }
+    let letters = Letters::default();
+    let mut cells = Switches::new(&topology, tables, Arc::new(settings), &own, 1, letters);
+    // Over the six links to a neighbour, which carry 150 Gbps of the 200 that its endpoint takes: bulk and
+    // scavenger, more than there is room for, and after a while low latency.
+    let (from, to) = (0, 1);
+    let links = (0..18).filter(|&port| topology.far(from, port).is_some_and(|far| far.tin == to));
+    assert_eq!(links.count(), 6);
+    let letter = |class| Cell::new(address(&shape, from), address(&shape, to), class, DATA, 20, 16);
+    let send = |cells: &mut Switches<Letters>, at: Time, classes: &[u8], count: usize| {
+        cells.run(at);
+        cells.act(from, at, |letters, wishes| {
+            for (terminal, &class) in (0..16).flat_map(|t| classes.iter().map(move |c| (t, c))) {
+                let new = std::iter::repeat_n((from, terminal, letter(class)), count);
+                letters.out.extend(new);
+            }
+            (0..16).for_each(|terminal| wishes.inject(terminal));
+        });
+    };
+    send(&mut cells, Time::ZERO, &[7, 8], 200);
+    let late = Time::ZERO + Span::from_us(20);
+    send(&mut cells, late, &[2], 40);
+    cells.run(Time::ZERO + Span::from_us(60));
+    let come = &cells.endpoints().come;
+    let of = |class: u8, from: u64, to: u64| {
+        let (from, to) = (Time::ZERO + Span::from_us(from), Time::ZERO + Span::from_us(to));
+        come.iter().filter(move |x| x.1.class == class && x.2 >= from && x.2 < to).count() as f64
+    };
+    let (bulk, scavenger) = (of(7, 2, 20), of(8, 2, 20));
+    let share = bulk / (bulk + scavenger);
+    assert!(bulk + scavenger > 1_900.0, "{bulk} and {scavenger} cells in 18 us");
+    assert!((share - 8.0 / 9.0).abs() < 0.02, "{share} of the cells are bulk");
+    // 640 cells take 5.5 us of the six links; what was on its way before them comes in the first microsecond.
+    let (low, others) = (of(2, 21, 25), of(7, 21, 25) + of(8, 21, 25));
+    assert!(low > 440.0 && others < 20.0, "{low} of low latency, {others} others");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Cells of any lengths and classes between any TiNs: all arrive, those of one way of a deterministic class in
+    /// order (I26, I46), and no room is lost.
+    #[test]
+    fn i26_i46_random_cells_arrive_and_ordered_ones_in_order(
+        letters in prop::collection::vec((0u16..18, 1u16..18, 2u8..=20, 0u8..10, 0u8..4), 1..400),
+        seed: u64,
+    ) {
+        let (topology, tables) = clique(&Shape::TINY, Fibres::Metres(30));
+        let shape = Shape::TINY;
+        let own: Vec<u16> = (0..shape.tins()).collect();
+        let settings = Arc::new(Settings::default());
+        let letter_box = Letters::default();
+        let mut cells = Switches::new(&topology, tables, Arc::clone(&settings), &own, seed, letter_box);
+        let mut stream = Stream::new(seed, "test/letters", 0);
+        for (number, &(from, step, blocks, class, terminal)) in letters.iter().enumerate() {
+            let to = (from + step) % 18;
+            let is_ordered = matches!(
+                settings.classes[usize::from(class)].mode,
+                Mode::Deterministic | Mode::MinimalDeterministic
+            );
+            let terminal = if is_ordered { 0 } else { terminal };
+            let cell = Cell::new(address(&shape, from), address(&shape, to), class, DATA, blocks, 16);
+            let at = cells.next().unwrap_or(Time::ZERO) + Span::from_ps(stream.below(20_000));
+            cells.run(at);
+            cells.act(from, at, |letters, wishes| {
+                letters.out.push((from, terminal, cell.with_payload(number as u64)));
+                wishes.inject(terminal);
+            });
+        }
+        cells.run(Time::NEVER);
+        cells.check_home().unwrap();
+        let come = &cells.endpoints().come;
+        prop_assert_eq!(come.len(), letters.len());
+        for (first, one) in come.iter().enumerate() {
+            let is_ordered = matches!(
+                settings.classes[usize::from(one.1.class)].mode,
+                Mode::Deterministic | Mode::MinimalDeterministic
+            );
+            let same = |other: &&(u16, Cell, Time)| {
+                (other.1.from, other.1.to, other.1.class) == (one.1.from, one.1.to, one.1.class)
+            };
+            for other in come[first + 1..].iter().filter(same).filter(|_| is_ordered) {
+                prop_assert!(one.1.payload < other.1.payload, "{:?} after {:?}", one, other);
+            }
+        }
+        prop_assert!(cells.counts().fifo_max > 0 && CHANNELS == 32);
+    }
+}

@@ -1,0 +1,291 @@
+//! The state of one switch, in flat arrays: channels first, so that those that are not in use stay cold.
+
+use switching::BusyIslip;
+
+use super::cell::NONE;
+use super::settings::{CELL_UNITS, CHANNELS, Settings};
+use crate::topology::{PortKind, Topology};
+
+/// Ports that arrays have room for: their bits are a word.
+pub(super) const LANES: usize = 64;
+/// No output: a head's way is not decided.
+pub(super) const UNDECIDED: u8 = u8::MAX;
+/// No tick.
+pub(super) const NEVER: u64 = u64::MAX;
+
+/// An input FIFO: of one port and channel (M104).
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(16))]
+pub(super) struct Input {
+    pub(super) head: u32,
+    pub(super) tail: u32,
+    /// Units in it, those of a cell that still crosses too.
+    pub(super) held: u16,
+    /// Units ever granted to the other end, modulo 4096 (M212).
+    pub(super) granted: u16,
+    /// Of those, what the other end was not told of yet.
+    pub(super) freed: u8,
+    /// Where the head goes: output, and channel there.
+    pub(super) output: u8,
+    pub(super) onward: u8,
+    /// The low bits of the tick at which that was drawn.
+    pub(super) drawn: u8,
+}
+
+/// An output queue: of one port and channel (M108).
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(32))]
+pub(super) struct Output {
+    /// Inputs whose heads ask for it.
+    pub(super) asks: u64,
+    /// The earliest instant of its head's first bit on the wire. Unit: ps.
+    pub(super) ready: u64,
+    pub(super) head: u32,
+    pub(super) tail: u32,
+    /// Units that the other end has granted, and those used, both ever, modulo 4096 (M212).
+    pub(super) limit: u16,
+    pub(super) used: u16,
+    /// What it may send in its turn among equals. Unit: 16 B.
+    pub(super) deficit: i16,
+    /// Length of its head. Unit: blocks.
+    pub(super) blocks: u8,
+}
+
+impl Output {
+    /// Units that the other end has room for.
+    #[inline]
+    pub(super) fn credit(&self) -> u16 {
+        self.limit.wrapping_sub(self.used) % 4096
+    }
+}
+
+/// Both sides of a port, in a line or two of the cache.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
+pub(super) struct Port {
+    /// When its outgoing line is free. Unit: ps.
+    pub(super) line_free: u64,
+    /// The tick of the next look at its output that is due.
+    pub(super) look_at: u64,
+    /// At a terminal port: when the line from its endpoint is free, and the tick of the next question to it.
+    /// Unit of the first: ps.
+    pub(super) feed_free: u64,
+    pub(super) feed_at: u64,
+    /// As an output: channels that heads ask for, channels with room for a largest cell, channels with cells.
+    pub(super) asked: u32,
+    pub(super) room: u32,
+    pub(super) filled: u32,
+    /// As an output to an endpoint: channels that it does not take now (M111).
+    pub(super) stalled: u32,
+    /// As an input: channels whose heads have a way.
+    pub(super) decided: u32,
+    /// As an input: channels that have freed units which the other end was not told of.
+    pub(super) untold: u32,
+    /// From the last bit's way out to its way in at the other end, with correction. Unit: ps.
+    pub(super) delay: u32,
+    /// The switch at the other end and its port; or none.
+    pub(super) far_tin: u16,
+    pub(super) far_port: u8,
+    pub(super) kind: PortKind,
+    /// The TiN at the other end of a link to the own pod, by its place there.
+    pub(super) far_place: u8,
+    /// Whether cells that come from there on an escape channel have come down (M308).
+    pub(super) comes_down: bool,
+    /// The channel of the cell that crosses from it.
+    pub(super) crossing: u8,
+    /// The channel whose turn it is among equals.
+    pub(super) turn: u8,
+    /// Whether there is no link, or a dead one.
+    pub(super) is_down: bool,
+}
+
+/// A switch that nothing leads to.
+pub(super) const NO_TIN: u16 = u16::MAX;
+
+/// A switch.
+#[derive(Clone, Debug)]
+pub(super) struct Tin {
+    /// Inputs from which no cell crosses now, and outputs to which none does.
+    pub(super) free_inputs: u64,
+    pub(super) free_outputs: u64,
+    /// Outputs for which some head asks that has room there.
+    pub(super) wanted: u64,
+    /// By output: inputs that ask and have room there. By input: outputs that it asks for, with room or not.
+    pub(super) of_output: [u64; LANES],
+    pub(super) of_input: [u64; LANES],
+    pub(super) islip: BusyIslip,
+    pub(super) ports: Vec<Port>,
+    /// By input and output: the channel whose turn it is, of several that ask.
+    pub(super) turns: Vec<u8>,
+    /// By channel and output: units queued there.
+    pub(super) queued: Vec<[u8; LANES]>,
+    pub(super) inputs: Vec<Input>,
+    pub(super) outputs: Vec<Output>,
+    /// Its index among all, its pod, and its place there.
+    pub(super) id: u16,
+    pub(super) pod: u16,
+    pub(super) place: u16,
+    /// What its chance is made from.
+    pub(super) seed: u64,
+    /// When all channels' credit is told anew. Unit: ticks.
+    pub(super) refresh_at: u64,
+}
+
+/// Place of a channel's queue at a port.
+#[inline]
+pub(super) fn at(channel: usize, port: usize) -> usize {
+    channel * LANES + port
+}
+
+impl Tin {
+    pub(super) fn new(topology: &Topology, settings: &Settings, id: u16, seed: u64) -> Self {
+        let shape = topology.shape();
+        let (pod, place) = shape.split(id);
+        let ports: Vec<_> =
+            (0..LANES as u8).map(|port| new_port(topology, settings, id, port)).collect();
+        let kind = |port: usize| ports[port].kind as usize;
+        let input = |queue: usize| Input {
+            head: NONE,
+            tail: NONE,
+            held: 0,
+            granted: settings.input_units[kind(queue % LANES)],
+            freed: 0,
+            output: UNDECIDED,
+            onward: 0,
+            drawn: 0,
+        };
+        let output = |queue: usize| Output {
+            asks: 0,
+            ready: 0,
+            head: NONE,
+            tail: NONE,
+            // The FIFO at the other end is of the same kind.
+            limit: settings.input_units[kind(queue % LANES)],
+            used: 0,
+            deficit: 0,
+            blocks: 0,
+        };
+        let ports_mask = u64::MAX >> (LANES - usize::from(shape.ports()));
+        Self {
+            free_inputs: ports_mask,
+            free_outputs: ports_mask,
+            wanted: 0,
+            of_output: [0; LANES],
+            of_input: [0; LANES],
+            islip: BusyIslip::default(),
+            turns: vec![0; LANES * LANES],
+            queued: vec![[0; LANES]; CHANNELS],
+            inputs: (0..CHANNELS * LANES).map(input).collect(),
+            outputs: (0..CHANNELS * LANES).map(output).collect(),
+            ports,
+            id,
+            pod,
+            place,
+            seed,
+            refresh_at: 0,
+        }
+    }
+
+    /// A word of chance for a head of a channel at a port at a tick: the same in whatever order heads are looked at.
+    #[inline]
+    pub(super) fn chance(&self, tick: u64, port: usize, channel: usize) -> u64 {
+        let mut word = self.seed ^ (tick << 11 | (port << 5 | channel) as u64);
+        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ word >> 31
+    }
+
+    /// The head of an input's channel asks for an output's.
+    #[inline]
+    pub(super) fn ask(&mut self, input: usize, channel: usize, output: usize, onward: usize) {
+        self.ports[input].decided |= 1 << channel;
+        self.outputs[at(onward, output)].asks |= 1 << input;
+        self.ports[output].asked |= 1 << onward;
+        self.of_input[input] |= 1 << output;
+        if self.ports[output].room >> onward & 1 == 1 {
+            self.of_output[output] |= 1 << input;
+            self.wanted |= 1 << output;
+        }
+    }
+
+    /// It asks no longer.
+    #[inline]
+    pub(super) fn unask(&mut self, input: usize, channel: usize, output: usize, onward: usize) {
+        self.ports[input].decided &= !(1 << channel);
+        if !self.others_ask(input, output, onward) {
+            let queue = &mut self.outputs[at(onward, output)];
+            queue.asks &= !(1 << input);
+            if queue.asks == 0 {
+                self.ports[output].asked &= !(1 << onward);
+            }
+        }
+        if !self.has_other_way(input, output) {
+            self.of_input[input] &= !(1 << output);
+        }
+        self.count_wants(output);
+    }
+
+    /// Whether heads of other channels of an input, decided ones, ask for the same queue: on escape channels alone.
+    fn others_ask(&self, input: usize, output: usize, onward: usize) -> bool {
+        usize::from(super::settings::ESCAPE[0]) <= onward
+            && channels(self.ports[input].decided).any(|channel| {
+                let head = &self.inputs[at(channel, input)];
+                usize::from(head.output) == output && usize::from(head.onward) == onward
+            })
+    }
+
+    /// Whether a decided head of an input asks for an output.
+    #[inline]
+    fn has_other_way(&self, input: usize, output: usize) -> bool {
+        channels(self.ports[input].decided)
+            .any(|channel| usize::from(self.inputs[at(channel, input)].output) == output)
+    }
+
+    /// Works out anew which inputs ask for an output with room there.
+    #[inline]
+    pub(super) fn count_wants(&mut self, output: usize) {
+        let port = &self.ports[output];
+        let open = channels(port.asked & port.room);
+        let wants = open.fold(0, |wants, channel| wants | self.outputs[at(channel, output)].asks);
+        self.of_output[output] = wants;
+        self.wanted = self.wanted & !(1 << output) | u64::from(wants != 0) << output;
+    }
+}
+
+/// The channels of a mask.
+#[inline]
+pub(super) fn channels(mask: u32) -> impl Iterator<Item = usize> {
+    switching::ones(mask.into())
+}
+
+fn new_port(topology: &Topology, settings: &Settings, tin: u16, port: u8) -> Port {
+    let shape = topology.shape();
+    let kind = shape.kind(port);
+    let far = topology.far(tin, port);
+    let correction = match kind {
+        PortKind::Global => settings.correction.as_ps(),
+        _ => 0,
+    };
+    debug_assert!(settings.output_units.iter().all(|&units| units >= CELL_UNITS));
+    Port {
+        line_free: 0,
+        look_at: NEVER,
+        feed_free: 0,
+        feed_at: NEVER,
+        asked: 0,
+        room: u32::MAX,
+        filled: 0,
+        stalled: 0,
+        decided: 0,
+        untold: 0,
+        delay: (topology.delay(tin, port).as_ps() + correction) as u32,
+        far_tin: far.map_or(NO_TIN, |far| far.tin),
+        far_port: far.map_or(0, |far| far.port),
+        kind,
+        far_place: far.map_or(0, |far| shape.split(far.tin).1 as u8),
+        comes_down: false,
+        crossing: 0,
+        turn: 0,
+        is_down: kind != PortKind::Terminal && far.is_none(),
+    }
+}
