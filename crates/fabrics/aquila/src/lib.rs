@@ -5,6 +5,8 @@
 //! proof that they cannot deadlock, and the bits of everything that crosses a link.
 
 pub mod address;
+pub mod cells;
+pub mod link;
 pub mod raw;
 pub mod switch;
 pub mod tables;
