@@ -57,6 +57,14 @@ impl Escape {
         state * self.tins + usize::from(destination)
     }
 
+    /// Forgets all ways of a TiN.
+    #[cfg(test)]
+    pub(super) fn forget(&mut self, tin: u16) {
+        let first = self.place(tin, false, 0);
+        let last = first + 2 * self.tins;
+        self.ports[first..last].fill(NONE);
+    }
+
     /// Computes the ways. What is dead or cut off from the root has none.
     #[must_use]
     pub fn compute(topology: &Topology, condition: &Condition) -> Self {

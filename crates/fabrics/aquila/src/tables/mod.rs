@@ -8,6 +8,7 @@
 //! Who fills them is another matter: see [`compute`]. Equal rows are stored once, and so are equal tables
 //! of ports.
 
+pub mod check;
 pub mod compute;
 pub mod condition;
 mod escape;
