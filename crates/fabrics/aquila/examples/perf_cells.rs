@@ -1,5 +1,5 @@
-//! How fast the switches are: `perf_cells full|half|mini|tiny uniform|next-pod LOAD MICROSECONDS [minimal]`, with
-//! the load as a share of 100 Gbps a TiN.
+//! How fast the switches are: `perf_cells full|half|mini|tiny uniform|next-pod LOAD MICROSECONDS [SETTING=NUMBER...]`,
+//! with the load as a share of 100 Gbps a TiN.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let begun = std::time::Instant::now();
     let tables = compute(&topology, &TurnTable::P1, &Condition::healthy(&topology));
     eprintln!("tables: {:.2} s, {} rows", begun.elapsed().as_secs_f64(), tables.rows().len());
-    let mut settings = Settings::default();
+    let (mut settings, mut cells) = (Settings::default(), 29);
     for option in words.iter().skip(4) {
         let (key, value) = option.split_once('=').unwrap_or((option, "1"));
         let number: u16 = value.parse()?;
@@ -45,6 +45,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "redraw" => settings.draw_again = Span::from_ns(number.into()),
             "all" => settings.compares_all = number == 1,
             "speedup" => settings.speedup_percent = number,
+            "train" => cells = number.into(),
+            "feed" => settings.terminal_rate = Rate::from_gbps(number.into()),
             "iterations" => settings.iterations = number.into(),
             other => return Err(format!("{other:?} is no option").into()),
         }
@@ -52,7 +54,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let end = Time::ZERO + Span::from_us(us);
     let traffic = Traffic {
         pattern,
-        cells: 29,
+        cells,
         rate: Rate::from_bps((load * 100e9) as u64),
         class: 7,
         until: end,

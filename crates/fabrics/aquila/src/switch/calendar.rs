@@ -24,6 +24,8 @@ pub(super) struct Due {
     pub(super) looks: Vec<Place>,
     /// Inputs that have kept back what they freed for long enough.
     pub(super) updates: Vec<Place>,
+    /// Ports whose credit is told anew.
+    pub(super) refreshes: Vec<Place>,
     /// Switches that may match more than in the tick before.
     pub(super) rounds: Vec<u32>,
     /// Switches whose endpoints want to be asked.
@@ -47,6 +49,7 @@ impl Due {
         self.draws.clear();
         self.looks.clear();
         self.updates.clear();
+        self.refreshes.clear();
         self.rounds.clear();
         self.wakes.clear();
     }

@@ -29,12 +29,13 @@ pub struct Cell {
     pub kind: u8,
     /// Traffic class: 0 to 9 (M210).
     pub class: u8,
-    /// Switches that it may still pass, and in the highest bit whether it is traced.
+    /// Switches that it may still pass, and in the highest bits whether it is traced, and whether damaged.
     hops: u8,
 }
 
-/// In `hops`: the cell is traced (M901).
+/// In `hops`: the cell is traced (M901), and bits behind its header are wrong.
 const TRACED: u8 = 0x80;
+const DAMAGED: u8 = 0x40;
 
 impl Cell {
     /// A cell at its source, with so many switches to pass at most.
@@ -62,10 +63,20 @@ impl Cell {
         self.hops & TRACED != 0
     }
 
+    /// Whether bits behind its header were flipped on some link.
+    #[must_use]
+    pub const fn is_damaged(&self) -> bool {
+        self.hops & DAMAGED != 0
+    }
+
+    pub(super) fn damage(&mut self) {
+        self.hops |= DAMAGED;
+    }
+
     /// Switches that it may still pass.
     #[must_use]
     pub const fn hops(&self) -> u8 {
-        self.hops & !TRACED
+        self.hops & !(TRACED | DAMAGED)
     }
 
     /// It passes a switch. False if it must not any more.
@@ -145,13 +156,6 @@ impl Pool {
     /// Cells that there was room for at most.
     pub(super) fn peak(&self) -> usize {
         self.cells.len()
-    }
-
-    #[inline]
-    pub(super) fn prefetch(&self, index: u32) {
-        if index != NONE {
-            kernel::prefetch(&self.cells, index as usize);
-        }
     }
 }
 

@@ -5,7 +5,7 @@
 //! channel alone, so the order in which heads are looked at makes no difference.
 
 use super::cell::{Cell, NONE};
-use super::settings::{ESCAPE, Mode};
+use super::settings::{AtDeadLink, ESCAPE, Mode};
 use super::tin::{LANES, Tin, UNDECIDED, at};
 use super::{Endpoints, Switches, split};
 use crate::address::Address;
@@ -82,7 +82,9 @@ impl<E: Endpoints> Switches<E> {
     ) -> Option<(Way, Mode)> {
         let tin = &self.tins[place];
         let mode = self.settings.classes[usize::from(cell.class)].mode;
-        let (row, onward) = match ways(&self.tables, tin, port, channel, cell) {
+        let to = Address::from_bits(cell.to);
+        let component = tables::component(self.tables.shape(), tin.pod, tin.place, to);
+        let (row, onward) = match ways(&self.tables, tin, (port, channel), cell, component) {
             Ways::Of(row, onward) => (row, onward),
             Ways::Escape(way) => {
                 self.counts.escapes += u64::from(!ESCAPE.map(usize::from).contains(&channel));
@@ -91,14 +93,14 @@ impl<E: Endpoints> Switches<E> {
             Ways::None => return None,
         };
         let queued = &tin.queued[onward];
-        let first = usize::from(row.minimal[0] % LANES as u8);
-        let output = if tin.ports[first].kind == PortKind::Terminal {
+        let is_here = matches!(component, Component::Own(_));
+        let output = if is_here {
             let hash = hash(tin, cell);
             hand_over(row, queued, mode, hash, tin.chance(tick, port, channel))
         } else {
             match mode {
-                Mode::Deterministic => by_hash(row, hash(tin, cell)),
-                Mode::MinimalDeterministic => row.minimal[hash(tin, cell) as usize % MINIMAL_SLOTS],
+                Mode::Deterministic => self.by_hash(tin, row, cell, OTHER_SLOTS),
+                Mode::MinimalDeterministic => self.by_hash(tin, row, cell, 0),
                 Mode::Adaptive | Mode::MinimalAdaptive => {
                     let draw = tin.chance(tick, port, channel);
                     let is_minimal = mode == Mode::MinimalAdaptive;
@@ -157,6 +159,30 @@ impl<E: Endpoints> Switches<E> {
         (best.1, best.2)
     }
 
+    /// By a hash, among the shortest ways and so many slots of others; where dead ports are left out, the next slot
+    /// whose link is up (M314, M319).
+    fn by_hash(&self, tin: &Tin, row: &Row, cell: &Cell, others: usize) -> u8 {
+        let shortest = if row.minimal[0] == tables::NONE { 0 } else { MINIMAL_SLOTS };
+        // Where no shortest way is left all others are as good.
+        let others = match row.others[0] {
+            tables::NONE => 0,
+            _ if shortest == 0 => OTHER_SLOTS,
+            _ => others,
+        };
+        let count = shortest + others;
+        let slot = |slot: usize| match slot % count {
+            slot if slot < shortest => row.minimal[slot],
+            slot => row.others[slot - shortest],
+        };
+        let first = hash(tin, cell) as usize % count;
+        if self.settings.at_dead_link != AtDeadLink::Mask {
+            return slot(first);
+        }
+        let mut slots = (first..first + count).map(slot);
+        let is_up = |port: &u8| !tin.ports[usize::from(*port) % LANES].is_down;
+        slots.find(is_up).unwrap_or_else(|| slot(first))
+    }
+
     /// A head that cannot go anywhere is thrown away; the room it took comes free (M110).
     fn discard_head(&mut self, place: usize, port: usize, channel: usize, tick: u64) {
         self.counts.discarded += 1;
@@ -173,11 +199,16 @@ impl<E: Endpoints> Switches<E> {
 
 /// Which ways a cell has from a switch.
 #[inline]
-fn ways<'a>(tables: &'a Tables, tin: &Tin, port: usize, channel: usize, cell: &Cell) -> Ways<'a> {
+fn ways<'a>(
+    tables: &'a Tables,
+    tin: &Tin,
+    (port, channel): (usize, usize),
+    cell: &Cell,
+    component: Component,
+) -> Ways<'a> {
     let to = Address::from_bits(cell.to);
     let from = &tin.ports[port];
     let is_escaping = channel >= usize::from(ESCAPE[0]);
-    let component = tables::component(tables.shape(), tin.pod, tin.place, to);
     let (row, rvc) = match component {
         Component::Own(endpoint) => (tables.terminals(endpoint), 0),
         _ if is_escaping => (&Row::EMPTY, 0),
@@ -224,13 +255,6 @@ fn hand_over(row: &Row, queued: &[u8; LANES], mode: Mode, hash: u32, draw: u64) 
     let start = draw as usize % MINIMAL_SLOTS;
     let slots = (0..MINIMAL_SLOTS).map(|step| row.minimal[(start + step) % MINIMAL_SLOTS]);
     slots.min_by_key(|&port| queued[usize::from(port) % LANES]).expect("eight slots")
-}
-
-/// Among all slots that name a port.
-fn by_hash(row: &Row, hash: u32) -> u8 {
-    let others = if row.others[0] == tables::NONE { 0 } else { OTHER_SLOTS };
-    let slot = hash as usize % (MINIMAL_SLOTS + others);
-    if slot < MINIMAL_SLOTS { row.minimal[slot] } else { row.others[slot - MINIMAL_SLOTS] }
 }
 
 /// What of a cell stays the same for all of its source, destination and class, mixed with the switch (U17).

@@ -3,10 +3,9 @@
 use super::settings::CHANNELS;
 use super::tin::{NO_TIN, at, channels};
 use super::{Body, Endpoints, Switches, TICK_PS, split};
+use crate::link::credits::MODULUS;
 use crate::topology::PortKind;
 
-/// Units are counted modulo this (M212: 12 bits).
-const MODULUS: u16 = 4096;
 /// Channels of a flow-control ordered set (M213).
 const PER_SET: usize = 3;
 
@@ -29,6 +28,9 @@ impl<E: Endpoints> Switches<E> {
         if state.kind == PortKind::Terminal {
             return self.expect_injection(place, port, tick);
         }
+        self.note_use(place, port, channel, tick);
+        let tin = &mut self.tins[place];
+        let (input, state) = (&mut tin.inputs[at(channel, port)], &mut tin.ports[port]);
         input.freed += units as u8;
         input.granted = (input.granted + units) % MODULUS;
         if u16::from(input.freed) >= self.settings.update_units {
@@ -51,7 +53,7 @@ impl<E: Endpoints> Switches<E> {
     }
 
     /// Tells the other end what it may send in all on a channel and the two behind it.
-    fn tell(&mut self, place: usize, port: usize, channel: usize, tick: u64) {
+    pub(super) fn tell(&mut self, place: usize, port: usize, channel: usize, tick: u64) {
         let tin = &mut self.tins[place];
         let mut limits = [0; PER_SET];
         let count = PER_SET.min(CHANNELS - channel);
@@ -61,7 +63,7 @@ impl<E: Endpoints> Switches<E> {
             *limit = input.granted;
             tin.ports[port].untold &= !(1 << channel);
         }
-        if tin.ports[port].far_tin == NO_TIN {
+        if tin.ports[port].far_tin == NO_TIN || tin.ports[port].is_down {
             return;
         }
         self.counts.updates += 1;
@@ -77,6 +79,9 @@ impl<E: Endpoints> Switches<E> {
     ) {
         let (place, port) = split(place);
         let tin = &mut self.tins[place];
+        if tin.ports[port].is_down {
+            return;
+        }
         for (channel, limit) in (usize::from(first)..).zip(limits).take(count.into()) {
             tin.outputs[at(channel, port)].limit = limit;
         }
@@ -89,6 +94,9 @@ impl<E: Endpoints> Switches<E> {
     pub(super) fn take_sync(&mut self, place: u32, channel: u8, used: u16, tick: u64) {
         let (place, port) = split(place);
         let channel = usize::from(channel);
+        if self.tins[place].ports[port].is_down {
+            return;
+        }
         let whole = self.settings.input_units[self.tins[place].ports[port].kind as usize];
         let input = &self.tins[place].inputs[at(channel, port)];
         // What was granted is the FIFO and all that came and left; what came is that without the FIFO, and what is

@@ -37,6 +37,11 @@ impl<E: Endpoints> Switches<E> {
     ) {
         let units = self.pool.get(cell).units();
         let tin = &mut self.tins[place];
+        if tin.ports[port].is_down {
+            self.counts.lost_at_dead_links += 1;
+            self.pool.take(cell);
+            return;
+        }
         let input = &mut tin.inputs[at(channel, port)];
         input.held += units;
         debug_assert!(
@@ -167,6 +172,11 @@ impl<E: Endpoints> Switches<E> {
         self.calendar.at(tick + self.durations.cross(blocks)).releases.push(release);
         if !is_fine {
             self.counts.discarded += 1;
+            self.pool.take(index);
+            return;
+        }
+        if self.discards(place, output) {
+            self.counts.lost_at_dead_links += 1;
             self.pool.take(index);
             return;
         }

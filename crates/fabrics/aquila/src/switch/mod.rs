@@ -18,12 +18,14 @@ pub mod cell;
 mod choose;
 mod credit;
 mod cross;
+mod faults;
 mod send;
 pub mod settings;
 #[cfg(test)]
 mod tests;
 mod tin;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kernel::{Stream, Time};
@@ -184,6 +186,12 @@ pub struct Counts {
     pub escapes: u64,
     /// Cells that had passed too many switches, or had no way on.
     pub discarded: u64,
+    /// Cells whose headers were damaged, and ordered sets that were; and cells that were damaged otherwise.
+    pub header_errors: u64,
+    /// Cells damaged behind their headers.
+    pub payload_errors: u64,
+    /// Cells that waited for a link, or were on it, when it went down, or came for it later.
+    pub lost_at_dead_links: u64,
     /// Units of the fullest input FIFO.
     pub fifo_max: u16,
 }
@@ -204,7 +212,7 @@ pub struct Switches<E> {
     /// Switches that may match something.
     dirty: Vec<u64>,
     /// Wakes beyond the calendar's reach, by tick.
-    later: std::collections::BTreeMap<u64, Vec<u32>>,
+    later: BTreeMap<u64, Vec<u32>>,
     endpoints: E,
     wishes: Wishes,
     posted: Vec<Posted>,
@@ -213,6 +221,10 @@ pub struct Switches<E> {
     pairs: Vec<(u8, u8)>,
     /// By strict level: its channels.
     levels: send::Levels,
+    /// By switch: the errors of its links; none where there are none.
+    errors: Option<Vec<faults::Errors>>,
+    /// By tick: ports whose credit is to be told anew.
+    refreshes: BTreeMap<u64, Vec<u32>>,
 }
 
 impl<E: Endpoints> Switches<E> {
@@ -241,6 +253,9 @@ impl<E: Endpoints> Switches<E> {
             })
             .collect();
         let durations = Durations::new(&settings);
+        let has_errors = settings.bit_errors.iter().any(|&rate| rate > 0.0);
+        let errors_of = |&id: &u16| faults::Errors::new(id, LANES, seed);
+        let errors = has_errors.then(|| own.iter().map(errors_of).collect());
         // A cell on the longest link, and whatever else is put ahead.
         let delays = tins.iter().flat_map(|tin| tin.ports.iter().map(|port| u64::from(port.delay)));
         let wire = delays.max().unwrap_or(0) + durations.eligible(PortKind::Local, 20) + 300_000;
@@ -262,13 +277,15 @@ impl<E: Endpoints> Switches<E> {
             pool: Pool::default(),
             calendar: Calendar::new(reach),
             due: Due::default(),
-            later: std::collections::BTreeMap::new(),
+            later: BTreeMap::new(),
             endpoints,
             wishes: Wishes::default(),
             posted: Vec::new(),
             counts: Counts::default(),
             pairs: Vec::with_capacity(LANES),
             levels,
+            errors,
+            refreshes: BTreeMap::new(),
         }
     }
 
@@ -293,11 +310,9 @@ impl<E: Endpoints> Switches<E> {
     /// The instant of the next thing to do, if there is one.
     #[must_use]
     pub fn next(&self) -> Option<Time> {
-        let later = self.later.first_key_value().map(|(&tick, _)| tick);
-        let tick = match (self.calendar.next(), later) {
-            (Some(next), Some(later)) => next.min(later),
-            (next, later) => next.or(later)?,
-        };
+        let first = |of: &BTreeMap<u64, Vec<u32>>| of.first_key_value().map(|(&tick, _)| tick);
+        let ticks = [self.calendar.next(), first(&self.later), first(&self.refreshes)];
+        let tick = ticks.into_iter().flatten().min()?;
         Some(Time::from_ps(tick * TICK_PS))
     }
 
@@ -341,6 +356,9 @@ impl<E: Endpoints> Switches<E> {
         while let Some(next) = self.next().filter(|&next| next < end) {
             self.tick(next.as_ps() / TICK_PS);
         }
+        if end != Time::NEVER {
+            self.calendar.skip_to(end.as_ps().div_ceil(TICK_PS));
+        }
     }
 
     /// Does what is due at a tick.
@@ -349,6 +367,9 @@ impl<E: Endpoints> Switches<E> {
         self.calendar.take(tick, &mut due);
         if let Some(wakes) = self.later.remove(&tick) {
             due.wakes.extend(wakes);
+        }
+        if let Some(refreshes) = self.refreshes.remove(&tick) {
+            due.refreshes.extend(refreshes);
         }
         self.wishes.now = tick * TICK_PS;
         for release in &due.releases {
@@ -370,6 +391,9 @@ impl<E: Endpoints> Switches<E> {
         }
         for &place in &due.updates {
             self.tell_freed(place, tick);
+        }
+        for &place in &due.refreshes {
+            self.refresh(place, tick);
         }
         for &place in &due.looks {
             self.look(place, tick);

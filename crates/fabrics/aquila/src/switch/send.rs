@@ -1,6 +1,7 @@
 //! Outputs: which channel goes next, and the wire (M108, M201 to M206).
 
 use super::cell::NONE;
+use super::faults::Hit;
 use super::settings::{CELL_UNITS, CHANNELS, ESCAPE};
 use super::tin::{NEVER, Tin, at, channels};
 use super::{Body, Endpoints, Mail, Posted, Switches, TICK_PS, split};
@@ -135,6 +136,20 @@ impl<E: Endpoints> Switches<E> {
 
     /// A cell's first bit goes on the wire at `start`.
     fn put_on_wire(&mut self, place: usize, port: usize, channel: usize, index: u32, start: u64) {
+        self.note_use(place, port, channel, start / TICK_PS);
+        let hit = self.hit(place, port, &self.pool.get(index).clone());
+        match hit {
+            Hit::None => {}
+            Hit::Header => {
+                self.counts.header_errors += 1;
+                self.pool.take(index);
+                return;
+            }
+            Hit::Payload => {
+                self.counts.payload_errors += 1;
+                self.pool.get_mut(index).damage();
+            }
+        }
         let state = &self.tins[place].ports[port];
         let arrival = start + u64::from(state.delay);
         let (tin, far) = (state.far_tin, state.far_port);
@@ -159,6 +174,12 @@ impl<E: Endpoints> Switches<E> {
         state.line_free = state.line_free.max(tick * TICK_PS) + length;
         let able = state.line_free + u64::from(state.delay) + self.settings.receive.as_ps();
         let (tin, far, tick) = (state.far_tin, state.far_port, able.div_ceil(TICK_PS));
+        // A set is as long as a header, and damaged as often.
+        let set = super::cell::Cell::new(0, 0, 0, 0, 1, 0);
+        if self.hit(place, port, &set) != Hit::None {
+            self.counts.header_errors += 1;
+            return;
+        }
         let there = self.places[usize::from(tin)];
         if there == NONE {
             return self.posted.push(Posted { tick, tin, port: far, body });

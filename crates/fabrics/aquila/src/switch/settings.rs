@@ -41,8 +41,20 @@ pub struct Class {
     pub weight: u8,
 }
 
+/// What a port does whose link is down, until the tables no longer name it (M319).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AtDeadLink {
+    /// Its queues stay, and fill: those who look at queues go elsewhere, all others wait.
+    Queue,
+    /// Its queues are emptied and look full; what still comes is discarded, so that nobody waits behind it (our
+    /// choice).
+    Flush,
+    /// It is left out of all choices besides, also of those by a hash.
+    Mask,
+}
+
 /// The settings.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
     /// Rate of cells on links inside a pod, and on those between pods (M202, U06).
     pub local_rate: Rate,
@@ -82,6 +94,10 @@ pub struct Settings {
     pub start_bytes: u16,
     /// Switches that a cell may pass (M309, U60).
     pub hops: u8,
+    /// Bit errors of links inside a pod and between pods, behind error correction (U53).
+    pub bit_errors: [f64; 2],
+    /// What a port does whose link is down (M319, U21).
+    pub at_dead_link: AtDeadLink,
     /// The traffic classes.
     pub classes: [Class; CLASSES],
 }
@@ -110,6 +126,8 @@ impl Default for Settings {
             compares_all: false,
             start_bytes: 0,
             hops: 16,
+            bit_errors: [0.0; 2],
+            at_dead_link: AtDeadLink::Flush,
             classes: [
                 class(MinimalDeterministic, 3, 1),
                 class(Adaptive, 3, 1),
@@ -155,6 +173,11 @@ impl Settings {
         if !(100..=800).contains(&self.speedup_percent) {
             let found = f64::from(self.speedup_percent) / 100.0;
             refuse("speedup", format!("{found}; expected 1 to 8 times the rate of a port"));
+        }
+        for (key, rate) in ["local_bit_errors", "global_bit_errors"].iter().zip(self.bit_errors) {
+            if !(0.0..=1e-3).contains(&rate) {
+                refuse(key, format!("{rate}; expected 0 to 0.001, a share of the bits"));
+            }
         }
         if self.update_units > self.input_units[0].min(self.input_units[1]) {
             let found = self.update_units * 16;

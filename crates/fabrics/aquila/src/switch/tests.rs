@@ -6,12 +6,13 @@ use kernel::{Rate, Span, Stream, Time};
 use proptest::prelude::*;
 
 use super::cell::Cell;
-use super::settings::{CHANNELS, Mode, Settings};
+use super::settings::{AtDeadLink, CHANNELS, Mode, Settings};
 use super::{Endpoints, Posted, Room, Switches, Wishes};
 use crate::address::{Address, Endpoint};
 use crate::raw::{Arrived, Pattern, Raw, Traffic};
+use crate::tables::condition::State;
 use crate::tables::{Condition, Tables, compute::compute};
-use crate::topology::{Fibres, Shape, Topology};
+use crate::topology::{Fibres, Link, Shape, Topology};
 use crate::turns::TurnTable;
 
 const DATA: u8 = 3;
@@ -308,6 +309,100 @@ fn i09_levels_go_first_and_shares_are_kept() {
     // 640 cells take 5.5 us of the six links; what was on its way before them comes in the first microsecond.
     let (low, others) = (of(2, 21, 25), of(7, 21, 25) + of(8, 21, 25));
     assert!(low > 440.0 && others < 20.0, "{low} of low latency, {others} others");
+}
+
+/// Headers that are damaged take credit with them; what senders tell of what they have sent brings it home (I03,
+/// M216). All other cells arrive, those damaged otherwise marked as such.
+#[test]
+fn i03_bit_errors_cost_cells_and_no_credit() {
+    let settings = Settings { bit_errors: [2e-5, 5e-5], ..Settings::default() };
+    for seed in 1..4 {
+        let traffic = Traffic { class: [7, 9, 0][seed - 1], ..traffic(Pattern::Uniform, 0.6, 30) };
+        let cells = carry(&Shape::TINY, &settings, traffic);
+        cells.check_home().unwrap();
+        let counts = cells.counts();
+        assert!(counts.header_errors > 30 && counts.payload_errors > 300, "{counts:?}");
+        // Damaged ordered sets count as headers, too.
+        let lost = counts.injected - counts.delivered;
+        assert!(lost > 30 && lost <= counts.header_errors, "{counts:?}");
+    }
+}
+
+/// I21, M319, M320: links die and come back under load. Nothing is stuck, credit is whole again, and what is lost was
+/// at dead links.
+#[test]
+fn m319_links_die_and_come_back() {
+    let (topology, tables) = clique(&Shape::MINI, Fibres::Metres(30));
+    let shape = Shape::MINI;
+    let own: Vec<u16> = (0..shape.tins()).collect();
+    let mut losses = Vec::new();
+    for (mode, at_dead_link) in [
+        (Mode::Adaptive, AtDeadLink::Flush),
+        (Mode::Adaptive, AtDeadLink::Queue),
+        (Mode::MinimalDeterministic, AtDeadLink::Flush),
+        (Mode::MinimalDeterministic, AtDeadLink::Queue),
+        (Mode::MinimalDeterministic, AtDeadLink::Mask),
+    ] {
+        let mut settings = Settings { at_dead_link, ..Settings::default() };
+        settings.classes[7].mode = mode;
+        let traffic = traffic(Pattern::Uniform, 0.5, 30);
+        let raw = Raw::new(&shape, traffic, settings.hops, 1);
+        let settings = Arc::new(settings);
+        let mut cells = Switches::new(&topology, Arc::clone(&tables), settings, &own, 1, raw);
+        for &tin in &own {
+            cells.act(tin, Time::ZERO, |raw, wishes| raw.begin(tin, wishes));
+        }
+        // Every fortieth link, local and global, dies at 8 us, is out of the tables at 14, is back at 20, and in
+        // the tables at 22.
+        let dead: Vec<_> = topology.links().iter().step_by(40).collect();
+        let mut condition = Condition::healthy(&topology);
+        for link in (0..topology.links().len()).step_by(40) {
+            condition.set_link(link as u32, State::Dead);
+        }
+        let us = |us| Time::ZERO + Span::from_us(us);
+        cells.run(us(8));
+        let ends = |link: &Link| [link.low, link.high];
+        dead.iter()
+            .flat_map(|link| ends(link))
+            .for_each(|end| cells.break_link(end.tin, end.port, us(8)));
+        cells.run(us(14));
+        let repaired = Arc::new(compute(&topology, &TurnTable::P1, &condition));
+        cells.install(repaired, us(14));
+        let lost = cells.counts().lost_at_dead_links;
+        cells.run(us(20));
+        dead.iter()
+            .flat_map(|link| ends(link))
+            .for_each(|end| cells.mend_link(end.tin, end.port, us(20)));
+        cells.run(us(22));
+        cells.install(Arc::clone(&tables), us(22));
+        cells.run(Time::NEVER);
+        let (counts, place) = (cells.counts(), format!("{mode:?}, {at_dead_link:?}"));
+        cells.check_home().unwrap_or_else(|wrong| panic!("{place}: {wrong}"));
+        assert_eq!(counts.delivered + counts.lost_at_dead_links, counts.injected, "{place}");
+        assert_eq!(counts.discarded, 0, "{place}");
+        // Once the tables know, nothing more is lost.
+        assert_eq!(counts.lost_at_dead_links, lost, "{place}");
+        assert!(lost > 0, "{place}: what was on the wires is lost");
+        losses.push(lost);
+    }
+    let [adaptive, adaptive_queue, hashed, hashed_queue, masked] = losses[..] else {
+        unreachable!()
+    };
+    // Where queues stay, what is lost was on the wires: from a first bit until it may be arbitrated, at 25 Gbps.
+    let on_wire = |link: &Link| {
+        let correction = if link.is_global { 30_000 } else { 0 };
+        let delay = topology.delay(link.low.tin, link.low.port).as_ps() + correction;
+        2 * ((delay + 26_200).div_ceil(51_200) + 1)
+    };
+    let on_wires: u64 = topology.links().iter().step_by(40).map(on_wire).sum();
+    assert!(adaptive_queue <= on_wires, "{adaptive_queue} lost, {on_wires} on the wires");
+    assert!(hashed_queue <= on_wires, "{hashed_queue} lost, {on_wires} on the wires");
+    // Who chooses by a hash goes on choosing a dead link for 6 us; others only where they have no choice.
+    assert!(
+        3 * adaptive < hashed,
+        "{adaptive} lost of cells that look at queues, {hashed} of others"
+    );
+    assert!(2 * masked < hashed, "{masked} lost with dead ports left out, {hashed} without");
 }
 
 proptest! {

@@ -97,6 +97,10 @@ pub(super) struct Port {
     pub(super) turn: u8,
     /// Whether there is no link, or a dead one.
     pub(super) is_down: bool,
+    /// Whether a refresh of its credit is due.
+    pub(super) is_refreshed: bool,
+    /// Channels on which something was sent or freed since the last refresh, and between that and the one before.
+    pub(super) used: [u32; 2],
 }
 
 /// A switch that nothing leads to.
@@ -127,8 +131,6 @@ pub(super) struct Tin {
     pub(super) place: u16,
     /// What its chance is made from.
     pub(super) seed: u64,
-    /// When all channels' credit is told anew. Unit: ticks.
-    pub(super) refresh_at: u64,
 }
 
 /// Place of a channel's queue at a port.
@@ -182,7 +184,6 @@ impl Tin {
             pod,
             place,
             seed,
-            refresh_at: 0,
         }
     }
 
@@ -287,5 +288,7 @@ fn new_port(topology: &Topology, settings: &Settings, tin: u16, port: u8) -> Por
         crossing: 0,
         turn: 0,
         is_down: kind != PortKind::Terminal && far.is_none(),
+        is_refreshed: false,
+        used: [0; 2],
     }
 }

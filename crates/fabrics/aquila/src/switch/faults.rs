@@ -1,0 +1,250 @@
+//! Bit errors, links that go down and come back, and credit that is set right again (M215, M216, M319, M320).
+//!
+//! There is no retransmission on links (M216): a cell whose header is damaged is gone, and the room that it took is
+//! given back when its sender tells, in order with cells, all that it has sent. Credit and that count are told
+//! every 100 µs on links in use, so that what is lost of them is repaired.
+
+use kernel::{Stream, Time};
+
+use super::cell::{Cell, NONE};
+use super::settings::{AtDeadLink, CHANNELS};
+use super::tin::{NO_TIN, UNDECIDED, at, channels};
+use super::{Body, Endpoints, Switches, TICK_PS, split};
+use crate::link::credits::MODULUS;
+use crate::tables::Tables;
+use crate::topology::PortKind;
+
+/// Bits of a cell's header (§3.1).
+const HEADER_BITS: u64 = 64;
+
+/// The errors of a switch's outgoing links.
+#[derive(Clone, Debug)]
+pub(super) struct Errors {
+    /// By port: bits until the next error.
+    left: Vec<u64>,
+    streams: Vec<Stream>,
+}
+
+/// What a link does to a cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Hit {
+    None,
+    /// Its header is damaged: nobody knows what it was.
+    Header,
+    /// What it carries is.
+    Payload,
+}
+
+impl Errors {
+    pub(super) fn new(tin: u16, ports: usize, seed: u64) -> Self {
+        let stream =
+            |port: usize| Stream::new(seed, "aquila/errors", u64::from(tin) << 8 | port as u64);
+        Self { left: vec![u64::MAX; ports], streams: (0..ports).map(stream).collect() }
+    }
+
+    /// Draws how far it is to the next error at a rate a bit.
+    fn draw(&mut self, port: usize, rate: f64) -> u64 {
+        (self.streams[port].exponential(1.0 / rate) as u64).max(1)
+    }
+
+    /// So many bits go out of a port.
+    fn pass(&mut self, port: usize, bits: u64, rate: f64) -> Hit {
+        if self.left[port] == u64::MAX {
+            self.left[port] = self.draw(port, rate);
+        }
+        if self.left[port] > bits {
+            self.left[port] -= bits;
+            return Hit::None;
+        }
+        let hit = if self.left[port] <= HEADER_BITS { Hit::Header } else { Hit::Payload };
+        while self.left[port] <= bits {
+            self.left[port] += self.draw(port, rate);
+        }
+        self.left[port] -= bits;
+        hit
+    }
+}
+
+impl<E: Endpoints> Switches<E> {
+    /// What the link at a port does to a cell.
+    #[inline]
+    pub(super) fn hit(&mut self, place: usize, port: usize, cell: &Cell) -> Hit {
+        let Some(errors) = &mut self.errors else { return Hit::None };
+        let kind = self.tins[place].ports[port].kind;
+        let rate = self.settings.bit_errors[kind as usize];
+        if rate == 0.0 {
+            return Hit::None;
+        }
+        errors[place].pass(port, u64::from(cell.blocks) * 64, rate)
+    }
+
+    /// A channel of a link was used: what is counted at its ends is told again before long.
+    #[inline]
+    pub(super) fn note_use(&mut self, place: usize, port: usize, channel: usize, tick: u64) {
+        let state = &mut self.tins[place].ports[port];
+        state.used[0] |= 1 << channel;
+        if !state.is_refreshed {
+            self.refresh_later(place, port, tick);
+        }
+    }
+
+    #[inline(never)]
+    fn refresh_later(&mut self, place: usize, port: usize, tick: u64) {
+        self.tins[place].ports[port].is_refreshed = true;
+        let after = self.settings.refresh.as_ps() / TICK_PS;
+        let key = tick + after.max(1);
+        self.refreshes.entry(key).or_default().push((place << 6 | port) as u32);
+    }
+
+    /// Tells the other end of a port's link what was granted and what was sent on channels in use: twice after
+    /// each use, as the first time may be lost as well.
+    pub(super) fn refresh(&mut self, place: u32, tick: u64) {
+        let (place, port) = split(place);
+        let state = &mut self.tins[place].ports[port];
+        state.is_refreshed = false;
+        let [used, before] = std::mem::take(&mut state.used);
+        if state.is_down {
+            return;
+        }
+        if used != 0 {
+            state.used[1] = used;
+            self.refresh_later(place, port, tick);
+        }
+        for channel in channels(used | before) {
+            self.tell(place, port, channel, tick);
+            let sent = self.tins[place].outputs[at(channel, port)].used;
+            self.send_set(place, port, Body::Sync(channel as u8, sent), tick);
+        }
+    }
+
+    /// The link at a port goes down at `now`, at this end; what is on it is lost. The other end has to be told
+    /// apart. Nothing happens if it is down already.
+    ///
+    /// # Panics
+    /// If the TiN is not here.
+    pub fn break_link(&mut self, tin: u16, port: u8, now: Time) {
+        let place = self.places[usize::from(tin)] as usize;
+        let port = usize::from(port);
+        self.calendar.skip_to(now.as_ps() / TICK_PS);
+        let tick = self.calendar.now();
+        if std::mem::replace(&mut self.tins[place].ports[port].is_down, true) {
+            return;
+        }
+        if self.settings.at_dead_link == AtDeadLink::Queue {
+            return;
+        }
+        for channel in 0..CHANNELS {
+            self.empty_output(place, port, channel);
+            let units = self.settings.output_units[self.tins[place].ports[port].kind as usize];
+            self.tins[place].queued[channel][port] = units as u8;
+        }
+        self.decide_again(place, tick);
+    }
+
+    /// Throws away what waits in an output's channel.
+    fn empty_output(&mut self, place: usize, port: usize, channel: usize) {
+        let tin = &mut self.tins[place];
+        let queue = &mut tin.outputs[at(channel, port)];
+        while queue.head != NONE {
+            let index = queue.head;
+            queue.head = if index == queue.tail { NONE } else { self.pool.get(index).next };
+            self.pool.take(index);
+            self.counts.lost_at_dead_links += 1;
+        }
+        queue.deficit = 0;
+        tin.queued[channel][port] = 0;
+        let state = &mut tin.ports[port];
+        state.filled &= !(1 << channel);
+        state.room |= 1 << channel;
+        tin.count_wants(port);
+    }
+
+    /// The link at a port is up again at `now`, at this end: its credit begins anew, and the other end is told
+    /// what there is room for (M215: INIT_FC).
+    ///
+    /// # Panics
+    /// If the TiN is not here.
+    pub fn mend_link(&mut self, tin: u16, port: u8, now: Time) {
+        let place = self.places[usize::from(tin)] as usize;
+        let port = usize::from(port);
+        self.calendar.skip_to(now.as_ps() / TICK_PS);
+        let tick = self.calendar.now();
+        let state = &mut self.tins[place].ports[port];
+        if !std::mem::replace(&mut state.is_down, false) || state.far_tin == NO_TIN {
+            return;
+        }
+        state.line_free = state.line_free.max(now.as_ps());
+        let whole = self.settings.input_units[state.kind as usize];
+        for channel in 0..CHANNELS {
+            let tin = &mut self.tins[place];
+            let output = &mut tin.outputs[at(channel, port)];
+            (output.limit, output.used) = (0, 0);
+            if self.settings.at_dead_link != AtDeadLink::Queue {
+                tin.queued[channel][port] = 0;
+            }
+            let input = &mut tin.inputs[at(channel, port)];
+            input.granted = (whole - input.held) % MODULUS;
+            input.freed = 0;
+        }
+        for channel in (0..CHANNELS).step_by(3) {
+            self.tell(place, port, channel, tick);
+        }
+    }
+
+    /// Puts other tables in place at `now`. Heads that wait choose anew.
+    pub fn install(&mut self, tables: std::sync::Arc<Tables>, now: Time) {
+        self.calendar.skip_to(now.as_ps() / TICK_PS);
+        let tick = self.calendar.now();
+        self.tables = tables;
+        for place in 0..self.tins.len() {
+            let id = self.tins[place].id;
+            for port in self.tins[place].ports.iter_mut().filter(|port| port.far_tin != NO_TIN) {
+                port.comes_down = self.tables.escapes().is_down(port.far_tin, id);
+            }
+            self.decide_again(place, tick);
+        }
+    }
+
+    /// Lets all heads of a switch choose anew.
+    fn decide_again(&mut self, place: usize, tick: u64) {
+        for port in 0..self.tins[place].ports.len() {
+            for channel in channels(self.tins[place].ports[port].decided) {
+                let tin = &mut self.tins[place];
+                let head = &mut tin.inputs[at(channel, port)];
+                let (output, onward) = (usize::from(head.output), usize::from(head.onward));
+                head.output = UNDECIDED;
+                tin.unask(port, channel, output, onward);
+                self.decide(place, port, channel, tick);
+            }
+        }
+    }
+
+    /// Whether what crosses to an output is discarded there: its link is down (M319).
+    #[inline]
+    pub(super) fn discards(&self, place: usize, port: usize) -> bool {
+        let port = &self.tins[place].ports[port];
+        port.is_down
+            && port.kind != PortKind::Terminal
+            && self.settings.at_dead_link != AtDeadLink::Queue
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The share of cells that are hit is that of the closed form, and so is that of headers among them.
+    #[test]
+    fn errors_are_as_frequent_as_they_should_be() {
+        let (rate, bits, cells) = (2e-4, 1280, 200_000);
+        let mut errors = Errors::new(3, 4, 1);
+        let hits: Vec<_> = (0..cells).map(|_| errors.pass(2, bits, rate)).collect();
+        let share = |hit| hits.iter().filter(|&&one| one == hit).count() as f64 / cells as f64;
+        let header = 1.0 - (1.0f64 - rate).powi(HEADER_BITS as i32);
+        let any = 1.0 - (1.0f64 - rate).powi(bits as i32);
+        // Four standard errors.
+        let bound = |p: f64| 4.0 * (p * (1.0 - p) / cells as f64).sqrt();
+        assert!((share(Hit::Header) - header).abs() < bound(header), "{}", share(Hit::Header));
+        assert!((share(Hit::None) - (1.0 - any)).abs() < bound(any), "{}", share(Hit::None));
+    }
+}
