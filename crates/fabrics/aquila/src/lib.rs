@@ -6,9 +6,13 @@
 
 pub mod address;
 pub mod cells;
+pub mod config;
+pub mod equipment;
 pub mod link;
 pub mod raw;
 pub mod switch;
 pub mod tables;
 pub mod topology;
 pub mod turns;
+
+pub use crate::config::{Config, Plan};

@@ -260,6 +260,7 @@ impl Fibres {
 }
 
 pub mod packaging;
+pub mod placement;
 
 /// A Clique's links.
 #[derive(Clone, Debug)]

@@ -1,0 +1,123 @@
+//! What is refused, and what the message says.
+
+use kernel::{Bytes, Rate, Span};
+
+use super::*;
+use crate::link::classes::{DEFAULT, Mode};
+
+#[track_caller]
+fn check(change: impl FnOnce(&mut Config), expected: &str) {
+    let mut config = Config { profile: Profile::Mini, ..Config::default() };
+    change(&mut config);
+    let problems = config.plan().expect_err("it is refused");
+    let found: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    assert!(found.iter().any(|problem| problem.contains(expected)), "{found:?}");
+}
+
+#[test]
+fn m007_the_default_is_the_clique_of_the_paper() {
+    let plan = Config::default().plan().unwrap();
+    assert_eq!((plan.topology.shape().tins(), plan.hosts.len()), (576, 1_152));
+    assert_eq!(plan.classes, DEFAULT);
+    assert_eq!(plan.turns, TurnTable::P1);
+    for (profile, hosts) in [(Profile::Half, 576), (Profile::Mini, 136), (Profile::Tiny, 36)] {
+        let plan = Config { profile, ..Config::default() }.plan().unwrap();
+        assert_eq!(plan.hosts.len(), hosts, "{profile:?}");
+    }
+}
+
+#[test]
+fn m007_keys_go_over_the_profile() {
+    let config = Config { pods: Some(9), hosts: Some(20), ..Config::default() };
+    let plan = config.plan().unwrap();
+    assert_eq!((plan.topology.shape().tins(), plan.hosts.len()), (108, 20));
+}
+
+#[test]
+fn what_does_not_fit_is_refused_by_key() {
+    check(|config| config.pods = Some(34), "pods: a pod of 4 TiNs with 8 global ports");
+    check(|config| config.pods = Some(65), "pods: 65; expected 1 to 64");
+    check(|config| config.tins_per_pod = Some(20), "tins_per_pod: 20; expected 1 to 16");
+    check(|config| config.local_ports = Some(2), "local_ports: 2 cannot reach the 3 other TiNs");
+    check(|config| config.local_ports = Some(40), "local_ports: 40 with 8 global ports are 48");
+    check(
+        |config| config.hosts = Some(137),
+        "hosts: 137, but 68 TiNs with 2 each have places for 136",
+    );
+    check(|config| config.hosts = Some(1), "hosts: 1; expected 2 at least");
+    check(|config| config.hosts_per_tin = 3, "hosts_per_tin: 3; expected 1 or 2");
+    check(|config| config.fibres = Fibres::Metres(0), "fibres: 0 m; expected 1 to 100 m");
+    check(|config| config.fibres = Fibres::Metres(u32::MAX), "expected 1 to 100 m");
+    check(
+        |config| config.turns = Turns::Table([[true; 4]; 4]),
+        "turns: lets cells of a pod of 4 TiNs wait",
+    );
+}
+
+#[test]
+fn links_that_cannot_work_are_refused_by_key() {
+    let gbps = Rate::from_gbps;
+    check(|config| config.link.local_rate = gbps(0), "link.local_rate: 0 bps; expected 1 Gbps");
+    check(
+        |config| config.link.local_buffer = Bytes::new(144),
+        "link.local_buffer: 144 B; expected 160 B",
+    );
+    check(|config| config.link.global_buffer = Bytes::new(168), "a multiple of 16 B");
+    check(
+        |config| config.link.global_buffer = Bytes::new(40_000),
+        "half of what credits can count",
+    );
+    check(|config| config.link.update_after = Bytes::new(2_000), "the smaller of the buffers");
+    check(
+        |config| config.link.start_of_cell = Bytes::new(4),
+        "link.start_of_cell: 4 B; expected 0 B or 8 B",
+    );
+    check(|config| config.link.update_timer = Span::ZERO, "link.update_timer: 0 ns");
+    check(|config| config.link.refresh = Span::from_ns(100), "at least update_timer");
+    check(
+        |config| {
+            config.link.update_timer = Span::from_ns(10);
+            config.link.refresh = Span::from_ns(150);
+        },
+        "on the longest fibre alone",
+    );
+    check(|config| config.link.global_bit_error_rate = f64::NAN, "global_bit_error_rate: NaN");
+}
+
+#[test]
+fn classes_that_cannot_work_are_refused_by_key() {
+    check(|config| config.classes.data.level = Some(4), "classes.data.level: 4; expected 0 to 3");
+    check(|config| config.classes.scavenger.weight = Some(0), "classes.scavenger.weight: 0");
+    check(
+        |config| config.classes.requests.mode = Some(Mode::FullyAdaptive),
+        "classes.requests.mode: adaptive, but requests of a flow must arrive in order",
+    );
+}
+
+#[test]
+fn several_mistakes_are_all_named() {
+    let mut config = Config { pods: Some(0), hosts: Some(0), ..Config::default() };
+    config.equipment.nic_cost = -1.0;
+    let keys: Vec<String> =
+        config.plan().unwrap_err().into_iter().map(|problem| problem.key).collect();
+    assert_eq!(keys, ["pods", "hosts", "equipment.nic_cost"]);
+}
+
+#[test]
+fn keys_are_read_and_written_the_same() {
+    let text = r#"{
+        "profile": "mini",
+        "fibres": {"metres": 30},
+        "turns": "p3",
+        "classes": {"requests": {"mode": "deterministic"}},
+        "link": {"global_rate": "23.58 Gbps"}
+    }"#;
+    let config: Config = serde_json::from_str(text).unwrap();
+    assert_eq!(config.classes.table()[0].mode, Mode::Deterministic);
+    assert_eq!(config.classes.table()[0].service, DEFAULT[0].service);
+    assert_eq!(config.link.global_rate, Rate::from_bps(23_580_000_000));
+    let again = serde_json::from_str(&serde_json::to_string(&config).unwrap()).unwrap();
+    assert_eq!(config, again);
+    let unknown = serde_json::from_str::<Config>(r#"{"pod": 3}"#).unwrap_err();
+    assert!(unknown.to_string().contains("unknown field"), "{unknown}");
+}
