@@ -1,15 +1,19 @@
 //! Aquila ("Aquila: A unified, low-latency fabric for datacenter networks", NSDI 2022): NIC and switch in
 //! one chip, the TiN; cells, credits and a dragonfly of pods.
 //!
-//! What is here is what stands still: addresses, wiring and packaging, turn rules, routing tables and the
-//! proof that they cannot deadlock, and the bits of everything that crosses a link.
+//! What stands still: addresses, wiring and packaging, turn rules, routing tables and the proof that they cannot
+//! deadlock, and the bits of everything that crosses a link. What moves: the cell switches and their links
+//! ([`switch`]), with cells alone as their traffic ([`raw`]).
 
 pub mod address;
+#[cfg(test)]
+mod arithmetic;
 pub mod cells;
 pub mod config;
 pub mod equipment;
 pub mod link;
 pub mod raw;
+pub mod state;
 pub mod switch;
 pub mod tables;
 pub mod topology;

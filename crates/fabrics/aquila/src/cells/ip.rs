@@ -1,6 +1,9 @@
 //! The handshake of IP packets: request to send, clear to send or to drop, data.
 
+use kernel::Bytes;
+
 use super::{PayloadError, bits, exactly, put};
+use crate::link::header::{CELL_MAX, CELL_MIN, CELL_STEP, HEADER_BYTES};
 
 /// A place in a buffer, and which use of it this is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -174,6 +177,20 @@ impl Data {
         };
         Ok((data, payload))
     }
+}
+
+/// Bytes of the data cells of a packet of so many bytes, where each has so many of a header of its own: 4, or
+/// 0 as the paper reckons (§6). The last cell is filled up to a multiple of 8.
+#[must_use]
+pub fn wire_bytes(packet: u32, data_header: u8) -> Bytes {
+    let headers = HEADER_BYTES + data_header;
+    let each = u64::from(CELL_MAX - headers);
+    let (whole, rest) = (u64::from(packet) / each, u64::from(packet) % each);
+    let last = match rest {
+        0 if whole > 0 => 0,
+        rest => (rest + u64::from(headers)).next_multiple_of(CELL_STEP.into()).max(CELL_MIN.into()),
+    };
+    Bytes::new(whole * u64::from(CELL_MAX) + last)
 }
 
 #[cfg(test)]
