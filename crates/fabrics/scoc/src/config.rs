@@ -219,6 +219,11 @@ impl Plan {
         self.config.segment - self.config.header
     }
 
+    /// On cables and in the switch's serial links.
+    pub(crate) fn constant(&self) -> Span {
+        self.config.cable * 2 + self.latency
+    }
+
     /// What the rack draws and costs, where the paper has figures.
     pub(crate) fn bill(&self) -> Option<Bill> {
         if !matches!(self.switch, SwitchPlan::Scoc(_)) {

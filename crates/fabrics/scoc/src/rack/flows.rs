@@ -58,7 +58,7 @@ impl Flows {
             line: plan.switch.line(),
             payload: plan.payload(),
             header: plan.config.header,
-            constant: plan.config.cable * 2 + plan.latency,
+            constant: plan.constant(),
             slab: Vec::new(),
             spare: Vec::new(),
             places: Lookup::default(),

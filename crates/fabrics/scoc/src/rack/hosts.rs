@@ -11,7 +11,7 @@ use kernel::Ring;
 use rack::Flow;
 use switching::{Line, Packet, Ticks, Wheel};
 
-use super::senders::Senders;
+use super::senders::{Numbers, Senders};
 use crate::config::Plan;
 
 /// Cycles that the wheel of waiting nodes looks ahead; what takes longer is looked at again.
@@ -69,11 +69,11 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    pub(super) fn new(plan: &Plan) -> Self {
+    pub(super) fn new(plan: &Plan, numbers: Numbers) -> Self {
         let (line, count) = (plan.switch.line(), plan.config.nodes as usize);
         Self {
             line,
-            senders: Senders::new(line, (plan.payload(), plan.config.header), count),
+            senders: Senders::new(line, (plan.payload(), plan.config.header), (numbers, count)),
             hosts: vec![Host::default(); count],
             due: Wheel::new(AHEAD),
             now_due: Vec::new(),

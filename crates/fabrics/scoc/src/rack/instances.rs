@@ -17,6 +17,7 @@ use switching::{Departure, Line, Packet, Switch, Ticks};
 use super::header::{self, HEADER};
 use super::hosts::{Hosts, Uplink};
 use super::receivers::{End, Receivers};
+use super::senders::Numbers;
 use crate::AnySwitch;
 use crate::config::{Plan, SwitchPlan};
 
@@ -44,6 +45,14 @@ enum What {
 const MESSAGE: usize = 21 + HEADER;
 
 impl Message {
+    /// The packet that it brings.
+    pub(super) fn packet(&self) -> Option<Packet> {
+        match self.what {
+            What::Enters(packet) | What::Leaves(packet, _) => Some(packet),
+            What::Room(_) => None,
+        }
+    }
+
     /// Its bytes: 57, or 21 without a packet; numbers have their lowest byte first.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -151,7 +160,7 @@ pub fn instances(plan: &Plan, seed: u64) -> Result<Vec<Instance>, Problem> {
     };
     let node = |number| Node {
         number,
-        hosts: Hosts::new(plan),
+        hosts: Hosts::new(plan, Numbers::OfPair),
         receivers: Receivers::new(line, plan.config.header, nodes as usize),
         credits: is_bounded.then_some(room as u32),
         room_max: room as u32,
@@ -187,8 +196,8 @@ impl Uplink for Counting<'_> {
 }
 
 impl Instance {
-    /// Gives a node a flow of its own, once its start has come. Gives the flow's number there, by which
-    /// [`End`] names it.
+    /// Gives a node a flow of its own, once its start has come. Gives the flow's number among those to its
+    /// destination, by which [`End`] names it.
     ///
     /// # Panics
     /// If this is not the instance of the flow's source.
@@ -440,12 +449,12 @@ mod tests {
         Time::ZERO + plan.switch.line().span(end.at) + plan.config.cable * 2 + plan.latency
     }
 
-    /// Offers all flows; gives their ids by source and number.
-    fn offer(all: &mut [Instance]) -> BTreeMap<(u16, u32), u64> {
+    /// Offers all flows; gives their ids by source, destination and number.
+    fn offer(all: &mut [Instance]) -> BTreeMap<(u16, u16, u32), u64> {
         let mut ids = BTreeMap::new();
         for flow in flows() {
             let number = all[flow.src.index()].offer(&flow);
-            ids.insert((flow.src.get() as u16, number), flow.id.get());
+            ids.insert((flow.src.get() as u16, flow.dst.get() as u16, number), flow.id.get());
         }
         ids
     }
@@ -462,7 +471,9 @@ mod tests {
                 let (ids, mut ends) = (offer(&mut all), BTreeMap::new());
                 let mut shards = Shards::new(all).on_threads(threads).alone_below(0);
                 shards.run(NEVER, Windows::of(1), &mut |told, _| {
-                    let named = |end: &End| (ids[&(end.source, end.number)], time(&plan, end));
+                    let named = |end: &End| {
+                        (ids[&(end.source, end.destination, end.number)], time(&plan, end))
+                    };
                     ends.extend(told.iter().map(named));
                     ControlFlow::Continue(())
                 });
@@ -496,7 +507,7 @@ mod tests {
             }
             for end in &told {
                 bytes += end.bytes;
-                ends.insert(ids[&(end.source, end.number)], time(&plan, end));
+                ends.insert(ids[&(end.source, end.destination, end.number)], time(&plan, end));
             }
             assert!(ends == whole(&plan, false) || is_ideal, "{:?}", plan.config.switch);
             assert_eq!(bytes, flows().iter().map(|flow| flow.size).sum());

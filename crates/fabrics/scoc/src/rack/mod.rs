@@ -11,12 +11,14 @@ pub mod header;
 mod hosts;
 mod instances;
 mod link;
+mod node;
 mod receivers;
 mod senders;
 #[cfg(test)]
 mod tests;
 
 use ::rack::equipment::Bill;
+use ::rack::node::Nodes;
 use ::rack::results::Table;
 use ::rack::{
     Advance, Completion, Fabric, Flow, Gauge, GaugeKind, Probe, Problem, Stage, Totals, Unfinished,
@@ -33,6 +35,7 @@ pub use instances::{Instance, Message, instances};
 use link::{Counted, Link};
 pub use receivers::End;
 use receivers::Receivers;
+use senders::Numbers;
 
 /// Odd constant of the event hash (the golden ratio in 64 bits).
 const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -66,6 +69,7 @@ const GAUGES: &[Gauge] = &[
 #[derive(Clone, Debug)]
 pub struct Rack {
     plan: Plan,
+    seed: u64,
     line: Line,
     switch: AnySwitch,
     hosts: Hosts,
@@ -96,7 +100,7 @@ impl Rack {
         Self {
             line,
             switch: plan.switch.build(nodes, seed),
-            hosts: Hosts::new(&plan),
+            hosts: Hosts::new(&plan, Numbers::OfSource),
             flows: Flows::new(&plan),
             receivers: Receivers::new(line, plan.config.header, nodes),
             arriving: Wheel::new(AHEAD),
@@ -110,6 +114,7 @@ impl Rack {
             sampled: Totals::default(),
             departed: 0,
             plan,
+            seed,
         }
     }
 
@@ -231,6 +236,10 @@ impl Fabric for Rack {
     fn set_wire(&mut self, is_on: bool) -> Result<(), Problem> {
         self.link.uses_bytes = is_on;
         Ok(())
+    }
+
+    fn apart(&self) -> Option<Nodes> {
+        node::apart(&self.plan, self.seed)
     }
 
     fn offer(&mut self, flow: &Flow) {

@@ -11,7 +11,7 @@ use super::header::LAST;
 struct Sending {
     source: u16,
     destination: u16,
-    /// As its source counts its flows, modulo 2³¹.
+    /// As [`Numbers`] has it, modulo 2³¹.
     number: u32,
     /// When its first byte may be sent, on the switch's time: a cable later than on its host's.
     start: Ticks,
@@ -19,6 +19,15 @@ struct Sending {
     left: Bytes,
     /// Packets sent.
     sent: u32,
+}
+
+/// How flows are numbered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Numbers {
+    /// Each node counts its flows.
+    OfSource,
+    /// The one node that is here counts its flows to each destination.
+    OfPair,
 }
 
 /// Those of a set of nodes.
@@ -30,19 +39,28 @@ pub(super) struct Senders {
     header: Bytes,
     slab: Vec<Sending>,
     spare: Vec<u32>,
-    /// By node: how many flows it has had.
+    numbers: Numbers,
+    /// By source or destination, as `numbers` has it: how many flows there were.
     counts: Vec<u32>,
 }
 
 impl Senders {
-    pub(super) fn new(line: Line, (payload, header): (Bytes, Bytes), nodes: usize) -> Self {
+    pub(super) fn new(
+        line: Line,
+        (payload, header): (Bytes, Bytes),
+        (numbers, nodes): (Numbers, usize),
+    ) -> Self {
         let (slab, spare, counts) = (Vec::new(), Vec::new(), vec![0; nodes]);
-        Self { line, payload, header, slab, spare, counts }
+        Self { line, payload, header, slab, spare, numbers, counts }
     }
 
-    /// Takes a flow: its place, and its number at its source.
+    /// Takes a flow: its place, and its number.
     pub(super) fn open(&mut self, flow: &Flow) -> (u32, u32) {
-        let count = &mut self.counts[flow.src.index()];
+        let end = match self.numbers {
+            Numbers::OfSource => flow.src,
+            Numbers::OfPair => flow.dst,
+        };
+        let count = &mut self.counts[end.index()];
         let number = *count;
         *count = (number + 1) % LAST;
         let open = Sending {
