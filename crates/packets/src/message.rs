@@ -3,7 +3,7 @@
 //! Between two parts there are links, and all that passes is what passes over them: packets, and frames of
 //! the link. Two models of an ideal network tell the other end of a link what nothing carries: per-flow
 //! backpressure, which is a baseline and no design (R2C2 §2.2.2), and of what neighbours tell each other
-//! the loss. That travels as far and as long as a bit on the link.
+//! the loss. That travels as far and as long as a bit on the link, and so do words of the switches' programs.
 
 use kernel::Time;
 use rack::NodeId;
@@ -32,6 +32,8 @@ pub(crate) enum Body {
     Room { name: Name, is_first: bool },
     /// A packet that came by this port got lost.
     Unheard { packet: Packet, why: Loss },
+    /// A word of a switch's program.
+    Word { word: u32 },
 }
 
 /// As what a packet comes.
@@ -62,6 +64,7 @@ impl Message {
             Body::Unheard { why: Loss::NoRoom, .. } => 5,
             Body::Unheard { why: Loss::Link, .. } => 6,
             Body::Unheard { why: Loss::Dead, .. } => 7,
+            Body::Word { .. } => 8,
         };
         bytes.push(kind);
         bytes.extend(self.at.as_ps().to_be_bytes());
@@ -76,6 +79,7 @@ impl Message {
                 bytes.extend(name.words().into_iter().flat_map(u32::to_be_bytes));
             }
             Body::Unheard { packet, .. } => bytes.extend(wire::encode(&packet)),
+            Body::Word { word } => bytes.extend(word.to_be_bytes()),
         }
         bytes
     }
@@ -106,6 +110,7 @@ impl Message {
                 packet: wire::decode(rest)?,
                 why: [Loss::NoRoom, Loss::Link, Loss::Dead][usize::from(kind) - 5],
             },
+            8 if rest.len() == 4 => Body::Word { word: word(rest, 0)? },
             _ => return Err(WireError::Field("kind of message")),
         };
         Ok(Self { at: Time::from_ps(at), port: word(head, 9)?, body })
@@ -134,6 +139,7 @@ mod tests {
             ),
             (name, any::<bool>()).prop_map(|(name, is_first)| Body::Room { name, is_first }),
             (packet, why).prop_map(|(packet, why)| Body::Unheard { packet, why }),
+            any::<u32>().prop_map(|word| Body::Word { word }),
         ];
         (any::<u64>(), any::<u32>(), body).prop_map(|(at, port, body)| Message {
             at: Time::from_ps(at),

@@ -8,6 +8,7 @@
 //! - [`Program::arrives`] when a packet is at a switch and its way on is known,
 //! - [`Program::leaves`] when a packet's first bit goes on the line of a switch's port,
 //! - [`Program::dropped`] when it never will,
+//! - [`Program::hears`] when a switch at the other end of a link has told something,
 //! - [`Program::wake`] when an alarm comes that it asked for.
 //!
 //! **Invariant:** a network of [`Plain`] switches asks nothing: the type says so, not a test.
@@ -68,6 +69,7 @@ pub(crate) enum Order {
     Discard(Handle),
     Send(PortId, Packet),
     WakeAt(Vertex, Time),
+    Tell(PortId, u32),
 }
 
 /// What a program wants done: a list that the network carries out, in order, after each call.
@@ -104,6 +106,13 @@ impl Orders {
         self.list.push(Order::Send(port, packet));
     }
 
+    /// Tells the switch at the other end of a port something that takes no time on the line: it hears of it
+    /// as long after as the cable is ([`Program::TELLS`]). A link that is down carries nothing.
+    #[inline]
+    pub fn tell(&mut self, port: PortId, word: u32) {
+        self.list.push(Order::Tell(port, word));
+    }
+
     /// Asks for [`Program::wake`] with `switch` at `at`. Each alarm that is asked for comes.
     #[inline]
     pub fn wake_at(&mut self, switch: Vertex, at: Time) {
@@ -120,6 +129,8 @@ pub trait Program: Clone + Send + 'static {
     /// Whether it sends packets that belong to no flow: their key is [`FlowKey::NEIGHBOURS`]. None of
     /// them may reach a host.
     const SPEAKS: bool = false;
+    /// Whether switches tell each other words beside packets ([`Orders::tell`]).
+    const TELLS: bool = false;
 
     /// `packet` has come to a switch: its last bit, or in a cut-through switch its header, and the
     /// switch's latency later. The program may rewrite it, its size apart.
@@ -141,6 +152,11 @@ pub trait Program: Clone + Send + 'static {
     /// Whether [`Program::leaves`] or [`Program::dropped`] does anything in this one; asked once.
     fn watches_lines(&self) -> bool {
         Self::WATCHES_LINES
+    }
+
+    /// The switch at the other end of the link of `port` has told something.
+    fn hears(&mut self, port: PortId, word: u32, orders: &mut Orders) {
+        let _ = (port, word, orders);
     }
 
     /// An alarm that was asked for.
@@ -166,12 +182,25 @@ pub trait Program: Clone + Send + 'static {
         let _ = other;
     }
 
+    /// Whether switches go on after something that they told each other was lost or damaged.
+    fn recovers(&self) -> bool {
+        true
+    }
+
     /// Self-checks that take too long for every step.
     ///
     /// # Errors
     /// When an invariant does not hold: which, with its numbers.
     fn check(&self) -> Result<(), String> {
         Ok(())
+    }
+
+    /// As [`Program::check`], of all parts of a network.
+    ///
+    /// # Errors
+    /// As there.
+    fn check_all<'a>(mut parts: impl Iterator<Item = &'a Self>) -> Result<(), String> {
+        parts.try_for_each(Self::check)
     }
 
     /// What the switches add to the summary, below the fabric's own keys.

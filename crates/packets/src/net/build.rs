@@ -76,6 +76,7 @@ impl Net {
             faults,
             has_neighbours: false,
             unheard: Vec::new(),
+            has_words: false,
             notes_departures: false,
             departures: Vec::new(),
             gone: VecDeque::new(),

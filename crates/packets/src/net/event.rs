@@ -106,6 +106,13 @@ pub(crate) enum Event {
         /// The switch.
         switch: u32,
     },
+    /// A switch hears a word of the one at the other end of a link.
+    Word {
+        /// The port by which it comes.
+        port: u32,
+        /// The word.
+        word: u32,
+    },
 }
 
 /// An event in one word, as the calendar keeps it: what is written and read whole never waits for
@@ -124,7 +131,7 @@ impl Event {
         let (kind, about, rest) = match self {
             Self::Break { fault } => (Word::BREAK, fault, 0),
             Self::Mend { fault } => (Word::MEND, fault, 0),
-            Self::Converge => (Word::CONVERGE, 0, 0),
+            Self::Converge => (Word::MEND, Word::CONVERGE, 0),
             Self::Start { turn, flow } => (Word::START, turn, flow),
             Self::Free { port } => (Word::FREE, port, 0),
             Self::NicFree { host } => (Word::NIC_FREE, host, 0),
@@ -138,6 +145,7 @@ impl Event {
             Self::Timer { host, index } => (Word::TIMER, host, index),
             Self::Alarm { host } => (Word::ALARM, host, 0),
             Self::Program { switch } => (Word::PROGRAM, switch, 0),
+            Self::Word { port, word } => (Word::WORD, port, word),
         };
         debug_assert!(about < Self::LIMIT, "{self:?} does not fit its word");
         Word(kind << 60 | u64::from(about) << 32 | u64::from(rest))
@@ -147,21 +155,23 @@ impl Event {
 impl Word {
     const BREAK: u64 = 0;
     const MEND: u64 = 1;
-    const CONVERGE: u64 = 2;
-    const START: u64 = 3;
+    /// What is mended where all switches are to know what works: behind all faults.
+    const CONVERGE: u32 = Event::LIMIT - 1;
+    const START: u64 = 2;
     /// The kind of [`Event::Free`] and so on: the events that come with every packet.
-    pub(crate) const FREE: u64 = 4;
-    pub(crate) const NIC_FREE: u64 = 5;
-    pub(crate) const ARRIVE: u64 = 6;
-    const FRAME: u64 = 7;
-    pub(crate) const DELIVER: u64 = 8;
-    const ROOM: u64 = 9;
-    const UNHEARD: u64 = 10;
-    const PAUSE_ENDS: u64 = 11;
-    const PAUSE_AGAIN: u64 = 12;
-    const TIMER: u64 = 13;
-    const ALARM: u64 = 14;
-    const PROGRAM: u64 = 15;
+    pub(crate) const FREE: u64 = 3;
+    pub(crate) const NIC_FREE: u64 = 4;
+    pub(crate) const ARRIVE: u64 = 5;
+    const FRAME: u64 = 6;
+    pub(crate) const DELIVER: u64 = 7;
+    const ROOM: u64 = 8;
+    const UNHEARD: u64 = 9;
+    const PAUSE_ENDS: u64 = 10;
+    const PAUSE_AGAIN: u64 = 11;
+    const TIMER: u64 = 12;
+    const ALARM: u64 = 13;
+    const PROGRAM: u64 = 14;
+    const WORD: u64 = 15;
 
     /// What kind it is.
     #[inline]
@@ -184,7 +194,7 @@ impl Word {
     /// Whether it counts among the events of the network: faults and routes come to all who hold a part of
     /// it.
     pub(crate) fn is_of_all(self) -> bool {
-        self.kind() <= Self::CONVERGE
+        self.kind() <= Self::MEND
     }
 
     /// The event that was packed.
@@ -193,8 +203,8 @@ impl Word {
         let (about, rest) = (self.about(), self.packet());
         match self.kind() {
             Self::BREAK => Event::Break { fault: about },
+            Self::MEND if about == Self::CONVERGE => Event::Converge,
             Self::MEND => Event::Mend { fault: about },
-            Self::CONVERGE => Event::Converge,
             Self::START => Event::Start { turn: about, flow: rest },
             Self::FREE => Event::Free { port: about },
             Self::NIC_FREE => Event::NicFree { host: about },
@@ -207,7 +217,8 @@ impl Word {
             Self::PAUSE_AGAIN => Event::PauseAgain { port: about, priority: rest as u8 },
             Self::TIMER => Event::Timer { host: about, index: rest },
             Self::ALARM => Event::Alarm { host: about },
-            _ => Event::Program { switch: about },
+            Self::PROGRAM => Event::Program { switch: about },
+            _ => Event::Word { port: about, word: rest },
         }
     }
 }
@@ -233,7 +244,7 @@ mod tests {
         let port = Event::LIMIT - 1;
         let events = [
             Event::Break { fault: 1 },
-            Event::Mend { fault: port },
+            Event::Mend { fault: port - 1 },
             Event::Converge,
             Event::Start { turn: port, flow: u32::MAX },
             Event::Free { port },
@@ -248,6 +259,7 @@ mod tests {
             Event::Timer { host: port, index: u32::MAX },
             Event::Alarm { host: 3 },
             Event::Program { switch: 9 },
+            Event::Word { port: 3, word: u32::MAX },
         ];
         assert!(events.map(Event::pack).is_sorted());
         for event in events {

@@ -118,6 +118,8 @@ pub(crate) struct Net {
     /// Whether neighbours tell each other things, and what of that was lost, of which they hear now.
     pub(crate) has_neighbours: bool,
     pub(crate) unheard: Vec<(Packet, Loss)>,
+    /// Whether switches tell each other words.
+    pub(crate) has_words: bool,
     /// Whether a program wants to know what goes on the lines of switches, and what did: ports and
     /// packets, which are on the line as long as they are noted here.
     pub(crate) notes_departures: bool,

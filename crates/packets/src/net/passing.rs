@@ -54,7 +54,9 @@ impl Net {
                 false => wire.delay,
             };
             let packet = delay + time(Bytes::new(1));
-            let is_told = self.flow_queues.is_some() || (self.has_neighbours && self.is_lossy);
+            let is_told = self.flow_queues.is_some()
+                || self.has_words
+                || (self.has_neighbours && self.is_lossy);
             let frame = match &self.credits {
                 _ if is_told => Some(Span::ZERO),
                 Some(credits) => Some(time(Bytes::new(credits.frame.into()))),
@@ -115,6 +117,20 @@ impl Net {
         }
     }
 
+    /// Tells the other end of `port` a word, over which the line takes no time.
+    pub(crate) fn tell_word(&mut self, port: u32, word: u32) {
+        if self.ports[port as usize].faults > 0 {
+            return;
+        }
+        let wire = &self.wires[port as usize];
+        let (to, at) = (wire.reverse, self.now + wire.propagation);
+        if self.owns(self.vertices[to as usize]) {
+            self.calendar.push(at, Event::Word { port: to, word }.pack());
+        } else {
+            self.send_to(to, at, Body::Word { word });
+        }
+    }
+
     fn expect_unheard(&mut self, port: u32, packet: Packet, why: Loss, at: Time) {
         let index = self.arena.insert(packet);
         self.arena.set_ingress(index, u32::from(why == Loss::Dead));
@@ -150,6 +166,7 @@ impl Net {
             }
             Body::Room { name, is_first } => self.expect_room(port, name, is_first, at),
             Body::Unheard { packet, why } => self.expect_unheard(port, packet, why, at),
+            Body::Word { word } => self.calendar.push(at, Event::Word { port, word }.pack()),
         }
     }
 }

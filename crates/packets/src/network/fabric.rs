@@ -146,8 +146,8 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
         for part in self.parts.iter() {
             part.check_queues()?;
             part.transport.check()?;
-            part.program.check()?;
         }
+        S::check_all(self.parts.iter().map(|part| &part.program))?;
         self.check_packets()
     }
 

@@ -49,7 +49,7 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage { name: "recovery", meaning: "At the destination, until the last byte is there" },
 ];
 
-/// The least time that something takes from one part to another for which a network is cut (our choice: a
+/// The least time that something takes from one part to another for which a network is cut unasked (our choice: a
 /// window costs as much as some events).
 const LOOKAHEAD_MIN: Span = Span::from_ns(20);
 /// Events of a packet on its way, about, and in a window for which a network is cut unasked (our choice: as
@@ -131,6 +131,7 @@ impl<T: Transport, S: Program> Network<T, S> {
         plan.check_framing(framing)?;
         let mut net = Net::new(plan, seed);
         net.notes_departures = S::RUNS && program.watches_lines();
+        net.has_words = S::RUNS && S::TELLS;
         net.has_neighbours = transport.speaks_to_neighbours();
         Ok(Self {
             desk: Desk::new(&net, framing),
@@ -171,12 +172,12 @@ impl<T: Transport, S: Program> Network<T, S> {
     }
 
     /// Whether the network can be cut: not if the transport or the program cannot, nor if something takes
-    /// next to no time from one part to another.
+    /// no time from one part to another.
     #[must_use]
     pub fn can_be_cut(&self, cut: &Cut) -> bool {
         let part = self.parts.get(0);
         let is_able = part.transport.can_be_cut() && part.program.can_be_cut();
-        is_able && cut.parts() > 1 && part.net.lookahead(cut) >= LOOKAHEAD_MIN
+        is_able && cut.parts() > 1 && part.net.lookahead(cut) > Span::ZERO
     }
 
     /// How many parts there are.
@@ -237,6 +238,9 @@ impl<T: Transport, S: Program> Network<T, S> {
         let net = self.net();
         let hosts = (0..net.plan.topology.hosts()).map(Vertex::new);
         let lookahead = net.lookahead(cut);
+        if lookahead < LOOKAHEAD_MIN {
+            return false;
+        }
         let bytes = hosts.map(|host| net.plan.host_rate(host).bytes_in(lookahead)).sum::<Bytes>();
         bytes.get() / net.plan.config.mtu.get().max(1) * EVENTS_PER_PACKET >= EVENTS_MIN
     }

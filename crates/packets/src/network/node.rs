@@ -17,7 +17,7 @@ use super::reports::{Report, What};
 use crate::cut::Cut;
 use crate::message::{self, Body};
 use crate::net::Name;
-use crate::packet::{Marks, Packet};
+use crate::packet::{FlowKey, Marks, Packet};
 use crate::program::Program;
 use crate::transport::Transport;
 
@@ -59,7 +59,8 @@ impl<T: Transport, S: Program> Network<T, S> {
             })
         };
         let nodes = self.cut_up(&cut).iter().map(single).collect();
-        let stands = if whole.transport.recovers() { Stands::Loss } else { Stands::Nothing };
+        let recovers = whole.transport.recovers() && whole.program.recovers();
+        let stands = if recovers { Stands::Loss } else { Stands::Nothing };
         Some(Nodes { nodes, delay: whole.net.lookahead(&cut), stands })
     }
 }
@@ -71,7 +72,8 @@ fn named(name: Name) -> FlowName {
 
 /// What a packet with bytes of a flow is known by.
 fn unit(packet: &Packet) -> Option<Unit> {
-    let carries = packet.is_data() && packet.payload > 0;
+    let is_of_flow = packet.flow != FlowKey::NEIGHBOURS;
+    let carries = is_of_flow && packet.is_data() && packet.payload > 0;
     carries.then(|| {
         // One that is sent back keeps what it has.
         let is_back = packet.marks.contains(Marks::RETURNED);

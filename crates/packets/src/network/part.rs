@@ -251,6 +251,7 @@ impl<T: Transport, S: Program> Part<T, S> {
                 }
             }
             Event::Mend { fault } => self.net.mend_part(fault),
+            Event::Word { port, word } => self.tell_program(port, word),
             Event::Program { switch } => self.wake_program(Vertex::new(switch)),
             Event::Converge => {
                 self.net.converge();

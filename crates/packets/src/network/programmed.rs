@@ -35,6 +35,12 @@ impl<T: Transport, S: Program> Part<T, S> {
         self.program.wake(switch, &mut self.orders);
     }
 
+    /// A switch hears what the one at the other end of a link told it.
+    pub(super) fn tell_program(&mut self, port: u32, word: u32) {
+        self.orders.now = self.net.now;
+        self.program.hears(PortId::new(port), word, &mut self.orders);
+    }
+
     /// A vertex has died. What it had to send went before.
     pub(super) fn tell_program_of_death(&mut self, vertex: Vertex) {
         self.serve_program();
@@ -107,6 +113,7 @@ impl<T: Transport, S: Program> Part<T, S> {
                 let index = self.net.take_in(packet);
                 self.net.go_out(index, port.get());
             }
+            Order::Tell(port, word) => self.net.tell_word(port.get(), word),
             Order::WakeAt(switch, at) => {
                 self.net.calendar.push(at, Event::Program { switch: switch.get() }.pack());
             }

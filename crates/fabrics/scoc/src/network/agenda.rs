@@ -10,8 +10,6 @@ use ::rack::topology::PortId;
 use kernel::Time;
 use packets::{Handle, Packet};
 
-use super::message::Room;
-
 /// What is due at an instant.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Task {
@@ -23,8 +21,6 @@ pub(super) enum Task {
     Emit(Handle, PortId),
     /// A node's packet, by its place, goes to the queue of its port.
     Deliver { place: u32, port: PortId },
-    /// A leaf hears of room in an input of a spine; the bytes are those of a [`Room`].
-    Hear { leaf: u16, spine: u16, bytes: [u8; 3] },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -88,22 +84,6 @@ impl Agenda {
 
     pub(super) fn is_empty(&self) -> bool {
         self.switches.iter().all(BinaryHeap::is_empty)
-    }
-}
-
-/// What a spine tells a leaf besides what goes by lines: it is there a cable later.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Told {
-    pub(super) at: Time,
-    pub(super) leaf: u16,
-    pub(super) spine: u16,
-    /// Those of a [`Room`].
-    pub(super) bytes: [u8; 3],
-}
-
-impl Told {
-    pub(super) fn new(at: Time, (spine, leaf): (usize, usize), room: Room) -> Self {
-        Self { at, leaf: leaf as u16, spine: spine as u16, bytes: room.encode() }
     }
 }
 

@@ -156,8 +156,9 @@ pub(super) fn is_message(packet: &Packet) -> bool {
     packet.flow == FlowKey::NEIGHBOURS && packet.kind != Kind::DATA
 }
 
-/// An input of a spine's switch has room for so many more packets: told to the leaf at its other end. The
-/// paper names credits on these links (§6.A) and no more; that they take no time on the line is our choice.
+/// An input of a spine's switch has room for so many more packets: told to the leaf at its other end, as a word
+/// of three bytes ([`packets::Orders::tell`]). The paper names credits on these links (§6.A) and no more; that
+/// they take no time on the line is our choice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Room {
     /// In the ETE switch, not in the data switch.
@@ -166,16 +167,19 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Its bytes: which switch, and the count, the lowest byte first.
-    pub(super) fn encode(self) -> [u8; 3] {
-        let [low, high] = self.count.to_le_bytes();
-        [u8::from(self.is_control), low, high]
+    /// Its word: which switch, and the count in the two lowest bytes.
+    pub(super) fn word(self) -> u32 {
+        u32::from(self.is_control) << 16 | u32::from(self.count)
     }
 
-    /// What these bytes say, if anything.
-    pub(super) fn decode(bytes: [u8; 3]) -> Option<Self> {
-        let [which @ 0..=1, low, high] = bytes else { return None };
-        Some(Self { is_control: which == 1, count: u16::from_le_bytes([low, high]) })
+    /// What a word says, if anything.
+    pub(super) fn of(word: u32) -> Option<Self> {
+        let is_control = match word >> 16 {
+            0 => false,
+            1 => true,
+            _ => return None,
+        };
+        Some(Self { is_control, count: word as u16 })
     }
 }
 
@@ -203,12 +207,13 @@ mod tests {
         }
 
         #[test]
-        fn bytes_are_a_message_or_refused(bytes: [u8; 10], room: [u8; 3]) {
+        fn bytes_are_a_message_or_refused(bytes: [u8; 10], room in 0u32..1 << 18) {
             if let Some(message) = Message::decode(bytes) {
                 prop_assert_eq!(message.encode(), bytes);
             }
-            if let Some(message) = Room::decode(room) {
-                prop_assert_eq!(message.encode(), room);
+            match Room::of(room) {
+                Some(message) => prop_assert_eq!(message.word(), room),
+                None => prop_assert!(room >= 1 << 17),
             }
         }
 

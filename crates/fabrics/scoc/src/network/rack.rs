@@ -122,6 +122,14 @@ impl Probe for Corrected<'_> {
         self.probe.failed(flow, at, why)
     }
 
+    fn may_pause(&self) -> bool {
+        self.probe.may_pause()
+    }
+
+    fn may_wait(&self) -> bool {
+        self.probe.may_wait()
+    }
+
     fn poll(&mut self) -> ControlFlow<()> {
         self.probe.poll()
     }

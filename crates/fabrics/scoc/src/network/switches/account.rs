@@ -24,7 +24,10 @@ pub(super) struct Counts {
     pub(super) stored: u64,
     pub(super) whole: u64,
     pub(super) delivered: u64,
-    /// Messages and segments that made no sense: dropped.
+    /// Words of room told, and those heard, whether or not they made sense.
+    pub(super) words: u64,
+    pub(super) words_heard: u64,
+    /// Messages, segments and words that made no sense: dropped.
     pub(super) unexpected: u64,
     pub(super) dropped: u64,
     pub(super) marked: u64,
@@ -32,40 +35,95 @@ pub(super) struct Counts {
     pub(super) spine_max: usize,
 }
 
-impl Switches {
-    /// In the idle rack all credit is back.
+impl Counts {
+    /// Adds what was counted in another part of the network.
+    pub(super) fn add(&mut self, other: &Self) {
+        let sums = [
+            (&mut self.segments, other.segments),
+            (&mut self.requests, other.requests),
+            (&mut self.credits, other.credits),
+            (&mut self.acknowledgments, other.acknowledgments),
+            (&mut self.segments_heard, other.segments_heard),
+            (&mut self.requests_heard, other.requests_heard),
+            (&mut self.credits_heard, other.credits_heard),
+            (&mut self.acknowledgments_heard, other.acknowledgments_heard),
+            (&mut self.entered, other.entered),
+            (&mut self.stored, other.stored),
+            (&mut self.whole, other.whole),
+            (&mut self.delivered, other.delivered),
+            (&mut self.words, other.words),
+            (&mut self.words_heard, other.words_heard),
+            (&mut self.unexpected, other.unexpected),
+            (&mut self.dropped, other.dropped),
+            (&mut self.marked, other.marked),
+        ];
+        sums.into_iter().for_each(|(sum, more)| *sum += more);
+        self.queue_max = self.queue_max.max(other.queue_max);
+        self.spine_max = self.spine_max.max(other.spine_max);
+    }
+
+    /// Segments, messages and words that were sent and not heard.
+    fn under_way(&self) -> u64 {
+        let sent = self.segments + self.requests + self.credits + self.acknowledgments;
+        let heard = self.segments_heard
+            + self.requests_heard
+            + self.credits_heard
+            + self.acknowledgments_heard;
+        let lost = self.unexpected.min(sent - heard);
+        sent - heard - lost + self.words - self.words_heard
+    }
+}
+
+/// What the parts of a network keep, all together.
+struct Whole<'a> {
+    parts: &'a [&'a Switches],
+    counts: Counts,
+    /// Whether nothing happens any more by itself.
+    is_idle: bool,
+}
+
+/// Checks what is too slow to check each time, in all parts of a network.
+pub(super) fn check_all(parts: &[&Switches]) -> Result<(), String> {
+    let mut counts = Counts::default();
+    parts.iter().for_each(|part| counts.add(&part.counts));
+    let is_quiet = |part: &&Switches| part.agenda.is_empty() && part.egress.is_released();
+    let is_idle = counts.under_way() == 0 && parts.iter().all(is_quiet);
+    let whole = Whole { parts, counts, is_idle };
+    whole.check_kept()?;
+    let held: usize = whole.sum(|part| part.units.iter().map(Clocked::held).sum());
+    let asks = whole.sum(|part| part.egress.asks());
+    if is_idle && held + asks > 0 {
+        return Err(format!("{held} packets in spines and {asks} requests wait for nothing"));
+    }
+    whole.check_credits()?;
+    parts.iter().flat_map(|part| &part.units).try_for_each(Clocked::check)
+}
+
+impl Whole<'_> {
+    fn sum(&self, of: impl Fn(&Switches) -> usize) -> usize {
+        self.parts.iter().map(|part| of(part)).sum()
+    }
+
+    /// In the idle rack all credit is back. Each part has that of its own leaves, and that of the others from
+    /// the start.
     fn check_credits(&self) -> Result<(), String> {
-        let lines = self.layout.leaves * self.layout.spines;
-        let all = |plane| {
-            let places = self.units[unit(0, plane)].places();
-            places.map(|places| lines * places)
-        };
-        let data = self.ingress.credits();
-        let messages: usize = self.message_credits.iter().map(|&credits| credits as usize).sum();
+        let Some(first) = self.parts.first().filter(|_| self.is_idle) else { return Ok(()) };
+        let lines = first.layout.leaves * first.layout.spines * self.parts.len();
+        let all = |plane| first.units[unit(0, plane)].places().map(|places| lines * places);
+        let data: Option<usize> = self.parts.iter().map(|part| part.ingress.credits()).sum();
+        let messages = self.sum(|part| part.message_credits.iter().map(|&c| c as usize).sum());
         let found = (data, Some(messages));
         let expected = (all(Plane::Data), all(Plane::Control));
-        if self.is_idle() && found != expected {
+        if found != expected {
             return Err(format!("credits of {found:?} are back of {expected:?}"));
         }
         Ok(())
     }
 
-    /// Whether nothing happens any more by itself.
-    fn is_idle(&self) -> bool {
-        self.agenda.is_empty() && self.under_way() == 0 && self.egress.is_released()
-    }
-
-    /// Segments and messages that were sent and not heard.
-    fn under_way(&self) -> u64 {
-        let c = &self.counts;
-        let sent = c.segments + c.requests + c.credits + c.acknowledgments;
-        let heard = c.segments_heard + c.requests_heard + c.credits_heard + c.acknowledgments_heard;
-        sent - heard - c.unexpected.min(sent - heard)
-    }
-
     fn check_kept(&self) -> Result<(), String> {
         let Counts { entered, stored, whole, delivered, .. } = self.counts;
-        let (waiting, assembling) = (self.ingress.waiting(), self.egress.assembling());
+        let waiting = self.sum(|part| part.ingress.waiting());
+        let assembling = self.sum(|part| part.egress.assembling());
         let (kept, between) = (entered - delivered, stored - whole);
         // What was granted still waits until its leaf hears so.
         let (least, most) = (waiting.max(assembling) as u64, (waiting + assembling) as u64);
@@ -76,24 +134,14 @@ impl Switches {
                  {leave} leave"
             ));
         }
-        if self.is_idle() && kept > 0 {
+        if self.is_idle && kept > 0 {
             return Err(format!("{kept} packets wait for nothing"));
         }
         Ok(())
     }
+}
 
-    /// Checks what is too slow to check each time.
-    pub(super) fn check_all(&self) -> Result<(), String> {
-        self.check_kept()?;
-        let held: usize = self.units.iter().map(Clocked::held).sum();
-        if self.is_idle() && held + self.egress.asks() > 0 {
-            let asks = self.egress.asks();
-            return Err(format!("{held} packets in spines and {asks} requests wait for nothing"));
-        }
-        self.check_credits()?;
-        self.units.iter().try_for_each(Clocked::check)
-    }
-
+impl Switches {
     /// What the leaves and spines add to the summary.
     pub(super) fn summary(&self) -> Map<String, Value> {
         let counts = &self.counts;

@@ -110,15 +110,10 @@ impl Switches {
     /// A leaf hears of room in an input of a spine.
     pub(super) fn hear_of_room(
         &mut self,
-        leaf: usize,
-        spine: usize,
-        bytes: [u8; 3],
+        (leaf, spine): (usize, usize),
+        Room { is_control, count }: Room,
         orders: &mut Orders,
     ) {
-        let Some(Room { is_control, count }) = Room::decode(bytes) else {
-            self.counts.unexpected += 1;
-            return;
-        };
         let (count, places) = (u32::from(count), self.places[usize::from(is_control)]);
         let is_expected = if is_control {
             let credits = &mut self.message_credits[leaf * self.layout.spines + spine];

@@ -3,13 +3,13 @@
 //! A node's packet comes to its leaf, which takes it out of the engine and sends it as segments, packets of
 //! the program's own; the leaf of its destination puts it together again of what they say. Messages of two
 //! leaves take one spine, so that they stay in order. Leaves and spines know of each other what segments,
-//! messages and [`Room`] tell: a value of this type may have the state of all of them, or be asked for some
-//! alone. What comes and makes no sense is counted and dropped.
+//! messages and [`Room`] tell: a value of this type may have the state of all of them, or of those of a part
+//! of the network alone. What comes and makes no sense is counted and dropped.
 
 mod account;
-#[cfg(test)]
-mod instances;
 mod leaves;
+#[cfg(test)]
+mod parts;
 
 use ::rack::topology::{PortId, Topology, Vertex};
 use kernel::{Bytes, Rate, Ring, Span, Stream, Time};
@@ -17,7 +17,7 @@ use packets::{Handle, Hop, Orders, Packet, Program, Verdict};
 use serde_json::{Map, Value};
 
 use super::Plan;
-use super::agenda::{Agenda, Task, Told, Waiting};
+use super::agenda::{Agenda, Task, Waiting};
 use super::egress::Egress;
 use super::ingress::Ingress;
 use super::layout::{Layout, Role};
@@ -45,7 +45,6 @@ fn unit(spine: usize, plane: Plane) -> usize {
 pub struct Switches {
     layout: Layout,
     rate: Rate,
-    cable: Span,
     leaf_latency: Span,
     spine_latency: Span,
     queue_limit: u32,
@@ -58,8 +57,6 @@ pub struct Switches {
     agenda: Agenda,
     /// Whole packets on their way into a leaf and out of one.
     waiting: Waiting,
-    /// What spines told leaves in the call at hand.
-    told: Vec<Told>,
     /// Segments and messages in spines, by the number of their handles.
     handles: Vec<Option<Handle>>,
     /// Places of an input of the data switches, if there is a bound, and of the ETE switches.
@@ -97,7 +94,6 @@ impl Switches {
         let segment = small(config.segment) as u16;
         Self {
             rate: config.line_rate,
-            cable: config.cable,
             leaf_latency: config.leaf_latency,
             spine_latency: plan.spine_latency,
             queue_limit: small(config.queue),
@@ -106,7 +102,6 @@ impl Switches {
             egress: Egress::new(nodes, leaves, small(config.credit)),
             agenda: Agenda::new(leaves + spines),
             waiting: Waiting::default(),
-            told: Vec::new(),
             handles: Vec::new(),
             places: [places(Plane::Data), Some(messages)],
             message_credits: vec![messages; leaves * spines],
@@ -130,22 +125,6 @@ impl Switches {
     fn schedule(&mut self, at: Time, task: Task, switch: Vertex, orders: &mut Orders) {
         self.agenda.push(switch.index() - self.layout.nodes, at, task);
         orders.wake_at(switch, at);
-    }
-
-    /// Lets leaves hear what spines told them.
-    fn pass_on_told(&mut self, orders: &mut Orders) {
-        for index in 0..self.told.len() {
-            let told = self.told[index];
-            self.bring(told, orders);
-        }
-        self.told.clear();
-    }
-
-    /// Something is told to a leaf, which hears it when it is there.
-    fn bring(&mut self, told: Told, orders: &mut Orders) {
-        let Told { at, leaf, spine, bytes } = told;
-        let vertex = self.layout.leaf_vertex(usize::from(leaf));
-        self.schedule(at, Task::Hear { leaf, spine, bytes }, vertex, orders);
     }
 
     #[inline]
@@ -197,13 +176,14 @@ impl Switches {
             let at = self.units[unit].time(at).max(now) + self.spine_latency;
             self.schedule(at, Task::Emit(self.handle(packet.tag), out), switch, orders);
         }
-        // A leaf hears of free places as long after as its cable is.
+        // A leaf hears of free places as long after as its cable is (§6.A: credits).
         for leaf in 0..self.layout.leaves {
             let count = self.units[unit].freed(leaf);
             if count > 0 {
                 let is_control = unit % 2 == Plane::Control as usize;
                 let room = Room { is_control, count: count as u16 };
-                self.told.push(Told::new(now + self.cable, (spine, leaf), room));
+                self.counts.words += 1;
+                orders.tell(self.layout.downlink(spine, leaf), room.word());
             }
         }
     }
@@ -220,16 +200,16 @@ impl Switches {
                 self.counts.delivered += 1;
                 orders.send(port, self.waiting.take(place));
             }
-            Task::Hear { leaf, spine, bytes } => {
-                self.hear_of_room(usize::from(leaf), usize::from(spine), bytes, orders);
-            }
         }
     }
 }
 
-impl Switches {
-    /// A packet has come to a switch. What is told by it then stands in `told`.
-    fn arrive(&mut self, hop: &Hop, packet: &mut Packet, orders: &mut Orders) -> Verdict {
+impl Program for Switches {
+    const WATCHES_LINES: bool = true;
+    const SPEAKS: bool = true;
+    const TELLS: bool = true;
+
+    fn arrives(&mut self, hop: &Hop, packet: &mut Packet, orders: &mut Orders) -> Verdict {
         match self.layout.role(hop.switch) {
             Role::Spine(spine) => self.cross(spine, hop, packet, orders),
             Role::Leaf(leaf) if self.layout.as_uplink(hop.from).is_some() => {
@@ -242,24 +222,6 @@ impl Switches {
             Role::Leaf(leaf) => self.enters(leaf, hop, packet, orders),
             Role::Node => unreachable!("nodes pass nothing on"),
         }
-    }
-
-    /// A switch does what is due.
-    fn act(&mut self, switch: Vertex, orders: &mut Orders) {
-        while let Some(task) = self.agenda.pop(switch.index() - self.layout.nodes, orders.now()) {
-            self.perform(task, orders);
-        }
-    }
-}
-
-impl Program for Switches {
-    const WATCHES_LINES: bool = true;
-    const SPEAKS: bool = true;
-
-    fn arrives(&mut self, hop: &Hop, packet: &mut Packet, orders: &mut Orders) -> Verdict {
-        let verdict = self.arrive(hop, packet, orders);
-        self.pass_on_told(orders);
-        verdict
     }
 
     fn leaves(&mut self, port: PortId, packet: &Packet, orders: &mut Orders) {
@@ -277,12 +239,37 @@ impl Program for Switches {
     }
 
     fn wake(&mut self, switch: Vertex, orders: &mut Orders) {
-        self.act(switch, orders);
-        self.pass_on_told(orders);
+        while let Some(task) = self.agenda.pop(switch.index() - self.layout.nodes, orders.now()) {
+            self.perform(task, orders);
+        }
     }
 
-    fn check(&self) -> Result<(), String> {
-        self.check_all()
+    fn hears(&mut self, port: PortId, word: u32, orders: &mut Orders) {
+        self.counts.words_heard += 1;
+        match self.layout.as_uplink(port).zip(Room::of(word)) {
+            Some((line, room)) => self.hear_of_room(line, room, orders),
+            None => self.counts.unexpected += 1,
+        }
+    }
+
+    fn can_be_cut(&self) -> bool {
+        true
+    }
+
+    fn add_counts(&mut self, other: &Self) {
+        self.counts.add(&other.counts);
+        for (unit, other) in self.units.iter_mut().zip(&other.units) {
+            unit.steps += other.steps;
+        }
+    }
+
+    /// A leaf never asks again: credit that is lost is lost for ever (§6.A has no word of it).
+    fn recovers(&self) -> bool {
+        false
+    }
+
+    fn check_all<'a>(parts: impl Iterator<Item = &'a Self>) -> Result<(), String> {
+        account::check_all(&parts.collect::<Vec<_>>())
     }
 
     fn details(&self, _: Time) -> Map<String, Value> {

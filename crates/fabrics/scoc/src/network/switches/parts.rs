@@ -1,4 +1,4 @@
-//! Leaves and spines as instances, each with the state of one switch, which exchange bytes alone.
+//! Leaves and spines in parts of the network, which exchange messages alone.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -6,73 +6,42 @@ use std::ops::ControlFlow;
 use ::rack::topology::{PortId, Topology, Vertex};
 use ::rack::{Advance, Class, Completion, Fabric, Flow, FlowId, NodeId, Probe};
 use kernel::{Bytes, Span, Stream, Time};
-use packets::{Hop, Network, Orders, Packet, Program, Verdict, surroundings};
+use packets::{Cut, Hop, Network, Orders, Packet, Program, Verdict, surroundings};
+use serde_json::{Map, Value};
 use transports::dctcp;
 
 use super::Switches;
 use crate::network::rack::engine;
 use crate::network::{Config, Plan, Transport};
 
-/// An instance for each switch. Each is asked for its own switch alone, so that the state that it has of
-/// others is never used; what spines tell leaves of room is handed over as bytes.
+/// Damages every third word of room.
 #[derive(Clone)]
-struct Instances {
-    hosts: usize,
-    owners: Vec<Vertex>,
-    all: Vec<Switches>,
-    /// Every third word of room is damaged, in a test of what makes no sense.
-    damages: bool,
-    heard: usize,
+struct Damaged {
+    switches: Switches,
+    heard: u64,
 }
 
-impl Instances {
-    fn new(plan: &Plan, topology: &Topology) -> Self {
-        let hosts = plan.config.nodes as usize;
-        let switches = (plan.config.leaves + plan.config.spines) as usize;
-        Self {
-            hosts,
-            owners: topology.ports().iter().map(|port| port.vertex).collect(),
-            all: (0..switches).map(|_| Switches::new(plan, topology, 1)).collect(),
-            damages: false,
-            heard: 0,
-        }
-    }
-
-    fn of(&mut self, switch: Vertex) -> &mut Switches {
-        &mut self.all[switch.index() - self.hosts]
-    }
-
-    /// Hands what a spine told to the leaves that it is for.
-    fn hand_over(&mut self, from: Vertex, orders: &mut Orders) {
-        for mut told in std::mem::take(&mut self.of(from).told) {
-            self.heard += 1;
-            if self.damages && self.heard.is_multiple_of(3) {
-                told.bytes[0] = 7;
-            }
-            let leaf = self.of(from).layout.leaf_vertex(usize::from(told.leaf));
-            self.of(leaf).bring(told, orders);
-        }
-    }
-}
-
-impl Program for Instances {
+impl Program for Damaged {
     const WATCHES_LINES: bool = true;
     const SPEAKS: bool = true;
+    const TELLS: bool = true;
 
     fn arrives(&mut self, hop: &Hop, packet: &mut Packet, orders: &mut Orders) -> Verdict {
-        let verdict = self.of(hop.switch).arrive(hop, packet, orders);
-        self.hand_over(hop.switch, orders);
-        verdict
+        self.switches.arrives(hop, packet, orders)
     }
 
     fn leaves(&mut self, port: PortId, packet: &Packet, orders: &mut Orders) {
-        let owner = self.owners[port.index()];
-        self.of(owner).leaves(port, packet, orders);
+        self.switches.leaves(port, packet, orders);
+    }
+
+    fn hears(&mut self, port: PortId, word: u32, orders: &mut Orders) {
+        self.heard += 1;
+        let damage = if self.heard.is_multiple_of(3) { 1 << 30 } else { 0 };
+        self.switches.hears(port, word ^ damage, orders);
     }
 
     fn wake(&mut self, switch: Vertex, orders: &mut Orders) {
-        self.of(switch).act(switch, orders);
-        self.hand_over(switch, orders);
+        self.switches.wake(switch, orders);
     }
 }
 
@@ -80,6 +49,10 @@ impl Program for Instances {
 struct Ends(BTreeMap<u64, Time>);
 
 impl Probe for Ends {
+    fn may_pause(&self) -> bool {
+        false
+    }
+
     fn completed(&mut self, completion: &Completion<'_>) -> ControlFlow<()> {
         self.0.insert(completion.flow.id.get(), completion.end);
         ControlFlow::Continue(())
@@ -126,34 +99,41 @@ fn network<P: Program>(
     Network::with_program(engine, transport, program, 1).unwrap()
 }
 
-fn carry<P: Program>(mut network: Network<impl packets::Transport, P>) -> BTreeMap<u64, Time> {
+fn carry<P: Program>(
+    mut network: Network<impl packets::Transport, P>,
+) -> (BTreeMap<u64, Time>, Map<String, Value>) {
     let mut ends = Ends::default();
     network.set_wire(true).unwrap();
     flows().iter().for_each(|flow| network.offer(flow));
     assert_eq!(network.advance(Time::NEVER, &mut ends), Advance::Idle);
     network.check().unwrap();
-    ends.0
+    (ends.0, network.details())
 }
 
 #[test]
-fn m50_each_switch_an_instance_that_hears_bytes_alone_makes_no_difference() {
-    let one = carry(network(|plan, topology| Switches::new(plan, topology, 1)));
-    assert_eq!(one.len(), flows().len());
-    assert_eq!(carry(network(Instances::new)), one);
+fn m50_each_switch_and_each_host_a_part_that_hears_messages_alone_makes_no_difference() {
+    let whole = || network(|plan, topology| Switches::new(plan, topology, 1));
+    let one = carry(whole());
+    assert_eq!(one.0.len(), flows().len());
+    let topology = engine(&plan()).topology;
+    let cuts = [2, 3, 8].map(|parts| Cut::balanced(&topology, parts));
+    for cut in cuts.into_iter().chain([Cut::each(&topology)]) {
+        let mut cut_up = whole();
+        assert!(cut_up.can_be_cut(&cut));
+        cut_up.set_cut(cut.clone(), 2);
+        assert!(carry(cut_up) == one, "{cut:?}");
+    }
 }
 
 #[test]
 fn what_makes_no_sense_to_a_leaf_is_counted_and_dropped() {
-    let program = |plan: &Plan, topology: &Topology| Instances {
-        damages: true,
-        ..Instances::new(plan, topology)
-    };
     let mut ends = Ends::default();
-    let mut network = network(program);
+    let mut network =
+        network(|plan, topology| Damaged { switches: Switches::new(plan, topology, 1), heard: 0 });
     // Room that is not heard of is lost to its leaf, so that in the end nothing goes on; nothing breaks.
     flows().iter().for_each(|flow| network.offer(flow));
     network.advance(Time::ZERO + Span::from_us(2_000), &mut ends);
-    let instances = network.program();
-    let unexpected: u64 = instances.all.iter().map(|one| one.counts.unexpected).sum();
-    assert!(unexpected as usize == instances.heard / 3 && unexpected > 100, "{unexpected}");
+    let Damaged { switches, heard } = network.program();
+    let unexpected = switches.counts.unexpected;
+    assert!(unexpected == heard / 3 && unexpected > 100, "{unexpected}");
 }
