@@ -27,6 +27,7 @@ pub mod stream;
 #[cfg(test)]
 mod survival;
 pub mod swift;
+pub mod tables;
 #[cfg(test)]
 mod testing;
 pub mod turns;

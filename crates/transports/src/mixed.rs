@@ -4,57 +4,26 @@
 //! puts in the NIC's queue at once goes first, as ever. Neither knows of the other: they meet in queues.
 //! Models: PL2 §6.2.2, where memcached's TCP competes with UDP from other hosts.
 
-use kernel::{Bytes, Time};
-use packets::{
-    FlowKey, Framing, Line, Opening, Outbox, Packet, Surroundings, Timer, Timers, Transport,
-};
-use rack::{Class, NodeId, Problem};
+use kernel::Time;
+use packets::{FlowKey, Framing, Line, Opening, Outbox, Packet, Timer, Timers, Transport};
+use rack::{Class, NodeId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::raw::Raw;
 use crate::{cubic, raw};
 
-/// TCP CUBIC and datagrams without control at the same hosts, flows divided by class.
+/// A byte stream and datagrams without control at the same hosts, flows divided by class.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// TCP of all other classes. Ideal completion times are its. Default: CUBIC's.
-    pub stream: cubic::Config,
+#[schemars(bound = "S: Default + Serialize + JsonSchema")]
+pub struct Config<S = cubic::Config> {
+    /// TCP of all other classes. Ideal completion times are its.
+    pub stream: S,
     /// Datagrams of `datagram_classes`: line rate without control. Default: those of `raw`, which need
     /// a network that loses nothing; losses = "forget" is UDP.
     pub datagrams: raw::Config,
     /// Classes of flows that go as datagrams. Default: none.
     pub datagram_classes: Vec<Class>,
-}
-
-impl Config {
-    /// What is wrong with it, each with its key.
-    #[must_use]
-    pub fn check(&self) -> Vec<Problem> {
-        let below = |key: &'static str, problems: Vec<Problem>| {
-            problems.into_iter().map(move |problem| problem.below(key))
-        };
-        below("stream", self.stream.check())
-            .chain(below("datagrams", self.datagrams.check()))
-            .collect()
-    }
-
-    /// The larger of both transports' packets.
-    #[must_use]
-    pub fn mtu(&self) -> Bytes {
-        self.stream.stream.mtu.max(self.datagrams.mtu)
-    }
-
-    /// The endpoints.
-    ///
-    /// # Errors
-    /// The problems of [`Config::check`].
-    pub fn build(&self, around: &Surroundings) -> Result<Mixed<cubic::Cubic, Raw>, Vec<Problem>> {
-        let stream = self.stream.build(around)?;
-        let datagrams = self.datagrams.build(around);
-        Ok(Mixed::new(stream, datagrams, &self.datagram_classes, around.hosts))
-    }
 }
 
 /// Two transports at the same hosts.
@@ -223,7 +192,7 @@ impl<A: Transport, B: Transport> Transport for Mixed<A, B> {
 
 #[cfg(test)]
 mod tests {
-    use kernel::{Rate, Span};
+    use kernel::{Bytes, Rate, Span};
     use packets::config::Queues;
     use rack::{Fabric, Flow};
 
@@ -231,6 +200,7 @@ mod tests {
     use crate::chaos::flow;
     use crate::networked::{carry, network, star};
     use crate::raw::Losses;
+    use crate::tables::{Bank, Table};
 
     const DATAGRAMS: Class = Class::new(3);
 
@@ -250,7 +220,7 @@ mod tests {
     fn classes_go_by_their_own_transport_and_share_a_line_by_turns() {
         assert_eq!(config().check(), []);
         let plan = star(3, Queues::default()).plan().unwrap();
-        let mut network = network(plan, 1, |around| config().build(around).unwrap());
+        let mut network = network(plan, 1, |around| config().endpoints(around, &[]));
         // One host sends as much by each, to different hosts: both take twice their time.
         let packets = 2_000;
         let flows = [flow(0, 1, 1_448 * packets, 0), datagrams(0, 2, 1_458 * packets)];
@@ -269,7 +239,7 @@ mod tests {
     #[test]
     fn a_stream_starves_beside_datagrams_that_fill_the_receivers_line() {
         let plan = star(4, Queues::default()).plan().unwrap();
-        let mut network = network(plan, 1, |around| config().build(around).unwrap());
+        let mut network = network(plan, 1, |around| config().endpoints(around, &[]));
         let flows = [
             datagrams(1, 0, 1_458 * 20_000),
             datagrams(2, 0, 1_458 * 20_000),

@@ -3,30 +3,17 @@
 use ::rack::{Fabric, Problem};
 use kernel::Bytes;
 use packets::config::{FlowControl, Marking, Pfc, Red, Scheduling, Step};
-use packets::{Plan, Routing, Surroundings, surroundings};
-
-use transports::homa::Profile;
+use packets::{Routing, surroundings};
 use transports::raw::Losses;
+use transports::tables::{Bank, Table};
 
 use crate::asks::Asks;
+use crate::config::Plan;
 use crate::switch::{Switch, Trimming};
 use crate::transport::{Fluid, framing};
 
 /// A transport's table, as this crate uses it.
-pub(crate) trait Carrier {
-    /// The `kind` in scenario files.
-    const NAME: &'static str;
-    /// Whether it wants to know sizes of flows before the first.
-    const FOLLOWS_SIZES: bool = false;
-    /// The network with this transport at its hosts.
-    type Network: Fabric;
-
-    /// Every mistake in the table.
-    fn check(&self) -> Vec<Problem>;
-
-    /// Largest packet, headers included.
-    fn mtu(&self) -> Bytes;
-
+pub(crate) trait Carrier: Table {
     /// What it asks of the network where the scenario does not say.
     fn asks(&self) -> Asks {
         Asks::drop_tail(self.mtu())
@@ -39,31 +26,38 @@ pub(crate) trait Carrier {
     }
 
     /// What makes it useless on this network, whose switches could carry it. Keys are the fabric's.
-    fn check_network(&self, plan: &Plan) -> Option<Problem> {
+    fn check_network(&self, plan: &packets::Plan) -> Option<Problem> {
         let _ = plan;
         None
     }
+}
 
-    /// Whether every flow ends although packets are lost.
-    fn recovers(&self) -> bool {
-        true
-    }
+/// What has a network of its own.
+pub(crate) trait Networked {
+    /// The network with this transport at its hosts.
+    type Network: Fabric;
 
     /// Builds it for flows of such sizes; none: nobody knows. Table and network have been checked.
-    fn network(&self, plan: Plan, seed: u64, sizes: &[Bytes]) -> Self::Network;
+    fn network(&self, plan: &Plan, seed: u64, sizes: &[Bytes]) -> Self::Network;
 }
 
-/// A packet network with the endpoints that `build` makes.
-fn packet_network<T: packets::Transport>(
-    plan: Plan,
-    seed: u64,
-    build: impl FnOnce(&Surroundings) -> T,
-) -> packets::Network<T> {
-    let transport = build(&surroundings(&plan, seed));
-    packets::Network::new(plan, transport, seed).expect("the network's mtu is the transport's")
+impl<T: Bank> Networked for T {
+    type Network = packets::Network<T::Endpoints>;
+
+    fn network(&self, plan: &Plan, seed: u64, sizes: &[Bytes]) -> Self::Network {
+        let plan = plan.network.clone();
+        let transport = self.endpoints(&surroundings(&plan, seed), sizes);
+        packets::Network::new(plan, transport, seed).expect("the network's mtu is the transport's")
+    }
 }
 
-const CHECKED: &str = "the table was checked by the plan";
+impl Networked for Fluid {
+    type Network = packets::fluid::Oracle;
+
+    fn network(&self, plan: &Plan, _: u64, _: &[Bytes]) -> Self::Network {
+        packets::fluid::Oracle::new(plan.network.clone(), framing(self.mtu, self.header))
+    }
+}
 
 /// Packets of the queue beyond which DCTCP's packets are marked (our choice, for Shoal does not say:
 /// a third of its queue of 100; DCTCP §3.4 asks for more than a seventh of the bandwidth-delay product,
@@ -71,59 +65,18 @@ const CHECKED: &str = "the table was checked by the plan";
 const DCTCP_MARK_PACKETS: u64 = 30;
 
 impl Carrier for transports::newreno::Config {
-    const NAME: &'static str = "newreno";
-    type Network = packets::Network<transports::newreno::NewReno>;
-
-    fn check(&self) -> Vec<Problem> {
-        self.check()
-    }
-
-    fn mtu(&self) -> Bytes {
-        self.stream.mtu
-    }
-
     fn check_switch(&self, switch: &Switch) -> Vec<Problem> {
         marks_wanted(self.ecn, "transport.ecn", switch)
-    }
-
-    fn network(&self, plan: Plan, seed: u64, _: &[Bytes]) -> Self::Network {
-        packet_network(plan, seed, |around| self.build(around).expect(CHECKED))
     }
 }
 
 impl Carrier for transports::cubic::Config {
-    const NAME: &'static str = "cubic";
-    type Network = packets::Network<transports::cubic::Cubic>;
-
-    fn check(&self) -> Vec<Problem> {
-        self.check()
-    }
-
-    fn mtu(&self) -> Bytes {
-        self.stream.mtu
-    }
-
     fn check_switch(&self, switch: &Switch) -> Vec<Problem> {
         marks_wanted(self.ecn, "transport.ecn", switch)
-    }
-
-    fn network(&self, plan: Plan, seed: u64, _: &[Bytes]) -> Self::Network {
-        packet_network(plan, seed, |around| self.build(around).expect(CHECKED))
     }
 }
 
 impl Carrier for transports::dctcp::Config {
-    const NAME: &'static str = "dctcp";
-    type Network = packets::Network<transports::dctcp::Dctcp>;
-
-    fn check(&self) -> Vec<Problem> {
-        self.check()
-    }
-
-    fn mtu(&self) -> Bytes {
-        self.stream.mtu
-    }
-
     fn asks(&self) -> Asks {
         let step = Step { threshold: self.mtu() * DCTCP_MARK_PACKETS };
         Asks { marking: Marking::Step(step), ..Asks::drop_tail(self.mtu()) }
@@ -132,44 +85,14 @@ impl Carrier for transports::dctcp::Config {
     fn check_switch(&self, switch: &Switch) -> Vec<Problem> {
         marks_needed("dctcp", "step", switch).into_iter().collect()
     }
-
-    fn network(&self, plan: Plan, seed: u64, _: &[Bytes]) -> Self::Network {
-        packet_network(plan, seed, |around| self.build(around).expect(CHECKED))
-    }
 }
 
-impl Carrier for transports::swift::Config {
-    const NAME: &'static str = "swift";
-    type Network = packets::Network<transports::swift::Swift>;
-
-    fn check(&self) -> Vec<Problem> {
-        self.check()
-    }
-
-    fn mtu(&self) -> Bytes {
-        self.stream.mtu
-    }
-
-    fn network(&self, plan: Plan, seed: u64, _: &[Bytes]) -> Self::Network {
-        packet_network(plan, seed, |around| self.build(around).expect(CHECKED))
-    }
-}
+impl Carrier for transports::swift::Config {}
 
 /// Packets that a port holds for NDP, and as many bytes for headers (Shoal §7.3; NDP §3.2).
 const NDP_PORT_PACKETS: u64 = 12;
 
 impl Carrier for transports::ndp::Config {
-    const NAME: &'static str = "ndp";
-    type Network = packets::Network<transports::ndp::Ndp>;
-
-    fn check(&self) -> Vec<Problem> {
-        self.check()
-    }
-
-    fn mtu(&self) -> Bytes {
-        self.mtu
-    }
-
     fn asks(&self) -> Asks {
         let buffer = self.mtu * NDP_PORT_PACKETS;
         let trimming = packets::config::Trimming {
@@ -202,24 +125,9 @@ impl Carrier for transports::ndp::Config {
         };
         vec![Problem::new("switch.trimming", message)]
     }
-
-    fn network(&self, plan: Plan, seed: u64, _: &[Bytes]) -> Self::Network {
-        packet_network(plan, seed, |around| transports::ndp::Ndp::new(self, around))
-    }
 }
 
 impl Carrier for transports::dcqcn::Config {
-    const NAME: &'static str = "dcqcn";
-    type Network = packets::Network<transports::dcqcn::Dcqcn>;
-
-    fn check(&self) -> Vec<Problem> {
-        self.check()
-    }
-
-    fn mtu(&self) -> Bytes {
-        self.mtu
-    }
-
     fn asks(&self) -> Asks {
         Asks {
             marking: Marking::Red(Red::default()),
@@ -252,7 +160,7 @@ impl Carrier for transports::dcqcn::Config {
         problems
     }
 
-    fn check_network(&self, plan: &Plan) -> Option<Problem> {
+    fn check_network(&self, plan: &packets::Plan) -> Option<Problem> {
         let (bound, queues) = (plan.marking_bound()?, &plan.config.queues);
         let (key, threshold) = match &queues.marking {
             Marking::None => return None,
@@ -265,10 +173,6 @@ impl Carrier for transports::dcqcn::Config {
         );
         (threshold >= bound).then(|| Problem::new(key, message))
     }
-
-    fn network(&self, plan: Plan, seed: u64, _: &[Bytes]) -> Self::Network {
-        packet_network(plan, seed, |around| transports::dcqcn::Dcqcn::new(self, around))
-    }
 }
 
 /// Packets that a port holds for Homa (our choice). Receivers keep a round trip's bytes granted to each of
@@ -278,18 +182,6 @@ impl Carrier for transports::dcqcn::Config {
 const HOMA_PORT_PACKETS: u64 = 1000;
 
 impl Carrier for transports::homa::Config {
-    const NAME: &'static str = "homa";
-    const FOLLOWS_SIZES: bool = true;
-    type Network = packets::Network<transports::homa::Homa>;
-
-    fn check(&self) -> Vec<Problem> {
-        self.check()
-    }
-
-    fn mtu(&self) -> Bytes {
-        self.mtu
-    }
-
     fn asks(&self) -> Asks {
         Asks {
             routing: Routing::RandomSpray,
@@ -306,58 +198,20 @@ impl Carrier for transports::homa::Config {
                        \"strict\"";
         vec![Problem::new("switch.scheduling", message)]
     }
-
-    fn network(&self, plan: Plan, seed: u64, sizes: &[Bytes]) -> Self::Network {
-        let weights = sizes.iter().map(|&size| (size, 1.0));
-        // Where nobody knows, all messages are of one packet.
-        let points = if sizes.is_empty() { vec![(self.mtu, 1.0)] } else { weights.collect() };
-        let profile = Profile::new(points);
-        packet_network(plan, seed, |around| transports::homa::Homa::new(self, around, &profile))
-    }
 }
 
-impl Carrier for transports::rds::Config {
-    const NAME: &'static str = "rds";
-    type Network = packets::Network<transports::rds::Rds>;
-
-    fn check(&self) -> Vec<Problem> {
-        self.check()
-    }
-
-    fn mtu(&self) -> Bytes {
-        self.mtu
-    }
-
-    fn network(&self, plan: Plan, seed: u64, _: &[Bytes]) -> Self::Network {
-        packet_network(plan, seed, |around| transports::rds::Rds::new(self, around))
-    }
-}
+impl Carrier for transports::rds::Config {}
 
 /// Where senders without control are paused (our choice: a dozen packets; PL2 does not say).
 const RAW_XOFF: Bytes = Bytes::new(20_000);
 
 impl Carrier for transports::raw::Config {
-    const NAME: &'static str = "raw";
-    type Network = packets::Network<transports::raw::Raw>;
-
-    fn check(&self) -> Vec<Problem> {
-        self.check()
-    }
-
-    fn mtu(&self) -> Bytes {
-        self.mtu
-    }
-
     fn asks(&self) -> Asks {
         let flow_control = match self.losses {
             Losses::Stay => FlowControl::Pfc(Pfc::fixed(RAW_XOFF)),
             Losses::Repeat | Losses::Forget => FlowControl::None,
         };
         Asks { flow_control, ..Asks::drop_tail(self.mtu) }
-    }
-
-    fn recovers(&self) -> bool {
-        self.losses != Losses::Stay
     }
 
     fn check_switch(&self, switch: &Switch) -> Vec<Problem> {
@@ -368,29 +222,9 @@ impl Carrier for transports::raw::Config {
                        transport.losses = \"repeat\" or \"forget\"";
         vec![Problem::new("switch.flow_control", message)]
     }
-
-    fn network(&self, plan: Plan, seed: u64, _: &[Bytes]) -> Self::Network {
-        packet_network(plan, seed, |around| self.build(around))
-    }
 }
 
 impl Carrier for transports::mixed::Config {
-    const NAME: &'static str = "mixed";
-    type Network =
-        packets::Network<transports::mixed::Mixed<transports::cubic::Cubic, transports::raw::Raw>>;
-
-    fn check(&self) -> Vec<Problem> {
-        self.check()
-    }
-
-    fn mtu(&self) -> Bytes {
-        self.mtu()
-    }
-
-    fn recovers(&self) -> bool {
-        self.datagram_classes.is_empty() || self.datagrams.recovers()
-    }
-
     fn check_switch(&self, switch: &Switch) -> Vec<Problem> {
         let mut problems = marks_wanted(self.stream.ecn, "transport.stream.ecn", switch);
         if !self.recovers() {
@@ -398,15 +232,12 @@ impl Carrier for transports::mixed::Config {
         }
         problems
     }
-
-    fn network(&self, plan: Plan, seed: u64, _: &[Bytes]) -> Self::Network {
-        packet_network(plan, seed, |around| self.build(around).expect(CHECKED))
-    }
 }
 
-impl Carrier for Fluid {
-    const NAME: &'static str = "fluid";
-    type Network = packets::fluid::Oracle;
+impl Table for Fluid {
+    fn name(&self) -> &'static str {
+        "fluid"
+    }
 
     fn check(&self) -> Vec<Problem> {
         check_packet(self.mtu, self.header)
@@ -415,11 +246,9 @@ impl Carrier for Fluid {
     fn mtu(&self) -> Bytes {
         self.mtu
     }
-
-    fn network(&self, plan: Plan, _: u64, _: &[Bytes]) -> Self::Network {
-        packets::fluid::Oracle::new(plan, framing(self.mtu, self.header))
-    }
 }
+
+impl Carrier for Fluid {}
 
 /// Largest packet of the network (a jumbo frame with room for headers).
 const MTU_MAX: Bytes = Bytes::new(9216);
@@ -450,7 +279,7 @@ fn marks_needed(name: &str, kind: &str, switch: &Switch) -> Option<Problem> {
     (!marks(switch)).then(|| Problem::new("switch.marking", message))
 }
 
-/// A transport that was told to heed marks.
+/// A transport that was told to react to marks.
 fn marks_wanted(ecn: bool, key: &str, switch: &Switch) -> Vec<Problem> {
     if !ecn || marks(switch) {
         return Vec::new();

@@ -97,7 +97,7 @@ impl Plan {
     /// # Errors
     /// For each component that the rack does not have: the problem's key is its index.
     pub fn with_faults(self, faults: &[Fault]) -> Result<Self, Vec<Problem>> {
-        if !self.config.transport.recovers() {
+        if !self.config.transport.table().recovers() {
             let problem = |(index, fault): (usize, &Fault)| {
                 let message = format!("{} would fail, but {SENDS_ONCE}", fault.component);
                 Problem::new(index.to_string(), message)
@@ -129,7 +129,8 @@ impl Config {
     fn sized(&self) -> packets::Config {
         let usual = Transport::default();
         // As in the plan: a transport that makes no sense is refused there.
-        let transport = if self.transport.check().is_empty() { &self.transport } else { &usual };
+        let transport = self.transport.table();
+        let transport = if transport.check().is_empty() { transport } else { usual.table() };
         let asks = transport.asks();
         let mut config = Self {
             routing: Some(self.routing.unwrap_or(asks.routing)),
@@ -146,10 +147,11 @@ impl Config {
     /// # Errors
     /// Every problem found, each with its key and a remedy.
     pub fn plan(&self) -> Result<Plan, Vec<Problem>> {
-        let mut problems = below("transport", self.transport.check());
+        let mut problems = below("transport", self.transport.table().check());
         // A transport that makes no sense would make none of the network either.
         let usual = Transport::default();
-        let transport = if problems.is_empty() { &self.transport } else { &usual };
+        let sane = if problems.is_empty() { &self.transport } else { &usual };
+        let transport = sane.table();
         problems.extend(below("equipment", self.equipment.check()));
         let asks = transport.asks();
         let mut config = Self {
@@ -160,9 +162,9 @@ impl Config {
         problems.extend(config.count_nodes().err());
         match config.network(transport.mtu()).plan() {
             Ok(network) if problems.is_empty() => {
-                let mut wrong = config.transport.check_switch(&config.switch);
+                let mut wrong = transport.check_switch(&config.switch);
                 wrong.extend(config.check_losses());
-                wrong.extend(config.transport.check_network(&network));
+                wrong.extend(transport.check_network(&network));
                 if !wrong.is_empty() {
                     return Err(wrong);
                 }
@@ -183,7 +185,7 @@ impl Config {
     fn check_losses(&self) -> Vec<Problem> {
         let rates =
             [("loss_rate", self.loss_rate), ("bit_error_rate", self.bit_error_rate)].into_iter();
-        let lossy = rates.filter(|&(_, rate)| rate > 0.0 && !self.transport.recovers());
+        let lossy = rates.filter(|&(_, rate)| rate > 0.0 && !self.transport.table().recovers());
         lossy.map(|(key, rate)| Problem::new(key, format!("{rate}, but {SENDS_ONCE}"))).collect()
     }
 

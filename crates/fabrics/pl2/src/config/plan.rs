@@ -87,11 +87,15 @@ impl Config {
     /// # Errors
     /// Every problem found, each with its key and a remedy.
     pub fn plan(&self) -> Result<Plan, Vec<Problem>> {
-        let transport = below("transport", self.transport.check());
+        let transport = below("transport", self.transport.table().check());
         let mut problems = self.check();
         problems.extend(transport.iter().cloned());
         let is_sized = transport.is_empty();
-        let mtu = if is_sized { self.transport.mtu() } else { super::Transport::default().mtu() };
+        let mtu = if is_sized {
+            self.transport.table().mtu()
+        } else {
+            super::Transport::default().table().mtu()
+        };
         let network = match self.network(mtu + FRAMING_MAX).plan() {
             Ok(network) if problems.is_empty() => network,
             Ok(_) => return Err(problems),
@@ -157,7 +161,7 @@ impl Config {
         for (key, rate) in [("loss_rate", self.loss_rate), ("bit_error_rate", self.bit_error_rate)]
         {
             refuse(
-                rate > 0.0 && !self.transport.recovers(),
+                rate > 0.0 && !self.transport.table().recovers(),
                 key,
                 format!("{rate}, but {SENDS_ONCE}"),
             );
@@ -223,7 +227,7 @@ impl Config {
     /// receiver answers, the grant of the answer; where grants are copied, a copy.
     fn slot_size(&self, mtu: Bytes) -> Bytes {
         let is_reserved = self.acknowledgments == Acknowledgments::Reserved;
-        let is_answered = is_reserved && self.transport.answers();
+        let is_answered = is_reserved && self.transport.table().answers();
         let is_copied = self.tracking() == Tracking::Receivers;
         let frames = u64::from(is_answered) + u64::from(is_copied);
         on_the_wire(mtu, Bytes::ZERO) + Bytes::new(CONTROL_WIRE.into()) * frames
@@ -328,7 +332,7 @@ impl Plan {
     /// # Errors
     /// For each component that the rack does not have: the problem's key is its index.
     pub fn with_faults(self, faults: &[Fault]) -> Result<Self, Vec<Problem>> {
-        let why_not = if !self.config.transport.recovers() {
+        let why_not = if !self.config.transport.table().recovers() {
             Some(SENDS_ONCE)
         } else if self.config.switch.accounting == Accounting::Literal {
             Some(TURNS_BELOW_ZERO)

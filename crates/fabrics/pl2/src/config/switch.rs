@@ -108,7 +108,7 @@ impl Switch {
     /// What its schedule, or the hosts' transport, makes nothing of.
     pub(super) fn check(&self, transport: &Transport) -> Vec<Problem> {
         let mut problems = self.check_schedule();
-        let theirs = transport.trimmed();
+        let theirs = transport.table().trimmed();
         match &self.trimming {
             None => {}
             Some(trimming) if Some(trimming.header) == theirs => {}

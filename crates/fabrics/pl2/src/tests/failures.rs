@@ -247,7 +247,7 @@ fn m14_unreserved_answers_do_not_keep_what_leaked() {
         ..Default::default()
     };
     let datagram_classes = vec![Class::new(0)];
-    let mixed = crate::transport::Mixed { datagrams, datagram_classes, ..Default::default() };
+    let mixed = ::transports::mixed::Config { datagrams, datagram_classes, ..Default::default() };
     let transport = Transport::Mixed(mixed);
     let config =
         Config { transport, acknowledgments: Acknowledgments::Unreserved, ..Config::default() };

@@ -118,7 +118,7 @@ fn m29_any_transport_runs_over_pl2_and_loses_nothing() {
     let transports = [
         Transport::Uncontrolled(t::uncontrolled::Config::default()),
         Transport::Raw(t::raw::Config::default()),
-        Transport::Mixed(crate::transport::Mixed::default()),
+        Transport::Mixed(::transports::mixed::Config::default()),
         Transport::Newreno(t::newreno::Config::default()),
         Transport::Cubic(t::cubic::Config::default()),
         Transport::Dctcp(t::dctcp::Config::default()),

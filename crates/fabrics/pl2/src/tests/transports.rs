@@ -11,7 +11,7 @@ pub(super) fn all() -> Vec<Transport> {
         patience: Span::from_us(100),
         ..Default::default()
     };
-    let mixed = crate::transport::Mixed {
+    let mixed = ::transports::mixed::Config {
         datagrams,
         datagram_classes: vec![Class::new(0)],
         ..Default::default()

@@ -8,8 +8,9 @@ use kernel::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use switching::Line;
-use transports::{cubic, dctcp, newreno, swift};
+use transports::dctcp;
 
+use super::transport::Transport;
 use crate::config::{OutputQueuedTable, SEGMENT_MAX, SwitchPlan};
 use crate::hardware::CHIP;
 use crate::{ChipConfig, FlatConfig, ete};
@@ -92,20 +93,6 @@ impl Default for FlatSpine {
     }
 }
 
-/// What the hosts speak.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Transport {
-    /// TCP NewReno (RFC 5681, 6582, 6675).
-    Newreno(newreno::Config),
-    /// TCP CUBIC (RFC 9438).
-    Cubic(cubic::Config),
-    /// DCTCP (SIGCOMM 2010, RFC 8257): windows that follow the share of marked packets.
-    Dctcp(dctcp::Config),
-    /// Swift (SIGCOMM 2020): windows that hold delay at a target.
-    Swift(swift::Config),
-}
-
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -123,53 +110,6 @@ impl Default for Config {
             credit: Bytes::new(9_000),
             spine: SpineTable::Scoc(ChipConfig::default()),
             transport: Transport::Dctcp(dctcp::Config::default()),
-        }
-    }
-}
-
-impl Transport {
-    /// Its name in scenario files.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Newreno(_) => "newreno",
-            Self::Cubic(_) => "cubic",
-            Self::Dctcp(_) => "dctcp",
-            Self::Swift(_) => "swift",
-        }
-    }
-
-    fn check(&self) -> Vec<Problem> {
-        match self {
-            Self::Newreno(table) => table.check(),
-            Self::Cubic(table) => table.check(),
-            Self::Dctcp(table) => table.check(),
-            Self::Swift(table) => table.check(),
-        }
-    }
-
-    /// Its largest packet.
-    pub(super) fn mtu(&self) -> Bytes {
-        match self {
-            Self::Newreno(table) => table.stream.mtu,
-            Self::Cubic(table) => table.stream.mtu,
-            Self::Dctcp(table) => table.stream.mtu,
-            Self::Swift(table) => table.stream.mtu,
-        }
-    }
-
-    /// Why it makes no sense without marks.
-    fn needs_marks(&self) -> Option<&'static str> {
-        match self {
-            Self::Dctcp(_) => Some(
-                "0 B, but dctcp slows down only for marks; expected, for \
-                 example, \"45 KB\"",
-            ),
-            Self::Newreno(newreno::Config { ecn: true, .. })
-            | Self::Cubic(cubic::Config { ecn: true, .. }) => {
-                Some("0 B, but transport.ecn waits for marks; set one of the two")
-            }
-            _ => None,
         }
     }
 }
@@ -255,7 +195,7 @@ impl Config {
     /// Every problem found, each with its key and a remedy.
     pub fn plan(&self) -> Result<Plan, Vec<Problem>> {
         let mut problems = self.check();
-        let wrong = self.transport.check().into_iter();
+        let wrong = self.transport.table().check().into_iter();
         problems.extend(wrong.map(|problem| problem.below("transport")));
         if self.line_rate == Rate::default() || !problems.is_empty() {
             return Err(problems);
@@ -319,7 +259,7 @@ impl Config {
             "segment",
             "0 B; expected, for example, \"288 B\"".into(),
         );
-        let mtu = self.transport.mtu();
+        let mtu = self.transport.table().mtu();
         for (key, size) in [("queue", self.queue), ("credit", self.credit)] {
             let message = format!("{size} hold no packet of {mtu}; expected at least that");
             refuse(size < mtu, key, message);
@@ -329,7 +269,7 @@ impl Config {
         let message = format!("{}; expected at most {BYTES_MAX}", self.mark_from);
         refuse(self.mark_from > BYTES_MAX, "mark_from", message);
         if self.mark_from == Bytes::ZERO
-            && let Some(message) = self.transport.needs_marks()
+            && let Some(message) = self.transport.table().needs_marks()
         {
             refuse(true, "mark_from", message.into());
         }

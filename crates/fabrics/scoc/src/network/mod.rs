@@ -24,7 +24,9 @@ mod spine;
 mod switches;
 #[cfg(test)]
 mod tests;
+mod transport;
 
-pub use config::{Config, FlatSpine, Plan, SpineTable, Transport};
+pub use config::{Config, FlatSpine, Plan, SpineTable};
 pub use rack::Rack;
 pub use switches::Switches;
+pub use transport::Transport;

@@ -4,39 +4,18 @@ use std::ops::ControlFlow;
 
 use ::rack::{Advance, Completion, Fabric, Failure, Flow, Probe};
 use kernel::{Bytes, Span, Time};
+use packets::Transport as _;
 use packets::config::{Forwarding, Queues};
-use packets::{Network, Surroundings, surroundings};
 use serde_json::{Map, Value};
-use transports::{cubic::Cubic, dctcp::Dctcp, newreno::NewReno, swift::Swift};
 
-use super::config::{Plan, SpineTable, Transport};
+use super::config::{Plan, SpineTable};
 use super::ideal::Ideal;
 use super::layout::topology;
-use super::switches::Switches;
-
-/// A network with one of the transports.
-enum Carried {
-    Newreno(Box<Network<NewReno, Switches>>),
-    Cubic(Box<Network<Cubic, Switches>>),
-    Dctcp(Box<Network<Dctcp, Switches>>),
-    Swift(Box<Network<Swift, Switches>>),
-}
-
-/// Does the same with whichever there is.
-macro_rules! each {
-    ($carried:expr, $network:ident => $value:expr) => {
-        match $carried {
-            Carried::Newreno($network) => $value,
-            Carried::Cubic($network) => $value,
-            Carried::Dctcp($network) => $value,
-            Carried::Swift($network) => $value,
-        }
-    };
-}
+use super::transport::{Network, each};
 
 /// A rack under simulation.
 pub struct Rack {
-    network: Carried,
+    network: Network,
     ideal: Ideal,
     plan: Plan,
 }
@@ -45,62 +24,24 @@ pub struct Rack {
 /// choice: more than any credits come to).
 const ENDLESS: Bytes = Bytes::new(2_000_000_000);
 
-const CHECKED: &str = "the table was checked by the plan";
-
 /// The engine's part of a plan.
 pub(super) fn engine(plan: &Plan) -> packets::Plan {
     let config = packets::Config {
         forwarding: Forwarding::CutThrough,
         switch_latency: Span::ZERO,
-        mtu: plan.config.transport.mtu(),
+        mtu: plan.config.transport.table().mtu(),
         queues: Queues { port_buffer: ENDLESS, ..Queues::default() },
         ..packets::Config::default()
     };
     packets::Plan { config, topology: topology(&plan.config), faults: Vec::new() }
 }
 
-fn network<T: packets::Transport>(
-    plan: &Plan,
-    seed: u64,
-    build: impl FnOnce(&Surroundings) -> T,
-) -> (Box<Network<T, Switches>>, Ideal) {
-    let engine = engine(plan);
-    let transport = build(&surroundings(&engine, seed));
-    let switches = Switches::new(plan, &engine.topology, seed);
-    let ideal = Ideal::new(plan, transport.framing());
-    let network = Network::with_program(engine, transport, switches, seed);
-    (Box::new(network.expect("the network's mtu is the transport's")), ideal)
-}
-
 impl Rack {
     /// An idle rack. `seed` is that of all chance in it.
-    ///
-    /// # Panics
-    /// If a table of the plan was not checked.
     #[must_use]
     pub fn new(plan: Plan, seed: u64) -> Self {
-        let (network, ideal) = match &plan.config.transport {
-            Transport::Newreno(table) => {
-                let (network, ideal) =
-                    network(&plan, seed, |around| table.build(around).expect(CHECKED));
-                (Carried::Newreno(network), ideal)
-            }
-            Transport::Cubic(table) => {
-                let (network, ideal) =
-                    network(&plan, seed, |around| table.build(around).expect(CHECKED));
-                (Carried::Cubic(network), ideal)
-            }
-            Transport::Dctcp(table) => {
-                let (network, ideal) =
-                    network(&plan, seed, |around| table.build(around).expect(CHECKED));
-                (Carried::Dctcp(network), ideal)
-            }
-            Transport::Swift(table) => {
-                let (network, ideal) =
-                    network(&plan, seed, |around| table.build(around).expect(CHECKED));
-                (Carried::Swift(network), ideal)
-            }
-        };
+        let network = plan.config.transport.network(&plan, seed, &[]);
+        let ideal = Ideal::new(&plan, each!(&network, network => network.transport().framing()));
         Self { network, ideal, plan }
     }
 }
