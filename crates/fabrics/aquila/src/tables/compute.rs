@@ -75,19 +75,27 @@ fn toward(topology: &Topology, tin: u16, to: u16) -> u64 {
     ports.fold(0, |mask, port| mask | 1 << port)
 }
 
-/// The slots of a flow. Shortest ways take turns. Of the others all global ports have one first, and local
-/// ones what is left, as even as it goes; which of them have none differs by destination (our choice).
+/// The slots of a flow. Of many shortest ways some have one, as even as it goes. Of the others all global ports
+/// have one first, and local ones what is left. Which have none, or two, differs by destination (our choice).
 fn slots(shape: &Shape, flow: Flow, component: u16) -> Row {
+    // Destinations that are as many apart as a pod has TiNs have the same gateways: they begin apart, too.
+    let first = usize::from(component + component / shape.tins_per_pod);
     let locals = flow.others & ((1 << shape.local_ports) - 1);
-    let globals = (flow.others & !locals).count_ones() as usize;
-    let (room, count) = (OTHER_SLOTS.saturating_sub(globals), locals.count_ones() as usize);
-    let mut others = flow.others;
-    if count > room {
-        let ports: Vec<u8> = ports(locals).collect();
-        let chosen = (0..room).map(|x| ports[(x * count / room + usize::from(component)) % count]);
-        others = chosen.fold(flow.others & !locals, |mask, port| mask | 1 << port);
+    let globals = flow.others & !locals;
+    let room = OTHER_SLOTS.saturating_sub(globals.count_ones() as usize);
+    let others = globals | pick(locals, room, first);
+    let minimal = pick(flow.minimal, MINIMAL_SLOTS, first);
+    Row { minimal: fill(minimal, first), others: fill(others, first) }
+}
+
+/// As many ports of a mask as there is room for, evenly over their order, from one of them on.
+fn pick(mask: u64, room: usize, first: usize) -> u64 {
+    let all: Vec<u8> = ports(mask).collect();
+    if all.len() <= room {
+        return mask;
     }
-    Row { minimal: fill::<MINIMAL_SLOTS>(flow.minimal, 0), others: fill::<OTHER_SLOTS>(others, 0) }
+    let chosen = (0..room).map(|slot| all[(slot * all.len() / room + first) % all.len()]);
+    chosen.fold(0, |mask, port| mask | 1 << port)
 }
 
 /// The ports of a mask, in order.
