@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
+use aquila::link::classes::Mode;
 use aquila::raw::{Pattern, Raw, Traffic};
 use aquila::switch::Switches;
-use aquila::switch::settings::{Mode, Settings};
+use aquila::switch::settings::Settings;
 use aquila::tables::{Condition, compute::compute};
 use aquila::topology::{Fibres, Shape, Topology};
 use aquila::turns::TurnTable;
-use kernel::{Rate, Span, Time};
+use kernel::{Bytes, Rate, Span, Time};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -35,19 +36,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for option in words.iter().skip(4) {
         let (key, value) = option.split_once('=').unwrap_or((option, "1"));
         let number: u16 = value.parse()?;
+        let bytes = Bytes::new(number.into());
         match key {
             "minimal" => settings.classes[7].mode = Mode::MinimalAdaptive,
-            "w" => settings.detour_percent = number,
-            "b" => settings.detour_units = number,
-            "local" => settings.input_units[0] = number,
-            "global" => settings.input_units[1] = number,
-            "out" => (settings.output_units[0], settings.output_units[1]) = (number, number),
-            "redraw" => settings.draw_again = Span::from_ns(number.into()),
-            "all" => settings.compares_all = number == 1,
-            "speedup" => settings.speedup_percent = number,
+            "weight" => settings.switch.detour_weight = number.into(),
+            "bias" => settings.switch.detour_bias = bytes,
+            "local" => settings.link.local_buffer = bytes,
+            "global" => settings.link.global_buffer = bytes,
+            "queue" => settings.switch.output_queue = bytes,
+            "redraw" => settings.switch.draw_again = Span::from_ns(number.into()),
+            "all" => settings.switch.compares_all = number == 1,
+            "speedup" => settings.switch.speedup = number.into(),
             "train" => cells = number.into(),
-            "feed" => settings.terminal_rate = Rate::from_gbps(number.into()),
-            "iterations" => settings.iterations = number.into(),
+            "feed" => settings.switch.terminal_rate = Rate::from_gbps(number.into()),
+            "iterations" => settings.switch.iterations = number.into(),
             other => return Err(format!("{other:?} is no option").into()),
         }
     }
@@ -60,7 +62,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         until: end,
         from: Time::ZERO + Span::from_us(us / 2),
     };
-    let raw = Raw::new(&shape, traffic, settings.hops, 1);
+    let raw = Raw::new(&shape, traffic, settings.switch.hops, 1);
     let own: Vec<u16> = (0..shape.tins()).collect();
     let tables = Arc::new(tables);
     let mut cells = Switches::new(&topology, tables, Arc::new(settings), &own, 1, raw);

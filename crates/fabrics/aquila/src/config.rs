@@ -5,6 +5,7 @@
 
 mod classes;
 mod link;
+mod switch;
 #[cfg(test)]
 mod tests;
 
@@ -21,6 +22,7 @@ use crate::turns::{TurnTable, Turns};
 
 pub use classes::{ClassKeys, Classes};
 pub use link::Link;
+pub use switch::{AtDeadLink, Switch};
 
 /// A Clique.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -70,6 +72,8 @@ pub struct Config {
     pub turns: Turns,
     /// Links, their buffers and credits.
     pub link: Link,
+    /// The cell switch of a TiN, and how cells choose their way.
+    pub switch: Switch,
     /// Traffic classes: how each is routed and served.
     pub classes: Classes,
     /// Power and cost of a TiN.
@@ -91,6 +95,7 @@ impl Default for Config {
             placement: Placement::default(),
             turns: Turns::default(),
             link: Link::default(),
+            switch: Switch::default(),
             classes: Classes::default(),
             equipment: Equipment::default(),
         }
@@ -186,6 +191,7 @@ impl Config {
             found.into_iter().map(move |problem| problem.below(key))
         };
         problems.extend(below("link", self.link.check(self.longest_fibre(is_wired))));
+        problems.extend(below("switch", self.switch.check()));
         problems.extend(below("classes", self.classes.check()));
         problems.extend(below("equipment", self.equipment.check()));
         let topology = Topology::new(&shape, self.fibres);

@@ -152,11 +152,6 @@ impl Pool {
     pub(super) fn count(&self) -> u32 {
         self.count
     }
-
-    /// Cells that there was room for at most.
-    pub(super) fn peak(&self) -> usize {
-        self.cells.len()
-    }
 }
 
 #[cfg(test)]
@@ -187,6 +182,6 @@ mod tests {
         let (one, two) = (pool.put(cell), pool.put(cell));
         pool.take(one);
         pool.take(two);
-        assert_eq!((pool.put(cell), pool.put(cell), pool.count(), pool.peak()), (two, one, 2, 2));
+        assert_eq!((pool.put(cell), pool.put(cell), pool.count()), (two, one, 2));
     }
 }

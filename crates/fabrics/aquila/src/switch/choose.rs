@@ -5,10 +5,12 @@
 //! channel alone, so the order in which heads are looked at makes no difference.
 
 use super::cell::{Cell, NONE};
-use super::settings::{AtDeadLink, ESCAPE, Mode};
+use super::settings::ESCAPE;
 use super::tin::{LANES, Tin, UNDECIDED, at};
 use super::{Endpoints, Switches, split};
 use crate::address::Address;
+use crate::config::AtDeadLink;
+use crate::link::classes::{CellKind, Mode};
 use crate::tables::{self, Component, MINIMAL_SLOTS, OTHER_SLOTS, Row, Tables};
 use crate::topology::PortKind;
 
@@ -45,8 +47,8 @@ impl<E: Endpoints> Switches<E> {
         input.drawn = tick as u8;
         tin.ask(port, channel, way.output, way.onward);
         let is_ours = tin.ports[way.output].kind == PortKind::Terminal;
-        let again = self.settings.draw_again.as_ps() / super::TICK_PS;
-        let redraws = matches!(mode, Mode::Adaptive | Mode::MinimalAdaptive);
+        let again = self.limits.draw_again;
+        let redraws = matches!(mode, Mode::FullyAdaptive | Mode::MinimalAdaptive);
         if redraws && !is_ours && again > 0 {
             let place = (place << 6 | port) as u32;
             self.calendar.at(tick + again).draws.push((place, channel as u8));
@@ -59,7 +61,7 @@ impl<E: Endpoints> Switches<E> {
     /// A head may have waited for long: if it is still the one, and still waits, its way is drawn again.
     pub(super) fn draw_again(&mut self, place: u32, channel: usize, tick: u64) {
         let (place, port) = split(place);
-        let again = self.settings.draw_again.as_ps() / super::TICK_PS;
+        let again = self.limits.draw_again;
         let tin = &mut self.tins[place];
         let input = &mut tin.inputs[at(channel, port)];
         if input.output == UNDECIDED || input.drawn != (tick - again) as u8 {
@@ -87,7 +89,7 @@ impl<E: Endpoints> Switches<E> {
         let (row, onward) = match ways(&self.tables, tin, (port, channel), cell, component) {
             Ways::Of(row, onward) => (row, onward),
             Ways::Escape(way) => {
-                self.counts.escapes += u64::from(!ESCAPE.map(usize::from).contains(&channel));
+                self.counts.escapes += u64::from(!ESCAPE.contains(&channel));
                 return Some((way, Mode::Deterministic));
             }
             Ways::None => return None,
@@ -101,7 +103,7 @@ impl<E: Endpoints> Switches<E> {
             match mode {
                 Mode::Deterministic => self.by_hash(tin, row, cell, OTHER_SLOTS),
                 Mode::MinimalDeterministic => self.by_hash(tin, row, cell, 0),
-                Mode::Adaptive | Mode::MinimalAdaptive => {
+                Mode::FullyAdaptive | Mode::MinimalAdaptive => {
                     let draw = tin.chance(tick, port, channel);
                     let is_minimal = mode == Mode::MinimalAdaptive;
                     let (output, is_detour) = self.compare(row, queued, draw, is_minimal);
@@ -117,7 +119,7 @@ impl<E: Endpoints> Switches<E> {
     /// least queue, weighted (M311, M312). Ties go to shortest ways, then to the earlier draw.
     #[inline]
     fn compare(&self, row: &Row, queued: &[u8; LANES], draw: u64, is_minimal: bool) -> (u8, bool) {
-        if self.settings.compares_all {
+        if self.settings.switch.compares_all {
             return self.compare_all(row, queued, is_minimal);
         }
         let mut best = (u32::MAX, tables::NONE, false);
@@ -136,8 +138,7 @@ impl<E: Endpoints> Switches<E> {
         }
         let has_no_other = row.others[0] == tables::NONE;
         if !has_no_other && (!is_minimal || row.minimal[0] == tables::NONE) {
-            let weight = u32::from(self.settings.detour_percent);
-            let bias = u32::from(self.settings.detour_units) * 100;
+            let (weight, bias) = (self.limits.detour_weight, self.limits.detour_bias);
             for slot in three_of_24(draw >> 16) {
                 let port = row.others[slot];
                 offer(length(port) / 100 * weight + bias, port, true);
@@ -148,8 +149,7 @@ impl<E: Endpoints> Switches<E> {
 
     /// The same of all ports of a row, to test what drawing is for (M321).
     fn compare_all(&self, row: &Row, queued: &[u8; LANES], is_minimal: bool) -> (u8, bool) {
-        let weight = u32::from(self.settings.detour_percent);
-        let bias = u32::from(self.settings.detour_units) * 100;
+        let (weight, bias) = (self.limits.detour_weight, self.limits.detour_bias);
         let length = |port: u8| u32::from(queued[usize::from(port) % LANES]);
         let shortest = row.minimal.iter().map(|&port| (length(port) * 100, port, false));
         let others = row.others.iter().filter(|_| !is_minimal || row.minimal[0] == tables::NONE);
@@ -175,7 +175,7 @@ impl<E: Endpoints> Switches<E> {
             slot => row.others[slot - shortest],
         };
         let first = hash(tin, cell) as usize % count;
-        if self.settings.at_dead_link != AtDeadLink::Mask {
+        if self.settings.switch.at_dead_link != AtDeadLink::PortMask {
             return slot(first);
         }
         let mut slots = (first..first + count).map(slot);
@@ -208,7 +208,7 @@ fn ways<'a>(
 ) -> Ways<'a> {
     let to = Address::from_bits(cell.to);
     let from = &tin.ports[port];
-    let is_escaping = channel >= usize::from(ESCAPE[0]);
+    let is_escaping = channel >= ESCAPE[0];
     let (row, rvc) = match component {
         Component::Own(endpoint) => (tables.terminals(endpoint), 0),
         _ if is_escaping => (&Row::EMPTY, 0),
@@ -233,8 +233,7 @@ fn ways<'a>(
     let shape = tables.shape();
     let has_come_down = is_escaping && from.comes_down;
     let output = tables.escape(tin.id, has_come_down, shape.tin(to.pod(), to.tin()));
-    let onward =
-        if is_escaping { channel } else { usize::from(ESCAPE[usize::from(always_sinks(cell))]) };
+    let onward = if is_escaping { channel } else { ESCAPE[usize::from(always_sinks(cell))] };
     match output {
         tables::NONE => Ways::None,
         output => Ways::Escape(Way { output: usize::from(output), onward }),
@@ -243,7 +242,7 @@ fn ways<'a>(
 
 /// Whether a cell's end has kept room for it: CTS, CTD, DATA and RESP always sink (M211, M308).
 fn always_sinks(cell: &Cell) -> bool {
-    super::SINKS >> cell.kind & 1 == 1
+    CellKind::from_number(cell.kind).is_some_and(|kind| !kind.may_wait())
 }
 
 /// The terminal port that a cell leaves by: that with the shortest queue, from a random one on, or by a hash where

@@ -2,7 +2,7 @@
 
 use super::settings::CHANNELS;
 use super::tin::{NO_TIN, at, channels};
-use super::{Body, Endpoints, Switches, TICK_PS, split};
+use super::{Body, Endpoints, Switches, split};
 use crate::link::credits::MODULUS;
 use crate::topology::PortKind;
 
@@ -33,14 +33,14 @@ impl<E: Endpoints> Switches<E> {
         let (input, state) = (&mut tin.inputs[at(channel, port)], &mut tin.ports[port]);
         input.freed += units as u8;
         input.granted = (input.granted + units) % MODULUS;
-        if u16::from(input.freed) >= self.settings.update_units {
+        if u16::from(input.freed) >= self.limits.update {
             return self.tell(place, port, channel, tick);
         }
         let was_told = state.untold == 0;
         state.untold |= 1 << channel;
         if was_told {
-            let after = self.settings.update_after.as_ps() / TICK_PS;
-            self.calendar.at(tick + after.max(1)).updates.push((place << 6 | port) as u32);
+            let after = self.limits.update_after;
+            self.calendar.at(tick + after).updates.push((place << 6 | port) as u32);
         }
     }
 
@@ -97,7 +97,7 @@ impl<E: Endpoints> Switches<E> {
         if self.tins[place].ports[port].is_down {
             return;
         }
-        let whole = self.settings.input_units[self.tins[place].ports[port].kind as usize];
+        let whole = self.limits.inputs[self.tins[place].ports[port].kind as usize];
         let input = &self.tins[place].inputs[at(channel, port)];
         // What was granted is the FIFO and all that came and left; what came is that without the FIFO, and what is
         // still in it.

@@ -4,7 +4,7 @@ use switching::islip::Requests;
 
 use super::calendar::Release;
 use super::cell::NONE;
-use super::settings::CELL_UNITS;
+use super::settings::{CELL_UNITS, HOP, RECEIVE};
 use super::tin::{UNDECIDED, at, channels};
 use super::{Endpoints, Mail, OUT_PS, Switches, TICK_PS, split};
 use crate::topology::PortKind;
@@ -45,7 +45,7 @@ impl<E: Endpoints> Switches<E> {
         let input = &mut tin.inputs[at(channel, port)];
         input.held += units;
         debug_assert!(
-            input.held <= self.settings.input_units[tin.ports[port].kind as usize],
+            input.held <= self.limits.inputs[tin.ports[port].kind as usize],
             "I02: TiN {}, port {port}, channel {channel}: {} units",
             tin.id,
             input.held
@@ -79,14 +79,14 @@ impl<E: Endpoints> Switches<E> {
         }
         let tin = &self.tins[place];
         let terminal = port as u8 - self.tables.shape().external_ports();
-        let limit = self.settings.input_units[PortKind::Terminal as usize];
+        let limit = self.limits.inputs[PortKind::Terminal as usize];
         let room = super::Room { inputs: &tin.inputs, port, limit };
         let Some(mut cell) = self.endpoints.inject(tin.id, terminal, room, &mut self.wishes) else {
             return self.grant_wishes(place);
         };
         debug_assert!(room.fits(cell.class, cell.blocks), "I02: an endpoint injects without room");
         let start = tin.ports[port].feed_free.max(tick * TICK_PS);
-        cell.ready = start + self.settings.hop.as_ps();
+        cell.ready = start + HOP.as_ps();
         self.counts.injected += 1;
         let channel = 3 * usize::from(cell.class);
         let length = self.durations.wire(PortKind::Terminal, cell.blocks);
@@ -120,9 +120,10 @@ impl<E: Endpoints> Switches<E> {
             free_outputs: open,
         };
         let mut pairs = std::mem::take(&mut self.pairs);
-        let is_open = tin.islip.schedule(requests, self.settings.iterations, |input, output| {
-            pairs.push((input as u8, output as u8));
-        });
+        let is_open =
+            tin.islip.schedule(requests, self.settings.switch.iterations, |input, output| {
+                pairs.push((input as u8, output as u8));
+            });
         for (input, output) in pairs.drain(..) {
             self.cross(place, usize::from(input), usize::from(output), tick);
         }
@@ -154,7 +155,7 @@ impl<E: Endpoints> Switches<E> {
         let kind = tin.ports[output].kind;
         cell.ready = match kind {
             // Half of a hop is left to go to an endpoint; what is over of it bounds the tail.
-            PortKind::Terminal => cell.ready - self.settings.receive.as_ps(),
+            PortKind::Terminal => cell.ready - RECEIVE.as_ps(),
             _ => cell.ready.max(now + OUT_PS),
         };
         let is_fine = cell.pass();
@@ -183,7 +184,7 @@ impl<E: Endpoints> Switches<E> {
         let tin = &mut self.tins[place];
         let queued = &mut tin.queued[onward][output];
         *queued += units;
-        if u16::from(*queued) + CELL_UNITS > self.settings.output_units[kind as usize] {
+        if u16::from(*queued) + CELL_UNITS > self.limits.outputs[kind as usize] {
             tin.ports[output].room &= !(1 << onward);
             tin.count_wants(output);
         }

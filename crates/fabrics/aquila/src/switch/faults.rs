@@ -7,9 +7,10 @@
 use kernel::{Stream, Time};
 
 use super::cell::{Cell, NONE};
-use super::settings::{AtDeadLink, CHANNELS};
+use super::settings::CHANNELS;
 use super::tin::{NO_TIN, UNDECIDED, at, channels};
 use super::{Body, Endpoints, Switches, TICK_PS, split};
+use crate::config::AtDeadLink;
 use crate::link::credits::MODULUS;
 use crate::tables::Tables;
 use crate::topology::PortKind;
@@ -71,7 +72,7 @@ impl<E: Endpoints> Switches<E> {
     pub(super) fn hit(&mut self, place: usize, port: usize, cell: &Cell) -> Hit {
         let Some(errors) = &mut self.errors else { return Hit::None };
         let kind = self.tins[place].ports[port].kind;
-        let rate = self.settings.bit_errors[kind as usize];
+        let rate = self.limits.errors[kind as usize];
         if rate == 0.0 {
             return Hit::None;
         }
@@ -91,8 +92,7 @@ impl<E: Endpoints> Switches<E> {
     #[inline(never)]
     fn refresh_later(&mut self, place: usize, port: usize, tick: u64) {
         self.tins[place].ports[port].is_refreshed = true;
-        let after = self.settings.refresh.as_ps() / TICK_PS;
-        let key = tick + after.max(1);
+        let key = tick + self.limits.refresh;
         self.refreshes.entry(key).or_default().push((place << 6 | port) as u32);
     }
 
@@ -130,12 +130,12 @@ impl<E: Endpoints> Switches<E> {
         if std::mem::replace(&mut self.tins[place].ports[port].is_down, true) {
             return;
         }
-        if self.settings.at_dead_link == AtDeadLink::Queue {
+        if self.settings.switch.at_dead_link == AtDeadLink::QueueOnly {
             return;
         }
         for channel in 0..CHANNELS {
             self.empty_output(place, port, channel);
-            let units = self.settings.output_units[self.tins[place].ports[port].kind as usize];
+            let units = self.limits.outputs[self.tins[place].ports[port].kind as usize];
             self.tins[place].queued[channel][port] = units as u8;
         }
         self.decide_again(place, tick);
@@ -174,12 +174,12 @@ impl<E: Endpoints> Switches<E> {
             return;
         }
         state.line_free = state.line_free.max(now.as_ps());
-        let whole = self.settings.input_units[state.kind as usize];
+        let whole = self.limits.inputs[state.kind as usize];
         for channel in 0..CHANNELS {
             let tin = &mut self.tins[place];
             let output = &mut tin.outputs[at(channel, port)];
             (output.limit, output.used) = (0, 0);
-            if self.settings.at_dead_link != AtDeadLink::Queue {
+            if self.settings.switch.at_dead_link != AtDeadLink::QueueOnly {
                 tin.queued[channel][port] = 0;
             }
             let input = &mut tin.inputs[at(channel, port)];
@@ -225,7 +225,7 @@ impl<E: Endpoints> Switches<E> {
         let port = &self.tins[place].ports[port];
         port.is_down
             && port.kind != PortKind::Terminal
-            && self.settings.at_dead_link != AtDeadLink::Queue
+            && self.settings.switch.at_dead_link != AtDeadLink::QueueOnly
     }
 }
 

@@ -34,13 +34,11 @@ use crate::tables::Tables;
 use crate::topology::{PortKind, Topology};
 use calendar::{Calendar, Due};
 use cell::{Cell, NONE, Pool};
-use settings::{CHANNELS, Durations, ESCAPE, Settings, TICK};
+use settings::{CHANNELS, Durations, Limits, Settings, TICK};
 use tin::{LANES, NEVER, NO_TIN, Tin, at};
 
 /// A tick. Unit: ps.
 const TICK_PS: u64 = TICK.as_ps();
-/// Kinds of cells whose end has kept room for them: CTS, CTD, DATA, RESP and its errors (M208, M211).
-const SINKS: u32 = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 5 | 1 << 7;
 /// From a match to the first bit's way out, at the least. Unit: ps. (Our choice: half the core's 20 ns; what is
 /// matched at once leaves when `Settings::hop` says so.)
 const OUT_PS: u64 = 10_000;
@@ -200,6 +198,7 @@ pub struct Counts {
 #[derive(Clone, Debug)]
 pub struct Switches<E> {
     settings: Arc<Settings>,
+    limits: Arc<Limits>,
     durations: Arc<Durations>,
     tables: Arc<Tables>,
     tins: Vec<Tin>,
@@ -219,8 +218,6 @@ pub struct Switches<E> {
     counts: Counts,
     /// Matches of a switch at the tick at hand.
     pairs: Vec<(u8, u8)>,
-    /// By strict level: its channels.
-    levels: send::Levels,
     /// By switch: the errors of its links; none where there are none.
     errors: Option<Vec<faults::Errors>>,
     /// By tick: ports whose credit is to be told anew.
@@ -238,6 +235,7 @@ impl<E: Endpoints> Switches<E> {
         endpoints: E,
     ) -> Self {
         let shape = topology.shape();
+        let limits = Limits::new(&settings);
         let mut places = vec![NONE; usize::from(shape.tins())];
         let tins: Vec<_> = own
             .iter()
@@ -245,7 +243,7 @@ impl<E: Endpoints> Switches<E> {
             .map(|(place, &id)| {
                 places[usize::from(id)] = place as u32;
                 let chance = Stream::new(seed, "aquila/ways", id.into()).below(u64::MAX);
-                let mut tin = Tin::new(topology, &settings, id, chance);
+                let mut tin = Tin::new(topology, &settings, &limits, id, chance);
                 for port in tin.ports.iter_mut().filter(|port| port.far_tin != NO_TIN) {
                     port.comes_down = tables.escapes().is_down(port.far_tin, id);
                 }
@@ -253,23 +251,17 @@ impl<E: Endpoints> Switches<E> {
             })
             .collect();
         let durations = Durations::new(&settings);
-        let has_errors = settings.bit_errors.iter().any(|&rate| rate > 0.0);
+        let has_errors = limits.errors.iter().any(|&rate| rate > 0.0);
         let errors_of = |&id: &u16| faults::Errors::new(id, LANES, seed);
         let errors = has_errors.then(|| own.iter().map(errors_of).collect());
         // A cell on the longest link, and whatever else is put ahead.
         let delays = tins.iter().flat_map(|tin| tin.ports.iter().map(|port| u64::from(port.delay)));
         let wire = delays.max().unwrap_or(0) + durations.eligible(PortKind::Local, 20) + 300_000;
-        let kept = settings.update_after.as_ps().max(settings.draw_again.as_ps());
-        let reach = (wire.max(kept)) / TICK_PS + 80;
-        let mut levels = [0; 4];
-        for (class, of) in settings.classes.iter().enumerate() {
-            levels[usize::from(of.level)] |= 0b111 << (3 * class);
-        }
-        // Escape channels go before bulk data (our choice).
-        levels[1] |= 0b11 << ESCAPE[0];
+        let reach = (wire / TICK_PS).max(limits.update_after).max(limits.draw_again) + 80;
         Self {
             dirty: vec![0; tins.len().div_ceil(64)],
             settings,
+            limits: Arc::new(limits),
             durations: Arc::new(durations),
             tables,
             tins,
@@ -283,7 +275,6 @@ impl<E: Endpoints> Switches<E> {
             posted: Vec::new(),
             counts: Counts::default(),
             pairs: Vec::with_capacity(LANES),
-            levels,
             errors,
             refreshes: BTreeMap::new(),
         }
@@ -456,7 +447,7 @@ impl<E: Endpoints> Switches<E> {
                 (0..tin.ports.len()).flat_map(|p| (0..CHANNELS).map(move |c| (p, c)))
             {
                 let input = &tin.inputs[at(channel, port)];
-                let limit = self.settings.input_units[tin.ports[port].kind as usize];
+                let limit = self.limits.inputs[tin.ports[port].kind as usize];
                 if input.held > limit {
                     let held = input.held;
                     return Err(format!(
@@ -485,7 +476,7 @@ impl<E: Endpoints> Switches<E> {
                 for channel in 0..CHANNELS {
                     let output = &tin.outputs[at(channel, number)];
                     let input = &tin.inputs[at(channel, number)];
-                    let whole = self.settings.input_units[port.kind as usize];
+                    let whole = self.limits.inputs[port.kind as usize];
                     if output.credit() != whole || input.held != 0 || input.freed != 0 {
                         return Err(format!(
                             "TiN {}, port {number}, channel {channel}: credit {} of {whole}, {} units held, \

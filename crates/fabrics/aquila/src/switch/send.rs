@@ -2,13 +2,11 @@
 
 use super::cell::NONE;
 use super::faults::Hit;
-use super::settings::{CELL_UNITS, CHANNELS, ESCAPE};
+use super::settings::{CELL_UNITS, CHANNELS, HOP, RECEIVE};
 use super::tin::{NEVER, Tin, at, channels};
 use super::{Body, Endpoints, Mail, Posted, Switches, TICK_PS, split};
+use crate::link::credits::MODULUS;
 use crate::topology::PortKind;
-
-/// Channels of a strict level, by level.
-pub(super) type Levels = [u32; 4];
 
 impl<E: Endpoints> Switches<E> {
     /// Starts a cell on an output's line within this tick, if there is one that may.
@@ -42,12 +40,12 @@ impl<E: Endpoints> Switches<E> {
     /// Of channels that may send: those of the highest level, and of these the one whose turn it is, by what each
     /// has sent (byte-deficit round robin).
     fn next_in_turn(&mut self, place: usize, port: usize, able: u32) -> usize {
-        let level = self.levels.iter().rev().find(|&&level| able & level != 0);
+        let level = self.limits.levels.iter().rev().find(|&&level| able & level != 0);
         let able = able & level.copied().unwrap_or(u32::MAX);
         if able & (able - 1) == 0 {
             return able.trailing_zeros() as usize;
         }
-        let Self { tins, settings, .. } = self;
+        let Self { tins, limits, .. } = self;
         let tin = &mut tins[place];
         let next = |from: u8| {
             (able.rotate_right(from.into()).trailing_zeros() + u32::from(from)) as usize % CHANNELS
@@ -57,9 +55,7 @@ impl<E: Endpoints> Switches<E> {
             let queue = &mut tin.outputs[at(channel, port)];
             let units = i16::from(queue.blocks.div_ceil(2));
             if queue.deficit < units {
-                let class = (channel / 3).min(settings.classes.len() - 1);
-                let is_escape = channel >= usize::from(ESCAPE[0]);
-                let weight = if is_escape { 1 } else { settings.classes[class].weight };
+                let weight = limits.services[channel].weight;
                 queue.deficit += i16::from(weight) * CELL_UNITS as i16;
             }
             if queue.deficit >= units {
@@ -85,7 +81,7 @@ impl<E: Endpoints> Switches<E> {
         let kind = state.kind;
         if kind != PortKind::Terminal {
             debug_assert!(queue.credit() >= cell.units(), "I01: a cell without credit");
-            queue.used = (queue.used + cell.units()) % 4096;
+            queue.used = (queue.used + cell.units()) % MODULUS;
         }
         if index == queue.tail {
             queue.head = NONE;
@@ -101,7 +97,7 @@ impl<E: Endpoints> Switches<E> {
         let (free, is_filled) = (state.line_free, state.filled != 0);
         let queued = &mut tin.queued[channel][port];
         *queued -= cell.units() as u8;
-        let has_room = u16::from(*queued) + CELL_UNITS <= self.settings.output_units[kind as usize];
+        let has_room = u16::from(*queued) + CELL_UNITS <= self.limits.outputs[kind as usize];
         if has_room && tin.ports[port].room >> channel & 1 == 0 {
             tin.ports[port].room |= 1 << channel;
             tin.count_wants(port);
@@ -154,7 +150,7 @@ impl<E: Endpoints> Switches<E> {
         let arrival = start + u64::from(state.delay);
         let (tin, far) = (state.far_tin, state.far_port);
         let cell = self.pool.get_mut(index);
-        cell.ready = arrival + self.settings.hop.as_ps();
+        cell.ready = arrival + HOP.as_ps();
         let able = arrival + self.durations.eligible(state.kind, cell.blocks);
         let tick = able.div_ceil(TICK_PS);
         let place = self.places[usize::from(tin)];
@@ -172,7 +168,7 @@ impl<E: Endpoints> Switches<E> {
         let state = &mut self.tins[place].ports[port];
         let length = u64::from(self.durations.ordered_set[state.kind as usize]);
         state.line_free = state.line_free.max(tick * TICK_PS) + length;
-        let able = state.line_free + u64::from(state.delay) + self.settings.receive.as_ps();
+        let able = state.line_free + u64::from(state.delay) + RECEIVE.as_ps();
         let (tin, far, tick) = (state.far_tin, state.far_port, able.div_ceil(TICK_PS));
         // A set is as long as a header, and damaged as often.
         let set = super::cell::Cell::new(0, 0, 0, 0, 1, 0);

@@ -1,197 +1,113 @@
-//! What the switches of a Clique are set to.
+//! What the switches of a Clique are set to, in the units in which they count.
 
 use kernel::{Bytes, Rate, Span};
-use rack::Problem;
 
 use super::cell::BLOCKS_MAX;
+use crate::config::{Link, Plan, Switch};
+use crate::link::classes::{self, Class, Service};
+use crate::link::credits::UNIT_BYTES;
 use crate::topology::PortKind;
 
 /// A cycle of the core's clock: 400 MHz, 8 bytes a cycle and port (derived from the paper's 20, 30 and 40 ns
 /// and the 2.5 ns of App. B.2; M103).
 pub const TICK: Span = Span::from_ps(2_500);
-/// Traffic classes (§3.1: 32 channels are ten classes of three and two more).
-pub const CLASSES: usize = 10;
+/// From a head's arrival to its first bit on the next wire, on an idle way (§3.2).
+pub(super) const HOP: Span = Span::from_ns(40);
+/// From a head's arrival until its cell may be matched: the half of a hop that is not the core's (§3.1).
+pub(super) const RECEIVE: Span = Span::from_ns(20);
 /// Virtual channels of a link (§3.1).
-pub const CHANNELS: usize = 32;
-/// The channel of cells that may stall at their end, and that of those that never do, where failures leave
+pub(super) const CHANNELS: usize = classes::VCS as usize;
+/// The channel of cells that may wait at their sink, and that of those that never do, where failures leave
 /// them no legal way (§3.2, M308).
-pub const ESCAPE: [u8; 2] = [30, 31];
-
-/// How a cell chooses among the ports of a table's row (§3.2, M314).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mode {
-    /// Two of the shortest ways and three others, by weighted queues.
-    Adaptive,
-    /// Two of the shortest ways, by queues.
-    MinimalAdaptive,
-    /// By a hash of source, destination and class, among all.
-    Deterministic,
-    /// The same among the shortest.
-    MinimalDeterministic,
-}
-
-/// What a traffic class is served like.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Class {
-    /// How its cells choose their way.
-    pub mode: Mode,
-    /// Strict level at outputs: higher ones go first.
-    pub level: u8,
-    /// Share among those of a level. Unit: cells of the largest size a turn.
-    pub weight: u8,
-}
-
-/// What a port does whose link is down, until the tables no longer name it (M319).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AtDeadLink {
-    /// Its queues stay, and fill: those who look at queues go elsewhere, all others wait.
-    Queue,
-    /// Its queues are emptied and look full; what still comes is discarded, so that nobody waits behind it (our
-    /// choice).
-    Flush,
-    /// It is left out of all choices besides, also of those by a hash.
-    Mask,
-}
+pub(super) const ESCAPE: [usize; 2] =
+    [classes::ESCAPE_WAITING as usize, classes::ESCAPE_SINKING as usize];
+/// Units of a largest cell.
+pub(super) const CELL_UNITS: u16 = BLOCKS_MAX.div_ceil(2) as u16;
 
 /// The settings.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
-    /// Rate of cells on links inside a pod, and on those between pods (M202, U06).
-    pub local_rate: Rate,
-    /// The same between pods.
-    pub global_rate: Rate,
-    /// Rate at which endpoints hand cells over and take them (M102, U08).
-    pub terminal_rate: Rate,
-    /// From a head's arrival to its first bit on the next wire, on an idle way (§3.2: 40 ns).
-    pub hop: Span,
-    /// From a head's arrival until its cell may be arbitrated: the half of `hop` that is not the core (§3.1).
-    pub receive: Span,
-    /// Error correction on links between pods (§3.2: 30 ns).
-    pub correction: Span,
-    /// How much faster than a port the crossbar is, in hundredths (M107, U02).
-    pub speedup_percent: u16,
-    /// Iterations of a match (U01).
-    pub iterations: u32,
-    /// Input FIFO of a channel at a local, global and terminal port. Unit: 16 B (M214, U03).
-    pub input_units: [u16; 3],
-    /// Output queue of a channel at a local, global and terminal port. Unit: 16 B (M109, U04).
-    pub output_units: [u16; 3],
-    /// Freed units from which on an input tells the other end (M213, U05).
-    pub update_units: u16,
-    /// How long it keeps back less (M213, U05).
-    pub update_after: Span,
-    /// How often every channel's credit is told anew, and how often what was sent (M213, M216).
-    pub refresh: Span,
-    /// W of M312, in hundredths: what a cell queued on a longer way counts.
-    pub detour_percent: u16,
-    /// B of M312: what a longer way counts beside. Unit: 16 B.
-    pub detour_units: u16,
-    /// How long a head waits until its way is drawn again (M313, U16); zero: never.
-    pub draw_again: Span,
-    /// Whether all ports of a row are compared, not five that are drawn: to test why they are (M321).
-    pub compares_all: bool,
-    /// Bytes of a start-of-cell block before each cell (M205, U07).
-    pub start_bytes: u16,
-    /// Switches that a cell may pass (M309, U60).
-    pub hops: u8,
-    /// Bit errors of links inside a pod and between pods, behind error correction (U53).
-    pub bit_errors: [f64; 2],
-    /// What a port does whose link is down (M319, U21).
-    pub at_dead_link: AtDeadLink,
+    /// Links, their buffers and credits.
+    pub link: Link,
+    /// The switch.
+    pub switch: Switch,
     /// The traffic classes.
-    pub classes: [Class; CLASSES],
+    pub classes: [Class; classes::CLASSES as usize],
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        use Mode::{Adaptive, Deterministic, MinimalDeterministic};
-        let class = |mode, level, weight| Class { mode, level, weight };
+        Self { link: Link::default(), switch: Switch::default(), classes: classes::DEFAULT }
+    }
+}
+
+impl From<&Plan> for Settings {
+    fn from(plan: &Plan) -> Self {
+        let (link, switch) = (plan.config.link.clone(), plan.config.switch.clone());
+        Self { link, switch, classes: plan.classes }
+    }
+}
+
+/// By kind of port.
+type ByKind<T> = [T; 3];
+
+/// What follows from the settings, worked out once.
+#[derive(Clone, Debug)]
+pub(super) struct Limits {
+    /// Buffer of a channel at an input. Unit: 16 B.
+    pub(super) inputs: ByKind<u16>,
+    /// Queue of a channel at an output. Unit: 16 B.
+    pub(super) outputs: ByKind<u16>,
+    /// What must be free until the other end is told at once. Unit: 16 B.
+    pub(super) update: u16,
+    /// How long it is kept back, and how long until everything is told again. Unit: ticks.
+    pub(super) update_after: u64,
+    pub(super) refresh: u64,
+    /// How long until a way is drawn again; zero: never. Unit: ticks.
+    pub(super) draw_again: u64,
+    /// What a queued unit of a longer way counts, and what such a way counts beside, in hundredths of a unit.
+    pub(super) detour_weight: u32,
+    pub(super) detour_bias: u32,
+    /// Bit errors of links.
+    pub(super) errors: ByKind<f64>,
+    /// How a channel is served, and the channels of each strict level.
+    pub(super) services: [Service; CHANNELS],
+    pub(super) levels: [u32; classes::LEVELS as usize],
+}
+
+impl Limits {
+    pub(super) fn new(settings: &Settings) -> Self {
+        let Settings { link, switch, classes } = settings;
+        let units = |bytes: Bytes| (bytes.get() / u64::from(UNIT_BYTES)) as u16;
+        let ticks = |span: Span| span.as_ps() / TICK.as_ps();
+        let services = classes::services(classes);
+        let mut levels = [0; classes::LEVELS as usize];
+        for (channel, service) in services.iter().enumerate() {
+            levels[usize::from(service.level)] |= 1 << channel;
+        }
         Self {
-            local_rate: Rate::from_gbps(25),
-            global_rate: Rate::from_gbps(25),
-            terminal_rate: Rate::from_gbps(50),
-            hop: Span::from_ns(40),
-            receive: Span::from_ns(20),
-            correction: Span::from_ns(30),
-            speedup_percent: 200,
-            iterations: 2,
-            input_units: [80, 320, 80],
-            output_units: [40, 40, 80],
-            update_units: 20,
-            update_after: Span::from_ns(200),
-            refresh: Span::from_us(100),
-            detour_percent: 200,
-            detour_units: 10,
-            draw_again: Span::from_ns(50),
-            compares_all: false,
-            start_bytes: 0,
-            hops: 16,
-            bit_errors: [0.0; 2],
-            at_dead_link: AtDeadLink::Flush,
-            classes: [
-                class(MinimalDeterministic, 3, 1),
-                class(Adaptive, 3, 1),
-                class(Adaptive, 2, 1),
-                class(Adaptive, 2, 1),
-                class(MinimalDeterministic, 3, 1),
-                class(MinimalDeterministic, 1, 1),
-                class(Adaptive, 1, 1),
-                class(Adaptive, 0, 8),
-                class(Adaptive, 0, 1),
-                class(Deterministic, 0, 1),
-            ],
+            inputs: [link.local_buffer, link.global_buffer, switch.terminal_buffer].map(units),
+            outputs: [switch.output_queue, switch.output_queue, switch.terminal_queue].map(units),
+            update: units(link.update_after),
+            update_after: ticks(link.update_timer).max(1),
+            refresh: ticks(link.refresh).max(1),
+            draw_again: ticks(switch.draw_again),
+            detour_weight: (switch.detour_weight * 100.0).round() as u32,
+            detour_bias: u32::from(units(switch.detour_bias)) * 100,
+            errors: [link.local_bit_error_rate, link.global_bit_error_rate, 0.0],
+            services,
+            levels,
         }
     }
 }
 
-/// Most units of an output queue: their number is a byte, which adaptive routing reads.
-const OUTPUT_UNITS_MAX: u16 = 245;
-/// Most units of an input FIFO: credits count them modulo 4096, half of which is ahead (M212).
-const INPUT_UNITS_MAX: u16 = 2_047;
-/// Units of a largest cell.
-pub(super) const CELL_UNITS: u16 = BLOCKS_MAX.div_ceil(2) as u16;
-
 impl Settings {
-    /// What does not fit.
-    #[must_use]
-    pub fn check(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        let mut refuse = |key: &str, message: String| problems.push(Problem::new(key, message));
-        let mut units = |key: &str, found: &[u16; 3], most: u16| {
-            for &units in found {
-                if !(CELL_UNITS..=most).contains(&units) {
-                    let (least, most) = (CELL_UNITS * 16, most * 16);
-                    refuse(
-                        key,
-                        format!("{} B; expected {least} to {most} B a channel", units * 16),
-                    );
-                }
-            }
-        };
-        units("input_buffer", &self.input_units, INPUT_UNITS_MAX);
-        units("output_queue", &self.output_units, OUTPUT_UNITS_MAX);
-        if !(100..=800).contains(&self.speedup_percent) {
-            let found = f64::from(self.speedup_percent) / 100.0;
-            refuse("speedup", format!("{found}; expected 1 to 8 times the rate of a port"));
-        }
-        for (key, rate) in ["local_bit_errors", "global_bit_errors"].iter().zip(self.bit_errors) {
-            if !(0.0..=1e-3).contains(&rate) {
-                refuse(key, format!("{rate}; expected 0 to 0.001, a share of the bits"));
-            }
-        }
-        if self.update_units > self.input_units[0].min(self.input_units[1]) {
-            let found = self.update_units * 16;
-            refuse("credit_update", format!("{found} B; expected no more than an input buffer"));
-        }
-        problems
-    }
-
     /// The rate of a port's line.
-    pub(super) fn rate(&self, kind: PortKind) -> Rate {
+    fn rate(&self, kind: PortKind) -> Rate {
         match kind {
-            PortKind::Local => self.local_rate,
-            PortKind::Global => self.global_rate,
-            PortKind::Terminal => self.terminal_rate,
+            PortKind::Local => self.link.local_rate,
+            PortKind::Global => self.link.global_rate,
+            PortKind::Terminal => self.switch.terminal_rate,
         }
     }
 }
@@ -212,7 +128,7 @@ pub(super) struct Durations {
 
 impl Durations {
     pub(super) fn new(settings: &Settings) -> Self {
-        let start = u64::from(settings.start_bytes);
+        let start = settings.link.start_of_cell.get();
         let wire = |kind: PortKind, blocks: usize| {
             let bytes = match kind {
                 PortKind::Terminal => blocks as u64 * 8,
@@ -221,8 +137,9 @@ impl Durations {
             settings.rate(kind).send_time(Bytes::new(bytes)).as_ps() as u32
         };
         let kinds = [PortKind::Local, PortKind::Global, PortKind::Terminal];
-        let cross = |blocks: usize| (blocks * 100).div_ceil(settings.speedup_percent.into()).max(1);
-        let receive = settings.receive.as_ps() as u32;
+        let speedup = (settings.switch.speedup * 100.0).round() as usize;
+        let cross = |blocks: usize| (blocks * 100).div_ceil(speedup).max(1);
+        let receive = RECEIVE.as_ps() as u32;
         let eligible = |kind, blocks: usize| {
             let crossing = cross(blocks) as u32 * TICK.as_ps() as u32;
             receive.max(wire(kind, blocks).saturating_sub(crossing))

@@ -3,7 +3,8 @@
 use switching::BusyIslip;
 
 use super::cell::NONE;
-use super::settings::{CELL_UNITS, CHANNELS, Settings};
+use super::settings::{CHANNELS, Limits, Settings};
+use crate::link::credits::MODULUS;
 use crate::topology::{PortKind, Topology};
 
 /// Ports that arrays have room for: their bits are a word.
@@ -55,7 +56,7 @@ impl Output {
     /// Units that the other end has room for.
     #[inline]
     pub(super) fn credit(&self) -> u16 {
-        self.limit.wrapping_sub(self.used) % 4096
+        self.limit.wrapping_sub(self.used) % MODULUS
     }
 }
 
@@ -140,7 +141,13 @@ pub(super) fn at(channel: usize, port: usize) -> usize {
 }
 
 impl Tin {
-    pub(super) fn new(topology: &Topology, settings: &Settings, id: u16, seed: u64) -> Self {
+    pub(super) fn new(
+        topology: &Topology,
+        settings: &Settings,
+        limits: &Limits,
+        id: u16,
+        seed: u64,
+    ) -> Self {
         let shape = topology.shape();
         let (pod, place) = shape.split(id);
         let ports: Vec<_> =
@@ -150,7 +157,7 @@ impl Tin {
             head: NONE,
             tail: NONE,
             held: 0,
-            granted: settings.input_units[kind(queue % LANES)],
+            granted: limits.inputs[kind(queue % LANES)],
             freed: 0,
             output: UNDECIDED,
             onward: 0,
@@ -162,7 +169,7 @@ impl Tin {
             head: NONE,
             tail: NONE,
             // The FIFO at the other end is of the same kind.
-            limit: settings.input_units[kind(queue % LANES)],
+            limit: limits.inputs[kind(queue % LANES)],
             used: 0,
             deficit: 0,
             blocks: 0,
@@ -228,7 +235,7 @@ impl Tin {
 
     /// Whether heads of other channels of an input, decided ones, ask for the same queue: on escape channels alone.
     fn others_ask(&self, input: usize, output: usize, onward: usize) -> bool {
-        usize::from(super::settings::ESCAPE[0]) <= onward
+        super::settings::ESCAPE[0] <= onward
             && channels(self.ports[input].decided).any(|channel| {
                 let head = &self.inputs[at(channel, input)];
                 usize::from(head.output) == output && usize::from(head.onward) == onward
@@ -264,10 +271,9 @@ fn new_port(topology: &Topology, settings: &Settings, tin: u16, port: u8) -> Por
     let kind = shape.kind(port);
     let far = topology.far(tin, port);
     let correction = match kind {
-        PortKind::Global => settings.correction.as_ps(),
+        PortKind::Global => settings.link.fec_delay.as_ps(),
         _ => 0,
     };
-    debug_assert!(settings.output_units.iter().all(|&units| units >= CELL_UNITS));
     Port {
         line_free: 0,
         look_at: NEVER,
