@@ -31,23 +31,20 @@ pub fn compute(topology: &Topology, turns: &TurnTable, condition: &Condition) ->
 pub fn expand(topology: &Topology, condition: &Condition, flows: &Flows) -> Tables {
     let shape = topology.shape();
     let mut writer = Writer::new(shape, Escape::compute(topology, condition));
-    for tin in 0..shape.tins() {
-        if condition.tin(tin) == State::Dead {
-            continue;
-        }
+    for tin in (0..shape.tins()).filter(|&tin| condition.tin(tin) != State::Dead) {
+        // Ports that have the same tables: all terminal ones, and those that lead to the same TiN.
+        let mut known: Vec<(InputClass, u64, u8)> = Vec::new();
         for port in 0..shape.ports() {
-            let (class, back) = match topology.kind(port) {
-                PortKind::Terminal => (InputClass::Terminal, 0),
-                kind => {
-                    let Some(far) = live(topology, condition, tin, port) else { continue };
-                    let (from, to) = (shape.split(far).1, shape.split(tin).1);
-                    let class = match kind {
-                        PortKind::Local => InputClass::Local(HopType::of(from, to)),
-                        _ => InputClass::Global,
-                    };
-                    (class, toward(topology, tin, far))
+            let Some((class, back)) = input(topology, condition, tin, port) else { continue };
+            let same = known.iter().find(|&&(other, ports, _)| (other, ports) == (class, back));
+            if let Some(&(.., same)) = same {
+                for rvc in class.channels() {
+                    let block = writer.tables.block(tin, same, rvc);
+                    writer.install(tin, port, rvc, block);
                 }
-            };
+                continue;
+            }
+            known.push((class, back, port));
             for rvc in class.channels() {
                 let flow = |component| flows.get(tin, class, rvc, component).without(back);
                 let block = (0..components(shape))
@@ -59,6 +56,26 @@ pub fn expand(topology: &Topology, condition: &Condition, flows: &Flows) -> Tabl
         }
     }
     writer.tables
+}
+
+/// The class of an input port and the ports that lead back to where its cells come from; `None`: none come.
+fn input(
+    topology: &Topology,
+    condition: &Condition,
+    tin: u16,
+    port: u8,
+) -> Option<(InputClass, u64)> {
+    let kind = topology.kind(port);
+    if kind == PortKind::Terminal {
+        return Some((InputClass::Terminal, 0));
+    }
+    let far = live(topology, condition, tin, port)?;
+    let place = |tin: u16| topology.shape().split(tin).1;
+    let class = match kind {
+        PortKind::Local => InputClass::Local(HopType::of(place(far), place(tin))),
+        _ => InputClass::Global,
+    };
+    Some((class, toward(topology, tin, far)))
 }
 
 /// What a link leads to, if both it and that TiN are not dead.
@@ -90,12 +107,23 @@ fn slots(shape: &Shape, flow: Flow, component: u16) -> Row {
 
 /// As many ports of a mask as there is room for, evenly over their order, from one of them on.
 fn pick(mask: u64, room: usize, first: usize) -> u64 {
-    let all: Vec<u8> = ports(mask).collect();
-    if all.len() <= room {
+    let (all, count) = list(mask);
+    if count <= room {
         return mask;
     }
-    let chosen = (0..room).map(|slot| all[(slot * all.len() / room + first) % all.len()]);
+    let chosen = (0..room).map(|slot| all[(slot * count / room + first) % count]);
     chosen.fold(0, |mask, port| mask | 1 << port)
+}
+
+/// The ports of a mask, and how many they are.
+fn list(mask: u64) -> ([u8; 64], usize) {
+    let mut all = [NONE; 64];
+    let mut count = 0;
+    for port in ports(mask) {
+        all[count] = port;
+        count += 1;
+    }
+    (all, count)
 }
 
 /// The ports of a mask, in order.
@@ -109,9 +137,14 @@ pub(super) fn ports(mut mask: u64) -> impl Iterator<Item = u8> {
 
 /// Slots that the ports of a mask take turns in, from one of them on; all [`NONE`] if there are none.
 pub(super) fn fill<const SLOTS: usize>(mask: u64, first: usize) -> [u8; SLOTS] {
-    let ports: Vec<u8> = ports(mask).collect();
-    let slot = |slot: usize| ports.get((slot + first) % ports.len().max(1)).copied();
-    std::array::from_fn(|at| slot(at).unwrap_or(NONE))
+    let (all, count) = list(mask);
+    let mut slots = [NONE; SLOTS];
+    let mut next = first % count.max(1);
+    for slot in slots.iter_mut().take(if count == 0 { 0 } else { SLOTS }) {
+        *slot = all[next];
+        next = if next + 1 == count { 0 } else { next + 1 };
+    }
+    slots
 }
 
 /// The flows of all switches.
