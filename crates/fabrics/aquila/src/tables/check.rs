@@ -64,14 +64,6 @@ pub enum Flaw {
     /// Channels wait for each other.
     #[error("a circle of channels that wait for each other: {}", list(.0))]
     Circle(Vec<Wait>),
-    /// A cell gets there and can go nowhere, not even on an escape channel.
-    #[error("no way from {place} to TiN {destination}")]
-    BlackHole {
-        /// Where it is.
-        place: Place,
-        /// Where it should go.
-        destination: u16,
-    },
     /// An entry names a port at which nothing lives.
     #[error("{place}: an entry names port {output}, which leads nowhere")]
     DeadEnd {
@@ -120,7 +112,7 @@ pub enum Flaw {
         /// Its links.
         links: u8,
     },
-    /// An escape does not arrive, or goes up after it came down.
+    /// An escape does not arrive, or goes up after it came down: a black hole (I25) where entries end.
     #[error("the escape from TiN {from} to TiN {to} goes wrong at TiN {at}")]
     Escape {
         /// Where it begins.
@@ -447,7 +439,8 @@ impl<'a> Walk<'a> {
         self.links[index] = Some(0);
         self.visited.push(index);
         if matches!(to, To::Tin(tin) if tin == place.tin) {
-            return self.arrived(path);
+            arrived(path);
+            return Ok(());
         }
         let row = self.row(place, to);
         let moves = match self.ways {
@@ -455,22 +448,14 @@ impl<'a> Walk<'a> {
             Ways::Shortest => row.minimal_ports(),
         };
         if moves == 0 {
-            self.escape(place, to)?;
-            return self.arrived(path);
+            self.escape(place, to);
+            arrived(path);
+            return Ok(());
         }
         if let To::Tin(tin) = to {
             self.stays(place, tin, moves)?;
         }
         path.push(Open { place, moves, longest: 0 });
-        Ok(())
-    }
-
-    /// The link to a place at which ways end counts for the place before it.
-    #[expect(clippy::unnecessary_wraps, reason = "the end of a function that can fail")]
-    fn arrived(&self, path: &mut [Open]) -> Result<(), Flaw> {
-        if let Some(open) = path.last_mut() {
-            open.longest = open.longest.max(1);
-        }
         Ok(())
     }
 
@@ -503,23 +488,19 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// No entry leads on: the escape channels must.
-    fn escape(&mut self, place: Place, to: To<'_>) -> Result<(), Flaw> {
+    /// No entry leads on: the escape channels must. That they do between all that they join, has been seen.
+    fn escape(&mut self, place: Place, to: To<'_>) {
         let destinations = match &to {
             To::Pod(_, tins) => *tins,
             To::Tin(tin) => std::slice::from_ref(tin),
         };
         for &destination in destinations {
-            let escapes = self.tables.escapes();
             if self.tables.escape(place.tin, false, destination) != NONE {
                 self.escapes += 1;
-            } else if escapes.has(place.tin) && escapes.has(destination) {
-                return Err(Flaw::BlackHole { place, destination });
             } else {
                 self.cut_off += u64::from(place.port == self.terminal);
             }
         }
-        Ok(())
     }
 
     /// Where a move leads, if it is one that a cell may make.
@@ -544,6 +525,13 @@ impl<'a> Walk<'a> {
             }
         }
         Ok(Place { tin: far.tin, port: far.port, rvc })
+    }
+}
+
+/// The link to a place at which ways end counts for the place before it.
+fn arrived(path: &mut [Open]) {
+    if let Some(open) = path.last_mut() {
+        open.longest = open.longest.max(1);
     }
 }
 
