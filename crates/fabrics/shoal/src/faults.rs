@@ -5,6 +5,11 @@
 //! down together. Only the pairs that a fault touches are looked at, so that a healthy rack costs
 //! nothing. What is broken is known here alone; nodes act on the cells that they miss, and on what others
 //! tell them. A pair whose slot falls into no fault notices nothing of it.
+//!
+//! All of it follows from the plan of faults and the schedule, whatever flows there are: cells with news are
+//! sent in every slot, and bit errors do not touch them. So where a rack is cut into shards each of them works
+//! it out for all nodes, in the same order, and acts on its own; when flows are given up is its own matter, and
+//! comes last in a slot.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -58,7 +63,7 @@ pub(crate) struct Faults {
     isolated: Bitmap,
     /// Dead nodes.
     dead: Bitmap,
-    /// By slot, then in order of insertion.
+    /// By slot, then in order of insertion, [`Event::GiveUp`] apart.
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     inserted: u64,
     nodes: usize,
@@ -110,7 +115,8 @@ impl Faults {
     }
 
     pub(crate) fn at(&mut self, slot: u64, event: Event) {
-        self.events.push(Reverse((slot, self.inserted, event)));
+        let last = event == Event::GiveUp;
+        self.events.push(Reverse((slot, if last { u64::MAX } else { self.inserted }, event)));
         self.inserted += 1;
     }
 

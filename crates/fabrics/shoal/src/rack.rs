@@ -106,13 +106,16 @@ impl Rack {
     }
 
     /// Cuts the rack into so many shards, of as many nodes each as can be, before its first flow. Results
-    /// do not depend on it. A rack in which parts fail stays whole.
+    /// do not depend on it. A rack that leaves nodes out of its schedule stays whole: that all agree on it is
+    /// looked at in one place.
     ///
     /// # Panics
     /// If a flow was offered before.
     pub fn set_shards(&mut self, shards: usize) {
         assert!(self.slot == 0 && self.desk.open.count() == 0, "the rack is in use");
-        let most = if self.plan.faults.is_empty() { self.plan.config.nodes as usize } else { 1 };
+        let updates = self.plan.config.schedule_update_after > Span::ZERO;
+        let is_one = updates && !self.plan.faults.is_empty();
+        let most = if is_one { 1 } else { self.plan.config.nodes as usize };
         let count = shards.clamp(1, most);
         let shard = |index| Shard::new(&self.plan, (index, count), self.seed);
         self.shards = Shards::new((0..count).map(shard));
@@ -171,7 +174,7 @@ impl Rack {
         shard
     }
 
-    /// The first shard: the whole rack, where parts fail.
+    /// The first shard.
     pub(crate) fn whole(&self) -> &Shard {
         self.shards.get(0)
     }
@@ -279,7 +282,8 @@ impl Rack {
                 }
                 if is_stalled || self.is_idle() {
                     // Nothing can happen before the next flow or fault: skip to it.
-                    let next = self.whole().next_event().unwrap_or(u64::MAX);
+                    let events = self.shards.iter().filter_map(Shard::next_event);
+                    let next = events.min().unwrap_or(u64::MAX);
                     if next >= end {
                         if until != Time::NEVER {
                             self.skip_to(end);

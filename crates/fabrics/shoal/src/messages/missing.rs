@@ -93,6 +93,8 @@ impl Messages {
         }
         self.receivers.forget_node(node);
         self.note_started();
+        // At once: where the node is by itself nothing else may arrive.
+        self.tell_given_up();
     }
 
     /// A node that had died is back and tells its peers: those of its flows end, at `at`, that were open

@@ -69,7 +69,8 @@ pub(super) struct Loss {
     sent: Vec<Sent>,
     /// Whether the next cell to the peer of a position says `last-cell-dropped`.
     dropped: Bitmap,
-    /// Whether a node has declared the peer of a position failed.
+    /// `[position * nodes + node]`: whether a node has declared the peer of a position failed. Of all nodes of
+    /// the rack, also of those of other shards, as is what they tell of it: it follows from the plan of faults.
     down: Bitmap,
     /// `[node * nodes + peer]`: the node's last news of its reach to the peer.
     news: Vec<News>,
@@ -88,7 +89,7 @@ impl Loss {
         Self {
             sent: vec![Sent::NOTHING; pairs * depth as usize],
             dropped: Bitmap::new(pairs),
-            down: Bitmap::new(pairs),
+            down: Bitmap::new(positions as usize * nodes as usize),
             news: vec![News::NONE; nodes as usize * nodes as usize],
             spreading: vec![Spreading::default(); own.end as usize],
             drops: 0,
@@ -118,6 +119,12 @@ impl Bank {
         position as usize * self.own as usize + self.own(node)
     }
 
+    /// Index of what any node of the rack thinks of the peer of a position.
+    #[inline]
+    fn told(&self, position: u32, node: u32) -> usize {
+        position as usize * self.nodes as usize + node as usize
+    }
+
     fn loss(&self) -> &Loss {
         self.loss.as_deref().expect(HAS_LOSS)
     }
@@ -129,7 +136,7 @@ impl Bank {
     /// Whether `node` has given up the peer of `position`.
     #[inline]
     pub(crate) fn is_down(&self, position: u32, node: u32) -> bool {
-        self.loss().down.get(self.pair(position, node))
+        self.loss().down.get(self.told(position, node))
     }
 
     /// Whether the cells of `node` carry notices now, instead of payload.
@@ -306,19 +313,22 @@ impl Bank {
         self.loss_mut().dropped = Bitmap::new(pairs);
     }
 
-    /// `node` gives up on `peer` (§3.5): it stops sending to it, tells the others, discards what it
-    /// held for it, and takes back its own cells that may not have arrived. Gives those.
+    /// `node`, which may be in another shard, gives up on `peer` (§3.5): it stops sending to it, tells the
+    /// others, discards what it held for it, and takes back its own cells that may not have arrived. Gives
+    /// those.
     pub(crate) fn declare_down(&mut self, node: u32, peer: u32, now: Now) -> Vec<Cargo> {
         let position = self.schedule.position(node, peer);
-        let pair = self.pair(position, node);
-        let route = self.route(node, peer);
+        let (told, route) = (self.told(position, node), self.route(node, peer));
         let loss = self.loss_mut();
-        if loss.down.get(pair) {
+        if loss.down.replace(told, true) {
             return Vec::new();
         }
-        loss.down.set(pair);
-        loss.dropped.clear(pair);
         loss.news[route] = News::failed(now.slot);
+        if !self.members().contains(&node) {
+            return Vec::new();
+        }
+        let pair = self.pair(position, node);
+        self.loss_mut().dropped.clear(pair);
         self.spread(node, now);
         let mut own = self.take_unreported(position, node, now);
         own.extend(self.empty_queues(position, node));
@@ -392,32 +402,42 @@ impl Bank {
         }
     }
 
-    /// `node` uses the peer again, and tells the others.
+    /// `node`, which may be in another shard, uses the peer again, and tells the others.
     pub(crate) fn declare_up(&mut self, node: u32, peer: u32, now: Now) {
-        let pair = self.pair(self.schedule.position(node, peer), node);
+        let told = self.told(self.schedule.position(node, peer), node);
         let route = self.route(node, peer);
         let loss = self.loss_mut();
-        loss.down.clear(pair);
+        loss.down.clear(told);
         loss.news[route] = News::recovered(now.slot);
-        self.spread(node, now);
+        if self.members().contains(&node) {
+            self.spread(node, now);
+        }
     }
 
-    /// A node dies: all that it held is gone. If it comes back it reaches no other node at first, and says
-    /// so.
+    /// A node, which may be in another shard, dies: all that it held is gone. If it comes back it reaches no
+    /// other node at first, and says so.
     pub(crate) fn kill(&mut self, node: u32, now: Now) {
+        let is_here = self.members().contains(&node);
         for position in 0..self.schedule.positions() {
             let Some(peer) = self.schedule.peer(node, position) else { continue };
-            let route = self.route(node, peer);
+            let (told, route) = (self.told(position, node), self.route(node, peer));
+            let loss = self.loss_mut();
+            loss.down.set(told);
+            loss.news[route] = News::failed(now.slot);
+            if !is_here {
+                continue;
+            }
             let lost = self.empty_queues(position, node).len()
                 + self.take_unreported(position, node, now).len();
             let pair = self.pair(position, node);
             let loss = self.loss_mut();
             loss.drops += lost as u64;
             loss.dropped.clear(pair);
-            loss.down.set(pair);
-            loss.news[route] = News::failed(now.slot);
             self.reset_subflows(position, node);
             self.clear_busy(position, node);
+        }
+        if !is_here {
+            return;
         }
         for slot in 0..self.flows.of(node).len() {
             self.abandon_slot(node, slot);
