@@ -1,7 +1,7 @@
 //! What passes between nodes and the switch: packets, offers of packets and the answers to them.
 
 use kernel::{Bytes, Histogram};
-use switching::{Departure, Packet, Switch, Ticks};
+use switching::{Packet, Switch};
 
 use super::header::{decode, encode};
 use super::hosts::Uplink;
@@ -22,12 +22,9 @@ impl Link {
     }
 
     /// A packet as its receiver decodes it.
-    #[inline]
-    fn through_bytes(&mut self, packet: Packet) -> Option<Packet> {
-        if !self.uses_bytes {
-            return Some(packet);
-        }
-        let there = decode(&encode(&packet), self.nodes);
+    #[cold]
+    fn through_bytes(&mut self, packet: &Packet) -> Option<Packet> {
+        let there = decode(&encode(packet), self.nodes);
         self.malformed += u64::from(there.is_none());
         there
     }
@@ -41,10 +38,18 @@ impl Link {
         Into { link: self, switch, counted }
     }
 
-    /// What a node gets of a packet that leaves, and when its first bit does.
+    /// What a node gets of a packet that leaves: the packet itself, or what it reads of its bytes, `there`.
     #[inline]
-    pub(super) fn deliver(&mut self, departure: &Departure) -> Option<(Packet, Ticks)> {
-        self.through_bytes(departure.packet).map(|packet| (packet, departure.at))
+    pub(super) fn deliver<'a>(
+        &mut self,
+        packet: &'a Packet,
+        there: &'a mut Packet,
+    ) -> Option<&'a Packet> {
+        if self.uses_bytes {
+            *there = self.through_bytes(packet)?;
+            return Some(there);
+        }
+        Some(packet)
     }
 }
 
@@ -58,8 +63,12 @@ pub(super) struct Into<'a, S> {
 impl<S: Switch> Uplink for Into<'_, S> {
     #[inline]
     fn has_room(&mut self, packet: &Packet) -> bool {
-        let Some(offered) = self.link.through_bytes(*packet) else { return false };
-        self.switch.has_room(&offered)
+        // A node that waits asks in every cycle.
+        if !self.link.uses_bytes {
+            return self.switch.has_room(packet);
+        }
+        let offered = self.link.through_bytes(packet);
+        offered.is_some_and(|offered| self.switch.has_room(&offered))
     }
 
     fn has_room_by_output(&self) -> bool {
@@ -68,7 +77,11 @@ impl<S: Switch> Uplink for Into<'_, S> {
 
     #[inline]
     fn send(&mut self, packet: Packet) {
-        if let Some(packet) = self.link.through_bytes(packet) {
+        let packet = match self.link.uses_bytes {
+            true => self.link.through_bytes(&packet),
+            false => Some(packet),
+        };
+        if let Some(packet) = packet {
             self.counted.entered(&packet);
             self.switch.admit(packet);
         }

@@ -25,7 +25,7 @@ use ::rack::{
 };
 use kernel::{Bytes, Rate, Span, Time};
 use serde_json::{Map, Value};
-use switching::{Departure, Line, Switch, Wheel};
+use switching::{Departure, Line, Packet, Switch, Wheel};
 
 use crate::AnySwitch;
 use crate::config::Plan;
@@ -160,9 +160,10 @@ impl Rack {
             let ports = u64::from(packet.source) << 16 | u64::from(packet.destination);
             let hash = fold(self.totals.event_hash, ports);
             self.totals.event_hash = fold(hash, at.get());
-            let Some((packet, at)) = self.link.deliver(departure) else { continue };
+            let mut there = Packet::default();
+            let Some(packet) = self.link.deliver(packet, &mut there) else { continue };
             self.totals.delivered += packet.size() - self.plan.config.header;
-            if let Some(end) = self.receivers.receive(&packet, at) {
+            if let Some(end) = self.receivers.receive(packet, *at) {
                 self.flows.leaves(&end);
                 let due = self.line.cycle_of(end.at).clamp(self.cycle, self.cycle + AHEAD);
                 self.arriving.put(due, end);

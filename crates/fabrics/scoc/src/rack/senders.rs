@@ -9,16 +9,11 @@ use super::header::LAST;
 /// A flow at its source.
 #[derive(Clone, Copy, Debug)]
 struct Sending {
-    source: u16,
-    destination: u16,
-    /// As [`Numbers`] has it, modulo 2³¹.
-    number: u32,
-    /// When its first byte may be sent, on the switch's time: a cable later than on its host's.
-    start: Ticks,
+    /// Its next packet: a node that waits offers it in every cycle. It was born when the flow's first byte may
+    /// be sent, on the switch's time: a cable later than on its host's.
+    next: Packet,
     /// Application bytes left to send.
     left: Bytes,
-    /// Packets sent.
-    sent: u32,
 }
 
 /// How flows are numbered.
@@ -63,14 +58,11 @@ impl Senders {
         let count = &mut self.counts[end.index()];
         let number = *count;
         *count = (number + 1) % LAST;
-        let open = Sending {
-            source: flow.src.get() as u16,
-            destination: flow.dst.get() as u16,
-            number,
-            start: self.line.ticks_of(flow.start),
-            left: flow.size,
-            sent: 0,
-        };
+        let (size, is_last) = self.next_size(flow.size);
+        let born = self.line.ticks_of(flow.start);
+        let mut next = Packet::new(flow.src.index(), flow.dst.index(), size, born);
+        next.tag = number | if is_last { LAST } else { 0 };
+        let open = Sending { next, left: flow.size };
         let place = match self.spare.pop() {
             Some(place) => {
                 self.slab[place as usize] = open;
@@ -84,33 +76,49 @@ impl Senders {
         (place, number)
     }
 
+    /// The size of the next packet of a flow of which so much is left, and whether it is the last.
+    fn next_size(&self, left: Bytes) -> (Bytes, bool) {
+        (left.min(self.payload) + self.header, left <= self.payload)
+    }
+
     /// When a flow's first byte may be sent.
     #[inline]
     pub(super) fn start(&self, place: u32) -> Ticks {
-        self.slab[place as usize].start
+        self.slab[place as usize].next.born
     }
 
     /// The next packet of a flow whose first bit enters at `entered`.
+    #[inline]
     pub(super) fn packet(&self, place: u32, entered: Ticks) -> Packet {
-        let open = &self.slab[place as usize];
-        let size = open.left.min(self.payload) + self.header;
-        let (source, destination) = (open.source.into(), open.destination.into());
-        let mut packet = Packet::new(source, destination, size, open.start);
-        packet.sequence = open.sent;
-        packet.tag = open.number | if open.left <= self.payload { LAST } else { 0 };
+        let mut packet = self.slab[place as usize].next;
         packet.entered = entered;
         packet
     }
 
     /// A packet of a flow was sent. Gives whether more is left; else the source forgets the flow.
+    #[inline]
     pub(super) fn sent(&mut self, place: u32, packet: &Packet) -> bool {
         let open = &mut self.slab[place as usize];
         open.left -= packet.size() - self.header;
-        open.sent += 1;
-        let is_more = open.left > Bytes::ZERO;
-        if !is_more {
-            self.spare.push(place);
+        open.next.sequence += 1;
+        if open.left > self.payload {
+            return true;
         }
-        is_more
+        self.ends(place)
+    }
+
+    /// A flow has no full packet to send that is not its last. Gives whether it has one at all.
+    fn ends(&mut self, place: u32) -> bool {
+        let Sending { next, left } = self.slab[place as usize];
+        if left == Bytes::ZERO {
+            self.spare.push(place);
+            return false;
+        }
+        let (size, _) = self.next_size(left);
+        let (source, destination) = (next.source.into(), next.destination.into());
+        let mut last = Packet::new(source, destination, size, next.born);
+        (last.sequence, last.tag) = (next.sequence, next.tag | LAST);
+        self.slab[place as usize].next = last;
+        true
     }
 }
