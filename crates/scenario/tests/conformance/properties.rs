@@ -159,7 +159,7 @@ fn shards(rack: &Rack, registry: &Registry) -> Result<(), String> {
         let (_, whole) = cut(1)?;
         for shards in [2, 3, 8] {
             let (count, parts) = cut(shards)?;
-            if count < 2 && faults.is_empty() {
+            if count < 2 {
                 return Err(format!("it is {count} of {shards} shards"));
             }
             same(&format!("in {count} shards"), &parts, &whole)?;
