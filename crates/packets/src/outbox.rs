@@ -30,6 +30,8 @@ pub enum Effect {
     Close(FlowKey),
     /// Packets of the flow are lost for good: it fails.
     GiveUp(FlowKey),
+    /// A half has waited for an answer, and none has come.
+    InVain(FlowKey),
     /// Packets were sent again.
     Resent(u64),
     /// So many bytes are held for a flow until earlier ones arrive.
@@ -170,6 +172,14 @@ impl Outbox {
     #[inline]
     pub fn give_up(&mut self, flow: FlowKey) {
         self.effects.push(Effect::GiveUp(flow));
+    }
+
+    /// A half has waited for an answer as long as it does, and none has come. Said last of what it wants
+    /// then: if this goes on for too long ([`crate::config::Failures`]) the half is closed, after
+    /// [`crate::Transport::abandon`], and if it is the sender's the flow fails.
+    #[inline]
+    pub fn in_vain(&mut self, flow: FlowKey) {
+        self.effects.push(Effect::InVain(flow));
     }
 
     /// A packet made no sense where it came, and is dropped.

@@ -17,8 +17,9 @@
 //! order, and [`Outbox::complete`] with the last. Each half says [`Outbox::close`] when it has nothing
 //! left to do; its timers are then cancelled, and its key comes back for another flow. A packet that
 //! comes for a half that is closed goes to [`Transport::stray`], where a receiver may say once more that
-//! it has all ([`crate::answer`]). The network may end a half by itself, when it is known that the host of
-//! the other is dead: then it calls [`Transport::abandon`], and the half is closed with no further word.
+//! it has all ([`crate::answer`]). A half that waits for an answer says so each time that none has come
+//! ([`Outbox::in_vain`]). The network may end a half by itself, when that has gone on for too long or the host
+//! of the half dies: then it calls [`Transport::abandon`], and the half is closed with no further word.
 //!
 //! Data and control packets alike may be returned by `pull` or put in the NIC's queue by
 //! [`Outbox::send`]; queued packets go first, by priority. Acknowledgments normally take the queue,
@@ -255,8 +256,8 @@ pub trait Transport: Clone + Send + 'static {
     /// may also queue packets, which then go before the next pull.
     fn pull(&mut self, host: NodeId, line: Line<'_>, out: &mut Outbox) -> Option<Packet>;
 
-    /// The network has given up the flow, because a host died or is out of reach: forget this half of it,
-    /// which is closed.
+    /// The network has given up the flow, because a host died or nothing is heard of it: forget this half of
+    /// it, which is closed.
     fn abandon(&mut self, flow: FlowKey, out: &mut Outbox);
 
     /// Which byte of its flow is the first in a data packet: of one whose packets are numbered, and all full
@@ -292,7 +293,13 @@ pub trait Transport: Clone + Send + 'static {
         let _ = (packet, out);
     }
 
-    /// All vertices know anew what works of the network.
+    /// A host has died, and knows nothing of its flows any more: their halves there were abandoned.
+    fn died(&mut self, host: NodeId, out: &mut Outbox) {
+        let _ = (host, out);
+    }
+
+    /// All vertices know anew what works of the network, as an oracle tells them
+    /// ([`crate::config::Failures`]).
     fn routes_changed(&mut self, works: &Live, out: &mut Outbox) {
         let _ = (works, out);
     }

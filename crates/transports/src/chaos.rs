@@ -325,7 +325,7 @@ impl<T: Transport + Clone> Chaos<T> {
             Effect::Close(key) => self.close(key, host, now),
             Effect::GiveUp(key) => unreachable!("{key:?} is given up by a transport that recovers"),
             Effect::Resent(count) => self.resent += count,
-            Effect::Held(_) => {}
+            Effect::Held(_) | Effect::InVain(_) => {}
             Effect::Tell(port, _) => unreachable!("nobody here tells a neighbour by {port:?}"),
         }
     }

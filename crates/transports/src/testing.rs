@@ -192,7 +192,7 @@ impl<T: Transport> Rig<T> {
                 let timers = &mut self.timers[flow.index()][usize::from(flow.is_receivers())];
                 timers.iter_mut().for_each(|timer| timer.0 = Time::NEVER);
             }
-            Effect::Resent(_) | Effect::Held(_) => (),
+            Effect::Resent(_) | Effect::Held(_) | Effect::InVain(_) => (),
             Effect::GiveUp(key) => unreachable!("{key:?} is given up by a transport that recovers"),
             Effect::Tell(port, _) => unreachable!("nobody here tells a neighbour by {port:?}"),
         }

@@ -8,6 +8,7 @@ use ::rack::topology::{LeafSpine, Mesh, Shape, SingleSwitch, ThreeTier, Torus};
 use ::rack::{Fault, Problem};
 use kernel::{Bytes, Rate, Span};
 use packets::Routing;
+use packets::config::Failures;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,8 @@ pub struct Config {
     /// From a failure or repair to new routes in all switches. Unit: time. Default 1 ms (our choice:
     /// link-state routing in a rack takes 0.1 to 10 ms).
     pub convergence: Span,
+    /// How hosts find out that others have died.
+    pub failures: Failures,
     /// Probability that a packet is lost on a link. Default 0. Below 1.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub loss_rate: f64,
@@ -69,6 +72,7 @@ impl Default for Config {
             switch: Switch::default(),
             host: Host::default(),
             convergence: Span::from_us(1000),
+            failures: Failures::default(),
             loss_rate: 0.0,
             bit_error_rate: 0.0,
             transport: Transport::default(),
@@ -222,6 +226,7 @@ impl Config {
             mtu,
             queues: self.switch.queues(),
             convergence: self.convergence,
+            failures: self.failures,
             loss_rate: self.loss_rate,
             bit_error_rate: self.bit_error_rate,
         }

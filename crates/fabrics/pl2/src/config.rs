@@ -12,6 +12,7 @@ mod tests;
 use std::num::NonZeroU32;
 
 use kernel::{Rate, Span};
+use packets::config::Failures;
 use rack::NodeId;
 use rack::equipment::PacketParts;
 use schemars::JsonSchema;
@@ -86,6 +87,8 @@ pub struct Config {
     /// From a failure or repair until switch and hosts know. Unit: time. Default 1 ms (our choice: as
     /// the packet-switched racks).
     pub convergence: Span,
+    /// How hosts find out that others have died. Default: by an oracle; a table that does not say so has none.
+    pub failures: Failures,
     /// Probability that a packet is lost on a link. Default 0. Below 1.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub loss_rate: f64,
@@ -209,6 +212,7 @@ impl Default for Config {
             recovery: Recovery::default(),
             entering: None,
             convergence: Span::from_us(1_000),
+            failures: Failures::told(),
             loss_rate: 0.0,
             bit_error_rate: 0.0,
             transport: Transport::default(),

@@ -13,6 +13,7 @@ mod tests;
 use std::num::NonZeroU8;
 
 use kernel::{Bytes, Rate, Span};
+use packets::config::Failures;
 use rack::Problem;
 use rack::equipment::PacketParts;
 use rack::topology::{Shape, Torus};
@@ -86,6 +87,9 @@ pub struct Config {
     /// How nodes find out which links and nodes work. Greetings are sent while something of the
     /// scenario can still fail or return.
     pub discovery: Discovery,
+    /// How the ends of flows find out that the other has died, or is out of reach. Default: by an oracle; a
+    /// table that does not say so has none.
+    pub failures: Failures,
     /// Probability that a packet is lost on a link. Default 0. Below 1.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub loss_rate: f64,
@@ -215,6 +219,7 @@ impl Default for Config {
             selection: None,
             recovery: Recovery::default(),
             discovery: Discovery::default(),
+            failures: Failures::told(),
             loss_rate: 0.0,
             bit_error_rate: 0.0,
             equipment: PacketParts::default(),

@@ -3,6 +3,7 @@
 //! Defaults are Shoal's packet-switched rack (§7.3): 512 hosts at 50 Gbps in a folded Clos of full
 //! bisection, queues of 100 packets of 1,500 bytes. The transport has a table of its own.
 
+mod failures;
 mod memory;
 mod pfc;
 mod queues;
@@ -13,6 +14,7 @@ use rack::{Fault, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use failures::Failures;
 pub(crate) use pfc::PAUSE_FRAME;
 pub use pfc::Pfc;
 pub use queues::{
@@ -92,6 +94,8 @@ pub struct Config {
     /// From a failure or repair to new routes in all switches. Unit: time. Default 1 ms (our choice:
     /// link-state routing in a rack takes 0.1 to 10 ms).
     pub convergence: Span,
+    /// How hosts find out that others have died.
+    pub failures: Failures,
     /// Probability that a packet is lost on a link. Default 0. Below 1.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub loss_rate: f64,
@@ -114,6 +118,7 @@ impl Default for Config {
             mtu: Bytes::new(1500),
             queues: Queues::default(),
             convergence: Span::from_us(1000),
+            failures: Failures::default(),
             loss_rate: 0.0,
             bit_error_rate: 0.0,
         }
@@ -206,6 +211,7 @@ impl Config {
     /// Every problem found, each with its key and a remedy.
     pub fn plan(&self) -> Result<Plan, Vec<Problem>> {
         let mut problems = self.check();
+        problems.extend(self.failures.check().into_iter().map(|p| p.below("failures")));
         problems.extend(self.queues.check(self.mtu).into_iter().map(|p| p.below("queues")));
         let topology = match self.topology.build() {
             Ok(topology) => topology,

@@ -114,6 +114,8 @@ pub(crate) struct Halves {
     next: Lookup,
     /// By pair, at the destination: all flows below it are closed.
     closed_below: Lookup,
+    /// Flows that their destination has closed although it has not all of them.
+    broken_off: Lookup,
 }
 
 impl Halves {
@@ -258,6 +260,19 @@ impl Halves {
             bound.number += 1;
         }
         self.closed_below.insert(name.pair(), bound.number);
+    }
+
+    /// A destination closes a flow for which it has waited in vain: it answers no packet of it.
+    pub(crate) fn break_off(&mut self, key: FlowKey) {
+        if key.is_receivers() {
+            self.broken_off.insert(self.receiver(key).name.words(), 1);
+        }
+        self.close(key);
+    }
+
+    /// Whether a packet is for a destination that has broken its flow off.
+    pub(crate) fn is_broken_off(&self, packet: &Packet) -> bool {
+        !packet.goes_to_source() && self.broken_off.get(Name::of(packet).words()).is_some()
     }
 
     fn closed_below(&self, name: Name) -> u32 {

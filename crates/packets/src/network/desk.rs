@@ -116,7 +116,8 @@ impl Desk {
             }
             What::GaveUp { name } => {
                 if let Some(place) = self.ledger.find(name) {
-                    self.strike_out(at, place, Fate::Failed(Failure::PacketsLost));
+                    let why = self.judge.why_in_vain(&self.ledger.get(place).flow);
+                    self.strike_out(at, place, Fate::Failed(why));
                 }
             }
         }

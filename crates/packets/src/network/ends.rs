@@ -7,6 +7,7 @@ use rack::{Failure, Flow, NodeId};
 use super::part::Part;
 use super::reports::{Report, What};
 use crate::net::{Name, hopeless};
+use crate::outbox::Effect;
 use crate::packet::{FlowKey, Packet};
 use crate::program::Program;
 use crate::transport::{Opening, Transport};
@@ -20,13 +21,14 @@ impl<T: Transport, S: Program> Part<T, S> {
     pub(super) fn start(&mut self, offer: u32) {
         let (flow, place) = self.offers[offer as usize];
         self.free_offers.push(offer);
-        if let Some(why) = self.hopeless(flow.src, flow.dst) {
+        if let Some(why) = self.refuses(flow.src, flow.dst) {
             return self.report(What::Refused { place, why });
         }
         let Flow { src, dst, .. } = flow;
         let (key, name) = self.net.halves.open_sender(src, dst);
         self.report(What::Started { place, name });
         self.make_room();
+        self.watch(key);
         let nic = self.net.nics[src.index()];
         if let Some(queues) = &mut self.net.flow_queues {
             queues.flow_starts(key, nic);
@@ -42,15 +44,66 @@ impl<T: Transport, S: Program> Part<T, S> {
     pub(super) fn meet(&mut self, packet: &Packet) -> FlowKey {
         let key = self.net.halves.open_receiver(Name::of(packet));
         self.make_room();
+        self.watch(key);
         let label = FlowKey::label(packet.flow.place(), true).like(packet.flow);
         let packet = Packet { flow: key, ..*packet };
         self.transport.accept(&packet, label, &mut self.out);
         key
     }
 
+    /// A half has opened.
+    fn watch(&mut self, key: FlowKey) {
+        let Some(watch) = &mut self.watch else { return };
+        let host = self.net.halves.host(key);
+        if let Some((timer, at)) = watch.opens(key, host, self.net.now) {
+            self.carry_out(Effect::Set(timer, at));
+        }
+    }
+
+    /// A host looks for flows of which it has heard nothing for long, although it has not all of them.
+    pub(super) fn look_for_silence(&mut self, host: NodeId) {
+        let Self { watch: Some(watch), net, .. } = self else { return };
+        let (now, mut next) = (net.now, None);
+        let mut silent = Vec::new();
+        for (key, name) in net.halves.open() {
+            if !key.is_receivers() || name.dst != host {
+                continue;
+            }
+            match watch.ends(key) {
+                end if end <= now => silent.push(key),
+                end => next = Some(next.map_or(end, |next: Time| next.min(end))),
+            }
+        }
+        if let Some((timer, at)) = next.map(|end| watch.looks_again(host, end, now)) {
+            self.carry_out(Effect::Set(timer, at));
+        }
+        // By number, as places depend on the cut.
+        silent.sort_unstable_by_key(|&key| self.net.halves.name(key));
+        silent.into_iter().for_each(|key| self.break_off(key));
+    }
+
+    /// A half has waited for an answer in vain.
+    #[cold]
+    pub(super) fn waits_in_vain(&mut self, key: FlowKey) {
+        let now = self.net.now;
+        let Some(watch) = self.watch.as_mut().filter(|_| self.net.halves.is_open(key)) else {
+            return;
+        };
+        if !watch.is_hopeless(key, now) {
+            return;
+        }
+        match key.is_receivers() {
+            true => self.break_off(key),
+            false => self.give_up(key),
+        }
+    }
+
     /// Whether a packet is of a flow that its hosts have forgotten as one of them died, or as no path leads
     /// from one to the other: as much as its destination can know by itself.
     pub(super) fn is_forgotten(&self, packet: &Packet) -> bool {
+        if self.watch.is_some() {
+            return false;
+        }
         let name = Name::of(packet);
         let known = |host: NodeId| self.forgotten.get(host.index()).copied().unwrap_or(Time::ZERO);
         let is_old = packet.is_data() && packet.stamp < known(name.src).max(known(name.dst));
@@ -79,6 +132,12 @@ impl<T: Transport, S: Program> Part<T, S> {
 
     /// A half has nothing left to do.
     pub(super) fn close(&mut self, key: FlowKey) {
+        self.leave(key);
+        self.net.halves.close(key);
+    }
+
+    /// A half ends: nothing of it is left to whoever has its place next.
+    fn leave(&mut self, key: FlowKey) {
         if key.is_receivers() {
             let receiver = self.net.halves.receiver(key);
             let (name, delivered) = (receiver.name, receiver.delivered);
@@ -87,7 +146,14 @@ impl<T: Transport, S: Program> Part<T, S> {
             }
         }
         self.timers.forget_flow(key);
-        self.net.halves.close(key);
+    }
+
+    /// A half waits no longer, and what comes of its flow finds nobody: the other will wait in vain, too.
+    pub(super) fn break_off(&mut self, key: FlowKey) {
+        self.out.set_now(self.net.now);
+        self.transport.abandon(key, &mut self.out);
+        self.leave(key);
+        self.net.halves.break_off(key);
     }
 
     /// A half is forgotten by its host.
@@ -104,6 +170,14 @@ impl<T: Transport, S: Program> Part<T, S> {
         self.abandon(key);
     }
 
+    /// Why a flow does not begin: its source is dead, or knows that it can never complete.
+    fn refuses(&self, from: NodeId, to: NodeId) -> Option<Failure> {
+        match self.watch {
+            None => self.hopeless(from, to),
+            Some(_) => self.net.is_dead(Vertex::new(from.get())).then_some(Failure::SourceDied),
+        }
+    }
+
     /// Why a flow can never complete, as far as switches and hosts know: a host that has died knows it
     /// itself.
     fn hopeless(&self, from: NodeId, to: NodeId) -> Option<Failure> {
@@ -112,7 +186,8 @@ impl<T: Transport, S: Program> Part<T, S> {
     }
 
     /// A vertex has died. If it is a host its flows are lost with what it knew of them, even if it comes
-    /// back; their halves are forgotten when that is known, once routes have converged.
+    /// back. The other halves wait in vain; or, if an oracle tells, all are forgotten once routes have
+    /// converged.
     pub(super) fn died(&mut self, vertex: Vertex) {
         if S::RUNS && self.net.owns(vertex) {
             self.tell_program_of_death(vertex);
@@ -120,12 +195,38 @@ impl<T: Transport, S: Program> Part<T, S> {
         if !self.net.plan.topology.is_host(vertex) {
             return;
         }
+        if self.watch.is_some() {
+            return self.forget_all(NodeId::new(vertex.get()));
+        }
         let known_at = self.net.now + self.net.plan.config.convergence;
         self.doomed.push_back((NodeId::new(vertex.get()), known_at));
     }
 
+    /// A host has died: it knows nothing of its flows any more.
+    fn forget_all(&mut self, node: NodeId) {
+        if !self.net.owns(Vertex::new(node.get())) {
+            return;
+        }
+        let open = self.net.halves.open().filter(|&(key, _)| self.net.halves.host(key) == node);
+        let mut keys: Vec<_> = open.map(|(key, name)| (name, key)).collect();
+        // By name, as places depend on the cut.
+        keys.sort_unstable();
+        keys.into_iter().for_each(|(_, key)| self.break_off(key));
+        self.out.set_now(self.net.now);
+        self.transport.died(node, &mut self.out);
+    }
+
+    /// An oracle tells what works of the network: hosts forget flows that can never complete.
+    pub(super) fn tell_of_routes(&mut self) {
+        self.out.set_now(self.net.now);
+        self.transport.routes_changed(&self.net.live, &mut self.out);
+        self.leave_out_others();
+        self.abandon_doomed();
+        self.abandon_unreachable();
+    }
+
     /// It is known now that some hosts have died: flows from and to them are forgotten.
-    pub(super) fn abandon_doomed(&mut self) {
+    fn abandon_doomed(&mut self) {
         while let Some(&(node, _)) =
             self.doomed.front().filter(|(_, known_at)| *known_at <= self.net.now)
         {
@@ -144,7 +245,7 @@ impl<T: Transport, S: Program> Part<T, S> {
 
     /// Routes are known anew: hosts forget flows to and from hosts that are dead, and if nothing more is to
     /// change those that no path leads to.
-    pub(super) fn abandon_unreachable(&mut self) {
+    fn abandon_unreachable(&mut self) {
         if !self.net.is_settled() && self.net.live.vertices.iter().all(|&works| works) {
             return;
         }

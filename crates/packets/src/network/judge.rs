@@ -1,14 +1,16 @@
 //! What the driver knows of faults: by when which flows cannot end.
 //!
-//! The plan of faults is configuration, so that the driver follows it by itself. It tells nobody: hosts act
-//! on what they know, and forget a flow at the same instant (`ends`).
+//! The plan of faults is configuration, so that the driver follows it by itself, and it tells nobody. A flow
+//! whose source dies has failed: nobody is left who would say so. Of others their sources say that they give
+//! them up, and the driver knows why. Where an oracle tells hosts of failures they forget flows at the instant
+//! at which these fail here (`ends`).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kernel::Time;
-use rack::topology::Parts;
-use rack::{Failure, NodeId};
+use rack::topology::{Parts, Vertex};
+use rack::{Failure, Flow, NodeId};
 
 use super::ledger::{Ledger, Life};
 use crate::net::{Net, hopeless};
@@ -33,8 +35,12 @@ pub(super) struct Judge {
     live: Live,
     tables: Arc<Tables>,
     known: Arc<Known>,
+    /// Whether hosts know of failures by an oracle.
+    is_oracle: bool,
     /// Hosts that have died, until that is known: when it will be.
     doomed: VecDeque<(NodeId, Time)>,
+    /// By vertex: when it last died.
+    died: Vec<Option<Time>>,
 }
 
 impl Judge {
@@ -60,7 +66,21 @@ impl Judge {
             live: net.live.clone(),
             tables: Arc::clone(&net.tables),
             known: Arc::clone(&net.known),
+            is_oracle: plan.config.failures.oracle,
             doomed: VecDeque::new(),
+            died: vec![None; plan.topology.vertices() as usize],
+        }
+    }
+
+    /// Why the source of a flow has waited in vain for its destination.
+    pub(super) fn why_in_vain(&self, flow: &Flow) -> Failure {
+        let dst = flow.dst.index();
+        let has_died = self.vertices[dst] > 0 || self.died[dst].is_some_and(|at| at >= flow.start);
+        let src = Vertex::new(flow.src.get());
+        let is_cut_off = self.tables.paths(src, flow.dst.get()) == 0;
+        match has_died || is_cut_off {
+            true => Failure::DestinationDied,
+            false => Failure::PacketsLost,
         }
     }
 
@@ -75,10 +95,14 @@ impl Judge {
         match step {
             Step::Break(fault) => {
                 self.count(net, fault, |faults| *faults += 1);
-                if let Parts::Vertex(vertex) = self.parts[fault] {
-                    let known_at = now + net.plan.config.convergence;
-                    self.doomed.push_back((NodeId::new(vertex.get()), known_at));
+                let Parts::Vertex(vertex) = self.parts[fault] else { return Vec::new() };
+                self.died[vertex.index()] = Some(now);
+                let host = NodeId::new(vertex.get());
+                if !self.is_oracle {
+                    let fails = |flow: &Flow| flow.src == host;
+                    return failures(ledger, |flow| fails(flow).then_some(Failure::SourceDied));
                 }
+                self.doomed.push_back((host, now + net.plan.config.convergence));
                 Vec::new()
             }
             Step::Mend(fault) => {
@@ -87,6 +111,9 @@ impl Judge {
             }
             Step::Converge => {
                 self.converge(net);
+                if !self.is_oracle {
+                    return Vec::new();
+                }
                 let mut failures = self.take_doomed(now, ledger);
                 failures.extend(self.unreachable(ledger));
                 failures
@@ -121,20 +148,16 @@ impl Judge {
     /// It is known now that some vertices have died: if they are hosts their flows fail, even if they have
     /// come back.
     fn take_doomed(&mut self, now: Time, ledger: &Ledger) -> Vec<(u32, Failure)> {
-        let mut failures = Vec::new();
+        let mut found = Vec::new();
         while let Some(&(node, _)) = self.doomed.front().filter(|(_, known_at)| *known_at <= now) {
             self.doomed.pop_front();
-            let open = ledger.unfinished().filter(|&place| ledger.get(place).life == Life::Open);
-            failures.extend(open.filter_map(|place| {
-                let flow = &ledger.get(place).flow;
-                match node {
-                    _ if flow.src == node => Some((place, Failure::SourceDied)),
-                    _ if flow.dst == node => Some((place, Failure::DestinationDied)),
-                    _ => None,
-                }
+            found.extend(failures(ledger, |flow| match node {
+                _ if flow.src == node => Some(Failure::SourceDied),
+                _ if flow.dst == node => Some(Failure::DestinationDied),
+                _ => None,
             }));
         }
-        failures
+        found
     }
 
     /// Routes are known anew: flows to hosts that are dead fail, and if nothing more is to change those to
@@ -158,4 +181,10 @@ impl Judge {
         };
         ledger.unfinished().filter_map(fails).collect()
     }
+}
+
+/// The places of flows under way that fail, as `why` tells.
+fn failures(ledger: &Ledger, why: impl Fn(&Flow) -> Option<Failure>) -> Vec<(u32, Failure)> {
+    let open = ledger.unfinished().filter(|&place| ledger.get(place).life == Life::Open);
+    open.filter_map(|place| Some((place, why(&ledger.get(place).flow)?))).collect()
 }

@@ -20,6 +20,7 @@ mod programmed;
 mod reports;
 mod shard;
 mod uniform;
+mod watch;
 
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@ use rack::topology::Vertex;
 use rack::{Flow, NodeId};
 
 use super::reports::Report;
+use super::watch::Watch;
 use crate::net::{Event, FlowQueues, Found, Halves, Name, Net, Timers, Word, sort};
 use crate::outbox::{Effect, Outbox};
 use crate::packet::{FlowKey, Marks, Packet};
@@ -30,6 +31,10 @@ pub struct Part<T, S> {
     pub(super) out: Outbox,
     pub(super) orders: Orders,
     pub(super) timers: Timers,
+    /// How halves find out that nothing comes any more; `None` where nothing fails, or an oracle tells.
+    pub(super) watch: Option<Box<Watch>>,
+    /// Halves that have just waited in vain.
+    pub(super) in_vain: Vec<FlowKey>,
     /// By host: the alarm it asked for.
     pub(super) alarms: Vec<Time>,
     /// Flows that are to start, in places that are used again, with their places in the driver's list.
@@ -85,8 +90,14 @@ impl<T: Transport, S: Program> Part<T, S> {
     /// The whole of a network.
     pub(super) fn new(net: Net, transport: T, program: S) -> Self {
         let hosts = net.plan.topology.hosts();
+        let mut timers = transport.timers();
+        let config = net.plan.config.failures;
+        let watches = !net.plan.faults.is_empty() && !config.oracle;
+        let watch = watches.then(|| Box::new(Watch::new(config, hosts, &mut timers)));
         Self {
-            timers: Timers::new(transport.timers(), hosts),
+            timers: Timers::new(timers, hosts),
+            watch,
+            in_vain: Vec::new(),
             net,
             transport,
             program,
@@ -113,7 +124,7 @@ impl<T: Transport, S: Program> Part<T, S> {
 
     /// Takes out of what the transport wants what concerns hosts of other parts: it was told of something
     /// that all hosts know, and each part's does what its own hosts do then.
-    fn leave_out_others(&mut self) {
+    pub(super) fn leave_out_others(&mut self) {
         let Self { net, out, .. } = self;
         if net.is_whole() {
             return;
@@ -255,11 +266,9 @@ impl<T: Transport, S: Program> Part<T, S> {
             Event::Program { switch } => self.wake_program(Vertex::new(switch)),
             Event::Converge => {
                 self.net.converge();
-                self.out.set_now(self.net.now);
-                self.transport.routes_changed(&self.net.live, &mut self.out);
-                self.leave_out_others();
-                self.abandon_doomed();
-                self.abandon_unreachable();
+                if self.watch.is_none() {
+                    self.tell_of_routes();
+                }
             }
             Event::Arrive { .. }
             | Event::Deliver { .. }
@@ -283,6 +292,9 @@ impl<T: Transport, S: Program> Part<T, S> {
             Found::New => return self.net.counts.stray += 1,
             Found::Closed => {
                 self.net.counts.stray += 1;
+                if self.net.halves.is_broken_off(&packet) {
+                    return;
+                }
                 return self.transport.stray(&packet, &mut self.out);
             }
         };
@@ -292,13 +304,19 @@ impl<T: Transport, S: Program> Part<T, S> {
                 receiver.journey.note(packet.stamp, self.net.now, packet.wire);
             }
         }
+        if let Some(watch) = &mut self.watch {
+            watch.hears(key, self.net.now);
+        }
         packet.flow = key;
         self.transport.receive(packet.dst, &packet, &mut self.out);
     }
 
     fn fire(&mut self, timer: Timer) {
         self.out.set_now(self.net.now);
-        self.transport.timer(timer, &mut self.out);
+        match self.watch.as_mut().and_then(|watch| watch.host_of(timer)) {
+            Some(host) => self.look_for_silence(host),
+            None => self.transport.timer(timer, &mut self.out),
+        }
     }
 
     /// Carries out what the transport wants, lets NICs send, and reports ends, until all is quiet.
@@ -319,7 +337,10 @@ impl<T: Transport, S: Program> Part<T, S> {
             }
             self.out.effects.clear();
             at = 0;
-            if let Some((packet, why)) = self.net.unheard.pop() {
+            if let Some(key) = self.in_vain.pop() {
+                // Once all else is done that it wants, for nothing may be left that would wake a closed half.
+                self.waits_in_vain(key);
+            } else if let Some((packet, why)) = self.net.unheard.pop() {
                 self.out.set_now(self.net.now);
                 self.transport.unheard(&packet, why, &mut self.out);
             } else if let Some(host) = self.net.ready_nics.pop() {
@@ -331,7 +352,7 @@ impl<T: Transport, S: Program> Part<T, S> {
     }
 
     #[inline]
-    fn carry_out(&mut self, effect: Effect) {
+    pub(super) fn carry_out(&mut self, effect: Effect) {
         match effect {
             Effect::Send(packet) => self.send(self.labelled(packet)),
             Effect::Tell(port, packet) => self.net.tell(port.get(), packet),
@@ -364,6 +385,11 @@ impl<T: Transport, S: Program> Part<T, S> {
                 }
             }
             Effect::GiveUp(key) => self.give_up(key),
+            Effect::InVain(key) => {
+                if self.watch.is_some() {
+                    self.in_vain.push(key);
+                }
+            }
             Effect::Resent(packets) => self.net.counts.retransmissions += packets,
             Effect::Held(bytes) => {
                 let max = &mut self.net.counts.reorder_max;

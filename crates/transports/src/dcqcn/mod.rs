@@ -339,6 +339,7 @@ impl Transport for Dcqcn {
         flow.next = flow.base;
         self.offer(key, out);
         self.expect(key, out);
+        out.in_vain(key);
     }
 
     fn pull(&mut self, host: NodeId, line: Line<'_>, out: &mut Outbox) -> Option<Packet> {

@@ -405,16 +405,25 @@ impl Transport for Homa {
         };
         if number == SILENT {
             let message = &self.outgoing[flow.index()];
-            if message.next >= message.unscheduled {
+            let has_sent = message.next >= message.unscheduled;
+            if has_sent {
                 out.send(message.enquire(self.control));
             }
-            return self.wait_for_receiver(flow, out);
+            self.wait_for_receiver(flow, out);
+            if has_sent {
+                out.in_vain(flow);
+            }
+            return;
         }
-        if self.is_lost(flow, out) {
+        let is_lost = self.is_lost(flow, out);
+        if is_lost {
             self.asked += 1;
             out.send(self.incoming[flow.index()].ask(flow, self.control));
         }
         self.expect(flow, out);
+        if is_lost {
+            out.in_vain(flow);
+        }
     }
 
     fn pull(&mut self, host: NodeId, line: Line<'_>, out: &mut Outbox) -> Option<Packet> {

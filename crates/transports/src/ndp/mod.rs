@@ -149,6 +149,9 @@ impl Ndp {
         self.silences += asks;
         out.set_timer(Timer::Flow(flow, OVERDUE), sender.deadline(timeout, out.now()));
         self.offer(flow, out);
+        if lost + asks > 0 {
+            out.in_vain(flow);
+        }
     }
 }
 

@@ -258,6 +258,7 @@ impl Raw {
         }
         let vain_waits = receiver.vain_waits;
         self.wait(flow, vain_waits, out);
+        out.in_vain(flow);
     }
 
     /// A sender hears what its receiver lacks: what was sent of that goes again.
@@ -284,6 +285,7 @@ impl Raw {
             sender.again.insert(sender.total - 1);
         }
         self.offer(flow, out);
+        out.in_vain(flow);
     }
 
     fn packet(&self, flow: FlowKey, seq: u64) -> Packet {

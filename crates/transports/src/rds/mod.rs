@@ -42,6 +42,9 @@ const MISSING: u8 = 0;
 const SILENT: u8 = 1;
 /// A receiver's time-out doubles at most so often (our choice: PL2 does not say that it grows).
 const LONGER_MAX: u32 = 20;
+/// After so many time-outs a sender that waits to be granted more asks whether its receiver is there (our
+/// choice: PL2 does not say what becomes of receivers that die).
+const SILENCES_MAX: u32 = 8;
 /// The timer of a host: its next slot begins.
 const SLOT: u8 = 0;
 
@@ -208,11 +211,17 @@ impl Rds {
         if !message.is_heard {
             self.blind_again += 1;
             message.repeat(0, message.blind);
-        } else if message.next == message.total {
-            // Perhaps the acknowledgment is lost: the last packet asks for it again.
-            message.repeat(message.total - 1, message.total);
+        } else {
+            message.silences += 1;
+            // Perhaps the acknowledgment is lost: the last packet asks for it again. A receiver that has
+            // others to serve first is asked seldom, if it is there.
+            if message.next < message.total && message.silences % SILENCES_MAX > 0 {
+                return;
+            }
+            message.repeat(message.next - 1, message.next);
         }
         self.rank(flow, out);
+        out.in_vain(flow);
     }
 
     /// The receiver has heard nothing of what it has granted for a while.
@@ -225,6 +234,7 @@ impl Rds {
             from = gap.1;
         }
         self.watch(flow, out);
+        out.in_vain(flow);
     }
 
     /// The first gap at or after `from` in what is granted.
@@ -305,6 +315,7 @@ impl Transport for Rds {
             _ => return out.unexpected(),
         }
         message.is_heard = true;
+        message.silences = 0;
         self.rank(flow, out);
         self.wait_for_receiver(flow, out);
     }
@@ -313,8 +324,8 @@ impl Transport for Rds {
         match timer {
             Timer::Host(host, _) => self.schedule(host, out),
             Timer::Flow(flow, SILENT) => {
-                self.receiver_is_silent(flow, out);
                 self.wait_for_receiver(flow, out);
+                self.receiver_is_silent(flow, out);
             }
             Timer::Flow(flow, _) => self.sender_is_silent(flow, out),
         }

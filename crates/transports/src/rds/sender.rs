@@ -28,6 +28,8 @@ pub(crate) struct Outgoing {
     pub(crate) next: u64,
     /// Whether the receiver is known to know of the message.
     pub(crate) is_heard: bool,
+    /// How often in a row nothing was heard of it although all was sent that may be.
+    pub(crate) silences: u32,
     /// Packets to send again.
     again: Segments,
     entropy: u16,

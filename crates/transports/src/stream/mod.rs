@@ -261,6 +261,7 @@ impl<C: Congestion> Transport for Stream<C> {
                 let alarm = sender.expire(out.now(), plan, control, counts);
                 Self::apply(alarm, flow, out);
                 self.offer(flow, out);
+                out.in_vain(flow);
             }
             ACKNOWLEDGE => {
                 let receiver = &mut self.receivers[flow.index()];

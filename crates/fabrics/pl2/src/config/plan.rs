@@ -265,6 +265,7 @@ impl Config {
             mtu,
             queues: self.switch.queues(),
             convergence: self.convergence,
+            failures: self.failures,
             loss_rate: self.loss_rate,
             bit_error_rate: self.bit_error_rate,
             ..packets::Config::default()
@@ -327,6 +328,11 @@ fn rename(problem: Problem) -> Problem {
 }
 
 impl Plan {
+    /// Whether something fails, and hosts find out by themselves.
+    pub(crate) fn hosts_watch(&self) -> bool {
+        !self.network.faults.is_empty() && !self.config.failures.oracle
+    }
+
     /// The same plan with faults.
     ///
     /// # Errors

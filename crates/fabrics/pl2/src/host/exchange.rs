@@ -472,6 +472,20 @@ impl<T: Transport> Shim<T> {
         self.counts.repeats += 1;
         // No burst follows this one, whether one followed the first or not.
         self.reserve(agent, false, out.now(), out.now(), out);
+        if has_waited_long {
+            self.waits_in_vain(place, out);
+        }
+    }
+
+    /// A burst has been asked for as often as waits grow longer: its flows wait for an answer, as they do
+    /// where their transport has sent all that it may.
+    fn waits_in_vain(&self, place: u32, out: &mut Outbox) {
+        for slot in self.held.iter(self.bursts.get(place).packets) {
+            let Note { flow, life, .. } = self.held.note(slot);
+            if !flow.is_closed() && !flow.is_receivers() && !self.is_over(flow, life) {
+                out.in_vain(flow);
+            }
+        }
     }
 
     /// Nobody wants an agent's burst any more, and no slots are known to be granted to it.

@@ -24,7 +24,7 @@ fn concerns(wish: &Effect) -> bool {
         Effect::Tell(..) | Effect::Set(..) | Effect::Cancel(_) | Effect::Delivered(..) => false,
         Effect::Complete(_) | Effect::Resent(_) | Effect::Held(_) => false,
         // Then the network abandons the flow.
-        Effect::GiveUp(_) => false,
+        Effect::GiveUp(_) | Effect::InVain(_) => false,
     }
 }
 

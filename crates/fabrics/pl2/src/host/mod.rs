@@ -125,8 +125,10 @@ pub struct Shim<T> {
     nics: Vec<Nic>,
     /// By host: when it looks for grants that do not come.
     looks: Vec<Time>,
-    /// By host: whether it is known to be dead.
+    /// By host: whether it is known to be dead, where an oracle tells of failures.
     is_dead: Vec<bool>,
+    /// By host: who it heard last, where something fails and no oracle tells.
+    heard_last: Vec<Option<NodeId>>,
     /// By host: when the transport wants to be asked.
     alarms: Vec<Time>,
     delays: Delays,
@@ -187,6 +189,7 @@ impl<T: Transport> Shim<T> {
             nics: vec![Nic::default(); hosts as usize],
             looks: vec![Time::NEVER; hosts as usize],
             is_dead: vec![false; hosts as usize],
+            heard_last: vec![None; if plan.hosts_watch() { hosts as usize } else { 0 }],
             alarms: vec![Time::NEVER; hosts as usize],
             delays: Delays::new(&config.host.jitter),
             chance: (0..hosts).map(|host| Stream::new(seed, "pl2/delay", host.into())).collect(),
@@ -430,7 +433,10 @@ impl<T: Transport> Shim<T> {
         // tells its receiver so, and a receiver some host that is not the silent sender.
         let works = |host: &NodeId| !self.is_dead[host.index()];
         let others = (0..self.layout.hosts).map(NodeId::new).filter(|&host| host != from);
-        let best = if from == receiver { None } else { Some(receiver).filter(works) };
+        // Who knows of no dead host takes one that it has heard.
+        let heard = self.heard_last.get(from.index()).copied().flatten();
+        let usual = if from == receiver { None } else { Some(receiver).filter(works) };
+        let best = heard.filter(|&host| from != receiver || host != sender).or(usual);
         let via = best.or_else(|| others.filter(|&host| host != sender).find(works));
         let via = via.unwrap_or(if from == receiver { sender } else { receiver });
         let reset = Message {
@@ -526,6 +532,9 @@ impl<T: Transport> Transport for Shim<T> {
     }
 
     fn receive(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
+        if let Some(last) = self.heard_last.get_mut(host.index()) {
+            *last = Some(packet.src);
+        }
         match Message::of(packet) {
             Some(message) => self.control(host, packet, message, out),
             None => self.data(host, packet, out),
@@ -588,6 +597,13 @@ impl<T: Transport> Transport for Shim<T> {
             let packet = Packet { path: 0, ..*packet };
             self.of_transport(out, |transport, out| transport.stray(&packet, out));
         }
+        self.settle(out);
+    }
+
+    fn died(&mut self, host: NodeId, out: &mut Outbox) {
+        self.heard_last[host.index()] = None;
+        self.reset_host(host, out);
+        self.of_transport(out, |transport, out| transport.died(host, out));
         self.settle(out);
     }
 

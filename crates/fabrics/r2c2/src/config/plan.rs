@@ -111,6 +111,7 @@ impl Config {
             mtu: self.mtu,
             queues: Queues { port_buffer, ..Queues::default() },
             convergence: self.discovery.duration(),
+            failures: self.failures,
             loss_rate: self.loss_rate,
             bit_error_rate: self.bit_error_rate,
             ..packets::Config::default()

@@ -24,6 +24,7 @@ impl Endpoints {
         }
         let (news, scene) = self.speak(out);
         news.forget_unreachable(node, &scene);
+        flows.iter().for_each(|&(key, ..)| self.watch(key, out));
         self.say_anew(node, flows, out);
         self.follow_event(node, out);
         self.pace.has_flows(node, out);

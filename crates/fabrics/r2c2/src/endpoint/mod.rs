@@ -59,8 +59,8 @@ use senders::Senders;
 /// The timer of a half, where packets can be lost: the source asks whether all has arrived, the
 /// destination for what is missing.
 const ASK: u8 = 0;
-/// How often a source asks a destination to which no way leads any more, each time after twice as long,
-/// before it gives up (**our choice**: 64 times the first wait).
+/// Where an oracle tells of failures: how often a source asks a destination to which no way will lead any
+/// more, each time after twice as long, before it gives up (**our choice**: 64 times the first wait).
 const PROBES_MAX: u32 = 6;
 /// A host's timer: its next computation of rates.
 const TICK: u8 = 0;
@@ -190,7 +190,18 @@ impl Endpoints {
         pace.flow_starts(src, senders, news, &mut Scene { topology, maps, neighbours, out });
         self.follow_event(src, out);
         self.selector.has_flows(src, out);
+        self.watch(key, out);
         out.wake(src);
+    }
+
+    /// A flow to whose destination no way leads, as far as its source knows, sends nothing: it looks again.
+    fn watch(&self, key: FlowKey, out: &mut Outbox) {
+        let flow = self.senders.flow(key);
+        let is_reached = self.maps.of(flow.src).routes.leads(flow.src, flow.dst);
+        let is_told = self.plan.network.config.failures.oracle;
+        if let Some(patience) = self.patience.filter(|_| !is_reached && !is_told) {
+            out.set_timer(Timer::Flow(key, ASK), out.now() + patience);
+        }
     }
 
     /// Whether a node knows of any flow in the rack.
@@ -280,14 +291,29 @@ impl Endpoints {
         out.set_timer(Timer::Flow(key, ASK), out.now() + patience);
     }
 
-    /// The source of a flow has heard nothing for a while: it asks. If no way leads to its destination, and
-    /// nothing is expected to change any more, it waits longer each time, and at last gives up: there is
-    /// nobody left to say whether all has arrived.
+    /// Nothing has come to the destination of a flow for a while: it asks for what is missing.
+    fn miss(&mut self, key: FlowKey, out: &mut Outbox) {
+        self.ask(key, out);
+        out.in_vain(key);
+    }
+
+    /// The source of a flow has heard nothing for a while: it asks. Where an oracle tells that no way will
+    /// lead to its destination any more, it waits longer each time, and at last gives up: there is nobody
+    /// left to say whether all has arrived.
     fn probe(&mut self, key: FlowKey, out: &mut Outbox) {
         let patience = self.patience.expect("timers of flows run where packets get lost");
         let flow = *self.senders.flow(key);
         let is_reached = self.maps.of(flow.src).routes.leads(flow.src, flow.dst);
-        let is_hopeless = !is_reached && !self.neighbours.expects_more(out.now());
+        if !self.senders.get(key).is_over() {
+            // It has not sent all, for there was no way to go.
+            self.watch(key, out);
+            if !is_reached {
+                out.in_vain(key);
+            }
+            return;
+        }
+        let has_oracle = self.plan.network.config.failures.oracle;
+        let is_hopeless = has_oracle && !is_reached && !self.neighbours.expects_more(out.now());
         let times = self.senders.asks(key, is_hopeless);
         if times > PROBES_MAX {
             return out.give_up(key);
@@ -295,6 +321,7 @@ impl Endpoints {
         self.senders.probe(key, out);
         let wait = Span::from_ps(patience.as_ps().saturating_mul(1 << times)).min(SPAN_MAX);
         out.set_timer(Timer::Flow(key, ASK), out.now() + wait);
+        out.in_vain(key);
     }
 
     /// What the destination of a flow says to its source.
@@ -403,7 +430,7 @@ impl Transport for Endpoints {
                     self.recompute(host, out);
                 }
             }
-            Timer::Flow(key, _) if key.is_receivers() => self.ask(key, out),
+            Timer::Flow(key, _) if key.is_receivers() => self.miss(key, out),
             Timer::Flow(key, _) => self.probe(key, out),
         }
     }

@@ -4,14 +4,15 @@ use rack::Component;
 use rack::topology::{Graph, LeafSpine, Torus};
 
 use super::*;
-use crate::config::{CreditFlow, FlowControl, PerFlow, Pfc, Routing};
+use crate::config::{CreditFlow, Failures, FlowControl, PerFlow, Pfc, Routing};
 
 const MICROSECOND: u64 = 1_000_000;
 
 fn clos() -> Config {
     let topology = Shape::LeafSpine(LeafSpine { hosts: 16, radix: 8, ..Default::default() });
     let convergence = Span::from_us(20);
-    Config { topology, convergence, queues: endless(), ..Config::default() }
+    let failures = Failures { silence: Span::from_us(200_000), ..Failures::default() };
+    Config { topology, convergence, failures, queues: endless(), ..Config::default() }
 }
 
 fn fault(component: Component, at: u64, until: Option<u64>) -> Fault {
@@ -73,11 +74,96 @@ fn overlapping_faults_of_one_link_end_with_the_last() {
     assert_eq!(network.net().live, crate::route::Live::all(&network.net().plan.topology));
 }
 
+/// Hosts that know of deaths once routes have converged.
+fn oracle() -> Config {
+    let failures = Failures { oracle: true, ..Failures::default() };
+    Config { failures, ..clos() }
+}
+
+/// Hosts that find out by themselves.
+fn patient(patience: Span, silence: Span) -> Config {
+    Config { failures: Failures { oracle: false, patience, silence }, ..clos() }
+}
+
+/// A host dies: what it sent has failed at once, for nobody is left who would say so; its flows' other sources
+/// wait in vain for as long as is stated, and for no more than a time-out longer; all halves are closed in
+/// the end, and whatever else there is goes on.
+#[test]
+fn without_an_oracle_silence_tells_of_a_dead_host() {
+    let dead = NodeId::new(5);
+    let died = Time::from_ps(10 * MICROSECOND);
+    let faults = [fault(Component::Node(dead), 10 * MICROSECOND, None)];
+    for patience_us in [300, 2_000] {
+        let patience = Span::from_us(patience_us);
+        let mut network = raw(plan(&patient(patience, patience * 40), &faults), REPEAT, 1);
+        let mut ends = run(&mut network, &all_pairs(16, 300_000));
+        assert_eq!((ends.completed.len(), ends.failed.len()), (240 - 30, 30));
+        for (flow, at, why) in &ends.failed {
+            if flow.src == dead {
+                assert_eq!((*at, *why), (died, Failure::SourceDied));
+                continue;
+            }
+            assert_eq!((flow.dst, *why), (dead, Failure::DestinationDied));
+            assert!(*at >= died + patience, "{flow:?} at {at:?}");
+            // Time-outs double: the last is as long as all before it and the time to send what went at first.
+            assert!(*at < died + patience * 4 + Span::from_us(5_000), "{flow:?} at {at:?}");
+        }
+        network.advance(Time::NEVER, &mut ends);
+        assert_eq!(network.net().halves.open().count(), 0);
+        network.check().unwrap();
+        // A flow offered to it later fails too, and one from it at once.
+        let now = network.now();
+        let before = Time::from_ps(now.as_ps().min(1_000_000 * MICROSECOND));
+        network.offer(&flow(999, 0, 5, 1, before.as_ps()));
+        network.offer(&flow(1_000, 5, 0, 1, before.as_ps()));
+        network.advance(Time::NEVER, &mut ends);
+        assert_eq!(ends.failed.len(), 32);
+        let totals = network.totals();
+        assert_eq!(totals.delivered.get() + totals.lost.get(), 300_000 * 240 + 2);
+    }
+}
+
+/// A host that is back before anybody gives up has forgotten what it was told: its flows fail. Those of which
+/// it had heard nothing go on.
+#[test]
+fn without_an_oracle_a_host_that_comes_back_has_forgotten_its_flows() {
+    let node = Component::Node(NodeId::new(1));
+    let faults = [fault(node, 10 * MICROSECOND, Some(400 * MICROSECOND))];
+    let config = patient(Span::from_us(5_000), Span::from_us(50_000));
+    let mut network = raw(plan(&config, &faults), REPEAT, 1);
+    let flows = [
+        flow(0, 0, 1, 1_000_000, 0),
+        flow(1, 1, 2, 1_000_000, 0),
+        flow(2, 3, 1, 10_000, 11 * MICROSECOND),
+        flow(3, 4, 1, 10_000, 500 * MICROSECOND),
+    ];
+    let ends = run(&mut network, &flows);
+    let whys: Vec<_> = ends.failed.iter().map(|(flow, _, why)| (flow.id.get(), *why)).collect();
+    assert_eq!(whys, [(1, Failure::SourceDied), (0, Failure::DestinationDied)]);
+    assert_eq!(ends.completed.len(), 2);
+}
+
+/// A host whose link is out for less than others wait loses no flow. If it is out for longer those to it fail;
+/// what it sends waits for its line, and goes on with it.
+#[test]
+fn without_an_oracle_an_outage_is_survived_that_is_shorter_than_patience() {
+    let link = Component::NodeLink(NodeId::new(2));
+    for (until, fails) in [(2_000, false), (100_000, true)] {
+        let faults = [fault(link, 10 * MICROSECOND, Some(until * MICROSECOND))];
+        let config = patient(Span::from_us(10_000), Span::from_us(200_000));
+        let mut network = raw(plan(&config, &faults), REPEAT, 1);
+        let ends = run(&mut network, &all_pairs(16, 300_000));
+        assert_eq!(ends.failed.len(), if fails { 15 } else { 0 }, "{until} us");
+        assert!(ends.failed.iter().all(|(flow, ..)| flow.dst == NodeId::new(2)), "{until} us");
+        assert_eq!(ends.completed.len() + ends.failed.len(), 240);
+    }
+}
+
 #[test]
 fn flows_of_a_dead_host_fail_and_the_others_go_on() {
     let dead = NodeId::new(5);
     let faults = [fault(Component::Node(dead), 10 * MICROSECOND, None)];
-    let mut network = raw(plan(&clos(), &faults), REPEAT, 1);
+    let mut network = raw(plan(&oracle(), &faults), REPEAT, 1);
     let flows = all_pairs(16, 300_000);
     let mut ends = run(&mut network, &flows);
     let touches = |flow: &Flow| flow.src == dead || flow.dst == dead;
@@ -104,7 +190,7 @@ fn flows_of_a_dead_host_fail_and_the_others_go_on() {
 fn a_host_cut_off_for_good_fails_its_flows_once_routes_have_converged() {
     let lone = NodeId::new(2);
     let faults = [fault(Component::NodeLink(lone), 10 * MICROSECOND, None)];
-    let mut network = raw(plan(&clos(), &faults), REPEAT, 1);
+    let mut network = raw(plan(&oracle(), &faults), REPEAT, 1);
     let ends = run(&mut network, &all_pairs(16, 300_000));
     assert_eq!((ends.completed.len(), ends.failed.len()), (240 - 30, 30));
     let converged = Time::from_ps(30 * MICROSECOND);
@@ -115,11 +201,13 @@ fn a_host_cut_off_for_good_fails_its_flows_once_routes_have_converged() {
 fn a_host_that_comes_back_carries_new_flows() {
     let node = Component::Node(NodeId::new(1));
     let faults = [fault(node, 0, Some(100 * MICROSECOND))];
-    let mut network = raw(plan(&clos(), &faults), REPEAT, 1);
     let flows = [flow(0, 0, 1, 10_000, MICROSECOND), flow(1, 0, 1, 10_000, 200 * MICROSECOND)];
-    let ends = run(&mut network, &flows);
+    let ends = run(&mut raw(plan(&oracle(), &faults), REPEAT, 1), &flows);
     assert_eq!((ends.completed.len(), ends.failed.len()), (1, 1));
     assert_eq!(ends.completed[0].0.id, FlowId::new(1));
+    // Whoever does not know that it was dead finds it alive the next time.
+    let ends = run(&mut raw(plan(&clos(), &faults), REPEAT, 1), &flows);
+    assert_eq!((ends.completed.len(), ends.failed.len()), (2, 0));
 }
 
 /// A flow that starts before a death is known goes on until it is; that of a host that was back before is
@@ -130,7 +218,7 @@ fn no_flow_fails_before_a_death_is_known() {
     let node = Component::Node(NodeId::new(1));
     for until in [None, Some(12 * MICROSECOND), Some(500 * MICROSECOND)] {
         let faults = [fault(node, 10 * MICROSECOND, until)];
-        let mut network = raw(plan(&clos(), &faults), REPEAT, 1);
+        let mut network = raw(plan(&oracle(), &faults), REPEAT, 1);
         let flows = [
             flow(0, 0, 1, 1_000_000, 0),
             flow(1, 1, 2, 1_000_000, 0),

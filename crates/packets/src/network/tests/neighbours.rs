@@ -5,7 +5,7 @@ use rack::topology::{Mesh, PortId, Shape, Torus, Vertex};
 use rack::{Advance, Component, Fabric, Fault, NodeId};
 
 use super::{Ends, endless, flow, plan};
-use crate::config::{Config, Plan, Queues, Routing};
+use crate::config::{Config, Failures, Plan, Queues, Routing};
 use crate::network::Network;
 use crate::outbox::Outbox;
 use crate::packet::{FlowKey, Kind, Packet};
@@ -204,7 +204,9 @@ fn what_is_lost_on_a_dead_link_is_told_and_so_is_what_works() {
     let link = |a, b| Component::Link { a, b, link: 0 };
     let fault = Fault { component: link(0, 5), at: Time::ZERO, until: None };
     let usual = plan(&ring(endless()), &[]);
-    let (network, _) = gossip(plan(&ring(endless()), &[fault]), 1, &[port(&usual, 0, 1)]);
+    let failures = Failures { oracle: true, ..Failures::default() };
+    let config = Config { failures, ..ring(endless()) };
+    let (network, _) = gossip(plan(&config, &[fault]), 1, &[port(&usual, 0, 1)]);
     let told = network.transport();
     // Each end told the other once, in vain; the far end hears the long way round.
     assert_eq!(told.unheard, [0, 2]);

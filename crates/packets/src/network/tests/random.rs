@@ -7,8 +7,8 @@ use rack::topology::{LeafSpine, Mesh, ThreeTier, Torus};
 
 use super::*;
 use crate::config::{
-    CreditFlow, Deficit, FlowControl, Forwarding, Marking, PerFlow, Pfc, Red, Routing, Scheduling,
-    Step,
+    CreditFlow, Deficit, Failures, FlowControl, Forwarding, Marking, PerFlow, Pfc, Red, Routing,
+    Scheduling, Step,
 };
 
 fn shape() -> impl Strategy<Value = Shape> {
@@ -84,6 +84,7 @@ pub(super) fn config() -> impl Strategy<Value = Config> {
             forwarding,
             loss_rate,
             convergence: Span::from_us(10),
+            failures: Failures { silence: Span::from_us(200_000), ..Failures::default() },
             ..Config::default()
         },
     )

@@ -187,6 +187,7 @@ impl Transport for LineRate {
         sender.rounds += 1;
         self.turns[sender.flow.src.index()].push_back(key);
         out.wake(sender.flow.src);
+        out.in_vain(key);
     }
 
     fn pull(&mut self, host: NodeId, line: Line<'_>, out: &mut Outbox) -> Option<Packet> {

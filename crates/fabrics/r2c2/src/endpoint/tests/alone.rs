@@ -292,7 +292,7 @@ impl Alone {
             Effect::Close(key) => self.close(key, node),
             Effect::GiveUp(key) => panic!("{key:?} is given up"),
             Effect::Tell(port, packet) => self.tell(node, port, packet),
-            Effect::Resent(_) | Effect::Held(_) => {}
+            Effect::Resent(_) | Effect::Held(_) | Effect::InVain(_) => {}
         }
     }
 
