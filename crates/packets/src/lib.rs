@@ -20,6 +20,7 @@ pub mod wire;
 pub use config::{Config, Forwarding, Plan, Routing};
 pub use cut::Cut;
 pub use fluid::Oracle;
+pub use net::{NextHop, NextHops};
 pub use network::{Network, surroundings};
 pub use outbox::{Effect, Outbox};
 pub use packet::{

@@ -5,6 +5,7 @@
 //! It owns no clock and no wires: each call hands it the instant and a list of [`Orders`], which the
 //! network carries out after the call. The network calls
 //!
+//! - [`Program::choose`] when a packet is at a switch and several ways lead on, if it wants to be asked,
 //! - [`Program::arrives`] when a packet is at a switch and its way on is known,
 //! - [`Program::leaves`] when a packet's first bit goes on the line of a switch's port,
 //! - [`Program::dropped`] when it never will,
@@ -17,6 +18,7 @@ use kernel::Time;
 use rack::topology::{PortId, Vertex};
 use serde_json::{Map, Value};
 
+use crate::net::NextHops;
 #[cfg(doc)]
 use crate::packet::FlowKey;
 use crate::packet::Packet;
@@ -126,11 +128,21 @@ pub trait Program: Clone + Send + 'static {
     const RUNS: bool = true;
     /// Whether [`Program::leaves`] or [`Program::dropped`] does anything, in any of its forms.
     const WATCHES_LINES: bool = false;
+    /// Whether it chooses among ways that are equally near: [`Program::choose`].
+    const CHOOSES: bool = false;
     /// Whether it sends packets that belong to no flow: their key is [`FlowKey::NEIGHBOURS`]. None of
     /// them may reach a host.
     const SPEAKS: bool = false;
     /// Whether switches tell each other words beside packets ([`Orders::tell`]).
     const TELLS: bool = false;
+
+    /// `packet` has come to a switch from which several ways are equally near to where it goes: gives the
+    /// index of the one that it takes. `hop.to` is what the routes say. Asked before [`Program::arrives`];
+    /// not where packets carry their routes, or go by way of a host drawn for them.
+    fn choose(&mut self, hop: &Hop, packet: &Packet, next: NextHops<'_>) -> u32 {
+        let _ = packet;
+        next.iter().position(|way| way.port == hop.to).map_or(0, |index| index as u32)
+    }
 
     /// `packet` has come to a switch: its last bit, or in a cut-through switch its header, and the
     /// switch's latency later. The program may rewrite it, its size apart.

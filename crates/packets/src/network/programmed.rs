@@ -11,7 +11,10 @@ impl<T: Transport, S: Program> Part<T, S> {
     /// A packet is there by `port`, at a switch or as a frame of the link: the program decides.
     #[inline]
     pub(super) fn arrive_at_program(&mut self, index: u32, port: u32) {
-        let Some(Passage { vertex, out }) = self.net.come_in(index, port) else { return };
+        let Some(Passage { vertex, mut out }) = self.net.come_in(index, port) else { return };
+        if S::CHOOSES {
+            out = self.chosen(index, port, Passage { vertex, out });
+        }
         let hop = Hop {
             switch: vertex,
             from: PortId::new(port),
@@ -27,6 +30,17 @@ impl<T: Transport, S: Program> Part<T, S> {
             Verdict::Absorb => self.net.absorb(index),
             Verdict::Keep => self.net.counts.kept += 1,
         }
+    }
+
+    /// The port by which the program wants a packet to leave.
+    #[inline]
+    fn chosen(&mut self, index: u32, port: u32, Passage { vertex, out }: Passage) -> u32 {
+        let Some(ways) = self.net.ways(index, vertex) else { return out };
+        let (from, to) = (PortId::new(port), PortId::new(out));
+        let hop = Hop { switch: vertex, from, to, handle: Handle(index) };
+        let choice = self.program.choose(&hop, self.net.arena.get(index), ways);
+        assert!(choice < ways.count(), "way {choice} of {} at {vertex:?}", ways.count());
+        ways.get(choice).port.get()
     }
 
     /// An alarm of the program.

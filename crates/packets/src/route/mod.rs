@@ -8,7 +8,7 @@ mod tables;
 pub(crate) use choose::Chooser;
 pub(crate) use known::Known;
 pub use tables::Live;
-pub(crate) use tables::Tables;
+pub(crate) use tables::{Group, Tables};
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! The network carrying raw line-rate traffic, against closed forms and invariants. Transports have
 //! tests of their own, on this network.
 
+mod adaptive;
 mod congestion;
 mod faults;
 mod flow_control;
