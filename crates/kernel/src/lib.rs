@@ -13,6 +13,7 @@ mod random;
 mod ring;
 mod series;
 mod sieve;
+mod slab;
 mod units;
 
 pub use bitmap::Bitmap;
@@ -26,4 +27,5 @@ pub use random::Stream;
 pub use ring::Ring;
 pub use series::{Combine, Series};
 pub use sieve::{Sieve, select};
+pub use slab::Slab;
 pub use units::UnitError;

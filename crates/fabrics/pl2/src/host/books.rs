@@ -45,7 +45,7 @@ pub(crate) struct Holding {
     gone: u32,
     /// Whether it is known that it does.
     is_counted: bool,
-    /// Its first reservation, and the last of those that were sent again: either may be answered first.
+    /// Its first reservation, and the last of those that were retransmitted: either may be answered first.
     claims: [Claim; 2],
 }
 
@@ -198,7 +198,7 @@ impl<T: Transport> Shim<T> {
         grant: Message,
         out: &mut Outbox,
     ) {
-        let holding = &self.bursts.get(place).holding;
+        let holding = &self.bursts[place as usize].holding;
         let leaked = self.books.leaked(pair, holding, grant.stamp, grant.pair_slots);
         if leaked > 0 {
             self.counts.leaked += u64::from(leaked);
@@ -214,7 +214,7 @@ impl<T: Transport> Shim<T> {
         place: u32,
         role: Option<Role>,
     ) {
-        let holding = &mut self.bursts.get_mut(place).holding;
+        let holding = &mut self.bursts[place as usize].holding;
         match role {
             Some(Role::Solicited | Role::Again) => holding.depart(),
             _ => self.books.counted(pair, holding),
@@ -233,7 +233,7 @@ impl<T: Transport> Shim<T> {
         if let Some(agent) = self.asking(host, message.burst) {
             let place = self.agents[agent as usize].burst;
             let pair = (host, packet.dst);
-            let holding = &mut self.bursts.get_mut(place).holding;
+            let holding = &mut self.bursts[place as usize].holding;
             let demand = message.demand.into();
             self.books.asked(pair, holding, demand, packet.stamp, now);
         }

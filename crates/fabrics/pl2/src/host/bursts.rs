@@ -27,44 +27,6 @@ pub(crate) struct Burst {
     pub(crate) holding: Holding,
 }
 
-/// All bursts, in places that are used again.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Bursts {
-    places: Vec<Burst>,
-    free: Vec<u32>,
-}
-
-impl Bursts {
-    #[inline]
-    pub(crate) fn insert(&mut self, burst: Burst) -> u32 {
-        if let Some(place) = self.free.pop() {
-            self.places[place as usize] = burst;
-            return place;
-        }
-        self.places.push(burst);
-        u32::try_from(self.places.len() - 1).expect("fewer than 2^32 bursts")
-    }
-
-    #[inline]
-    pub(crate) fn get(&self, place: u32) -> &Burst {
-        &self.places[place as usize]
-    }
-
-    #[inline]
-    pub(crate) fn get_mut(&mut self, place: u32) -> &mut Burst {
-        &mut self.places[place as usize]
-    }
-
-    #[inline]
-    pub(crate) fn remove(&mut self, place: u32) {
-        self.free.push(place);
-    }
-
-    pub(crate) fn live(&self) -> usize {
-        self.places.len() - self.free.len()
-    }
-}
-
 /// What an agent does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {

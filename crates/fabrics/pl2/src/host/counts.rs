@@ -16,7 +16,7 @@ pub(crate) struct Counts {
     /// Bursts that went again, counted and not counted by the switch.
     pub(crate) again: u64,
     pub(crate) again_uncounted: u64,
-    /// Reservations sent, and those of them that were sent again.
+    /// Reservations sent, and those of them that were retransmitted.
     pub(crate) reservations: u64,
     pub(crate) repeats: u64,
     /// Grants that came, and those of them that nobody waited for.

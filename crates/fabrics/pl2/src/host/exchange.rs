@@ -6,7 +6,7 @@
 //!   "when senders send consecutive bursts to the same destination".
 //! - Line 17 asks whether the slot before was below t; here whether this burst went unsolicited, for one
 //!   that did not because the slot was known too long ago would be sent twice.
-//! - A burst that goes again says whether the switch has counted its first copy, as far as its grant
+//! - A burst that is retransmitted says whether the switch has counted its first copy, as far as its grant
 //!   tells (M13).
 //! - A grant that does not come is asked for again; one that comes when nobody waits is given back.
 
@@ -78,7 +78,7 @@ impl<T: Transport> Shim<T> {
         self.free_if_in_vain(agent, out);
     }
 
-    /// A reservation that turns out to be in vain leaves the agent free at its instant, and not when the
+    /// A reservation that turns out to be useless leaves the agent free at its instant, and not when the
     /// line asks for the next packet.
     pub(super) fn free_if_in_vain(&mut self, agent: u32, out: &mut Outbox) {
         let Agent { state, burst, deadline, .. } = self.agents[agent as usize];
@@ -109,14 +109,14 @@ impl<T: Transport> Shim<T> {
         if self.is_in_vain(place) {
             return self.give_up(agent, out);
         }
-        let lane = self.bursts.get(place).lane;
+        let lane = self.bursts[place as usize].lane;
         let is_unsolicited = self.may_go_unsolicited(lane, at);
         let stamp = self.agents[agent as usize].since;
         self.reserve(agent, is_unsolicited, stamp, at, out);
         if is_unsolicited {
             let number = self.lanes[lane as usize].number;
             self.lanes[lane as usize].number = (number + 1) % BURSTS;
-            let burst = self.bursts.get_mut(place);
+            let burst = &mut self.bursts[place as usize];
             (burst.number, burst.was_unsolicited) = (number, true);
             self.counts.unsolicited += 1;
             self.depart(place, at, Role::Unsolicited, out);
@@ -141,7 +141,7 @@ impl<T: Transport> Shim<T> {
     ) {
         let entry = &mut self.agents[agent as usize];
         let host = entry.host;
-        let burst = self.bursts.get(entry.burst);
+        let burst = &self.bursts[entry.burst as usize];
         let reservation = Message {
             opcode: Opcode::Reserve,
             flags: Flags { is_unsolicited, is_crowded: false },
@@ -192,7 +192,7 @@ impl<T: Transport> Shim<T> {
         if self.books.are_kept() {
             self.give_back_what_leaked((host, packet.src), place, grant, out);
         }
-        let burst = self.bursts.get_mut(place);
+        let burst = &mut self.bursts[place as usize];
         burst.is_settled = true;
         let lane = &mut self.lanes[burst.lane as usize];
         (lane.last_chosen, lane.last_response) = (slot, read_at);
@@ -213,7 +213,7 @@ impl<T: Transport> Shim<T> {
             let delay = self.delays.draw(&mut self.chance[host.index()]);
             self.depart(place, read_at + wait + delay, role, out);
         }
-        let is_out = self.bursts.get(place).passages == 0;
+        let is_out = self.bursts[place as usize].passages == 0;
         if is_out {
             self.free(place, out);
         }
@@ -241,7 +241,7 @@ impl<T: Transport> Shim<T> {
 
     /// How a burst goes after its grant; `None`: it has gone (Alg. 2, lines 12 and 16 to 20).
     fn role_after(&mut self, place: u32, slot: u32, grant: Message) -> Option<Role> {
-        if !self.bursts.get(place).was_unsolicited {
+        if !self.bursts[place as usize].was_unsolicited {
             return Some(Role::Solicited);
         }
         if slot <= self.rules.unsolicited_below && !grant.flags.is_crowded {
@@ -260,7 +260,7 @@ impl<T: Transport> Shim<T> {
 
     /// M13: whether the switch has dropped the packets behind a reservation, for all that its grant tells:
     /// they found at the output what was there before, their own slots, and what others had reserved or
-    /// used in between, which nobody tells. Near T that makes it a guess.
+    /// used in between, which no message says. Near T that makes it an estimate.
     fn was_dropped(&self, grant: Message) -> bool {
         let own = u32::from(grant.demand) * self.rules.increment;
         grant.flags.is_crowded || grant.receive_slot.saturating_add(own) > self.rules.drop_above
@@ -268,7 +268,7 @@ impl<T: Transport> Shim<T> {
 
     /// Whether the flows of all packets of a burst are over.
     fn is_nobodys(&self, place: u32) -> bool {
-        let mut slots = self.held.iter(self.bursts.get(place).packets);
+        let mut slots = self.held.iter(self.bursts[place as usize].packets);
         slots.all(|slot| {
             let Note { flow, life, .. } = self.held.note(slot);
             self.is_over(flow, life)
@@ -277,7 +277,7 @@ impl<T: Transport> Shim<T> {
 
     /// Whether no packet of a burst is worth asking for ever.
     fn is_dispensable_burst(&self, place: u32) -> bool {
-        let mut slots = self.held.iter(self.bursts.get(place).packets);
+        let mut slots = self.held.iter(self.bursts[place as usize].packets);
         slots.all(|slot| {
             let Note { flow, life, .. } = self.held.note(slot);
             self.is_dispensable(flow, life)
@@ -286,13 +286,13 @@ impl<T: Transport> Shim<T> {
 
     /// Whether nobody waits for a burst, or its destination is dead.
     fn is_in_vain(&self, place: u32) -> bool {
-        let dst = self.bursts.get(place).dst;
+        let dst = self.bursts[place as usize].dst;
         self.is_dead[dst.index()] || self.is_nobodys(place)
     }
 
     /// Lets a burst go at `at`.
     fn depart(&mut self, place: u32, at: Time, role: Role, out: &mut Outbox) {
-        let burst = self.bursts.get_mut(place);
+        let burst = &mut self.bursts[place as usize];
         burst.passages += 1;
         let host = self.agents[burst.agent as usize].host;
         let packets = burst.packets;
@@ -324,7 +324,7 @@ impl<T: Transport> Shim<T> {
         if nic.is_ripe(out.now()) {
             while let Some(passage) = nic.ripe_burst(out.now()) {
                 self.held.prefetch(passage.next);
-                nic.push(passage, self.bursts.get(passage.burst).size);
+                nic.push(passage, self.bursts[passage.burst as usize].size);
             }
         }
         let passage = nic.front()?;
@@ -349,7 +349,7 @@ impl<T: Transport> Shim<T> {
             match role {
                 Role::Solicited | Role::Again => self.books.used(pair),
                 Role::Unsolicited => {
-                    self.books.went_unsolicited(pair, &mut self.bursts.get_mut(place).holding);
+                    self.books.went_unsolicited(pair, &mut self.bursts[place as usize].holding);
                 }
                 Role::AgainUncounted => {}
             }
@@ -364,7 +364,7 @@ impl<T: Transport> Shim<T> {
     /// What a packet says of its burst, of which `left` are to go with it.
     #[inline(never)]
     fn tag(&self, place: u32, left: u32, role: Role) -> Option<Tag> {
-        let burst = self.bursts.get(place);
+        let burst = &self.bursts[place as usize];
         let thread = if self.layout.width == 1 { 0 } else { self.layout.local(burst.agent) };
         let index = (burst.packets.count - left) as u8;
         let place = Place { thread: thread as u8, burst: burst.number, index };
@@ -378,7 +378,7 @@ impl<T: Transport> Shim<T> {
 
     /// A burst has gone out.
     fn passed(&mut self, place: u32, out: &mut Outbox) {
-        let burst = self.bursts.get_mut(place);
+        let burst = &mut self.bursts[place as usize];
         burst.passages -= 1;
         if burst.passages > 0 || !burst.is_settled {
             return;
@@ -393,13 +393,13 @@ impl<T: Transport> Shim<T> {
 
     /// Forgets a burst.
     pub(super) fn free(&mut self, place: u32, out: &mut Outbox) {
-        let Burst { agent, dst, mut holding, mut packets, .. } = *self.bursts.get(place);
+        let Burst { agent, dst, mut holding, mut packets, .. } = self.bursts[place as usize];
         if !holding.is_empty() {
             let pair = (self.agents[agent as usize].host, dst);
             self.books.forgotten(pair, &mut holding);
         }
         self.let_go(&mut packets, out);
-        self.bursts.remove(place);
+        self.bursts.release(place);
     }
 
     /// The agent has done with its burst at `at`; then it has its own work (M28, M39).
@@ -491,8 +491,8 @@ impl<T: Transport> Shim<T> {
     /// Nobody wants an agent's burst any more, and no slots are known to be granted to it.
     fn give_up(&mut self, agent: u32, out: &mut Outbox) {
         let place = self.agents[agent as usize].burst;
-        self.bursts.get_mut(place).is_settled = true;
-        if self.bursts.get(place).passages == 0 {
+        self.bursts[place as usize].is_settled = true;
+        if self.bursts[place as usize].passages == 0 {
             self.free(place, out);
         }
         self.finish(agent, out.now(), out);
@@ -502,7 +502,7 @@ impl<T: Transport> Shim<T> {
     pub(super) fn check_bursts(&self) -> Result<(), String> {
         let agents = self.agents.iter().filter(|agent| agent.burst != NONE);
         for agent in agents {
-            let count = self.bursts.get(agent.burst).packets.count;
+            let count = self.bursts[agent.burst as usize].packets.count;
             if !(1..=self.rules.burst_packets).contains(&count) {
                 return Err(format!("a burst of {count} packets: {agent:?}"));
             }

@@ -243,7 +243,7 @@ impl<T: Transport> Shim<T> {
     pub(super) fn reset_host(&mut self, host: NodeId, out: &mut Outbox) {
         let passages: Vec<_> = self.nics[host.index()].clear().collect();
         for passage in passages {
-            let burst = self.bursts.get_mut(passage.burst);
+            let burst = &mut self.bursts[passage.burst as usize];
             burst.passages -= 1;
             if burst.passages == 0 && burst.is_settled {
                 let agent = burst.agent as usize;

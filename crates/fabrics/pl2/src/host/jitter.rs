@@ -1,4 +1,4 @@
-//! Delays by chance with a long tail, drawn from a table.
+//! Random delays with a long tail, drawn from a table.
 //!
 //! Models: PL2 §5 (claims M39, E14), which gives minimum, median and maximum of an exchange: **our
 //! choice** is a lognormal delay, cut off at the most. A draw is two look-ups: the table holds the

@@ -29,7 +29,7 @@ mod tests;
 mod tracking;
 pub mod wait;
 
-use kernel::{Bytes, Rate, Span, Stream, Time};
+use kernel::{Bytes, Rate, Slab, Span, Stream, Time};
 use packets::{
     Effect, FlowKey, Framing, Gate, Kind, Line, Live, Marks, Opening, Outbox, Packet, Timer,
     Timers, Transport, Way,
@@ -37,7 +37,7 @@ use packets::{
 use rack::NodeId;
 
 use self::books::Books;
-use self::bursts::{Agent, Bursts, Lane};
+use self::bursts::{Agent, Burst, Lane};
 use self::counts::Counts;
 use self::duplicates::Duplicates;
 use self::held::{Held, NONE, Note, Queue};
@@ -120,7 +120,7 @@ pub struct Shim<T> {
     gates: Vec<Gate>,
     /// By host: agents that take packets.
     open: Vec<u32>,
-    bursts: Bursts,
+    bursts: Slab<Burst>,
     held: Held,
     nics: Vec<Nic>,
     /// By host: when it looks for grants that do not come.
@@ -184,7 +184,7 @@ impl<T: Transport> Shim<T> {
             lanes: vec![Lane::NEW; layout.lanes_all()],
             gates: vec![Gate::OPEN; layout.agents_all()],
             open: vec![layout.agents; hosts as usize],
-            bursts: Bursts::default(),
+            bursts: Slab::default(),
             held: Held::default(),
             nics: vec![Nic::default(); hosts as usize],
             looks: vec![Time::NEVER; hosts as usize],

@@ -198,7 +198,7 @@ fn unsolicited() -> (Bench, Packet) {
     (bench, second)
 }
 
-/// M24, M13: above t it goes again in its slot; at t it does not. It says whether the switch has counted
+/// M24, M13: above t it is retransmitted in its slot; at t it does not. It says whether the switch has counted
 /// the first copy: not if there were more than T slots at its output.
 #[test]
 fn m13_m24_an_unsolicited_burst_goes_again_above_t() {
@@ -300,7 +300,7 @@ fn m13_late_grants_of_bursts_that_went_are_not_given_back() {
     }
 }
 
-/// A reservation that is sent again is followed by no burst, and says so; what it was granted is given
+/// A reservation that is retransmitted is followed by no burst, and says so; what it was granted is given
 /// back, if the first grant comes after all.
 #[test]
 fn m13_a_repeated_reservation_is_followed_by_no_burst() {

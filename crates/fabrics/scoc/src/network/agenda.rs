@@ -7,7 +7,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use ::rack::topology::PortId;
-use kernel::Time;
+use kernel::{Slab, Time};
 use packets::{Handle, Packet};
 
 /// What is due at an instant.
@@ -90,26 +90,16 @@ impl Agenda {
 /// Packets that wait for a task.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waiting {
-    packets: Vec<Packet>,
-    spare: Vec<u32>,
+    packets: Slab<Packet>,
 }
 
 impl Waiting {
     pub(super) fn put(&mut self, packet: Packet) -> u32 {
-        match self.spare.pop() {
-            Some(place) => {
-                self.packets[place as usize] = packet;
-                place
-            }
-            None => {
-                self.packets.push(packet);
-                (self.packets.len() - 1) as u32
-            }
-        }
+        self.packets.insert(packet)
     }
 
     pub(super) fn take(&mut self, place: u32) -> Packet {
-        self.spare.push(place);
+        self.packets.release(place);
         self.packets[place as usize]
     }
 }

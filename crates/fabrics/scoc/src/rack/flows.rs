@@ -1,6 +1,6 @@
 //! Flows under way as whoever offers them knows them, and where their time went.
 
-use kernel::{Bytes, Lookup, Span, Time};
+use kernel::{Bytes, Lookup, Slab, Span, Time};
 use rack::{Flow, Stage, Unfinished};
 use switching::{Line, Ticks};
 
@@ -43,13 +43,12 @@ pub(super) struct Flows {
     header: Bytes,
     /// On cables and in the switch's serial links.
     constant: Span,
-    slab: Vec<Open>,
-    spare: Vec<u32>,
+    slab: Slab<Open>,
     /// Places by source, destination and number.
     places: Lookup,
 }
 
-/// How long ticks count at the least: what takes longer is reckoned without them.
+/// How long ticks count at the least: what takes longer is computed without them.
 const TICKS_LAST: Span = Span::from_us(12 * 3_600 * 1_000_000);
 
 impl Flows {
@@ -59,30 +58,20 @@ impl Flows {
             payload: plan.payload(),
             header: plan.config.header,
             constant: plan.constant(),
-            slab: Vec::new(),
-            spare: Vec::new(),
+            slab: Slab::default(),
             places: Lookup::default(),
         }
     }
 
     /// How many there are.
     pub(super) fn count(&self) -> usize {
-        self.slab.len() - self.spare.len()
+        self.slab.live()
     }
 
     /// Notes a flow that its source calls by a number.
     pub(super) fn open(&mut self, flow: &Flow, number: u32) {
         let open = Open { flow: *flow, number, is_open: true, is_whole: false };
-        let place = match self.spare.pop() {
-            Some(place) => {
-                self.slab[place as usize] = open;
-                place
-            }
-            None => {
-                self.slab.push(open);
-                (self.slab.len() - 1) as u32
-            }
-        };
+        let place = self.slab.insert(open);
         self.places.insert([flow.src.get(), flow.dst.get(), number], place);
     }
 
@@ -104,7 +93,7 @@ impl Flows {
         open.is_open = false;
         let flow = open.flow;
         self.places.remove([flow.src.get(), flow.dst.get(), open.number]);
-        self.spare.push(place);
+        self.slab.release(place);
         let end = Time::ZERO + self.line.span(told.at) + self.constant;
         let mean = |sum: u64| self.line.span(Ticks::new(sum / u64::from(told.packets)));
         let (host, switch) = (mean(told.host), mean(told.switch));

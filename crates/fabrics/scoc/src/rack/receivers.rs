@@ -2,7 +2,7 @@
 //!
 //! A destination learns of a flow by its first packet and forgets it once its last is there.
 
-use kernel::{Bytes, Lookup};
+use kernel::{Bytes, Lookup, Slab};
 use switching::{Line, Packet, Ticks};
 
 use super::header::LAST;
@@ -49,8 +49,7 @@ pub(super) struct Receivers {
     header: Bytes,
     /// Halves by destination, source and number.
     places: Lookup,
-    slab: Vec<Receiving>,
-    spare: Vec<u32>,
+    slab: Slab<Receiving>,
     /// By node: when its line is free again. A crossbar that is faster than the lines may bring a packet
     /// while the one before it is still on the line.
     line_free: Vec<Ticks>,
@@ -68,8 +67,7 @@ impl Receivers {
             line,
             header,
             places: Lookup::default(),
-            slab: Vec::new(),
-            spare: Vec::new(),
+            slab: Slab::default(),
             line_free: vec![Ticks::default(); nodes],
             unexpected: 0,
         }
@@ -119,21 +117,12 @@ impl Receivers {
     pub(super) fn close(&mut self, end: &End) {
         let key = [end.destination.into(), end.source.into(), end.number];
         if let Some(place) = self.places.remove(key) {
-            self.spare.push(place);
+            self.slab.release(place);
         }
     }
 
     fn keep(&mut self, key: [u32; 3]) -> u32 {
-        let place = match self.spare.pop() {
-            Some(place) => {
-                self.slab[place as usize] = Receiving::default();
-                place
-            }
-            None => {
-                self.slab.push(Receiving::default());
-                (self.slab.len() - 1) as u32
-            }
-        };
+        let place = self.slab.insert(Receiving::default());
         self.places.insert(key, place);
         place
     }

@@ -1,6 +1,6 @@
 //! The half of flows at their sources: what is left to send.
 
-use kernel::Bytes;
+use kernel::{Bytes, Slab};
 use rack::Flow;
 use switching::{Line, Packet, Ticks};
 
@@ -32,8 +32,7 @@ pub(super) struct Senders {
     /// Application bytes of a full packet, and its header.
     payload: Bytes,
     header: Bytes,
-    slab: Vec<Sending>,
-    spare: Vec<u32>,
+    slab: Slab<Sending>,
     numbers: Numbers,
     /// By source or destination, as `numbers` has it: how many flows there were.
     counts: Vec<u32>,
@@ -45,8 +44,8 @@ impl Senders {
         (payload, header): (Bytes, Bytes),
         (numbers, nodes): (Numbers, usize),
     ) -> Self {
-        let (slab, spare, counts) = (Vec::new(), Vec::new(), vec![0; nodes]);
-        Self { line, payload, header, slab, spare, numbers, counts }
+        let (slab, counts) = (Slab::default(), vec![0; nodes]);
+        Self { line, payload, header, slab, numbers, counts }
     }
 
     /// Takes a flow: its place, and its number.
@@ -62,17 +61,7 @@ impl Senders {
         let born = self.line.ticks_of(flow.start);
         let mut next = Packet::new(flow.src.index(), flow.dst.index(), size, born);
         next.tag = number | if is_last { LAST } else { 0 };
-        let open = Sending { next, left: flow.size };
-        let place = match self.spare.pop() {
-            Some(place) => {
-                self.slab[place as usize] = open;
-                place
-            }
-            None => {
-                self.slab.push(open);
-                (self.slab.len() - 1) as u32
-            }
-        };
+        let place = self.slab.insert(Sending { next, left: flow.size });
         (place, number)
     }
 
@@ -111,7 +100,7 @@ impl Senders {
     fn ends(&mut self, place: u32) -> bool {
         let Sending { next, left } = self.slab[place as usize];
         if left == Bytes::ZERO {
-            self.spare.push(place);
+            self.slab.release(place);
             return false;
         }
         let (size, _) = self.next_size(left);

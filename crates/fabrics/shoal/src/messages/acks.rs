@@ -4,6 +4,7 @@
 //! datagram, in a queue, on its way or kept until it is known to have arrived, has a place of its own.
 
 use crate::transport::Ack;
+use kernel::Slab;
 
 /// The payload of a datagram whose place is not known: it says nothing.
 const NONE: u32 = u32::MAX;
@@ -11,29 +12,19 @@ const NONE: u32 = u32::MAX;
 /// Acknowledgments by the handles that cells carry.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Acks {
-    places: Vec<Option<Ack>>,
-    free: Vec<u32>,
+    places: Slab<Option<Ack>>,
 }
 
 impl Acks {
     /// Keeps one; gives its handle.
     pub(crate) fn put(&mut self, ack: Ack) -> u32 {
-        match self.free.pop() {
-            Some(place) => {
-                self.places[place as usize] = Some(ack);
-                place
-            }
-            None => {
-                self.places.push(Some(ack));
-                (self.places.len() - 1) as u32
-            }
-        }
+        self.places.insert(Some(ack))
     }
 
     /// Takes one out, if it is there.
     pub(crate) fn take(&mut self, handle: u32) -> Option<Ack> {
         let ack = self.places.get_mut(handle as usize)?.take()?;
-        self.free.push(handle);
+        self.places.release(handle);
         Some(ack)
     }
 

@@ -4,6 +4,7 @@
 //! says in its packet's header (the simulator's [`payload`](crate::cell::Cargo::payload)) which message of
 //! its source it is of, and the last one says so.
 
+use kernel::Slab;
 use std::collections::VecDeque;
 
 use crate::cell::Cargo;
@@ -61,10 +62,8 @@ pub(crate) struct Receivers {
     first: u32,
     nodes: u32,
     classes: u32,
-    pub(super) pairs: Vec<Inbound>,
-    free_pairs: Vec<u32>,
-    records: Vec<Record>,
-    free: Vec<u32>,
+    pub(super) pairs: Slab<Inbound>,
+    records: Slab<Record>,
     /// Pair of `[(destination * nodes + source) * classes + class]`, destinations from the first.
     pair_of: Vec<u32>,
     /// Sequence number that an idle pair goes on with.
@@ -93,10 +92,8 @@ impl Receivers {
             first: own.start,
             nodes,
             classes,
-            pairs: Vec::new(),
-            free_pairs: Vec::new(),
-            records: Vec::new(),
-            free: Vec::new(),
+            pairs: Slab::default(),
+            records: Slab::default(),
             pair_of: vec![NONE; keys],
             expected_of: vec![0; keys],
             is_lossy: false,
@@ -140,16 +137,7 @@ impl Receivers {
             has_skipped: false,
             key: key as u32,
         };
-        let index = match self.free_pairs.pop() {
-            Some(index) => {
-                self.pairs[index as usize] = pair;
-                index
-            }
-            None => {
-                self.pairs.push(pair);
-                (self.pairs.len() - 1) as u32
-            }
-        };
+        let index = self.pairs.insert(pair);
         self.pair_of[key] = index;
         if self.is_lossy {
             self.started.push(index);
@@ -174,7 +162,7 @@ impl Receivers {
         let Inbound { key, window, .. } = &self.pairs[pair as usize];
         self.expected_of[*key as usize] = window.next_expected();
         self.pair_of[*key as usize] = NONE;
-        self.free_pairs.push(pair);
+        self.pairs.release(pair);
     }
 
     /// A pair goes on with this number; what has come of it is forgotten.
@@ -309,16 +297,7 @@ impl Receivers {
         let sound = if self.pairs[pair as usize].has_skipped { 0 } else { u64::MAX };
         let (in_order, end) = (0, None);
         let record = Record { handle, next: NONE, in_order, sound, end, last_hop: 0, direct: 0 };
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.records[index as usize] = record;
-                index
-            }
-            None => {
-                self.records.push(record);
-                (self.records.len() - 1) as u32
-            }
-        };
+        let index = self.records.insert(record);
         match last {
             NONE => self.pairs[pair as usize].first = index,
             last => self.records[last as usize].next = index,
@@ -428,7 +407,7 @@ impl Receivers {
             NONE => self.pairs[pair as usize].first = next,
             before => self.records[before as usize].next = next,
         }
-        self.free.push(record);
+        self.records.release(record);
     }
 
     fn forget_if_empty(&mut self, index: u32) {
@@ -441,7 +420,7 @@ impl Receivers {
     /// The messages of which cells have come, and how many of each are in order, up to the first that may be
     /// missing. In no order that means anything.
     pub(crate) fn begun(&self) -> impl Iterator<Item = (u32, u64)> {
-        let pairs = (0..).zip(&self.pairs);
+        let pairs = (0..).zip(self.pairs.iter());
         let known = pairs.filter(|(pair, state)| self.pair_of[state.key as usize] == *pair);
         known.flat_map(|(pair, _)| self.begun_of(pair))
     }

@@ -4,7 +4,7 @@
 //! of. A *run* is a stretch of these numbers that belongs to one message: the whole of it, or, where
 //! messages take turns, the packets of one turn.
 
-use kernel::Bytes;
+use kernel::{Bytes, Slab};
 
 use super::NONE;
 use super::sending::Senders;
@@ -29,22 +29,12 @@ pub(super) struct Run {
 /// The runs of all pairs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Runs {
-    slab: Vec<Run>,
-    free: Vec<u32>,
+    slab: Slab<Run>,
 }
 
 impl Runs {
     fn add(&mut self, run: Run) -> u32 {
-        match self.free.pop() {
-            Some(index) => {
-                self.slab[index as usize] = run;
-                index
-            }
-            None => {
-                self.slab.push(run);
-                (self.slab.len() - 1) as u32
-            }
-        }
+        self.slab.insert(run)
     }
 }
 
@@ -95,11 +85,11 @@ impl Senders {
         let position = self.position(pair, next);
         let Some(runs) = &mut self.runs else { return };
         let state = &mut self.pairs[pair as usize];
-        while let Some(run) = runs.slab.get(state.first_run as usize) {
+        while let Some(&run) = runs.slab.get(state.first_run as usize) {
             if run.end > position {
                 break;
             }
-            runs.free.push(state.first_run);
+            runs.slab.release(state.first_run);
             state.first_run = run.next;
         }
         if state.first_run == NONE {
@@ -111,8 +101,8 @@ impl Senders {
     pub(super) fn drop_runs(&mut self, pair: u32) {
         let Some(runs) = &mut self.runs else { return };
         let state = &mut self.pairs[pair as usize];
-        while let Some(run) = runs.slab.get(state.first_run as usize) {
-            runs.free.push(state.first_run);
+        while let Some(&run) = runs.slab.get(state.first_run as usize) {
+            runs.slab.release(state.first_run);
             state.first_run = run.next;
         }
         state.last_run = NONE;

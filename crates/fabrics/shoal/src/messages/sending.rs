@@ -3,6 +3,7 @@
 //! A source knows what it was given and what its NIC has taken. It forgets a message as its last cell leaves,
 //! or, with a transport, as acknowledgments say that all of it has arrived.
 
+use kernel::Slab;
 use rack::Flow;
 
 use crate::cell::{Cargo, Cell};
@@ -79,10 +80,8 @@ pub(crate) struct Senders {
     pub(super) classes: u32,
     pub(super) plan: CellPlan,
     order: PairOrder,
-    slab: Vec<Message>,
-    free: Vec<u32>,
-    pub(super) pairs: Vec<Outbound>,
-    free_pairs: Vec<u32>,
+    slab: Slab<Message>,
+    pub(super) pairs: Slab<Outbound>,
     /// Pair of `[(source * nodes + destination) * classes + class]`, sources counted from the first.
     pub(super) pair_of: Vec<u32>,
     /// Sequence number with which an idle pair goes on.
@@ -105,10 +104,8 @@ impl Senders {
             classes,
             plan,
             order,
-            slab: Vec::new(),
-            free: Vec::new(),
-            pairs: Vec::new(),
-            free_pairs: Vec::new(),
+            slab: Slab::default(),
+            pairs: Slab::default(),
             pair_of: vec![NONE; keys],
             sequence_of: vec![0; keys],
             is_reliable: false,
@@ -142,16 +139,7 @@ impl Senders {
     pub(super) fn add(&mut self, pair: u32, flow: &Flow, handle: u32) -> u64 {
         let cells = self.plan.cells(flow.size);
         let message = Message::new(flow, handle, cells);
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.slab[index as usize] = message;
-                index
-            }
-            None => {
-                self.slab.push(message);
-                (self.slab.len() - 1) as u32
-            }
-        };
+        let index = self.slab.insert(message);
         let state = &mut self.pairs[pair as usize];
         state.open += 1;
         match state.last {
@@ -236,16 +224,7 @@ impl Senders {
             last_run: NONE,
             extra: None,
         };
-        let index = match self.free_pairs.pop() {
-            Some(index) => {
-                self.pairs[index as usize] = pair;
-                index
-            }
-            None => {
-                self.pairs.push(pair);
-                (self.pairs.len() - 1) as u32
-            }
-        };
+        let index = self.pairs.insert(pair);
         self.pair_of[key] = index;
         index
     }
@@ -261,7 +240,7 @@ impl Senders {
         let Outbound { key, sequence, .. } = self.pairs[pair as usize];
         self.sequence_of[key as usize] = sequence;
         self.pair_of[key as usize] = NONE;
-        self.free_pairs.push(pair);
+        self.pairs.release(pair);
     }
 
     /// The position among all cells of the pair of one that was taken.
@@ -377,7 +356,7 @@ impl Senders {
         if next == NONE {
             state.last = before;
         }
-        self.free.push(index);
+        self.slab.release(index);
         self.open -= 1;
     }
 
