@@ -12,7 +12,6 @@ use kernel::Rate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Problem;
 use crate::topology::{Topology, Vertex};
 
 /// Ports of the packet switch that others are measured by (Shoal §5).
@@ -58,20 +57,26 @@ impl Bill {
 pub struct PacketParts {
     /// Power of a switch of `switch_rate`; others in proportion. Unit: W. Default 350 (Shoal §5).
     /// From 0.
+    #[schemars(range(min = 0.0))]
     pub switch_watts: f64,
     /// Bandwidth of that switch, all ports together. Unit: bit/s. Default 3.2 Tbps: 64 ports of
     /// 50 Gbps (Shoal §5).
+    #[schemars(extend("x-above" = "0 bps"))]
     pub switch_rate: Rate,
     /// Power of a separate NIC of `nic_rate`; others in proportion. Unit: W. Default 12.4 (Shoal §5).
     /// From 0.
+    #[schemars(range(min = 0.0))]
     pub nic_watts: f64,
     /// Bandwidth of that NIC. Unit: bit/s. Default 100 Gbps (Shoal §5).
+    #[schemars(extend("x-above" = "0 bps"))]
     pub nic_rate: Rate,
     /// How many times less power a NIC draws that is part of a node's chip. Default 10 (Shoal §5).
     /// Above 0.
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
     pub integration_factor: f64,
     /// Cost of a NIC of `nic_rate` as a fraction of the switch; others in proportion. Default 1/64
     /// (our choice: what Shoal's break-even points follow from, 1/128 at 50 Gbps). From 0.
+    #[schemars(range(min = 0.0))]
     pub nic_cost: f64,
 }
 
@@ -94,34 +99,6 @@ fn quotient(rate: Rate, of: Rate) -> f64 {
 }
 
 impl PacketParts {
-    /// Every mistake in it.
-    #[must_use]
-    pub fn check(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        let numbers = [
-            ("switch_watts", self.switch_watts),
-            ("nic_watts", self.nic_watts),
-            ("nic_cost", self.nic_cost),
-        ];
-        for (key, value) in numbers {
-            if !(value.is_finite() && value >= 0.0) {
-                problems.push(Problem::new(key, format!("{value}; expected a number from 0 up")));
-            }
-        }
-        let factor = self.integration_factor;
-        if !(factor.is_finite() && factor > 0.0) {
-            let message = format!("{factor}; expected a number above 0");
-            problems.push(Problem::new("integration_factor", message));
-        }
-        for (key, rate) in [("switch_rate", self.switch_rate), ("nic_rate", self.nic_rate)] {
-            if rate == Rate::default() {
-                let message = "a rate of zero; expected, for example, \"100 Gbps\"";
-                problems.push(Problem::new(key, message));
-            }
-        }
-        problems
-    }
-
     /// The parts of a network. Hosts that pass traffic on are their own switches: their NICs have
     /// the bandwidth of all their links.
     #[must_use]
@@ -190,8 +167,10 @@ mod tests {
             integration_factor: 0.0,
             ..PacketParts::default()
         };
-        let keys: Vec<String> = wrong.check().into_iter().map(|problem| problem.key).collect();
-        assert_eq!(keys, ["switch_watts", "nic_cost", "integration_factor", "switch_rate"]);
-        assert!(PacketParts::default().check().is_empty());
+        let mut keys: Vec<String> =
+            crate::ranges::check(&wrong, vec![]).into_iter().map(|problem| problem.key).collect();
+        keys.sort();
+        assert_eq!(keys, ["integration_factor", "nic_cost", "switch_rate", "switch_watts"]);
+        assert!(crate::ranges::check(&PacketParts::default(), vec![]).is_empty());
     }
 }

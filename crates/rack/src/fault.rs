@@ -4,7 +4,7 @@ use std::fmt;
 
 use kernel::Time;
 
-use crate::NodeId;
+use crate::{NodeId, Problem};
 
 /// A part of the rack that can fail. Which of them a fabric has, it says itself.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -64,4 +64,31 @@ pub struct Fault {
     pub at: Time,
     /// When it works again; `None`: never in this run.
     pub until: Option<Time>,
+}
+
+impl Fault {
+    /// Asks of each fault whether its component can fail here.
+    ///
+    /// # Errors
+    /// Each that cannot, and why: its key is the fault's index.
+    pub fn check_all<P>(
+        faults: &[Self],
+        check: impl Fn(Component) -> Result<P, Problem>,
+    ) -> Result<(), Vec<Problem>> {
+        let wrong = |(index, fault): (usize, &Self)| {
+            check(fault.component).err().map(|problem| problem.below(&index.to_string()))
+        };
+        let problems: Vec<_> = faults.iter().enumerate().filter_map(wrong).collect();
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
+    /// Refuses all of them.
+    ///
+    /// # Errors
+    /// One for each: its key is the fault's index, its message the component and `why` it cannot fail.
+    pub fn refuse_all(faults: &[Self], why: &str) -> Result<(), Vec<Problem>> {
+        Self::check_all(faults, |component| {
+            Err::<(), _>(Problem::new("", format!("{component} {why}")))
+        })
+    }
 }

@@ -12,6 +12,7 @@ pub mod flow;
 pub mod memory;
 pub mod node;
 pub mod problem;
+pub mod ranges;
 pub mod results;
 pub mod run;
 pub mod shards;

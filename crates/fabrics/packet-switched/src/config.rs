@@ -5,7 +5,7 @@
 
 use ::rack::equipment::{Bill, PacketParts};
 use ::rack::topology::{LeafSpine, Mesh, Shape, SingleSwitch, ThreeTier, Torus};
-use ::rack::{Fault, Problem};
+use ::rack::{Fault, Problem, ranges};
 use kernel::{Bytes, Rate, Span};
 use packets::Routing;
 use packets::config::Failures;
@@ -102,14 +102,7 @@ impl Plan {
     /// For each component that the rack does not have: the problem's key is its index.
     pub fn with_faults(self, faults: &[Fault]) -> Result<Self, Vec<Problem>> {
         if !self.config.transport.table().recovers() {
-            let problem = |(index, fault): (usize, &Fault)| {
-                let message = format!("{} would fail, but {SENDS_ONCE}", fault.component);
-                Problem::new(index.to_string(), message)
-            };
-            let problems: Vec<_> = faults.iter().enumerate().map(problem).collect();
-            if !problems.is_empty() {
-                return Err(problems);
-            }
+            Fault::refuse_all(faults, &format!("would fail, but {SENDS_ONCE}"))?;
         }
         Ok(Self { network: self.network.with_faults(faults)?, ..self })
     }
@@ -151,12 +144,12 @@ impl Config {
     /// # Errors
     /// Every problem found, each with its key and a remedy.
     pub fn plan(&self) -> Result<Plan, Vec<Problem>> {
-        let mut problems = below("transport", self.transport.table().check());
+        let wrong = self.transport.table().check().into_iter();
+        let mut problems: Vec<_> = wrong.map(|problem| problem.below("transport")).collect();
         // A transport that makes no sense would make none of the network either.
         let usual = Transport::default();
         let sane = if problems.is_empty() { &self.transport } else { &usual };
         let transport = sane.table();
-        problems.extend(below("equipment", self.equipment.check()));
         let asks = transport.asks();
         let mut config = Self {
             routing: Some(self.routing.unwrap_or(asks.routing)),
@@ -164,6 +157,7 @@ impl Config {
             ..self.clone()
         };
         problems.extend(config.count_nodes().err());
+        problems = ranges::check(self, problems);
         match config.network(transport.mtu()).plan() {
             Ok(network) if problems.is_empty() => {
                 let mut wrong = transport.check_switch(&config.switch);
@@ -180,7 +174,7 @@ impl Config {
             Ok(_) => Err(problems),
             Err(wrong) => {
                 problems.extend(wrong.into_iter().map(rename));
-                Err(problems)
+                Err(ranges::check(self, problems))
             }
         }
     }
@@ -244,10 +238,6 @@ fn agree(nodes: u32, hosts: u64, key: &str) -> Result<(), Problem> {
     }
     let message = format!("{nodes}, but topology.{key} makes {hosts}; remove one of the two");
     Err(Problem::new("nodes", message))
-}
-
-fn below(key: &str, problems: Vec<Problem>) -> Vec<Problem> {
-    problems.into_iter().map(|problem| problem.below(key)).collect()
 }
 
 /// Where a key of the network stands in this table.

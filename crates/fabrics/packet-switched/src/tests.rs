@@ -233,7 +233,7 @@ fn ps4_a_transport_s_own_mistakes_stand_under_its_table() {
     );
     refuses(
         json!({ "transport": { "kind": "dctcp", "stream": { "initial_window": 0 } } }),
-        &["transport.stream.initial_window: 0 segments; expected 1 to 65535"],
+        &["transport.stream.initial_window: 0; expected from 1 to 65535"],
     );
     refuses(
         json!({ "transport": { "kind": "raw", "mtu": "40 B" } }),
@@ -255,8 +255,8 @@ fn every_problem_is_told_at_once() {
             "equipment": { "nic_watts": -1.0 },
         }),
         &[
-            "transport.initial_window: 0 packets; expected at least 1: no pull comes before a packet",
-            "equipment.nic_watts: -1; expected a number from 0 up",
+            "transport.initial_window: 0; expected at least 1",
+            "equipment.nic_watts: -1.0; expected at least 0",
             "topology.hosts: 100000 hosts do not fit two tiers of 64-port switches; expected at \
              most 2048, more ports or three tiers",
         ],

@@ -142,6 +142,7 @@ pub struct Recovery {
     /// How long a host waits for a grant before it asks again; twice as long each time after. Unit:
     /// time. Default 67 us: three of the longest exchanges that PL2 §5 measured (our choice: what comes
     /// late leaves slots reserved for nothing).
+    #[schemars(extend("x-above" = "0 ns"))]
     pub patience: Span,
     /// Who tracks what was granted, so that what frames that get lost had reserved is given back. Default:
     /// pairs, where the switch counts so that it can (`switch.schedule`, `decrement` and `accounting` as
@@ -150,6 +151,7 @@ pub struct Recovery {
     pub tracking: Option<Tracking>,
     /// How long a sender is silent before its receiver gives back what was granted to it. Unit: time.
     /// Default 200 us (our choice: above any wait for a slot where nothing fails).
+    #[schemars(extend("x-above" = "0 ns"))]
     pub silence: Span,
 }
 

@@ -47,7 +47,8 @@ pub struct Config {
     #[schemars(range(min = 0.0, max = 0.99))]
     pub headroom: f64,
     /// From one computation of rates at a node to the next (ρ). 0 ns: one at each event that the node
-    /// hears of (§3.1). Unit: time. Default 500 us (R2C2 §5.2). Else at least 100 ns.
+    /// hears of (§3.1). Unit: time. Default 500 us (R2C2 §5.2). Else from 100 ns to a day.
+    #[schemars(extend("x-maximum" = "86400 s"))]
     pub interval: Span,
     /// Whether a node computes rates also when a flow of its own starts. Default link: it does not
     /// (§3.3.2 computes them periodically; §3.1 has a flow sent at once, and does not say how fast).
@@ -74,7 +75,8 @@ pub struct Config {
     /// measures what waits).
     pub port_buffer: Bytes,
     /// From a packet's arrival at a node to its queue. Unit: time. Default 0 ns: it is part of the
-    /// link's delay (R2C2 §5.2: 100 ns a hop).
+    /// link's delay (R2C2 §5.2: 100 ns a hop). At most 1 s.
+    #[schemars(extend("x-maximum" = "1 s"))]
     pub node_latency: Span,
     /// Estimates of what hosts can send.
     pub demand: Demand,
@@ -135,7 +137,9 @@ pub struct Class {
     /// Whose turn it is: 0 is served first, later priorities with what is left. Default 0.
     pub priority: u8,
     /// How fast an application gives its data to the node. Unit: bit/s. Default: all at once.
+    /// From 10 Mbps to 1000 Tbps.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-minimum" = "10 Mbps", "x-maximum" = "1000 Tbps"))]
     pub application_rate: Option<Rate>,
 }
 
@@ -158,14 +162,17 @@ pub struct Demand {
 #[serde(default, deny_unknown_fields)]
 pub struct Discovery {
     /// From one greeting of a neighbour to the next. Unit: time. Default 1 ms (our choice: 16 bytes
-    /// then are a millionth of a link). At least ten times what a greeting takes of the slowest link.
+    /// then are a millionth of a link). From 100 ns, and at
+    /// least ten times what a greeting takes of the slowest link, to a day.
+    #[schemars(extend("x-minimum" = "100 ns", "x-maximum" = "86400 s"))]
     pub interval: Span,
     /// How many greetings in a row may be missed before the link counts as dead. Default 3 (our
     /// choice). At least 1.
     #[schemars(range(min = 1, max = 1_000))]
     pub missed: u16,
     /// From hearing of a change until a node goes by it: others may follow at once. Unit: time.
-    /// Default 100 us (our choice: far above any way through the rack).
+    /// Default 100 us (our choice: far above any way through the rack). Above 0 ns, at most a day.
+    #[schemars(extend("x-above" = "0 ns", "x-maximum" = "86400 s"))]
     pub hold: Span,
 }
 
@@ -189,11 +196,13 @@ impl Default for Discovery {
 #[serde(default, deny_unknown_fields)]
 pub struct Recovery {
     /// How long an end of a flow waits for what is missing before it asks. Unit: time. Default 1 ms
-    /// (our choice: far above any way through the rack).
+    /// (our choice: far above any way through the rack). From 100 ns to a day.
+    #[schemars(extend("x-minimum" = "100 ns", "x-maximum" = "86400 s"))]
     pub patience: Span,
     /// How long a source waits before it repeats a broadcast that was dropped for lack of room: up to
     /// twice as long the first time, and twice as long each further time. Unit: time. Default 10 us (our choice: a
-    /// queue of 12 kB empties in that time).
+    /// queue of 12 kB empties in that time). From 100 ns to a day.
+    #[schemars(extend("x-minimum" = "100 ns", "x-maximum" = "86400 s"))]
     pub pause: Span,
 }
 
@@ -256,10 +265,6 @@ pub(crate) const DATA_PRIORITY: u8 = 7;
 pub(crate) const SPAN_MAX: Span = Span::from_us(24 * 3_600 * 1_000_000);
 /// Most bytes that fill the token bucket: what its counters hold.
 const BURST_MAX: Bytes = Bytes::new(2_000_000);
-/// Largest headroom (our choice: rates of whole bits a second stay above zero).
-const HEADROOM_MAX: f64 = 0.99;
-/// Largest margin of demands: a hundred times what was told (our choice).
-const MARGIN_MAX: u64 = 10_000;
 /// Largest packet that the network knows.
 const MTU_MAX: Bytes = Bytes::new(9216);
 
@@ -286,41 +291,10 @@ impl Config {
                 self.burst, self.mtu
             ),
         );
-        refuse(
-            !(0.0..=HEADROOM_MAX).contains(&self.headroom),
-            "headroom",
-            format!("{}; expected a part of each link: from 0 to {HEADROOM_MAX}", self.headroom),
-        );
         refuse(self.classes.is_empty(), "classes", "no class; expected one or more".into());
-        refuse(
-            self.trees == 0 || self.trees > wire::TREES_MAX,
-            "trees",
-            format!("{}; expected from 1 to {}", self.trees, wire::TREES_MAX),
-        );
-        refuse(
-            !(1..=1_000).contains(&self.discovery.missed),
-            "discovery.missed",
-            format!("{}; expected from 1 to 1000", self.discovery.missed),
-        );
-        refuse(
-            self.broadcast_priority > DATA_PRIORITY,
-            "broadcast_priority",
-            format!("{}; expected from 0 to {DATA_PRIORITY}", self.broadcast_priority),
-        );
-        refuse(
-            self.demand.gain_shift > 16,
-            "demand.gain_shift",
-            format!("{}; expected at most 16", self.demand.gain_shift),
-        );
-        refuse(
-            self.demand.margin_percent > MARGIN_MAX,
-            "demand.margin_percent",
-            format!("{}; expected at most {MARGIN_MAX}", self.demand.margin_percent),
-        );
         problems.extend(self.check_bounds());
         let wrong = self.selection.iter().flat_map(Selection::check);
         problems.extend(wrong.map(|problem| problem.below("selection")));
-        problems.extend(self.equipment.check().into_iter().map(|p| p.below("equipment")));
-        problems
+        ::rack::ranges::check(self, problems)
     }
 }

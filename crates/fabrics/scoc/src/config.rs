@@ -17,7 +17,8 @@ use crate::{
     flat,
 };
 
-/// A rack whose nodes are the ports of one switch.
+/// A rack whose nodes are the ports of one switch: at most 4096, for whose pairs the model has memory
+/// (our choice: 4096² queues of a flat crossbar take 200 MB).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
@@ -25,11 +26,13 @@ pub struct Config {
     #[schemars(range(min = 2, max = 4096))]
     pub nodes: u32,
     /// Rate of each line. Unit: bit/s. Default 25 Gbps (§5).
+    #[schemars(extend("x-above" = "0 bps"))]
     pub line_rate: Rate,
     /// The node rate that load 1.0 refers to. Unit: bit/s. Default 0 bps: the line rate.
     pub load_rate: Rate,
     /// Largest packet into which flows are cut, header included. Unit: bytes. Default 288 B (§4.E).
     /// At most `switch.packet_max` of SCOC.
+    #[schemars(extend("x-maximum" = "65535 B"))]
     pub segment: Bytes,
     /// Header of each packet. Unit: bytes. Default 0 B: the paper gives sizes of whole packets. Less
     /// than `segment`.
@@ -128,6 +131,7 @@ pub struct Equipment {
     pub chip_watts: f64,
     /// Rate of that chip, all ports together. Unit: bit/s. Default 3.4 Tbps: 136 ports of 25 Gbps
     /// (§5).
+    #[schemars(extend("x-above" = "0 bps"))]
     pub chip_rate: Rate,
 }
 
@@ -200,12 +204,7 @@ impl Plan {
     /// # Errors
     /// For each of them: nothing fails here.
     pub fn with_faults(self, faults: &[Fault]) -> Result<Self, Vec<Problem>> {
-        let refuse = |(index, fault): (usize, &Fault)| {
-            let message = format!("{} does not fail in a rack of one switch", fault.component);
-            Problem::new(index.to_string(), message)
-        };
-        let problems: Vec<_> = faults.iter().enumerate().map(refuse).collect();
-        if problems.is_empty() { Ok(self) } else { Err(problems) }
+        Fault::refuse_all(faults, "does not fail in a rack of one switch").map(|()| self)
     }
 
     /// The switch, empty, and its lines: to put it on a bench. `seed` is that of all chance in it.
@@ -302,10 +301,6 @@ impl SwitchPlan {
     }
 }
 
-/// Nodes for whose pairs the model has memory (our choice: 4096² queues of a flat crossbar take
-/// 200 MB).
-const NODES_MAX: u32 = 4096;
-
 /// What a pair of an input and an output, or of groups of them, takes in a switch, queues and arbiters
 /// together.
 const PAIR: u64 = 48;
@@ -363,28 +358,12 @@ impl Config {
     fn check(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut refuse = |key: &str, message: String| problems.push(Problem::new(key, message));
-        if !(2..=NODES_MAX).contains(&self.nodes) {
-            refuse("nodes", format!("{}; a rack has 2 to {NODES_MAX} nodes", self.nodes));
-        }
-        if self.line_rate == Rate::default() {
-            refuse("line_rate", "a rate of zero; expected, for example, \"25 Gbps\"".into());
-        }
-        if self.equipment.chip_rate == Rate::default() {
-            refuse(
-                "equipment.chip_rate",
-                "a rate of zero; expected, for example, \"3.4 Tbps\"".into(),
-            );
-        }
-        if self.segment > SEGMENT_MAX {
-            let message = format!("{}; a packet has at most {SEGMENT_MAX} here", self.segment);
-            refuse("segment", message);
-        }
         if self.header >= self.segment {
             let (header, segment) = (self.header, self.segment);
             let message = format!("{header} leave no room for data in packets of {segment}");
             refuse("header", message);
         }
-        problems
+        ::rack::ranges::check(self, problems)
     }
 
     fn plan_switch(&self) -> Result<SwitchPlan, Vec<Problem>> {

@@ -3,7 +3,7 @@
 //! Defaults are the simulated rack of Shoal §7.1: 512 nodes, 100 Gbps in four channels.
 
 use kernel::{Bytes, Rate, Span};
-use rack::{Fault, NodeId, Problem};
+use rack::{Fault, NodeId, Problem, ranges};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,16 +55,13 @@ pub enum PairOrder {
     Fifo,
 }
 
-/// The longest slot and the longest latency of a part (our choice: a million times what a rack has, and
-/// nothing that follows from them overflows in the 30 days that a run may be long).
-const TIME_MAX: Span = Span::from_us(1_000_000);
 /// The most slots from the one in which a cell is sent to the one in which its receiver acts on it (our
 /// choice: 24 ms of the default slots).
 const DELAY_SLOTS_MAX: u64 = 1 << 20;
-/// The largest cell, and the most that a link may add to it (our choice: more than any frame's length).
-const CELL_MAX: Bytes = Bytes::new(65_536);
-
 /// A Shoal rack.
+///
+/// The largest times, 1 s, and sizes, 65,536 B, are our choice: a million times what a rack has, and
+/// nothing that follows from them overflows in the 30 days that a run may be long.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
@@ -76,6 +73,7 @@ pub struct Config {
     pub node_rate: Rate,
     /// The node rate that load 1.0 refers to. Unit: bit/s. Default 50 Gbps: a Shoal node has twice
     /// the bandwidth of the packet-switched node it stands for, to make up for detours (Shoal §5).
+    #[schemars(extend("x-above" = "0 bps"))]
     pub load_rate: Rate,
     /// Channels that switch independently, each its own plane of switches. Default 4 (Shoal §7.1).
     /// From 1 to 16.
@@ -83,34 +81,41 @@ pub struct Config {
     pub channels: u32,
     /// Time from the start of one cell to the start of the next. Unit: time. Default 23.25 ns (Shoal
     /// §7.1). Holds the guard band, the framing and one cell. At most 1 s.
+    #[schemars(extend("x-maximum" = "1 s"))]
     pub slot: Span,
     /// Guard band between cells: reconfiguration, propagation spread and synchronisation error. Unit:
     /// time. Default 2.75 ns (Shoal §7.1). Less than the slot.
     pub guard: Span,
     /// Cell with its header. Unit: bytes. Default 64 B (Shoal §7.1). At most 65,536 B, and 3 B or more
     /// beyond the header.
+    #[schemars(extend("x-maximum" = "65536 B"))]
     pub cell: Bytes,
     /// Cell header, not counted as payload. Unit: bytes. Default 8 B (Shoal Fig. 5). Less than the
     /// cell.
     pub header: Bytes,
     /// Framing that the link adds to each cell. Unit: bytes. Default 0 B; the FPGA prototype's MAC
     /// took 24 B (Shoal §6.1). At most 65,536 B.
+    #[schemars(extend("x-maximum" = "65536 B"))]
     pub framing: Bytes,
     /// Largest packet into which a flow is cut before packets are cut into cells. Unit: bytes.
     /// Default 1500 B (our choice: Ethernet's). From 1 B to 65,535 B.
+    #[schemars(extend("x-minimum" = "1 B", "x-maximum" = "65535 B"))]
     pub packet: Bytes,
     /// Ports of a circuit switch. Default 64 (Shoal §5). An even number.
     #[schemars(range(min = 2))]
     pub radix: u32,
     /// Propagation over all wires of a path. Unit: time. Default 40 ns (Shoal §6.2). At most 1 s, and all
     /// latencies together at most 1,048,575 slots.
+    #[schemars(extend("x-maximum" = "1 s"))]
     pub wire_latency: Span,
     /// Latency of one circuit switch; a path crosses three, or one where a single switch holds the
     /// rack. Unit: time. Default 128 ns: 50 cycles at 390.625 MHz (Shoal §4.1). 0 ns for optical
     /// switches (Shoal §3.5). At most 1 s.
+    #[schemars(extend("x-maximum" = "1 s"))]
     pub switch_latency: Span,
     /// Latency of both end nodes together. Unit: time. Default 230.4 ns: 90 cycles at 390.625 MHz
     /// (Shoal §6.2). At most 1 s.
+    #[schemars(extend("x-maximum" = "1 s"))]
     pub nic_latency: Span,
     /// Order of the schedule's permutations. Default propagation-aware (Shoal Appendix A).
     pub schedule: Order,
@@ -219,14 +224,7 @@ impl Plan {
     /// For each component that the rack does not have: the problem's key is its index.
     pub fn with_faults(mut self, faults: &[Fault]) -> Result<Self, Vec<Problem>> {
         let switches = self.switches();
-        let check = |(index, fault): (usize, &Fault)| {
-            let problem = switches.check_component(fault.component).err()?;
-            Some(problem.below(&index.to_string()))
-        };
-        let problems: Vec<_> = faults.iter().enumerate().filter_map(check).collect();
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        Fault::check_all(faults, |component| switches.check_component(component))?;
         self.is_reliable = self.config.is_reliable(faults);
         self.is_lossy = self.config.is_lossy(faults);
         self.faults = faults.to_vec();
@@ -264,10 +262,7 @@ impl Config {
     /// # Errors
     /// Every problem found, each with its key and a remedy.
     pub fn plan(&self) -> Result<Plan, Vec<Problem>> {
-        let mut problems = self.check_sizes();
-        problems.extend(self.check_mechanisms());
-        problems.extend(self.sync.check(self.nodes, self.guard));
-        problems.extend(self.equipment.check().into_iter().map(|p| p.below("equipment")));
+        let mut problems = ranges::check(self, self.check());
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -337,26 +332,16 @@ impl Config {
         Clos::for_rack(self.nodes, self.radix, self.channels)
     }
 
-    fn check_sizes(&self) -> Vec<Problem> {
+    /// What keys of the right range are to each other.
+    fn check(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut refuse = |bad: bool, key: &str, message: String| {
             if bad {
                 problems.push(Problem::new(key, message));
             }
         };
-        let nodes = self.nodes;
         refuse(
-            !(2..=2048).contains(&nodes),
-            "nodes",
-            format!("a rack of {nodes}; expected 2 to 2048 nodes"),
-        );
-        refuse(
-            !(1..=16).contains(&self.channels),
-            "channels",
-            format!("{} channels; expected 1 to 16", self.channels),
-        );
-        refuse(
-            self.radix < 2 || self.radix % 2 == 1,
+            self.radix % 2 == 1,
             "radix",
             format!("a switch of {} ports; expected an even number, such as 64", self.radix),
         );
@@ -370,56 +355,16 @@ impl Config {
             ),
         );
         refuse(
-            self.load_rate == Rate::from_bps(0),
-            "load_rate",
-            "a rate of zero; expected, for example, \"50 Gbps\"".into(),
-        );
-        refuse(
             self.header >= self.cell,
             "header",
             format!("a header of {} leaves no payload in a cell of {}", self.header, self.cell),
-        );
-        for (key, size) in [("cell", self.cell), ("framing", self.framing)] {
-            refuse(size > CELL_MAX, key, format!("{size}; expected at most 65536 B"));
-        }
-        for (key, time) in [
-            ("slot", self.slot),
-            ("wire_latency", self.wire_latency),
-            ("switch_latency", self.switch_latency),
-            ("nic_latency", self.nic_latency),
-        ] {
-            refuse(time > TIME_MAX, key, format!("{time}; expected at most {TIME_MAX}"));
-        }
-        problems
-    }
-
-    fn check_mechanisms(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        let mut refuse = |bad: bool, key: &str, message: String| {
-            if bad {
-                problems.push(Problem::new(key, message));
-            }
-        };
-        refuse(
-            !(1..=8).contains(&self.classes),
-            "classes",
-            format!("{} traffic classes; expected 1 to 8", self.classes),
-        );
-        refuse(
-            !(0.0..=0.001).contains(&self.bit_error_rate),
-            "bit_error_rate",
-            format!("{} errors a bit; expected 0 to 0.001", self.bit_error_rate),
         );
         refuse(
             self.feedback_counts_ready && !self.ready_queue,
             "feedback_counts_ready",
             "there is no ready queue to count; set it to false or `ready_queue` to true".into(),
         );
-        refuse(
-            self.reintegration_epochs == 0,
-            "reintegration_epochs",
-            "a repaired pair must hear each other at least once; expected 1 or more".into(),
-        );
+        problems.extend(self.sync.check(self.nodes, self.guard));
         problems
     }
 

@@ -17,10 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clos::Clos;
 
-/// The largest power and price (our choice: with more, sums are no numbers any more).
-const NUMBER_MAX: f64 = 1e12;
-
-/// Prices and power of the parts.
+/// Prices and power of the parts, each up to 1e12 (our choice: with more, sums are no numbers any more).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Equipment {
@@ -32,27 +29,36 @@ pub struct Equipment {
     #[schemars(range(min = 1, max = 1_000))]
     pub bandwidth_factor: u32,
     /// Power of a packet switch. Unit: W. Default 350 (Shoal §5: 64 ports of 50 Gbps).
+    #[schemars(range(min = 0.0, max = 1e12))]
     pub packet_switch_watts: f64,
     /// Power of a circuit switch. Unit: W. Default 38.5 (Shoal §5: the same ports).
+    #[schemars(range(min = 0.0, max = 1e12))]
     pub circuit_switch_watts: f64,
     /// Power of a separate NIC with the bandwidth of a Shoal node. Unit: W. Default 12.4 (Shoal §5:
     /// 100 Gbps).
+    #[schemars(range(min = 0.0, max = 1e12))]
     pub nic_watts: f64,
     /// How many times less power a NIC draws that is part of a node's chip. Default 10 (Shoal §5).
+    #[schemars(range(min = 1e-12, max = 1e12))]
     pub integration_factor: f64,
     /// What Shoal's routing and congestion control add to the power of a NIC. Unit: fraction.
     /// Default 0.11 (Shoal §5, Appendix B).
+    #[schemars(range(min = 0.0, max = 1e12))]
     pub shoal_nic_overhead: f64,
     /// Power of a whole rack. Unit: W. Default 15 000 (Shoal §2).
+    #[schemars(range(min = 1e-12, max = 1e12))]
     pub rack_watts: f64,
     /// Cost of a circuit switch as a fraction of a packet switch. Default 0.15 (Shoal §5: as low as
     /// that by chip area).
+    #[schemars(range(min = 0.0, max = 1e12))]
     pub circuit_switch_cost: f64,
     /// Cost of a packet-switched NIC as a fraction of a packet switch. Default 1/128 (our choice:
     /// what Shoal's break-even points follow from).
+    #[schemars(range(min = 0.0, max = 1e12))]
     pub nic_cost: f64,
     /// Cost of a Shoal NIC as a multiple of a packet-switched one. Default 2.5 (Shoal §5: between 2
     /// and 3).
+    #[schemars(range(min = 0.0, max = 1e12))]
     pub shoal_nic_factor: f64,
 }
 
@@ -116,44 +122,6 @@ pub const SERIAL_LINK_AREA: f64 = 0.30;
 pub const RETIMING_AREA: f64 = 0.5;
 
 impl Equipment {
-    /// Every mistake in it.
-    #[must_use]
-    pub fn check(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        if self.switch_ports < 2 {
-            problems.push(Problem::new("switch_ports", "a switch has at least 2 ports"));
-        }
-        if !(1..=1_000).contains(&self.bandwidth_factor) {
-            let message =
-                format!("{} times the switches; expected 1 to 1000", self.bandwidth_factor);
-            problems.push(Problem::new("bandwidth_factor", message));
-        }
-        let numbers = [
-            ("packet_switch_watts", self.packet_switch_watts),
-            ("circuit_switch_watts", self.circuit_switch_watts),
-            ("nic_watts", self.nic_watts),
-            ("shoal_nic_overhead", self.shoal_nic_overhead),
-            ("circuit_switch_cost", self.circuit_switch_cost),
-            ("nic_cost", self.nic_cost),
-            ("shoal_nic_factor", self.shoal_nic_factor),
-        ];
-        for (key, value) in numbers {
-            if !(0.0..=NUMBER_MAX).contains(&value) {
-                let message = format!("{value}; expected 0 to {NUMBER_MAX:e}");
-                problems.push(Problem::new(key, message));
-            }
-        }
-        let divisors =
-            [("integration_factor", self.integration_factor), ("rack_watts", self.rack_watts)];
-        for (key, value) in divisors {
-            if !(1.0 / NUMBER_MAX..=NUMBER_MAX).contains(&value) {
-                let message = format!("{value}; expected {:e} to {NUMBER_MAX:e}", 1.0 / NUMBER_MAX);
-                problems.push(Problem::new(key, message));
-            }
-        }
-        problems
-    }
-
     /// Packet switches for this many nodes: a folded Clos without blocking, or a single one.
     ///
     /// # Errors
@@ -259,6 +227,8 @@ fn power(nodes: u32, switches: u32, switch_watts: f64, nic_watts: f64) -> Networ
 
 #[cfg(test)]
 mod tests {
+    use rack::ranges;
+
     use super::*;
 
     #[track_caller]
@@ -368,9 +338,10 @@ mod tests {
             nic_cost: f64::NAN,
             ..Equipment::default()
         };
-        let keys: Vec<String> = wrong.check().into_iter().map(|problem| problem.key).collect();
+        let keys: Vec<String> =
+            ranges::check(&wrong, vec![]).into_iter().map(|problem| problem.key).collect();
         assert_eq!(keys, ["switch_ports", "nic_watts", "nic_cost", "rack_watts"]);
-        assert!(Equipment::default().check().is_empty());
+        assert!(ranges::check(&Equipment::default(), vec![]).is_empty());
         let unknown = serde_json::from_str::<Equipment>(r#"{"nic_wats": 3}"#);
         assert!(unknown.unwrap_err().to_string().contains("unknown field"));
     }

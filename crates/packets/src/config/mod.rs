@@ -148,14 +148,7 @@ impl Plan {
     /// # Errors
     /// For each component that the network does not have: the problem's key is its index.
     pub fn with_faults(mut self, faults: &[Fault]) -> Result<Self, Vec<Problem>> {
-        let check = |(index, fault): (usize, &Fault)| {
-            let problem = self.topology.parts(fault.component).err()?;
-            Some(problem.below(&index.to_string()))
-        };
-        let problems: Vec<_> = faults.iter().enumerate().filter_map(check).collect();
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        Fault::check_all(faults, |component| self.topology.parts(component))?;
         self.faults = faults.to_vec();
         Ok(self)
     }

@@ -1,5 +1,6 @@
 //! One place of a JSON Schema, with references and intersections folded in.
 
+use rack::ranges::Range;
 use serde_json::{Map, Value};
 
 use super::quantity::Quantity;
@@ -138,10 +139,10 @@ impl View {
         self.object.get(key)
     }
 
-    /// The `format` keyword: `uint32` and so on; empty if there is none.
+    /// The range of a number.
     #[must_use]
-    pub fn format(&self) -> &str {
-        self.object.get("format").and_then(Value::as_str).unwrap_or("")
+    pub fn range(&self) -> Range {
+        Range::of(&self.object)
     }
 
     /// What a value here looks like, for messages.

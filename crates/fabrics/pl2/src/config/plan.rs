@@ -90,6 +90,7 @@ impl Config {
         let transport = below("transport", self.transport.table().check());
         let mut problems = self.check();
         problems.extend(transport.iter().cloned());
+        problems = ::rack::ranges::check(self, problems);
         let is_sized = transport.is_empty();
         let mtu = if is_sized {
             self.transport.table().mtu()
@@ -101,7 +102,7 @@ impl Config {
             Ok(_) => return Err(problems),
             Err(wrong) => {
                 problems.extend(wrong.into_iter().map(rename));
-                return Err(problems);
+                return Err(::rack::ranges::check(self, problems));
             }
         };
         let slot = match self.slot {
@@ -137,12 +138,6 @@ impl Config {
                 problems.push(Problem::new(key, message));
             }
         };
-        let (burst, most) = (self.burst_packets, tag::BURST_MAX);
-        refuse(
-            !(1..=most).contains(&burst),
-            "burst_packets",
-            format!("{burst} packets; expected 1 to {most}"),
-        );
         let (low, high) = (self.unsolicited_below, self.switch.drop_above);
         refuse(
             low >= high,
@@ -152,12 +147,6 @@ impl Config {
                  make it less, far less as a rule"
             ),
         );
-        for (key, span) in [
-            ("recovery.patience", self.recovery.patience),
-            ("recovery.silence", self.recovery.silence),
-        ] {
-            refuse(span == Span::ZERO, key, "0 ns; expected, for example, \"100 us\"".into());
-        }
         for (key, rate) in [("loss_rate", self.loss_rate), ("bit_error_rate", self.bit_error_rate)]
         {
             refuse(
@@ -176,10 +165,9 @@ impl Config {
                 .into(),
         );
         self.check_size(&mut refuse);
-        problems.extend(below("host", self.host.check()));
+        problems.extend(self.host.check());
         problems.extend(below("switch", self.switch.check(&self.transport)));
         problems.extend(self.entering.iter().flat_map(|entering| entering.check(self.nodes)));
-        problems.extend(below("equipment", self.equipment.check()));
         problems
     }
 
@@ -196,11 +184,6 @@ impl Config {
             ),
         );
         let is_per_thread = self.outstanding == Outstanding::Thread;
-        refuse(
-            !(1..=AGENTS_MAX).contains(&self.threads),
-            "threads",
-            format!("{}; expected 1 to {AGENTS_MAX}", self.threads),
-        );
         refuse(
             !is_per_thread && self.nodes > AGENTS_MAX,
             "outstanding",
@@ -277,10 +260,6 @@ impl Entering {
     /// Every mistake in the table, keys below the fabric's.
     fn check(&self, nodes: u32) -> Vec<Problem> {
         let mut problems = Vec::new();
-        if !(1..=90).contains(&self.share_percent) {
-            let message = format!("{}; expected 1 to 90", self.share_percent);
-            problems.push(Problem::new("entering.share_percent", message));
-        }
         for (index, node) in self.nodes.iter().enumerate() {
             let key = format!("entering.nodes[{index}]");
             if node.get() >= nodes {
@@ -345,12 +324,8 @@ impl Plan {
         } else {
             None
         };
-        if let Some(why) = why_not.filter(|_| !faults.is_empty()) {
-            let problem = |(index, fault): (usize, &Fault)| {
-                let message = format!("{} would fail, but {why}", fault.component);
-                Problem::new(index.to_string(), message)
-            };
-            return Err(faults.iter().enumerate().map(problem).collect());
+        if let Some(why) = why_not {
+            Fault::refuse_all(faults, &format!("would fail, but {why}"))?;
         }
         Ok(Self { network: self.network.with_faults(faults)?, ..self })
     }

@@ -74,8 +74,8 @@ fn bad_keys_are_named_with_a_remedy() {
         |c| c.line_rate = Rate::from_bps(10_000_000),
         "line_rate: a slot takes 1.2976 ms; expected 1 ms at the most",
     );
-    check(|c| c.burst_packets = 0, "burst_packets: 0 packets; expected 1 to 16");
-    check(|c| c.burst_packets = 17, "burst_packets: 17 packets; expected 1 to 16");
+    check(|c| c.burst_packets = 0, "burst_packets: 0; expected from 1 to 16");
+    check(|c| c.burst_packets = 17, "burst_packets: 17; expected from 1 to 16");
     check(
         |c| (c.unsolicited_below, c.switch.drop_above) = (100, 100),
         "unsolicited_below: 100, but the switch drops unsolicited packets above switch.drop_above, 100",
@@ -90,11 +90,11 @@ fn bad_keys_are_named_with_a_remedy() {
         "nodes: 65536 hosts with 12 threads each have 51539607552 pairs",
     );
     check(|c| c.nodes = 1, "nodes: 1");
-    check(|c| c.threads = 0, "threads: 0; expected 1 to 64");
-    check(|c| c.threads = 65, "threads: 65; expected 1 to 64");
-    check(|c| c.host.jitter.spread = -1.0, "host.jitter.spread: -1; expected 0 to 4");
+    check(|c| c.threads = 0, "threads: 0; expected from 1 to 64");
+    check(|c| c.threads = 65, "threads: 65; expected from 1 to 64");
+    check(|c| c.host.jitter.spread = -1.0, "host.jitter.spread: -1.0; expected from 0 to 4");
     check(|c| c.host.jitter.max = Span::ZERO, "host.jitter.max: 0 ps, below the median, 27 ns");
-    check(|c| c.recovery.patience = Span::ZERO, "recovery.patience: 0 ns");
+    check(|c| c.recovery.patience = Span::ZERO, "recovery.patience: 0 ps; expected above 0 ns");
     let outside = |nodes: &[u32]| {
         let nodes = nodes.iter().map(|&node| NodeId::new(node)).collect();
         Some(Entering { nodes, ..Entering::default() })

@@ -56,7 +56,7 @@ impl Config {
         let mut problems = self.check();
         let network = self.network().plan().map_err(|wrong| {
             let own = wrong.into_iter().map(rename);
-            problems.drain(..).chain(own).collect::<Vec<_>>()
+            ::rack::ranges::check(self, problems.drain(..).chain(own).collect())
         })?;
         let routing = Network::new(&self.topology).map_err(|wrong| vec![wrong[0].clone()])?;
         let topology = routing.topology();
@@ -194,7 +194,7 @@ impl Plan {
         wanted.filter(suits).chain([Protocol::Rps]).collect()
     }
 
-    /// Whether packets can get lost: by chance, by faults, or for lack of room.
+    /// Whether packets can get lost: at random, by faults, or for lack of room.
     pub(crate) fn can_lose(&self) -> bool {
         let config = &self.config;
         let by_chance = config.loss_rate > 0.0 || config.bit_error_rate > 0.0;

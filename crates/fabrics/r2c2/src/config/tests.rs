@@ -19,12 +19,15 @@ fn check(change: impl FnOnce(&mut Config), expected: &str) {
 fn bad_keys_are_named_with_a_remedy() {
     check(|c| c.mtu = Bytes::new(36), "mtu: 36 B; expected more than the header's 36 B");
     check(|c| c.burst = Bytes::new(1), "burst: 1 B; expected at least a packet of 1.5 KB");
-    check(|c| c.headroom = 1.0, "headroom: 1; expected a part of each link: from 0 to 0.99");
+    check(|c| c.headroom = 1.0, "headroom: 1.0; expected from 0 to 0.99");
     check(|c| c.classes.clear(), "classes: no class; expected one or more");
     check(|c| c.trees = 16, "trees: 16; expected from 1 to 15");
     check(|c| c.broadcast_priority = 8, "broadcast_priority: 8; expected from 0 to 7");
-    check(|c| c.demand.gain_shift = 17, "demand.gain_shift: 17; expected at most 16");
-    check(|c| c.recovery.pause = Span::ZERO, "recovery.pause: 0 ns; expected, for example");
+    check(|c| c.demand.gain_shift = 17, "demand.gain_shift: 17; expected from 0 to 16");
+    check(
+        |c| c.recovery.pause = Span::ZERO,
+        "recovery.pause: 0 ps; expected at least 100 ns, at most 86400 s",
+    );
     check(|c| c.discovery.missed = 0, "discovery.missed: 0; expected from 1 to 1000");
     check(|c| c.nodes = 100, "nodes: 100, but the topology makes 512");
 }
@@ -171,7 +174,7 @@ proptest! {
     /// Whatever the values, there is a plan or a problem with a key, at once; and what has a plan
     /// runs, with and without a failure.
     #[test]
-    fn extreme_values_end_as_a_plan_or_as_problems(config in extreme(), seed in any::<u64>()) {
+    fn slow_extreme_values_end_as_a_plan_or_as_problems(config in extreme(), seed in any::<u64>()) {
         let begin = std::time::Instant::now();
         prop_assert!(config.memory() < Bytes::new(100_000_000));
         let plan = match config.plan() {

@@ -16,6 +16,9 @@ use crate::hardware::CHIP;
 use crate::{ChipConfig, FlatConfig, ete};
 
 /// A rack of leaves and spines.
+///
+/// Bounds are our choice: 4096 nodes as in a rack of one switch, for messages have 16 bits for one; 1024
+/// spines, for a message finds its spine by a sum of 16 bits; 1 GB in a queue, for 32 bits count it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
@@ -30,6 +33,7 @@ pub struct Config {
     #[schemars(range(min = 1, max = 1024))]
     pub spines: u32,
     /// Rate of each link. Unit: bit/s. Default 25 Gbps (§5).
+    #[schemars(extend("x-above" = "0 bps"))]
     pub line_rate: Rate,
     /// The node rate that load 1.0 refers to. Unit: bit/s. Default 0 bps: the line rate.
     pub load_rate: Rate,
@@ -37,6 +41,7 @@ pub struct Config {
     pub cable: Span,
     /// Largest segment into which leaves cut packets. Unit: bytes. Default 288 B (§4.E: a frequent
     /// size of segments that carry frames of 1500 B). At most what a spine carries, 320 B for SCOC.
+    #[schemars(extend("x-above" = "0 B"))]
     pub segment: Bytes,
     /// Time through a leaf, once on the way in and once on the way out. Unit: time. Default 50 ns (our
     /// choice: the paper is silent).
@@ -47,12 +52,15 @@ pub struct Config {
     pub spine_latency: Option<Span>,
     /// Most bytes of one queue of a leaf, for one destination, acknowledged ones apart; what does not
     /// fit is dropped. Unit: bytes. Default 150 kB: 100 packets (our choice).
+    #[schemars(extend("x-maximum" = "1 GB"))]
     pub queue: Bytes,
     /// Bytes of a queue from which on packets that allow it are marked; 0 B: none. Unit: bytes.
     /// Default 45 kB: 30 packets (our choice, as DCTCP elsewhere).
+    #[schemars(extend("x-maximum" = "1 GB"))]
     pub mark_from: Bytes,
     /// Bytes that a leaf grants for one of its nodes before they have gone on the node's line. Unit:
     /// bytes. Default 9 kB (our choice: six packets, several round trips of requests).
+    #[schemars(extend("x-maximum" = "1 GB"))]
     pub credit: Bytes,
     /// The core of the spines. Default SCOC.
     pub spine: SpineTable,
@@ -133,24 +141,13 @@ impl Plan {
     /// # Errors
     /// For each of them: nothing fails here.
     pub fn with_faults(self, faults: &[Fault]) -> Result<Self, Vec<Problem>> {
-        let refuse = |(index, fault): (usize, &Fault)| {
-            let message = format!(
-                "{} does not fail in a scoc-network; packet-switched has racks that do",
-                fault.component
-            );
-            Problem::new(index.to_string(), message)
-        };
-        let problems: Vec<_> = faults.iter().enumerate().map(refuse).collect();
-        if problems.is_empty() { Ok(self) } else { Err(problems) }
+        let why = "does not fail in a scoc-network; packet-switched has racks that do";
+        Fault::refuse_all(faults, why).map(|()| self)
     }
 }
 
-/// Most nodes, as in a rack of one switch; messages have 16 bits for one (our choice).
-const NODES_MAX: u32 = 4096;
 /// Nodes and leaves for whose pairs the model has memory (our choice: a pair takes some 200 bytes).
 const PAIRS_MAX: u64 = 1 << 20;
-/// Most spines: a message finds its spine by a sum of 16 bits (our choice).
-const SPINES_MAX: u32 = 1024;
 
 /// What a pair of a node and a leaf takes: its queue at one end, and what is put together at the other.
 const PAIR: u64 = 200;
@@ -197,6 +194,7 @@ impl Config {
         let mut problems = self.check();
         let wrong = self.transport.table().check().into_iter();
         problems.extend(wrong.map(|problem| problem.below("transport")));
+        problems = ::rack::ranges::check(self, problems);
         if self.line_rate == Rate::default() || !problems.is_empty() {
             return Err(problems);
         }
@@ -229,14 +227,8 @@ impl Config {
                 problems.push(Problem::new(key, message));
             }
         };
-        let (nodes, leaves, spines) = (self.nodes, self.leaves, self.spines);
+        let (nodes, leaves) = (self.nodes, self.leaves);
         let pairs = u64::from(nodes) * u64::from(leaves);
-        refuse(
-            !(2..=NODES_MAX).contains(&nodes),
-            "nodes",
-            format!("{nodes}; a rack has 2 to {NODES_MAX} nodes"),
-        );
-        refuse(leaves < 2, "leaves", format!("{leaves}; a network has at least 2 leaves"));
         refuse(
             leaves >= 2 && !nodes.is_multiple_of(leaves),
             "nodes",
@@ -247,27 +239,11 @@ impl Config {
             "nodes",
             format!("{nodes} nodes and {leaves} leaves make {pairs} queues; at most {PAIRS_MAX}"),
         );
-        refuse(
-            !(1..=SPINES_MAX).contains(&spines),
-            "spines",
-            format!("{spines}; expected 1 to {SPINES_MAX}"),
-        );
-        let rate = "a rate of zero; expected, for example, \"25 Gbps\"";
-        refuse(self.line_rate == Rate::default(), "line_rate", rate.into());
-        refuse(
-            self.segment == Bytes::ZERO,
-            "segment",
-            "0 B; expected, for example, \"288 B\"".into(),
-        );
         let mtu = self.transport.table().mtu();
         for (key, size) in [("queue", self.queue), ("credit", self.credit)] {
             let message = format!("{size} hold no packet of {mtu}; expected at least that");
             refuse(size < mtu, key, message);
-            let message = format!("{size}; expected at most {BYTES_MAX}");
-            refuse(size > BYTES_MAX, key, message);
         }
-        let message = format!("{}; expected at most {BYTES_MAX}", self.mark_from);
-        refuse(self.mark_from > BYTES_MAX, "mark_from", message);
         if self.mark_from == Bytes::ZERO
             && let Some(message) = self.transport.table().needs_marks()
         {
@@ -325,6 +301,3 @@ fn below_spine(problems: Vec<Problem>) -> Vec<Problem> {
     };
     problems.into_iter().map(name).collect()
 }
-
-/// Bytes that a queue or a node's credit may come to: they are counted in 32 bits (our choice).
-const BYTES_MAX: Bytes = Bytes::new(1_000_000_000);
