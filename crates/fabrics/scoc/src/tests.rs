@@ -46,7 +46,7 @@ fn mean(values: &[f64]) -> f64 {
 }
 
 #[test]
-fn x11_permutations_without_speed_up_reach_the_published_throughput() {
+fn slow_x11_permutations_without_speed_up_reach_the_published_throughput() {
     let plan = plan(|config| {
         config.ports = 128;
         config.line_rate = config.rate_without_speed_up();
@@ -227,7 +227,7 @@ fn flat_rates(scenario: &Microbenchmark, config: FlatConfig) -> Vec<f64> {
 }
 
 #[test]
-fn m46_flat_is_fair_with_speed_up_and_loses_the_seventh_without() {
+fn slow_m46_flat_is_fair_with_speed_up_and_loses_the_seventh_without() {
     for scenario in &ALL {
         let found = flat_rates(scenario, FlatConfig::sped_up());
         for (rate, fair) in found.iter().zip(scenario.fair(LOAD)) {
@@ -275,7 +275,7 @@ fn m47_the_room_at_a_subswitchs_outputs_decides_what_hiera_carries() {
 }
 
 #[test]
-fn m48_crrd_has_no_arbiter_for_outputs_and_shares_buffers_unfairly() {
+fn slow_m48_crrd_has_no_arbiter_for_outputs_and_shares_buffers_unfairly() {
     let config = CrrdConfig { ports: 32, ..CrrdConfig::default() };
     let run = |number: usize| rates(Crrd::new(config), config.line(), &ALL[number - 1], 4);
     let found = run(1);

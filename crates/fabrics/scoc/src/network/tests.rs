@@ -117,7 +117,8 @@ fn transports() -> [Transport; 4] {
 }
 
 #[test]
-fn m50_nothing_is_lost_and_nothing_is_faster_than_alone_whatever_the_spine_and_the_transport() {
+fn slow_m50_nothing_is_lost_and_nothing_is_faster_than_alone_whatever_the_spine_and_the_transport()
+{
     for spine in spines() {
         for transport in transports() {
             let config = Config { transport, ..small(spine.clone()) };
@@ -187,7 +188,7 @@ fn m49_each_packet_between_leaves_costs_a_request_a_credit_and_an_acknowledgment
 }
 
 #[test]
-fn a_permutation_of_long_flows_is_full_through_every_spine() {
+fn slow_a_permutation_of_long_flows_is_full_through_every_spine() {
     for spine in spines() {
         // A fifth spine for messages, and for TCP's acknowledgments.
         let config = Config { nodes: 32, leaves: 8, spines: 5, ..small(spine) };

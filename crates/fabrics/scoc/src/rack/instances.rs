@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn each_node_an_instance_on_threads_of_their_own_makes_no_difference() {
+    fn slow_each_node_an_instance_on_threads_of_their_own_makes_no_difference() {
         for switch in switches() {
             let plan = plan(switch);
             let expected = whole(&plan, false);

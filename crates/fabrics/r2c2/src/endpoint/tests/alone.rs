@@ -458,7 +458,7 @@ fn nodes_alone_carry_a_hundred_flows_when_one_packet_in_ten_is_lost_or_damaged()
 
 /// Rates come to be those of a view that all nodes have, to the bit, whatever links do.
 #[test]
-fn nodes_alone_come_to_the_rates_of_a_common_view() {
+fn slow_nodes_alone_come_to_the_rates_of_a_common_view() {
     for (loss, damage) in [(0.0, 0.0), (0.1, 0.1)] {
         let plan = Config { loss_rate: 0.1, ..torus(&[3, 3]) }.plan().unwrap();
         let mut flows = hundred_flows();
@@ -515,7 +515,7 @@ fn searching() -> Config {
 
 /// The same packets, whichever nodes are held together: flows end at the same picosecond.
 #[test]
-fn flows_do_not_depend_on_which_nodes_are_held_together() {
+fn slow_flows_do_not_depend_on_which_nodes_are_held_together() {
     let at = Time::ZERO + Span::from_us(300);
     let until = at + Span::from_us(6_000);
     let fault =

@@ -73,7 +73,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn books_balance_at_any_time_under_any_faults(
+    fn slow_books_balance_at_any_time_under_any_faults(
         topology in shape(),
         breaks in prop::collection::vec(
             (any::<Index>(), prop::bool::weighted(0.3), 0u64..6_000, prop_oneof![
@@ -128,7 +128,7 @@ proptest! {
 
     /// A link that is away for less than anybody can notice delays flows and loses none.
     #[test]
-    fn short_outages_of_links_are_recovered(
+    fn slow_short_outages_of_links_are_recovered(
         topology in shape(),
         which in prop::collection::vec((any::<Index>(), 0u64..3_000_000_000, 1u64..1_000_000), 1..8),
         raw in prop::collection::vec((any::<u32>(), any::<u32>(), 1u64..300_000, 0u64..3_000), 1..20),

@@ -333,7 +333,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
-    fn m14_views_of_links_and_flows_come_to_be_the_truth(
+    fn slow_m14_views_of_links_and_flows_come_to_be_the_truth(
         topology in shape(),
         breaks in breaks(),
         raw in prop::collection::vec((any::<u32>(), any::<u32>(), 1u64..3, 0u64..20_000), 1..12),
@@ -349,7 +349,7 @@ proptest! {
     /// Every flow between living nodes that are joined in the end completes, unless one of them was
     /// dead meanwhile; and when all is quiet nobody remembers any.
     #[test]
-    fn m14_what_can_be_carried_is(
+    fn slow_m14_what_can_be_carried_is(
         topology in shape(),
         breaks in breaks(),
         raw in prop::collection::vec((any::<u32>(), any::<u32>(), 1u64..300_000, 0u64..20_000), 1..20),

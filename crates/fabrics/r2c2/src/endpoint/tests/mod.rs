@@ -153,7 +153,7 @@ fn a_flow_starts_at_its_share_of_what_its_node_knows() {
 }
 
 #[test]
-fn long_flows_get_their_fair_rates() {
+fn slow_long_flows_get_their_fair_rates() {
     let plan = torus(&[4, 4, 4]).plan().unwrap();
     // Everybody sends to a few, so that rates differ; 40 ms at the least rate that there is.
     let flows: Vec<Flow> = (1..64)
@@ -279,7 +279,7 @@ fn pair(turn: Option<Turn>) -> (Config, Vec<Flow>) {
 }
 
 #[test]
-fn m31_long_flows_come_to_use_other_paths() {
+fn slow_m31_long_flows_come_to_use_other_paths() {
     let time = |turn| {
         let (config, flows) = pair(turn);
         let mut network = rack(&config.plan().unwrap(), 1);

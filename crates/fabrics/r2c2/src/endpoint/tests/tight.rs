@@ -102,7 +102,7 @@ proptest! {
     /// Any buffer that holds a packet, any small rack, from a few flows to all pairs at once: broadcasts
     /// never multiply, all flows arrive, and in the end nobody remembers any.
     #[test]
-    fn m13_repeating_ends_under_any_buffer(
+    fn slow_m13_repeating_ends_under_any_buffer(
         dimensions in prop::collection::vec(2u32..6, 1..3),
         is_mesh in any::<bool>(),
         buffer in prop_oneof![Just(1_500u64), 1_500u64..20_000],
