@@ -32,7 +32,7 @@ pub struct Config {
     pub loses_one_in: u64,
     /// Of so many of the others one is damaged; 0: none.
     pub damages_one_in: u64,
-    /// Of what happens by chance.
+    /// Seed of all random events.
     pub seed: u64,
     /// Gives up when flows have not ended after so much time of the nodes'.
     pub limit: Span,

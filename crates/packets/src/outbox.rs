@@ -32,7 +32,7 @@ pub enum Effect {
     GiveUp(FlowKey),
     /// A half has waited for an answer, and none has come.
     InVain(FlowKey),
-    /// Packets were sent again.
+    /// Packets were retransmitted.
     Resent(u64),
     /// So many bytes are held for a flow until earlier ones arrive.
     Held(Bytes),
@@ -43,7 +43,7 @@ pub enum Effect {
 pub struct Outbox {
     now: Time,
     pub(crate) effects: Vec<Effect>,
-    /// Packets that made no sense where they came.
+    /// Packets that were not expected where they came: dropped.
     unexpected: u64,
 }
 
@@ -182,19 +182,19 @@ impl Outbox {
         self.effects.push(Effect::InVain(flow));
     }
 
-    /// A packet made no sense where it came, and is dropped.
+    /// A packet was not expected where it came, and is dropped.
     #[cold]
     pub fn unexpected(&mut self) {
         self.unexpected += 1;
     }
 
-    /// How many packets made no sense where they came.
+    /// How many packets were not expected where they came.
     #[must_use]
     pub fn unexpected_count(&self) -> u64 {
         self.unexpected
     }
 
-    /// Counts `packets` sent again.
+    /// Counts `packets` retransmissions.
     #[inline]
     pub fn resent(&mut self, packets: u64) {
         self.effects.push(Effect::Resent(packets));

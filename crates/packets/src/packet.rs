@@ -127,7 +127,7 @@ impl FlowKey {
 }
 
 /// What a packet is to the endpoints. Switches look only at [`Kind::DATA`] (which may be trimmed) and at
-/// the frames of the link itself; all other kinds are words between the endpoints of one transport, or of
+/// the frames of the link itself; all other kinds are messages between the endpoints of one transport, or of
 /// what lies below transports, which number them as they like.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Kind(u8);
@@ -170,7 +170,7 @@ impl Kind {
         self.0
     }
 
-    /// The kind of this number in a header; `None` if nobody has such.
+    /// The kind of this number in a header; `None` if there is no such kind.
     pub(crate) const fn of_number(number: u8) -> Option<Self> {
         let is_known = number <= Self::LINK_CREDIT.0 || number >= Self::TRANSPORTS;
         if is_known { Some(Self(number)) } else { None }
@@ -224,7 +224,7 @@ pub const PRIORITIES: u8 = 8;
 pub struct Packet {
     /// Sequence number, as its transport counts: bytes or packets.
     pub seq: u64,
-    /// Cumulative acknowledgment, or the offset that a grant or resend speaks of.
+    /// Cumulative acknowledgment, or the offset that a grant or resend names.
     pub ack: u64,
     /// A word of the transport's own: selective acknowledgments as a bitmap, the end of a range.
     pub word: u64,

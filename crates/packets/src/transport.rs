@@ -1,7 +1,7 @@
 //! The one wall between the network and endpoint cores.
 //!
 //! A transport is one value that holds the endpoints of any set of hosts in flat arrays: the halves of
-//! flows by [`FlowKey`], and what belongs to a host by its number. It owns no clock, no global chance and
+//! flows by [`FlowKey`], and what belongs to a host by its number. It owns no clock, no global random stream and
 //! no wires: each call hands it the instant and an [`Outbox`]; what it wants done goes there. The network
 //! calls
 //!
@@ -19,7 +19,7 @@
 //! comes for a half that is closed goes to [`Transport::stray`], where a receiver may say once more that
 //! it has all ([`crate::answer`]). A half that waits for an answer says so each time that none has come
 //! ([`Outbox::in_vain`]). The network may end a half by itself, when that has gone on for too long or the host
-//! of the half dies: then it calls [`Transport::abandon`], and the half is closed with no further word.
+//! of the half dies: then it calls [`Transport::abandon`], and the half is closed without a further call.
 //!
 //! Data and control packets alike may be returned by `pull` or put in the NIC's queue by
 //! [`Outbox::send`]; queued packets go first, by priority. Acknowledgments normally take the queue,
@@ -210,7 +210,7 @@ pub struct Surroundings {
 pub enum Loss {
     /// Its queue had no room for it.
     NoRoom,
-    /// Its link lost it by chance.
+    /// Its link lost it at random.
     Link,
     /// Its link is dead, or died under it.
     Dead,
@@ -287,7 +287,7 @@ pub trait Transport: Clone + Send + 'static {
     }
 
     /// A packet has come for a half that is closed: its `flow` is no key of this host. At a flow's
-    /// destination (not where it [`Packet::goes_to_source`]) it is a packet sent again, whose sender may not
+    /// destination (not where it [`Packet::goes_to_source`]) it is a retransmission, whose sender may not
     /// know yet that all has arrived: an [`crate::answer`] can tell it.
     fn stray(&mut self, packet: &Packet, out: &mut Outbox) {
         let _ = (packet, out);

@@ -32,7 +32,7 @@ pub enum Failure {
     SourceDied,
     /// Its destination died, or no path to it is left.
     DestinationDied,
-    /// Packets of it were lost, and its transport sends none again.
+    /// Packets of it were lost, and its transport does not retransmit.
     PacketsLost,
 }
 
@@ -78,8 +78,7 @@ pub trait Probe {
         false
     }
 
-    /// Asked now and then, whatever happens or does not, at least several times a second of computing:
-    /// whether [`Fabric::advance`] is to return to its caller, who may want to stop the run or to
+    /// Called at least several times a second of computing, also while no flow ends: whether [`Fabric::advance`] is to return to its caller, who may want to stop the run or to
     /// count what piles up. `Break` as in [`Probe::completed`].
     fn poll(&mut self) -> ControlFlow<()> {
         ControlFlow::Continue(())
@@ -149,7 +148,7 @@ pub struct Totals {
     pub lost: Bytes,
     /// Cells or packets dropped in the network, whether recovered later or not.
     pub drops: u64,
-    /// Cells or packets sent again.
+    /// Cells or packets retransmitted.
     pub retransmissions: u64,
     /// The longest single queue seen, in cells or packets.
     pub queue_max_cells: u64,

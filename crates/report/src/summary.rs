@@ -105,7 +105,7 @@ pub fn figure(summary: &Value, key: &str) -> results::Figure {
     table.map_or(results::Figure::Missing, |table| results::Figure::get(name, table))
 }
 
-/// The interval in which the figure at `key` lies by chance, of a run with several seeds.
+/// The confidence interval of the figure at `key`, of a run with several seeds.
 #[must_use]
 pub fn interval(summary: &Value, key: &str) -> Option<(f64, f64)> {
     let ends = get(summary.get("intervals")?, key)?;
@@ -246,7 +246,7 @@ fn toned(summary: &Value, key: &str) -> Option<Cell> {
 /// How far the realised load may be from the nominal one without a word (our choice).
 const LOAD_APART: f64 = 0.1;
 
-/// What to know of a run before its figures are believed, a sentence or two each.
+/// What to know of a run before its figures are used, a sentence or two each.
 #[must_use]
 pub fn warnings(summary: &Value) -> Vec<String> {
     let is = |key: &str, value: bool| get(summary, key) == Some(&Value::Bool(value));

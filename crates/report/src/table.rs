@@ -53,7 +53,7 @@ impl Cell {
         Self { text: unit.show(&value), value, tone: Tone::Plain }
     }
 
-    /// A figure, or its bound with a sign before it; with the interval in which it lies by chance,
+    /// A figure, or its bound with a sign before it; with its confidence interval,
     /// where one is known.
     pub fn figure(figure: Figure, interval: Option<(f64, f64)>, unit: Unit) -> Self {
         let (sign, bound) = match figure {

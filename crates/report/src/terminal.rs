@@ -1,7 +1,7 @@
 //! Tables for the terminal.
 //!
 //! Nothing here looks at the environment unasked: the caller says where the text goes and what the
-//! user wishes, once, by [`TextStyle::detect`].
+//! user asked for, once, by [`TextStyle::detect`].
 
 use std::borrow::Cow;
 use std::ffi::OsStr;

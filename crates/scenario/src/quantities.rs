@@ -1,5 +1,5 @@
 //! Bounds of the times, rates and sizes in a fabric's table, whatever its keys: far beyond any rack, and
-//! such that what is reckoned from them fits the clock of a run.
+//! such that what is computed from them fits the clock of a run.
 
 use kernel::{Bytes, Rate, Span};
 use rack::Problem;

@@ -219,9 +219,10 @@ impl<S: Bank> Bank for mixed::Config<S> {
 }
 
 /// Declares the transports of a fabric: the `kind` of each follows from its name, its keys from its
-/// table. Tables are seen through the trait `$seen`; `$of<Table>` is the network of a table's transport, which
-/// `$build(&table, &plan, seed, sizes)` makes of a `$plan`. Gives an enum `Transport` of tables, an enum `Network`, and a
-/// macro `each!`, to be imported with `Network`, that does the same with whichever network there is.
+/// table. Tables are seen through the trait `$seen`; `$of<Table>` is the network of a table's transport,
+/// which `$build(&table, &plan, seed, sizes)` makes of a `$plan`. Gives an enum `Transport` of tables, an
+/// enum `Network`, and a macro `each!`, to be imported with `Network`, that does the same with whichever
+/// network there is.
 #[macro_export]
 macro_rules! transports {
     // The first token stands for the dollar of the macro that this one defines.

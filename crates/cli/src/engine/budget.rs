@@ -44,7 +44,7 @@ impl State {
 
 impl<'a> Budget<'a> {
     /// At most `jobs` runs at a time, that take no more than `memory` together. `tell` is called once, when
-    /// fewer run for want of memory.
+    /// fewer run for lack of memory.
     #[must_use]
     pub fn new(jobs: usize, memory: Bytes, tell: &'a (dyn Fn(&str) + Sync)) -> Self {
         let state = Mutex::new(State::default());

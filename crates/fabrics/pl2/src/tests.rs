@@ -69,7 +69,7 @@ impl Outcome {
     }
 }
 
-/// Hosts without delays by chance.
+/// Hosts without random delays.
 fn steady() -> Config {
     let mut config = Config::default();
     config.host.jitter = Jitter { median: Span::ZERO, ..config.host.jitter };

@@ -34,7 +34,7 @@ pub struct Pfc {
     /// 1/1024.
     #[schemars(range(min = 0.0078125, max = 128.0))]
     pub beta: f64,
-    /// How long a pause lasts that is not said again, in units of 512 bit times of its link; it is said
+    /// How long a pause lasts that is not renewed, in units of 512 bit times of its link; it is said
     /// again halfway, as long as it must last. Default 65535: the most that a frame can say (802.1Qbb).
     /// At most that, and enough for the frame to be in time: 63 at 1500 B.
     #[schemars(range(min = 1, max = 65535))]
@@ -101,7 +101,7 @@ impl Pfc {
         ((self.beta * BETA_ONE as f64) as u64, BETA_ONE * u64::from(PRIORITIES))
     }
 
-    /// The fewest quanta with which a pause that is said again halfway never runs out: its second frame
+    /// The fewest quanta with which a pause that is renewed halfway never runs out: its second frame
     /// may have to wait for a packet and a frame of each other priority longer than its first.
     fn quanta_min(mtu: Bytes) -> u32 {
         let wait = mtu + PAUSE_FRAME * u64::from(PRIORITIES);

@@ -23,7 +23,7 @@ pub(crate) struct Counts {
     pub(crate) unroutable: u64,
     /// Dropped: sent to, waiting for or on a link that was down.
     pub(crate) dead_link: u64,
-    /// Dropped: lost by chance.
+    /// Dropped: lost at random.
     pub(crate) lost: u64,
     /// Dropped: a bit was flipped.
     pub(crate) corrupted: u64,

@@ -2,7 +2,7 @@
 //!
 //! As InfiniBand: each input port has a buffer for each priority; a packet may go if the largest
 //! would fit; space given back returns in frames of their own, one for each priority at a time, that
-//! carry all that has come free. Nothing is ever dropped for want of room.
+//! carry all that has come free. Nothing is ever dropped for lack of room.
 
 use super::Net;
 use super::port::LINK_QUEUE;

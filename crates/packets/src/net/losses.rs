@@ -1,4 +1,4 @@
-//! Packets lost or corrupted by chance on a link.
+//! Packets lost or corrupted at random on a link.
 //!
 //! Both are drawn as the number of packets or bits until the next one: a draw for each loss, not for
 //! each packet. Frames of the link itself are spared: what their loss does is another study.

@@ -5,7 +5,7 @@
 //! what is free of the switch's memory (DCQCN §4). The frames are real: they wait for the packet on
 //! the line, take their time on it, and travel. A pause runs out after the time that its frame names,
 //! so a switch says it again halfway, as long as it must last. Leaves out: the time that a port takes
-//! to obey.
+//! to react.
 
 use kernel::Bytes;
 
@@ -192,7 +192,7 @@ impl Net {
         self.send_pause(port, priority, RESUME);
     }
 
-    /// Half of a pause has passed. It is said again if it is still meant.
+    /// Half of a pause has passed. It is renewed if it is still meant.
     pub(crate) fn pause_again(&mut self, port: u32, priority: u8) {
         let Some(pauses) = &mut self.pauses else { return };
         let (is_due, next) = pauses.again[port as usize][usize::from(priority)].look(self.now);
@@ -237,7 +237,7 @@ impl Net {
         }
     }
 
-    /// A pause of `port` may have run out: unless it was said again, or is over.
+    /// A pause of `port` may have run out: unless it was renewed, or is over.
     pub(crate) fn pause_ends(&mut self, port: u32, priority: u8) {
         let Some(pauses) = &mut self.pauses else { return };
         let (is_due, next) = pauses.ends[port as usize][usize::from(priority)].look(self.now);

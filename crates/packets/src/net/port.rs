@@ -40,7 +40,7 @@ pub(crate) struct OutPort {
     pub(crate) packets: u32,
     /// Bit `q`: packets wait in queue `q`.
     pub(crate) filled: u16,
-    /// Bit `q`: queue `q` may not send, at the wish of the other end.
+    /// Bit `q`: queue `q` may not send: the other end has paused it or has no room.
     pub(crate) held: u16,
     /// Packets of the header queue sent in a row while data waited (trimming).
     pub(crate) headers_run: u16,

@@ -99,7 +99,7 @@ pub struct Quantiles {
     pub p999: Figure,
     /// Largest.
     pub max: Figure,
-    /// The interval in which each lies by chance, in the order of [`Quantiles::named`]: of several seeds.
+    /// The confidence interval of each, in the order of [`Quantiles::named`]: of several seeds.
     pub intervals: [Option<(f64, f64)>; 6],
 }
 

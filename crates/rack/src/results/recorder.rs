@@ -98,7 +98,7 @@ struct Bin {
     completed: u64,
 }
 
-/// A measured flow whose packets were lost and are not sent again: it never completes.
+/// A measured flow whose packets were lost and are not retransmitted: it never completes.
 #[derive(Clone, Copy, Debug)]
 struct Lost {
     flow: Flow,

@@ -227,7 +227,7 @@ struct Stall {
     events: u64,
 }
 
-/// Most flows that may be open at a time, lest a run that never ends takes all memory: of a workload that
+/// Most flows that may be open at a time, so that a run that never ends does not take all memory: of a workload that
 /// goes on for ever, whose flows pile up, and of one that ends, which may offer all of them at once (our
 /// choice: some hundred bytes each, and far more than any that can be carried).
 const OPEN_MAX: u64 = 1 << 20;

@@ -315,7 +315,7 @@ proptest! {
         }
     }
 
-    /// Distances obey the edges (no neighbour is nearer by more than one, and some is by one), which
+    /// Distances follow the edges (no neighbour is nearer by more than one, and some is by one), which
     /// only true distances do.
     #[test]
     fn distances_fit_together_on_random_graphs(

@@ -29,7 +29,7 @@ fn flows(nodes: u32) -> Vec<Flow> {
 /// What makes a fabric expect losses: the first of these that it takes.
 const LOSSY: [&str; 3] = ["loss_rate = 1e-9", "bit_error_rate = 1e-12", ""];
 
-/// A hundred flows arrive byte by byte; where what is lost is sent again also with a twentieth of the messages
+/// A hundred flows arrive byte by byte; where what is lost is retransmitted also with a twentieth of the messages
 /// lost and a twentieth damaged, and some late, or a tenth damaged, as far as the fabric stands it.
 pub fn carries(rack: &Rack, registry: &Registry) -> Result<(), String> {
     carry(&rack.table, false, registry)?;

@@ -59,7 +59,7 @@ pub struct Config {
     /// A receiver asks again for what is missing at most once in this time. Unit: time. Default 500
     /// us (our choice).
     pub nack_interval: Span,
-    /// Silence after the last packet sent before everything unacknowledged is sent again; doubles
+    /// Silence after the last packet sent before everything unacknowledged is retransmitted; doubles
     /// until something is acknowledged. Unit: time. Default 4 ms (our choice). Above the longest round
     /// trip.
     pub timeout: Span,

@@ -1,7 +1,7 @@
 //! The sending half of a Homa message.
 //!
 //! Models: Homa §3.2 (unscheduled bytes at once, the rest as granted) and §3.7 (what a RESEND asks
-//! for is sent again).
+//! for is retransmitted).
 
 use kernel::Bytes;
 use packets::{FlowKey, Framing, Kind, Marks, Opening, PRIORITIES, Packet};
@@ -33,7 +33,7 @@ pub(crate) struct Outgoing {
     /// Packets to send again, `first..end`.
     again: (u64, u64),
     entropy: u16,
-    /// Priorities of unscheduled packets, of scheduled ones, of what is sent again.
+    /// Priorities of unscheduled packets, of scheduled ones, of what is retransmitted.
     level: u8,
     granted_level: u8,
     again_level: u8,

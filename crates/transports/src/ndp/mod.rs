@@ -250,7 +250,7 @@ impl Transport for Ndp {
         self.ready.leave(host.index(), flow);
         let sender = &mut self.senders[flow.index()];
         if !sender.is_ready() {
-            // What waited to be sent again has arrived meanwhile.
+            // What waited to be retransmitted has arrived meanwhile.
             return self.pull(host, line, out);
         }
         let stream = &mut self.streams[host.index()];

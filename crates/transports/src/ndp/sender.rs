@@ -176,7 +176,7 @@ impl Sender {
         (self.packet(seq, path, framing), sent)
     }
 
-    /// Takes the first packet that waits to be sent again.
+    /// Takes the first packet that waits to be retransmitted.
     fn pop_again(&mut self) -> Option<u64> {
         while let Some(seq) = self.again.pop() {
             let Some(offset) = seq.checked_sub(self.base) else { continue };
@@ -263,7 +263,7 @@ impl Sender {
         }
     }
 
-    /// A header arrived: the packet is made ready to be sent again, but waits for a pull (NDP §3.2).
+    /// A header arrived: the packet is made ready to be retransmitted, but waits for a pull (NDP §3.2).
     pub(crate) fn refused(&mut self, packet: &Packet, now: Time) {
         self.hear(now);
         self.paths.note(self.paths.place(packet.path), Fate::Refused);
@@ -285,7 +285,7 @@ impl Sender {
         self.credit = (self.credit + more).min(sendable + u64::from(self.under_way));
     }
 
-    /// A header came back, because the header queue was full (NDP §3.2.4). It is sent again at once
+    /// A header came back, because the header queue was full (NDP §3.2.4). It is retransmitted at once
     /// only if nothing else is expected: else the incast that filled the queue would come back as an
     /// echo.
     pub(crate) fn returned(&mut self, packet: &Packet, now: Time) {
@@ -303,7 +303,7 @@ impl Sender {
     }
 
     /// The last resort (NDP §3.2.2): packets of which nothing was heard for the timeout count as
-    /// lost, and may be sent again at once. A flow that has nothing on its way, and no pull to wait
+    /// lost, and may be retransmitted at once. A flow that has nothing on its way, and no pull to wait
     /// for after such a silence, sends one packet to ask. Gives the number of packets lost, and
     /// whether it asks.
     pub(crate) fn overdue(&mut self, timeout: Span, now: Time) -> (u64, u64) {

@@ -19,7 +19,7 @@ pub enum Losses {
     /// Nothing: a flow that lost a packet never ends.
     #[default]
     Stay,
-    /// A receiver to which nothing has come for `patience` says what it lacks, and that is sent again; it
+    /// A receiver to which nothing has come for `patience` says what it lacks, and that is retransmitted; it
     /// says so when it has all. A sender that hears nothing sends its last packet again.
     Repeat,
     /// Nothing, as UDP and raw Ethernet: packets are readable as they arrive, in whatever order, and a
@@ -43,7 +43,7 @@ pub struct Config {
     pub losses: Losses,
     /// With losses = "forget": how long after its last packet was sent a flow fails of which packets
     /// are missing. With "repeat": how long nothing of a flow must have arrived before what is missing
-    /// is sent again; doubled each time that brings nothing, up to 64 times. Unit: time. Default 1 ms
+    /// is retransmitted; doubled each time that brings nothing, up to 64 times. Unit: time. Default 1 ms
     /// (our choice: longer than the queues of a rack). Above the longest way, at most 1000 s.
     pub patience: Span,
 }

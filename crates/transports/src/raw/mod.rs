@@ -28,7 +28,7 @@ pub enum Recovery {
     /// A receiver to which nothing has come for a while says what it has, and the sender sends the rest
     /// again; a sender that has sent all and hears nothing sends its last packet again. Each waits twice
     /// as long if that brings nothing. A receiver that has all says so. Before a repeated packet a host
-    /// may rest, by chance, lest senders in step lose the same packets for ever.
+    /// may rest, by chance, so that senders in step do not lose the same packets for ever.
     Repeat {
         /// Seed of the rests.
         seed: u64,
@@ -261,7 +261,7 @@ impl Raw {
         out.in_vain(flow);
     }
 
-    /// A sender hears what its receiver lacks: what was sent of that goes again.
+    /// A sender hears what its receiver lacks: what was sent of that is retransmitted.
     fn repeat(&mut self, packet: &Packet, out: &mut Outbox) {
         let sender = &mut self.senders[packet.flow.index()];
         sender.vain_waits = 0;
@@ -277,7 +277,7 @@ impl Raw {
         }
     }
 
-    /// A sender has heard nothing since it sent all: its last packet goes again.
+    /// A sender has heard nothing since it sent all: its last packet is retransmitted.
     fn ask(&mut self, flow: FlowKey, out: &mut Outbox) {
         let sender = &mut self.senders[flow.index()];
         sender.vain_waits = sender.vain_waits.saturating_add(1);

@@ -1,7 +1,7 @@
 //! The receiving half of an RDS message.
 //!
 //! Models: PL2 §6.1: a packet that comes before an earlier one tells that the earlier one is lost, and
-//! the sender hears of it at once; where a whole burst is lost, or what was sent again is, only silence
+//! the sender hears of it at once; where a whole burst is lost, or what was retransmitted is, only silence
 //! tells.
 
 use kernel::Bytes;

@@ -1,7 +1,7 @@
 //! The sending half of an RDS message.
 //!
 //! Models: PL2 §6.1: up to 61 KiB blindly and as fast as can be, the rest as the receiver grants; what
-//! the receiver says is lost is sent again, before anything new.
+//! the receiver says is lost is retransmitted, before anything new.
 
 use kernel::Bytes;
 use packets::{FlowKey, Framing, Kind, Marks, Opening, Packet};

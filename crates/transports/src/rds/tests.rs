@@ -128,7 +128,7 @@ fn a_gap_is_told_at_once_and_nothing_else_is_sent_again() {
 
 #[test]
 fn a_burst_of_which_nothing_comes_is_told_after_a_timeout() {
-    // The last grant's packets, and one that is lost when it is sent again, too.
+    // The last grant's packets, and one that is lost when it is retransmitted, too.
     let (again, chaos) = lose(18, first(4, |packet| packet.is_data() && packet.seq >= 14));
     assert_eq!(again, [14, 15, 16, 17]);
     assert_eq!(chaos.sum(|rds| rds.silences), 1);

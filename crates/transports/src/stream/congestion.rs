@@ -91,7 +91,7 @@ pub enum Signal {
 pub enum Expiry {
     /// The first for its segment.
     First,
-    /// The segment was sent again after a timeout and timed out again.
+    /// The segment was retransmitted after a timeout and timed out again.
     Repeated,
 }
 
@@ -120,6 +120,6 @@ pub trait Congestion: Clone + Debug + Send + 'static {
         Span::ZERO
     }
 
-    /// The SYN had to be sent again: the initial window is one segment (RFC 5681 §3.1).
+    /// The SYN had to be retransmitted: the initial window is one segment (RFC 5681 §3.1).
     fn syn_lost(&mut self, start: &Start);
 }

@@ -148,7 +148,7 @@ impl<C: Congestion> Stream<C> {
     fn close_sender(&mut self, flow: FlowKey) {
         let sender = &mut self.senders[flow.index()];
         if sender.is_queued {
-            // Rare: it was to send a segment again, whose acknowledgment came first.
+            // Rare: it was to retransmit a segment, whose acknowledgment came first.
             let turns = &mut self.turns[sender.ends.src.index()];
             for _ in 0..turns.len() {
                 turns.pop().filter(|&other| other != flow).into_iter().for_each(|f| turns.push(f));

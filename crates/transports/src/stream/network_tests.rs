@@ -98,7 +98,7 @@ fn queues_of_one_packet_are_survived() {
     survives!(reno, cubic, dctcp, swift);
 }
 
-/// Where links hold back instead of dropping, nothing is sent again, and a held line wakes in time.
+/// Where links hold back instead of dropping, nothing is retransmitted, and a held line wakes in time.
 #[test]
 fn links_that_hold_back_lose_nothing() {
     let holds = [

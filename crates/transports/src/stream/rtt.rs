@@ -7,7 +7,7 @@ use kernel::{Span, Time};
 pub(crate) struct Timed {
     segment: u64,
     at: Time,
-    /// Karn's rule: it was sent again, or something below it was, so what comes back says nothing.
+    /// Karn's rule: it was retransmitted, or something below it was, so what comes back says nothing.
     is_void: bool,
 }
 
@@ -20,14 +20,14 @@ impl Timed {
         }
     }
 
-    /// Some segment is sent again.
+    /// Some segment is retransmitted.
     pub(crate) fn sent_again(&mut self) {
         self.is_void = true;
     }
 
     /// The cumulative acknowledgment rises from `una` to `ack`. A sample, if the segment timed is
     /// among those acknowledged: by the clock, or by the echoed stamp, which is valid even for one
-    /// sent again.
+    /// retransmitted.
     #[inline]
     pub(crate) fn sample(&self, una: u64, ack: u64, now: Time, echo: Option<Time>) -> Option<Span> {
         if !(una..ack).contains(&self.segment) {

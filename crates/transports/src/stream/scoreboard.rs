@@ -4,7 +4,7 @@
 //! All segments of a flow but the last are full, so both conditions of IsLost (three separate
 //! blocks, or more than two segments of bytes, above) come to one: three segments above have been
 //! selectively acknowledged. What is lost is then everything not acknowledged below the third
-//! highest such segment: one number that only rises. What was sent again is everything not
+//! highest such segment: one number that only rises. What was retransmitted is everything not
 //! acknowledged below HighRxt. So the whole board is five numbers and one set, and the set is empty
 //! while nothing is lost or overtaken.
 
@@ -26,9 +26,9 @@ pub(crate) struct Scoreboard {
     highest: [u64; DUP_THRESH],
     /// Every segment not acknowledged below here is lost.
     lost: u64,
-    /// HighRxt: every segment not acknowledged below here has been sent again.
+    /// HighRxt: every segment not acknowledged below here has been retransmitted.
     again: u64,
-    /// SetPipe's sum, kept up to date: segments believed to be in the network.
+    /// SetPipe's sum, kept up to date: segments estimated to be in the network.
     pipe: u64,
 }
 
@@ -58,7 +58,7 @@ impl Scoreboard {
         self.next - self.una
     }
 
-    /// Segments believed to be in the network.
+    /// Segments estimated to be in the network.
     #[inline]
     pub(crate) fn pipe(&self) -> u64 {
         self.pipe
@@ -137,7 +137,7 @@ impl Scoreboard {
         }
     }
 
-    /// A timeout: everything not acknowledged is lost, sent again or not (RFC 6675 §5.1).
+    /// A timeout: everything not acknowledged is lost, retransmitted or not (RFC 6675 §5.1).
     pub(crate) fn declare_all_lost(&mut self) {
         self.lost = self.next;
         self.again = self.una;
@@ -151,7 +151,7 @@ impl Scoreboard {
         self.again = self.una;
     }
 
-    /// Rule 1 of NextSeg: the first lost segment not yet sent again.
+    /// Rule 1 of NextSeg: the first lost segment not yet retransmitted.
     pub(crate) fn next_lost(&self) -> Option<u64> {
         if self.lost <= self.again.max(self.una) {
             return None;
@@ -160,7 +160,7 @@ impl Scoreboard {
         (segment < self.lost).then_some(segment)
     }
 
-    /// Rule 3 of NextSeg: the first segment not yet sent again below the highest acknowledged one.
+    /// Rule 3 of NextSeg: the first segment not yet retransmitted below the highest acknowledged one.
     pub(crate) fn next_hole(&self) -> Option<u64> {
         let segment = self.sacked.first_absent(self.again.max(self.una));
         (segment + 1 < self.highest[0]).then_some(segment)

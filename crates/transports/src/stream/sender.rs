@@ -108,7 +108,7 @@ pub(crate) struct Sender<C> {
     gap_until: Time,
     /// The retransmission timer runs.
     is_timed: bool,
-    /// The first segment is to be sent again whatever the window says (RFC 6675 §5, step 4.3).
+    /// The first segment is to be retransmitted whatever the window says (RFC 6675 §5, step 4.3).
     is_first_due: bool,
     /// Rule 4 of RFC 6675 §4 applies once this much has arrived.
     rescue_from: u64,
@@ -162,7 +162,7 @@ impl<C: Congestion> Sender<C> {
         self.stage == Stage::Open && self.board.una() == self.total
     }
 
-    /// Segments believed to be in the network.
+    /// Segments estimated to be in the network: Pipe (RFC 6675).
     fn pipe(&self) -> u64 {
         self.board.pipe().saturating_sub(self.duplicates)
     }
@@ -439,7 +439,7 @@ impl<C: Congestion> Sender<C> {
             self.recover = self.board.next();
             self.board.start_recovery();
             self.is_first_due = true;
-            // RescueRxt is the segment sent again first; HighACK has to pass it.
+            // RescueRxt is the segment retransmitted first; HighACK has to pass it.
             self.rescue_from = self.board.una() + 2;
             // A cut for a mark in the same window is the answer to the loss too (RFC 3168 §6.1.2);
             // not where marks are answered less than losses (RFC 8257 §3.5).

@@ -69,7 +69,7 @@ impl Timeout {
         self.rto = (self.rto * 2).min(limits.max);
     }
 
-    /// Data may flow, but the SYN had to be sent again: no less than three times the initial timeout
+    /// Data may flow, but the SYN had to be retransmitted: no less than three times the initial timeout
     /// of one second, in proportion where that is configured otherwise (§5.7).
     pub(crate) fn after_lost_syn(&mut self, limits: &Limits) {
         self.rto = self.rto.max(limits.initial * 3).min(limits.max);

@@ -328,7 +328,7 @@ mod tests {
         let tell = |text: &str| told.lock().unwrap().push(text.to_string());
         let place = tempfile::tempdir().unwrap();
         let budget = Budget::new(3, alone.memory(0), &tell);
-        // Somebody else has all of it until a point has asked in vain.
+        // Somebody else has all of it until a point has asked without success.
         let others = std::sync::Mutex::new(budget.take(alone.memory(0), || false));
         let swept = std::thread::scope(|scope| {
             scope.spawn(|| {

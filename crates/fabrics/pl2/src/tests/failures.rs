@@ -96,7 +96,7 @@ fn m31_no_counter_gets_below_zero_by_what_receivers_give_back() {
 /// M31: a receiver gives slots back by way of a host that works: node 0 has been dead for long.
 #[test]
 fn m31_slots_are_given_back_where_other_hosts_are_dead() {
-    // T is out of reach, near which hosts guess what the switch has dropped.
+    // T is out of reach, near which hosts can only infer what the switch has dropped.
     let mut config = Config { transport: raw_repeating(), ..steady() };
     config.recovery.tracking = Some(Tracking::Receivers);
     (config.switch.audit, config.switch.drop_above) = (Span::ZERO, 1_000);
@@ -327,7 +327,7 @@ fn a_host_that_comes_back_carries_on() {
     flows.extend((0..8).map(|n| flow(700 + n, 3, 1, 30_000, late)));
     let outcome = carry_with(&config, &[fault], &flows);
     assert_eq!((outcome.ends.completed.len(), outcome.ends.failed.len()), (20, 4));
-    // Only its line is cut: what was under way is sent again.
+    // Only its line is cut: what was under way is retransmitted.
     let fault = Fault { component: Component::NodeLink(NodeId::new(3)), ..fault };
     assert_eq!(carry_with(&config, &[fault], &flows).ends.failed, []);
 }

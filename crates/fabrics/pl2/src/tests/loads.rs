@@ -67,7 +67,7 @@ fn m22_a_receiver_answers_in_as_many_threads_as_it_has() {
     assert!(five.as_seconds() < 2.0 * one.as_seconds(), "{one} and {five}");
 }
 
-/// I13: with one slot for both ports, and hosts without delays by chance, nothing waits but the burst
+/// I13: with one slot for both ports, and hosts without random delays, nothing waits but the burst
 /// that goes, and what control frames hold up.
 #[test]
 fn i13_the_ideal_schedule_has_no_queue_beyond_a_burst() {

@@ -136,7 +136,7 @@ pub(super) fn in_rack(fault: Fault, nodes: u32) -> Fault {
 }
 
 /// The same hosts at a switch that tracks pairs, and whose control plane looks after nothing. T is out of reach,
-/// near which hosts guess what was dropped.
+/// near which hosts can only infer what was dropped.
 fn unaudited(config: Config, patience_us: u64) -> Config {
     let switch = Switch {
         audit: Span::ZERO,
@@ -293,7 +293,7 @@ proptest! {
         prop_assert_eq!(outcome.count("counters_below_zero"), 0, "{:?}", outcome.rack.details());
     }
 
-    /// I01, M24: of bursts nothing is lost for good, for what the switch drops above T goes again: datagrams
+    /// I01, M24: of bursts nothing is lost for good, for what the switch drops above T is retransmitted: datagrams
     /// that nobody repeats all arrive, if T is far above t.
     #[test]
     fn slow_i01_random_racks_lose_nothing_for_good(config in any_config(), drawn in any_flows()) {

@@ -42,7 +42,7 @@ fn both_ways() -> Vec<Flow> {
     flows
 }
 
-/// M29, I01: nothing is lost but unsolicited packets above T, which go again by themselves.
+/// M29, I01: nothing is lost but unsolicited packets above T, which are retransmitted by themselves.
 #[test]
 fn m29_every_transport_is_carried_whole_and_without_loss() {
     let flows = both_ways();

@@ -8,7 +8,7 @@
 //! | bits | field |
 //! | --- | --- |
 //! | 16 | type 0x88B6, for local experiments (IEEE 802 §9.2.3.4) |
-//! | 2 | kind: 0 outside all reservations, 1 unsolicited, 2 sent again, 3 sent again and not counted |
+//! | 2 | kind: 0 outside all reservations, 1 unsolicited, 2 retransmitted, 3 retransmitted and not counted |
 //! | 6 | thread of the requester |
 //! | 4 | unsolicited burst of this thread to this destination, modulo 16 |
 //! | 4 | packet of the burst |
@@ -48,9 +48,9 @@ pub enum Tag {
     Unreserved,
     /// It goes before its grant is there.
     Unsolicited(Place),
-    /// It goes again, in the slot that was granted.
+    /// It is retransmitted, in the slot that was granted.
     Again(Place),
-    /// It goes again, and the switch has counted its first copy.
+    /// It is retransmitted, and the switch has counted its first copy.
     AgainUncounted(Place),
 }
 

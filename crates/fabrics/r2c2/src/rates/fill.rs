@@ -50,7 +50,7 @@ pub(super) struct Fill {
     /// Bundles that stop in a round.
     stopping: Vec<u32>,
     spread: Spreading,
-    /// The last round, if links do not reckon with it yet: its level, and the link that was full.
+    /// The last round, if links do not account for it yet: its level, and the link that was full.
     unsettled: Option<(f64, Option<u32>)>,
     /// How many tiers are done, and whether the next has set out.
     done: usize,
@@ -139,7 +139,7 @@ impl Fill {
             self.settle(courses, scene);
             if !self.round(scene) {
                 self.overflow(scene);
-                self.links.reckon_all(scene.tier);
+                self.links.account_all(scene.tier);
                 (self.done, self.is_poured) = (self.done + 1, false);
                 return false;
             }

@@ -6,7 +6,7 @@
 //! when it comes to the top.
 //!
 //! Few links ever come to the top, and a flow under packet spraying crosses some hundred. So a flow
-//! that stops is noted once, in a list, and a link reckons with those on it when it is looked at; in
+//! that stops is noted once, in a list, and a link accounts for those on it when it is looked at; in
 //! the order in which they stopped, so that the numbers are those of a table that is always up to date,
 //! to the last bit. Nor do links enter the heap that fill far above what is asked for: those up to a
 //! *horizon* do, which is moved up as need be. That leaves O(P M log L) beside a look at each link, P
@@ -34,7 +34,7 @@ pub(super) fn rank(level: f64) -> u64 {
     level.max(0.0).to_bits()
 }
 
-/// When links reckon with flows that have stopped.
+/// When links account for flows that have stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Keeping {
     /// When they are looked at.
@@ -57,12 +57,12 @@ struct Stop {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Links {
     keeping: Keeping,
-    /// By link: capacity left by the flows that have stopped, as far as they are reckoned with.
+    /// By link: capacity left by the flows that have stopped, as far as they are accounted for.
     room: Vec<f64>,
-    /// By link: the weight of the flows that rise on it, and of those not reckoned with. Unit: quanta.
+    /// By link: the weight of the flows that rise on it, and of those not accounted for. Unit: quanta.
     weight: Vec<u64>,
-    /// By link: how many stops are reckoned with.
-    reckoned: Vec<u32>,
+    /// By link: how many stops are accounted for.
+    accounted: Vec<u32>,
     /// The stops of the tier.
     stops: Vec<Stop>,
     /// By bundle: its last stop, counted from 1; 0 if there is none.
@@ -74,7 +74,7 @@ pub(super) struct Links {
     /// Used links that fill below this level are listed; what certainly is below it, as a rank.
     horizon: f64,
     certain: u64,
-    /// By stop: the quanta of its share on the link at hand; and a bit for each that this does not reckon
+    /// By stop: the quanta of its share on the link at hand; and a bit for each that this does not count
     /// with yet: so they come in order, and nothing is sorted.
     quanta: Vec<u32>,
     is_due: Vec<u64>,
@@ -99,8 +99,8 @@ impl Links {
         for (weight, spread) in self.weight.iter_mut().zip(&tier.spread.loads) {
             *weight += spread;
         }
-        self.reckoned.clear();
-        self.reckoned.resize(links, 0);
+        self.accounted.clear();
+        self.accounted.resize(links, 0);
         self.stops.clear();
         self.quanta.clear();
         self.is_due.clear();
@@ -178,7 +178,7 @@ impl Links {
                 continue;
             }
             let (bound, link) = top?;
-            self.reckon(tier, link);
+            self.account(tier, link);
             let weight = self.weight[link as usize];
             if weight == 0 {
                 self.heap.pop();
@@ -224,19 +224,19 @@ impl Links {
 
     /// A link is full: what rounding has left of it is nothing.
     pub(super) fn close(&mut self, tier: &Tier, link: u32) {
-        self.reckon(tier, link);
+        self.account(tier, link);
         self.room[link as usize] = 0.0;
     }
 
-    /// Lets all links reckon with all that has stopped: another tier follows.
-    pub(super) fn reckon_all(&mut self, tier: &Tier) {
-        (0..self.room.len() as u32).for_each(|link| self.reckon(tier, link));
+    /// Lets all links account for all that has stopped: another tier follows.
+    pub(super) fn account_all(&mut self, tier: &Tier) {
+        (0..self.room.len() as u32).for_each(|link| self.account(tier, link));
     }
 
-    /// Lets a link reckon with what has stopped on it.
-    fn reckon(&mut self, tier: &Tier, link: u32) {
-        let Self { room, weight, reckoned, stops, last, quanta, is_due, .. } = self;
-        let known = std::mem::replace(&mut reckoned[link as usize], stops.len() as u32);
+    /// Lets a link account for what has stopped on it.
+    fn account(&mut self, tier: &Tier, link: u32) {
+        let Self { room, weight, accounted, stops, last, quanta, is_due, .. } = self;
+        let known = std::mem::replace(&mut accounted[link as usize], stops.len() as u32);
         if known == stops.len() as u32 {
             return;
         }

@@ -121,7 +121,7 @@ impl Spread {
     }
 }
 
-/// A weight for each node, and what of it is not yet reckoned with.
+/// A weight for each node, and what of it is not yet accounted for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Weights {
     /// By node: the change since it was last settled.
@@ -150,14 +150,14 @@ impl Weights {
         self.changed.is_empty()
     }
 
-    /// Calls `reckon` with each node and its change, and forgets them.
-    pub(super) fn settle(&mut self, mut reckon: impl FnMut(usize, i64)) {
+    /// Calls `account` with each node and its change, and forgets them.
+    pub(super) fn settle(&mut self, mut account: impl FnMut(usize, i64)) {
         for node in self.changed.drain(..) {
             let node = node as usize;
             self.is_listed[node] = false;
             let change = std::mem::take(&mut self.changes[node]);
             if change != 0 {
-                reckon(node, change);
+                account(node, change);
             }
         }
     }

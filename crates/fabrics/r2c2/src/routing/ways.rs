@@ -4,7 +4,7 @@
 //! vertex by a port in proportion to the number of shortest paths beyond it takes every path with
 //! the same probability. Links lead both ways, so that both tables serve for paths from a node too.
 //!
-//! The tables of a target are made when they are first asked for, lest a rack of thousands of nodes take
+//! The tables of a target are made when they are first asked for, so that a rack of thousands of nodes does not take
 //! seconds and its memory before anything happens in it. Ten bytes for each vertex and target: at most
 //! 2.6 MB for 512 nodes, 168 MB for 4,096. A whole torus needs a single target, 41 KB for 4,096 nodes.
 
