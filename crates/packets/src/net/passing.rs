@@ -75,7 +75,7 @@ impl Net {
     }
 
     /// Sends a packet on its way to the other end of `port`, which is another part's; there it is `at` an
-    /// instant. It stays in the arena until [`Net::launched`] lets go of it.
+    /// instant. It stays in the arena until [`Net::let_go`].
     #[cold]
     pub(super) fn pass(&mut self, port: u32, index: u32, (at, manner): (Time, Manner)) {
         let out = &self.ports[port as usize];

@@ -5,7 +5,7 @@
 //! that can help: an input of the chip, of Flat and of CRRD has one memory for all, so where one packet
 //! must wait all must. Credits for room that becomes free are there at once: 16 packets last 1.5 µs,
 //! beside which a cable's time is nothing. So a node offers a packet and is answered at once; where an
-//! input's room is its own, it can count instead ([`super::instances`]).
+//! input's room is its own, it can count instead ([`super::instances`](mod@super::instances)).
 
 use kernel::Ring;
 use rack::Flow;

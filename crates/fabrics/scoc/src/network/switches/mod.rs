@@ -52,7 +52,7 @@ pub struct Switches {
     mark_from: u32,
     ingress: Ingress,
     egress: Egress,
-    /// [`unit`].
+    /// [`unit()`].
     units: Vec<Clocked>,
     agenda: Agenda,
     /// Whole packets on their way into a leaf and out of one.
