@@ -480,7 +480,7 @@ impl<T: Transport> Shim<T> {
     /// A burst has been asked for as often as waits grow longer: its flows wait for an answer, as they do
     /// where their transport has sent all that it may.
     fn waits_in_vain(&self, place: u32, out: &mut Outbox) {
-        for slot in self.held.iter(self.bursts.get(place).packets) {
+        for slot in self.held.iter(self.bursts[place as usize].packets) {
             let Note { flow, life, .. } = self.held.note(slot);
             if !flow.is_closed() && !flow.is_receivers() && !self.is_over(flow, life) {
                 out.in_vain(flow);
