@@ -192,7 +192,7 @@ fn ranges_that_are_told_are_those_that_are_taken() {
                 let beyond = if is_whole {
                     json!((bound + beyond) as i64)
                 } else {
-                    json!(bound + beyond * 1e-9)
+                    json!(bound + beyond * 1e-9 * bound.max(1.0))
                 };
                 assert!(refused(beyond.clone()), "{table}.{key} = {beyond}");
                 checked += 1;
