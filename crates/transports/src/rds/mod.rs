@@ -215,7 +215,7 @@ impl Rds {
             message.silences += 1;
             // Perhaps the acknowledgment is lost: the last packet asks for it again. A receiver that has
             // others to serve first is asked seldom, if it is there.
-            if message.next < message.total && message.silences % SILENCES_MAX > 0 {
+            if message.next < message.total && !message.silences.is_multiple_of(SILENCES_MAX) {
                 return;
             }
             message.repeat(message.next - 1, message.next);
