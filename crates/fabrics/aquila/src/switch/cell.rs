@@ -148,6 +148,12 @@ impl Pool {
         self.cells[last as usize].next = next;
     }
 
+    /// Asks for the memory of a cell.
+    #[inline]
+    pub(super) fn prefetch(&self, index: u32) {
+        kernel::prefetch(&self.cells, index as usize);
+    }
+
     /// Cells that there are now.
     pub(super) fn count(&self) -> u32 {
         self.count

@@ -37,6 +37,8 @@ use cell::{Cell, NONE, Pool};
 use settings::{CHANNELS, Durations, Limits, Settings, TICK};
 use tin::{LANES, NEVER, NO_TIN, Tin, at};
 
+/// How many entries of a list ahead memory is asked for (our choice: some 100 ns).
+const AHEAD: usize = 8;
 /// A tick. Unit: ps.
 const TICK_PS: u64 = TICK.as_ps();
 /// From a match to the first bit's way out, at the least. Unit: ps. (Our choice: half the core's 20 ns; what is
@@ -363,10 +365,21 @@ impl<E: Endpoints> Switches<E> {
             due.refreshes.extend(refreshes);
         }
         self.wishes.now = tick * TICK_PS;
-        for release in &due.releases {
+        for (at, release) in due.releases.iter().enumerate() {
+            if let Some(ahead) = due.releases.get(at + AHEAD) {
+                self.prefetch_input(ahead.place, ahead.channel);
+            }
             self.release(*release, tick);
         }
-        for mail in &due.mail {
+        for (at, mail) in due.mail.iter().enumerate() {
+            match due.mail.get(at + AHEAD) {
+                Some(Mail::Cell { place, channel, cell }) => {
+                    self.pool.prefetch(*cell);
+                    self.prefetch_input(*place, *channel);
+                }
+                Some(Mail::Credit { place, first, .. }) => self.prefetch_output(*place, *first),
+                _ => {}
+            }
             self.take_mail(*mail, tick);
         }
         for &place in &due.wakes {
@@ -377,7 +390,10 @@ impl<E: Endpoints> Switches<E> {
         for &place in &due.injections {
             self.inject(place, tick);
         }
-        for &(place, channel) in &due.draws {
+        for (at, &(place, channel)) in due.draws.iter().enumerate() {
+            if let Some(&(ahead, channel)) = due.draws.get(at + AHEAD) {
+                self.prefetch_input(ahead, channel);
+            }
             self.draw_again(place, usize::from(channel), tick);
         }
         for &place in &due.updates {
@@ -386,7 +402,16 @@ impl<E: Endpoints> Switches<E> {
         for &place in &due.refreshes {
             self.refresh(place, tick);
         }
-        for &place in &due.looks {
+        for (at, &place) in due.looks.iter().enumerate() {
+            if let Some(&ahead) = due.looks.get(at + AHEAD) {
+                let (place, port) = split(ahead);
+                kernel::prefetch(&self.tins[place].ports, port);
+            }
+            if let Some(&ahead) = due.looks.get(at + AHEAD / 2) {
+                let (place, port) = split(ahead);
+                let channel = self.tins[place].ports[port].filled.trailing_zeros() as u8 % 32;
+                self.prefetch_output(ahead, channel);
+            }
             self.look(place, tick);
         }
         for &place in &due.rounds {
@@ -491,6 +516,24 @@ impl<E: Endpoints> Switches<E> {
             }
         }
         Ok(())
+    }
+
+    /// Asks for the memory of an input's channel.
+    #[inline]
+    fn prefetch_input(&self, place: u32, channel: u8) {
+        let (place, port) = split(place);
+        let tin = &self.tins[place];
+        kernel::prefetch(&tin.ports, port);
+        kernel::prefetch(&tin.inputs, at(channel.into(), port));
+    }
+
+    /// Asks for the memory of an output's channel.
+    #[inline]
+    fn prefetch_output(&self, place: u32, channel: u8) {
+        let (place, port) = split(place);
+        let tin = &self.tins[place];
+        kernel::prefetch(&tin.ports, port);
+        kernel::prefetch(&tin.outputs, at(channel.into(), port));
     }
 
     /// Marks a switch that may match something.
