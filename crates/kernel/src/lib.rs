@@ -23,7 +23,7 @@ pub use histogram::Histogram;
 pub use lookup::Lookup;
 pub use prefetch::{prefetch, prefetch_range};
 pub use quantity::{Bytes, LinkClock, PS_PER_SECOND, Rate, Slot, Span, Time};
-pub use random::Stream;
+pub use random::{Stream, mix64};
 pub use ring::Ring;
 pub use series::{Combine, Series};
 pub use sieve::{Sieve, select};

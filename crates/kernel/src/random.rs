@@ -18,12 +18,18 @@ const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 /// Prime of the 64-bit FNV-1a hash.
 const FNV_PRIME: u64 = 0x0100_0000_01b3;
 
+/// The mix of SplitMix64: spreads a word over 64 bits. A bijection.
+#[inline]
+#[must_use]
+pub const fn mix64(word: u64) -> u64 {
+    let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
 /// One step of SplitMix64: adds the increment, then mixes. A bijection on 64 bits.
 const fn splitmix64(state: u64) -> u64 {
-    let mut z = state.wrapping_add(GOLDEN);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    mix64(state.wrapping_add(GOLDEN))
 }
 
 /// FNV-1a of the bytes of `text`.

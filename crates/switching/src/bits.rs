@@ -11,6 +11,14 @@ pub fn next_in_turn(words: &[u64], from: usize) -> Option<usize> {
     next_in_turn_by(words.len(), from, |at| words[at])
 }
 
+/// The first bit of a word that is not zero, at or after `from`, going round its 64 bits.
+#[inline]
+#[must_use]
+pub fn first_in_turn(word: u64, from: usize) -> usize {
+    debug_assert_ne!(word, 0, "nobody to choose from");
+    (word.rotate_right(from as u32).trailing_zeros() as usize + from) % WORD
+}
+
 /// [`next_in_turn`] of words that are worked out only if the choice gets to them.
 #[inline]
 #[must_use]
@@ -19,8 +27,7 @@ pub fn next_in_turn_by(count: usize, from: usize, word: impl Fn(usize) -> u64) -
     let start = word(first);
     if count == 1 {
         // Turned so that `from` comes first: no branch to mispredict.
-        let turned = start.rotate_right(bit as u32).trailing_zeros() as usize;
-        return (start != 0).then_some((turned + bit) % WORD);
+        return (start != 0).then(|| first_in_turn(start, bit));
     }
     let ahead = start & (u64::MAX << bit);
     if ahead != 0 {

@@ -28,7 +28,7 @@ mod wheel;
 
 pub use arriving::Arriving;
 pub use bench::{Bench, Connection, Measured, Turns};
-pub use bits::{BitRows, iter_ones, next_in_turn, next_in_turn_by, ones};
+pub use bits::{BitRows, first_in_turn, iter_ones, next_in_turn, next_in_turn_by, ones};
 pub use crossbar::{Crossbar, CrossbarConfig};
 pub use egress::Egress;
 pub use fifo::Fifo;

@@ -7,7 +7,7 @@
 //! after [`PASSES_MAX`] of them the port is kept free until its partner is, which takes the time of one cell
 //! at most (our choice: the paper claims that nobody starves, and not how). The same holds for inputs.
 
-use crate::ones;
+use crate::{first_in_turn, ones};
 
 /// How many others a port serves while the partner whose turn it is asks but is busy.
 pub const PASSES_MAX: u8 = 64;
@@ -34,22 +34,15 @@ enum Choice {
     Wait,
 }
 
-/// First bit of `word` at or after `from`, in turn.
-#[inline]
-fn first(word: u64, from: u8) -> u8 {
-    debug_assert_ne!(word, 0, "nobody to choose from");
-    (word.rotate_right(u32::from(from)).trailing_zeros() as u8 + from) % 64
-}
-
 impl Turn {
     /// Of `open`, which is not empty, the partner to take. `busy` are those that ask but are busy.
     #[inline]
     fn choose(self, open: u64, busy: u64) -> Choice {
-        let next = first(open | busy, self.at);
+        let next = first_in_turn(open | busy, self.at.into()) as u8;
         match open >> next & 1 == 1 {
             true => Choice::InTurn(next),
             false if self.passes >= PASSES_MAX => Choice::Wait,
-            false => Choice::Meanwhile(first(open, self.meanwhile)),
+            false => Choice::Meanwhile(first_in_turn(open, self.meanwhile.into()) as u8),
         }
     }
 

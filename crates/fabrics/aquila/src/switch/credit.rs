@@ -3,11 +3,8 @@
 use super::settings::CHANNELS;
 use super::tin::{NO_TIN, at, channels};
 use super::{Body, Endpoints, Switches, split};
-use crate::link::credits::MODULUS;
+use crate::link::ordered_sets::CHANNELS_MAX as PER_SET;
 use crate::topology::PortKind;
-
-/// Channels of a flow-control ordered set (M213).
-const PER_SET: usize = 3;
 
 impl<E: Endpoints> Switches<E> {
     /// Units of a FIFO have come free: tells the other end, at once if they are many.
@@ -22,8 +19,7 @@ impl<E: Endpoints> Switches<E> {
     ) {
         let tin = &mut self.tins[place];
         let input = &mut tin.inputs[at(channel, port)];
-        debug_assert!(input.held >= units, "more is freed than was held");
-        input.held -= units;
+        input.credit.free(units);
         let state = &mut tin.ports[port];
         if state.kind == PortKind::Terminal {
             return self.expect_injection(place, port, tick);
@@ -31,9 +27,7 @@ impl<E: Endpoints> Switches<E> {
         self.note_use(place, port, channel, tick);
         let tin = &mut self.tins[place];
         let (input, state) = (&mut tin.inputs[at(channel, port)], &mut tin.ports[port]);
-        input.freed += units as u8;
-        input.granted = (input.granted + units) % MODULUS;
-        if u16::from(input.freed) >= self.limits.update {
+        if input.credit.unsaid() >= self.limits.update {
             return self.tell(place, port, channel, tick);
         }
         let was_told = state.untold == 0;
@@ -59,8 +53,7 @@ impl<E: Endpoints> Switches<E> {
         let count = PER_SET.min(CHANNELS - channel);
         for (limit, channel) in limits.iter_mut().zip(channel..channel + count) {
             let input = &mut tin.inputs[at(channel, port)];
-            input.freed = 0;
-            *limit = input.granted;
+            *limit = input.credit.advertise();
             tin.ports[port].untold &= !(1 << channel);
         }
         if tin.ports[port].far_tin == NO_TIN || tin.ports[port].is_down {
@@ -83,7 +76,7 @@ impl<E: Endpoints> Switches<E> {
             return;
         }
         for (channel, limit) in (usize::from(first)..).zip(limits).take(count.into()) {
-            tin.outputs[at(channel, port)].limit = limit;
+            tin.outputs[at(channel, port)].credit.update(limit);
         }
         if tin.ports[port].filled != 0 {
             self.look_at(place, port, tick);
@@ -97,15 +90,7 @@ impl<E: Endpoints> Switches<E> {
         if self.tins[place].ports[port].is_down {
             return;
         }
-        let whole = self.limits.inputs[self.tins[place].ports[port].kind as usize];
-        let input = &self.tins[place].inputs[at(channel, port)];
-        // What was granted is the FIFO and all that came and left; what came is that without the FIFO, and what is
-        // still in it.
-        let come = (input.granted + MODULUS - whole + input.held) % MODULUS;
-        let lost = (used + MODULUS - come) % MODULUS;
-        if lost > 0 {
-            let input = &mut self.tins[place].inputs[at(channel, port)];
-            input.granted = (input.granted + lost) % MODULUS;
+        if self.tins[place].inputs[at(channel, port)].credit.synchronise(used) > 0 {
             self.tell(place, port, channel, tick);
         }
     }

@@ -43,14 +43,14 @@ impl<E: Endpoints> Switches<E> {
             return;
         }
         let input = &mut tin.inputs[at(channel, port)];
-        input.held += units;
+        let received = input.credit.receive(units);
         debug_assert!(
-            input.held <= self.limits.inputs[tin.ports[port].kind as usize],
-            "I02: TiN {}, port {port}, channel {channel}: {} units",
-            tin.id,
-            input.held
+            received.is_ok(),
+            "I02: TiN {}, port {port}, channel {channel}: no room for {units} units",
+            tin.id
         );
-        self.counts.fifo_max = self.counts.fifo_max.max(input.held);
+        let held = self.limits.inputs[tin.ports[port].kind as usize] - input.credit.room();
+        self.counts.fifo_max = self.counts.fifo_max.max(held);
         if input.head != NONE {
             self.pool.link(input.tail, cell);
             input.tail = cell;
@@ -79,8 +79,7 @@ impl<E: Endpoints> Switches<E> {
         }
         let tin = &self.tins[place];
         let terminal = port as u8 - self.tables.shape().external_ports();
-        let limit = self.limits.inputs[PortKind::Terminal as usize];
-        let room = super::Room { inputs: &tin.inputs, port, limit };
+        let room = super::Room { inputs: &tin.inputs, port };
         let Some(mut cell) = self.endpoints.inject(tin.id, terminal, room, &mut self.wishes) else {
             return self.grant_wishes(place);
         };
@@ -212,13 +211,12 @@ impl<E: Endpoints> Switches<E> {
         });
         let able = heads.fold(0u32, |able, channel| able | 1 << channel);
         debug_assert_ne!(able, 0, "nothing asks");
-        let mut channel = able.trailing_zeros();
+        let mut channel = able.trailing_zeros() as usize;
         if able & (able - 1) != 0 {
             let turn = &mut tin.turns[input * super::LANES + output];
-            channel = (able.rotate_right((*turn).into()).trailing_zeros() + u32::from(*turn)) % 32;
+            channel = switching::first_in_turn(able.into(), (*turn).into());
             *turn = (channel as u8 + 1) % 32;
         }
-        let channel = channel as usize;
         (channel, usize::from(tin.inputs[at(channel, input)].onward))
     }
 

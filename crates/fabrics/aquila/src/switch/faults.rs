@@ -11,7 +11,7 @@ use super::settings::CHANNELS;
 use super::tin::{NO_TIN, UNDECIDED, at, channels};
 use super::{Body, Endpoints, Switches, TICK_PS, split};
 use crate::config::AtDeadLink;
-use crate::link::credits::MODULUS;
+use crate::link::credits::{Receiver, Sender};
 use crate::tables::Tables;
 use crate::topology::PortKind;
 
@@ -112,7 +112,7 @@ impl<E: Endpoints> Switches<E> {
         }
         for channel in channels(used | before) {
             self.tell(place, port, channel, tick);
-            let sent = self.tins[place].outputs[at(channel, port)].used;
+            let sent = self.tins[place].outputs[at(channel, port)].credit.consumed();
             self.send_set(place, port, Body::Sync(channel as u8, sent), tick);
         }
     }
@@ -174,17 +174,15 @@ impl<E: Endpoints> Switches<E> {
             return;
         }
         state.line_free = state.line_free.max(now.as_ps());
-        let whole = self.limits.inputs[state.kind as usize];
         for channel in 0..CHANNELS {
             let tin = &mut self.tins[place];
             let output = &mut tin.outputs[at(channel, port)];
-            (output.limit, output.used) = (0, 0);
+            output.credit = Sender::new();
             if self.settings.switch.at_dead_link != AtDeadLink::QueueOnly {
                 tin.queued[channel][port] = 0;
             }
             let input = &mut tin.inputs[at(channel, port)];
-            input.granted = (whole - input.held) % MODULUS;
-            input.freed = 0;
+            input.credit = Receiver::new(input.credit.room());
         }
         for channel in (0..CHANNELS).step_by(3) {
             self.tell(place, port, channel, tick);

@@ -132,7 +132,6 @@ impl Wishes {
 pub struct Room<'a> {
     inputs: &'a [tin::Input],
     port: usize,
-    limit: u16,
 }
 
 impl Room<'_> {
@@ -140,8 +139,8 @@ impl Room<'_> {
     #[inline]
     #[must_use]
     pub fn fits(&self, class: u8, blocks: u8) -> bool {
-        let held = self.inputs[at(3 * usize::from(class), self.port)].held;
-        held + u16::from(blocks.div_ceil(2)) <= self.limit
+        let input = &self.inputs[at(3 * usize::from(class), self.port)];
+        u16::from(blocks.div_ceil(2)) <= input.credit.room()
     }
 }
 
@@ -472,11 +471,11 @@ impl<E: Endpoints> Switches<E> {
                 (0..tin.ports.len()).flat_map(|p| (0..CHANNELS).map(move |c| (p, c)))
             {
                 let input = &tin.inputs[at(channel, port)];
-                let limit = self.limits.inputs[tin.ports[port].kind as usize];
-                if input.held > limit {
-                    let held = input.held;
+                let whole = self.limits.inputs[tin.ports[port].kind as usize];
+                let room = input.credit.room();
+                if room > whole {
                     return Err(format!(
-                        "TiN {}, port {port}, channel {channel}: {held} units in a FIFO of {limit}",
+                        "TiN {}, port {port}, channel {channel}: room for {room} units in a FIFO of {whole}",
                         tin.id
                     ));
                 }
@@ -499,17 +498,16 @@ impl<E: Endpoints> Switches<E> {
                     continue;
                 }
                 for channel in 0..CHANNELS {
-                    let output = &tin.outputs[at(channel, number)];
-                    let input = &tin.inputs[at(channel, number)];
+                    let credit = tin.outputs[at(channel, number)].credit.credit();
+                    let own = &tin.inputs[at(channel, number)].credit;
                     let whole = self.limits.inputs[port.kind as usize];
-                    if output.credit() != whole || input.held != 0 || input.freed != 0 {
+                    if credit != whole || own.room() != whole || own.unsaid() != 0 {
                         return Err(format!(
-                            "TiN {}, port {number}, channel {channel}: credit {} of {whole}, {} units held, \
-                             {} freed and not told",
+                            "TiN {}, port {number}, channel {channel}: credit {credit} of {whole}, room for {}, \
+                             {} units freed and not told",
                             tin.id,
-                            output.credit(),
-                            input.held,
-                            input.freed
+                            own.room(),
+                            own.unsaid()
                         ));
                     }
                 }

@@ -5,7 +5,6 @@ use super::faults::Hit;
 use super::settings::{CELL_UNITS, CHANNELS, HOP, RECEIVE};
 use super::tin::{NEVER, Tin, at, channels};
 use super::{Body, Endpoints, Mail, Posted, Switches, TICK_PS, split};
-use crate::link::credits::MODULUS;
 use crate::topology::PortKind;
 
 impl<E: Endpoints> Switches<E> {
@@ -47,9 +46,7 @@ impl<E: Endpoints> Switches<E> {
         }
         let Self { tins, limits, .. } = self;
         let tin = &mut tins[place];
-        let next = |from: u8| {
-            (able.rotate_right(from.into()).trailing_zeros() + u32::from(from)) as usize % CHANNELS
-        };
+        let next = |from: u8| switching::first_in_turn(able.into(), from.into());
         let mut channel = next(tin.ports[port].turn);
         loop {
             let queue = &mut tin.outputs[at(channel, port)];
@@ -80,8 +77,7 @@ impl<E: Endpoints> Switches<E> {
         let state = &mut tin.ports[port];
         let kind = state.kind;
         if kind != PortKind::Terminal {
-            debug_assert!(queue.credit() >= cell.units(), "I01: a cell without credit");
-            queue.used = (queue.used + cell.units()) % MODULUS;
+            queue.credit.send(cell.units());
         }
         if index == queue.tail {
             queue.head = NONE;
@@ -197,7 +193,7 @@ fn eligible(tin: &Tin, port: usize, end: u64) -> (u32, u64) {
     let (mut able, mut soon) = (0, NEVER);
     for channel in channels(state.filled & !state.stalled) {
         let queue = &tin.outputs[at(channel, port)];
-        if !is_ours && queue.credit() < u16::from(queue.blocks.div_ceil(2)) {
+        if !is_ours && !queue.credit.can_send(queue.blocks.div_ceil(2).into()) {
             continue;
         }
         if queue.ready >= end {

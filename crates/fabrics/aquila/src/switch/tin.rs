@@ -4,7 +4,7 @@ use switching::BusyIslip;
 
 use super::cell::NONE;
 use super::settings::{CHANNELS, Limits, Settings};
-use crate::link::credits::MODULUS;
+use crate::link::credits::{Receiver, Sender};
 use crate::topology::{PortKind, Topology};
 
 /// Ports that arrays have room for: their bits are a word.
@@ -16,16 +16,11 @@ pub(super) const NEVER: u64 = u64::MAX;
 
 /// An input FIFO: of one port and channel (M104).
 #[derive(Clone, Copy, Debug)]
-#[repr(C, align(16))]
 pub(super) struct Input {
     pub(super) head: u32,
     pub(super) tail: u32,
-    /// Units in it, those of a cell that still crosses too.
-    pub(super) held: u16,
-    /// Units ever granted to the other end, modulo 4096 (M212).
-    pub(super) granted: u16,
-    /// Of those, what the other end was not told of yet.
-    pub(super) freed: u8,
+    /// Its room, and what of that the other end knows (M212). A cell that still crosses fills room, too.
+    pub(super) credit: Receiver,
     /// Where the head goes: output, and channel there.
     pub(super) output: u8,
     pub(super) onward: u8,
@@ -43,21 +38,12 @@ pub(super) struct Output {
     pub(super) ready: u64,
     pub(super) head: u32,
     pub(super) tail: u32,
-    /// Units that the other end has granted, and those used, both ever, modulo 4096 (M212).
-    pub(super) limit: u16,
-    pub(super) used: u16,
+    /// The room that there is at the other end (M212).
+    pub(super) credit: Sender,
     /// What it may send in its turn among equals. Unit: 16 B.
     pub(super) deficit: i16,
     /// Length of its head. Unit: blocks.
     pub(super) blocks: u8,
-}
-
-impl Output {
-    /// Units that the other end has room for.
-    #[inline]
-    pub(super) fn credit(&self) -> u16 {
-        self.limit.wrapping_sub(self.used) % MODULUS
-    }
 }
 
 /// Both sides of a port, in a line or two of the cache.
@@ -156,9 +142,7 @@ impl Tin {
         let input = |queue: usize| Input {
             head: NONE,
             tail: NONE,
-            held: 0,
-            granted: limits.inputs[kind(queue % LANES)],
-            freed: 0,
+            credit: told(limits.inputs[kind(queue % LANES)]).0,
             output: UNDECIDED,
             onward: 0,
             drawn: 0,
@@ -169,8 +153,7 @@ impl Tin {
             head: NONE,
             tail: NONE,
             // The FIFO at the other end is of the same kind.
-            limit: limits.inputs[kind(queue % LANES)],
-            used: 0,
+            credit: told(limits.inputs[kind(queue % LANES)]).1,
             deficit: 0,
             blocks: 0,
         };
@@ -197,10 +180,7 @@ impl Tin {
     /// A word of chance for a head of a channel at a port at a tick: the same in whatever order heads are looked at.
     #[inline]
     pub(super) fn chance(&self, tick: u64, port: usize, channel: usize) -> u64 {
-        let mut word = self.seed ^ (tick << 11 | (port << 5 | channel) as u64);
-        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ word >> 31
+        kernel::mix64(self.seed ^ (tick << 11 | (port << 5 | channel) as u64))
     }
 
     /// The head of an input's channel asks for an output's.
@@ -258,6 +238,13 @@ impl Tin {
         self.of_output[output] = wants;
         self.wanted = self.wanted & !(1 << output) | u64::from(wants != 0) << output;
     }
+}
+
+/// Both ends of a channel's credit when the sender knows of all the room that there is.
+fn told(units: u16) -> (Receiver, Sender) {
+    let (mut receiver, mut sender) = (Receiver::new(units), Sender::new());
+    sender.update(receiver.advertise());
+    (receiver, sender)
 }
 
 /// The channels of a mask.

@@ -127,12 +127,8 @@ fn list(mask: u64) -> ([u8; 64], usize) {
 }
 
 /// The ports of a mask, in order.
-pub(super) fn ports(mut mask: u64) -> impl Iterator<Item = u8> {
-    std::iter::from_fn(move || {
-        let port = mask.trailing_zeros() as u8;
-        mask &= mask.wrapping_sub(1);
-        (port < 64).then_some(port)
-    })
+pub(super) fn ports(mask: u64) -> impl Iterator<Item = u8> {
+    switching::ones(mask).map(|port| port as u8)
 }
 
 /// Slots that the ports of a mask take turns in, from one of them on; all [`NONE`] if there are none.
