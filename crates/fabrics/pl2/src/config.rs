@@ -87,7 +87,8 @@ pub struct Config {
     /// From a failure or repair until switch and hosts know. Unit: time. Default 1 ms (our choice: as
     /// the packet-switched racks).
     pub convergence: Span,
-    /// How hosts find out that others have died. Default: by an oracle; a table that does not say so has none.
+    /// How hosts find out that others have died. By an oracle, which a table has to say: PL2's hosts give slots
+    /// back by way of hosts that they know to work, and cannot find out by themselves yet.
     pub failures: Failures,
     /// Probability that a packet is lost on a link. Default 0. Below 1.
     #[schemars(range(min = 0.0, max = 1.0))]

@@ -89,8 +89,8 @@ pub struct Config {
     /// How nodes find out which links and nodes work. Greetings are sent while something of the
     /// scenario can still fail or return.
     pub discovery: Discovery,
-    /// How the ends of flows find out that the other has died, or is out of reach. Default: by an oracle; a
-    /// table that does not say so has none.
+    /// How the ends of flows find out that the other has died, or is out of reach. By an oracle, which a
+    /// table has to say: nodes cannot by themselves yet.
     pub failures: Failures,
     /// Probability that a packet is lost on a link. Default 0. Below 1.
     #[schemars(range(min = 0.0, max = 1.0))]
@@ -295,6 +295,7 @@ impl Config {
         problems.extend(self.check_bounds());
         let wrong = self.selection.iter().flat_map(Selection::check);
         problems.extend(wrong.map(|problem| problem.below("selection")));
+        problems.extend(self.failures.check_told());
         ::rack::ranges::check(self, problems)
     }
 }

@@ -39,6 +39,14 @@ impl Failures {
         Self { oracle: true, ..Self::default() }
     }
 
+    /// The mistake of a scenario without an oracle for a fabric whose own protocol has no answer yet.
+    #[must_use]
+    pub fn check_told(&self) -> Option<Problem> {
+        let message =
+            "false; expected true: hosts of this fabric cannot find out by themselves yet";
+        (!self.oracle).then(|| Problem::new("failures.oracle", message))
+    }
+
     /// Every mistake in the table.
     #[must_use]
     pub fn check(&self) -> Vec<Problem> {

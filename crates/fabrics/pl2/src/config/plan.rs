@@ -90,6 +90,7 @@ impl Config {
         let transport = below("transport", self.transport.table().check());
         let mut problems = self.check();
         problems.extend(transport.iter().cloned());
+        problems.extend(self.failures.check_told());
         problems = ::rack::ranges::check(self, problems);
         let is_sized = transport.is_empty();
         let mtu = if is_sized {
