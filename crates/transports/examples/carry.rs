@@ -1,7 +1,8 @@
 //! How fast the transports are: `carry TRANSPORT HOSTS PATTERN PACKETS [THREADS]` carries `permutation`,
 //! `incast` or `poisson` (flows between hosts drawn at random, at 0.6 of what they can send) of so many
 //! packets a flow over a three-tier Clos of 128, 432 or 1,024 hosts (others: leaf and spine), by `ndp`,
-//! `homa`, `dcqcn`, `dctcp`, `newreno`, `cubic` or `swift`, on so many threads.
+//! `homa`, `dcqcn`, `dctcp`, `newreno`, `cubic` or `swift`, on so many threads. `SHARDS=16` cuts the network into 16
+//! parts that run on one: what that many threads would have to do.
 
 use kernel::{Bytes, Rate, Span, Stream, Time};
 use packets::config::{Config, FlowControl, Marking, Pfc, Queues, Red, Routing, Step, Trimming};
@@ -94,6 +95,9 @@ fn run<T: Transport>(
     let transport = make(&surroundings(&plan, 1));
     let mut network = Network::new(plan, transport, 1).map_err(|problem| problem.to_string())?;
     network.set_threads(threads);
+    if let Ok(shards) = std::env::var("SHARDS") {
+        network.set_shards(shards.parse().map_err(|_| "SHARDS is no number")?);
+    }
     flows.iter().for_each(|flow| network.offer(flow));
     let begin = std::time::Instant::now();
     network.advance(Time::NEVER, &mut ());

@@ -5,6 +5,9 @@
 //! - `perf_r2c2 share FLOWS TAU_NS [SIDE]`: the same, of any size, each of which starts at its share;
 //! - `perf_r2c2 permutation BYTES [SIDE]`: every node sends so much to one other, all at once, and starts at
 //!   its share.
+//!
+//! `THREADS=2` runs on two threads, `SHARDS=16` cuts the rack into 16 parts that run on one: what that many threads
+//! would have to do.
 
 use kernel::{Bytes, Stream, Time};
 use r2c2::config::Start;
@@ -33,6 +36,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         if is_permutation { (u64::from(nodes), AT_ONCE) } else { (number(1)? as u64, number(2)?) };
     let largest = if kind == "poisson" { 1e7 } else { f64::INFINITY };
     let mut rack = Rack::new(plan, 1);
+    if let Ok(threads) = std::env::var("THREADS") {
+        rack.set_threads(threads.parse()?);
+    }
+    if let Ok(shards) = std::env::var("SHARDS") {
+        rack.set_shards(shards.parse()?);
+    }
     let mut draw = Stream::new(1, "perf", 0);
     let mut peers: Vec<u32> = (0..nodes).collect();
     draw.shuffle(&mut peers);
@@ -76,6 +85,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         totals.drops,
         totals.event_hash,
     );
+    eprintln!("{:?}", rack.windows());
     eprintln!("{}", serde_json::to_string_pretty(&rack.details())?);
     Ok(())
 }

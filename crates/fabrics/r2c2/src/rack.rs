@@ -30,6 +30,12 @@ impl Rack {
 }
 
 impl Rack {
+    /// What the windows have come to in which parts ran side by side.
+    #[must_use]
+    pub fn windows(&self) -> rack::shards::Counts {
+        self.network.windows()
+    }
+
     /// The same network, whose nodes go by the bytes of what they hear.
     fn in_bytes(&self) -> Network<Endpoints> {
         let plan = self.network.transport().plan().clone();

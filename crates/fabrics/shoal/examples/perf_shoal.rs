@@ -1,5 +1,6 @@
 //! How fast the engine is: `perf_shoal NODES CELLS PAIRS` for long flows in a permutation, `perf_shoal NODES
-//! load FLOWS LOAD` for flows of 1 to 200 KB at a share of 50 Gbps a node. `THREADS=2` runs on two threads.
+//! load FLOWS LOAD` for flows of 1 to 200 KB at a share of 50 Gbps a node. `THREADS=2` runs on two threads,
+//! `SHARDS=16` cuts the rack into 16 that run on one: what that many threads would have to do.
 
 use kernel::{Bytes, Stream, Time};
 use rack::{Class, Fabric, Flow, FlowId, NodeId};
@@ -13,6 +14,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut rack = Rack::new(plan, 1);
     if let Ok(threads) = std::env::var("THREADS") {
         rack.set_threads(threads.parse()?);
+    }
+    if let Ok(shards) = std::env::var("SHARDS") {
+        rack.set_shards(shards.parse()?);
     }
     let flow = |id: u64, src: u32, dst: u32, size: u64, start: Time| Flow {
         id: FlowId::new(id),
@@ -57,11 +61,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
     let windows = rack.windows();
     eprintln!(
-        "{} windows of {:.0} hops, {:.3} messages a hop, busiest thread {:.3}",
+        "{} windows of {:.0} hops, {:.3} messages a hop, busiest thread {:.3}, shard {:.3}",
         windows.windows,
         windows.events as f64 / windows.windows.max(1) as f64,
         windows.messages as f64 / windows.events.max(1) as f64,
         windows.busiest as f64 / windows.events.max(1) as f64,
+        windows.busiest_shard as f64 / windows.events.max(1) as f64,
     );
     Ok(())
 }

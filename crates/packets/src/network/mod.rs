@@ -56,7 +56,7 @@ const LOOKAHEAD_MIN: Span = Span::from_ns(20);
 /// Events of a packet on its way, about, and in a window for which a network is cut unasked (our choice: as
 /// many as several threads are used for by [`rack::shards`]).
 const EVENTS_PER_PACKET: u64 = 8;
-const EVENTS_MIN: u64 = 500;
+const EVENTS_MIN: u64 = 100;
 /// Windows until the first look at how long they take (our choice).
 const WINDOWS_FIRST: u64 = 64;
 

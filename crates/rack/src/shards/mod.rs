@@ -31,8 +31,8 @@ use window::{Place, Shared};
 pub const NEVER: u64 = u64::MAX;
 
 /// Events in a window below which more than one thread costs more than it gains (our choice, measured: a
-/// barrier costs up to some microseconds where cores are shared, and an event some 50 ns).
-const EVENTS_MIN: u64 = 500;
+/// barrier costs up to some microseconds where cores are shared, and a hundred events 5 to 20 of them).
+const EVENTS_MIN: u64 = 100;
 
 /// The state of a set of nodes.
 ///
@@ -112,6 +112,8 @@ pub struct Counts {
     pub messages: u64,
     /// Over all windows, the sum of what was done by the thread with most to do.
     pub busiest: u64,
+    /// The same of the shard with most to do: what a thread for each shard would leave to the busiest.
+    pub busiest_shard: u64,
 }
 
 /// A network, cut into shards.
@@ -122,8 +124,8 @@ pub struct Shards<S: Shard> {
     threads: usize,
     reports: Vec<S::Report>,
     counts: Counts,
-    /// Things done in the last window, and below how many one thread is enough.
-    last_window: u64,
+    /// Things done in a window of late, on average, and below how many one thread is enough.
+    recent: u64,
     events_min: u64,
 }
 
@@ -153,7 +155,7 @@ impl<S: Shard> Shards<S> {
             threads: 1,
             reports: Vec::new(),
             counts: Counts::default(),
-            last_window: u64::MAX,
+            recent: u64::MAX,
             events_min: EVENTS_MIN,
         }
     }
@@ -167,7 +169,7 @@ impl<S: Shard> Shards<S> {
         self
     }
 
-    /// Stays on the caller's thread while fewer things than this are done in a window: 500, unless set. The
+    /// Stays on the caller's thread while fewer things than this are done in a window, on average: 100, unless set. The
     /// results are the same.
     #[must_use]
     pub fn alone_below(self, events_min: u64) -> Self {
@@ -226,7 +228,7 @@ impl<S: Shard> Shards<S> {
             return if first == NEVER { Stop::Idle } else { Stop::Reached };
         }
         let goal = window::Goal { until, windows, end: windows.end(first, until) };
-        let threads = if self.last_window < self.events_min { 1 } else { self.threads };
+        let threads = if self.recent < self.events_min { 1 } else { self.threads };
         let result = if threads == 1 {
             window::run_alone(&mut self.places, goal, &mut self.reports, tell)
         } else {
@@ -234,12 +236,17 @@ impl<S: Shard> Shards<S> {
             let crew = self.crew.get_or_insert_with(|| Crew::new(threads, shared));
             crew.run(&mut self.places, goal, &mut self.reports, tell)
         };
-        let window::Ended { stop, counts, last_window } = result;
+        let window::Ended { stop, counts } = result;
         self.counts.windows += counts.windows;
         self.counts.events += counts.events;
         self.counts.messages += counts.messages;
         self.counts.busiest += counts.busiest;
-        self.last_window = last_window;
+        self.counts.busiest_shard += counts.busiest_shard;
+        self.recent = match self.recent {
+            u64::MAX => counts.events / counts.windows,
+            // A run may be a few windows long, and its last one is cut short.
+            recent => (7 * recent + counts.events / counts.windows) / 8,
+        };
         stop
     }
 }

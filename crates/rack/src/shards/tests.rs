@@ -152,7 +152,7 @@ const CUTS: [usize; 5] = [1, 2, 3, 8, 16];
 #[test]
 fn any_number_of_shards_and_threads_gives_what_one_loop_gives() {
     let (all, ends) = plain();
-    let mut windows = Vec::new();
+    let (mut windows, mut busiest) = (Vec::new(), Vec::new());
     for count in CUTS {
         for threads in 1..=3 {
             let mut shards = shards(count, threads);
@@ -167,11 +167,17 @@ fn any_number_of_shards_and_threads_gives_what_one_loop_gives() {
             let counts = shards.counts();
             assert_eq!(counts.events, all.values().map(|seen| seen.len() as u64).sum::<u64>());
             assert!(counts.busiest * threads as u64 >= counts.events && counts.busiest > 0);
+            let by_shards = counts.busiest_shard..=counts.busiest_shard * count as u64;
+            assert!(by_shards.contains(&counts.events) && counts.busiest_shard <= counts.busiest);
+            busiest.push((count, counts.busiest_shard));
             assert!((counts.messages > 0) == (count > 1));
             windows.push(counts.windows);
         }
     }
     assert!(windows.iter().all(|&count| count == windows[0]), "{windows:?}");
+    // What the busiest shard has to do depends on the cut, and not on the threads.
+    let first = |count| busiest.iter().find(|of| of.0 == count).expect("each count was run").1;
+    assert!(busiest.iter().all(|&(count, most)| most == first(count)), "{busiest:?}");
 }
 
 #[test]

@@ -42,7 +42,6 @@ pub(super) struct Goal {
 pub(super) struct Ended {
     pub(super) stop: Stop,
     pub(super) counts: Counts,
-    pub(super) last_window: u64,
 }
 
 /// Why a run ends after a window, if it does: when the next thing to do is at `first`.
@@ -72,15 +71,17 @@ pub(super) fn run_alone<S: Shard>(
     let Goal { until, windows, mut end } = goal;
     let mut counts = Counts::default();
     loop {
-        let mut events = 0;
+        let (mut events, mut most) = (0, 0);
         for place in places.iter_mut() {
-            events += place.run(end);
+            let own = place.run(end);
+            (events, most) = (events + own, own.max(most));
             place.shard.report(reports);
             counts.messages += place.out.count();
         }
         counts.windows += 1;
         counts.events += events;
         counts.busiest += events;
+        counts.busiest_shard += most;
         // All have run: what they sent is taken at once.
         for from in 0..places.len() {
             for to in (0..places.len()).filter(|&to| to != from) {
@@ -95,7 +96,7 @@ pub(super) fn run_alone<S: Shard>(
         let paused = (!reports.is_empty() && tell_all(reports, end, tell)).then_some(end);
         let first = places.iter().map(|place| place.shard.next()).min().unwrap_or(NEVER);
         if let Some(stop) = stop_of(first, paused, until) {
-            return Ended { stop, counts, last_window: events };
+            return Ended { stop, counts };
         }
         end = windows.end(first, until);
     }
@@ -107,6 +108,8 @@ struct Board {
     /// Its next thing to do, or the first arrival of what it sent.
     first: AtomicU64,
     events: AtomicU64,
+    /// Of the shard with most to do.
+    most: AtomicU64,
     reports: AtomicBool,
 }
 
@@ -174,13 +177,14 @@ pub(super) fn run_part<S: Shard>(
     for round in 0_usize.. {
         let parity = round % 2;
         let board = &meeting.boards(parity)[thread].0;
-        let (mut first, mut events) = (NEVER, 0);
+        let (mut first, mut events, mut most) = (NEVER, 0, 0);
         for place in places.iter_mut() {
             if round > 0 {
                 let Place { shard, index, .. } = &mut **place;
                 shared.mail.fetch(1 - parity, *index, |messages| shard.take(messages));
             }
-            events += place.run(end);
+            let own = place.run(end);
+            (events, most) = (events + own, own.max(most));
             place.shard.report(&mut own_reports);
             counts.messages += place.out.count();
             first = first.min(place.shard.next()).min(place.out.earliest());
@@ -188,22 +192,25 @@ pub(super) fn run_part<S: Shard>(
         }
         board.first.store(first, Ordering::Relaxed);
         board.events.store(events, Ordering::Relaxed);
+        board.most.store(most, Ordering::Relaxed);
         board.reports.store(!own_reports.is_empty(), Ordering::Relaxed);
         if !own_reports.is_empty() {
             let mut all = shared.reports.lock().unwrap_or_else(PoisonError::into_inner);
             all.append(&mut own_reports);
         }
         meeting.barrier.meet()?;
-        let (mut has_reports, mut most, mut all) = (false, 0, 0);
-        first = NEVER;
+        let (mut has_reports, mut busiest, mut all) = (false, 0, 0);
+        (first, most) = (NEVER, 0);
         for Padded(board) in meeting.boards(parity) {
             first = first.min(board.first.load(Ordering::Relaxed));
             let events = board.events.load(Ordering::Relaxed);
-            (most, all) = (events.max(most), all + events);
+            (busiest, all) = (events.max(busiest), all + events);
+            most = most.max(board.most.load(Ordering::Relaxed));
             has_reports |= board.reports.load(Ordering::Relaxed);
         }
         counts.windows += 1;
-        counts.busiest += most;
+        counts.busiest += busiest;
+        counts.busiest_shard += most;
         counts.events += all;
         let mut paused = None;
         if has_reports {
@@ -222,7 +229,7 @@ pub(super) fn run_part<S: Shard>(
                 let Place { shard, index, .. } = &mut **place;
                 shared.mail.fetch(parity, *index, |messages| shard.take(messages));
             }
-            return Ok(Ended { stop, counts, last_window: all });
+            return Ok(Ended { stop, counts });
         }
         end = windows.end(first, until);
     }
