@@ -4,6 +4,7 @@
 //! a point open the key's documentation says "our choice", with the point's id in the README's table.
 
 mod classes;
+mod ip;
 mod link;
 mod switch;
 #[cfg(test)]
@@ -21,6 +22,7 @@ use crate::topology::{Fibres, LocalWiring, Shape, Topology};
 use crate::turns::{TurnTable, Turns};
 
 pub use classes::{ClassKeys, Classes};
+pub use ip::{Ip, Order};
 pub use link::Link;
 pub use switch::{AtDeadLink, Switch};
 
@@ -76,6 +78,8 @@ pub struct Config {
     pub switch: Switch,
     /// Traffic classes: how each is routed and served.
     pub classes: Classes,
+    /// IP packets: their buffers and handshake.
+    pub ip: Ip,
     /// Power and cost of a TiN.
     pub equipment: Equipment,
 }
@@ -97,6 +101,7 @@ impl Default for Config {
             link: Link::default(),
             switch: Switch::default(),
             classes: Classes::default(),
+            ip: Ip::default(),
             equipment: Equipment::default(),
         }
     }
@@ -193,6 +198,7 @@ impl Config {
         problems.extend(below("link", self.link.check(self.longest_fibre(is_wired))));
         problems.extend(below("switch", self.switch.check()));
         problems.extend(below("classes", self.classes.check()));
+        problems.extend(below("ip", self.ip.check()));
         problems.extend(below("equipment", self.equipment.check()));
         let topology = Topology::new(&shape, self.fibres);
         if let (Err(problem), true) = (&topology, is_wired) {

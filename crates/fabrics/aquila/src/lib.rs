@@ -3,7 +3,8 @@
 //!
 //! What stands still: addresses, wiring and packaging, turn rules, routing tables and the proof that they cannot
 //! deadlock, and the bits of everything that crosses a link. What moves: the cell switches and their links
-//! ([`switch`]), with cells alone as their traffic ([`raw`]).
+//! ([`switch`]), IP packets that are asked for by where they go ([`ip`]), and cells alone, to measure switches with
+//! ([`raw`]).
 
 pub mod address;
 #[cfg(test)]
@@ -11,6 +12,7 @@ mod arithmetic;
 pub mod cells;
 pub mod config;
 pub mod equipment;
+pub mod ip;
 pub mod link;
 pub mod raw;
 pub mod state;

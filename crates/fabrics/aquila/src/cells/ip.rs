@@ -19,10 +19,13 @@ impl Pointer {
         put(self.slot.into(), low + 4, 20) | put(self.generation.into(), low, 4)
     }
 
-    fn at(word: u64, low: u32) -> Self {
+    const fn at(word: u64, low: u32) -> Self {
         Self { slot: bits(word, low + 4, 20) as u32, generation: bits(word, low, 4) as u8 }
     }
 }
+
+/// Longest packet that a request can name. Unit: bytes.
+pub const LENGTH_MAX: u16 = (1 << 14) - 1;
 
 /// What a request to send says (§3.3, M408), 8 bytes:
 ///
@@ -65,15 +68,23 @@ impl Rts {
     /// If a field is wider than its bits.
     #[must_use]
     pub fn encode(&self) -> [u8; 8] {
-        let word = put(self.length.into(), 50, 14)
+        self.word().to_be_bytes()
+    }
+
+    /// The same as one word.
+    ///
+    /// # Panics
+    /// As [`Rts::encode`].
+    #[must_use]
+    pub fn word(&self) -> u64 {
+        put(self.length.into(), 50, 14)
             | put(self.class_of_service.into(), 47, 3)
             | self.ingress.put(23)
             | put(self.usage.into(), 19, 4)
             | put(self.egress_port.into(), 17, 2)
             | put(self.may_be_marked.into(), 16, 1)
             | put(self.is_encapsulated.into(), 15, 1)
-            | put(self.flow_hash.into(), 3, 12);
-        word.to_be_bytes()
+            | put(self.flow_hash.into(), 3, 12)
     }
 
     /// What the bytes behind a header say.
@@ -81,7 +92,14 @@ impl Rts {
     /// # Errors
     /// What is wrong with them.
     pub fn decode(bytes: &[u8]) -> Result<Self, PayloadError> {
-        let word = u64::from_be_bytes(exactly(bytes)?);
+        Self::of_word(u64::from_be_bytes(exactly(bytes)?))
+    }
+
+    /// What [`Rts::word`] says.
+    ///
+    /// # Errors
+    /// Spare bits are set.
+    pub fn of_word(word: u64) -> Result<Self, PayloadError> {
         if bits(word, 0, 3) != 0 {
             return Err(PayloadError::Spare);
         }
@@ -115,7 +133,16 @@ impl Clear {
     /// If a field is wider than its bits.
     #[must_use]
     pub fn encode(&self) -> [u8; 8] {
-        (self.ingress.put(40) | self.egress.put(16)).to_be_bytes()
+        self.word().to_be_bytes()
+    }
+
+    /// The same as one word.
+    ///
+    /// # Panics
+    /// As [`Clear::encode`].
+    #[must_use]
+    pub fn word(&self) -> u64 {
+        self.ingress.put(40) | self.egress.put(16)
     }
 
     /// What the bytes behind a header say.
@@ -123,7 +150,14 @@ impl Clear {
     /// # Errors
     /// What is wrong with them.
     pub fn decode(bytes: &[u8]) -> Result<Self, PayloadError> {
-        let word = u64::from_be_bytes(exactly(bytes)?);
+        Self::of_word(u64::from_be_bytes(exactly(bytes)?))
+    }
+
+    /// What [`Clear::word`] says.
+    ///
+    /// # Errors
+    /// Spare bits are set.
+    pub fn of_word(word: u64) -> Result<Self, PayloadError> {
         if bits(word, 0, 16) != 0 {
             return Err(PayloadError::Spare);
         }
@@ -157,9 +191,26 @@ impl Data {
     /// If a field is wider than its bits.
     #[must_use]
     pub fn encode(&self) -> [u8; 4] {
-        let word =
-            self.egress.put(8) | put(self.index.into(), 1, 7) | put(self.is_last.into(), 0, 1);
-        (word as u32).to_be_bytes()
+        (self.word() as u32).to_be_bytes()
+    }
+
+    /// The same as a word, in its lower half.
+    ///
+    /// # Panics
+    /// As [`Data::encode`].
+    #[must_use]
+    pub fn word(&self) -> u64 {
+        self.egress.put(8) | put(self.index.into(), 1, 7) | put(self.is_last.into(), 0, 1)
+    }
+
+    /// What [`Data::word`] says.
+    #[must_use]
+    pub const fn of_word(word: u64) -> Self {
+        Self {
+            egress: Pointer::at(word, 8),
+            index: bits(word, 1, 7) as u8,
+            is_last: bits(word, 0, 1) != 0,
+        }
     }
 
     /// What the first four bytes behind a header say, and the payload behind them.
@@ -169,13 +220,7 @@ impl Data {
     pub fn decode(bytes: &[u8]) -> Result<(Self, &[u8]), PayloadError> {
         let error = PayloadError::Length { found: bytes.len(), expected: 4 };
         let (&first, payload) = bytes.split_first_chunk().ok_or(error)?;
-        let word = u64::from(u32::from_be_bytes(first));
-        let data = Self {
-            egress: Pointer::at(word, 8),
-            index: bits(word, 1, 7) as u8,
-            is_last: bits(word, 0, 1) != 0,
-        };
-        Ok((data, payload))
+        Ok((Self::of_word(u32::from_be_bytes(first).into()), payload))
     }
 }
 

@@ -16,6 +16,8 @@ pub(super) struct Due {
     pub(super) releases: Vec<Release>,
     /// Cells and ordered sets that have come over links.
     pub(super) mail: Vec<Mail>,
+    /// Cells whose last bits come out of terminal ports.
+    pub(super) deliveries: Vec<Delivery>,
     /// Terminal ports that may take a cell.
     pub(super) injections: Vec<Place>,
     /// Heads whose way is to be drawn again, if they are still there: place and channel.
@@ -41,10 +43,20 @@ pub(super) struct Release {
     pub(super) blocks: u8,
 }
 
+/// A cell comes out of a terminal port.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Delivery {
+    pub(super) place: Place,
+    pub(super) cell: u32,
+    /// Its last bit. Unit: ps.
+    pub(super) tail: u64,
+}
+
 impl Due {
     fn clear(&mut self) {
         self.releases.clear();
         self.mail.clear();
+        self.deliveries.clear();
         self.injections.clear();
         self.draws.clear();
         self.looks.clear();

@@ -146,7 +146,8 @@ impl Room<'_> {
 
 /// The protocol engines of the TiNs here: what cells come from and go to.
 pub trait Endpoints: Clone + Send + 'static {
-    /// The last bit of a cell has come out of a terminal port of a TiN (by its index among all) at `at`.
+    /// The last bit of a cell comes out of a terminal port of a TiN (by its index among all) at `at`, in the tick at
+    /// hand.
     fn deliver(&mut self, tin: u16, terminal: u8, cell: &Cell, at: Time, wishes: &mut Wishes);
 
     /// A terminal port can take a cell: the next one, of a class for which there is room.
@@ -380,6 +381,12 @@ impl<E: Endpoints> Switches<E> {
                 _ => {}
             }
             self.take_mail(*mail, tick);
+        }
+        for (at, delivery) in due.deliveries.iter().enumerate() {
+            if let Some(ahead) = due.deliveries.get(at + AHEAD) {
+                self.pool.prefetch(ahead.cell);
+            }
+            self.hand_over(*delivery);
         }
         for &place in &due.wakes {
             let id = self.tins[place as usize].id;

@@ -1,5 +1,6 @@
 //! Outputs: which channel goes next, and the wire (M108, M201 to M206).
 
+use super::calendar::Delivery;
 use super::cell::NONE;
 use super::faults::Hit;
 use super::settings::{CELL_UNITS, CHANNELS, HOP, RECEIVE};
@@ -109,18 +110,22 @@ impl<E: Endpoints> Switches<E> {
                 // The tail is no earlier than the line at which it came in allows.
                 let line = self.durations.wire(PortKind::Local, cell.blocks);
                 let tail = free.max(ready + line);
-                self.hand_over(place, port, index, tail);
+                let place = (place << 6 | port) as u32;
+                let delivery = Delivery { place, cell: index, tail };
+                self.calendar.at(tail / TICK_PS).deliveries.push(delivery);
             }
             _ => self.put_on_wire(place, port, channel, index, start),
         }
     }
 
-    fn hand_over(&mut self, place: usize, port: usize, index: u32, tail: u64) {
-        let cell = self.pool.take(index);
+    /// A cell's last bit has come out of a terminal port.
+    pub(super) fn hand_over(&mut self, delivery: Delivery) {
+        let (place, port) = split(delivery.place);
+        let cell = self.pool.take(delivery.cell);
         self.counts.delivered += 1;
         self.counts.delivered_blocks += u64::from(cell.blocks);
         let terminal = port as u8 - self.tables.shape().external_ports();
-        let at = kernel::Time::from_ps(tail);
+        let at = kernel::Time::from_ps(delivery.tail);
         let id = self.tins[place].id;
         self.endpoints.deliver(id, terminal, &cell, at, &mut self.wishes);
         self.grant_wishes(place);

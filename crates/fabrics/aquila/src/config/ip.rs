@@ -1,0 +1,179 @@
+//! The `[fabric.ip]` table.
+
+use kernel::{Bytes, Rate, Span};
+use rack::Problem;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::cells::ip::{DATA_CELLS_MAX, DATA_HEADER_BYTES, LENGTH_MAX};
+use crate::link::header::{CELL_MAX, HEADER_BYTES};
+
+/// IP over GNet: buffers at both ends of the fabric, and the handshake by which packets cross it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Ip {
+    /// Rate of a NIC, which the hosts of a TiN share, and of the Ethernet port. Unit: bit/s. Default 100 Gbps
+    /// (Aquila §3.6, §5.1).
+    pub port_rate: Rate,
+    /// Largest IP packet. Unit: bytes. Default 4160 B: a value of 4 KiB fits one (our choice, U31). From 64 B to
+    /// 16383 B, and at most 127 cells.
+    pub mtu: Bytes,
+    /// Buffer of a TiN for packets that wait to be asked for, in segments of 256 B. Unit: bytes. Default 2 MiB (our
+    /// choice, U25: Aquila §3.3 says that it is much larger than that at the other end). From 64 KiB to 64 MiB.
+    pub ingress_buffer: Bytes,
+    /// How much of the free part of it one class of service may hold, as a factor. Default 1 (our choice, U25). From
+    /// 0.01 to 100.
+    #[schemars(range(min = 0.01, max = 100.0))]
+    pub ingress_share: f64,
+    /// Buffer of a port of 100 Gbps in which packets are put together. Unit: bytes. Default 256 KiB: what the port
+    /// sends while a packet is asked for and comes, and as much again for what comes out of order (our choice,
+    /// U26). At least two of the largest packets.
+    pub egress_buffer: Bytes,
+    /// Most bytes that are asked for and not there yet, of a port. Unit: bytes. Default 64 KiB: 5 us (our choice, U27).
+    /// From one of the largest packets to `egress_buffer`.
+    pub window: Bytes,
+    /// Requests that wait in a queue above which one more is answered by: drop it. Default 1024 (our choice, U29).
+    /// Above `mark_above`. Well above `queue_limit`: nothing is dropped, requests wait in the fabric.
+    pub drop_above: u32,
+    /// Requests that wait in a queue above which packets of it are marked (ECN) as they leave. Default 64 (our choice,
+    /// U29).
+    pub mark_above: u32,
+    /// Requests that a queue holds; more wait in the fabric. Default 2048 (our choice, M411). Up to 65536.
+    #[schemars(range(max = 65_536))]
+    pub queue_limit: u32,
+    /// Shares of the classes of service 0 to 6 of a port, by bytes; class 7 goes first. Default 1 each (our choice,
+    /// U28). From 1 to 255.
+    pub weights: [u8; 7],
+    /// Which packets keep their order. Default source: those of a source, port and class of service (our choice, U24).
+    pub order: Order,
+    /// How long a packet waits until it is asked for. Unit: time. Default 10 ms (our choice, U30). More than
+    /// `reassembly_timeout`.
+    pub request_timeout: Span,
+    /// How long a packet that was asked for may take to come. Unit: time. Default 1 ms (our choice, U30). Up to 1 s.
+    pub reassembly_timeout: Span,
+    /// Bytes of data cells' own header. Unit: bytes. Default 4 B (our choice, U22); 0 B: none, as the paper reckons
+    /// (Aquila §6).
+    pub data_header: Bytes,
+}
+
+/// Which packets keep their order (U24).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// Those from one address to one port in one class of service.
+    #[default]
+    Source,
+    /// Those of them whose flows have the same hash of 12 bits.
+    Hash,
+}
+
+impl Default for Ip {
+    fn default() -> Self {
+        Self {
+            port_rate: Rate::from_gbps(100),
+            mtu: Bytes::new(4_160),
+            ingress_buffer: Bytes::new(2 << 20),
+            ingress_share: 1.0,
+            egress_buffer: Bytes::new(256 << 10),
+            window: Bytes::new(64 << 10),
+            drop_above: 1_024,
+            mark_above: 64,
+            queue_limit: 2_048,
+            weights: [1; 7],
+            order: Order::default(),
+            request_timeout: Span::from_us(10_000),
+            reassembly_timeout: Span::from_us(1_000),
+            data_header: Bytes::new(DATA_HEADER_BYTES.into()),
+        }
+    }
+}
+
+/// Smallest and largest ingress buffer (our choice: its places have 20 bits and 256 B each).
+const INGRESS: [Bytes; 2] = [Bytes::new(64 << 10), Bytes::new(64 << 20)];
+/// Slowest and fastest port (our choice).
+const RATES: [Rate; 2] = [Rate::from_gbps(1), Rate::from_gbps(1_000)];
+/// Smallest MTU (our choice: what Ethernet carries at the least).
+const MTU_MIN: Bytes = Bytes::new(64);
+/// Most requests that a queue holds (our choice).
+const QUEUE_MAX: u32 = 65_536;
+/// Longest time-out (our choice).
+const TIMEOUT_MAX: Span = Span::from_us(1_000_000);
+
+impl Ip {
+    /// Payload of a data cell. Unit: bytes.
+    #[must_use]
+    pub fn cell_payload(&self) -> u32 {
+        u32::from(CELL_MAX - HEADER_BYTES) - self.data_header.get() as u32
+    }
+
+    /// Every mistake in it.
+    #[must_use]
+    pub fn check(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut refuse = |is_bad: bool, key: &str, message: String| {
+            if is_bad {
+                problems.push(Problem::new(key, message));
+            }
+        };
+        let rate = self.port_rate;
+        let message = format!("{rate}; expected {} to {}", RATES[0], RATES[1]);
+        refuse(!(RATES[0]..=RATES[1]).contains(&rate), "port_rate", message);
+        let header = Bytes::new(DATA_HEADER_BYTES.into());
+        let has_header = [Bytes::ZERO, header].contains(&self.data_header);
+        let message = format!("{}; expected {header}, or 0 B", self.data_header);
+        refuse(!has_header, "data_header", message);
+        let payload = if has_header { u64::from(self.cell_payload()) } else { 1 };
+        let most =
+            Bytes::new(LENGTH_MAX.into()).min(Bytes::new(payload * u64::from(DATA_CELLS_MAX)));
+        let message = format!("{}; expected {MTU_MIN} to {most}", self.mtu);
+        let is_mtu = (MTU_MIN..=most).contains(&self.mtu);
+        refuse(!is_mtu, "mtu", message);
+        let message = format!("{}; expected {} to {}", self.ingress_buffer, INGRESS[0], INGRESS[1]);
+        refuse(
+            !(INGRESS[0]..=INGRESS[1]).contains(&self.ingress_buffer),
+            "ingress_buffer",
+            message,
+        );
+        let message = format!("{}; expected 0.01 to 100", self.ingress_share);
+        refuse(!(0.01..=100.0).contains(&self.ingress_share), "ingress_share", message);
+        let least = Bytes::new(2 * self.mtu.get());
+        let message = format!(
+            "{}; expected {least}, two of the largest packets (mtu), to {}",
+            self.egress_buffer, INGRESS[1]
+        );
+        let is_buffer = (least..=INGRESS[1]).contains(&self.egress_buffer);
+        refuse(is_mtu && !is_buffer, "egress_buffer", message);
+        let message = format!(
+            "{}; expected {}, the largest packet (mtu), to {}, what they are put together in (egress_buffer)",
+            self.window, self.mtu, self.egress_buffer
+        );
+        let is_window = (self.mtu..=self.egress_buffer).contains(&self.window);
+        refuse(is_mtu && is_buffer && !is_window, "window", message);
+        self.check_queues(&mut refuse);
+        problems
+    }
+
+    fn check_queues(&self, refuse: &mut impl FnMut(bool, &str, String)) {
+        let limit = self.queue_limit;
+        let message = format!("{limit}; expected 2 to {QUEUE_MAX}");
+        refuse(!(2..=QUEUE_MAX).contains(&limit), "queue_limit", message);
+        let drop = self.drop_above;
+        let message = format!(
+            "{}; expected less than drop_above, {drop}: hosts are to slow down before packets are lost (Aquila §3.3)",
+            self.mark_above
+        );
+        refuse(self.mark_above >= drop, "mark_above", message);
+        if let Some(class) = self.weights.iter().position(|&weight| weight == 0) {
+            let message = "0; expected 1 to 255: a class without a share would never be served";
+            refuse(true, &format!("weights[{class}]"), message.into());
+        }
+        let [come, ask] = [self.reassembly_timeout, self.request_timeout];
+        let message = format!("{come}; expected, for example, \"1 ms\", up to {TIMEOUT_MAX}");
+        refuse(come == Span::ZERO || come > TIMEOUT_MAX, "reassembly_timeout", message);
+        let message = format!(
+            "{ask}; expected more than reassembly_timeout, {come}, up to {TIMEOUT_MAX}: what was asked for is to be \
+             there when it is looked for"
+        );
+        refuse(ask <= come || ask > TIMEOUT_MAX, "request_timeout", message);
+    }
+}

@@ -1,0 +1,842 @@
+//! IP over GNet: how packets cross the fabric, asked for by where they go.
+//!
+//! Models: Aquila §3.3 (M401, M406 to M422): a packet waits in the ingress buffer of its TiN ([`ingress`]); a request to
+//! send (RTS) goes to the TiN of its destination and waits there for its turn ([`clearing`]); a clearance (CTS) comes back
+//! once bandwidth and a place are free; the data goes in cells by any way, is put together and leaves in order
+//! ([`egress`]). Where too many wait, the answer is: drop it (CTD), which costs no bandwidth.
+//!
+//! An [`Engine`] is that of any set of TiNs: it knows of others what cells tell. What packets are is its owner's: they
+//! have a handle, and their content is passed on when they are cleared ([`Outcome::Cleared`], [`Engine::attach`]),
+//! which stands for the bytes that data cells carry.
+
+mod ages;
+mod clearing;
+mod egress;
+mod ingress;
+pub mod open_loop;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use kernel::{Bytes, Rate, Time};
+
+use crate::address::{Address, Endpoint};
+use crate::cells::ip::{Clear, Data, Pointer, Rts};
+use crate::config::{self, Order};
+use crate::link::classes::{CellKind, Half, SCAVENGER, half_of};
+use crate::link::header::{CELL_MIN, CELL_STEP, HEADER_BYTES};
+use crate::switch::cell::Cell;
+use crate::switch::settings::TICK;
+use crate::switch::{Room, Wishes};
+use clearing::{Budget, Queues, Request, Wait};
+use egress::{Came, Egress, NONE};
+use ingress::{Ingress, Next, Outgoing};
+
+/// Terminal ports that IP uses: four of the NIC, four of the Ethernet port, one of the control processor (M102).
+const LANES: usize = 9;
+/// Groups of ports that share a line: the NIC's, Ethernet's, the control processor's.
+const GROUPS: usize = 3;
+/// Ports of a TiN: Ethernet, host 0, host 1, control processor (M411).
+const PORTS: usize = 4;
+/// What the line of each port belongs to.
+const GROUP_OF: [usize; PORTS] = [1, 0, 0, 2];
+/// The ports of each group.
+const PORTS_OF: [&[usize]; GROUPS] = [&[1, 2], &[0], &[3]];
+/// Lanes of each group: the first, and how many.
+const LANES_OF: [(usize, usize); GROUPS] = [(0, 4), (4, 4), (8, 1)];
+/// Line of the control processor (our choice).
+const CONTROL_RATE: Rate = Rate::from_gbps(1);
+/// What a packet has more on an Ethernet line: header, frame check, preamble and gap (M428). Unit: bytes.
+const ETHERNET_FRAMING: u32 = 14 + 24;
+/// No instant.
+const NEVER: u64 = u64::MAX;
+
+/// A packet whose header has come and been understood, at a port of a TiN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// Its handle.
+    pub packet: u32,
+    /// Unit: bytes; at most `ip.mtu`.
+    pub length: u16,
+    /// 0 to 7; 7 is the most urgent.
+    pub class_of_service: u8,
+    /// GNet address of the port that it came by.
+    pub from: u16,
+    /// GNet address that input processing has found for it.
+    pub to: u16,
+    /// Of its flow, below 2^12.
+    pub flow_hash: u16,
+    /// Whether it may be marked (ECN).
+    pub may_be_marked: bool,
+    /// Whether it is no IP packet, and goes encapsulated (M403).
+    pub is_encapsulated: bool,
+    /// Whether its cells are traced (M901).
+    pub is_traced: bool,
+    /// Whether it will be found to be bad when its last byte is here (M421).
+    pub is_bad: bool,
+    /// When its last byte is here: the request goes out before (M407).
+    pub whole_at: Time,
+}
+
+/// Why a packet was lost.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Loss {
+    /// No room in the ingress buffer (M424).
+    NoRoom,
+    /// Its destination said: drop it (M415).
+    Dropped,
+    /// Nobody asked for it in time (M421).
+    NotAskedFor,
+    /// Not all of it came in time (M421).
+    NotWhole,
+    /// It was found to be bad (M421).
+    Bad,
+}
+
+/// What becomes of packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// It was asked for, and goes out from here. Its content is to be with its destination before its first cell is
+    /// ([`Engine::attach`]): there are 40 ns.
+    Cleared {
+        /// Its handle here.
+        packet: u32,
+        /// The GNet address that it goes to.
+        to: u16,
+        /// The place there.
+        egress: Pointer,
+    },
+    /// Its first bit leaves to where it goes, from the line's end on.
+    Leaves {
+        /// Its handle here.
+        packet: u32,
+        /// The GNet address that it goes to.
+        to: u16,
+        /// When.
+        at: Time,
+        /// Whether it met congestion (ECN).
+        is_marked: bool,
+        /// Whether bits of it were flipped on the way.
+        is_damaged: bool,
+    },
+    /// It is lost.
+    Lost {
+        /// Its handle here.
+        packet: u32,
+        /// Why.
+        why: Loss,
+    },
+}
+
+/// What has happened so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Packets that came to ingress buffers.
+    pub packets: u64,
+    /// Requests that came to their destinations.
+    pub requests: u64,
+    /// Requests that were granted.
+    pub cleared: u64,
+    /// Packets that left.
+    pub delivered: u64,
+    /// Bytes of packets that left.
+    pub delivered_bytes: u64,
+    /// Packets that left with a mark.
+    pub marked: u64,
+    /// Packets lost, by why.
+    pub lost: [u64; 5],
+    /// Clearances for places that were given back (M421).
+    pub stale_clearances: u64,
+    /// Data cells for places that were given back, or that came twice (M418).
+    pub stray_cells: u64,
+    /// Requests, clearances and contents that bit errors made unreadable, or that make no sense here.
+    pub unreadable: u64,
+    /// Most requests in a queue.
+    pub queue_max: u32,
+    /// Most segments of 256 B in an ingress buffer.
+    pub ingress_max: u32,
+    /// Most bytes in a port's egress buffer.
+    pub egress_max: u32,
+    /// Most bytes that a port had asked for and were not there.
+    pub outstanding_max: u32,
+}
+
+impl Counts {
+    /// Adds those of other TiNs.
+    pub fn add(&mut self, other: &Self) {
+        self.packets += other.packets;
+        self.requests += other.requests;
+        self.cleared += other.cleared;
+        self.delivered += other.delivered;
+        self.delivered_bytes += other.delivered_bytes;
+        self.marked += other.marked;
+        self.lost.iter_mut().zip(other.lost).for_each(|(own, other)| *own += other);
+        self.stale_clearances += other.stale_clearances;
+        self.stray_cells += other.stray_cells;
+        self.unreadable += other.unreadable;
+        self.queue_max = self.queue_max.max(other.queue_max);
+        self.ingress_max = self.ingress_max.max(other.ingress_max);
+        self.egress_max = self.egress_max.max(other.egress_max);
+        self.outstanding_max = self.outstanding_max.max(other.outstanding_max);
+    }
+}
+
+/// The port of a TiN that an address is; `None` if it takes no IP.
+const fn port_of(address: u16) -> Option<u8> {
+    match Address::from_bits(address).endpoint() {
+        Endpoint::ETHERNET => Some(0),
+        Endpoint::HOST_0 => Some(1),
+        Endpoint::HOST_1 => Some(2),
+        Endpoint::CONTROL_IP => Some(3),
+        _ => None,
+    }
+}
+
+/// The lane of a terminal port; `None` if IP does not use it.
+const fn lane_of(terminal: u8) -> Option<usize> {
+    match terminal {
+        0..8 => Some(terminal as usize),
+        16 => Some(8),
+        _ => None,
+    }
+}
+
+/// The terminal port of a lane.
+const fn terminal_of(lane: usize) -> u8 {
+    if lane < 8 { lane as u8 } else { 16 }
+}
+
+/// The group of a lane.
+const fn group_of_lane(lane: usize) -> usize {
+    if lane < 4 {
+        0
+    } else if lane < 8 {
+        1
+    } else {
+        2
+    }
+}
+
+/// Classes of data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Part(u8);
+
+impl Part {
+    const COUNT: usize = 3;
+
+    /// That of a class of service.
+    const fn of(class_of_service: u8) -> Self {
+        match (class_of_service, half_of(class_of_service)) {
+            (0, _) => Self(2),
+            (_, Half::LowLatency) => Self(0),
+            (_, Half::Bulk) => Self(1),
+        }
+    }
+
+    /// Its traffic class.
+    const fn class(self) -> u8 {
+        match self.0 {
+            0 => CellKind::Data.class(Half::LowLatency),
+            1 => CellKind::Data.class(Half::Bulk),
+            _ => SCAVENGER,
+        }
+    }
+}
+
+/// The configuration as the engine looks at it. Times in ps, sizes in bytes.
+#[derive(Clone, Debug)]
+struct Settings {
+    segments: u32,
+    ingress_share: f64,
+    egress_buffer: u32,
+    window: u32,
+    drop_above: u32,
+    mark_above: u32,
+    queue_limit: u32,
+    weights: [u8; 7],
+    order: Order,
+    request_timeout: u64,
+    reassembly_timeout: u64,
+    cell_payload: u32,
+    cell_headers: u32,
+    hops: u8,
+    mtu: u32,
+    port_rate: Rate,
+}
+
+impl Settings {
+    fn new(ip: &config::Ip, hops: u8) -> Self {
+        let bytes = |of: Bytes| of.get() as u32;
+        Self {
+            segments: bytes(ip.ingress_buffer) / ingress::SEGMENT,
+            ingress_share: ip.ingress_share,
+            egress_buffer: bytes(ip.egress_buffer),
+            window: bytes(ip.window),
+            drop_above: ip.drop_above,
+            mark_above: ip.mark_above,
+            queue_limit: ip.queue_limit,
+            weights: ip.weights,
+            order: ip.order,
+            request_timeout: ip.request_timeout.as_ps(),
+            reassembly_timeout: ip.reassembly_timeout.as_ps(),
+            cell_payload: ip.cell_payload(),
+            cell_headers: u32::from(HEADER_BYTES) + bytes(ip.data_header),
+            hops,
+            mtu: bytes(ip.mtu),
+            port_rate: ip.port_rate,
+        }
+    }
+
+    /// Data cells of a packet.
+    fn cells(&self, length: u16) -> u8 {
+        u32::from(length).div_ceil(self.cell_payload).max(1) as u8
+    }
+
+    /// Blocks of a data cell with so many bytes of its packet.
+    fn blocks(&self, bytes: u32) -> u8 {
+        let whole = (bytes + self.cell_headers).next_multiple_of(CELL_STEP.into());
+        (whole.max(CELL_MIN.into()) / u32::from(CELL_STEP)) as u8
+    }
+
+    /// How long the line of a group takes for a packet. Unit: ps.
+    fn line_time(&self, group: usize, length: u32) -> u64 {
+        let (rate, bytes) = match group {
+            0 => (self.port_rate, length),
+            1 => (self.port_rate, length + ETHERNET_FRAMING),
+            _ => (CONTROL_RATE, length),
+        };
+        rate.send_time(Bytes::new(bytes.into())).as_ps()
+    }
+}
+
+/// What of a group's line is under way.
+#[derive(Clone, Debug)]
+struct Group {
+    budget: Budget,
+    /// When the line is free. Unit: ps.
+    line_free: u64,
+    /// Packets that leave: when their last bits have left, in ps, and their bytes.
+    leaving: VecDeque<(u64, u32)>,
+    /// Which of its ports was served last.
+    turn: usize,
+    /// Halves whose requests are not taken: a queue is full (M411).
+    stalled: [bool; 2],
+}
+
+/// The state of a TiN.
+#[derive(Clone, Debug)]
+struct Tin {
+    id: u16,
+    ingress: Ingress,
+    outgoing: Outgoing,
+    queues: [Queues; PORTS],
+    groups: [Group; GROUPS],
+    egress: Egress,
+    /// The earliest wake that was asked for and has not come. Unit: ps.
+    armed: u64,
+    /// When bytes of a packet that goes out are here, for which a terminal port waits. Unit: ps.
+    bytes_at: u64,
+}
+
+/// IP over GNet at a set of TiNs.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    settings: Settings,
+    tins: Vec<Tin>,
+    /// By TiN of the Clique: its place here, or none.
+    places: Vec<u32>,
+    /// By TiN, and what has become of packets there.
+    outcomes: Vec<(u16, Outcome)>,
+    counts: Counts,
+}
+
+impl Engine {
+    /// The engines of `own` TiNs, of a Clique of `tins`, idle. `hops` is what cells start with.
+    #[must_use]
+    pub fn new(ip: &config::Ip, tins: u16, own: &[u16], hops: u8) -> Self {
+        let settings = Settings::new(ip, hops);
+        let mut places = vec![NONE; usize::from(tins)];
+        own.iter().enumerate().for_each(|(place, &id)| places[usize::from(id)] = place as u32);
+        let group = || Group {
+            budget: Budget::new(&settings),
+            line_free: 0,
+            leaving: VecDeque::new(),
+            turn: 0,
+            stalled: [false; 2],
+        };
+        let tin = |&id: &u16| Tin {
+            id,
+            ingress: Ingress::default(),
+            outgoing: Outgoing::default(),
+            queues: Default::default(),
+            groups: [group(), group(), group()],
+            egress: Egress::default(),
+            armed: NEVER,
+            bytes_at: NEVER,
+        };
+        let tins = own.iter().map(tin).collect();
+        Self { settings, tins, places, outcomes: Vec::new(), counts: Counts::default() }
+    }
+
+    /// What has become of packets since this was last asked, with the TiN where it has.
+    pub fn outcomes(&mut self) -> std::vec::Drain<'_, (u16, Outcome)> {
+        self.outcomes.drain(..)
+    }
+
+    /// What has happened so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Packets that wait or are under way here: in ingress buffers and in egress buffers.
+    #[must_use]
+    pub fn packets(&self) -> (usize, usize) {
+        let of = |tin: &Tin| (tin.ingress.packets(), tin.egress.packets());
+        self.tins.iter().map(of).fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1))
+    }
+
+    /// The header of a packet has come.
+    ///
+    /// # Panics
+    /// If the TiN is not here.
+    pub fn arrive(&mut self, tin: u16, arrival: &Arrival, wishes: &mut Wishes) {
+        let (settings, now) = (&self.settings, wishes.now().as_ps());
+        let state = &mut self.tins[self.places[usize::from(tin)] as usize];
+        self.counts.packets += 1;
+        let is_known = port_of(arrival.to).is_some() && port_of(arrival.from).is_some();
+        debug_assert!(is_known && u32::from(arrival.length) <= settings.mtu, "{arrival:?}");
+        let Some(pointer) = state.ingress.take(arrival, now, settings) else {
+            self.lose(tin, arrival.packet, Loss::NoRoom);
+            return;
+        };
+        self.counts.ingress_max = self.counts.ingress_max.max(state.ingress.used());
+        let group = port_of(arrival.from).map_or(0, |port| GROUP_OF[usize::from(port)]);
+        let lane = request_lane(group, arrival.to, arrival.class_of_service);
+        let half = half_of(arrival.class_of_service) as usize;
+        state.outgoing.requests[lane][half].push_back(pointer);
+        wishes.inject(terminal_of(lane));
+        let deadline = state.ingress.deadline(settings).unwrap_or(NEVER);
+        state.arm(deadline, wishes);
+    }
+
+    /// What the packet is that is put together at a place. False if that is another's by now: it is lost.
+    ///
+    /// # Panics
+    /// If the TiN is not here.
+    pub fn attach(&mut self, tin: u16, egress: Pointer, packet: u32) -> bool {
+        let state = &mut self.tins[self.places[usize::from(tin)] as usize];
+        let is_known = state.egress.attach(egress, packet);
+        if !is_known {
+            self.lose(tin, packet, Loss::NotWhole);
+        }
+        is_known
+    }
+
+    fn lose(&mut self, tin: u16, packet: u32, why: Loss) {
+        self.counts.lost[why as usize] += 1;
+        self.outcomes.push((tin, Outcome::Lost { packet, why }));
+    }
+
+    /// A cell's last bit has come at `at`: [`crate::switch::Endpoints::deliver`]. False if it is none of IP's.
+    pub fn deliver(&mut self, tin: u16, cell: &Cell, at: Time, wishes: &mut Wishes) -> bool {
+        let kind = CellKind::from_number(cell.kind);
+        let is_control = matches!(kind, Some(CellKind::Rts | CellKind::Cts | CellKind::Ctd));
+        if is_control && cell.is_damaged() {
+            self.counts.unreadable += 1;
+            return true;
+        }
+        match kind {
+            Some(CellKind::Rts) => self.hear_request(tin, cell, wishes),
+            Some(CellKind::Cts) => self.hear_clearance(tin, cell, wishes),
+            Some(CellKind::Ctd) => self.hear_drop(tin, cell),
+            Some(CellKind::Data) => self.hear_data(tin, cell, at.as_ps(), wishes),
+            _ => return false,
+        }
+        true
+    }
+
+    fn hear_request(&mut self, tin: u16, cell: &Cell, wishes: &mut Wishes) {
+        let place = self.places[usize::from(tin)] as usize;
+        let (Ok(rts), Some(port)) = (Rts::of_word(cell.payload), port_of(cell.to)) else {
+            self.counts.unreadable += 1;
+            return;
+        };
+        let (state, settings) = (&mut self.tins[place], &self.settings);
+        if u32::from(rts.length) > settings.mtu || rts.egress_port != port {
+            self.counts.unreadable += 1;
+            return;
+        }
+        self.counts.requests += 1;
+        let (port, group) = (usize::from(port), GROUP_OF[usize::from(port)]);
+        let queues = &mut state.queues[port];
+        let half = half_of(rts.class_of_service);
+        let depth = queues.depth(rts.class_of_service);
+        if depth > settings.drop_above {
+            let clear = Clear { ingress: rts.ingress, egress: Pointer::default() };
+            let class = CellKind::Ctd.class(half);
+            let answer =
+                Cell::new(cell.to, cell.from, class, CellKind::Ctd as u8, 2, settings.hops);
+            let answer = answer.with_payload(clear.word()).traced(cell.is_traced());
+            state.outgoing.answers[group][half as usize].push_back(answer);
+            wish_all(group, wishes);
+            return;
+        }
+        let is_traced = cell.is_traced();
+        queues.push(Request { from: cell.from, to: cell.to, is_traced, rts });
+        self.counts.queue_max = self.counts.queue_max.max(depth + 1);
+        if depth + 1 >= settings.queue_limit {
+            state.stall(group, half, true, wishes);
+        }
+        self.clear(place, group, wishes);
+    }
+
+    fn hear_clearance(&mut self, tin: u16, cell: &Cell, wishes: &mut Wishes) {
+        let place = self.places[usize::from(tin)] as usize;
+        let (Ok(clear), Some(port)) = (Clear::of_word(cell.payload), port_of(cell.to)) else {
+            self.counts.unreadable += 1;
+            return;
+        };
+        let state = &mut self.tins[place];
+        let Some((part, outcome)) = state.ingress.clear(&clear) else {
+            self.counts.stale_clearances += 1;
+            return;
+        };
+        if let Outcome::Lost { why, .. } = outcome {
+            self.counts.lost[why as usize] += 1;
+        }
+        self.outcomes.push((tin, outcome));
+        let group = GROUP_OF[usize::from(port)];
+        state.outgoing.cleared[group][usize::from(part.0)].push_back(clear.ingress);
+        wish_all(group, wishes);
+    }
+
+    fn hear_drop(&mut self, tin: u16, cell: &Cell) {
+        let place = self.places[usize::from(tin)] as usize;
+        let clear = Clear::of_word(cell.payload).ok();
+        match clear.and_then(|clear| self.tins[place].ingress.drop(clear.ingress)) {
+            Some(packet) => self.lose(tin, packet, Loss::Dropped),
+            None => self.counts.stale_clearances += 1,
+        }
+    }
+
+    fn hear_data(&mut self, tin: u16, cell: &Cell, at: u64, wishes: &mut Wishes) {
+        let place = self.places[usize::from(tin)] as usize;
+        let came = self.tins[place].egress.come(Data::of_word(cell.payload), cell.is_damaged());
+        match came {
+            Came::Stray => self.counts.stray_cells += 1,
+            Came::Part => {}
+            Came::Ended { length, to, list } => self.end(place, (length, to, list), at, wishes),
+        }
+    }
+
+    /// Nothing more comes of a packet, of which so much was outstanding.
+    fn end(
+        &mut self,
+        place: usize,
+        (length, to, list): (u16, u16, usize),
+        at: u64,
+        wishes: &mut Wishes,
+    ) {
+        let group = port_of(to).map_or(0, |port| GROUP_OF[usize::from(port)]);
+        self.tins[place].groups[group].budget.outstanding -= u32::from(length);
+        self.leave(place, list, at, wishes);
+        self.clear(place, group, wishes);
+    }
+
+    /// Lets packets leave that may.
+    fn leave(&mut self, place: usize, list: usize, now: u64, wishes: &mut Wishes) {
+        let state = &mut self.tins[place];
+        while let Some(left) = state.egress.leave(list) {
+            let port = port_of(left.to).map_or(0, usize::from);
+            let group = &mut state.groups[GROUP_OF[port]];
+            if !left.is_whole || left.packet == NONE {
+                group.budget.free += u32::from(left.length);
+                if left.packet != NONE {
+                    self.counts.lost[Loss::NotWhole as usize] += 1;
+                    let lost = Outcome::Lost { packet: left.packet, why: Loss::NotWhole };
+                    self.outcomes.push((state.id, lost));
+                }
+                continue;
+            }
+            let depth = state.queues[port].depth(left.class_of_service);
+            let is_marked = left.may_be_marked && depth > self.settings.mark_above;
+            let start = now.max(group.line_free);
+            group.line_free = start + self.settings.line_time(GROUP_OF[port], left.length.into());
+            group.leaving.push_back((group.line_free, left.length.into()));
+            let end = group.line_free;
+            state.arm(end, wishes);
+            self.counts.delivered += 1;
+            self.counts.delivered_bytes += u64::from(left.length);
+            self.counts.marked += u64::from(is_marked);
+            let at = Time::from_ps(start);
+            let is_damaged = left.is_damaged;
+            let outcome =
+                Outcome::Leaves { packet: left.packet, to: left.to, at, is_marked, is_damaged };
+            self.outcomes.push((state.id, outcome));
+        }
+    }
+
+    /// Asks for packets that a group has room and time for.
+    fn clear(&mut self, place: usize, group: usize, wishes: &mut Wishes) {
+        let now = end_of_tick(wishes);
+        let settings = &self.settings;
+        let (state, mut is_sent) = (&mut self.tins[place], false);
+        let burst = settings.line_time(group, 2 * settings.mtu);
+        while let Some((port, request)) = state.pick(group, settings) {
+            let length = request.rts.length;
+            let times = (settings.line_time(group, length.into()), burst);
+            let budget = &mut state.groups[group].budget;
+            match budget.take(length, times, now, settings) {
+                Ok(()) => {}
+                Err(Wait::Room) => break,
+                Err(Wait::Until(at)) => {
+                    state.arm(at, wishes);
+                    break;
+                }
+            }
+            let (outstanding, used) = (budget.outstanding, settings.egress_buffer - budget.free);
+            self.counts.outstanding_max = self.counts.outstanding_max.max(outstanding);
+            self.counts.egress_max = self.counts.egress_max.max(used);
+            self.counts.cleared += 1;
+            state.grant(port, &request, settings, wishes);
+            is_sent = true;
+        }
+        if is_sent {
+            wish_all(group, wishes);
+        }
+    }
+
+    /// The next cell of a terminal port, if IP has one for which there is room:
+    /// [`crate::switch::Endpoints::inject`].
+    pub fn inject(
+        &mut self,
+        tin: u16,
+        terminal: u8,
+        room: Room<'_>,
+        wishes: &mut Wishes,
+    ) -> Option<Cell> {
+        let lane = lane_of(terminal)?;
+        let state = &mut self.tins[self.places[usize::from(tin)] as usize];
+        let settings = &self.settings;
+        [Half::LowLatency, Half::Bulk].into_iter().find_map(|half| {
+            let may_ask = room.fits(CellKind::Rts.class(half), 2);
+            if let Some(cell) = may_ask.then(|| state.next_request(lane, half, settings)).flatten()
+            {
+                return Some(cell);
+            }
+            let answers = &mut state.outgoing.answers[group_of_lane(lane)][half as usize];
+            if !answers.is_empty() && room.fits(CellKind::Cts.class(half), 2) {
+                return answers.pop_front();
+            }
+            let parts: &[u8] = if half == Half::LowLatency { &[0] } else { &[1, 2] };
+            parts.iter().find_map(|&part| state.next_data(lane, Part(part), room, settings, wishes))
+        })
+    }
+
+    /// The time has come that was asked for: [`crate::switch::Endpoints::wake`].
+    pub fn wake(&mut self, tin: u16, wishes: &mut Wishes) {
+        let place = self.places[usize::from(tin)] as usize;
+        let due = end_of_tick(wishes);
+        if self.tins[place].armed <= due {
+            self.tins[place].armed = NEVER;
+        }
+        for group in 0..GROUPS {
+            let Group { leaving, budget, .. } = &mut self.tins[place].groups[group];
+            while leaving.front().is_some_and(|&(end, _)| end <= due) {
+                budget.free += leaving.pop_front().map_or(0, |(_, bytes)| bytes);
+            }
+        }
+        while self.tins[place].ingress.deadline(&self.settings).is_some_and(|at| at <= due) {
+            if let Some(packet) = self.tins[place].ingress.expire() {
+                self.lose(tin, packet, Loss::NotAskedFor);
+            }
+        }
+        while self.tins[place].egress.deadline(&self.settings).is_some_and(|at| at <= due) {
+            let Some(over) = self.tins[place].egress.expire() else { break };
+            self.end(place, over, due, wishes);
+        }
+        for group in 0..GROUPS {
+            self.clear(place, group, wishes);
+        }
+        let state = &mut self.tins[place];
+        if state.bytes_at <= due {
+            state.bytes_at = NEVER;
+            (0..GROUPS).for_each(|group| wish_all(group, wishes));
+        }
+        let next = state.next(&self.settings);
+        state.arm(next, wishes);
+    }
+
+    /// Checks that nothing is left: every place is free, all room and bandwidth is home (I49).
+    ///
+    /// # Errors
+    /// What is left, where.
+    pub fn check_home(&self) -> Result<(), String> {
+        for tin in &self.tins {
+            let (ingress, egress) = (tin.ingress.packets(), tin.egress.packets());
+            let is_home = |group: &Group| {
+                let Budget { free, outstanding, .. } = &group.budget;
+                *free == self.settings.egress_buffer && *outstanding == 0
+            };
+            let waiting: u32 = tin.queues.iter().map(Queues::waiting).sum();
+            if ingress + egress > 0 || waiting > 0 || !tin.groups.iter().all(is_home) {
+                return Err(format!(
+                    "TiN {}: {ingress} packets wait, {waiting} requests, {egress} are put together; budgets {:?}",
+                    tin.id,
+                    tin.groups.iter().map(|group| &group.budget).collect::<Vec<_>>()
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The lane of a group by which requests for a destination and class go: always the same, so that they keep their
+/// order (U08).
+fn request_lane(group: usize, to: u16, class_of_service: u8) -> usize {
+    let word = u64::from(to) << 3 | u64::from(class_of_service);
+    let hash = (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
+    let (first, count) = LANES_OF[group];
+    first + hash % count
+}
+
+/// The last instant of the tick at hand: wakes come at the beginning of the tick in which their instant lies, and what
+/// is due in it is done then. Unit: ps.
+fn end_of_tick(wishes: &Wishes) -> u64 {
+    wishes.now().as_ps() + TICK.as_ps() - 1
+}
+
+/// Lets all terminal ports of a group ask for a cell.
+fn wish_all(group: usize, wishes: &mut Wishes) {
+    let (first, count) = LANES_OF[group];
+    (first..first + count).for_each(|lane| wishes.inject(terminal_of(lane)));
+}
+
+impl Tin {
+    /// Asks to be woken at an instant, if that is sooner than what was asked for.
+    fn arm(&mut self, at: u64, wishes: &mut Wishes) {
+        if at < self.armed {
+            self.armed = at;
+            wishes.wake_at(Time::from_ps(at));
+        }
+    }
+
+    /// When something is to be done next. Unit: ps.
+    fn next(&self, settings: &Settings) -> u64 {
+        let leaving = self.groups.iter().filter_map(|group| group.leaving.front());
+        let timeouts = [self.ingress.deadline(settings), self.egress.deadline(settings)];
+        let ends = leaving.map(|&(end, _)| end).chain(timeouts.into_iter().flatten());
+        ends.chain([self.bytes_at]).min().unwrap_or(NEVER)
+    }
+
+    /// Takes no more requests of a half at a group, or takes them again (M411).
+    fn stall(&mut self, group: usize, half: Half, is_stalled: bool, wishes: &mut Wishes) {
+        let stalled = &mut self.groups[group].stalled[half as usize];
+        if *stalled == is_stalled {
+            return;
+        }
+        *stalled = is_stalled;
+        let class = CellKind::Rts.class(half);
+        let channels = 0b111 << (3 * class) | 1 << CellKind::Rts.escape();
+        let (first, count) = LANES_OF[group];
+        for lane in first..first + count {
+            match is_stalled {
+                true => wishes.stall(terminal_of(lane), channels),
+                false => wishes.resume(terminal_of(lane), channels),
+            }
+        }
+    }
+
+    /// The request of a group whose turn it is, and its port: ports take turns.
+    fn pick(&mut self, group: usize, settings: &Settings) -> Option<(usize, Request)> {
+        let ports = PORTS_OF[group];
+        let turn = self.groups[group].turn;
+        (0..ports.len()).map(|step| ports[(turn + step) % ports.len()]).find_map(|port| {
+            self.queues[port].pick(settings.weights).map(|request| (port, request))
+        })
+    }
+
+    /// Asks for the packet of the request that was picked.
+    fn grant(&mut self, port: usize, request: &Request, settings: &Settings, wishes: &mut Wishes) {
+        let (group, now) = (GROUP_OF[port], wishes.now().as_ps());
+        let rts = &request.rts;
+        self.queues[port].pop(rts.class_of_service);
+        let ports = PORTS_OF[group];
+        let at = ports.iter().position(|&other| other == port).unwrap_or(0);
+        self.groups[group].turn = (at + 1) % ports.len();
+        let half = half_of(rts.class_of_service);
+        if self.groups[group].stalled[half as usize] && !self.is_full(group, half, settings) {
+            self.stall(group, half, false, wishes);
+        }
+        let (egress, is_first) = self.egress.reserve(request, now, settings);
+        if is_first {
+            self.arm(now + settings.reassembly_timeout, wishes);
+        }
+        let clear = Clear { ingress: rts.ingress, egress };
+        let class = CellKind::Cts.class(half);
+        let cell =
+            Cell::new(request.to, request.from, class, CellKind::Cts as u8, 2, settings.hops);
+        let cell = cell.with_payload(clear.word()).traced(request.is_traced);
+        self.outgoing.answers[group][half as usize].push_back(cell);
+    }
+
+    /// Whether a queue of a half at a group is full.
+    fn is_full(&self, group: usize, half: Half, settings: &Settings) -> bool {
+        let classes = (0..8).filter(|&class| half_of(class) == half);
+        PORTS_OF[group].iter().any(|&port| {
+            classes.clone().any(|class| self.queues[port].depth(class) >= settings.queue_limit)
+        })
+    }
+
+    /// The next request of a lane.
+    fn next_request(&mut self, lane: usize, half: Half, settings: &Settings) -> Option<Cell> {
+        let Self { ingress, outgoing, .. } = self;
+        let requests = &mut outgoing.requests[lane][half as usize];
+        // The time of a place may have been over before its request could go.
+        std::iter::from_fn(|| requests.pop_front())
+            .find_map(|pointer| ingress.request(pointer, settings))
+    }
+
+    /// The next data cell of a group's class, if there is room for it: of the first packet whose bytes are here.
+    fn next_data(
+        &mut self,
+        lane: usize,
+        part: Part,
+        room: Room<'_>,
+        settings: &Settings,
+        wishes: &mut Wishes,
+    ) -> Option<Cell> {
+        let now = end_of_tick(wishes);
+        let Self { ingress, outgoing, .. } = self;
+        let cleared = &mut outgoing.cleared[group_of_lane(lane)][usize::from(part.0)];
+        if cleared.is_empty() || !room.fits(part.class(), crate::switch::cell::BLOCKS_MAX) {
+            return None;
+        }
+        let mut first_at = NEVER;
+        for _ in 0..cleared.len() {
+            let pointer = *cleared.front()?;
+            match ingress.cell(pointer, now, settings) {
+                Next::Cell(cell, is_last) => {
+                    if is_last {
+                        cleared.pop_front();
+                    }
+                    return Some(cell);
+                }
+                Next::NotBefore(at) => {
+                    first_at = first_at.min(at);
+                    cleared.rotate_left(1);
+                }
+                Next::Gone => {
+                    cleared.pop_front();
+                }
+            }
+        }
+        if first_at < self.bytes_at {
+            self.bytes_at = first_at;
+            self.arm(first_at, wishes);
+        }
+        None
+    }
+}
