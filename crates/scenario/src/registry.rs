@@ -309,6 +309,7 @@ macro_rules! fabrics {
 
 // Every fabric of this build, one line each.
 fabrics! {
+    aquila "aquila": "Aquila (NSDI 2022): NIC and switch in one chip, cells, credits, a dragonfly of pods.";
     packet_switched "packet-switched": "Packet switches (Clos, torus, mesh or any graph) and a transport.";
     pl2 "pl2": "PL2 (2021): lossless Ethernet by reservations in the switch, below any transport.";
     r2c2 "r2c2": "R2C2 (SIGCOMM 2015): a direct-connect rack in which every node knows all flows.";

@@ -10,8 +10,9 @@ mod switch;
 #[cfg(test)]
 mod tests;
 
-use rack::Problem;
+use kernel::{Bytes, Rate};
 use rack::equipment::Bill;
+use rack::{Estimate, Fault, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,7 @@ use crate::equipment::Equipment;
 use crate::link::classes::{CLASSES, Class};
 use crate::topology::placement::{HostPlace, Placement, places};
 use crate::topology::{Fibres, LocalWiring, Shape, Topology};
+use crate::transport::Transport;
 use crate::turns::{TurnTable, Turns};
 
 pub use classes::{ClassKeys, Classes};
@@ -30,8 +32,10 @@ pub use switch::{AtDeadLink, Switch};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How large it is. Default full: 48 pods of 12 TiNs (Aquila §2).
-    pub profile: Profile,
+    /// How large it is. Default: the smallest that has places for `nodes`; full, where that is not given either: 48
+    /// pods of 12 TiNs (Aquila §2).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
     /// TiNs of a pod, if not as many as the profile has. From 1 to 16: an address has 4 bits for them (our
     /// choice, M011).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,11 +65,12 @@ pub struct Config {
     /// Hosts of a TiN that has any. They share its NIC of 100 Gbps. Default 2 (Aquila §2, §5.1). 1 or 2.
     #[schemars(range(min = 1, max = 2))]
     pub hosts_per_tin: u8,
-    /// Hosts that are there; the fabric is complete all the same (Aquila §6). Default: as many as TiNs have
-    /// places for. The measurements of §5.1 have 500. From 2.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 2))]
-    pub hosts: Option<u32>,
+    /// Hosts that are there; the fabric is complete all the same (Aquila §6). Default 0: as many as TiNs have places
+    /// for. The measurements of §5.1 have 500.
+    pub nodes: u32,
+    /// Rate of a node that load 1.0 refers to. Unit: bit/s. Default 0 bps: what a host has of the NIC's rate when all
+    /// send, 50 Gbps where two share one (Aquila §5.1).
+    pub load_rate: Rate,
     /// Which TiNs have hosts, where not all do. Default even: every pod as many (our choice, U43).
     pub placement: Placement,
     /// Which turns cells may take inside a pod: "p1" to "p4", or { table = [[..], [..], [..], [..]] }, rows by
@@ -80,6 +85,8 @@ pub struct Config {
     pub classes: Classes,
     /// IP packets: their buffers and handshake.
     pub ip: Ip,
+    /// What the hosts speak. Default swift, with packets of 4160 B (Aquila §5.1, C.1).
+    pub transport: Transport,
     /// Power and cost of a TiN.
     pub equipment: Equipment,
 }
@@ -87,7 +94,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            profile: Profile::default(),
+            profile: None,
             tins_per_pod: None,
             pods: None,
             local_ports: None,
@@ -95,13 +102,15 @@ impl Default for Config {
             local_wiring: LocalWiring::default(),
             fibres: Fibres::default(),
             hosts_per_tin: 2,
-            hosts: None,
+            nodes: 0,
+            load_rate: Rate::default(),
             placement: Placement::default(),
             turns: Turns::default(),
             link: Link::default(),
             switch: Switch::default(),
             classes: Classes::default(),
             ip: Ip::default(),
+            transport: Transport::default(),
             equipment: Equipment::default(),
         }
     }
@@ -157,7 +166,7 @@ impl Config {
     /// How many of everything there are, right or wrong.
     #[must_use]
     pub fn shape(&self) -> Shape {
-        let profile = self.profile.shape();
+        let profile = self.profile().shape();
         Shape {
             tins_per_pod: self.tins_per_pod.unwrap_or(profile.tins_per_pod),
             pods: self.pods.unwrap_or(profile.pods),
@@ -167,16 +176,31 @@ impl Config {
         }
     }
 
-    /// Hosts that are there.
-    #[must_use]
-    pub fn nodes(&self) -> u32 {
-        self.hosts.unwrap_or(self.places())
+    /// The profile that is meant.
+    fn profile(&self) -> Profile {
+        let has_places = |profile: &Profile| {
+            let places = u32::from(profile.shape().tins()) * u32::from(self.hosts_per_tin);
+            self.nodes > 0 && self.nodes <= places
+        };
+        let smallest =
+            || [Profile::Tiny, Profile::Mini, Profile::Half].into_iter().find(has_places);
+        self.profile.or_else(smallest).unwrap_or_default()
     }
 
     /// Places for hosts.
     fn places(&self) -> u32 {
         let shape = self.shape();
         u32::from(shape.tins_per_pod) * u32::from(shape.pods) * u32::from(self.hosts_per_tin)
+    }
+
+    /// The same with nothing left open.
+    fn resolved(&self) -> Self {
+        let nodes = if self.nodes == 0 { self.places() } else { self.nodes };
+        let load_rate = match self.load_rate.as_bps() {
+            0 => Rate::from_bps(self.ip.port_rate.as_bps() / u64::from(self.hosts_per_tin.max(1))),
+            _ => self.load_rate,
+        };
+        Self { profile: Some(self.profile()), nodes, load_rate, ..self.clone() }
     }
 
     /// Checks the configuration and derives the plan.
@@ -195,6 +219,13 @@ impl Config {
         let below = |key: &'static str, found: Vec<Problem>| {
             found.into_iter().map(move |problem| problem.below(key))
         };
+        problems.extend(below("transport", self.transport.table().check()));
+        let (mtu, most) = (self.transport.table().mtu(), self.ip.mtu);
+        if mtu > most {
+            let message =
+                format!("{mtu}; expected at most {most}, what crosses the fabric (ip.mtu)");
+            problems.push(Problem::new("transport.mtu", message));
+        }
         problems.extend(below("link", self.link.check(self.longest_fibre(is_wired))));
         problems.extend(below("switch", self.switch.check()));
         problems.extend(below("classes", self.classes.check()));
@@ -206,9 +237,10 @@ impl Config {
         }
         match topology {
             Ok(topology) if problems.is_empty() => {
-                let hosts = places(&shape, self.hosts_per_tin, self.nodes(), self.placement);
+                let config = self.resolved();
+                let hosts = places(&shape, config.hosts_per_tin, config.nodes, config.placement);
                 Ok(Plan {
-                    config: self.clone(),
+                    config,
                     topology,
                     hosts,
                     turns: self.turns.table(),
@@ -228,18 +260,18 @@ impl Config {
             problems.push(Problem::new("hosts_per_tin", message));
             return;
         }
-        let (hosts, places) = (self.nodes(), self.places());
+        let (hosts, places) = (self.resolved().nodes, self.places());
         if hosts > places {
             let shape = self.shape();
             let tins = u32::from(shape.tins_per_pod) * u32::from(shape.pods);
             let message = format!(
                 "{hosts}, but {tins} TiNs with {each} each have places for {places}; take fewer, or more pods"
             );
-            problems.push(Problem::new("hosts", message));
+            problems.push(Problem::new("nodes", message));
         } else if hosts < 2 {
             let message =
                 format!("{hosts}; expected 2 at least, so that there is someone to send to");
-            problems.push(Problem::new("hosts", message));
+            problems.push(Problem::new("nodes", message));
         }
     }
 
@@ -254,5 +286,49 @@ impl Config {
                 (1..shape.pods).map(to).max().unwrap_or_default()
             }
         }
+    }
+}
+
+/// What a TiN takes: 64 ports with 32 channels each, queues and buffers (measured).
+const TIN: u64 = 200_000;
+/// What of a routing table's rows each pair of a TiN and a place or pod takes (measured).
+const ROUTES: u64 = 600;
+/// A link: two ports of the engine, and what waits at its ends.
+const LINK: u64 = 1_200;
+/// What is allocated whatever the size: the engine's calendar and histograms.
+const FIXED: u64 = 1 << 20;
+
+impl Config {
+    /// What planning and running it will take, open flows and their packets apart. Builds nothing.
+    /// Unit: bytes.
+    #[must_use]
+    pub fn memory(&self) -> Bytes {
+        let shape = self.shape();
+        let tins = u64::from(shape.tins_per_pod) * u64::from(shape.pods);
+        let components = u64::from(shape.tins_per_pod) + u64::from(shape.pods);
+        let links = tins * u64::from(shape.local_ports.saturating_add(shape.global_ports)) / 2;
+        Estimate::new()
+            .and(1, FIXED)
+            .and(tins, TIN)
+            .and(tins.saturating_mul(components), ROUTES)
+            .and(links + u64::from(self.resolved().nodes), LINK)
+            .bytes()
+    }
+
+    /// What it takes on top of that where something fails. Unit: bytes.
+    #[must_use]
+    pub fn failures_memory(&self) -> Bytes {
+        Bytes::ZERO
+    }
+}
+
+impl Plan {
+    /// The plan of a run in which `faults` happen.
+    ///
+    /// # Errors
+    /// Each of them, and why it cannot.
+    pub fn with_faults(self, faults: &[Fault]) -> Result<Self, Vec<Problem>> {
+        let why = "does not fail in an aquila rack yet; packet-switched has racks that do";
+        Fault::refuse_all(faults, why).map(|()| self)
     }
 }

@@ -14,11 +14,15 @@ pub mod config;
 pub mod equipment;
 pub mod ip;
 pub mod link;
+mod rack;
 pub mod raw;
 pub mod state;
 pub mod switch;
 pub mod tables;
 pub mod topology;
+mod transport;
 pub mod turns;
 
 pub use crate::config::{Config, Plan};
+pub use crate::rack::Rack;
+pub use crate::transport::Transport;

@@ -127,7 +127,7 @@ impl Default for Config {
 
 /// Bytes that a cut-through switch waits for: enough for all headers (our choice: the smallest
 /// Ethernet frame).
-pub(crate) const CUT_THROUGH_HEADER: Bytes = Bytes::new(64);
+pub const CUT_THROUGH_HEADER: Bytes = Bytes::new(64);
 /// Most bytes of a packet: a jumbo frame with room for headers (our choice; 16 bits hold it).
 const MTU_MAX: Bytes = Bytes::new(9216);
 

@@ -18,6 +18,10 @@ pub struct Ip {
     /// Largest IP packet. Unit: bytes. Default 4160 B: a value of 4 KiB fits one (our choice, U31). From 64 B to
     /// 16383 B, and at most 127 cells.
     pub mtu: Bytes,
+    /// Class of service of packets of the hosts' transports: 7 goes first, 5 to 7 take the channels of what is to be fast,
+    /// 0 goes when nothing else does. Default 1 (our choice, M427). From 0 to 7.
+    #[schemars(range(max = 7))]
+    pub class_of_service: u8,
     /// Buffer of a TiN for packets that wait to be asked for, in segments of 256 B. Unit: bytes. Default 2 MiB (our
     /// choice, U25: Aquila §3.3 says that it is much larger than that at the other end). From 64 KiB to 64 MiB.
     pub ingress_buffer: Bytes,
@@ -72,6 +76,7 @@ impl Default for Ip {
         Self {
             port_rate: Rate::from_gbps(100),
             mtu: Bytes::new(4_160),
+            class_of_service: 1,
             ingress_buffer: Bytes::new(2 << 20),
             ingress_share: 1.0,
             egress_buffer: Bytes::new(256 << 10),
@@ -154,6 +159,8 @@ impl Ip {
     }
 
     fn check_queues(&self, refuse: &mut impl FnMut(bool, &str, String)) {
+        let class = self.class_of_service;
+        refuse(class > 7, "class_of_service", format!("{class}; expected 0 to 7"));
         let limit = self.queue_limit;
         let message = format!("{limit}; expected 2 to {QUEUE_MAX}");
         refuse(!(2..=QUEUE_MAX).contains(&limit), "queue_limit", message);

@@ -7,7 +7,7 @@ use crate::link::classes::{DEFAULT, Mode};
 
 #[track_caller]
 fn check(change: impl FnOnce(&mut Config), expected: &str) {
-    let mut config = Config { profile: Profile::Mini, ..Config::default() };
+    let mut config = Config { profile: Some(Profile::Mini), ..Config::default() };
     change(&mut config);
     let problems = config.plan().expect_err("it is refused");
     let found: Vec<_> = problems.iter().map(ToString::to_string).collect();
@@ -21,16 +21,31 @@ fn m007_the_default_is_the_clique_of_the_paper() {
     assert_eq!(plan.classes, DEFAULT);
     assert_eq!(plan.turns, TurnTable::P1);
     for (profile, hosts) in [(Profile::Half, 576), (Profile::Mini, 136), (Profile::Tiny, 36)] {
-        let plan = Config { profile, ..Config::default() }.plan().unwrap();
+        let plan = Config { profile: Some(profile), ..Config::default() }.plan().unwrap();
         assert_eq!(plan.hosts.len(), hosts, "{profile:?}");
     }
 }
 
 #[test]
 fn m007_keys_go_over_the_profile() {
-    let config = Config { pods: Some(9), hosts: Some(20), ..Config::default() };
+    let config = Config { pods: Some(9), nodes: 20, ..Config::default() };
     let plan = config.plan().unwrap();
     assert_eq!((plan.topology.shape().tins(), plan.hosts.len()), (108, 20));
+}
+
+#[test]
+fn m007_the_smallest_profile_with_places_for_all_is_taken() {
+    for (nodes, profile) in [
+        (2, Profile::Tiny),
+        (36, Profile::Tiny),
+        (37, Profile::Mini),
+        (137, Profile::Half),
+        (577, Profile::Full),
+    ] {
+        let plan = Config { nodes, ..Config::default() }.plan().unwrap();
+        assert_eq!((plan.config.profile, plan.config.nodes), (Some(profile), nodes));
+        assert_eq!(plan.config.plan().unwrap().config, plan.config, "nothing is left open");
+    }
 }
 
 #[test]
@@ -40,11 +55,8 @@ fn what_does_not_fit_is_refused_by_key() {
     check(|config| config.tins_per_pod = Some(20), "tins_per_pod: 20; expected 1 to 16");
     check(|config| config.local_ports = Some(2), "local_ports: 2 cannot reach the 3 other TiNs");
     check(|config| config.local_ports = Some(40), "local_ports: 40 with 8 global ports are 48");
-    check(
-        |config| config.hosts = Some(137),
-        "hosts: 137, but 68 TiNs with 2 each have places for 136",
-    );
-    check(|config| config.hosts = Some(1), "hosts: 1; expected 2 at least");
+    check(|config| config.nodes = 137, "nodes: 137, but 68 TiNs with 2 each have places for 136");
+    check(|config| config.nodes = 1, "nodes: 1; expected 2 at least");
     check(|config| config.hosts_per_tin = 3, "hosts_per_tin: 3; expected 1 or 2");
     check(|config| config.fibres = Fibres::Metres(0), "fibres: 0 m; expected 1 to 100 m");
     check(|config| config.fibres = Fibres::Metres(u32::MAX), "expected 1 to 100 m");
@@ -96,7 +108,7 @@ fn classes_that_cannot_work_are_refused_by_key() {
 
 #[test]
 fn several_mistakes_are_all_named() {
-    let mut config = Config { pods: Some(0), hosts: Some(0), ..Config::default() };
+    let mut config = Config { pods: Some(0), nodes: 0, ..Config::default() };
     config.equipment.nic_cost = -1.0;
     let keys: Vec<String> =
         config.plan().unwrap_err().into_iter().map(|problem| problem.key).collect();

@@ -347,7 +347,7 @@ pub struct Engine {
     /// By TiN of the Clique: its place here, or none.
     places: Vec<u32>,
     /// By TiN, and what has become of packets there.
-    outcomes: Vec<(u16, Outcome)>,
+    outcomes: VecDeque<(u16, Outcome)>,
     counts: Counts,
 }
 
@@ -376,12 +376,12 @@ impl Engine {
             bytes_at: NEVER,
         };
         let tins = own.iter().map(tin).collect();
-        Self { settings, tins, places, outcomes: Vec::new(), counts: Counts::default() }
+        Self { settings, tins, places, outcomes: VecDeque::new(), counts: Counts::default() }
     }
 
-    /// What has become of packets since this was last asked, with the TiN where it has.
-    pub fn outcomes(&mut self) -> std::vec::Drain<'_, (u16, Outcome)> {
-        self.outcomes.drain(..)
+    /// What has become of a packet, and the TiN where it has: the first thing that was not asked for yet.
+    pub fn next_outcome(&mut self) -> Option<(u16, Outcome)> {
+        self.outcomes.pop_front()
     }
 
     /// What has happened so far.
@@ -436,7 +436,7 @@ impl Engine {
 
     fn lose(&mut self, tin: u16, packet: u32, why: Loss) {
         self.counts.lost[why as usize] += 1;
-        self.outcomes.push((tin, Outcome::Lost { packet, why }));
+        self.outcomes.push_back((tin, Outcome::Lost { packet, why }));
     }
 
     /// A cell's last bit has come at `at`: [`crate::switch::Endpoints::deliver`]. False if it is none of IP's.
@@ -506,7 +506,7 @@ impl Engine {
         if let Outcome::Lost { why, .. } = outcome {
             self.counts.lost[why as usize] += 1;
         }
-        self.outcomes.push((tin, outcome));
+        self.outcomes.push_back((tin, outcome));
         let group = GROUP_OF[usize::from(port)];
         state.outgoing.cleared[group][usize::from(part.0)].push_back(clear.ingress);
         wish_all(group, wishes);
@@ -556,7 +556,7 @@ impl Engine {
                 if left.packet != NONE {
                     self.counts.lost[Loss::NotWhole as usize] += 1;
                     let lost = Outcome::Lost { packet: left.packet, why: Loss::NotWhole };
-                    self.outcomes.push((state.id, lost));
+                    self.outcomes.push_back((state.id, lost));
                 }
                 continue;
             }
@@ -574,7 +574,7 @@ impl Engine {
             let is_damaged = left.is_damaged;
             let outcome =
                 Outcome::Leaves { packet: left.packet, to: left.to, at, is_marked, is_damaged };
-            self.outcomes.push((state.id, outcome));
+            self.outcomes.push_back((state.id, outcome));
         }
     }
 

@@ -198,26 +198,20 @@ impl OpenLoop {
 
     /// Writes down what became of packets, and passes contents on.
     fn settle(&mut self, now: Time) {
-        loop {
-            let outcomes: Vec<_> = self.engine.outcomes().collect();
-            if outcomes.is_empty() {
-                return;
-            }
-            for (_, outcome) in outcomes {
-                let (packet, end) = match outcome {
-                    Outcome::Cleared { packet, to, egress } => {
-                        self.engine.attach(self.tin(to), egress, packet);
-                        continue;
-                    }
-                    Outcome::Leaves { packet, at, is_marked, .. } => {
-                        (packet, (at, End::Left { is_marked }))
-                    }
-                    Outcome::Lost { packet, why } => (packet, (now, End::Lost(why))),
-                };
-                let packet = &mut self.packets[packet as usize];
-                assert!(packet.end.is_none(), "{packet:?} ends again: {end:?}");
-                packet.end = Some(end);
-            }
+        while let Some((_, outcome)) = self.engine.next_outcome() {
+            let (packet, end) = match outcome {
+                Outcome::Cleared { packet, to, egress } => {
+                    self.engine.attach(self.tin(to), egress, packet);
+                    continue;
+                }
+                Outcome::Leaves { packet, at, is_marked, .. } => {
+                    (packet, (at, End::Left { is_marked }))
+                }
+                Outcome::Lost { packet, why } => (packet, (now, End::Lost(why))),
+            };
+            let packet = &mut self.packets[packet as usize];
+            assert!(packet.end.is_none(), "{packet:?} ends again: {end:?}");
+            packet.end = Some(end);
         }
     }
 }

@@ -294,6 +294,12 @@ impl<E: Endpoints> Switches<E> {
         &self.endpoints
     }
 
+    /// The endpoints, to be asked for what they have to say; what they want of their switches goes by
+    /// [`Switches::act`].
+    pub fn endpoints_mut(&mut self) -> &mut E {
+        &mut self.endpoints
+    }
+
     /// Cells here now, on their way to switches here too.
     #[must_use]
     pub fn cells(&self) -> u32 {

@@ -1,0 +1,116 @@
+//! What a flow takes alone in the idle Clique.
+
+use ::rack::Flow;
+use kernel::{Bytes, Rate, Span};
+use packets::Framing;
+use packets::config::CUT_THROUGH_HEADER;
+
+use super::HOST_LINK;
+use crate::config::Plan;
+use crate::switch::settings::TICK;
+use crate::topology::{PortKind, Topology};
+
+/// From a head's arrival at a switch to the next, without the wire; and from there to an endpoint (§3.2).
+const HOP: Span = Span::from_ns(40);
+const OUT: Span = Span::from_ns(20);
+/// A smallest cell.
+const CELL: Bytes = Bytes::new(16);
+
+/// What the times depend on.
+#[derive(Clone, Debug)]
+pub(super) struct Ideal {
+    framing: Framing,
+    rate: Rate,
+    /// The fastest line that a cell crosses.
+    cell_rate: Rate,
+    fec: Span,
+    /// A link inside a pod, and the shortest fibre.
+    copper: Span,
+    shortest: Span,
+    topology: Topology,
+    /// By node: its TiN.
+    tins: Vec<u16>,
+}
+
+impl Ideal {
+    pub(super) fn new(plan: &Plan, framing: Framing) -> Self {
+        let config = &plan.config;
+        let delay = |is_global: bool| {
+            let links = plan.topology.links().iter().filter(|link| link.is_global == is_global);
+            links.map(|link| plan.topology.delay(link.low.tin, link.low.port)).min()
+        };
+        let rates = [config.link.local_rate, config.link.global_rate, config.switch.terminal_rate];
+        Self {
+            framing,
+            rate: config.ip.port_rate,
+            cell_rate: rates.into_iter().max().expect("there are three"),
+            fec: config.link.fec_delay,
+            copper: delay(false).unwrap_or_default(),
+            shortest: delay(true).unwrap_or_default(),
+            topology: plan.topology.clone(),
+            tins: plan.hosts.iter().map(|place| place.tin).collect(),
+        }
+    }
+
+    /// The shortest time of a smallest cell from TiN to TiN.
+    fn crossing(&self, from: u16, to: u16) -> Span {
+        OUT + self.cell_rate.least_send_time(CELL) + self.way(from, to)
+    }
+
+    /// What its switches and wires take.
+    fn way(&self, from: u16, to: u16) -> Span {
+        let shape = self.topology.shape();
+        let ((from_pod, _), (to_pod, _)) = (shape.split(from), shape.split(to));
+        // All links inside pods are as long.
+        let inside = |from: u16, to: u16| {
+            let is_link = from != to;
+            if is_link { HOP + self.copper } else { Span::ZERO }
+        };
+        if from_pod == to_pod {
+            return inside(from, to);
+        }
+        let gateways = (0..shape.tins_per_pod).map(|place| shape.tin(from_pod, place));
+        let links =
+            gateways.flat_map(|tin| (0..shape.external_ports()).map(move |port| (tin, port)));
+        let over = |(tin, port): (u16, u8)| {
+            let far = self.topology.far(tin, port)?;
+            let leads_there =
+                shape.kind(port) == PortKind::Global && shape.split(far.tin).0 == to_pod;
+            let fibre = HOP + self.topology.delay(tin, port) + self.fec;
+            leads_there.then(|| inside(from, tin) + fibre + inside(far.tin, to))
+        };
+        // By a third pod it is two fibres at the least.
+        let round = (HOP + self.fec + self.shortest) * 2;
+        links.filter_map(over).min().map_or(round, |direct| direct.min(round))
+    }
+
+    /// From a packet's header at its TiN to its first bit on the line to its destination.
+    fn through(&self, size: Bytes, crossing: Span) -> Span {
+        let rest = Bytes::new(size.get().saturating_sub(CUT_THROUGH_HEADER.get()));
+        let asked = crossing * 2;
+        let early = TICK * 4;
+        let all = asked.max(self.rate.least_send_time(rest)) + crossing;
+        if all > early { all - early } else { Span::ZERO }
+    }
+
+    /// The completion time of a flow alone: no flow can be faster.
+    pub(super) fn completion_time(&self, flow: &Flow) -> Span {
+        let count = self.framing.packets(flow.size);
+        let header = Bytes::new(self.framing.header.into());
+        let full = header + Bytes::new(self.framing.payload.into());
+        let last = header + Bytes::new(self.framing.payload_of(flow.size, count - 1).into());
+        let [from, to] = [flow.src, flow.dst].map(|node| self.tins[node.index()]);
+        let crossing = self.crossing(from, to);
+        let begun = |size: Bytes, before: u64| {
+            let ahead = full * before + size.min(CUT_THROUGH_HEADER);
+            self.rate.least_send_time(ahead) + self.through(size, crossing)
+        };
+        let own = begun(last, count - 1);
+        // A last packet that is small waits behind the one before it.
+        let ahead = match count {
+            1 => Span::ZERO,
+            _ => begun(full, count - 2) + self.rate.least_send_time(full),
+        };
+        own.max(ahead) + self.rate.least_send_time(last) + HOST_LINK * 2
+    }
+}

@@ -1,0 +1,140 @@
+//! The Clique as a fabric: hosts of the packet engine, with the fabric of TiNs between them.
+//!
+//! Hosts, their transports and their lines to TiNs are the engine's; a TiN is one of its switches, whose program is the
+//! [`Clique`]. What happens between a packet's arrival at its TiN and its way out of another is cells
+//! ([`crate::ip`], [`crate::switch`]): the links between TiNs carry nothing that the engine sees.
+
+mod clique;
+mod ideal;
+#[cfg(test)]
+mod tests;
+
+use std::ops::ControlFlow;
+
+use ::rack::topology::{Builder, Link, Tier, Topology as Graph, Vertex};
+use ::rack::{Advance, Completion, Fabric, Failure, Flow, Probe};
+use kernel::{Bytes, Span, Time};
+use packets::Transport as _;
+use packets::config::{Forwarding, Queues};
+use serde_json::{Map, Value};
+
+use crate::config::Plan;
+use crate::transport::{Network, each};
+pub(crate) use clique::Clique;
+use ideal::Ideal;
+
+/// A rack under simulation.
+pub struct Rack {
+    network: Network,
+    ideal: Ideal,
+    plan: Plan,
+}
+
+/// Room of a port's queue in the engine: what comes to it was paced to its line, so nothing is dropped there (our
+/// choice: more than any buffer of a TiN).
+const ENDLESS: Bytes = Bytes::new(2_000_000_000);
+/// From a host to its TiN (our choice: as a copper link of 1 m; what PCIe takes belongs to hosts).
+const HOST_LINK: Span = Span::from_ns(5);
+
+/// The engine's graph: nodes, then TiNs, and the links between them.
+fn graph(plan: &Plan) -> Graph {
+    let shape = plan.topology.shape();
+    let mut build = Builder::new(plan.config.nodes);
+    let tins = build.switches(Tier::Leaf, shape.tins().into());
+    let host_link = Link { rate: plan.config.ip.port_rate, delay: HOST_LINK };
+    for (node, place) in (0..).zip(&plan.hosts) {
+        build.link(Vertex::new(node), tins[usize::from(place.tin)], host_link);
+    }
+    for link in plan.topology.links() {
+        let rate =
+            if link.is_global { plan.config.link.global_rate } else { plan.config.link.local_rate };
+        let delay = plan.topology.delay(link.low.tin, link.low.port);
+        let ends = [link.low, link.high].map(|end| tins[usize::from(end.tin)]);
+        build.link(ends[0], ends[1], Link { rate, delay });
+    }
+    build.build().expect("a checked Clique is connected")
+}
+
+/// The engine's part of a plan.
+pub(crate) fn engine(plan: &Plan) -> packets::Plan {
+    let config = packets::Config {
+        forwarding: Forwarding::CutThrough,
+        switch_latency: Span::ZERO,
+        load_rate: plan.config.load_rate,
+        mtu: plan.config.transport.table().mtu(),
+        queues: Queues { port_buffer: ENDLESS, ..Queues::default() },
+        ..packets::Config::default()
+    };
+    packets::Plan { config, topology: graph(plan), faults: Vec::new() }
+}
+
+impl Rack {
+    /// An idle rack. `seed` is that of all chance in it.
+    #[must_use]
+    pub fn new(plan: Plan, seed: u64) -> Self {
+        let network = plan.config.transport.network(&plan, seed, &[]);
+        let ideal = Ideal::new(&plan, each!(&network, network => network.transport().framing()));
+        Self { network, ideal, plan }
+    }
+}
+
+/// Tells of completions with this rack's ideal times in place of the engine's, which knows nothing of cells.
+struct Corrected<'a> {
+    probe: &'a mut dyn Probe,
+    ideal: &'a Ideal,
+}
+
+impl Probe for Corrected<'_> {
+    fn completed(&mut self, completion: &Completion<'_>) -> ControlFlow<()> {
+        let ideal = self.ideal.completion_time(completion.flow);
+        self.probe.completed(&Completion { ideal, ..*completion })
+    }
+
+    fn failed(&mut self, flow: &Flow, at: Time, why: Failure) -> ControlFlow<()> {
+        self.probe.failed(flow, at, why)
+    }
+
+    fn may_pause(&self) -> bool {
+        self.probe.may_pause()
+    }
+
+    fn may_wait(&self) -> bool {
+        self.probe.may_wait()
+    }
+
+    fn poll(&mut self) -> ControlFlow<()> {
+        self.probe.poll()
+    }
+}
+
+impl Fabric for Rack {
+    fn name(&self) -> &'static str {
+        "aquila"
+    }
+
+    fn nodes(&self) -> u32 {
+        self.plan.config.nodes
+    }
+
+    fn advance(&mut self, until: Time, probe: &mut dyn Probe) -> Advance {
+        let mut corrected = Corrected { probe, ideal: &self.ideal };
+        each!(&mut self.network, network => network.advance(until, &mut corrected))
+    }
+
+    fn ideal_fct(&self, flow: &Flow) -> Span {
+        self.ideal.completion_time(flow)
+    }
+
+    fn bill(&self) -> Option<::rack::equipment::Bill> {
+        Some(self.plan.bill)
+    }
+
+    ::rack::leave_to_network!(each, network);
+
+    fn details(&self) -> Map<String, Value> {
+        let mut details = Map::new();
+        details.insert("transport".into(), self.plan.config.transport.name().into());
+        details.extend(each!(&self.network, network => network.details()));
+        details
+    }
+}
