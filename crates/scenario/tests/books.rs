@@ -195,7 +195,7 @@ proptest! {
     }
 
     /// To the picosecond. Shoal and PL2's matchings have slots, and R2C2's pace rounds: they have tests of their
-    /// own. What a packet meets in SCOC depends on where in a cycle it comes, and cycles are
+    /// own. What a packet meets in SCOC and Aquila depends on where in a cycle it comes, and SCOC's cycles are
     /// no whole number of picoseconds: there flows move by a time that is whole cycles, slots of 288 B
     /// and rounds of 16 and 17 ports of all that is drawn, so that they meet the same ones.
     #[test]
@@ -208,7 +208,7 @@ proptest! {
         const ROUND: u64 = 9 * 10 * 16 * 17 * 1_000_000_000_000;
         let has_slots = drawn.table["switch"]["schedule"] == "matching";
         prop_assume!(!["shoal", "r2c2"].contains(&drawn.kind) && !has_slots);
-        let clocked = drawn.kind.starts_with("scoc");
+        let clocked = drawn.kind.starts_with("scoc") || drawn.kind == "aquila";
         let later = if clocked { later.next_multiple_of(ROUND) } else { later };
         let at = |later| {
             run(&drawn, &faults_of(&faults, later), &flows_of(drawn.nodes, &flows, later))

@@ -113,6 +113,10 @@ fn racks() -> Vec<String> {
         }
     }
     add("kind = 'scoc-network'".into());
+    for nodes in [16, 136, 500] {
+        add(format!("kind = 'aquila'\nnodes = {nodes}"));
+    }
+    add("kind = 'aquila'\nprofile = 'full'\nnodes = 64".into());
     add("kind = 'packet-switched'\nnodes = 2048".into());
     add("kind = 'scoc'\nnodes = 2048\nswitch.kind = 'flat'".into());
     for transport in

@@ -115,7 +115,7 @@ fn a16_cells_make_1_736_local_hops_on_shortest_ways() {
 
 #[test]
 fn a21_864_tib_are_768_gib_a_host() {
-    assert_eq!(864 * 1024 / Config::default().nodes(), 768);
+    assert_eq!(864 * 1024 / Config::default().plan().unwrap().config.nodes, 768);
 }
 
 #[test]

@@ -85,7 +85,8 @@ pub struct Config {
     pub classes: Classes,
     /// IP packets: their buffers and handshake.
     pub ip: Ip,
-    /// What the hosts speak. Default swift, with packets of 4160 B (Aquila §5.1, C.1).
+    /// What the hosts speak. Default swift, with packets of 4160 B and connections that stand, as those of Pony
+    /// Express do (Aquila §5.1).
     pub transport: Transport,
     /// Power and cost of a TiN.
     pub equipment: Equipment,
