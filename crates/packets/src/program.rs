@@ -15,6 +15,7 @@
 //! **Invariant:** a network of [`Plain`] switches asks nothing: the type says so, not a test.
 
 use kernel::Time;
+use rack::Problem;
 use rack::topology::{PortId, Vertex};
 use serde_json::{Map, Value};
 
@@ -180,6 +181,16 @@ pub trait Program: Clone + Send + 'static {
     /// of it that the program keeps are to be discarded.
     fn died(&mut self, switch: Vertex, orders: &mut Orders) {
         let _ = (switch, orders);
+    }
+
+    /// Whether what is inside of it goes through its bytes from now on, where switches have links of their own that
+    /// the network does not see. Results do not depend on it.
+    ///
+    /// # Errors
+    /// If it has no bytes, as it is configured.
+    fn set_wire(&mut self, is_on: bool) -> Result<(), Problem> {
+        let _ = is_on;
+        Ok(())
     }
 
     /// Whether the switches of a network may be divided among several of them, copies of one before anything

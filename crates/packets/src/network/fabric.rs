@@ -33,7 +33,10 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
     }
 
     fn set_wire(&mut self, is_on: bool) -> Result<(), Problem> {
-        self.parts.iter_mut().for_each(|part| part.net.uses_wire = is_on);
+        for part in self.parts.iter_mut() {
+            part.program.set_wire(is_on)?;
+            part.net.uses_wire = is_on;
+        }
         Ok(())
     }
 

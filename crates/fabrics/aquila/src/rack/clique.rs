@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use ::rack::Problem;
 use ::rack::topology::{PortId, Topology as Graph, Vertex};
 use kernel::{Bytes, Rate, Slab, Time};
 use packets::{Hop, Marks, Orders, Packet, Program, Verdict};
@@ -115,6 +116,7 @@ pub(crate) struct Clique {
     switches: Switches<Cores>,
     packets: Slab<Packet>,
     class_of_service: u8,
+    has_data_header: bool,
     rate: Rate,
     /// By node: its TiN's index, and which of its hosts it is.
     places: Arc<[(u16, u8)]>,
@@ -156,6 +158,7 @@ impl Clique {
             switches,
             packets: Slab::default(),
             class_of_service: plan.config.ip.class_of_service,
+            has_data_header: plan.config.ip.data_header > Bytes::ZERO,
             rate,
             places: plan.hosts.iter().map(|place| (place.tin, place.slot)).collect(),
             ports: ports.into(),
@@ -262,6 +265,16 @@ impl Program for Clique {
         }
         self.settle(orders);
         self.let_go((switch.get() - self.first) as usize, orders);
+    }
+
+    fn set_wire(&mut self, is_on: bool) -> Result<(), Problem> {
+        if is_on && !self.has_data_header {
+            let message =
+                "0 B: data cells do not say which packet they are of; expected 4 B with run.wire";
+            return Err(Problem::new("ip.data_header", message));
+        }
+        self.switches.set_wire(is_on);
+        Ok(())
     }
 
     fn recovers(&self) -> bool {

@@ -79,6 +79,11 @@ impl Cell {
         self.hops & !(TRACED | DAMAGED)
     }
 
+    /// The same with so many switches to pass at most.
+    pub(super) const fn with_hops(self, hops: u8) -> Self {
+        Self { hops: self.hops & (TRACED | DAMAGED) | hops, ..self }
+    }
+
     /// It passes a switch. False if it must not any more.
     #[inline]
     pub(super) fn pass(&mut self) -> bool {

@@ -13,6 +13,7 @@
 //! **Invariants**, checked in debug builds: no cell starts without credit for all of it (I01), no FIFO overflows
 //! (I02), no port that is busy is matched (I06), what waits is never dropped for lack of room (I04).
 
+mod bytes;
 mod calendar;
 pub mod cell;
 mod choose;
@@ -224,6 +225,8 @@ pub struct Switches<E> {
     errors: Option<Vec<faults::Errors>>,
     /// By tick: ports whose credit is to be told anew.
     refreshes: BTreeMap<u64, Vec<u32>>,
+    /// Everything on links goes through its bytes.
+    is_wire: bool,
 }
 
 impl<E: Endpoints> Switches<E> {
@@ -279,7 +282,13 @@ impl<E: Endpoints> Switches<E> {
             pairs: Vec::with_capacity(LANES),
             errors,
             refreshes: BTreeMap::new(),
+            is_wire: false,
         }
+    }
+
+    /// Sends everything on links through its bytes from now on, or not. Results do not depend on it.
+    pub fn set_wire(&mut self, is_on: bool) {
+        self.is_wire = is_on;
     }
 
     /// What has happened so far.

@@ -1,5 +1,6 @@
 //! Outputs: which channel goes next, and the wire (M108, M201 to M206).
 
+use super::bytes;
 use super::calendar::Delivery;
 use super::cell::NONE;
 use super::faults::Hit;
@@ -147,6 +148,15 @@ impl<E: Endpoints> Switches<E> {
                 self.pool.get_mut(index).damage();
             }
         }
+        let mut channel = channel as u8;
+        if self.is_wire {
+            let Some((there, vc)) = bytes::cell(self.pool.get(index), channel) else {
+                self.counts.header_errors += 1;
+                self.pool.take(index);
+                return;
+            };
+            (*self.pool.get_mut(index), channel) = (there, vc);
+        }
         let state = &self.tins[place].ports[port];
         let arrival = start + u64::from(state.delay);
         let (tin, far) = (state.far_tin, state.far_port);
@@ -157,11 +167,11 @@ impl<E: Endpoints> Switches<E> {
         let place = self.places[usize::from(tin)];
         if place == NONE {
             let cell = self.pool.take(index);
-            let body = Body::Cell(cell, channel as u8);
+            let body = Body::Cell(cell, channel);
             return self.posted.push(Posted { tick, tin, port: far, body });
         }
         let place = place << 6 | u32::from(far);
-        self.calendar.at(tick).mail.push(Mail::Cell { place, cell: index, channel: channel as u8 });
+        self.calendar.at(tick).mail.push(Mail::Cell { place, cell: index, channel });
     }
 
     /// Sends an ordered set over a port's link, between cells; it arrives as `body` there.
@@ -177,6 +187,16 @@ impl<E: Endpoints> Switches<E> {
             self.counts.header_errors += 1;
             return;
         }
+        let body = match self.is_wire {
+            false => body,
+            true => match bytes::set(body) {
+                Some(body) => body,
+                None => {
+                    self.counts.header_errors += 1;
+                    return;
+                }
+            },
+        };
         let there = self.places[usize::from(tin)];
         if there == NONE {
             return self.posted.push(Posted { tick, tin, port: far, body });
