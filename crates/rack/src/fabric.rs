@@ -7,6 +7,8 @@
 use std::ops::ControlFlow;
 
 use kernel::{Bytes, Rate, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::equipment::Bill;
@@ -26,7 +28,8 @@ pub enum Advance {
 }
 
 /// Why a flow will never complete.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Failure {
     /// Its source died.
     SourceDied,

@@ -17,6 +17,7 @@ pub mod results;
 pub mod run;
 pub mod shards;
 pub mod topology;
+pub mod vectors;
 pub mod workload;
 
 pub use fabric::{

@@ -2,7 +2,8 @@
 
 use kernel::{Bytes, Span, Stream, Time};
 use loopback::Config;
-use rack::node::Stands;
+use rack::node::{Nodes, Stands};
+use rack::vectors::{Recording, record};
 use rack::{Class, Flow, FlowId, NodeId};
 use scenario::Registry;
 
@@ -40,12 +41,57 @@ pub fn carries(rack: &Rack, registry: &Registry) -> Result<(), String> {
 
 fn carry(table: &str, is_disturbed: bool, registry: &Registry) -> Result<(), String> {
     let plan = &read(table, "", LIGHT, "", registry)?.fabrics[0].plan;
-    let flows = flows(plan.nodes());
     let network = plan.rack(&[], 7).map_err(|why| format!("{why:?}"))?;
     let nodes = network.apart().ok_or("it cannot be taken apart")?;
+    run(nodes, &flows(plan.nodes()), is_disturbed)
+}
+
+/// What nodes are given and what they do is recorded, in a run in which much is damaged or lost where they
+/// stand it: nodes made anew do the same, given the same, and if they are given something else that is told.
+pub fn replays(rack: &Rack, registry: &Registry) -> Result<(), String> {
+    let lossy = LOSSY.iter().map(|key| format!("{}{key}\n", rack.table));
+    let lossy = lossy.into_iter().find(|table| read(table, "", LIGHT, "", registry).is_ok());
+    let table = lossy.unwrap_or_else(|| rack.table.clone());
+    let plan = &read(&table, "", LIGHT, "", registry)?.fabrics[0].plan;
+    let made = || {
+        let network = plan.rack(&[], 7).map_err(|why| format!("{why:?}"))?;
+        network.apart().ok_or("it cannot be taken apart".to_owned())
+    };
+    let (nodes, recordings) = record(made()?, &table.as_str().into(), 7);
+    run(nodes, &flows(plan.nodes()), true)?;
+    let again = made()?.nodes.into_iter().zip(made()?.nodes);
+    for ((node, other), recording) in again.zip(recordings) {
+        let recording = recording.lock().map_err(|why| why.to_string())?;
+        let json = serde_json::to_string(&*recording).map_err(|why| why.to_string())?;
+        let mut read: Recording = serde_json::from_str(&json).map_err(|why| why.to_string())?;
+        let ended = read.steps.iter().any(|step| !step.ends.is_empty());
+        let is_host = read.node < plan.nodes() as usize;
+        if read != *recording || (is_host && !ended) {
+            return Err(format!("node {}: {} steps recorded", read.node, read.steps.len()));
+        }
+        read.replay(node)?;
+        let Some(step) = read.steps.iter_mut().find(|step| !step.sends.is_empty()) else {
+            match is_host {
+                true => return Err(format!("node {} sends nothing", read.node)),
+                // A switch may have had nothing to do.
+                false => continue,
+            }
+        };
+        let bytes = &mut step.sends[0].bytes;
+        let other_digit = if bytes.ends_with('0') { "1" } else { "0" };
+        bytes.replace_range(bytes.len() - 1.., other_digit);
+        let told = read.replay(other).err().unwrap_or_default();
+        if !told.contains("the node did") {
+            return Err(format!("node {}: {told:?} of other bytes", read.node));
+        }
+    }
+    Ok(())
+}
+
+fn run(nodes: Nodes, flows: &[Flow], is_disturbed: bool) -> Result<(), String> {
     let config = match nodes.stands {
         _ if !is_disturbed => Config::default(),
-        Stands::Nothing => return Ok(()),
+        Stands::Nothing => Config::default(),
         Stands::Damage => Config { damages_one_in: 10, ..Config::default() },
         Stands::Loss => {
             let ahead = Some(nodes.delay + Span::from_us(1));
@@ -54,7 +100,7 @@ fn carry(table: &str, is_disturbed: bool, registry: &Registry) -> Result<(), Str
             Config { loses_one_in: 20, damages_one_in: 20, ahead, limit, ..Config::default() }
         }
     };
-    let outcome = loopback::carry(nodes, &flows, config);
+    let outcome = loopback::carry(nodes, flows, config);
     let failed = outcome.ended.values().filter(|(_, failure)| failure.is_some()).count();
     let is_good = outcome.ended.len() == flows.len()
         && failed == 0
