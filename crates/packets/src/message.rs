@@ -11,7 +11,7 @@ use rack::NodeId;
 use crate::net::Name;
 use crate::packet::Packet;
 use crate::transport::Loss;
-use crate::wire::{self, HEADER, WireError};
+use crate::wire::{self, Codec, WireError};
 
 /// Something on its way to another part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,10 +51,10 @@ pub(crate) enum Manner {
 const HEAD: usize = 1 + 8 + 4;
 
 impl Message {
-    /// Its bytes.
+    /// Its bytes; packets look as `codec` says.
     #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(HEAD + 8 + HEADER);
+    pub fn encode(&self, codec: &dyn Codec) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEAD + 12);
         let kind = match self.body {
             Body::Packet { manner: Manner::Through, .. } => 0,
             Body::Packet { manner: Manner::There, .. } => 1,
@@ -73,12 +73,12 @@ impl Message {
             Body::Packet { packet, life, first, .. } => {
                 bytes.extend(life.to_be_bytes());
                 bytes.extend(first.to_be_bytes());
-                bytes.extend(wire::encode(&packet));
+                bytes.extend(wire::encode(codec, &packet));
             }
             Body::Room { name, .. } => {
                 bytes.extend(name.words().into_iter().flat_map(u32::to_be_bytes));
             }
-            Body::Unheard { packet, .. } => bytes.extend(wire::encode(&packet)),
+            Body::Unheard { packet, .. } => bytes.extend(wire::encode(codec, &packet)),
             Body::Word { word } => bytes.extend(word.to_be_bytes()),
         }
         bytes
@@ -88,7 +88,7 @@ impl Message {
     ///
     /// # Errors
     /// If [`Message::encode`] writes them for none.
-    pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
+    pub fn decode(codec: &dyn Codec, bytes: &[u8]) -> Result<Self, WireError> {
         let (head, rest) = bytes.split_at_checked(HEAD).ok_or(WireError::Length(bytes.len()))?;
         let word = |bytes: &[u8], at: usize| -> Result<u32, WireError> {
             let four = bytes.get(at..at + 4).and_then(|four| four.try_into().ok());
@@ -99,7 +99,7 @@ impl Message {
             kind @ 0..=2 => Body::Packet {
                 life: word(rest, 0)?,
                 first: word(rest, 4)?,
-                packet: wire::decode(&rest[8..])?,
+                packet: wire::decode(codec, &rest[8..])?,
                 manner: [Manner::Through, Manner::There, Manner::Frame][usize::from(kind)],
             },
             kind @ 3..=4 if rest.len() == 12 => {
@@ -107,7 +107,7 @@ impl Message {
                 Body::Room { name: Name { src, dst, number: word(rest, 8)? }, is_first: kind == 4 }
             }
             kind @ 5..=7 => Body::Unheard {
-                packet: wire::decode(rest)?,
+                packet: wire::decode(codec, rest)?,
                 why: [Loss::NoRoom, Loss::Link, Loss::Dead][usize::from(kind) - 5],
             },
             8 if rest.len() == 4 => Body::Word { word: word(rest, 0)? },
@@ -122,6 +122,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::wire::Datagrams;
+
+    const CODEC: Datagrams = Datagrams { header: 42 };
 
     fn messages() -> impl Strategy<Value = Message> {
         let name = any::<[u32; 3]>().prop_map(|[src, dst, number]| Name {
@@ -151,19 +154,19 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_read_is_what_was_written(message in messages()) {
-            prop_assert_eq!(Message::decode(&message.encode()), Ok(message));
+            prop_assert_eq!(Message::decode(&CODEC, &message.encode(&CODEC)), Ok(message));
         }
 
         /// What is read without an error is written as it was.
         #[test]
         fn no_bytes_break_the_reader(message in messages(), at in 0usize..90, byte: u8, len in 0usize..90) {
-            let mut bytes = message.encode();
+            let mut bytes = message.encode(&CODEC);
             if let Some(place) = bytes.get_mut(at) {
                 *place = byte;
             }
             bytes.truncate(len);
-            if let Ok(message) = Message::decode(&bytes) {
-                prop_assert_eq!(message.encode(), bytes);
+            if let Ok(message) = Message::decode(&CODEC, &bytes) {
+                prop_assert_eq!(message.encode(&CODEC), bytes);
             }
         }
     }

@@ -45,6 +45,14 @@ impl FlowKey {
         if word & Self::CLOSED == 0 { Some(Self(word)) } else { None }
     }
 
+    /// The key of a packet on its way, whose flow has this number, from its destination or its source; `None` if
+    /// there is no such.
+    #[must_use]
+    pub fn of_number(number: u32, is_receivers: bool) -> Option<Self> {
+        let word = number | if is_receivers { Self::RECEIVERS } else { 0 };
+        (number <= Self::PLACES).then_some(Self(word))
+    }
+
     /// The sender's half at this place.
     #[must_use]
     pub const fn new(place: u32) -> Self {

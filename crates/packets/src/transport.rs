@@ -25,12 +25,15 @@
 //! [`Outbox::send`]; queued packets go first, by priority. Acknowledgments normally take the queue,
 //! data normally waits to be pulled.
 
+use std::sync::Arc;
+
 use kernel::{Bytes, Rate, Span, Time};
 use rack::{Flow, NodeId};
 
 use crate::outbox::Outbox;
 use crate::packet::{FlowKey, PRIORITIES, Packet};
 use crate::route::Live;
+use crate::wire::{Codec, Datagrams};
 
 /// A flow as it starts.
 #[derive(Clone, Copy, Debug)]
@@ -264,6 +267,11 @@ pub trait Transport: Clone + Send + 'static {
     /// but the last, unless the transport says otherwise.
     fn offset_of(&self, packet: &Packet) -> u64 {
         packet.seq * u64::from(self.framing().payload)
+    }
+
+    /// How its packets look in bytes, for runs that go through them: plain UDP, unless it says more.
+    fn codec(&self) -> Arc<dyn Codec> {
+        Arc::new(Datagrams { header: self.framing().header })
     }
 
     /// Whether every flow ends although packets are lost.

@@ -12,6 +12,8 @@ mod chaos;
 pub mod cubic;
 pub mod dcqcn;
 pub mod dctcp;
+#[cfg(test)]
+mod headers;
 pub mod homa;
 pub mod kinds;
 pub mod mixed;

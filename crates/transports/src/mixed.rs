@@ -4,7 +4,10 @@
 //! puts in the NIC's queue at once goes first, as ever. Neither knows of the other: they meet in queues.
 //! Models: PL2 §6.2.2, where memcached's TCP competes with UDP from other hosts.
 
+use std::sync::Arc;
+
 use kernel::Time;
+use packets::wire::Codec;
 use packets::{FlowKey, Framing, Line, Opening, Outbox, Packet, Timer, Timers, Transport};
 use rack::{Class, NodeId};
 use schemars::JsonSchema;
@@ -61,6 +64,27 @@ impl<A: Transport, B: Transport> Mixed<A, B> {
     }
 }
 
+/// The packets of either: each looks as its transport has it, TCP or UDP.
+#[derive(Clone, Debug)]
+struct Either {
+    first: Arc<dyn Codec>,
+    second: Arc<dyn Codec>,
+}
+
+impl Codec for Either {
+    fn write(&self, packet: &Packet, frame: &mut Vec<u8>) {
+        match packet.flow.is_seconds() {
+            true => self.second.write(packet, frame),
+            false => self.first.write(packet, frame),
+        }
+    }
+
+    fn read(&self, frame: &[u8]) -> Option<Packet> {
+        let of_second = |packet: Packet| Packet { flow: packet.flow.of_second(), ..packet };
+        self.first.read(frame).or_else(|| self.second.read(frame).map(of_second))
+    }
+}
+
 /// Does the same with the transport of a flow.
 macro_rules! of_flow {
     ($mixed:ident, $flow:expr, $transport:ident => $does:expr) => {
@@ -102,6 +126,10 @@ impl<A: Transport, B: Transport> Transport for Mixed<A, B> {
     fn timers(&self) -> Timers {
         let (first, second) = (self.first.timers(), self.second.timers());
         Timers { flow: first.flow.max(second.flow), host: first.host.max(second.host) }
+    }
+
+    fn codec(&self) -> Arc<dyn Codec> {
+        Arc::new(Either { first: self.first.codec(), second: self.second.codec() })
     }
 
     fn framing(&self) -> Framing {
@@ -250,6 +278,19 @@ mod tests {
         let alone = network.ideal_fct(&stream.0).as_seconds();
         assert!((stream.1 - stream.0.start).as_seconds() > 50.0 * alone);
         assert!(!ends.failed.is_empty() && network.totals().drops >= 19_800);
+    }
+
+    #[test]
+    fn each_packet_looks_as_its_transport_has_it() {
+        let plan = star(2, Queues::default()).plan().unwrap();
+        let network = network(plan, 1, |around| config().endpoints(around, &[]));
+        let codec = network.transport().codec();
+        crate::headers::holds_all(&*codec);
+        let stream = Packet { wire: 152, ..crate::headers::data(100) };
+        let datagram = Packet { flow: stream.flow.of_second(), wire: 142, ..stream };
+        for packet in [stream, datagram] {
+            assert_eq!(crate::headers::rides(&*codec, &packet), ["stamp", "entropy"]);
+        }
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl Net {
                 .then(|| Box::new(Detours::new(topology.hosts(), seed))),
             knows_ways_ahead: plan.config.routing == Routing::SourceRoute
                 || (plan.config.routing.is_steady() && plan.faults.is_empty()),
-            uses_wire: false,
+            codec: None,
             is_lossy: losses.is_some() || !plan.faults.is_empty(),
             losses,
             faults,

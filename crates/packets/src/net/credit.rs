@@ -70,8 +70,9 @@ impl Net {
     fn enqueue_credit(&mut self, port: u32, priority: u8) {
         let Some(credits) = &mut self.credits else { return };
         credits.is_waiting[port as usize] |= 1 << priority;
-        let frame =
-            Packet { kind: Kind::LINK_CREDIT, priority, wire: credits.frame, ..Packet::default() };
+        let wire = credits.frame;
+        let (kind, src) = (Kind::LINK_CREDIT, self.station(port));
+        let frame = Packet { kind, src, priority, wire, ..Packet::default() };
         let index = self.arena.insert(frame);
         self.enqueue(port, LINK_QUEUE, index);
     }

@@ -125,7 +125,7 @@ impl Net {
         if let Some(detours) = &mut self.detours {
             detours.launched(index);
         }
-        if self.uses_wire {
+        if self.codec.is_some() {
             self.go_through_bytes(index);
         }
         let out = &mut self.ports[port as usize];
@@ -182,8 +182,11 @@ impl Net {
     /// Puts in place of a packet what the other end reads of its bytes.
     #[cold]
     fn go_through_bytes(&mut self, index: u32) {
+        let Some(codec) = self.codec.as_deref() else { return };
         let packet = self.arena.get_mut(index);
-        *packet = wire::decode(&wire::encode(packet)).expect("what was written can be read");
+        let read = wire::decode(codec, &wire::encode(codec, packet));
+        assert_eq!(read, Ok(*packet), "a packet is another behind its bytes");
+        *packet = read.expect("it was just compared");
     }
 
     /// A packet goes on the line of `port`: it takes room at the other end, where that is counted.

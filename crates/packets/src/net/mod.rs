@@ -45,6 +45,7 @@ use crate::message::Message;
 use crate::packet::{FlowKey, Packet};
 use crate::route::{Chooser, Known, Live, Tables};
 use crate::transport::Loss;
+use crate::wire::Codec;
 
 pub(crate) use arena::{Arena, NONE};
 pub(crate) use counts::Counts;
@@ -111,8 +112,8 @@ pub(crate) struct Net {
     /// Whether a packet's next port can be found out before it is there: it has its route with it, or
     /// routes stay, and the choice among them draws nothing.
     knows_ways_ahead: bool,
-    /// Whether each packet goes through its bytes on each link.
-    pub(crate) uses_wire: bool,
+    /// How packets look in bytes, if each goes through them on each link.
+    pub(crate) codec: Option<Arc<dyn Codec>>,
     /// Whether anything can get lost on a link.
     is_lossy: bool,
     losses: Option<Box<Losses>>,
@@ -339,6 +340,11 @@ impl Net {
         }
         self.admit(index, port);
         self.send_waiting(port);
+    }
+
+    /// Who sends the frames of the link at `port`: its host or switch.
+    fn station(&self, port: u32) -> NodeId {
+        NodeId::new(self.vertices[port as usize].get())
     }
 
     /// Takes a packet out of the network.

@@ -210,6 +210,7 @@ impl Net {
         }
         let frame = Packet {
             kind: Kind::PAUSE,
+            src: self.station(port),
             priority,
             ack: quanta,
             wire: PAUSE_FRAME.get() as u16,

@@ -35,7 +35,7 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
     fn set_wire(&mut self, is_on: bool) -> Result<(), Problem> {
         for part in self.parts.iter_mut() {
             part.program.set_wire(is_on)?;
-            part.net.uses_wire = is_on;
+            part.net.codec = is_on.then(|| part.transport.codec());
         }
         Ok(())
     }

@@ -4,12 +4,13 @@
 //! link behind it (CRC-32, as Ethernet's frames have).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kernel::Time;
 use rack::node::{Ending, FlowName, Message, Node, Nodes, Payload, Stands, Unit};
 use rack::shards::{Outbox, Shard as _};
 use rack::topology::Vertex;
-use rack::{Failure, Flow, FlowId};
+use rack::{Failure, Flow, FlowId, NodeId};
 
 use super::Network;
 use super::part::Part;
@@ -20,6 +21,7 @@ use crate::net::Name;
 use crate::packet::{FlowKey, Marks, Packet};
 use crate::program::Program;
 use crate::transport::Transport;
+use crate::wire::Codec;
 
 /// Bytes of a link's checksum.
 const CHECKSUM: usize = 4;
@@ -35,6 +37,7 @@ struct Single<T, S> {
     reports: Vec<Report>,
     /// Messages that could not be decoded.
     unexpected: u64,
+    codec: Arc<dyn Codec>,
 }
 
 impl<T: Transport, S: Program> Network<T, S> {
@@ -56,6 +59,7 @@ impl<T: Transport, S: Program> Network<T, S> {
                 last: BTreeMap::new(),
                 reports: Vec::new(),
                 unexpected: 0,
+                codec: whole.transport.codec(),
             })
         };
         let nodes = self.cut_up(&cut).iter().map(single).collect();
@@ -97,12 +101,21 @@ impl<T: Transport, S: Program> Single<T, S> {
     }
 
     /// The message that is in the bytes of a link.
-    fn decode(wire: u32, at: Time, bytes: &[u8]) -> Option<message::Message> {
+    fn decode(&self, wire: u32, at: Time, bytes: &[u8]) -> Option<message::Message> {
         let (body, checksum) = bytes.split_last_chunk::<CHECKSUM>()?;
         if crc32fast::hash(body).to_be_bytes() != *checksum {
             return None;
         }
-        let message = message::Message::decode(body).ok()?;
+        let message = message::Message::decode(&*self.codec, body).ok()?;
+        let is_host = |node: NodeId| node.get() < self.part.net.plan.topology.hosts();
+        let is_known = match &message.body {
+            Body::Packet { packet, .. } if packet.is_link_frame() => true,
+            Body::Packet { packet, .. } => is_host(packet.src) && is_host(packet.dst),
+            _ => true,
+        };
+        if !is_known {
+            return None;
+        }
         Some(message::Message { at, port: wire, ..message })
     }
 }
@@ -121,7 +134,8 @@ impl<T: Transport, S: Program> Node for Single<T, S> {
     fn receive(&mut self, wire: u32, at: Time, bytes: &[u8]) -> Option<Unit> {
         let last = self.last.entry(wire).or_insert(Time::ZERO);
         *last = at.max(Time::from_ps(last.as_ps() + 1));
-        let Some(message) = Self::decode(wire, *last, bytes) else {
+        let last = *last;
+        let Some(message) = self.decode(wire, last, bytes) else {
             self.unexpected += 1;
             return None;
         };
@@ -137,7 +151,7 @@ impl<T: Transport, S: Program> Node for Single<T, S> {
         self.part.run(until.as_ps(), &mut self.out);
         let sent: Vec<_> = self.out.drain().collect();
         for (to, message) in sent {
-            let mut bytes = message.encode();
+            let mut bytes = message.encode(&*self.codec);
             let checksum = crc32fast::hash(&bytes).to_be_bytes();
             bytes.extend(checksum);
             let (unit, payload) = match &message.body {

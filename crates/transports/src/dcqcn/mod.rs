@@ -11,6 +11,7 @@
 //! notifications per priority, rate limiters that are given up at line rate.
 
 mod config;
+mod header;
 #[cfg(test)]
 mod network_tests;
 mod rate;
@@ -19,8 +20,10 @@ mod tests;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use kernel::{Bytes, Span, Time};
+use packets::wire::Codec;
 use packets::{
     FlowKey, Framing, Kind, Line, Marks, Opening, Outbox, Packet, Surroundings, Timer, Timers,
     Transport, answer, reply,
@@ -30,6 +33,7 @@ use rack::NodeId;
 pub use config::Config;
 
 use crate::kinds;
+use header::Roce;
 use rate::{Law, Limiter};
 
 /// The timer of a flow: nothing was acknowledged for long.
@@ -271,6 +275,10 @@ impl Transport for Dcqcn {
 
     fn timers(&self) -> Timers {
         Timers { flow: 1, host: 0 }
+    }
+
+    fn codec(&self) -> Arc<dyn Codec> {
+        Arc::new(Roce { framing: self.framing, control: self.control })
     }
 
     fn framing(&self) -> Framing {

@@ -12,6 +12,7 @@
 //! here the NIC asks for each packet when its line is free), and priorities that follow the traffic.
 
 mod config;
+mod header;
 #[cfg(test)]
 mod network_tests;
 mod priorities;
@@ -21,7 +22,10 @@ mod silence;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use kernel::{Bytes, Lookup, Span};
+use packets::wire::Codec;
 use packets::{
     FlowKey, Framing, Kind, Line, Opening, Outbox, Packet, Surroundings, Timer, Timers, Transport,
     answer,
@@ -34,6 +38,7 @@ pub use priorities::{Priorities, Profile};
 use crate::arrivals::bytes_between;
 use crate::kinds;
 use crate::ranking::{Entry, Ranking};
+use header::Messages;
 use receiver::Incoming;
 use sender::Outgoing;
 use silence::Lines;
@@ -327,6 +332,10 @@ impl Transport for Homa {
 
     fn timers(&self) -> Timers {
         Timers { flow: 2, host: 0 }
+    }
+
+    fn codec(&self) -> Arc<dyn Codec> {
+        Arc::new(Messages { framing: self.framing, control: self.control })
     }
 
     fn framing(&self) -> Framing {

@@ -11,6 +11,7 @@
 //! sender's answer to a pull being delayed by a busy processor.
 
 mod config;
+mod header;
 #[cfg(test)]
 mod network_tests;
 mod paths;
@@ -19,7 +20,10 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use kernel::{Bytes, Rate, Stream};
+use packets::wire::Codec;
 use packets::{
     FlowKey, Framing, Kind, Line, Opening, Outbox, Packet, Surroundings, Timer, Timers, Transport,
     answer,
@@ -30,6 +34,7 @@ pub use config::{Config, PullOrder};
 
 use crate::kinds;
 use crate::turns::Turns;
+use header::Pulled;
 use receiver::{PullQueues, Receiver};
 use sender::{DATA_PRIORITY, Sender, Sent};
 
@@ -171,6 +176,10 @@ impl Transport for Ndp {
 
     fn timers(&self) -> Timers {
         Timers { flow: 1, host: 1 }
+    }
+
+    fn codec(&self) -> Arc<dyn Codec> {
+        Arc::new(Pulled { framing: self.framing })
     }
 
     fn framing(&self) -> Framing {

@@ -10,6 +10,7 @@
 //! Leaves out: the two threads at each host and the queue between them; what software costs.
 
 mod config;
+mod header;
 #[cfg(test)]
 mod network_tests;
 mod receiver;
@@ -18,7 +19,10 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use kernel::{Bytes, Time};
+use packets::wire::Codec;
 use packets::{
     FlowKey, Framing, Kind, Line, Opening, Outbox, Packet, Surroundings, Timer, Timers, Transport,
     answer,
@@ -30,6 +34,7 @@ pub use config::Config;
 use crate::arrivals::bytes_between;
 use crate::kinds;
 use crate::turns::Turns;
+use header::Granted;
 use receiver::Incoming;
 use schedule::{Schedule, Turn};
 use sender::Outgoing;
@@ -262,6 +267,10 @@ impl Transport for Rds {
 
     fn timers(&self) -> Timers {
         Timers { flow: 2, host: 1 }
+    }
+
+    fn codec(&self) -> Arc<dyn Codec> {
+        Arc::new(Granted { framing: self.framing, control: self.control })
     }
 
     fn framing(&self) -> Framing {

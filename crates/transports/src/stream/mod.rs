@@ -12,6 +12,7 @@
 
 pub mod config;
 pub mod congestion;
+mod header;
 #[cfg(test)]
 mod network_tests;
 mod receiver;
@@ -23,7 +24,10 @@ mod sender;
 mod tests;
 mod timeout;
 
+use std::sync::Arc;
+
 use kernel::{Bytes, Ring, Stream as Chance, Time};
+use packets::wire::Codec;
 use packets::{
     FlowKey, Framing, Kind, Line, Opening, Outbox, Packet, Surroundings, Timer, Timers, Transport,
     reply,
@@ -32,6 +36,7 @@ use rack::NodeId;
 
 use self::config::Plan;
 use self::congestion::Congestion;
+use self::header::Segments;
 use self::receiver::{Receiver, Urgency};
 use self::sender::{Alarm, Choice, Counts, Ends, Sender};
 use crate::kinds;
@@ -189,6 +194,10 @@ impl<C: Congestion> Transport for Stream<C> {
 
     fn timers(&self) -> Timers {
         Timers { flow: TIMERS, host: 0 }
+    }
+
+    fn codec(&self) -> Arc<dyn Codec> {
+        Arc::new(Segments::new(&self.plan))
     }
 
     fn framing(&self) -> Framing {

@@ -55,7 +55,11 @@ fn edges(base: u64, block: Block) -> u64 {
 
 fn block(base: u64, edges: u64) -> Block {
     let [from, to] = [edges >> 16 & 0xffff, edges & 0xffff];
-    if from >= to { Block::default() } else { Block { from: base + from, to: base + to } }
+    if from >= to {
+        Block::default()
+    } else {
+        Block { from: base.saturating_add(from), to: base.saturating_add(to) }
+    }
 }
 
 impl Report {
