@@ -15,7 +15,6 @@ use crate::endpoint::Endpoints;
 pub struct Rack {
     network: Network<Endpoints>,
     bill: Bill,
-    seed: u64,
 }
 
 impl Rack {
@@ -25,7 +24,7 @@ impl Rack {
         let endpoints = Endpoints::new(&plan, seed);
         let network = Network::new(plan.network, endpoints, seed);
         let network = network.expect("a packet is no larger than the MTU");
-        Self { network, bill: plan.bill, seed }
+        Self { network, bill: plan.bill }
     }
 }
 
@@ -34,14 +33,6 @@ impl Rack {
     #[must_use]
     pub fn windows(&self) -> rack::shards::Counts {
         self.network.windows()
-    }
-
-    /// The same network, whose nodes go by the bytes of what they hear.
-    fn in_bytes(&self) -> Network<Endpoints> {
-        let plan = self.network.transport().plan().clone();
-        let endpoints = Endpoints::new(&plan, self.seed).in_bytes();
-        let network = Network::new(plan.network, endpoints, self.seed);
-        network.expect("a packet is no larger than the MTU")
     }
 }
 
@@ -63,10 +54,6 @@ impl Fabric for Rack {
     }
 
     fn set_wire(&mut self, is_on: bool) -> Result<(), Problem> {
-        assert_eq!(self.now(), Time::ZERO, "a run goes through bytes from its first packet on");
-        if is_on {
-            self.network = self.in_bytes();
-        }
         self.network.set_wire(is_on)
     }
 
@@ -79,7 +66,7 @@ impl Fabric for Rack {
     }
 
     fn apart(&self) -> Option<Nodes> {
-        self.in_bytes().apart()
+        self.network.apart()
     }
 
     fn offer(&mut self, flow: &Flow) {

@@ -5,17 +5,19 @@
 //! came is no part of it: a node knows that of its own (`entropy`, among the ports of the sender). Nor is how
 //! often a copy was put off for lack of room (`path`), which here rides along and spares nodes a list.
 //!
-//! Data and what its destination answers stand in the packet's fields, as the network forwards them by
-//! their route; where a run goes through bytes they are written and read back once at their source, so
-//! that nothing is in them that their header has no place for.
+//! R2C2's links are its own (§4.1), and [`Packet::wire`] counts its bytes alone. For drivers and captures each packet
+//! goes in an Ethernet frame (**our choice**): the type of local experiments, 16 bits with the length of the packet,
+//! which filling up would hide, and the packet.
 
 use kernel::Time;
+use packets::wire::{Codec, LOCAL, open_ethernet, read_ethernet};
 use packets::{FlowKey, Kind, Marks, Packet};
+use rack::NodeId;
+use rack::topology::{Topology, Vertex};
 
-use crate::config::DATA_PRIORITY;
 use crate::endpoint::kinds;
 use crate::routing::Route;
-use crate::wire::{self, Answer, Data, Message, WireError, Word, data};
+use crate::wire::{self, Answer, Data, Message, NODES_MAX, Word, data};
 
 /// Most bytes that a packet for a neighbour carries.
 pub(crate) const CARRIED_MAX: usize = 32;
@@ -51,68 +53,124 @@ pub(super) fn carried(packet: &Packet) -> Option<([u8; CARRIED_MAX], usize)> {
     (length <= CARRIED_MAX).then_some((all, length))
 }
 
-/// The bytes of data, or of an answer to its source, that goes this way. Payload is all zeros.
-///
-/// # Panics
-/// If it is another packet.
-pub(super) fn encode(packet: &Packet, route: Route) -> Vec<u8> {
-    let Packet { src, dst, seq, payload, kind, .. } = *packet;
-    let (done, flow) = (0, packet.flow.get());
-    let word = match kind {
-        Kind::DATA => {
-            let is_last = packet.marks.contains(Marks::LAST);
-            let sequence = u32::try_from(seq).expect("sequence numbers have 32 bits");
-            let header =
-                Data { route, done, flow, source: src, destination: dst, sequence, is_last };
-            return Message::Data(header, &vec![0; usize::from(payload)]).encode();
-        }
-        kinds::ACK => Word::All,
-        kinds::NACK => Word::Missing { first: seq as u32, there: (seq >> 32) as u32 },
-        other => panic!("{other:?} has no bytes of its own"),
-    };
-    Answer { route, done, flow, from: src, to: dst, word }.encode()
+/// Frames of a rack.
+#[derive(Clone, Debug)]
+pub(super) struct Frames {
+    topology: Topology,
 }
 
-/// The packet that these bytes are, in a rack of `nodes` nodes.
-///
-/// # Errors
-/// If they are neither data nor an answer to its source.
-pub(super) fn decode(bytes: &[u8], nodes: u32) -> Result<Packet, WireError> {
-    let wire = bytes.len() as u16;
-    let common = Packet { wire, priority: DATA_PRIORITY, ..Packet::default() };
-    match wire::decode(bytes, nodes)? {
-        Message::Data(data, payload) => {
-            let packet = Packet {
-                flow: FlowKey::new(data.flow),
-                src: data.source,
-                dst: data.destination,
-                kind: Kind::DATA,
-                seq: data.sequence.into(),
-                payload: payload.len() as u16,
-                marks: if data.is_last { Marks::LAST } else { Marks::empty() },
-                ..common
-            };
-            Ok(packet.with_route(data.route.bits()))
+impl Frames {
+    pub(super) fn new(topology: &Topology) -> Self {
+        Self { topology: topology.clone() }
+    }
+
+    /// Hops that are done before a packet is at the first switch or node after its source: none where nodes pass
+    /// packets on, for a packet then comes by its own node first.
+    fn done_before(&self, src: NodeId) -> u8 {
+        let is_node = src.get() < self.topology.hosts();
+        let has_switches = self.topology.vertices() > self.topology.hosts();
+        (has_switches && is_node && self.topology.degree(Vertex::new(src.get())) == 1).into()
+    }
+
+    /// The route of a packet, which tells its hops and not where they end: that is where it is at its destination
+    /// and no hops follow. One that leads elsewhere ends behind its last hop that is no zero.
+    fn route_of(&self, packet: &Packet) -> Route {
+        let bits = u128::from(packet.word) << 64 | u128::from(packet.ack);
+        let mut at = Vertex::new(packet.src.get());
+        for hop in 0..=packets::ROUTE_HOPS_MAX {
+            let rest = bits.checked_shr(packets::ROUTE_HOP_BITS * hop).unwrap_or(0);
+            if rest == 0 && at.get() == packet.dst.get() {
+                return Route::from_bits(bits, hop).unwrap_or(Route::EMPTY);
+            }
+            let is_known = at.get() < self.topology.vertices();
+            let port = usize::from(packet.hop_of_route(hop));
+            let port = if is_known { self.topology.ports_of(at).nth(port) } else { None };
+            let Some(port) = port else { break };
+            at = self.topology.port(port).peer;
         }
-        Message::Answer(answer) => {
-            let (kind, seq) = match answer.word {
-                Word::All => (kinds::ACK, 0),
-                Word::Missing { first, there } => {
-                    (kinds::NACK, u64::from(first) | u64::from(there) << 32)
-                }
-            };
-            let flow = FlowKey::new(answer.flow);
-            let packet = Packet { flow, src: answer.from, dst: answer.to, kind, seq, ..common };
-            Ok(packet.with_route(answer.route.bits()))
+        let length = (u128::BITS - bits.leading_zeros()).div_ceil(packets::ROUTE_HOP_BITS);
+        Route::from_bits(bits, length).unwrap_or(Route::EMPTY)
+    }
+
+    /// The bytes of data, or of an answer to its source; none of what is neither. Payload is all zeros.
+    fn of_flow(&self, packet: &Packet) -> Vec<u8> {
+        let Packet { src, dst, seq, payload, kind, hops, .. } = *packet;
+        let route = self.route_of(packet);
+        let done = hops.saturating_add(self.done_before(src)).min(route.length() as u8);
+        let flow = packet.flow.place();
+        let word = match kind {
+            _ if src.get().max(dst.get()) >= NODES_MAX => return Vec::new(),
+            Kind::DATA => {
+                let is_last = packet.marks.contains(Marks::LAST);
+                let sequence = seq as u32;
+                let header =
+                    Data { route, done, flow, source: src, destination: dst, sequence, is_last };
+                return Message::Data(header, &vec![0; usize::from(payload)]).encode();
+            }
+            kinds::ACK => Word::All,
+            kinds::NACK => Word::Missing { first: seq as u32, there: (seq >> 32) as u32 },
+            _ => return Vec::new(),
+        };
+        Answer { route, done, flow, from: src, to: dst, word }.encode()
+    }
+
+    /// What bytes say of a packet of which the frame says this.
+    fn told(&self, bytes: &[u8], packet: Packet) -> Option<Packet> {
+        let packet = Packet { wire: bytes.len() as u16, ..packet };
+        let hops = |done: u8| done.saturating_sub(self.done_before(packet.src));
+        match wire::decode(bytes, NODES_MAX) {
+            Ok(Message::Data(data, payload)) => {
+                let packet = Packet {
+                    flow: FlowKey::of_number(data.flow, false)?,
+                    kind: Kind::DATA,
+                    seq: data.sequence.into(),
+                    payload: payload.len() as u16,
+                    marks: if data.is_last { Marks::LAST } else { Marks::empty() },
+                    hops: hops(data.done),
+                    ..packet
+                };
+                Some(packet.with_route(data.route.bits()))
+            }
+            Ok(Message::Answer(answer)) => {
+                let (kind, seq) = match answer.word {
+                    Word::All => (kinds::ACK, 0),
+                    Word::Missing { first, there } => {
+                        (kinds::NACK, u64::from(first) | u64::from(there) << 32)
+                    }
+                };
+                let flow = FlowKey::of_number(answer.flow, true)?;
+                let packet = Packet { flow, kind, seq, hops: hops(answer.done), ..packet };
+                Some(packet.with_route(answer.route.bits()))
+            }
+            // What neighbours tell each other; its reader looks at the rest.
+            _ if bytes.len() <= CARRIED_MAX => {
+                let Packet { src, dst, priority, .. } = packet;
+                let kind = kinds::of_bytes(bytes)?;
+                Some(Packet { src, dst, priority, kind, ..carry(bytes) })
+            }
+            _ => None,
         }
-        _ => Err(WireError::Kind(bytes[0])),
     }
 }
 
-/// A packet as its bytes have it.
-#[cold]
-pub(super) fn through_bytes(packet: &Packet, route: Route, nodes: u32) -> Packet {
-    decode(&encode(packet, route), nodes).expect("what was written can be read")
+impl Codec for Frames {
+    fn write(&self, packet: &Packet, frame: &mut Vec<u8>) {
+        let bytes = match carried(packet) {
+            _ if packet.flow != FlowKey::NEIGHBOURS => self.of_flow(packet),
+            Some((bytes, length)) => bytes[..length].to_vec(),
+            None => Vec::new(),
+        };
+        open_ethernet(packet, LOCAL, frame);
+        frame.extend((bytes.len() as u16).to_be_bytes());
+        frame.extend(bytes);
+    }
+
+    fn read(&self, frame: &[u8]) -> Option<Packet> {
+        let (packet, kind, rest) = read_ethernet(frame)?;
+        let (length, bytes) = rest.split_first_chunk()?;
+        let bytes = bytes.get(..u16::from_be_bytes(*length).into())?;
+        if kind == LOCAL { self.told(bytes, packet) } else { None }
+    }
 }
 
 /// Bytes of an answer on the wire.

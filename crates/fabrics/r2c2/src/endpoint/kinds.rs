@@ -2,6 +2,8 @@
 
 use packets::Kind;
 
+use crate::wire;
+
 /// To a sender: all has arrived.
 pub(super) const ACK: Kind = Kind::of_transport(0);
 /// Says what is missing: packets of a flow, or broadcasts that a neighbour sent.
@@ -12,3 +14,15 @@ pub(super) const NOTICE: Kind = Kind::of_transport(2);
 pub(super) const GREETING: Kind = Kind::of_transport(3);
 /// Tells which links of a node live.
 pub(super) const LINK_STATE: Kind = Kind::of_transport(4);
+
+/// What these bytes are, of what neighbours tell each other ([`crate::wire`]).
+pub(super) fn of_bytes(bytes: &[u8]) -> Option<Kind> {
+    use wire::Kind;
+    Some(match Kind::of(*bytes.first()?)? {
+        Kind::Notice => NACK,
+        Kind::Hello => GREETING,
+        Kind::LinkState => LINK_STATE,
+        Kind::Data => return None,
+        _ => NOTICE,
+    })
+}

@@ -37,8 +37,10 @@ mod senders;
 mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use kernel::{Bytes, Span, Stream, Time};
+use packets::wire::Codec;
 use packets::{
     FlowKey, Framing, Kind, Line, Loss, Opening, Outbox, Packet, Timer, Timers, Transport, answer,
 };
@@ -117,18 +119,6 @@ impl Endpoints {
             open: vec![0; plan.nodes() as usize],
             waiting: BTreeMap::new(),
         }
-    }
-
-    /// The same, whose data and answers go through their bytes at their source.
-    #[must_use]
-    pub fn in_bytes(mut self) -> Self {
-        self.senders.goes_through_bytes = Some(self.plan.nodes());
-        self
-    }
-
-    /// What they are of.
-    pub(crate) fn plan(&self) -> &Plan {
-        &self.plan
     }
 
     /// What tells nodes of flows, and where it does.
@@ -260,11 +250,7 @@ impl Endpoints {
         let draw = &mut self.draws[src.index()];
         let route = self.maps.of(src).routes.draw(Protocol::Rps, src, dst, draw);
         let Some(route) = route else { return };
-        let packet = packet.with_route(route.bits());
-        out.send(match self.senders.goes_through_bytes {
-            Some(nodes) => frames::through_bytes(&packet, route, nodes),
-            None => packet,
-        });
+        out.send(packet.with_route(route.bits()));
     }
 
     /// `node` hears which protocols a search has found for flows, some of them its own.
@@ -349,6 +335,10 @@ impl Transport for Endpoints {
 
     fn timers(&self) -> Timers {
         Timers { flow: 1, host: 6 }
+    }
+
+    fn codec(&self) -> Arc<dyn Codec> {
+        Arc::new(frames::Frames::new(&self.plan.network.topology))
     }
 
     fn framing(&self) -> Framing {

@@ -16,9 +16,9 @@ use crate::routing::Protocol;
 use crate::view::FactId;
 use crate::wire::batch::INDEX_MODULUS;
 
+use super::bytes_of;
 use super::maps::Maps;
 use super::news::Name;
-use super::{bytes_of, frames};
 
 /// A flow at its source.
 #[derive(Clone, Debug)]
@@ -59,8 +59,6 @@ pub(super) struct Senders {
     turns: Turns,
     /// By node: how fast its flows go at first.
     initial: Vec<Rate>,
-    /// How many nodes there are, where data goes through its bytes.
-    pub(super) goes_through_bytes: Option<u32>,
 }
 
 impl Sender {
@@ -112,7 +110,6 @@ impl Senders {
             flows: Vec::new(),
             turns: Turns::of_senders(nodes as usize),
             initial: (0..nodes).map(|node| plan.initial_rate(NodeId::new(node))).collect(),
-            goes_through_bytes: None,
         }
     }
 
@@ -259,11 +256,7 @@ impl Senders {
             marks: if seq + 1 == sender.packets { Marks::LAST } else { Marks::empty() },
             ..Packet::default()
         };
-        let mut packet = packet.with_route(route.bits());
-        if let Some(nodes) = self.goes_through_bytes {
-            packet = frames::through_bytes(&packet, route, nodes);
-        }
-        Some((packet, was_last))
+        Some((packet.with_route(route.bits()), was_last))
     }
 
     /// The flows from `node` to another of which a batch speaks by this index, that use another protocol.

@@ -93,7 +93,7 @@ impl Kind {
     ];
 
     /// The kind that a first byte tells of.
-    fn of(first: u8) -> Option<Self> {
+    pub(crate) fn of(first: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|&kind| kind as u8 == first & 0x0F)
     }
 }

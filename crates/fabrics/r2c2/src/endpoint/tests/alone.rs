@@ -11,10 +11,9 @@ use packets::{Effect, Line, Loss, Opening, Outbox, Packet, Timer, Transport};
 use rack::topology::{PortId, Vertex};
 use rack::{Component, Fault};
 
-use super::super::frames::{self, carried, carry};
+use super::super::frames::{carried, carry};
 use super::*;
 use crate::endpoint::kinds;
-use crate::routing::Route;
 use crate::selection::Utility;
 
 /// From a line's end to the destination.
@@ -378,18 +377,19 @@ impl Alone {
         let end = *free_at;
         self.calendar.push(end, Event::Free(node));
         let route = self.route(&packet);
-        let is_cut = route.iter().any(|&(port, _)| self.is_dead(port));
+        let is_cut = route.iter().any(|&port| self.is_dead(port));
         if is_cut || self.stream.bernoulli(self.links.loss) {
             self.lost += 1;
             return;
         }
-        let hops: Vec<u8> = route.iter().map(|&(_, hop)| hop).collect();
-        let mut bytes = frames::encode(&packet, Route::new(&hops));
-        assert_eq!(bytes.len(), usize::from(packet.wire), "{packet:?}");
+        let codec = self.instances[0].endpoints.codec();
+        // All that it says is in the header that the paper gives.
+        assert_eq!(packets::wire::rides(&*codec, &packet), [""; 0], "{packet:?}");
+        let mut bytes = packets::wire::encode(&*codec, &packet);
         if self.stream.bernoulli(self.links.damage) {
             self.damage(&mut bytes);
         }
-        match frames::decode(&bytes, self.plan.nodes()) {
+        match packets::wire::decode(&*codec, &bytes) {
             Ok(heard) => {
                 assert_eq!(heard, packet);
                 self.calendar.push(end + DELAY, Event::Arrive(heard.dst, heard));
@@ -398,10 +398,9 @@ impl Alone {
         }
     }
 
-    /// A packet's route leads to its destination: its ports, and as its header has them. It may pass by
-    /// there before.
+    /// A packet's route leads to its destination: its ports. It may pass by there before.
     #[track_caller]
-    fn route(&self, packet: &Packet) -> Vec<(PortId, u8)> {
+    fn route(&self, packet: &Packet) -> Vec<PortId> {
         let topology = &self.plan.network.topology;
         let mut at = Vertex::new(packet.src.get());
         let mut route = Vec::new();
@@ -412,7 +411,7 @@ impl Alone {
             }
             let port = topology.ports_of(at).nth(packet.hop_of_route(hop).into());
             let port = port.expect("a hop is a port");
-            route.push((port, packet.hop_of_route(hop)));
+            route.push(port);
             at = topology.port(port).peer;
         }
         panic!("{packet:?} does not arrive");

@@ -3,6 +3,7 @@
 mod alone;
 mod books;
 mod failures;
+mod headers;
 mod tight;
 mod translation;
 
