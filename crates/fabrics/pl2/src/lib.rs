@@ -2,6 +2,7 @@
 //! reservations in the switch, below any transport.
 
 pub mod config;
+mod framing;
 pub mod host;
 mod message;
 mod rack;

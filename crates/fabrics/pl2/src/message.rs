@@ -8,7 +8,7 @@ use packets::{FlowKey, Kind, Packet};
 use rack::NodeId;
 
 use crate::wire::control::{Flags, Opcode};
-use crate::wire::{CONTROL_BYTES, ENVELOPE, SPACING, Tag, on_the_wire, tag};
+use crate::wire::{Address, CONTROL_BYTES, Control, ENVELOPE, SPACING, Tag, on_the_wire, tag};
 
 /// A control frame of PL2, below whatever transport it carries.
 pub(crate) const KIND: Kind = Kind::below_transports(0);
@@ -77,10 +77,22 @@ impl Message {
         })
     }
 
+    /// What a control frame says.
+    pub(crate) fn of_frame(frame: &Control) -> Self {
+        Self {
+            opcode: frame.opcode,
+            flags: frame.flags,
+            demand: frame.demand,
+            burst: frame.burst,
+            send_slot: frame.send_slot,
+            receive_slot: frame.receive_slot,
+            pair_slots: frame.pair_slots,
+            stamp: Time::from_ps(frame.stamp),
+        }
+    }
+
     /// The frame that stands for it.
-    #[cfg(test)]
-    pub(crate) fn frame(self, src: NodeId, dst: NodeId) -> crate::wire::Control {
-        use crate::wire::{Address, Control};
+    pub(crate) fn frame(self, src: NodeId, dst: NodeId) -> Control {
         Control {
             destination: Address::of(dst),
             source: Address::of(src),
@@ -116,7 +128,6 @@ pub(crate) fn tag_of(packet: &Packet) -> Option<Tag> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::Control;
 
     #[test]
     fn a_message_comes_out_of_its_packet_as_it_went_in() {

@@ -29,7 +29,10 @@ mod tests;
 mod tracking;
 pub mod wait;
 
+use std::sync::Arc;
+
 use kernel::{Bytes, Rate, Slab, Span, Stream, Time};
+use packets::wire::Codec;
 use packets::{
     Effect, FlowKey, Framing, Gate, Kind, Line, Live, Marks, Opening, Outbox, Packet, Timer,
     Timers, Transport, Way,
@@ -48,6 +51,7 @@ use self::outside::Outside;
 use self::tracking::Tracking;
 use self::wait::chosen;
 use crate::config::{self, Plan};
+use crate::framing::Frames;
 use crate::message::{Message, tag_of};
 use crate::wire::control::Opcode;
 use crate::wire::{OVERHEAD, Tag, on_the_wire};
@@ -495,6 +499,10 @@ impl<T: Transport> Transport for Shim<T> {
 
     fn recovers(&self) -> bool {
         self.inner.recovers()
+    }
+
+    fn codec(&self) -> Arc<dyn Codec> {
+        Arc::new(Frames { inner: self.inner.codec() })
     }
 
     fn framing(&self) -> Framing {
