@@ -13,6 +13,11 @@ use super::{NONE, Net};
 /// first, where it came from.
 const TURNS: u32 = NONE - 1;
 
+/// Whether a packet that comes from another part can go first to this host, if it is one.
+pub(crate) fn can_go_first(first: u32, hosts: u32) -> bool {
+    first < hosts || first == TURNS || first == NONE
+}
+
 /// Where packets go first.
 #[derive(Clone, Debug)]
 pub(crate) struct Detours {

@@ -49,6 +49,7 @@ use crate::wire::Codec;
 
 pub(crate) use arena::{Arena, NONE};
 pub(crate) use counts::Counts;
+pub(crate) use detour::can_go_first;
 pub(crate) use event::{Event, Word, sort};
 pub(crate) use faults::hopeless;
 pub(crate) use halves::{Found, Halves};

@@ -10,14 +10,14 @@ use kernel::Time;
 use rack::node::{Ending, FlowName, Message, Node, Nodes, Payload, Stands, Unit};
 use rack::shards::{Outbox, Shard as _};
 use rack::topology::Vertex;
-use rack::{Failure, Flow, FlowId, NodeId};
+use rack::{Failure, Flow, FlowId};
 
 use super::Network;
 use super::part::Part;
 use super::reports::{Report, What};
 use crate::cut::Cut;
 use crate::message::{self, Body};
-use crate::net::Name;
+use crate::net::{Name, can_go_first};
 use crate::packet::{FlowKey, Marks, Packet};
 use crate::program::Program;
 use crate::transport::Transport;
@@ -107,10 +107,14 @@ impl<T: Transport, S: Program> Single<T, S> {
             return None;
         }
         let message = message::Message::decode(&*self.codec, body).ok()?;
-        let is_host = |node: NodeId| node.get() < self.part.net.plan.topology.hosts();
+        let hosts = self.part.net.plan.topology.hosts();
+        let is_of_hosts = |packet: &Packet| packet.src.get().max(packet.dst.get()) < hosts;
         let is_known = match &message.body {
-            Body::Packet { packet, .. } if packet.is_link_frame() => true,
-            Body::Packet { packet, .. } => is_host(packet.src) && is_host(packet.dst),
+            Body::Packet { packet, first, .. } => {
+                let is_good = is_of_hosts(packet) && can_go_first(*first, hosts);
+                is_good || packet.is_link_frame()
+            }
+            Body::Unheard { packet, .. } => is_of_hosts(packet),
             _ => true,
         };
         if !is_known {

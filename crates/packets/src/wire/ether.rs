@@ -70,7 +70,7 @@ pub fn read_ethernet(frame: &[u8]) -> Option<(Packet, u16, &[u8])> {
 }
 
 /// Fills a frame up to the least that Ethernet has, with zeros.
-pub fn close_real(frame: &mut Vec<u8>) {
+pub(super) fn close_real(frame: &mut Vec<u8>) {
     frame.resize(frame.len().max(LEAST), 0);
 }
 

@@ -37,7 +37,7 @@ use std::fmt;
 use crate::packet::Packet;
 
 pub use datagrams::Datagrams;
-pub use ether::{Address, LOCAL, close_real, open_ethernet, priority_of, read_ethernet, sequence};
+pub use ether::{Address, LOCAL, open_ethernet, priority_of, read_ethernet, sequence};
 pub use ip::{
     Datagram, Ports, UDP, checksum, read_ip, read_udp, sum_of_pseudo, write_ip, write_udp,
 };
@@ -75,7 +75,7 @@ fn write_real(codec: &dyn Codec, packet: &Packet) -> Vec<u8> {
         true => link::write(packet, &mut frame),
         false => codec.write(packet, &mut frame),
     }
-    close_real(&mut frame);
+    ether::close_real(&mut frame);
     frame
 }
 

@@ -41,41 +41,54 @@ struct Field {
     set: fn(&mut Packet, u64) -> bool,
 }
 
-macro_rules! fields {
-    ($($name:literal $bytes:literal $get:expr, |$packet:ident, $value:ident| $set:expr;)*) => {
-        const FIELDS: &[Field] = &[$(Field {
+/// A field that can hold any value of its size: its name, its bytes, what it is, and how that is set.
+macro_rules! any {
+    ($name:literal $bytes:literal $packet:ident.$field:ident $(.$get:ident())?, $value:ident => $set:expr) => {
+        Field {
             name: $name,
             bytes: $bytes,
-            get: $get,
-            set: |$packet, $value| $set.is_some(),
-        }),*];
+            get: |$packet| $packet.$field$(.$get())?.into(),
+            set: |$packet, $value| {
+                $packet.$field = $set;
+                true
+            },
+        }
     };
 }
 
-fields! {
-    "seq" 8 |packet| packet.seq, |packet, value| Some(packet.seq = value);
-    "ack" 8 |packet| packet.ack, |packet, value| Some(packet.ack = value);
-    "word" 8 |packet| packet.word, |packet, value| Some(packet.word = value);
-    "stamp" 8 |packet| packet.stamp.as_ps(),
-        |packet, value| Some(packet.stamp = Time::from_ps(value));
-    "flow" 4 |packet| packet.flow.get().into(),
-        |packet, value| FlowKey::of_word(value as u32).map(|flow| packet.flow = flow);
-    "src" 4 |packet| packet.src.get().into(),
-        |packet, value| Some(packet.src = NodeId::new(value as u32));
-    "dst" 4 |packet| packet.dst.get().into(),
-        |packet, value| Some(packet.dst = NodeId::new(value as u32));
-    "entropy" 2 |packet| packet.entropy.into(), |packet, value| Some(packet.entropy = value as u16);
-    "path" 2 |packet| packet.path.into(), |packet, value| Some(packet.path = value as u16);
-    "wire" 2 |packet| packet.wire.into(), |packet, value| Some(packet.wire = value as u16);
-    "payload" 2 |packet| packet.payload.into(), |packet, value| Some(packet.payload = value as u16);
-    "kind" 1 |packet| packet.kind.get().into(),
-        |packet, value| Kind::of_number(value as u8).map(|kind| packet.kind = kind);
-    "priority" 1 |packet| packet.priority.into(),
-        |packet, value| Some(value as u8).filter(|&p| p < PRIORITIES).map(|p| packet.priority = p);
-    "marks" 1 |packet| packet.marks.bits().into(),
-        |packet, value| Marks::from_bits(value as u8).map(|marks| packet.marks = marks);
-    "hops" 1 |packet| packet.hops.into(), |packet, value| Some(packet.hops = value as u8);
+/// A field that cannot: values that mean nothing leave it as it is.
+macro_rules! some {
+    ($name:literal $bytes:literal $packet:ident.$field:ident $(.$get:ident())?, $value:ident => $set:expr) => {
+        Field {
+            name: $name,
+            bytes: $bytes,
+            get: |$packet| $packet.$field$(.$get())?.into(),
+            set: |$packet, $value| {
+                let found = $set;
+                $packet.$field = found.unwrap_or($packet.$field);
+                found.is_some()
+            },
+        }
+    };
 }
+
+const FIELDS: [Field; 15] = [
+    any!("seq" 8 packet.seq, value => value),
+    any!("ack" 8 packet.ack, value => value),
+    any!("word" 8 packet.word, value => value),
+    any!("stamp" 8 packet.stamp.as_ps(), value => Time::from_ps(value)),
+    some!("flow" 4 packet.flow.get(), value => FlowKey::of_word(value as u32)),
+    any!("src" 4 packet.src.get(), value => NodeId::new(value as u32)),
+    any!("dst" 4 packet.dst.get(), value => NodeId::new(value as u32)),
+    any!("entropy" 2 packet.entropy, value => value as u16),
+    any!("path" 2 packet.path, value => value as u16),
+    any!("wire" 2 packet.wire, value => value as u16),
+    any!("payload" 2 packet.payload, value => value as u16),
+    some!("kind" 1 packet.kind.get(), value => Kind::of_number(value as u8)),
+    some!("priority" 1 packet.priority, value => Some(value as u8).filter(|&p| p < PRIORITIES)),
+    some!("marks" 1 packet.marks.bits(), value => Marks::from_bits(value as u8)),
+    any!("hops" 1 packet.hops, value => value as u8),
+];
 
 /// The fields that a map names.
 fn named(map: u16) -> impl Iterator<Item = &'static Field> {
