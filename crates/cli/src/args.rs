@@ -56,6 +56,8 @@ pub enum Command {
     Sweep(SweepArguments),
     /// Repeat the experiments of a paper and put our figures beside its own.
     Reproduce(ReproduceArguments),
+    /// Record what each node of a rack is given and does, as vectors to be replayed.
+    Record(RecordArguments),
     /// List what there is: fabrics, workloads, published sizes, experiments.
     List(ListArguments),
     /// Describe the keys of a fabric, a workload or a table of the scenario file.
@@ -148,6 +150,22 @@ pub struct ReproduceArguments {
     #[arg(long)]
     pub full: bool,
     /// Where results go. Default: reproduced/PAPER.
+    #[arg(long, short, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// `record`.
+#[derive(Debug, Args)]
+pub struct RecordArguments {
+    /// The scenario file, TOML or JSON.
+    pub scenario: PathBuf,
+    /// On top of the file.
+    #[command(flatten)]
+    pub settings: Settings,
+    /// How many flows of the workload are carried: the first.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub flows: u64,
+    /// Where the vectors go: a file a node, and their schema. Default: results/NAME-HASH-vectors.
     #[arg(long, short, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }

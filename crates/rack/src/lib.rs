@@ -4,6 +4,7 @@
 //! **Invariant:** knows no fabric. A workload yields the same flows whatever carries them, and a
 //! result means the same whatever produced it.
 
+pub mod apart;
 pub mod equipment;
 pub mod fabric;
 pub mod fairness;

@@ -4,6 +4,7 @@ mod bench;
 mod compare;
 mod describe;
 mod list;
+mod record;
 mod reproduce;
 mod run;
 mod scoc;
@@ -33,6 +34,7 @@ pub fn carry_out(command: Command, output: &mut Output) -> Result<u8, Failure> {
         Command::Compare(arguments) => compare::compare(&arguments, &registry, output),
         Command::Sweep(arguments) => sweep::sweep(&arguments, &registry, output),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments, output),
+        Command::Record(arguments) => record::record(&arguments, &registry, output),
         Command::List(arguments) => list::list(&arguments, &registry, output),
         Command::Describe(arguments) => describe::describe(&arguments, &registry, output),
         Command::Schema => {

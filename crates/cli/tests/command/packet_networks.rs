@@ -377,3 +377,32 @@ fn a_transport_is_refused_where_it_cannot_be_carried() {
     ]);
     assert_eq!(place.names("."), ["bad.toml", "small.toml"]);
 }
+
+/// What a user records has a file a node, with real frames in it, and is the same each time.
+#[test]
+fn nodes_are_recorded_a_file_each() {
+    let place = Place::new();
+    let fabric = "[fabric]\nkind = 'packet-switched'\n\
+        topology = { kind = 'single-switch', hosts = 3 }\ntransport = { kind = 'newreno' }\n";
+    let ends = "[run]\nflows = 200\n";
+    place.write("net.toml", &format!("{ends}{PAIRS}{fabric}"));
+    for out in ["v", "w"] {
+        let arguments = ["record", "net.toml", "--flows", "5", "--format", "json", "--out", out];
+        let said = place.run(&arguments).succeeds().json();
+        assert_eq!((&said["nodes"], &said["completed"]), (&4.into(), &5.into()));
+    }
+    let names = ["node-0.json", "node-1.json", "node-2.json", "node-3.json", "schema.json"];
+    assert_eq!(place.names("v"), names);
+    for name in names {
+        assert_eq!(place.read(&format!("v/{name}")), place.read(&format!("w/{name}")), "{name}");
+    }
+    let switch = place.json("v/node-3.json");
+    let heard = switch["steps"][0]["inputs"][0]["bytes"]["bytes"].as_str().unwrap();
+    // A SYN: IPv4 in an 802.1Q tag of the second priority.
+    assert!(heard.contains("8100c000080045"), "{heard}");
+    let fluid = fabric.replace("newreno", "fluid");
+    place.write("fluid.toml", &format!("{ends}{PAIRS}{fluid}"));
+    place.run(&["record", "fluid.toml", "--out", "f"]).refuses(&[
+        "fluid: fabric \"packet-switched\" with these settings has no nodes that run by themselves",
+    ]);
+}

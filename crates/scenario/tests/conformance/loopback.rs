@@ -1,9 +1,15 @@
 //! Each node in a thread of its own, and bytes between them.
 
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
+
 use kernel::{Bytes, Span, Stream, Time};
 use loopback::Config;
+use rack::apart::{self, Outcome};
 use rack::node::{Nodes, Stands};
 use rack::vectors::{Recording, record};
+use rack::workload::Workload;
 use rack::{Class, Flow, FlowId, NodeId};
 use scenario::Registry;
 
@@ -25,6 +31,30 @@ fn flows(nodes: u32) -> Vec<Flow> {
         }
     };
     (0..100).map(flow).collect()
+}
+
+/// These flows, by their start.
+struct Listed(VecDeque<Flow>);
+
+impl Listed {
+    fn new(mut flows: Vec<Flow>) -> Self {
+        flows.sort_by_key(|flow| (flow.start, flow.id));
+        Self(flows.into())
+    }
+}
+
+impl Workload for Listed {
+    fn next_start(&mut self) -> Option<Time> {
+        self.0.front().map(|flow| flow.start)
+    }
+
+    fn next_flow(&mut self) -> Option<Flow> {
+        self.0.pop_front()
+    }
+
+    fn total(&self) -> Option<u64> {
+        Some(self.0.len() as u64)
+    }
 }
 
 /// What makes a fabric expect losses: the first of these that it takes.
@@ -59,13 +89,43 @@ pub fn replays(rack: &Rack, registry: &Registry) -> Result<(), String> {
     };
     let (nodes, recordings) = record(made()?, &table.as_str().into(), 7);
     run(nodes, &flows(plan.nodes()), true)?;
+    check_recordings(plan.nodes(), &made, &recordings)?;
+    // In virtual time, what is recorded is the same each time.
+    let in_virtual_time = || {
+        let (mut nodes, recordings) = record(made()?, &table.as_str().into(), 7);
+        let mut listed = Listed::new(flows(plan.nodes()));
+        let go_on = &mut |_: &Outcome| ControlFlow::Continue(());
+        let outcome = apart::carry(&mut nodes, &mut listed, 100, Time::NEVER, go_on);
+        let Outcome { begun, completed, failed, .. } = outcome;
+        if (begun, completed, failed) != (100, 100, 0) {
+            return Err(format!("in virtual time: {outcome:?}"));
+        }
+        Ok(recordings)
+    };
+    let (first, second) = (in_virtual_time()?, in_virtual_time()?);
+    check_recordings(plan.nodes(), &made, &first)?;
+    for (ours, theirs) in first.iter().zip(&second) {
+        let (ours, theirs) = (ours.lock(), theirs.lock());
+        if *ours.map_err(|why| why.to_string())? != *theirs.map_err(|why| why.to_string())? {
+            return Err("two runs in virtual time differ".into());
+        }
+    }
+    Ok(())
+}
+
+/// What was recorded of each node is done again, and something else is told.
+fn check_recordings(
+    hosts: u32,
+    made: &dyn Fn() -> Result<Nodes, String>,
+    recordings: &[Arc<Mutex<Recording>>],
+) -> Result<(), String> {
     let again = made()?.nodes.into_iter().zip(made()?.nodes);
     for ((node, other), recording) in again.zip(recordings) {
         let recording = recording.lock().map_err(|why| why.to_string())?;
         let json = serde_json::to_string(&*recording).map_err(|why| why.to_string())?;
         let mut read: Recording = serde_json::from_str(&json).map_err(|why| why.to_string())?;
         let ended = read.steps.iter().any(|step| !step.ends.is_empty());
-        let is_host = read.node < plan.nodes() as usize;
+        let is_host = read.node < hosts as usize;
         if read != *recording || (is_host && !ended) {
             return Err(format!("node {}: {} steps recorded", read.node, read.steps.len()));
         }
