@@ -43,7 +43,6 @@ mod stages;
 #[cfg(test)]
 mod tests;
 mod transport;
-pub mod vectors;
 pub mod wire;
 
 pub use crate::config::{Config, Plan};
