@@ -7,8 +7,9 @@
 //! the flow's end has FIN, and so has the acknowledgment of a receiver that has closed.
 //!
 //! Ports are [`Ports`]. Time stamps count microseconds (**our choice** within RFC 7323 §4.1). An acknowledgment has
-//! no clock of its own here: it repeats in its own stamp the one that it echoes. Acknowledgments count whole
-//! segments: that of a flow's last may be beyond its end by less than a segment.
+//! no clock of its own here: it repeats in its own stamp the one that it echoes. Blocks count whole segments: one
+//! with a flow's last may end beyond the flow by less than a segment. A host that has forgotten a flow acknowledges no
+//! more than its FIN.
 //!
 //! On the wire the real part has as many bytes as [`Packet::wire`] counts, plus Ethernet's 18 with the tag, where
 //! `header` is what the options take: 52 with time stamps, 40 without. A SYN has 8 more.
@@ -17,7 +18,7 @@ use packets::wire::{Codec, Datagram, Ports, checksum, read_ip, sum_of_pseudo, wr
 use packets::{Kind, Marks, Packet};
 
 use super::config::{Echo, Plan, Recovery};
-use super::sack::{BLOCKS, Report, option_size};
+use super::sack::{BLOCKS, Report, option_size, say_all, short_of};
 use crate::kinds;
 
 /// The number of TCP in IPv4.
@@ -76,6 +77,26 @@ impl Segments {
     /// The number of a segment's first byte.
     fn number(&self, segment: u64) -> u32 {
         segment.wrapping_mul(self.segment.into()).wrapping_add(1) as u32
+    }
+
+    /// The number behind all that an acknowledgment is of; behind the FIN, if it is of all.
+    fn acknowledged(&self, packet: &Packet) -> u32 {
+        let number = self.number(packet.ack);
+        match packet.marks.contains(Marks::LAST) {
+            true => number.wrapping_sub(short_of(packet).into()).wrapping_add(1),
+            false => number,
+        }
+    }
+
+    /// Reads that: the segments, and by how much the last falls short.
+    fn read_acknowledged(&self, number: u32, packet: &mut Packet) {
+        if !packet.marks.contains(Marks::LAST) {
+            packet.ack = self.segments(number.wrapping_sub(1));
+            return;
+        }
+        let (bytes, size) = (u64::from(number.wrapping_sub(2)), u64::from(self.segment));
+        packet.ack = bytes.div_ceil(size);
+        say_all(packet, (packet.ack * size - bytes) as u16);
     }
 
     /// The segment that begins so many bytes from another; 0 where none does.
@@ -191,7 +212,7 @@ impl Codec for Segments {
             kinds::SYN => (0, 0),
             kinds::SYN_ACK => (0, 1),
             Kind::DATA => (self.number(packet.seq), 1),
-            _ => (1, self.number(packet.ack)),
+            _ => (1, self.acknowledged(packet)),
         };
         let options = self.options(packet, opens);
         let Ports { from, to } = Ports::of(packet);
@@ -243,7 +264,7 @@ impl Codec for Segments {
                 packet.wire = payload.saturating_add(self.header);
             }
             kinds::ACK => {
-                packet.ack = self.segments(ack.wrapping_sub(1));
+                self.read_acknowledged(ack, &mut packet);
                 packet.wire += option_size(blocks);
             }
             _ => {}

@@ -48,7 +48,11 @@ fn what_tcp_has_room_for_is_in_its_header() {
     let blocks = [Block { from: 17, to: 19 }, Block { from: 65_000, to: 65_549 }];
     let ack = acknowledgment(&blocks, 15);
     assert_eq!(rides(&CODEC, &ack), ["stamp", "entropy"]);
-    assert_eq!(rides(&CODEC, &Packet { marks: Marks::LAST, ..ack }), ["stamp", "entropy"]);
+    let mut all = acknowledgment(&[], 15);
+    say_all(&mut all, 1_000);
+    assert_eq!(rides(&CODEC, &all), ["stamp", "entropy"]);
+    let closed = Packet { marks: Marks::LAST, ..acknowledgment(&[], 0) };
+    assert_eq!(rides(&CODEC, &closed), ["stamp", "entropy"]);
     let mut swift = ack;
     swift.word |= 3 << 24;
     assert_eq!(rides(&CODEC, &swift), ["word", "stamp", "entropy"]);
@@ -106,6 +110,17 @@ fn another_decoder_reads_the_acknowledgment() {
         let sack = TcpOptionElement::SelectiveAcknowledgement((edge(17), edge(19)), more);
         assert_eq!(options[2], TcpOptionElement::Timestamp(5, 5));
         assert_eq!(options[5], sack);
+    });
+}
+
+/// A flow of 14 full segments and one of 448 bytes: the byte behind the last, and the FIN.
+#[test]
+fn another_decoder_reads_the_last_acknowledgment() {
+    let mut ack = acknowledgment(&[], 15);
+    say_all(&mut ack, 1_000);
+    tcp_of(&ack, |tcp| {
+        assert_eq!((tcp.sequence_number(), tcp.acknowledgment_number()), (1, 14 * 1_448 + 448 + 2));
+        assert_eq!([tcp.ack(), tcp.fin()], [true, true]);
     });
 }
 

@@ -10,7 +10,7 @@ use packets::{FlowKey, Marks, Packet};
 use rack::NodeId;
 
 use super::config::{Echo, Plan, Recovery};
-use super::sack::{BLOCKS, Block, Report, option_size};
+use super::sack::{BLOCKS, Block, Report, option_size, say_all};
 use crate::kinds;
 use crate::segments::Segments;
 
@@ -252,6 +252,9 @@ impl Receiver {
             ack.marks |= Marks::ECE;
         }
         report.encode(&mut ack);
+        if let Some(end) = self.end.filter(|end| end.segments == self.expected) {
+            say_all(&mut ack, (end.segments * u64::from(plan.segment) - end.bytes) as u16);
+        }
         self.waiting = 0;
         ack
     }

@@ -7,7 +7,7 @@
 //! many switches the data crossed, and how long the receiver sat on the acknowledgment.
 
 use kernel::Span;
-use packets::Packet;
+use packets::{Marks, Packet};
 
 /// Blocks in an acknowledgment (RFC 2018 §3: three where timestamps are in use).
 pub(crate) const BLOCKS: usize = 3;
@@ -60,6 +60,21 @@ fn block(base: u64, edges: u64) -> Block {
     } else {
         Block { from: base.saturating_add(from), to: base.saturating_add(to) }
     }
+}
+
+/// Where the bytes stand by which a flow's last segment falls short of a full one: there is no block then.
+const SHORT: u32 = 48;
+
+/// Says in the acknowledgment of a whole flow that it is one, and by how many bytes its last segment falls short of
+/// a full one. The sender knows that; the header's number, which is of bytes, is made of it.
+pub(crate) fn say_all(packet: &mut Packet, short: u16) {
+    packet.marks |= Marks::LAST;
+    packet.word |= u64::from(short) << SHORT;
+}
+
+/// By how many bytes the flow's last segment falls short, as [`say_all`] said.
+pub(crate) fn short_of(packet: &Packet) -> u16 {
+    (packet.word >> SHORT) as u16
 }
 
 impl Report {
