@@ -13,6 +13,8 @@ pub mod cubic;
 pub mod dcqcn;
 pub mod dctcp;
 #[cfg(test)]
+mod forged;
+#[cfg(test)]
 mod headers;
 pub mod homa;
 pub mod kinds;

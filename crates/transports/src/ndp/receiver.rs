@@ -16,12 +16,18 @@ use crate::turns::Turns;
 /// Classes that a pull queue tells apart; those beyond share the last.
 const LANES: usize = 8;
 
+/// No sender is so far ahead of what its receiver lacks: a packet that says so is none of the flow, and is given no
+/// memory (our choice: many round trips' worth of the fastest line).
+const AHEAD_MAX: u64 = 1 << 20;
+
 /// One flow at its destination.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Receiver {
     pub(crate) arrivals: Arrivals,
     /// Packets in the flow, once the last has been seen, whole or trimmed.
     total: Option<u64>,
+    /// One more than the highest packet that has come, whole or trimmed.
+    seen: u64,
     /// Application bytes in the last packet, once it has come whole.
     last: u16,
     /// Packets that the sender may send before the first pull.
@@ -57,6 +63,7 @@ impl Receiver {
     /// Answers a data packet and counts what is to be pulled for it. True if it brought something
     /// new.
     pub(crate) fn take(&mut self, packet: &Packet, control: u16, out: &mut Outbox) -> bool {
+        self.seen = self.seen.max(packet.seq + 1);
         if packet.marks.contains(Marks::LAST) {
             self.total = Some(packet.seq + 1);
         }
@@ -92,9 +99,12 @@ impl Receiver {
         let fits = match self.total {
             Some(total) if is_last => packet.seq + 1 == total,
             Some(total) => packet.seq + 1 < total,
+            None if is_last => packet.seq < u64::MAX && packet.seq + 1 >= self.seen,
             None => packet.seq < u64::MAX,
         };
-        fits && (is_header || packet.payload == full || (is_last && packet.payload > 0))
+        let is_near = packet.seq < self.arrivals.next().saturating_add(AHEAD_MAX);
+        let is_short = is_last && (1..full).contains(&packet.payload);
+        fits && is_near && (is_header || packet.payload == full || is_short)
     }
 
     /// Application bytes in the packets `from..to`, which are here.

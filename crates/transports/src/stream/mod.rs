@@ -137,7 +137,7 @@ impl<C: Congestion> Stream<C> {
     fn acknowledged(&mut self, packet: &Packet, out: &mut Outbox) {
         let Self { plan, control, counts, .. } = self;
         let sender = &mut self.senders[packet.flow.index()];
-        if !sender.makes_sense(packet) {
+        if !sender.makes_sense(packet, out.now()) {
             return out.unexpected();
         }
         let alarm = sender.acknowledged(packet, out.now(), plan, control, counts);
@@ -243,7 +243,7 @@ impl<C: Congestion> Transport for Stream<C> {
             Kind::DATA => (),
             kinds::ACK if is_sender => self.acknowledged(packet, out),
             kinds::SYN if !is_sender => out.send(reply(packet, kinds::SYN_ACK, self.plan.header)),
-            kinds::SYN_ACK if is_sender => {
+            kinds::SYN_ACK if is_sender && packet.stamp <= out.now() => {
                 let sender = &mut self.senders[packet.flow.index()];
                 let alarm = sender.opened(packet.stamp, out.now(), &self.plan);
                 Self::apply(alarm, packet.flow, out);

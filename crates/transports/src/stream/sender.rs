@@ -317,12 +317,14 @@ impl<C: Congestion> Sender<C> {
         if packet.marks.contains(Marks::LAST) { self.total } else { packet.ack }
     }
 
-    /// Whether an acknowledgment speaks of what was sent.
+    /// Whether an acknowledgment speaks of what was sent, before now.
     #[inline]
-    pub(crate) fn makes_sense(&self, packet: &Packet) -> bool {
+    pub(crate) fn makes_sense(&self, packet: &Packet, now: Time) -> bool {
         let next = self.board.next();
         let blocks = Report::decode(packet).blocks;
-        self.arrived_before(packet) <= next && blocks.iter().all(|block| block.to <= next)
+        packet.stamp <= now
+            && self.arrived_before(packet) <= next
+            && blocks.iter().all(|block| block.to <= next)
     }
 
     /// An acknowledgment has come.
