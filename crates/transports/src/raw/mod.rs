@@ -52,6 +52,9 @@ const DOUBLINGS_MAX: u8 = 6;
 const REPORT: u64 = 64;
 /// Most complaints of a receiver about a flow at a time (our choice).
 const REPORTS_MAX: u32 = 16;
+/// A receiver of datagrams forgets a flow of which nothing has come for so many times as long as its sender
+/// hopes (our choice: a sender that has others to serve may pause for long).
+const HOPES: u64 = 16;
 /// What an endpoint says without payload, on the wire: a smallest frame (our choice).
 const CONTROL: u16 = 64;
 
@@ -218,6 +221,10 @@ impl Raw {
             }
         }
         if receiver.expected < receiver.total {
+            if let Recovery::Forget { patience } = self.recovery {
+                // Nothing tells it that the rest is lost.
+                return out.set_timer(Timer::Flow(flow, 0), out.now() + patience * HOPES);
+            }
             let vain_waits = receiver.vain_waits;
             return self.wait(flow, vain_waits, out);
         }
@@ -410,6 +417,7 @@ impl Transport for Raw {
         match self.recovery {
             Recovery::Repeat { .. } if flow.is_receivers() => self.complain(flow, out),
             Recovery::Repeat { .. } => self.ask(flow, out),
+            _ if flow.is_receivers() => out.close(flow),
             _ => out.give_up(flow),
         }
     }
@@ -461,5 +469,36 @@ impl Transport for Raw {
             true => self.receivers[flow.index()].ahead = VecDeque::new(),
             false => self.end(flow),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel::Time;
+    use packets::Effect;
+
+    use super::*;
+
+    /// The rest of a datagram's flow is lost: its receiver forgets it after a silence, and not before.
+    #[test]
+    fn a_receiver_of_datagrams_keeps_no_flow_for_ever() {
+        let framing = Framing { payload: 1_000, header: 42 };
+        let patience = Span::from_us(100);
+        let mut raw = Raw::new(2, framing, Recovery::Forget { patience });
+        let (mut out, flow) = (Outbox::new(Time::ZERO), FlowKey::receivers(0));
+        let packet = Packet { flow, word: 3_000, payload: 1_000, wire: 1_042, ..Packet::default() };
+        raw.accept(&packet, flow, &mut out);
+        for seq in [0, 1] {
+            raw.receive(NodeId::new(1), &Packet { seq, ..packet }, &mut out);
+        }
+        let set = out.drain().filter_map(|effect| match effect {
+            Effect::Set(timer, at) => Some((timer, at)),
+            _ => None,
+        });
+        let end = Time::ZERO + patience * HOPES;
+        assert_eq!(set.last(), Some((Timer::Flow(flow, 0), end)));
+        out.set_now(end);
+        raw.timer(Timer::Flow(flow, 0), &mut out);
+        assert_eq!(out.drain().collect::<Vec<_>>(), [Effect::Close(flow)]);
     }
 }
