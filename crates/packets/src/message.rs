@@ -1,16 +1,16 @@
 //! What parts of a network send each other, and its bytes.
 //!
 //! Between two parts there are links, and all that passes is what passes over them: packets, and frames of
-//! the link. Two models of an ideal network tell the other end of a link what nothing carries: per-flow
-//! backpressure, which is a baseline and no design (R2C2 §2.2.2), and of what neighbours tell each other
-//! the loss. That travels as far and as long as a bit on the link, and so do words of the switches' programs.
+//! the link. Two things are told the other end of a link that nothing carries: per-flow backpressure, which is
+//! the model of an ideal network, a baseline and no design (R2C2 §2.2.2); and what neighbours told each other
+//! over a link that has died, which the end that sent it knows by itself, for it sees the link die. That
+//! travels as far and as long as a bit on the link, and so do words of the switches' programs.
 
 use kernel::Time;
 use rack::NodeId;
 
 use crate::net::Name;
 use crate::packet::Packet;
-use crate::transport::Loss;
 use crate::wire::{self, Codec, WireError};
 
 /// Something on its way to another part.
@@ -30,8 +30,8 @@ pub(crate) enum Body {
     Packet { packet: Packet, life: u32, first: u32, manner: Manner },
     /// Room for one more packet of a flow, on its first leg or its last.
     Room { name: Name, is_first: bool },
-    /// A packet that came by this port got lost.
-    Unheard { packet: Packet, why: Loss },
+    /// A packet that was sent by this port got lost, for the link has died.
+    Unheard { packet: Packet },
     /// A word of a switch's program.
     Word { word: u32 },
 }
@@ -61,10 +61,8 @@ impl Message {
             Body::Packet { manner: Manner::Frame, .. } => 2,
             Body::Room { is_first: false, .. } => 3,
             Body::Room { is_first: true, .. } => 4,
-            Body::Unheard { why: Loss::NoRoom, .. } => 5,
-            Body::Unheard { why: Loss::Link, .. } => 6,
-            Body::Unheard { why: Loss::Dead, .. } => 7,
-            Body::Word { .. } => 8,
+            Body::Unheard { .. } => 5,
+            Body::Word { .. } => 6,
         };
         bytes.push(kind);
         bytes.extend(self.at.as_ps().to_be_bytes());
@@ -78,7 +76,7 @@ impl Message {
             Body::Room { name, .. } => {
                 bytes.extend(name.words().into_iter().flat_map(u32::to_be_bytes));
             }
-            Body::Unheard { packet, .. } => bytes.extend(wire::encode(codec, &packet)),
+            Body::Unheard { packet } => bytes.extend(wire::encode(codec, &packet)),
             Body::Word { word } => bytes.extend(word.to_be_bytes()),
         }
         bytes
@@ -106,11 +104,8 @@ impl Message {
                 let [src, dst] = [word(rest, 0)?, word(rest, 4)?].map(NodeId::new);
                 Body::Room { name: Name { src, dst, number: word(rest, 8)? }, is_first: kind == 4 }
             }
-            kind @ 5..=7 => Body::Unheard {
-                packet: wire::decode(codec, rest)?,
-                why: [Loss::NoRoom, Loss::Link, Loss::Dead][usize::from(kind) - 5],
-            },
-            8 if rest.len() == 4 => Body::Word { word: word(rest, 0)? },
+            5 => Body::Unheard { packet: wire::decode(codec, rest)? },
+            6 if rest.len() == 4 => Body::Word { word: word(rest, 0)? },
             _ => return Err(WireError::Field("kind of message")),
         };
         Ok(Self { at: Time::from_ps(at), port: word(head, 9)?, body })
@@ -135,13 +130,12 @@ mod tests {
         let packet =
             any::<(u64, u16)>().prop_map(|(seq, wire)| Packet { seq, wire, ..Packet::default() });
         let manner = prop_oneof![Just(Manner::Through), Just(Manner::There), Just(Manner::Frame)];
-        let why = prop_oneof![Just(Loss::NoRoom), Just(Loss::Link), Just(Loss::Dead)];
         let body = prop_oneof![
             (packet.clone(), any::<[u32; 2]>(), manner).prop_map(
                 |(packet, [life, first], manner)| Body::Packet { packet, life, first, manner }
             ),
             (name, any::<bool>()).prop_map(|(name, is_first)| Body::Room { name, is_first }),
-            (packet, why).prop_map(|(packet, why)| Body::Unheard { packet, why }),
+            packet.prop_map(|packet| Body::Unheard { packet }),
             any::<u32>().prop_map(|word| Body::Word { word }),
         ];
         (any::<u64>(), any::<u32>(), body).prop_map(|(at, port, body)| Message {

@@ -147,6 +147,8 @@ impl Kind {
     pub(crate) const PAUSE: Self = Self(1);
     /// Link frame: buffer space given back. Never leaves its link.
     pub(crate) const LINK_CREDIT: Self = Self(2);
+    /// Link frame: what was sent over it came damaged, or did not come. Never leaves its link.
+    pub(crate) const LINK_LOST: Self = Self(3);
 
     /// Kinds of transports begin here, and those of what lies below them.
     const TRANSPORTS: u8 = 16;
@@ -180,7 +182,7 @@ impl Kind {
 
     /// The kind of this number in a header; `None` if there is no such kind.
     pub(crate) const fn of_number(number: u8) -> Option<Self> {
-        let is_known = number <= Self::LINK_CREDIT.0 || number >= Self::TRANSPORTS;
+        let is_known = number <= Self::LINK_LOST.0 || number >= Self::TRANSPORTS;
         if is_known { Some(Self(number)) } else { None }
     }
 }
@@ -308,7 +310,7 @@ impl Packet {
     #[inline]
     #[must_use]
     pub(crate) fn is_link_frame(&self) -> bool {
-        matches!(self.kind, Kind::PAUSE | Kind::LINK_CREDIT)
+        matches!(self.kind, Kind::PAUSE | Kind::LINK_CREDIT | Kind::LINK_LOST)
     }
 }
 

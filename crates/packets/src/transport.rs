@@ -289,7 +289,14 @@ pub trait Transport: Clone + Send + 'static {
         false
     }
 
-    /// What the host `packet.src` told a neighbour is lost.
+    /// Whether neighbours tell each other what a link between them has lost, by a frame of the link, so that
+    /// [`Transport::unheard`] tells of that too; asked once.
+    fn repairs_links(&self) -> bool {
+        false
+    }
+
+    /// What the host `packet.src` told a neighbour is lost: it found no room in the host itself, its link has
+    /// died, or, for those that [`Transport::repairs_links`], the neighbour has said so.
     fn unheard(&mut self, packet: &Packet, why: Loss, out: &mut Outbox) {
         let _ = (packet, why, out);
     }

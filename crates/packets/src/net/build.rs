@@ -75,6 +75,7 @@ impl Net {
             losses,
             faults,
             has_neighbours: false,
+            repairs_links: false,
             unheard: Vec::new(),
             has_words: false,
             notes_departures: false,

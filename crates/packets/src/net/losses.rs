@@ -6,7 +6,34 @@
 use kernel::Stream;
 
 use super::Net;
-use crate::transport::Loss;
+use super::port::LINK_QUEUE;
+use crate::packet::{FlowKey, Kind, Packet};
+
+/// Bytes of a frame that tells of a loss: a smallest Ethernet frame (our choice).
+pub(crate) const LOST_FRAME: u16 = 64;
+
+/// The frame that tells of a packet that one neighbour told another: what it has of its own stands where
+/// packets of neighbours all have the same.
+fn frame_of(lost: &Packet) -> Packet {
+    Packet {
+        kind: Kind::LINK_LOST,
+        flow: FlowKey::new(lost.kind.get().into()),
+        payload: lost.wire,
+        wire: LOST_FRAME,
+        ..*lost
+    }
+}
+
+/// The packet that such a frame is about.
+pub(super) fn original(frame: &Packet) -> Packet {
+    Packet {
+        kind: Kind::of_number(frame.flow.place() as u8).unwrap_or_default(),
+        flow: FlowKey::NEIGHBOURS,
+        wire: frame.payload,
+        payload: 0,
+        ..*frame
+    }
+}
 
 /// By port at which packets come in: what is still to pass before the next loss and the next flipped bit.
 /// Each link draws from streams of its own; empty where nothing is drawn.
@@ -80,7 +107,13 @@ impl Net {
             self.leaves_link_on_the_way(index, port, cut);
         }
         if self.is_neighbours(index) {
-            self.tell_unheard(reverse, packet, if cut { Loss::Dead } else { Loss::Link });
+            match cut {
+                // The end that sent it sees its link die, and keeps what it has sent for as long as an answer
+                // would take.
+                true => self.tell_unheard(reverse, packet),
+                false if self.repairs_links => self.report_lost(port, &packet),
+                false => {}
+            }
         }
         self.take_out(index);
         true
@@ -93,6 +126,18 @@ impl Net {
             self.credit_arrives(index, port);
             self.leaves_link(index, port);
         }
+    }
+
+    /// Tells the other end of `port` what has not come from there: by a frame of the link, which waits for
+    /// the line and takes its time on it. It names the packet by the number that it had on its link, under
+    /// which the sender has kept it; here it brings the packet itself.
+    fn report_lost(&mut self, port: u32, lost: &Packet) {
+        if self.ports[port as usize].faults > 0 {
+            return;
+        }
+        let index = self.arena.insert(frame_of(lost));
+        self.enqueue(port, LINK_QUEUE, index);
+        self.serve(port);
     }
 
     fn strikes(&mut self, port: u32, wire: u16) -> bool {

@@ -42,7 +42,7 @@ use rack::topology::{PortId, Vertex};
 
 use crate::config::Plan;
 use crate::message::Message;
-use crate::packet::{FlowKey, Packet};
+use crate::packet::{FlowKey, Kind, Packet};
 use crate::route::{Chooser, Known, Live, Tables};
 use crate::transport::Loss;
 use crate::wire::Codec;
@@ -54,6 +54,7 @@ pub(crate) use event::{Event, Word, sort};
 pub(crate) use faults::hopeless;
 pub(crate) use halves::{Found, Halves};
 pub use halves::{Journey, Name};
+pub(crate) use losses::LOST_FRAME;
 pub(crate) use pause::QUANTUM;
 pub(crate) use perflow::FlowQueues;
 pub(crate) use port::{OutPort, Wire};
@@ -64,7 +65,7 @@ use detour::Detours;
 use faults::Faults;
 pub use hops::{NextHop, NextHops};
 use limits::Limits;
-use losses::Losses;
+use losses::{Losses, original};
 use pause::Pauses;
 
 /// The state of the network.
@@ -121,6 +122,8 @@ pub(crate) struct Net {
     pub(crate) faults: Faults,
     /// Whether neighbours tell each other things, and what of that was lost, of which they hear now.
     pub(crate) has_neighbours: bool,
+    /// Whether they say of what they are told that it got lost on its link.
+    pub(crate) repairs_links: bool,
     pub(crate) unheard: Vec<(Packet, Loss)>,
     /// Whether switches tell each other words.
     pub(crate) has_words: bool,
@@ -246,7 +249,9 @@ impl Net {
         let frame = *self.arena.get(index);
         self.arena.remove(index);
         self.counts.link_frames += 1;
-        if self.pauses.is_some() {
+        if frame.kind == Kind::LINK_LOST {
+            self.unheard.push((original(&frame), Loss::Link));
+        } else if self.pauses.is_some() {
             self.pause_frame(&frame, port);
         } else {
             self.credit_frame(&frame, port);

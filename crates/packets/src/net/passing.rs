@@ -8,6 +8,7 @@ use rack::topology::Vertex;
 
 use super::event::Event;
 use super::halves::Name;
+use super::losses::LOST_FRAME;
 use super::{NONE, Net, Share};
 use crate::config::PAUSE_FRAME;
 use crate::cut::Cut;
@@ -56,10 +57,13 @@ impl Net {
             let packet = delay + time(Bytes::new(1));
             let is_told = self.flow_queues.is_some()
                 || self.has_words
-                || (self.has_neighbours && self.is_lossy);
+                || (self.has_neighbours && !self.plan.faults.is_empty());
             let frame = match &self.credits {
                 _ if is_told => Some(Span::ZERO),
                 Some(credits) => Some(time(Bytes::new(credits.frame.into()))),
+                None if self.repairs_links && self.is_lossy => {
+                    Some(time(Bytes::new(LOST_FRAME.into())))
+                }
                 None => self.pauses.as_ref().map(|_| time(PAUSE_FRAME)),
             };
             frame.map_or(packet, |frame| packet.min(wire.propagation + frame))
@@ -106,14 +110,14 @@ impl Net {
         self.send_to(port, at, Body::Room { name, is_first });
     }
 
-    /// Tells the host of `port`, by which it was sent, that a packet is lost: as an ideal link would, over
-    /// which that takes as long as the wire is.
-    pub(super) fn tell_unheard(&mut self, port: u32, packet: Packet, why: Loss) {
+    /// Tells the host of `port`, by which it was sent, that a packet was on a link that has died: so late that
+    /// an answer to the packet would be there.
+    pub(super) fn tell_unheard(&mut self, port: u32, packet: Packet) {
         let at = self.now + self.wires[port as usize].propagation;
         if self.owns(self.vertices[port as usize]) {
-            self.expect_unheard(port, packet, why, at);
+            self.expect_unheard(port, packet, at);
         } else {
-            self.send_to(port, at, Body::Unheard { packet, why });
+            self.send_to(port, at, Body::Unheard { packet });
         }
     }
 
@@ -131,17 +135,14 @@ impl Net {
         }
     }
 
-    fn expect_unheard(&mut self, port: u32, packet: Packet, why: Loss, at: Time) {
+    fn expect_unheard(&mut self, port: u32, packet: Packet, at: Time) {
         let index = self.arena.insert(packet);
-        self.arena.set_ingress(index, u32::from(why == Loss::Dead));
         self.calendar.push(at, Event::Unheard { packet: index, port }.pack());
     }
 
     /// A host hears that a packet is lost.
     pub(crate) fn hear_unheard(&mut self, index: u32) {
-        let is_dead = self.arena.ingress(index) == 1;
-        let why = if is_dead { Loss::Dead } else { Loss::Link };
-        self.unheard.push((*self.arena.get(index), why));
+        self.unheard.push((*self.arena.get(index), Loss::Dead));
         self.take_out(index);
     }
 
@@ -165,7 +166,7 @@ impl Net {
                 self.calendar.push(at, event.pack());
             }
             Body::Room { name, is_first } => self.expect_room(port, name, is_first, at),
-            Body::Unheard { packet, why } => self.expect_unheard(port, packet, why, at),
+            Body::Unheard { packet } => self.expect_unheard(port, packet, at),
             Body::Word { word } => self.calendar.push(at, Event::Word { port, word }.pack()),
         }
     }

@@ -134,6 +134,7 @@ impl<T: Transport, S: Program> Network<T, S> {
         net.notes_departures = S::RUNS && program.watches_lines();
         net.has_words = S::RUNS && S::TELLS;
         net.has_neighbours = transport.speaks_to_neighbours();
+        net.repairs_links = transport.repairs_links();
         Ok(Self {
             desk: Desk::new(&net, framing),
             parts: Shards::new([Part::new(net, transport, program)]),

@@ -349,6 +349,10 @@ impl Transport for Endpoints {
         true
     }
 
+    fn repairs_links(&self) -> bool {
+        true
+    }
+
     fn begin(&mut self, out: &mut Outbox) {
         (0..self.plan.nodes())
             .for_each(|node| self.neighbours.expect_changes(NodeId::new(node), out));

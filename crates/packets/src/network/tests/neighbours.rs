@@ -110,6 +110,10 @@ impl Transport for Gossip {
 
     fn abandon(&mut self, _: FlowKey, _: &mut Outbox) {}
 
+    fn repairs_links(&self) -> bool {
+        true
+    }
+
     fn unheard(&mut self, packet: &Packet, why: Loss, _: &mut Outbox) {
         assert_eq!((packet.flow, packet.wire), (FlowKey::NEIGHBOURS, WORD));
         self.unheard[usize::from(why != Loss::NoRoom)] += 1;
@@ -214,6 +218,21 @@ fn what_is_lost_on_a_dead_link_is_told_and_so_is_what_works() {
     assert_eq!(told.works.len(), 1);
     let dead = told.works[0].ports.iter().filter(|&&works| !works).count();
     assert_eq!((dead, told.works[0].vertices.iter().all(|&works| works)), (2, true));
+}
+
+/// What a link loses by chance the neighbour tells by frames of the link: one for each, which wait for the line
+/// and take their time on it. The flow's own packet is nobody's word.
+#[test]
+fn what_a_link_loses_is_told_by_frames_of_the_link() {
+    let usual = plan(&ring(endless()), &[]);
+    let config = Config { loss_rate: 0.2, ..ring(endless()) };
+    let (network, ends) = repeat(plan(&config, &[]), 1, &[port(&usual, 0, 1)], 50);
+    let told = network.transport().unheard;
+    let words = network.net().counts.lost - (1 - ends.completed.len() as u64);
+    assert_eq!(told, [0, words as u32]);
+    assert_eq!(network.net().counts.link_frames, words);
+    // Of 600 words, 120 but for chance.
+    assert!((70..170).contains(&words), "{words}");
 }
 
 #[test]
