@@ -86,6 +86,21 @@ impl Net {
         }
     }
 
+    /// The hosts here whose line a fault is about, in order.
+    pub(crate) fn hosts_at(&self, fault: u32) -> Vec<NodeId> {
+        let links = self.links_of(&self.faults.parts[fault as usize]);
+        let ends = links.iter().flat_map(|&port| [port, self.plan.topology.port(port).reverse]);
+        let is_nic = |port: &PortId| self.wires[port.index()].nic.is_some();
+        let mut hosts: Vec<_> = ends
+            .filter(is_nic)
+            .map(|port| self.vertices[port.index()])
+            .filter(|&vertex| self.owns(vertex))
+            .map(|vertex| NodeId::new(vertex.get()))
+            .collect();
+        hosts.sort_unstable();
+        hosts
+    }
+
     fn expect_routes(&mut self) {
         self.faults.converging += 1;
         self.calendar.push(self.now + self.plan.config.convergence, Event::Converge.pack());

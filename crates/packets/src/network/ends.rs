@@ -60,26 +60,45 @@ impl<T: Transport, S: Program> Part<T, S> {
         }
     }
 
-    /// A host looks for flows of which it has heard nothing for long, although it has not all of them.
+    /// A host looks for flows that are over: those of which it has heard nothing for long, although it has not
+    /// all of them, and those that it cannot send, as its line is dead for long.
     pub(super) fn look_for_silence(&mut self, host: NodeId) {
         let Self { watch: Some(watch), net, .. } = self else { return };
-        let (now, mut next) = (net.now, None);
-        let mut silent = Vec::new();
+        let (now, mut next) = (net.now, Time::NEVER);
+        let mut over = Vec::new();
         for (key, name) in net.halves.open() {
-            if !key.is_receivers() || name.dst != host {
+            let owner = if key.is_receivers() { name.dst } else { name.src };
+            if owner != host {
                 continue;
             }
-            match watch.ends(key) {
-                end if end <= now => silent.push(key),
-                end => next = Some(next.map_or(end, |next: Time| next.min(end))),
+            match watch.ends(key, host) {
+                end if end <= now => over.push((name, key)),
+                end => next = next.min(end),
             }
         }
-        if let Some((timer, at)) = next.map(|end| watch.looks_again(host, end, now)) {
+        if next < Time::NEVER
+            && let Some((timer, at)) = watch.looks_again(host, next, now)
+        {
             self.carry_out(Effect::Set(timer, at));
         }
-        // By number, as places depend on the cut.
-        silent.sort_unstable_by_key(|&key| self.net.halves.name(key));
-        silent.into_iter().for_each(|key| self.break_off(key));
+        // By name, as places depend on the cut.
+        over.sort_unstable();
+        for (_, key) in over {
+            match key.is_receivers() {
+                true => self.break_off(key),
+                false => self.give_up(key),
+            }
+        }
+    }
+
+    /// A fault begins or ends: the hosts whose lines it is about see that.
+    pub(super) fn see_lines(&mut self, fault: u32) {
+        for host in self.net.hosts_at(fault) {
+            let Self { watch: Some(watch), net, .. } = self else { return };
+            let nic = net.nics[host.index()];
+            watch.line(host, net.ports[nic as usize].faults > 0, net.now);
+            self.look_for_silence(host);
+        }
     }
 
     /// A half has waited for an answer in vain.

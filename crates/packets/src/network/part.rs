@@ -260,8 +260,12 @@ impl<T: Transport, S: Program> Part<T, S> {
                 if let Some(vertex) = self.net.break_part(fault) {
                     self.died(vertex);
                 }
+                self.see_lines(fault);
             }
-            Event::Mend { fault } => self.net.mend_part(fault),
+            Event::Mend { fault } => {
+                self.net.mend_part(fault);
+                self.see_lines(fault);
+            }
             Event::Word { port, word } => self.tell_program(port, word),
             Event::Program { switch } => self.wake_program(Vertex::new(switch)),
             Event::Converge => {

@@ -2,7 +2,9 @@
 //!
 //! Where nothing can fail all halves end by what they hear, and nobody watches. Where something can, and no
 //! oracle tells of it, a half that says that it has waited in vain does so for a stated time and is then closed
-//! ([`crate::config::Failures`]); a receiver's that has nothing to ask for is closed after a stated silence.
+//! ([`crate::config::Failures`]); a receiver's that has nothing to ask for is closed after a stated silence. A
+//! host sees whether its own line works: while that is dead, all that the host is to send waits in vain, whether
+//! or not its transport has got as far as to wait for an answer.
 
 use kernel::Time;
 use rack::NodeId;
@@ -11,7 +13,8 @@ use crate::config::Failures;
 use crate::packet::FlowKey;
 use crate::transport::{Timer, Timers};
 
-/// A host looks for silent flows no more often than so many times in a silence (our choice).
+/// A host looks for flows that are over no more often than so many times in a silence, or while a line is dead
+/// in a patience (our choice).
 const LOOKS: u64 = 4;
 
 /// What a half has heard.
@@ -23,13 +26,22 @@ struct Heard {
     vain_since: Time,
 }
 
+/// What a host does besides what its transport does.
+#[derive(Clone, Copy, Debug)]
+struct Host {
+    /// When it looks for flows that are over; `NEVER`: its timer is not set.
+    looks_at: Time,
+    /// Since when its line is dead; `NEVER`: it works.
+    dead_since: Time,
+}
+
 /// The halves of some hosts, as they wait.
 #[derive(Clone, Debug)]
 pub(super) struct Watch {
     config: Failures,
-    /// The number of the timer that each host has besides those of its transport; by host, whether it is set.
+    /// The number of the timer that each host has besides those of its transport.
     timer: u8,
-    is_set: Vec<bool>,
+    hosts: Vec<Host>,
     /// By place: senders and receivers.
     heard: [Vec<Heard>; 2],
 }
@@ -38,8 +50,9 @@ impl Watch {
     /// Watches beside a transport that has `timers`, to which it adds one.
     pub(super) fn new(config: Failures, hosts: u32, timers: &mut Timers) -> Self {
         timers.host += 1;
-        let is_set = vec![false; hosts as usize];
-        Self { config, timer: timers.host - 1, is_set, heard: [Vec::new(), Vec::new()] }
+        let host = Host { looks_at: Time::NEVER, dead_since: Time::NEVER };
+        let hosts = vec![host; hosts as usize];
+        Self { config, timer: timers.host - 1, hosts, heard: [Vec::new(), Vec::new()] }
     }
 
     fn heard(&mut self, key: FlowKey) -> &mut Heard {
@@ -54,8 +67,8 @@ impl Watch {
             list.resize(key.index() + 1, heard);
         }
         list[key.index()] = heard;
-        let is_needed = key.is_receivers() && !self.is_set[host.index()];
-        is_needed.then(|| self.look(host, now + self.config.silence))
+        let end = self.ends(key, host);
+        (end < self.hosts[host.index()].looks_at).then(|| self.look(host, end))
     }
 
     /// A packet has come for a half.
@@ -71,26 +84,50 @@ impl Watch {
         now >= *since + patience
     }
 
-    /// The host that is to look for silent flows, if it is that that a timer means.
+    /// The line of a host dies, or works again.
+    pub(super) fn line(&mut self, host: NodeId, is_dead: bool, now: Time) {
+        let since = &mut self.hosts[host.index()].dead_since;
+        *since = if is_dead { now.min(*since) } else { Time::NEVER };
+    }
+
+    /// The host that is to look for flows that are over, if it is that that a timer means.
     pub(super) fn host_of(&mut self, timer: Timer) -> Option<NodeId> {
         let Timer::Host(host, number) = timer else { return None };
-        let is_meant = number == self.timer;
-        self.is_set[host.index()] &= !is_meant;
-        is_meant.then_some(host)
+        if number != self.timer {
+            return None;
+        }
+        self.hosts[host.index()].looks_at = Time::NEVER;
+        Some(host)
     }
 
-    /// When a receiver will have been silent for too long, if nothing comes.
-    pub(super) fn ends(&mut self, key: FlowKey) -> Time {
-        self.heard(key).last + self.config.silence
+    /// When a half of `host` will be over, if nothing comes: a receiver's that has been silent for too long, or a
+    /// sender's whose line has been dead for too long. `NEVER`: it tells by itself when it waits in vain.
+    pub(super) fn ends(&mut self, key: FlowKey, host: NodeId) -> Time {
+        let Failures { patience, silence, .. } = self.config;
+        let (last, dead_since) = (self.heard(key).last, self.hosts[host.index()].dead_since);
+        match (key.is_receivers(), dead_since) {
+            (true, _) => last + silence,
+            (false, Time::NEVER) => Time::NEVER,
+            (false, since) => last.max(since) + patience,
+        }
     }
 
-    /// When a host looks again, of whose receivers the first will have been silent for too long at `end`.
-    pub(super) fn looks_again(&mut self, host: NodeId, end: Time, now: Time) -> (Timer, Time) {
-        self.look(host, end.max(now + self.config.silence / LOOKS))
+    /// When a host looks again, of whose halves the first will be over at `end`; none if it will sooner.
+    pub(super) fn looks_again(
+        &mut self,
+        host: NodeId,
+        end: Time,
+        now: Time,
+    ) -> Option<(Timer, Time)> {
+        let Failures { patience, silence, .. } = self.config;
+        let Host { looks_at, dead_since } = self.hosts[host.index()];
+        let pause = if dead_since == Time::NEVER { silence } else { patience };
+        let at = end.max(now + pause / LOOKS);
+        (at < looks_at).then(|| self.look(host, at))
     }
 
     fn look(&mut self, host: NodeId, at: Time) -> (Timer, Time) {
-        self.is_set[host.index()] = true;
+        self.hosts[host.index()].looks_at = at;
         (Timer::Host(host, self.timer), at)
     }
 }

@@ -143,8 +143,8 @@ fn without_an_oracle_a_host_that_comes_back_has_forgotten_its_flows() {
     assert_eq!(ends.completed.len(), 2);
 }
 
-/// A host whose link is out for less than others wait loses no flow. If it is out for longer those to it fail;
-/// what it sends waits for its line, and goes on with it.
+/// A host whose link is out for less than others wait loses no flow. If it is out for longer those to it fail,
+/// and so do those from it, although its transport waits for its line and not for answers.
 #[test]
 fn without_an_oracle_an_outage_is_survived_that_is_shorter_than_patience() {
     let link = Component::NodeLink(NodeId::new(2));
@@ -153,10 +153,34 @@ fn without_an_oracle_an_outage_is_survived_that_is_shorter_than_patience() {
         let config = patient(Span::from_us(10_000), Span::from_us(200_000));
         let mut network = raw(plan(&config, &faults), REPEAT, 1);
         let ends = run(&mut network, &all_pairs(16, 300_000));
-        assert_eq!(ends.failed.len(), if fails { 15 } else { 0 }, "{until} us");
-        assert!(ends.failed.iter().all(|(flow, ..)| flow.dst == NodeId::new(2)), "{until} us");
+        assert_eq!(ends.failed.len(), if fails { 30 } else { 0 }, "{until} us");
+        let is_of_it = |flow: &Flow| [flow.src, flow.dst].contains(&NodeId::new(2));
+        assert!(ends.failed.iter().all(|(flow, ..)| is_of_it(flow)), "{until} us");
         assert_eq!(ends.completed.len() + ends.failed.len(), 240);
     }
+}
+
+/// A host is cut off for good: what it was to send, and is given to send later, has failed once its line has been
+/// dead for as long as it is patient. Nothing is left, and the run ends.
+#[test]
+fn without_an_oracle_a_host_cut_off_for_good_gives_up_what_it_was_to_send() {
+    let (lone, cut) = (NodeId::new(2), Time::from_ps(10 * MICROSECOND));
+    let faults = [fault(Component::NodeLink(lone), 10 * MICROSECOND, None)];
+    let patience = Span::from_us(5_000);
+    let config = patient(patience, Span::from_us(50_000));
+    let mut network = raw(plan(&config, &faults), REPEAT, 1);
+    let late = Time::from_ps(2_000 * MICROSECOND);
+    let mut flows = all_pairs(16, 300_000);
+    flows.push(flow(999, 2, 7, 1, late.as_ps()));
+    let mut ends = run(&mut network, &flows);
+    assert_eq!((ends.completed.len(), ends.failed.len()), (240 - 30, 31));
+    for (flow, at, _) in ends.failed.iter().filter(|(flow, ..)| flow.src == lone) {
+        let from = cut.max(flow.start);
+        // It looks no more often than four times in its patience.
+        assert!(*at >= from + patience && *at <= from + patience * 5 / 4, "{flow:?} at {at:?}");
+    }
+    assert_eq!(network.advance(Time::NEVER, &mut ends), Advance::Idle);
+    assert_eq!(network.net().halves.open().count(), 0);
 }
 
 #[test]
