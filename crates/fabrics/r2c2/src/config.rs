@@ -89,8 +89,7 @@ pub struct Config {
     /// How nodes find out which links and nodes work. Greetings are sent while something of the
     /// scenario can still fail or return.
     pub discovery: Discovery,
-    /// How the ends of flows find out that the other has died, or is out of reach. By an oracle, which a
-    /// table has to say: nodes cannot by themselves yet.
+    /// How the ends of flows find out that the other has died, or is out of reach.
     pub failures: Failures,
     /// Probability that a packet is lost on a link. Default 0. Below 1.
     #[schemars(range(min = 0.0, max = 1.0))]
@@ -228,7 +227,7 @@ impl Default for Config {
             selection: None,
             recovery: Recovery::default(),
             discovery: Discovery::default(),
-            failures: Failures::told(),
+            failures: Failures::default(),
             loss_rate: 0.0,
             bit_error_rate: 0.0,
             equipment: PacketParts::default(),
@@ -295,7 +294,6 @@ impl Config {
         problems.extend(self.check_bounds());
         let wrong = self.selection.iter().flat_map(Selection::check);
         problems.extend(wrong.map(|problem| problem.below("selection")));
-        problems.extend(self.failures.check_told());
         ::rack::ranges::check(self, problems)
     }
 }

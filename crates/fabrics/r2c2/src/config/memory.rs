@@ -15,8 +15,8 @@ const COPIES: u64 = 3;
 const NODE: u64 = 900;
 /// A port: its place in the grid, its capacity, its load and the list of who uses it.
 const PORT: u64 = 160;
-/// What nodes know of each other's links, where something may fail.
-const KNOWN: u64 = 4;
+/// What nodes know of each other's links, where something may fail, and when they heard of each other.
+const KNOWN: u64 = 12;
 /// Maps of what lives that nodes go by at a time while news of a failure spread, that of the whole rack
 /// aside. Our choice, by what the death of a node with six links took: each of them is news of its own.
 const MAPS: u64 = 3;

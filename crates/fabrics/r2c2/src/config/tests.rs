@@ -16,11 +16,6 @@ fn check(change: impl FnOnce(&mut Config), expected: &str) {
 }
 
 #[test]
-fn nodes_that_nobody_tells_of_deaths_are_refused() {
-    check(|config| config.failures.oracle = false, "failures.oracle: false; expected true");
-}
-
-#[test]
 fn bad_keys_are_named_with_a_remedy() {
     check(|c| c.mtu = Bytes::new(36), "mtu: 36 B; expected more than the header's 36 B");
     check(|c| c.burst = Bytes::new(1), "burst: 1 B; expected at least a packet of 1.5 KB");

@@ -22,8 +22,8 @@ impl Endpoints {
             let protocol = self.maps.of(node).usable(fact.course.protocol);
             flows.push((key, Course { protocol, ..fact.course }, fact.terms));
         }
-        let (news, scene) = self.speak(out);
-        news.forget_unreachable(node, &scene);
+        let (news, mut scene) = self.speak(out);
+        news.forget_unreachable(node, &mut scene);
         flows.iter().for_each(|&(key, ..)| self.watch(key, out));
         self.say_anew(node, flows, out);
         self.follow_event(node, out);

@@ -18,8 +18,9 @@
 //! ([`maps`], [`readings`]), and that is all they share.
 //!
 //! Reading order: [`senders`], [`receivers`], [`news`] (broadcasts), [`dropped`] and [`repeats`] (those that
-//! get lost), [`pace`] (rates), [`neighbours`] (greetings), [`failures`].
+//! get lost), [`doubts`] (of sources out of reach), [`pace`] (rates), [`neighbours`] (greetings), [`failures`].
 
+mod doubts;
 mod dropped;
 mod failures;
 pub(crate) mod frames;
@@ -76,6 +77,8 @@ const GREET: u8 = 3;
 const ADOPT: u8 = 4;
 /// A host's timer, that of the first for all: something is about to fail or to return.
 const EXPECT: u8 = 5;
+/// A host's timer: it looks for sources that it cannot reach, and has heard nothing of for long.
+const LOOK: u8 = 6;
 
 /// The endpoints of all nodes.
 #[derive(Clone, Debug)]
@@ -334,7 +337,7 @@ impl Transport for Endpoints {
     }
 
     fn timers(&self) -> Timers {
-        Timers { flow: 1, host: 6 }
+        Timers { flow: 1, host: 7 }
     }
 
     fn codec(&self) -> Arc<dyn Codec> {
@@ -419,6 +422,10 @@ impl Transport for Endpoints {
             }
             Timer::Host(host, ADOPT) => self.adopt(host, out),
             Timer::Host(host, EXPECT) => self.neighbours.expect_changes(host, out),
+            Timer::Host(host, LOOK) => {
+                let (news, mut scene) = self.speak(out);
+                news.look_for_unreachable(host, &mut scene);
+            }
             Timer::Host(host, _) => {
                 if self.pace.tick(host, &self.senders, out) {
                     self.recompute(host, out);

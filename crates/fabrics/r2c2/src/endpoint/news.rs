@@ -28,6 +28,7 @@ use crate::wire::{
     Tail,
 };
 
+use super::doubts::Doubts;
 use super::frames::{carried, carry};
 use super::maps::Maps;
 use super::neighbours::Neighbours;
@@ -62,6 +63,7 @@ pub(super) struct News {
     readings: Readings,
     /// `None` where a broadcast comes to a node once.
     recent: Option<Recent>,
+    doubts: Doubts,
     turns: Turns,
     pub(super) priority: u8,
     pub(super) repeats: Repeats,
@@ -106,6 +108,10 @@ impl News {
             names: Names::new(nodes, plan.tenants(), plan.may_drop()),
             readings: Readings::new(plan.config.trees),
             recent: plan.changes_until().map(|_| Recent::new(nodes)),
+            doubts: Doubts::new(
+                nodes,
+                plan.changes_until().map(|_| plan.config.discovery.duration()),
+            ),
             turns: Turns::new(nodes, plan.config.trees),
             priority: plan.config.broadcast_priority,
             repeats: Repeats::new(nodes, ports, plan.config.recovery.pause, seed),
@@ -322,7 +328,7 @@ impl News {
         reading: usize,
         scene: &mut Scene<'_>,
     ) -> Option<NodeId> {
-        let Self { recent, readings, facts, .. } = self;
+        let Self { recent, readings, facts, doubts, .. } = self;
         let Reading { tree, dead, said, hint, .. } = readings.get(reading);
         let (source, tree, dead, now) = (said.source, *tree, *dead, scene.out.now());
         if let Some(recent) = recent {
@@ -335,9 +341,11 @@ impl News {
         }
         let map = scene.maps.of(node);
         let has_tree = tree != TREE_NONE && map.digest == dead;
-        if map.digest == 0 || is_credible(node, source, scene) {
-            facts.hear(node, said, now, hint);
+        if recent.is_some() {
+            let is_joined = map.digest == 0 || map.routes.joins(node, source);
+            doubts.hears((node, source), is_joined, scene.out);
         }
+        facts.hear(node, said, now, hint);
         if has_tree {
             self.pass_by_tree(node, (source, tree), *packet, scene);
         } else {
@@ -377,9 +385,10 @@ impl News {
         if !self.is_first(node, name, scene.out.now()) {
             return None;
         }
-        if let Message::Anew(said) = &message
-            && is_credible(node, source, scene)
-        {
+        if let Message::Anew(said) = &message {
+            let map = scene.maps.of(node);
+            let is_joined = map.is_whole() || map.routes.joins(node, source);
+            self.doubts.hears((node, source), is_joined, scene.out);
             self.facts.hear_anew(node, said);
         }
         if tree != TREE_NONE && scene.maps.of(node).digest == tail.dead {
@@ -421,16 +430,32 @@ impl News {
 
     /// A node goes by another map: it forgets the flows of sources that it cannot reach any more, and
     /// what it was to say over links that are dead.
-    pub(super) fn forget_unreachable(&mut self, node: NodeId, scene: &Scene<'_>) {
-        let routes = &scene.maps.of(node).routes;
-        let sources = (0..routes.network().nodes()).map(NodeId::new);
-        for source in sources.filter(|&source| !routes.joins(node, source)) {
-            self.facts.lose(node, source);
-        }
+    pub(super) fn forget_unreachable(&mut self, node: NodeId, scene: &mut Scene<'_>) {
+        self.lose_unreachable(node, scene);
         let ports = scene.topology.ports_of(vertex(node));
         for port in ports.filter(|&port| !scene.neighbours.lives(port)) {
             self.repeats.take_cut(port);
         }
+    }
+
+    /// It is time for a node to forget the flows of sources that it cannot reach.
+    pub(super) fn look_for_unreachable(&mut self, node: NodeId, scene: &mut Scene<'_>) {
+        self.doubts.looks(node);
+        self.lose_unreachable(node, scene);
+    }
+
+    /// A node forgets the flows of sources that it cannot reach, once it has heard nothing of them for long.
+    fn lose_unreachable(&mut self, node: NodeId, scene: &mut Scene<'_>) {
+        let (now, mut next) = (scene.out.now(), Time::NEVER);
+        let routes = &scene.maps.of(node).routes;
+        let sources = (0..routes.network().nodes()).map(NodeId::new);
+        for source in sources.filter(|&source| !routes.joins(node, source)) {
+            match self.doubts.until(node, source) {
+                until if until <= now => self.facts.lose(node, source),
+                until => next = next.min(until),
+            }
+        }
+        self.doubts.look(node, next, scene.out);
     }
 
     /// Adds what was counted for other nodes.
@@ -451,13 +476,6 @@ impl News {
     pub(super) fn check(&self) -> Result<(), String> {
         self.facts.check()
     }
-}
-
-/// A node does not enter what it hears of a source that it cannot reach: it is old, and was long under
-/// way. Unless the node has heard of changes by which it does not go yet.
-fn is_credible(node: NodeId, source: NodeId, scene: &Scene<'_>) -> bool {
-    let map = scene.maps.of(node);
-    map.is_whole() || scene.neighbours.has_news(node) || map.routes.joins(node, source)
 }
 
 /// The bytes of a broadcast that goes by all links.
