@@ -84,11 +84,10 @@ pub struct Config {
     /// Traffic that enters the rack from others. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entering: Option<Entering>,
-    /// From a failure or repair until switch and hosts know. Unit: time. Default 1 ms (our choice: as
-    /// the packet-switched racks).
+    /// From a failure or repair until the switch knows, and hosts if an oracle tells them. Unit: time. Default
+    /// 1 ms (our choice: as the packet-switched racks).
     pub convergence: Span,
-    /// How hosts find out that others have died. By an oracle, which a table has to say: PL2's hosts give slots
-    /// back by way of hosts that they know to work, and cannot find out by themselves yet.
+    /// How hosts find out that others have died.
     pub failures: Failures,
     /// Probability that a packet is lost on a link. Default 0. Below 1.
     #[schemars(range(min = 0.0, max = 1.0))]
@@ -215,7 +214,7 @@ impl Default for Config {
             recovery: Recovery::default(),
             entering: None,
             convergence: Span::from_us(1_000),
-            failures: Failures::told(),
+            failures: Failures::default(),
             loss_rate: 0.0,
             bit_error_rate: 0.0,
             transport: Transport::default(),

@@ -13,6 +13,7 @@ use ::rack::{
     Advance, Class, Completion, Fabric, Failure, Fault, Flow, FlowId, NodeId, Probe, Problem,
 };
 use kernel::{Bytes, Span, Time};
+use packets::config::Failures;
 use serde_json::Value;
 
 use crate::config::Jitter;
@@ -109,7 +110,9 @@ fn carry_with(config: &Config, faults: &[Fault], flows: &[Flow]) -> Outcome {
     let mut rack = Rack::new(plan, 7);
     let mut ends = Ends::default();
     flows.iter().for_each(|flow| rack.offer(flow));
-    assert_eq!(rack.advance(Time::NEVER, &mut ends), Advance::Idle);
+    // Far longer than any of these tests takes, whatever waits double: who asks for ever is found out.
+    let limit = Time::ZERO + Span::from_us(1_000_000_000);
+    assert_eq!(rack.advance(limit, &mut ends), Advance::Idle);
     rack.check().unwrap();
     assert_eq!(ends.completed.len() + ends.failed.len(), flows.len(), "{:?}", rack.unfinished(3));
     let outcome = Outcome { ends, rack };
@@ -133,6 +136,11 @@ fn carry(config: &Config, flows: &[Flow]) -> Outcome {
     let outcome = carry_with(config, &[], flows);
     assert_eq!(outcome.ends.failed, []);
     outcome
+}
+
+/// The same rack whose hosts find out by themselves that others have died, and whose hosts are told.
+fn told_or_not(config: &Config) -> [Config; 2] {
+    [Failures::default(), Failures::told()].map(|failures| Config { failures, ..config.clone() })
 }
 
 /// `flows` flows of `bytes` from each of `senders`, all at once, to node 0.

@@ -17,7 +17,8 @@ pub struct Failures {
     pub oracle: bool,
     /// How long a host goes on asking in vain: the first time-out of a flow after which nothing has come of
     /// it begins this time, and a time-out after its end gives the flow up (RFC 1122 §4.2.3.5 has such a
-    /// bound, R2, RFC 5482 lets users say it). Unit: time. Default 100 ms (our choice: a hundred times the
+    /// bound, R2, RFC 5482 lets users say it). What a host whose own line is dead is to send it gives up
+    /// after that time, too. Unit: time. Default 100 ms (our choice: a hundred times the
     /// default of `convergence`; TCP's 100 s are no good in a rack). More than 0 ns.
     pub patience: Span,
     /// How long a host that has nothing to ask for keeps what it knows of a flow that it receives, while
@@ -33,18 +34,10 @@ impl Default for Failures {
 }
 
 impl Failures {
-    /// By an oracle: for fabrics whose own protocol has no answer yet.
+    /// By an oracle.
     #[must_use]
     pub fn told() -> Self {
         Self { oracle: true, ..Self::default() }
-    }
-
-    /// The mistake of a scenario without an oracle for a fabric whose own protocol has no answer yet.
-    #[must_use]
-    pub fn check_told(&self) -> Option<Problem> {
-        let message =
-            "false; expected true: hosts of this fabric cannot find out by themselves yet";
-        (!self.oracle).then(|| Problem::new("failures.oracle", message))
     }
 
     /// Every mistake in the table.

@@ -90,7 +90,6 @@ impl Config {
         let transport = below("transport", self.transport.table().check());
         let mut problems = self.check();
         problems.extend(transport.iter().cloned());
-        problems.extend(self.failures.check_told());
         problems = ::rack::ranges::check(self, problems);
         let is_sized = transport.is_empty();
         let mtu = if is_sized {
@@ -219,7 +218,7 @@ impl Config {
 
     /// The most that an exchange takes where nothing else is on the lines: two frames, two ways, the
     /// switch, and chance when a reservation is sent and when its grant is read.
-    fn longest_exchange(&self) -> Span {
+    pub(crate) fn longest_exchange(&self) -> Span {
         let control = self.line_rate.send_time(Bytes::new(CONTROL_WIRE.into()));
         let each_way = control + self.line_delay + self.host.delay + self.host.jitter.most();
         self.switch.latency + each_way * 2

@@ -95,11 +95,13 @@ pub(crate) struct Lane {
     /// The lane behind it in its agent's turn.
     pub(crate) next: u32,
     pub(crate) is_listed: bool,
+    /// Whether no reservation of its is answered: its bursts are dropped.
+    pub(crate) is_silent: bool,
     /// The number of its next unsolicited burst.
     pub(crate) number: u8,
     /// `lastChosenTimeslot`; [`NONE`]: none yet (the paper's -1).
     pub(crate) last_chosen: u32,
-    /// `lastResponseTime`.
+    /// `lastResponseTime`; of a silent lane, when a burst was asked for last.
     pub(crate) last_response: Time,
 }
 
@@ -110,6 +112,7 @@ impl Lane {
         waiting: Queue::EMPTY,
         next: NONE,
         is_listed: false,
+        is_silent: false,
         number: 0,
         last_chosen: NONE,
         last_response: Time::ZERO,

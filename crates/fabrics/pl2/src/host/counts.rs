@@ -19,6 +19,8 @@ pub(crate) struct Counts {
     /// Reservations sent, and those of them that were retransmitted.
     pub(crate) reservations: u64,
     pub(crate) repeats: u64,
+    /// Bursts that were dropped, as no reservation of them was answered.
+    pub(crate) unanswered: u64,
     /// Grants that came, and those of them that nobody waited for.
     pub(crate) grants: u64,
     pub(crate) grants_late: u64,
@@ -46,6 +48,7 @@ impl Counts {
             (&mut self.again_uncounted, other.again_uncounted),
             (&mut self.reservations, other.reservations),
             (&mut self.repeats, other.repeats),
+            (&mut self.unanswered, other.unanswered),
             (&mut self.grants, other.grants),
             (&mut self.grants_late, other.grants_late),
             (&mut self.duplicates, other.duplicates),
@@ -68,6 +71,7 @@ impl Counts {
             ("bursts_unsolicited", self.unsolicited),
             ("bursts_sent_again", self.again),
             ("bursts_sent_again_uncounted", self.again_uncounted),
+            ("bursts_unanswered", self.unanswered),
             ("reservations", self.reservations),
             ("reservations_repeated", self.repeats),
             ("grants_received", self.grants),

@@ -9,6 +9,7 @@
 //! - A burst that is retransmitted says whether the switch has counted its first copy, as far as its grant
 //!   tells (M13).
 //! - A grant that does not come is asked for again; one that comes when nobody waits is given back.
+//!   A destination that does not answer at all is another matter ([`super::silence`]).
 
 use kernel::{Bytes, Span, Time};
 use packets::{FlowKey, Kind, Outbox, Packet, Transport};
@@ -29,7 +30,7 @@ use crate::wire::{Flags, Opcode, Tag};
 /// Bits of a burst's number that name the agent.
 const AGENT_BITS: u32 = THREADS_MAX.ilog2();
 /// Most times that the wait for a grant is doubled (our choice: 4 ms with the usual patience).
-const DOUBLINGS_MAX: u8 = 6;
+pub(super) const DOUBLINGS_MAX: u8 = 6;
 
 impl<T: Transport> Shim<T> {
     /// An idle agent makes a burst of what its next lane holds (Alg. 2, `scheduleBurst`).
@@ -110,6 +111,9 @@ impl<T: Transport> Shim<T> {
             return self.give_up(agent, out);
         }
         let lane = self.bursts[place as usize].lane;
+        if self.is_silent(lane, at) {
+            return self.drop_burst(agent, out);
+        }
         let is_unsolicited = self.may_go_unsolicited(lane, at);
         let stamp = self.agents[agent as usize].since;
         self.reserve(agent, is_unsolicited, stamp, at, out);
@@ -174,6 +178,7 @@ impl<T: Transport> Shim<T> {
     ) {
         self.send_ripe_asks(host, out);
         self.counts.grants += 1;
+        self.answers(host, packet.src, grant.burst);
         let Some(agent) = self.asking(host, grant.burst) else {
             self.counts.grants_late += 1;
             // What a burst behind its reservation has used is not there to be given back.
@@ -276,7 +281,7 @@ impl<T: Transport> Shim<T> {
     }
 
     /// Whether no packet of a burst is worth asking for ever.
-    fn is_dispensable_burst(&self, place: u32) -> bool {
+    pub(super) fn is_dispensable_burst(&self, place: u32) -> bool {
         let mut slots = self.held.iter(self.bursts[place as usize].packets);
         slots.all(|slot| {
             let Note { flow, life, .. } = self.held.note(slot);
@@ -311,8 +316,7 @@ impl<T: Transport> Shim<T> {
     #[inline]
     pub(super) fn next_packet(&mut self, host: NodeId, out: &mut Outbox) -> Option<Packet> {
         self.send_ripe_asks(host, out);
-        let nic = &mut self.nics[host.index()];
-        if let Some(mut packet) = nic.next_control() {
+        if let Some(mut packet) = self.next_control(host) {
             if packet.kind == message::KIND && self.rules.time_stamps == TimeStamps::Hardware {
                 packet.stamp = out.now();
             }
@@ -321,6 +325,7 @@ impl<T: Transport> Shim<T> {
             }
             return Some(packet);
         }
+        let nic = &mut self.nics[host.index()];
         if nic.is_ripe(out.now()) {
             while let Some(passage) = nic.ripe_burst(out.now()) {
                 self.held.prefetch(passage.next);
@@ -403,7 +408,7 @@ impl<T: Transport> Shim<T> {
     }
 
     /// The agent has done with its burst at `at`; then it has its own work (M28, M39).
-    fn finish(&mut self, agent: u32, at: Time, out: &mut Outbox) {
+    pub(super) fn finish(&mut self, agent: u32, at: Time, out: &mut Outbox) {
         let until = at.max(out.now()) + self.rules.burst_cost;
         let entry = &mut self.agents[agent as usize];
         (entry.burst, entry.repeats) = (NONE, 0);
@@ -467,29 +472,23 @@ impl<T: Transport> Shim<T> {
         if self.is_in_vain(place) || (has_waited_long && self.is_dispensable_burst(place)) {
             return self.give_up(agent, out);
         }
+        if self.hosts_watch() {
+            return self.ask_again_or_drop(agent, out);
+        }
+        self.ask_again(agent, out);
+    }
+
+    /// Asks for the burst of an agent again.
+    pub(super) fn ask_again(&mut self, agent: u32, out: &mut Outbox) {
         let entry = &mut self.agents[agent as usize];
         entry.repeats = entry.repeats.saturating_add(1);
         self.counts.repeats += 1;
         // No burst follows this one, whether one followed the first or not.
         self.reserve(agent, false, out.now(), out.now(), out);
-        if has_waited_long {
-            self.waits_in_vain(place, out);
-        }
-    }
-
-    /// A burst has been asked for as often as waits grow longer: its flows wait for an answer, as they do
-    /// where their transport has sent all that it may.
-    fn waits_in_vain(&self, place: u32, out: &mut Outbox) {
-        for slot in self.held.iter(self.bursts[place as usize].packets) {
-            let Note { flow, life, .. } = self.held.note(slot);
-            if !flow.is_closed() && !flow.is_receivers() && !self.is_over(flow, life) {
-                out.in_vain(flow);
-            }
-        }
     }
 
     /// Nobody wants an agent's burst any more, and no slots are known to be granted to it.
-    fn give_up(&mut self, agent: u32, out: &mut Outbox) {
+    pub(super) fn give_up(&mut self, agent: u32, out: &mut Outbox) {
         let place = self.agents[agent as usize].burst;
         self.bursts[place as usize].is_settled = true;
         if self.bursts[place as usize].passages == 0 {

@@ -9,6 +9,7 @@
 //! - [`wait`]: Eq. 1
 //! - `layout`, `bursts`, `held`: threads, lanes, bursts and the packets in them
 //! - `nic`: bursts that wait for their slot, and the line
+//! - `silence`: destinations that do not answer
 //! - `duplicates`, `tracking`: the receiving side
 //! - `books`: what is held reserved, and what of it has leaked
 //! - `outside`: traffic from other racks
@@ -24,6 +25,7 @@ mod jitter;
 mod layout;
 mod nic;
 mod outside;
+mod silence;
 #[cfg(test)]
 mod tests;
 mod tracking;
@@ -75,6 +77,7 @@ struct Rules {
     pending: config::Pending,
     burst_cost: Span,
     patience: Span,
+    longest_exchange: Span,
     threads: u32,
     handling: config::GrantHandling,
     acknowledgments: config::Acknowledgments,
@@ -165,6 +168,7 @@ impl<T: Transport> Shim<T> {
             pending: config.host.pending,
             burst_cost: config.host.burst_cost,
             patience: config.recovery.patience,
+            longest_exchange: config.longest_exchange(),
             threads: config.threads,
             handling: config.grant_handling,
             acknowledgments: config.acknowledgments,

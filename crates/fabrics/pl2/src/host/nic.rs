@@ -123,6 +123,11 @@ impl Nic {
         self.control.pop()
     }
 
+    /// Whether any waits.
+    pub(crate) fn holds_control(&self) -> bool {
+        !self.control.is_empty()
+    }
+
     /// A burst of `size` may go now.
     #[inline]
     pub(crate) fn push(&mut self, passage: Passage, size: Bytes) {
