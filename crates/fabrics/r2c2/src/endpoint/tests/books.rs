@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use proptest::sample::Index;
 use rack::{Component, Fault};
 
-use super::failures::{faults, shape, some_flows};
+use super::failures::{faults, shape, some_flows, told};
 use super::*;
 
 /// Looks at each end as it is told.
@@ -87,9 +87,11 @@ proptest! {
         port_buffer in prop::sample::select(&[0u64, 1_500, 6_000][..]),
         share in any::<bool>(),
         cut in 0u64..40_000,
+        is_told in any::<bool>(),
         seed in any::<u64>(),
     ) {
         let config = Config {
+            failures: told(is_told),
             topology,
             classes: vec![config::Class { protocol, ..config::Class::default() }],
             loss_rate,

@@ -26,22 +26,25 @@ fn m14_links_and_nodes_fail_and_return() {
         fault(link(5, 6), 2_000, Some(30_000)),
         fault(Component::Node(NodeId::new(10)), 1_000, Some(20_000)),
     ];
-    let plan = torus(&[4, 4]).plan().unwrap().with_faults(&faults).unwrap();
-    let mut network = rack(&plan, 1);
     let flows: Vec<Flow> = (0..200)
         .map(|id| {
             let (src, dst) = (id as u32 * 7 % 16, (id as u32 * 7 + 1 + id as u32 % 15) % 16);
             flow(id, src, dst, 100_000, Time::from_ps(id * 100_000_000))
         })
         .collect();
-    let ends = carry(&mut network, &flows);
-    // Only the flows of the dead node may fail.
-    let dead = NodeId::new(10);
-    for (flow, why) in &ends.failed {
-        assert!([flow.src, flow.dst].contains(&dead), "{flow:?} failed: {why:?}");
+    for is_told in [false, true] {
+        let config = Config { failures: told(is_told), ..torus(&[4, 4]) };
+        let plan = config.plan().unwrap().with_faults(&faults).unwrap();
+        let mut network = rack(&plan, 1);
+        let ends = carry(&mut network, &flows);
+        // Only the flows of the dead node may fail.
+        let dead = NodeId::new(10);
+        for (flow, why) in &ends.failed {
+            assert!([flow.src, flow.dst].contains(&dead), "{flow:?} failed: {why:?}");
+        }
+        assert!(ends.failed.len() < 30, "{}", ends.failed.len());
+        assert!(network.transport().neighbours.told() > 0);
     }
-    assert!(ends.failed.len() < 30, "{}", ends.failed.len());
-    assert!(network.transport().neighbours.told() > 0);
 }
 
 #[test]
@@ -256,7 +259,7 @@ struct Trial {
 }
 
 /// Whether nodes are told of deaths, or give up after 10 ms in vain: far more than it takes to know of links.
-fn told(is_told: bool) -> Failures {
+pub(super) fn told(is_told: bool) -> Failures {
     let patience = Span::from_us(10_000);
     if is_told { Failures::told() } else { Failures { patience, ..Failures::default() } }
 }

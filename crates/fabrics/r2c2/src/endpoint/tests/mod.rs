@@ -339,11 +339,14 @@ fn flows_beyond_the_last_index_wait() {
     assert_eq!(network.transport().news.counts().sent, 600);
     let at = Time::ZERO + Span::from_us(200);
     let dies = rack::Fault { component: rack::Component::Node(NodeId::new(1)), at, until: None };
-    let plan = torus(&[4]).plan().unwrap().with_faults(&[dies]).unwrap();
-    let mut network = rack(&plan, 1);
-    let ends = carry(&mut network, &flows);
-    assert!(ends.failed.len() > 200, "{}", ends.failed.len());
-    assert_eq!(network.transport().waiting.len(), 0);
+    for is_told in [false, true] {
+        let config = Config { failures: failures::told(is_told), ..torus(&[4]) };
+        let plan = config.plan().unwrap().with_faults(&[dies]).unwrap();
+        let mut network = rack(&plan, 1);
+        let ends = carry(&mut network, &flows);
+        assert!(ends.failed.len() > 200, "{}", ends.failed.len());
+        assert_eq!(network.transport().waiting.len(), 0);
+    }
 }
 
 /// What changes on its way is found, counted and dropped, and so is what no node would say.
