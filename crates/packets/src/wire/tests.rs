@@ -117,6 +117,12 @@ fn a_pause_looks_as_802_1qbb_says() {
     assert_eq!(bytes.len(), 64 + 4, "nothing but the foot rides behind it");
     let credit = Packet { kind: Kind::LINK_CREDIT, ack: 70_000, wire: 64, ..frame };
     assert_eq!(rides(&CODEC, &credit), ["wire"]);
+    // Of a loss: what it was, and its bytes; which one it was rides behind.
+    let (flow, src) = (FlowKey::new(17), NodeId::new(5));
+    let lost =
+        Packet { kind: Kind::LINK_LOST, flow, src, payload: 80, wire: 64, ..Packet::default() };
+    assert_eq!(rides(&CODEC, &lost), [""; 0]);
+    assert_eq!(rides(&CODEC, &Packet { seq: 9, ..lost }), ["seq"]);
 }
 
 /// A switch marks what it has read no trailer of: what the real header says is what counts.

@@ -185,10 +185,14 @@ impl Room {
 
 #[cfg(test)]
 mod tests {
-    use packets::{Marks, wire};
+    use packets::Marks;
+    use packets::wire::{self, Datagrams};
     use proptest::prelude::*;
 
     use super::*;
+
+    /// How the packets of some transport look.
+    const CODEC: Datagrams = Datagrams { header: 60 };
 
     proptest! {
         #[test]
@@ -202,8 +206,8 @@ mod tests {
             prop_assert_eq!(Message::decode(message.encode()), Some(message));
             let packet = message.packet(NodeId::new(1), NodeId::new(2));
             prop_assert_eq!(packet.wire, 10);
-            let bytes = wire::encode(&packet);
-            prop_assert_eq!(Message::of(&wire::decode(&bytes).unwrap()), Some(message));
+            let bytes = wire::encode(&CODEC, &packet);
+            prop_assert_eq!(Message::of(&wire::decode(&CODEC, &bytes).unwrap()), Some(message));
         }
 
         #[test]
@@ -243,8 +247,8 @@ mod tests {
             let segment = Segment { leaf, node, number, size, header };
             let packet = segment.packet(src);
             prop_assert!(!is_message(&packet));
-            let bytes = wire::encode(&packet);
-            prop_assert_eq!(Segment::of(&wire::decode(&bytes).unwrap(), leaf_of), Some(segment));
+            let bytes = wire::encode(&CODEC, &packet);
+            prop_assert_eq!(Segment::of(&wire::decode(&CODEC, &bytes).unwrap(), leaf_of), Some(segment));
         }
     }
 }
