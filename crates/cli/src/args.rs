@@ -56,7 +56,7 @@ pub enum Command {
     Sweep(SweepArguments),
     /// Repeat the experiments of a paper and put our figures beside its own.
     Reproduce(ReproduceArguments),
-    /// Record what each node of a rack is given and does, as vectors to be replayed.
+    /// Record what each node of the racks is given and does, as vectors to be replayed.
     Record(RecordArguments),
     /// List what there is: fabrics, workloads, published sizes, experiments.
     List(ListArguments),
@@ -165,7 +165,8 @@ pub struct RecordArguments {
     /// How many flows of the workload are carried: the first.
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub flows: u64,
-    /// Where the vectors go: a file a node, and their schema. Default: results/NAME-HASH-vectors.
+    /// Where the vectors go: a file a node, and their schema; of several fabrics, each in a directory of its own.
+    /// Default: results/NAME-HASH-vectors.
     #[arg(long, short, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }

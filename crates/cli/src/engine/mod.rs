@@ -39,7 +39,7 @@ pub fn default_directory(scenario: &Scenario) -> PathBuf {
 const SLUG_MAX: usize = 80;
 
 /// A label as a file name: letters and digits stay, the rest becomes `-`.
-fn slug(label: &str) -> String {
+pub fn slug(label: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_');
     let text = label.chars().map(|c| if fits(c) { c } else { '-' });
     let text: String = text.take(SLUG_MAX).collect();

@@ -389,7 +389,7 @@ fn nodes_are_recorded_a_file_each() {
     for out in ["v", "w"] {
         let arguments = ["record", "net.toml", "--flows", "5", "--format", "json", "--out", out];
         let said = place.run(&arguments).succeeds().json();
-        assert_eq!((&said["nodes"], &said["completed"]), (&4.into(), &5.into()));
+        assert_eq!((&said[0]["nodes"], &said[0]["completed"]), (&4.into(), &5.into()));
     }
     let names = ["node-0.json", "node-1.json", "node-2.json", "node-3.json", "schema.json"];
     assert_eq!(place.names("v"), names);
@@ -403,6 +403,14 @@ fn nodes_are_recorded_a_file_each() {
     let fluid = fabric.replace("newreno", "fluid");
     place.write("fluid.toml", &format!("{ends}{PAIRS}{fluid}"));
     place.run(&["record", "fluid.toml", "--out", "f"]).refuses(&[
-        "fluid: fabric \"packet-switched\" with these settings has no nodes that run by themselves",
+        "packet-switched: with these settings and faults it has no nodes that run by themselves; \
+         docs/wire-formats.md says which have",
     ]);
+    assert!(!place.join("f").exists());
+    // Of several fabrics each has a folder, but those that have no nodes.
+    let second = fluid.replace("[fabric]", "[[fabric]]\nlabel = 'ideal'");
+    let first = fabric.replace("[fabric]", "[[fabric]]\nlabel = 'tcp'");
+    place.write("both.toml", &format!("{ends}{PAIRS}{first}{second}"));
+    place.run(&["record", "both.toml", "--flows", "2", "--out", "b"]).succeeds();
+    assert_eq!((place.names("b"), place.names("b/tcp")), (vec!["tcp".into()], place.names("v")));
 }
