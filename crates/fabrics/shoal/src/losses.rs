@@ -251,7 +251,7 @@ impl Shard {
             let lost = |from, to| (from == node || to == node).then_some(Failure::DestinationDied);
             self.fail(self.start_of(now.slot), lost);
             for own in self.losses().own.clone() {
-                self.messages.lives.expect_any(own, node);
+                self.messages.expect_any(own, node);
             }
         }
         let config = &self.plan.config;

@@ -51,11 +51,6 @@ impl Lives {
         self.known.retain(|&(own, _), _| own != node);
     }
 
-    /// A node here takes the next that it hears of another as it comes.
-    pub(crate) fn expect_any(&mut self, node: u32, peer: u32) {
-        self.known.insert((node, peer), None);
-    }
-
     /// A node here hears how often another has come back; whether that is news.
     pub(crate) fn hear(&mut self, node: u32, peer: u32, life: u32) -> bool {
         let at_first = if self.of(node) > 0 { None } else { Some(0) };
@@ -73,10 +68,30 @@ impl Messages {
     /// A node here died. What it had received is lost with it; it will acknowledge nothing.
     pub(crate) fn receiver_died(&mut self, node: u32) {
         self.lives.forget(node);
+        for peer in 0..self.senders.nodes {
+            self.start_life(node, peer);
+        }
         self.receivers.forget_node(node);
         self.note_started();
         // At once: where the node is by itself nothing else may arrive.
         self.tell_given_up();
+    }
+
+    /// A source takes the next that it hears of how often a node has come back as it comes: what it sends there
+    /// is of a new life of the pair anyway.
+    pub(crate) fn expect_any(&mut self, source: u32, node: u32) {
+        self.lives.known.insert((source, node), None);
+        self.start_life(source, node);
+    }
+
+    /// Pairs that are not known go on with the numbers of another life: the destination may have forgotten the
+    /// last, or the source.
+    fn start_life(&mut self, source: u32, destination: u32) {
+        for class in 0..self.senders.classes {
+            if self.senders.known_pair(source, destination, class).is_none() {
+                self.senders.start_life(source, destination, class);
+            }
+        }
     }
 
     /// `source` learns that a node had died and is back: those of its flows to it end, at `at`, of which
