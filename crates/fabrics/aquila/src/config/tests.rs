@@ -28,7 +28,8 @@ fn m007_the_default_is_the_clique_of_the_paper() {
 
 #[test]
 fn m007_keys_go_over_the_profile() {
-    let config = Config { pods: Some(9), nodes: 20, ..Config::default() };
+    let profile = Some(Profile::Full);
+    let config = Config { profile, pods: Some(9), nodes: 20, ..Config::default() };
     let plan = config.plan().unwrap();
     assert_eq!((plan.topology.shape().tins(), plan.hosts.len()), (108, 20));
 }
@@ -112,7 +113,7 @@ fn several_mistakes_are_all_named() {
     config.equipment.nic_cost = -1.0;
     let keys: Vec<String> =
         config.plan().unwrap_err().into_iter().map(|problem| problem.key).collect();
-    assert_eq!(keys, ["pods", "hosts", "equipment.nic_cost"]);
+    assert_eq!(keys, ["pods", "nodes", "equipment.nic_cost"]);
 }
 
 #[test]
