@@ -138,6 +138,22 @@ def test_an_estimate_of_each_fabric_is_told(small: Scenario) -> None:
     assert [found.label for found in rackloom.estimate(pair)] == ["a", "pl2"]
 
 
+def test_nodes_are_recorded_as_the_command_records_them(
+    here: Path, small: Scenario, rackloom_command: Callable[..., str]
+) -> None:
+    (ours,) = rackloom.record(small, flows=5, out="ours")
+    assert (ours.flows, ours.completed, ours.failed) == (5, 5, 0)
+    assert ours.directory == Path("ours")
+    assert ours.messages > 0
+    (here / "small.json").write_text(json.dumps(small))
+    rackloom_command("record", "small.json", "--flows=5", "-o", "theirs")
+    names = sorted(path.name for path in (here / "ours").iterdir())
+    assert len(names) == ours.nodes + 1
+    assert "schema.json" in names
+    for name in names:
+        assert (here / "ours" / name).read_bytes() == (here / "theirs" / name).read_bytes()
+
+
 def test_what_takes_more_memory_than_there_is_is_refused_with_its_estimate() -> None:
     huge = {
         "run": {"flows": 10},

@@ -13,13 +13,14 @@ The same scenario, seed and version give the same results as the ``rackloom`` co
 from rackloom._native import VERSION as __version__
 from rackloom.errors import Error, InputError, Problem, RunError
 from rackloom.progress import Progress
-from rackloom.results import Comparison, Estimate, Point, Reproduction, Result, Sweep
+from rackloom.results import Comparison, Estimate, Point, Recorded, Reproduction, Result, Sweep
 from rackloom.verbs import (
     compare,
     describe,
     estimate,
     list,
     load,
+    record,
     reproduce,
     resolve,
     run,
@@ -35,6 +36,7 @@ __all__ = [
     "Point",
     "Problem",
     "Progress",
+    "Recorded",
     "Reproduction",
     "Result",
     "RunError",
@@ -45,6 +47,7 @@ __all__ = [
     "estimate",
     "list",
     "load",
+    "record",
     "reproduce",
     "resolve",
     "run",

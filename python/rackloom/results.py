@@ -128,6 +128,26 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class Recorded:
+    """The nodes of one fabric, recorded as vectors."""
+
+    label: str
+    """What the fabric is called."""
+    directory: Path | None
+    """Where the files are; None if it has no nodes that run by themselves."""
+    nodes: int
+    """How many nodes there are: a file each."""
+    messages: int
+    """Messages between them."""
+    flows: int
+    """Flows that began."""
+    completed: int
+    """Flows that completed."""
+    failed: int
+    """Flows that failed."""
+
+
+@dataclass(frozen=True)
 class Point:
     """One point of a sweep."""
 

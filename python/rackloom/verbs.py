@@ -13,7 +13,7 @@ from rackloom import _native, inputs
 from rackloom.errors import InputError
 from rackloom.inputs import Scenario
 from rackloom.progress import Listener, listener
-from rackloom.results import Comparison, Estimate, Point, Reproduction, Result, Sweep
+from rackloom.results import Comparison, Estimate, Point, Recorded, Reproduction, Result, Sweep
 
 Place: TypeAlias = str | os.PathLike[str]
 """A directory for results."""
@@ -53,6 +53,35 @@ def estimate(scenario: Scenario, /, **overrides: Any) -> Sequence[Estimate]:
     """
     rows = _native.estimate(inputs.source(scenario), inputs.settings(overrides))
     return [Estimate(*row) for row in rows]
+
+
+def record(
+    scenario: Scenario,
+    /,
+    *,
+    flows: int = 100,
+    out: Place | None = None,
+    **overrides: Any,
+) -> Sequence[Recorded]:
+    """Records what each node of a rack is given and does, as vectors to replay.
+
+    Ctrl-C stops it; what was recorded until then is kept.
+
+    Args:
+        scenario: A path or a mapping.
+        flows: How many of the workload's flows are carried.
+        out: Where the files go. Default: ``results/NAME-HASH-vectors``.
+        **overrides: Keys to set; see `run`.
+
+    Returns:
+        What came of each fabric of the scenario, in its order.
+
+    Raises:
+        InputError: The scenario or the directory cannot be used, or none of its fabrics has nodes that run by
+            themselves.
+    """
+    rows = _native.record(inputs.source(scenario), inputs.settings(overrides), _path(out), flows)
+    return [Recorded(*row) for row in rows]
 
 
 def run(

@@ -7,10 +7,12 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::available_parallelism;
 
 use cli::engine::estimate::Estimate;
-use cli::engine::sweep::{self as grids, Grid, Outcome, Point};
+use cli::engine::record::{self as recording, Recorded};
+use cli::engine::sweep::{self as grids, Grid, Outcome as PointOutcome, Point};
 use cli::engine::{self, Budget, Failure};
 use cli::reproduce::{self as papers, Effort};
 use pyo3::prelude::*;
+use rack::apart::Outcome;
 use rack::run::Progress;
 use scenario::{BadInput, Located, Scenario};
 use serde_json::Value;
@@ -24,6 +26,9 @@ type Run = (PathBuf, String, String);
 
 /// The settings of a point, its status and label, and its run or why there is none.
 type PointRow = (Vec<String>, String, String, Option<Run>, Option<String>);
+
+/// Label, directory if it has nodes of its own, how many; messages; flows begun, completed and failed.
+type RecordedRow = (String, Option<PathBuf>, usize, u64, u64, u64, u64);
 
 /// Label, memory in bytes, seconds if they can be told, and what those rest on.
 type EstimateRow = (String, u64, Option<f64>, String);
@@ -47,6 +52,27 @@ pub fn estimate(py: Python<'_>, source: Source, settings: Settings) -> PyResult<
     })?;
     let row = |found: Estimate| (found.label, found.memory.get(), found.seconds, found.basis);
     Ok(estimates.into_iter().map(row).collect())
+}
+
+/// Records the nodes of each fabric of a scenario.
+#[pyfunction]
+pub fn record(
+    py: Python<'_>,
+    source: Source,
+    settings: Settings,
+    out: Option<PathBuf>,
+    flows: u64,
+) -> PyResult<Vec<RecordedRow>> {
+    let all = watched(py, None, move |watched| {
+        let scenario = inputs::scenario(&source, &settings)?;
+        let directory = out.unwrap_or_else(|| recording::directory_of(&scenario));
+        recording::record(&scenario, &directory, flows, &|| watched.is_stopped())
+    })?;
+    let row = |Recorded { label, directory, nodes, outcome }: Recorded| {
+        let Outcome { begun, completed, failed, messages, .. } = outcome;
+        (label, directory, nodes, messages, begun, completed, failed)
+    };
+    Ok(all.into_iter().map(row).collect())
 }
 
 /// Runs the only fabric of a scenario.
@@ -120,7 +146,7 @@ pub fn sweep(
         let summary = point.outcome.summary().map(Value::to_string);
         let run = summary.map(|summary| (folder, point.label.clone(), summary));
         let why = match point.outcome {
-            Outcome::Failed(why) => Some(why),
+            PointOutcome::Failed(why) => Some(why),
             _ => None,
         };
         (point.settings, status, point.label, run, why)

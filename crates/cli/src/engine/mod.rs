@@ -9,6 +9,7 @@ mod failure;
 mod guard;
 mod machine;
 mod place;
+pub mod record;
 mod run;
 pub mod sweep;
 
