@@ -373,7 +373,7 @@ fn a_transport_is_refused_where_it_cannot_be_carried() {
     place.write("bad.toml", &format!("[run]\nflows = 50\n{PAIRS}{shoal}"));
     place.run(&["run", "bad.toml"]).refuses(&[
         "bad.toml:9: fabric.transport: found a table; expected one of \"auto\", \"none\", \"reliable\"; \
-         kind = one of \"packet-switched\", \"pl2\", \"scoc-network\" takes it",
+         kind = one of \"aquila\", \"packet-switched\", \"pl2\", \"scoc-network\" takes it",
     ]);
     assert_eq!(place.names("."), ["bad.toml", "small.toml"]);
 }

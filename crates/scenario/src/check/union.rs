@@ -7,7 +7,7 @@ use crate::problem::{Located, quoted};
 use crate::tree::{Item, Node};
 
 /// Other words are named if they are this few (our choice).
-const WORDS_SHOWN: usize = 3;
+const WORDS_SHOWN: usize = 6;
 
 impl Checker<'_> {
     /// Checks `node` against the alternatives of `view`.

@@ -1,8 +1,8 @@
 //! Which way a head takes (§3.2, M301 to M317).
 //!
 //! Decided when a cell becomes the head of its FIFO, from what the switch itself sees: queues of its own
-//! outputs (M310). Drawn again while it waits (M313). Chance depends on the switch, the tick, the port and the
-//! channel alone, so the order in which heads are looked at makes no difference.
+//! outputs (M310). Drawn again while it waits (M313). Chance depends on the switch, the port, the channel,
+//! the cell's ends and how many were drawn there before, so the order in which heads are looked at makes no difference.
 
 use super::cell::{Cell, NONE};
 use super::settings::ESCAPE;
@@ -38,13 +38,14 @@ impl<E: Endpoints> Switches<E> {
         debug_assert_ne!(head, NONE, "nothing to decide");
         let cell = *self.pool.get(head);
         self.counts.decisions += 1;
-        let Some((way, mode)) = self.choose(place, port, channel, &cell, tick) else {
+        let Some((way, mode)) = self.choose(place, port, channel, &cell) else {
             return self.discard_head(place, port, channel, tick);
         };
         let tin = &mut self.tins[place];
         let input = &mut tin.inputs[at(channel, port)];
         (input.output, input.onward) = (way.output as u8, way.onward as u8);
         input.drawn = tick as u8;
+        input.draws = input.draws.wrapping_add(1);
         tin.ask(port, channel, way.output, way.onward);
         let is_ours = tin.ports[way.output].kind == PortKind::Terminal;
         let again = self.limits.draw_again;
@@ -80,7 +81,6 @@ impl<E: Endpoints> Switches<E> {
         port: usize,
         channel: usize,
         cell: &Cell,
-        tick: u64,
     ) -> Option<(Way, Mode)> {
         let tin = &self.tins[place];
         let mode = self.settings.classes[usize::from(cell.class)].mode;
@@ -98,13 +98,13 @@ impl<E: Endpoints> Switches<E> {
         let is_here = matches!(component, Component::Own(_));
         let output = if is_here {
             let hash = hash(tin, cell);
-            hand_over(row, queued, mode, hash, tin.chance(tick, port, channel))
+            hand_over(row, queued, mode, hash, tin.chance(port, channel, cell))
         } else {
             match mode {
                 Mode::Deterministic => self.by_hash(tin, row, cell, OTHER_SLOTS),
                 Mode::MinimalDeterministic => self.by_hash(tin, row, cell, 0),
                 Mode::FullyAdaptive | Mode::MinimalAdaptive => {
-                    let draw = tin.chance(tick, port, channel);
+                    let draw = tin.chance(port, channel, cell);
                     let is_minimal = mode == Mode::MinimalAdaptive;
                     let (output, is_detour) = self.compare(row, queued, draw, is_minimal);
                     self.counts.detours += u64::from(is_detour);

@@ -2,7 +2,7 @@
 
 use switching::BusyIslip;
 
-use super::cell::NONE;
+use super::cell::{Cell, NONE};
 use super::settings::{CHANNELS, Limits, Settings};
 use crate::link::credits::{Receiver, Sender};
 use crate::topology::{PortKind, Topology};
@@ -26,6 +26,8 @@ pub(super) struct Input {
     pub(super) onward: u8,
     /// The low bits of the tick at which that was drawn.
     pub(super) drawn: u8,
+    /// Ways drawn so far.
+    pub(super) draws: u16,
 }
 
 /// An output queue: of one port and channel (M108).
@@ -146,6 +148,7 @@ impl Tin {
             output: UNDECIDED,
             onward: 0,
             drawn: 0,
+            draws: 0,
         };
         let output = |queue: usize| Output {
             asks: 0,
@@ -177,10 +180,13 @@ impl Tin {
         }
     }
 
-    /// A word of chance for a head of a channel at a port at a tick: the same in whatever order heads are looked at.
+    /// A word of chance for the head of a channel at a port: the same in whatever order heads are looked at, and at
+    /// whatever time.
     #[inline]
-    pub(super) fn chance(&self, tick: u64, port: usize, channel: usize) -> u64 {
-        kernel::mix64(self.seed ^ (tick << 11 | (port << 5 | channel) as u64))
+    pub(super) fn chance(&self, port: usize, channel: usize, cell: &Cell) -> u64 {
+        let draws = u64::from(self.inputs[at(channel, port)].draws);
+        let ends = u64::from(cell.to) << 48 | u64::from(cell.from) << 32;
+        kernel::mix64(self.seed ^ (ends | draws << 11 | (port << 5 | channel) as u64))
     }
 
     /// The head of an input's channel asks for an output's.
