@@ -67,7 +67,7 @@ impl Config {
         let payload = self.cell.get().saturating_sub(self.header.get());
         let per_cell = (notice_words(payload as usize) as u128).clamp(1, 1 << 10);
         let segments = u128::from(self.nodes).div_ceil(64).div_ceil(per_cell).min(16);
-        let bytes = pairs.saturating_mul(segments * HALF + QUARTER);
+        let bytes = pairs.saturating_mul(segments * 2 * HALF + QUARTER);
         Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 
