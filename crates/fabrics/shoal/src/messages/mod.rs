@@ -10,7 +10,6 @@
 //! without them.
 
 mod acks;
-mod lives;
 mod missing;
 mod receiving;
 mod recovery;
@@ -29,7 +28,6 @@ use crate::transport::Transport;
 pub(crate) use report::{Report, What};
 
 use acks::Acks;
-use lives::Lives;
 use missing::Waiting;
 use receiving::Receivers;
 use sending::Senders;
@@ -68,8 +66,6 @@ pub(crate) struct Messages {
     pub(crate) acks: Acks,
     /// Without a transport: pairs that wait for a cell before others.
     waiting: Vec<Waiting>,
-    /// How often nodes have come back, as those here know.
-    pub(crate) lives: Lives,
 }
 
 impl Messages {
@@ -77,7 +73,6 @@ impl Messages {
     pub(crate) fn new(config: &Config, plan: CellPlan, own: std::ops::Range<u32>) -> Self {
         Self {
             senders: Senders::new(config, plan, own.clone()),
-            lives: Lives::new(own.clone()),
             receivers: Receivers::new(config.nodes, config.classes, own),
             reports: Vec::new(),
             repeats: 0,
