@@ -77,8 +77,8 @@ def record(
         What came of each fabric of the scenario, in its order.
 
     Raises:
-        InputError: The scenario or the directory cannot be used, or none of its fabrics has nodes that run by
-            themselves.
+        InputError: The scenario or the directory cannot be used, or none of its fabrics has
+            nodes that run by themselves.
     """
     rows = _native.record(inputs.source(scenario), inputs.settings(overrides), _path(out), flows)
     return [Recorded(*row) for row in rows]
