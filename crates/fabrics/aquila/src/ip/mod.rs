@@ -1,9 +1,9 @@
 //! IP over GNet: how packets cross the fabric, asked for by where they go.
 //!
-//! Models: Aquila §3.3 (M401, M406 to M422): a packet waits in the ingress buffer of its TiN ([`ingress`]); a request to
-//! send (RTS) goes to the TiN of its destination and waits there for its turn ([`clearing`]); a clearance (CTS) comes back
+//! Models: Aquila §3.3 (M401, M406 to M422): a packet waits in the ingress buffer of its TiN (`ingress`); a request to
+//! send (RTS) goes to the TiN of its destination and waits there for its turn (`clearing`); a clearance (CTS) comes back
 //! once bandwidth and a place are free; the data goes in cells by any way, is put together and leaves in order
-//! ([`egress`]). Where too many wait, the answer is: drop it (CTD), which costs no bandwidth.
+//! (`egress`). Where too many wait, the answer is: drop it (CTD), which costs no bandwidth.
 //!
 //! An [`Engine`] is that of any set of TiNs: it knows of others what cells tell. What packets are is its owner's: they
 //! have a handle, and their content is passed on when they are cleared ([`Outcome::Cleared`], [`Engine::attach`]),
