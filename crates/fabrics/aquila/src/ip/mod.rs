@@ -14,24 +14,25 @@ mod clearing;
 mod egress;
 mod ingress;
 pub mod open_loop;
+mod settings;
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
 
-use kernel::{Bytes, Rate, Time};
+use kernel::Time;
 
 use crate::address::{Address, Endpoint};
 use crate::cells::ip::{Clear, Data, Pointer, Rts};
-use crate::config::{self, Order};
+use crate::config;
 use crate::link::classes::{CellKind, Half, SCAVENGER, half_of};
-use crate::link::header::{CELL_MIN, CELL_STEP, HEADER_BYTES};
 use crate::switch::cell::Cell;
 use crate::switch::settings::TICK;
 use crate::switch::{Room, Wishes};
 use clearing::{Budget, Queues, Request, Wait};
 use egress::{Came, Egress, NONE};
 use ingress::{Ingress, Next, Outgoing};
+use settings::Settings;
 
 /// Terminal ports that IP uses: four of the NIC, four of the Ethernet port, one of the control processor (M102).
 const LANES: usize = 9;
@@ -45,10 +46,6 @@ const GROUP_OF: [usize; PORTS] = [1, 0, 0, 2];
 const PORTS_OF: [&[usize]; GROUPS] = [&[1, 2], &[0], &[3]];
 /// Lanes of each group: the first, and how many.
 const LANES_OF: [(usize, usize); GROUPS] = [(0, 4), (4, 4), (8, 1)];
-/// Line of the control processor (our choice).
-const CONTROL_RATE: Rate = Rate::from_gbps(1);
-/// What a packet has more on an Ethernet line: header, frame check, preamble and gap (M428). Unit: bytes.
-const ETHERNET_FRAMING: u32 = 14 + 24;
 /// No instant.
 const NEVER: u64 = u64::MAX;
 
@@ -241,72 +238,6 @@ impl Part {
             1 => CellKind::Data.class(Half::Bulk),
             _ => SCAVENGER,
         }
-    }
-}
-
-/// The configuration as the engine looks at it. Times in ps, sizes in bytes.
-#[derive(Clone, Debug)]
-struct Settings {
-    segments: u32,
-    ingress_share: f64,
-    egress_buffer: u32,
-    window: u32,
-    drop_above: u32,
-    mark_above: u32,
-    queue_limit: u32,
-    weights: [u8; 7],
-    order: Order,
-    request_timeout: u64,
-    reassembly_timeout: u64,
-    cell_payload: u32,
-    cell_headers: u32,
-    hops: u8,
-    mtu: u32,
-    port_rate: Rate,
-}
-
-impl Settings {
-    fn new(ip: &config::Ip, hops: u8) -> Self {
-        let bytes = |of: Bytes| of.get() as u32;
-        Self {
-            segments: bytes(ip.ingress_buffer) / ingress::SEGMENT,
-            ingress_share: ip.ingress_share,
-            egress_buffer: bytes(ip.egress_buffer),
-            window: bytes(ip.window),
-            drop_above: ip.drop_above,
-            mark_above: ip.mark_above,
-            queue_limit: ip.queue_limit,
-            weights: ip.weights,
-            order: ip.order,
-            request_timeout: ip.request_timeout.as_ps(),
-            reassembly_timeout: ip.reassembly_timeout.as_ps(),
-            cell_payload: ip.cell_payload(),
-            cell_headers: u32::from(HEADER_BYTES) + bytes(ip.data_header),
-            hops,
-            mtu: bytes(ip.mtu),
-            port_rate: ip.port_rate,
-        }
-    }
-
-    /// Data cells of a packet.
-    fn cells(&self, length: u16) -> u8 {
-        u32::from(length).div_ceil(self.cell_payload).max(1) as u8
-    }
-
-    /// Blocks of a data cell with so many bytes of its packet.
-    fn blocks(&self, bytes: u32) -> u8 {
-        let whole = (bytes + self.cell_headers).next_multiple_of(CELL_STEP.into());
-        (whole.max(CELL_MIN.into()) / u32::from(CELL_STEP)) as u8
-    }
-
-    /// How long the line of a group takes for a packet. Unit: ps.
-    fn line_time(&self, group: usize, length: u32) -> u64 {
-        let (rate, bytes) = match group {
-            0 => (self.port_rate, length),
-            1 => (self.port_rate, length + ETHERNET_FRAMING),
-            _ => (CONTROL_RATE, length),
-        };
-        rate.send_time(Bytes::new(bytes.into())).as_ps()
     }
 }
 

@@ -1,0 +1,78 @@
+//! The configuration of IP as the engine looks at it.
+
+use kernel::{Bytes, Rate};
+
+use super::ingress;
+use crate::config::{self, Order};
+use crate::link::header::{CELL_MIN, CELL_STEP, HEADER_BYTES};
+
+/// Line of the control processor (our choice).
+const CONTROL_RATE: Rate = Rate::from_gbps(1);
+/// What a packet has more on an Ethernet line: header, frame check, preamble and gap (M428). Unit: bytes.
+const ETHERNET_FRAMING: u32 = 14 + 24;
+
+/// The configuration as the engine looks at it. Times in ps, sizes in bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    pub(super) segments: u32,
+    pub(super) ingress_share: f64,
+    pub(super) egress_buffer: u32,
+    pub(super) window: u32,
+    pub(super) drop_above: u32,
+    pub(super) mark_above: u32,
+    pub(super) queue_limit: u32,
+    pub(super) weights: [u8; 7],
+    pub(super) order: Order,
+    pub(super) request_timeout: u64,
+    pub(super) reassembly_timeout: u64,
+    pub(super) cell_payload: u32,
+    pub(super) cell_headers: u32,
+    pub(super) hops: u8,
+    pub(super) mtu: u32,
+    pub(super) port_rate: Rate,
+}
+
+impl Settings {
+    pub(super) fn new(ip: &config::Ip, hops: u8) -> Self {
+        let bytes = |of: Bytes| of.get() as u32;
+        Self {
+            segments: bytes(ip.ingress_buffer) / ingress::SEGMENT,
+            ingress_share: ip.ingress_share,
+            egress_buffer: bytes(ip.egress_buffer),
+            window: bytes(ip.window),
+            drop_above: ip.drop_above,
+            mark_above: ip.mark_above,
+            queue_limit: ip.queue_limit,
+            weights: ip.weights,
+            order: ip.order,
+            request_timeout: ip.request_timeout.as_ps(),
+            reassembly_timeout: ip.reassembly_timeout.as_ps(),
+            cell_payload: ip.cell_payload(),
+            cell_headers: u32::from(HEADER_BYTES) + bytes(ip.data_header),
+            hops,
+            mtu: bytes(ip.mtu),
+            port_rate: ip.port_rate,
+        }
+    }
+
+    /// Data cells of a packet.
+    pub(super) fn cells(&self, length: u16) -> u8 {
+        u32::from(length).div_ceil(self.cell_payload).max(1) as u8
+    }
+
+    /// Blocks of a data cell with so many bytes of its packet.
+    pub(super) fn blocks(&self, bytes: u32) -> u8 {
+        let whole = (bytes + self.cell_headers).next_multiple_of(CELL_STEP.into());
+        (whole.max(CELL_MIN.into()) / u32::from(CELL_STEP)) as u8
+    }
+
+    /// How long the line of a group takes for a packet. Unit: ps.
+    pub(super) fn line_time(&self, group: usize, length: u32) -> u64 {
+        let (rate, bytes) = match group {
+            0 => (self.port_rate, length),
+            1 => (self.port_rate, length + ETHERNET_FRAMING),
+            _ => (CONTROL_RATE, length),
+        };
+        rate.send_time(Bytes::new(bytes.into())).as_ps()
+    }
+}
