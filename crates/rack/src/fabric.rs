@@ -163,6 +163,43 @@ pub struct Totals {
     pub reorder_max: Bytes,
 }
 
+/// Tells of completions with a fabric's own ideal times in place of those of the network below it, which knows
+/// less of what a flow crosses.
+pub struct WithIdeal<'a, I> {
+    probe: &'a mut dyn Probe,
+    ideal: I,
+}
+
+impl<'a, I: Fn(&Flow) -> Span> WithIdeal<'a, I> {
+    /// Tells `probe`; `ideal` gives what a flow takes alone.
+    pub fn new(probe: &'a mut dyn Probe, ideal: I) -> Self {
+        Self { probe, ideal }
+    }
+}
+
+impl<I: Fn(&Flow) -> Span> Probe for WithIdeal<'_, I> {
+    fn completed(&mut self, completion: &Completion<'_>) -> ControlFlow<()> {
+        let ideal = (self.ideal)(completion.flow);
+        self.probe.completed(&Completion { ideal, ..*completion })
+    }
+
+    fn failed(&mut self, flow: &Flow, at: Time, why: Failure) -> ControlFlow<()> {
+        self.probe.failed(flow, at, why)
+    }
+
+    fn may_pause(&self) -> bool {
+        self.probe.may_pause()
+    }
+
+    fn may_wait(&self) -> bool {
+        self.probe.may_wait()
+    }
+
+    fn poll(&mut self) -> ControlFlow<()> {
+        self.probe.poll()
+    }
+}
+
 /// A network that carries flows.
 pub trait Fabric {
     /// The name in scenario files and results.

@@ -23,6 +23,7 @@ pub mod workload;
 
 pub use fabric::{
     Advance, Completion, Fabric, Failure, Gauge, GaugeKind, Probe, Stage, Totals, Unfinished,
+    WithIdeal,
 };
 pub use fault::{Component, Fault};
 pub use flow::{Class, Flow, FlowId, NodeId};

@@ -42,7 +42,7 @@ pub struct Datagram<'a> {
 /// The Internet checksum (RFC 1071): the complement of the one's complement sum of all 16-bit words. Parts but
 /// the last have an even number of bytes.
 #[must_use]
-pub fn checksum(parts: &[&[u8]]) -> u16 {
+pub fn checksum<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u16 {
     let mut sum = 0u64;
     for part in parts {
         let (words, rest) = part.as_chunks::<2>();
@@ -86,7 +86,7 @@ pub fn write_ip(packet: &Packet, protocol: u8, body: &[u8], frame: &mut Vec<u8>)
     (header[6], header[8], header[9]) = (DONT_FRAGMENT, TTL - packet.hops, protocol);
     header[12..16].copy_from_slice(&address(packet.src));
     header[16..20].copy_from_slice(&address(packet.dst));
-    let sum = checksum(&[&header]);
+    let sum = checksum([&header[..]]);
     header[10..12].copy_from_slice(&sum.to_be_bytes());
     frame.extend(header);
     frame.extend(body);
@@ -169,7 +169,7 @@ pub fn write_udp(packet: &Packet, ports: Ports, body: &[u8], frame: &mut Vec<u8>
     datagram.extend((length as u16).to_be_bytes());
     datagram.extend([0; 2]);
     datagram.extend(body);
-    let sum = match checksum(&[&sum_of_pseudo(packet, UDP, length), &datagram]) {
+    let sum = match checksum([&sum_of_pseudo(packet, UDP, length)[..], &datagram]) {
         // Zero says that there is none (RFC 768).
         0 => u16::MAX,
         sum => sum,

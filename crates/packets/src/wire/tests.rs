@@ -135,7 +135,7 @@ fn marks_and_hops_are_in_the_real_header_alone() {
     bytes[ip + 1] |= 0b11;
     bytes[ip + 8] -= 1;
     bytes[ip + 10..ip + 12].fill(0);
-    let sum = checksum(&[&bytes[ip..ip + 20]]);
+    let sum = checksum([&bytes[ip..ip + 20]]);
     bytes[ip + 10..ip + 12].copy_from_slice(&sum.to_be_bytes());
     let length = bytes.len() - FCS;
     bytes.truncate(length);
@@ -146,7 +146,7 @@ fn marks_and_hops_are_in_the_real_header_alone() {
 /// RFC 1071 §3: the sum of its example is 0xddf2.
 #[test]
 fn the_checksum_is_that_of_rfc_1071() {
-    assert_eq!(checksum(&[&[0x00, 0x01, 0xF2, 0x03], &[0xF4, 0xF5, 0xF6, 0xF7]]), !0xDDF2);
+    assert_eq!(checksum([&[0x00, 0x01, 0xF2, 0x03][..], &[0xF4, 0xF5, 0xF6, 0xF7]]), !0xDDF2);
 }
 
 /// What a decoder that is not ours reads in a UDP frame.

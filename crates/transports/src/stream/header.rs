@@ -227,7 +227,7 @@ impl Codec for Segments {
         segment.extend([0; 4]);
         segment.extend(options);
         segment.resize(segment.len() + usize::from(packet.payload), 0);
-        let sum = checksum(&[&sum_of_pseudo(packet, TCP, segment.len()), &segment]);
+        let sum = checksum([&sum_of_pseudo(packet, TCP, segment.len())[..], &segment]);
         segment[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
         write_ip(packet, TCP, &segment, frame);
     }

@@ -9,10 +9,8 @@ mod ideal;
 #[cfg(test)]
 mod tests;
 
-use std::ops::ControlFlow;
-
 use ::rack::topology::{Builder, Link, Tier, Topology as Graph, Vertex};
-use ::rack::{Advance, Completion, Fabric, Failure, Flow, Probe};
+use ::rack::{Advance, Fabric, Flow, Probe, WithIdeal};
 use kernel::{Bytes, Span, Time};
 use packets::Transport as _;
 use packets::config::{Forwarding, Queues};
@@ -78,35 +76,6 @@ impl Rack {
     }
 }
 
-/// Tells of completions with this rack's ideal times in place of the engine's, which knows nothing of cells.
-struct Corrected<'a> {
-    probe: &'a mut dyn Probe,
-    ideal: &'a Ideal,
-}
-
-impl Probe for Corrected<'_> {
-    fn completed(&mut self, completion: &Completion<'_>) -> ControlFlow<()> {
-        let ideal = self.ideal.completion_time(completion.flow);
-        self.probe.completed(&Completion { ideal, ..*completion })
-    }
-
-    fn failed(&mut self, flow: &Flow, at: Time, why: Failure) -> ControlFlow<()> {
-        self.probe.failed(flow, at, why)
-    }
-
-    fn may_pause(&self) -> bool {
-        self.probe.may_pause()
-    }
-
-    fn may_wait(&self) -> bool {
-        self.probe.may_wait()
-    }
-
-    fn poll(&mut self) -> ControlFlow<()> {
-        self.probe.poll()
-    }
-}
-
 impl Fabric for Rack {
     fn name(&self) -> &'static str {
         "aquila"
@@ -117,7 +86,8 @@ impl Fabric for Rack {
     }
 
     fn advance(&mut self, until: Time, probe: &mut dyn Probe) -> Advance {
-        let mut corrected = Corrected { probe, ideal: &self.ideal };
+        let ideal = &self.ideal;
+        let mut corrected = WithIdeal::new(probe, |flow| ideal.completion_time(flow));
         each!(&mut self.network, network => network.advance(until, &mut corrected))
     }
 

@@ -4,23 +4,9 @@
 //! **our choice** is RFC 1071's, computed as if checksum, index into the route and its guard were
 //! zero, so that a node that forwards need not compute it anew.
 
-use super::Kind;
+pub use packets::wire::checksum;
 
-/// The Internet checksum (RFC 1071): the complement of the one's complement sum of all 16-bit words,
-/// an odd byte at the end being followed by a zero.
-#[must_use]
-pub fn checksum<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u16 {
-    let mut sum = 0u64;
-    for part in parts {
-        let (words, rest) = part.as_chunks::<2>();
-        sum += words.iter().map(|&word| u64::from(u16::from_be_bytes(word))).sum::<u64>();
-        sum += rest.iter().map(|&byte| u64::from(byte) << 8).sum::<u64>();
-    }
-    while sum > 0xFFFF {
-        sum = (sum >> 16) + (sum & 0xFFFF);
-    }
-    !(sum as u16)
-}
+use super::Kind;
 
 /// Where the checksum of data stands.
 const IN_DATA: usize = 16;

@@ -1,8 +1,6 @@
 //! The rack as a fabric: the engine with one of the transports and the program of the switches.
 
-use std::ops::ControlFlow;
-
-use ::rack::{Advance, Completion, Fabric, Failure, Flow, Probe};
+use ::rack::{Advance, Fabric, Flow, Probe, WithIdeal};
 use kernel::{Bytes, Span, Time};
 use packets::Transport as _;
 use packets::config::{Forwarding, Queues};
@@ -46,36 +44,6 @@ impl Rack {
     }
 }
 
-/// Tells of completions with this rack's ideal times in place of the engine's, which knows nothing of
-/// segments.
-struct Corrected<'a> {
-    probe: &'a mut dyn Probe,
-    ideal: Ideal,
-}
-
-impl Probe for Corrected<'_> {
-    fn completed(&mut self, completion: &Completion<'_>) -> ControlFlow<()> {
-        let ideal = self.ideal.completion_time(completion.flow);
-        self.probe.completed(&Completion { ideal, ..*completion })
-    }
-
-    fn failed(&mut self, flow: &Flow, at: Time, why: Failure) -> ControlFlow<()> {
-        self.probe.failed(flow, at, why)
-    }
-
-    fn may_pause(&self) -> bool {
-        self.probe.may_pause()
-    }
-
-    fn may_wait(&self) -> bool {
-        self.probe.may_wait()
-    }
-
-    fn poll(&mut self) -> ControlFlow<()> {
-        self.probe.poll()
-    }
-}
-
 impl Fabric for Rack {
     fn name(&self) -> &'static str {
         "scoc-network"
@@ -86,7 +54,8 @@ impl Fabric for Rack {
     }
 
     fn advance(&mut self, until: Time, probe: &mut dyn Probe) -> Advance {
-        let mut corrected = Corrected { probe, ideal: self.ideal };
+        let ideal = self.ideal;
+        let mut corrected = WithIdeal::new(probe, |flow| ideal.completion_time(flow));
         each!(&mut self.network, network => network.advance(until, &mut corrected))
     }
 
