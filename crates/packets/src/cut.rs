@@ -43,14 +43,24 @@ impl Cut {
     /// several switches; of each tier neighbours stay together.
     #[must_use]
     pub fn balanced(topology: &Topology, parts: usize) -> Self {
+        Self::balanced_in(topology, parts, |switch| switch)
+    }
+
+    /// As [`Cut::balanced`], with each switch in the part of the one that is its home.
+    pub(crate) fn balanced_in(
+        topology: &Topology,
+        parts: usize,
+        home_of: impl Fn(Vertex) -> Vertex,
+    ) -> Self {
         let vertices = || (0..topology.vertices()).map(Vertex::new);
         let is_star = vertices().filter(|&vertex| !topology.is_host(vertex)).count() == 1;
         let home = |vertex: Vertex| match topology.ports_of(vertex).next() {
             Some(port) if topology.degree(vertex) == 1 && !is_star => {
                 let peer = topology.port(port).peer;
-                if topology.is_host(peer) { vertex } else { peer }
+                if topology.is_host(peer) { vertex } else { home_of(peer) }
             }
-            _ => vertex,
+            _ if topology.is_host(vertex) => vertex,
+            _ => home_of(vertex),
         };
         let mut weights = vec![0; topology.vertices() as usize];
         for vertex in vertices() {

@@ -26,7 +26,7 @@ pub use outbox::{Effect, Outbox};
 pub use packet::{
     FlowKey, Kind, Marks, PRIORITIES, Packet, ROUTE_HOP_BITS, ROUTE_HOPS_MAX, answer, reply,
 };
-pub use program::{Handle, Hop, Orders, Plain, Program, Verdict};
+pub use program::{Handle, Hop, NOTE_WORDS, Orders, Plain, Post, Program, Verdict};
 pub use route::Live;
 pub use transport::{
     Framing, Gate, Line, Loss, Opening, Surroundings, Timer, Timers, Transport, Way,

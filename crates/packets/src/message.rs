@@ -11,6 +11,7 @@ use rack::NodeId;
 
 use crate::net::Name;
 use crate::packet::Packet;
+use crate::program::{NOTE_WORDS, Post};
 use crate::wire::{self, Codec, WireError};
 
 /// Something on its way to another part.
@@ -34,6 +35,8 @@ pub(crate) enum Body {
     Unheard { packet: Packet },
     /// A word of a switch's program.
     Word { word: u32 },
+    /// Over a link of a switch's program.
+    Posted(Post),
 }
 
 /// As what a packet comes.
@@ -63,6 +66,8 @@ impl Message {
             Body::Room { is_first: true, .. } => 4,
             Body::Unheard { .. } => 5,
             Body::Word { .. } => 6,
+            Body::Posted(Post::Note(_)) => 7,
+            Body::Posted(Post::Packet(..)) => 8,
         };
         bytes.push(kind);
         bytes.extend(self.at.as_ps().to_be_bytes());
@@ -78,6 +83,13 @@ impl Message {
             }
             Body::Unheard { packet } => bytes.extend(wire::encode(codec, &packet)),
             Body::Word { word } => bytes.extend(word.to_be_bytes()),
+            Body::Posted(Post::Note(words)) => {
+                bytes.extend(words.into_iter().flat_map(u64::to_be_bytes));
+            }
+            Body::Posted(Post::Packet(packet, word)) => {
+                bytes.extend(word.to_be_bytes());
+                bytes.extend(wire::encode(codec, &packet));
+            }
         }
         bytes
     }
@@ -106,6 +118,17 @@ impl Message {
             }
             5 => Body::Unheard { packet: wire::decode(codec, rest)? },
             6 if rest.len() == 4 => Body::Word { word: word(rest, 0)? },
+            7 if rest.len() == 8 * NOTE_WORDS => {
+                let mut words = [0; NOTE_WORDS];
+                for (word, bytes) in words.iter_mut().zip(rest.chunks_exact(8)) {
+                    *word = bytes.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
+                }
+                Body::Posted(Post::Note(words))
+            }
+            8 => {
+                let about = u64::from(word(rest, 0)?) << 32 | u64::from(word(rest, 4)?);
+                Body::Posted(Post::Packet(wire::decode(codec, &rest[8..])?, about))
+            }
             _ => return Err(WireError::Field("kind of message")),
         };
         Ok(Self { at: Time::from_ps(at), port: word(head, 9)?, body })
@@ -135,8 +158,11 @@ mod tests {
                 |(packet, [life, first], manner)| Body::Packet { packet, life, first, manner }
             ),
             (name, any::<bool>()).prop_map(|(name, is_first)| Body::Room { name, is_first }),
-            packet.prop_map(|packet| Body::Unheard { packet }),
+            packet.clone().prop_map(|packet| Body::Unheard { packet }),
             any::<u32>().prop_map(|word| Body::Word { word }),
+            any::<[u64; NOTE_WORDS]>().prop_map(|words| Body::Posted(Post::Note(words))),
+            (packet, any::<u64>())
+                .prop_map(|(packet, word)| Body::Posted(Post::Packet(packet, word))),
         ];
         (any::<u64>(), any::<u32>(), body).prop_map(|(at, port, body)| Message {
             at: Time::from_ps(at),

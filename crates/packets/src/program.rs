@@ -10,11 +10,13 @@
 //! - [`Program::leaves`] when a packet's first bit goes on the line of a switch's port,
 //! - [`Program::dropped`] when it never will,
 //! - [`Program::hears`] when a switch at the other end of a link has told something,
-//! - [`Program::wake`] when an alarm comes that it asked for.
+//! - [`Program::wake`] when an alarm comes that it asked for,
+//! - [`Program::died`], [`Program::link_changed`] and [`Program::converged`] when parts fail,
+//! - [`Program::takes`] when a switch of another part has sent something.
 //!
 //! **Invariant:** a network of [`Plain`] switches asks nothing: the type says so, not a test.
 
-use kernel::Time;
+use kernel::{Span, Time};
 use rack::Problem;
 use rack::topology::{PortId, Vertex};
 use serde_json::{Map, Value};
@@ -23,6 +25,7 @@ use crate::net::NextHops;
 #[cfg(doc)]
 use crate::packet::FlowKey;
 use crate::packet::Packet;
+use crate::route::Live;
 
 /// A packet that the network holds, by name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -73,7 +76,20 @@ pub(crate) enum Order {
     Send(PortId, Packet),
     WakeAt(Vertex, Time),
     Tell(PortId, u32),
+    Post(PortId, Time, Post),
 }
+
+/// What switches of one part tell those of another over links of their own, which the network does not see.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Post {
+    /// So many bytes, which the program reads.
+    Note([u64; NOTE_WORDS]),
+    /// A packet that goes over to another switch, and what the program says of it.
+    Packet(Packet, u64),
+}
+
+/// Words of a [`Post::Note`].
+pub const NOTE_WORDS: usize = 5;
 
 /// What a program wants done: a list that the network carries out, in order, after each call.
 #[derive(Clone, Debug, Default)]
@@ -116,6 +132,13 @@ impl Orders {
         self.list.push(Order::Tell(port, word));
     }
 
+    /// Sends a switch of another part something over a link of the program's own: it is there at `at`, at least the
+    /// lookahead later ([`Program::become_part`]). `port` is the port that it comes in by; it may be any of that switch.
+    #[inline]
+    pub fn post(&mut self, port: PortId, at: Time, post: Post) {
+        self.list.push(Order::Post(port, at, post));
+    }
+
     /// Asks for [`Program::wake`] with `switch` at `at`. Each alarm that is asked for comes.
     #[inline]
     pub fn wake_at(&mut self, switch: Vertex, at: Time) {
@@ -136,6 +159,9 @@ pub trait Program: Clone + Send + 'static {
     const SPEAKS: bool = false;
     /// Whether switches tell each other words beside packets ([`Orders::tell`]).
     const TELLS: bool = false;
+    /// Whether its switches have links of their own, which the network does not see: as long as those of the topology
+    /// that they have ports to. What happens on them is counted by [`Program::events`], and alarms are not.
+    const HAS_LINKS: bool = false;
 
     /// `packet` has come to a switch from which several ways are equally near to where it goes: gives the
     /// index of the one that it takes. `hop.to` is what the routes say. Asked before [`Program::arrives`];
@@ -181,6 +207,37 @@ pub trait Program: Clone + Send + 'static {
     /// of it that the program keeps are to be discarded.
     fn died(&mut self, switch: Vertex, orders: &mut Orders) {
         let _ = (switch, orders);
+    }
+
+    /// A link has gone down, or works again: `port` is one of its ends.
+    fn link_changed(&mut self, port: PortId, works: bool, orders: &mut Orders) {
+        let _ = (port, works, orders);
+    }
+
+    /// All switches know what works: routes have converged.
+    fn converged(&mut self, live: &Live, orders: &mut Orders) {
+        let _ = (live, orders);
+    }
+
+    /// What a switch of another part has sent is here ([`Orders::post`]).
+    fn takes(&mut self, port: PortId, at: Time, post: &Post, orders: &mut Orders) {
+        let _ = (port, at, post, orders);
+    }
+
+    /// It has the switches of one part from now on, as `owns` says; nothing has happened yet. What one part sends
+    /// another takes `lookahead` at the least.
+    fn become_part(&mut self, owns: &dyn Fn(Vertex) -> bool, lookahead: Span) {
+        let _ = (owns, lookahead);
+    }
+
+    /// The switch in whose part this one is to be, where the network is free to choose.
+    fn home(&self, switch: Vertex) -> Vertex {
+        switch
+    }
+
+    /// What has happened on its links and inside its switches since this was last asked ([`Program::HAS_LINKS`]).
+    fn events(&mut self) -> u64 {
+        0
     }
 
     /// Whether what is inside of it goes through its bytes from now on, where switches have links of their own that

@@ -37,6 +37,38 @@ pub enum Component {
         /// Which of the parallel links between the two.
         link: u32,
     },
+    /// A piece of equipment that takes others with it.
+    Group(Group, u32),
+}
+
+/// Equipment that takes with it what is in it or runs through it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Group {
+    /// An optical module, with its links.
+    Module,
+    /// A cable of several links.
+    Cable,
+    /// A bundle of cables.
+    Bundle,
+    /// A line card, with its switches.
+    Card,
+    /// A chassis, with its cards.
+    Chassis,
+    /// A rack, with its chassis.
+    Rack,
+}
+
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Module => "optical module",
+            Self::Cable => "cable",
+            Self::Bundle => "bundle",
+            Self::Card => "line card",
+            Self::Chassis => "chassis",
+            Self::Rack => "rack",
+        })
+    }
 }
 
 impl fmt::Display for Component {
@@ -50,6 +82,7 @@ impl fmt::Display for Component {
                 write!(f, "link {link} of leaf {leaf} to spine {spine}")
             }
             Self::Switch(switch) => write!(f, "switch {switch}"),
+            Self::Group(group, index) => write!(f, "{group} {index}"),
             Self::Link { a, b, link } => write!(f, "link {link} of vertex {a} to vertex {b}"),
         }
     }

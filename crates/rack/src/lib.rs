@@ -25,7 +25,7 @@ pub use fabric::{
     Advance, Completion, Fabric, Failure, Gauge, GaugeKind, Probe, Stage, Totals, Unfinished,
     WithIdeal,
 };
-pub use fault::{Component, Fault};
+pub use fault::{Component, Fault, Group};
 pub use flow::{Class, Flow, FlowId, NodeId};
 pub use memory::Estimate;
 pub use problem::Problem;

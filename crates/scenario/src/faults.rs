@@ -1,7 +1,7 @@
 //! The `[[fault]]` tables: what breaks in a run, when, and for how long.
 
 use kernel::{Span, Stream, Time};
-use rack::{Component, Fault, NodeId, Problem};
+use rack::{Component, Fault, Group, NodeId, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +35,24 @@ pub struct FaultConfig {
     /// The link between any two vertices of a packet network that fails, both directions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<Link>,
+    /// The optical module of an Aquila Clique that fails, with its links. From 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub module: Option<u32>,
+    /// The cable of an Aquila Clique that fails: up to eight links between pods. From 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cable: Option<u32>,
+    /// The bundle of cables of an Aquila Clique that fails. From 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundle: Option<u32>,
+    /// The line card of an Aquila Clique that fails: two TiNs. From 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<u32>,
+    /// The chassis of an Aquila Clique that fails: the TiNs of a pod. From 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chassis: Option<u32>,
+    /// The rack of an Aquila Clique that fails: two pods. From 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rack: Option<u32>,
     /// How many nodes fail, drawn at random. From 0 to all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
@@ -97,6 +115,9 @@ impl FaultConfig {
         let of = self.of.unwrap_or_default();
         let leaf_spine =
             |l: LeafSpine| Component::LeafSpine { leaf: l.leaf, spine: l.spine, link: l.link };
+        let group = |index: Option<u32>, group: Group| {
+            index.map(|index| Target::One(Component::Group(group, index)))
+        };
         let named = [
             self.node.map(|node| Target::One(Component::Node(NodeId::new(node)))),
             self.node_link.map(|node| Target::One(Component::NodeLink(NodeId::new(node)))),
@@ -105,11 +126,18 @@ impl FaultConfig {
             self.leaf_spine.map(|link| Target::One(leaf_spine(link))),
             self.switch.map(|switch| Target::One(Component::Switch(switch))),
             self.link.map(|l| Target::One(Component::Link { a: l.a, b: l.b, link: l.link })),
+            group(self.module, Group::Module),
+            group(self.cable, Group::Cable),
+            group(self.bundle, Group::Bundle),
+            group(self.card, Group::Card),
+            group(self.chassis, Group::Chassis),
+            group(self.rack, Group::Rack),
             self.count.map(|count| Target::Random { count, of }),
             self.fraction.map(|fraction| Target::Random { count: share(fraction), of }),
         ];
         let mut named = named.into_iter().flatten();
-        let keys = "node, node_link, leaf, spine, leaf_spine, switch, link, count or fraction";
+        let keys = "node, node_link, leaf, spine, leaf_spine, switch, link, module, cable, bundle, card, \
+                    chassis, rack, count or fraction";
         match (named.next(), named.next()) {
             (None, _) => Err(Problem::new("", format!("names nothing that fails; add {keys}"))),
             (Some(_), Some(_)) => Err(Problem::new(

@@ -10,7 +10,8 @@ mod switch;
 #[cfg(test)]
 mod tests;
 
-use kernel::{Bytes, Rate};
+use kernel::{Bytes, Rate, Span};
+use packets::config::Failures;
 use rack::equipment::Bill;
 use rack::{Estimate, Fault, Problem};
 use schemars::JsonSchema;
@@ -88,6 +89,12 @@ pub struct Config {
     /// What the hosts speak. Default swift, with packets of 4160 B and connections that stand, as those of Pony
     /// Express do (Aquila §5.1).
     pub transport: Transport,
+    /// From a failure or repair until tables are in place that lead round it; adaptive cells avoid a dead link within
+    /// a queue's time before that. Unit: time. Default 1 ms (our choice, as other racks have; Aquila §3.2 leaves repair
+    /// to its controller).
+    pub convergence: Span,
+    /// How ends of flows find out that the other has died.
+    pub failures: Failures,
     /// Power and cost of a TiN.
     pub equipment: Equipment,
 }
@@ -112,6 +119,8 @@ impl Default for Config {
             classes: Classes::default(),
             ip: Ip::default(),
             transport: Transport::default(),
+            convergence: Span::from_us(1_000),
+            failures: Failures::default(),
             equipment: Equipment::default(),
         }
     }
@@ -161,6 +170,8 @@ pub struct Plan {
     pub classes: [Class; CLASSES as usize],
     /// What it is made of.
     pub bill: Bill,
+    /// What fails in a run: links, TiNs and hosts, as the engine's graph names them.
+    pub faults: Vec<Fault>,
 }
 
 impl Config {
@@ -231,6 +242,7 @@ impl Config {
         problems.extend(below("switch", self.switch.check()));
         problems.extend(below("classes", self.classes.check()));
         problems.extend(below("ip", self.ip.check()));
+        problems.extend(below("failures", self.failures.check()));
         problems.extend(below("equipment", self.equipment.check()));
         let topology = Topology::new(&shape, self.fibres);
         if let (Err(problem), true) = (&topology, is_wired) {
@@ -247,6 +259,7 @@ impl Config {
                     turns: self.turns.table(),
                     classes: self.classes.table(),
                     bill: self.equipment.bill(&shape, self.link.local_rate),
+                    faults: Vec::new(),
                 })
             }
             _ => Err(problems),
@@ -277,11 +290,11 @@ impl Config {
     }
 
     /// The longest fibre, if its key is right.
-    fn longest_fibre(&self, is_wired: bool) -> kernel::Span {
+    fn longest_fibre(&self, is_wired: bool) -> Span {
         let shape = self.shape();
         match self.fibres {
-            Fibres::Metres(metres) if metres > crate::topology::FIBRE_MAX => kernel::Span::ZERO,
-            _ if !is_wired => kernel::Span::ZERO,
+            Fibres::Metres(metres) if metres > crate::topology::FIBRE_MAX => Span::ZERO,
+            _ if !is_wired => Span::ZERO,
             fibres => {
                 let to = |pod| fibres.length(shape.pods, 0, pod).delay();
                 (1..shape.pods).map(to).max().unwrap_or_default()
@@ -319,17 +332,14 @@ impl Config {
     /// What it takes on top of that where something fails. Unit: bytes.
     #[must_use]
     pub fn failures_memory(&self) -> Bytes {
-        Bytes::ZERO
-    }
-}
-
-impl Plan {
-    /// The plan of a run in which `faults` happen.
-    ///
-    /// # Errors
-    /// Each of them, and why it cannot.
-    pub fn with_faults(self, faults: &[Fault]) -> Result<Self, Vec<Problem>> {
-        let why = "does not fail in an aquila rack yet; packet-switched has racks that do";
-        Fault::refuse_all(faults, why).map(|()| self)
+        // A second set of tables, while the first is in use; and the engine's own.
+        let shape = self.shape();
+        let tins = u64::from(shape.tins_per_pod) * u64::from(shape.pods);
+        let components = u64::from(shape.tins_per_pod) + u64::from(shape.pods);
+        let nodes = u64::from(self.resolved().nodes);
+        Estimate::new()
+            .and(tins.saturating_mul(components), ROUTES)
+            .and(nodes.saturating_mul(tins + nodes), 2)
+            .bytes()
     }
 }

@@ -86,6 +86,14 @@ impl Net {
         }
     }
 
+    /// Links that a fault has just taken down, or the end of one brought back: one end of each. Those that other
+    /// faults keep down are not among them.
+    pub(crate) fn changed_by(&self, fault: u32, works: bool) -> Vec<PortId> {
+        let faults = if works { 0 } else { 1 };
+        let links = self.links_of(&self.faults.parts[fault as usize]);
+        links.into_iter().filter(|port| self.ports[port.index()].faults == faults).collect()
+    }
+
     /// The hosts here whose line a fault is about, in order.
     pub(crate) fn hosts_at(&self, fault: u32) -> Vec<NodeId> {
         let links = self.links_of(&self.faults.parts[fault as usize]);

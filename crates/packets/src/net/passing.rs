@@ -14,6 +14,7 @@ use crate::config::PAUSE_FRAME;
 use crate::cut::Cut;
 use crate::message::{Body, Manner, Message};
 use crate::packet::Packet;
+use crate::program::Post;
 use crate::transport::Loss;
 
 impl Net {
@@ -69,6 +70,11 @@ impl Net {
             frame.map_or(packet, |frame| packet.min(wire.propagation + frame))
         });
         least.min().unwrap_or(Span::from_us(1_000))
+    }
+
+    /// Sends what a program has for a switch of another part, by a link of its own.
+    pub(crate) fn post(&mut self, port: u32, at: Time, post: Post) {
+        self.send_to(port, at, Body::Posted(post));
     }
 
     fn send_to(&mut self, port: u32, at: Time, body: Body) {
@@ -168,6 +174,7 @@ impl Net {
             Body::Room { name, is_first } => self.expect_room(port, name, is_first, at),
             Body::Unheard { packet } => self.expect_unheard(port, packet, at),
             Body::Word { word } => self.calendar.push(at, Event::Word { port, word }.pack()),
+            Body::Posted(_) => debug_assert!(false, "{message:?} is for the program"),
         }
     }
 }

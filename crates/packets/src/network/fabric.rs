@@ -7,7 +7,6 @@ use rack::{Advance, Fabric, Flow, Gauge, Probe, Problem, Stage, Totals, Unfinish
 use serde_json::{Map, Value};
 
 use super::{Network, STAGES, Wanted, details, gauges, ideal, just_after};
-use crate::cut::Cut;
 use crate::program::Program;
 use crate::transport::Transport;
 
@@ -45,7 +44,7 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
     }
 
     fn set_shards(&mut self, shards: usize) -> usize {
-        let cut = Cut::balanced(&self.net().plan.topology, shards);
+        let cut = self.balanced(shards);
         if !self.can_be_cut(&cut) {
             return 1;
         }

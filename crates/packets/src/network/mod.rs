@@ -132,7 +132,7 @@ impl<T: Transport, S: Program> Network<T, S> {
         plan.check_framing(framing)?;
         let mut net = Net::new(plan, seed);
         net.notes_departures = S::RUNS && program.watches_lines();
-        net.has_words = S::RUNS && S::TELLS;
+        net.has_words = S::RUNS && (S::TELLS || S::HAS_LINKS);
         net.has_neighbours = transport.speaks_to_neighbours();
         net.repairs_links = transport.repairs_links();
         Ok(Self {
@@ -202,7 +202,7 @@ impl<T: Transport, S: Program> Network<T, S> {
             Wanted::Threads(_) if pauses => (Cut::whole(), 1, false),
             &Wanted::Threads(threads) => {
                 let threads = usable_threads(threads);
-                let cut = Cut::balanced(&self.net().plan.topology, threads);
+                let cut = self.balanced(threads);
                 if self.is_busy_enough(&cut) {
                     (cut, threads, false)
                 } else {
@@ -224,12 +224,21 @@ impl<T: Transport, S: Program> Network<T, S> {
         }
     }
 
+    /// Up to so many parts with as much to do.
+    fn balanced(&self, parts: usize) -> Cut {
+        let part = self.parts.get(0);
+        Cut::balanced_in(&part.net.plan.topology, parts, |switch| part.program.home(switch))
+    }
+
     /// The parts of the network, which is whole and has not begun.
     fn cut_up(&self, cut: &Cut) -> Shards<Part<T, S>> {
         let whole = self.parts.get(0);
+        let lookahead = whole.net.lookahead(cut);
         let part = |own: usize| {
             let mut part = whole.clone();
             part.net.become_part(cut, own as u16);
+            let net = &part.net;
+            part.program.become_part(&|vertex| net.owns(vertex), lookahead);
             part
         };
         Shards::new((0..cut.parts()).map(part))

@@ -19,7 +19,7 @@ use crate::cut::Cut;
 use crate::message::{self, Body};
 use crate::net::{Name, can_go_first};
 use crate::packet::{FlowKey, Marks, Packet};
-use crate::program::Program;
+use crate::program::{Post, Program};
 use crate::transport::Transport;
 use crate::wire::Codec;
 
@@ -114,7 +114,9 @@ impl<T: Transport, S: Program> Single<T, S> {
                 let is_good = is_of_hosts(packet) && can_go_first(*first, hosts);
                 is_good || packet.is_link_frame()
             }
-            Body::Unheard { packet, .. } => is_of_hosts(packet),
+            Body::Unheard { packet, .. } | Body::Posted(Post::Packet(packet, _)) => {
+                is_of_hosts(packet)
+            }
             _ => true,
         };
         if !is_known {
@@ -144,7 +146,7 @@ impl<T: Transport, S: Program> Node for Single<T, S> {
             return None;
         };
         let unit = match &message.body {
-            Body::Packet { packet, .. } => unit(packet),
+            Body::Packet { packet, .. } | Body::Posted(Post::Packet(packet, _)) => unit(packet),
             _ => None,
         };
         self.part.take(&mut vec![message]);
@@ -159,7 +161,9 @@ impl<T: Transport, S: Program> Node for Single<T, S> {
             let checksum = crc32fast::hash(&bytes).to_be_bytes();
             bytes.extend(checksum);
             let (unit, payload) = match &message.body {
-                Body::Packet { packet, .. } => (unit(packet), self.payload(packet)),
+                Body::Packet { packet, .. } | Body::Posted(Post::Packet(packet, _)) => {
+                    (unit(packet), self.payload(packet))
+                }
                 _ => (None, None),
             };
             send(Message { to, wire: message.port, at: message.at, bytes: &bytes, unit, payload });

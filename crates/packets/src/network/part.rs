@@ -260,16 +260,25 @@ impl<T: Transport, S: Program> Part<T, S> {
                 if let Some(vertex) = self.net.break_part(fault) {
                     self.died(vertex);
                 }
+                if S::RUNS {
+                    self.tell_program_of_links(fault, false);
+                }
                 self.see_lines(fault);
             }
             Event::Mend { fault } => {
                 self.net.mend_part(fault);
+                if S::RUNS {
+                    self.tell_program_of_links(fault, true);
+                }
                 self.see_lines(fault);
             }
             Event::Word { port, word } => self.tell_program(port, word),
             Event::Program { switch } => self.wake_program(Vertex::new(switch)),
             Event::Converge => {
                 self.net.converge();
+                if S::RUNS {
+                    self.tell_program_of_routes();
+                }
                 if self.watch.is_none() {
                     self.tell_of_routes();
                 }

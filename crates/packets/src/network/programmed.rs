@@ -1,10 +1,11 @@
 //! Switches that run a program: where it is asked, and how its orders are carried out.
 
+use kernel::Time;
 use rack::topology::{PortId, Vertex};
 
 use super::part::Part;
 use crate::net::{Event, GONE, Passage};
-use crate::program::{Handle, Hop, Order, Program, Verdict};
+use crate::program::{Handle, Hop, Order, Post, Program, Verdict};
 use crate::transport::Transport;
 
 impl<T: Transport, S: Program> Part<T, S> {
@@ -47,6 +48,37 @@ impl<T: Transport, S: Program> Part<T, S> {
     pub(super) fn wake_program(&mut self, switch: Vertex) {
         self.orders.now = self.net.now;
         self.program.wake(switch, &mut self.orders);
+        if S::HAS_LINKS {
+            // How often it is woken depends on the cut.
+            self.events = self.events + self.program.events() - 1;
+        }
+    }
+
+    /// What a switch of another part has sent over a link of the program's own. What is not for a program with
+    /// links, or for a switch elsewhere, is dropped.
+    pub(super) fn take_post(&mut self, port: u32, at: Time, post: &Post) {
+        let wire = self.net.wires.get(port as usize);
+        if !S::HAS_LINKS || !wire.is_some_and(|wire| self.net.owns(wire.vertex)) {
+            self.net.counts.stray += 1;
+            return;
+        }
+        self.orders.now = self.net.now;
+        self.program.takes(PortId::new(port), at, post, &mut self.orders);
+    }
+
+    /// Tells the program of links that have changed by a fault.
+    pub(super) fn tell_program_of_links(&mut self, fault: u32, works: bool) {
+        self.serve_program();
+        self.orders.now = self.net.now;
+        for port in self.net.changed_by(fault, works) {
+            self.program.link_changed(port, works, &mut self.orders);
+        }
+    }
+
+    /// Tells the program what works, as far as that is known.
+    pub(super) fn tell_program_of_routes(&mut self) {
+        self.orders.now = self.net.now;
+        self.program.converged(&self.net.live, &mut self.orders);
     }
 
     /// A switch hears what the one at the other end of a link told it.
@@ -127,6 +159,7 @@ impl<T: Transport, S: Program> Part<T, S> {
                 let index = self.net.take_in(packet);
                 self.net.go_out(index, port.get());
             }
+            Order::Post(port, at, post) => self.net.post(port.get(), at, post),
             Order::Tell(port, word) => self.net.tell_word(port.get(), word),
             Order::WakeAt(switch, at) => {
                 self.net.calendar.push(at, Event::Program { switch: switch.get() }.pack());

@@ -5,7 +5,7 @@ use rack::shards::{NEVER, Outbox, Shard};
 
 use super::part::Part;
 use super::reports::Report;
-use crate::message::Message;
+use crate::message::{Body, Message};
 use crate::program::Program;
 use crate::transport::Transport;
 
@@ -18,7 +18,15 @@ impl<T: Transport, S: Program> Shard for Part<T, S> {
     }
 
     fn take(&mut self, messages: &mut Vec<Message>) {
-        messages.drain(..).for_each(|message| self.net.take(message));
+        for message in messages.drain(..) {
+            match message.body {
+                Body::Posted(post) => self.take_post(message.port, message.at, &post),
+                _ => self.net.take(message),
+            }
+        }
+        if S::HAS_LINKS {
+            self.serve_program();
+        }
     }
 
     fn run(&mut self, end: u64, out: &mut Outbox<Message>) -> u64 {

@@ -60,6 +60,10 @@ impl Topology {
                 let found = (vertex < self.vertices()).then_some(Parts::Vertex(Vertex(vertex)));
                 found.ok_or_else(|| missing(count, "switches"))
             }
+            Component::Group(..) => {
+                let message = format!("there is no {component}: this network has no such equipment");
+                Err(Problem::new("", message))
+            }
             Component::Link { a, b, link: index } => {
                 if let Some(vertex) = [a, b].into_iter().find(|&v| v >= self.vertices()) {
                     let count = self.vertices();

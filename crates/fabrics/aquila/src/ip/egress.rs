@@ -246,6 +246,28 @@ impl Egress {
         Some((place.length, place.to, place.list()))
     }
 
+    /// Gives all places back. The packets that were put together.
+    pub(super) fn clear_all(&mut self) -> Vec<u32> {
+        let all = std::iter::from_fn(|| {
+            let slot = self.ages.oldest()?;
+            let packet = self.places[slot as usize].packet;
+            let list = self.places[slot as usize].list();
+            let before = self.before(list, slot);
+            self.unlink(list, before, slot);
+            Some(packet)
+        });
+        all.filter(|&packet| packet != NONE).collect()
+    }
+
+    /// The place before another in its list.
+    fn before(&self, list: usize, slot: u32) -> u32 {
+        let (mut before, mut at) = (NONE, self.lists[list][0]);
+        while at != slot {
+            (before, at) = (at, self.places[at as usize].next);
+        }
+        before
+    }
+
     /// Packets in it.
     pub(super) fn packets(&self) -> usize {
         self.places.len() - self.free.len()

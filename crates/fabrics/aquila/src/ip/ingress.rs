@@ -209,6 +209,11 @@ impl Ingress {
         (place.state == State::Waiting).then_some(place.packet)
     }
 
+    /// Gives all places back. The packets that were not under way.
+    pub(super) fn clear_all(&mut self) -> Vec<u32> {
+        std::iter::from_fn(|| self.ages.oldest().map(|_| self.expire())).flatten().collect()
+    }
+
     fn give_back(&mut self, slot: u32) {
         let place = &mut self.places[slot as usize];
         debug_assert_ne!(place.state, State::Free, "place {slot} is given back twice");

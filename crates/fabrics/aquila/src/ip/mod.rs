@@ -13,6 +13,7 @@ mod ages;
 mod clearing;
 mod egress;
 mod ingress;
+mod reset;
 pub mod open_loop;
 mod settings;
 #[cfg(test)]
@@ -89,6 +90,8 @@ pub enum Loss {
     NotWhole,
     /// It was found to be bad (M421).
     Bad,
+    /// The TiN that had it, or was putting it together, has died (M922).
+    Died,
 }
 
 /// What becomes of packets.
@@ -142,7 +145,7 @@ pub struct Counts {
     /// Packets that left with a mark.
     pub marked: u64,
     /// Packets lost, by why.
-    pub lost: [u64; 5],
+    pub lost: [u64; 6],
     /// Clearances for places that were given back (M421).
     pub stale_clearances: u64,
     /// Data cells for places that were given back, or that came twice (M418).
@@ -289,24 +292,7 @@ impl Engine {
         let settings = Settings::new(ip, hops);
         let mut places = vec![NONE; usize::from(tins)];
         own.iter().enumerate().for_each(|(place, &id)| places[usize::from(id)] = place as u32);
-        let group = || Group {
-            budget: Budget::new(&settings),
-            line_free: 0,
-            leaving: VecDeque::new(),
-            turn: 0,
-            stalled: [false; 2],
-        };
-        let tin = |&id: &u16| Tin {
-            id,
-            ingress: Ingress::default(),
-            outgoing: Outgoing::default(),
-            queues: Default::default(),
-            groups: [group(), group(), group()],
-            egress: Egress::default(),
-            armed: NEVER,
-            bytes_at: NEVER,
-        };
-        let tins = own.iter().map(tin).collect();
+        let tins = own.iter().map(|&id| Tin::new(id, &settings)).collect();
         Self { settings, tins, places, outcomes: VecDeque::new(), counts: Counts::default() }
     }
 

@@ -4,8 +4,11 @@
 //! [`Clique`]. What happens between a packet's arrival at its TiN and its way out of another is cells
 //! ([`crate::ip`], [`crate::switch`]): the links between TiNs carry nothing that the engine sees.
 
+mod blueprint;
 mod clique;
+mod faults;
 mod ideal;
+mod nic;
 #[cfg(test)]
 mod tests;
 
@@ -59,11 +62,13 @@ pub(crate) fn engine(plan: &Plan) -> packets::Plan {
         forwarding: Forwarding::CutThrough,
         switch_latency: Span::ZERO,
         load_rate: plan.config.load_rate,
+        convergence: plan.config.convergence,
+        failures: plan.config.failures,
         mtu: plan.config.transport.table().mtu(),
         queues: Queues { port_buffer: ENDLESS, ..Queues::default() },
         ..packets::Config::default()
     };
-    packets::Plan { config, topology: graph(plan), faults: Vec::new() }
+    packets::Plan { config, topology: graph(plan), faults: plan.faults.clone() }
 }
 
 impl Rack {

@@ -84,6 +84,16 @@ impl Cell {
         Self { hops: self.hops & (TRACED | DAMAGED) | hops, ..self }
     }
 
+    /// Switches that it may still pass, and what it is marked with, as one byte.
+    pub(super) const fn marks(&self) -> u8 {
+        self.hops
+    }
+
+    /// The same with that byte.
+    pub(super) const fn with_marks(self, marks: u8) -> Self {
+        Self { hops: marks, ..self }
+    }
+
     /// It passes a switch. False if it must not any more.
     #[inline]
     pub(super) fn pass(&mut self) -> bool {

@@ -20,6 +20,7 @@ mod choose;
 mod credit;
 mod cross;
 mod faults;
+pub mod post;
 mod send;
 pub mod settings;
 #[cfg(test)]
@@ -229,6 +230,26 @@ pub struct Switches<E> {
     is_wire: bool,
 }
 
+impl Counts {
+    /// Adds those of other switches.
+    pub fn add(&mut self, other: &Self) {
+        self.hops += other.hops;
+        self.injected += other.injected;
+        self.delivered += other.delivered;
+        self.delivered_blocks += other.delivered_blocks;
+        self.decisions += other.decisions;
+        self.detours += other.detours;
+        self.updates += other.updates;
+        self.credit_stalls += other.credit_stalls;
+        self.escapes += other.escapes;
+        self.discarded += other.discarded;
+        self.header_errors += other.header_errors;
+        self.payload_errors += other.payload_errors;
+        self.lost_at_dead_links += other.lost_at_dead_links;
+        self.fifo_max = self.fifo_max.max(other.fifo_max);
+    }
+}
+
 impl<E: Endpoints> Switches<E> {
     /// The switches of `own` TiNs, idle. `seed` is that of all their chance.
     pub fn new(
@@ -297,6 +318,12 @@ impl<E: Endpoints> Switches<E> {
         self.counts
     }
 
+    /// The routing tables that are in place.
+    #[must_use]
+    pub fn tables(&self) -> Arc<Tables> {
+        Arc::clone(&self.tables)
+    }
+
     /// The endpoints.
     #[must_use]
     pub fn endpoints(&self) -> &E {
@@ -344,6 +371,7 @@ impl<E: Endpoints> Switches<E> {
     /// # Panics
     /// If its switch is not here.
     pub fn take(&mut self, posted: &Posted) {
+        self.catch_up(posted.tick);
         let place = self.places[usize::from(posted.tin)] << 6 | u32::from(posted.port);
         assert_ne!(place >> 6, NONE >> 6, "TiN {} is not here", posted.tin);
         let mail = match posted.body {
@@ -352,6 +380,21 @@ impl<E: Endpoints> Switches<E> {
             Body::Sync(channel, used) => Mail::Sync { place, channel, used },
         };
         self.calendar.at(posted.tick).mail.push(mail);
+    }
+
+    /// Nothing has happened here for long: brings a tick at which something will be within reach.
+    fn catch_up(&mut self, tick: u64) {
+        let reach = self.calendar.reach();
+        if tick > self.calendar.now() + reach {
+            let first = self.calendar.next().unwrap_or(u64::MAX);
+            self.calendar.skip_to(first.min(tick - reach));
+        }
+    }
+
+    /// The tick at hand: what has happened before cannot be changed any more.
+    #[must_use]
+    pub fn tick_at_hand(&self) -> u64 {
+        self.calendar.now()
     }
 
     /// What is to go to switches elsewhere, since this was last called.
@@ -365,7 +408,8 @@ impl<E: Endpoints> Switches<E> {
             self.tick(next.as_ps() / TICK_PS);
         }
         if end != Time::NEVER {
-            self.calendar.skip_to(end.as_ps().div_ceil(TICK_PS));
+            // What comes within this tick is acted upon in it, whether or not it had anything to do by then.
+            self.calendar.skip_to(end.as_ps() / TICK_PS);
         }
     }
 

@@ -193,7 +193,7 @@ impl SwitchSchedules {
                 same && (enters || (down && leaf == first + leaf_out))
             }
             (Component::Spine(_) | Component::LeafSpine { .. }, Route::Single) => false,
-            (Component::Switch(_) | Component::Link { .. }, _) => false,
+            (Component::Switch(_) | Component::Link { .. } | Component::Group(..), _) => false,
         }
     }
 
@@ -235,7 +235,7 @@ impl SwitchSchedules {
                 );
                 Err(Problem::new("spine", message))
             }
-            Component::Switch(_) | Component::Link { .. } => {
+            Component::Switch(_) | Component::Link { .. } | Component::Group(..) => {
                 let message = format!(
                     "{component} is a part of packet-switched networks; name a node, leaf, spine or \
                      leaf_spine of this rack"

@@ -1,0 +1,147 @@
+//! What a Clique is built from, by whoever holds a part of it: configuration, and which port of the engine is which of
+//! a TiN.
+
+use std::sync::Arc;
+
+use ::rack::topology::{PortId, Topology as Graph, Vertex};
+use packets::Live;
+
+use super::nic::Cores;
+use crate::config::{self, Plan};
+use crate::ip::Engine;
+use crate::switch::Switches;
+use crate::switch::settings::Settings;
+use crate::tables::condition::State;
+use crate::tables::{Condition, Tables, compute::compute};
+use crate::topology::{Shape, Topology};
+use crate::turns::TurnTable;
+
+/// No port of a TiN that a link leads to: a host's.
+pub(super) const HOST_PORT: u8 = u8::MAX;
+
+/// Everything that does not change, but for routes.
+#[derive(Clone, Debug)]
+pub(super) struct Blueprint {
+    pub(super) topology: Topology,
+    turns: TurnTable,
+    settings: Arc<Settings>,
+    ip: config::Ip,
+    seed: u64,
+    /// By node: its TiN's index, and which of its hosts it is.
+    pub(super) places: Vec<(u16, u8)>,
+    /// By TiN and host: the engine's port to it.
+    pub(super) host_ports: Vec<[PortId; 2]>,
+    /// By TiN and port: the engine's, where a link is.
+    link_ports: Vec<Option<PortId>>,
+    /// By port of the engine that is a TiN's: the TiN, and its port.
+    tin_ports: Vec<Option<(u16, u8)>>,
+    /// The engine's number of the first TiN.
+    pub(super) first: u32,
+}
+
+impl Blueprint {
+    /// That of a plan in a graph of the engine. `seed` is that of all chance.
+    pub(super) fn new(plan: &Plan, graph: &Graph, seed: u64) -> Self {
+        let shape = *plan.topology.shape();
+        let first = plan.config.nodes;
+        let vertex = |tin: u16| Vertex::new(first + u32::from(tin));
+        let mut host_ports = vec![[PortId::default(); 2]; usize::from(shape.tins())];
+        let mut tin_ports = vec![None; graph.ports().len()];
+        for (index, port) in (0..).zip(graph.ports()) {
+            if graph.is_host(port.peer) {
+                let place = &plan.hosts[port.peer.index()];
+                host_ports[usize::from(place.tin)][usize::from(place.slot)] = PortId::new(index);
+                tin_ports[index as usize] = Some((place.tin, HOST_PORT));
+            }
+        }
+        // Links stand at a vertex in the order in which they were added.
+        let mut next: Vec<_> = (0..shape.tins())
+            .map(|tin| {
+                let is_link = |port: &PortId| !graph.is_host(graph.port(*port).peer);
+                graph.ports_of(vertex(tin)).filter(is_link).collect::<Vec<_>>().into_iter()
+            })
+            .collect();
+        let each = usize::from(shape.external_ports());
+        let mut link_ports = vec![None; usize::from(shape.tins()) * each];
+        for link in plan.topology.links() {
+            for (end, far) in [(link.low, link.high), (link.high, link.low)] {
+                let port = next[usize::from(end.tin)].next().expect("each link has two ends");
+                assert_eq!(graph.port(port).peer, vertex(far.tin), "links stand in order");
+                link_ports[usize::from(end.tin) * each + usize::from(end.port)] = Some(port);
+                tin_ports[port.index()] = Some((end.tin, end.port));
+            }
+        }
+        Self {
+            topology: plan.topology.clone(),
+            turns: plan.turns.clone(),
+            settings: Arc::new(Settings::from(plan)),
+            ip: plan.config.ip.clone(),
+            seed,
+            places: plan.hosts.iter().map(|place| (place.tin, place.slot)).collect(),
+            host_ports,
+            link_ports,
+            tin_ports,
+            first,
+        }
+    }
+
+    pub(super) fn shape(&self) -> &Shape {
+        self.topology.shape()
+    }
+
+    /// The engine's vertex of a TiN.
+    pub(super) fn vertex(&self, tin: u16) -> Vertex {
+        Vertex::new(self.first + u32::from(tin))
+    }
+
+    /// The TiN of a vertex of the engine; `None` for hosts.
+    pub(super) fn tin(&self, vertex: Vertex) -> Option<u16> {
+        vertex.get().checked_sub(self.first).and_then(|tin| u16::try_from(tin).ok())
+    }
+
+    /// The engine's port of a link's end.
+    pub(super) fn link_port(&self, tin: u16, port: u8) -> Option<PortId> {
+        let each = usize::from(self.shape().external_ports());
+        self.link_ports[usize::from(tin) * each + usize::from(port)]
+    }
+
+    /// The TiN of a port of the engine and its port, which may be [`HOST_PORT`]; `None` for hosts' own.
+    pub(super) fn tin_port(&self, port: PortId) -> Option<(u16, u8)> {
+        self.tin_ports.get(port.index()).copied().flatten()
+    }
+
+    /// Switches of some TiNs with all that is at them, idle.
+    pub(super) fn switches(&self, own: &[u16], tables: Arc<Tables>) -> Switches<Cores> {
+        let hops = self.settings.switch.hops;
+        let ip = Engine::new(&self.ip, self.shape().tins(), own, hops);
+        let cores = Cores::new(ip, self.shape().tins(), self.ip.port_rate);
+        let settings = Arc::clone(&self.settings);
+        Switches::new(&self.topology, tables, settings, own, self.seed, cores)
+    }
+
+    /// The tables while everything works.
+    pub(super) fn tables(&self) -> Arc<Tables> {
+        self.tables_in(&Condition::healthy(&self.topology))
+    }
+
+    /// The tables in a condition.
+    pub(super) fn tables_in(&self, condition: &Condition) -> Arc<Tables> {
+        Arc::new(compute(&self.topology, &self.turns, condition))
+    }
+
+    /// What works of the Clique, by what works of the engine's graph.
+    pub(super) fn condition(&self, live: &Live) -> Condition {
+        let mut condition = Condition::healthy(&self.topology);
+        for tin in (0..self.shape().tins()).filter(|&tin| !live.vertices[self.vertex(tin).index()])
+        {
+            condition.set_tin(tin, State::Dead);
+        }
+        for (index, link) in (0..).zip(self.topology.links()) {
+            let port = self.link_port(link.low.tin, link.low.port);
+            if port.is_some_and(|port| !live.ports[port.index()]) {
+                condition.set_link(index, State::Dead);
+            }
+        }
+        condition
+    }
+}
