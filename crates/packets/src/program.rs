@@ -235,6 +235,12 @@ pub trait Program: Clone + Send + 'static {
         switch
     }
 
+    /// Parts into which the network is cut even on one thread, so that the state of one stays in the processor's cache
+    /// through a window.
+    fn blocks(&self) -> usize {
+        1
+    }
+
     /// What has happened on its links and inside its switches since this was last asked ([`Program::HAS_LINKS`]).
     fn events(&mut self) -> u64 {
         0

@@ -135,7 +135,7 @@ fn problems_of_every_part_are_listed_at_once() {
         &[
             "a.toml:5: workload.load: found -1; expected a load above 0, such as 0.5",
             "a.toml:8: fault[0]: names nothing that fails; add node, node_link, leaf, spine, \
-             leaf_spine, switch, link, count or fraction",
+             leaf_spine, switch, link, module, cable, bundle, card, chassis, rack, count or fraction",
         ],
     );
 }
@@ -184,7 +184,8 @@ fn faults_are_checked_against_the_rack() {
         (
             "node = 1\nleaf = 1",
             "a.toml:8: fault[0]: names more than one thing; expected one of node, node_link, leaf, \
-             spine, leaf_spine, switch, link, count or fraction: write two [[fault]]",
+             spine, leaf_spine, switch, link, module, cable, bundle, card, chassis, rack, count or fraction: \
+             write two [[fault]]",
         ),
         ("leaf = 1", "a.toml:8: fault: toy: there is no leaf 1"),
         ("count = 9", "a.toml:10: fault[0].count: found 9; the rack has 8 nodes"),

@@ -63,6 +63,18 @@ pub struct Arrived {
     pub hash: u64,
 }
 
+impl Arrived {
+    /// Adds what arrived elsewhere.
+    pub fn add(&mut self, other: &Self) {
+        self.cells += other.cells;
+        self.blocks += other.blocks;
+        self.links += other.links;
+        self.waits += other.waits;
+        self.wait_max = self.wait_max.max(other.wait_max);
+        self.hash = self.hash.wrapping_add(other.hash);
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 struct Source {
     packets: VecDeque<(u64, u16)>,

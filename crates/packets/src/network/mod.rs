@@ -202,7 +202,8 @@ impl<T: Transport, S: Program> Network<T, S> {
             Wanted::Threads(_) if pauses => (Cut::whole(), 1, false),
             &Wanted::Threads(threads) => {
                 let threads = usable_threads(threads);
-                let cut = self.balanced(threads);
+                let blocks = self.parts.get(0).program.blocks();
+                let cut = self.balanced(blocks.max(threads).next_multiple_of(threads));
                 if self.is_busy_enough(&cut) {
                     (cut, threads, false)
                 } else {

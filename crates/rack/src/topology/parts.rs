@@ -61,7 +61,8 @@ impl Topology {
                 found.ok_or_else(|| missing(count, "switches"))
             }
             Component::Group(..) => {
-                let message = format!("there is no {component}: this network has no such equipment");
+                let message =
+                    format!("there is no {component}: this network has no such equipment");
                 Err(Problem::new("", message))
             }
             Component::Link { a, b, link: index } => {

@@ -13,8 +13,8 @@ mod ages;
 mod clearing;
 mod egress;
 mod ingress;
-mod reset;
 pub mod open_loop;
+mod reset;
 mod settings;
 #[cfg(test)]
 mod tests;
@@ -500,10 +500,9 @@ impl Engine {
         let now = end_of_tick(wishes);
         let settings = &self.settings;
         let (state, mut is_sent) = (&mut self.tins[place], false);
-        let burst = settings.line_time(group, 2 * settings.mtu);
         while let Some((port, request)) = state.pick(group, settings) {
             let length = request.rts.length;
-            let times = (settings.line_time(group, length.into()), burst);
+            let times = (settings.line_time(group, length.into()), settings.bursts[group]);
             let budget = &mut state.groups[group].budget;
             match budget.take(length, times, now, settings) {
                 Ok(()) => {}

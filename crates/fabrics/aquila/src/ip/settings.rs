@@ -2,7 +2,7 @@
 
 use kernel::{Bytes, Rate};
 
-use super::ingress;
+use super::{GROUPS, ingress};
 use crate::config::{self, Order};
 use crate::link::header::{CELL_MIN, CELL_STEP, HEADER_BYTES};
 
@@ -29,13 +29,15 @@ pub(super) struct Settings {
     pub(super) cell_headers: u32,
     pub(super) hops: u8,
     pub(super) mtu: u32,
-    pub(super) port_rate: Rate,
+    port_rate: Rate,
+    /// By group: what the token bucket of a line holds, two of the largest packets. Unit: ps.
+    pub(super) bursts: [u64; GROUPS],
 }
 
 impl Settings {
     pub(super) fn new(ip: &config::Ip, hops: u8) -> Self {
         let bytes = |of: Bytes| of.get() as u32;
-        Self {
+        let mut settings = Self {
             segments: bytes(ip.ingress_buffer) / ingress::SEGMENT,
             ingress_share: ip.ingress_share,
             egress_buffer: bytes(ip.egress_buffer),
@@ -52,7 +54,10 @@ impl Settings {
             hops,
             mtu: bytes(ip.mtu),
             port_rate: ip.port_rate,
-        }
+            bursts: [0; GROUPS],
+        };
+        settings.bursts = std::array::from_fn(|group| settings.line_time(group, 2 * settings.mtu));
+        settings
     }
 
     /// Data cells of a packet.
@@ -73,6 +78,7 @@ impl Settings {
             1 => (self.port_rate, length + ETHERNET_FRAMING),
             _ => (CONTROL_RATE, length),
         };
-        rate.send_time(Bytes::new(bytes.into())).as_ps()
+        // As `Rate::send_time`, for sizes that need no wider number.
+        (u64::from(bytes) * 8_000_000_000_000).div_ceil(rate.as_bps())
     }
 }

@@ -29,8 +29,7 @@ impl Plan {
         let names = Names::new(&self);
         let (mut all, mut problems) = (Vec::new(), Vec::new());
         for (index, fault) in faults.iter().enumerate() {
-            let mut wrong =
-                |problem: Problem| problems.push(problem.below(&index.to_string()));
+            let mut wrong = |problem: Problem| problems.push(problem.below(&index.to_string()));
             let components = match fault.component {
                 Component::Group(group, number) => names.expand(group, number),
                 component => graph.parts(component).map(|_| vec![component]),

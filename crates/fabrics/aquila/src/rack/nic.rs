@@ -27,6 +27,8 @@ struct Nic {
     waiting: [VecDeque<Incoming>; 2],
     /// Until when it takes the packet at hand. Unit: ps.
     busy_until: u64,
+    /// The wake that was asked for last. Unit: ps.
+    armed: u64,
     /// The host that is asked first.
     turn: usize,
     /// Whether its TiN is dead.
@@ -93,7 +95,10 @@ impl Cores {
             let arrival = Arrival { whole_at: Time::from_ps(whole), ..incoming.arrival };
             self.ip.arrive(tin, &arrival, wishes);
         }
-        wishes.wake_at(Time::from_ps(nic.busy_until));
+        if nic.waiting.iter().any(|packets| !packets.is_empty()) && nic.armed != nic.busy_until {
+            nic.armed = nic.busy_until;
+            wishes.wake_at(Time::from_ps(nic.busy_until));
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The Clique as a fabric: what hosts see of it.
 
-use ::rack::{Class, Fabric, Flow, FlowId, NodeId};
+use ::rack::{Class, Component, Fabric, Fault, Flow, FlowId, NodeId};
 use kernel::{Bytes, Span, Time};
 use proptest::prelude::*;
 
@@ -103,4 +103,109 @@ proptest! {
         }
         prop_assert_eq!(rack.details()["ip_no_ingress_room"].as_u64(), Some(0));
     }
+}
+
+/// What is told of flows that end or fail, and when.
+#[derive(Default)]
+struct Books(Vec<(u64, Time, bool)>);
+
+impl ::rack::Probe for Books {
+    fn completed(&mut self, end: &::rack::Completion<'_>) -> std::ops::ControlFlow<()> {
+        self.0.push((end.flow.id.get(), end.end, true));
+        std::ops::ControlFlow::Continue(())
+    }
+
+    fn failed(&mut self, flow: &Flow, at: Time, _: ::rack::Failure) -> std::ops::ControlFlow<()> {
+        self.0.push((flow.id.get(), at, false));
+        std::ops::ControlFlow::Continue(())
+    }
+}
+
+fn fault(component: Component, at: u64, until: Option<u64>) -> Fault {
+    let time = |us| Time::ZERO + Span::from_us(us);
+    Fault { component, at: time(at), until: until.map(time) }
+}
+
+/// All flows to their ends, in so many parts on two threads: ends in order of flows, and the rack.
+fn carry_under(
+    config: &Config,
+    faults: &[Fault],
+    flows: &[Flow],
+    parts: usize,
+) -> (Rack, Vec<(u64, Time, bool)>) {
+    let plan = config.plan().unwrap().with_faults(faults).unwrap();
+    let mut rack = Rack::new(plan, 1);
+    assert_eq!(rack.set_shards(parts), parts);
+    flows.iter().for_each(|flow| rack.offer(flow));
+    let mut books = Books::default();
+    while rack.advance(Time::NEVER, &mut books) != ::rack::Advance::Idle {}
+    rack.check().unwrap();
+    books.0.sort_unstable();
+    (rack, books.0)
+}
+
+fn all_to_all(nodes: u32, size: u64, every: u64) -> Vec<Flow> {
+    let pairs = (0..nodes).flat_map(|src| (0..nodes).map(move |dst| (src, dst)));
+    (0..)
+        .zip(pairs.filter(|(src, dst)| src != dst))
+        .map(|(id, pair)| flow(id, pair, size, Time::ZERO + Span::from_ns(id * every)))
+        .collect()
+}
+
+/// Everything of M922 fails and comes back while traffic flows: every flow of a host that lives completes; routes lead
+/// round what is gone, whatever the cut.
+#[test]
+fn m922_everything_fails_while_traffic_flows_and_nothing_is_left() {
+    use ::rack::Group;
+    let config = Config { nodes: 34, convergence: Span::from_us(50), ..Config::default() };
+    let groups =
+        [Group::Module, Group::Cable, Group::Bundle, Group::Card, Group::Chassis, Group::Rack];
+    let mut cases: Vec<_> = groups.into_iter().map(|group| Component::Group(group, 0)).collect();
+    cases.extend([Component::Switch(3), Component::Link { a: 34, b: 35, link: 2 }]);
+    for component in cases {
+        let flows = all_to_all(34, 3_000, 60);
+        let faults = [fault(component, 10, Some(3_000))];
+        let (rack, ends) = carry_under(&config, &faults, &flows, 1);
+        assert_eq!(ends.len(), flows.len(), "{component}");
+        let details = rack.details();
+        let lost = details["cells_lost_at_dead_links"].as_u64().unwrap();
+        assert!(lost > 0, "{component}: no cell met what is dead");
+        assert!(ends.iter().all(|&(.., is_complete)| is_complete), "{component}: {ends:?}");
+        let (other, others) = carry_under(&config, &faults, &flows, 3);
+        assert_eq!(others, ends, "{component} in three parts");
+        assert_eq!(other.totals().event_hash, rack.totals().event_hash);
+        assert_eq!(other.details()["cell_hops"], details["cell_hops"]);
+    }
+}
+
+/// A TiN that dies for good takes its hosts with it (I95): their flows fail, all others complete.
+#[test]
+fn i95_a_dead_tin_takes_its_hosts_with_it_and_no_others() {
+    let config = Config { nodes: 36, convergence: Span::from_us(50), ..Config::default() };
+    let flows = all_to_all(36, 2_000, 100);
+    let plan = config.plan().unwrap();
+    let gone: Vec<_> = (0..36).filter(|&node| plan.hosts[node as usize].tin == 5).collect();
+    assert_eq!(gone.len(), 2);
+    let (_, ends) = carry_under(&config, &[fault(Component::Switch(5), 20, None)], &flows, 1);
+    assert_eq!(ends.len(), flows.len());
+    for (id, at, is_complete) in ends {
+        let flow = &flows[id as usize];
+        let is_cut_off = [flow.src, flow.dst].iter().any(|node| gone.contains(&node.get()));
+        let was_early = at < Time::ZERO + Span::from_us(20);
+        assert_eq!(is_complete, !is_cut_off || was_early, "{flow:?} at {at}");
+    }
+}
+
+#[test]
+fn what_cannot_fail_is_refused_by_name() {
+    use ::rack::Group;
+    let plan = Config { nodes: 36, ..Config::default() }.plan().unwrap();
+    let refuse =
+        |one: Fault| plan.clone().with_faults(&[one]).expect_err("it cannot")[0].to_string();
+    let cable = refuse(fault(Component::Group(Group::Cable, 900), 1, None));
+    assert!(cable.contains("there is no cable 900; this Clique has"), "{cable}");
+    let link = refuse(fault(Component::Link { a: 36, b: 37, link: 99 }, 1, None));
+    assert!(link.contains("there is no link 99"), "{link}");
+    let short = refuse(fault(Component::Switch(1), 5, Some(6)));
+    assert!(short.contains("trained anew"), "{short}");
 }

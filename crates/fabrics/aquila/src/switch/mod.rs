@@ -447,6 +447,9 @@ impl<E: Endpoints> Switches<E> {
             }
             self.hand_over(*delivery);
         }
+        // Once is enough, however often it was asked for.
+        due.wakes.sort_unstable();
+        due.wakes.dedup();
         for &place in &due.wakes {
             let id = self.tins[place as usize].id;
             self.endpoints.wake(id, &mut self.wishes);

@@ -69,9 +69,8 @@ impl Posted {
                 Body::Cell(cell, channel)
             }
             CREDIT if usize::from(channel) + usize::from(count) <= CHANNELS => {
-                let limits = std::array::from_fn(|at| {
-                    (middle >> (16 * (CHANNELS_MAX - 1 - at))) as u16
-                });
+                let limits =
+                    std::array::from_fn(|at| (middle >> (16 * (CHANNELS_MAX - 1 - at))) as u16);
                 if usize::from(count) > CHANNELS_MAX {
                     return None;
                 }

@@ -246,13 +246,7 @@ fn carry_cut(shape: &Shape, parts: usize, traffic: Traffic) -> (Arrived, u64) {
     let mut hops = 0;
     for set in &sets {
         set.check_home().unwrap();
-        let of = set.endpoints().arrived();
-        arrived.cells += of.cells;
-        arrived.blocks += of.blocks;
-        arrived.links += of.links;
-        arrived.waits += of.waits;
-        arrived.wait_max = arrived.wait_max.max(of.wait_max);
-        arrived.hash = arrived.hash.wrapping_add(of.hash);
+        arrived.add(&set.endpoints().arrived());
         hops += set.counts().hops;
     }
     (arrived, hops)
