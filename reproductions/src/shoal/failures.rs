@@ -271,7 +271,7 @@ fn numbers(points: &[(Reading, u32)], grouped: &[&[Figures]]) -> Block {
 #[cfg(test)]
 mod tests {
     use shoal::Config;
-    use shoal::wire::NOTICES_PER_CELL;
+    use shoal::wire::notice_words;
 
     use crate::runs::config_of;
 
@@ -307,10 +307,11 @@ mod tests {
     fn flows_start_when_all_notices_of_the_dead_are_out() {
         let scenario = FIG17.with(&[], 1).unwrap();
         let plan = config_of::<Config>(&scenario).plan().unwrap();
-        let dead = scenario.nodes() * DEAD[DEAD.len() - 1] / 100;
-        let cells = u64::from(dead).div_ceil(NOTICES_PER_CELL as u64);
+        // A cell without data says of 64 nodes a word whether they are reached.
+        let words = notice_words((plan.config.cell - plan.config.header).get() as usize) as u64;
+        let cells = u64::from(scenario.nodes()).div_ceil(64).div_ceil(words);
         // Silence is noticed within an epoch, and the last notices take one more to arrive.
         let epoch = plan.config.slot * u64::from(plan.schedule.slots());
-        assert!(epoch * (cells + 2) + plan.latency < QUIET, "{cells} cells of notices");
+        assert!(epoch * (cells + 2) + plan.latency < QUIET, "{cells} cells of news");
     }
 }

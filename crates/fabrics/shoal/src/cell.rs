@@ -119,7 +119,7 @@ pub(crate) struct Frame {
     pub(crate) to: u16,
     /// `rate_limit_feedback` (Eqs 1, 6).
     pub(crate) feedback: u16,
-    /// Bits of [`Frame::DROPPED`], [`Frame::CORRUPT`] and [`Frame::GARBLED`].
+    /// Bits of [`Frame::DROPPED`] and those below it.
     pub(crate) flags: u16,
 }
 
@@ -155,4 +155,12 @@ impl Frame {
     pub(crate) const CORRUPT: u16 = 2;
     /// The fabric flipped bits and the CRC does not show it: what the cell carried is lost.
     pub(crate) const GARBLED: u16 = 4;
+    /// Its sender has given the receiver up (§3.5). The payload is how often the sender has come back.
+    pub(crate) const PARTED: u16 = 8;
+    /// It has, and has heard the receiver for long enough to use the pair again.
+    pub(crate) const TRUSTS: u16 = 16;
+    /// It says whom the sender does not reach; the payload is a handle of that.
+    pub(crate) const NOTICE: u16 = 32;
+    /// It is sent though it says nothing: the last one said that the pair is not in use. Not on the wire.
+    pub(crate) const SHOWN: u16 = 64;
 }

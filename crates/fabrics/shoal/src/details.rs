@@ -42,9 +42,9 @@ fn losses(rack: &Rack, map: &mut Map<String, Value>) {
     let Some(losses) = &rack.whole().losses else { return };
     let mut put = |key: &str, value: Value| map.insert(key.to_string(), value);
     let sum = |count: fn(&Losses) -> u64| rack.losses().map(count).sum::<u64>();
-    // Each shard works out those of all nodes.
-    put("pairs_given_up", json!(losses.given_up));
-    put("pairs_taken_up", json!(losses.taken_up));
+    put("pairs_given_up", json!(sum(|losses| losses.given_up)));
+    put("pairs_taken_up", json!(sum(|losses| losses.taken_up)));
+    // All shards go over at the same time.
     put("schedule_updates", json!(losses.schedule_updates));
     put("cells_swallowed", json!(sum(|losses| losses.swallowed)));
     put("cells_resent", json!(rack.loss_counts().1));

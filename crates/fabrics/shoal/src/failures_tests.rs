@@ -134,6 +134,31 @@ fn s95_a_node_that_comes_back_ends_the_flows_that_it_forgot_and_takes_new_ones()
     assert!(rack.totals().lost > Bytes::new(1));
 }
 
+/// Both ends of a pair forget its numbers when they die: what they send each other afterwards arrives.
+#[test]
+fn s95_nodes_that_have_both_come_back_hear_each_other() {
+    let base = Config { reintegration_epochs: 1, ..config(16) };
+    for update in [0, 3] {
+        let config = Config { schedule_update_after: Span::from_us(update), ..base.clone() };
+        let node = |node| Component::Node(NodeId::new(node));
+        let faults = [
+            outage(node(3), us(10), Span::from_us(10)),
+            outage(node(5), us(12), Span::from_us(15)),
+        ];
+        let mut rack = Rack::new(config.plan().unwrap().with_faults(&faults).unwrap(), 1);
+        let mut ends = Ends::default();
+        for (first, at) in [(0, 1), (4, 60)] {
+            for (id, (src, dst)) in (first..).zip([(3, 5), (5, 3), (3, 7), (7, 5)]) {
+                rack.advance(us(at), &mut ends);
+                rack.offer(&flow(id, src, dst, 5_000, us(at)));
+            }
+        }
+        let advance = rack.advance(us(1_000), &mut ends);
+        assert_eq!((advance, ends.0.len(), ends.1.len()), (Advance::Idle, 8, 0), "{update} us");
+        assert!(ends.0.iter().all(|end| end.1 < us(80)), "{:?}", ends.0);
+    }
+}
+
 /// One side of a pair may notice an outage that is over before the other side can: in a rack whose epoch is
 /// much shorter than its propagation both part for good unless the hold-down counts from the later of the
 /// two.

@@ -1,24 +1,20 @@
-//! What breaks in the fabric, and when nodes notice (§3.5).
+//! What breaks in the fabric, and when (§3.5).
 //!
-//! A node hears from every other node once an epoch. When a cell is missing it gives the sender up
-//! and falls silent towards it, so that the sender notices in its turn: both directions of a pair go
-//! down together. Only the pairs that a fault touches are looked at, so that a healthy rack costs
-//! nothing. What is broken is known here alone; nodes act on the cells that they miss, and on what others
+//! A node hears from every other node once an epoch. Only the pairs that a fault touches are looked at, so
+//! that a healthy rack costs nothing: the receiver's end of a broken pair is dark in its slot. What is broken
+//! is known here alone, and says what becomes of cells; nodes act on those that they miss, and on what others
 //! tell them. A pair whose slot falls into no fault notices nothing of it.
 //!
-//! All of it follows from the plan of faults and the schedule, whatever flows there are: cells with news are
-//! sent in every slot, and bit errors do not touch them. So where a rack is cut into shards each of them works
-//! it out for all nodes, in the same order, and acts on its own; when flows are given up is its own matter, and
-//! comes last in a slot.
+//! Faults are configuration: where a rack is cut, each shard keeps the state of all parts, and acts on what
+//! happens to its own nodes. When flows are given up comes last in a slot.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeSet, BinaryHeap};
 
-use kernel::{Bitmap, Slot, Time};
+use kernel::{Bitmap, Time};
 use rack::{Component, Fault};
 
 use crate::clos::{Direction, SwitchSchedules};
-use crate::schedule::Schedule;
 
 /// Something that happens at the start of a slot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -35,14 +31,19 @@ pub(crate) enum Event {
         to: u16,
     },
     /// A node that heard nothing knows it now.
-    Noticed {
+    Missed {
         /// Who was not heard.
         from: u16,
         /// Who listened.
         to: u16,
     },
-    /// A repaired pair has heard each other long enough.
-    Trusted(u16, u16),
+    /// A node may have heard a peer for long enough to use the pair again.
+    Trust {
+        /// Who listened.
+        node: u16,
+        /// Who was heard.
+        peer: u16,
+    },
     /// Time to give up flows to which no path is left.
     GiveUp,
     /// Time to see whether nodes have been gone, or back, for long.
@@ -67,10 +68,10 @@ pub(crate) struct Faults {
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     inserted: u64,
     nodes: usize,
-    /// Slot of the next [`Event::GiveUp`]; `u64::MAX`: none is to come.
-    giving_up: u64,
-    /// Since which slot pairs, lower node first, work again that were broken.
-    whole_since: BTreeMap<(u32, u32), u64>,
+    /// Slots of the [`Event::GiveUp`] to come.
+    giving_up: BTreeSet<u64>,
+    /// Slot of the last change.
+    pub(crate) changed: u64,
     /// Nodes that the schedule leaves out.
     removed: Bitmap,
 }
@@ -82,6 +83,13 @@ pub(crate) struct Change {
     pub(crate) died: Vec<u32>,
     /// Nodes that were cut off, dead ones included.
     pub(crate) cut_off: Vec<u32>,
+    /// Ordered pairs that worked before.
+    pub(crate) broke: Vec<(u32, u32)>,
+}
+
+/// What is set in one and not in the other.
+fn newly(now: &Bitmap, before: &Bitmap) -> Vec<u32> {
+    now.iter_ones().filter(|&index| !before.get(index)).map(|index| index as u32).collect()
 }
 
 impl Faults {
@@ -101,8 +109,8 @@ impl Faults {
             events: BinaryHeap::new(),
             inserted: 0,
             nodes,
-            giving_up: u64::MAX,
-            whole_since: BTreeMap::new(),
+            giving_up: BTreeSet::new(),
+            changed: 0,
             removed: Bitmap::new(nodes),
         };
         for (index, fault) in faults.iter().enumerate() {
@@ -120,10 +128,10 @@ impl Faults {
         self.inserted += 1;
     }
 
-    /// Has the flows without a path looked through in a slot, or before.
+    /// Has the flows without a path looked through in a slot. In no other than asked for: in which slots
+    /// something is to be done must not depend on how a rack is cut.
     pub(crate) fn give_up_at(&mut self, slot: u64) {
-        if slot < self.giving_up {
-            self.giving_up = slot;
+        if self.giving_up.insert(slot) {
             self.at(slot, Event::GiveUp);
         }
     }
@@ -139,8 +147,8 @@ impl Faults {
             return None;
         }
         let Reverse((slot, _, event)) = self.events.pop()?;
-        if event == Event::GiveUp && slot >= self.giving_up {
-            self.giving_up = u64::MAX;
+        if event == Event::GiveUp {
+            self.giving_up.remove(&slot);
         }
         Some(event)
     }
@@ -163,14 +171,9 @@ impl Faults {
         self.removed.get(node as usize)
     }
 
-    /// Whether nothing gets to or from a node, whoever knows.
+    /// Whether nothing gets to or from a node.
     pub(crate) fn is_isolated(&self, node: u32) -> bool {
         self.isolated.get(node as usize)
-    }
-
-    /// Since which slot a pair works again, lower node first; 0: it never broke.
-    pub(crate) fn whole_since(&self, pair: (u32, u32)) -> u64 {
-        self.whole_since.get(&pair).copied().unwrap_or(0)
     }
 
     /// The nodes that are not cut off, if they are others than those of the schedule and at least
@@ -192,34 +195,30 @@ impl Faults {
         }
     }
 
-    /// A fault begins: breaks its pairs and lets their receivers listen for what will be missing.
-    pub(crate) fn begin(&mut self, index: u32, slot: u64, schedule: &Schedule) -> Change {
+    /// A fault begins: breaks its pairs.
+    pub(crate) fn begin(&mut self, index: u32, slot: u64) -> Change {
         self.active[index as usize] = true;
+        self.changed = slot;
         let component = self.faults[index as usize].component;
         let (was_dead, was_isolated) = (self.dead.clone(), self.isolated.clone());
-        for (from, to) in self.touched(component) {
+        let mut broke = self.touched(component);
+        broke.retain(|&(from, to)| {
             let pair = self.pair(from, to);
-            if self.broken.get(pair) {
-                continue;
-            }
-            self.broken.set(pair);
-            if !schedule.contains(from) || !schedule.contains(to) {
-                continue;
-            }
-            let silence = schedule.next_slot(from, to, Slot::new(slot)).get();
-            self.at(silence, Event::Silence { from: from as u16, to: to as u16 });
-        }
+            !self.broken.replace(pair, true)
+        });
         self.recount_nodes();
-        let newly = |now: &Bitmap, before: &Bitmap| {
-            now.iter_ones().filter(|&node| !before.get(node)).map(|node| node as u32).collect()
-        };
-        Change { died: newly(&self.dead, &was_dead), cut_off: newly(&self.isolated, &was_isolated) }
+        Change {
+            died: newly(&self.dead, &was_dead),
+            cut_off: newly(&self.isolated, &was_isolated),
+            broke,
+        }
     }
 
-    /// A fault ends. Gives the pairs, lower node first, that work again in both directions.
-    pub(crate) fn end(&mut self, index: u32, slot: u64) -> Vec<(u32, u32)> {
+    /// A fault ends. Gives the ordered pairs that work again, and the nodes that are back.
+    pub(crate) fn end(&mut self, index: u32, slot: u64) -> (Vec<(u32, u32)>, Vec<u32>) {
         self.active[index as usize] = false;
-        let before = self.broken.clone();
+        self.changed = slot;
+        let (was_broken, was_dead) = (self.broken.clone(), self.dead.clone());
         self.broken = Bitmap::new(self.nodes * self.nodes);
         for other in 0..self.faults.len() {
             if self.active[other] {
@@ -229,19 +228,9 @@ impl Faults {
             }
         }
         self.recount_nodes();
-        let nodes = self.nodes;
-        let was_broken = |a: u32, b: u32| before.get(a as usize * nodes + b as usize);
-        let mut mended = Vec::new();
-        for a in 0..self.nodes as u32 {
-            for b in a + 1..self.nodes as u32 {
-                let works = !self.is_broken(a, b) && !self.is_broken(b, a);
-                if works && (was_broken(a, b) || was_broken(b, a)) {
-                    mended.push((a, b));
-                }
-            }
-        }
-        self.whole_since.extend(mended.iter().map(|&pair| (pair, slot)));
-        mended
+        let nodes = self.nodes as u32;
+        let mended = newly(&was_broken, &self.broken).into_iter();
+        (mended.map(|pair| (pair / nodes, pair % nodes)).collect(), newly(&was_dead, &self.dead))
     }
 
     fn touched(&self, component: Component) -> Vec<(u32, u32)> {

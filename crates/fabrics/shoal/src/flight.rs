@@ -38,6 +38,11 @@ impl Lists {
         &self.0[kind as usize]
     }
 
+    /// The frames of all kinds.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Frame> {
+        self.0[..Kind::ALL.len()].iter().flatten()
+    }
+
     /// How many frames of a kind there are.
     pub(crate) fn count(&self, kind: Kind) -> usize {
         self.of(kind).len()

@@ -12,6 +12,7 @@ use rack::Estimate;
 use crate::config::{Config, Transport};
 use crate::nic::{BYTES_PER_FLOW, BYTES_PER_LINK, BYTES_PER_SENT, FLOWS_AT_FIRST};
 use crate::schedule::Order;
+use crate::wire::notice_words;
 
 /// Slot numbers, epochs and indices of the tables below.
 const WORD: u128 = 8;
@@ -30,7 +31,8 @@ impl Config {
     /// What it takes on top of that where something fails. Unit: bytes.
     #[must_use]
     pub fn failures_memory(&self) -> Bytes {
-        if self.may_lose_cells() { Bytes::ZERO } else { self.losses_memory() }
+        let losses = if self.may_lose_cells() { Bytes::ZERO } else { self.losses_memory() };
+        Estimate::new().plus(losses).plus(self.reach_memory()).bytes()
     }
 
     /// What a rack takes that loses no cell.
@@ -58,14 +60,25 @@ impl Config {
         Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 
-    /// What being able to lose cells takes: copies of what was sent, news, and the switches' schedules.
+    /// What nodes know of who reaches whom, once something has failed: what each has heard from each other,
+    /// and has still to tell it.
+    fn reach_memory(&self) -> Bytes {
+        let pairs = u128::from(self.nodes).saturating_mul(u128::from(self.nodes));
+        let payload = self.cell.get().saturating_sub(self.header.get());
+        let per_cell = (notice_words(payload as usize) as u128).clamp(1, 1 << 10);
+        let segments = u128::from(self.nodes).div_ceil(64).div_ceil(per_cell).min(16);
+        let bytes = pairs.saturating_mul(segments * 2 * HALF + QUARTER);
+        Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+
+    /// What being able to lose cells takes: copies of what was sent, and the switches' schedules.
     fn losses_memory(&self) -> Bytes {
         let (nodes, channels) = (u128::from(self.nodes), u128::from(self.channels.max(1)));
         let positions = nodes.div_ceil(channels) * channels;
         let (_, depth) = self.delay_and_depth((positions / channels).max(1));
         let (met, pairs) = (positions * nodes, nodes * nodes);
         let copies = met.saturating_mul(depth).saturating_mul(BYTES_PER_SENT);
-        let tables = pairs * WORD + (met + 2 * pairs) * QUARTER;
+        let tables = (met + 2 * pairs) * QUARTER + pairs;
         Bytes::new(u64::try_from(copies.saturating_add(tables)).unwrap_or(u64::MAX))
     }
 

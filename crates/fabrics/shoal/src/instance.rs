@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kernel::{Bytes, Time};
 use rack::shards::Outbox;
-use rack::{Flow, Problem};
+use rack::{Failure, Flow, Problem};
 
 use crate::cell::Cell;
 use crate::config::Plan;
@@ -74,8 +74,12 @@ pub enum How {
         /// Cells of it that have come.
         cells: u64,
     },
-    /// Its source gave it up.
+    /// Its source died.
+    SourceDied,
+    /// Its source gave it up: for long it has known of no path, or its destination had died and is back.
     GivenUp,
+    /// Cells of it were lost, and nothing sends them again.
+    Lost,
 }
 
 /// The bytes of a flow that a cell carries. Nothing travels in a simulation; with this a driver finds the bytes
@@ -103,18 +107,21 @@ pub struct Instance {
 
 /// An instance for each node of a rack, in order.
 ///
+/// Where parts of the rack may fail nodes send every cell, also those that say nothing, so that others can miss
+/// them. A node acts out the faults of its own end: what it sends into a part that is broken goes nowhere, and
+/// while it is dead it does nothing.
+///
 /// # Errors
-/// If parts of the rack fail, which nodes cannot tell each other in bytes yet, or cells are too short.
+/// If cells are too short.
 pub fn instances(plan: &Plan, seed: u64) -> Result<Vec<Instance>, Problem> {
-    if !plan.faults.is_empty() {
-        let message = "a rack in which parts fail is whole; expected none that do";
-        return Err(Problem::new("faults", message));
-    }
     let (plan, count) = (Arc::new(plan.clone()), plan.config.nodes as usize);
-    let codec = Codec::new(&plan.config)?;
+    let codec = Codec::of(&plan)?;
     let instance = |node: usize| {
         let mut shard = Shard::new(&plan, (node, count), seed);
         shard.messages.keep_payloads();
+        shard.sends_all = !plan.faults.is_empty();
+        // Nodes know no better when the first flow of the rack comes.
+        shard.start_turns(0);
         let (codec, out) = (codec.clone(), Outbox::new(count));
         Instance { node: node as u32, shard, codec, out, reports: Vec::new() }
     };
@@ -130,6 +137,10 @@ impl Instance {
     pub fn offer(&mut self, flow: &Flow, handle: u32) {
         assert_eq!(flow.src.get(), self.node, "{:?} begins at another node", flow.id);
         assert!(handle < 1 << 31, "handle {handle}");
+        if let Some(why) = self.shard.refuses(flow) {
+            let at = flow.start.max(self.shard.start_of(self.shard.slot())).as_ps();
+            return self.reports.push(Report::failed(handle, at, why));
+        }
         self.shard.catch_up();
         self.shard.offer(flow, handle);
     }
@@ -189,12 +200,13 @@ impl Instance {
     /// Who sends to this node on a channel what arrives in a slot.
     fn heard_from(&self, slot: u64, channel: u32) -> Option<u32> {
         let sent = slot.checked_sub(u64::from(self.shard.plan.delay_slots))?;
-        let schedule = &self.shard.plan.schedule;
-        if channel >= schedule.channels() {
+        let schedule = &self.shard.bank.schedule;
+        if channel >= schedule.channels() || sent < schedule.origin().get() {
             return None;
         }
         let position = self.shard.now_of(sent).position + channel;
-        (0..schedule.nodes()).find(|&from| schedule.peer(from, position) == Some(self.node))
+        let nodes = self.shard.plan.config.nodes;
+        (0..nodes).find(|&from| schedule.peer(from, position) == Some(self.node))
     }
 
     /// A cell arrives: bits flipped on the way make it one that is damaged, where the rack may lose cells.
@@ -203,12 +215,12 @@ impl Instance {
         let is_late = slot < self.shard.slot();
         let from = self.heard_from(slot, message.channel).filter(|_| !is_late);
         let ends = (from.ok_or(Malformed::Header)?, self.node);
-        let (mut frame, ack) = match self.codec.decode(&message.cell, ends) {
+        let (mut frame, said) = match self.codec.decode(&message.cell, ends) {
             Err(Malformed::Damaged) if self.shard.losses.is_some() => (Codec::damaged(ends), None),
             heard => heard?,
         };
-        if let Some(ack) = ack {
-            frame.payload = self.shard.messages.acks.put(*ack);
+        if let Some(said) = said {
+            self.shard.put_said(&mut frame, *said);
         }
         self.shard.flight.add(slot, message.channel, frame);
         Ok(())
@@ -234,9 +246,9 @@ impl rack::shards::Shard for Instance {
 
     fn run(&mut self, end: u64, out: &mut Outbox<Message>) -> u64 {
         let done = self.shard.run(end, &mut self.out);
-        for (to, Passing { frame, ack, slot, channel }) in self.out.drain() {
+        for (to, Passing { frame, said, slot, channel }) in self.out.drain() {
             let mut cell = Vec::new();
-            self.codec.encode(&frame, ack.as_deref(), &mut cell);
+            self.codec.encode(&frame, said.as_deref(), &mut cell);
             // What the fabric does to a cell shows in its bytes.
             if frame.flags & crate::cell::Frame::CORRUPT != 0 {
                 cell[8] ^= 1;
@@ -253,7 +265,11 @@ impl rack::shards::Shard for Instance {
         let end = |report: Report| {
             let how = match report.what {
                 What::Whole { cells, .. } => How::Arrived { cells },
-                What::Failed { .. } => How::GivenUp,
+                What::Failed { code } => match What::reason(code) {
+                    Failure::SourceDied => How::SourceDied,
+                    Failure::DestinationDied => How::GivenUp,
+                    Failure::PacketsLost => How::Lost,
+                },
                 What::Sent { .. } | What::Drained | What::GivenUp { .. } => return None,
             };
             Some(End { at: report.at, flow: report.handle, how })

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use kernel::{Bytes, Stream, Time};
-use rack::Flow;
+use kernel::{Bytes, Span, Stream, Time};
 use rack::shards::{NEVER, Outbox, Shard as _};
+use rack::{Component, Fabric, Failure, Fault, Flow, NodeId};
 
 use crate::cell::{Cell, Frame};
 use crate::config::{Config, PairOrder, Plan, Transport};
-use crate::instance::{How, Instance, Message, instances};
-use crate::tests::flow;
+use crate::instance::{End, How, Instance, Message, instances};
+use crate::rack::Rack;
+use crate::tests::{Ends, flow};
 use crate::wire::Codec;
 
 /// Instances of a node each, and the wires between them.
@@ -28,15 +29,27 @@ struct Instances {
 
 impl Instances {
     fn new(config: &Config) -> Self {
-        let plan = config.plan().unwrap();
+        Self::of(config.plan().unwrap())
+    }
+
+    fn of(plan: Plan) -> Self {
         let nodes = instances(&plan, 1).unwrap();
         let (wires, carried) = (Vec::new(), BTreeMap::new());
         Self { plan, nodes, wires, cells: 0, damages: None, damaged: 0, carried }
     }
 
-    /// Lets a slot pass. Gives the flows that have arrived, where and with how many cells.
+    /// Lets a slot pass. Gives the flows that have arrived, where and with how many cells; none fails.
     fn step(&mut self, slot: u64) -> Vec<(u32, u32, u64)> {
-        let mut whole = Vec::new();
+        let whole = |(index, end): (u32, End)| match end.how {
+            How::Arrived { cells } => (end.flow, index, cells),
+            _ => panic!("{end:?}"),
+        };
+        self.ends_of(slot).into_iter().map(whole).collect()
+    }
+
+    /// Lets a slot pass. Gives the ends of flows, and where.
+    fn ends_of(&mut self, slot: u64) -> Vec<(u32, End)> {
+        let mut all = Vec::new();
         let (due, rest) =
             std::mem::take(&mut self.wires).into_iter().partition(|w| w.0 <= 2 * slot);
         self.wires = rest;
@@ -65,14 +78,9 @@ impl Instances {
             }
             let mut ends = Vec::new();
             node.report(&mut ends);
-            for end in ends {
-                match end.how {
-                    How::Arrived { cells } => whole.push((end.flow, index, cells)),
-                    How::GivenUp => panic!("{end:?}"),
-                }
-            }
+            all.extend(ends.into_iter().map(|end| (index, end)));
         }
-        whole
+        all
     }
 
     /// Lets flows arrive, one every few slots; each source alone is told of its own. All bytes of all arrive.
@@ -151,6 +159,73 @@ fn s84_s96_with_a_tenth_of_the_cells_damaged_every_byte_arrives() {
         assert!(damaged > cells / 12 && damaged < cells / 8, "{damaged} of {cells}");
         let unexpected = instances.nodes.iter().map(Instance::unexpected).sum::<u64>();
         assert_eq!(unexpected, 0);
+    }
+}
+
+/// Parts fail and come back. Nodes that exchange every cell as bytes miss those that do not come; in the simulator
+/// cells that say nothing new are not there at all. Flows end at the same times for the same reasons.
+#[test]
+fn s91_s95_nodes_that_miss_cells_do_as_the_simulator_s() {
+    let us = |count| Time::ZERO + Span::from_us(count);
+    let outage = |component, at, until| Fault { component, at: us(at), until };
+    let node = |node| Component::Node(NodeId::new(node));
+    let eight = Config { nodes: 8, radix: 4, reintegration_epochs: 2, ..Config::default() };
+    let soon = Some(us(5) + Span::from_ns(30));
+    let update = Span::from_us(3);
+    for (config, faults) in [
+        (eight.clone(), vec![outage(node(3), 5, None)]),
+        (eight.clone(), vec![outage(node(3), 5, Some(us(9))), outage(node(0), 12, Some(us(30)))]),
+        (
+            eight.clone(),
+            vec![outage(Component::Spine(1), 6, Some(us(14))), outage(node(3), 5, soon)],
+        ),
+        (Config { channels: 1, ..eight.clone() }, vec![outage(Component::Leaf(1), 6, Some(us(8)))]),
+        (
+            Config { schedule_update_after: update, ..eight },
+            vec![outage(node(6), 4, None), outage(node(1), 6, Some(us(20)))],
+        ),
+    ] {
+        let plan = config.plan().unwrap().with_faults(&faults).unwrap();
+        let start = |index: usize| Time::ZERO + config.slot * (12 * index as u64);
+        let starting = |(index, flow): (usize, Flow)| Flow { start: start(index), ..flow };
+        let flows: Vec<_> = flows(6).into_iter().enumerate().map(starting).collect();
+        let (mut rack, mut ends) = (Rack::new(plan.clone(), 1), Ends::default());
+        for flow in &flows {
+            rack.advance(flow.start, &mut ends);
+            rack.offer(flow);
+        }
+        rack.advance(us(400), &mut ends);
+        let completed = ends.0.iter().map(|end| (end.0 as u32, (end.1, None)));
+        let failed = ends.1.iter().map(|end| (end.0 as u32, (end.1, Some(end.2))));
+        let expected: BTreeMap<_, _> = completed.chain(failed).collect();
+        assert_eq!(expected.len(), flows.len(), "{faults:?}");
+        let mut instances = Instances::of(plan);
+        let mut seen = BTreeMap::new();
+        for slot in 0..rack.slot_from(us(400)) {
+            for flow in flows.iter().filter(|flow| rack.slot_from(flow.start) == slot) {
+                instances.nodes[flow.src.get() as usize].offer(flow, flow.id.get() as u32);
+            }
+            for (_, end) in instances.ends_of(slot) {
+                let why = match end.how {
+                    How::Arrived { .. } => None,
+                    How::SourceDied => Some(Failure::SourceDied),
+                    How::GivenUp => Some(Failure::DestinationDied),
+                    How::Lost => Some(Failure::PacketsLost),
+                };
+                let at = Time::from_ps(end.at);
+                // Of two ends the first counts.
+                let first = seen.entry(end.flow).or_insert((at, why));
+                if at < first.0 {
+                    *first = (at, why);
+                }
+            }
+        }
+        assert_eq!(seen, expected, "{faults:?}");
+        assert!(ends.1.len() > 1 || faults.len() == 1, "{:?}: {faults:?}", ends.1);
+        // Cells of an earlier life of a pair; what was on its way as the schedule changed comes on top.
+        let unexpected: u64 = instances.nodes.iter().map(Instance::unexpected).sum();
+        let has_update = config.schedule_update_after > Span::ZERO;
+        assert!(unexpected == rack.unexpected() || has_update, "{unexpected}: {faults:?}");
     }
 }
 

@@ -1,6 +1,9 @@
-//! A rack in which things go wrong: faults, corruption, and what recovers from them (§3.5, App. D).
+//! A rack in which things go wrong: faults, corruption, and what recovers from them (§3.5, App. D). What nodes
+//! know of each other is in [`crate::nic`], under `reach`.
 
-use kernel::{Bitmap, Slot, Span, Time};
+use std::ops::Range;
+
+use kernel::{Slot, Span, Time};
 use rack::{Failure, Flow};
 
 use crate::cell::{Cargo, Frame};
@@ -18,15 +21,12 @@ use crate::sync::Clock;
 pub(crate) struct Losses {
     pub(crate) faults: Faults,
     pub(crate) corruption: Option<Corruption>,
-    /// Pairs of nodes given up and taken up again so far, both directions of a pair as two.
+    own: Range<u32>,
+    /// Times that nodes here gave a peer up, and took one up again.
     pub(crate) given_up: u64,
     pub(crate) taken_up: u64,
     /// Whose clock all follow.
     pub(crate) clock: Clock,
-    /// Nodes that had died, until their peers hear them again.
-    returning: Bitmap,
-    /// Slot of the last [`Event::Noticed`] that counted.
-    last_notice: u64,
     /// The slot of an update that is agreed on.
     update_at: Option<u64>,
     /// Times that the rack went over to another schedule.
@@ -37,19 +37,18 @@ pub(crate) struct Losses {
 
 impl Losses {
     /// Those of the nodes `own`.
-    pub(crate) fn new(plan: &Plan, own: std::ops::Range<u32>, seed: u64) -> Self {
+    pub(crate) fn new(plan: &Plan, own: Range<u32>, seed: u64) -> Self {
         let slot = plan.config.slot;
-        let (rate, links) = (plan.config.bit_error_rate, (own, plan.config.channels));
+        let (rate, links) = (plan.config.bit_error_rate, (own.clone(), plan.config.channels));
         let bits = plan.config.cell.bits();
         let slot_of = |time: Time| (time - Time::ZERO).div_ceil(slot);
         Self {
             faults: Faults::new(plan.switches(), &plan.faults, slot_of),
+            own,
             corruption: (rate > 0.0).then(|| Corruption::new(rate, seed, links, bits)),
             given_up: 0,
             taken_up: 0,
             clock: Clock::new(plan),
-            returning: Bitmap::new(plan.config.nodes as usize),
-            last_notice: 0,
             update_at: None,
             schedule_updates: 0,
             swallowed: 0,
@@ -109,7 +108,10 @@ impl Shard {
 
     /// Whether all that is under way are reports on empty cells.
     pub(crate) fn is_all_reports(&self) -> bool {
-        self.messages.senders.open == 0 && self.is_recovered() && self.bank.is_drained()
+        self.messages.senders.open == 0
+            && self.is_recovered()
+            && self.bank.is_drained()
+            && !self.bank.is_telling(self.slot())
     }
 
     /// Forgets reports on empty cells, which a rack with bit errors never ends.
@@ -134,7 +136,7 @@ impl Shard {
         } else if losses.faults.is_removed(from) || losses.faults.is_removed(to) {
             Failure::DestinationDied
         } else {
-            let since = self.bank.pathless_since(from, to, now)?;
+            let since = self.bank.pathless_since(from, to)?;
             let until = since + self.patience();
             if now.slot < until {
                 self.losses().faults.give_up_at(until);
@@ -153,7 +155,7 @@ impl Shard {
     /// Gives a node work; without a path it is looked at again.
     fn set_to_work(&mut self, work: Work, now: Now) {
         self.bank.offer(work, now);
-        if let Some(since) = self.bank.pathless_since(work.source, work.destination, now) {
+        if let Some(since) = self.bank.pathless_since(work.source, work.destination) {
             let until = (since + self.patience()).max(now.slot + 1);
             self.losses().faults.give_up_at(until);
         }
@@ -163,6 +165,9 @@ impl Shard {
     pub(crate) fn before_slot(&mut self, now: Now) {
         while let Some(event) = self.losses().faults.pop_due(now.slot) {
             self.handle(event, now);
+        }
+        for (from, to) in std::mem::take(&mut self.missed) {
+            self.miss(from, to, now);
         }
         for cargo in self.bank.take_resent() {
             self.messages.sent_again(cargo);
@@ -188,8 +193,8 @@ impl Shard {
             Event::Begin(index) => self.begin(index, now),
             Event::End(index) => self.end(index, now),
             Event::Silence { from, to } => self.listen(from, to, now),
-            Event::Noticed { from, to } => self.notice(u32::from(from), u32::from(to), now),
-            Event::Trusted(a, b) => self.trust(u32::from(a), u32::from(b), now),
+            Event::Missed { from, to } => self.miss(u32::from(from), u32::from(to), now),
+            Event::Trust { node, peer } => self.trust(u32::from(node), u32::from(peer), now),
             Event::GiveUp => self.give_up(now),
             Event::Review => self.review(now),
             Event::Reschedule => self.reschedule(now),
@@ -205,11 +210,14 @@ impl Shard {
         }
     }
 
-    /// If nodes have been gone or back for long, everyone is told, and falls quiet, to go over to
-    /// another schedule at an epoch's boundary.
+    /// If nodes have been gone or back for long, all fall quiet and go over to another schedule at an epoch's
+    /// boundary. Somebody has to change nodes and switches at the same time, and the paper does not say who
+    /// (§7.3). Our rule, which all know: who is in the schedule follows from the faults of the scenario.
     fn review(&mut self, now: Now) {
-        let Some(present) = self.losses().faults.members_to_be() else { return };
-        if !self.is_agreed(&present) {
+        if self.losses().faults.members_to_be().is_none() {
+            return;
+        }
+        if !self.may_be_agreed(now) {
             let epoch = u64::from(self.bank.schedule.slots());
             self.losses().faults.at(now.slot + epoch, Event::Review);
             return;
@@ -228,11 +236,11 @@ impl Shard {
         self.losses().faults.at(boundary, Event::Reschedule);
     }
 
-    /// Whether those that are present have given up all others of the schedule.
-    fn is_agreed(&self, present: &[bool]) -> bool {
-        let members = (0..self.plan.config.nodes).filter(|&n| self.bank.schedule.contains(n));
-        let (stay, go): (Vec<_>, Vec<_>) = members.partition(|&node| present[node as usize]);
-        go.iter().all(|&gone| stay.iter().all(|&node| self.bank.down_since(node, gone).is_some()))
+    /// Whether all nodes have had the time to find out what works and what does not: an epoch and the
+    /// propagation until a cell is missed, and as much until the other side sees the marks.
+    fn may_be_agreed(&mut self, now: Now) -> bool {
+        let notice = u64::from(self.bank.schedule.slots() + self.plan.delay_slots);
+        now.slot > self.losses().faults.changed + 2 * notice
     }
 
     fn reschedule(&mut self, now: Now) {
@@ -242,12 +250,13 @@ impl Shard {
         for node in (0..self.plan.config.nodes).filter(|&node| !present[node as usize]) {
             let lost = |from, to| (from == node || to == node).then_some(Failure::DestinationDied);
             self.fail(self.start_of(now.slot), lost);
-            self.losses().returning.clear(node as usize);
+            for own in self.losses().own.clone() {
+                self.messages.expect_any(own, node);
+            }
         }
         let config = &self.plan.config;
         let slot = Slot::new(now.slot);
         let schedule = Schedule::of_members(&present, config.channels, config.schedule, slot);
-        self.flight.clear();
         self.bank.reschedule(schedule, now);
         let losses = self.losses();
         losses.faults.set_members(&present);
@@ -257,11 +266,17 @@ impl Shard {
     /// A fault begins. What dies with a node ends; all else has to be noticed.
     fn begin(&mut self, index: u32, now: Now) {
         self.review_later(now);
-        let schedule = self.bank.schedule.clone();
-        let change = self.losses().faults.begin(index, now.slot, &schedule);
-        for node in change.died {
+        let change = self.losses().faults.begin(index, now.slot);
+        let own = self.losses().own.clone();
+        // A node that is given every cell sees for itself which are missing.
+        let dark = change.broke.into_iter().filter(|(_, to)| own.contains(to) && !self.sends_all);
+        for (from, to) in dark.filter(|&(from, to)| self.meet(from, to)).collect::<Vec<_>>() {
+            let silence = self.bank.schedule.next_slot(from, to, Slot::new(now.slot)).get();
+            let event = Event::Silence { from: from as u16, to: to as u16 };
+            self.losses().faults.at(silence, event);
+        }
+        for node in change.died.into_iter().filter(|node| own.contains(node)) {
             self.bank.kill(node, now);
-            self.losses().returning.set(node as usize);
             let lost = |source, _| (source == node).then_some(Failure::SourceDied);
             self.fail(self.start_of(now.slot), lost);
             self.messages.receiver_died(node);
@@ -296,19 +311,11 @@ impl Shard {
     /// Gives up the flows whose sources have known of no path for long.
     fn give_up(&mut self, now: Now) {
         let patience = self.patience();
-        // News that is still on its way may leave others without a path.
-        let mut next = Some(self.losses().last_notice + patience).filter(|&slot| slot > now.slot);
-        let mut cut = Vec::new();
-        for (from, to) in self.messages.open_pairs() {
-            let Some(since) = self.bank.pathless_since(from, to, now) else { continue };
-            match since + patience {
-                until if until <= now.slot => cut.push((from, to)),
-                until => next = Some(next.map_or(until, |next| next.min(until))),
-            }
-        }
-        if let Some(slot) = next {
-            self.losses().faults.give_up_at(slot);
-        }
+        let mut cut = self.messages.open_pairs();
+        cut.retain(|&(from, to)| {
+            let since = self.bank.pathless_since(from, to);
+            since.is_some_and(|since| since + patience <= now.slot)
+        });
         if !cut.is_empty() {
             let lost = |from, to| cut.contains(&(from, to)).then_some(Failure::DestinationDied);
             self.fail(self.start_of(now.slot), lost);
@@ -323,89 +330,160 @@ impl Shard {
             + 1
     }
 
-    fn trust_later(&mut self, a: u32, b: u32, now: Now) {
+    /// A node that has heard a peer from this slot on without a break trusts it after the hold-down.
+    fn trust_later(&mut self, node: u32, peer: u32, now: Now) {
         let slot = now.slot + self.hold_down();
-        self.losses().faults.at(slot, Event::Trusted(a.min(b) as u16, a.max(b) as u16));
+        let event = Event::Trust { node: node as u16, peer: peer as u16 };
+        self.losses().faults.at(slot, event);
     }
 
     fn end(&mut self, index: u32, now: Now) {
         self.review_later(now);
-        for (a, b) in self.losses().faults.end(index, now.slot) {
-            self.trust_later(a, b, now);
+        let (mended, back) = self.losses().faults.end(index, now.slot);
+        let own = self.losses().own.clone();
+        for node in back.into_iter().filter(|node| own.contains(node)) {
+            self.bank.be_born(node, now.slot);
+            self.messages.lives.begin(node, self.bank.life(node));
         }
+        // Of a pair that is not in use the first cell to arrive again is of interest.
+        for (from, to) in mended.into_iter().filter(|(from, _)| own.contains(from)) {
+            if self.meet(from, to) && self.bank.is_down(from, to) {
+                self.bank.show_marks(from, to);
+            }
+        }
+        self.note_pathless(now);
     }
 
-    /// The slot of a pair has come: does the receiver miss a cell?
+    /// The slot of a pair has come: is it dark at the receiver's end?
     fn listen(&mut self, from: u16, to: u16, now: Now) {
-        let (sender, receiver) = (u32::from(from), u32::from(to));
-        if !self.meet(sender, receiver) {
-            return;
-        }
-        let silent = self.bank.is_down(self.bank.schedule.position(sender, receiver), sender);
-        let missing = self.losses().faults.is_broken(sender, receiver) || silent;
-        if missing && !self.losses().faults.is_dead(receiver) {
+        if self.losses().faults.is_broken(from.into(), to.into()) {
             let slot = now.slot + u64::from(self.plan.delay_slots);
-            self.losses().faults.at(slot, Event::Noticed { from, to });
+            self.losses().faults.at(slot, Event::Missed { from, to });
         }
     }
 
-    /// A node has missed a cell: it gives the sender up and falls silent to it.
-    fn notice(&mut self, from: u32, to: u32, now: Now) {
-        if !self.meet(from, to) {
+    /// A node misses a cell: it gives the sender up.
+    pub(crate) fn miss(&mut self, from: u32, to: u32, now: Now) {
+        if !self.meet(from, to) || self.losses().faults.is_dead(to) {
             return;
         }
-        let position = self.bank.schedule.position(to, from);
-        if self.losses().faults.is_dead(to) || self.bank.is_down(position, to) {
-            return;
+        match self.bank.is_down(to, from) {
+            true => self.bank.miss(to, from),
+            false => self.part(to, from, now),
         }
-        let patience = self.patience();
-        let losses = self.losses();
-        losses.given_up += 1;
-        losses.last_notice = now.slot;
-        losses.faults.give_up_at(now.slot + patience);
-        for cell in self.bank.declare_down(to, from, now) {
+    }
+
+    /// A node gives a peer up, as it missed a cell, or sees that the peer has.
+    fn part(&mut self, node: u32, peer: u32, now: Now) {
+        self.losses().given_up += 1;
+        for cell in self.bank.declare_down(node, peer, now) {
             if let Some(work) = self.messages.give_back(cell) {
                 self.set_to_work(work, now);
             }
         }
-        // If the path works again it is used again: both sides see each other's probes.
-        self.trust_later(from, to, now);
-        let silence = self.bank.schedule.next_slot(to, from, Slot::new(now.slot)).get();
-        self.losses().faults.at(silence, Event::Silence { from: to as u16, to: from as u16 });
+        self.note_pathless(now);
     }
 
-    /// A pair that has worked again for the hold-down, for all that either side sees, is used again.
-    fn trust(&mut self, a: u32, b: u32, now: Now) {
-        if !self.meet(a, b) {
-            return;
+    /// Flows to which no path is left are looked at when their sources' patience ends.
+    fn note_pathless(&mut self, now: Now) {
+        if self.bank.take_pathless() {
+            let until = now.slot + self.patience();
+            self.losses().faults.give_up_at(until);
         }
-        let hold_down = self.hold_down();
-        let parted = [(a, b), (b, a)].map(|(node, peer)| self.bank.down_since(node, peer));
-        let faults = &self.losses().faults;
-        let since = parted.iter().flatten().fold(faults.whole_since((a, b)), |x, &y| x.max(y));
-        // What came since then has its own turn.
-        let is_early = now.slot < since + hold_down;
-        if is_early || faults.is_broken(a, b) || faults.is_broken(b, a) {
-            return;
+    }
+
+    /// A node may have heard a peer for long enough.
+    fn trust(&mut self, node: u32, peer: u32, now: Now) {
+        let since = now.slot - self.hold_down();
+        if self.meet(node, peer) && self.bank.trust(node, peer, since) {
+            self.join(node, peer);
         }
-        for ((node, peer), _) in [(a, b), (b, a)].into_iter().zip(parted).filter(|x| x.1.is_some())
-        {
-            self.bank.declare_up(node, peer, now);
-            self.losses().taken_up += 1;
-        }
-        for node in [a, b] {
-            if self.losses().returning.replace(node as usize, false) {
-                self.return_to(node, now);
+    }
+
+    /// A node uses a peer again that it had given up.
+    fn join(&mut self, node: u32, peer: u32) {
+        self.bank.join(node, peer);
+        self.losses().taken_up += 1;
+    }
+
+    /// What a frame that arrives says of the pair and of its sender's reach (§3.5). Whether the rest of it is
+    /// of use.
+    #[inline]
+    pub(crate) fn heeds(&mut self, frame: &Frame, now: Now) -> bool {
+        let says = frame.flags & (Frame::PARTED | Frame::NOTICE) != 0;
+        let (node, peer) = (u32::from(frame.to), u32::from(frame.from));
+        if !says && !self.bank.is_down(node, peer) {
+            if frame.flags & Frame::CORRUPT == 0 {
+                self.bank.see_no_marks(node, peer);
             }
+            return true;
+        }
+        self.heed(frame, now)
+    }
+
+    fn heed(&mut self, frame: &Frame, now: Now) -> bool {
+        let (node, peer) = (u32::from(frame.to), u32::from(frame.from));
+        let is = |flag| frame.flags & flag != 0;
+        let was_down = self.bank.is_down(node, peer);
+        let is_damaged = is(Frame::CORRUPT);
+        if is(Frame::PARTED) && !is_damaged {
+            if !was_down && is(Frame::TRUSTS) && self.bank.awaits(node, peer) {
+                return false;
+            }
+            if !was_down {
+                self.part(node, peer, now);
+            }
+            self.see_marks((node, peer), is(Frame::TRUSTS), now);
+            if !is(Frame::GARBLED) {
+                self.hear_life(node, peer, frame.payload, now);
+            }
+            return false;
+        }
+        // An undamaged cell without marks: the peer uses the pair again. If this node does not trust it yet,
+        // the peer does not know that they have parted.
+        let is_back = was_down && !is_damaged && self.bank.trusts(node, peer);
+        if is_back {
+            self.join(node, peer);
+        }
+        let is_used = !was_down || is_back;
+        if is_used && !is_damaged {
+            self.bank.see_no_marks(node, peer);
+        }
+        if is(Frame::NOTICE) {
+            match is_used && !is_damaged && !is(Frame::GARBLED) {
+                true => self.bank.learn(node, peer, frame.payload, now),
+                false => self.bank.drop_notice(frame.payload),
+            }
+            self.note_pathless(now);
+        }
+        if was_down && is_damaged && self.bank.doubt(node, peer, now.slot) {
+            self.trust_later(node, peer, now);
+        }
+        is_used
+    }
+
+    /// A node that has given a peer up sees the marks of its cells.
+    fn see_marks(&mut self, (node, peer): (u32, u32), is_trusted: bool, now: Now) {
+        let (is_first, both) = self.bank.see_marks((node, peer), is_trusted, now.slot);
+        if is_first {
+            self.trust_later(node, peer, now);
+        }
+        if both {
+            self.join(node, peer);
         }
     }
 
-    /// A node that had died is back: it knows of none of the flows to it that were open then.
-    fn return_to(&mut self, node: u32, now: Now) {
+    /// A node hears how often another has come back: if that is news, the other has forgotten what it had of
+    /// the flows to it.
+    fn hear_life(&mut self, node: u32, peer: u32, life: u32, now: Now) {
+        if !self.messages.lives.hear(node, peer, life) {
+            return;
+        }
+        let since = self.bank.down_since(node, peer).map(|slot| self.start_of(slot));
         let at = self.start_of(now.slot).as_ps();
-        let returned = self.messages.receiver_returned(node, at);
-        for (source, class) in returned.ended {
-            self.bank.abandon(source, node, class);
+        let returned = self.messages.receiver_returned((node, peer), since, at);
+        for class in returned.classes {
+            self.bank.abandon(node, peer, class);
         }
         for (flow, handle) in returned.young {
             let work = self.messages.offer(&flow, handle);
@@ -423,12 +501,22 @@ impl Shard {
         let losses = self.losses();
         let cut = losses.faults.is_broken(u32::from(frame.from), u32::from(frame.to));
         losses.swallowed += u64::from(cut && !frame.cell.is_empty());
+        if cut && frame.flags & Frame::NOTICE != 0 {
+            self.bank.drop_notice(frame.payload);
+        }
         cut
     }
 
     /// Whether a frame that arrives finds its receiver dead.
     pub(crate) fn is_lost(&mut self, frame: Frame) -> bool {
-        self.losses().faults.is_dead(u32::from(frame.to))
+        // Sent before the schedule changed, or to a node that has died since.
+        let since = self.slot() - self.bank.schedule.origin().get();
+        let is_old = !self.bank.schedule.is_whole() && since < u64::from(self.plan.delay_slots);
+        let lost = is_old || self.losses().faults.is_dead(u32::from(frame.to));
+        if lost && frame.flags & Frame::NOTICE != 0 {
+            self.bank.drop_notice(frame.payload);
+        }
+        lost
     }
 
     /// The cells of these nodes that are damaged as they are sent in a slot; and whether all are clipped, as
@@ -443,12 +531,14 @@ impl Shard {
     /// Whether a node that has nothing to say sends an empty cell all the same, and to whom.
     pub(crate) fn hears_empty(&mut self, from: u32, position: u32) -> Option<u32> {
         let to = self.bank.schedule.peer(from, position)?;
-        let is_silent = self.bank.is_down(position, from);
-        (!is_silent && !self.losses().faults.is_broken(from, to)).then_some(to)
+        (!self.losses().faults.is_broken(from, to)).then_some(to)
     }
 
     /// An acknowledgment reached the sender it is for.
     pub(crate) fn acknowledged(&mut self, cargo: Cargo, now: Now) {
+        if let Some(life) = self.messages.acks.life(cargo.payload) {
+            self.hear_life(cargo.cell.destination(), cargo.cell.source(), life, now);
+        }
         if let Some(work) = self.messages.acknowledged(cargo) {
             self.set_to_work(work, now);
         }

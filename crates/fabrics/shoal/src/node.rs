@@ -28,8 +28,8 @@ struct Single {
     ends: Vec<instance::End>,
 }
 
-/// All nodes of an idle rack, each on its own; `None` where parts fail, or cells have no room for the header of
-/// a packet.
+/// All nodes of an idle rack, each on its own; `None` where cells have no room for the header of a packet, or for
+/// what nodes tell each other of failures.
 pub(crate) fn apart(plan: &Plan, seed: u64) -> Option<Nodes> {
     let count = plan.config.nodes as usize;
     let single = |(node, instance): (u32, Instance)| -> Box<dyn Node> {
@@ -137,7 +137,12 @@ impl Node for Single {
         endings.extend(self.ends.drain(..).map(|end| Ending {
             flow: name(end.flow),
             at: Time::from_ps(end.at),
-            failure: (end.how == How::GivenUp).then_some(Failure::PacketsLost),
+            failure: match end.how {
+                How::Arrived { .. } => None,
+                How::SourceDied => Some(Failure::SourceDied),
+                How::GivenUp => Some(Failure::DestinationDied),
+                How::Lost => Some(Failure::PacketsLost),
+            },
         }));
     }
 

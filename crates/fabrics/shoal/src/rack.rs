@@ -106,17 +106,13 @@ impl Rack {
     }
 
     /// Cuts the rack into so many shards, of as many nodes each as can be, before its first flow. Results
-    /// do not depend on it. A rack that leaves nodes out of its schedule stays whole: that all agree on it is
-    /// looked at in one place.
+    /// do not depend on it.
     ///
     /// # Panics
     /// If a flow was offered before.
     pub fn set_shards(&mut self, shards: usize) {
         assert!(self.slot == 0 && self.desk.open.count() == 0, "the rack is in use");
-        let updates = self.plan.config.schedule_update_after > Span::ZERO;
-        let is_one = updates && !self.plan.faults.is_empty();
-        let most = if is_one { 1 } else { self.plan.config.nodes as usize };
-        let count = shards.clamp(1, most);
+        let count = shards.clamp(1, self.plan.config.nodes as usize);
         let shard = |index| Shard::new(&self.plan, (index, count), self.seed);
         self.shards = Shards::new((0..count).map(shard));
         self.set_wire(self.is_wire).expect("cells had room for it before");

@@ -17,14 +17,13 @@ use rack::{Flow, Problem};
 use crate::cell::Frame;
 use crate::config::Plan;
 use crate::corruption::Hit;
-use crate::flight::{Flight, Kind, Lists};
+use crate::flight::{Arrivals, Flight, Kind, Lists};
 use crate::losses::Losses;
 use crate::messages::{Messages, Report};
 use crate::mode::{Lean, LeanPart, Lossless, Lossy, Mode};
 use crate::nic::{Bank, CellSource as _, Meetings, Now};
 use crate::stages::SlotTimes;
-use crate::transport::Ack;
-use crate::wire::Codec;
+use crate::wire::{Codec, Said};
 
 /// Odd constants of the event hash (the golden ratio in 64 bits, and a multiplier of SplitMix64).
 const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -37,8 +36,8 @@ const CARRYING: [Kind; 2] = [Kind::Relay, Kind::Deliver];
 #[derive(Clone, Debug)]
 pub(crate) struct Passing {
     pub(crate) frame: Frame,
-    /// What it says if it is a datagram.
-    pub(crate) ack: Option<Box<Ack>>,
+    /// What it says beyond that.
+    pub(crate) said: Option<Box<Said>>,
     /// The slot in which it arrives, modulo 2^32.
     pub(crate) slot: u32,
     pub(crate) channel: u32,
@@ -71,6 +70,10 @@ pub(crate) struct Shard {
     busy_until: u64,
     /// Every frame goes through its bytes.
     wire: Option<Codec>,
+    /// Every cell is sent, those that say nothing too, and those that do not come are missed.
+    pub(crate) sends_all: bool,
+    /// Who was not heard in the slot at hand, and by whom.
+    pub(crate) missed: Vec<(u32, u32)>,
     /// Frames that could not be decoded, or were not expected: dropped.
     pub(crate) unexpected: u64,
     /// Payload hops, and a sum of one word for each.
@@ -106,6 +109,8 @@ impl Shard {
             settled: 0,
             busy_until: 0,
             wire: None,
+            sends_all: false,
+            missed: Vec::new(),
             unexpected: 0,
             hops: 0,
             hash: 0,
@@ -218,6 +223,9 @@ impl Shard {
         for channel in 0..self.bank.schedule.channels() {
             let position = now.position + channel;
             self.bank.meet::<M>(position, now, &mut self.messages, &mut self.meetings);
+            if M::LOSSY && self.sends_all {
+                self.bank.fill(now, &mut self.meetings);
+            }
             let salt = now.slot.wrapping_mul(HASH_FACTOR).wrapping_add(u64::from(channel) << 60);
             let lists = arrivals.on_mut(channel);
             let before = CARRYING.map(|kind| lists.count(kind));
@@ -255,7 +263,8 @@ impl Shard {
         let (_, channel, _) = when;
         let mut has_left = false;
         for index in 0..self.meetings.count() {
-            let (frame, matters) = self.meetings.frame(index);
+            let (frame, mut matters) = self.meetings.frame(index);
+            matters |= M::LOSSY && self.sends_all;
             let mut flags = 0;
             if M::LOSSY {
                 flags = if matters && is_clipped { Frame::CORRUPT } else { 0 };
@@ -264,6 +273,7 @@ impl Shard {
                 if let Some(at) = hits.iter().position(is_hit) {
                     flags |= hits.swap_remove(at).damage.flags();
                 }
+                self.note_told(frame, flags, when.0);
             }
             has_left |=
                 self.send_frame::<M>(lists, when, (frame, matters | (flags != 0), flags), out);
@@ -281,6 +291,17 @@ impl Shard {
         has_left
     }
 
+    /// A frame leaves that may say something new of the pair. If the fabric damages it by these flags the next
+    /// says it again.
+    fn note_told(&mut self, frame: Frame, damage: u16, arrival: u64) {
+        if frame.flags & (Frame::PARTED | Frame::NOTICE | Frame::SHOWN) != 0 {
+            self.bank.note_told(arrival);
+            if damage != 0 {
+                self.bank.show_marks(u32::from(frame.from), u32::from(frame.to));
+            }
+        }
+    }
+
     /// Sends a frame, which the fabric damages by these flags. Whether it goes to another shard.
     fn send_frame<M: Mode>(
         &mut self,
@@ -294,18 +315,16 @@ impl Shard {
             return false;
         }
         let is_own = self.own.contains(&u32::from(frame.to));
-        let mut ack = None;
-        if M::LOSSY && frame.cell.is_datagram() && !frame.cell.is_empty() {
-            // In this shard what it says stays where it is.
-            if !is_own || self.wire.is_some() {
-                ack = self.messages.acks.take(frame.payload).map(Box::new);
-            }
-        }
-        let Some((mut frame, ack)) = self.through_bytes(frame, ack, matters) else { return false };
+        // In this shard what it says stays where it is.
+        let leaves = M::LOSSY && (!is_own || self.wire.is_some());
+        let said = if leaves { self.take_said(&frame) } else { None };
+        let Some((mut frame, said)) = self.through_bytes(frame, said, matters) else {
+            return false;
+        };
         frame.flags |= flags;
         if is_own {
-            if let Some(ack) = ack {
-                frame.payload = self.messages.acks.put(*ack);
+            if let Some(said) = said {
+                self.put_said(&mut frame, *said);
             }
             lists.push(&frame, matters);
         } else if matters {
@@ -313,10 +332,36 @@ impl Shard {
                 self.hops += 1;
                 self.hash = self.hash.wrapping_add(hop(&frame, salt));
             }
-            self.pass(Passing { frame, ack, slot: arrival as u32, channel }, arrival, out);
+            self.pass(Passing { frame, said, slot: arrival as u32, channel }, arrival, out);
             return true;
         }
         false
+    }
+
+    /// Takes out what a frame says that does not fit it.
+    fn take_said(&mut self, frame: &Frame) -> Option<Box<Said>> {
+        let said = if frame.flags & Frame::NOTICE != 0 {
+            self.bank.take_notice(frame.payload).map(Said::Notice)
+        } else if frame.cell.is_datagram() && !frame.cell.is_empty() {
+            self.messages.acks.take(frame.payload).map(Said::Ack)
+        } else {
+            None
+        };
+        said.map(Box::new)
+    }
+
+    /// Keeps what a frame says until it arrives. A notice that makes no sense is none.
+    pub(crate) fn put_said(&mut self, frame: &mut Frame, said: Said) {
+        match said {
+            Said::Ack(ack) => frame.payload = self.messages.acks.put(ack),
+            Said::Notice(notice) => match self.bank.put_notice(u32::from(frame.from), notice) {
+                Some(handle) => frame.payload = handle,
+                None => {
+                    frame.flags &= !Frame::NOTICE;
+                    self.unexpected += 1;
+                }
+            },
+        }
     }
 
     /// A frame as its receiver decodes it, if frames go through their bytes.
@@ -324,11 +369,13 @@ impl Shard {
     fn through_bytes(
         &mut self,
         frame: Frame,
-        ack: Option<Box<Ack>>,
+        said: Option<Box<Said>>,
         matters: bool,
-    ) -> Option<(Frame, Option<Box<Ack>>)> {
-        let Some(codec) = self.wire.as_mut().filter(|_| matters) else { return Some((frame, ack)) };
-        let there = codec.carry(&frame, ack.as_deref()).ok();
+    ) -> Option<(Frame, Option<Box<Said>>)> {
+        let Some(codec) = self.wire.as_mut().filter(|_| matters) else {
+            return Some((frame, said));
+        };
+        let there = codec.carry(&frame, said.as_deref()).ok();
         self.unexpected += u64::from(there.is_none());
         there
     }
@@ -338,7 +385,7 @@ impl Shard {
     /// # Errors
     /// If cells are too short for that.
     pub(crate) fn use_bytes(&mut self, is_on: bool) -> Result<(), Problem> {
-        self.wire = is_on.then(|| Codec::new(&self.plan.config)).transpose()?;
+        self.wire = is_on.then(|| Codec::of(&self.plan)).transpose()?;
         Ok(())
     }
 
@@ -355,13 +402,18 @@ impl Shard {
         self.has_arrived = true;
         let now = self.now_of(self.slot);
         let arrivals = self.flight.take(now.slot);
+        if M::LOSSY && self.sends_all {
+            self.look_for_missing(&arrivals, now);
+        }
         for kind in Kind::ALL {
             for channel in 0..self.bank.schedule.channels() {
                 self.arrive_on::<M>(kind, arrivals.on(channel).of(kind), now);
             }
         }
-        if self.bank.is_dense(self.flight.count_at(now.slot + 1)) {
-            let sent = self.now_of(now.slot + 1 - u64::from(self.plan.delay_slots));
+        let sent = (now.slot + 1).saturating_sub(u64::from(self.plan.delay_slots));
+        let is_dense = self.bank.is_dense(self.flight.count_at(now.slot + 1));
+        if is_dense && sent >= self.bank.schedule.origin().get() {
+            let sent = self.now_of(sent);
             for position in sent.position..sent.position + self.bank.schedule.channels() {
                 self.bank.prefetch_hearing::<M>(position);
             }
@@ -374,10 +426,8 @@ impl Shard {
             if kind == Kind::Relay {
                 self.bank.prefetch_relays::<M>(&frames[index..]);
             }
-            let back = match M::LOSSY && self.is_lost(*frame) {
-                true => None,
-                false => self.bank.hear::<M>(frame, now),
-            };
+            let is_lost = M::LOSSY && (self.is_lost(*frame) || !self.heeds(frame, now));
+            let back = if is_lost { None } else { self.bank.hear::<M>(frame, now) };
             let Some(back) = back else {
                 self.messages.discard(frame.cargo());
                 continue;
@@ -393,6 +443,28 @@ impl Shard {
                 Kind::Deliver => {
                     self.bank.keep::<M>(frame, back);
                     self.deliver::<M>(frame, now);
+                }
+            }
+        }
+    }
+
+    /// Notes whom nodes here should have heard in a slot and did not.
+    fn look_for_missing(&mut self, arrivals: &Arrivals, now: Now) {
+        let schedule = &self.bank.schedule;
+        let delay = u64::from(self.plan.delay_slots);
+        let Some(sent) = now.slot.checked_sub(delay).filter(|&s| s >= schedule.origin().get())
+        else {
+            return;
+        };
+        let position = self.now_of(sent).position;
+        for channel in 0..schedule.channels() {
+            let frames = arrivals.on(channel);
+            let froms = (0..self.plan.config.nodes).filter(|&from| schedule.contains(from));
+            for from in froms {
+                let to = schedule.peer(from, position + channel);
+                let Some(to) = to.filter(|to| self.own.contains(to)) else { continue };
+                if !frames.all().any(|frame| u32::from(frame.from) == from) {
+                    self.missed.push((from, to));
                 }
             }
         }
@@ -463,9 +535,9 @@ impl rack::shards::Shard for Shard {
     }
 
     fn take(&mut self, messages: &mut Vec<Passing>) {
-        for Passing { mut frame, ack, slot, channel } in messages.drain(..) {
-            if let Some(ack) = ack {
-                frame.payload = self.messages.acks.put(*ack);
+        for Passing { mut frame, said, slot, channel } in messages.drain(..) {
+            if let Some(said) = said {
+                self.put_said(&mut frame, *said);
             }
             let ahead = slot.wrapping_sub(self.slot as u32);
             self.flight.add(self.slot + u64::from(ahead), channel, frame);

@@ -10,7 +10,7 @@ use rack::{
 
 use crate::config::{Config, Feedback, PairOrder, Transport};
 use crate::rack::Rack;
-use crate::tests::{Case, Ends, cases, flow};
+use crate::tests::{Ends, cases, flow};
 
 /// Keeps every end, in the order in which it is told.
 #[derive(Default)]
@@ -160,8 +160,8 @@ fn the_cut_changes_nothing_where_cells_are_lost() {
     }
 }
 
-/// Nodes and switches that die, come back and die again, with and without bit errors: what nodes hear of that,
-/// each shard works out for all.
+/// Nodes and switches that die, come back and die again, with and without bit errors, and with a schedule that
+/// leaves out who is gone: what nodes hear of that comes in cells.
 #[test]
 fn s91_s95_the_cut_changes_nothing_where_parts_fail() {
     let us = |count| Time::ZERO + Span::from_us(count);
@@ -174,6 +174,10 @@ fn s91_s95_the_cut_changes_nothing_where_parts_fail() {
         (
             Config { bit_error_rate: 2e-5, channels: 2, ..base.clone() },
             vec![outage(Component::Leaf(1), 6, Some(us(12))), outage(node(0), 8, Some(us(30)))],
+        ),
+        (
+            Config { schedule_update_after: Span::from_us(2), ..base.clone() },
+            vec![outage(node(3), 5, None), outage(node(20), 6, Some(us(16)))],
         ),
         (
             Config { transport: Transport::None, ..base },
@@ -198,9 +202,6 @@ proptest! {
 
     #[test]
     fn slow_the_cut_changes_nothing_in_random_racks(case in cases(), is_stepwise in any::<bool>()) {
-        // A rack that leaves nodes out of its schedule is whole.
-        let config = Config { schedule_update_after: Span::ZERO, ..case.config };
-        let case = Case { config, ..case };
         let flows = case.flows(Span::ZERO);
         // With one shard cells are simulated, with several they go through their bytes.
         let make = |shards, threads| {

@@ -43,6 +43,8 @@ pub(crate) struct Ack {
     pub(crate) next: u32,
     /// One bit for each of the cells from `next` on, the lowest first: it has arrived.
     pub(crate) arrived: [u64; WORDS],
+    /// How often who says so has come back: by that a source learns that its destination has forgotten all.
+    pub(crate) life: u32,
 }
 
 impl Ack {
@@ -70,7 +72,7 @@ impl Ack {
         for (at, &byte) in report.iter().enumerate().take(Self::REPORT) {
             arrived[at / 8] |= u64::from(byte) << (8 * (at % 8));
         }
-        Self { next, arrived }
+        Self { next, arrived, life: 0 }
     }
 
     fn cells(&self) -> impl Iterator<Item = u32> + '_ {
@@ -226,7 +228,7 @@ impl Transport {
     }
 
     /// Writes the acknowledgment of a pair.
-    pub(crate) fn acknowledge(&mut self, pair: u32, window: &ReorderWindow) -> Ack {
+    pub(crate) fn acknowledge(&mut self, pair: u32, window: &ReorderWindow, life: u32) -> Ack {
         let next = window.next_expected();
         let mut arrived = [0; WORDS];
         if window.held() > 0 {
@@ -238,7 +240,7 @@ impl Transport {
         }
         let destination = entry(&mut self.destinations, pair);
         (destination.arrivals, destination.asked) = (0, false);
-        Ack { next, arrived }.within(self.report)
+        Ack { next, arrived, life }.within(self.report)
     }
 
     /// An acknowledgment reached the source. Whether it is of this life of the pair and not older than what
@@ -358,7 +360,7 @@ mod tests {
         fn s96_a_report_comes_back_from_its_bytes_as_far_as_there_is_room(
             next: u32, arrived: [u64; WORDS], room in 0..60_usize,
         ) {
-            let ack = Ack { next, arrived };
+            let ack = Ack { next, arrived, life: 0 };
             let mut report = vec![0; room];
             ack.write(&mut report);
             prop_assert_eq!(Ack::read(next, &report), ack.within(room));

@@ -69,6 +69,51 @@ pub fn carries(rack: &Rack, registry: &Registry) -> Result<(), String> {
     lossy.map_or(Ok(()), |table| carry(&table, true, registry))
 }
 
+/// Whether nodes of a rack run by themselves while one of them dies, and what that loses is retransmitted.
+pub fn can_outlive(rack: &Rack, registry: &Registry) -> bool {
+    dying(rack, registry).is_some_and(|(_, nodes)| nodes.stands > Stands::Nothing)
+}
+
+/// The node that dies, and when.
+const DEAD: u32 = 1;
+const FAULT: &str = "[[fault]]\nat = '8 us'\nnode = 1\n";
+
+/// How many hosts there are, and the network with them.
+fn dying(rack: &Rack, registry: &Registry) -> Option<(u32, Nodes)> {
+    let scenario = read(&rack.table, "", LIGHT, FAULT, registry).ok()?;
+    let plan = &scenario.fabrics[0].plan;
+    let network = plan.rack(&scenario.expanded_faults(), 7).ok()?;
+    Some((plan.nodes(), network.apart()?))
+}
+
+/// A node dies, and no message tells the others: all flows between them arrive byte by byte. Its own die with it;
+/// those to it may fail, or, where nobody finds out without an oracle, not end at all.
+pub fn outlives(rack: &Rack, registry: &Registry) -> Result<(), String> {
+    let (hosts, nodes) = dying(rack, registry).ok_or("it cannot be taken apart")?;
+    let flows = flows(hosts);
+    let limit = Span::from_us(1_000_000_000);
+    let outcome = loopback::carry(nodes, &flows, Config { limit, ..Config::default() });
+    let touches =
+        |id: u64| flows[id as usize].src.get() == DEAD || flows[id as usize].dst.get() == DEAD;
+    let failed = outcome.ended.iter().filter(|(_, end)| end.1.is_some()).map(|(&id, _)| id);
+    let (touched, others): (Vec<_>, Vec<_>) = failed.partition(|&id| touches(id));
+    let left = (0..flows.len() as u64).filter(|id| !outcome.ended.contains_key(id));
+    let left: Vec<_> = left.filter(|&id| !touches(id)).collect();
+    let is_good = left.is_empty()
+        && !touched.is_empty()
+        && others.is_empty()
+        && outcome.incomplete.is_empty()
+        && outcome.wrong == 0;
+    if is_good {
+        return Ok(());
+    }
+    let ended = outcome.ended.len();
+    Err(format!(
+        "{ended} of {} flows ended, not {left:?}; {touched:?} and {others:?} failed: {outcome:?}",
+        flows.len()
+    ))
+}
+
 fn carry(table: &str, is_disturbed: bool, registry: &Registry) -> Result<(), String> {
     let plan = &read(table, "", LIGHT, "", registry)?.fabrics[0].plan;
     let network = plan.rack(&[], 7).map_err(|why| format!("{why:?}"))?;

@@ -21,6 +21,7 @@ pub fn applies(property: &str, rack: &Rack, registry: &Registry) -> bool {
         "messages_as_bytes_change_nothing" => "wire = true",
         "the_cut_into_shards_changes_nothing" => "threads = 1",
         "nodes_of_their_own_carry_every_byte" | "what_nodes_do_is_recorded_and_replayed" => "",
+        "nodes_of_their_own_outlive_one_of_them" => return loopback::can_outlive(rack, registry),
         _ => return true,
     };
     let scenario = read(&rack.table, run, LIGHT, "", registry).expect("it was read before");
@@ -34,7 +35,7 @@ pub fn applies(property: &str, rack: &Rack, registry: &Registry) -> bool {
 }
 
 /// All of them, by name.
-pub const ALL: [(&str, Property); 10] = [
+pub const ALL: [(&str, Property); 11] = [
     ("every_flow_completes", completes),
     ("a_run_again_gives_the_same", again),
     ("threads_change_nothing", threads),
@@ -45,6 +46,7 @@ pub const ALL: [(&str, Property); 10] = [
     ("a_dead_node_is_refused_or_ends_its_flows", dead_node),
     ("nodes_of_their_own_carry_every_byte", loopback::carries),
     ("what_nodes_do_is_recorded_and_replayed", loopback::replays),
+    ("nodes_of_their_own_outlive_one_of_them", loopback::outlives),
 ];
 
 /// Flows that begin when others have ended.

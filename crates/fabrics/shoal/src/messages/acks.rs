@@ -28,6 +28,11 @@ impl Acks {
         Some(ack)
     }
 
+    /// How often the one who says it has come back.
+    pub(crate) fn life(&self, handle: u32) -> Option<u32> {
+        self.places.get(handle as usize)?.as_ref().map(|ack| ack.life)
+    }
+
     /// A handle for a copy.
     pub(crate) fn copy(&mut self, handle: u32) -> u32 {
         let ack = self.places.get(handle as usize).copied().flatten();

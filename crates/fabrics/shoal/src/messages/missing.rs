@@ -7,9 +7,7 @@
 //! sources when all that they sent has left the relays' queues, as the feedback said it would (Eq. 2), ends a
 //! flow that does not arrive a while after that.
 
-use rack::{Failure, Flow};
-
-use super::{Messages, NONE, Report};
+use super::{Messages, Report};
 
 /// A pair that waits for a cell, at its destination.
 #[derive(Clone, Copy, Debug)]
@@ -26,15 +24,6 @@ impl Waiting {
     pub(super) fn forget_epochs(&mut self, epochs: u32) {
         self.deadline = self.deadline.saturating_sub(epochs);
     }
-}
-
-/// What becomes of the flows to a node that is back.
-#[derive(Clone, Debug)]
-pub(crate) struct Returned {
-    /// Sources and classes of the pairs of those that have ended.
-    pub(crate) ended: Vec<(u32, u32)>,
-    /// Those that were offered since, with their handles.
-    pub(crate) young: Vec<(Flow, u32)>,
 }
 
 impl Messages {
@@ -82,50 +71,6 @@ impl Messages {
         self.waiting = waiting;
     }
 
-    /// A node died. What it had received is lost with it; it will acknowledge nothing. Its senders do not
-    /// know yet.
-    pub(crate) fn receiver_died(&mut self, node: u32) {
-        for key in 0..self.senders.pair_of.len() {
-            let pair = self.senders.pair_of[key];
-            if pair != NONE && self.senders.ends(pair).1 == node {
-                self.senders.for_each(pair, |message| message.is_doomed = true);
-            }
-        }
-        self.receivers.forget_node(node);
-        self.note_started();
-        // At once: where the node is by itself nothing else may arrive.
-        self.tell_given_up();
-    }
-
-    /// A node that had died is back and tells its peers: those of its flows end, at `at`, that were open
-    /// when it died. The pairs of those that were offered since start anew with them.
-    pub(crate) fn receiver_returned(&mut self, node: u32, at: u64) -> Returned {
-        let (mut ended, mut young) = (Vec::new(), Vec::new());
-        for key in 0..self.senders.pair_of.len() {
-            let pair = self.senders.pair_of[key];
-            if pair == NONE || self.senders.ends(pair).1 != node {
-                continue;
-            }
-            let mut has_doomed = false;
-            self.senders.for_each(pair, |message| has_doomed |= message.is_doomed);
-            if !has_doomed {
-                continue;
-            }
-            for handle in self.senders.open_messages(pair) {
-                let is_doomed = self.senders.message(pair, handle).is_some_and(|m| m.is_doomed);
-                if is_doomed {
-                    self.fail(pair, handle, at, Failure::DestinationDied);
-                } else if let Some(message) = self.senders.remove(pair, handle) {
-                    young.push((message.flow, handle));
-                }
-            }
-            let (source, _, class) = self.senders.ends(pair);
-            ended.push((source, class));
-            self.restart(pair);
-        }
-        Returned { ended, young }
-    }
-
     /// Reports what destinations have forgotten.
     pub(super) fn tell_given_up(&mut self) {
         let given_up = self.receivers.given_up.drain(..);
@@ -136,7 +81,7 @@ impl Messages {
 #[cfg(test)]
 mod tests {
     use kernel::{Bytes, Time};
-    use rack::{Class, FlowId, NodeId};
+    use rack::{Class, Flow, FlowId, NodeId};
 
     use super::*;
     use crate::config::Config;

@@ -10,6 +10,7 @@
 //! without them.
 
 mod acks;
+mod lives;
 mod missing;
 mod receiving;
 mod recovery;
@@ -28,6 +29,7 @@ use crate::transport::Transport;
 pub(crate) use report::{Report, What};
 
 use acks::Acks;
+use lives::Lives;
 use missing::Waiting;
 use receiving::Receivers;
 use sending::Senders;
@@ -66,6 +68,8 @@ pub(crate) struct Messages {
     pub(crate) acks: Acks,
     /// Without a transport: pairs that wait for a cell before others.
     waiting: Vec<Waiting>,
+    /// How often nodes have come back, as those here know.
+    pub(crate) lives: Lives,
 }
 
 impl Messages {
@@ -73,6 +77,7 @@ impl Messages {
     pub(crate) fn new(config: &Config, plan: CellPlan, own: std::ops::Range<u32>) -> Self {
         Self {
             senders: Senders::new(config, plan, own.clone()),
+            lives: Lives::new(own.clone()),
             receivers: Receivers::new(config.nodes, config.classes, own),
             reports: Vec::new(),
             repeats: 0,

@@ -68,6 +68,9 @@ pub(crate) struct Receivers {
     pair_of: Vec<u32>,
     /// Sequence number that an idle pair goes on with.
     expected_of: Vec<u32>,
+    /// Pairs of nodes that died since: nothing is known of them, and the first cell that comes says in which
+    /// life they are. Empty where none did.
+    is_forgotten: Vec<bool>,
     /// Cells can be lost: pairs are kept until [`Receivers::forget_if_done`], may wait for cells that will not
     /// come, and may start anew.
     pub(super) is_lossy: bool,
@@ -96,6 +99,7 @@ impl Receivers {
             records: Slab::default(),
             pair_of: vec![NONE; keys],
             expected_of: vec![0; keys],
+            is_forgotten: Vec::new(),
             is_lossy: false,
             waiting: Vec::new(),
             given_up: Vec::new(),
@@ -188,10 +192,16 @@ impl Receivers {
     pub(super) fn forget_node(&mut self, node: u32) {
         for index in 0..self.pairs.len() as u32 {
             if self.is_known(index) && self.ends(index).1 == node {
-                let next = self.pairs[index as usize].window.next_expected();
-                self.restart(index, next);
+                self.give_up(index);
+                self.forget(index);
+                // Nothing is owed to it.
+                self.started.push(index);
             }
         }
+        let first = self.key(0, node, 0);
+        let count = self.nodes as usize * self.classes as usize;
+        self.is_forgotten.resize(self.pair_of.len(), false);
+        self.is_forgotten[first..first + count].fill(true);
     }
 
     /// A cell reaches its destination; it left for the last hop in `slot`, straight from its source
@@ -249,8 +259,12 @@ impl Receivers {
     /// Notes a cell; none if it had come before. Gives its message and how many cells are in order now.
     #[inline(always)]
     fn insert(&mut self, index: u32, sequence: u32, payload: u32) -> Option<(u32, u32)> {
-        let pair = &self.pairs[index as usize];
-        let mut ahead = sequence.wrapping_sub(pair.window.next_expected());
+        let Inbound { key, window, .. } = &self.pairs[index as usize];
+        let (key, mut ahead) = (*key, sequence.wrapping_sub(window.next_expected()));
+        if self.is_lossy && self.takes_as_it_comes(key) {
+            self.restart(index, sequence & !(LIFE - 1));
+            ahead = sequence & (LIFE - 1);
+        }
         if self.is_lossy && (LIFE / 2..=i32::MAX as u32).contains(&ahead) {
             // No cell of this life of the pair is so far ahead: its source has started anew.
             self.restart(index, sequence & !(LIFE - 1));
@@ -272,6 +286,11 @@ impl Receivers {
             self.hold(index, record, sequence, payload);
         }
         Some((record, inserted.advanced))
+    }
+
+    /// Whether nothing was known of a pair until now, as its destination died.
+    fn takes_as_it_comes(&mut self, key: u32) -> bool {
+        self.is_forgotten.get_mut(key as usize).is_some_and(std::mem::take)
     }
 
     /// The record of a message, made if this is its first cell.

@@ -9,7 +9,7 @@ use crate::cell::{Cargo, Cell};
 use crate::transport::{Action, PairView, Transport, WINDOW};
 
 use super::runs::Run;
-use super::sending::Outbound;
+use super::sending::{Outbound, next_life};
 use super::{LAST, LIFE, Messages, NONE, Report, Work};
 
 /// What only pairs that lose cells, or may, have.
@@ -116,7 +116,7 @@ impl Messages {
         self.note_started();
         let window = &self.receivers.pairs[inbound as usize].window;
         let transport = self.transport.as_mut().expect("only a transport acknowledges");
-        let ack = transport.acknowledge(inbound, window);
+        let ack = transport.acknowledge(inbound, window, self.lives.of(source));
         self.receivers.forget_if_done(inbound);
         let cell = Cell::data(source, destination, class, ack.next).as_datagram();
         Cargo { cell, payload: self.acks.put(ack) }
@@ -368,7 +368,7 @@ impl Messages {
         self.senders.drop_runs(index);
         self.senders.drop_turns(index);
         let pair = &mut self.senders.pairs[index as usize];
-        pair.sequence = (pair.sequence.wrapping_add(LIFE / 2 + LIFE - 1)) & !(LIFE - 1);
+        pair.sequence = next_life(pair.sequence);
         let asked = pair.extra.take().is_some_and(|extra| extra.acknowledge > 0);
         let (source, destination, class) = self.senders.ends(index);
         if let Some(transport) = self.transport.as_mut().filter(|_| asked) {

@@ -12,7 +12,7 @@ use crate::packets::CellPlan;
 
 use super::recovery::Extra;
 use super::runs::Runs;
-use super::{LAST, NONE, Report, Work};
+use super::{LAST, LIFE, NONE, Report, Work};
 
 /// One flow of the workload at its source, from its offer until its source forgets it.
 #[derive(Clone, Debug)]
@@ -30,8 +30,6 @@ pub(crate) struct Message {
     next: u32,
     /// The sequence number behind its last cell, once that is taken.
     end: u32,
-    /// Its destination died while it was open; its source does not know yet.
-    pub(super) is_doomed: bool,
     /// Cells of it were sent again; and what there is to tell of its sending was told.
     pub(super) again: bool,
     is_told: bool,
@@ -380,14 +378,10 @@ impl Senders {
         flows.into_iter().map(|(_, handle)| handle).collect()
     }
 
-    /// Does something to all messages of a pair.
-    pub(super) fn for_each(&mut self, pair: u32, mut act: impl FnMut(&mut Message)) {
-        let mut index = self.pairs[pair as usize].first;
-        while index != NONE {
-            let message = &mut self.slab[index as usize];
-            act(message);
-            index = message.next;
-        }
+    /// A pair that is not known goes on with the numbers of another life.
+    pub(super) fn start_life(&mut self, source: u32, destination: u32, class: u32) {
+        let key = self.key(source, destination, class);
+        self.sequence_of[key] = next_life(self.sequence_of[key]);
     }
 
     /// Work for the NIC, which thereby knows the pair again.
@@ -404,6 +398,11 @@ impl Senders {
     }
 }
 
+/// The first number of the life of a pair that comes after one with this number.
+pub(super) fn next_life(sequence: u32) -> u32 {
+    sequence.wrapping_add(LIFE / 2 + LIFE - 1) & !(LIFE - 1)
+}
+
 impl Message {
     fn new(flow: &Flow, handle: u32, cells: u64) -> Self {
         Self {
@@ -415,7 +414,6 @@ impl Message {
             next_turn: NONE,
             next: NONE,
             end: 0,
-            is_doomed: false,
             again: false,
             is_told: false,
             released: 0,

@@ -3,13 +3,12 @@
 //!
 //! Kept apart from the loss-free path: a bank has this state only where the scenario can lose cells.
 
-use std::ops::Range;
-
 use kernel::Bitmap;
 
 use crate::cell::{Cargo, Cell, Frame};
 use crate::mode::Lossy;
 
+use super::reach::Reach;
 use super::subflows::READY;
 use super::{Bank, Link, NONE, Now};
 
@@ -28,40 +27,6 @@ impl Sent {
 /// Bytes of a [`Sent`].
 pub(super) const BYTES_PER_SENT: usize = size_of::<Sent>();
 
-/// The last change in what a node says of its reach to another: when, and which way it went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct News(u64);
-
-impl News {
-    /// There was no change yet: it reaches the other.
-    const NONE: News = News(u64::MAX);
-
-    fn failed(slot: u64) -> Self {
-        News(slot << 1 | 1)
-    }
-
-    fn recovered(slot: u64) -> Self {
-        News(slot << 1)
-    }
-
-    fn slot(self) -> u64 {
-        self.0 >> 1
-    }
-
-    fn says_failed(self) -> bool {
-        self != Self::NONE && self.0 & 1 == 1
-    }
-}
-
-/// Notices that a node is spreading (§3.5 ii).
-#[derive(Clone, Copy, Debug, Default)]
-struct Spreading {
-    /// Its cells carry notices instead of payload until this slot.
-    until: u64,
-    /// Notices in the burst.
-    count: u32,
-}
-
 /// State of a bank whose cells can be lost.
 #[derive(Clone, Debug)]
 pub(super) struct Loss {
@@ -69,12 +34,10 @@ pub(super) struct Loss {
     sent: Vec<Sent>,
     /// Whether the next cell to the peer of a position says `last-cell-dropped`.
     dropped: Bitmap,
-    /// `[position * nodes + node]`: whether a node has declared the peer of a position failed. Of all nodes of
-    /// the rack, also of those of other shards, as is what they tell of it: it follows from the plan of faults.
-    down: Bitmap,
-    /// `[node * nodes + peer]`: the node's last news of its reach to the peer.
-    news: Vec<News>,
-    spreading: Vec<Spreading>,
+    /// Who reaches whom.
+    pub(super) reach: Reach,
+    /// Until this slot no node sends payload.
+    pub(super) quiet_until: u64,
     /// Cells dropped or discarded so far.
     pub(super) drops: u64,
     /// Cells sent again by the link layer so far.
@@ -84,14 +47,13 @@ pub(super) struct Loss {
 }
 
 impl Loss {
-    pub(super) fn new(positions: u32, (own, nodes): (Range<u32>, u32), depth: u32) -> Self {
-        let pairs = positions as usize * own.len();
+    pub(super) fn new(positions: u32, own: u32, depth: u32, reach: Reach) -> Self {
+        let pairs = positions as usize * own as usize;
         Self {
             sent: vec![Sent::NOTHING; pairs * depth as usize],
             dropped: Bitmap::new(pairs),
-            down: Bitmap::new(positions as usize * nodes as usize),
-            news: vec![News::NONE; nodes as usize * nodes as usize],
-            spreading: vec![Spreading::default(); own.end as usize],
+            reach,
+            quiet_until: 0,
             drops: 0,
             resent: 0,
             resent_own: Vec::new(),
@@ -106,104 +68,27 @@ impl Loss {
         }
     }
 
-    /// The same, going on from counts so far.
-    pub(super) fn counting(self, (drops, resent): (u64, u64)) -> Self {
-        Self { drops, resent, ..self }
+    /// The same for a new schedule: what was counted stays, and how often nodes have come back.
+    pub(super) fn begin_anew(self, positions: u32, depth: u32, payload: usize) -> Self {
+        let Self { drops, resent, reach, .. } = self;
+        let reach = reach.begin_anew(payload);
+        Self { drops, resent, ..Self::new(positions, reach.own(), depth, reach) }
     }
 }
 
-const HAS_LOSS: &str = "the lossy path runs only on a bank with loss state";
+pub(super) const HAS_LOSS: &str = "the lossy path runs only on a bank with loss state";
 
 impl Bank {
     pub(super) fn pair(&self, position: u32, node: u32) -> usize {
         position as usize * self.own as usize + self.own(node)
     }
 
-    /// Index of what any node of the rack thinks of the peer of a position.
-    #[inline]
-    fn told(&self, position: u32, node: u32) -> usize {
-        position as usize * self.nodes as usize + node as usize
-    }
-
-    fn loss(&self) -> &Loss {
+    pub(super) fn loss(&self) -> &Loss {
         self.loss.as_deref().expect(HAS_LOSS)
     }
 
-    fn loss_mut(&mut self) -> &mut Loss {
+    pub(super) fn loss_mut(&mut self) -> &mut Loss {
         self.loss.as_deref_mut().expect(HAS_LOSS)
-    }
-
-    /// Whether `node` has given up the peer of `position`.
-    #[inline]
-    pub(crate) fn is_down(&self, position: u32, node: u32) -> bool {
-        self.loss().down.get(self.told(position, node))
-    }
-
-    /// Whether the cells of `node` carry notices now, instead of payload.
-    pub(super) fn is_spreading(&self, node: u32, now: Now) -> bool {
-        self.loss().spreading[node as usize].until > now.slot
-    }
-
-    /// Lets all nodes send notices, and no payload, until a slot.
-    pub(super) fn spread_until(&mut self, until: u64) {
-        for spreading in &mut self.loss_mut().spreading {
-            spreading.until = spreading.until.max(until);
-        }
-    }
-
-    fn route(&self, node: u32, peer: u32) -> usize {
-        node as usize * self.nodes as usize + peer as usize
-    }
-
-    /// Whether `node` has heard that `relay` cannot reach `destination` (§3.5 ii), and not yet that it
-    /// can again.
-    pub(super) fn is_blocked(&self, node: u32, relay: u32, destination: u32, now: Now) -> bool {
-        let news = self.loss().news[self.route(relay, destination)];
-        if news == News::NONE {
-            return false;
-        }
-        let is_known = now.slot >= self.heard_at(node, relay, news);
-        is_known == news.says_failed()
-    }
-
-    /// The slot from which `node` knows the news of `relay`: they reach it in the next cell from there,
-    /// or an epoch later by way of others if the two do not meet.
-    fn heard_at(&self, node: u32, relay: u32, news: News) -> u64 {
-        let (since, delay) = (news.slot(), u64::from(self.delay_slots));
-        if self.is_down(self.schedule.position(relay, node), relay) {
-            return since + 2 * (u64::from(self.schedule.slots()) + delay);
-        }
-        self.schedule.next_slot(relay, node, kernel::Slot::new(since + 1)).get() + delay
-    }
-
-    /// Since which slot a node has given another up, if it has.
-    pub(crate) fn down_since(&self, node: u32, peer: u32) -> Option<u64> {
-        let news = self.loss().news[self.route(node, peer)];
-        self.is_down(self.schedule.position(node, peer), node).then(|| news.slot())
-    }
-
-    /// Since which slot `from` knows of no path to `to`, neither straight nor by way of one other node;
-    /// none if it knows one.
-    pub(crate) fn pathless_since(&self, from: u32, to: u32, now: Now) -> Option<u64> {
-        let present = |node| self.schedule.contains(node);
-        if !present(from) || !present(to) {
-            return Some(0);
-        }
-        let mut since = self.down_since(from, to)?;
-        for relay in (0..self.nodes).filter(|&relay| relay != from && relay != to) {
-            if !present(relay) {
-                continue;
-            }
-            let news = self.loss().news[self.route(relay, to)];
-            let heard = news.says_failed().then(|| self.heard_at(from, relay, news));
-            let heard = heard.filter(|&slot| slot <= now.slot);
-            let gone = match (self.down_since(from, relay), heard) {
-                (Some(own), Some(heard)) => own.min(heard),
-                (own, heard) => own.or(heard)?,
-            };
-            since = since.max(gone);
-        }
-        Some(since)
     }
 
     /// Keeps a copy of a cell that leaves. Gives the flags of its frame, and the copy before it.
@@ -228,7 +113,8 @@ impl Bank {
     /// that again at the next opportunity (Appendices C and D). The subflow goes on waiting: its
     /// feedback will come for the second copy.
     pub(super) fn send_again(&mut self, position: u32, node: u32, now: Now) {
-        if self.is_down(position, node) {
+        let Some(peer) = self.schedule.peer(node, position) else { return };
+        if self.is_down(node, peer) {
             return;
         }
         let Some(epoch) = self.epoch_reported::<Lossy>(position, now) else { return };
@@ -236,7 +122,13 @@ impl Bank {
         let at = self.pair(position, node) * self.depth as usize + (epoch % self.depth) as usize;
         let sent = std::mem::replace(&mut self.loss_mut().sent[at], Sent::NOTHING);
         let Sent { cell, payload, .. } = sent;
-        if sent.epoch != epoch || cell.is_empty() || !self.is_known(node, cell) {
+        if sent.epoch != epoch {
+            return;
+        }
+        if cell.is_empty() {
+            return self.tell_again(node, peer, payload);
+        }
+        if !self.is_known(node, cell) {
             return;
         }
         let loss = self.loss_mut();
@@ -245,8 +137,7 @@ impl Bank {
             loss.resent_own.push(Cargo { cell, payload });
         }
         let (class, cargo) = (cell.class(), Cargo { cell, payload });
-        let always_has_room = self.mechanisms.queue_limit == u16::MAX
-            || self.schedule.peer(node, position) == Some(cell.destination());
+        let always_has_room = self.mechanisms.queue_limit == u16::MAX || peer == cell.destination();
         if always_has_room {
             self.enqueue_front(position, class, node, cargo);
         } else {
@@ -264,9 +155,6 @@ impl Bank {
 
     /// Tells the peer of `position`, in the next cell to it, that its last cell was dropped.
     pub(super) fn tell_dropped(&mut self, position: u32, node: u32) {
-        if self.is_down(position, node) {
-            return;
-        }
         let pair = self.pair(position, node);
         let loss = self.loss_mut();
         loss.dropped.set(pair);
@@ -274,9 +162,11 @@ impl Bank {
         self.set_busy(position, node);
     }
 
-    /// Whether something other than a queue makes `node` visit the peer of `position`.
-    pub(super) fn owes_drop(&self, position: u32, node: u32) -> bool {
-        self.loss().dropped.get(self.pair(position, node))
+    /// Whether something other than a queue makes a node visit the peer of `position`, to which it has just
+    /// sent a frame.
+    pub(super) fn owes(&self, position: u32, sent: Frame) -> bool {
+        let node = u32::from(sent.from);
+        self.loss().dropped.get(self.pair(position, node)) || self.tells(node, u32::from(sent.to))
     }
 
     /// Cells of nodes here that are sent again, since this was last called.
@@ -313,44 +203,18 @@ impl Bank {
         self.loss_mut().dropped = Bitmap::new(pairs);
     }
 
-    /// `node`, which may be in another shard, gives up on `peer` (§3.5): it stops sending to it, tells the
-    /// others, discards what it held for it, and takes back its own cells that may not have arrived. Gives
-    /// those.
+    /// `node` gives up on `peer` (§3.5): it stops using the pair, tells the others, discards what it held for
+    /// the peer, and takes back its own cells that may not have arrived. Gives those.
     pub(crate) fn declare_down(&mut self, node: u32, peer: u32, now: Now) -> Vec<Cargo> {
         let position = self.schedule.position(node, peer);
-        let (told, route) = (self.told(position, node), self.route(node, peer));
-        let loss = self.loss_mut();
-        if loss.down.replace(told, true) {
-            return Vec::new();
-        }
-        loss.news[route] = News::failed(now.slot);
-        if !self.members().contains(&node) {
-            return Vec::new();
-        }
         let pair = self.pair(position, node);
         self.loss_mut().dropped.clear(pair);
-        self.spread(node, now);
         let mut own = self.take_unreported(position, node, now);
         own.extend(self.empty_queues(position, node));
         self.reset_subflows(position, node);
         self.clear_busy(position, node);
+        self.part(node, peer, now.slot);
         own
-    }
-
-    /// A node tells all others a piece of news: in the next cell to each, for an epoch, instead of
-    /// payload; more than fit a cell take another epoch.
-    fn spread(&mut self, node: u32, now: Now) {
-        let epoch_slots = u64::from(self.schedule.slots());
-        let per_cell = self.notices_per_cell;
-        let spreading = &mut self.loss_mut().spreading[node as usize];
-        if spreading.until <= now.slot {
-            *spreading = Spreading { until: now.slot + epoch_slots, count: 1 };
-        } else {
-            spreading.count += 1;
-            if spreading.count.is_multiple_of(per_cell) {
-                spreading.until += epoch_slots;
-            }
-        }
     }
 
     /// The node's own cells, sent in `position`, on which no feedback has come; the oldest first.
@@ -402,29 +266,10 @@ impl Bank {
         }
     }
 
-    /// `node`, which may be in another shard, uses the peer again, and tells the others.
-    pub(crate) fn declare_up(&mut self, node: u32, peer: u32, now: Now) {
-        let told = self.told(self.schedule.position(node, peer), node);
-        let route = self.route(node, peer);
-        let loss = self.loss_mut();
-        loss.down.clear(told);
-        loss.news[route] = News::recovered(now.slot);
-        if self.members().contains(&node) {
-            self.spread(node, now);
-        }
-    }
-
-    /// A node, which may be in another shard, dies: all that it held is gone. If it comes back it reaches no
-    /// other node at first, and says so.
+    /// A node dies: all that it held is gone.
     pub(crate) fn kill(&mut self, node: u32, now: Now) {
-        let is_here = self.members().contains(&node);
         for position in 0..self.schedule.positions() {
-            let Some(peer) = self.schedule.peer(node, position) else { continue };
-            let (told, route) = (self.told(position, node), self.route(node, peer));
-            let loss = self.loss_mut();
-            loss.down.set(told);
-            loss.news[route] = News::failed(now.slot);
-            if !is_here {
+            if self.schedule.peer(node, position).is_none() {
                 continue;
             }
             let lost = self.empty_queues(position, node).len()
@@ -436,9 +281,7 @@ impl Bank {
             self.reset_subflows(position, node);
             self.clear_busy(position, node);
         }
-        if !is_here {
-            return;
-        }
+        self.forget_reach(node, now.slot);
         for slot in 0..self.flows.of(node).len() {
             self.abandon_slot(node, slot);
         }

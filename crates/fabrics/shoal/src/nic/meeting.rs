@@ -12,7 +12,7 @@ pub(super) struct Meeting {
     pub(super) link: u32,
     /// Whether the frame reports on a queue.
     pub(super) reports: bool,
-    /// The node sends no payload now: its cells carry notices (§3.5 ii).
+    /// The node sends no payload to this peer now (§3.5).
     pub(super) is_muted: bool,
 }
 

@@ -6,7 +6,7 @@
 //! [`Frame`]s. No clock, no chance, no input or output here.
 //!
 //! Reading order: [`transmit`] (the stages of a meeting), [`release`] (Eq. 2, the age rule),
-//! [`receive`], [`feedback`] (Eqs 1 and 6), [`queue`] (the FIFOs).
+//! [`receive`], [`feedback`] (Eqs 1 and 6), [`queue`] (the FIFOs); [`loss`] and [`reach`] where cells can be lost.
 //!
 //! [`Frame`]: crate::cell::Frame
 
@@ -18,6 +18,7 @@ mod loss;
 mod meeting;
 mod places;
 mod queue;
+mod reach;
 mod receive;
 mod release;
 mod reschedule;
@@ -36,6 +37,7 @@ use flows::Flows;
 use loss::Loss;
 pub(crate) use meeting::Meetings;
 use queue::Arena;
+use reach::Reach;
 pub(crate) use release::CellSource;
 use subflows::{READY, Subflows};
 
@@ -44,7 +46,6 @@ use crate::config::{Config, Feedback, Plan};
 use crate::mode::Lean;
 use crate::mode::Mode;
 use crate::schedule::Schedule;
-use crate::wire::notices_per_cell;
 
 /// Bytes of a virtual link, of a flow at its source and of a copy of a cell sent, and how many flows a
 /// node has room for at first: what [`Config::memory`] counts.
@@ -169,7 +170,8 @@ pub(crate) struct Bank {
     epoch_base: u64,
     /// [`Now::epoch`] when turns began, modulo 2^32.
     turns_began: u32,
-    notices_per_cell: u32,
+    /// Bytes of payload in a cell.
+    payload: usize,
     /// `[(position * classes + class) * own + node]`, nodes counted from the first. So are they in all that
     /// there is for each pair; what is small is indexed by the rack's numbers.
     links: Vec<Link>,
@@ -231,6 +233,7 @@ impl Bank {
         let flows = Flows::new(members.clone());
         let pairs = positions * own as usize;
         let ring = if depth > 1 { pairs * depth as usize } else { 0 };
+        let payload = plan.cells.payload().get() as usize;
         Self {
             mechanisms: Mechanisms::of(&plan.config),
             nodes,
@@ -246,7 +249,7 @@ impl Bank {
             delay_slots: plan.delay_slots,
             epoch_base: epochs::KEPT,
             turns_began: 0,
-            notices_per_cell: notices_per_cell(plan.cells.payload().get() as usize).max(1) as u32,
+            payload,
             links: vec![Link::EMPTY; pairs * classes as usize],
             arena: Arena::default(),
             subflows: Subflows::new(schedule.positions(), &flows.places),
@@ -258,9 +261,10 @@ impl Bank {
             sent_ring: vec![NONE; ring],
             depth,
             feedback: FeedbackTable::new(&schedule, plan.delay_slots),
-            loss: plan
-                .is_lossy
-                .then(|| Box::new(Loss::new(schedule.positions(), (members, nodes), depth))),
+            loss: plan.is_lossy.then(|| {
+                let reach = Reach::new(members, nodes, payload);
+                Box::new(Loss::new(schedule.positions(), own, depth, reach))
+            }),
             backlog: Bitmap::new(words * u64::BITS as usize),
             busy: Bitmap::new(positions * words * u64::BITS as usize),
             first_word: (first / u64::BITS) as usize,

@@ -16,16 +16,20 @@ impl Bank {
         let node = u32::from(frame.to);
         let back = self.position::<M>(node, u32::from(frame.from));
         if M::LOSSY {
-            if self.is_down(back, node) {
+            if self.is_down(node, u32::from(frame.from)) {
                 // The other side has not noticed yet; it keeps what it sent and will take it back.
                 return None;
             }
-            if frame.flags & (Frame::DROPPED | Frame::CORRUPT) != 0 {
+            let garbled_notice = Frame::GARBLED | Frame::NOTICE;
+            // The notice's own checksum shows what the cell's does not.
+            let is_corrupt =
+                frame.flags & Frame::CORRUPT != 0 || frame.flags & garbled_notice == garbled_notice;
+            if is_corrupt || frame.flags & Frame::DROPPED != 0 {
                 self.send_again(back, node, now);
             } else {
                 self.use_feedback::<M>(back, node, u32::from(frame.feedback), now);
             }
-            if frame.flags & Frame::CORRUPT != 0 {
+            if is_corrupt {
                 // S84: a corrupted cell is discarded and its sender told; its last-cell-dropped
                 // may have been set, so the last cell to it goes out again (Appendix D).
                 self.tell_dropped(back, node);
@@ -82,7 +86,7 @@ impl Bank {
     /// Whether `node` can relay a cell: it reaches the destination and has room. If not, the cell
     /// is gone, or its sender will be told.
     fn accepts<M: Mode>(&mut self, onward: u32, back: u32, node: u32, cell: Cell) -> bool {
-        if self.is_down(onward, node) {
+        if self.is_down(node, cell.destination()) {
             self.discard();
             self.note_received::<M>(back, node, DIRECT);
             return false;

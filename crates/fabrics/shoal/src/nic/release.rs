@@ -135,7 +135,7 @@ impl Bank {
         let destination = u32::from(flow.destination);
         if M::LOSSY
             && u32::from(meeting.frame.to) != destination
-            && self.is_blocked(node, u32::from(meeting.frame.to), destination, now)
+            && self.is_blocked(node, u32::from(meeting.frame.to), destination)
         {
             return None;
         }

@@ -9,7 +9,6 @@ use kernel::Bitmap;
 use crate::mode::Lossy;
 use crate::schedule::Schedule;
 
-use super::loss::Loss;
 use super::subflows::Subflows;
 use super::{Bank, FeedbackTable, Link, NONE, Now, feedback};
 
@@ -22,7 +21,7 @@ impl Bank {
 
     /// Keeps all nodes from sending payload until a slot.
     pub(crate) fn keep_quiet(&mut self, until: u64) {
-        self.spread_until(until);
+        self.loss_mut().quiet_until = until;
     }
 
     /// Goes over to `schedule`, whose first epoch begins now.
@@ -40,9 +39,11 @@ impl Bank {
         self.busy = Bitmap::new(positions as usize * self.words * u64::BITS as usize);
         self.busy_count = 0;
         self.epoch_base = u64::from(now.epoch);
-        let counts = self.loss_counts();
-        let loss = Loss::new(positions, (self.members(), self.nodes), self.depth);
-        self.loss = Some(Box::new(loss.counting(counts)));
+        let loss = self
+            .loss
+            .take()
+            .map(|loss| Box::new(loss.begin_anew(positions, self.depth, self.payload)));
+        self.loss = loss;
         for node in self.members() {
             for peer in (0..self.nodes).filter(|&peer| peer != node) {
                 let known = old.contains(node) && old.contains(peer);

@@ -7,7 +7,7 @@
 use kernel::prefetch;
 
 use crate::cell::Frame;
-use crate::mode::Mode;
+use crate::mode::{Lossy, Mode};
 
 use super::meeting::{Meeting, Meetings};
 use super::release::CellSource;
@@ -61,11 +61,11 @@ impl Bank {
                     false => self.schedule.peer(node, position),
                 };
                 let Some(peer) = peer else { continue };
-                // S91: a node that has given up a peer is silent to it.
-                if M::LOSSY && self.is_down(position, node) {
+                let is_muted = M::LOSSY && self.is_muted(node, peer, now);
+                // S91: to a peer that it has given up a node says that alone, and once is enough here.
+                if is_muted && self.is_down(node, peer) && !self.tells(node, peer) {
                     continue;
                 }
-                let is_muted = M::LOSSY && self.is_spreading(node, now);
                 let link = first + (node - self.first) as usize;
                 let index = meetings.all.len() as u16;
                 let frame = Frame::empty(node, peer);
@@ -73,6 +73,22 @@ impl Bank {
                 meetings.all.push(Meeting { frame, link, reports: false, is_muted });
                 meetings.backlogged.offer(index, backlog >> bit & 1 != 0 && !is_muted);
             }
+        }
+    }
+
+    /// Adds the meetings of nodes that have nothing to say, each with a frame that says so.
+    pub(crate) fn fill(&self, now: Now, meetings: &mut Meetings) {
+        let position = meetings.position;
+        for node in self.members() {
+            let Some(peer) = self.schedule.peer(node, position) else { continue };
+            if meetings.all.iter().any(|meeting| meeting.node() == node) {
+                continue;
+            }
+            let mut frame = Frame::empty(node, peer);
+            self.mark(&mut frame);
+            let link = self.link::<Lossy>(position, 0, node) as u32;
+            let is_muted = self.is_muted(node, peer, now);
+            meetings.all.push(Meeting { frame, link, reports: false, is_muted });
         }
     }
 
@@ -218,9 +234,13 @@ impl Bank {
         for meeting in &mut meetings.all {
             let node = meeting.node();
             if M::LOSSY {
-                let copy = source.copy(meeting.frame.cargo());
+                let peer = u32::from(meeting.frame.to);
+                let copy = match self.tells(node, peer) {
+                    true => self.tell(&mut meeting.frame),
+                    false => source.copy(meeting.frame.cargo()),
+                };
                 let (flags, before) = self.note_sent(position, node, copy, now);
-                meeting.frame.flags = flags;
+                meeting.frame.flags |= flags;
                 source.discard(before);
             }
             let has_nothing = (0..classes).all(|class| {
@@ -230,7 +250,7 @@ impl Bank {
             self.mark_busy(
                 position,
                 node,
-                !has_nothing || M::LOSSY && self.owes_drop(position, node),
+                !has_nothing || M::LOSSY && self.owes(position, meeting.frame),
             );
         }
     }

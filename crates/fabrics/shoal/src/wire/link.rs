@@ -6,17 +6,32 @@
 //! the cell's full sequence number, whose lower bits are in the header. The top bit of the header's sequence
 //! number marks datagrams of the transport, whose payload has the number of the first cell that is missing and
 //! a bit for each of those behind it.
+//!
+//! In cells without data the marks of packets are free, and tell how the pair stands (§3.5, our choice): start
+//! and end both clear, it is in use; start, the sender has given the receiver up; both, it has and trusts it
+//! again; end, the payload is a [`Notice`]. Of a pair that is not in use the payload says how often the sender
+//! has come back.
 
 use rack::{Class, NodeId, Problem};
 
 use crate::cell::{Cell, Frame};
-use crate::config::Config;
+use crate::config::{Config, Plan};
 use crate::transport::Ack;
 
+use super::notice::{Notice, decode_notice, encode_notice, notice_words};
 use super::{HEADER_BYTES, Header, Layout, WireError};
 
 /// Bytes of a payload that stand for the header of a packet.
 const PACKET_HEADER: usize = 8;
+
+/// What a cell says that its frame has no room for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Said {
+    /// A datagram: what has arrived.
+    Ack(Ack),
+    /// A cell without data: whom its sender does not reach.
+    Notice(Notice),
+}
 
 /// Turns frames into cells of bytes and back.
 #[derive(Clone, Debug)]
@@ -60,6 +75,22 @@ impl Codec {
         Ok(Self { layout, cell, bytes: Vec::new() })
     }
 
+    /// The codec of a rack in which parts may fail.
+    ///
+    /// # Errors
+    /// As [`Codec::new`], and if a cell has no room for what nodes tell each other of failures.
+    pub(crate) fn of(plan: &Plan) -> Result<Self, Problem> {
+        let config = &plan.config;
+        if !plan.faults.is_empty() && !Self::has_room_for_notices(config) {
+            let message = format!(
+                "a cell of {}; as bytes what {} nodes tell each other of failures takes more room: expected                  a cell of 19 B or more, and of 27 B or more beyond 1,024 nodes",
+                config.cell, config.nodes
+            );
+            return Err(Problem::new("cell", message));
+        }
+        Self::new(config)
+    }
+
     /// Bytes that a cell has for the report of a datagram.
     pub(crate) fn report_bytes(config: &Config) -> usize {
         let room = config.cell.get() as usize;
@@ -70,8 +101,15 @@ impl Codec {
         self.layout.sequence().window()
     }
 
-    /// Writes a frame, and what it says if it is a datagram.
-    pub(crate) fn encode(&self, frame: &Frame, ack: Option<&Ack>, bytes: &mut Vec<u8>) {
+    /// Whether cells have room for what nodes of such a rack tell each other of failures.
+    pub(crate) fn has_room_for_notices(config: &Config) -> bool {
+        let payload = (config.cell.get() as usize).saturating_sub(HEADER_BYTES);
+        // As many segments as nodes keep account of.
+        notice_words(payload) * 16 * 64 >= config.nodes as usize
+    }
+
+    /// Writes a frame, and what else it says.
+    pub(crate) fn encode(&self, frame: &Frame, said: Option<&Said>, bytes: &mut Vec<u8>) {
         bytes.clear();
         bytes.resize(self.cell, 0);
         let cell = frame.cell;
@@ -89,12 +127,23 @@ impl Codec {
             (header.start_of_packet, header.end_of_packet) = cell.boundary();
             header.class = Class::new(cell.class() as u8);
             let payload = &mut bytes[HEADER_BYTES..];
-            let handle = if cell.is_datagram() { 0 } else { frame.payload };
+            let life = |said: &Said| if let Said::Ack(ack) = said { ack.life } else { 0 };
+            let handle = match cell.is_datagram() {
+                true => said.map_or(0, life),
+                false => frame.payload,
+            };
             payload[..4].copy_from_slice(&handle.to_be_bytes());
             payload[4..8].copy_from_slice(&cell.sequence().to_be_bytes());
-            if let Some(ack) = ack {
+            if let Some(Said::Ack(ack)) = said {
                 ack.write(&mut payload[PACKET_HEADER..]);
             }
+        } else if let Some(Said::Notice(notice)) = said {
+            header.end_of_packet = true;
+            encode_notice(notice, &mut bytes[HEADER_BYTES..]);
+        } else if frame.flags & Frame::PARTED != 0 {
+            header.start_of_packet = true;
+            header.end_of_packet = frame.flags & Frame::TRUSTS != 0;
+            bytes[HEADER_BYTES..HEADER_BYTES + 4].copy_from_slice(&frame.payload.to_be_bytes());
         }
         let (head, payload) = bytes.split_at_mut(HEADER_BYTES);
         head.copy_from_slice(&self.layout.encode(&header, payload));
@@ -108,7 +157,7 @@ impl Codec {
         &self,
         bytes: &[u8],
         (from, to): (u32, u32),
-    ) -> Result<(Frame, Option<Box<Ack>>), Malformed> {
+    ) -> Result<(Frame, Option<Box<Said>>), Malformed> {
         let Some((head, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
             return Err(Malformed::Length);
         };
@@ -122,11 +171,11 @@ impl Codec {
         let mut frame = Frame::empty(from, to);
         frame.feedback = u16::try_from(header.feedback).map_err(|_| Malformed::Header)?;
         frame.flags = if header.last_cell_dropped { Frame::DROPPED } else { 0 };
+        if header.is_empty() && header.source.get() != from {
+            return Err(Malformed::Header);
+        }
         if header.is_empty() {
-            return match header.source.get() == from {
-                true => Ok((frame, None)),
-                false => Err(Malformed::Header),
-            };
+            return Self::decode_empty(frame, &header, payload);
         }
         let (source, destination) = (header.source.get(), header.destination.get());
         // A relay sends to the destination alone, and takes cells from their sources alone (§3.3.1).
@@ -147,10 +196,32 @@ impl Codec {
         let is_datagram = header.sequence & self.datagram_bit() != 0;
         if is_datagram {
             frame.cell = cell.as_datagram();
-            let ack = Ack::read(sequence, &payload[PACKET_HEADER..]);
-            return Ok((frame, Some(Box::new(ack))));
+            let ack = Ack { life: handle, ..Ack::read(sequence, &payload[PACKET_HEADER..]) };
+            return Ok((frame, Some(Box::new(Said::Ack(ack)))));
         }
         (frame.cell, frame.payload) = (cell, handle);
+        Ok((frame, None))
+    }
+
+    /// A cell without data: how the pair stands, or a notice.
+    fn decode_empty(
+        mut frame: Frame,
+        header: &Header,
+        payload: &[u8],
+    ) -> Result<(Frame, Option<Box<Said>>), Malformed> {
+        match (header.start_of_packet, header.end_of_packet) {
+            (false, false) => {}
+            (true, trusts) => {
+                frame.flags |= Frame::PARTED | if trusts { Frame::TRUSTS } else { 0 };
+                let life = payload.first_chunk().ok_or(Malformed::Length)?;
+                frame.payload = u32::from_be_bytes(*life);
+            }
+            (false, true) => {
+                frame.flags |= Frame::NOTICE;
+                let notice = decode_notice(payload).map_err(|_| Malformed::Damaged)?;
+                return Ok((frame, Some(Box::new(Said::Notice(notice)))));
+            }
+        }
         Ok((frame, None))
     }
 
@@ -163,10 +234,10 @@ impl Codec {
     pub(crate) fn carry(
         &mut self,
         frame: &Frame,
-        ack: Option<&Ack>,
-    ) -> Result<(Frame, Option<Box<Ack>>), Malformed> {
+        said: Option<&Said>,
+    ) -> Result<(Frame, Option<Box<Said>>), Malformed> {
         let mut bytes = std::mem::take(&mut self.bytes);
-        self.encode(frame, ack, &mut bytes);
+        self.encode(frame, said, &mut bytes);
         let there = self.decode(&bytes, (u32::from(frame.from), u32::from(frame.to)));
         self.bytes = bytes;
         there
@@ -191,7 +262,7 @@ mod tests {
             }),
             (sequence, payload, feedback) in (any::<u32>(), any::<u32>(), 0_u16..1024),
             (starts, ends, is_datagram, drops) in any::<(bool, bool, bool, bool)>(),
-            kind in 0..3,
+            kind in 0..5,
         ) {
             let codec = codec(nodes, 1);
             let to = (from + to) % nodes;
@@ -203,18 +274,28 @@ mod tests {
                 _ => (from, to),
             };
             let mut frame = Frame { feedback, flags, ..Frame::empty(from, to) };
-            let mut ack = None;
+            let mut said = None;
+            if kind == 3 {
+                frame.flags |= Frame::PARTED | if ends { Frame::TRUSTS } else { 0 };
+                frame.payload = payload;
+            }
+            if kind == 4 {
+                frame.flags |= Frame::NOTICE;
+                let unreached = vec![u64::from(payload); 6];
+                said = Some(Box::new(Said::Notice(Notice { segment: 3, unreached })));
+            }
             if kind < 2 {
                 let cell = Cell::data(source, destination, 0, sequence).with_boundary(starts, ends);
                 frame.cell = if is_datagram { cell.as_datagram() } else { cell };
                 frame.payload = if is_datagram { 0 } else { payload };
                 let arrived = [u64::from(payload); 6];
-                ack = is_datagram.then(|| Box::new(Ack { next: sequence, arrived }));
+                let ack = Ack { next: sequence, arrived, life: payload };
+                said = is_datagram.then(|| Box::new(Said::Ack(ack)));
             }
             let mut bytes = Vec::new();
-            codec.encode(&frame, ack.as_deref(), &mut bytes);
+            codec.encode(&frame, said.as_deref(), &mut bytes);
             prop_assert_eq!(bytes.len(), 64);
-            prop_assert_eq!(codec.decode(&bytes, (from, to)), Ok((frame, ack)));
+            prop_assert_eq!(codec.decode(&bytes, (from, to)), Ok((frame, said)));
         }
 
         #[test]

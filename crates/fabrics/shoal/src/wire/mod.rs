@@ -19,11 +19,8 @@ pub mod serial;
 use rack::{Class, NodeId, Problem};
 
 use crate::crc;
-pub(crate) use link::{Codec, Malformed};
-pub use notice::{
-    NOTICES_PER_CELL, Notice, NoticeError, Reachability, decode_notices, encode_notices,
-    notices_per_cell,
-};
+pub(crate) use link::{Codec, Malformed, Said};
+pub use notice::{Notice, NoticeError, decode_notice, encode_notice, notice_words};
 pub use serial::Serial;
 
 /// Bytes of a cell header (§3.5).
