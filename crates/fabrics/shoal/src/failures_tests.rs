@@ -6,6 +6,7 @@ use rack::{Advance, Component, Fabric, Failure, Fault, Flow, NodeId};
 use crate::config::{Config, Transport};
 use crate::rack::Rack;
 use crate::schedule::Order;
+use crate::shard::Shard;
 use crate::tests::{Ends, flow};
 
 /// Flows of `size` bytes among `nodes` at a load of 50 Gbps a node.
@@ -234,5 +235,39 @@ fn s96_nobody_owes_a_dead_node_an_acknowledgment_for_ever() {
         let advance = rack.advance(us(2_000), &mut ends);
         assert_eq!(advance, Advance::Idle, "dead from {died} on");
         assert_eq!(ends.0.len() + ends.1.len(), 2, "dead from {died} on");
+    }
+}
+
+/// Where cells come through one way only, and bit errors damage some of them, the rack comes to rest all the same:
+/// what neither side can settle is said once. Both treat the pair as dead.
+#[test]
+fn s95_a_pair_that_works_one_way_stays_dead_and_at_rest() {
+    let faults = [Component::Spine(1), Component::NodeLink(NodeId::new(7))]
+        .map(|component| Fault { component, at: us(2), until: None });
+    for (channels, wire) in [(1, 0), (1, 200), (2, 40)] {
+        let config = Config {
+            channels,
+            schedule: Order::Cyclic,
+            bit_error_rate: 3e-4,
+            radix: 8,
+            wire_latency: Span::from_ns(wire),
+            ..config(16)
+        };
+        let mut rack = Rack::new(config.plan().unwrap().with_faults(&faults).unwrap(), 7);
+        let mut ends = Ends::default();
+        let flows = poisson(16, 60, 3_000, 0.5, 5);
+        for flow in &flows {
+            rack.advance(flow.start, &mut ends);
+            rack.offer(flow);
+        }
+        let advance = rack.advance(us(20_000), &mut ends);
+        assert_eq!((advance, rack.unfinished(9)), (Advance::Idle, vec![]), "{channels}, {wire} ns");
+        let Shard { bank, losses, .. } = rack.whole();
+        let faults = &losses.as_ref().unwrap().faults;
+        let pairs = (0..16).flat_map(|a| (0..16).map(move |b| (a, b)));
+        let dark: Vec<_> = pairs.filter(|&(a, b)| a != b && faults.is_broken(a, b)).collect();
+        assert!(dark.iter().any(|&(a, b)| !faults.is_broken(b, a)), "no pair works one way");
+        let is_dead = |&(a, b): &(u32, u32)| bank.is_down(a, b) && bank.is_down(b, a);
+        assert!(dark.iter().all(is_dead), "{channels}, {wire} ns");
     }
 }

@@ -456,9 +456,6 @@ impl Shard {
             }
             self.note_pathless(now);
         }
-        if was_down && is_damaged && self.bank.doubt(node, peer, now.slot) {
-            self.trust_later(node, peer, now);
-        }
         is_used
     }
 

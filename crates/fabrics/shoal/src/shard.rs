@@ -279,12 +279,14 @@ impl Shard {
                 self.send_frame::<M>(lists, when, (frame, matters | (flags != 0), flags), out);
         }
         if M::LOSSY {
-            // Empty cells, which are not simulated, are damaged too.
+            // Empty cells, which are not simulated, are damaged too, with the marks that they have.
             let position = self.meetings.position();
             for hit in hits.extract_if(.., |hit| hit.channel == channel).collect::<Vec<_>>() {
                 if let Some(to) = self.hears_empty(hit.from, position) {
-                    let frame = (Frame::empty(hit.from, to), true, hit.damage.flags());
-                    has_left |= self.send_frame::<M>(lists, when, frame, out);
+                    let mut frame = Frame::empty(hit.from, to);
+                    self.bank.mark(&mut frame);
+                    let damaged = (frame, true, hit.damage.flags());
+                    has_left |= self.send_frame::<M>(lists, when, damaged, out);
                 }
             }
         }

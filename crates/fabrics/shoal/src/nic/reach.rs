@@ -7,7 +7,10 @@
 //!
 //! Taking a pair up again is our choice, as the paper is silent: the handshake of BFD (RFC 5880, §6.2), with a
 //! hold-down. Who has heard marked cells without a break for long enough says that it *trusts* the peer; who
-//! trusts the peer and hears that it is trusted, or sees a cell without marks, uses the pair again.
+//! trusts the peer and hears that it is trusted, or sees a cell without marks, uses the pair again. It sends
+//! nothing but cells without marks until the peer has shown that it uses the pair as well: what is damaged
+//! before that would not be reported. A pair that works one way only stays as it is, with one side that trusts
+//! the other.
 //!
 //! Cells that say what the last one said are not simulated. What a node has to say anew is a bit a pair.
 
@@ -88,7 +91,7 @@ pub(super) struct Reach {
     tells: Bitmap,
     pending: u64,
     parted: BTreeMap<(u32, u32), Parted>,
-    /// Pairs that a node uses again whose peer may not know yet: its cells are marked until it does.
+    /// Pairs that a node uses again whose peer may not know yet: they carry nothing until it does.
     awaited: BTreeSet<(u32, u32)>,
     /// Whom each node does not reach, a bit a node. Empty until there is somebody; so are the next three.
     rows: Vec<u64>,
@@ -195,10 +198,18 @@ impl Reach {
         notice.is_some_and(|n| n.unreached[(bit / WORD) as usize] >> (bit % WORD) & 1 == 1)
     }
 
+    /// Whether a node uses a pair again, and the peer may not know yet.
+    #[inline]
+    fn is_awaited(&self, node: u32, peer: u32) -> bool {
+        !self.awaited.is_empty() && self.awaited.contains(&(node, peer))
+    }
+
     /// Notes whether there is something to tell the peer, and says so.
     fn refresh(&mut self, node: u32, peer: u32) -> bool {
         let pair = self.pair(node, peer);
-        let has_row = !self.down.get(pair) && self.untold.get(pair).is_some_and(|&bits| bits != 0);
+        let has_row = self.untold.get(pair).is_some_and(|&bits| bits != 0)
+            && !self.down.get(pair)
+            && !self.is_awaited(node, peer);
         let tells = self.marks.get(pair) || has_row;
         let before = self.tells.replace(pair, tells);
         self.pending = self.pending + u64::from(tells) - u64::from(before);
@@ -416,7 +427,10 @@ impl Bank {
     pub(super) fn is_muted(&self, node: u32, peer: u32, now: Now) -> bool {
         let (reach, loss) = (self.reach(), self.loss());
         let pair = reach.pair(node, peer);
-        reach.tells.get(pair) || reach.down.get(pair) || loss.quiet_until > now.slot
+        reach.tells.get(pair)
+            || reach.down.get(pair)
+            || loss.quiet_until > now.slot
+            || reach.is_awaited(node, peer)
     }
 
     /// Whether anything of what nodes know of each other is still to be told, or on its way.
@@ -459,9 +473,12 @@ impl Bank {
         let (node, peer) = (u32::from(frame.from), u32::from(frame.to));
         let reach = self.reach_mut();
         let pair = reach.pair(node, peer);
+        let is_awaited = reach.is_awaited(node, peer);
         let mut kept = Cargo::EMPTY;
         if reach.down.get(pair) {
             self.mark(frame);
+        } else if is_awaited {
+            frame.flags |= Frame::SHOWN;
         } else if let Some(untold) = reach.untold.get_mut(pair).filter(|all| **all != 0) {
             let segment = untold.trailing_zeros();
             *untold &= *untold - 1;
@@ -519,18 +536,6 @@ impl Bank {
         }
     }
 
-    /// A node that trusts a peer again has got a damaged cell from there, which may have been the first with
-    /// payload: it trusts it no more, and says so. Whether it did.
-    pub(crate) fn doubt(&mut self, node: u32, peer: u32, slot: u64) -> bool {
-        let Some(parted) = self.reach_mut().parted.get_mut(&(node, peer)) else { return false };
-        let trusted = std::mem::take(&mut parted.trusts);
-        if trusted {
-            parted.heard = Some(slot);
-            self.show_marks(node, peer);
-        }
-        trusted
-    }
-
     /// A node sees marks on a cell of a peer that it has given up: whether they are the first, and whether
     /// the pair can be used again.
     pub(crate) fn see_marks(
@@ -553,15 +558,15 @@ impl Bank {
     /// A node sees a cell without marks.
     #[inline]
     pub(crate) fn see_no_marks(&mut self, node: u32, peer: u32) {
-        let awaited = &mut self.reach_mut().awaited;
-        if !awaited.is_empty() {
-            awaited.remove(&(node, peer));
+        if self.reach().is_awaited(node, peer) {
+            self.reach_mut().awaited.remove(&(node, peer));
+            self.refresh(node, peer);
         }
     }
 
     /// Whether a node uses a pair again, and the peer may not know yet.
     pub(crate) fn awaits(&self, node: u32, peer: u32) -> bool {
-        self.reach().awaited.contains(&(node, peer))
+        self.reach().is_awaited(node, peer)
     }
 
     /// Whether a node trusts a peer that it has given up.
