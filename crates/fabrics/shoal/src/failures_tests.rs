@@ -238,6 +238,35 @@ fn s96_nobody_owes_a_dead_node_an_acknowledgment_for_ever() {
     }
 }
 
+/// Whatever damages what nodes tell each other of a failure while no flow is under way: a source hears that nobody
+/// reaches the destination, and gives up the flow that comes later.
+#[test]
+fn s26_damaged_notices_are_told_again_in_a_rack_without_flows() {
+    for (seed, wire) in (0..40).flat_map(|seed| [0, 60, 229].map(|wire| (seed, wire))) {
+        let config = Config {
+            channels: 1,
+            radix: 8,
+            bit_error_rate: 3e-4,
+            wire_latency: Span::from_ns(wire),
+            ..config(9)
+        };
+        let at = Time::ZERO + Span::from_ns(587);
+        let fault = Fault { component: Component::Leaf(0), at, until: None };
+        let mut rack = Rack::new(config.plan().unwrap().with_faults(&[fault]).unwrap(), seed);
+        let mut ends = Ends::default();
+        rack.advance(us(6), &mut ends);
+        rack.offer(&flow(0, 6, 0, 1_000, us(6)));
+        let advance = rack.advance(us(1_000), &mut ends);
+        let failed: Vec<_> = ends.1.iter().map(|end| (end.0, end.2)).collect();
+        let place = format!("seed {seed}, wires of {wire} ns");
+        assert_eq!(
+            (advance, failed),
+            (Advance::Idle, vec![(0, Failure::DestinationDied)]),
+            "{place}"
+        );
+    }
+}
+
 /// Where cells come through one way only, and bit errors damage some of them, the rack comes to rest all the same:
 /// what neither side can settle is said once. Both treat the pair as dead.
 #[test]

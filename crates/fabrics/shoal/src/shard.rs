@@ -293,14 +293,18 @@ impl Shard {
         has_left
     }
 
-    /// A frame leaves that may say something new of the pair. If the fabric damages it by these flags the next
-    /// says it again.
+    /// A frame leaves that may say something new of the pair. If the fabric damages its marks the next says them
+    /// again. Of a notice the sender hears when it meets the peer, within an epoch, and a propagation later: until
+    /// then the rack is not at rest, as it may have to be told again.
     fn note_told(&mut self, frame: Frame, damage: u16, arrival: u64) {
-        if frame.flags & (Frame::PARTED | Frame::NOTICE | Frame::SHOWN) != 0 {
-            self.bank.note_told(arrival);
-            if damage != 0 {
-                self.bank.show_marks(u32::from(frame.from), u32::from(frame.to));
-            }
+        if frame.flags & (Frame::PARTED | Frame::NOTICE | Frame::SHOWN) == 0 {
+            return;
+        }
+        let answer = u64::from(self.bank.schedule.slots() + self.plan.delay_slots);
+        let is_notice = frame.flags & Frame::NOTICE != 0;
+        self.bank.note_told(arrival + if is_notice { answer } else { 0 });
+        if damage != 0 {
+            self.bank.show_marks(u32::from(frame.from), u32::from(frame.to));
         }
     }
 

@@ -9,8 +9,10 @@ use rack::{
 };
 
 use crate::config::{Config, Feedback, PairOrder, Transport};
+use crate::losses::Losses;
 use crate::rack::Rack;
 use crate::schedule::Order;
+use crate::shard::Shard;
 
 /// Keeps every completion.
 #[derive(Default)]
@@ -201,6 +203,22 @@ fn run_case(case: &Case) -> (Rack, Ends, Vec<Flow>) {
     (rack, ends, offered)
 }
 
+/// At rest every node that is alive knows of each peer that it uses whom that does not reach.
+#[track_caller]
+fn check_news(Shard { bank, plan, .. }: &Shard, losses: &Losses) {
+    let nodes = plan.config.nodes;
+    let is_there = |&node: &u32| bank.schedule.contains(node) && !losses.faults.is_dead(node);
+    let there: Vec<_> = (0..nodes).filter(is_there).collect();
+    let pairs = there.iter().flat_map(|&node| there.iter().map(move |&peer| (node, peer)));
+    for (node, peer) in pairs.filter(|&(node, peer)| node != peer && !bank.is_down(node, peer)) {
+        assert!(!bank.is_down(peer, node), "{peer} has given up {node}, which does not know it");
+        for to in (0..nodes).filter(|&to| to != node && to != peer && bank.schedule.contains(to)) {
+            let (heard, is) = (bank.is_blocked(node, peer, to), bank.is_down(peer, to));
+            assert_eq!(heard, is, "what {node} has heard from {peer} of {to}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
@@ -235,6 +253,9 @@ proptest! {
             prop_assert!(cut, "flow {} failed though nothing cut its ends off", id);
         }
         prop_assert_eq!(rack.whole().bank.queued_total(), 0, "cells are left in queues");
+        if let Some(losses) = &rack.whole().losses {
+            check_news(rack.whole(), losses);
+        }
         for (_, end, ideal, stages) in &ends.0 {
             prop_assert!(*ideal > Span::ZERO && *end > Time::ZERO);
             prop_assert_eq!(stages.len(), 6);

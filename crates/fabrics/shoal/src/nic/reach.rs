@@ -104,7 +104,7 @@ pub(super) struct Reach {
     notices: Notices,
     /// How often each node has come back.
     lives: Vec<u32>,
-    /// Slot by which all that was told has arrived.
+    /// Slot by which all that was told has arrived, and what of it was damaged is pending again.
     told_until: u64,
     /// A node knows of no path to another any more since this was last asked.
     has_pathless: bool,
@@ -397,7 +397,7 @@ impl Bank {
     /// Whether `node` has heard that `relay` cannot reach `destination` (§3.5 ii), and not yet that it
     /// can again.
     #[inline]
-    pub(super) fn is_blocked(&self, node: u32, relay: u32, destination: u32) -> bool {
+    pub(crate) fn is_blocked(&self, node: u32, relay: u32, destination: u32) -> bool {
         self.reach().is_lost(node, relay, destination)
     }
 
@@ -438,10 +438,10 @@ impl Bank {
         self.reach().pending > 0 || self.reach().told_until > slot
     }
 
-    /// A cell with something new in it arrives in a slot.
-    pub(crate) fn note_told(&mut self, arrival: u64) {
+    /// By this slot nodes know what has become of something new that one tells another.
+    pub(crate) fn note_told(&mut self, settled: u64) {
         let until = &mut self.reach_mut().told_until;
-        *until = arrival.max(*until);
+        *until = settled.max(*until);
     }
 
     fn refresh(&mut self, node: u32, peer: u32) {
