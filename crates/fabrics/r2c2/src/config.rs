@@ -86,8 +86,8 @@ pub struct Config {
     pub selection: Option<Selection>,
     /// What happens to lost packets and broadcasts.
     pub recovery: Recovery,
-    /// How nodes find out which links and nodes work. Greetings are sent while something of the
-    /// scenario can still fail or return.
+    /// How nodes find out which links and nodes work. In a scenario with faults a node greets its neighbours
+    /// while it sends, receives or knows of a flow.
     pub discovery: Discovery,
     /// How the ends of flows find out that the other has died, or is out of reach.
     pub failures: Failures,

@@ -235,18 +235,17 @@ impl Plan {
         self.wire(&routing, routes, seed)
     }
 
-    /// Until when neighbours have something to find out: all changes of the plan, and the time until
-    /// all nodes know of the last. None where nothing changes.
-    pub(crate) fn changes_until(&self) -> Option<Time> {
-        self.changes().last().map(|&last| last + self.config.discovery.duration())
+    /// Whether the scenario lets links or nodes fail.
+    pub(crate) fn has_faults(&self) -> bool {
+        !self.network.faults.is_empty()
     }
 
-    /// When something fails or returns, in order.
-    pub(crate) fn changes(&self) -> Vec<Time> {
+    /// Until when nodes that greet may find something out: all changes of the plan, and the time until all
+    /// know of the last. None where nothing changes. No node knows it; an oracle does, and so do tests.
+    pub(crate) fn changes_until(&self) -> Option<Time> {
         let faults = self.network.faults.iter();
-        let changes = faults.flat_map(|fault| std::iter::once(fault.at).chain(fault.until));
-        let changes: BTreeSet<Time> = changes.collect();
-        changes.into_iter().collect()
+        let last = faults.map(|fault| fault.until.unwrap_or(fault.at)).max()?;
+        Some(last + self.config.discovery.duration())
     }
 
     fn wire(&self, routing: &Network, routes: Routes, seed: u64) -> Wiring {

@@ -75,10 +75,8 @@ const SEARCH: u8 = 2;
 const GREET: u8 = 3;
 /// A host's timer: it goes by what it has heard of links.
 const ADOPT: u8 = 4;
-/// A host's timer, that of the first for all: something is about to fail or to return.
-const EXPECT: u8 = 5;
 /// A host's timer: it looks for sources that it cannot reach, and has heard nothing of for long.
-const LOOK: u8 = 6;
+const LOOK: u8 = 5;
 
 /// The endpoints of all nodes.
 #[derive(Clone, Debug)]
@@ -96,6 +94,8 @@ pub struct Endpoints {
     draws: Vec<Stream>,
     /// How long a flow's end waits for what is lost; `None` where nothing can be.
     patience: Option<Span>,
+    /// With an oracle: from when on whoever is out of reach stays so.
+    hopeless_after: Option<Time>,
     /// By node: halves of flows that are open.
     open: Vec<u32>,
     /// By source, destination and tenant: flows that wait for an index, the first to come first.
@@ -119,6 +119,7 @@ impl Endpoints {
             selector: Selector::new(plan, seed),
             draws: streams(plan.nodes(), seed, "r2c2/routes"),
             patience: plan.can_lose().then_some(plan.config.recovery.patience),
+            hopeless_after: plan.changes_until().filter(|_| plan.network.config.failures.oracle),
             open: vec![0; plan.nodes() as usize],
             waiting: BTreeMap::new(),
         }
@@ -301,8 +302,7 @@ impl Endpoints {
             }
             return;
         }
-        let has_oracle = self.plan.network.config.failures.oracle;
-        let is_hopeless = has_oracle && !is_reached && !self.neighbours.expects_more(out.now());
+        let is_hopeless = !is_reached && self.hopeless_after.is_some_and(|last| out.now() > last);
         let times = self.senders.asks(key, is_hopeless);
         if times > PROBES_MAX {
             return out.give_up(key);
@@ -337,7 +337,7 @@ impl Transport for Endpoints {
     }
 
     fn timers(&self) -> Timers {
-        Timers { flow: 1, host: 7 }
+        Timers { flow: 1, host: 6 }
     }
 
     fn codec(&self) -> Arc<dyn Codec> {
@@ -354,11 +354,6 @@ impl Transport for Endpoints {
 
     fn repairs_links(&self) -> bool {
         true
-    }
-
-    fn begin(&mut self, out: &mut Outbox) {
-        (0..self.plan.nodes())
-            .for_each(|node| self.neighbours.expect_changes(NodeId::new(node), out));
     }
 
     fn start(&mut self, opening: &Opening, out: &mut Outbox) {
@@ -421,7 +416,6 @@ impl Transport for Endpoints {
                 self.neighbours.greet(host, has_flows, out);
             }
             Timer::Host(host, ADOPT) => self.adopt(host, out),
-            Timer::Host(host, EXPECT) => self.neighbours.expect_changes(host, out),
             Timer::Host(host, LOOK) => {
                 let (news, mut scene) = self.speak(out);
                 news.look_for_unreachable(host, &mut scene);

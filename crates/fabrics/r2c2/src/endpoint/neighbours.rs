@@ -1,17 +1,18 @@
 //! Greetings on the wire: how nodes come to know which links and nodes work (§3.2,
 //! [`crate::discovery`]).
 //!
-//! A node greets from two intervals before anything of the plan fails or returns until all can know of
-//! it, and while it has a half of a flow or knows of one; elsewhere greetings would tell nothing, take a
-//! millionth of each link, and keep a rack busy in which nothing happens for long (**our choice**). It asks
-//! its neighbours to greet too, and these theirs, as far as the rack is wide: one that does not know yet
-//! of the flow is not taken for dead. Where nothing can fail there are none.
+//! A node greets while it has a half of a flow or knows of one; elsewhere greetings would be of no use, take a
+//! millionth of each link, and keep a rack busy in which nothing happens for long (**our choice**): what fails or
+//! returns meanwhile is found out once there is a flow. It asks its neighbours to greet too, and these theirs,
+//! as far as the rack is wide: one that does not know yet of the flow is not taken for dead. Who knows of a dead
+//! link asks all nodes, however long the way is that is left, or that will be there once the link returns. Nodes
+//! do not know what fails when; only where a scenario lets nothing fail at all there are no greetings.
 //! They and the states of links go before all else in a queue, so that a long one is not taken for a
 //! dead link (**our choice**).
 
 use std::sync::Arc;
 
-use kernel::{Span, Stream, Time};
+use kernel::{Span, Stream};
 use packets::{Outbox, Packet, Timer};
 use rack::NodeId;
 use rack::topology::{PortId, Topology};
@@ -23,7 +24,7 @@ use crate::wire::{self, Message};
 
 use super::frames::{carried, carry};
 use super::news::port_of;
-use super::{ADOPT, EXPECT, GREET};
+use super::{ADOPT, GREET};
 
 /// The priority of greetings and states of links.
 const PRIORITY: u8 = 0;
@@ -36,18 +37,15 @@ pub(super) struct Neighbours {
     topology: Arc<Topology>,
     interval: Span,
     hold: Span,
-    /// When something fails or returns, in order; and how long before that and after it greetings are
-    /// sent though there is no flow.
-    changes: Vec<Time>,
-    before: Span,
-    after: Span,
     /// By node: when in an interval it greets; to how many hops, itself included, it asks nodes to greet,
     /// zero if it does not; and whether it is going to adopt another map.
     phases: Vec<Span>,
     reach: Vec<u8>,
     is_due: Vec<bool>,
-    /// The reach of a node that has something to find out: all nodes.
-    reach_max: u8,
+    /// By node: the reach if it has something to find out. All nodes: as far as these are apart in the whole
+    /// rack, or, if it knows of a dead link, as they may be in what is left.
+    wide: Vec<u8>,
+    reach_whole: u8,
     words: Vec<(PortId, Word)>,
     /// Greetings and states of links that were sent.
     told: u64,
@@ -57,8 +55,8 @@ impl Neighbours {
     pub(super) fn new(plan: &Plan, seed: u64) -> Self {
         let (nodes, config) = (plan.nodes(), plan.config.discovery);
         let topology = Arc::new(plan.network.topology.clone());
-        let changes = plan.changes();
-        let fails = !changes.is_empty();
+        let fails = plan.has_faults();
+        let reach_whole = if fails { reach_whole(plan) } else { 0 };
         let phase = |node| {
             let mut draw = Stream::new(seed, "r2c2/greetings", u64::from(node));
             Span::from_ps(draw.below(config.interval.as_ps()))
@@ -68,13 +66,11 @@ impl Neighbours {
             topology,
             interval: config.interval,
             hold: config.hold,
-            changes,
-            before: config.interval * 2,
-            after: config.duration(),
             phases: (0..nodes).map(phase).collect(),
             reach: vec![0; nodes as usize],
             is_due: vec![false; nodes as usize],
-            reach_max: if fails { reach_max(plan) } else { 0 },
+            wide: vec![reach_whole; nodes as usize],
+            reach_whole,
             words: Vec::new(),
             told: 0,
         }
@@ -101,30 +97,6 @@ impl Neighbours {
         self.told
     }
 
-    /// Whether something of the plan is still to fail or to return, or to be known by all.
-    pub(super) fn expects_more(&self, now: Time) -> bool {
-        self.changes.last().is_some_and(|&last| now <= last + self.after)
-    }
-
-    /// Whether there is something to find out, flows or not.
-    fn expects_change(&self, now: Time) -> bool {
-        let next = self.changes.partition_point(|&change| change + self.after < now);
-        self.changes.get(next).is_some_and(|&change| change <= now + self.before)
-    }
-
-    /// A node greets if there is something to find out now, and again before the next change.
-    pub(super) fn expect_changes(&mut self, node: NodeId, out: &mut Outbox) {
-        let now = out.now();
-        if self.expects_change(now) {
-            self.wake(node, out);
-        }
-        let next = self.changes.partition_point(|&change| change <= now + self.before);
-        if let Some(&change) = self.changes.get(next) {
-            let at = Time::ZERO + (change - Time::ZERO - self.before);
-            out.set_timer(Timer::Host(node, EXPECT), at);
-        }
-    }
-
     /// Whether anything can fail.
     pub(super) fn can_fail(&self) -> bool {
         self.discovery.is_some()
@@ -133,7 +105,7 @@ impl Neighbours {
     /// A node has something to find out: it greets, and asks all others to.
     pub(super) fn wake(&mut self, node: NodeId, out: &mut Outbox) {
         let phase = self.phases[node.index()];
-        self.rise(node, self.reach_max, phase, out);
+        self.rise(node, self.wide[node.index()], phase, out);
     }
 
     /// A node greets from now on, if it has not, first after `wait`.
@@ -154,11 +126,8 @@ impl Neighbours {
         discovery.greet(node, self.reach[node.index()], &mut self.words);
         self.say(node, out);
         let next = out.now() + self.interval;
-        let reach = if has_flows || self.expects_change(next) {
-            self.reach_max
-        } else {
-            self.reach[node.index()].saturating_sub(1)
-        };
+        let asked = self.reach[node.index()].saturating_sub(1);
+        let reach = if has_flows { self.wide[node.index()] } else { asked };
         self.reach[node.index()] = reach;
         if reach > 0 {
             out.set_timer(Timer::Host(node, GREET), next);
@@ -194,7 +163,10 @@ impl Neighbours {
         self.is_due[node.index()] = false;
         let discovery = self.discovery.as_mut().expect("only they who discover adopt");
         discovery.takes_news(node);
-        discovery.dead(node)
+        let dead = discovery.dead(node);
+        let most = u8::try_from(self.topology.hosts()).unwrap_or(u8::MAX);
+        self.wide[node.index()] = if dead.is_empty() { self.reach_whole } else { most };
+        dead
     }
 
     /// Puts on the links what a node is to say, and lets it adopt what it has heard.
@@ -223,7 +195,7 @@ impl Neighbours {
 }
 
 /// As far apart as nodes are in the whole rack, both counted; as far as a greeting can say.
-fn reach_max(plan: &Plan) -> u8 {
+fn reach_whole(plan: &Plan) -> u8 {
     let nodes = || (0..plan.nodes()).map(NodeId::new);
     let pairs = nodes().flat_map(|a| nodes().map(move |b| (a, b)));
     let widest = pairs.filter_map(|(a, b)| plan.routing.distance(a, b)).max().unwrap_or(0);
@@ -232,6 +204,7 @@ fn reach_max(plan: &Plan) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use kernel::Time;
     use packets::Effect;
     use rack::topology::{Shape, Torus};
     use rack::{Component, Fault};
@@ -251,7 +224,6 @@ mod tests {
         fn new(nodes: u32) -> Self {
             let torus = Torus { dimensions: vec![nodes], ..Torus::default() };
             let config = Config { topology: Shape::Torus(torus), ..Config::default() };
-            // So late that nothing is expected while the test lasts.
             let at = Time::ZERO + Span::from_us(10_000_000);
             let fault = Fault { component: Component::Node(NodeId::new(0)), at, until: None };
             let plan = config.plan().unwrap().with_faults(&[fault]).unwrap();

@@ -107,11 +107,8 @@ impl News {
             facts: Facts::new(nodes, plan.asks_for_ages()),
             names: Names::new(nodes, plan.tenants(), plan.may_drop()),
             readings: Readings::new(plan.config.trees),
-            recent: plan.changes_until().map(|_| Recent::new(nodes)),
-            doubts: Doubts::new(
-                nodes,
-                plan.changes_until().map(|_| plan.config.discovery.duration()),
-            ),
+            recent: plan.has_faults().then(|| Recent::new(nodes)),
+            doubts: Doubts::new(nodes, plan.has_faults().then(|| plan.config.discovery.duration())),
             turns: Turns::new(nodes, plan.config.trees),
             priority: plan.config.broadcast_priority,
             repeats: Repeats::new(nodes, ports, plan.config.recovery.pause, seed),

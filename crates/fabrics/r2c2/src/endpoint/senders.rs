@@ -231,7 +231,10 @@ impl Senders {
     ) -> Option<(Packet, bool)> {
         let sender = &mut self.flows[key.index()];
         let Course { source, destination, protocol } = sender.course;
-        let route = maps.of(source).routes.draw(protocol, source, destination, draw)?;
+        let routes = &maps.of(source).routes;
+        // A flow that is over is announced no more: what is sent of it again goes as the map of now allows.
+        let protocol = if sender.is_over { routes.usable(protocol) } else { protocol };
+        let route = routes.draw(protocol, source, destination, draw)?;
         let again = sender.again.pop_front();
         let seq = again.unwrap_or(sender.next);
         sender.next += u64::from(again.is_none());
