@@ -51,6 +51,18 @@ impl Arrivals {
         packet < self.next || self.ahead.contains(packet)
     }
 
+    /// Of the 64 packets from `from` on, which is not before [`Arrivals::next`], those that have arrived, as bits.
+    #[must_use]
+    pub fn bits(&self, from: u64) -> u64 {
+        self.ahead.bits(from)
+    }
+
+    /// Words of memory that it has, of 64 packets each.
+    #[cfg(test)]
+    pub(crate) fn words(&self) -> usize {
+        self.ahead.capacity()
+    }
+
     /// Notes an arrival; false if the packet was there already.
     #[inline]
     pub fn insert(&mut self, packet: u64) -> bool {
@@ -127,7 +139,7 @@ mod tests {
     #[test]
     fn memory_of_great_disorder_is_given_back() {
         let mut arrivals = Arrivals::default();
-        arrivals.insert(1_000_000);
+        arrivals.insert(60_000);
         arrivals.insert(1);
         arrivals.clear();
         assert_eq!((arrivals.ahead.capacity(), arrivals.count(), arrivals.next()), (0, 0, 0));

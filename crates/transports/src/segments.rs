@@ -2,11 +2,18 @@
 //!
 //! A byte stream's sender keeps in one what was selectively acknowledged, every receiver what arrived
 //! ahead of its turn. Empty, as it is without loss and disorder, it is never touched.
+//!
+//! Words near the edge lie in a row; those far beyond it, which a forged number may name, one by one: memory grows
+//! with what is in the set, whatever the numbers are.
+
+use std::collections::BTreeMap;
 
 use kernel::Ring;
 
 /// Segments in a word.
 const WORD: u64 = 64;
+/// Words that lie in a row (our choice: 8 KiB, for 65,536 segments of disorder).
+const NEAR: u64 = 1 << 10;
 
 /// The set. Numbers below the left edge are not in it.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +22,8 @@ pub(crate) struct Segments {
     words: Ring<u64>,
     /// The number of the first word.
     first: u64,
+    /// By number: words behind those, none of them zero.
+    far: BTreeMap<u64, u64>,
     /// How many numbers are in the set.
     count: u64,
 }
@@ -50,18 +59,30 @@ impl Segments {
     /// Empties the set; keeps its memory.
     pub(crate) fn clear(&mut self) {
         self.words.clear();
+        self.far.clear();
         self.first = 0;
         self.count = 0;
     }
 
     /// Words that it has memory for.
     pub(crate) fn capacity(&self) -> usize {
-        self.words.capacity()
+        self.words.capacity() + self.far.len()
     }
 
     fn word(&self, number: u64) -> u64 {
         let Some(index) = number.checked_sub(self.first) else { return 0 };
-        self.words.get(index as usize).copied().unwrap_or(0)
+        match self.words.get(index as usize) {
+            Some(&word) => word,
+            None if self.far.is_empty() => 0,
+            None => self.far.get(&number).copied().unwrap_or(0),
+        }
+    }
+
+    /// The bits of the 64 segments from `from` on.
+    pub(crate) fn bits(&self, from: u64) -> u64 {
+        let (word, bit) = (from / WORD, from % WORD);
+        let rest = if bit == 0 { 0 } else { self.word(word + 1) << (WORD - bit) };
+        self.word(word) >> bit | rest
     }
 
     #[inline]
@@ -76,17 +97,18 @@ impl Segments {
             return;
         }
         if self.words.is_empty() {
-            self.first = from / WORD;
+            let next = self.far.first_key_value().map_or(u64::MAX, |(&number, _)| number);
+            self.first = next.min(from / WORD);
         }
-        while self.first > from / WORD {
+        if self.first > from / WORD {
             self.grow_front(from / WORD);
         }
         for (number, bits) in parts(from, to) {
-            let index = (number - self.first) as usize;
-            while self.words.len() <= index {
-                self.words.push(0);
-            }
-            let word = self.words.get_mut(index).expect("the words reach that far");
+            let index = number - self.first;
+            let word = match index < NEAR || index < self.words.len() as u64 {
+                true => self.near(index as usize),
+                false => self.far.entry(number).or_default(),
+            };
             let new = bits & !*word;
             *word |= new;
             self.count += u64::from(new.count_ones());
@@ -96,11 +118,31 @@ impl Segments {
         }
     }
 
+    /// The word so many after the first: one of those in a row, as it is from now on.
+    fn near(&mut self, index: usize) -> &mut u64 {
+        while self.words.len() <= index {
+            let number = self.first + self.words.len() as u64;
+            let far = if self.far.is_empty() { None } else { self.far.remove(&number) };
+            self.words.push(far.unwrap_or(0));
+        }
+        self.words.get_mut(index).expect("the words reach that far")
+    }
+
     /// Makes the word `number` the first: only when a lower segment comes after a higher one and
     /// the edge still lies below.
     #[cold]
     fn grow_front(&mut self, number: u64) {
         let held = self.words.len();
+        if self.first - number > NEAR {
+            while let Some(word) = self.words.pop() {
+                if word != 0 {
+                    self.far.insert(self.first, word);
+                }
+                self.first += 1;
+            }
+            self.first = number;
+            return;
+        }
         for _ in number..self.first {
             self.words.push(0);
         }
@@ -136,12 +178,16 @@ impl Segments {
 
     /// The first number at or above `from` that is in the set.
     pub(crate) fn first_present(&self, from: u64) -> Option<u64> {
-        let words = (from / WORD).max(self.first)..self.first + self.words.len() as u64;
-        words.into_iter().find_map(|number| {
+        let first = |number: u64, word: u64| {
             let start = number * WORD;
             let skip = from.saturating_sub(start);
-            let word = self.word(number) >> skip << skip;
+            let word = word >> skip << skip;
             (word != 0).then(|| start + u64::from(word.trailing_zeros()))
+        };
+        let words = (from / WORD).max(self.first)..self.first + self.words.len() as u64;
+        let near = words.into_iter().find_map(|number| first(number, self.word(number)));
+        near.or_else(|| {
+            self.far.range(from / WORD..).find_map(|(&number, &word)| first(number, word))
         })
     }
 
@@ -162,7 +208,7 @@ impl Segments {
 
     /// Raises the left edge: forgets all numbers below `edge`.
     pub(crate) fn retire(&mut self, edge: u64) {
-        if self.words.is_empty() {
+        if self.count == 0 {
             return;
         }
         while self.first < edge / WORD {
@@ -179,8 +225,29 @@ impl Segments {
             *word &= !gone;
             self.count -= u64::from(gone.count_ones());
         }
+        if !self.far.is_empty() {
+            self.retire_far(edge);
+        }
         if self.count == 0 {
             self.words.clear();
+        }
+    }
+
+    /// The same of the words that do not lie in a row.
+    #[cold]
+    fn retire_far(&mut self, edge: u64) {
+        let kept = self.far.split_off(&(edge / WORD));
+        for word in std::mem::replace(&mut self.far, kept).values() {
+            self.count -= u64::from(word.count_ones());
+        }
+        let below = edge % WORD;
+        if let Some(word) = self.far.get_mut(&(edge / WORD)).filter(|_| below > 0) {
+            let gone = *word & mask(0, below);
+            self.count -= u64::from(gone.count_ones());
+            *word &= !gone;
+            if *word == 0 {
+                self.far.remove(&(edge / WORD));
+            }
         }
     }
 }
@@ -193,17 +260,26 @@ mod tests {
 
     use super::*;
 
+    /// How much further on: mostly not at all, and now and then far, or so far that no memory reaches there.
+    fn far() -> impl Strategy<Value = u64> {
+        let some = |from: u64, to: u64| (from..to).prop_map(|words| words * 64);
+        prop_oneof![
+            6 => Just(0), 1 => some(1, 3), 1 => some(NEAR - 3, NEAR + 3), 1 => some(0, 4 * NEAR),
+            1 => Just(1 << 50),
+        ]
+    }
+
     proptest! {
         /// Against a set of the standard library.
         #[test]
         fn behaves_as_an_ordered_set(
-            steps in prop::collection::vec((0u64..5, 0u64..300, 0u64..90), 1..60),
+            steps in prop::collection::vec((0u64..5, 0u64..300, 0u64..90, far()), 1..60),
         ) {
             let (mut found, mut model, mut edge) = (Segments::default(), BTreeSet::new(), 0);
-            for (step, offset, length) in steps {
-                let from = edge + offset;
+            for (step, offset, length, far) in steps {
+                let from = edge + offset + far;
                 if step == 0 {
-                    edge += offset / 3;
+                    edge += offset / 3 + far / 2;
                     found.retire(edge);
                     model.retain(|&segment| segment >= edge);
                 } else {
@@ -217,9 +293,13 @@ mod tests {
                 }
                 prop_assert_eq!(found.count(), model.len() as u64);
                 prop_assert_eq!(found.is_empty(), model.is_empty());
-                for segment in edge..edge + 400 {
+                for segment in (edge..edge + 400).chain(from.max(edge)..from + 400) {
                     prop_assert_eq!(found.contains(segment), model.contains(&segment));
                 }
+                let bits = (0..64).map(|bit| u64::from(model.contains(&(edge + offset + bit))) << bit);
+                prop_assert_eq!(found.bits(edge + offset), bits.sum::<u64>());
+                let words = model.iter().map(|segment| segment / 64).collect::<BTreeSet<_>>().len();
+                prop_assert!(found.capacity() <= 4 * NEAR as usize + words, "{}", found.capacity());
                 let first = (from.max(edge)..).find(|segment| !model.contains(segment)).unwrap();
                 prop_assert_eq!(found.first_absent(from.max(edge)), first);
                 let present = model.range(from.max(edge)..).next().copied();

@@ -314,3 +314,18 @@ fn bad_settings_are_named() {
     let none = Config { priorities: 0, ..Config::default() };
     assert_eq!(none.check()[0].key, "priorities");
 }
+
+/// A packet that names a number and a size beyond all reason takes no memory for those before it.
+#[test]
+fn a_forged_number_takes_little_memory() {
+    let mut homa = homa(2);
+    let (mut out, flow) = (Outbox::new(Time::ZERO), FlowKey::receivers(0));
+    let (dst, word) = (NodeId::new(1), u64::MAX >> 1);
+    let packet = Packet { flow, dst, word, ack: word, payload: 1_000, ..Packet::default() };
+    homa.accept(&packet, flow, &mut out);
+    for seq in [word / 2_000, word / 4_000, 3, word / 3_000] {
+        homa.receive(dst, &Packet { seq, ..packet }, &mut out);
+    }
+    assert!(homa.incoming[0].arrivals.words() < 2_000);
+    assert_eq!(homa.incoming[0].arrivals.count(), 4);
+}

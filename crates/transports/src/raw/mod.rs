@@ -17,6 +17,7 @@ use packets::{
 use rack::NodeId;
 
 pub use self::config::{Config, Losses};
+use crate::arrivals::Arrivals;
 use crate::kinds;
 
 /// What raw endpoints do about losses.
@@ -85,40 +86,21 @@ struct Receiver {
     size: Bytes,
     total: u64,
     entropy: u16,
-    /// First packet not yet received; of datagrams, how many are.
-    expected: u64,
-    /// Packets received at or beyond `expected`, by index modulo its length; grows with disorder.
-    ahead: VecDeque<bool>,
+    /// Packets that have arrived; not those of datagrams, of which `seen` counts how many have.
+    arrivals: Arrivals,
+    /// One more than the highest packet that has arrived.
+    seen: u64,
     vain_waits: u8,
 }
 
 impl Receiver {
     /// Notes a packet. False if it was there already.
     fn insert(&mut self, seq: u64) -> bool {
-        let Some(offset) = seq.checked_sub(self.expected).filter(|_| seq < self.total) else {
+        if seq >= self.total {
             return false;
-        };
-        let offset = usize::try_from(offset).expect("a flow's packets fit memory");
-        if self.ahead.len() <= offset {
-            self.ahead.resize(offset + 1, false);
         }
-        let is_new = !std::mem::replace(&mut self.ahead[offset], true);
-        while self.ahead.front() == Some(&true) {
-            self.ahead.pop_front();
-            self.expected += 1;
-        }
-        is_new
-    }
-
-    /// The end of what was ever seen.
-    fn seen(&self) -> u64 {
-        self.expected + self.ahead.len() as u64
-    }
-
-    /// Of the packets from `from` on, which is not before `expected`, those that have arrived, as bits.
-    fn arrived(&self, from: u64) -> u64 {
-        let ahead = self.ahead.iter().skip((from - self.expected) as usize);
-        (0..REPORT).zip(ahead).map(|(bit, &arrived)| u64::from(arrived) << bit).sum()
+        self.seen = self.seen.max(seq + 1);
+        self.arrivals.insert(seq)
     }
 }
 
@@ -200,27 +182,30 @@ impl Raw {
     fn take(&mut self, packet: &Packet, out: &mut Outbox) {
         let flow = packet.flow;
         let receiver = &mut self.receivers[flow.index()];
-        let before = receiver.expected;
-        if let Recovery::Forget { .. } = self.recovery {
+        let got = if let Recovery::Forget { .. } = self.recovery {
             // Readable at once; the network doubles none, so that counting them is enough.
-            receiver.expected += 1;
+            receiver.seen += 1;
             out.delivered(flow, Bytes::new(packet.payload.into()));
+            receiver.seen
         } else {
+            let before = receiver.arrivals.next();
             let is_new = receiver.insert(packet.seq);
+            let expected = receiver.arrivals.next();
             let step = u64::from(self.framing.payload);
             let below = |packets: u64| (packets * step).min(receiver.size.get());
-            let readable = below(receiver.expected) - below(before);
+            let readable = below(expected) - below(before);
             if readable > 0 {
                 out.delivered(flow, Bytes::new(readable));
             } else {
-                let held = receiver.ahead.iter().filter(|&&held| held).count() as u64;
+                let held = receiver.arrivals.count() - expected;
                 out.held(Bytes::new(held * step));
             }
             if is_new {
                 receiver.vain_waits = 0;
             }
-        }
-        if receiver.expected < receiver.total {
+            expected
+        };
+        if got < receiver.total {
             if let Recovery::Forget { patience } = self.recovery {
                 // Nothing tells it that the rest is lost.
                 return out.set_timer(Timer::Flow(flow, 0), out.now() + patience * HOPES);
@@ -232,7 +217,7 @@ impl Raw {
         if let Recovery::Repeat { .. } = self.recovery {
             out.send(Packet { priority: 0, ..reply(packet, kinds::ACK, CONTROL) });
         }
-        receiver.ahead = VecDeque::new();
+        receiver.arrivals.clear();
         out.close(flow);
     }
 
@@ -240,11 +225,11 @@ impl Raw {
     fn complain(&mut self, flow: FlowKey, out: &mut Outbox) {
         let receiver = &mut self.receivers[flow.index()];
         receiver.vain_waits = receiver.vain_waits.saturating_add(1);
-        let (mut from, seen) = (receiver.expected, receiver.seen());
+        let (mut from, seen) = (receiver.arrivals.next(), receiver.seen);
         let mut reports = 0;
         // The last speaks of what was never seen, too.
         while reports < REPORTS_MAX && (reports == 0 || from < seen) {
-            let bits = receiver.arrived(from);
+            let bits = receiver.arrivals.bits(from);
             let is_last = from + REPORT >= seen;
             if is_last || bits != u64::MAX {
                 out.send(Packet {
@@ -381,7 +366,10 @@ impl Transport for Raw {
             self.receivers.resize(place + 1, Receiver::default());
         }
         let size = Bytes::new(packet.word);
+        let mut arrivals = std::mem::take(&mut self.receivers[place].arrivals);
+        arrivals.clear();
         self.receivers[place] = Receiver {
+            arrivals,
             src: packet.src,
             dst: packet.dst,
             size,
@@ -466,7 +454,7 @@ impl Transport for Raw {
 
     fn abandon(&mut self, flow: FlowKey, _: &mut Outbox) {
         match flow.is_receivers() {
-            true => self.receivers[flow.index()].ahead = VecDeque::new(),
+            true => self.receivers[flow.index()].arrivals.clear(),
             false => self.end(flow),
         }
     }
@@ -478,6 +466,26 @@ mod tests {
     use packets::Effect;
 
     use super::*;
+
+    /// A packet that names a number beyond all reason takes no memory for those before it.
+    #[test]
+    fn a_forged_number_takes_little_memory() {
+        let framing = Framing { payload: 1_000, header: 42 };
+        let recovery = Recovery::Repeat { seed: 1, patience: Span::from_us(100) };
+        let mut raw = Raw::new(2, framing, recovery);
+        let (mut out, flow) = (Outbox::new(Time::ZERO), FlowKey::receivers(0));
+        let word = u64::MAX >> 1;
+        let packet = Packet { flow, word, payload: 1_000, wire: 1_042, ..Packet::default() };
+        raw.accept(&packet, flow, &mut out);
+        for seq in [word / 2_000, word / 1_000, 3, word / 1_500] {
+            raw.receive(NodeId::new(1), &Packet { seq, ..packet }, &mut out);
+        }
+        assert!(raw.receivers[0].arrivals.words() < 2_000);
+        // It says what it lacks, and comes to an end with that.
+        raw.timer(Timer::Flow(flow, 0), &mut out);
+        let said = out.drain().filter(|effect| matches!(effect, Effect::Send(_))).count();
+        assert_eq!(said, REPORTS_MAX as usize);
+    }
 
     /// The rest of a datagram's flow is lost: its receiver forgets it after a silence, and not before.
     #[test]

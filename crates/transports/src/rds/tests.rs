@@ -188,3 +188,18 @@ fn a_receiver_divides_its_slots_among_senders() {
         assert!(pair[1].0 - pair[0].0 >= PACKET * 4);
     }
 }
+
+/// A packet that names a number and a size beyond all reason takes no memory for those before it.
+#[test]
+fn a_forged_number_takes_little_memory() {
+    let mut rds = Rds::new(&config(), &surroundings(2));
+    let (mut out, flow) = (Outbox::new(Time::ZERO), FlowKey::receivers(0));
+    let (dst, word) = (NodeId::new(1), u64::MAX >> 1);
+    let packet = Packet { flow, dst, word, ack: word, payload: 1_000, ..Packet::default() };
+    rds.accept(&packet, flow, &mut out);
+    for seq in [word / 2_000, word / 4_000, 3, word / 3_000] {
+        rds.receive(dst, &Packet { seq, ..packet }, &mut out);
+    }
+    assert!(rds.incoming[0].arrivals.words() < 2_000);
+    assert_eq!(rds.incoming[0].arrivals.count(), 1);
+}
