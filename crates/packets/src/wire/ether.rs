@@ -1,5 +1,7 @@
 //! Ethernet frames with an 802.1Q tag, and their check sequence.
 
+use std::fmt;
+
 use rack::NodeId;
 
 use super::FCS;
@@ -17,7 +19,7 @@ const HEADER: usize = ADDRESSES + 4 + 2;
 pub const LOCAL: u16 = 0x88B5;
 
 /// An Ethernet address.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Address(pub [u8; 6]);
 
 impl Address {
@@ -36,6 +38,13 @@ impl Address {
             [0x02, 0, a, b, c, d] => Some(NodeId::new(u32::from_be_bytes([a, b, c, d]))),
             _ => None,
         }
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
     }
 }
 

@@ -42,6 +42,15 @@ fn packets() -> impl Strategy<Value = Packet> {
 
 proptest! {
     #[test]
+    fn nodes_have_addresses_of_their_own(node in any::<u32>(), bytes in any::<[u8; 6]>()) {
+        let node = NodeId::new(node);
+        prop_assert_eq!(Address::of(node).node(), Some(node));
+        if let Some(node) = Address(bytes).node() {
+            prop_assert_eq!(Address::of(node), Address(bytes));
+        }
+    }
+
+    #[test]
     fn what_is_read_is_what_was_written(packet in packets()) {
         prop_assert_eq!(decode(&CODEC, &encode(&CODEC, &packet)), Ok(packet));
     }

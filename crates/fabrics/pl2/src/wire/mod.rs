@@ -13,10 +13,8 @@ pub mod tag;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-
 use kernel::Bytes;
-use rack::NodeId;
+pub use packets::wire::Address;
 
 pub use control::{Control, Flags, Opcode};
 pub use tag::Tag;
@@ -38,36 +36,6 @@ pub const OVERHEAD: Bytes = Bytes::new(ENVELOPE.get() + SPACING.get());
 pub fn on_the_wire(size: Bytes, tag: Bytes) -> Bytes {
     let least = Bytes::new(CONTROL_BYTES as u64);
     (size + ENVELOPE + tag).max(least) + SPACING
-}
-
-/// An Ethernet address.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Address(pub [u8; 6]);
-
-impl Address {
-    /// The address of a node: locally administered (IEEE 802 §8.4), its number in the last bytes
-    /// (our choice).
-    #[must_use]
-    pub const fn of(node: NodeId) -> Self {
-        let [a, b, c, d] = node.get().to_be_bytes();
-        Self([0x02, 0, a, b, c, d])
-    }
-
-    /// The node whose address it is; `None`: nobody's.
-    #[must_use]
-    pub const fn node(self) -> Option<NodeId> {
-        match self.0 {
-            [0x02, 0, a, b, c, d] => Some(NodeId::new(u32::from_be_bytes([a, b, c, d]))),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Debug for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b, c, d, e, g] = self.0;
-        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
-    }
 }
 
 /// Why bytes are no frame of PL2's.

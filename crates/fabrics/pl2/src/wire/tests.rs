@@ -1,6 +1,7 @@
 //! Frames by hand, there and back, and what is refused.
 
 use proptest::prelude::*;
+use rack::NodeId;
 
 use super::tag::Place;
 use super::*;
@@ -153,15 +154,6 @@ proptest! {
         fcs::seal(&mut bytes);
         if let Ok(control) = Control::decode(&bytes) {
             prop_assert_eq!(control.encode().to_vec(), bytes);
-        }
-    }
-
-    #[test]
-    fn nodes_have_addresses_of_their_own(node in any::<u32>(), bytes in any::<[u8; 6]>()) {
-        let node = NodeId::new(node);
-        prop_assert_eq!(Address::of(node).node(), Some(node));
-        if let Some(node) = Address(bytes).node() {
-            prop_assert_eq!(Address::of(node), Address(bytes));
         }
     }
 }
