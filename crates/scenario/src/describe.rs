@@ -42,7 +42,7 @@ fn collect(schema: &Value, root: &Value, path: &str, depth: usize, rows: &mut Ve
         let below = View::new(schema, root);
         let key = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
         let default = match below.keyword("default").filter(|value| !value.is_null()) {
-            Some(value) => written(value),
+            Some(value) => chosen(value, &below, root).unwrap_or_else(|| written(value)),
             None if required.contains(&name.as_str()) => "required".into(),
             None => "none".into(),
         };
@@ -92,6 +92,19 @@ fn text(view: &View) -> String {
     own.join(" ")
 }
 
+/// A default that is one of several tables, whose keys have lines of their own: what chooses the table.
+fn chosen(value: &Value, view: &View, root: &Value) -> Option<String> {
+    let map = value.as_object().filter(|map| map.len() > 1)?;
+    let is_word = |variant: &Value, key: &str, word: &Value| {
+        let variant = View::new(&view.variant(variant), root);
+        variant.property(key).is_some_and(|schema| schema.get("const") == Some(word))
+    };
+    let mut words = map.iter().filter(|(key, word)| {
+        word.is_string() && view.variants().iter().any(|variant| is_word(variant, key, word))
+    });
+    words.next().map(|(key, word)| format!("{{ {key} = {word}, … }}"))
+}
+
 /// A default as it would stand in TOML; tables in it, whose keys have lines of their own, as `{ … }`.
 fn written(value: &Value) -> String {
     let part = |value: &Value| match value {
@@ -113,5 +126,45 @@ fn written(value: &Value) -> String {
             format!("[{}]", all.join(", "))
         }
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schemars::{JsonSchema, schema_for};
+    use serde::Serialize;
+
+    use super::*;
+
+    #[derive(Serialize, JsonSchema)]
+    #[serde(tag = "kind", rename_all = "kebab-case")]
+    #[expect(dead_code, reason = "read by the schema alone")]
+    enum Transport {
+        Swift { beta: f64, resets_after: u32 },
+        Fluid,
+    }
+
+    impl Default for Transport {
+        fn default() -> Self {
+            Self::Swift { beta: 0.8, resets_after: 5 }
+        }
+    }
+
+    #[derive(Default, Serialize, JsonSchema)]
+    #[serde(default)]
+    struct Table {
+        transport: Transport,
+        rate: u32,
+    }
+
+    #[test]
+    fn a_default_that_is_one_of_several_tables_is_named_by_its_kind() {
+        let schema = schema_for!(Table).to_value();
+        let rows = keys(&schema, &schema);
+        let default = |key: &str| rows.iter().find(|row| row.key == key).unwrap().default.clone();
+        assert_eq!(default("transport"), "{ kind = \"swift\", … }");
+        assert_eq!(default("rate"), "0");
+        // Its keys follow.
+        assert!(rows.iter().any(|row| row.key == "transport.beta"));
     }
 }

@@ -21,6 +21,11 @@ pub trait Table {
     /// Largest packet, headers included.
     fn mtu(&self) -> Bytes;
 
+    /// The key in the table that says so.
+    fn mtu_key(&self) -> &'static str {
+        "mtu"
+    }
+
     /// Whether every flow ends although packets are lost.
     fn recovers(&self) -> bool {
         true
@@ -71,6 +76,10 @@ macro_rules! streams {
 
             fn mtu(&self) -> Bytes {
                 self.stream.mtu
+            }
+
+            fn mtu_key(&self) -> &'static str {
+                "stream.mtu"
             }
         }
 

@@ -236,7 +236,8 @@ impl Config {
         if mtu > most {
             let message =
                 format!("{mtu}; expected at most {most}, what crosses the fabric (ip.mtu)");
-            problems.push(Problem::new("transport.mtu", message));
+            let key = self.transport.table().mtu_key();
+            problems.push(Problem::new(key, message).below("transport"));
         }
         problems.extend(below("link", self.link.check(self.longest_fibre(is_wired))));
         problems.extend(below("switch", self.switch.check()));

@@ -85,8 +85,12 @@ impl Checker<'_> {
             match view.property(&entry.key) {
                 Some(schema) => self.node(&entry.value, schema, &below),
                 None => {
-                    let message = format!("unknown key; {}", suggest(&entry.key, &view.keys()));
-                    self.complain(&entry.place, &below, message);
+                    let deeper = self.deeper(&entry.key, view);
+                    let hint = match deeper.len() {
+                        1..=KEYS_SHOWN => format!("did you mean {}?", one_of(&deeper)),
+                        _ => suggest(&entry.key, &view.keys()),
+                    };
+                    self.complain(&entry.place, &below, format!("unknown key; {hint}"));
                 }
             }
         }
@@ -99,6 +103,17 @@ impl Checker<'_> {
                 self.complain(&node.place, &join(path, key), message);
             }
         }
+    }
+
+    /// The tables right below `view` that take a key: where whoever left its table out may have meant it.
+    fn deeper(&self, key: &str, view: &View) -> Vec<String> {
+        let tables = view.properties().into_iter().flatten();
+        let takes = |schema: &Value| {
+            let view = View::new(schema, self.schema);
+            view.properties().is_some_and(|all| all.contains_key(key))
+        };
+        let takes = tables.filter(|(_, schema)| takes(schema));
+        takes.map(|(table, _)| format!("{table}.{key}")).collect()
     }
 
     fn list(&mut self, node: &Node, nodes: &[Node], view: &View, path: &str) {

@@ -120,6 +120,25 @@ fn an_unknown_key_is_refused_and_the_nearest_suggested() {
 }
 
 #[test]
+fn a_key_without_its_table_is_refused_and_the_table_named() {
+    let schema = serde_json::json!({ "type": "object", "additionalProperties": false, "properties": {
+        "kind": { "type": "string" },
+        "stream": { "type": "object", "properties": { "mtu": { "type": "string" } } },
+        "beta": { "type": "number" },
+    } });
+    let found = |text: &str| {
+        let document = Document::parse("a.toml", text, Format::Toml).unwrap();
+        let problems = check("a.toml", &document.root, &schema);
+        problems.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        found("kind = 'swift'\nmtu = '4 KB'"),
+        ["a.toml:2: mtu: unknown key; did you mean \"stream.mtu\"?"]
+    );
+    assert!(found("kind = 'swift'\nstream.mtu = '4 KB'").is_empty());
+}
+
+#[test]
 fn keys_of_which_a_part_was_written_are_suggested() {
     let words: Vec<String> = ["line_rate", "load_rate", "zeal"].map(String::from).into();
     let many: Vec<String> = words.iter().cloned().chain((0..20).map(|n| format!("q{n}"))).collect();
