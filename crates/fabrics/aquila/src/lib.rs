@@ -14,6 +14,7 @@ pub mod config;
 pub mod equipment;
 pub mod ip;
 pub mod link;
+pub mod pipeline;
 mod rack;
 pub mod raw;
 pub mod state;
