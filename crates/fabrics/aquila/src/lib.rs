@@ -21,6 +21,7 @@ pub mod state;
 pub mod switch;
 pub mod tables;
 pub mod topology;
+pub mod trace;
 mod transport;
 pub mod turns;
 

@@ -13,11 +13,11 @@ pub const SAMPLE_BYTES: usize = 24;
 pub struct Record {
     /// Which TiN, among all.
     pub tin: u16,
-    /// When the cell left it, below 2^48. Unit: ticks of 2.5 ns.
+    /// When the cell crossed it, below 2^48. Unit: ticks of 2.5 ns.
     pub ticks: u64,
     /// The port it came in at.
     pub input: u8,
-    /// The port it leaves by.
+    /// The port it leaves by; 255: it was thrown away.
     pub output: u8,
     /// The virtual channel it came on.
     pub input_vc: u8,

@@ -80,6 +80,8 @@ pub struct OpenLoop {
     engine: Engine,
     port_rate: Rate,
     traffic: Option<Traffic>,
+    /// Whether packets are traced.
+    is_traced: bool,
     sources: Vec<Source>,
     streams: Vec<Stream>,
     packets: Vec<Packet>,
@@ -95,6 +97,7 @@ impl OpenLoop {
             engine: Engine::new(ip, shape.tins(), &all, hops),
             port_rate: ip.port_rate,
             traffic: None,
+            is_traced: false,
             sources: vec![Source::default(); all.len()],
             streams: all
                 .iter()
@@ -107,6 +110,11 @@ impl OpenLoop {
     /// Lets all TiNs offer traffic from now on; to be followed by [`OpenLoop::begin`] at each.
     pub fn set_traffic(&mut self, traffic: Traffic) {
         self.traffic = Some(traffic);
+    }
+
+    /// Lets all packets be traced from now on, or none (M901).
+    pub fn trace(&mut self, is_traced: bool) {
+        self.is_traced = is_traced;
     }
 
     /// Begins at a TiN, at time zero.
@@ -259,7 +267,7 @@ impl Endpoints for OpenLoop {
                 flow_hash: 0,
                 may_be_marked: true,
                 is_encapsulated: false,
-                is_traced: false,
+                is_traced: self.is_traced,
                 is_bad: packet.is_bad,
                 whole_at: packet.whole_at,
             };

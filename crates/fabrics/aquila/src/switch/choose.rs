@@ -7,6 +7,7 @@
 use super::cell::{Cell, NONE};
 use super::settings::ESCAPE;
 use super::tin::{LANES, Tin, UNDECIDED, at};
+use super::traced::NOWHERE;
 use super::{Endpoints, Switches, split};
 use crate::address::Address;
 use crate::config::AtDeadLink;
@@ -190,6 +191,9 @@ impl<E: Endpoints> Switches<E> {
         let cell = input.head;
         input.head = if cell == input.tail { NONE } else { self.pool.get(cell).next };
         let cell = self.pool.take(cell);
+        if cell.is_traced() {
+            self.note(place, (port, channel), (NOWHERE, channel as u8), cell, tick);
+        }
         self.free_units(place, port, channel, cell.units(), tick);
         if self.tins[place].inputs[at(channel, port)].head != NONE {
             self.decide(place, port, channel, tick);

@@ -6,6 +6,7 @@ use super::calendar::Release;
 use super::cell::NONE;
 use super::settings::{CELL_UNITS, HOP, RECEIVE};
 use super::tin::{UNDECIDED, at, channels};
+use super::traced::NOWHERE;
 use super::{Endpoints, Mail, OUT_PS, Switches, TICK_PS, split};
 use crate::topology::PortKind;
 
@@ -158,7 +159,7 @@ impl<E: Endpoints> Switches<E> {
             _ => cell.ready.max(now + OUT_PS),
         };
         let is_fine = cell.pass();
-        let ready = cell.ready;
+        let (ready, is_traced) = (cell.ready, cell.is_traced());
         tin.ports[input].crossing = channel as u8;
         tin.free_inputs &= !(1 << input);
         tin.free_outputs &= !(1 << output);
@@ -169,6 +170,11 @@ impl<E: Endpoints> Switches<E> {
             blocks,
         };
         self.counts.hops += 1;
+        if is_traced {
+            let to = if is_fine { output as u8 } else { NOWHERE };
+            let cell = *self.pool.get(index);
+            self.note(place, (input, channel), (to, onward as u8), cell, tick);
+        }
         self.calendar.at(tick + self.durations.cross(blocks)).releases.push(release);
         if !is_fine {
             self.counts.discarded += 1;

@@ -24,6 +24,8 @@ pub(super) struct Errors {
     /// By port: bits until the next error.
     left: Vec<u64>,
     streams: Vec<Stream>,
+    /// By port: the share of cells that are lost without a word.
+    silent: Vec<f64>,
 }
 
 /// What a link does to a cell.
@@ -34,13 +36,19 @@ pub(super) enum Hit {
     Header,
     /// What it carries is.
     Payload,
+    /// It is gone, and no counter says so.
+    Silent,
 }
 
 impl Errors {
     pub(super) fn new(tin: u16, ports: usize, seed: u64) -> Self {
         let stream =
             |port: usize| Stream::new(seed, "aquila/errors", u64::from(tin) << 8 | port as u64);
-        Self { left: vec![u64::MAX; ports], streams: (0..ports).map(stream).collect() }
+        Self {
+            left: vec![u64::MAX; ports],
+            streams: (0..ports).map(stream).collect(),
+            silent: vec![0.0; ports],
+        }
     }
 
     /// Draws how far it is to the next error at a rate a bit.
@@ -67,16 +75,32 @@ impl Errors {
 }
 
 impl<E: Endpoints> Switches<E> {
+    /// Lets the link out of a port of a switch lose a share of its cells without a word, and no ordered sets: what
+    /// tracing is to find (§6, X23).
+    ///
+    /// # Panics
+    /// If the switch is not here, or has no such port.
+    pub fn set_silent_loss(&mut self, tin: u16, port: u8, share: f64, seed: u64) {
+        let tins = &self.tins;
+        let new = || tins.iter().map(|tin| Errors::new(tin.id, super::LANES, seed)).collect();
+        let errors = self.errors.get_or_insert_with(new);
+        errors[self.places[usize::from(tin)] as usize].silent[usize::from(port)] = share;
+    }
+
     /// What the link at a port does to a cell.
     #[inline]
     pub(super) fn hit(&mut self, place: usize, port: usize, cell: &Cell) -> Hit {
         let Some(errors) = &mut self.errors else { return Hit::None };
         let kind = self.tins[place].ports[port].kind;
         let rate = self.limits.errors[kind as usize];
+        let of = &mut errors[place];
+        if of.silent[port] > 0.0 && of.streams[port].bernoulli(of.silent[port]) {
+            return Hit::Silent;
+        }
         if rate == 0.0 {
             return Hit::None;
         }
-        errors[place].pass(port, u64::from(cell.blocks) * 64, rate)
+        of.pass(port, u64::from(cell.blocks) * 64, rate)
     }
 
     /// A channel of a link was used: what is counted at its ends is told again before long.

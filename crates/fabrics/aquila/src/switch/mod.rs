@@ -26,6 +26,7 @@ pub mod settings;
 #[cfg(test)]
 mod tests;
 mod tin;
+pub mod traced;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -194,6 +195,8 @@ pub struct Counts {
     pub payload_errors: u64,
     /// Cells that waited for a link, or were on it, when it went down, or came for it later.
     pub lost_at_dead_links: u64,
+    /// Cells that links lost without a word ([`Switches::set_silent_loss`]).
+    pub lost_silently: u64,
     /// Units of the fullest input FIFO.
     pub fifo_max: u16,
 }
@@ -219,6 +222,8 @@ pub struct Switches<E> {
     endpoints: E,
     wishes: Wishes,
     posted: Vec<Posted>,
+    /// What was seen of traced cells and not asked for yet.
+    seen: Vec<traced::Seen>,
     counts: Counts,
     /// Matches of a switch at the tick at hand.
     pairs: Vec<(u8, u8)>,
@@ -246,6 +251,7 @@ impl Counts {
         self.header_errors += other.header_errors;
         self.payload_errors += other.payload_errors;
         self.lost_at_dead_links += other.lost_at_dead_links;
+        self.lost_silently += other.lost_silently;
         self.fifo_max = self.fifo_max.max(other.fifo_max);
     }
 }
@@ -299,6 +305,7 @@ impl<E: Endpoints> Switches<E> {
             endpoints,
             wishes: Wishes::default(),
             posted: Vec::new(),
+            seen: Vec::new(),
             counts: Counts::default(),
             pairs: Vec::with_capacity(LANES),
             errors,

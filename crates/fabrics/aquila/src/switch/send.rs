@@ -143,6 +143,11 @@ impl<E: Endpoints> Switches<E> {
                 self.pool.take(index);
                 return;
             }
+            Hit::Silent => {
+                self.counts.lost_silently += 1;
+                self.pool.take(index);
+                return;
+            }
             Hit::Payload => {
                 self.counts.payload_errors += 1;
                 self.pool.get_mut(index).damage();
@@ -183,7 +188,7 @@ impl<E: Endpoints> Switches<E> {
         let (tin, far, tick) = (state.far_tin, state.far_port, able.div_ceil(TICK_PS));
         // A set is as long as a header, and damaged as often.
         let set = super::cell::Cell::new(0, 0, 0, 0, 1, 0);
-        if self.hit(place, port, &set) != Hit::None {
+        if matches!(self.hit(place, port, &set), Hit::Header | Hit::Payload) {
             self.counts.header_errors += 1;
             return;
         }

@@ -160,6 +160,23 @@ impl Tables {
         &self.rows[index as usize]
     }
 
+    /// The same with another row in one entry: what a fault in the memory of a chip would make of it. Tables of other
+    /// ports that are stored in the same place stay as they are.
+    ///
+    /// # Panics
+    /// If there is no such TiN, port, channel or component.
+    #[must_use]
+    pub fn with_entry(&self, tin: u16, port: u8, rvc: u8, component: u16, row: Row) -> Self {
+        let mut tables = self.clone();
+        let (first, count) = (self.block(tin, port, rvc) as usize, components(&self.shape));
+        let block = tables.entries.len();
+        tables.entries.extend_from_within(first..first + usize::from(count));
+        tables.entries[block + usize::from(component)] = tables.rows.len() as u32;
+        tables.rows.push(row);
+        tables.blocks[block_place(&self.shape, tin, port, rvc)] = block as u32;
+        tables
+    }
+
     /// The port on which a cell on an escape channel goes on, or [`NONE`]; the TiN's own cells are to be
     /// handed over by [`Tables::index`].
     ///

@@ -1,0 +1,108 @@
+//! What the controller has installed, to hold against what cells did.
+
+use std::sync::Arc;
+
+use super::journey::Step;
+use crate::address::Address;
+use crate::link::classes::{CellKind, class_of, vc};
+use crate::switch::traced::NOWHERE;
+use crate::tables::{self, Component, ROUTING_VCS, Row, Tables};
+use crate::topology::{Far, PortKind, Topology};
+
+/// The wiring and the tables as they are meant to be.
+#[derive(Clone, Debug)]
+pub(super) struct Intent {
+    topology: Topology,
+    tables: Arc<Tables>,
+}
+
+/// What a cell may do.
+enum Ways<'a> {
+    /// Any port of a row, on a channel.
+    Row(&'a Row, u8),
+    /// One port, on a channel.
+    Port(u8, u8),
+    /// Nothing: it is to be thrown away.
+    None,
+}
+
+impl Intent {
+    pub(super) fn new(topology: &Topology, tables: Arc<Tables>) -> Self {
+        Self { topology: topology.clone(), tables }
+    }
+
+    /// Other tables are installed from now on.
+    pub(super) fn install(&mut self, tables: Arc<Tables>) {
+        self.tables = tables;
+    }
+
+    pub(super) fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// Whether there are such a TiN, ports and channels.
+    pub(super) fn has(&self, step: &Step) -> bool {
+        let shape = self.topology.shape();
+        let is_output = step.output < shape.ports() || step.output == NOWHERE;
+        let channels = crate::link::classes::VCS;
+        step.tin < shape.tins()
+            && step.input < shape.ports()
+            && is_output
+            && step.input_vc < channels
+            && step.output_vc < channels
+            && step.hops < u8::MAX / 2
+    }
+
+    /// Which part of a destination a TiN looks at.
+    pub(super) fn component(&self, tin: u16, to: Address) -> Component {
+        let shape = self.topology.shape();
+        let (pod, place) = shape.split(tin);
+        tables::component(shape, pod, place, to)
+    }
+
+    /// The other end of a port's link.
+    pub(super) fn far(&self, tin: u16, port: u8) -> Option<Far> {
+        self.topology.far(tin, port)
+    }
+
+    /// Whether a cell may do this step.
+    pub(super) fn allows(&self, step: &Step, to: Address, kind: CellKind) -> bool {
+        match self.ways(step, to, kind) {
+            Ways::Row(row, channel) => {
+                let ports = row.minimal_ports() | row.other_ports();
+                step.output != NOWHERE && ports >> step.output & 1 == 1 && step.output_vc == channel
+            }
+            Ways::Port(port, channel) => (step.output, step.output_vc) == (port, channel),
+            Ways::None => step.output == NOWHERE,
+        }
+    }
+
+    fn ways(&self, step: &Step, to: Address, kind: CellKind) -> Ways<'_> {
+        let component = match self.component(step.tin, to) {
+            Component::Far(component) => component,
+            Component::Own(endpoint) => {
+                let row = self.tables.terminals(endpoint);
+                return if row.is_empty() { Ways::None } else { Ways::Row(row, step.input_vc) };
+            }
+            Component::Unknown => return Ways::None,
+        };
+        let is_global = self.topology.kind(step.input) == PortKind::Global;
+        if let Some((class, rvc)) = class_of(step.input_vc) {
+            let block = self.tables.block(step.tin, step.input, rvc);
+            let row = self.tables.by_index(self.tables.entry(block, component));
+            let onward = rvc + u8::from(is_global);
+            if !row.is_empty() && onward < ROUTING_VCS {
+                return Ways::Row(row, vc(class, onward));
+            }
+        }
+        let is_escaping = class_of(step.input_vc).is_none();
+        let comes_down = |far: Far| self.tables.escapes().is_down(far.tin, step.tin);
+        let has_come_down = is_escaping && self.far(step.tin, step.input).is_some_and(comes_down);
+        let there = self.topology.shape().tin(to.pod(), to.tin());
+        let channel = if is_escaping { step.input_vc } else { kind.escape() };
+        match self.tables.escape(step.tin, has_come_down, there) {
+            tables::NONE => Ways::None,
+            port => Ways::Port(port, channel),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Tracing at work (X23): IP packets between random TiNs through switches in which a fault is planted, and what the
+//! collector makes of the records.
+//!
+//! Open loop: nobody sends again what is lost.
+
+use std::sync::Arc;
+
+use kernel::{Span, Stream, Time};
+
+use super::{Collector, Journey, Reporter, Settings};
+use crate::address::{Address, Endpoint};
+use crate::config::Ip;
+use crate::ip::open_loop::{OpenLoop, Packet};
+use crate::switch::Switches;
+use crate::switch::settings::Settings as SwitchSettings;
+use crate::tables::{Row, Tables};
+use crate::topology::{Far, Topology};
+
+/// A fault that nobody tells of.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Planted {
+    /// None.
+    Nothing,
+    /// The link out of a port loses a share of its cells.
+    Loss(Far, f64),
+    /// An entry of a TiN's tables leads elsewhere: TiN, port, routing channel, component.
+    Entry((u16, u8, u8, u16), Row),
+}
+
+/// What is sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Load {
+    /// How many packets.
+    pub packets: u64,
+    /// Their length. Unit: bytes.
+    pub length: u16,
+    /// From one to the next, in all of the Clique.
+    pub gap: Span,
+    /// Whether they are traced.
+    pub is_traced: bool,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The switches, at rest.
+    pub switches: Switches<OpenLoop>,
+    /// The collector, which has heard everything.
+    pub collector: Collector,
+    /// The ways of all traced cells.
+    pub journeys: Vec<Journey>,
+}
+
+struct Tracing {
+    reporters: Vec<Reporter>,
+    collector: Collector,
+    journeys: Vec<Journey>,
+}
+
+impl Tracing {
+    fn hear(&mut self, switches: &mut Switches<OpenLoop>) {
+        for seen in switches.seen() {
+            let full = self.reporters[usize::from(seen.tin)].report(&seen, seen.tick);
+            if let Some(datagram) = full {
+                self.collector.hear(&datagram, &mut self.journeys);
+            }
+        }
+    }
+}
+
+/// Sends packets through a Clique whose tables are meant to be `tables`, with a fault in it. `settings` say how many records
+/// a TiN may make; all packets are traced, or none.
+///
+/// # Panics
+/// If the fault is at a TiN or port that is not there.
+#[must_use]
+pub fn run(
+    topology: &Topology,
+    tables: &Arc<Tables>,
+    planted: Planted,
+    (load, settings): (&Load, &Settings),
+    seed: u64,
+) -> Run {
+    let shape = *topology.shape();
+    let own: Vec<u16> = (0..shape.tins()).collect();
+    let installed = match planted {
+        Planted::Entry((tin, port, rvc, component), row) => {
+            Arc::new(tables.with_entry(tin, port, rvc, component, row))
+        }
+        _ => Arc::clone(tables),
+    };
+    let chip = Arc::new(SwitchSettings::default());
+    let mut ends = OpenLoop::new(&shape, &Ip::default(), chip.switch.hops, seed);
+    ends.trace(load.is_traced);
+    let mut switches = Switches::new(topology, installed, chip, &own, seed, ends);
+    if let Planted::Loss(from, share) = planted {
+        switches.set_silent_loss(from.tin, from.port, share, seed);
+    }
+    let reporter = |&tin: &u16| Reporter::new(tin, settings.records_per_second);
+    let mut tracing = Tracing {
+        reporters: own.iter().map(reporter).collect(),
+        collector: Collector::new(topology, Arc::clone(tables)),
+        journeys: Vec::new(),
+    };
+    let mut stream = Stream::new(seed, "aquila/traced", 0);
+    let mut at = Time::ZERO;
+    for _ in 0..load.packets {
+        let tins = u64::from(shape.tins());
+        let from = stream.below(tins) as u16;
+        let to = (from + 1 + stream.below(tins - 1) as u16) % shape.tins();
+        switches.run(at);
+        let [from_host, to_host] = [from, to].map(|tin| {
+            let (pod, place) = shape.split(tin);
+            Address::new(pod, place, Endpoint::HOST_0).bits()
+        });
+        let packet = Packet {
+            from: from_host,
+            to: to_host,
+            length: load.length,
+            class_of_service: 3,
+            is_bad: false,
+            at,
+            whole_at: at,
+            end: None,
+        };
+        switches.act(from, at, |ends, wishes| ends.send(packet, wishes));
+        tracing.hear(&mut switches);
+        at += load.gap;
+    }
+    switches.run(Time::NEVER);
+    tracing.hear(&mut switches);
+    let Tracing { mut reporters, mut collector, mut journeys } = tracing;
+    for datagram in reporters.iter_mut().filter_map(Reporter::flush) {
+        collector.hear(&datagram, &mut journeys);
+    }
+    collector.finish(&mut journeys);
+    Run { switches, collector, journeys }
+}

@@ -1,0 +1,110 @@
+//! Tracing with the real switches and the real handshake.
+
+use super::*;
+use crate::trace::measure::{Load, Planted, Run, run};
+
+/// Packets between random TiNs of a Clique, a tenth of a microsecond apart.
+fn sent(
+    clique: &Clique,
+    planted: Planted,
+    packets: u64,
+    length: u16,
+    is_traced: bool,
+    seed: u64,
+) -> Run {
+    let load = Load { packets, length, gap: Span::from_ns(100), is_traced };
+    let settings = Settings { records_per_second: 100_000_000, ..Settings::default() };
+    run(&clique.topology, &clique.tables, planted, (&load, &settings), seed)
+}
+
+/// I93: one record a switch that a traced cell crosses, and none changes what happens.
+#[test]
+fn i93_tracing_records_every_crossing_and_changes_nothing() {
+    let clique = Clique::new(&Shape::MINI);
+    let sent = |is_traced| sent(&clique, Planted::Nothing, 300, 4_160, is_traced, 1);
+    let (traced, plain) = (sent(true), sent(false));
+    let (counts, heard) = (traced.switches.counts(), traced.collector.heard());
+    assert_eq!(plain.collector.heard().records, 0);
+    assert_eq!(counts, plain.switches.counts());
+    assert_eq!(traced.switches.endpoints().packets(), plain.switches.endpoints().packets());
+    // Every cell's way is whole, and leads from its source to its destination.
+    assert_eq!((heard.records, heard.lost, heard.refused), (counts.hops, 0, 0));
+    assert_eq!((heard.journeys, heard.arrived), (counts.delivered, counts.delivered));
+    for journey in &traced.journeys {
+        let mut tins = journey.steps.iter().map(|step| step.tin);
+        let ends = [journey.from, journey.to].map(|end| clique.shape().tin(end.pod(), end.tin()));
+        assert_eq!((tins.clone().next(), tins.next_back()), (Some(ends[0]), Some(ends[1])));
+        let hops: Vec<u8> = journey.steps.iter().map(|step| 16 - step.hops).collect();
+        assert_eq!(hops, (1..=hops.len() as u8).collect::<Vec<_>>(), "{journey}");
+    }
+    assert_eq!(traced.collector.suspects(), []);
+}
+
+/// M904: the cells of a packet, put together: a request, an answer, and all of its data, in order.
+#[test]
+fn m904_the_cells_of_packets_are_put_together() {
+    let clique = Clique::new(&Shape::TINY);
+    let packets = stitch(&sent(&clique, Planted::Nothing, 300, 1_500, true, 2).journeys);
+    assert_eq!(packets.len(), 300);
+    for packet in &packets {
+        let (request, answer) = (packet.request.as_ref().unwrap(), packet.answer.as_ref().unwrap());
+        assert_eq!((request.from, request.to), (answer.to, answer.from));
+        // 148 bytes a cell.
+        let indices: Vec<u8> = packet.data.iter().map(|&(index, _)| index).collect();
+        assert_eq!(indices, (0..11).collect::<Vec<_>>());
+        let ends = (request.from, request.to);
+        assert!(packet.data.iter().all(|(_, cell)| (cell.from, cell.to) == ends));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    /// X23: with switches and handshake, a link that loses cells silently, or an entry that leads astray, is named.
+    #[test]
+    fn slow_x23_what_is_planted_under_real_traffic_is_named(seed: u64, is_link: bool) {
+        let clique = Clique::new(&Shape::TINY);
+        let shape = *clique.shape();
+        let mut stream = Stream::new(seed, "test/plant", 0);
+        let links = clique.links();
+        let (from, _) = links[stream.below(links.len() as u64) as usize];
+        // Where cells are injected, to another pod: by whatever port should not.
+        let (tin, port) = (from.tin, shape.external_ports());
+        let pods = u64::from(shape.pods);
+        let pod = (shape.split(tin).0 + 1 + stream.below(pods - 1) as u16) % shape.pods;
+        let entry = clique.tables.entry(clique.tables.block(tin, port, 0), pod);
+        let row = clique.tables.by_index(entry);
+        let right = row.minimal_ports() | row.other_ports();
+        let wrong = (0..shape.external_ports()).find(|&port| right >> port & 1 == 0);
+        let (planted, culprit) = match (is_link, wrong) {
+            (false, Some(wrong)) => {
+                let row = Row { minimal: [wrong; 8], ..Row::EMPTY };
+                (
+                    Planted::Entry((tin, port, 0, pod), row),
+                    Culprit::Entry { tin, port, rvc: 0, component: pod },
+                )
+            }
+            _ => (
+                Planted::Loss(from, 0.3),
+                Culprit::Link { tin: from.tin, port: from.port },
+            ),
+        };
+        let run = sent(&clique, planted, 2_000, 1_500, true, seed);
+        run.switches.check_home().map_err(TestCaseError::fail)?;
+        let is_lossy = run.switches.counts().lost_silently > 0;
+        prop_assert_eq!(is_lossy, matches!(planted, Planted::Loss(..)));
+        let culprits: Vec<_> =
+            run.collector.suspects().iter().map(|suspect| suspect.culprit).collect();
+        prop_assert_eq!(culprits, [culprit]);
+    }
+}
+
+/// X23: of the full Clique, by the packets that the criterion allows: 10,000.
+#[test]
+fn slow_x23_a_link_of_the_full_clique_is_named() {
+    let clique = Clique::new(&Shape::FULL);
+    let (from, _) = clique.links()[15_000];
+    let run = sent(&clique, Planted::Loss(from, 0.2), 10_000, 1_500, true, 1);
+    let culprits: Vec<_> = run.collector.suspects().iter().map(|suspect| suspect.culprit).collect();
+    assert_eq!(culprits, [Culprit::Link { tin: from.tin, port: from.port }]);
+}
