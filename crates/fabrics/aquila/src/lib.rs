@@ -20,6 +20,7 @@ pub mod raw;
 pub mod state;
 pub mod switch;
 pub mod tables;
+pub mod timesync;
 pub mod topology;
 pub mod trace;
 mod transport;
