@@ -4,7 +4,8 @@
 //! What stands still: addresses, wiring and packaging, turn rules, routing tables and the proof that they cannot
 //! deadlock, and the bits of everything that crosses a link. What moves: the cell switches and their links
 //! ([`switch`]), IP packets that are asked for by where they go ([`ip`]), and cells alone, to measure switches with
-//! ([`raw`]).
+//! ([`raw`]). Beside them: which GNet address an IP packet goes to ([`pipeline`]), traced cells and what they tell of
+//! faults ([`trace`]), and one clock for all ([`timesync`]).
 
 pub mod address;
 #[cfg(test)]
