@@ -1,6 +1,7 @@
 //! What a Clique is built from, by whoever holds a part of it: configuration, and which port of the engine is which of
 //! a TiN.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ::rack::topology::{PortId, Topology as Graph, Vertex};
@@ -9,10 +10,15 @@ use packets::Live;
 use super::nic::Cores;
 use crate::config::{self, Plan};
 use crate::ip::Engine;
+use crate::pipeline::Interface;
+use crate::pipeline::compute::indexed;
+use crate::pipeline::plan::{Plan as AddressPlan, Version};
+use crate::pipeline::routes::Found;
 use crate::switch::Switches;
 use crate::switch::settings::Settings;
 use crate::tables::condition::State;
 use crate::tables::{Condition, Tables, compute::compute};
+use crate::topology::placement::HostPlace;
 use crate::topology::{Shape, Topology};
 use crate::turns::TurnTable;
 
@@ -27,8 +33,9 @@ pub(super) struct Blueprint {
     settings: Arc<Settings>,
     ip: config::Ip,
     seed: u64,
-    /// By node: its TiN's index, and which of its hosts it is.
-    pub(super) places: Vec<(u16, u8)>,
+    /// By node: the GNet address that input processing finds for its IP address. It is the same for all flows, so it is
+    /// looked up once.
+    pub(super) addresses: Vec<u16>,
     /// By TiN and host: the engine's port to it.
     pub(super) host_ports: Vec<[PortId; 2]>,
     /// By TiN and port: the engine's, where a link is.
@@ -37,6 +44,23 @@ pub(super) struct Blueprint {
     tin_ports: Vec<Option<(u16, u8)>>,
     /// The engine's number of the first TiN.
     pub(super) first: u32,
+}
+
+/// The GNet addresses of nodes, by their IP addresses (M405): those of hosts that are there alone.
+fn addresses(plan: &Plan) -> Vec<u16> {
+    let hosts = AddressPlan::new(plan.topology.shape(), plan.config.hosts_per_tin);
+    let interface =
+        |place: &HostPlace| [Interface::Host0, Interface::Host1][usize::from(place.slot)];
+    let there: BTreeSet<_> = plan.hosts.iter().map(|place| (place.tin, interface(place))).collect();
+    let is_there = |tin, of| of == Interface::Control || there.contains(&(tin, of));
+    let routes = indexed(&hosts, &is_there);
+    let address = |place: &HostPlace| match routes
+        .look_up(hosts.ip(place.tin, interface(place), Version::V4), 0)
+    {
+        Found::Indexed(address) => address.bits(),
+        other => panic!("{place:?} is found as {other:?}"),
+    };
+    plan.hosts.iter().map(address).collect()
 }
 
 impl Blueprint {
@@ -77,7 +101,7 @@ impl Blueprint {
             settings: Arc::new(Settings::from(plan)),
             ip: plan.config.ip.clone(),
             seed,
-            places: plan.hosts.iter().map(|place| (place.tin, place.slot)).collect(),
+            addresses: addresses(plan),
             host_ports,
             link_ports,
             tin_ports,

@@ -106,11 +106,9 @@ impl Clique {
         }
     }
 
-    /// The GNet address of a node (M401: what input processing finds for an IP address).
+    /// The GNet address of a node: what input processing finds for its IP address.
     fn address(&self, node: ::rack::NodeId) -> Option<u16> {
-        let &(tin, slot) = self.blueprint.places.get(node.index())?;
-        let (pod, place) = self.blueprint.shape().split(tin);
-        Some(Address::new(pod, place, HOSTS[usize::from(slot)]).bits())
+        self.blueprint.addresses.get(node.index()).copied()
     }
 
     /// The TiN of a GNet address, and which of its hosts it is.
