@@ -21,6 +21,7 @@ use crate::equipment::Equipment;
 use crate::link::classes::{CLASSES, Class};
 use crate::topology::placement::{HostPlace, Placement, places};
 use crate::topology::{Fibres, LocalWiring, Shape, Topology};
+use crate::trace;
 use crate::transport::Transport;
 use crate::turns::{TurnTable, Turns};
 
@@ -86,6 +87,8 @@ pub struct Config {
     pub classes: Classes,
     /// IP packets: their buffers and handshake.
     pub ip: Ip,
+    /// Tracing of packets, which changes no result.
+    pub trace: trace::Settings,
     /// What the hosts speak. Default swift, with packets of 4160 B and connections that stand, as those of Pony
     /// Express do (Aquila §5.1).
     pub transport: Transport,
@@ -118,6 +121,7 @@ impl Default for Config {
             switch: Switch::default(),
             classes: Classes::default(),
             ip: Ip::default(),
+            trace: trace::Settings::default(),
             transport: Transport::default(),
             convergence: Span::from_us(1_000),
             failures: Failures::default(),
@@ -243,6 +247,7 @@ impl Config {
         problems.extend(below("switch", self.switch.check()));
         problems.extend(below("classes", self.classes.check()));
         problems.extend(below("ip", self.ip.check()));
+        problems.extend(below("trace", self.trace.check()));
         problems.extend(below("failures", self.failures.check()));
         problems.extend(below("equipment", self.equipment.check()));
         let topology = Topology::new(&shape, self.fibres);

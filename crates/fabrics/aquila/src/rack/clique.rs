@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 
 use super::blueprint::{Blueprint, HOST_PORT};
 use super::nic::Cores;
+use super::tracing::Tracing;
 use crate::address::{Address, Endpoint};
 use crate::cells::ip::Pointer;
 use crate::config::Plan;
@@ -76,6 +77,7 @@ pub(crate) struct Clique {
     is_wire: bool,
     damaged: u64,
     unexpected: u64,
+    tracing: Tracing,
     /// Of other parts.
     others: Counts,
 }
@@ -86,8 +88,10 @@ impl Clique {
         let blueprint = Arc::new(Blueprint::new(plan, graph, seed));
         let tins = blueprint.shape().tins();
         let own: Vec<u16> = (0..tins).collect();
+        let tables = blueprint.tables();
         Self {
-            switches: blueprint.switches(&own, blueprint.tables()),
+            tracing: Tracing::new(&plan.config.trace, tins, Arc::clone(&tables), seed),
+            switches: blueprint.switches(&own, tables),
             packets: Slab::default(),
             class_of_service: plan.config.ip.class_of_service,
             has_data_header: plan.config.ip.data_header > Bytes::ZERO,
@@ -134,6 +138,7 @@ impl Clique {
                 Outcome::Lost { packet, .. } => self.packets.release(packet),
             }
         }
+        self.tracing.hear(&mut self.switches);
         for posted in self.switches.posted() {
             let port = self.blueprint.link_port(posted.tin, posted.port);
             let Some(port) = port else { continue };
@@ -212,7 +217,7 @@ impl Program for Clique {
             flow_hash: packet.entropy & 0xFFF,
             may_be_marked: packet.marks.contains(Marks::ECT),
             is_encapsulated: false,
-            is_traced: false,
+            is_traced: self.tracing.takes(tin),
             is_bad: false,
             whole_at: orders.now() + self.rate.send_time(Bytes::new(rest)),
         };
@@ -272,6 +277,7 @@ impl Program for Clique {
 
     fn converged(&mut self, live: &Live, orders: &mut Orders) {
         let tables = self.blueprint.tables_in(&self.blueprint.condition(live));
+        self.tracing.install(Arc::clone(&tables));
         self.switches.install(tables, orders.now());
         self.settle(orders);
     }
@@ -326,6 +332,7 @@ impl Program for Clique {
 
     fn add_counts(&mut self, other: &Self) {
         let Counts { cells, ip, damaged, unexpected } = other.counts();
+        self.tracing.add(&other.tracing);
         self.others.cells.add(&cells);
         self.others.ip.add(&ip);
         self.others.damaged += damaged;
@@ -381,6 +388,7 @@ impl Program for Clique {
         say("rts_queue_max", ip.queue_max.into());
         say("ingress_buffer_max_bytes", (u64::from(ip.ingress_max) * 256).into());
         say("egress_buffer_max_bytes", ip.egress_max.into());
+        self.tracing.say(&self.blueprint.topology, &mut details);
         details
     }
 }

@@ -11,6 +11,7 @@ mod ideal;
 mod nic;
 #[cfg(test)]
 mod tests;
+mod tracing;
 
 use ::rack::topology::{Builder, Link, Tier, Topology as Graph, Vertex};
 use ::rack::{Advance, Fabric, Flow, Probe, WithIdeal};

@@ -77,6 +77,36 @@ fn x25_two_hosts_share_a_nic() {
     }
 }
 
+/// I93: with all packets traced every flow ends when it does without, and nothing is suspected; by default one packet in
+/// so many is.
+#[test]
+fn i93_m903_tracing_moves_no_flow() {
+    let flows: Vec<_> = (0..60u32)
+        .map(|id| {
+            let start = Time::ZERO + Span::from_ns(700 * u64::from(id));
+            flow(id.into(), (id % 36, (id * 7 + 5) % 36), 20_000, start)
+        })
+        .collect();
+    let traced = |one_in| {
+        let trace = crate::trace::Settings { one_in, records_per_second: 100_000_000 };
+        carry(&Config { nodes: 36, trace, ..Config::default() }, &flows)
+    };
+    let ((all, ends), (none, plain)) = (traced(1), traced(0));
+    assert_eq!(ends, plain);
+    let count =
+        |rack: &Rack, key: &str| rack.details().get(key).and_then(serde_json::Value::as_u64);
+    assert_eq!(count(&all, "traced_packets"), count(&all, "ip_packets"));
+    assert_eq!(count(&all, "traced_cells"), count(&all, "cells"));
+    assert_eq!(count(&all, "trace_records"), count(&all, "cell_hops"));
+    assert_eq!(count(&all, "trace_suspects"), Some(0));
+    assert_eq!(count(&none, "traced_packets"), None);
+    let (some, ends) = traced(40);
+    assert_eq!(ends, plain);
+    let (packets, chosen) =
+        (count(&some, "ip_packets").unwrap(), count(&some, "traced_packets").unwrap());
+    assert!((packets / 80..packets / 20).contains(&chosen), "{chosen} of {packets}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 

@@ -9,7 +9,7 @@
 //! with a probability of at most exp(-x): Chernoff's bound for a link; for several Markov's inequality on that ratio, with
 //! ln(n + 1) taken off for the choice of the share. What has a D that one in a million sound Cliques has is named, the
 //! largest first, and what it explains counts no more for others. Only the first wrong step of a cell counts: what comes
-//! behind it follows from it.
+//! behind it follows from it. Records carry no proof of who made them: who forges them can put the blame on anyone.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -246,7 +246,8 @@ impl Collector {
         }
     }
 
-    /// The controller has installed other tables. Cells that are open are held against these, too.
+    /// The controller has installed other tables. What the last three before them allowed stays allowed: cells may have been
+    /// under way meanwhile.
     pub fn install(&mut self, tables: Arc<Tables>) {
         self.intent.install(tables);
     }

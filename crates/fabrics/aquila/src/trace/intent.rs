@@ -1,20 +1,25 @@
 //! What the controller has installed, to hold against what cells did.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::journey::Step;
 use crate::address::Address;
 use crate::link::classes::{CellKind, class_of, vc};
 use crate::switch::traced::NOWHERE;
-use crate::tables::{self, Component, ROUTING_VCS, Row, Tables};
+use crate::tables::{Component, ROUTING_VCS, Row, Tables};
 use crate::topology::{Far, PortKind, Topology};
 
 /// The wiring and the tables as they are meant to be.
 #[derive(Clone, Debug)]
 pub(super) struct Intent {
     topology: Topology,
-    tables: Arc<Tables>,
+    /// Those that are installed last, and some before: cells may be under way while they change.
+    tables: VecDeque<Arc<Tables>>,
 }
+
+/// Tables that are kept (our choice).
+const KEPT: usize = 4;
 
 /// What a cell may do.
 enum Ways<'a> {
@@ -28,12 +33,15 @@ enum Ways<'a> {
 
 impl Intent {
     pub(super) fn new(topology: &Topology, tables: Arc<Tables>) -> Self {
-        Self { topology: topology.clone(), tables }
+        Self { topology: topology.clone(), tables: VecDeque::from([tables]) }
     }
 
-    /// Other tables are installed from now on.
+    /// Other tables are installed from now on. What those before them allow stays allowed.
     pub(super) fn install(&mut self, tables: Arc<Tables>) {
-        self.tables = tables;
+        self.tables.push_back(tables);
+        if self.tables.len() > KEPT {
+            self.tables.pop_front();
+        }
     }
 
     pub(super) fn topology(&self) -> &Topology {
@@ -57,7 +65,7 @@ impl Intent {
     pub(super) fn component(&self, tin: u16, to: Address) -> Component {
         let shape = self.topology.shape();
         let (pod, place) = shape.split(tin);
-        tables::component(shape, pod, place, to)
+        crate::tables::component(shape, pod, place, to)
     }
 
     /// The other end of a port's link.
@@ -67,7 +75,11 @@ impl Intent {
 
     /// Whether a cell may do this step.
     pub(super) fn allows(&self, step: &Step, to: Address, kind: CellKind) -> bool {
-        match self.ways(step, to, kind) {
+        self.tables.iter().any(|tables| self.lets(tables, step, to, kind))
+    }
+
+    fn lets(&self, tables: &Tables, step: &Step, to: Address, kind: CellKind) -> bool {
+        match self.ways(tables, step, to, kind) {
             Ways::Row(row, channel) => {
                 let ports = row.minimal_ports() | row.other_ports();
                 step.output != NOWHERE && ports >> step.output & 1 == 1 && step.output_vc == channel
@@ -77,31 +89,31 @@ impl Intent {
         }
     }
 
-    fn ways(&self, step: &Step, to: Address, kind: CellKind) -> Ways<'_> {
+    fn ways<'a>(&self, tables: &'a Tables, step: &Step, to: Address, kind: CellKind) -> Ways<'a> {
         let component = match self.component(step.tin, to) {
             Component::Far(component) => component,
             Component::Own(endpoint) => {
-                let row = self.tables.terminals(endpoint);
+                let row = tables.terminals(endpoint);
                 return if row.is_empty() { Ways::None } else { Ways::Row(row, step.input_vc) };
             }
             Component::Unknown => return Ways::None,
         };
         let is_global = self.topology.kind(step.input) == PortKind::Global;
         if let Some((class, rvc)) = class_of(step.input_vc) {
-            let block = self.tables.block(step.tin, step.input, rvc);
-            let row = self.tables.by_index(self.tables.entry(block, component));
+            let block = tables.block(step.tin, step.input, rvc);
+            let row = tables.by_index(tables.entry(block, component));
             let onward = rvc + u8::from(is_global);
             if !row.is_empty() && onward < ROUTING_VCS {
                 return Ways::Row(row, vc(class, onward));
             }
         }
         let is_escaping = class_of(step.input_vc).is_none();
-        let comes_down = |far: Far| self.tables.escapes().is_down(far.tin, step.tin);
+        let comes_down = |far: Far| tables.escapes().is_down(far.tin, step.tin);
         let has_come_down = is_escaping && self.far(step.tin, step.input).is_some_and(comes_down);
         let there = self.topology.shape().tin(to.pod(), to.tin());
         let channel = if is_escaping { step.input_vc } else { kind.escape() };
-        match self.tables.escape(step.tin, has_come_down, there) {
-            tables::NONE => Ways::None,
+        match tables.escape(step.tin, has_come_down, there) {
+            crate::tables::NONE => Ways::None,
             port => Ways::Port(port, channel),
         }
     }

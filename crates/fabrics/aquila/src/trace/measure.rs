@@ -57,7 +57,16 @@ struct Tracing {
     journeys: Vec<Journey>,
 }
 
+/// How often TiNs send what is in no full datagram (our choice).
+const FLUSH: Span = Span::from_us(100);
+
 impl Tracing {
+    fn flush(&mut self) {
+        for datagram in self.reporters.iter_mut().filter_map(Reporter::flush) {
+            self.collector.hear(&datagram, &mut self.journeys);
+        }
+    }
+
     fn hear(&mut self, switches: &mut Switches<OpenLoop>) {
         for seen in switches.seen() {
             let full = self.reporters[usize::from(seen.tin)].report(&seen, seen.tick);
@@ -103,7 +112,7 @@ pub fn run(
         journeys: Vec::new(),
     };
     let mut stream = Stream::new(seed, "aquila/traced", 0);
-    let mut at = Time::ZERO;
+    let (mut at, mut flush) = (Time::ZERO, Time::ZERO + FLUSH);
     for _ in 0..load.packets {
         let tins = u64::from(shape.tins());
         let from = stream.below(tins) as u16;
@@ -126,13 +135,15 @@ pub fn run(
         switches.act(from, at, |ends, wishes| ends.send(packet, wishes));
         tracing.hear(&mut switches);
         at += load.gap;
+        if at >= flush {
+            flush = at + FLUSH;
+            tracing.flush();
+        }
     }
     switches.run(Time::NEVER);
     tracing.hear(&mut switches);
-    let Tracing { mut reporters, mut collector, mut journeys } = tracing;
-    for datagram in reporters.iter_mut().filter_map(Reporter::flush) {
-        collector.hear(&datagram, &mut journeys);
-    }
+    tracing.flush();
+    let Tracing { mut collector, mut journeys, .. } = tracing;
     collector.finish(&mut journeys);
     Run { switches, collector, journeys }
 }

@@ -73,7 +73,8 @@ impl Reporter {
         (self.datagram.len() + RECORD_BYTES > DATAGRAM_BYTES).then(|| self.take())
     }
 
-    /// What is in no full datagram yet, if there is anything: to be called now and then.
+    /// What is in no full datagram yet, if there is anything: to be called more often than the
+    /// collector waits for records, which is a millisecond.
     pub fn flush(&mut self) -> Option<Vec<u8>> {
         (!self.datagram.is_empty()).then(|| self.take())
     }
