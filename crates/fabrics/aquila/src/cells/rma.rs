@@ -10,6 +10,8 @@ pub const ATOMIC_BYTES: usize = 56;
 pub const RESPONSE_HEADER_BYTES: usize = 8;
 /// Most bytes that a request asks for (M505, our choice).
 pub const LENGTH_MAX: u16 = 4096;
+/// Bytes that a cell has at hand in a switch; the others are kept aside.
+const WORD_BYTES: usize = 8;
 /// Bytes of a tag that proves where a request or response comes from.
 pub const TAG_BYTES: usize = 16;
 
@@ -158,6 +160,29 @@ impl Request {
     }
 }
 
+impl Request {
+    /// Its first eight bytes behind the header as a word, and those behind them.
+    #[must_use]
+    pub fn parts(&self) -> (u64, Vec<u8>) {
+        let mut bytes = self.encode();
+        let rest = bytes.split_off(WORD_BYTES);
+        (bytes.iter().fold(0, |word, &byte| word << 8 | u64::from(byte)), rest)
+    }
+
+    /// The request of these parts.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn of_parts(word: u64, rest: &[u8]) -> Result<Self, PayloadError> {
+        let mut bytes = [0; ATOMIC_BYTES];
+        let length = WORD_BYTES + rest.len();
+        let found = PayloadError::Length { found: length, expected: REQUEST_BYTES };
+        bytes.get_mut(WORD_BYTES..length).ok_or(found)?.copy_from_slice(rest);
+        bytes[..WORD_BYTES].copy_from_slice(&word.to_be_bytes());
+        Self::decode(&bytes[..length])
+    }
+}
+
 /// `N` bytes from `at` on.
 ///
 /// # Panics
@@ -215,16 +240,21 @@ pub struct Response {
 }
 
 impl Response {
-    /// Its bytes behind the header.
+    /// Its bytes behind the header as a word.
     #[must_use]
-    pub fn encode(&self) -> [u8; RESPONSE_HEADER_BYTES] {
-        let word = u64::from(self.slot) << 48
+    pub fn word(&self) -> u64 {
+        u64::from(self.slot) << 48
             | u64::from(self.segment) << 40
             | u64::from(self.generation) << 32
             | u64::from(self.offset) << 16
             | u64::from(self.length) << 8
-            | self.status as u64;
-        word.to_be_bytes()
+            | self.status as u64
+    }
+
+    /// Its bytes behind the header.
+    #[must_use]
+    pub fn encode(&self) -> [u8; RESPONSE_HEADER_BYTES] {
+        self.word().to_be_bytes()
     }
 
     /// What the first eight bytes behind a header say, and what follows them.
@@ -235,22 +265,28 @@ impl Response {
         let expected = RESPONSE_HEADER_BYTES;
         let error = PayloadError::Length { found: bytes.len(), expected };
         let (first, rest) = bytes.split_at_checked(expected).ok_or(error)?;
-        let word = u64::from_be_bytes(exactly(first)?);
+        Ok((Self::of_word(u64::from_be_bytes(exactly(first)?))?, rest))
+    }
+
+    /// What a word says.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn of_word(word: u64) -> Result<Self, PayloadError> {
         let status = bits(word, 0, 8) as u8;
         let status = Status::ALL.get(usize::from(status)).copied().ok_or(PayloadError::Value {
             field: "status",
             value: status.into(),
             expected: "0 to 5",
         })?;
-        let response = Self {
+        Ok(Self {
             slot: bits(word, 48, 16) as u16,
             segment: bits(word, 40, 8) as u8,
             generation: bits(word, 32, 8) as u8,
             offset: bits(word, 16, 16) as u16,
             length: bits(word, 8, 8) as u8,
             status,
-        };
-        Ok((response, rest))
+        })
     }
 }
 
@@ -299,6 +335,8 @@ mod tests {
             let expected = if request.operation.is_atomic() { 64 } else { 48 };
             prop_assert_eq!(bytes.len() + 8, expected, "a cell of 48 B, or 64 with operands");
             prop_assert_eq!(Request::decode(&bytes), Ok(request));
+            let (word, rest) = request.parts();
+            prop_assert_eq!(Request::of_parts(word, &rest), Ok(request));
         }
 
         #[test]

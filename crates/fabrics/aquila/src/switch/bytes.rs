@@ -2,15 +2,17 @@
 
 use super::Body;
 use super::cell::{BLOCK, Cell};
+use super::contents::Content;
 use crate::address::Address;
 use crate::cells::ip::{Clear, Data, Rts};
+use crate::cells::rma::{Request, Response};
 use crate::link::classes::{CellKind, Half, class_of};
 use crate::link::header::Header;
 use crate::link::ordered_sets::{CHANNELS_MAX, Counts, OrderedSet};
 
 /// A cell as the other end reads it, and its channel; `None` if it cannot. The time at which it is there is no part of
-/// it, nor is what the line has done to it.
-pub(super) fn cell(cell: &Cell, channel: u8) -> Option<(Cell, u8)> {
+/// it, nor is what the line has done to it. What it carries beyond a word is written anew.
+pub(super) fn cell(cell: &Cell, channel: u8, content: Option<&mut Content>) -> Option<(Cell, u8)> {
     let header = Header {
         destination: Address::from_bits(cell.to),
         source: Address::from_bits(cell.from),
@@ -26,13 +28,21 @@ pub(super) fn cell(cell: &Cell, channel: u8) -> Option<(Cell, u8)> {
     let mut there = *cell;
     (there.to, there.from) = (read.destination.bits(), read.source.bits());
     (there.blocks, there.kind, there.class) = (read.length / BLOCK as u8, read.kind as u8, class);
-    there.payload = payload(read.kind, cell.payload)?;
+    there.payload = payload(read.kind, cell.payload, content)?;
     Some((there.with_hops(read.hops).traced(read.is_traced), read.vc))
 }
 
 /// What is behind a header as the other end reads it.
-fn payload(kind: CellKind, word: u64) -> Option<u64> {
+fn payload(kind: CellKind, word: u64, content: Option<&mut Content>) -> Option<u64> {
     Some(match kind {
+        CellKind::Req | CellKind::WriteReq => {
+            let content = content?;
+            let request = Request::of_parts(word, content.bytes()).ok()?;
+            let (word, rest) = request.parts();
+            *content = Content::new(&rest);
+            word
+        }
+        CellKind::Resp | CellKind::RespError => Response::of_word(word).ok()?.word(),
         CellKind::Rts => Rts::decode(&Rts::of_word(word).ok()?.encode()).ok()?.word(),
         CellKind::Cts | CellKind::Ctd => {
             Clear::decode(&Clear::of_word(word).ok()?.encode()).ok()?.word()

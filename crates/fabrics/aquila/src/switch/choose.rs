@@ -194,6 +194,7 @@ impl<E: Endpoints> Switches<E> {
         if cell.is_traced() {
             self.note(place, (port, channel), (NOWHERE, channel as u8), cell, tick);
         }
+        self.wishes.contents.release(&cell);
         self.free_units(place, port, channel, cell.units(), tick);
         if self.tins[place].inputs[at(channel, port)].head != NONE {
             self.decide(place, port, channel, tick);

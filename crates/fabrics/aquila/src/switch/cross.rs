@@ -40,7 +40,7 @@ impl<E: Endpoints> Switches<E> {
         let tin = &mut self.tins[place];
         if tin.ports[port].is_down {
             self.counts.lost_at_dead_links += 1;
-            self.pool.take(cell);
+            self.wishes.contents.release(&self.pool.take(cell));
             return;
         }
         let input = &mut tin.inputs[at(channel, port)];
@@ -178,12 +178,12 @@ impl<E: Endpoints> Switches<E> {
         self.calendar.at(tick + self.durations.cross(blocks)).releases.push(release);
         if !is_fine {
             self.counts.discarded += 1;
-            self.pool.take(index);
+            self.wishes.contents.release(&self.pool.take(index));
             return;
         }
         if self.discards(place, output) {
             self.counts.lost_at_dead_links += 1;
-            self.pool.take(index);
+            self.wishes.contents.release(&self.pool.take(index));
             return;
         }
         let tin = &mut self.tins[place];

@@ -172,7 +172,7 @@ impl<E: Endpoints> Switches<E> {
         while queue.head != NONE {
             let index = queue.head;
             queue.head = if index == queue.tail { NONE } else { self.pool.get(index).next };
-            self.pool.take(index);
+            self.wishes.contents.release(&self.pool.take(index));
             self.counts.lost_at_dead_links += 1;
         }
         queue.deficit = 0;

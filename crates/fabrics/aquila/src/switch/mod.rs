@@ -17,6 +17,7 @@ mod bytes;
 mod calendar;
 pub mod cell;
 mod choose;
+pub mod contents;
 mod credit;
 mod cross;
 mod faults;
@@ -37,6 +38,7 @@ use crate::tables::Tables;
 use crate::topology::{PortKind, Topology};
 use calendar::{Calendar, Due};
 use cell::{Cell, NONE, Pool};
+use contents::{Content, Contents};
 use settings::{CHANNELS, Durations, Limits, Settings, TICK};
 use tin::{LANES, NEVER, NO_TIN, Tin, at};
 
@@ -60,7 +62,7 @@ enum Mail {
 }
 
 /// What goes over a link to a switch elsewhere.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Posted {
     /// The tick at which it may be acted upon there.
     pub tick: u64,
@@ -70,6 +72,8 @@ pub struct Posted {
     pub port: u8,
     /// What it is.
     pub body: Body,
+    /// What a cell carries beyond a word.
+    pub content: Option<Box<Content>>,
 }
 
 /// What goes over a link.
@@ -99,6 +103,7 @@ enum Wish {
 pub struct Wishes {
     now: u64,
     list: Vec<Wish>,
+    contents: Contents,
 }
 
 impl Wishes {
@@ -122,6 +127,21 @@ impl Wishes {
     /// No cells of these channels are taken at a terminal port, until [`Wishes::resume`] (M111).
     pub fn stall(&mut self, terminal: u8, channels: u32) {
         self.list.push(Wish::Stall { terminal, channels, is_stalled: true });
+    }
+
+    /// The cell, which is about to be injected, with these bytes behind the first eight that follow its header.
+    ///
+    /// # Panics
+    /// If they fit no cell.
+    #[must_use]
+    pub fn enclose(&mut self, cell: Cell, bytes: &[u8]) -> Cell {
+        self.contents.put(cell, bytes)
+    }
+
+    /// What a cell carries behind the first eight bytes that follow its header, as it is delivered.
+    #[must_use]
+    pub fn enclosed(&self, cell: &Cell) -> &[u8] {
+        self.contents.get(cell).map_or(&[], Content::bytes)
     }
 
     /// Cells of these channels are taken again.
@@ -382,7 +402,14 @@ impl<E: Endpoints> Switches<E> {
         let place = self.places[usize::from(posted.tin)] << 6 | u32::from(posted.port);
         assert_ne!(place >> 6, NONE >> 6, "TiN {} is not here", posted.tin);
         let mail = match posted.body {
-            Body::Cell(cell, channel) => Mail::Cell { place, cell: self.pool.put(cell), channel },
+            Body::Cell(cell, channel) => {
+                let contents = &mut self.wishes.contents;
+                let cell = match &posted.content {
+                    Some(content) => contents.insert(cell, (**content).clone()),
+                    None => cell,
+                };
+                Mail::Cell { place, cell: self.pool.put(cell), channel }
+            }
             Body::Credit(first, count, limits) => Mail::Credit { place, first, count, limits },
             Body::Sync(channel, used) => Mail::Sync { place, channel, used },
         };
@@ -567,6 +594,9 @@ impl<E: Endpoints> Switches<E> {
     pub fn check_home(&self) -> Result<(), String> {
         if self.pool.count() != 0 {
             return Err(format!("{} cells are left", self.pool.count()));
+        }
+        if self.wishes.contents.live() != 0 {
+            return Err(format!("contents of {} cells are left", self.wishes.contents.live()));
         }
         for tin in &self.tins {
             for (number, port) in tin.ports.iter().enumerate() {

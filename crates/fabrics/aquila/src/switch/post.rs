@@ -20,9 +20,10 @@ impl Posted {
         self.tick * TICK_PS
     }
 
-    /// Its words.
+    /// Its words, for cells that carry no more than a word.
     #[must_use]
     pub fn words(&self) -> [u64; WORDS] {
+        debug_assert!(self.content.is_none(), "{self:?} carries more than a word");
         let place = |value: u64, byte: u32| value << (8 * byte);
         match self.body {
             Body::Cell(cell, channel) => {
@@ -79,7 +80,7 @@ impl Posted {
             SYNC if is_channel => Body::Sync(channel, middle as u16),
             _ => return None,
         };
-        Some(Self { tick, tin, port, body })
+        Some(Self { tick, tin, port, body, content: None })
     }
 }
 
@@ -108,7 +109,7 @@ mod tests {
                 Body::Sync(channel, limits[0]),
             ];
             for body in bodies {
-                let posted = Posted { tick, tin: 3, port: 9, body };
+                let posted = Posted { tick, tin: 3, port: 9, body, content: None };
                 prop_assert_eq!(Posted::read(posted.words(), (3, 9), tick), Some(posted));
             }
         }

@@ -129,6 +129,7 @@ impl<E: Endpoints> Switches<E> {
         let at = kernel::Time::from_ps(delivery.tail);
         let id = self.tins[place].id;
         self.endpoints.deliver(id, terminal, &cell, at, &mut self.wishes);
+        self.wishes.contents.release(&cell);
         self.grant_wishes(place);
     }
 
@@ -140,12 +141,12 @@ impl<E: Endpoints> Switches<E> {
             Hit::None => {}
             Hit::Header => {
                 self.counts.header_errors += 1;
-                self.pool.take(index);
+                self.wishes.contents.release(&self.pool.take(index));
                 return;
             }
             Hit::Silent => {
                 self.counts.lost_silently += 1;
-                self.pool.take(index);
+                self.wishes.contents.release(&self.pool.take(index));
                 return;
             }
             Hit::Payload => {
@@ -155,9 +156,11 @@ impl<E: Endpoints> Switches<E> {
         }
         let mut channel = channel as u8;
         if self.is_wire {
-            let Some((there, vc)) = bytes::cell(self.pool.get(index), channel) else {
+            let cell = self.pool.get(index);
+            let content = self.wishes.contents.get_mut(cell);
+            let Some((there, vc)) = bytes::cell(cell, channel, content) else {
                 self.counts.header_errors += 1;
-                self.pool.take(index);
+                self.wishes.contents.release(&self.pool.take(index));
                 return;
             };
             (*self.pool.get_mut(index), channel) = (there, vc);
@@ -171,9 +174,10 @@ impl<E: Endpoints> Switches<E> {
         let tick = able.div_ceil(TICK_PS);
         let place = self.places[usize::from(tin)];
         if place == NONE {
-            let cell = self.pool.take(index);
+            let mut cell = self.pool.take(index);
+            let content = self.wishes.contents.take(&mut cell).map(Box::new);
             let body = Body::Cell(cell, channel);
-            return self.posted.push(Posted { tick, tin, port: far, body });
+            return self.posted.push(Posted { tick, tin, port: far, body, content });
         }
         let place = place << 6 | u32::from(far);
         self.calendar.at(tick).mail.push(Mail::Cell { place, cell: index, channel });
@@ -204,7 +208,7 @@ impl<E: Endpoints> Switches<E> {
         };
         let there = self.places[usize::from(tin)];
         if there == NONE {
-            return self.posted.push(Posted { tick, tin, port: far, body });
+            return self.posted.push(Posted { tick, tin, port: far, body, content: None });
         }
         let place = there << 6 | u32::from(far);
         let mail = match body {
