@@ -6,6 +6,7 @@
 mod classes;
 mod ip;
 mod link;
+mod rma;
 mod switch;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ use crate::turns::{TurnTable, Turns};
 pub use classes::{ClassKeys, Classes};
 pub use ip::{Ip, Order};
 pub use link::Link;
+pub use rma::{Pcie, Rma, SEGMENTS_MAX, Software};
 pub use switch::{AtDeadLink, Switch};
 
 /// A Clique.
@@ -89,6 +91,8 @@ pub struct Config {
     pub ip: Ip,
     /// Tracing of packets, which changes no result.
     pub trace: trace::Settings,
+    /// Remote memory: windows, deadlines, the hosts' bus and their software.
+    pub rma: Rma,
     /// What the hosts speak. Default swift, with packets of 4160 B and connections that stand, as those of Pony
     /// Express do (Aquila §5.1).
     pub transport: Transport,
@@ -122,6 +126,7 @@ impl Default for Config {
             classes: Classes::default(),
             ip: Ip::default(),
             trace: trace::Settings::default(),
+            rma: Rma::default(),
             transport: Transport::default(),
             convergence: Span::from_us(1_000),
             failures: Failures::default(),
@@ -249,6 +254,7 @@ impl Config {
         problems.extend(below("ip", self.ip.check()));
         problems.extend(below("trace", self.trace.check()));
         problems.extend(below("failures", self.failures.check()));
+        problems.extend(below("rma", self.rma.check()));
         problems.extend(below("equipment", self.equipment.check()));
         let topology = Topology::new(&shape, self.fibres);
         if let (Err(problem), true) = (&topology, is_wired) {

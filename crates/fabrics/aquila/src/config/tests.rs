@@ -98,6 +98,31 @@ fn links_that_cannot_work_are_refused_by_key() {
 }
 
 #[test]
+fn remote_memory_that_cannot_work_is_refused_by_key() {
+    let bytes = Bytes::new;
+    check(|config| config.rma.payload = bytes(96), "rma.payload: 96 B; expected 64 B or 128 B");
+    check(|config| config.rma.tag = bytes(8), "rma.tag: 8 B; expected 16 B, or 0 B");
+    check(
+        |config| config.rma.segment = bytes(1_000),
+        "rma.segment: 1 KB; expected a multiple of 128 B",
+    );
+    check(
+        |config| config.rma.segment = bytes(8_192),
+        "rma.segment: 8.192 KB; expected at least 128 B",
+    );
+    check(
+        |config| config.rma.window = bytes(4_000),
+        "rma.window: 4 KB; expected 4.096 KB, one segment",
+    );
+    check(|config| config.rma.pcie.reads = bytes(64), "rma.pcie.reads: 64 B; expected");
+    check(|config| config.rma.pcie.rate = Rate::from_gbps(0), "rma.pcie.rate: 0 bps");
+    check(|config| config.rma.operation = bytes(2 << 20), "256 segments of 4.096 KB");
+    check(|config| config.rma.slots = 0, "rma.slots: 0");
+    check(|config| config.rma.deadline = Span::from_us(1), "rma.deadline: 1 us");
+    check(|config| config.rma.software.beta = f64::NAN, "rma.software.beta");
+}
+
+#[test]
 fn classes_that_cannot_work_are_refused_by_key() {
     check(|config| config.classes.data.level = Some(4), "classes.data.level: 4; expected 0 to 3");
     check(|config| config.classes.scavenger.weight = Some(0), "classes.scavenger.weight: 0");

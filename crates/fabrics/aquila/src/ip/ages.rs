@@ -5,7 +5,7 @@ const NONE: u32 = u32::MAX;
 
 /// Places by age: a list through an array.
 #[derive(Clone, Debug)]
-pub(super) struct Ages {
+pub(crate) struct Ages {
     /// By place: the one before and the one behind.
     links: Vec<[u32; 2]>,
     oldest: u32,
@@ -20,7 +20,7 @@ impl Default for Ages {
 
 impl Ages {
     /// Puts a place behind all others. Whether there was none.
-    pub(super) fn push(&mut self, place: u32) -> bool {
+    pub(crate) fn push(&mut self, place: u32) -> bool {
         let is_first = self.oldest == NONE;
         if self.links.len() <= place as usize {
             self.links.resize(place as usize + 1, [NONE; 2]);
@@ -35,7 +35,7 @@ impl Ages {
     }
 
     /// Takes a place out, which is in it.
-    pub(super) fn remove(&mut self, place: u32) {
+    pub(crate) fn remove(&mut self, place: u32) {
         let [before, behind] = self.links[place as usize];
         match before {
             NONE => self.oldest = behind,
@@ -48,7 +48,7 @@ impl Ages {
     }
 
     /// The oldest.
-    pub(super) fn oldest(&self) -> Option<u32> {
+    pub(crate) fn oldest(&self) -> Option<u32> {
         (self.oldest != NONE).then_some(self.oldest)
     }
 }

@@ -9,7 +9,7 @@
 //! have a handle, and their content is passed on when they are cleared ([`Outcome::Cleared`], [`Engine::attach`]),
 //! which stands for the bytes that data cells carry.
 
-mod ages;
+pub(crate) mod ages;
 mod clearing;
 mod egress;
 mod ingress;

@@ -1,0 +1,47 @@
+//! IP and remote memory at the same TiNs.
+//!
+//! Models: Aquila §3.6 (M003, M102): each has terminal ports of its own, and nothing in common but the fabric.
+
+use kernel::Time;
+
+use crate::switch::cell::Cell;
+use crate::switch::{Endpoints, Room, Wishes};
+
+/// Terminal ports of remote memory; the others are IP's and the control processor's (M102).
+const MEMORY: std::ops::Range<u8> = 8..16;
+
+/// What is at the TiNs.
+#[derive(Clone, Debug)]
+pub struct Both<I, M> {
+    /// IP.
+    pub ip: I,
+    /// Remote memory.
+    pub memory: M,
+}
+
+impl<I: Endpoints, M: Endpoints> Endpoints for Both<I, M> {
+    fn deliver(&mut self, tin: u16, terminal: u8, cell: &Cell, at: Time, wishes: &mut Wishes) {
+        match MEMORY.contains(&terminal) {
+            true => self.memory.deliver(tin, terminal, cell, at, wishes),
+            false => self.ip.deliver(tin, terminal, cell, at, wishes),
+        }
+    }
+
+    fn inject(
+        &mut self,
+        tin: u16,
+        terminal: u8,
+        room: Room<'_>,
+        wishes: &mut Wishes,
+    ) -> Option<Cell> {
+        match MEMORY.contains(&terminal) {
+            true => self.memory.inject(tin, terminal, room, wishes),
+            false => self.ip.inject(tin, terminal, room, wishes),
+        }
+    }
+
+    fn wake(&mut self, tin: u16, wishes: &mut Wishes) {
+        self.ip.wake(tin, wishes);
+        self.memory.wake(tin, wishes);
+    }
+}
