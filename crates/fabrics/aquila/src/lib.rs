@@ -14,6 +14,7 @@ pub mod cells;
 pub mod config;
 pub mod endpoints;
 pub mod equipment;
+pub mod hosts;
 pub mod ip;
 pub mod link;
 pub mod pipeline;

@@ -56,10 +56,12 @@ pub struct Rma {
     pub landing_time: Span,
     /// The host's bus.
     pub pcie: Pcie,
+    /// Whether hosts sleep.
+    pub power: Power,
     /// Congestion control and retries, in software.
     pub software: Software,
-    /// Most bytes of one operation, where operations carry the flows of a scenario. Unit: bytes. Default 64 KiB (our
-    /// choice). From 1 B to 256 segments.
+    /// Most bytes of one operation, where operations carry the flows of a scenario (`carrier`). Unit: bytes. Default
+    /// 16 KiB (our choice: four fill a window). From 1 B to 256 segments, and to 1 MiB.
     #[schemars(extend("x-minimum" = "1 B"))]
     pub operation: Bytes,
 }
@@ -87,6 +89,33 @@ pub struct Pcie {
     /// the bus (our choice: four times what its delay takes). From one segment to 16 MiB.
     #[schemars(extend("x-maximum" = "16777216 B"))]
     pub reads: Bytes,
+}
+
+/// Hosts that sleep when nobody asks for their memory (Aquila §5.2, U40: only to show that more load makes reads faster).
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Power {
+    /// Whether they do. Default false.
+    pub sleeps: bool,
+    /// How long nobody must have asked. Unit: time. Default 20 us (our choice). Up to 1 s.
+    #[schemars(extend("x-maximum" = "1 s"))]
+    pub after: Span,
+    /// How long they take to wake. Unit: time. Default 8 us (our choice). Up to 100 us: well before deadlines.
+    #[schemars(extend("x-maximum" = "100 us"))]
+    pub exit: Span,
+    /// Whether that is always as long, "fixed", or that in the mean, "exponential". Default fixed.
+    pub law: Law,
+}
+
+/// How long something takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Law {
+    /// Always as long.
+    #[default]
+    Fixed,
+    /// As long in the mean, with exponential law.
+    Exponential,
 }
 
 /// What software does (M511, U37: our choice, as 1RMA does it: congestion control by delay, and retries, are software's).
@@ -134,8 +163,9 @@ impl Default for Rma {
             request_time: Span::from_ns(100),
             landing_time: Span::from_ns(50),
             pcie: Pcie::default(),
+            power: Power::default(),
             software: Software::default(),
-            operation: Bytes::new(64 << 10),
+            operation: Bytes::new(16 << 10),
         }
     }
 }
@@ -149,6 +179,13 @@ impl Default for Pcie {
             completion: Span::from_ns(350),
             reads: Bytes::new(32 << 10),
         }
+    }
+}
+
+impl Default for Power {
+    fn default() -> Self {
+        let (after, exit) = (Span::from_us(20), Span::from_us(8));
+        Self { sleeps: false, after, exit, law: Law::Fixed }
     }
 }
 

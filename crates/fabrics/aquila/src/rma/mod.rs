@@ -16,6 +16,7 @@ mod initiator;
 pub mod memory;
 pub mod open_loop;
 mod pcie;
+mod power;
 mod settings;
 mod target;
 #[cfg(test)]
@@ -23,7 +24,7 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use kernel::Time;
+use kernel::{Histogram, Time};
 
 use crate::address::{Address, Endpoint};
 use crate::cells::rma::{Operation, Request, Response, Status};
@@ -31,12 +32,13 @@ use crate::config;
 use crate::link::classes::{CellKind, Half};
 use crate::switch::cell::{BLOCKS_MAX, Cell};
 use crate::switch::settings::TICK;
-use crate::switch::{Room, Wishes};
+use crate::switch::{Endpoints, Room, Wishes};
 use crate::topology::Shape;
 use control::Software;
 use initiator::{Heard, Initiator};
 pub use memory::{Grant, Memory, Permissions};
 use pcie::Pipe;
+use power::Sleeper;
 use settings::Settings;
 use target::{Answer, Asked, Bench, Completion, FETCH_FIRST, Target};
 
@@ -205,6 +207,7 @@ struct Host {
     /// The bus from memory and that to it.
     from_memory: Pipe,
     to_memory: Pipe,
+    sleeper: Sleeper,
     landings: VecDeque<(u64, Landing)>,
     /// Whether the next request is for a write of others, if there is one.
     fetches_next: bool,
@@ -231,6 +234,8 @@ pub struct Engine {
     places: Vec<u32>,
     outcomes: VecDeque<(u16, Outcome)>,
     counts: Counts,
+    /// Requests that a request found waiting.
+    found: Histogram,
 }
 
 impl Engine {
@@ -251,6 +256,7 @@ impl Engine {
                 target: Target::default(),
                 from_memory: Pipe::default(),
                 to_memory: Pipe::default(),
+                sleeper: Sleeper::new(seed, address.into()),
                 landings: VecDeque::new(),
                 fetches_next: false,
                 stalled: 0,
@@ -258,8 +264,8 @@ impl Engine {
         };
         let tin = |&id: &u16| Tin { id, hosts: HOSTS.map(|end| host(id, end)), armed: NEVER };
         let tins = own.iter().map(tin).collect();
-        let outcomes = VecDeque::new();
-        Self { settings, shape: *shape, tins, places, outcomes, counts: Counts::default() }
+        let (outcomes, counts, found) = (VecDeque::new(), Counts::default(), Histogram::new());
+        Self { settings, shape: *shape, tins, places, outcomes, counts, found }
     }
 
     /// What has become of an operation, and the TiN of its host: the first thing that was not asked for yet.
@@ -271,6 +277,12 @@ impl Engine {
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
+    }
+
+    /// How many requests a request finds waiting: the 99th percentile.
+    #[must_use]
+    pub fn found_p99(&self) -> u64 {
+        self.found.quantile(0.99).unwrap_or(0)
     }
 
     /// The GNet address of a host's memory.
@@ -359,6 +371,7 @@ impl Engine {
         let asked = Asked { request, from: cell.from, at, is_traced: cell.is_traced() };
         let waiting = self.tins[place].hosts[host].target.take(asked) as u32;
         self.counts.queue_max = self.counts.queue_max.max(waiting);
+        self.found.record(u64::from(waiting) - 1);
         self.serve(place, host, wishes);
     }
 
@@ -489,10 +502,9 @@ impl Engine {
     fn serve(&mut self, place: usize, host: usize, wishes: &mut Wishes) {
         let settings = &self.settings;
         let state = &mut self.tins[place].hosts[host];
-        let Host { target, memory, initiator, from_memory, address, .. } = state;
-        let now = wishes.now().as_ps();
-        let mut bench =
-            Bench { memory, offers: initiator, pipe: from_memory, own: *address, now, settings };
+        let Host { target, memory, initiator: offers, from_memory: pipe, sleeper, .. } = state;
+        let (own, now) = (state.address, wishes.now().as_ps());
+        let mut bench = Bench { memory, offers, pipe, sleeper, own, now, settings };
         target.serve(&mut bench, &mut self.counts.refused);
         // What waits in a full queue's stead waits in the fabric (M506, M111).
         let is_full = [0, 1].map(|kind| state.target.waiting(kind) >= settings.queue);
@@ -615,6 +627,27 @@ impl Engine {
     }
 }
 
+impl Endpoints for Engine {
+    fn deliver(&mut self, tin: u16, _: u8, cell: &Cell, at: Time, wishes: &mut Wishes) {
+        let is_known = Engine::deliver(self, tin, cell, at, wishes);
+        debug_assert!(is_known, "{cell:?}");
+    }
+
+    fn inject(
+        &mut self,
+        tin: u16,
+        terminal: u8,
+        room: Room<'_>,
+        wishes: &mut Wishes,
+    ) -> Option<Cell> {
+        Engine::inject(self, tin, terminal, room, wishes)
+    }
+
+    fn wake(&mut self, tin: u16, wishes: &mut Wishes) {
+        Engine::wake(self, tin, wishes);
+    }
+}
+
 fn memory_of(address: u16, regions: u16, seed: u64) -> Memory {
     Memory::new(seed << 16 | u64::from(address), regions)
 }
@@ -625,7 +658,7 @@ impl Host {
         let Self { target, initiator, memory, address, fetches_next, .. } = self;
         for is_fetch in [*fetches_next, !*fetches_next] {
             let request = match is_fetch {
-                true => target.fetch(half, (*address, memory), &mut initiator.asked, settings),
+                true => target.fetch(half, (*address, memory, now), &mut initiator.asked, settings),
                 false => initiator.next((false, half), (*address, now), settings),
             };
             if request.is_some() {

@@ -26,6 +26,7 @@ pub(super) struct Settings {
     pub(super) completion: u64,
     pub(super) reads: u32,
     pub(super) software: config::Software,
+    pub(super) power: config::Power,
     pub(super) hops: u8,
 }
 
@@ -51,6 +52,7 @@ impl Settings {
             completion: ps(rma.pcie.completion),
             reads: bytes(rma.pcie.reads),
             software: rma.software.clone(),
+            power: rma.power.clone(),
             hops,
         }
     }

@@ -11,6 +11,7 @@ use super::gather::{Gather, Part};
 use super::initiator::offered_address;
 use super::memory::{self, Memory};
 use super::pcie::Pipe;
+use super::power::Sleeper;
 use super::settings::Settings;
 use super::{Heard, Landing};
 use crate::cells::rma::{Operation, Request, Response, Status, TAG_BYTES};
@@ -114,8 +115,8 @@ pub(super) struct Target {
     fetches: Vec<Fetch>,
     free: VecDeque<u16>,
     ages: Ages,
-    /// Writes to be fetched, by half.
-    asking: [VecDeque<(u16, u8)>; 2],
+    /// Writes to be fetched, by half, and from when on, in ps.
+    asking: [VecDeque<(u64, u16, u8)>; 2],
 }
 
 /// What is at hand when a request is served.
@@ -123,6 +124,7 @@ pub(super) struct Bench<'a> {
     pub(super) memory: &'a mut Memory,
     pub(super) offers: &'a mut super::initiator::Initiator,
     pub(super) pipe: &'a mut Pipe,
+    pub(super) sleeper: &'a mut Sleeper,
     pub(super) own: u16,
     pub(super) now: u64,
     pub(super) settings: &'a Settings,
@@ -185,7 +187,7 @@ impl Target {
             return Err(Status::OutOfBounds);
         }
         if request.operation == Operation::Write {
-            self.reserve(asked, address, bench.now);
+            self.reserve(asked, address, at);
             return Ok(());
         }
         let is_atomic = request.operation.is_atomic();
@@ -193,14 +195,15 @@ impl Target {
             is_atomic.then(|| bench.memory.change(address, request.operation, request.operands));
         let all = u32::from(request.length);
         let first = all.min(settings.payload);
-        let first = bench.pipe.carry(at + settings.read, (first, all), settings.rate);
+        let at = bench.sleeper.wake(at, &settings.power) + settings.read;
+        let first = bench.pipe.carry(at, (first, all), settings.rate);
         self.reading += all;
         self.jobs[asked.half() as usize].push_back(Job { asked, address, value, first, sent: 0 });
         Ok(())
     }
 
     /// Keeps a place for a write that is to be fetched.
-    fn reserve(&mut self, asked: Asked, address: u64, now: u64) {
+    fn reserve(&mut self, asked: Asked, address: u64, at: u64) {
         let place = self.free.pop_front().unwrap_or(self.fetches.len() as u16);
         if usize::from(place) == self.fetches.len() {
             self.fetches.push(Fetch {
@@ -216,9 +219,9 @@ impl Target {
         let gather = Gather::default();
         let generation = fetch.generation;
         *fetch =
-            Fetch { asked: Some(asked), address, gather, generation, began: now, is_sent: false };
+            Fetch { asked: Some(asked), address, gather, generation, began: at, is_sent: false };
         self.ages.push(place.into());
-        self.asking[asked.half() as usize].push_back((place, generation));
+        self.asking[asked.half() as usize].push_back((at, place, generation));
     }
 
     fn live(&mut self, place: u16, generation: u8) -> Option<&mut Fetch> {
@@ -230,12 +233,15 @@ impl Target {
     pub(super) fn fetch(
         &mut self,
         half: Half,
-        (own, memory): (u16, &Memory),
+        (own, memory, now): (u16, &Memory, u64),
         window: &mut u32,
         settings: &Settings,
     ) -> Option<(u16, Request)> {
         loop {
-            let &(place, generation) = self.asking[half as usize].front()?;
+            let &(at, place, generation) = self.asking[half as usize].front()?;
+            if at > now {
+                return None;
+            }
             let Some(fetch) = self.live(place, generation) else {
                 self.asking[half as usize].pop_front();
                 continue;
@@ -370,7 +376,8 @@ impl Target {
         let starts = starts.map(|asked| asked.at.max(self.next_start));
         let jobs = self.jobs.iter().filter_map(VecDeque::front).map(|job| job.next(settings));
         let refusals = self.refusals.iter().filter_map(VecDeque::front).map(|&(at, _)| at);
-        let all = starts.chain(jobs).chain(refusals).chain(self.deadline(settings));
+        let fetches = self.asking.iter().filter_map(VecDeque::front).map(|&(at, ..)| at);
+        let all = starts.chain(jobs).chain(refusals).chain(fetches).chain(self.deadline(settings));
         all.filter(|&at| at > now).min()
     }
 
@@ -380,7 +387,8 @@ impl Target {
             let half = half as usize;
             let refusal = self.refusals[half].front().is_some_and(|&(at, _)| at <= now);
             let job = self.jobs[half].front().is_some_and(|job| job.next(settings) <= now);
-            refusal || job || !self.written[half].is_empty() || !self.asking[half].is_empty()
+            let fetch = self.asking[half].front().is_some_and(|&(at, ..)| at <= now);
+            refusal || job || fetch || !self.written[half].is_empty()
         })
     }
 

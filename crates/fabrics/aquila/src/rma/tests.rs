@@ -119,6 +119,28 @@ fn x06_x08_i62_a_read_alone_crosses_twice() {
     assert!(exact > 60, "{exact} of {} to the picosecond", shape.tins() - 1);
 }
 
+/// M510: a write of one response takes four cells: an offer, a request for its bytes, these, and the end; and what the
+/// target takes for two requests, and both for landing.
+#[test]
+fn m510_a_write_alone_crosses_four_times() {
+    let mut clique =
+        clique(&Shape::MINI, Fibres::Metres(100), &Settings::default(), &Rma::default());
+    for to in 4..68 {
+        let (ends, what) = (((0, 0), (to, 1)), (Kind::Write, 128));
+        ask(&mut clique, ends, what, us(10 * u64::from(to)), |access| access);
+    }
+    finish(&mut clique);
+    assert_eq!(clique.counts().delivered, 4 * 64);
+    let fixed = 250_000 + 100_000 + 100_000 + 600_000 + 50_000 + 50_000 + 350_000;
+    let sum =
+        |links| [48, 48, 160, 16].map(|bytes| crossing(links, true, bytes)).iter().sum::<u64>();
+    for issue in clique.endpoints().issues() {
+        let took = issue.execution().unwrap().as_ps();
+        let (low, high) = (fixed + sum(1), fixed + sum(3) + 3 * 2_500 + 4 * 3 * 2_560);
+        assert!((low..=high).contains(&took), "{took} ps; {low} to {high}");
+    }
+}
+
 /// X06: 4 KB across pods in 3 to 5 us, of which the fabric takes 2 to 3.5; within what the bus lets its 32 responses
 /// follow each other and what one fibre of 25 Gbps does.
 #[test]
