@@ -87,6 +87,9 @@ pub struct Config {
     pub switch: Switch,
     /// Traffic classes: how each is routed and served.
     pub classes: Classes,
+    /// What carries flows: "ip": packets, by the hosts' transport; "1rma-write": the source writes into the destination's
+    /// memory; "1rma-read": the destination reads out of the source's (Aquila §3.4). Default ip.
+    pub carrier: Carrier,
     /// IP packets: their buffers and handshake.
     pub ip: Ip,
     /// Tracing of packets, which changes no result.
@@ -124,6 +127,7 @@ impl Default for Config {
             link: Link::default(),
             switch: Switch::default(),
             classes: Classes::default(),
+            carrier: Carrier::default(),
             ip: Ip::default(),
             trace: trace::Settings::default(),
             rma: Rma::default(),
@@ -133,6 +137,21 @@ impl Default for Config {
             equipment: Equipment::default(),
         }
     }
+}
+
+/// What carries flows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Carrier {
+    /// Packets of IP (Aquila §3.3).
+    #[default]
+    Ip,
+    /// The destination reads the source's memory (Aquila §3.4).
+    #[serde(rename = "1rma-read")]
+    RmaRead,
+    /// The source writes the destination's memory (Aquila §3.4).
+    #[serde(rename = "1rma-write")]
+    RmaWrite,
 }
 
 /// How large a Clique is.

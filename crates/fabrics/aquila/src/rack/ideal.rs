@@ -16,11 +16,19 @@ const OUT: Span = Span::from_ns(20);
 /// A smallest cell.
 const CELL: Bytes = Bytes::new(16);
 
-/// What the times depend on.
+/// What the times of packets depend on.
 #[derive(Clone, Debug)]
 pub(super) struct Ideal {
     framing: Framing,
     rate: Rate,
+    ways: Ways,
+    /// By node: its TiN.
+    tins: Vec<u16>,
+}
+
+/// What the times of cells depend on.
+#[derive(Clone, Debug)]
+pub(super) struct Ways {
     /// The fastest line that a cell crosses.
     cell_rate: Rate,
     fec: Span,
@@ -28,12 +36,10 @@ pub(super) struct Ideal {
     copper: Span,
     shortest: Span,
     topology: Topology,
-    /// By node: its TiN.
-    tins: Vec<u16>,
 }
 
-impl Ideal {
-    pub(super) fn new(plan: &Plan, framing: Framing) -> Self {
+impl Ways {
+    pub(super) fn new(plan: &Plan) -> Self {
         let config = &plan.config;
         let delay = |is_global: bool| {
             let links = plan.topology.links().iter().filter(|link| link.is_global == is_global);
@@ -41,19 +47,16 @@ impl Ideal {
         };
         let rates = [config.link.local_rate, config.link.global_rate, config.switch.terminal_rate];
         Self {
-            framing,
-            rate: config.ip.port_rate,
             cell_rate: rates.into_iter().max().expect("there are three"),
             fec: config.link.fec_delay,
             copper: delay(false).unwrap_or_default(),
             shortest: delay(true).unwrap_or_default(),
             topology: plan.topology.clone(),
-            tins: plan.hosts.iter().map(|place| place.tin).collect(),
         }
     }
 
     /// The shortest time of a smallest cell from TiN to TiN.
-    fn crossing(&self, from: u16, to: u16) -> Span {
+    pub(super) fn crossing(&self, from: u16, to: u16) -> Span {
         OUT + self.cell_rate.least_send_time(CELL) + self.way(from, to)
     }
 
@@ -83,6 +86,13 @@ impl Ideal {
         let round = (HOP + self.fec + self.shortest) * 2;
         links.filter_map(over).min().map_or(round, |direct| direct.min(round))
     }
+}
+
+impl Ideal {
+    pub(super) fn new(plan: &Plan, framing: Framing) -> Self {
+        let tins = plan.hosts.iter().map(|place| place.tin).collect();
+        Self { framing, rate: plan.config.ip.port_rate, ways: Ways::new(plan), tins }
+    }
 
     /// From a packet's header at its TiN to its first bit on the line to its destination.
     fn through(&self, size: Bytes, crossing: Span) -> Span {
@@ -100,7 +110,7 @@ impl Ideal {
         let full = header + Bytes::new(self.framing.payload.into());
         let last = header + Bytes::new(self.framing.payload_of(flow.size, count - 1).into());
         let [from, to] = [flow.src, flow.dst].map(|node| self.tins[node.index()]);
-        let crossing = self.crossing(from, to);
+        let crossing = self.ways.crossing(from, to);
         let begun = |size: Bytes, before: u64| {
             let ahead = full * before + size.min(CUT_THROUGH_HEADER);
             self.rate.least_send_time(ahead) + self.through(size, crossing)

@@ -5,10 +5,12 @@
 //! ([`crate::ip`], [`crate::switch`]): the links between TiNs carry nothing that the engine sees.
 
 mod blueprint;
+mod carrier;
 mod clique;
 mod faults;
 mod ideal;
 mod nic;
+mod remote;
 #[cfg(test)]
 mod tests;
 mod tracing;
@@ -22,11 +24,12 @@ use serde_json::{Map, Value};
 
 use crate::config::Plan;
 use crate::transport::{Network, each};
+pub use carrier::Rack;
 pub(crate) use clique::Clique;
 use ideal::Ideal;
 
-/// A rack under simulation.
-pub struct Rack {
+/// A rack whose hosts send packets.
+pub struct Packets {
     network: Network,
     ideal: Ideal,
     plan: Plan,
@@ -72,7 +75,7 @@ pub(crate) fn engine(plan: &Plan) -> packets::Plan {
     packets::Plan { config, topology: graph(plan), faults: plan.faults.clone() }
 }
 
-impl Rack {
+impl Packets {
     /// An idle rack. `seed` is that of all chance in it.
     #[must_use]
     pub fn new(plan: Plan, seed: u64) -> Self {
@@ -82,7 +85,7 @@ impl Rack {
     }
 }
 
-impl Fabric for Rack {
+impl Fabric for Packets {
     fn name(&self) -> &'static str {
         "aquila"
     }

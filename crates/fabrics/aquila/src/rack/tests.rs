@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::Rack;
 use crate::Config;
-use crate::config::Ip;
+use crate::config::{Carrier, Ip};
 use crate::topology::Fibres;
 
 fn flow(id: u64, (src, dst): (u32, u32), size: u64, start: Time) -> Flow {
@@ -30,7 +30,12 @@ impl ::rack::Probe for Ends {
 }
 
 fn carry(config: &Config, flows: &[Flow]) -> (Rack, Vec<(u64, Span, Span)>) {
+    carry_by(config, flows, false)
+}
+
+fn carry_by(config: &Config, flows: &[Flow], is_wire: bool) -> (Rack, Vec<(u64, Span, Span)>) {
     let mut rack = Rack::new(config.plan().unwrap(), 1);
+    rack.set_wire(is_wire).unwrap();
     let mut ends = Ends::default();
     for flow in flows {
         rack.advance(flow.start, &mut ends);
@@ -54,6 +59,26 @@ fn a42_a_message_alone_takes_its_ideal_time() {
         // No larger: cells of 4 KB queue for a gateway's two fibres, and some go round (F01, Fig. 10).
         // Its data takes a line of 25 Gbps where the ideal takes one of 50, and waits for its own cells.
         assert!(took <= ideal + Span::from_ns(450), "to {dst}: {took} for {ideal}");
+    }
+}
+
+/// M501, X06: a small flow alone takes its ideal time, but for cycles and what chance puts in its way; a large one most of
+/// what the bus carries.
+#[test]
+fn m501_a_flow_of_memory_alone_takes_its_ideal_time() {
+    for carrier in [Carrier::RmaRead, Carrier::RmaWrite] {
+        let fibres = Fibres::Metres(100);
+        let config = Config { nodes: 136, fibres, carrier, ..Config::default() };
+        for (dst, size) in [(1, 100), (2, 128), (9, 100), (30, 8), (135, 128)] {
+            let (_, ends) = carry(&config, &[flow(0, (0, dst), size, Time::ZERO)]);
+            let (_, took, ideal) = ends[0];
+            assert!(took >= ideal, "to {dst}: {took} for {ideal}");
+            assert!(took <= ideal + Span::from_ns(300), "to {dst}: {took} for {ideal}");
+        }
+        let size = 4_000_000;
+        let (_, ends) = carry(&config, &[flow(0, (0, 60), size, Time::ZERO)]);
+        let gbps = size as f64 * 8.0 / ends[0].1.as_seconds() / 1e9;
+        assert!((60.0..=104.0).contains(&gbps), "{carrier:?}: {gbps} Gbps");
     }
 }
 
@@ -132,6 +157,36 @@ proptest! {
             prop_assert!(took >= ideal, "flow {}: {} for {}", id, took, ideal);
         }
         prop_assert_eq!(rack.details()["ip_no_ingress_room"].as_u64(), Some(0));
+    }
+
+    /// The same where memory carries them; what is on links as its bytes changes nothing.
+    #[test]
+    fn m501_every_flow_ends_where_memory_carries_it(
+        drawn in prop::collection::vec((0..24u32, 0..24u32, 1..200_000u64, 0..30_000u64), 1..40),
+        is_read: bool,
+        hosts_per_tin in 1..=2u8,
+        operation in 1_000..40_000u64,
+    ) {
+        let carrier = if is_read { Carrier::RmaRead } else { Carrier::RmaWrite };
+        let mut config = Config { nodes: 24, hosts_per_tin, carrier, ..Config::default() };
+        config.rma.operation = Bytes::new(operation);
+        let mut flows: Vec<_> = (0..)
+            .zip(&drawn)
+            .map(|(id, &(src, dst, size, ns))| {
+                let dst = if src == dst { (dst + 1) % 24 } else { dst };
+                flow(id, (src, dst), size, Time::ZERO + Span::from_ns(ns))
+            })
+            .collect();
+        flows.sort_by_key(|flow| flow.start);
+        let (rack, ends) = carry(&config, &flows);
+        for &(id, took, ideal) in &ends {
+            prop_assert!(took >= ideal, "flow {}: {} for {}", id, took, ideal);
+        }
+        let bytes: u64 = flows.iter().map(|flow| flow.size.get()).sum();
+        prop_assert_eq!(rack.totals().delivered, Bytes::new(bytes));
+        let (again, same) = carry_by(&config, &flows, true);
+        prop_assert_eq!(same, ends);
+        prop_assert_eq!(again.totals(), rack.totals());
     }
 }
 
