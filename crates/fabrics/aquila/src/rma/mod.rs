@@ -540,7 +540,10 @@ impl Engine {
         let place = self.places[usize::from(tin)] as usize;
         let cell =
             HALVES.into_iter().find_map(|half| self.next_cell((place, host), half, room, wishes));
-        self.arm(place, wishes);
+        // After a cell the port asks again, until there is none.
+        if cell.is_none() {
+            self.arm(place, wishes);
+        }
         cell
     }
 

@@ -11,15 +11,15 @@ use crate::config::{Law, Power};
 /// Whether a host sleeps.
 #[derive(Clone, Debug)]
 pub(super) struct Sleeper {
-    /// When it was last asked, or will be awake. Unit: ps.
-    last: u64,
+    /// When it was last asked, or will be awake; `None`: it has slept for ever. Unit: ps.
+    last: Option<u64>,
     stream: Stream,
 }
 
 impl Sleeper {
-    /// A host that begins to be idle at time zero.
+    /// A host that nobody has ever asked.
     pub(super) fn new(seed: u64, host: u64) -> Self {
-        Self { last: 0, stream: Stream::new(seed, "aquila/sleep", host) }
+        Self { last: None, stream: Stream::new(seed, "aquila/sleep", host) }
     }
 
     /// Memory is asked for at `at`: when the host is awake. Unit: ps.
@@ -27,14 +27,16 @@ impl Sleeper {
         if !keys.sleeps {
             return at;
         }
-        let slept = at.saturating_sub(self.last) > keys.after.as_ps();
+        let idle = self.last.map_or(u64::MAX, |last| at.saturating_sub(last));
+        let slept = idle > keys.after.as_ps();
         let exit = match (slept, keys.law) {
             (false, _) => 0,
             (true, Law::Fixed) => keys.exit.as_ps(),
             (true, Law::Exponential) => self.stream.exponential(keys.exit.as_ps() as f64) as u64,
         };
-        self.last = self.last.max(at + exit);
-        self.last
+        let awake = self.last.unwrap_or(0).max(at + exit);
+        self.last = Some(awake);
+        awake
     }
 }
 
@@ -49,11 +51,12 @@ mod tests {
         let us = |us| Span::from_us(us).as_ps();
         let keys = Power { sleeps: true, ..Power::default() };
         let mut host = Sleeper::new(1, 0);
-        assert_eq!(host.wake(us(20), &keys), us(20), "20 us are not more than 20 us");
-        assert_eq!(host.wake(us(41), &keys), us(49), "8 us later");
-        assert_eq!(host.wake(us(43), &keys), us(49), "with the first");
-        assert_eq!(host.wake(us(69), &keys), us(69), "awake since 49");
-        assert_eq!(host.wake(us(90), &Power::default()), us(90), "it never sleeps");
+        assert_eq!(host.wake(us(1), &keys), us(9), "it sleeps at first");
+        assert_eq!(host.wake(us(29), &keys), us(29), "20 us are not more than 20 us");
+        assert_eq!(host.wake(us(50), &keys), us(58), "8 us later");
+        assert_eq!(host.wake(us(52), &keys), us(58), "with the first");
+        assert_eq!(host.wake(us(78), &keys), us(78), "awake since 58");
+        assert_eq!(host.wake(us(99), &Power::default()), us(99), "it never sleeps");
         let keys = Power { law: Law::Exponential, ..keys };
         let waits: u64 = (1..=2_000).map(|n| host.wake(us(1_000 * n), &keys) - us(1_000 * n)).sum();
         let mean = waits as f64 / 2_000.0 / us(8) as f64;
