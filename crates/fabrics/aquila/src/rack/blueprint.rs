@@ -97,7 +97,7 @@ impl Blueprint {
         }
         Self {
             topology: plan.topology.clone(),
-            turns: plan.turns.clone(),
+            turns: plan.turns,
             settings: Arc::new(Settings::from(plan)),
             ip: plan.config.ip.clone(),
             seed,
