@@ -50,6 +50,9 @@ pub struct Ip {
     pub weights: [u8; 7],
     /// Which packets keep their order. Default source: those of a source, port and class of service (our choice, U24).
     pub order: Order,
+    /// Whether packets wait until they are asked for. Default true (Aquila §3.3). False, to measure what that is for:
+    /// their cells go at once, and a packet that finds no room where it goes is lost there (our choice).
+    pub solicitation: bool,
     /// How long a packet waits until it is asked for. Unit: time. Default 10 ms (our choice, U30). More than
     /// `reassembly_timeout`.
     pub request_timeout: Span,
@@ -69,6 +72,8 @@ pub enum Order {
     Source,
     /// Those of them whose flows have the same hash of 12 bits.
     Hash,
+    /// None: a packet leaves when it is whole, to measure what order costs.
+    None,
 }
 
 impl Default for Ip {
@@ -86,6 +91,7 @@ impl Default for Ip {
             queue_limit: 2_048,
             weights: [1; 7],
             order: Order::default(),
+            solicitation: true,
             request_timeout: Span::from_us(10_000),
             reassembly_timeout: Span::from_us(1_000),
             data_header: Bytes::new(DATA_HEADER_BYTES.into()),

@@ -121,7 +121,7 @@ impl Egress {
             to: request.to,
             length: rts.length,
             flow_hash: match settings.order {
-                Order::Source => 0,
+                Order::Source | Order::None => 0,
                 Order::Hash => rts.flow_hash,
             },
             class_of_service: rts.class_of_service,
@@ -151,6 +151,11 @@ impl Egress {
         is_it.then_some(place)
     }
 
+    /// Whether cells of the packet at a place are missing.
+    pub(super) fn is_coming(&mut self, pointer: Pointer) -> bool {
+        self.coming(pointer).is_some()
+    }
+
     /// What the packet is whose cells come here. False: the place is another's by now.
     pub(super) fn attach(&mut self, pointer: Pointer, packet: u32) -> bool {
         self.coming(pointer).map(|place| place.packet = packet).is_some()
@@ -178,13 +183,13 @@ impl Egress {
         Came::Ended { length: place.length, to: place.to, list: place.list() }
     }
 
-    /// The next packet of a list that may leave: the first of its flow, and whole or dead.
-    pub(super) fn leave(&mut self, list: usize) -> Option<Left> {
+    /// The next packet of a list that may leave: whole or dead, and, where order is kept, the first of its flow.
+    pub(super) fn leave(&mut self, list: usize, order: Order) -> Option<Left> {
         let (mut before, mut slot) = (NONE, self.lists[list][0]);
         while slot != NONE {
             let place = self.places[slot as usize];
             let is_over = matches!(place.state, State::Whole | State::Dead);
-            if is_over && self.is_first_of_flow(list, slot) {
+            if is_over && (order == Order::None || self.is_first_of_flow(list, slot)) {
                 self.unlink(list, before, slot);
                 return Some(Left {
                     packet: place.packet,

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use super::ages::Ages;
-use super::{Arrival, Loss, Outcome, Part, Settings};
+use super::{Arrival, Loss, Outcome, Part, Settings, unsolicited};
 use crate::cells::ip::{ABORT, Clear, DATA_CELLS_MAX, Data, Pointer, Rts};
 use crate::link::classes::{CellKind, data_class, half_of};
 use crate::switch::cell::{BLOCK, Cell};
@@ -67,8 +67,8 @@ pub(super) struct Ingress {
 
 /// What a draining packet has for a terminal port that asks.
 pub(super) enum Next {
-    /// A cell; whether it was the last.
-    Cell(Cell, bool),
+    /// A cell; what it says of its packet, where nobody has asked for that; whether it was the last.
+    Cell(Cell, Option<u32>, bool),
     /// Not before this instant: its bytes are on their way here. Unit: ps.
     NotBefore(u64),
     /// Nothing: its place was given back.
@@ -87,7 +87,8 @@ impl Ingress {
         let class = usize::from(arrival.class_of_service);
         let free = settings.segments - self.used;
         let limit = (f64::from(free) * settings.ingress_share) as u32;
-        if segments > free || self.by_class[class] + segments > limit {
+        let is_full = self.free.is_empty() && self.places.len() as u32 >= settings.places;
+        if segments > free || self.by_class[class] + segments > limit || is_full {
             return None;
         }
         self.used += segments;
@@ -129,16 +130,7 @@ impl Ingress {
     /// The request for a place, if its packet still waits.
     pub(super) fn request(&self, pointer: Pointer, settings: &Settings) -> Option<Cell> {
         let place = self.get(pointer).filter(|place| place.state == State::Waiting)?;
-        let rts = Rts {
-            length: place.length,
-            class_of_service: place.class_of_service,
-            ingress: pointer,
-            usage: self.usage(settings),
-            egress_port: super::port_of(place.to).unwrap_or(0),
-            may_be_marked: place.may_be_marked,
-            is_encapsulated: place.is_encapsulated,
-            flow_hash: place.flow_hash,
-        };
+        let rts = Rts { ingress: pointer, usage: self.usage(settings), ..place.says() };
         let class = CellKind::Rts.class(half_of(place.class_of_service));
         let cell = Cell::new(place.from, place.to, class, CellKind::Rts as u8, 2, settings.hops);
         Some(cell.with_payload(rts.word()).traced(place.is_traced))
@@ -193,7 +185,9 @@ impl Ingress {
             true => self.give_back(pointer.slot),
             false => self.places[pointer.slot as usize].sent += 1,
         }
-        Next::Cell(cell.with_payload(data.word()).traced(place.is_traced), is_last)
+        let cell = cell.with_payload(data.word()).traced(place.is_traced);
+        let header = (!settings.is_solicited).then(|| unsolicited::header(&place.says()));
+        Next::Cell(cell, header, is_last)
     }
 
     /// When the oldest place is given back at the latest. Unit: ps.
@@ -238,6 +232,19 @@ impl Ingress {
 }
 
 impl Place {
+    /// What its request says of the packet itself.
+    fn says(&self) -> Rts {
+        Rts {
+            length: self.length,
+            class_of_service: self.class_of_service,
+            egress_port: super::port_of(self.to).unwrap_or(0),
+            may_be_marked: self.may_be_marked,
+            is_encapsulated: self.is_encapsulated,
+            flow_hash: self.flow_hash,
+            ..Rts::default()
+        }
+    }
+
     /// When so many of its bytes are here: they come evenly. Unit: ps.
     fn arrival_of(&self, bytes: u32) -> u64 {
         let all = self.whole - self.begun;

@@ -11,6 +11,7 @@
 
 pub(crate) mod ages;
 mod clearing;
+mod counts;
 mod egress;
 mod ingress;
 pub mod open_loop;
@@ -18,6 +19,7 @@ mod reset;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod unsolicited;
 
 use std::collections::VecDeque;
 
@@ -31,9 +33,11 @@ use crate::switch::cell::Cell;
 use crate::switch::settings::TICK;
 use crate::switch::{Room, Wishes};
 use clearing::{Budget, Queues, Request, Wait};
+pub use counts::Counts;
 use egress::{Came, Egress, NONE};
 use ingress::{Ingress, Next, Outgoing};
 use settings::Settings;
+use unsolicited::Unsolicited;
 
 /// Terminal ports that IP uses: four of the NIC, four of the Ethernet port, one of the control processor (M102).
 const LANES: usize = 9;
@@ -82,7 +86,7 @@ pub struct Arrival {
 pub enum Loss {
     /// No room in the ingress buffer (M424).
     NoRoom,
-    /// Its destination said: drop it (M415).
+    /// Its destination said: drop it (M415); or had no room for it, where nobody asks for packets.
     Dropped,
     /// Nobody asked for it in time (M421).
     NotAskedFor,
@@ -127,59 +131,6 @@ pub enum Outcome {
         /// Why.
         why: Loss,
     },
-}
-
-/// What has happened so far.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counts {
-    /// Packets that came to ingress buffers.
-    pub packets: u64,
-    /// Requests that came to their destinations.
-    pub requests: u64,
-    /// Requests that were granted.
-    pub cleared: u64,
-    /// Packets that left.
-    pub delivered: u64,
-    /// Bytes of packets that left.
-    pub delivered_bytes: u64,
-    /// Packets that left with a mark.
-    pub marked: u64,
-    /// Packets lost, by why.
-    pub lost: [u64; 6],
-    /// Clearances for places that were given back (M421).
-    pub stale_clearances: u64,
-    /// Data cells for places that were given back, or that came twice (M418).
-    pub stray_cells: u64,
-    /// Requests, clearances and contents that bit errors made unreadable, or that make no sense here.
-    pub unreadable: u64,
-    /// Most requests in a queue.
-    pub queue_max: u32,
-    /// Most segments of 256 B in an ingress buffer.
-    pub ingress_max: u32,
-    /// Most bytes in a port's egress buffer.
-    pub egress_max: u32,
-    /// Most bytes that a port had asked for and were not there.
-    pub outstanding_max: u32,
-}
-
-impl Counts {
-    /// Adds those of other TiNs.
-    pub fn add(&mut self, other: &Self) {
-        self.packets += other.packets;
-        self.requests += other.requests;
-        self.cleared += other.cleared;
-        self.delivered += other.delivered;
-        self.delivered_bytes += other.delivered_bytes;
-        self.marked += other.marked;
-        self.lost.iter_mut().zip(other.lost).for_each(|(own, other)| *own += other);
-        self.stale_clearances += other.stale_clearances;
-        self.stray_cells += other.stray_cells;
-        self.unreadable += other.unreadable;
-        self.queue_max = self.queue_max.max(other.queue_max);
-        self.ingress_max = self.ingress_max.max(other.ingress_max);
-        self.egress_max = self.egress_max.max(other.egress_max);
-        self.outstanding_max = self.outstanding_max.max(other.outstanding_max);
-    }
 }
 
 /// The port of a TiN that an address is; `None` if it takes no IP.
@@ -267,6 +218,7 @@ struct Tin {
     queues: [Queues; PORTS],
     groups: [Group; GROUPS],
     egress: Egress,
+    unsolicited: Unsolicited,
     /// The earliest wake that was asked for and has not come. Unit: ps.
     armed: u64,
     /// When bytes of a packet that goes out are here, for which a terminal port waits. Unit: ps.
@@ -329,6 +281,11 @@ impl Engine {
             return;
         };
         self.counts.ingress_max = self.counts.ingress_max.max(state.ingress.used());
+        if !settings.is_solicited {
+            let deadline = state.ingress.deadline(settings).unwrap_or(NEVER);
+            state.arm(deadline, wishes);
+            return self.send_at_once(tin, arrival.from, pointer, wishes);
+        }
         let group = port_of(arrival.from).map_or(0, |port| GROUP_OF[usize::from(port)]);
         let lane = request_lane(group, arrival.to, arrival.class_of_service);
         let half = half_of(arrival.class_of_service) as usize;
@@ -344,6 +301,10 @@ impl Engine {
     /// If the TiN is not here.
     pub fn attach(&mut self, tin: u16, egress: Pointer, packet: u32) -> bool {
         let state = &mut self.tins[self.places[usize::from(tin)] as usize];
+        if !self.settings.is_solicited {
+            state.unsolicited.announce(egress, packet);
+            return true;
+        }
         let is_known = state.egress.attach(egress, packet);
         if !is_known {
             self.lose(tin, packet, Loss::NotWhole);
@@ -410,13 +371,17 @@ impl Engine {
     }
 
     fn hear_clearance(&mut self, tin: u16, cell: &Cell, wishes: &mut Wishes) {
-        let place = self.places[usize::from(tin)] as usize;
-        let (Ok(clear), Some(port)) = (Clear::of_word(cell.payload), port_of(cell.to)) else {
+        let (Ok(clear), Some(_)) = (Clear::of_word(cell.payload), port_of(cell.to)) else {
             self.counts.unreadable += 1;
             return;
         };
-        let state = &mut self.tins[place];
-        let Some((part, outcome)) = state.ingress.clear(&clear) else {
+        self.start_draining(tin, &clear, cell.to, wishes);
+    }
+
+    /// Lets the packet of a place go, which came by the port of an address.
+    fn start_draining(&mut self, tin: u16, clear: &Clear, from: u16, wishes: &mut Wishes) {
+        let state = &mut self.tins[self.places[usize::from(tin)] as usize];
+        let Some((part, outcome)) = state.ingress.clear(clear) else {
             self.counts.stale_clearances += 1;
             return;
         };
@@ -424,7 +389,7 @@ impl Engine {
             self.counts.lost[why as usize] += 1;
         }
         self.outcomes.push_back((tin, outcome));
-        let group = GROUP_OF[usize::from(port)];
+        let group = GROUP_OF[port_of(from).map_or(0, usize::from)];
         state.outgoing.cleared[group][usize::from(part.0)].push_back(clear.ingress);
         wish_all(group, wishes);
     }
@@ -440,11 +405,24 @@ impl Engine {
 
     fn hear_data(&mut self, tin: u16, cell: &Cell, at: u64, wishes: &mut Wishes) {
         let place = self.places[usize::from(tin)] as usize;
-        let came = self.tins[place].egress.come(Data::of_word(cell.payload), cell.is_damaged());
-        match came {
+        let mut data = Data::of_word(cell.payload);
+        let said = data.egress;
+        if !self.settings.is_solicited {
+            let Some(egress) = self.place_of(tin, cell, at, wishes) else {
+                self.counts.stray_cells += 1;
+                return;
+            };
+            data.egress = egress;
+        }
+        match self.tins[place].egress.come(data, cell.is_damaged()) {
             Came::Stray => self.counts.stray_cells += 1,
             Came::Part => {}
-            Came::Ended { length, to, list } => self.end(place, (length, to, list), at, wishes),
+            Came::Ended { length, to, list } => {
+                if !self.settings.is_solicited {
+                    self.forget(tin, said);
+                }
+                self.end(place, (length, to, list), at, wishes);
+            }
         }
     }
 
@@ -465,7 +443,7 @@ impl Engine {
     /// Lets packets leave that may.
     fn leave(&mut self, place: usize, list: usize, now: u64, wishes: &mut Wishes) {
         let state = &mut self.tins[place];
-        while let Some(left) = state.egress.leave(list) {
+        while let Some(left) = state.egress.leave(list, self.settings.order) {
             let port = port_of(left.to).map_or(0, usize::from);
             let group = &mut state.groups[GROUP_OF[port]];
             if !left.is_whole || left.packet == NONE {
@@ -597,7 +575,8 @@ impl Engine {
                 *free == self.settings.egress_buffer && *outstanding == 0
             };
             let waiting: u32 = tin.queues.iter().map(Queues::waiting).sum();
-            if ingress + egress > 0 || waiting > 0 || !tin.groups.iter().all(is_home) {
+            let is_empty = ingress + egress == 0 && waiting == 0 && tin.unsolicited.is_empty();
+            if !is_empty || !tin.groups.iter().all(is_home) {
                 return Err(format!(
                     "TiN {}: {ingress} packets wait, {waiting} requests, {egress} are put together; budgets {:?}",
                     tin.id,
@@ -734,11 +713,14 @@ impl Tin {
         for _ in 0..cleared.len() {
             let pointer = *cleared.front()?;
             match ingress.cell(pointer, now, settings) {
-                Next::Cell(cell, is_last) => {
+                Next::Cell(cell, header, is_last) => {
                     if is_last {
                         cleared.pop_front();
                     }
-                    return Some(cell);
+                    return Some(match header {
+                        Some(header) => wishes.enclose(cell, &header.to_be_bytes()),
+                        None => cell,
+                    });
                 }
                 Next::NotBefore(at) => {
                     first_at = first_at.min(at);

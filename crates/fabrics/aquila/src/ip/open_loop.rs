@@ -1,7 +1,8 @@
 //! IP packets without hosts: traffic that does not listen, to measure the handshake and the fabric with.
 //!
-//! Every TiN that sends does so at random instants; what becomes of each packet is written down. Whole packets only:
-//! there is no transport above, and what is lost stays lost.
+//! Every TiN that sends does so at random instants, or when it is told to; what becomes of each packet is written
+//! down. Whole packets only: there is no transport above, and what is lost stays lost. Packets may be answered, as a
+//! transport acknowledges them, which gives the round trip of §5.1.
 
 use std::collections::VecDeque;
 
@@ -10,8 +11,9 @@ use kernel::{Bytes, Rate, Span, Stream, Time};
 use super::{Arrival, Counts, Engine, Loss, NEVER, Outcome};
 use crate::address::{Address, Endpoint};
 use crate::config::Ip;
+use crate::link::classes::CellKind;
 use crate::raw::Pattern;
-use crate::switch::cell::Cell;
+use crate::switch::cell::{BLOCK, Cell};
 use crate::switch::settings::TICK;
 use crate::switch::{Endpoints, Room, Wishes};
 use crate::topology::Shape;
@@ -33,8 +35,37 @@ pub struct Packet {
     pub at: Time,
     /// When its last byte is there.
     pub whole_at: Time,
+    /// The packet that it answers, by its number, if it is an answer.
+    pub answers: Option<u32>,
     /// What became of it, and when.
     pub end: Option<(Time, End)>,
+}
+
+impl Packet {
+    /// A sound packet that is to come at `at`.
+    #[must_use]
+    pub const fn new((from, to): (u16, u16), length: u16, class_of_service: u8, at: Time) -> Self {
+        Self {
+            from,
+            to,
+            length,
+            class_of_service,
+            is_bad: false,
+            at,
+            whole_at: at,
+            answers: None,
+            end: None,
+        }
+    }
+
+    /// From its header's arrival until its first bit left; `None` if it has not.
+    #[must_use]
+    pub fn latency(&self) -> Option<Span> {
+        match self.end {
+            Some((at, End::Left { .. })) => Some(at - self.at),
+            _ => None,
+        }
+    }
 }
 
 /// What became of a packet.
@@ -66,11 +97,22 @@ pub struct Traffic {
 
 #[derive(Clone, Debug, Default)]
 struct Source {
-    /// Packets to come, by their instants.
-    due: VecDeque<u32>,
+    /// Packets to come, and answers to give, by their instants.
+    due: [VecDeque<u32>; 2],
     /// When its line is free again. Unit: ps.
     line_free: u64,
     next: u64,
+}
+
+/// Bytes of cells of a kind: in the fabric now, at the most, and in all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct UnderWay {
+    /// Injected and not delivered.
+    pub now: u64,
+    /// The most that ever were.
+    pub most: u64,
+    /// All that were injected.
+    pub all: u64,
 }
 
 /// The endpoints.
@@ -82,9 +124,12 @@ pub struct OpenLoop {
     traffic: Option<Traffic>,
     /// Whether packets are traced.
     is_traced: bool,
+    /// Size of answers; none: nothing is answered. Unit: bytes.
+    answer: Option<u16>,
     sources: Vec<Source>,
     streams: Vec<Stream>,
     packets: Vec<Packet>,
+    under_way: [UnderWay; CellKind::ALL.len()],
 }
 
 impl OpenLoop {
@@ -98,12 +143,14 @@ impl OpenLoop {
             port_rate: ip.port_rate,
             traffic: None,
             is_traced: false,
-            sources: vec![Source::default(); all.len()],
+            answer: None,
+            sources: vec![Source { next: NEVER, ..Source::default() }; all.len()],
             streams: all
                 .iter()
                 .map(|&tin| Stream::new(seed, "aquila/open-loop", tin.into()))
                 .collect(),
             packets: Vec::new(),
+            under_way: Default::default(),
         }
     }
 
@@ -117,6 +164,11 @@ impl OpenLoop {
         self.is_traced = is_traced;
     }
 
+    /// Lets every packet that arrives from now on be answered by one of so many bytes, as soon as its last bit is out.
+    pub fn answer_with(&mut self, bytes: u16) {
+        self.answer = Some(bytes);
+    }
+
     /// Begins at a TiN, at time zero.
     pub fn begin(&mut self, tin: u16, wishes: &mut Wishes) {
         self.schedule(tin, 0, wishes);
@@ -125,14 +177,10 @@ impl OpenLoop {
     /// Lets a packet come to its TiN at `at`, or when those before it have come by. Packets of a TiN in order of time.
     pub fn send(&mut self, packet: Packet, wishes: &mut Wishes) {
         let tin = usize::from(self.tin(packet.from));
-        let source = &mut self.sources[tin];
-        let time = self.port_rate.send_time(Bytes::new(packet.length.into())).as_ps();
-        let begun = packet.at.as_ps().max(source.line_free);
-        source.line_free = begun + time;
-        let whole_at = Time::from_ps(source.line_free);
-        source.due.push_back(self.packets.len() as u32);
-        self.packets.push(Packet { at: Time::from_ps(begun), whole_at, ..packet });
-        wishes.wake_at(Time::from_ps(begun));
+        let queue = usize::from(packet.answers.is_some());
+        self.sources[tin].due[queue].push_back(self.packets.len() as u32);
+        self.packets.push(packet);
+        wishes.wake_at(packet.at);
     }
 
     /// All packets so far, in the order in which they were offered.
@@ -153,6 +201,12 @@ impl OpenLoop {
         &self.engine
     }
 
+    /// What cells of a kind are under way. Cells that are lost stay so.
+    #[must_use]
+    pub fn under_way(&self, kind: CellKind) -> UnderWay {
+        self.under_way[kind as usize]
+    }
+
     /// Address of an endpoint of a TiN.
     #[must_use]
     pub fn address(&self, tin: u16, endpoint: Endpoint) -> u16 {
@@ -160,7 +214,9 @@ impl OpenLoop {
         Address::new(pod, place, endpoint).bits()
     }
 
-    fn tin(&self, address: u16) -> u16 {
+    /// The TiN of an address.
+    #[must_use]
+    pub fn tin(&self, address: u16) -> u16 {
         let address = Address::from_bits(address);
         self.shape.tin(address.pod(), address.tin())
     }
@@ -191,73 +247,34 @@ impl OpenLoop {
                 pod * tins_per_pod + (place + 1) % tins_per_pod
             }
         };
-        let at = Time::from_ps(at);
-        Packet {
-            from: self.address(tin, Endpoint::HOST_0),
-            to: self.address(to, Endpoint::HOST_0),
-            length: traffic.length,
-            class_of_service: traffic.class_of_service,
-            is_bad: false,
-            at,
-            whole_at: at,
-            end: None,
-        }
+        let ends = (self.address(tin, Endpoint::HOST_0), self.address(to, Endpoint::HOST_0));
+        Packet::new(ends, traffic.length, traffic.class_of_service, Time::from_ps(at))
     }
 
-    /// Writes down what became of packets, and passes contents on.
-    fn settle(&mut self, now: Time) {
-        while let Some((_, outcome)) = self.engine.next_outcome() {
-            let (packet, end) = match outcome {
-                Outcome::Cleared { packet, to, egress } => {
-                    self.engine.attach(self.tin(to), egress, packet);
-                    continue;
-                }
-                Outcome::Leaves { packet, at, is_marked, .. } => {
-                    (packet, (at, End::Left { is_marked }))
-                }
-                Outcome::Lost { packet, why } => (packet, (now, End::Lost(why))),
+    /// Lets packets come by the line of a TiN whose turn it is before `end`.
+    fn take_in(&mut self, tin: u16, end: u64, wishes: &mut Wishes) {
+        loop {
+            let source = &mut self.sources[usize::from(tin)];
+            let first = |queue: &VecDeque<u32>| {
+                queue.front().map(|&number| self.packets[number as usize].at)
             };
-            let packet = &mut self.packets[packet as usize];
-            assert!(packet.end.is_none(), "{packet:?} ends again: {end:?}");
-            packet.end = Some(end);
-        }
-    }
-}
-
-impl Endpoints for OpenLoop {
-    fn deliver(&mut self, tin: u16, _: u8, cell: &Cell, at: Time, wishes: &mut Wishes) {
-        debug_assert_eq!(self.tin(cell.to), tin, "a cell at the wrong TiN");
-        let is_known = self.engine.deliver(tin, cell, at, wishes);
-        debug_assert!(is_known, "{cell:?}");
-        self.settle(wishes.now());
-    }
-
-    fn inject(
-        &mut self,
-        tin: u16,
-        terminal: u8,
-        room: Room<'_>,
-        wishes: &mut Wishes,
-    ) -> Option<Cell> {
-        self.engine.inject(tin, terminal, room, wishes)
-    }
-
-    fn wake(&mut self, tin: u16, wishes: &mut Wishes) {
-        let end = wishes.now().as_ps() + TICK.as_ps();
-        if let Some(traffic) = self.traffic {
-            while self.sources[usize::from(tin)].next < end {
-                let at = self.sources[usize::from(tin)].next;
-                let packet = self.draw(&traffic, tin, at);
-                self.send(packet, wishes);
-                self.schedule(tin, at, wishes);
+            let due = source.due.iter().enumerate();
+            let Some((at, queue)) =
+                due.filter_map(|(which, queue)| Some((first(queue)?, which))).min()
+            else {
+                return;
+            };
+            let begun = at.as_ps().max(source.line_free);
+            if begun >= end {
+                wishes.wake_at(Time::from_ps(begun));
+                return;
             }
-        }
-        while let Some(&number) = self.sources[usize::from(tin)].due.front() {
-            let packet = self.packets[number as usize];
-            if packet.at.as_ps() >= end {
-                break;
-            }
-            self.sources[usize::from(tin)].due.pop_front();
+            let Some(number) = source.due[queue].pop_front() else { return };
+            let packet = &mut self.packets[number as usize];
+            let time = self.port_rate.send_time(Bytes::new(packet.length.into()));
+            packet.at = Time::from_ps(begun);
+            packet.whole_at = packet.at + time;
+            source.line_free = packet.whole_at.as_ps();
             let arrival = Arrival {
                 packet: number,
                 length: packet.length,
@@ -273,18 +290,94 @@ impl Endpoints for OpenLoop {
             };
             self.engine.arrive(tin, &arrival, wishes);
         }
+    }
+
+    /// Writes down what became of packets, passes contents on, and answers.
+    fn settle(&mut self, wishes: &mut Wishes) {
+        while let Some((_, outcome)) = self.engine.next_outcome() {
+            let (number, end) = match outcome {
+                Outcome::Cleared { packet, to, egress } => {
+                    self.engine.attach(self.tin(to), egress, packet);
+                    continue;
+                }
+                Outcome::Leaves { packet, at, is_marked, .. } => {
+                    (packet, (at, End::Left { is_marked }))
+                }
+                Outcome::Lost { packet, why } => (packet, (wishes.now(), End::Lost(why))),
+            };
+            let packet = &mut self.packets[number as usize];
+            assert!(packet.end.is_none(), "{packet:?} ends again: {end:?}");
+            packet.end = Some(end);
+            let packet = *packet;
+            if let (Some(bytes), (at, End::Left { .. }), None) = (self.answer, end, packet.answers)
+            {
+                let out = self.port_rate.send_time(Bytes::new(packet.length.into()));
+                let ends = (packet.to, packet.from);
+                let answer = Packet::new(ends, bytes, packet.class_of_service, at + out);
+                self.send(Packet { answers: Some(number), ..answer }, wishes);
+            }
+        }
+    }
+}
+
+impl Endpoints for OpenLoop {
+    fn deliver(&mut self, tin: u16, _: u8, cell: &Cell, at: Time, wishes: &mut Wishes) {
+        debug_assert_eq!(self.tin(cell.to), tin, "a cell at the wrong TiN");
+        self.under_way[usize::from(cell.kind)].now -= u64::from(cell.blocks) * u64::from(BLOCK);
+        let is_known = self.engine.deliver(tin, cell, at, wishes);
+        debug_assert!(is_known, "{cell:?}");
+        self.settle(wishes);
+    }
+
+    fn inject(
+        &mut self,
+        tin: u16,
+        terminal: u8,
+        room: Room<'_>,
+        wishes: &mut Wishes,
+    ) -> Option<Cell> {
+        let cell = self.engine.inject(tin, terminal, room, wishes)?;
+        let under_way = &mut self.under_way[usize::from(cell.kind)];
+        let bytes = u64::from(cell.blocks) * u64::from(BLOCK);
+        (under_way.now, under_way.all) = (under_way.now + bytes, under_way.all + bytes);
+        under_way.most = under_way.most.max(under_way.now);
+        Some(cell)
+    }
+
+    fn wake(&mut self, tin: u16, wishes: &mut Wishes) {
+        let end = wishes.now().as_ps() + TICK.as_ps();
+        if let Some(traffic) = self.traffic {
+            while self.sources[usize::from(tin)].next < end {
+                let at = self.sources[usize::from(tin)].next;
+                let packet = self.draw(&traffic, tin, at);
+                self.send(packet, wishes);
+                self.schedule(tin, at, wishes);
+            }
+        }
+        self.take_in(tin, end, wishes);
         self.engine.wake(tin, wishes);
-        self.settle(wishes.now());
+        self.settle(wishes);
     }
 }
 
 /// How long packets took that came within `from..until` and left: from their headers' arrival until their first bits
-/// left, shortest first.
+/// left, shortest first. Answers do not count.
 #[must_use]
 pub fn latencies(packets: &[Packet], from: Time, until: Time) -> Vec<Span> {
-    let of = |packet: &Packet| match packet.end {
-        Some((at, End::Left { .. })) if (from..until).contains(&packet.at) => Some(at - packet.at),
-        _ => None,
+    let is_in = |packet: &&Packet| packet.answers.is_none() && (from..until).contains(&packet.at);
+    let mut found: Vec<_> = packets.iter().filter(is_in).filter_map(Packet::latency).collect();
+    found.sort_unstable();
+    found
+}
+
+/// Round trips of packets that came within `from..until` and whose answers left: the way there and the way of the
+/// answer, without the time between (§5.1: fabric RTT), shortest first.
+#[must_use]
+pub fn round_trips(packets: &[Packet], from: Time, until: Time) -> Vec<Span> {
+    let of = |answer: &Packet| {
+        let packet = packets[answer.answers? as usize];
+        let is_in = (from..until).contains(&packet.at);
+        is_in.then_some(packet.latency()? + answer.latency()?)
     };
     let mut found: Vec<_> = packets.iter().filter_map(of).collect();
     found.sort_unstable();

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use super::clearing::Budget;
 use super::egress::Egress;
 use super::ingress::{Ingress, Outgoing};
+use super::unsolicited::Unsolicited;
 use super::{Engine, GROUPS, Group, Loss, NEVER, Settings, Tin};
 use crate::link::classes::Half;
 use crate::switch::Wishes;
@@ -26,6 +27,7 @@ impl Tin {
             queues: Default::default(),
             groups: [group(), group(), group()],
             egress: Egress::default(),
+            unsolicited: Unsolicited::default(),
             armed: NEVER,
             bytes_at: NEVER,
         }
@@ -46,10 +48,12 @@ impl Engine {
                 state.stall(group, half, false, wishes);
             }
         }
-        let lost = [state.ingress.clear_all(), state.egress.clear_all()].concat();
+        let (ingress, egress) = (state.ingress.clear_all(), state.egress.clear_all());
+        let lost = [ingress, egress, state.unsolicited.clear_all()].concat();
         let (ingress, egress) =
             (std::mem::take(&mut state.ingress), std::mem::take(&mut state.egress));
-        *state = Tin { ingress, egress, ..Tin::new(tin, &self.settings) };
+        let unsolicited = std::mem::take(&mut state.unsolicited);
+        *state = Tin { ingress, egress, unsolicited, ..Tin::new(tin, &self.settings) };
         lost.into_iter().for_each(|packet| self.lose(tin, packet, Loss::Died));
     }
 }

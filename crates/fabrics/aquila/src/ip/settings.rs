@@ -2,7 +2,7 @@
 
 use kernel::{Bytes, Rate};
 
-use super::{GROUPS, ingress};
+use super::{GROUPS, ingress, unsolicited};
 use crate::config::{self, Order};
 use crate::link::header::{CELL_MIN, CELL_STEP, HEADER_BYTES};
 
@@ -15,6 +15,8 @@ const ETHERNET_FRAMING: u32 = 14 + 24;
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) segments: u32,
+    /// Most packets of an ingress buffer.
+    pub(super) places: u32,
     pub(super) ingress_share: f64,
     pub(super) egress_buffer: u32,
     pub(super) window: u32,
@@ -23,6 +25,7 @@ pub(super) struct Settings {
     pub(super) queue_limit: u32,
     pub(super) weights: [u8; 7],
     pub(super) order: Order,
+    pub(super) is_solicited: bool,
     pub(super) request_timeout: u64,
     pub(super) reassembly_timeout: u64,
     pub(super) cell_payload: u32,
@@ -39,6 +42,7 @@ impl Settings {
         let bytes = |of: Bytes| of.get() as u32;
         let mut settings = Self {
             segments: bytes(ip.ingress_buffer) / ingress::SEGMENT,
+            places: if ip.solicitation { 1 << 20 } else { unsolicited::PLACES },
             ingress_share: ip.ingress_share,
             egress_buffer: bytes(ip.egress_buffer),
             window: bytes(ip.window),
@@ -47,6 +51,7 @@ impl Settings {
             queue_limit: ip.queue_limit,
             weights: ip.weights,
             order: ip.order,
+            is_solicited: ip.solicitation,
             request_timeout: ip.request_timeout.as_ps(),
             reassembly_timeout: ip.reassembly_timeout.as_ps(),
             cell_payload: ip.cell_payload(),

@@ -51,16 +51,8 @@ fn send_between(
     at: Time,
 ) {
     clique.act(from.0, Time::ZERO, |open_loop, wishes| {
-        let packet = Packet {
-            from: open_loop.address(from.0, from.1),
-            to: open_loop.address(to.0, to.1),
-            length,
-            class_of_service,
-            is_bad: false,
-            at,
-            whole_at: at,
-            end: None,
-        };
+        let ends = (open_loop.address(from.0, from.1), open_loop.address(to.0, to.1));
+        let packet = Packet::new(ends, length, class_of_service, at);
         open_loop.send(packet, wishes);
     });
 }
@@ -229,19 +221,9 @@ fn m421_a_bad_packet_is_given_up_at_both_ends() {
     for (number, is_bad) in [true, false].into_iter().enumerate() {
         clique.act(0, Time::ZERO, |open_loop, wishes| {
             let at = Time::ZERO + Span::from_us(1 + number as u64);
-            let (from, to) =
+            let ends =
                 (open_loop.address(0, Endpoint::HOST_0), open_loop.address(9, Endpoint::HOST_0));
-            let end = None;
-            let packet = Packet {
-                from,
-                to,
-                length: 1_000,
-                class_of_service: 1,
-                is_bad,
-                at,
-                whole_at: at,
-                end,
-            };
+            let packet = Packet { is_bad, ..Packet::new(ends, 1_000, 1, at) };
             open_loop.send(packet, wishes);
         });
     }
@@ -472,4 +454,74 @@ fn slow_x01_uniform_packets_are_carried() {
     let times = latencies(packets, Time::ZERO + Span::from_us(20), until);
     let p99 = times[times.len() * 99 / 100];
     assert!(p99 < Span::from_us(20), "{p99}");
+}
+
+/// X17, M425: without solicitation a packet of one cell crosses once: 0.73 us over a fibre of 100 m (A42); answered, it
+/// is the way there and the way back.
+#[test]
+fn x17_m425_what_nobody_asks_for_crosses_once() {
+    let (shape, ip) = (Shape::MINI, Ip { solicitation: false, ..Ip::default() });
+    let mut clique = clique(&shape, Fibres::Metres(100), Settings::default(), &ip);
+    clique.endpoints_mut().answer_with(148);
+    let at = |to: u16| Time::ZERO + Span::from_us(10 * u64::from(to));
+    (1..shape.tins()).for_each(|to| send(&mut clique, (0, to), (148, 1), at(to)));
+    finish(&mut clique);
+    let packets = clique.endpoints().packets();
+    let (ways, trips) = (
+        latencies(packets, Time::ZERO, Time::NEVER),
+        super::open_loop::round_trips(packets, Time::ZERO, Time::NEVER),
+    );
+    assert_eq!((ways.len(), trips.len()), (67, 67));
+    // A link inside the pod; and a link at each end of a fibre, as far as a cell can go by shortest ways; after the
+    // packet's own 11.84 ns on the host's line.
+    let wire = 51_200 + 11_840;
+    let (near, far) = (45_000 + 20_000 + wire, 2 * 45_000 + 570_000 + 20_000 + wire);
+    let slack = 2 * TICK.as_ps() + 2_560;
+    let is_at = |span: Span, ps: u64| (ps..=ps + slack).contains(&(span.as_ps() + TICK.as_ps()));
+    assert!(is_at(ways[0], near) && is_at(*ways.last().unwrap(), far), "{ways:?}");
+    assert!(trips[0].as_ps().abs_diff(2 * near) <= 2 * slack, "{}", trips[0]);
+    assert!(trips.last().unwrap().as_ps().abs_diff(2 * far) <= 2 * slack, "{trips:?}");
+    let none = clique.endpoints().under_way(crate::link::classes::CellKind::Rts);
+    assert_eq!((none.all, clique.endpoints().counts().requests), (0, 0));
+}
+
+/// X09: without solicitation what has no room at its destination is lost there, and nothing is left anywhere.
+#[test]
+fn x09_without_solicitation_an_incast_fills_the_fabric() {
+    let run = |solicitation: bool| {
+        let room = Bytes::new(64 << 10);
+        let queues = Ip { drop_above: 40_000, queue_limit: 60_000, ..Ip::default() };
+        let ip = Ip { solicitation, egress_buffer: room, ..queues };
+        let mut clique = clique(&Shape::MINI, Fibres::Metres(30), Settings::default(), &ip);
+        incast(&mut clique, 8..24, (1_000, 1), 10);
+        finish(&mut clique);
+        clique.check_home().unwrap();
+        let kind = crate::link::classes::CellKind::Data;
+        let dropped = clique.endpoints().counts().lost[Loss::Dropped as usize];
+        (clique.endpoints().under_way(kind).most, dropped)
+    };
+    let ((asked, none), (unasked, dropped)) = (run(true), run(false));
+    assert!(none == 0 && dropped > 100, "{none} and {dropped}");
+    // What was asked for is within the window, with headers; what was not is all that the fabric holds.
+    assert!(asked < 75_000 && unasked > 4 * asked, "{asked} and {unasked} B under way");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// I49 without solicitation and without order: each packet ends in one way, whole, and nothing is left.
+    #[test]
+    fn i49_what_nobody_asks_for_ends_in_one_way(all in packets(), buffer in 9_000..=40_000u64) {
+        let egress_buffer = Bytes::new(buffer);
+        let window = Bytes::new(4_160);
+        let ip = Ip { solicitation: false, order: Order::None, egress_buffer, window, ..Ip::default() };
+        prop_assert_eq!(ip.check(), []);
+        let mut clique = clique(&Shape::MINI, Fibres::Metres(30), Settings::default(), &ip);
+        send_all(&mut clique, all);
+        finish(&mut clique);
+        clique.check_home().unwrap();
+        let counts = clique.endpoints().counts();
+        prop_assert!(u64::from(counts.egress_max) <= buffer);
+        prop_assert_eq!(counts.delivered + counts.lost[Loss::Dropped as usize], counts.packets);
+    }
 }

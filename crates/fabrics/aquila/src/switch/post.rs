@@ -1,13 +1,17 @@
 //! What goes over a link to a switch of another part, as words: everything of [`Posted`] but when and where.
 
 use super::cell::{BLOCKS_MAX, Cell};
+use super::contents::Content;
 use super::settings::CHANNELS;
 use super::{Body, Posted, TICK_PS};
 use crate::link::classes::{CLASSES, CellKind};
 use crate::link::ordered_sets::CHANNELS_MAX;
 
 /// How many words.
-pub const WORDS: usize = 3;
+pub const WORDS: usize = 4;
+
+/// Most bytes that a cell carries beyond a word.
+const CONTENT_MAX: usize = 7;
 
 const CELL: u64 = 1;
 const CREDIT: u64 = 2;
@@ -20,10 +24,17 @@ impl Posted {
         self.tick * TICK_PS
     }
 
-    /// Its words, for cells that carry no more than a word.
+    /// Its words, for cells that carry no more than a word and [`CONTENT_MAX`] bytes.
     #[must_use]
     pub fn words(&self) -> [u64; WORDS] {
-        debug_assert!(self.content.is_none(), "{self:?} carries more than a word");
+        let content = self.content.as_ref().map_or(&[][..], |content| content.bytes());
+        debug_assert!(content.len() <= CONTENT_MAX, "{self:?} carries too much");
+        let mut bytes = [0; 8];
+        for (place, byte) in bytes[1..].iter_mut().zip(content) {
+            *place = *byte;
+        }
+        bytes[0] = content.len() as u8;
+        let content = u64::from_be_bytes(bytes);
         let place = |value: u64, byte: u32| value << (8 * byte);
         match self.body {
             Body::Cell(cell, channel) => {
@@ -34,15 +45,15 @@ impl Posted {
                 // A head may go on some 40 ns after it has come, which is close to when it may be acted upon.
                 let lead = (cell.ready as i64).wrapping_sub(self.at_ps() as i64) as i32 as u32;
                 let ends = place(cell.to.into(), 6) | place(cell.from.into(), 4) | u64::from(lead);
-                [about, ends, cell.payload]
+                [about, ends, cell.payload, content]
             }
             Body::Credit(first, count, limits) => {
                 let about = place(CREDIT, 7) | place(first.into(), 6) | place(count.into(), 5);
                 let limits = limits.iter().fold(0, |word, &limit| word << 16 | u64::from(limit));
-                [about, limits, 0]
+                [about, limits, 0, 0]
             }
             Body::Sync(channel, used) => {
-                [place(SYNC, 7) | place(channel.into(), 6), used.into(), 0]
+                [place(SYNC, 7) | place(channel.into(), 6), used.into(), 0, 0]
             }
         }
     }
@@ -50,7 +61,7 @@ impl Posted {
     /// What such words say for the port of a switch at a tick; `None` if they say nothing.
     #[must_use]
     pub fn read(words: [u64; WORDS], (tin, port): (u16, u8), tick: u64) -> Option<Self> {
-        let [about, middle, payload] = words;
+        let [about, middle, payload, content] = words;
         let byte = |at: u32| (about >> (8 * at)) as u8;
         let (channel, count) = (byte(6), byte(5));
         let is_channel = usize::from(channel) < CHANNELS;
@@ -80,7 +91,12 @@ impl Posted {
             SYNC if is_channel => Body::Sync(channel, middle as u16),
             _ => return None,
         };
-        Some(Self { tick, tin, port, body, content: None })
+        let [length, bytes @ ..] = content.to_be_bytes();
+        let content = match usize::from(length) {
+            0 => None,
+            length => Some(Box::new(Content::new(bytes.get(..length)?))),
+        };
+        Some(Self { tick, tin, port, body, content })
     }
 }
 
@@ -98,6 +114,7 @@ mod tests {
             (tick, channel, first) in (1_000_000..u64::MAX / 10_000, 0..32u8, 0..30u8),
             limits: [u16; CHANNELS_MAX],
             is_traced: bool,
+            content in prop::collection::vec(any::<u8>(), 0..=CONTENT_MAX),
         ) {
             let kind = CellKind::Data as u8;
             let mut cell = Cell::new(from, to, class, kind, blocks, hops).traced(is_traced);
@@ -109,7 +126,10 @@ mod tests {
                 Body::Sync(channel, limits[0]),
             ];
             for body in bodies {
-                let posted = Posted { tick, tin: 3, port: 9, body, content: None };
+                let is_cell = matches!(body, Body::Cell(..));
+                let has_content = is_cell && !content.is_empty();
+                let content = has_content.then(|| Box::new(Content::new(&content)));
+                let posted = Posted { tick, tin: 3, port: 9, body, content };
                 prop_assert_eq!(Posted::read(posted.words(), (3, 9), tick), Some(posted));
             }
         }
@@ -117,7 +137,7 @@ mod tests {
         /// Whatever the words are, what is read of them is something that a switch can take.
         #[test]
         fn no_words_break_the_reader(words: [u64; WORDS], tag in 0..5u64) {
-            let words = [words[0] >> 8 | tag << 56, words[1], words[2]];
+            let words = [words[0] >> 8 | tag << 56, words[1], words[2], words[3]];
             if let Some(posted) = Posted::read(words, (0, 0), 1_000_000) {
                 let channels = match posted.body {
                     Body::Cell(_, channel) | Body::Sync(channel, _) => usize::from(channel) + 1,

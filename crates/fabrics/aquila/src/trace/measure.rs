@@ -122,16 +122,7 @@ pub fn run(
             let (pod, place) = shape.split(tin);
             Address::new(pod, place, Endpoint::HOST_0).bits()
         });
-        let packet = Packet {
-            from: from_host,
-            to: to_host,
-            length: load.length,
-            class_of_service: 3,
-            is_bad: false,
-            at,
-            whole_at: at,
-            end: None,
-        };
+        let packet = Packet::new((from_host, to_host), load.length, 3, at);
         switches.act(from, at, |ends, wishes| ends.send(packet, wishes));
         tracing.hear(&mut switches);
         at += load.gap;
