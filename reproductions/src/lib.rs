@@ -6,6 +6,7 @@
 //!
 //! **Invariant:** knows no command line. What a paper is made of stands in [`paper`].
 
+pub mod aquila;
 pub mod claims;
 mod drawing;
 mod homa;
@@ -21,7 +22,8 @@ pub mod steady;
 pub use paper::{Effort, Experiment, Failure, Findings, Paper, Watch};
 
 /// Every paper of this build, one line each.
-static PAPERS: &[Paper] = &[shoal::PAPER, scoc::PAPER, r2c2::PAPER, pl2::PAPER, homa::PAPER];
+static PAPERS: &[Paper] =
+    &[shoal::PAPER, scoc::PAPER, r2c2::PAPER, pl2::PAPER, homa::PAPER, aquila::PAPER];
 
 /// Every paper of this build.
 #[must_use]

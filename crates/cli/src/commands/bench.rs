@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::engine::{self, EXIT_INTERRUPTED, Failure};
 use report::{Cell, Column, ResultsTable, Unit};
+use reproductions::aquila::speed::Speed as Cells;
 use reproductions::r2c2::speed::Speed as Rates;
 use reproductions::scoc::tools::Speed;
 use scenario::{Document, Format, Registry, Scenario};
@@ -187,6 +188,12 @@ pub fn bench(
         }
         table.push(rates(&speed));
     }
+    for speed in Cells::all().into_iter().filter(|speed| speed.name.contains(wanted)) {
+        if interrupt::is_asked() {
+            break;
+        }
+        table.push(cells(&speed));
+    }
     output.table(&table);
     Ok(if interrupt::is_asked() { EXIT_INTERRUPTED } else { DONE })
 }
@@ -248,6 +255,20 @@ fn rates(speed: &Rates) -> Vec<Cell> {
         Cell::new(work.computations as f64 / seconds.max(f64::MIN_POSITIVE), Unit::PerSecond),
         Cell::new(engine::peak_rss().get(), Unit::Bytes),
     ]
+}
+
+/// Aquila's switches without hosts: a step is a cell that is delivered, a hop one that crosses a switch.
+fn cells(speed: &Cells) -> Vec<Cell> {
+    let work = speed.run();
+    let wall_seconds = work.time.as_secs_f64();
+    let engine = serde_json::json!({
+        "wall_seconds": wall_seconds,
+        "hops": work.hops,
+        "events": work.cells,
+        "events_per_second": work.cells as f64 / wall_seconds.max(f64::MIN_POSITIVE),
+        "peak_rss_bytes": engine::peak_rss().get(),
+    });
+    row(&speed.name, &serde_json::json!({ "engine": engine }))
 }
 
 #[cfg(test)]

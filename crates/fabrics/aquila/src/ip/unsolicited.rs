@@ -25,7 +25,7 @@ pub(super) const PLACES: u32 = 1 << 13;
 fn pointer(from: u16, number: u32) -> Pointer {
     let address = Address::from_bits(from);
     let tin = u32::from(address.pod()) << 4 | u32::from(address.tin());
-    Pointer { slot: tin << 10 | number % 1_024, generation: (number >> 10) as u8 % 16 }
+    Pointer { slot: (tin << 10) | (number % 1_024), generation: (number >> 10) as u8 % 16 }
 }
 
 /// What the IP header in a packet's first bytes says of it, in a word.

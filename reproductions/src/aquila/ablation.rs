@@ -1,0 +1,235 @@
+//! One part left out at a time (§1: credits, shallow buffers and solicitation have to stand together; X20).
+
+use aquila::config::{Ip, Order};
+use aquila::ip::open_loop::{OpenLoop, Packet};
+use aquila::link::classes::Mode;
+use aquila::raw::Pattern;
+use aquila::switch::Switches;
+use aquila::switch::settings::Settings;
+use aquila::topology::{Fibres, Shape};
+use aquila::turns::TurnTable;
+use kernel::{Bytes, Time};
+use report::Unit;
+use serde_json::{Value, json};
+
+use super::SEEDS;
+use super::clique::{BULK, Clique, URGENT};
+use super::incast;
+use super::lookups::{self, testbed};
+use super::throughput::carried;
+use crate::claims::{Measured, Sheet, Spread};
+use crate::drawing::{findings, table};
+use crate::spread::{Pulse, spread, with_seeds};
+use crate::{Effort, Failure, Findings, Watch};
+
+/// What is left out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Without {
+    Nothing,
+    Adaptive,
+    Solicitation,
+    Sampling,
+    Detours,
+    Classes,
+    Order,
+    Shallow,
+}
+
+const ALL: [(Without, &str); 8] = [
+    (Without::Nothing, "nothing"),
+    (Without::Adaptive, "longer ways"),
+    (Without::Solicitation, "solicitation"),
+    (Without::Sampling, "sampling: all 32 ports compared"),
+    (Without::Detours, "detours inside a pod"),
+    (Without::Classes, "classes of their own for what is urgent"),
+    (Without::Order, "order"),
+    (Without::Shallow, "shallow buffers: six times as deep"),
+];
+
+/// Lookups of a host: 70 % (§5.1); and, of isolation, urgent ones beside bulk messages. Unit: Mbps.
+const LOAD: u64 = 35_000;
+const URGENT_LOAD: u64 = 1_000;
+/// What is offered to a pod's own links and to those of the next pod. Unit: Gbps a TiN.
+const WORST: u64 = 100;
+
+/// A number of a point.
+type Get = fn(&Point) -> f64;
+
+/// What a Clique does without something.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    /// Round trips of lookups: 99 %, in s.
+    p99: f64,
+    /// What is carried of what lookups offer.
+    achieved: f64,
+    /// The same of urgent lookups beside bulk messages.
+    urgent: f64,
+    /// Each pod to the next, and each TiN to the next of its pod. Unit: bit/s a TiN.
+    pods: f64,
+    tins: f64,
+    /// An incast of 500: what a flow of 40 Gbps beside it gets in bit/s, and most data in the fabric in bytes.
+    beside: f64,
+    data: f64,
+}
+
+fn settings(without: Without) -> (Settings, Ip) {
+    let (mut settings, mut ip) = (Settings::default(), Ip::default());
+    match without {
+        Without::Adaptive => {
+            for class in &mut settings.classes {
+                if class.mode == Mode::FullyAdaptive {
+                    class.mode = Mode::MinimalAdaptive;
+                }
+            }
+        }
+        Without::Solicitation => ip.solicitation = false,
+        Without::Sampling => settings.switch.compares_all = true,
+        Without::Order => ip.order = Order::None,
+        Without::Shallow => {
+            for buffer in [&mut settings.link.local_buffer, &mut settings.link.global_buffer] {
+                *buffer = Bytes::new(buffer.get() * 6);
+            }
+        }
+        Without::Nothing | Without::Detours | Without::Classes => {}
+    }
+    (settings, ip)
+}
+
+fn measure(
+    cliques: &[Clique; 2],
+    without: Without,
+    effort: Effort,
+    seed: u64,
+    pulse: &mut Pulse<'_>,
+) -> Result<Point, Failure> {
+    let clique = &cliques[usize::from(without == Without::Detours)];
+    let hosts = testbed(clique);
+    let (settings, ip) = settings(without);
+    let micros = if effort == Effort::Quick { 15 } else { 200 };
+    let case = lookups::Case {
+        settings: settings.clone(),
+        ip: ip.clone(),
+        load: LOAD,
+        background: 0,
+        classes: [BULK; 2],
+        micros,
+    };
+    let point = lookups::carry(clique, &hosts, &case, seed, pulse)?;
+    let class = if without == Without::Classes { BULK } else { URGENT };
+    let mixed =
+        lookups::Case { load: URGENT_LOAD, background: LOAD, classes: [class, BULK], ..case };
+    let urgent = lookups::carry(clique, &hosts, &mixed, seed, pulse)?;
+    let cells = if effort == Effort::Quick { 12 } else { 100 };
+    let mut raw = |pattern| carried(clique, &settings, (pattern, WORST), cells, seed, pulse);
+    let (pods, tins) = (raw(Pattern::NextPod)?, raw(Pattern::NextTin)?);
+    let solicitation = ip.solicitation;
+    let many = incast::Case { senders: 500, solicitation, packets: 8, is_incast: true };
+    let incast = incast::carry(clique, (&settings, &ip), many, seed, pulse)?;
+    Ok(Point {
+        p99: point.p99,
+        achieved: point.achieved,
+        urgent: urgent.p99,
+        pods,
+        tins,
+        beside: incast.beside,
+        data: incast.data,
+    })
+}
+
+/// Packets of one source that leave after one that came later, as a share: without order kept.
+fn overtaken(
+    clique: &Clique,
+    order: Order,
+    seed: u64,
+    pulse: &mut Pulse<'_>,
+) -> Result<f64, Failure> {
+    let ip = Ip { order, ..Ip::default() };
+    let mut cells: Switches<OpenLoop> = clique.ip(&Settings::default(), &ip, seed);
+    let (from, to) = super::bursts::pair(clique, seed);
+    let ends = (clique.address(from), clique.address(to));
+    let packet = Packet::new(ends, super::clique::VALUE, BULK, super::clique::us(1));
+    super::clique::send_all(&mut cells, vec![packet; 200]);
+    super::clique::run(&mut cells, Time::NEVER, pulse)?;
+    let left: Vec<Time> = cells
+        .endpoints()
+        .packets()
+        .iter()
+        .filter_map(|packet| packet.latency().map(|latency| packet.at + latency))
+        .collect();
+    let late = left.windows(2).filter(|pair| pair[1] < pair[0]).count();
+    Ok(late as f64 / left.len() as f64)
+}
+
+/// The parts.
+pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../aquila/ablation.claims.toml"));
+    let none = TurnTable::from_bits(0);
+    let cliques = [
+        Clique::new(&Shape::FULL, Fibres::Grid),
+        Clique::with_turns(&Shape::FULL, Fibres::Grid, &none),
+    ];
+    let jobs = with_seeds(&ALL, SEEDS);
+    let found = spread(&jobs, watch, |&((without, _), seed), pulse| {
+        measure(&cliques, without, effort, seed, pulse)
+    })?;
+    let of = |wanted: Without, what: Get| -> Vec<f64> {
+        let all = jobs.iter().zip(&found);
+        all.filter(|(((without, _), _), _)| *without == wanted)
+            .map(|(_, point)| what(point))
+            .collect()
+    };
+    let over = |without: Without, what: Get| -> Vec<f64> {
+        of(without, what)
+            .iter()
+            .zip(of(Without::Nothing, what))
+            .map(|(without, with)| without / with)
+            .collect()
+    };
+    let rows: [(&str, Without, Get); 6] = [
+        ("adaptive", Without::Adaptive, |point| point.pods),
+        ("solicitation", Without::Solicitation, |point| point.beside),
+        ("data", Without::Solicitation, |point| point.data),
+        ("sampling", Without::Sampling, |point| point.p99),
+        ("detours", Without::Detours, |point| point.tins),
+        ("classes", Without::Classes, |point| point.urgent),
+    ];
+    for (word, without, what) in rows {
+        sheet.measure(&format!("ablation.{word}"), Measured::mean(&over(without, what)));
+    }
+    let orders = [Order::Source, Order::None];
+    let jobs_of_order = with_seeds(&orders, SEEDS);
+    let late = spread(&jobs_of_order, watch, |&(order, seed), pulse| {
+        overtaken(&cliques[0], order, seed, pulse)
+    })?;
+    let (kept, lost) = late.split_at(SEEDS as usize);
+    sheet.measure("ablation.kept", Measured::largest(kept));
+    sheet.measure("ablation.order", Measured::smallest(lost));
+    let row = |&(without, name): &(Without, &str)| -> Vec<Value> {
+        let mean = |what: Get| json!(Spread::of(&of(without, what)).mean);
+        vec![
+            json!(name),
+            mean(|point| point.p99),
+            mean(|point| point.achieved),
+            mean(|point| point.urgent),
+            mean(|point| point.pods),
+            mean(|point| point.tins),
+            mean(|point| point.beside),
+            mean(|point| point.data),
+        ]
+    };
+    let columns = [
+        ("without", "Without", Unit::Count),
+        ("p99", "Lookups at 70 %: round trip, 99 %", Unit::Seconds),
+        ("achieved", "carried of them", Unit::Share),
+        ("urgent", "Urgent ones beside bulk, 99 %", Unit::Seconds),
+        ("pods", "Each pod to the next, of 100 Gbps a TiN", Unit::BitsPerSecond),
+        ("tins", "Each TiN to the next, of 100 Gbps", Unit::BitsPerSecond),
+        ("beside", "Beside an incast, of 40 Gbps", Unit::BitsPerSecond),
+        ("data", "most data in the fabric", Unit::Bytes),
+    ];
+    let blocks = vec![table("Means over seeds", &columns, ALL.iter().map(row).collect())];
+    let text = "The full Clique without one of its parts. Not left out: credits (a switch without them would have to \
+                drop, which it cannot) and cells (a packet in one piece does not fit a cell's header, whose length \
+                has eight bits).";
+    Ok(findings("What each part is for", text, blocks, sheet))
+}

@@ -1,0 +1,247 @@
+//! One TiN that sends to another: messages of any size (§5.1, §6, Fig. 10; X04), and all it can (§1; X19).
+
+use aquila::config::Ip;
+use aquila::ip::open_loop::{Packet, round_trips};
+use aquila::link::classes::Mode;
+use aquila::switch::settings::Settings;
+use aquila::topology::{Fibres, Shape};
+use kernel::{Bytes, Rate, Stream, Time};
+use report::Unit;
+use report::page::{Axis, Block, Scale};
+use serde_json::json;
+
+use super::SEEDS;
+use super::clique::{ACK, BULK, Clique, VALUE, quantile, run as run_cells, send_all, us};
+use super::throughput::routed;
+use crate::claims::{Measured, Shape as Agreement, Sheet, Spread};
+use crate::drawing::{curve, findings, level, plot, table};
+use crate::spread::{Pulse, spread, with_seeds};
+use crate::{Effort, Failure, Findings, Watch};
+
+/// Sizes of messages (the paper's are in an image). Unit: KB.
+const SIZES: [u64; 9] = [4, 8, 16, 64, 128, 256, 512, 1_000, 2_000];
+/// The smallest that is more than one packet.
+const SEVERAL: u64 = 16;
+/// What is sent on average (§5.1). Unit: Mbps.
+const RATE: u64 = 600;
+
+/// A pair of TiNs of different pods.
+pub(super) fn pair(clique: &Clique, seed: u64) -> (u16, u16) {
+    let mut stream = Stream::new(seed, "reproductions/aquila/pair", 0);
+    let tins = u64::from(clique.shape().tins());
+    let pod = |tin: u16| clique.shape().split(tin).0;
+    loop {
+        let (from, to) = (stream.below(tins) as u16, stream.below(tins) as u16);
+        if pod(from) != pod(to) {
+            return (from, to);
+        }
+    }
+}
+
+/// A number of a point.
+type Get = fn(&Point) -> f64;
+
+/// What messages of a size met.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Point {
+    pub(super) p50: f64,
+    pub(super) p99: f64,
+    /// Share of data cells' decisions for a longer way.
+    pub(super) detours: f64,
+}
+
+/// Messages of a size between pairs of TiNs, one after the other at the rate of the line.
+pub(super) fn messages(
+    clique: &Clique,
+    (settings, ip): (&Settings, &Ip),
+    (kilobytes, many): (u64, u64),
+    seed: u64,
+    pulse: &mut Pulse<'_>,
+) -> Result<Point, Failure> {
+    let bytes = kilobytes * 1_000;
+    let packets = bytes.div_ceil(u64::from(VALUE));
+    let gap = Rate::from_bps(RATE * 1_000_000).send_time(Bytes::new(packets * u64::from(VALUE)));
+    let mut cells = clique.ip(settings, ip, seed);
+    cells.endpoints_mut().answer_with(ACK);
+    let mut all = Vec::new();
+    for message in 0..many {
+        let (from, to) = pair(clique, seed * 1_000 + message);
+        let ends = (clique.address(from), clique.address(to));
+        let packet = Packet::new(ends, VALUE, BULK, us(1) + gap * message);
+        all.extend(std::iter::repeat_n(packet, packets as usize));
+    }
+    send_all(&mut cells, all);
+    run_cells(&mut cells, Time::NEVER, pulse)?;
+    cells.check_home().map_err(Failure::Model)?;
+    let trips = round_trips(cells.endpoints().packets(), Time::ZERO, Time::NEVER);
+    let counts = cells.counts();
+    Ok(Point {
+        p50: quantile(&trips, 0.5),
+        p99: quantile(&trips, 0.99),
+        detours: counts.detours as f64 / counts.decisions as f64,
+    })
+}
+
+/// Messages of a run: small ones need more, that a hundredth of their packets is some.
+const fn many(effort: Effort, kilobytes: u64) -> u64 {
+    let least = match effort {
+        Effort::Quick => 6,
+        Effort::Full => 40,
+    };
+    least + 40 * least / kilobytes
+}
+
+/// Fig. 10.
+pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../aquila/fig10.claims.toml"));
+    let cliques = [Shape::FULL, Shape::HALF].map(|shape| Clique::new(&shape, Fibres::Grid));
+    let cases: Vec<(usize, u64)> =
+        (0..2).flat_map(|which| SIZES.map(|size| (which, size))).collect();
+    let jobs = with_seeds(&cases, SEEDS);
+    let found = spread(&jobs, watch, |&((which, size), seed), pulse| {
+        let settings = (&Settings::default(), &Ip::default());
+        messages(&cliques[which], settings, (size, many(effort, size)), seed, pulse)
+    })?;
+    let of = |case: (usize, u64), what: Get| -> Vec<f64> {
+        let all = jobs.iter().zip(&found);
+        all.filter(|((other, _), _)| *other == case).map(|(_, point)| what(point)).collect()
+    };
+    let mean = |case, what| Spread::of(&of(case, what)).mean;
+    judge(&mut sheet, &mean);
+    let shortest = with_seeds(&[0, 1], SEEDS);
+    let tails = spread(&shortest, watch, |&(which, seed), pulse| {
+        let (settings, ip) = (routed(Mode::MinimalAdaptive), Ip::default());
+        let what = (2_000, many(effort, 2_000));
+        Ok(messages(&cliques[which], (&settings, &ip), what, seed, pulse)?.p99)
+    })?;
+    let (full, half) = tails.split_at(SEEDS as usize);
+    sheet.measure("fig10.tail-minimal", Measured::mean(full));
+    let worse: Vec<f64> = full.iter().zip(half).map(|(full, half)| full / half).collect();
+    sheet.measure("fig10.between-minimal", Measured::mean(&worse));
+    let names = ["full", "half"];
+    let line = |which: usize, name: &str, what: Get| {
+        let point = |size: u64| (size as f64 * 1e3, Spread::of(&of((which, size), what)));
+        curve(format!("{}, {name}", names[which]), &SIZES.map(point))
+    };
+    let mut series = vec![level("published: beyond, full", 30e3, 40e-6)];
+    for which in 0..2 {
+        series.push(line(which, "median", |point| point.p50));
+        series.push(line(which, "99 %", |point| point.p99));
+    }
+    let axis = |label: &str, unit, scale| Axis { label: label.into(), unit, scale };
+    let (x, y) = (
+        axis("message", Unit::Bytes, Scale::Log),
+        axis("round trip in the fabric", Unit::Seconds, Scale::Linear),
+    );
+    let note = "One pair of TiNs at a time, 0.6 Gbps; bars from the smallest to the largest seed.";
+    let rows = cases.iter().map(|&case| {
+        let mean = |what| json!(mean(case, what));
+        vec![
+            json!(names[case.0]),
+            json!(case.1 * 1_000),
+            mean(|point| point.p50),
+            mean(|point| point.p99),
+            mean(|point| point.detours),
+        ]
+    });
+    let columns = [
+        ("size", "Clique", Unit::Count),
+        ("message", "Message", Unit::Bytes),
+        ("p50", "Round trip, median", Unit::Seconds),
+        ("p99", "99 %", Unit::Seconds),
+        ("detours", "Decisions for longer ways", Unit::Share),
+    ];
+    let blocks = vec![
+        Block::Plots(vec![plot("Fig. 10", note, x, y, series)]),
+        table("Means over seeds", &columns, rows.collect()),
+    ];
+    let text = "A message comes to its TiN at 100 Gbps in packets of 4160 B, and goes to a TiN of another pod; each \
+                packet is acknowledged. Between two pods there are 50 Gbps of fibre in the full Clique and 100 in \
+                the half one. No congestion control holds packets back.";
+    Ok(findings("Bursts that meet themselves", text, blocks, sheet))
+}
+
+fn judge(sheet: &mut Sheet, mean: &dyn Fn((usize, u64), Get) -> f64) {
+    let tail = |which: usize, size: u64| mean((which, size), |point| point.p99);
+    let full = SIZES.map(|size| tail(0, size));
+    sheet.measure("fig10.tail", Measured::one(full.into_iter().fold(0.0, f64::max)));
+    // Within the noise of five seeds.
+    let grows = full.windows(2).all(|pair| pair[1] > pair[0] * 0.95) && full[8] > full[0] * 1.3;
+    let words = if grows { "grows" } else { "does not grow" };
+    sheet.measure("fig10.grows", Measured::shape(words, Agreement::of(grows)));
+    let (largest, several) = (tail(1, 2_000), tail(1, SEVERAL));
+    sheet.measure("fig10.half", Measured::one(largest / several));
+    let worse = tail(0, 2_000) / tail(1, 2_000);
+    sheet.measure("fig10.between", Measured::one(worse));
+    let detours = |which: usize, size: u64| mean((which, size), |point| point.detours);
+    let rises = detours(0, 2_000) - detours(0, 4);
+    let words = format!(
+        "{:.1} % to {:.1} % in the full one, {:.1} % to {:.1} % in the half one",
+        detours(0, 4) * 100.0,
+        detours(0, 2_000) * 100.0,
+        detours(1, 4) * 100.0,
+        detours(1, 2_000) * 100.0
+    );
+    let agrees = rises > 2.0 * (detours(1, 2_000) - detours(1, 4)).max(0.0) && rises > 0.01;
+    sheet.measure("fig10.longer", Measured::shape(words, Agreement::of(agrees)));
+}
+
+/// What a TiN sends to another for a while, of 100 Gbps. Unit: bit/s.
+pub(super) fn stream(
+    clique: &Clique,
+    (settings, ip): (&Settings, &Ip),
+    micros: u64,
+    seed: u64,
+    pulse: &mut Pulse<'_>,
+) -> Result<f64, Failure> {
+    let (from, to) = pair(clique, seed);
+    let gap = ip.port_rate.send_time(Bytes::new(VALUE.into()));
+    let ends = (clique.address(from), clique.address(to));
+    let (begin, end) = (us(micros / 4), us(micros));
+    let count = (end - Time::ZERO).as_ps() / gap.as_ps();
+    let packets = (0..count).map(|at| Packet::new(ends, VALUE, BULK, Time::ZERO + gap * at));
+    let mut cells = clique.ip(settings, ip, seed);
+    send_all(&mut cells, packets.collect());
+    run_cells(&mut cells, end, pulse)?;
+    let all = cells.endpoints().packets().iter();
+    let left = all.filter(|packet| {
+        packet.latency().is_some_and(|latency| (begin..end).contains(&(packet.at + latency)))
+    });
+    Ok((left.count() as u64 * u64::from(VALUE) * 8) as f64 / (end - begin).as_seconds())
+}
+
+/// One TiN sends all it can to another.
+pub(super) fn one_pair(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../aquila/pair.claims.toml"));
+    let clique = Clique::new(&Shape::FULL, Fibres::Grid);
+    let modes = [
+        (Mode::FullyAdaptive, "fully adaptive"),
+        (Mode::MinimalAdaptive, "minimal adaptive"),
+        (Mode::Deterministic, "deterministic"),
+        (Mode::MinimalDeterministic, "minimal deterministic"),
+    ];
+    let micros = if effort == Effort::Quick { 100 } else { 1_000 };
+    let jobs = with_seeds(&modes, SEEDS);
+    let found = spread(&jobs, watch, |&((mode, _), seed), pulse| {
+        stream(&clique, (&routed(mode), &Ip::default()), micros, seed, pulse)
+    })?;
+    let of = |wanted: Mode| -> Vec<f64> {
+        let all = jobs.iter().zip(&found);
+        all.filter(|(((mode, _), _), _)| *mode == wanted).map(|(_, &rate)| rate).collect()
+    };
+    sheet.measure("pair.adaptive", Measured::mean(&of(Mode::FullyAdaptive)));
+    sheet.measure("pair.minimal", Measured::mean(&of(Mode::MinimalAdaptive)));
+    let rows = modes.map(|(mode, name)| {
+        let spread = Spread::of(&of(mode));
+        vec![json!(name), json!(spread.mean), spread.interval()]
+    });
+    let columns = [
+        ("mode", "Routing of data", Unit::Count),
+        ("rate", "Carried", Unit::BitsPerSecond),
+        ("spread", "Over seeds", Unit::BitsPerSecond),
+    ];
+    let blocks = vec![table("Packets of 4160 B at 100 Gbps", &columns, rows.to_vec())];
+    let text = "A TiN sends all that its NIC takes to one of another pod, in an idle full Clique; other pairs of \
+                them for each seed. Rates are those of IP packets.";
+    Ok(findings("From one TiN to another", text, blocks, sheet))
+}

@@ -1,0 +1,97 @@
+//! One or two hosts at a TiN (§2, §5.1; X25), with hosts.
+
+use report::Unit;
+use serde_json::{Value, json};
+
+use super::SEEDS;
+use crate::claims::{Measured, Sheet, Spread};
+use crate::drawing::{findings, table};
+use crate::runs::{Collected, ScenarioFile, quantile, run_into};
+use crate::spread::{spread, with_seeds};
+use crate::{Effort, Failure, Findings, Watch};
+
+const FILE: ScenarioFile = ScenarioFile {
+    path: "reproductions/aquila/hosts.toml",
+    text: include_str!("../../aquila/hosts.toml"),
+};
+/// TiNs of the scenario's Clique.
+const TINS: u64 = 68;
+
+/// What is measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum What {
+    /// Every host sends to one other all it can.
+    Full,
+    /// Messages at the same load of a TiN.
+    Light,
+}
+
+/// A run: hosts of a TiN.
+fn measure(
+    (what, each): (What, u64),
+    effort: Effort,
+    seed: u64,
+    pulse: &mut crate::spread::Pulse<'_>,
+) -> Result<f64, Failure> {
+    let times = if effort == Effort::Quick { 1 } else { 10 };
+    let mut settings =
+        vec![("fabric.hosts_per_tin", json!(each)), ("fabric.nodes", json!(TINS * each))];
+    match what {
+        What::Full => settings.push(("workload.size", json!(format!("{} KB", 600 * times)))),
+        What::Light => {
+            let gbps = 30.0 / each as f64;
+            let workload = json!({
+                "kind": "poisson", "load": 1.0, "load_rate": format!("{gbps} Gbps"),
+                "sizes": { "kind": "fixed", "size": "4 KB" },
+            });
+            settings.push(("workload", workload));
+            settings.push(("run.flows", json!(4_000 * times)));
+        }
+    }
+    let scenario = FILE.with(&settings, seed)?;
+    let mut flows = Collected::default();
+    run_into(&scenario, &mut flows, pulse)?;
+    Ok(match what {
+        What::Full => {
+            // While all send: from the middle of each flow's time, in the mean.
+            let rates: Vec<f64> = flows
+                .flows
+                .iter()
+                .map(|done| done.flow.size.bits() as f64 / done.fct().as_seconds())
+                .collect();
+            quantile(&rates, 0.5)
+        }
+        What::Light => quantile(&flows.seconds(), 0.5),
+    })
+}
+
+/// One and two hosts at a TiN.
+pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../aquila/hosts.claims.toml"));
+    let cases = [(What::Full, 1), (What::Full, 2), (What::Light, 1), (What::Light, 2)];
+    let jobs = with_seeds(&cases, SEEDS);
+    let found = spread(&jobs, watch, |&(case, seed), pulse| measure(case, effort, seed, pulse))?;
+    let of = |wanted: (What, u64)| -> Vec<f64> {
+        let all = jobs.iter().zip(&found);
+        all.filter(|((case, _), _)| *case == wanted).map(|(_, &value)| value).collect()
+    };
+    let (one, two) = (of((What::Full, 1)), of((What::Full, 2)));
+    sheet.measure("hosts.one", Measured::mean(&one));
+    sheet.measure("hosts.two", Measured::mean(&two));
+    let later: Vec<f64> =
+        of((What::Light, 2)).iter().zip(of((What::Light, 1))).map(|(two, one)| two / one).collect();
+    sheet.measure("hosts.latency", Measured::mean(&later));
+    let row = |each: u64| -> Vec<Value> {
+        let mean = |what| json!(Spread::of(&of((what, each))).mean);
+        vec![json!(each), mean(What::Full), mean(What::Light)]
+    };
+    let columns = [
+        ("hosts", "Hosts of a TiN", Unit::Count),
+        ("rate", "A host's flow when all send", Unit::BitsPerSecond),
+        ("time", "Message of 4 KB at 30 Gbps a TiN, median", Unit::Seconds),
+    ];
+    let blocks = vec![table("Means over seeds", &columns, vec![row(1), row(2)])];
+    let text = "A mini Clique with one or two hosts at each of its 68 TiNs, under Swift: a permutation of long flows, \
+                and messages of 4 KB at the same load of a TiN.";
+    Ok(findings("One or two hosts at a TiN", text, blocks, sheet))
+}

@@ -1,0 +1,62 @@
+//! Aquila (NSDI 2022): what its fabric carries, how long it takes, and what each of its parts is for.
+//!
+//! Leaves out: remote memory, tracing, clocks, application latencies and the Ethernet beside them (Figs 8, 9 and 11),
+//! bootstrap and the controller.
+
+mod ablation;
+mod built;
+mod bursts;
+mod clique;
+mod failures;
+mod hosts;
+mod incast;
+mod lookups;
+mod overhead;
+mod sensitivity;
+pub mod speed;
+#[cfg(test)]
+mod tests;
+mod throughput;
+mod timing;
+mod window;
+
+use crate::{Experiment, Paper};
+
+/// Seeds of each point.
+const SEEDS: u64 = 5;
+
+/// The paper.
+pub(crate) const PAPER: Paper = Paper {
+    name: "aquila",
+    citation: "Aquila: A unified, low-latency fabric for datacenter networks. Gibson, Hariharan, Lance, McLaren, \
+         Montazeri, Singh, Wang, Wassel, Wu, Yoo, Balasubramanian, Chandra, Cutforth, Cuy, Decotigny, Gautam, \
+         Iriza, Martin, Roy, Shen, Tan, Tang, Wong-Chan, Zbiciak, Vahdat. NSDI 2022.",
+    experiments: EXPERIMENTS,
+    released: include_str!("../../aquila/released.toml"),
+};
+
+/// In the order of the paper.
+const EXPERIMENTS: &[Experiment] = &[
+    Experiment::new(
+        "ablation",
+        "§1",
+        "One part left out at a time: routing, solicitation, sampling, classes, order",
+        ablation::run,
+    ),
+    Experiment::new("pair", "§1", "What one TiN sends to another", bursts::one_pair),
+    Experiment::new("throughput", "§2", "Uniform traffic and the worst pattern", throughput::run),
+    Experiment::new("failures", "§2, §3.2", "Links that fail under load", failures::run),
+    Experiment::new("timing", "§3.1, §3.2, §3.4", "A cell alone, and crossings", timing::run),
+    Experiment::new("incast", "§3.3", "Many that send to one: requests, drops, marks", incast::run),
+    Experiment::new("window", "§3.3", "How much may be asked for", window::run),
+    Experiment::new(
+        "built",
+        "§4.2, App. A",
+        "Bundles, failure domains, entries of tables",
+        built::run,
+    ),
+    Experiment::new("fig7", "§5.1, Fig. 7", "Round trips of IP under load", lookups::run),
+    Experiment::new("fig10", "§5.1, §6, Fig. 10", "Bursts that meet themselves", bursts::run),
+    Experiment::new("hosts", "§2, §5.1", "One or two hosts at a TiN", hosts::run),
+    Experiment::new("overhead", "§6", "What cells and solicitation cost", overhead::run),
+];

@@ -1,0 +1,130 @@
+//! How much may be asked for and not there yet (§3.3; X26).
+
+use aquila::config::Ip;
+use aquila::ip::open_loop::{OpenLoop, latencies};
+use aquila::link::classes::CellKind;
+use aquila::switch::Switches;
+use aquila::switch::settings::Settings;
+use aquila::topology::{Fibres, Shape};
+use kernel::{Bytes, Rate, Time};
+use report::Unit;
+use report::page::{Axis, Block, Scale};
+use serde_json::json;
+
+use super::SEEDS;
+use super::bursts::stream;
+use super::clique::{BULK, Clique, Uniform, VALUE, quantile, run as run_cells, send_all, us};
+use crate::claims::{Measured, Sheet, Spread};
+use crate::drawing::{curve, findings, plot, table};
+use crate::spread::{Pulse, spread, with_seeds};
+use crate::{Effort, Failure, Findings, Watch};
+
+/// Windows. Unit: KiB.
+const WINDOWS: [u64; 8] = [8, 16, 32, 64, 128, 256, 512, 1_024];
+/// The default.
+const OURS: u64 = 64;
+/// What a TiN offers in uniform traffic. Unit: Gbps.
+const LOAD: u64 = 90;
+
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    /// What one TiN sends to another. Unit: bit/s.
+    pair: f64,
+    /// Uniform traffic: the 99th percentile from source to destination in s, and most bytes of data cells in the fabric.
+    p99: f64,
+    data: f64,
+}
+
+fn measure(
+    clique: &Clique,
+    kibibytes: u64,
+    effort: Effort,
+    seed: u64,
+    pulse: &mut Pulse<'_>,
+) -> Result<Point, Failure> {
+    let window = Bytes::new(kibibytes << 10);
+    let egress_buffer = Ip::default().egress_buffer.max(window);
+    let ip = Ip { window, egress_buffer, ..Ip::default() };
+    let settings = Settings::default();
+    let micros = if effort == Effort::Quick { 40 } else { 400 };
+    let pair = stream(clique, (&settings, &ip), micros, seed, pulse)?;
+    let until = us(micros);
+    let uniform =
+        Uniform { rate: Rate::from_gbps(LOAD), packets: 1, length: VALUE, class: BULK, until };
+    let hosts: Vec<u16> = (0..clique.shape().tins()).map(|tin| clique.address(tin)).collect();
+    let mut cells: Switches<OpenLoop> = clique.ip(&settings, &ip, seed);
+    send_all(&mut cells, uniform.packets(&hosts, seed, "reproductions/aquila/window"));
+    run_cells(&mut cells, Time::NEVER, pulse)?;
+    let times = latencies(cells.endpoints().packets(), us(micros / 3), until);
+    let data = cells.endpoints().under_way(CellKind::Data).most as f64;
+    Ok(Point { pair, p99: quantile(&times, 0.99), data })
+}
+
+/// A sweep of windows.
+pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../aquila/window.claims.toml"));
+    // The sweep is of one TiN's port: pods and TiNs of a smaller Clique do.
+    let clique = Clique::new(&Shape::MINI, Fibres::Metres(100));
+    let jobs = with_seeds(&WINDOWS, SEEDS);
+    let found = spread(&jobs, watch, |&(window, seed), pulse| {
+        measure(&clique, window, effort, seed, pulse)
+    })?;
+    let of = |window: u64, what: fn(&Point) -> f64| -> Vec<f64> {
+        let all = jobs.iter().zip(&found);
+        all.filter(|((other, _), _)| *other == window).map(|(_, point)| what(point)).collect()
+    };
+    let over = |top: Vec<f64>, bottom: Vec<f64>| -> Vec<f64> {
+        top.iter().zip(bottom).map(|(top, bottom)| top / bottom).collect()
+    };
+    let pair = |window| of(window, |point| point.pair);
+    sheet.measure("window.narrow", Measured::mean(&over(pair(8), pair(OURS))));
+    sheet.measure("window.enough", Measured::mean(&over(pair(OURS), pair(1_024))));
+    let data = |window| of(window, |point| point.data);
+    sheet.measure("window.queues", Measured::mean(&over(data(1_024), data(OURS))));
+    let line = |name: &str, what: fn(&Point) -> f64| {
+        let point = |window: u64| ((window << 10) as f64, Spread::of(&of(window, what)));
+        curve(name, &WINDOWS.map(point))
+    };
+    let x = || Axis { label: "window".into(), unit: Unit::Bytes, scale: Scale::Log };
+    let y = |label: &str, unit| Axis { label: label.into(), unit, scale: Scale::Linear };
+    let note = "Mini Clique, fibres of 100 m; bars from the smallest to the largest seed.";
+    let plots = vec![
+        plot(
+            "One TiN to another",
+            note,
+            x(),
+            y("carried", Unit::BitsPerSecond),
+            vec![line("of 100 Gbps", |point| point.pair)],
+        ),
+        plot(
+            "Uniform traffic at 90 Gbps a TiN",
+            note,
+            x(),
+            y("most data in the fabric", Unit::Bytes),
+            vec![line("all TiNs", |point| point.data)],
+        ),
+    ];
+    let row = |&window: &u64| {
+        let mean = |what: fn(&Point) -> f64| json!(Spread::of(&of(window, what)).mean);
+        vec![
+            json!(window << 10),
+            mean(|point| point.pair),
+            mean(|point| point.p99),
+            mean(|point| point.data),
+        ]
+    };
+    let columns = [
+        ("window", "Window", Unit::Bytes),
+        ("pair", "One TiN to another", Unit::BitsPerSecond),
+        ("p99", "Uniform: way of a packet, 99 %", Unit::Seconds),
+        ("data", "most data in the fabric", Unit::Bytes),
+    ];
+    let blocks = vec![
+        Block::Plots(plots),
+        table("Means over seeds", &columns, WINDOWS.iter().map(row).collect()),
+    ];
+    let text = "The window limits what a port has asked for and not got. Too small, its line idles while a request \
+                is answered; larger than that, packets wait in the fabric and not at their sources. The paper has \
+                no figures.";
+    Ok(findings("The window", text, blocks, sheet))
+}
