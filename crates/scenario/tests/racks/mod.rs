@@ -68,8 +68,22 @@ pub fn all(registry: &Registry) -> Vec<Rack> {
             let table = table.unwrap_or_else(|| panic!("{name}: no small rack of it is taken"));
             racks.push(Rack { name, table });
         }
+        racks.extend(by_carrier(fabric.name(), &schema));
     }
     racks
+}
+
+/// Racks of a fabric whose flows something else than packets carries, if its schema knows any.
+fn by_carrier(kind: &str, schema: &Value) -> Vec<Rack> {
+    let properties = schema::table(schema, "fabric", kind).expect("it is in the schema");
+    let words = alternatives(schema, properties).into_iter().find(|(key, _)| key == "carrier");
+    let words = words.map(|(_, words)| words).unwrap_or_default();
+    let other = words.into_iter().filter(|word| word != "ip");
+    let rack = |word: Value| {
+        let name = format!("{kind}/{}", word.as_str().expect("a carrier is a word"));
+        Rack { name, table: format!("kind = '{kind}'\ncarrier = {word}\nnodes = 8\n") }
+    };
+    other.map(rack).collect()
 }
 
 /// How often a key that has alternatives is set.
