@@ -24,7 +24,7 @@ impl Posted {
         self.tick * TICK_PS
     }
 
-    /// Its words, for cells that carry no more than a word and [`CONTENT_MAX`] bytes.
+    /// Its words, for cells that carry no more than a word and seven bytes.
     #[must_use]
     pub fn words(&self) -> [u64; WORDS] {
         let content = self.content.as_ref().map_or(&[][..], |content| content.bytes());
