@@ -224,8 +224,8 @@ pub trait Program: Clone + Send + 'static {
         let _ = (port, at, post, orders);
     }
 
-    /// It has the switches of one part from now on, as `owns` says; nothing has happened yet. What one part sends
-    /// another takes `lookahead` at the least.
+    /// The network begins. It has the switches of one part, or all, as `owns` says; what one part sends another takes
+    /// `lookahead` at the least.
     fn become_part(&mut self, owns: &dyn Fn(Vertex) -> bool, lookahead: Span) {
         let _ = (owns, lookahead);
     }

@@ -218,6 +218,8 @@ impl<T: Transport, S: Program> Network<T, S> {
             self.parts = if is_forced { parts.alone_below(0) } else { parts };
             self.stride = lookahead * WINDOWS_FIRST;
             self.cut = Some((cut, lookahead));
+        } else {
+            self.parts.get_mut(0).program.become_part(&|_| true, Span::ZERO);
         }
         self.parts.iter_mut().for_each(Part::begin);
         for (flow, place) in std::mem::take(&mut self.early) {

@@ -2,7 +2,7 @@
 //! a TiN.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ::rack::topology::{PortId, Topology as Graph, Vertex};
 use packets::Live;
@@ -26,7 +26,7 @@ use crate::turns::TurnTable;
 pub(super) const HOST_PORT: u8 = u8::MAX;
 
 /// Everything that does not change, but for routes.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Blueprint {
     pub(super) topology: Topology,
     turns: TurnTable,
@@ -44,6 +44,8 @@ pub(super) struct Blueprint {
     tin_ports: Vec<Option<(u16, u8)>>,
     /// The engine's number of the first TiN.
     pub(super) first: u32,
+    /// The tables that were computed last, and for what.
+    last: Mutex<Option<(Condition, Arc<Tables>)>>,
 }
 
 /// The GNet addresses of nodes, by their IP addresses (M405): those of hosts that are there alone.
@@ -106,6 +108,7 @@ impl Blueprint {
             link_ports,
             tin_ports,
             first,
+            last: Mutex::new(None),
         }
     }
 
@@ -148,9 +151,18 @@ impl Blueprint {
         self.tables_in(&Condition::healthy(&self.topology))
     }
 
-    /// The tables in a condition.
+    /// The tables in a condition. All parts of a Clique ask for the same ones at the same instant: they have them in
+    /// common, as they follow from the plan.
     pub(super) fn tables_in(&self, condition: &Condition) -> Arc<Tables> {
-        Arc::new(compute(&self.topology, &self.turns, condition))
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, tables)) = &*last {
+            if known == condition {
+                return Arc::clone(tables);
+            }
+        }
+        let tables = Arc::new(compute(&self.topology, &self.turns, condition));
+        *last = Some((condition.clone(), Arc::clone(&tables)));
+        tables
     }
 
     /// What works of the Clique, by what works of the engine's graph.

@@ -87,17 +87,17 @@ impl Clique {
     pub(crate) fn new(plan: &Plan, graph: &Graph, seed: u64) -> Self {
         let blueprint = Arc::new(Blueprint::new(plan, graph, seed));
         let tins = blueprint.shape().tins();
-        let own: Vec<u16> = (0..tins).collect();
         let tables = blueprint.tables();
         Self {
             tracing: Tracing::new(&plan.config.trace, tins, Arc::clone(&tables), seed),
-            switches: blueprint.switches(&own, tables),
+            // Those that are here are built when that is known.
+            switches: blueprint.switches(&[], tables),
             packets: Slab::default(),
             class_of_service: plan.config.ip.class_of_service,
             has_data_header: plan.config.ip.data_header > Bytes::ZERO,
             rate: plan.config.ip.port_rate,
             leaving: vec![VecDeque::new(); tins.into()],
-            owns: vec![true; tins.into()],
+            owns: vec![false; tins.into()],
             home: 0,
             lookahead: Span::ZERO,
             armed: NEVER,
