@@ -16,7 +16,7 @@
 //!
 //! **Invariant:** a network of [`Plain`] switches asks nothing: the type says so, not a test.
 
-use kernel::{Span, Time};
+use kernel::{Bytes, Span, Time};
 use rack::Problem;
 use rack::topology::{PortId, Vertex};
 use serde_json::{Map, Value};
@@ -244,6 +244,12 @@ pub trait Program: Clone + Send + 'static {
     /// What has happened on its links and inside its switches since this was last asked ([`Program::HAS_LINKS`]).
     fn events(&mut self) -> u64 {
         0
+    }
+
+    /// The longest queue so far inside its switches, where they have queues that the network does not see: packets, and
+    /// bytes.
+    fn longest_queue(&self) -> (u64, Bytes) {
+        (0, Bytes::ZERO)
     }
 
     /// Whether what is inside of it goes through its bytes from now on, where switches have links of their own that

@@ -109,6 +109,9 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
     fn totals(&self) -> Totals {
         let mut counts = self.counts();
         counts.digest.add(self.desk.digest);
+        let inside = self.parts.iter().map(|part| part.program.longest_queue());
+        let (packets, bytes) =
+            inside.fold((0, Bytes::ZERO), |most, one| (one.0.max(most.0), one.1.max(most.1)));
         Totals {
             hops: counts.payload_hops,
             events: self.events(),
@@ -117,8 +120,8 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
             lost: self.lost(),
             drops: counts.drops(),
             retransmissions: counts.retransmissions,
-            queue_max_cells: u64::from(counts.queue_max_packets),
-            queue_max: Bytes::new(counts.queue_max.into()),
+            queue_max_cells: u64::from(counts.queue_max_packets).max(packets),
+            queue_max: Bytes::new(counts.queue_max.into()).max(bytes),
             queue_p99: Bytes::new(counts.found_p99()),
             reorder_max: Bytes::new(counts.reorder_max),
         }

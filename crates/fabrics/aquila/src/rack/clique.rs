@@ -344,6 +344,12 @@ impl Program for Clique {
         hops - std::mem::replace(&mut self.told, hops)
     }
 
+    fn longest_queue(&self) -> (u64, Bytes) {
+        // Packets wait at their sources until they are asked for, in queues of their destinations.
+        let ip = self.switches.endpoints().ip.counts();
+        (ip.queue_max.into(), Bytes::new(u64::from(ip.ingress_max) * 256))
+    }
+
     fn set_wire(&mut self, is_on: bool) -> Result<(), Problem> {
         if is_on && !self.has_data_header {
             let message =
