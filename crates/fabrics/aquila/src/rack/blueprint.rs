@@ -155,10 +155,8 @@ impl Blueprint {
     /// common, as they follow from the plan.
     pub(super) fn tables_in(&self, condition: &Condition) -> Arc<Tables> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, tables)) = &*last {
-            if known == condition {
-                return Arc::clone(tables);
-            }
+        if let Some((_, tables)) = last.as_ref().filter(|(known, _)| known == condition) {
+            return Arc::clone(tables);
         }
         let tables = Arc::new(compute(&self.topology, &self.turns, condition));
         *last = Some((condition.clone(), Arc::clone(&tables)));
