@@ -2,10 +2,10 @@
 //!
 //!     cargo run --release -p rackloom-aquila --example clocks [full|half|mini|tiny] [milliseconds] [seed]
 
-use aquila::config::Link;
+use aquila::config::{Link, Profile};
 use aquila::timesync::Settings;
 use aquila::timesync::measure::{Depth, accuracy};
-use aquila::topology::{Fibres, Shape, Topology};
+use aquila::topology::{Fibres, Topology};
 use kernel::Span;
 
 fn ns(span: Span) -> f64 {
@@ -23,23 +23,17 @@ fn print(depths: &[Depth]) {
 }
 
 #[allow(clippy::print_stdout)]
-fn main() {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let shape = match words.first().map(String::as_str) {
-        Some("half") => Shape::HALF,
-        Some("mini") => Shape::MINI,
-        Some("tiny") => Shape::TINY,
-        _ => Shape::FULL,
-    };
-    let number =
-        |at: usize, default| words.get(at).and_then(|word| word.parse().ok()).unwrap_or(default);
-    let (ms, seed) = (number(1, 10), number(2, 1));
+    let shape = words.first().map_or(Ok(Profile::Full), |word| word.parse())?.shape();
+    let number = |at: usize, default| words.get(at).map_or(Ok(default), |word| word.parse());
+    let (ms, seed) = (number(1, 10)?, number(2, 1)?);
     let topology = Topology::new(&shape, Fibres::Grid).expect("a Clique of the paper");
     let duration = (Span::from_us(1_000 * ms), true);
     let found = accuracy(&topology, &Link::default(), &Settings::default(), duration, seed);
     let Some(found) = found else {
         println!("the clocks were not settled within {ms} ms");
-        return;
+        return Ok(());
     };
     println!("settled after {:.1} us", ns(found.settled) / 1_000.0);
     print(&found.depths);
@@ -48,4 +42,5 @@ fn main() {
     println!("\nthe primary dies: {:.1} us until all follow another;", ns(reformed) / 1_000.0);
     println!("clocks had drifted up to {:.1} ns from its own by then", ns(holdover));
     print(&found.depths_after);
+    Ok(())
 }

@@ -4,12 +4,13 @@
 
 use std::sync::Arc;
 
+use aquila::config::Profile;
 use aquila::link::classes::Mode;
 use aquila::raw::{Arrived, Pattern, Raw, Traffic};
 use aquila::switch::settings::Settings;
 use aquila::switch::{Counts, Switches};
 use aquila::tables::{Condition, compute::compute};
-use aquila::topology::{Fibres, Shape, Topology};
+use aquila::topology::{Fibres, Topology};
 use aquila::turns::TurnTable;
 use kernel::{Bytes, Rate, Span, Time};
 
@@ -31,13 +32,7 @@ fn carry(sets: &mut [Switches<Raw>], part_of: impl Fn(u16) -> usize, end: Time) 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let word = |at: usize| words.get(at).map_or("", String::as_str);
-    let shape = match word(0) {
-        "full" => Shape::FULL,
-        "half" => Shape::HALF,
-        "mini" => Shape::MINI,
-        "tiny" => Shape::TINY,
-        other => return Err(format!("{other:?}: expected full, half, mini or tiny").into()),
-    };
+    let shape = word(0).parse::<Profile>()?.shape();
     let pattern = match word(1) {
         "uniform" => Pattern::Uniform,
         "next-pod" => Pattern::NextPod,

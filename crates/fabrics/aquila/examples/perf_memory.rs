@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use aquila::config::{Ip, Rma};
+use aquila::config::{Ip, Profile, Rma};
 use aquila::endpoints::Both;
 use aquila::link::classes::Half;
 use aquila::rma::Kind;
@@ -13,7 +13,7 @@ use aquila::rma::open_loop::{OpenLoop, Traffic, achieved, latencies};
 use aquila::switch::Switches;
 use aquila::switch::settings::Settings;
 use aquila::tables::{Condition, compute::compute};
-use aquila::topology::{Fibres, Shape, Topology};
+use aquila::topology::{Fibres, Topology};
 use aquila::turns::TurnTable;
 use aquila::{ip, raw};
 use kernel::{Rate, Span, Time};
@@ -21,13 +21,7 @@ use kernel::{Rate, Span, Time};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let word = |at: usize| words.get(at).map_or("", String::as_str);
-    let shape = match word(0) {
-        "full" => Shape::FULL,
-        "half" => Shape::HALF,
-        "mini" => Shape::MINI,
-        "tiny" => Shape::TINY,
-        other => return Err(format!("{other:?}: expected full, half, mini or tiny").into()),
-    };
+    let shape = word(0).parse::<Profile>()?.shape();
     let (count, gbps, us): (u32, f64, u64) = (word(1).parse()?, word(2).parse()?, word(3).parse()?);
     let (mut bulk, mut rma, mut length, mut seed) = (0.0, Rma::default(), 4_096, 1);
     for option in words.iter().skip(4) {

@@ -5,23 +5,19 @@
 
 use std::sync::Arc;
 
+use aquila::config::Profile;
 use aquila::tables::{Condition, compute::compute};
-use aquila::topology::{Far, Fibres, Shape, Topology};
+use aquila::topology::{Far, Fibres, Topology};
 use aquila::trace::measure::{Load, Planted, run};
 use aquila::trace::{Settings, stitch};
 use aquila::turns::TurnTable;
 use kernel::Span;
 
 #[allow(clippy::print_stdout)]
-fn main() {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let shape = match words.first().map(String::as_str) {
-        Some("full") => Shape::FULL,
-        Some("half") => Shape::HALF,
-        Some("tiny") => Shape::TINY,
-        _ => Shape::MINI,
-    };
-    let packets = words.get(1).and_then(|word| word.parse().ok()).unwrap_or(2_000);
+    let shape = words.first().map_or(Ok(Profile::Mini), |word| word.parse())?.shape();
+    let packets = words.get(1).map_or(Ok(2_000), |word| word.parse())?;
     let topology = Topology::new(&shape, Fibres::Grid).expect("a Clique of the paper");
     let tables = Arc::new(compute(&topology, &TurnTable::P1, &Condition::healthy(&topology)));
     let load = Load { packets, length: 700, gap: Span::from_ns(100), is_traced: true };
@@ -37,4 +33,5 @@ fn main() {
     println!("\n{:?}", run.collector.heard());
     println!("planted: TiN {}, port {}, loses a fifth of its cells", broken.tin, broken.port);
     run.collector.suspects().iter().for_each(|suspect| println!("suspected: {suspect}"));
+    Ok(())
 }

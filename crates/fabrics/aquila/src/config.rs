@@ -11,6 +11,8 @@ mod switch;
 #[cfg(test)]
 mod tests;
 
+use std::str::FromStr;
+
 use kernel::{Bytes, Rate, Span};
 use packets::config::Failures;
 use rack::equipment::Bill;
@@ -180,6 +182,19 @@ impl Profile {
             Self::Mini => Shape::MINI,
             Self::Tiny => Shape::TINY,
         }
+    }
+}
+
+impl FromStr for Profile {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let all = [Self::Full, Self::Half, Self::Mini, Self::Tiny];
+        let names = ["full", "half", "mini", "tiny"];
+        let found = names.iter().position(|&known| known == name);
+        found
+            .map(|at| all[at])
+            .ok_or_else(|| format!("{name:?}; expected full, half, mini or tiny"))
     }
 }
 

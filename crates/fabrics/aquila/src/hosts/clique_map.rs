@@ -317,9 +317,8 @@ impl CliqueMap {
 }
 
 impl Endpoints for CliqueMap {
-    fn deliver(&mut self, tin: u16, _: u8, cell: &Cell, at: Time, wishes: &mut Wishes) {
-        let is_known = self.engine.deliver(tin, cell, at, wishes);
-        debug_assert!(is_known, "{cell:?}");
+    fn deliver(&mut self, tin: u16, terminal: u8, cell: &Cell, at: Time, wishes: &mut Wishes) {
+        self.engine.deliver(tin, terminal, cell, at, wishes);
         self.settle();
         self.put(wishes);
     }

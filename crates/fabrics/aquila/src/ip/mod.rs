@@ -31,7 +31,7 @@ use crate::config;
 use crate::link::classes::{CellKind, Half, SCAVENGER, half_of};
 use crate::switch::cell::Cell;
 use crate::switch::settings::TICK;
-use crate::switch::{Room, Wishes};
+use crate::switch::{Endpoints, Room, Wishes};
 use clearing::{Budget, Queues, Request, Wait};
 pub use counts::Counts;
 use egress::{Came, Egress, NONE};
@@ -317,24 +317,6 @@ impl Engine {
         self.outcomes.push_back((tin, Outcome::Lost { packet, why }));
     }
 
-    /// A cell's last bit has come at `at`: [`crate::switch::Endpoints::deliver`]. False if it is none of IP's.
-    pub fn deliver(&mut self, tin: u16, cell: &Cell, at: Time, wishes: &mut Wishes) -> bool {
-        let kind = CellKind::from_number(cell.kind);
-        let is_control = matches!(kind, Some(CellKind::Rts | CellKind::Cts | CellKind::Ctd));
-        if is_control && cell.is_damaged() {
-            self.counts.unreadable += 1;
-            return true;
-        }
-        match kind {
-            Some(CellKind::Rts) => self.hear_request(tin, cell, wishes),
-            Some(CellKind::Cts) => self.hear_clearance(tin, cell, wishes),
-            Some(CellKind::Ctd) => self.hear_drop(tin, cell),
-            Some(CellKind::Data) => self.hear_data(tin, cell, at.as_ps(), wishes),
-            _ => return false,
-        }
-        true
-    }
-
     fn hear_request(&mut self, tin: u16, cell: &Cell, wishes: &mut Wishes) {
         let place = self.places[usize::from(tin)] as usize;
         let (Ok(rts), Some(port)) = (Rts::of_word(cell.payload), port_of(cell.to)) else {
@@ -502,9 +484,52 @@ impl Engine {
         }
     }
 
-    /// The next cell of a terminal port, if IP has one for which there is room:
-    /// [`crate::switch::Endpoints::inject`].
-    pub fn inject(
+    /// Checks that nothing is left: every place is free, all room and bandwidth is home (I49).
+    ///
+    /// # Errors
+    /// What is left, where.
+    pub fn check_home(&self) -> Result<(), String> {
+        for tin in &self.tins {
+            let (ingress, egress) = (tin.ingress.packets(), tin.egress.packets());
+            let is_home = |group: &Group| {
+                let Budget { free, outstanding, .. } = &group.budget;
+                *free == self.settings.egress_buffer && *outstanding == 0
+            };
+            let waiting: u32 = tin.queues.iter().map(Queues::waiting).sum();
+            let is_empty = ingress + egress == 0 && waiting == 0 && tin.unsolicited.is_empty();
+            if !is_empty || !tin.groups.iter().all(is_home) {
+                return Err(format!(
+                    "TiN {}: {ingress} packets wait, {waiting} requests, {egress} are put together; budgets {:?}",
+                    tin.id,
+                    tin.groups.iter().map(|group| &group.budget).collect::<Vec<_>>()
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Endpoints for Engine {
+    fn deliver(&mut self, tin: u16, _: u8, cell: &Cell, at: Time, wishes: &mut Wishes) {
+        let kind = CellKind::from_number(cell.kind);
+        let is_control = matches!(kind, Some(CellKind::Rts | CellKind::Cts | CellKind::Ctd));
+        if is_control && cell.is_damaged() {
+            self.counts.unreadable += 1;
+            return;
+        }
+        match kind {
+            Some(CellKind::Rts) => self.hear_request(tin, cell, wishes),
+            Some(CellKind::Cts) => self.hear_clearance(tin, cell, wishes),
+            Some(CellKind::Ctd) => self.hear_drop(tin, cell),
+            Some(CellKind::Data) => self.hear_data(tin, cell, at.as_ps(), wishes),
+            _ => {
+                debug_assert!(false, "{cell:?} is none of IP's");
+                self.counts.unreadable += 1;
+            }
+        }
+    }
+
+    fn inject(
         &mut self,
         tin: u16,
         terminal: u8,
@@ -529,8 +554,7 @@ impl Engine {
         })
     }
 
-    /// The time has come that was asked for: [`crate::switch::Endpoints::wake`].
-    pub fn wake(&mut self, tin: u16, wishes: &mut Wishes) {
+    fn wake(&mut self, tin: u16, wishes: &mut Wishes) {
         let place = self.places[usize::from(tin)] as usize;
         let due = end_of_tick(wishes);
         if self.tins[place].armed <= due {
@@ -561,30 +585,6 @@ impl Engine {
         }
         let next = state.next(&self.settings);
         state.arm(next, wishes);
-    }
-
-    /// Checks that nothing is left: every place is free, all room and bandwidth is home (I49).
-    ///
-    /// # Errors
-    /// What is left, where.
-    pub fn check_home(&self) -> Result<(), String> {
-        for tin in &self.tins {
-            let (ingress, egress) = (tin.ingress.packets(), tin.egress.packets());
-            let is_home = |group: &Group| {
-                let Budget { free, outstanding, .. } = &group.budget;
-                *free == self.settings.egress_buffer && *outstanding == 0
-            };
-            let waiting: u32 = tin.queues.iter().map(Queues::waiting).sum();
-            let is_empty = ingress + egress == 0 && waiting == 0 && tin.unsolicited.is_empty();
-            if !is_empty || !tin.groups.iter().all(is_home) {
-                return Err(format!(
-                    "TiN {}: {ingress} packets wait, {waiting} requests, {egress} are put together; budgets {:?}",
-                    tin.id,
-                    tin.groups.iter().map(|group| &group.budget).collect::<Vec<_>>()
-                ));
-            }
-        }
-        Ok(())
     }
 }
 

@@ -321,11 +321,10 @@ impl OpenLoop {
 }
 
 impl Endpoints for OpenLoop {
-    fn deliver(&mut self, tin: u16, _: u8, cell: &Cell, at: Time, wishes: &mut Wishes) {
+    fn deliver(&mut self, tin: u16, terminal: u8, cell: &Cell, at: Time, wishes: &mut Wishes) {
         debug_assert_eq!(self.tin(cell.to), tin, "a cell at the wrong TiN");
         self.under_way[usize::from(cell.kind)].now -= u64::from(cell.blocks) * u64::from(BLOCK);
-        let is_known = self.engine.deliver(tin, cell, at, wishes);
-        debug_assert!(is_known, "{cell:?}");
+        self.engine.deliver(tin, terminal, cell, at, wishes);
         self.settle(wishes);
     }
 

@@ -374,15 +374,8 @@ impl Program for Clique {
     fn details(&self, _: Time) -> Map<String, Value> {
         let Counts { cells, ip, damaged, .. } = self.counts();
         let [no_room, dropped, not_asked_for, not_whole, bad, died] = ip.lost;
-        let share = |part: u64, all: u64| part as f64 / all.max(1) as f64;
-        let mut details = Map::new();
+        let mut details = super::details_of(&cells);
         let mut say = |key: &str, value: Value| details.insert(key.into(), value);
-        say("cell_hops", cells.hops.into());
-        say("cells", cells.delivered.into());
-        say("hops_per_cell", share(cells.hops, cells.delivered).into());
-        say("detour_share", share(cells.detours, cells.decisions).into());
-        say("credit_stalls", cells.credit_stalls.into());
-        say("escape_cells", cells.escapes.into());
         say("ip_packets", ip.packets.into());
         say("ip_marked", ip.marked.into());
         say("ip_no_ingress_room", no_room.into());

@@ -23,6 +23,7 @@ use packets::config::{Forwarding, Queues};
 use serde_json::{Map, Value};
 
 use crate::config::Plan;
+use crate::switch::Counts;
 use crate::transport::{Network, each};
 pub use carrier::Rack;
 pub(crate) use clique::Clique;
@@ -73,6 +74,20 @@ pub(crate) fn engine(plan: &Plan) -> packets::Plan {
         ..packets::Config::default()
     };
     packets::Plan { config, topology: graph(plan), faults: plan.faults.clone() }
+}
+
+/// What the summary says of cells, whatever they carry.
+fn details_of(cells: &Counts) -> Map<String, Value> {
+    let share = |part: u64, all: u64| part as f64 / all.max(1) as f64;
+    let mut details = Map::new();
+    let mut say = |key: &str, value: Value| details.insert(key.into(), value);
+    say("cell_hops", cells.hops.into());
+    say("cells", cells.delivered.into());
+    say("hops_per_cell", share(cells.hops, cells.delivered).into());
+    say("detour_share", share(cells.detours, cells.decisions).into());
+    say("credit_stalls", cells.credit_stalls.into());
+    say("escape_cells", cells.escapes.into());
+    details
 }
 
 impl Packets {

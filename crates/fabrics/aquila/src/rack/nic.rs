@@ -103,12 +103,11 @@ impl Cores {
 }
 
 impl Endpoints for Cores {
-    fn deliver(&mut self, tin: u16, _: u8, cell: &Cell, at: Time, wishes: &mut Wishes) {
+    fn deliver(&mut self, tin: u16, terminal: u8, cell: &Cell, at: Time, wishes: &mut Wishes) {
         if self.nics[usize::from(tin)].is_dead {
             return;
         }
-        let is_known = self.ip.deliver(tin, cell, at, wishes);
-        debug_assert!(is_known, "{cell:?}");
+        self.ip.deliver(tin, terminal, cell, at, wishes);
     }
 
     fn inject(

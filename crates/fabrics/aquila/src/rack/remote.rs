@@ -321,16 +321,9 @@ impl Fabric for Remote {
 
     fn details(&self) -> Map<String, Value> {
         let (cells, memory) = (self.switches.counts(), self.switches.endpoints().counts());
-        let share = |part: u64, all: u64| part as f64 / all.max(1) as f64;
-        let mut details = Map::new();
+        let mut details = super::details_of(&cells);
         let mut say = |key: &str, value: Value| details.insert(key.into(), value);
         say("carrier", if self.is_read() { "1rma-read" } else { "1rma-write" }.into());
-        say("cell_hops", cells.hops.into());
-        say("cells", cells.delivered.into());
-        say("hops_per_cell", share(cells.hops, cells.delivered).into());
-        say("detour_share", share(cells.detours, cells.decisions).into());
-        say("credit_stalls", cells.credit_stalls.into());
-        say("escape_cells", cells.escapes.into());
         say("operations", memory.operations.into());
         say("operations_late", memory.late.into());
         say("operations_failed", memory.failed.into());

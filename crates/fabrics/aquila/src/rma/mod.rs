@@ -332,21 +332,10 @@ impl Engine {
         Some(2 * u32::from(tin) + host as u32)
     }
 
-    /// A cell's last bit has come at `at`: [`crate::switch::Endpoints::deliver`]. False if it is none of memory's.
-    pub fn deliver(&mut self, tin: u16, cell: &Cell, at: Time, wishes: &mut Wishes) -> bool {
-        let kind = CellKind::from_number(cell.kind);
-        let (Some(own), Some(kind)) = (self.line(cell.to), kind) else { return false };
-        let (place, host) = (self.places[usize::from(tin)] as usize, own as usize % 2);
-        match kind {
-            CellKind::Req | CellKind::WriteReq => {
-                self.hear_request((place, host), (cell, kind), at.as_ps(), wishes);
-            }
-            CellKind::Resp => self.hear_response((place, host), cell, at.as_ps(), wishes),
-            CellKind::RespError => self.hear_refusal((place, host), cell, wishes),
-            _ => return false,
-        }
-        self.arm(place, wishes);
-        true
+    /// A cell has come that is none of memory's.
+    fn refuse(&mut self, cell: &Cell) {
+        debug_assert!(false, "{cell:?} is none of remote memory's");
+        self.counts.unreadable += 1;
     }
 
     fn hear_request(
@@ -525,28 +514,6 @@ impl Engine {
         }
     }
 
-    /// The next cell of a terminal port, if memory has one for which there is room:
-    /// [`crate::switch::Endpoints::inject`].
-    pub fn inject(
-        &mut self,
-        tin: u16,
-        terminal: u8,
-        room: Room<'_>,
-        wishes: &mut Wishes,
-    ) -> Option<Cell> {
-        let host = TERMINALS
-            .iter()
-            .position(|(first, count)| (*first..first + count).contains(&terminal))?;
-        let place = self.places[usize::from(tin)] as usize;
-        let cell =
-            HALVES.into_iter().find_map(|half| self.next_cell((place, host), half, room, wishes));
-        // After a cell the port asks again, until there is none.
-        if cell.is_none() {
-            self.arm(place, wishes);
-        }
-        cell
-    }
-
     fn next_cell(
         &mut self,
         (place, host): (usize, usize),
@@ -580,16 +547,6 @@ impl Engine {
             return Some(state.request(to, &request, half, &self.settings, wishes));
         }
         None
-    }
-
-    /// The time has come that was asked for: [`crate::switch::Endpoints::wake`].
-    pub fn wake(&mut self, tin: u16, wishes: &mut Wishes) {
-        let place = self.places[usize::from(tin)] as usize;
-        if self.tins[place].armed <= wishes.now().as_ps() {
-            self.tins[place].armed = NEVER;
-        }
-        (0..2).for_each(|host| self.run(place, host, wishes));
-        self.arm(place, wishes);
     }
 
     /// Asks to be woken at the first cycle at which there is something to do.
@@ -632,8 +589,18 @@ impl Engine {
 
 impl Endpoints for Engine {
     fn deliver(&mut self, tin: u16, _: u8, cell: &Cell, at: Time, wishes: &mut Wishes) {
-        let is_known = Engine::deliver(self, tin, cell, at, wishes);
-        debug_assert!(is_known, "{cell:?}");
+        let kind = CellKind::from_number(cell.kind);
+        let Some(own) = self.line(cell.to) else { return self.refuse(cell) };
+        let (place, host) = (self.places[usize::from(tin)] as usize, own as usize % 2);
+        match kind {
+            Some(kind @ (CellKind::Req | CellKind::WriteReq)) => {
+                self.hear_request((place, host), (cell, kind), at.as_ps(), wishes);
+            }
+            Some(CellKind::Resp) => self.hear_response((place, host), cell, at.as_ps(), wishes),
+            Some(CellKind::RespError) => self.hear_refusal((place, host), cell, wishes),
+            _ => return self.refuse(cell),
+        }
+        self.arm(place, wishes);
     }
 
     fn inject(
@@ -643,11 +610,26 @@ impl Endpoints for Engine {
         room: Room<'_>,
         wishes: &mut Wishes,
     ) -> Option<Cell> {
-        Engine::inject(self, tin, terminal, room, wishes)
+        let host = TERMINALS
+            .iter()
+            .position(|(first, count)| (*first..first + count).contains(&terminal))?;
+        let place = self.places[usize::from(tin)] as usize;
+        let cell =
+            HALVES.into_iter().find_map(|half| self.next_cell((place, host), half, room, wishes));
+        // After a cell the port asks again, until there is none.
+        if cell.is_none() {
+            self.arm(place, wishes);
+        }
+        cell
     }
 
     fn wake(&mut self, tin: u16, wishes: &mut Wishes) {
-        Engine::wake(self, tin, wishes);
+        let place = self.places[usize::from(tin)] as usize;
+        if self.tins[place].armed <= wishes.now().as_ps() {
+            self.tins[place].armed = NEVER;
+        }
+        (0..2).for_each(|host| self.run(place, host, wishes));
+        self.arm(place, wishes);
     }
 }
 

@@ -255,11 +255,10 @@ fn place(tin: u16, host: usize) -> usize {
 }
 
 impl Endpoints for OpenLoop {
-    fn deliver(&mut self, tin: u16, _: u8, cell: &Cell, at: Time, wishes: &mut Wishes) {
+    fn deliver(&mut self, tin: u16, terminal: u8, cell: &Cell, at: Time, wishes: &mut Wishes) {
         let to = Address::from_bits(cell.to);
         debug_assert_eq!(self.shape.tin(to.pod(), to.tin()), tin, "a cell at the wrong TiN");
-        let is_known = self.engine.deliver(tin, cell, at, wishes);
-        debug_assert!(is_known, "{cell:?}");
+        self.engine.deliver(tin, terminal, cell, at, wishes);
         self.settle();
     }
 
