@@ -202,13 +202,13 @@ proptest! {
         let _ = config.nominal(&context);
         let mut workload = match built {
             Err(problems) => {
-                prop_assert!(took < Duration::from_millis(2_000), "{} takes {took:?}", table);
+                prop_assert!(took < Duration::from_secs(60), "{} takes {took:?}", table);
                 prop_assert!(!problems.is_empty(), "{}", table);
                 return Ok(());
             }
             Ok(workload) => workload,
         };
-        prop_assert!(took < Duration::from_secs(20), "{} takes {took:?}", table);
+        prop_assert!(took < Duration::from_secs(60), "{} takes {took:?}", table);
         let mut last = kernel::Time::ZERO;
         for _ in 0..50 {
             let Some(start) = workload.next_start() else { break };

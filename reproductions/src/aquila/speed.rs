@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use aquila::config::Ip;
 use aquila::ip::open_loop::Packet;
-use aquila::raw::{Pattern, Traffic};
+use aquila::raw::{self, Pattern, Traffic};
 use aquila::switch::settings::Settings;
 use aquila::topology::{Fibres, Shape};
 use kernel::{Bytes, Rate, Span, Time};
@@ -83,8 +83,15 @@ impl Speed {
     fn cells(&self, clique: &Clique, pattern: Pattern, share: f64) -> Work {
         let end = Time::ZERO + self.length;
         let rate = Rate::from_bps((share * 100e9) as u64);
-        let traffic =
-            Traffic { pattern, cells: TRAIN, rate, class: DATA, until: end, from: Time::ZERO };
+        let traffic = Traffic {
+            pattern,
+            cells: TRAIN,
+            terminals: raw::NIC,
+            rate,
+            class: DATA,
+            until: end,
+            from: Time::ZERO,
+        };
         let mut cells = clique.raw(&Settings::default(), traffic, 1);
         let begun = Instant::now();
         cells.run(end);

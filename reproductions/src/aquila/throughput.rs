@@ -1,7 +1,7 @@
 //! What the Clique carries of cells that nothing holds back: uniform traffic and the worst pattern (§2; X15).
 
 use aquila::link::classes::Mode;
-use aquila::raw::{Pattern, Traffic};
+use aquila::raw::{self, Pattern, Traffic};
 use aquila::switch::settings::Settings;
 use aquila::topology::{Fibres, Shape};
 use kernel::Rate;
@@ -44,6 +44,7 @@ pub(super) fn carried(
     let traffic = Traffic {
         pattern,
         cells: TRAIN,
+        terminals: raw::NIC,
         rate: Rate::from_gbps(gbps),
         class: DATA,
         until: us(micros),

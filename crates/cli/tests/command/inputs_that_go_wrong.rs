@@ -64,7 +64,7 @@ fn refuses(file: &str, word: &str) {
     assert!(done.stderr.contains(word), "{file}: no {word:?} in {done:#?}");
     assert!(done.stderr.len() < 5_000, "{file}: {} bytes of message", done.stderr.len());
     assert!(!place.join("out").exists(), "{file} left something behind");
-    assert!(began.elapsed() < Duration::from_secs(20), "{file} took {:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(60), "{file} took {:?}", began.elapsed());
 }
 
 #[test]
@@ -367,7 +367,7 @@ fn an_estimate_says_what_a_run_takes_and_stores_nothing() {
         ["run", "small.toml", "--estimate", "--format", "json", "--set", "run.flows=1000000000"];
     let rows = place.run(&long).succeeds().json();
     assert!(rows[0]["seconds"].as_f64().unwrap() > 60.0, "{rows}");
-    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
     let text = place.run(&["run", "small.toml", "--estimate"]).succeeds().stdout;
     assert!(text.contains("iB") && text.contains("probe"), "{text}");
 }

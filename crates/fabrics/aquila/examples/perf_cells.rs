@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use aquila::config::Profile;
 use aquila::link::classes::Mode;
-use aquila::raw::{Arrived, Pattern, Raw, Traffic};
+use aquila::raw::{self, Arrived, Pattern, Raw, Traffic};
 use aquila::switch::settings::Settings;
 use aquila::switch::{Counts, Switches};
 use aquila::tables::{Condition, compute::compute};
@@ -43,12 +43,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let begun = std::time::Instant::now();
     let tables = compute(&topology, &TurnTable::P1, &Condition::healthy(&topology));
     eprintln!("tables: {:.2} s, {} rows", begun.elapsed().as_secs_f64(), tables.rows().len());
-    let (mut settings, mut cells, mut blocks) = (Settings::default(), 29, 1);
+    let (mut settings, mut cells, mut blocks, mut terminals) =
+        (Settings::default(), 29, 1, raw::NIC);
     for option in words.iter().skip(4) {
         let (key, value) = option.split_once('=').unwrap_or((option, "1"));
         let number: u16 = value.parse()?;
         let bytes = Bytes::new(number.into());
         match key {
+            "ethernet" => terminals = raw::NIC_AND_ETHERNET,
             "blocks" => blocks = usize::from(number.max(1)),
             "minimal" => settings.classes[7].mode = Mode::MinimalAdaptive,
             "weight" => settings.switch.detour_weight = number.into(),
@@ -71,6 +73,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         cells,
         rate: Rate::from_bps((load * 100e9) as u64),
         class: 7,
+        terminals,
         until: end,
         from: Time::ZERO + Span::from_us(us / 2),
     };
@@ -101,7 +104,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let window = (end - traffic.from).as_seconds() * f64::from(shape.tins());
     eprintln!(
         "{:.3} s, {} hops, {:.1} ns a cell and hop; {:.2} Gbps a TiN of {:.1}, {:.3} links a cell, mean wait {:.2} us, \
-         detours {:.3}, credit stalls {}, escapes {}, fullest FIFO {}, {} packets wait, hash {:016x}",
+         detours {:.3}, {:.3} updates a hop, credit stalls {}, escapes {}, fullest FIFO {}, {} packets wait, hash {:016x}",
         seconds,
         counts.hops,
         seconds * 1e9 / counts.hops as f64,
@@ -110,6 +113,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         arrived.links as f64 / arrived.cells as f64,
         arrived.waits as f64 / arrived.cells as f64 / 1e6,
         counts.detours as f64 / counts.decisions as f64,
+        counts.updates as f64 / counts.hops as f64,
         counts.credit_stalls,
         counts.escapes,
         counts.fifo_max,

@@ -2,7 +2,8 @@
 //! switch carry (X15, §2: "non-blocking for uniform random traffic, 2:1 for the worst pattern").
 //!
 //! Every TiN sends packets that come at random instants, each to a TiN of the pattern's, as cells of the largest
-//! size over the four terminal ports of its NIC. Nothing asks for them first, and all are taken at once.
+//! size over the terminal ports of its NIC, or over those of its NIC and its Ethernet. Nothing asks for them first, and
+//! all are taken at once.
 
 use std::collections::VecDeque;
 
@@ -13,8 +14,10 @@ use crate::switch::cell::{BLOCKS_MAX, Cell};
 use crate::switch::{Endpoints, Room, Wishes};
 use crate::topology::Shape;
 
-/// Terminal ports of the NIC.
-const PORTS: u8 = 4;
+/// Terminal ports of the NIC, which come first, and those with the ports of the Ethernet behind them (M102).
+pub const NIC: u8 = 4;
+/// All terminal ports at which IP enters: 200 Gbps, the most that a TiN injects (§6).
+pub const NIC_AND_ETHERNET: u8 = 8;
 /// The code of a cell that carries data (M208).
 const DATA: u8 = 3;
 
@@ -40,6 +43,8 @@ pub struct Traffic {
     pub rate: Rate,
     /// Traffic class of the cells.
     pub class: u8,
+    /// Terminal ports that a TiN sends with, and takes with: [`NIC`] or [`NIC_AND_ETHERNET`].
+    pub terminals: u8,
     /// No packet comes at or after this instant.
     pub until: Time,
     /// Cells that are delivered from here on are measured.
@@ -80,7 +85,7 @@ struct Source {
     packets: VecDeque<(u64, u16)>,
     next: u64,
     /// By terminal port: the packet that it sends, and cells left of it.
-    trains: [(u64, u16, u32); PORTS as usize],
+    trains: [(u64, u16, u32); NIC_AND_ETHERNET as usize],
 }
 
 /// The endpoints.
@@ -156,15 +161,23 @@ impl Raw {
         }
     }
 
-    fn address(&self, tin: u16) -> u16 {
+    /// Where the next packet of a TiN goes: to a NIC or, where the Ethernet takes cells too, to either.
+    fn draw(&mut self, from: u16) -> u16 {
+        let to = self.destination(from);
+        let is_nic = self.traffic.terminals == NIC || self.streams[usize::from(from)].below(2) == 0;
+        self.address(to, if is_nic { Endpoint::HOST_0 } else { Endpoint::ETHERNET })
+    }
+
+    fn address(&self, tin: u16, endpoint: Endpoint) -> u16 {
         let (pod, place) = self.shape.split(tin);
-        Address::new(pod, place, Endpoint::HOST_0).bits()
+        Address::new(pod, place, endpoint).bits()
     }
 }
 
 impl Endpoints for Raw {
     fn deliver(&mut self, tin: u16, _: u8, cell: &Cell, at: Time, _: &mut Wishes) {
-        debug_assert_eq!(cell.to, self.address(tin), "a cell at the wrong TiN");
+        let own = [Endpoint::HOST_0, Endpoint::ETHERNET].map(|end| self.address(tin, end));
+        debug_assert!(own.contains(&cell.to), "a cell at the wrong TiN");
         if at < self.traffic.from || at >= self.traffic.until {
             return;
         }
@@ -180,7 +193,7 @@ impl Endpoints for Raw {
     }
 
     fn inject(&mut self, tin: u16, terminal: u8, room: Room<'_>, _: &mut Wishes) -> Option<Cell> {
-        if terminal >= PORTS || !room.fits(self.traffic.class, BLOCKS_MAX) {
+        if terminal >= self.traffic.terminals || !room.fits(self.traffic.class, BLOCKS_MAX) {
             return None;
         }
         let cells = self.traffic.cells;
@@ -192,7 +205,8 @@ impl Endpoints for Raw {
         }
         train.2 -= 1;
         let (at, to, _) = *train;
-        let (from, to) = (self.address(tin), self.address(to));
+        let own = if terminal < NIC { Endpoint::HOST_0 } else { Endpoint::ETHERNET };
+        let from = self.address(tin, own);
         let cell = Cell::new(from, to, self.traffic.class, DATA, BLOCKS_MAX, self.hops);
         Some(cell.with_payload(at))
     }
@@ -204,10 +218,10 @@ impl Endpoints for Raw {
             if at >= self.traffic.until.as_ps() {
                 break;
             }
-            let to = self.destination(tin);
+            let to = self.draw(tin);
             self.sources[usize::from(tin)].packets.push_back((at, to));
             self.schedule(tin, at, wishes);
         }
-        (0..PORTS).for_each(|port| wishes.inject(port));
+        (0..self.traffic.terminals).for_each(|port| wishes.inject(port));
     }
 }

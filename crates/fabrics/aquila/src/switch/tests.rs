@@ -11,7 +11,7 @@ use super::{Endpoints, Posted, Room, Switches, Wishes};
 use crate::address::{Address, Endpoint};
 use crate::config::{AtDeadLink, Link as LinkConfig, Switch};
 use crate::link::classes::Mode;
-use crate::raw::{Arrived, Pattern, Raw, Traffic};
+use crate::raw::{self, Arrived, Pattern, Raw, Traffic};
 use crate::tables::condition::State;
 use crate::tables::{Condition, Tables, compute::compute};
 use crate::topology::{Fibres, Link, Shape, Topology};
@@ -111,6 +111,7 @@ fn traffic(pattern: Pattern, load: f64, us: u64) -> Traffic {
     Traffic {
         pattern,
         cells: 29,
+        terminals: raw::NIC,
         rate: Rate::from_bps((load * 100e9) as u64),
         class: 7,
         until: Time::ZERO + Span::from_us(us),

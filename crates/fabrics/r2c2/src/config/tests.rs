@@ -210,6 +210,6 @@ proptest! {
             rack.check().unwrap();
         }
         let took = begin.elapsed();
-        prop_assert!(took.as_millis() < 5_000, "{:?} for {:?}", took, config);
+        prop_assert!(took.as_secs() < 60, "{:?} for {:?}", took, config);
     }
 }
