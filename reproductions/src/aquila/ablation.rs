@@ -12,11 +12,11 @@ use kernel::{Bytes, Time};
 use report::Unit;
 use serde_json::{Value, json};
 
-use super::SEEDS;
 use super::clique::{BULK, Clique, URGENT};
 use super::incast;
 use super::lookups::{self, testbed};
-use super::throughput::carried;
+use super::throughput::{Offered, TRAIN, carried};
+use super::{SEEDS, seeds};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{findings, table};
 use crate::spread::{Pulse, spread, with_seeds};
@@ -26,6 +26,7 @@ use crate::{Effort, Failure, Findings, Watch};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Without {
     Nothing,
+    Credits,
     Adaptive,
     Solicitation,
     Sampling,
@@ -35,8 +36,9 @@ enum Without {
     Shallow,
 }
 
-const ALL: [(Without, &str); 8] = [
+const ALL: [(Without, &str); 9] = [
     (Without::Nothing, "nothing"),
+    (Without::Credits, "credits"),
     (Without::Adaptive, "longer ways"),
     (Without::Solicitation, "solicitation"),
     (Without::Sampling, "sampling: all 32 ports compared"),
@@ -60,8 +62,9 @@ type Get = fn(&Point) -> f64;
 struct Point {
     /// Round trips of lookups: 99 %, in s.
     p99: f64,
-    /// What is carried of what lookups offer.
+    /// What is carried of what lookups offer, and packets of theirs that are lost.
     achieved: f64,
+    lost: f64,
     /// The same of urgent lookups beside bulk messages.
     urgent: f64,
     /// Each pod to the next, and each TiN to the next of its pod. Unit: bit/s a TiN.
@@ -82,6 +85,7 @@ fn settings(without: Without) -> (Settings, Ip) {
                 }
             }
         }
+        Without::Credits => settings.link.credits = false,
         Without::Solicitation => ip.solicitation = false,
         Without::Sampling => settings.switch.compares_all = true,
         Without::Order => ip.order = Order::None,
@@ -120,7 +124,10 @@ fn measure(
         lookups::Case { load: URGENT_LOAD, background: LOAD, classes: [class, BULK], ..case };
     let urgent = lookups::carry(clique, &hosts, &mixed, seed, pulse)?;
     let cells = if effort == Effort::Quick { 12 } else { 100 };
-    let mut raw = |pattern| carried(clique, &settings, (pattern, WORST), cells, seed, pulse);
+    let mut raw = |pattern| {
+        let offered = Offered { pattern, gbps: WORST, cells: TRAIN };
+        carried(clique, &settings, offered, cells, seed, pulse)
+    };
     let (pods, tins) = (raw(Pattern::NextPod)?, raw(Pattern::NextTin)?);
     let solicitation = ip.solicitation;
     let many = incast::Case { senders: 500, solicitation, packets: 8, is_incast: true };
@@ -128,6 +135,7 @@ fn measure(
     Ok(Point {
         p99: point.p99,
         achieved: point.achieved,
+        lost: point.lost as f64,
         urgent: urgent.p99,
         pods,
         tins,
@@ -168,7 +176,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         Clique::new(&Shape::FULL, Fibres::Grid),
         Clique::with_turns(&Shape::FULL, Fibres::Grid, &none),
     ];
-    let jobs = with_seeds(&ALL, SEEDS);
+    let jobs = with_seeds(&ALL, seeds(effort));
     let found = spread(&jobs, watch, |&((without, _), seed), pulse| {
         measure(&cliques, without, effort, seed, pulse)
     })?;
@@ -196,6 +204,10 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     for (word, without, what) in rows {
         sheet.measure(&format!("ablation.{word}"), Measured::mean(&over(without, what)));
     }
+    sheet
+        .measure("ablation.lossless", Measured::largest(&of(Without::Nothing, |point| point.lost)));
+    sheet
+        .measure("ablation.credits", Measured::smallest(&of(Without::Credits, |point| point.lost)));
     let orders = [Order::Source, Order::None];
     let jobs_of_order = with_seeds(&orders, SEEDS);
     let late = spread(&jobs_of_order, watch, |&(order, seed), pulse| {
@@ -210,6 +222,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
             json!(name),
             mean(|point| point.p99),
             mean(|point| point.achieved),
+            mean(|point| point.lost),
             mean(|point| point.urgent),
             mean(|point| point.pods),
             mean(|point| point.tins),
@@ -221,6 +234,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         ("without", "Without", Unit::Count),
         ("p99", "Lookups at 70 %: round trip, 99 %", Unit::Seconds),
         ("achieved", "carried of them", Unit::Share),
+        ("lost", "packets of theirs lost", Unit::Count),
         ("urgent", "Urgent ones beside bulk, 99 %", Unit::Seconds),
         ("pods", "Each pod to the next, of 100 Gbps a TiN", Unit::BitsPerSecond),
         ("tins", "Each TiN to the next, of 100 Gbps", Unit::BitsPerSecond),
@@ -228,8 +242,8 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         ("data", "most data in the fabric", Unit::Bytes),
     ];
     let blocks = vec![table("Means over seeds", &columns, ALL.iter().map(row).collect())];
-    let text = "The full Clique without one of its parts. Not left out: credits (a switch without them would have to \
-                drop, which it cannot) and cells (a packet in one piece does not fit a cell's header, whose length \
-                has eight bits).";
+    let text = "The full Clique without one of its parts. Without credits cells are sent whatever room there \
+                is, and dropped where there is none. Not left out: cells (a packet in one piece does not fit a cell's \
+                header, whose length has eight bits).";
     Ok(findings("What each part is for", text, blocks, sheet))
 }

@@ -6,6 +6,7 @@ use aquila::address::{Address, Endpoint};
 use aquila::config::Ip;
 use aquila::ip::open_loop::{OpenLoop, Packet};
 use aquila::raw::{Raw, Traffic};
+use aquila::switch::blocks::{Blocks, best};
 use aquila::switch::settings::Settings;
 use aquila::switch::{Endpoints, Switches};
 use aquila::tables::{Condition, Tables, compute::compute};
@@ -70,12 +71,14 @@ impl Clique {
         self.carry(settings, open_loop, seed)
     }
 
-    /// The same with bare cells of every TiN.
-    pub(super) fn raw(&self, settings: &Settings, traffic: Traffic, seed: u64) -> Switches<Raw> {
-        let raw = Raw::new(self.shape(), traffic, settings.switch.hops, seed);
-        let mut cells = self.carry(settings, raw, seed);
-        for tin in 0..self.shape().tins() {
-            cells.act(tin, Time::ZERO, |raw, wishes| raw.begin(tin, wishes));
+    /// Bare cells of every TiN.
+    pub(super) fn raw(&self, settings: &Settings, traffic: Traffic, seed: u64) -> Blocks<Raw> {
+        let raw = || Raw::new(self.shape(), traffic, settings.switch.hops, seed);
+        let (tins, settings) = (self.shape().tins(), Arc::new(settings.clone()));
+        let blocks = best(tins);
+        let mut cells = Blocks::new(&self.topology, &self.tables, &settings, blocks, seed, raw);
+        for tin in 0..tins {
+            cells.of(tin).act(tin, Time::ZERO, |raw, wishes| raw.begin(tin, wishes));
         }
         cells
     }
@@ -107,12 +110,34 @@ pub(super) fn us(us: u64) -> Time {
     Time::ZERO + Span::from_us(us)
 }
 
+/// What runs: switches in one set or in several.
+pub(super) trait Steps {
+    fn next(&self) -> Option<Time>;
+    fn run(&mut self, end: Time);
+}
+
+impl<E: Endpoints> Steps for Switches<E> {
+    fn next(&self) -> Option<Time> {
+        Switches::next(self)
+    }
+
+    fn run(&mut self, end: Time) {
+        Switches::run(self, end);
+    }
+}
+
+impl<E: Endpoints> Steps for Blocks<E> {
+    fn next(&self) -> Option<Time> {
+        Blocks::next(self)
+    }
+
+    fn run(&mut self, end: Time) {
+        Blocks::run(self, end);
+    }
+}
+
 /// Does everything that is due before `end`, or all that there is.
-pub(super) fn run<E: Endpoints>(
-    cells: &mut Switches<E>,
-    end: Time,
-    pulse: &mut Pulse<'_>,
-) -> Result<(), Failure> {
+pub(super) fn run(cells: &mut impl Steps, end: Time, pulse: &mut Pulse<'_>) -> Result<(), Failure> {
     let step = if end == Time::NEVER { Span::from_us(20) } else { (end - Time::ZERO) / PARTS };
     let mut part = 0;
     while let Some(next) = cells.next().filter(|&next| next < end) {

@@ -15,8 +15,8 @@ use report::Unit;
 use report::page::{Axis, Block, PlotSeries, Scale, SeriesStyle};
 use serde_json::{Value, json};
 
-use super::SEEDS;
 use super::clique::{Clique, us};
+use super::seeds;
 use super::throughput::{DATA, TRAIN, routed};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{findings, plot, table};
@@ -101,7 +101,7 @@ fn react(
         condition.set_link(link, State::Dead);
         let link = clique.topology.links()[link as usize];
         for end in [link.low, link.high] {
-            cells.break_link(end.tin, end.port, us(FAIL));
+            cells.of(end.tin).break_link(end.tin, end.port, us(FAIL));
         }
     }
     let mut losses = Vec::new();
@@ -118,7 +118,8 @@ fn react(
         }
     }
     let tables = compute(&clique.topology, &TurnTable::P1, &condition);
-    cells.install(Arc::new(tables), us(REPAIR));
+    let tables = Arc::new(tables);
+    cells.sets_mut().iter_mut().for_each(|set| set.install(Arc::clone(&tables), us(REPAIR)));
     // What had crossed to a dead port is lost within its wire's time.
     cells.run(us(REPAIR) + Span::from_us(1));
     let repaired = cells.counts().lost_at_dead_links;
@@ -154,13 +155,13 @@ impl Reaction {
 }
 
 /// Failures under load.
-pub(super) fn run(_: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../aquila/failures.claims.toml"));
     let clique = Clique::new(&Shape::FULL, Fibres::Grid);
     let modes =
         [(Mode::FullyAdaptive, "fully adaptive"), (Mode::MinimalDeterministic, "by a hash")];
     let cases = [(0, 0), (0, 1), (0, 2), (1, 2)];
-    let jobs = with_seeds(&cases, SEEDS);
+    let jobs = with_seeds(&cases, seeds(effort));
     let found = spread(&jobs, watch, |&((mode, what), seed), pulse| {
         react(&clique, &routed(modes[mode].0), ALL[what].0, seed, pulse)
     })?;
@@ -189,7 +190,7 @@ pub(super) fn run(_: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure>
             sums.iter_mut().zip(&reaction.losses).for_each(|(sum, lost)| *sum += lost);
         }
         let point = |(at, sum): (usize, u64)| {
-            ((at + 1) as f64 * STEP.as_seconds(), sum as f64 / SEEDS as f64)
+            ((at + 1) as f64 * STEP.as_seconds(), sum as f64 / seeds(effort) as f64)
         };
         let points = sums.into_iter().enumerate().skip(1).map(point).collect();
         PlotSeries::new(modes[mode].1, SeriesStyle::Line, points)

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::bursts::messages;
 use super::clique::{BULK, Clique, HOSTS};
 use super::lookups::{self, testbed};
-use super::throughput::carried;
+use super::throughput::{Offered, TRAIN, carried};
 use crate::drawing;
 use crate::spread::{Pulse, spread};
 use crate::{Failure, Watch};
@@ -116,7 +116,8 @@ fn measure(
         lookups::carry(clique, &hosts, &case, 1, pulse)
     };
     let (seventy, near) = (at(35_000)?, at(47_500)?);
-    let uniform = carried(clique, &settings, (Pattern::Uniform, 100), 60, 1, pulse)?;
+    let offered = Offered { pattern: Pattern::Uniform, gbps: 100, cells: TRAIN };
+    let uniform = carried(clique, &settings, offered, 60, 1, pulse)?;
     let burst = messages(clique, (&settings, &ip), (2_000, 10), 1, pulse)?;
     Ok(vec![seventy.p99, near.p99, near.achieved, uniform, burst.p99])
 }

@@ -1,33 +1,18 @@
 //! How fast the switches are: `perf_cells full|half|mini|tiny uniform|next-pod LOAD MICROSECONDS [SETTING=NUMBER...]`,
 //! with the load as a share of 100 Gbps a TiN. `blocks=12` runs them in so many sets of pods, one after the other through
-//! windows as long as a fibre, so that the state of a set stays in the cache.
+//! windows as long as the shortest fibre, so that the state of a set stays in the cache.
 
 use std::sync::Arc;
 
 use aquila::config::Profile;
 use aquila::link::classes::Mode;
 use aquila::raw::{self, Arrived, Pattern, Raw, Traffic};
+use aquila::switch::blocks::Blocks;
 use aquila::switch::settings::Settings;
-use aquila::switch::{Counts, Switches};
 use aquila::tables::{Condition, compute::compute};
 use aquila::topology::{Fibres, Topology};
 use aquila::turns::TurnTable;
 use kernel::{Bytes, Rate, Span, Time};
-
-/// Lets the sets run until `end`, which send each other what crosses between them.
-fn carry(sets: &mut [Switches<Raw>], part_of: impl Fn(u16) -> usize, end: Time) {
-    // A fibre of 100 m; nothing crosses faster.
-    let window = if sets.len() > 1 { Span::from_ns(500) } else { end - Time::ZERO };
-    let mut now = Time::ZERO;
-    while now < end {
-        now = (now + window).min(end);
-        for at in 0..sets.len() {
-            sets[at].run(now);
-            let posted: Vec<_> = sets[at].posted().collect();
-            posted.iter().for_each(|posted| sets[part_of(posted.tin)].take(posted));
-        }
-    }
-}
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -79,28 +64,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let tables = Arc::new(tables);
     let settings = Arc::new(settings);
-    let part_of = |tin: u16| usize::from(shape.split(tin).0) * blocks / usize::from(shape.pods);
-    let mut sets: Vec<_> = (0..blocks)
-        .map(|part| {
-            let own: Vec<u16> = (0..shape.tins()).filter(|&tin| part_of(tin) == part).collect();
-            let raw = Raw::new(&shape, traffic, settings.switch.hops, 1);
-            let (tables, settings) = (Arc::clone(&tables), Arc::clone(&settings));
-            let mut cells = Switches::new(&topology, tables, settings, &own, 1, raw);
-            for tin in own {
-                cells.act(tin, Time::ZERO, |raw, wishes| raw.begin(tin, wishes));
-            }
-            cells
-        })
-        .collect();
-    let begun = std::time::Instant::now();
-    carry(&mut sets, part_of, end);
-    let seconds = begun.elapsed().as_secs_f64();
-    let (mut counts, mut arrived) = (Counts::default(), Arrived::default());
-    for set in &sets {
-        counts.add(&set.counts());
-        arrived.add(&set.endpoints().arrived());
+    let raw = || Raw::new(&shape, traffic, settings.switch.hops, 1);
+    let mut sets = Blocks::new(&topology, &tables, &settings, blocks, 1, raw);
+    for tin in 0..shape.tins() {
+        sets.of(tin).act(tin, Time::ZERO, |raw, wishes| raw.begin(tin, wishes));
     }
-    let waiting: usize = sets.iter().map(|set| set.endpoints().waiting()).sum();
+    let begun = std::time::Instant::now();
+    sets.run(end);
+    let seconds = begun.elapsed().as_secs_f64();
+    let (counts, mut arrived) = (sets.counts(), Arrived::default());
+    sets.sets().iter().for_each(|set| arrived.add(&set.endpoints().arrived()));
+    let waiting: usize = sets.sets().iter().map(|set| set.endpoints().waiting()).sum();
     let window = (end - traffic.from).as_seconds() * f64::from(shape.tins());
     eprintln!(
         "{:.3} s, {} hops, {:.1} ns a cell and hop; {:.2} Gbps a TiN of {:.1}, {:.3} links a cell, mean wait {:.2} us, \

@@ -31,6 +31,9 @@ pub struct Link {
     /// Buffer of a virtual channel at the end of a link between pods. Unit: bytes. Default 5120 B: 32 of the
     /// largest cells (our choice, U03, for 100 m). From 160 B to 32752 B.
     pub global_buffer: Bytes,
+    /// A cell is sent only if the other end has room for it. Default true (Aquila §3.1). false: it is sent in any case,
+    /// and dropped where there is no room; what §1 says would fail.
+    pub credits: bool,
     /// An update of credits is due when so much was freed. Unit: bytes. Default 320 B (our choice, U05). At
     /// most the buffers.
     pub update_after: Bytes,
@@ -59,6 +62,7 @@ impl Default for Link {
             start_of_cell: Bytes::ZERO,
             local_buffer: Bytes::new(8 * CELL_MAX as u64),
             global_buffer: Bytes::new(32 * CELL_MAX as u64),
+            credits: true,
             update_after: Bytes::new(320),
             update_timer: Span::from_ns(200),
             refresh: Span::from_us(100),

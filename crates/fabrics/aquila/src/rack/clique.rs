@@ -22,11 +22,8 @@ use crate::cells::ip::Pointer;
 use crate::config::Plan;
 use crate::ip::{self, Arrival, Outcome};
 use crate::switch::settings::TICK;
-use crate::switch::{self, Posted, Switches, post};
+use crate::switch::{self, Posted, Switches, blocks, post};
 
-/// TiNs whose state in use fits a cache of the second level, about (our choice, measured: `perf_cells full uniform 0.9
-/// 16 blocks=12`).
-const TINS_PER_BLOCK: usize = 48;
 /// No instant.
 const NEVER: u64 = u64::MAX;
 /// Endpoints of the hosts of a TiN.
@@ -327,7 +324,7 @@ impl Program for Clique {
     }
 
     fn blocks(&self) -> usize {
-        (usize::from(self.blueprint.shape().tins()) / TINS_PER_BLOCK).max(1)
+        blocks::best(self.blueprint.shape().tins())
     }
 
     fn add_counts(&mut self, other: &Self) {

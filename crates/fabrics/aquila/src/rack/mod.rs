@@ -87,6 +87,7 @@ fn details_of(cells: &Counts) -> Map<String, Value> {
     say("detour_share", share(cells.detours, cells.decisions).into());
     say("credit_stalls", cells.credit_stalls.into());
     say("escape_cells", cells.escapes.into());
+    say("cells_without_room", cells.dropped_full.into());
     details
 }
 

@@ -24,6 +24,9 @@ impl<E: Endpoints> Switches<E> {
         if state.kind == PortKind::Terminal {
             return self.expect_injection(place, port, tick);
         }
+        if !self.limits.credits {
+            return;
+        }
         self.note_use(place, port, channel, tick);
         let tin = &mut self.tins[place];
         let (input, state) = (&mut tin.inputs[at(channel, port)], &mut tin.ports[port]);

@@ -44,12 +44,16 @@ impl<E: Endpoints> Switches<E> {
             return;
         }
         let input = &mut tin.inputs[at(channel, port)];
-        let received = input.credit.receive(units);
-        debug_assert!(
-            received.is_ok(),
-            "I02: TiN {}, port {port}, channel {channel}: no room for {units} units",
-            tin.id
-        );
+        if input.credit.receive(units).is_err() {
+            debug_assert!(
+                !self.limits.credits,
+                "I02: TiN {}, port {port}, channel {channel}: no room for {units} units",
+                tin.id
+            );
+            self.counts.dropped_full += 1;
+            self.wishes.contents.release(&self.pool.take(cell));
+            return;
+        }
         let held = self.limits.inputs[tin.ports[port].kind as usize] - input.credit.room();
         self.counts.fifo_max = self.counts.fifo_max.max(held);
         if input.head != NONE {

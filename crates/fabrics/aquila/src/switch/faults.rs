@@ -106,6 +106,9 @@ impl<E: Endpoints> Switches<E> {
     /// A channel of a link was used: what is counted at its ends is told again before long.
     #[inline]
     pub(super) fn note_use(&mut self, place: usize, port: usize, channel: usize, tick: u64) {
+        if !self.limits.credits {
+            return;
+        }
         let state = &mut self.tins[place].ports[port];
         state.used[0] |= 1 << channel;
         if !state.is_refreshed {

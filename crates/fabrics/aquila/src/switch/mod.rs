@@ -13,6 +13,7 @@
 //! **Invariants**, checked in debug builds: no cell starts without credit for all of it (I01), no FIFO overflows
 //! (I02), no port that is busy is matched (I06), what waits is never dropped for lack of room (I04).
 
+pub mod blocks;
 mod bytes;
 mod calendar;
 pub mod cell;
@@ -217,6 +218,8 @@ pub struct Counts {
     pub lost_at_dead_links: u64,
     /// Cells that links lost without a word ([`Switches::set_silent_loss`]).
     pub lost_silently: u64,
+    /// Cells for which there was no room: only without credits ([`Link::credits`](crate::config::Link)).
+    pub dropped_full: u64,
     /// Units of the fullest input FIFO.
     pub fifo_max: u16,
 }
@@ -272,6 +275,7 @@ impl Counts {
         self.payload_errors += other.payload_errors;
         self.lost_at_dead_links += other.lost_at_dead_links;
         self.lost_silently += other.lost_silently;
+        self.dropped_full += other.dropped_full;
         self.fifo_max = self.fifo_max.max(other.fifo_max);
     }
 }
@@ -607,13 +611,15 @@ impl<E: Endpoints> Switches<E> {
                     let credit = tin.outputs[at(channel, number)].credit.credit();
                     let own = &tin.inputs[at(channel, number)].credit;
                     let whole = self.limits.inputs[port.kind as usize];
-                    if credit != whole || own.room() != whole || own.unsaid() != 0 {
+                    let credit = if self.limits.credits { credit } else { whole };
+                    let unsaid = if self.limits.credits { own.unsaid() } else { 0 };
+                    if credit != whole || own.room() != whole || unsaid != 0 {
                         return Err(format!(
                             "TiN {}, port {number}, channel {channel}: credit {credit} of {whole}, room for {}, \
                              {} units freed and not told",
                             tin.id,
                             own.room(),
-                            own.unsaid()
+                            unsaid
                         ));
                     }
                 }

@@ -26,7 +26,7 @@ impl<E: Endpoints> Switches<E> {
             let when = state.line_free / TICK_PS;
             return self.look_at(place, port, when);
         }
-        let (able, soon) = eligible(&self.tins[place], port, end);
+        let (able, soon) = eligible(&self.tins[place], port, end, self.limits.credits);
         if able == 0 {
             match soon {
                 NEVER => self.counts.credit_stalls += 1,
@@ -78,7 +78,7 @@ impl<E: Endpoints> Switches<E> {
         let start = tin.ports[port].line_free.max(ready).max(begin);
         let state = &mut tin.ports[port];
         let kind = state.kind;
-        if kind != PortKind::Terminal {
+        if kind != PortKind::Terminal && self.limits.credits {
             queue.credit.send(cell.units());
         }
         if index == queue.tail {
@@ -220,14 +220,15 @@ impl<E: Endpoints> Switches<E> {
     }
 }
 
-/// Channels of an output whose heads may start before `end`, and when the next may of those that have credit.
-fn eligible(tin: &Tin, port: usize, end: u64) -> (u32, u64) {
+/// Channels of an output whose heads may start before `end`, and when the next may of those that have credit, if that is
+/// asked for.
+fn eligible(tin: &Tin, port: usize, end: u64, credits: bool) -> (u32, u64) {
     let state = &tin.ports[port];
-    let is_ours = state.kind == PortKind::Terminal;
+    let has_room = state.kind == PortKind::Terminal || !credits;
     let (mut able, mut soon) = (0, NEVER);
     for channel in channels(state.filled & !state.stalled) {
         let queue = &tin.outputs[at(channel, port)];
-        if !is_ours && !queue.credit.can_send(queue.blocks.div_ceil(2).into()) {
+        if !has_room && !queue.credit.can_send(queue.blocks.div_ceil(2).into()) {
             continue;
         }
         if queue.ready >= end {

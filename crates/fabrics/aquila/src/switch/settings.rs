@@ -58,6 +58,8 @@ pub(super) struct Limits {
     pub(super) inputs: ByKind<u16>,
     /// Queue of a channel at an output. Unit: 16 B.
     pub(super) outputs: ByKind<u16>,
+    /// Nothing is sent for which there may be no room.
+    pub(super) credits: bool,
     /// What must be free until the other end is told at once. Unit: 16 B.
     pub(super) update: u16,
     /// How long it is kept back, and how long until everything is told again. Unit: ticks.
@@ -88,6 +90,7 @@ impl Limits {
         Self {
             inputs: [link.local_buffer, link.global_buffer, switch.terminal_buffer].map(units),
             outputs: [switch.output_queue, switch.output_queue, switch.terminal_queue].map(units),
+            credits: link.credits,
             update: units(link.update_after),
             update_after: ticks(link.update_timer).max(1),
             refresh: ticks(link.refresh).max(1),

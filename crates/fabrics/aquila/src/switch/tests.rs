@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kernel::{Bytes, Rate, Span, Stream, Time};
 use proptest::prelude::*;
 
+use super::blocks::Blocks;
 use super::cell::Cell;
 use super::settings::{CHANNELS, Settings};
 use super::{Endpoints, Posted, Room, Switches, Wishes};
@@ -160,6 +161,20 @@ fn i03_i04_all_cells_arrive_and_all_credit_comes_home() {
     }
 }
 
+/// §1: links without credits lose what credits keep, and nothing else.
+#[test]
+fn cells_are_dropped_for_lack_of_room_only_without_credits() {
+    for credits in [true, false] {
+        let link = LinkConfig { credits, ..LinkConfig::default() };
+        let settings = Settings { link, ..Settings::default() };
+        let cells = carry(&Shape::MINI, &settings, traffic(Pattern::NextPod, 2.0, 6));
+        cells.check_home().unwrap();
+        let counts = cells.counts();
+        assert_eq!(counts.delivered + counts.dropped_full, counts.injected);
+        assert_eq!((counts.dropped_full == 0, counts.updates > 0), (credits, credits));
+    }
+}
+
 /// I21: a cell of room in each queue, everything at once, all modes: nothing stops for ever.
 #[test]
 fn slow_i21_tiny_buffers_and_the_worst_traffic_never_deadlock() {
@@ -251,6 +266,32 @@ fn carry_cut(shape: &Shape, parts: usize, traffic: Traffic) -> (Arrived, u64) {
         hops += set.counts().hops;
     }
     (arrived, hops)
+}
+
+#[test]
+fn any_number_of_blocks_gives_the_same() {
+    let shape = Shape::TINY;
+    let (topology, tables) = clique(&shape, Fibres::Grid);
+    let settings = Arc::new(Settings::default());
+    let traffic = traffic(Pattern::Uniform, 0.8, 6);
+    let run = |count| {
+        let raw = || Raw::new(&shape, traffic, settings.switch.hops, 1);
+        let mut blocks = Blocks::new(&topology, &tables, &settings, count, 1, raw);
+        for tin in 0..shape.tins() {
+            blocks.of(tin).act(tin, Time::ZERO, |raw, wishes| raw.begin(tin, wishes));
+        }
+        blocks.run(traffic.from);
+        blocks.run(Time::NEVER);
+        blocks.check().unwrap();
+        let mut arrived = Arrived::default();
+        blocks.sets().iter().for_each(|set| arrived.add(&set.endpoints().arrived()));
+        (arrived, blocks.counts())
+    };
+    let whole = run(1);
+    assert!(whole.0.cells > 500, "{whole:?}");
+    for count in [2, 4, 9, 100] {
+        assert_eq!(run(count), whole, "{count} blocks");
+    }
 }
 
 #[test]
