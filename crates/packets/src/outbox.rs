@@ -1,6 +1,6 @@
 //! What a transport wants done: a list that the network carries out, in order, after each call.
 
-use kernel::{Bytes, Time};
+use kernel::{Bytes, Span, Time};
 use rack::NodeId;
 use rack::topology::PortId;
 
@@ -45,13 +45,43 @@ pub struct Outbox {
     pub(crate) effects: Vec<Effect>,
     /// Packets that were not expected where they came: dropped.
     unexpected: u64,
+    /// From a packet's arrival at its host to the engine there, and how long the packet at hand has been there.
+    latency: Span,
+    since_arrival: Span,
+    send_latency: Span,
 }
 
 impl Outbox {
     /// An empty outbox at `now`.
     #[must_use]
     pub fn new(now: Time) -> Self {
-        Self { now, effects: Vec::new(), unexpected: 0 }
+        Self { now, ..Self::default() }
+    }
+
+    /// An empty outbox at time zero, of hosts in which it takes a packet `latency` to the transport and what that sends
+    /// `send_latency` to the NIC.
+    pub(crate) fn at_hosts(latency: Span, send_latency: Span) -> Self {
+        Self { latency, since_arrival: latency, send_latency, ..Self::default() }
+    }
+
+    /// The packet at hand has waited so long at its host, besides its way to the engine.
+    #[inline]
+    pub(crate) fn set_waited(&mut self, waited: Span) {
+        self.since_arrival = self.latency + waited;
+    }
+
+    /// In [`crate::Transport::receive`]: how long ago the packet reached the NIC of its host.
+    #[inline]
+    #[must_use]
+    pub fn since_arrival(&self) -> Span {
+        self.since_arrival
+    }
+
+    /// How long what is sent now takes to the NIC of its host.
+    #[inline]
+    #[must_use]
+    pub fn send_latency(&self) -> Span {
+        self.send_latency
     }
 
     /// The instant of the call.

@@ -14,7 +14,7 @@ mod tests;
 use std::str::FromStr;
 
 use kernel::{Bytes, Rate, Span};
-use packets::config::Failures;
+use packets::config::{Failures, Host};
 use rack::equipment::Bill;
 use rack::{Estimate, Fault, Problem};
 use schemars::JsonSchema;
@@ -98,6 +98,8 @@ pub struct Config {
     pub trace: trace::Settings,
     /// Remote memory: windows, deadlines, the hosts' bus and their software.
     pub rma: Rma,
+    /// What packets and messages take inside of hosts, where packets of IP carry flows (M925, U38).
+    pub host: Host,
     /// What the hosts speak. Default swift, with packets of 4160 B and connections that stand, as those of Pony
     /// Express do (Aquila §5.1).
     pub transport: Transport,
@@ -133,6 +135,7 @@ impl Default for Config {
             ip: Ip::default(),
             trace: trace::Settings::default(),
             rma: Rma::default(),
+            host: Host::default(),
             transport: Transport::default(),
             convergence: Span::from_us(1_000),
             failures: Failures::default(),
@@ -255,7 +258,8 @@ impl Config {
             0 => Rate::from_bps(self.ip.port_rate.as_bps() / u64::from(self.hosts_per_tin.max(1))),
             _ => self.load_rate,
         };
-        Self { profile: Some(self.profile()), nodes, load_rate, ..self.clone() }
+        let host = self.host.resolve();
+        Self { profile: Some(self.profile()), nodes, load_rate, host, ..self.clone() }
     }
 
     /// Checks the configuration and derives the plan.
@@ -289,6 +293,7 @@ impl Config {
         problems.extend(below("trace", self.trace.check()));
         problems.extend(below("failures", self.failures.check()));
         problems.extend(below("rma", self.rma.check()));
+        problems.extend(below("host", self.check_host()));
         problems.extend(below("equipment", self.equipment.check()));
         let topology = Topology::new(&shape, self.fibres);
         if let (Err(problem), true) = (&topology, is_wired) {
@@ -333,6 +338,17 @@ impl Config {
                 format!("{hosts}; expected 2 at least, so that there is someone to send to");
             problems.push(Problem::new("nodes", message));
         }
+    }
+
+    /// What is wrong with what hosts take.
+    fn check_host(&self) -> Vec<Problem> {
+        let mut problems = self.host.check();
+        if self.carrier != Carrier::Ip && self.host.takes_time() {
+            let message = "takes time in hosts that send packets, but the carrier is remote memory, whose hosts have \
+                           rma.pcie and rma.power; leave the table out";
+            problems.push(Problem::new("", message));
+        }
+        problems
     }
 
     /// The longest fibre, if its key is right.

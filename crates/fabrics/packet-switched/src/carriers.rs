@@ -248,7 +248,13 @@ impl Table for Fluid {
     }
 }
 
-impl Carrier for Fluid {}
+impl Carrier for Fluid {
+    fn check_network(&self, plan: &packets::Plan) -> Option<Problem> {
+        let message =
+            "takes time in hosts, but fluid has neither packets nor messages; leave the table out";
+        plan.config.host.takes_time().then(|| Problem::new("host", message))
+    }
+}
 
 /// Largest packet of the network (a jumbo frame with room for headers).
 const MTU_MAX: Bytes = Bytes::new(9216);

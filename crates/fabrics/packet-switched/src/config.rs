@@ -8,7 +8,7 @@ use ::rack::topology::{LeafSpine, Mesh, Shape, SingleSwitch, ThreeTier, Torus};
 use ::rack::{Fault, Problem, ranges};
 use kernel::{Bytes, Rate, Span};
 use packets::Routing;
-use packets::config::Failures;
+use packets::config::{Failures, Host};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ pub struct Config {
     pub routing: Option<Routing>,
     /// What all switches are like.
     pub switch: Switch,
-    /// What all hosts are like.
+    /// What all hosts are like: what packets and messages take inside of them.
     pub host: Host,
     /// From a failure or repair to new routes in all switches. Unit: time. Default 1 ms (our choice:
     /// link-state routing in a rack takes 0.1 to 10 ms).
@@ -52,14 +52,6 @@ pub struct Config {
     pub transport: Transport,
     /// Power and cost of the parts (Shoal §5).
     pub equipment: PacketParts,
-}
-
-/// The hosts of a network.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Host {
-    /// From a packet's arrival at its host to the transport. Unit: time. Default 0 ns.
-    pub latency: Span,
 }
 
 impl Default for Config {
@@ -154,6 +146,7 @@ impl Config {
         let mut config = Self {
             routing: Some(self.routing.unwrap_or(asks.routing)),
             switch: self.switch.resolve(&asks),
+            host: self.host.resolve(),
             ..self.clone()
         };
         problems.extend(config.count_nodes().err());
@@ -216,7 +209,7 @@ impl Config {
             takes_detours: false,
             forwarding: self.switch.forwarding,
             switch_latency: self.switch.latency,
-            host_latency: self.host.latency,
+            host: self.host.clone(),
             mtu,
             queues: self.switch.queues(),
             convergence: self.convergence,

@@ -16,6 +16,8 @@ const COPIES: u64 = 3;
 const CONTROLLED_PORT: u64 = 400;
 /// A host: timers, alarm, and what its transport keeps of it.
 const HOST: u64 = 600;
+/// A host in which things take time: its engine, its bus and its threads.
+const BUSY_HOST: u64 = 400;
 /// A switch or host: its random streams, orders of next hops and shared buffer.
 const VERTEX: u64 = 120;
 
@@ -40,7 +42,7 @@ impl Config {
             .array::<LinkClock>(ports)
             .and(ports, 8 + controlled)
             .plus(self.tables_memory())
-            .and(hosts, HOST)
+            .and(hosts, if self.host.takes_time() { HOST + BUSY_HOST } else { HOST })
             .and(vertices, VERTEX)
             .bytes()
     }

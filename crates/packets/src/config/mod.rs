@@ -4,6 +4,7 @@
 //! bisection, queues of 100 packets of 1,500 bytes. The transport has a table of its own.
 
 mod failures;
+mod hosts;
 mod memory;
 mod pfc;
 mod queues;
@@ -15,6 +16,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use failures::Failures;
+pub(crate) use hosts::Times;
+pub use hosts::{Engine, Host, Law, Preset, Sleep, WakeUp};
 pub(crate) use pfc::PAUSE_FRAME;
 pub use pfc::Pfc;
 pub use queues::{
@@ -85,8 +88,8 @@ pub struct Config {
     /// From a packet's arrival at a switch, or its first 64 bytes', to its arrival in the output
     /// queue. Unit: time. Default 500 ns (our choice: a present Ethernet switch; Shoal does not say).
     pub switch_latency: Span,
-    /// From a packet's arrival at its host to the transport. Unit: time. Default 0 ns.
-    pub host_latency: Span,
+    /// What hosts take in time.
+    pub host: Host,
     /// Largest packet, with all headers. Unit: bytes. Default 1500 B (Shoal §7.3). At most 9216 B.
     pub mtu: Bytes,
     /// Queues of a switch port.
@@ -114,7 +117,7 @@ impl Default for Config {
             takes_detours: false,
             forwarding: Forwarding::default(),
             switch_latency: Span::from_ns(500),
-            host_latency: Span::ZERO,
+            host: Host::default(),
             mtu: Bytes::new(1500),
             queues: Queues::default(),
             convergence: Span::from_us(1000),
@@ -205,6 +208,7 @@ impl Config {
     pub fn plan(&self) -> Result<Plan, Vec<Problem>> {
         let mut problems = self.check();
         problems.extend(self.failures.check().into_iter().map(|p| p.below("failures")));
+        problems.extend(self.host.check().into_iter().map(|p| p.below("host")));
         problems.extend(self.queues.check(self.mtu).into_iter().map(|p| p.below("queues")));
         let topology = match self.topology.build() {
             Ok(topology) => topology,

@@ -102,6 +102,7 @@ fn wires(plan: &Plan) -> Vec<Wire> {
         topology.ports_of(vertex).all(|port| topology.port(port).link.rate <= rate)
     };
     let header = |rate: Rate| rate.send_time(CUT_THROUGH_HEADER);
+    let host_latency = config.host.times().latency;
     let wire = |port: PortId| {
         let end = topology.port(port);
         let cuts =
@@ -113,7 +114,7 @@ fn wires(plan: &Plan) -> Vec<Wire> {
             reverse: end.reverse.get(),
             propagation: end.link.delay,
             delay: end.link.delay + config.switch_latency,
-            last_delay: end.link.delay + config.host_latency,
+            last_delay: end.link.delay + host_latency,
             cut_through: cuts.then(|| header(end.link.rate)),
             nic: is_host.then_some(end.vertex.get()),
         }

@@ -101,6 +101,21 @@ pub(crate) enum Event {
         /// The host.
         host: u32,
     },
+    /// The engine of a host is done with something.
+    Engine {
+        /// The host.
+        host: u32,
+    },
+    /// Something that a host sends is over its bus.
+    Leave {
+        /// The host.
+        host: u32,
+    },
+    /// A thread of a host runs.
+    Rouse {
+        /// The host.
+        host: u32,
+    },
     /// An alarm that the program of the switches asked for.
     Program {
         /// The switch.
@@ -144,6 +159,9 @@ impl Event {
             Self::PauseAgain { port, priority } => (Word::PAUSE_AGAIN, port, priority.into()),
             Self::Timer { host, index } => (Word::TIMER, host, index),
             Self::Alarm { host } => (Word::ALARM, host, 0),
+            Self::Engine { host } => (Word::ALARM, host, Word::ENGINE),
+            Self::Leave { host } => (Word::ALARM, host, Word::LEAVE),
+            Self::Rouse { host } => (Word::ALARM, host, Word::ROUSE),
             Self::Program { switch } => (Word::PROGRAM, switch, 0),
             Self::Word { port, word } => (Word::WORD, port, word),
         };
@@ -169,7 +187,11 @@ impl Word {
     const PAUSE_ENDS: u64 = 10;
     const PAUSE_AGAIN: u64 = 11;
     const TIMER: u64 = 12;
+    /// What hosts do by themselves: an alarm is the first.
     const ALARM: u64 = 13;
+    const ENGINE: u32 = 1;
+    const LEAVE: u32 = 2;
+    const ROUSE: u32 = 3;
     const PROGRAM: u64 = 14;
     const WORD: u64 = 15;
 
@@ -216,7 +238,12 @@ impl Word {
             Self::PAUSE_ENDS => Event::PauseEnds { port: about, priority: rest as u8 },
             Self::PAUSE_AGAIN => Event::PauseAgain { port: about, priority: rest as u8 },
             Self::TIMER => Event::Timer { host: about, index: rest },
-            Self::ALARM => Event::Alarm { host: about },
+            Self::ALARM => match rest {
+                Self::ENGINE => Event::Engine { host: about },
+                Self::LEAVE => Event::Leave { host: about },
+                Self::ROUSE => Event::Rouse { host: about },
+                _ => Event::Alarm { host: about },
+            },
             Self::PROGRAM => Event::Program { switch: about },
             _ => Event::Word { port: about, word: rest },
         }
@@ -258,6 +285,9 @@ mod tests {
             Event::PauseAgain { port, priority: 0 },
             Event::Timer { host: port, index: u32::MAX },
             Event::Alarm { host: 3 },
+            Event::Engine { host: 3 },
+            Event::Leave { host: 3 },
+            Event::Rouse { host: 3 },
             Event::Program { switch: 9 },
             Event::Word { port: 3, word: u32::MAX },
         ];

@@ -301,6 +301,12 @@ impl Net {
         self.drop_for(index, Loss::Dead);
     }
 
+    /// Drops a packet that is in a host that has died.
+    pub(crate) fn drop_at_dead_host(&mut self, index: u32) {
+        self.counts.dead_link += 1;
+        self.take_out(index);
+    }
+
     /// Keeps what was to leave by `port`, if that is a switch's, for the network to tell its program.
     pub(crate) fn note_gone(&mut self, index: u32, port: u32) {
         let is_host = self.plan.topology.is_host(self.vertices[port as usize]);

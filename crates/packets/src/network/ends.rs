@@ -39,6 +39,13 @@ impl<T: Transport, S: Program> Part<T, S> {
         self.transport.start(&Opening { key, label, flow, paths }, &mut self.out);
     }
 
+    /// A flow that was offered will not begin.
+    pub(super) fn refuse(&mut self, offer: u32, why: Failure) {
+        let (_, place) = self.offers[offer as usize];
+        self.free_offers.push(offer);
+        self.report(What::Refused { place, why });
+    }
+
     /// The first packet of a flow has reached its destination.
     #[inline(never)]
     pub(super) fn meet(&mut self, packet: &Packet) -> FlowKey {
@@ -214,6 +221,7 @@ impl<T: Transport, S: Program> Part<T, S> {
         if !self.net.plan.topology.is_host(vertex) {
             return;
         }
+        self.empty_host(NodeId::new(vertex.get()));
         if self.watch.is_some() {
             return self.forget_all(NodeId::new(vertex.get()));
         }

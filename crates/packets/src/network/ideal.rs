@@ -135,9 +135,25 @@ impl Front {
     }
 }
 
-/// The completion time of a flow alone in the idle network: its packets leave back to back. Of several
-/// paths it is the fastest's, so that no flow takes less.
+/// The completion time of a flow alone in the idle network, with what it takes at the least in its hosts.
 pub(crate) fn completion_time(net: &Net, framing: Framing, flow: &Flow) -> Span {
+    let network = network_time(net, framing, flow);
+    let host = &net.plan.config.host;
+    if !host.takes_time() {
+        return network;
+    }
+    let packets = framing.packets(flow.size);
+    // Where packets take ways of their own the last, which may be small, may be the first to come.
+    let index = if net.plan.config.routing == Routing::Ecmp { 0 } else { packets - 1 };
+    let payload = framing.payload_of(flow.size, index);
+    let size = Bytes::new(u64::from(payload) + u64::from(framing.header));
+    let first = transit(net, flow.src.get(), flow.dst.get(), size).min(network);
+    network + host.least(packets, network, first)
+}
+
+/// The same without hosts: its packets leave back to back. Of several paths it is the fastest's, so that no flow
+/// takes less.
+fn network_time(net: &Net, framing: Framing, flow: &Flow) -> Span {
     let (src, dst) = (flow.src.get(), flow.dst.get());
     let count = framing.packets(flow.size);
     let header = Bytes::new(framing.header.into());

@@ -11,6 +11,7 @@ mod details;
 mod ends;
 mod fabric;
 mod gauges;
+mod hosts;
 mod ideal;
 mod judge;
 mod ledger;
@@ -106,7 +107,7 @@ pub fn surroundings(plan: &Plan, seed: u64) -> Surroundings {
         hosts: plan.topology.hosts(),
         line_rate: plan.line_rate(),
         uniform_rate: uniform::rate(&net, plan.line_rate()),
-        base_rtt,
+        base_rtt: base_rtt + plan.config.host.round_trip(),
         hops_max,
         seed,
     }
@@ -137,7 +138,7 @@ impl<T: Transport, S: Program> Network<T, S> {
         net.repairs_links = transport.repairs_links();
         Ok(Self {
             desk: Desk::new(&net, framing),
-            parts: Shards::new([Part::new(net, transport, program)]),
+            parts: Shards::new([Part::new(net, transport, program, seed)]),
             wanted: Wanted::Threads(1),
             cut: None,
             has_begun: false,

@@ -10,6 +10,7 @@ use kernel::{Bytes, Span, Time};
 use rack::topology::Vertex;
 use rack::{Flow, NodeId};
 
+use super::hosts::Hosts;
 use super::reports::Report;
 use super::watch::Watch;
 use crate::net::{Event, FlowQueues, Found, Halves, Name, Net, Timers, Word, sort};
@@ -31,6 +32,8 @@ pub struct Part<T, S> {
     pub(super) out: Outbox,
     pub(super) orders: Orders,
     pub(super) timers: Timers,
+    /// What happens inside of hosts; `None` where that takes no time.
+    pub(super) hosts: Option<Box<Hosts>>,
     /// How halves find out that nothing comes any more; `None` where nothing fails, or an oracle tells.
     pub(super) watch: Option<Box<Watch>>,
     /// Halves that have just waited in vain.
@@ -88,20 +91,22 @@ fn name_of(
 
 impl<T: Transport, S: Program> Part<T, S> {
     /// The whole of a network.
-    pub(super) fn new(net: Net, transport: T, program: S) -> Self {
+    pub(super) fn new(net: Net, transport: T, program: S, seed: u64) -> Self {
         let hosts = net.plan.topology.hosts();
+        let times = net.plan.config.host.times();
         let mut timers = transport.timers();
         let config = net.plan.config.failures;
         let watches = !net.plan.faults.is_empty() && !config.oracle;
         let watch = watches.then(|| Box::new(Watch::new(config, hosts, &mut timers)));
         Self {
             timers: Timers::new(timers, hosts),
+            hosts: Hosts::new(times, seed, hosts),
             watch,
             in_vain: Vec::new(),
             net,
             transport,
             program,
-            out: Outbox::new(Time::ZERO),
+            out: Outbox::at_hosts(times.latency, times.send_latency),
             orders: Orders::default(),
             alarms: vec![Time::NEVER; hosts as usize],
             offers: Vec::new(),
@@ -201,7 +206,10 @@ impl<T: Transport, S: Program> Part<T, S> {
             Word::DELIVER => {
                 self.net.ask_ahead_of_packets();
                 if self.net.deliver(event.packet(), event.about()) {
-                    self.receive(event.packet());
+                    match self.hosts {
+                        None => self.receive(event.packet(), Span::ZERO),
+                        Some(_) => self.come_to_host(event.packet()),
+                    }
                 }
             }
             Word::FREE => {
@@ -250,7 +258,11 @@ impl<T: Transport, S: Program> Part<T, S> {
                     self.net.ready_nics.push(host);
                 }
             }
-            Event::Start { flow, .. } => self.start(flow),
+            Event::Start { flow, .. } if self.hosts.is_none() => self.start(flow),
+            Event::Start { flow, .. } => self.hand_to_host(flow),
+            Event::Engine { host } => self.engine(host),
+            Event::Leave { host } => self.reach_nic(host),
+            Event::Rouse { host } => self.run_thread(host),
             Event::Frame { packet, port } => self.net.link_frame(packet, port),
             Event::Unheard { packet, .. } => self.net.hear_unheard(packet),
             Event::Room { port, lane } => self.net.window_opens(port, lane),
@@ -290,12 +302,13 @@ impl<T: Transport, S: Program> Part<T, S> {
         }
     }
 
-    /// Hands a packet to the half of its flow at the host that it has reached.
+    /// Hands a packet to the half of its flow at the host that it has reached, where it has waited so long.
     #[inline]
-    fn receive(&mut self, index: u32) {
+    pub(super) fn receive(&mut self, index: u32, waited: Span) {
         let mut packet = *self.net.arena.get(index);
         self.net.take_out(index);
         self.out.set_now(self.net.now);
+        self.out.set_waited(waited);
         if packet.flow == FlowKey::NEIGHBOURS {
             return self.transport.receive(packet.dst, &packet, &mut self.out);
         }
@@ -314,7 +327,7 @@ impl<T: Transport, S: Program> Part<T, S> {
         if key.is_receivers() && packet.is_data() && !packet.marks.contains(Marks::TRIMMED) {
             let receiver = self.net.halves.receiver_mut(key);
             if !receiver.is_complete {
-                receiver.journey.note(packet.stamp, self.net.now, packet.wire);
+                receiver.journey.note(packet.stamp, self.net.now - waited, packet.wire);
             }
         }
         if let Some(watch) = &mut self.watch {
@@ -367,9 +380,9 @@ impl<T: Transport, S: Program> Part<T, S> {
     #[inline]
     pub(super) fn carry_out(&mut self, effect: Effect) {
         match effect {
-            Effect::Send(packet) => self.send(self.labelled(packet)),
+            Effect::Send(packet) => self.send_from_host(self.labelled(packet)),
             Effect::Tell(port, packet) => self.net.tell(port.get(), packet),
-            Effect::Wake(host) => self.net.ready_nics.push(host.get()),
+            Effect::Wake(host) => self.notify_nic(host),
             Effect::WakeAt(host, at) => {
                 let alarm = &mut self.alarms[host.index()];
                 if at < *alarm {
@@ -390,7 +403,7 @@ impl<T: Transport, S: Program> Part<T, S> {
                 self.delivered += bytes;
                 self.net.halves.receiver_mut(key).delivered += bytes;
             }
-            Effect::Complete(key) => self.complete(key),
+            Effect::Complete(key) => self.rouse(key),
             Effect::Close(key) => {
                 // It may have been abandoned since it said so.
                 if self.net.halves.is_open(key) {
@@ -422,7 +435,7 @@ impl<T: Transport, S: Program> Part<T, S> {
     }
 
     /// Puts a packet in the queue of its host's NIC.
-    fn send(&mut self, packet: Packet) {
+    pub(super) fn send(&mut self, packet: Packet) {
         let nic = self.net.nics[packet.src.index()];
         let index = self.net.take_in(packet);
         // Where neighbours find out by themselves what works, nothing waits for a dead link; nor in a

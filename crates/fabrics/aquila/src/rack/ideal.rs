@@ -3,7 +3,7 @@
 use ::rack::Flow;
 use kernel::{Bytes, Rate, Span};
 use packets::Framing;
-use packets::config::CUT_THROUGH_HEADER;
+use packets::config::{CUT_THROUGH_HEADER, Host};
 
 use super::HOST_LINK;
 use crate::config::Plan;
@@ -21,6 +21,7 @@ const CELL: Bytes = Bytes::new(16);
 pub(super) struct Ideal {
     framing: Framing,
     rate: Rate,
+    host: Host,
     ways: Ways,
     /// By node: its TiN.
     tins: Vec<u16>,
@@ -91,7 +92,8 @@ impl Ways {
 impl Ideal {
     pub(super) fn new(plan: &Plan, framing: Framing) -> Self {
         let tins = plan.hosts.iter().map(|place| place.tin).collect();
-        Self { framing, rate: plan.config.ip.port_rate, ways: Ways::new(plan), tins }
+        let (rate, host) = (plan.config.ip.port_rate, plan.config.host.clone());
+        Self { framing, rate, host, ways: Ways::new(plan), tins }
     }
 
     /// From a packet's header at its TiN to its first bit on the line to its destination.
@@ -105,6 +107,19 @@ impl Ideal {
 
     /// The completion time of a flow alone: no flow can be faster.
     pub(super) fn completion_time(&self, flow: &Flow) -> Span {
+        let network = self.network_time(flow);
+        if !self.host.takes_time() {
+            return network;
+        }
+        let packets = self.framing.packets(flow.size);
+        // Where packets keep no order the last, which may be small, may be the first to come.
+        let first = Bytes::new(self.framing.payload_of(flow.size, packets - 1).into());
+        let first = self.network_time(&Flow { size: first, ..*flow }).min(network);
+        network + self.host.least(packets, network, first)
+    }
+
+    /// The same without engines and threads.
+    fn network_time(&self, flow: &Flow) -> Span {
         let count = self.framing.packets(flow.size);
         let header = Bytes::new(self.framing.header.into());
         let full = header + Bytes::new(self.framing.payload.into());
@@ -121,6 +136,7 @@ impl Ideal {
             1 => Span::ZERO,
             _ => begun(full, count - 2) + self.rate.least_send_time(full),
         };
-        own.max(ahead) + self.rate.least_send_time(last) + HOST_LINK * 2
+        let bus = self.host.latency.unwrap_or_default();
+        own.max(ahead) + self.rate.least_send_time(last) + HOST_LINK * 2 + bus
     }
 }

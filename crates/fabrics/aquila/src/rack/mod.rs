@@ -70,6 +70,7 @@ pub(crate) fn engine(plan: &Plan) -> packets::Plan {
         convergence: plan.config.convergence,
         failures: plan.config.failures,
         mtu: plan.config.transport.table().mtu(),
+        host: plan.config.host.clone(),
         queues: Queues { port_buffer: ENDLESS, ..Queues::default() },
         ..packets::Config::default()
     };

@@ -5,6 +5,7 @@ mod adaptive;
 mod congestion;
 mod faults;
 mod flow_control;
+mod hosts;
 #[cfg(target_os = "linux")]
 mod long;
 mod neighbours;

@@ -7,8 +7,8 @@ use rack::topology::{LeafSpine, Mesh, ThreeTier, Torus};
 
 use super::*;
 use crate::config::{
-    CreditFlow, Deficit, Failures, FlowControl, Forwarding, Marking, PerFlow, Pfc, Red, Routing,
-    Scheduling, Step,
+    CreditFlow, Deficit, Engine, Failures, FlowControl, Forwarding, Host, Law, Marking, PerFlow,
+    Pfc, Red, Routing, Scheduling, Sleep, Step, WakeUp,
 };
 
 fn shape() -> impl Strategy<Value = Shape> {
@@ -67,6 +67,35 @@ fn queues() -> impl Strategy<Value = Queues> {
     )
 }
 
+/// Hosts in which nothing takes time, or much does.
+fn host() -> impl Strategy<Value = Host> {
+    let span = || (0u64..3_000).prop_map(|ns| Some(Span::from_ns(ns)));
+    let law = || prop_oneof![Just(Law::Fixed), Just(Law::Exponential)];
+    let engine = (span(), span(), span(), law())
+        .prop_map(|(operation, packet, control, law)| Engine { operation, packet, control, law });
+    let sleep = (0u64..20, 0u64..9, law()).prop_map(|(after, exit, law)| Sleep {
+        after: Span::from_us(after),
+        exit: Span::from_us(exit),
+        law,
+    });
+    let wake_up = (0u64..9_000, prop_oneof![Just(0), 1u64..9_000]).prop_map(|(least, most)| {
+        let least = if most == 0 { 0 } else { least };
+        let [least, most] = [least, least + most].map(|ns| Some(Span::from_ns(ns)));
+        WakeUp { least, most }
+    });
+    let busy = (span(), span(), engine, sleep, wake_up).prop_map(
+        |(latency, send_latency, engine, sleep, wake_up)| Host {
+            latency,
+            send_latency,
+            engine,
+            sleep,
+            wake_up,
+            ..Host::default()
+        },
+    );
+    prop_oneof![2 => Just(Host::default()), 1 => busy]
+}
+
 pub(super) fn config() -> impl Strategy<Value = Config> {
     let routing = prop_oneof![
         Just(Routing::Ecmp),
@@ -76,8 +105,9 @@ pub(super) fn config() -> impl Strategy<Value = Config> {
     ];
     let forwarding = prop_oneof![Just(Forwarding::StoreAndForward), Just(Forwarding::CutThrough)];
     let loss = prop_oneof![Just(0.0), Just(0.02)];
-    (shape(), queues(), routing, forwarding, loss).prop_map(
-        |(topology, queues, routing, forwarding, loss_rate)| Config {
+    (shape(), queues(), routing, forwarding, loss, host()).prop_map(
+        |(topology, queues, routing, forwarding, loss_rate, host)| Config {
+            host,
             topology,
             queues,
             routing,

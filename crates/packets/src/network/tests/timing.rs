@@ -3,7 +3,7 @@
 use rack::topology::{LeafSpine, ThreeTier, Torus};
 
 use super::*;
-use crate::config::Forwarding;
+use crate::config::{Forwarding, Host};
 
 #[track_caller]
 fn check_alone(config: &Config, sizes: &[u64]) {
@@ -46,7 +46,7 @@ fn a_flow_alone_takes_its_ideal_time() {
                 topology: topology.clone(),
                 forwarding,
                 queues: endless(),
-                host_latency: Span::from_ns(300),
+                host: Host { latency: Some(Span::from_ns(300)), ..Host::default() },
                 ..Config::default()
             };
             check_alone(&config, &SIZES);
