@@ -5,10 +5,12 @@
 //! apart, a window for each, the smaller one counts), §3.4 (windows below one packet by pacing),
 //! §3.5 (the target's scaling with hops and with the window).
 //! Delay is from the data's first bit on the wire to its acknowledgment. Of that, the endpoint's share
-//! is what the receiver sat on the acknowledgment; hosts have no other queues here, so with an
-//! acknowledgment a segment the endpoint window never shrinks.
-//! Leaves out: NIC and engine queues of real hosts, the pacing of windows above one, quality of
-//! service by different targets. Recovery is the stream's (RFC 6675), where Pony Express has its own.
+//! is what was spent in hosts (`host` of the fabric's table): from the segment's arrival at the receiver's NIC until
+//! its acknowledgment is back there, and from that one's arrival at the sender's NIC until the sender has it (§3.3:
+//! t4 - t2 and t6 - t5). Where hosts take no time and acknowledge each segment, the endpoint window never shrinks.
+//! Leaves out: what an acknowledgment waits for its own host's line, which counts as the fabric's; pacing of windows
+//! above one, which Swift leaves to the clock of acknowledgments, too (§3.4); quality of service by different targets
+//! (§3.6: a transport for each class). Recovery is the stream's (RFC 6675), where Pony Express has its own.
 
 use kernel::{Span, Time};
 use packets::Surroundings;

@@ -217,3 +217,35 @@ fn bad_tables_are_refused_one_message_a_key() {
     assert_eq!(found[2].to_string(), "decrease_max: 1; expected above 0 and below 1");
     assert!(config.build(&around(1)).is_err());
 }
+
+/// §3.3: what waits for a slow engine at the receiver is the endpoint's delay, not the fabric's: the endpoint's window
+/// holds it at its target, while round trips in the network stay what they are.
+#[test]
+fn a_slow_engine_is_held_at_the_endpoints_target() {
+    use packets::config::{Engine, Host, Queues};
+    use rack::Fabric;
+
+    let service = Span::from_us(10);
+    let engine = Engine { packet: Some(service), ..Engine::default() };
+    let queues = Queues { port_buffer: Bytes::new(6_000_000), ..Queues::default() };
+    let star = crate::networked::star(2, queues);
+    let host = Host { engine, ..Host::default() };
+    let plan = packets::Config { host, ..star }.plan().unwrap();
+    let stream = StreamConfig { handshake: false, round_trips: true, ..StreamConfig::default() };
+    let config = Config { stream, ..Config::default() };
+    let make = |around: &Surroundings| config.build(around).unwrap();
+    let mut network = crate::networked::network(plan, 1, make);
+    network.offer(&crate::chaos::flow(0, 1, 20_000_000, 0));
+    let (mut sum, mut count) = (0.0, 0.0);
+    for ms in 20..120 {
+        network.advance(Time::ZERO + Span::from_us(1_000 * ms), &mut ());
+        sum += network.transport().sender(packets::FlowKey::new(0)).control.effective();
+        count += 1.0;
+    }
+    let held = sum / count * service.as_seconds() * 1e6;
+    assert!((40.0..65.0).contains(&held), "{held} us of work for a target of 50 us");
+    // There and back: 1.2 us twice for the segment, 52 B twice, 2 us of wire and 1 us of switches.
+    let trips = &network.details()["round_trips"]["class_0"];
+    let p99 = trips["p99_seconds"].as_f64().unwrap();
+    assert!(p99 < 6e-6, "{trips}");
+}

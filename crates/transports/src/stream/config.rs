@@ -1,7 +1,8 @@
 //! The `stream` table that all transports of the TCP family share.
 
 use kernel::{Bytes, Span};
-use rack::Problem;
+use packets::PRIORITIES;
+use rack::{NodeId, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +61,13 @@ pub struct Config {
     /// Queue of the network for all packets of this transport; 0 is the most urgent. Default 1.
     #[schemars(range(max = 7))]
     pub priority: u8,
+    /// Queues of the network for flows of class 0, class 1 and so on (`class` of the workload), in place of `priority`;
+    /// classes beyond the last have its queue. The most urgent go first at a host's own line. Default: none, all flows
+    /// have `priority`. Up to 8.
+    pub class_priorities: Vec<u8>,
+    /// Whether the summary tells of round trips in the network, by class: from a segment's first bit on its host's line to
+    /// the arrival of its acknowledgment, less what was spent in hosts. Default false.
+    pub round_trips: bool,
 }
 
 impl Default for Config {
@@ -78,6 +86,8 @@ impl Default for Config {
             rto_max: Span::from_us(60_000_000),
             clock_granularity: Span::from_us(1),
             priority: 1,
+            class_priorities: Vec::new(),
+            round_trips: false,
         }
     }
 }
@@ -109,8 +119,56 @@ pub(crate) struct Plan {
     pub(crate) ack_segments: u32,
     pub(crate) ack_delay: Span,
     pub(crate) timeout: Limits,
-    pub(crate) priority: u8,
+    pub(crate) priorities: Priorities,
+    pub(crate) round_trips: bool,
     pub(crate) echo: Echo,
+}
+
+/// The queues of flows, by class.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Priorities {
+    /// By class, the last for all others.
+    of: [u8; CLASSES],
+    /// Whether they differ.
+    has_levels: bool,
+}
+
+/// Classes that can be told apart.
+const CLASSES: usize = PRIORITIES as usize;
+
+impl Priorities {
+    fn new(config: &Config) -> Self {
+        let classes = &config.class_priorities;
+        let last = classes.last().copied().unwrap_or(config.priority);
+        let of = std::array::from_fn(|class| classes.get(class).copied().unwrap_or(last));
+        Self { of, has_levels: of.iter().any(|&priority| priority != of[0]) }
+    }
+
+    /// The queue of a class.
+    #[inline]
+    pub(crate) fn of(&self, class: u8) -> u8 {
+        self.of[usize::from(class).min(CLASSES - 1)]
+    }
+
+    /// Lists of turns that each host has.
+    #[inline]
+    pub(crate) fn levels(&self) -> usize {
+        if self.has_levels { CLASSES } else { 1 }
+    }
+
+    /// The list of a host's flows of a class.
+    #[inline]
+    pub(crate) fn place(&self, host: NodeId, class: u8) -> usize {
+        let level = if self.has_levels { self.of(class) } else { 0 };
+        host.index() * self.levels() + usize::from(level)
+    }
+
+    /// A host's list of a level, from the most urgent, and the queue of the flows in it.
+    #[inline]
+    pub(crate) fn level(&self, host: NodeId, level: usize) -> (usize, u8) {
+        let priority = if self.has_levels { level as u8 } else { self.of[0] };
+        (host.index() * self.levels() + level, priority)
+    }
 }
 
 /// Most segments under way: selective acknowledgments count in 16 bits.
@@ -181,9 +239,15 @@ impl Config {
             ),
         );
         refuse(
-            self.priority >= packets::PRIORITIES,
+            self.priority >= PRIORITIES,
             "priority",
-            format!("{}; expected 0 to {}", self.priority, packets::PRIORITIES - 1),
+            format!("{}; expected 0 to {}", self.priority, PRIORITIES - 1),
+        );
+        let classes = &self.class_priorities;
+        refuse(
+            classes.len() > CLASSES || classes.iter().any(|&p| p >= PRIORITIES),
+            "class_priorities",
+            format!("{classes:?}; expected up to {CLASSES}, each from 0 to {}", PRIORITIES - 1),
         );
         problems
     }
@@ -223,7 +287,8 @@ impl Config {
                 max: self.rto_max,
                 granularity: self.clock_granularity,
             },
-            priority: self.priority,
+            priorities: Priorities::new(self),
+            round_trips: self.round_trips,
             echo,
         }
     }
@@ -270,6 +335,32 @@ mod tests {
             &["rto_initial: 0 ps; expected more than 0 and at most rto_max, 60 s"],
         );
         check(|c| c.priority = 8, &["priority: 8; expected 0 to 7"]);
+        check(
+            |c| c.class_priorities = vec![1, 8],
+            &["class_priorities: [1, 8]; expected up to 8, each from 0 to 7"],
+        );
+    }
+
+    #[test]
+    fn classes_have_their_queues() {
+        let plan = |classes: &[u8]| {
+            let class_priorities = classes.to_vec();
+            Config { class_priorities, ..Config::default() }.plan(Span::from_us(1), Echo::None)
+        };
+        let all = |classes: &[u8]| [0, 1, 2, 255].map(|class| plan(classes).priorities.of(class));
+        assert_eq!(all(&[]), [1; 4]);
+        assert_eq!(all(&[3]), [3; 4]);
+        assert_eq!(all(&[2, 5]), [2, 5, 5, 5]);
+        let host = NodeId::new(4);
+        for classes in [&[][..], &[3], &[2, 5], &[0, 7, 1]] {
+            let priorities = plan(classes).priorities;
+            let levels: Vec<_> =
+                (0..priorities.levels()).map(|l| priorities.level(host, l)).collect();
+            for class in 0..4 {
+                let expected = (priorities.place(host, class), priorities.of(class));
+                assert!(levels.contains(&expected), "{classes:?}, class {class}: {levels:?}");
+            }
+        }
     }
 
     #[test]

@@ -5,7 +5,8 @@
 //! timer (RFC 6298); delayed acknowledgments; marks (RFC 3168, RFC 8257). Segments are cut once, at
 //! fixed places, so packets carry segment numbers where the real header has byte numbers. The last
 //! segment carries the FIN; its acknowledgment closes the sender's half, and the receiver's half has
-//! closed with it. Flows of a host take turns at its line, a packet each.
+//! closed with it. Flows of a host take turns at its line, a packet each; where classes of flows have
+//! priorities of their own the most urgent go first.
 //!
 //! Leaves out: data both ways on one connection, the urgent pointer, a window that the receiving
 //! application closes, path MTU discovery, tail-loss probes and RACK (RFC 8985).
@@ -23,6 +24,7 @@ mod sender;
 #[cfg(test)]
 mod tests;
 mod timeout;
+mod trips;
 
 use std::sync::Arc;
 
@@ -39,6 +41,7 @@ use self::congestion::Congestion;
 use self::header::Segments;
 use self::receiver::{Receiver, Urgency};
 use self::sender::{Alarm, Choice, Counts, Ends, Sender};
+use self::trips::Trips;
 use crate::kinds;
 
 /// A flow's timers.
@@ -55,11 +58,13 @@ pub struct Stream<C: Congestion> {
     /// The halves of flows, by key.
     senders: Vec<Sender<C>>,
     receivers: Vec<Receiver>,
-    /// Flows of each host that can send, in turn: those whose sender is queued, each once.
+    /// Flows of each host that can send, in turn: those whose sender is queued, each once. A list for each priority,
+    /// where classes have their own.
     turns: Vec<Ring<FlowKey>>,
     /// Seed of what stands for the ports of a connection.
     seed: u64,
     counts: Counts,
+    trips: Trips,
 }
 
 impl<C: Congestion> Stream<C> {
@@ -69,9 +74,10 @@ impl<C: Congestion> Stream<C> {
             control,
             senders: Vec::new(),
             receivers: Vec::new(),
-            turns: vec![Ring::new(); around.hosts as usize],
+            turns: vec![Ring::new(); around.hosts as usize * plan.priorities.levels()],
             seed: around.seed,
             counts: Counts::default(),
+            trips: Trips::new(plan.round_trips),
         }
     }
 
@@ -86,8 +92,8 @@ impl<C: Congestion> Stream<C> {
             Choice::Wait(until) => out.set_timer(Timer::Flow(flow, PACE), until),
             _ => {
                 sender.is_queued = true;
-                let host = sender.ends.src;
-                self.turns[host.index()].push(flow);
+                let (host, class) = (sender.ends.src, sender.ends.class);
+                self.turns[self.plan.priorities.place(host, class)].push(flow);
                 out.wake(host);
             }
         }
@@ -107,7 +113,8 @@ impl<C: Congestion> Stream<C> {
         let flow = packet.flow;
         let receiver = &mut self.receivers[flow.index()];
         let now = out.now();
-        let received = receiver.receive(packet, now, &self.plan, |early| out.send(early));
+        let arrived = now - out.since_arrival();
+        let received = receiver.receive(packet, arrived, &self.plan, |early| out.send(early));
         if received.to > received.from {
             out.delivered(flow, receiver.bytes(received.from, received.to, &self.plan));
         } else if received.held > 0 {
@@ -122,7 +129,7 @@ impl<C: Congestion> Stream<C> {
                 if self.plan.ack_segments > 1 {
                     out.cancel_timer(Timer::Flow(flow, ACKNOWLEDGE));
                 }
-                out.send(receiver.acknowledge(packet, now, &self.plan));
+                out.send(receiver.acknowledge(packet, now + out.send_latency(), &self.plan));
             }
         }
         if receiver.is_complete() {
@@ -140,7 +147,9 @@ impl<C: Congestion> Stream<C> {
         if !sender.makes_sense(packet, out.now()) {
             return out.unexpected();
         }
-        let alarm = sender.acknowledged(packet, out.now(), plan, control, counts);
+        self.trips.note(packet, out, sender.ends.class);
+        let here = out.since_arrival();
+        let alarm = sender.acknowledged(packet, (out.now(), here), plan, control, counts);
         if sender.is_done() {
             self.close_sender(packet.flow);
             return out.close(packet.flow);
@@ -154,12 +163,53 @@ impl<C: Congestion> Stream<C> {
         let sender = &mut self.senders[flow.index()];
         if sender.is_queued {
             // Rare: it was to retransmit a segment, whose acknowledgment came first.
-            let turns = &mut self.turns[sender.ends.src.index()];
+            let Ends { src, class, .. } = sender.ends;
+            let turns = &mut self.turns[self.plan.priorities.place(src, class)];
             for _ in 0..turns.len() {
                 turns.pop().filter(|&other| other != flow).into_iter().for_each(|f| turns.push(f));
             }
         }
         sender.close(&self.plan, &self.control);
+    }
+
+    /// The next packet of the host's flows whose turns are at `place`.
+    #[inline]
+    fn pull_from(
+        &mut self,
+        host: NodeId,
+        place: usize,
+        line: Line<'_>,
+        out: &mut Outbox,
+    ) -> Option<Packet> {
+        let whole = self.plan.segment + self.plan.header;
+        loop {
+            let turns = &mut self.turns[place];
+            let passed_over = line.first_admitted(turns.iter().copied(), whole)?;
+            turns.rotate_left(passed_over);
+            let flow = turns.pop()?;
+            let sender = &mut self.senders[flow.index()];
+            debug_assert!(sender.is_queued && sender.ends.src == host, "{sender:?} has a turn");
+            sender.is_queued = false;
+            let choice = sender.choice(out.now(), &self.plan);
+            if !choice.is_packet() {
+                self.offer(flow, out);
+                continue;
+            }
+            let (packet, alarm) = sender.send(choice, out.now(), &self.plan);
+            if matches!(choice, Choice::Again(_) | Choice::Rescue(_)) {
+                out.resent(1);
+            }
+            Self::apply(alarm, flow, out);
+            match sender.choice(out.now(), &self.plan) {
+                Choice::Nothing => (),
+                Choice::Wait(until) => out.set_timer(Timer::Flow(flow, PACE), until),
+                _ => {
+                    sender.is_queued = true;
+                    self.turns[place].push(flow);
+                }
+            }
+            return Some(packet);
+        }
     }
 
     /// How many halves are open.
@@ -190,6 +240,7 @@ impl<C: Congestion> Transport for Stream<C> {
         self.counts.timeouts += other.counts.timeouts;
         self.counts.syn_timeouts += other.counts.syn_timeouts;
         self.counts.mark_answers += other.counts.mark_answers;
+        self.trips.add(&other.trips);
     }
 
     fn timers(&self) -> Timers {
@@ -213,11 +264,11 @@ impl<C: Congestion> Transport for Stream<C> {
         while self.senders.len() <= key.index() {
             self.senders.push(Sender::new(&self.plan, &self.control));
         }
-        let (src, dst, size) = (flow.src, flow.dst, flow.size.get());
+        let (src, dst, size, class) = (flow.src, flow.dst, flow.size.get(), flow.class.get());
         let mut ports = Chance::new(self.seed, "transports/stream/ports", flow.id.get());
         let entropy = ports.below(1 << 16) as u16;
         let sender = &mut self.senders[key.index()];
-        sender.open(Ends { key, src, dst, entropy, size }, &self.plan, &self.control);
+        sender.open(Ends { key, src, dst, entropy, size, class }, &self.plan, &self.control);
         self.offer(key, out);
     }
 
@@ -255,7 +306,8 @@ impl<C: Congestion> Transport for Stream<C> {
 
     fn stray(&mut self, packet: &Packet, out: &mut Outbox) {
         if packet.kind == Kind::DATA && packet.payload > 0 && !packet.goes_to_source() {
-            out.send(receiver::acknowledge_all(packet, &self.plan));
+            let endpoint = out.since_arrival() + out.send_latency();
+            out.send(receiver::acknowledge_all(packet, endpoint, &self.plan));
         }
     }
 
@@ -275,8 +327,9 @@ impl<C: Congestion> Transport for Stream<C> {
             ACKNOWLEDGE => {
                 let receiver = &mut self.receivers[flow.index()];
                 if receiver.owes() {
-                    let asked = receiver.stand_in(flow, &self.plan);
-                    out.send(receiver.acknowledge(&asked, out.now(), &self.plan));
+                    let asked = receiver.stand_in(flow);
+                    let leaves = out.now() + out.send_latency();
+                    out.send(receiver.acknowledge(&asked, leaves, &self.plan));
                 }
             }
             _ => self.offer(flow, out),
@@ -284,38 +337,11 @@ impl<C: Congestion> Transport for Stream<C> {
     }
 
     fn pull(&mut self, host: NodeId, line: Line<'_>, out: &mut Outbox) -> Option<Packet> {
-        if !line.is_open(self.plan.priority) {
-            return None;
-        }
-        let whole = self.plan.segment + self.plan.header;
-        loop {
-            let turns = &mut self.turns[host.index()];
-            let passed_over = line.first_admitted(turns.iter().copied(), whole)?;
-            turns.rotate_left(passed_over);
-            let flow = turns.pop()?;
-            let sender = &mut self.senders[flow.index()];
-            debug_assert!(sender.is_queued && sender.ends.src == host, "{sender:?} has a turn");
-            sender.is_queued = false;
-            let choice = sender.choice(out.now(), &self.plan);
-            if !choice.is_packet() {
-                self.offer(flow, out);
-                continue;
-            }
-            let (packet, alarm) = sender.send(choice, out.now(), &self.plan);
-            if matches!(choice, Choice::Again(_) | Choice::Rescue(_)) {
-                out.resent(1);
-            }
-            Self::apply(alarm, flow, out);
-            match sender.choice(out.now(), &self.plan) {
-                Choice::Nothing => (),
-                Choice::Wait(until) => out.set_timer(Timer::Flow(flow, PACE), until),
-                _ => {
-                    sender.is_queued = true;
-                    self.turns[host.index()].push(flow);
-                }
-            }
-            return Some(packet);
-        }
+        let priorities = self.plan.priorities;
+        (0..priorities.levels()).find_map(|level| {
+            let (place, priority) = priorities.level(host, level);
+            if line.is_open(priority) { self.pull_from(host, place, line, out) } else { None }
+        })
     }
 
     fn abandon(&mut self, flow: FlowKey, _: &mut Outbox) {
@@ -343,6 +369,7 @@ impl<C: Congestion> Transport for Stream<C> {
             ("syn_timeouts", syn_timeouts),
             ("mark_answers", mark_answers),
         ];
-        counts.into_iter().map(|(key, count)| (key.to_owned(), count.into())).collect()
+        let counts = counts.into_iter().map(|(key, count)| (key.to_owned(), count.into()));
+        counts.chain(self.trips.details()).collect()
     }
 }

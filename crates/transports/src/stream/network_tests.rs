@@ -1,10 +1,12 @@
 //! The family on the real network: queues that drop and mark, many paths, keys that are used again.
 
 use kernel::{Bytes, Rate, Span, Time};
-use packets::Routing;
-use packets::config::{CreditFlow, FlowControl, Marking, PerFlow, Pfc, Queues, Step};
+use packets::config::{
+    CreditFlow, Engine, FlowControl, Host, Law, Marking, PerFlow, Pfc, Queues, Step,
+};
+use packets::{Config, Routing};
 use proptest::prelude::*;
-use rack::{Fabric, Flow};
+use rack::{Class, Fabric, Flow};
 
 use super::tests::quick;
 use super::*;
@@ -209,4 +211,59 @@ proptest! {
         prop_assert_eq!(ends.len(), flows.len());
         prop_assert_eq!(run(), ends);
     }
+}
+
+/// Round trips that the summary tells of are the network's, whatever the hosts take.
+#[test]
+fn round_trips_leave_out_what_is_spent_in_hosts() {
+    let trips = |host: Host| {
+        let config = Config { host, ..star(3, tail(400)) };
+        let stream = config::Config { handshake: false, round_trips: true, ..quick() };
+        let make = |around: &Surroundings| {
+            swift::Config { stream, ..swift::Config::default() }.build(around).unwrap()
+        };
+        let mut network = network(config.plan().unwrap(), 1, make);
+        let classed = Flow { class: Class::new(3), ..flow(1, 2, 1_000, 0) };
+        assert_eq!(carry(&mut network, &[flow(0, 2, 1_448, 0), classed]).completed.len(), 2);
+        let trips = network.details()["round_trips"].clone();
+        ["class_0", "class_3"].map(|class| {
+            assert_eq!(trips[class]["count"], 1, "{trips}");
+            trips[class]["p50_seconds"].as_f64().unwrap()
+        })
+    };
+    let plain = trips(Host::default());
+    let ns = |ns| Some(Span::from_ns(ns));
+    let engine = Engine { operation: ns(800), packet: ns(2_345), control: ns(1), law: Law::Fixed };
+    let slow = Host { latency: ns(900), send_latency: ns(700), engine, ..Host::default() };
+    for (plain, slow) in plain.into_iter().zip(trips(slow)) {
+        // A histogram keeps a thousandth, an acknowledgment whole nanoseconds.
+        assert!((plain - slow).abs() < plain * 1e-3 + 2e-9, "{slow} s for {plain} s");
+    }
+}
+
+/// At a host's own line, and in the network's queues, flows go by their classes where those have queues of their own.
+#[test]
+fn urgent_flows_do_not_wait_for_others_of_their_host() {
+    let took = |class_priorities: Vec<u8>, with_bulk: bool| {
+        let stream =
+            config::Config { handshake: false, initial_window: 1_000, class_priorities, ..quick() };
+        let make = |around: &Surroundings| {
+            let config = newreno::Config { ecn: false, rto_min: RTO_MIN, stream };
+            config.build(around).unwrap()
+        };
+        let mut network = network(star(3, tail(2_000)).plan().unwrap(), 1, make);
+        let start = Time::ZERO + Span::from_us(100);
+        let mut flows = vec![Flow { start, ..flow(0, 2, 100_000, 0) }];
+        if with_bulk {
+            flows.push(Flow { class: Class::new(1), ..flow(0, 1, 1_000_000, 0) });
+            flows.push(Flow { class: Class::new(1), ..flow(1, 2, 1_000_000, 0) });
+        }
+        let ends = carry(&mut network, &flows);
+        let (flow, end) = ends.completed.iter().find(|(flow, _)| flow.id.get() == 0).unwrap();
+        (*end - flow.start).as_seconds()
+    };
+    let alone = took(vec![], false);
+    let (mixed, classed) = (took(vec![], true), took(vec![0, 1], true));
+    assert!(mixed > 1.8 * alone, "{mixed} s, {alone} s alone");
+    assert!(classed < 1.1 * alone, "{classed} s, {alone} s alone");
 }

@@ -44,6 +44,7 @@ struct Peer {
     src: NodeId,
     dst: NodeId,
     entropy: u16,
+    priority: u8,
 }
 
 /// Where a flow ends.
@@ -87,7 +88,8 @@ impl Receiver {
     /// Makes the half ready for the flow of its first packet; keeps its memory.
     pub(crate) fn open(&mut self, packet: &Packet) {
         self.close();
-        self.peer = Peer { src: packet.src, dst: packet.dst, entropy: packet.entropy };
+        let Packet { src, dst, entropy, priority, .. } = *packet;
+        self.peer = Peer { src, dst, entropy, priority };
         self.is_open = true;
     }
 
@@ -114,9 +116,9 @@ impl Receiver {
     }
 
     /// A packet such as the receiver would have got, to answer when none has come.
-    pub(crate) fn stand_in(&self, flow: FlowKey, plan: &Plan) -> Packet {
-        let Peer { src, dst, entropy } = self.peer;
-        Packet { flow, src, dst, entropy, priority: plan.priority, ..Packet::default() }
+    pub(crate) fn stand_in(&self, flow: FlowKey) -> Packet {
+        let Peer { src, dst, entropy, priority } = self.peer;
+        Packet { flow, src, dst, entropy, priority, ..Packet::default() }
     }
 
     pub(crate) fn close(&mut self) {
@@ -136,7 +138,7 @@ impl Receiver {
         self.is_open
     }
 
-    /// Takes a segment in. `early` is given an acknowledgment that has to go before: of segments
+    /// Takes a segment in that reached the host's NIC at `now`. `early` is given an acknowledgment that has to go before: of segments
     /// that came with another mark (RFC 8257 §3.2).
     pub(crate) fn receive(
         &mut self,
@@ -236,7 +238,8 @@ impl Receiver {
         blocks
     }
 
-    /// The acknowledgment to send now, in answer to a packet of the flow.
+    /// The acknowledgment that leaves the host's NIC at `now` or as soon as its line is free, in answer to a packet of
+    /// the flow.
     pub(crate) fn acknowledge(&mut self, packet: &Packet, now: Time, plan: &Plan) -> Packet {
         let blocks = match plan.recovery {
             Recovery::Sack => self.blocks(),
@@ -273,13 +276,14 @@ impl Receiver {
 }
 
 /// The acknowledgment of a segment of a flow that has all arrived, and is closed.
-pub(crate) fn acknowledge_all(packet: &Packet, plan: &Plan) -> Packet {
+/// `endpoint`: from the segment's arrival until it leaves.
+pub(crate) fn acknowledge_all(packet: &Packet, endpoint: Span, plan: &Plan) -> Packet {
     let mut ack = packets::answer(packet, kinds::ACK, plan.header);
     ack.marks |= Marks::LAST;
     if packet.marks.contains(Marks::CE) && plan.echo != Echo::None {
         ack.marks |= Marks::ECE;
     }
-    Report { hops: packet.hops, ..Report::default() }.encode(&mut ack);
+    Report { hops: packet.hops, endpoint, ..Report::default() }.encode(&mut ack);
     ack
 }
 

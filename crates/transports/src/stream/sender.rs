@@ -82,6 +82,7 @@ pub(crate) struct Ends {
     pub(crate) dst: NodeId,
     pub(crate) entropy: u16,
     pub(crate) size: u64,
+    pub(crate) class: u8,
 }
 
 /// The sender of one flow.
@@ -255,8 +256,8 @@ impl<C: Congestion> Sender<C> {
     }
 
     fn control_packet(&self, kind: Kind, now: Time, plan: &Plan) -> Packet {
-        let Ends { key, src, dst, entropy, .. } = self.ends;
-        let (wire, priority) = (plan.header, plan.priority);
+        let Ends { key, src, dst, entropy, class, .. } = self.ends;
+        let (wire, priority) = (plan.header, plan.priorities.of(class));
         Packet {
             flow: key,
             src,
@@ -271,7 +272,7 @@ impl<C: Congestion> Sender<C> {
     }
 
     fn segment(&self, segment: u64, plan: &Plan, capable: Marks) -> Packet {
-        let Ends { key, src, dst, entropy, size } = self.ends;
+        let Ends { key, src, dst, entropy, size, class } = self.ends;
         let mut marks = if plan.echo == Echo::None { Marks::empty() } else { capable };
         let mut payload = plan.segment;
         if segment + 1 == self.total {
@@ -286,7 +287,7 @@ impl<C: Congestion> Sender<C> {
             seq: segment,
             payload,
             wire: payload + plan.header,
-            priority: plan.priority,
+            priority: plan.priorities.of(class),
             marks,
             ..Packet::default()
         }
@@ -327,11 +328,11 @@ impl<C: Congestion> Sender<C> {
             && blocks.iter().all(|block| block.to <= next)
     }
 
-    /// An acknowledgment has come.
+    /// An acknowledgment has come, and has been at this host for some time.
     pub(crate) fn acknowledged(
         &mut self,
         packet: &Packet,
-        now: Time,
+        (now, here): (Time, Span),
         plan: &Plan,
         control: &C::Plan,
         counts: &mut Counts,
@@ -370,7 +371,7 @@ impl<C: Congestion> Sender<C> {
             flight,
             rtt: now - packet.stamp,
             srtt: self.timeout.srtt().unwrap_or(now - packet.stamp),
-            endpoint: report.endpoint,
+            endpoint: report.endpoint + here,
             hops: report.hops,
             is_marked: packet.marks.contains(Marks::ECE),
             phase: self.phase,

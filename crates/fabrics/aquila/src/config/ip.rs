@@ -1,6 +1,7 @@
 //! The `[fabric.ip]` table.
 
 use kernel::{Bytes, Rate, Span};
+use packets::PRIORITIES;
 use rack::Problem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,11 @@ pub struct Ip {
     /// 0 goes when nothing else does. Default 1 (our choice, M427). From 0 to 7.
     #[schemars(range(max = 7))]
     pub class_of_service: u8,
+    /// Classes of service of packets of priority 0, priority 1 and so on, in place of `class_of_service`; priorities beyond
+    /// the last have its class. Priorities are what `transport.stream.class_priorities` makes of the workload's classes of
+    /// flows: with [0, 1] there and [7, 1] here flows of class 0 are urgent, and others are bulk traffic. Default: none,
+    /// all packets have `class_of_service`. Up to 8, each from 0 to 7.
+    pub classes_of_service: Vec<u8>,
     /// Buffer of a TiN for packets that wait to be asked for, in segments of 256 B. Unit: bytes. Default 2 MiB (our
     /// choice, U25: Aquila §3.3 says that it is much larger than that at the other end). From 64 KiB to 64 MiB.
     pub ingress_buffer: Bytes,
@@ -82,6 +88,7 @@ impl Default for Ip {
             port_rate: Rate::from_gbps(100),
             mtu: Bytes::new(4_160),
             class_of_service: 1,
+            classes_of_service: Vec::new(),
             ingress_buffer: Bytes::new(2 << 20),
             ingress_share: 1.0,
             egress_buffer: Bytes::new(256 << 10),
@@ -111,6 +118,14 @@ const QUEUE_MAX: u32 = 65_536;
 const TIMEOUT_MAX: Span = Span::from_us(1_000_000);
 
 impl Ip {
+    /// Classes of service by priority.
+    #[must_use]
+    pub fn by_priority(&self) -> [u8; PRIORITIES as usize] {
+        let classes = &self.classes_of_service;
+        let last = classes.last().copied().unwrap_or(self.class_of_service);
+        std::array::from_fn(|priority| classes.get(priority).copied().unwrap_or(last))
+    }
+
     /// Payload of a data cell. Unit: bytes.
     #[must_use]
     pub fn cell_payload(&self) -> u32 {
@@ -167,6 +182,11 @@ impl Ip {
     fn check_queues(&self, refuse: &mut impl FnMut(bool, &str, String)) {
         let class = self.class_of_service;
         refuse(class > 7, "class_of_service", format!("{class}; expected 0 to 7"));
+        let classes = &self.classes_of_service;
+        let is_good =
+            classes.len() <= usize::from(PRIORITIES) && classes.iter().all(|&class| class <= 7);
+        let message = format!("{classes:?}; expected up to {PRIORITIES} classes, each from 0 to 7");
+        refuse(!is_good, "classes_of_service", message);
         let limit = self.queue_limit;
         let message = format!("{limit}; expected 2 to {QUEUE_MAX}");
         refuse(!(2..=QUEUE_MAX).contains(&limit), "queue_limit", message);

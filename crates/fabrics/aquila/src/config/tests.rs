@@ -123,6 +123,23 @@ fn remote_memory_that_cannot_work_is_refused_by_key() {
 }
 
 #[test]
+fn hosts_that_cannot_be_are_refused_by_key() {
+    let long = Some(Span::from_us(2_000_000));
+    check(|config| config.host.send_latency = long, "host.send_latency: 2 s; expected at most 1 s");
+    check(
+        |config| {
+            config.carrier = Carrier::RmaRead;
+            config.host.preset = packets::config::Preset::Legacy;
+        },
+        "host: takes time in hosts that send packets, but the carrier is remote memory",
+    );
+    check(
+        |config| config.ip.classes_of_service = vec![1, 8],
+        "ip.classes_of_service: [1, 8]; expected up to 8 classes, each from 0 to 7",
+    );
+}
+
+#[test]
 fn classes_that_cannot_work_are_refused_by_key() {
     check(|config| config.classes.data.level = Some(4), "classes.data.level: 4; expected 0 to 3");
     check(|config| config.classes.scavenger.weight = Some(0), "classes.scavenger.weight: 0");

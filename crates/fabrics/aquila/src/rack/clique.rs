@@ -11,7 +11,7 @@ use std::sync::Arc;
 use ::rack::Problem;
 use ::rack::topology::{PortId, Topology as Graph, Vertex};
 use kernel::{Bytes, Rate, Slab, Span, Time};
-use packets::{Hop, Live, Marks, NOTE_WORDS, Orders, Packet, Post, Program, Verdict};
+use packets::{Hop, Live, Marks, NOTE_WORDS, Orders, PRIORITIES, Packet, Post, Program, Verdict};
 use serde_json::{Map, Value};
 
 use super::blueprint::{Blueprint, HOST_PORT};
@@ -56,7 +56,8 @@ pub(crate) struct Clique {
     blueprint: Arc<Blueprint>,
     switches: Switches<Cores>,
     packets: Slab<Packet>,
-    class_of_service: u8,
+    /// By priority of packets.
+    classes_of_service: [u8; PRIORITIES as usize],
     has_data_header: bool,
     rate: Rate,
     /// By TiN: packets that leave it, first to last.
@@ -90,7 +91,7 @@ impl Clique {
             // Those that are here are built when that is known.
             switches: blueprint.switches(&[], tables),
             packets: Slab::default(),
-            class_of_service: plan.config.ip.class_of_service,
+            classes_of_service: plan.config.ip.by_priority(),
             has_data_header: plan.config.ip.data_header > Bytes::ZERO,
             rate: plan.config.ip.port_rate,
             leaving: vec![VecDeque::new(); tins.into()],
@@ -208,7 +209,7 @@ impl Program for Clique {
         let arrival = Arrival {
             packet: self.packets.insert(*packet),
             length: packet.wire,
-            class_of_service: self.class_of_service,
+            class_of_service: self.classes_of_service[usize::from(packet.priority)],
             from,
             to,
             flow_hash: packet.entropy & 0xFFF,

@@ -82,6 +82,55 @@ fn m501_a_flow_of_memory_alone_takes_its_ideal_time() {
     }
 }
 
+/// M427: with classes of service by flow, an urgent message does not wait for bulk traffic to its host.
+#[test]
+fn m427_classes_of_flows_are_classes_of_service() {
+    let took = |priorities: Vec<u8>, classes_of_service: Vec<u8>| {
+        let ip = Ip { classes_of_service, ..Ip::default() };
+        let mut config = Config { nodes: 36, ip, ..Config::default() };
+        if let crate::Transport::Swift(swift) = &mut config.transport {
+            swift.stream.class_priorities = priorities;
+        }
+        let bulk = |src: u32| Flow {
+            class: Class::new(1),
+            ..flow(src.into(), (src, 35), 300_000, Time::ZERO)
+        };
+        let mut flows: Vec<_> = (0..16).map(bulk).collect();
+        flows.push(flow(16, (20, 35), 4_000, Time::ZERO + Span::from_us(30)));
+        let (_, ends) = carry(&config, &flows);
+        ends.into_iter().find(|(id, ..)| *id == 16).unwrap().1
+    };
+    let plain = took(vec![], vec![]);
+    assert_eq!(took(vec![0, 1], vec![1, 1]), plain, "one class of service for all");
+    let urgent = took(vec![0, 1], vec![7, 1]);
+    assert!(urgent * 3 < plain, "{urgent}, and {plain} without");
+}
+
+/// M925, U38: hosts' engines, buses and threads come on top of what the fabric takes.
+#[test]
+fn m925_hosts_take_their_time() {
+    use packets::config::{Host, Preset, WakeUp};
+
+    let took = |host: Host| {
+        let config = Config { nodes: 36, host, ..Config::default() };
+        let (_, ends) = carry(&config, &[flow(0, (0, 30), 4_000, Time::ZERO)]);
+        let (_, took, ideal) = ends[0];
+        assert!(took >= ideal, "{took} for {ideal}");
+        (took, ideal)
+    };
+    let (plain, plain_ideal) = took(Host::default());
+    let (pony, ideal) = took(Host { preset: Preset::PonyExpress, ..Host::default() });
+    let hosts = Span::from_ns(900 * 2 + 800 * 2);
+    // The fabric's cycles fall otherwise.
+    let off = (pony - hosts).as_ps().abs_diff(plain.as_ps());
+    assert!(off < 3 * 2_500, "{pony} for {plain} and {hosts}");
+    assert_eq!(ideal, plain_ideal + hosts);
+    let wake = Some(Span::from_us(30));
+    let wake_up = WakeUp { least: wake, most: wake };
+    let (legacy, _) = took(Host { preset: Preset::Legacy, wake_up, ..Host::default() });
+    assert_eq!(legacy, pony + Span::from_us(30));
+}
+
 /// §5.1: 50 Gbps a machine when both hosts of a NIC send, 100 when one does (X25).
 #[test]
 fn x25_two_hosts_share_a_nic() {
