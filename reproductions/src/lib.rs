@@ -18,6 +18,8 @@ pub mod scoc;
 mod shoal;
 pub mod spread;
 pub mod steady;
+#[cfg(test)]
+mod tests;
 
 pub use paper::{Effort, Experiment, Failure, Findings, Paper, Watch};
 

@@ -193,7 +193,9 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
             .map(|(without, with)| without / with)
             .collect()
     };
-    let rows: [(&str, Without, Get); 6] = [
+    let rows: [(&str, Without, Get); 8] = [
+        ("credits", Without::Credits, |point| point.pods),
+        ("flocking", Without::Sampling, |point| point.pods),
         ("adaptive", Without::Adaptive, |point| point.pods),
         ("solicitation", Without::Solicitation, |point| point.beside),
         ("data", Without::Solicitation, |point| point.data),
@@ -206,8 +208,6 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     }
     sheet
         .measure("ablation.lossless", Measured::largest(&of(Without::Nothing, |point| point.lost)));
-    sheet
-        .measure("ablation.credits", Measured::smallest(&of(Without::Credits, |point| point.lost)));
     let orders = [Order::Source, Order::None];
     let jobs_of_order = with_seeds(&orders, SEEDS);
     let late = spread(&jobs_of_order, watch, |&(order, seed), pulse| {
@@ -215,7 +215,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     })?;
     let (kept, lost) = late.split_at(SEEDS as usize);
     sheet.measure("ablation.kept", Measured::largest(kept));
-    sheet.measure("ablation.order", Measured::smallest(lost));
+    sheet.measure("ablation.order", Measured::mean(lost));
     let row = |&(without, name): &(Without, &str)| -> Vec<Value> {
         let mean = |what: Get| json!(Spread::of(&of(without, what)).mean);
         vec![

@@ -61,7 +61,9 @@ pub(super) fn messages(
     let bytes = kilobytes * 1_000;
     let packets = bytes.div_ceil(u64::from(VALUE));
     let gap = Rate::from_bps(RATE * 1_000_000).send_time(Bytes::new(packets * u64::from(VALUE)));
-    let mut cells = clique.ip(settings, ip, seed);
+    // A host waits where the buffer is full; these have none that could, and so room for the whole message.
+    let ip = Ip { ingress_buffer: Bytes::new(64 << 20), ..ip.clone() };
+    let mut cells = clique.ip(settings, &ip, seed);
     cells.endpoints_mut().answer_with(ACK);
     let mut all = Vec::new();
     for message in 0..many {
@@ -73,6 +75,10 @@ pub(super) fn messages(
     send_all(&mut cells, all);
     run_cells(&mut cells, Time::NEVER, pulse)?;
     cells.check_home().map_err(Failure::Model)?;
+    let lost: u64 = cells.endpoints().counts().lost.iter().sum();
+    if lost > 0 {
+        return Err(Failure::Model(format!("{lost} packets of a burst were lost")));
+    }
     let trips = round_trips(cells.endpoints().packets(), Time::ZERO, Time::NEVER);
     let counts = cells.counts();
     Ok(Point {

@@ -1,4 +1,4 @@
-//! The file of claims, the scenario, and a short run: shape and order of transports.
+//! The scenario, and a short run: shape and order of transports.
 
 use std::ops::ControlFlow;
 
@@ -6,8 +6,6 @@ use serde_json::Value;
 
 use super::slowdowns::{Carried, FIG12, TRANSPORTS, WORKLOADS, carry};
 use super::*;
-use crate::Effort;
-use crate::claims::Sheet;
 use crate::spread::spread;
 
 #[test]
@@ -23,16 +21,6 @@ fn the_scenario_is_the_papers_network_with_the_transports_in_order() {
         assert_eq!(found("/topology/trunk_rate"), "40 Gbps");
         assert_eq!(found("/load_rate"), "10 Gbps");
         assert_eq!(found("/switch/latency"), "250 ns");
-    }
-}
-
-#[test]
-fn released_rows_are_claims() {
-    let sheet = Sheet::read(include_str!("../../homa/fig12.claims.toml"));
-    let known: Vec<_> = sheet.published().iter().map(|claim| claim.id.clone()).collect();
-    assert!(known.iter().all(|id| id.starts_with("fig12.")));
-    for effort in [Effort::Quick, Effort::Full] {
-        assert!(PAPER.released(effort).iter().all(|id| known.contains(id)), "{effort:?}");
     }
 }
 

@@ -1,48 +1,23 @@
-//! Every file that the experiments read; the experiments that are cheap; a canary.
+//! The experiments that are cheap; a canary.
 
-use std::collections::BTreeSet;
-use std::ops::ControlFlow;
-
-use report::{Claim, Verdict};
+use report::Verdict;
 
 use super::*;
+use crate::tests::claims_of;
 use crate::Effort;
 
 /// Experiments that take less than a few seconds.
 const CHEAP: [&str; 7] = ["memory", "timing", "latency", "power", "fig11", "fig10", "empty-slot"];
 
-fn claims_of(name: &str) -> Vec<Claim> {
-    let experiment = PAPER.experiments.iter().find(|experiment| experiment.name == name).unwrap();
-    let mut watch = |_: f64, _: &str| ControlFlow::Continue(());
-    experiment.run(Effort::Quick, &mut watch).unwrap().claims
-}
-
-#[test]
-fn experiments_have_names_of_their_own() {
-    let names: BTreeSet<_> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
-    assert_eq!(names.len(), EXPERIMENTS.len());
-}
-
 #[test]
 fn cheap_experiments_hold_what_the_release_holds() {
     let released = PAPER.released(Effort::Quick);
     for name in CHEAP {
-        for claim in claims_of(name) {
-            assert!(claim.claim.starts_with(&format!("{name}.")), "{}", claim.claim);
+        for claim in claims_of(&PAPER, name) {
             let is_lost = claim.verdict == Verdict::Differs && released.contains(&claim.claim);
             assert!(!is_lost, "{}: ours is {}", claim.claim, claim.ours);
             let is_explained = claim.verdict == Verdict::Reproduced || !claim.note.is_empty();
             assert!(is_explained, "{} has no note", claim.claim);
-        }
-    }
-}
-
-#[test]
-fn released_rows_are_claims_of_some_experiment() {
-    for effort in [Effort::Quick, Effort::Full] {
-        for id in PAPER.released(effort) {
-            let (experiment, _) = id.split_once('.').expect("an experiment and a word");
-            assert!(EXPERIMENTS.iter().any(|known| known.name == experiment), "{id}");
         }
     }
 }
@@ -54,7 +29,7 @@ fn a_canary_differs() {
     let wrong = text.replace("published = 320e-9", "published = 321e-9");
     assert_ne!(text, wrong);
     let mut sheet = crate::claims::Sheet::read(&wrong);
-    for claim in claims_of("latency") {
+    for claim in claims_of(&PAPER, "latency") {
         let ours = claim.ours.as_f64().unwrap();
         sheet.measure(&claim.claim, crate::claims::Measured::one(ours));
     }
