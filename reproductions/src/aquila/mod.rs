@@ -1,17 +1,20 @@
 //! Aquila (NSDI 2022): what its fabric carries, how long it takes, and what each of its parts is for.
 //!
-//! Leaves out: remote memory, tracing, clocks, application latencies and the Ethernet beside them (Figs 8, 9 and 11),
-//! bootstrap and the controller.
+//! Leaves out: remote memory by itself and beside bulk traffic (Figs 8, 9), tracing, clocks, bootstrap and the controller.
 
 mod ablation;
+mod applications;
 mod built;
 mod bursts;
 mod clique;
+mod ethernet;
 mod failures;
 mod hosts;
 mod incast;
+mod legacy;
 mod lookups;
 mod overhead;
+mod requests;
 mod sensitivity;
 pub mod speed;
 #[cfg(test)]
@@ -64,7 +67,25 @@ const EXPERIMENTS: &[Experiment] = &[
         built::run,
     ),
     Experiment::new("fig7", "§5.1, Fig. 7", "Round trips of IP under load", lookups::run),
+    Experiment::new(
+        "ethernet",
+        "§5.1, Fig. 9",
+        "Lookups on Ethernet, beside bulk traffic",
+        ethernet::run,
+    ),
     Experiment::new("fig10", "§5.1, §6, Fig. 10", "Bursts that meet themselves", bursts::run),
+    Experiment::new(
+        "fig11",
+        "§5.2, Fig. 11",
+        "Lookups over engines and by remote memory",
+        applications::run,
+    ),
     Experiment::new("hosts", "§2, §5.1", "One or two hosts at a TiN", hosts::run),
+    Experiment::new(
+        "legacy",
+        "§6",
+        "Applications that sleep until an answer is there",
+        legacy::run,
+    ),
     Experiment::new("overhead", "§6", "What cells and solicitation cost", overhead::run),
 ];

@@ -153,6 +153,7 @@ impl<T: Transport, S: Program> Part<T, S> {
         let host = &mut hosts.hosts[packet.dst.index()];
         let done = host.work(now, mean, &times);
         if done == now && host.jobs.is_empty() {
+            self.out.set_waited(Span::ZERO);
             return self.receive(index, Span::ZERO);
         }
         host.jobs.push_back((done, Job::Packet(index, now)));
@@ -163,7 +164,11 @@ impl<T: Transport, S: Program> Part<T, S> {
     pub(super) fn engine(&mut self, host: u32) {
         let Some(hosts) = &mut self.hosts else { return };
         match due(&mut hosts.hosts[host as usize].jobs, self.net.now) {
-            Some(Job::Packet(index, at)) => self.receive(index, self.net.now - at),
+            Some(Job::Packet(index, at)) => {
+                let waited = self.net.now - at;
+                self.out.set_waited(waited);
+                self.receive(index, waited);
+            }
             Some(Job::Start(offer)) => self.begin_message(offer),
             // The host has died since.
             None => {}

@@ -308,7 +308,6 @@ impl<T: Transport, S: Program> Part<T, S> {
         let mut packet = *self.net.arena.get(index);
         self.net.take_out(index);
         self.out.set_now(self.net.now);
-        self.out.set_waited(waited);
         if packet.flow == FlowKey::NEIGHBOURS {
             return self.transport.receive(packet.dst, &packet, &mut self.out);
         }

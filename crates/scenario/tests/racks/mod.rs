@@ -69,6 +69,7 @@ pub fn all(registry: &Registry) -> Vec<Rack> {
             racks.push(Rack { name, table });
         }
         racks.extend(by_carrier(fabric.name(), &schema));
+        racks.extend(with_hosts(fabric.name(), &schema));
     }
     racks
 }
@@ -84,6 +85,18 @@ fn by_carrier(kind: &str, schema: &Value) -> Vec<Rack> {
         Rack { name, table: format!("kind = '{kind}'\ncarrier = {word}\nnodes = 8\n") }
     };
     other.map(rack).collect()
+}
+
+/// A rack of a fabric whose hosts take time, if its schema knows such hosts.
+fn with_hosts(kind: &str, schema: &Value) -> Option<Rack> {
+    let properties = schema::table(schema, "fabric", kind).expect("it is in the schema");
+    let hosts = alternatives(schema, properties).into_iter().find(|(key, _)| key == "host")?.1;
+    let host = "host = { preset = 'legacy', engine = { law = 'exponential' }, \
+                sleep = { exit = '8 us', law = 'exponential' } }";
+    hosts.contains(&json!({ "preset": "legacy" })).then(|| Rack {
+        name: format!("{kind}/hosts"),
+        table: format!("kind = '{kind}'\n{host}\ntransport = {{ kind = 'swift' }}\nnodes = 8\n"),
+    })
 }
 
 /// How often a key that has alternatives is set.

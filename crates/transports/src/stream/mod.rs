@@ -338,6 +338,14 @@ impl<C: Congestion> Transport for Stream<C> {
 
     fn pull(&mut self, host: NodeId, line: Line<'_>, out: &mut Outbox) -> Option<Packet> {
         let priorities = self.plan.priorities;
+        if priorities.levels() == 1 {
+            let (place, priority) = priorities.level(host, 0);
+            return if line.is_open(priority) {
+                self.pull_from(host, place, line, out)
+            } else {
+                None
+            };
+        }
         (0..priorities.levels()).find_map(|level| {
             let (place, priority) = priorities.level(host, level);
             if line.is_open(priority) { self.pull_from(host, place, line, out) } else { None }

@@ -89,6 +89,30 @@ fn a_queue_takes_alpha_times_what_is_free() {
     }
 }
 
+/// Choudhury and Hahne, 1998: n greedy queues of a buffer B are each as long as α B / (1 + n α), so that T = α (B - Q).
+#[test]
+fn greedy_queues_share_a_buffer_as_dynamic_thresholds_say() {
+    let buffer = 600_000;
+    for ports in 1..=4u32 {
+        for (numerator, denominator) in [(1u64, 2u64), (1, 1), (2, 1), (8, 1)] {
+            let alpha = numerator as f64 / denominator as f64;
+            let queues = Queues { alpha, shared_buffer: Bytes::new(buffer), ..endless() };
+            let config = Config { queues, ..switch(3 * ports) };
+            // Two hosts send to each of the others.
+            let to = |src: u32| 2 * ports + src / 2;
+            let flows: Vec<_> = (0..2 * ports)
+                .map(|src| flow(u64::from(src), src, to(src), 1460 * 2_000, 0))
+                .collect();
+            let (network, _) = carry(&config, &flows);
+            let (up, down) = (numerator * buffer, denominator + u64::from(ports) * numerator);
+            let longest = network.totals().queue_max.get();
+            // To one packet; the last that fits may be another port's.
+            let close = longest.abs_diff(up / down) <= 1_500;
+            assert!(close, "{ports} ports, alpha {alpha}: {longest} B for {} B", up / down);
+        }
+    }
+}
+
 mod trimming {
     use super::*;
     use crate::outbox::Outbox;

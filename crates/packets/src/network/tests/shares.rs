@@ -111,6 +111,7 @@ fn weights_share_the_line_exactly() {
     let held = |weights: &[u32]| Queues { port_buffer: endless().port_buffer, ..deficit(weights) };
     check_shares(held(&[0, 1, 1, 1]), &[1, 2, 3], [0.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0]);
     check_shares(held(&[0, 4, 2, 1]), &[1, 2, 3], [0.0, 4.0 / 7.0, 2.0 / 7.0, 1.0 / 7.0]);
+    check_shares(held(&[8, 1]), &[0, 1], [8.0 / 9.0, 1.0 / 9.0, 0.0, 0.0]);
     // An absent priority's share goes to the others by weight.
     check_shares(held(&[0, 4, 2, 1]), &[2, 3], [0.0, 0.0, 2.0 / 3.0, 1.0 / 3.0]);
 }

@@ -1,0 +1,183 @@
+//! Lookups of a key-value store over Pony Express and by remote memory (§5.2, Fig. 11; X05).
+//!
+//! A lookup over Pony Express is one request and one answer: the backend's engine finds the value. By remote memory it is
+//! two reads, one after the other. Both take the client 1.3 us of its own time.
+
+use aquila::config::{Power, Rma};
+use aquila::hosts::clique_map::{CliqueMap, Load, Settings, latencies};
+use aquila::switch::settings::Settings as SwitchSettings;
+use aquila::topology::{Fibres, Shape};
+use kernel::{Span, Time};
+use report::Unit;
+use report::page::{Axis, Block, Scale};
+use serde_json::{Value, json};
+
+use super::SEEDS;
+use super::clique::{Clique, quantile as quantile_of, run as run_cells};
+use super::requests::{Answered, answered};
+use crate::claims::{Measured, Sheet, Spread};
+use crate::drawing::{curve, findings, plot, table};
+use crate::runs::{Collected, ScenarioFile, quantile, run_into};
+use crate::spread::{Pulse, spread, with_seeds};
+use crate::{Effort, Failure, Findings, Watch};
+
+const FILE: ScenarioFile = ScenarioFile {
+    path: "reproductions/aquila/fig11.toml",
+    text: include_str!("../../aquila/fig11.toml"),
+};
+
+/// Lookups of a client a second (our choice: the last is 90 % of what an engine does in a second, 0.8 us for each message
+/// that it sends and each that it gets).
+pub(super) const RATES: [u64; 5] = [2_000, 20_000, 100_000, 300_000, 560_000];
+/// Clients, and backends (§5.2: of the order of a hundred; one of each at every TiN of a mini Clique).
+const CLIENTS: u64 = 68;
+/// What a lookup takes its client besides (C.1 of our reading: 1 us, and 0.3 us to check the value).
+const CLIENT: Span = Span::from_ns(1_300);
+
+/// What lookups at a rate take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Point {
+    /// Unit: s.
+    pub(super) p50: f64,
+    pub(super) p99: f64,
+}
+
+/// Who carries lookups.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum By {
+    /// Pony Express over IP.
+    Engines,
+    /// Remote memory, whose hosts never sleep.
+    Memory,
+    /// Remote memory of hosts that sleep.
+    SleepyMemory,
+}
+
+/// Lookups of a run.
+const fn lookups(effort: Effort) -> u64 {
+    match effort {
+        Effort::Quick => 8_000,
+        Effort::Full => 100_000,
+    }
+}
+
+/// Lookups over Pony Express at `rate` of each client.
+pub(super) fn pony_lookups(
+    effort: Effort,
+    rate: u64,
+    seed: u64,
+    pulse: &mut Pulse<'_>,
+) -> Result<Point, Failure> {
+    let gap = 1_000_000_000_000 / (rate * CLIENTS);
+    let settings = [
+        ("workload.interarrival", json!(format!("{gap} ps"))),
+        ("run.flows", json!(2 * lookups(effort))),
+    ];
+    let mut flows = Collected::default();
+    run_into(&FILE.with(&settings, seed)?, &mut flows, pulse)?;
+    let times: Vec<f64> =
+        answered(&flows).iter().map(|one: &Answered| one.seconds() + CLIENT.as_seconds()).collect();
+    Ok(Point { p50: quantile(&times, 0.5), p99: quantile(&times, 0.99) })
+}
+
+/// The same by remote memory.
+fn memory_lookups(
+    clique: &Clique,
+    (rate, sleeps): (u64, bool),
+    effort: Effort,
+    seed: u64,
+    pulse: &mut Pulse<'_>,
+) -> Result<Point, Failure> {
+    let until = Time::ZERO + Span::from_ps(lookups(effort) * 1_000_000_000_000 / (rate * CLIENTS));
+    let rma = Rma { power: Power { sleeps, ..Power::default() }, ..Rma::default() };
+    let switches = SwitchSettings::default();
+    let hosts = |slot| (0..clique.shape().tins()).map(|tin| (tin, slot)).collect::<Vec<_>>();
+    let load = Load { rate: rate as f64, until };
+    let of = (clique.shape(), &rma, switches.switch.hops);
+    let map = CliqueMap::new(of, (Settings::default(), load), (&hosts(0), &hosts(1)), seed);
+    let mut cells = clique.carry(&switches, map, seed);
+    for tin in 0..clique.shape().tins() {
+        cells.act(tin, Time::ZERO, |map, wishes| map.begin(tin, wishes));
+    }
+    run_cells(&mut cells, Time::NEVER, pulse)?;
+    cells.check_home().map_err(Failure::Model)?;
+    let from = Time::ZERO + (until - Time::ZERO) / 10;
+    let times = latencies(cells.endpoints().lookups(), from, until);
+    Ok(Point { p50: quantile_of(&times, 0.5), p99: quantile_of(&times, 0.99) })
+}
+
+/// Fig. 11.
+pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../aquila/fig11.claims.toml"));
+    let clique = Clique::new(&Shape::MINI, Fibres::Grid);
+    let kinds = [By::Engines, By::Memory, By::SleepyMemory];
+    let cases: Vec<(By, u64)> = kinds.iter().flat_map(|&by| RATES.map(|rate| (by, rate))).collect();
+    let jobs = with_seeds(&cases, SEEDS);
+    let found = spread(&jobs, watch, |&((by, rate), seed), pulse| match by {
+        By::Engines => pony_lookups(effort, rate, seed, pulse),
+        _ => memory_lookups(&clique, (rate, by == By::SleepyMemory), effort, seed, pulse),
+    })?;
+    let of = |wanted: (By, u64), what: fn(&Point) -> f64| -> Vec<f64> {
+        let all = jobs.iter().zip(&found).filter(|((case, _), _)| *case == wanted);
+        all.map(|(_, point)| what(point)).collect()
+    };
+    let over = |rate, what| -> Vec<f64> {
+        let engines = of((By::Engines, rate), what);
+        engines.iter().zip(of((By::Memory, rate), what)).map(|(a, b)| a / b).collect()
+    };
+    let (p50, p99): (fn(&Point) -> f64, fn(&Point) -> f64) = (|point| point.p50, |point| point.p99);
+    let (lowest, middle, highest) = (RATES[0], RATES[2], RATES[4]);
+    sheet.measure("fig11.low", Measured::mean(&over(lowest, p50)));
+    sheet.measure("fig11.low-tail", Measured::mean(&over(lowest, p99)));
+    sheet.measure("fig11.high", Measured::mean(&over(highest, p50)));
+    let tails = RATES.map(|rate| Spread::of(&over(rate, p99)).mean);
+    sheet.measure("fig11.tail", Measured::one(tails.into_iter().fold(0.0, f64::max)));
+    for (id, by) in [("fig11.sleep", By::SleepyMemory), ("fig11.awake", By::Memory)] {
+        let falls: Vec<f64> =
+            of((by, middle), p50).iter().zip(of((by, lowest), p50)).map(|(a, b)| a / b).collect();
+        sheet.measure(id, Measured::mean(&falls));
+    }
+    let text = "68 clients look values of 4 KB up at 68 backends of a mini Clique, at random instants: over Pony Express \
+                (a request and an answer, engines of 0.8 µs a message at each end, 0.9 µs of bus each way) and by remote \
+                memory (a bucket of the index, then the value), whose idle hosts may sleep (8 µs after 20 µs).";
+    let blocks = vec![drawn(&of), numbers(&cases, &of)];
+    Ok(findings("Lookups of a key-value store", text, blocks, sheet))
+}
+
+/// Values of a case, over seeds.
+type Of<'a> = &'a dyn Fn((By, u64), fn(&Point) -> f64) -> Vec<f64>;
+
+fn name(by: By) -> &'static str {
+    match by {
+        By::Engines => "Pony Express",
+        By::Memory => "remote memory",
+        By::SleepyMemory => "remote memory, idle hosts sleep",
+    }
+}
+
+fn drawn(of: Of<'_>) -> Block {
+    let line = |by: By, what: fn(&Point) -> f64, words: &str| {
+        let points = RATES.map(|rate| (rate as f64, Spread::of(&of((by, rate), what))));
+        curve(format!("{}, {words}", name(by)), &points)
+    };
+    let both = |by| [line(by, |point| point.p50, "median"), line(by, |point| point.p99, "99 %")];
+    let series = [By::Engines, By::Memory, By::SleepyMemory].into_iter().flat_map(both).collect();
+    let axis = |label: &str, unit| Axis { label: label.into(), unit, scale: Scale::Log };
+    let (x, y) = (axis("lookups of a client a second", Unit::Count), axis("lookup", Unit::Seconds));
+    let note = "Bars from the smallest to the largest seed.";
+    Block::Plots(vec![plot("Fig. 11", note, x, y, series)])
+}
+
+fn numbers(cases: &[(By, u64)], of: Of<'_>) -> Block {
+    let row = |&case: &(By, u64)| -> Vec<Value> {
+        let mean = |what: fn(&Point) -> f64| json!(Spread::of(&of(case, what)).mean);
+        vec![json!(name(case.0)), json!(case.1), mean(|point| point.p50), mean(|point| point.p99)]
+    };
+    let columns = [
+        ("by", "Carried by", Unit::Count),
+        ("rate", "Lookups of a client a second", Unit::Count),
+        ("p50", "Lookup, median", Unit::Seconds),
+        ("p99", "99 %", Unit::Seconds),
+    ];
+    table("Means over seeds", &columns, cases.iter().map(row).collect())
+}

@@ -1,0 +1,162 @@
+//! The Ethernet beside which Aquila was measured (§5.1; Fig. 9's bars of Pony Express on it, X03).
+
+use rack::results::RunResult;
+use report::Unit;
+use report::page::Block;
+use serde_json::{Value, json};
+
+use super::SEEDS;
+use crate::claims::{Measured, Sheet, Spread};
+use crate::drawing::{findings, table};
+use crate::runs::{ScenarioFile, number, run as run_scenario};
+use crate::spread::{Pulse, spread, with_seeds};
+use crate::{Effort, Failure, Findings, Watch};
+
+const FILE: ScenarioFile = ScenarioFile {
+    path: "reproductions/aquila/ethernet.toml",
+    text: include_str!("../../aquila/ethernet.toml"),
+};
+
+/// The network: as configured, or another that the word "conventional" would fit, too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Network {
+    /// Full bisection, switches that store and forward.
+    Usual,
+    /// Leaves with a third of that towards spines.
+    Oversubscribed,
+    /// Switches that cut through in 300 ns.
+    CutThrough,
+}
+
+/// A bar: the network, and whether there is bulk traffic beside the lookups.
+pub(super) type Bar = (Network, bool);
+
+/// What was measured of a bar.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Point {
+    /// Round trips of lookups in the network. Unit: s.
+    pub(super) p50: f64,
+    pub(super) p99: f64,
+    pub(super) p999: f64,
+    /// Those of bulk traffic, if there is any.
+    pub(super) bulk_p99: Option<f64>,
+    /// Packets dropped.
+    pub(super) drops: f64,
+}
+
+/// One run.
+fn measure(
+    (network, has_bulk): Bar,
+    effort: Effort,
+    seed: u64,
+    pulse: &mut Pulse<'_>,
+) -> Result<Point, Failure> {
+    let times: u64 = if effort == Effort::Quick { 1 } else { 20 };
+    let mut settings: Vec<(&str, Value)> = match network {
+        Network::Usual => Vec::new(),
+        // 36 ports of 50 Gbps down for 6 of 100 Gbps up.
+        Network::Oversubscribed => vec![
+            ("fabric.topology.radix", json!(42)),
+            ("fabric.topology.oversubscription", json!(6)),
+        ],
+        Network::CutThrough => vec![
+            ("fabric.switch.latency", json!("300 ns")),
+            ("fabric.switch.forwarding", json!("cut-through")),
+        ],
+    };
+    if has_bulk {
+        settings.push(("run.flows", json!(40_000 * times)));
+    } else {
+        let lookups = json!({ "kind": "requests", "interarrival": "500 ns", "class": 0 });
+        settings.push(("workload", lookups));
+        settings.push(("run.flows", json!(20_000 * times)));
+    }
+    let result = run_scenario(&FILE.with(&settings, seed)?, pulse)?;
+    let own = |key: &str| number(&result, &format!("packet_switched.{key}"));
+    let trip = |key: &str| own(&format!("round_trips.class_0.{key}_seconds"));
+    Ok(Point {
+        p50: trip("p50"),
+        p99: trip("p99"),
+        p999: trip("p999"),
+        bulk_p99: has_bulk.then(|| own("round_trips.class_1.p99_seconds")),
+        drops: dropped(&result),
+    })
+}
+
+fn dropped(result: &RunResult) -> f64 {
+    number(result, "packet_switched.dropped_full")
+}
+
+/// The bars of Ethernet of Fig. 9: those of each of `bars`, over seeds, in their order.
+pub(super) fn fig9_ethernet(
+    bars: &[Bar],
+    effort: Effort,
+    watch: &mut Watch<'_>,
+) -> Result<Vec<Vec<Point>>, Failure> {
+    let jobs = with_seeds(bars, SEEDS);
+    let found = spread(&jobs, watch, |&(bar, seed), pulse| measure(bar, effort, seed, pulse))?;
+    let of = |wanted: &Bar| {
+        let all = jobs.iter().zip(&found).filter(|((bar, _), _)| bar == wanted);
+        all.map(|(_, &point)| point).collect()
+    };
+    Ok(bars.iter().map(of).collect())
+}
+
+/// Lookups on Ethernet, with and without bulk traffic.
+pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../aquila/ethernet.claims.toml"));
+    let networks = match effort {
+        Effort::Quick => vec![Network::Usual],
+        Effort::Full => vec![Network::Usual, Network::Oversubscribed, Network::CutThrough],
+    };
+    let bars: Vec<Bar> =
+        networks.iter().flat_map(|&network| [(network, false), (network, true)]).collect();
+    let found = fig9_ethernet(&bars, effort, watch)?;
+    let all =
+        |bar: usize, what: fn(&Point) -> f64| -> Vec<f64> { found[bar].iter().map(what).collect() };
+    let (without, with) = (all(0, |point| point.p99), all(1, |point| point.p99));
+    let rise: Vec<f64> = with.iter().zip(&without).map(|(with, without)| with / without).collect();
+    sheet.measure("ethernet.rise", Measured::mean(&rise));
+    sheet.measure("ethernet.base", Measured::mean(&without));
+    sheet.measure("ethernet.bulk", Measured::mean(&with));
+    let text = "200 hosts of a leaf-spine Ethernet ask each other for values of 4 KB, 10,000 times a second each, with \
+                and without 10 Gbps a host of messages of 64 KB in another class; switches share their lines 8:1. \
+                Hosts are engines as Pony Express is one, under Swift. A round trip is from a packet's first bit on \
+                its host's line to the arrival of its acknowledgment, less what was spent in hosts: of requests and of \
+                values alike.";
+    Ok(findings("Lookups on Ethernet", text, vec![numbers(&bars, &found)], sheet))
+}
+
+fn numbers(bars: &[Bar], found: &[Vec<Point>]) -> Block {
+    let row = |(&(network, has_bulk), points): (&Bar, &Vec<Point>)| -> Vec<Value> {
+        let mean = |what: fn(&Point) -> f64| {
+            json!(Spread::of(&points.iter().map(what).collect::<Vec<_>>()).mean)
+        };
+        let name = match network {
+            Network::Usual => "full bisection, store and forward",
+            Network::Oversubscribed => "oversubscribed 3:1",
+            Network::CutThrough => "cut-through, 300 ns",
+        };
+        let bulk: Vec<f64> = points.iter().filter_map(|point| point.bulk_p99).collect();
+        let bulk_p99 = if bulk.is_empty() { Value::Null } else { json!(Spread::of(&bulk).mean) };
+        vec![
+            json!(name),
+            json!(if has_bulk { "with" } else { "without" }),
+            mean(|point| point.p50),
+            mean(|point| point.p99),
+            mean(|point| point.p999),
+            bulk_p99,
+            mean(|point| point.drops),
+        ]
+    };
+    let columns = [
+        ("network", "Network", Unit::Count),
+        ("bulk", "Bulk traffic", Unit::Count),
+        ("p50", "Round trip of lookups, median", Unit::Seconds),
+        ("p99", "99 %", Unit::Seconds),
+        ("p999", "99.9 %", Unit::Seconds),
+        ("bulk_p99", "of bulk traffic, 99 %", Unit::Seconds),
+        ("drops", "Packets dropped", Unit::Count),
+    ];
+    table("Means over seeds", &columns, bars.iter().zip(found).map(row).collect())
+}
