@@ -1,18 +1,24 @@
 //! Aquila (NSDI 2022): what its fabric carries, how long it takes, and what each of its parts is for.
 //!
-//! Leaves out: remote memory by itself and beside bulk traffic (Figs 8, 9), tracing, clocks, bootstrap and the controller.
+//! Leaves out: bootstrap and the controller.
 
 mod ablation;
 mod applications;
 mod built;
 mod bursts;
 mod clique;
+mod clocks;
+mod dwell;
 mod ethernet;
 mod failures;
+mod fig8;
+mod fig9;
+mod headline;
 mod hosts;
 mod incast;
 mod legacy;
 mod lookups;
+mod memory;
 mod overhead;
 mod requests;
 mod sensitivity;
@@ -21,6 +27,7 @@ pub mod speed;
 mod tests;
 mod throughput;
 mod timing;
+mod tracing;
 mod window;
 
 use crate::{Effort, Experiment, Paper};
@@ -67,6 +74,9 @@ const EXPERIMENTS: &[Experiment] = &[
         built::run,
     ),
     Experiment::new("fig7", "§5.1, Fig. 7", "Round trips of IP under load", lookups::run),
+    Experiment::new("headline", "§1, §3.4", "A read of remote memory alone", headline::run),
+    Experiment::new("fig8", "§5.1, Fig. 8", "Remote memory under load", fig8::run),
+    Experiment::new("fig9", "§5.1, Fig. 9", "Remote memory beside bulk traffic", fig9::run),
     Experiment::new(
         "ethernet",
         "§5.1, Fig. 9",
@@ -81,6 +91,7 @@ const EXPERIMENTS: &[Experiment] = &[
         applications::run,
     ),
     Experiment::new("hosts", "§2, §5.1", "One or two hosts at a TiN", hosts::run),
+    Experiment::new("dwell", "§5.2, Fig. 11", "Lookups at hosts that sleep", dwell::run),
     Experiment::new(
         "legacy",
         "§6",
@@ -88,4 +99,6 @@ const EXPERIMENTS: &[Experiment] = &[
         legacy::run,
     ),
     Experiment::new("overhead", "§6", "What cells and solicitation cost", overhead::run),
+    Experiment::new("tracing", "§6", "Faults that tracing finds", tracing::run),
+    Experiment::new("clocks", "App. B", "One clock for all", clocks::run),
 ];

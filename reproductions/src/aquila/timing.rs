@@ -1,8 +1,10 @@
 //! What a cell takes alone (§3.1, §3.2; X07), and how often a request and its answer cross (§3.4; X08).
 
-use aquila::config::Ip;
+use aquila::config::{Ip, Rma};
 use aquila::ip::open_loop::{Packet, round_trips};
 use aquila::link::header::{CELL_MAX, CELL_MIN};
+use aquila::rma::Kind;
+use aquila::rma::open_loop::{Issue, latencies};
 use aquila::switch::cell::{BLOCK, Cell};
 use aquila::switch::settings::Settings;
 use aquila::switch::{Endpoints, Room, Wishes};
@@ -12,6 +14,7 @@ use report::Unit;
 use serde_json::json;
 
 use super::clique::{BULK, Clique, quantile, run as run_cells, send_all, us};
+use super::memory::ends;
 use crate::claims::{Measured, Sheet};
 use crate::drawing::{findings, table};
 use crate::spread::spread;
@@ -21,6 +24,8 @@ use crate::{Effort, Failure, Findings, Watch};
 const METRES: u32 = 100;
 /// Bytes of a packet that fills one cell.
 const ONE_CELL: u16 = 148;
+/// Bytes of memory that fill one.
+const ONE_CELL_OF_MEMORY: u32 = 128;
 /// The class of requests: they take shortest ways.
 const CLASS: u8 = 5;
 
@@ -93,6 +98,24 @@ fn parts(clique: &Clique) -> Parts {
     Parts { hop, correction, core, wire }
 }
 
+/// Reads of remote memory that one cell answers, one after the other, to all TiNs of other pods: cells that cross for
+/// one, and the longest that one takes. Unit: s.
+fn reads(clique: &Clique) -> (f64, f64) {
+    let mut cells = ends(clique, (&Settings::default(), &Rma::default()), 1);
+    let far = clique.shape().tins_per_pod..clique.shape().tins();
+    for to in far {
+        let at = us(20 * u64::from(to));
+        cells.run(at);
+        cells.act(0, at, |both, wishes| {
+            let access = both.memory.access((to, 0), Kind::Read, ONE_CELL_OF_MEMORY);
+            both.memory.ask(Issue { from: (0, 0), access, at, end: None }, wishes);
+        });
+    }
+    cells.run(Time::NEVER);
+    let took = latencies(cells.endpoints().memory.issues(), Time::ZERO, Time::NEVER);
+    (cells.counts().delivered as f64 / took.len() as f64, quantile(&took, 1.0))
+}
+
 /// Timing constants and crossings.
 pub(super) fn run(_: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../aquila/timing.claims.toml"));
@@ -111,9 +134,10 @@ pub(super) fn run(_: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure>
         run_cells(&mut cells, Time::NEVER, pulse)?;
         let trips = round_trips(cells.endpoints().packets(), Time::ZERO, Time::NEVER);
         let crossings = cells.counts().delivered as f64 / trips.len() as f64;
-        Ok((parts, crossings, quantile(&trips, 1.0)))
+        let (reads, longest) = reads(&clique);
+        Ok((parts, [crossings, reads], [quantile(&trips, 1.0), longest]))
     })?;
-    let (parts, crossings, trip) = &found[0];
+    let (parts, crossings, [trip, read]) = &found[0];
     let rows = [
         ("core", parts.core.as_seconds()),
         ("hop", parts.hop.as_seconds()),
@@ -123,13 +147,16 @@ pub(super) fn run(_: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure>
     for (word, seconds) in rows {
         sheet.measure(&format!("timing.{word}"), Measured::one(seconds));
     }
-    sheet.measure("timing.crossings", Measured::one(*crossings));
+    sheet.measure("timing.crossings", Measured::one(crossings[0]));
+    sheet.measure("timing.crossings-read", Measured::one(crossings[1]));
     let cells = rows.map(|(word, seconds)| vec![json!(word), json!(seconds)]);
     let mut cells = cells.to_vec();
     cells.push(vec![json!("request and answer of one cell each, over IP"), json!(trip)]);
+    cells
+        .push(vec![json!("read of remote memory of one cell, with its hosts' buses"), json!(read)]);
     let columns = [("what", "", Unit::Count), ("time", "Time", Unit::Seconds)];
     let blocks = vec![table("What the parts of a way take", &columns, cells)];
     let text = "One cell alone on ways of one link of a pod, of one fibre of 100 m, and of both: their differences \
-                are what the parts take. The way of a cell of remote memory is not here yet.";
+                are what the parts take.";
     Ok(findings("A cell alone", text, blocks, sheet))
 }

@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let packets = words.get(1).map_or(Ok(2_000), |word| word.parse())?;
     let topology = Topology::new(&shape, Fibres::Grid).expect("a Clique of the paper");
     let tables = Arc::new(compute(&topology, &TurnTable::P1, &Condition::healthy(&topology)));
-    let load = Load { packets, length: 700, gap: Span::from_ns(100), is_traced: true };
+    let load = Load { packets, length: 700, gap: Span::from_ns(100), is_traced: true, pod: None };
     let settings = Settings { records_per_second: 100_000_000, ..Settings::default() };
     let broken = Far { tin: 5, port: shape.local_ports };
     let planted = Planted::Loss(broken, 0.2);

@@ -14,7 +14,7 @@ use crate::ip::open_loop::{OpenLoop, Packet};
 use crate::switch::Switches;
 use crate::switch::settings::Settings as SwitchSettings;
 use crate::tables::{Row, Tables};
-use crate::topology::{Far, Topology};
+use crate::topology::{Far, Shape, Topology};
 
 /// A fault that nobody tells of.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -38,6 +38,8 @@ pub struct Load {
     pub gap: Span,
     /// Whether they are traced.
     pub is_traced: bool,
+    /// The pod that all of them go to; `None`: they go to any TiN.
+    pub pod: Option<u16>,
 }
 
 /// What came of it.
@@ -73,6 +75,21 @@ impl Tracing {
             if let Some(datagram) = full {
                 self.collector.hear(&datagram, &mut self.journeys);
             }
+        }
+    }
+}
+
+/// A TiN and another, which may have to be in a pod.
+fn pair(shape: &Shape, pod: Option<u16>, stream: &mut Stream) -> (u16, u16) {
+    let tins = u64::from(shape.tins());
+    let from = stream.below(tins) as u16;
+    loop {
+        let to = match pod {
+            None => (from + 1 + stream.below(tins - 1) as u16) % shape.tins(),
+            Some(pod) => shape.tin(pod, stream.below(shape.tins_per_pod.into()) as u16),
+        };
+        if to != from {
+            return (from, to);
         }
     }
 }
@@ -114,9 +131,7 @@ pub fn run(
     let mut stream = Stream::new(seed, "aquila/traced", 0);
     let (mut at, mut flush) = (Time::ZERO, Time::ZERO + FLUSH);
     for _ in 0..load.packets {
-        let tins = u64::from(shape.tins());
-        let from = stream.below(tins) as u16;
-        let to = (from + 1 + stream.below(tins - 1) as u16) % shape.tins();
+        let (from, to) = pair(&shape, load.pod, &mut stream);
         switches.run(at);
         let [from_host, to_host] = [from, to].map(|tin| {
             let (pod, place) = shape.split(tin);

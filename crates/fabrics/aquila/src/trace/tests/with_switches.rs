@@ -12,7 +12,7 @@ fn sent(
     is_traced: bool,
     seed: u64,
 ) -> Run {
-    let load = Load { packets, length, gap: Span::from_ns(100), is_traced };
+    let load = Load { packets, length, gap: Span::from_ns(100), is_traced, pod: None };
     let settings = Settings { records_per_second: 100_000_000, ..Settings::default() };
     run(&clique.topology, &clique.tables, planted, (&load, &settings), seed)
 }

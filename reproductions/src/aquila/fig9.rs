@@ -1,0 +1,146 @@
+//! Remote memory beside bulk traffic, in channels of its own and in those of bulk (§5.1, Fig. 9; X03), and bulk traffic
+//! beside remote memory (X30).
+//!
+//! Leaves out: the bars of Pony Express over Ethernet, which no cell crosses.
+
+use aquila::config::Rma;
+use aquila::link::classes::Half;
+use aquila::switch::settings::Settings;
+use aquila::topology::{Fibres, Shape};
+use kernel::Rate;
+use report::Unit;
+use serde_json::json;
+
+use super::SEEDS;
+use super::clique::{Clique, us};
+use super::memory::{Case, Point, READ, carry};
+use crate::claims::{Measured, Shape as Agreement, Sheet, Spread};
+use crate::drawing::{findings, table};
+use crate::spread::{spread, with_seeds};
+use crate::{Effort, Failure, Findings, Watch};
+
+/// Instances of CliqueMap, and what each looks up a second (§5.1).
+const INSTANCES: u32 = 200;
+const LOOKUPS: u64 = 10_000;
+/// Bulk of each host (§5.1), and much more of it, to see what bulk takes. Unit: Gbps.
+const BULK: u64 = 10;
+const MUCH: u64 = 40;
+/// What the scheduler gives the fast half for what it gives bulk (§5.1).
+const WEIGHT: u8 = 8;
+
+/// A number of a point.
+type Get = fn(&Point) -> f64;
+
+/// A bar: the half of the channels that reads take, bulk of each host in Gbps, and lookups a second.
+type Bar = (Half, u64, u64);
+
+const FAST: Bar = (Half::LowLatency, 0, LOOKUPS);
+const FAST_BESIDE: Bar = (Half::LowLatency, BULK, LOOKUPS);
+const SLOW: Bar = (Half::Bulk, 0, LOOKUPS);
+const SLOW_BESIDE: Bar = (Half::Bulk, BULK, LOOKUPS);
+/// Bulk with next to no reads.
+const ALONE: Bar = (Half::LowLatency, BULK, 100);
+const FAST_MUCH: Bar = (Half::LowLatency, MUCH, LOOKUPS);
+const SLOW_MUCH: Bar = (Half::Bulk, MUCH, LOOKUPS);
+
+const BARS: [(Bar, &str); 7] = [
+    (FAST, "1RMA in fast channels"),
+    (FAST_BESIDE, "1RMA in fast channels, beside bulk"),
+    (SLOW, "1RMA in channels of bulk"),
+    (SLOW_BESIDE, "1RMA in channels of bulk, beside bulk"),
+    (ALONE, "bulk, and a hundredth of the reads"),
+    (FAST_MUCH, "1RMA in fast channels, beside four times the bulk"),
+    (SLOW_MUCH, "1RMA in channels of bulk, beside four times the bulk"),
+];
+
+/// Microseconds of a run.
+const fn micros(effort: Effort) -> u64 {
+    match effort {
+        Effort::Quick => 160,
+        Effort::Full => 3_000,
+    }
+}
+
+/// Output ports serve the halves by their shares alone, and strict levels not at all.
+fn settings() -> Settings {
+    let mut settings = Settings::default();
+    for class in &mut settings.classes {
+        class.service.level = 0;
+        class.service.weight = if class.half == Half::LowLatency { WEIGHT } else { 1 };
+    }
+    settings
+}
+
+/// Fig. 9.
+pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../aquila/fig9.claims.toml"));
+    let clique = Clique::new(&Shape::FULL, Fibres::Grid);
+    let hosts = clique.hosts(INSTANCES);
+    let bars = BARS.map(|(bar, _)| bar);
+    let jobs = with_seeds(&bars, SEEDS);
+    let found = spread(&jobs, watch, |&((half, bulk, lookups), seed), pulse| {
+        let rma = Rma { half, ..Rma::default() };
+        let reads = Rate::from_bps(lookups * u64::from(READ) * 8);
+        let bulk = (bulk > 0).then(|| Rate::from_gbps(bulk));
+        // Four times the bulk is as many cells in a quarter of the time.
+        let all =
+            if bulk > Some(Rate::from_gbps(BULK)) { micros(effort) / 4 } else { micros(effort) };
+        let window = (us(all / 10), us(all));
+        let case = Case { settings: settings(), rma, reads, bulk, window };
+        carry(&clique, &hosts, &case, seed, pulse)
+    })?;
+    let of = |wanted: Bar, what: Get| -> Vec<f64> {
+        let all = jobs.iter().zip(&found);
+        all.filter(|((bar, _), _)| *bar == wanted).map(|(_, point)| what(point)).collect()
+    };
+    judge(&mut sheet, &of);
+    let rows = BARS.map(|(bar, name)| {
+        let mean = |what: Get| json!(Spread::of(&of(bar, what)).mean);
+        let bulk = |bar: Bar| (bar.1 > 0).then(|| mean(|point| point.bulk));
+        vec![
+            json!(name),
+            mean(|point| point.p50),
+            mean(|point| point.p99),
+            Spread::of(&of(bar, |point| point.p99)).interval(),
+            json!(bulk(bar)),
+        ]
+    });
+    let columns = [
+        ("bar", "", Unit::Count),
+        ("p50", "Total execution latency, median", Unit::Seconds),
+        ("p99", "99 %", Unit::Seconds),
+        ("spread", "99 %, over seeds", Unit::Seconds),
+        ("bulk", "Bulk carried, of all hosts", Unit::BitsPerSecond),
+    ];
+    let blocks = vec![table("Means over seeds", &columns, rows.to_vec())];
+    let text = "Each of 200 hosts, two at a TiN and as many in each pod, reads 4 KB of others 10,000 times a second; \
+                bulk beside it is messages of 64 KB, 10 Gbps a host, to random others. Output ports give the fast half \
+                of the channels eight times the share of the other, and no class goes first. Latencies are of reads: \
+                those of Pony Express in the paper's figure are round trips in the fabric, another measure (§5.1).";
+    Ok(findings("Remote memory beside bulk traffic", text, blocks, sheet))
+}
+
+fn judge(sheet: &mut Sheet, of: &dyn Fn(Bar, Get) -> Vec<f64>) {
+    let tail = |bar| of(bar, |point| point.p99);
+    let ratio = |top: Vec<f64>, bottom: Vec<f64>| -> Vec<f64> {
+        top.iter().zip(bottom).map(|(top, bottom)| top / bottom).collect()
+    };
+    sheet.measure("fig9.fast", Measured::mean(&tail(FAST)));
+    sheet.measure("fig9.fast-beside", Measured::mean(&tail(FAST_BESIDE)));
+    let median = ratio(of(FAST_BESIDE, |point| point.p50), of(FAST, |point| point.p50));
+    sheet.measure("fig9.fast-median", Measured::mean(&median));
+    sheet.measure("fig9.fast-change", Measured::mean(&ratio(tail(FAST_BESIDE), tail(FAST))));
+    sheet.measure("fig9.slow-beside", Measured::mean(&tail(SLOW_BESIDE)));
+    let bars = [FAST, FAST_BESIDE, SLOW_BESIDE];
+    let means = bars.map(|bar| Spread::of(&tail(bar)).mean);
+    // Within the noise of five seeds.
+    let is_so = means[1] > means[0] * 0.98 && means[2] > means[1];
+    let words = if is_so { "as published" } else { "another" };
+    sheet.measure("fig9.order", Measured::shape(words, Agreement::of(is_so)));
+    for (id, bar) in [("fig9.bulk", FAST_BESIDE), ("fig9.bulk-shared", SLOW_BESIDE)] {
+        let carried = ratio(of(bar, |point| point.bulk), of(ALONE, |point| point.bulk));
+        sheet.measure(id, Measured::mean(&carried));
+    }
+    sheet.measure("fig9.fast-much", Measured::mean(&tail(FAST_MUCH)));
+    sheet.measure("fig9.slow-much", Measured::mean(&tail(SLOW_MUCH)));
+}
