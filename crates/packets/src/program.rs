@@ -89,7 +89,7 @@ pub enum Post {
 }
 
 /// Words of a [`Post::Note`].
-pub const NOTE_WORDS: usize = 5;
+pub const NOTE_WORDS: usize = 8;
 
 /// What a program wants done: a list that the network carries out, in order, after each call.
 #[derive(Clone, Debug, Default)]

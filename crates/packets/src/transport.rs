@@ -14,7 +14,8 @@
 //!
 //! A flow has two halves, which know of each other what packets tell. The sender's begins with `start`,
 //! the receiver's with `accept`. The receiver says [`Outbox::delivered`] as bytes become readable in
-//! order, and [`Outbox::complete`] with the last. Each half says [`Outbox::close`] when it has nothing
+//! order, and [`Outbox::complete`] with the last; or the sender does, where it moves them without the
+//! destination's software, which then opens no half. Each half says [`Outbox::close`] when it has nothing
 //! left to do; its timers are then cancelled, and its key comes back for another flow. A packet that
 //! comes for a half that is closed goes to [`Transport::stray`], where a receiver may say once more that
 //! it has all ([`crate::answer`]). A half that waits for an answer says so each time that none has come

@@ -52,6 +52,8 @@ impl Name {
 struct Sender {
     name: Name,
     is_open: bool,
+    /// Application bytes of which it has said that they were handed over, where its transport does.
+    delivered: Bytes,
 }
 
 /// A flow at its destination.
@@ -125,7 +127,7 @@ impl Halves {
         name.number = self.next.get(name.pair()).unwrap_or(0);
         self.next.insert(name.pair(), name.number + 1);
         let place = place_in(&mut self.senders, &mut self.free_senders);
-        self.senders[place as usize] = Sender { name, is_open: true };
+        self.senders[place as usize] = Sender { name, is_open: true, delivered: Bytes::ZERO };
         self.sender_of.insert(name.words(), place);
         (FlowKey::new(place), name)
     }
@@ -200,6 +202,24 @@ impl Halves {
     pub(crate) fn receiver_mut(&mut self, key: FlowKey) -> &mut Receiver {
         debug_assert!(key.is_receivers(), "{key:?} sends");
         &mut self.receivers[key.index()]
+    }
+
+    /// Application bytes handed over, as a half knows of them.
+    #[inline]
+    pub(crate) fn delivered(&self, key: FlowKey) -> Bytes {
+        match key.is_receivers() {
+            true => self.receivers[key.index()].delivered,
+            false => self.senders[key.index()].delivered,
+        }
+    }
+
+    /// More of them.
+    #[inline]
+    pub(crate) fn deliver(&mut self, key: FlowKey, bytes: Bytes) {
+        match key.is_receivers() {
+            true => self.receivers[key.index()].delivered += bytes,
+            false => self.senders[key.index()].delivered += bytes,
+        }
     }
 
     /// The open sender of a flow.

@@ -6,7 +6,7 @@ use rack::{Failure, Flow, NodeId};
 
 use super::part::Part;
 use super::reports::{Report, What};
-use crate::net::{Name, hopeless};
+use crate::net::{Journey, Name, hopeless};
 use crate::outbox::Effect;
 use crate::packet::{FlowKey, Packet};
 use crate::program::Program;
@@ -147,8 +147,13 @@ impl<T: Transport, S: Program> Part<T, S> {
         self.timers.grow(self.net.halves.places());
     }
 
-    /// All of a flow is readable at its destination.
+    /// All of a flow is readable at its destination: that knows it, or its source does, where it moves the bytes by
+    /// itself.
     pub(super) fn complete(&mut self, key: FlowKey) {
+        if !key.is_receivers() {
+            let (name, delivered) = (self.net.halves.name(key), self.net.halves.delivered(key));
+            return self.report(What::Whole { name, delivered, journey: Journey::default() });
+        }
         let receiver = self.net.halves.receiver_mut(key);
         assert!(!receiver.is_complete, "{:?} completes twice", receiver.name);
         receiver.is_complete = true;

@@ -362,12 +362,12 @@ impl<T: Transport, S: Program> Network<T, S> {
 
     /// Flows that have not ended, with their application bytes that were delivered.
     fn open(&self, limit: usize) -> Vec<(Flow, Bytes)> {
+        let halves = |host| &self.parts.get(self.part_of(host)).net.halves;
         self.desk.unfinished(limit, |entry| {
-            let part = self.parts.get(self.part_of(entry.flow.dst));
-            part.net
-                .halves
-                .receiver_named(entry.name)
-                .map_or(Bytes::ZERO, |key| part.net.halves.receiver(key).delivered)
+            let (there, here) = (halves(entry.flow.dst), halves(entry.flow.src));
+            let found = there.receiver_named(entry.name).map(|key| there.delivered(key));
+            let known = || here.sender_named(entry.name).map(|key| here.delivered(key));
+            found.or_else(known).unwrap_or(Bytes::ZERO)
         })
     }
 

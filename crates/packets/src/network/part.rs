@@ -400,7 +400,7 @@ impl<T: Transport, S: Program> Part<T, S> {
             Effect::Cancel(timer) => self.timers.cancel(timer),
             Effect::Delivered(key, bytes) => {
                 self.delivered += bytes;
-                self.net.halves.receiver_mut(key).delivered += bytes;
+                self.net.halves.deliver(key, bytes);
             }
             Effect::Complete(key) => self.rouse(key),
             Effect::Close(key) => {

@@ -1,19 +1,21 @@
 //! What a Clique is built from, by whoever holds a part of it: configuration, and which port of the engine is which of
 //! a TiN.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ::rack::topology::{PortId, Topology as Graph, Vertex};
 use packets::Live;
 
+use super::jobs::Place;
 use super::nic::Cores;
-use crate::config::{self, Plan};
+use crate::config::{self, Carrier, Plan};
 use crate::ip::Engine;
 use crate::pipeline::Interface;
 use crate::pipeline::compute::indexed;
 use crate::pipeline::plan::{Plan as AddressPlan, Version};
 use crate::pipeline::routes::Found;
+use crate::rma::{self, Permissions};
 use crate::switch::Switches;
 use crate::switch::settings::Settings;
 use crate::tables::condition::State;
@@ -24,6 +26,11 @@ use crate::turns::TurnTable;
 
 /// No port of a TiN that a link leads to: a host's.
 pub(super) const HOST_PORT: u8 = u8::MAX;
+
+/// Memory that each host has registered: as much as any operation has. Unit: bytes.
+const MEMORY: u64 = 1 << 20;
+/// The process that asks.
+const KEY: u32 = 1;
 
 /// Everything that does not change, but for routes.
 #[derive(Debug)]
@@ -38,12 +45,16 @@ pub(super) struct Blueprint {
     pub(super) addresses: Vec<u16>,
     /// By TiN and host: the engine's port to it.
     pub(super) host_ports: Vec<[PortId; 2]>,
+    /// By port of the engine at either end of a host's line: TiN and host.
+    lines: BTreeMap<PortId, (u16, usize)>,
     /// By TiN and port: the engine's, where a link is.
     link_ports: Vec<Option<PortId>>,
     /// By port of the engine that is a TiN's: the TiN, and its port.
     tin_ports: Vec<Option<(u16, u8)>>,
     /// The engine's number of the first TiN.
     pub(super) first: u32,
+    /// Remote memory's settings, and the hosts that have some, where it carries the flows.
+    memory: Option<(config::Rma, Vec<(u16, usize)>)>,
     /// The tables that were computed last, and for what.
     last: Mutex<Option<(Condition, Arc<Tables>)>>,
 }
@@ -72,12 +83,15 @@ impl Blueprint {
         let first = plan.config.nodes;
         let vertex = |tin: u16| Vertex::new(first + u32::from(tin));
         let mut host_ports = vec![[PortId::default(); 2]; usize::from(shape.tins())];
-        let mut tin_ports = vec![None; graph.ports().len()];
+        let (mut tin_ports, mut lines) = (vec![None; graph.ports().len()], BTreeMap::new());
         for (index, port) in (0..).zip(graph.ports()) {
             if graph.is_host(port.peer) {
                 let place = &plan.hosts[port.peer.index()];
                 host_ports[usize::from(place.tin)][usize::from(place.slot)] = PortId::new(index);
                 tin_ports[index as usize] = Some((place.tin, HOST_PORT));
+                for end in [PortId::new(index), port.reverse] {
+                    lines.insert(end, (place.tin, place.slot.into()));
+                }
             }
         }
         // Links stand at a vertex in the order in which they were added.
@@ -105,9 +119,14 @@ impl Blueprint {
             seed,
             addresses: addresses(plan),
             host_ports,
+            lines,
             link_ports,
             tin_ports,
             first,
+            memory: (plan.config.carrier != Carrier::Ip).then(|| {
+                let host = |place: &HostPlace| (place.tin, usize::from(place.slot));
+                (plan.config.rma.clone(), plan.hosts.iter().map(host).collect())
+            }),
             last: Mutex::new(None),
         }
     }
@@ -141,9 +160,34 @@ impl Blueprint {
     pub(super) fn switches(&self, own: &[u16], tables: Arc<Tables>) -> Switches<Cores> {
         let hops = self.settings.switch.hops;
         let ip = Engine::new(&self.ip, self.shape().tins(), own, hops);
-        let cores = Cores::new(ip, self.shape().tins(), self.ip.port_rate);
+        let memory = self.memory.as_ref().map(|(rma, hosts)| {
+            let mut memory = rma::Engine::new(rma, self.shape(), own, hops, self.seed);
+            for &(tin, host) in hosts.iter().filter(|(tin, _)| own.contains(tin)) {
+                let _ = memory.memory(tin, host).register(0, MEMORY, Permissions::ALL);
+            }
+            Box::new(memory)
+        });
+        let cores = Cores::new(ip, memory, self.shape().tins(), self.ip.port_rate);
         let settings = Arc::clone(&self.settings);
         Switches::new(&self.topology, tables, settings, own, self.seed, cores)
+    }
+
+    /// By node: where its memory is, and what it is reached by. Whoever has the seed knows all secrets.
+    pub(super) fn memories(&self) -> Vec<Place> {
+        let Some((rma, hosts)) = &self.memory else { return Vec::new() };
+        let engine = rma::Engine::new(rma, self.shape(), &[], 0, self.seed);
+        let place = |&(tin, host): &(u16, usize)| {
+            let mut memory = engine.memory_of(tin, host, self.seed);
+            let region = memory.register(0, MEMORY, Permissions::ALL).expect("the first region");
+            let grant = memory.grant(region, KEY).expect("it is registered");
+            Place { at: (tin, host), address: engine.address(tin, host), grant }
+        };
+        hosts.iter().map(place).collect()
+    }
+
+    /// The TiN and the host of a line that has this end; `None` for links of TiNs.
+    pub(super) fn line(&self, port: PortId) -> Option<(u16, usize)> {
+        self.lines.get(&port).copied()
     }
 
     /// The tables while everything works.

@@ -4,6 +4,9 @@
 //! ([`crate::ip`]), and go out to a host when that lets them. The packet itself is kept here while its cells are under
 //! way, and goes over to where its cells go when it is cleared: it stands for the bytes that they carry. What fails in
 //! the engine's graph fails here (M922); routes follow when the engine's have converged.
+//!
+//! Where remote memory carries the flows, packets are commands of hosts, and what they are told ([`super::jobs`]); cells
+//! are those of memory ([`crate::rma`]).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,12 +18,14 @@ use packets::{Hop, Live, Marks, NOTE_WORDS, Orders, PRIORITIES, Packet, Post, Pr
 use serde_json::{Map, Value};
 
 use super::blueprint::{Blueprint, HOST_PORT};
+use super::jobs::Jobs;
 use super::nic::Cores;
 use super::tracing::Tracing;
 use crate::address::{Address, Endpoint};
 use crate::cells::ip::Pointer;
-use crate::config::Plan;
+use crate::config::{Carrier, Plan};
 use crate::ip::{self, Arrival, Outcome};
+use crate::rma;
 use crate::switch::settings::TICK;
 use crate::switch::{self, Posted, Switches, blocks, post};
 
@@ -28,6 +33,36 @@ use crate::switch::{self, Posted, Switches, blocks, post};
 const NEVER: u64 = u64::MAX;
 /// Endpoints of the hosts of a TiN.
 const HOSTS: [Endpoint; 2] = [Endpoint::HOST_0, Endpoint::HOST_1];
+
+/// A request for memory (§3.4).
+const REQUEST: Bytes = Bytes::new(48);
+
+/// Commands, if remote memory is to carry the flows.
+fn jobs(plan: &Plan, blueprint: &Blueprint) -> Option<Jobs> {
+    let kind = match plan.config.carrier {
+        Carrier::Ip => return None,
+        Carrier::RmaRead => rma::Kind::Read,
+        Carrier::RmaWrite => rma::Kind::Write,
+    };
+    Some(Jobs::new(kind, plan.config.rma.operation.get(), blueprint.memories()))
+}
+
+/// What the summary says of remote memory.
+fn memory_details(jobs: &Jobs, cells: &switch::Counts, memory: &rma::Counts) -> Map<String, Value> {
+    let mut details = super::details_of(cells);
+    let mut say = |key: &str, value: Value| details.insert(key.into(), value);
+    say("carrier", if jobs.reads() { "1rma-read" } else { "1rma-write" }.into());
+    say("operations", memory.operations.into());
+    say("operations_late", memory.late.into());
+    say("operations_failed", memory.failed.into());
+    say("requests", memory.requests.into());
+    say("requests_waiting_max", memory.queue_max.into());
+    say("asked_max_bytes", memory.asked_max.into());
+    say("stale_responses", memory.stale.into());
+    say("unreadable_cells", memory.unreadable.into());
+    say("cells_lost_at_dead_links", cells.lost_at_dead_links.into());
+    details
+}
 
 /// A packet that is to leave a TiN.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +79,7 @@ struct Leaving {
 struct Counts {
     cells: switch::Counts,
     ip: ip::Counts,
+    memory: rma::Counts,
     /// Packets whose bits were flipped inside: their checksums are wrong.
     damaged: u64,
     /// What other parts sent and makes no sense.
@@ -58,6 +94,8 @@ pub(crate) struct Clique {
     packets: Slab<Packet>,
     /// By priority of packets.
     classes_of_service: [u8; PRIORITIES as usize],
+    /// Commands, where remote memory carries the flows.
+    jobs: Option<Jobs>,
     has_data_header: bool,
     rate: Rate,
     /// By TiN: packets that leave it, first to last.
@@ -92,6 +130,7 @@ impl Clique {
             switches: blueprint.switches(&[], tables),
             packets: Slab::default(),
             classes_of_service: plan.config.ip.by_priority(),
+            jobs: jobs(plan, &blueprint),
             has_data_header: plan.config.ip.data_header > Bytes::ZERO,
             rate: plan.config.ip.port_rate,
             leaving: vec![VecDeque::new(); tins.into()],
@@ -122,6 +161,9 @@ impl Clique {
 
     /// Carries out what has become of packets, and sends what goes to other parts, since this was last done.
     fn settle(&mut self, orders: &mut Orders) {
+        if self.jobs.is_some() {
+            self.settle_memory(orders);
+        }
         while let Some((tin, outcome)) = self.switches.endpoints_mut().ip.next_outcome() {
             match outcome {
                 Outcome::Cleared { packet, to, egress } => {
@@ -148,6 +190,70 @@ impl Clique {
         if next < self.armed {
             self.armed = next;
             orders.wake_at(self.blueprint.vertex(self.home), Time::from_ps(next).max(orders.now()));
+        }
+    }
+
+    /// A host's command has come to its TiN.
+    fn command(&mut self, tin: u16, packet: &Packet, orders: &mut Orders) -> Verdict {
+        let Some(jobs) = self.jobs.as_mut().filter(|_| !self.switches.endpoints().is_dead(tin))
+        else {
+            return Verdict::Drop;
+        };
+        match jobs.take(packet) {
+            Some(Ok(job)) => self.go_on(job, orders.now()),
+            Some(Err(told)) => self.tell_host(told, orders),
+            None => {
+                self.unexpected += 1;
+                return Verdict::Drop;
+            }
+        }
+        self.settle(orders);
+        Verdict::Absorb
+    }
+
+    /// Asks for more of a command.
+    fn go_on(&mut self, job: u32, now: Time) {
+        let Some(jobs) = &mut self.jobs else { return };
+        while let Some(((tin, host), access)) = jobs.next(job) {
+            self.switches.act(tin, now, |cores, wishes| {
+                if let Some(memory) = &mut cores.memory {
+                    memory.submit(tin, host, &access, wishes);
+                }
+            });
+        }
+    }
+
+    /// Tells hosts what has become of operations, and asks for more.
+    fn settle_memory(&mut self, orders: &mut Orders) {
+        loop {
+            let memory = self.switches.endpoints_mut().memory.as_mut();
+            let Some((_, outcome)) = memory.and_then(|memory| memory.next_outcome()) else {
+                return;
+            };
+            let Some(jobs) = &mut self.jobs else { return };
+            let (told, job) = jobs.end(&outcome);
+            self.tell_host(told, orders);
+            if let Some(job) = job {
+                self.go_on(job, orders.now());
+            }
+        }
+    }
+
+    /// What a host is told by its TiN.
+    fn tell_host(&self, told: Option<Packet>, orders: &mut Orders) {
+        let place = |packet: &Packet| self.jobs.as_ref()?.place(packet.dst).map(|place| place.at);
+        if let Some((packet, (tin, host))) = told.and_then(|packet| Some((packet, place(&packet)?)))
+        {
+            orders.send(self.blueprint.host_ports[usize::from(tin)][host], packet);
+        }
+    }
+
+    /// A host, or its line, is dead, or works again.
+    fn change_line(&mut self, (tin, host): (u16, usize), works: bool, now: Time) {
+        self.switches.endpoints_mut().set_line((tin, host), works);
+        if !works && let Some(jobs) = &mut self.jobs {
+            jobs.forget((tin, host));
+            self.switches.act(tin, now, |cores, wishes| cores.reset_memory((tin, host), wishes));
         }
     }
 
@@ -188,11 +294,15 @@ impl Clique {
 
     /// What all parts have counted, as far as they were added.
     fn counts(&self) -> Counts {
-        let Counts { mut cells, mut ip, damaged, unexpected } = self.others;
+        let Counts { mut cells, mut ip, mut memory, damaged, unexpected } = self.others;
         cells.add(&self.switches.counts());
-        ip.add(&self.switches.endpoints().ip.counts());
+        let cores = self.switches.endpoints();
+        ip.add(&cores.ip.counts());
+        if let Some(own) = &cores.memory {
+            memory.add(&own.counts());
+        }
         let (damaged, unexpected) = (damaged + self.damaged, unexpected + self.unexpected);
-        Counts { cells, ip, damaged, unexpected }
+        Counts { cells, ip, memory, damaged, unexpected }
     }
 }
 
@@ -201,6 +311,9 @@ impl Program for Clique {
 
     fn arrives(&mut self, hop: &Hop, packet: &mut Packet, orders: &mut Orders) -> Verdict {
         let Some(tin) = self.blueprint.tin(hop.switch) else { return Verdict::Drop };
+        if self.jobs.is_some() {
+            return self.command(tin, packet, orders);
+        }
         let (Some(from), Some(to)) = (self.address(packet.src), self.address(packet.dst)) else {
             return Verdict::Drop;
         };
@@ -247,6 +360,9 @@ impl Program for Clique {
         let Some(tin) = self.blueprint.tin(switch) else { return };
         let waiting = self.switches.act(tin, orders.now(), |cores, wishes| cores.die(tin, wishes));
         waiting.into_iter().for_each(|packet| self.packets.release(packet));
+        if let Some(jobs) = &mut self.jobs {
+            (0..2).for_each(|host| jobs.forget((tin, host)));
+        }
         for leaving in std::mem::take(&mut self.leaving[usize::from(tin)]) {
             self.packets.release(leaving.packet);
         }
@@ -254,7 +370,12 @@ impl Program for Clique {
     }
 
     fn link_changed(&mut self, port: PortId, works: bool, orders: &mut Orders) {
-        let Some((tin, number)) = self.blueprint.tin_port(port) else { return };
+        if let Some(line) =
+            self.blueprint.line(port).filter(|&(tin, _)| self.owns[usize::from(tin)])
+        {
+            self.change_line(line, works, orders.now());
+        }
+        let Some((tin, number)) = self.blueprint.tin_port(port) else { return self.settle(orders) };
         let mut ends = vec![(tin, number)];
         if number != HOST_PORT {
             let far = self.blueprint.topology.far(tin, number);
@@ -329,10 +450,11 @@ impl Program for Clique {
     }
 
     fn add_counts(&mut self, other: &Self) {
-        let Counts { cells, ip, damaged, unexpected } = other.counts();
+        let Counts { cells, ip, memory, damaged, unexpected } = other.counts();
         self.tracing.add(&other.tracing);
         self.others.cells.add(&cells);
         self.others.ip.add(&ip);
+        self.others.memory.add(&memory);
         self.others.damaged += damaged;
         self.others.unexpected += unexpected;
     }
@@ -343,13 +465,17 @@ impl Program for Clique {
     }
 
     fn longest_queue(&self) -> (u64, Bytes) {
+        if let Some(memory) = &self.switches.endpoints().memory {
+            let waiting = u64::from(memory.counts().queue_max);
+            return (waiting, REQUEST * waiting);
+        }
         // Packets wait at their sources until they are asked for, in queues of their destinations.
         let ip = self.switches.endpoints().ip.counts();
         (ip.queue_max.into(), Bytes::new(u64::from(ip.ingress_max) * 256))
     }
 
     fn set_wire(&mut self, is_on: bool) -> Result<(), Problem> {
-        if is_on && !self.has_data_header {
+        if is_on && !self.has_data_header && self.jobs.is_none() {
             let message =
                 "0 B: data cells do not say which packet they are of; expected 4 B with run.wire";
             return Err(Problem::new("ip.data_header", message));
@@ -366,11 +492,19 @@ impl Program for Clique {
     }
 
     fn check(&self) -> Result<(), String> {
-        self.switches.check()
+        self.switches.check()?;
+        let is_idle = self.jobs.as_ref().is_none_or(Jobs::is_idle);
+        match &self.switches.endpoints().memory {
+            Some(memory) if is_idle && self.switches.next().is_none() => memory.check_home(),
+            _ => Ok(()),
+        }
     }
 
     fn details(&self, _: Time) -> Map<String, Value> {
-        let Counts { cells, ip, damaged, .. } = self.counts();
+        let Counts { cells, ip, memory, damaged, .. } = self.counts();
+        if let Some(jobs) = &self.jobs {
+            return memory_details(jobs, &cells, &memory);
+        }
         let [no_room, dropped, not_asked_for, not_whole, bad, died] = ip.lost;
         let mut details = super::details_of(&cells);
         let mut say = |key: &str, value: Value| details.insert(key.into(), value);

@@ -7,8 +7,10 @@
 mod blueprint;
 mod carrier;
 mod clique;
+mod commands;
 mod faults;
 mod ideal;
+mod jobs;
 mod nic;
 mod remote;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What is at the TiNs: the NIC that hosts share, and IP.
+//! What is at the TiNs: the NIC that hosts share, and IP; or remote memory, where that carries the flows.
 //!
 //! Models: Aquila §2, §5.1 (U32): packets of the hosts of a TiN come into its ingress buffer one after the other, by
 //! turns.
@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use kernel::{Bytes, Rate, Time};
 
 use crate::ip::{Arrival, Engine};
+use crate::rma;
 use crate::switch::cell::Cell;
 use crate::switch::settings::TICK;
 use crate::switch::{Endpoints, Room, Wishes};
@@ -33,19 +34,40 @@ struct Nic {
     turn: usize,
     /// Whether its TiN is dead.
     is_dead: bool,
+    /// By host: whether nothing leads to it.
+    is_cut_off: [bool; 2],
 }
 
 /// What is at the TiNs.
 #[derive(Clone, Debug)]
 pub(super) struct Cores {
     pub(super) ip: Engine,
+    /// There where it carries the flows: no packet of IP comes then.
+    pub(super) memory: Option<Box<rma::Engine>>,
     nics: Vec<Nic>,
     rate: Rate,
 }
 
 impl Cores {
-    pub(super) fn new(ip: Engine, tins: u16, rate: Rate) -> Self {
-        Self { ip, nics: vec![Nic::default(); tins.into()], rate }
+    pub(super) fn new(ip: Engine, memory: Option<Box<rma::Engine>>, tins: u16, rate: Rate) -> Self {
+        Self { ip, memory, nics: vec![Nic::default(); tins.into()], rate }
+    }
+
+    /// Whether a TiN is dead.
+    pub(super) fn is_dead(&self, tin: u16) -> bool {
+        self.nics[usize::from(tin)].is_dead
+    }
+
+    /// The line of a host is down, or it is dead itself; or it works again.
+    pub(super) fn set_line(&mut self, (tin, host): (u16, usize), works: bool) {
+        self.nics[usize::from(tin)].is_cut_off[host] = !works;
+    }
+
+    /// Its memory, and whatever it asked for and was asked for, is not there any more.
+    pub(super) fn reset_memory(&mut self, (tin, host): (u16, usize), wishes: &mut Wishes) {
+        if let Some(memory) = &mut self.memory {
+            memory.reset(tin, host, wishes);
+        }
     }
 
     /// The header of a packet has come over the line of a host. False if its TiN is dead.
@@ -67,8 +89,10 @@ impl Cores {
     /// A TiN has died: gives the packets that waited at its NIC.
     pub(super) fn die(&mut self, tin: u16, wishes: &mut Wishes) -> Vec<u32> {
         self.ip.reset(tin, wishes);
+        (0..2).for_each(|host| self.reset_memory((tin, host), wishes));
         let nic = std::mem::take(&mut self.nics[usize::from(tin)]);
-        self.nics[usize::from(tin)].is_dead = true;
+        let state = &mut self.nics[usize::from(tin)];
+        (state.is_dead, state.is_cut_off) = (true, nic.is_cut_off);
         nic.waiting.into_iter().flatten().map(|incoming| incoming.arrival.packet).collect()
     }
 
@@ -104,10 +128,19 @@ impl Cores {
 
 impl Endpoints for Cores {
     fn deliver(&mut self, tin: u16, terminal: u8, cell: &Cell, at: Time, wishes: &mut Wishes) {
-        if self.nics[usize::from(tin)].is_dead {
+        let nic = &self.nics[usize::from(tin)];
+        if nic.is_dead {
             return;
         }
-        self.ip.deliver(tin, terminal, cell, at, wishes);
+        match &mut self.memory {
+            Some(memory) => {
+                let host = rma::host_of(terminal);
+                if !host.is_some_and(|host| nic.is_cut_off[host]) {
+                    memory.deliver(tin, terminal, cell, at, wishes);
+                }
+            }
+            None => self.ip.deliver(tin, terminal, cell, at, wishes),
+        }
     }
 
     fn inject(
@@ -117,10 +150,16 @@ impl Endpoints for Cores {
         room: Room<'_>,
         wishes: &mut Wishes,
     ) -> Option<Cell> {
-        self.ip.inject(tin, terminal, room, wishes)
+        match &mut self.memory {
+            Some(memory) => memory.inject(tin, terminal, room, wishes),
+            None => self.ip.inject(tin, terminal, room, wishes),
+        }
     }
 
     fn wake(&mut self, tin: u16, wishes: &mut Wishes) {
+        if let Some(memory) = &mut self.memory {
+            return memory.wake(tin, wishes);
+        }
         self.take_in(tin, wishes);
         self.ip.wake(tin, wishes);
     }

@@ -343,3 +343,96 @@ fn what_cannot_fail_is_refused_by_name() {
     let short = refuse(fault(Component::Switch(1), 5, Some(6)));
     assert!(short.contains("trained anew"), "{short}");
 }
+
+/// The same where memory carries the flows: all complete that hosts that live ask of hosts that live, whatever fails for a
+/// while and however the Clique is cut; what was lost on the way is asked for again.
+#[test]
+fn m922_m511_everything_fails_while_memory_carries_flows() {
+    use ::rack::Group;
+    let components = [
+        Component::Group(Group::Module, 0),
+        Component::Group(Group::Cable, 0),
+        Component::Group(Group::Card, 0),
+        Component::Group(Group::Chassis, 0),
+        Component::Switch(3),
+        Component::Link { a: 34, b: 35, link: 2 },
+        Component::NodeLink(NodeId::new(4)),
+    ];
+    for carrier in [Carrier::RmaRead, Carrier::RmaWrite] {
+        let convergence = Span::from_us(50);
+        let config = Config { nodes: 34, convergence, carrier, ..Config::default() };
+        let flows = all_to_all(34, 3_000, 60);
+        for component in components {
+            let faults = [fault(component, 10, Some(3_000))];
+            let (rack, ends) = carry_under(&config, &faults, &flows, 1);
+            assert_eq!(ends.len(), flows.len(), "{component}");
+            let details = rack.details();
+            let told = |key: &str| details[key].as_u64().unwrap();
+            let is_line = matches!(component, Component::NodeLink(_));
+            assert!(is_line || told("cells_lost_at_dead_links") > 0, "{component}");
+            assert!(ends.iter().all(|&(.., is_complete)| is_complete), "{component}: {ends:?}");
+            let (other, others) = carry_under(&config, &faults, &flows, 3);
+            assert_eq!(others, ends, "{component} in three parts");
+            assert_eq!(other.totals(), rack.totals());
+            assert_eq!(other.details(), details);
+        }
+    }
+}
+
+/// A host or a TiN that dies for good: flows that it asks for or is asked for fail, all others complete, and it is said
+/// which end has died, whichever of them asks.
+#[test]
+fn m511_flows_fail_of_hosts_whose_memory_is_gone() {
+    struct Why(Vec<(u64, Option<::rack::Failure>)>);
+    impl ::rack::Probe for Why {
+        fn completed(&mut self, end: &::rack::Completion<'_>) -> std::ops::ControlFlow<()> {
+            self.0.push((end.flow.id.get(), None));
+            std::ops::ControlFlow::Continue(())
+        }
+
+        fn failed(
+            &mut self,
+            flow: &Flow,
+            _: Time,
+            why: ::rack::Failure,
+        ) -> std::ops::ControlFlow<()> {
+            self.0.push((flow.id.get(), Some(why)));
+            std::ops::ControlFlow::Continue(())
+        }
+    }
+    for carrier in [Carrier::RmaRead, Carrier::RmaWrite] {
+        let config = Config { nodes: 14, carrier, ..Config::default() };
+        // They begin before the death and behind it.
+        let flows = all_to_all(14, 40_000, 100);
+        let plan = config.plan().unwrap();
+        let tin_of = |node: u32| plan.hosts[node as usize].tin;
+        let (node, switch) = (Component::Node(NodeId::new(7)), Component::Switch(tin_of(3).into()));
+        let of_switch: Vec<u32> = (0..14).filter(|&node| tin_of(node) == tin_of(3)).collect();
+        for (component, gone) in [(node, vec![7]), (switch, of_switch)] {
+            let plan = config.plan().unwrap();
+            let mut rack = Rack::new(plan.with_faults(&[fault(component, 2, None)]).unwrap(), 1);
+            flows.iter().for_each(|flow| rack.offer(flow));
+            let mut ends = Why(Vec::new());
+            while rack.advance(Time::NEVER, &mut ends) != ::rack::Advance::Idle {}
+            rack.check().unwrap();
+            assert_eq!(ends.0.len(), flows.len(), "{component}");
+            for (id, why) in ends.0 {
+                let flow = &flows[id as usize];
+                let [src, dst] = [flow.src, flow.dst].map(|node| gone.contains(&node.get()));
+                match why {
+                    None => assert!(!src && !dst, "{flow:?} completes"),
+                    // A TiN takes none of the two with it: who is asked, or its way, is gone.
+                    Some(why) if component == switch => assert!(src || dst, "{flow:?}: {why:?}"),
+                    Some(why) => {
+                        let known = if src {
+                            ::rack::Failure::SourceDied
+                        } else {
+                            ::rack::Failure::DestinationDied
+                        };
+                        assert!((src || dst) && why == known, "{flow:?}: {why:?}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -339,6 +339,18 @@ impl Initiator {
         }
     }
 
+    /// Nothing is under way any more: each slot's next use is another.
+    pub(super) fn clear(&mut self) {
+        for slot in 0..self.slots.len() as u16 {
+            if self.slots[usize::from(slot)].command.is_some() {
+                self.end(slot);
+            }
+        }
+        self.starting.clear();
+        self.waiting = Default::default();
+        (self.asked, self.offered) = (0, 0);
+    }
+
     /// When the oldest command has failed. Unit: ps.
     fn deadline(&self, settings: &Settings) -> Option<u64> {
         Some(self.slots[self.ages.oldest()? as usize].began + settings.deadline)

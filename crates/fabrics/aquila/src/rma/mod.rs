@@ -17,6 +17,7 @@ pub mod memory;
 pub mod open_loop;
 mod pcie;
 mod power;
+mod reset;
 mod settings;
 mod target;
 #[cfg(test)]
@@ -44,6 +45,12 @@ use target::{Answer, Asked, Bench, Completion, FETCH_FIRST, Target};
 
 /// The first terminal port of a host, and how many it has (M102).
 const TERMINALS: [(u8, u8); 2] = [(8, 4), (12, 4)];
+/// The host of a TiN that a terminal port belongs to, if it is one of remote memory's (M102).
+#[must_use]
+pub fn host_of(terminal: u8) -> Option<usize> {
+    TERMINALS.iter().position(|(first, count)| (*first..first + count).contains(&terminal))
+}
+
 /// The endpoints of the hosts of a TiN.
 pub const HOSTS: [Endpoint; 2] = [Endpoint::RMA_HOST_0, Endpoint::RMA_HOST_1];
 /// Both halves, the one first that goes first.
@@ -610,9 +617,7 @@ impl Endpoints for Engine {
         room: Room<'_>,
         wishes: &mut Wishes,
     ) -> Option<Cell> {
-        let host = TERMINALS
-            .iter()
-            .position(|(first, count)| (*first..first + count).contains(&terminal))?;
+        let host = host_of(terminal)?;
         let place = self.places[usize::from(tin)] as usize;
         let cell =
             HALVES.into_iter().find_map(|half| self.next_cell((place, host), half, room, wishes));

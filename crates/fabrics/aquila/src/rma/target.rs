@@ -322,6 +322,17 @@ impl Target {
         if is_sent { bytes.into() } else { 0 }
     }
 
+    /// Nothing is asked for any more: each fetch's place has another generation.
+    pub(super) fn clear(&mut self) {
+        for place in 0..self.fetches.len() as u16 {
+            if self.fetches[usize::from(place)].asked.is_some() {
+                self.end(place);
+            }
+        }
+        let (fetches, free) = (std::mem::take(&mut self.fetches), std::mem::take(&mut self.free));
+        *self = Self { fetches, free, ages: std::mem::take(&mut self.ages), ..Self::default() };
+    }
+
     fn deadline(&self, settings: &Settings) -> Option<u64> {
         Some(self.fetches[self.ages.oldest()? as usize].began + settings.deadline)
     }

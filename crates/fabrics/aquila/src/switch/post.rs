@@ -8,10 +8,12 @@ use crate::link::classes::{CLASSES, CellKind};
 use crate::link::ordered_sets::CHANNELS_MAX;
 
 /// How many words.
-pub const WORDS: usize = 4;
+pub const WORDS: usize = 8;
 
-/// Most bytes that a cell carries beyond a word.
-const CONTENT_MAX: usize = 7;
+/// Words of what a cell carries beyond a word: a byte that says how much, then the bytes.
+const CONTENT_WORDS: usize = WORDS - 3;
+/// Most bytes that a cell carries beyond a word, where it goes to another part: a request for memory has 32 (M504).
+const CONTENT_MAX: usize = 8 * CONTENT_WORDS - 1;
 
 const CELL: u64 = 1;
 const CREDIT: u64 = 2;
@@ -24,17 +26,21 @@ impl Posted {
         self.tick * TICK_PS
     }
 
-    /// Its words, for cells that carry no more than a word and seven bytes.
+    /// Its words, for cells that carry no more than a word and 39 bytes: all but bytes of memory, where these are kept,
+    /// and operands.
     #[must_use]
     pub fn words(&self) -> [u64; WORDS] {
         let content = self.content.as_ref().map_or(&[][..], |content| content.bytes());
         debug_assert!(content.len() <= CONTENT_MAX, "{self:?} carries too much");
-        let mut bytes = [0; 8];
+        let mut bytes = [0; 8 * CONTENT_WORDS];
         for (place, byte) in bytes[1..].iter_mut().zip(content) {
             *place = *byte;
         }
         bytes[0] = content.len() as u8;
-        let content = u64::from_be_bytes(bytes);
+        let mut words = [0; WORDS];
+        for (word, bytes) in words[3..].iter_mut().zip(bytes.as_chunks::<8>().0) {
+            *word = u64::from_be_bytes(*bytes);
+        }
         let place = |value: u64, byte: u32| value << (8 * byte);
         match self.body {
             Body::Cell(cell, channel) => {
@@ -45,23 +51,25 @@ impl Posted {
                 // A head may go on some 40 ns after it has come, which is close to when it may be acted upon.
                 let lead = (cell.ready as i64).wrapping_sub(self.at_ps() as i64) as i32 as u32;
                 let ends = place(cell.to.into(), 6) | place(cell.from.into(), 4) | u64::from(lead);
-                [about, ends, cell.payload, content]
+                words[..3].copy_from_slice(&[about, ends, cell.payload]);
             }
             Body::Credit(first, count, limits) => {
                 let about = place(CREDIT, 7) | place(first.into(), 6) | place(count.into(), 5);
                 let limits = limits.iter().fold(0, |word, &limit| word << 16 | u64::from(limit));
-                [about, limits, 0, 0]
+                words[..2].copy_from_slice(&[about, limits]);
             }
             Body::Sync(channel, used) => {
-                [place(SYNC, 7) | place(channel.into(), 6), used.into(), 0, 0]
+                let about = place(SYNC, 7) | place(channel.into(), 6);
+                words[..2].copy_from_slice(&[about, used.into()]);
             }
         }
+        words
     }
 
     /// What such words say for the port of a switch at a tick; `None` if they say nothing.
     #[must_use]
     pub fn read(words: [u64; WORDS], (tin, port): (u16, u8), tick: u64) -> Option<Self> {
-        let [about, middle, payload, content] = words;
+        let [about, middle, payload, content @ ..] = words;
         let byte = |at: u32| (about >> (8 * at)) as u8;
         let (channel, count) = (byte(6), byte(5));
         let is_channel = usize::from(channel) < CHANNELS;
@@ -91,8 +99,9 @@ impl Posted {
             SYNC if is_channel => Body::Sync(channel, middle as u16),
             _ => return None,
         };
-        let [length, bytes @ ..] = content.to_be_bytes();
-        let content = match usize::from(length) {
+        let content = content.map(u64::to_be_bytes);
+        let [length, bytes @ ..] = content.as_flattened() else { return None };
+        let content = match usize::from(*length) {
             0 => None,
             length => Some(Box::new(Content::new(bytes.get(..length)?))),
         };
@@ -137,7 +146,8 @@ mod tests {
         /// Whatever the words are, what is read of them is something that a switch can take.
         #[test]
         fn no_words_break_the_reader(words: [u64; WORDS], tag in 0..5u64) {
-            let words = [words[0] >> 8 | tag << 56, words[1], words[2], words[3]];
+            let mut words = words;
+            words[0] = words[0] >> 8 | tag << 56;
             if let Some(posted) = Posted::read(words, (0, 0), 1_000_000) {
                 let channels = match posted.body {
                     Body::Cell(_, channel) | Body::Sync(channel, _) => usize::from(channel) + 1,
