@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::equipment::Equipment;
 use crate::link::classes::{CLASSES, Class};
+use crate::timesync;
 use crate::topology::placement::{HostPlace, Placement, places};
 use crate::topology::{Fibres, LocalWiring, Shape, Topology};
 use crate::trace;
@@ -96,6 +97,8 @@ pub struct Config {
     pub ip: Ip,
     /// Tracing of packets, which changes no result.
     pub trace: trace::Settings,
+    /// One clock for all TiNs, and whether a run measures it. No result depends on it.
+    pub timesync: timesync::Settings,
     /// Remote memory: windows, deadlines, the hosts' bus and their software.
     pub rma: Rma,
     /// What packets and messages take inside of hosts, where packets of IP carry flows (M925, U38).
@@ -134,6 +137,7 @@ impl Default for Config {
             carrier: Carrier::default(),
             ip: Ip::default(),
             trace: trace::Settings::default(),
+            timesync: timesync::Settings::default(),
             rma: Rma::default(),
             host: Host::default(),
             transport: Transport::default(),
@@ -291,6 +295,7 @@ impl Config {
         problems.extend(below("classes", self.classes.check()));
         problems.extend(below("ip", self.ip.check()));
         problems.extend(below("trace", self.trace.check()));
+        problems.extend(below("timesync", self.timesync.check()));
         problems.extend(below("failures", self.failures.check()));
         problems.extend(below("rma", self.rma.check()));
         problems.extend(below("host", self.check_host()));

@@ -100,6 +100,11 @@ fn links_that_cannot_work_are_refused_by_key() {
 #[test]
 fn remote_memory_that_cannot_work_is_refused_by_key() {
     let bytes = Bytes::new;
+    check(
+        |config| config.timesync.silence = kernel::Span::from_us(150),
+        "timesync.silence: 150 us; expected 200 us, two sets, at least",
+    );
+    check(|config| config.timesync.samples = 0, "timesync.samples: 0; expected");
     check(|config| config.rma.payload = bytes(96), "rma.payload: 96 B; expected 64 B or 128 B");
     check(|config| config.rma.tag = bytes(8), "rma.tag: 8 B; expected 16 B, or 0 B");
     check(

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ::rack::topology::{PortId, Topology as Graph, Vertex};
+use kernel::Span;
 use packets::Live;
+use serde_json::{Map, Value};
 
 use super::jobs::Place;
 use super::nic::Cores;
@@ -20,6 +22,7 @@ use crate::switch::Switches;
 use crate::switch::settings::Settings;
 use crate::tables::condition::State;
 use crate::tables::{Condition, Tables, compute::compute};
+use crate::timesync::{self, measure::accuracy};
 use crate::topology::placement::HostPlace;
 use crate::topology::{Shape, Topology};
 use crate::turns::TurnTable;
@@ -55,6 +58,8 @@ pub(super) struct Blueprint {
     pub(super) first: u32,
     /// Remote memory's settings, and the hosts that have some, where it carries the flows.
     memory: Option<(config::Rma, Vec<(u16, usize)>)>,
+    /// Links and the settings of clocks, where these are to be measured.
+    clocks: Option<(config::Link, timesync::Settings)>,
     /// The tables that were computed last, and for what.
     last: Mutex<Option<(Condition, Arc<Tables>)>>,
 }
@@ -127,6 +132,8 @@ impl Blueprint {
                 let host = |place: &HostPlace| (place.tin, usize::from(place.slot));
                 (plan.config.rma.clone(), plan.hosts.iter().map(host).collect())
             }),
+            clocks: (plan.config.timesync.measured > Span::ZERO)
+                .then(|| (plan.config.link.clone(), plan.config.timesync)),
             last: Mutex::new(None),
         }
     }
@@ -205,6 +212,23 @@ impl Blueprint {
         let tables = Arc::new(compute(&self.topology, &self.turns, condition));
         *last = Some((condition.clone(), Arc::clone(&tables)));
         tables
+    }
+
+    /// What the summary says of clocks, which are measured by themselves: nothing that a run carries changes them.
+    pub(super) fn say_clocks(&self, details: &mut Map<String, Value>) {
+        let Some((link, settings)) = &self.clocks else { return };
+        let (topology, how) = (&self.topology, (settings.measured, false));
+        let found = accuracy(topology, link, settings, how, self.seed);
+        let mut say = |key: &str, value: Value| details.insert(key.into(), value);
+        say("clocks_settled", found.is_some().into());
+        let Some(found) = found else { return };
+        let ns = |span: Span| Value::from(span.as_ps() as f64 / 1_000.0);
+        let largest = found.depths.iter().map(|depth| depth.largest).max();
+        let bound = found.depths.iter().map(|depth| depth.bound).max();
+        say("clocks_settled_after_ns", ns(found.settled));
+        say("clock_error_max_ns", ns(largest.unwrap_or_default()));
+        say("clock_error_bound_ns", ns(bound.unwrap_or_default()));
+        say("clock_tree_height", found.depths.len().saturating_sub(1).into());
     }
 
     /// What works of the Clique, by what works of the engine's graph.

@@ -503,7 +503,9 @@ impl Program for Clique {
     fn details(&self, _: Time) -> Map<String, Value> {
         let Counts { cells, ip, memory, damaged, .. } = self.counts();
         if let Some(jobs) = &self.jobs {
-            return memory_details(jobs, &cells, &memory);
+            let mut details = memory_details(jobs, &cells, &memory);
+            self.blueprint.say_clocks(&mut details);
+            return details;
         }
         let [no_room, dropped, not_asked_for, not_whole, bad, died] = ip.lost;
         let mut details = super::details_of(&cells);
@@ -520,6 +522,7 @@ impl Program for Clique {
         say("ingress_buffer_max_bytes", (u64::from(ip.ingress_max) * 256).into());
         say("egress_buffer_max_bytes", ip.egress_max.into());
         self.tracing.say(&self.blueprint.topology, &mut details);
+        self.blueprint.say_clocks(&mut details);
         details
     }
 }

@@ -239,6 +239,29 @@ proptest! {
     }
 }
 
+/// X24: a run that is to measure its clocks says how far off they were, within the bound of I90; nothing else changes, and
+/// none is said where none is asked for.
+#[test]
+fn x24_a_run_measures_its_clocks() {
+    let flows = [flow(0, (0, 30), 20_000, Time::ZERO)];
+    for carrier in [Carrier::Ip, Carrier::RmaRead] {
+        let mut config = Config { nodes: 36, carrier, ..Config::default() };
+        let (plain, ends) = carry(&config, &flows);
+        config.timesync.measured = Span::from_us(5_000);
+        let (measured, same) = carry(&config, &flows);
+        assert_eq!((same, measured.totals()), (ends, plain.totals()));
+        let details = measured.details();
+        let ns = |key: &str| details[key].as_f64().unwrap();
+        assert_eq!(details["clocks_settled"], true);
+        let (off, bound) = (ns("clock_error_max_ns"), ns("clock_error_bound_ns"));
+        // Clocks that are 100 millionths off drift ten to twenty ns in the 100 us between two sets.
+        assert!((5.0..=bound).contains(&off), "{off} of {bound} ns");
+        let own = |key: &&String| key.starts_with("clock");
+        assert_eq!(details.keys().filter(own).count(), 5);
+        assert_eq!(plain.details().keys().filter(own).count(), 0);
+    }
+}
+
 /// What is told of flows that end or fail, and when.
 #[derive(Default)]
 struct Books(Vec<(u64, Time, bool)>);

@@ -21,38 +21,73 @@ mod tests;
 pub mod tree;
 
 use kernel::Span;
+use rack::Problem;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::switch::settings::TICK;
 
 pub use coordinator::{Coordinator, Failure, Order};
 pub use node::{Counts, Input, Node, Output, Quality, Role, Sending};
 
-/// How clocks are kept together.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// How clocks are kept together, and whether a run measures them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// From one set to the next. Default 100 us (Aquila App. B.2).
+    /// For how long a scenario's clocks are measured, from when all follow the primary, beside its traffic and its
+    /// faults: the summary says how far off they were. Unit: time. Default 0 ns: not at all. Up to
+    /// 100 ms.
+    #[schemars(extend("x-maximum" = "100 ms"))]
+    pub measured: Span,
+    /// From one set to the next. Unit: time. Default 100 us (Aquila App. B.2). From 10 us to 10 ms.
+    #[schemars(extend("x-minimum" = "10 us", "x-maximum" = "10 ms"))]
     pub interval: Span,
-    /// How far oscillators are off, at most. Unit: millionths. Default 100 (our choice, U54).
+    /// How far oscillators are off, at most. Unit: millionths. Default 100 (our choice, U54). Up to 1000.
+    #[schemars(range(max = 1_000))]
     pub parts_per_million: u32,
-    /// What is further off than this is not applied. Default 50 ns (our choice, M915).
+    /// What is further off than this is not applied. Unit: time. Default 50 ns (our choice, M915). From 10 ns to 10 us.
+    #[schemars(extend("x-minimum" = "10 ns", "x-maximum" = "10 us"))]
     pub threshold: Span,
-    /// So many sets in a row that are not applied are a failure. Default 8 (our choice, M915).
+    /// So many sets in a row that are not applied are a failure. Default 8 (our choice, M915). At least 1.
+    #[schemars(range(min = 1))]
     pub invalid_max: u8,
-    /// So is having heard nothing for so long. Default 400 us: four sets (our choice).
+    /// So is having heard nothing for so long. Unit: time. Default 400 us: four sets (our choice). From 20 us to 1 s.
+    #[schemars(extend("x-minimum" = "20 us", "x-maximum" = "1 s"))]
     pub silence: Span,
-    /// Measurements of a delay that are averaged. Default 16 (our choice).
+    /// Measurements of a delay that are averaged. Default 16 (our choice). At least 1.
+    #[schemars(range(min = 1))]
     pub samples: u8,
-    /// What a set may wait for the wire, at most. Default 128 ns (Aquila App. B.2).
+    /// What a set may wait for the wire, at most. Unit: time. Default 128 ns (Aquila App. B.2). Up to 1 us.
+    #[schemars(extend("x-maximum" = "1 us"))]
     pub wait: Span,
-    /// What software takes to hear of something, and to have something done. Default 100 us each (our choice).
+    /// What software takes to hear of something, and to have something done. Unit: time. Default 100 us each (our
+    /// choice). Up to 10 ms.
+    #[schemars(extend("x-maximum" = "10 ms"))]
     pub software: Span,
-    /// For how long software gathers failures before it acts on them. Default 50 us (our choice).
+    /// For how long software gathers failures before it acts on them. Unit: time. Default 50 us (our choice). Up to
+    /// 10 ms.
+    #[schemars(extend("x-maximum" = "10 ms"))]
     pub gather: Span,
+}
+
+impl Settings {
+    /// Every mistake in it.
+    #[must_use]
+    pub fn check(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if self.silence < self.interval * 2 {
+            let least = self.interval * 2;
+            let message = format!("{}; expected {least}, two sets, at least", self.silence);
+            problems.push(Problem::new("silence", message));
+        }
+        rack::ranges::check(self, problems)
+    }
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            measured: Span::ZERO,
             interval: Span::from_us(100),
             parts_per_million: 100,
             threshold: Span::from_ns(50),
