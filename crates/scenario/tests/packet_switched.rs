@@ -295,3 +295,20 @@ transport = { kind = 'homa' }
     let summary = run(table).summary;
     assert_eq!((&summary["drops"], &summary["saturated"]), (&0.into(), &false.into()));
 }
+
+/// Aquila's IP carries transports that recover by themselves what it drops, and no others: each is refused with one
+/// message that says what there is.
+#[test]
+fn transports_that_aquila_does_not_carry_are_refused_by_name() {
+    let all = ["newreno", "cubic", "dctcp", "swift"];
+    for kind in ["homa", "ndp", "dcqcn", "raw", "fluid"] {
+        let workload = "[workload]\nkind = 'poisson'\nload = 0.1\n";
+        let fabric = format!("[fabric]\nkind = 'aquila'\ntransport.kind = '{kind}'\n");
+        let text = format!("[run]\nflows = 9\n{workload}{fabric}");
+        let problems = read(&text).expect_err("it is none of them");
+        let expected = all.map(|kind| format!("{kind:?}")).join(", ");
+        let message = format!("unknown kind {kind:?}; expected one of {expected}");
+        assert_eq!(problems.lines().count(), 1, "{problems}");
+        assert!(problems.contains(&message), "{problems}");
+    }
+}
