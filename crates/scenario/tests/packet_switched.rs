@@ -305,7 +305,7 @@ fn transports_that_aquila_does_not_carry_are_refused_by_name() {
         let workload = "[workload]\nkind = 'poisson'\nload = 0.1\n";
         let fabric = format!("[fabric]\nkind = 'aquila'\ntransport.kind = '{kind}'\n");
         let text = format!("[run]\nflows = 9\n{workload}{fabric}");
-        let problems = read(&text).expect_err("it is none of them");
+        let problems = read(&text).err().expect("it is none of them");
         let expected = all.map(|kind| format!("{kind:?}")).join(", ");
         let message = format!("unknown kind {kind:?}; expected one of {expected}");
         assert_eq!(problems.lines().count(), 1, "{problems}");

@@ -34,6 +34,9 @@ const CLIENTS: u64 = 68;
 /// What a lookup takes its client besides (C.1 of our reading: 1 us, and 0.3 us to check the value).
 const CLIENT: Span = Span::from_ns(1_300);
 
+/// A number of a point.
+type Get = fn(&Point) -> f64;
+
 /// What lookups at a rate take.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Point {
@@ -117,7 +120,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         By::Engines => pony_lookups(effort, rate, seed, pulse),
         _ => memory_lookups(&clique, (rate, by == By::SleepyMemory), effort, seed, pulse),
     })?;
-    let of = |wanted: (By, u64), what: fn(&Point) -> f64| -> Vec<f64> {
+    let of = |wanted: (By, u64), what: Get| -> Vec<f64> {
         let all = jobs.iter().zip(&found).filter(|((case, _), _)| *case == wanted);
         all.map(|(_, point)| what(point)).collect()
     };
@@ -125,7 +128,8 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         let engines = of((By::Engines, rate), what);
         engines.iter().zip(of((By::Memory, rate), what)).map(|(a, b)| a / b).collect()
     };
-    let (p50, p99): (fn(&Point) -> f64, fn(&Point) -> f64) = (|point| point.p50, |point| point.p99);
+    let p50: Get = |point| point.p50;
+    let p99: Get = |point| point.p99;
     let (lowest, middle, highest) = (RATES[0], RATES[2], RATES[4]);
     sheet.measure("fig11.low", Measured::mean(&over(lowest, p50)));
     sheet.measure("fig11.low-tail", Measured::mean(&over(lowest, p99)));
@@ -145,7 +149,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
 }
 
 /// Values of a case, over seeds.
-type Of<'a> = &'a dyn Fn((By, u64), fn(&Point) -> f64) -> Vec<f64>;
+type Of<'a> = &'a dyn Fn((By, u64), Get) -> Vec<f64>;
 
 fn name(by: By) -> &'static str {
     match by {
@@ -156,7 +160,7 @@ fn name(by: By) -> &'static str {
 }
 
 fn drawn(of: Of<'_>) -> Block {
-    let line = |by: By, what: fn(&Point) -> f64, words: &str| {
+    let line = |by: By, what: Get, words: &str| {
         let points = RATES.map(|rate| (rate as f64, Spread::of(&of((by, rate), what))));
         curve(format!("{}, {words}", name(by)), &points)
     };
@@ -170,7 +174,7 @@ fn drawn(of: Of<'_>) -> Block {
 
 fn numbers(cases: &[(By, u64)], of: Of<'_>) -> Block {
     let row = |&case: &(By, u64)| -> Vec<Value> {
-        let mean = |what: fn(&Point) -> f64| json!(Spread::of(&of(case, what)).mean);
+        let mean = |what: Get| json!(Spread::of(&of(case, what)).mean);
         vec![json!(name(case.0)), json!(case.1), mean(|point| point.p50), mean(|point| point.p99)]
     };
     let columns = [

@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use serde_json::Value;
 
 use super::slowdowns::{Carried, FIG12, TRANSPORTS, WORKLOADS, carry};
-use super::*;
 use crate::spread::spread;
 
 #[test]
