@@ -34,9 +34,6 @@ const CLIENTS: u64 = 68;
 /// What a lookup takes its client besides (C.1 of our reading: 1 us, and 0.3 us to check the value).
 const CLIENT: Span = Span::from_ns(1_300);
 
-/// A number of a point.
-type Get = fn(&Point) -> f64;
-
 /// What lookups at a rate take.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Point {
@@ -45,41 +42,53 @@ pub(super) struct Point {
     pub(super) p99: f64,
 }
 
+/// A number of a point.
+type Get = fn(&Point) -> f64;
+
 /// Who carries lookups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum By {
     /// Pony Express over IP.
     Engines,
+    /// The same, at hosts that sleep.
+    SleepyEngines,
     /// Remote memory, whose hosts never sleep.
     Memory,
     /// Remote memory of hosts that sleep.
     SleepyMemory,
 }
 
-/// Lookups of a run.
-const fn lookups(effort: Effort) -> u64 {
-    match effort {
-        Effort::Quick => 8_000,
-        Effort::Full => 100_000,
-    }
+const KINDS: [By; 4] = [By::Engines, By::SleepyEngines, By::Memory, By::SleepyMemory];
+
+/// Lookups of a run: so many, and for as many microseconds at the least as engines near their limit take to settle.
+const fn lookups(effort: Effort, rate: u64) -> u64 {
+    let (count, micros) = match effort {
+        Effort::Quick => (1_000, 300),
+        Effort::Full => (100_000, 3_000),
+    };
+    let lasting = rate * CLIENTS * micros / 1_000_000;
+    if lasting > count { lasting } else { count }
 }
 
-/// Lookups over Pony Express at `rate` of each client.
+/// Lookups over Pony Express at `rate` of each client, at hosts that sleep or never do.
 pub(super) fn pony_lookups(
     effort: Effort,
-    rate: u64,
+    (rate, sleeps): (u64, bool),
     seed: u64,
     pulse: &mut Pulse<'_>,
 ) -> Result<Point, Failure> {
     let gap = 1_000_000_000_000 / (rate * CLIENTS);
     let settings = [
         ("workload.interarrival", json!(format!("{gap} ps"))),
-        ("run.flows", json!(2 * lookups(effort))),
+        ("run.flows", json!(2 * lookups(effort, rate))),
+        ("fabric.host.sleep.exit", json!(if sleeps { "8 us" } else { "0 ns" })),
     ];
     let mut flows = Collected::default();
     run_into(&FILE.with(&settings, seed)?, &mut flows, pulse)?;
-    let times: Vec<f64> =
-        answered(&flows).iter().map(|one: &Answered| one.seconds() + CLIENT.as_seconds()).collect();
+    let times: Vec<f64> = answered(&flows, 1)
+        .iter()
+        .map(|one: &Answered| one.seconds() + CLIENT.as_seconds())
+        .collect();
     Ok(Point { p50: quantile(&times, 0.5), p99: quantile(&times, 0.99) })
 }
 
@@ -91,7 +100,8 @@ fn memory_lookups(
     seed: u64,
     pulse: &mut Pulse<'_>,
 ) -> Result<Point, Failure> {
-    let until = Time::ZERO + Span::from_ps(lookups(effort) * 1_000_000_000_000 / (rate * CLIENTS));
+    let until =
+        Time::ZERO + Span::from_ps(lookups(effort, rate) * 1_000_000_000_000 / (rate * CLIENTS));
     let rma = Rma { power: Power { sleeps, ..Power::default() }, ..Rma::default() };
     let switches = SwitchSettings::default();
     let hosts = |slot| (0..clique.shape().tins()).map(|tin| (tin, slot)).collect::<Vec<_>>();
@@ -104,7 +114,7 @@ fn memory_lookups(
     }
     run_cells(&mut cells, Time::NEVER, pulse)?;
     cells.check_home().map_err(Failure::Model)?;
-    let from = Time::ZERO + (until - Time::ZERO) / 10;
+    let from = Time::ZERO + (until - Time::ZERO) * 3 / 10;
     let times = latencies(cells.endpoints().lookups(), from, until);
     Ok(Point { p50: quantile_of(&times, 0.5), p99: quantile_of(&times, 0.99) })
 }
@@ -113,11 +123,12 @@ fn memory_lookups(
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../aquila/fig11.claims.toml"));
     let clique = Clique::new(&Shape::MINI, Fibres::Grid);
-    let kinds = [By::Engines, By::Memory, By::SleepyMemory];
-    let cases: Vec<(By, u64)> = kinds.iter().flat_map(|&by| RATES.map(|rate| (by, rate))).collect();
+    let cases: Vec<(By, u64)> = KINDS.iter().flat_map(|&by| RATES.map(|rate| (by, rate))).collect();
     let jobs = with_seeds(&cases, SEEDS);
     let found = spread(&jobs, watch, |&((by, rate), seed), pulse| match by {
-        By::Engines => pony_lookups(effort, rate, seed, pulse),
+        By::Engines | By::SleepyEngines => {
+            pony_lookups(effort, (rate, by == By::SleepyEngines), seed, pulse)
+        }
         _ => memory_lookups(&clique, (rate, by == By::SleepyMemory), effort, seed, pulse),
     })?;
     let of = |wanted: (By, u64), what: Get| -> Vec<f64> {
@@ -128,8 +139,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         let engines = of((By::Engines, rate), what);
         engines.iter().zip(of((By::Memory, rate), what)).map(|(a, b)| a / b).collect()
     };
-    let p50: Get = |point| point.p50;
-    let p99: Get = |point| point.p99;
+    let (p50, p99): (Get, Get) = (|point| point.p50, |point| point.p99);
     let (lowest, middle, highest) = (RATES[0], RATES[2], RATES[4]);
     sheet.measure("fig11.low", Measured::mean(&over(lowest, p50)));
     sheet.measure("fig11.low-tail", Measured::mean(&over(lowest, p99)));
@@ -154,6 +164,7 @@ type Of<'a> = &'a dyn Fn((By, u64), Get) -> Vec<f64>;
 fn name(by: By) -> &'static str {
     match by {
         By::Engines => "Pony Express",
+        By::SleepyEngines => "Pony Express, idle hosts sleep",
         By::Memory => "remote memory",
         By::SleepyMemory => "remote memory, idle hosts sleep",
     }
@@ -165,7 +176,7 @@ fn drawn(of: Of<'_>) -> Block {
         curve(format!("{}, {words}", name(by)), &points)
     };
     let both = |by| [line(by, |point| point.p50, "median"), line(by, |point| point.p99, "99 %")];
-    let series = [By::Engines, By::Memory, By::SleepyMemory].into_iter().flat_map(both).collect();
+    let series = KINDS.into_iter().flat_map(both).collect();
     let axis = |label: &str, unit| Axis { label: label.into(), unit, scale: Scale::Log };
     let (x, y) = (axis("lookups of a client a second", Unit::Count), axis("lookup", Unit::Seconds));
     let note = "Bars from the smallest to the largest seed.";

@@ -40,7 +40,7 @@ fn measure(
     let settings = [("run.flows", json!(4_000 * times)), (key.as_str(), json!(host))];
     let mut flows = Collected::default();
     run_nth(&FILE.with(&settings, seed)?, fabric, &mut flows, pulse)?;
-    let times: Vec<f64> = answered(&flows).iter().map(Answered::seconds).collect();
+    let times: Vec<f64> = answered(&flows, 1).iter().map(Answered::seconds).collect();
     Ok([0.5, 0.99].map(|share| quantile(&times, share)))
 }
 
