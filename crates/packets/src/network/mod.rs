@@ -163,6 +163,11 @@ impl<T: Transport, S: Program> Network<T, S> {
         &self.parts.get(0).program
     }
 
+    /// The programs of all parts, to look at.
+    pub fn programs(&self) -> impl Iterator<Item = &S> {
+        self.parts.iter().map(|part| &part.program)
+    }
+
     /// The network itself, or its first part.
     pub(crate) fn net(&self) -> &Net {
         &self.parts.get(0).net

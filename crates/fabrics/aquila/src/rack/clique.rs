@@ -232,7 +232,7 @@ impl Clique {
             };
             let Some(jobs) = &mut self.jobs else { return };
             let (told, job) = jobs.end(&outcome);
-            self.tell_host(told, orders);
+            told.into_iter().for_each(|told| self.tell_host(told, orders));
             if let Some(job) = job {
                 self.go_on(job, orders.now());
             }
@@ -290,6 +290,12 @@ impl Clique {
             }
             orders.send(self.blueprint.host_ports[index][leaving.host], packet);
         }
+    }
+
+    /// Cells of this part that crossed a switch, that were injected, and that were delivered or are inside.
+    pub(super) fn cells(&self) -> [u64; 3] {
+        let counts = self.switches.counts();
+        [counts.hops, counts.injected, counts.delivered + u64::from(self.switches.cells())]
     }
 
     /// What all parts have counted, as far as they were added.

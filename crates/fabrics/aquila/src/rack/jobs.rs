@@ -140,8 +140,8 @@ impl Jobs {
         Some((by.at, Access { handle, to: to.address, kind, length, grant, offset, local, half }))
     }
 
-    /// An operation has ended: what its host is told, and the command, if it goes on.
-    pub(super) fn end(&mut self, outcome: &Outcome) -> (Option<Packet>, Option<u32>) {
+    /// An operation has ended: what its host is told of it and of the command, and the command, if it goes on.
+    pub(super) fn end(&mut self, outcome: &Outcome) -> ([Option<Packet>; 2], Option<u32>) {
         let (handle, retries) = match *outcome {
             Outcome::Done { handle, retries, .. } => (handle, Some(retries.into())),
             Outcome::Failed { handle, .. } => (handle, None),
@@ -157,12 +157,9 @@ impl Jobs {
             self.by_name.remove(&job.name());
             self.jobs.release(place);
         }
-        let told = match retries {
-            Some(retries) => job.tell(DONE, (length.into(), retries)),
-            None => None,
-        };
-        let told = if is_over && job.has_failed { job.tell(FAILED, (0, 0)) } else { told };
-        (told, (!is_over).then_some(place))
+        let done = retries.and_then(|retries| job.tell(DONE, (length.into(), retries)));
+        let failed = (is_over && job.has_failed).then(|| job.tell(FAILED, (0, 0)));
+        ([done, failed.flatten()], (!is_over).then_some(place))
     }
 
     /// A host has lost all that it asked for.
@@ -195,5 +192,183 @@ impl Jobs {
     /// Whether hosts read, where else they write.
     pub(super) fn reads(&self) -> bool {
         self.kind == Kind::Read
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use ::rack::{Class, Flow, FlowId};
+    use kernel::{Bytes, Span, Time};
+    use packets::{Effect, Opening, Outbox, Timer, Transport};
+    use proptest::prelude::*;
+
+    use super::super::commands::Commands;
+    use super::*;
+    use crate::rma::{Failure, Permissions};
+
+    /// A host that asks for one flow and its TiN, whose line between them loses what it is told to.
+    struct Pair {
+        host: Commands,
+        tin: Jobs,
+        out: Outbox,
+        to_tin: VecDeque<Packet>,
+        to_host: VecDeque<Packet>,
+        operations: VecDeque<Access>,
+        timer: Option<Time>,
+        delivered: u64,
+        completed: u32,
+        given_up: u32,
+        is_closed: bool,
+    }
+
+    const KEY: FlowKey = FlowKey::new(3);
+
+    impl Pair {
+        fn new(size: u64) -> Self {
+            let engine = crate::rma::Engine::new(
+                &crate::config::Rma::default(),
+                &crate::topology::Shape::TINY,
+                &[],
+                16,
+                1,
+            );
+            let place = |host: usize| {
+                let mut memory = engine.memory_of(0, host, 1);
+                let region = memory.register(0, 1 << 20, Permissions::ALL).unwrap();
+                let grant = memory.grant(region, 1).unwrap();
+                Place { at: (0, host), address: engine.address(0, host), grant }
+            };
+            let [src, dst] = [0, 1].map(NodeId::new);
+            let (size, start) = (Bytes::new(size), Time::ZERO);
+            let flow = Flow { id: FlowId::new(0), src, dst, size, start, class: Class::new(0) };
+            let mut pair = Self {
+                host: Commands::new(Span::from_us(1)),
+                tin: Jobs::new(Kind::Read, 16_384, vec![place(0), place(1)]),
+                out: Outbox::new(Time::ZERO),
+                to_tin: VecDeque::new(),
+                to_host: VecDeque::new(),
+                operations: VecDeque::new(),
+                timer: None,
+                delivered: 0,
+                completed: 0,
+                given_up: 0,
+                is_closed: false,
+            };
+            let opening = Opening { key: KEY, label: KEY, flow, paths: 1 };
+            pair.host.start(&opening, &mut pair.out);
+            pair.settle();
+            pair
+        }
+
+        fn settle(&mut self) {
+            let effects: Vec<Effect> = self.out.drain().collect();
+            for effect in effects {
+                match effect {
+                    Effect::Send(packet) => self.to_tin.push_back(packet),
+                    Effect::Set(Timer::Flow(..), at) => self.timer = Some(at),
+                    Effect::Cancel(_) => self.timer = None,
+                    Effect::Delivered(_, bytes) => self.delivered += bytes.get(),
+                    Effect::Complete(_) => self.completed += 1,
+                    Effect::Close(_) => self.is_closed = true,
+                    Effect::GiveUp(_) => (self.given_up, self.is_closed) = (1, true),
+                    _ => {}
+                }
+            }
+        }
+
+        fn go_on(&mut self, job: u32) {
+            while let Some((_, access)) = self.tin.next(job) {
+                self.operations.push_back(access);
+            }
+        }
+
+        /// Does the next thing of a kind; false if there is none.
+        fn step(&mut self, what: u8, is_lost: bool, fails: bool) -> bool {
+            match what {
+                0 => {
+                    let Some(packet) = self.to_tin.pop_front() else { return false };
+                    if is_lost {
+                        return true;
+                    }
+                    match self.tin.take(&packet) {
+                        Some(Ok(job)) => self.go_on(job),
+                        Some(Err(told)) => self.to_host.extend(told),
+                        None => panic!("{packet:?}"),
+                    }
+                }
+                1 => {
+                    let Some(Access { handle, .. }) = self.operations.pop_front() else {
+                        return false;
+                    };
+                    let at = Time::ZERO;
+                    let outcome = if fails {
+                        Outcome::Failed { handle, why: Failure::Late, at }
+                    } else {
+                        let (since, handed) = (at, at);
+                        let (retries, value, is_damaged) = (0, 0, false);
+                        Outcome::Done { handle, since, handed, at, retries, value, is_damaged }
+                    };
+                    let (told, job) = self.tin.end(&outcome);
+                    self.to_host.extend(told.into_iter().flatten());
+                    job.into_iter().for_each(|job| self.go_on(job));
+                }
+                2 => {
+                    let Some(packet) = self.to_host.pop_front() else { return false };
+                    if !is_lost && !self.is_closed {
+                        let packet = Packet { flow: KEY, ..packet };
+                        self.host.receive(packet.dst, &packet, &mut self.out);
+                    }
+                }
+                _ => {
+                    let Some(at) = self.timer.take().filter(|_| !self.is_closed) else {
+                        return false;
+                    };
+                    self.out.set_now(at);
+                    self.host.timer(Timer::Flow(KEY, 0), &mut self.out);
+                }
+            }
+            self.settle();
+            true
+        }
+    }
+
+    proptest! {
+        /// M511: whatever the line between them loses and whenever the host says its command again, the flow completes
+        /// once, with all of its bytes and no more; the TiN then has nothing left of it.
+        #[test]
+        fn m511_a_command_ends_once_whatever_is_lost(
+            size in 1..400_000u64,
+            steps in prop::collection::vec((0..4u8, prop::bool::weighted(0.3)), 0..300),
+            forgets in prop::option::of(0..200usize),
+        ) {
+            let mut pair = Pair::new(size);
+            for (number, (what, is_lost)) in steps.into_iter().enumerate() {
+                if forgets == Some(number) {
+                    // The TiN has died, and is back.
+                    pair.tin.forget((0, 0));
+                    pair.operations.clear();
+                }
+                pair.step(what, is_lost, false);
+            }
+            while (0..4).any(|what| pair.step(what, false, false)) {}
+            prop_assert_eq!((pair.completed, pair.given_up), (1, 0));
+            prop_assert_eq!(pair.delivered, size);
+            prop_assert!(pair.tin.is_idle() && pair.tin.parts.live() == 0);
+        }
+    }
+
+    /// Operations that have failed for good: the flow is given up, once those under way have ended.
+    #[test]
+    fn m511_a_command_that_fails_is_given_up() {
+        let mut pair = Pair::new(200_000);
+        pair.step(0, false, false);
+        assert_eq!(pair.operations.len(), AHEAD as usize);
+        pair.step(1, false, true);
+        while (0..3).any(|what| pair.step(what, false, false)) {}
+        assert_eq!((pair.completed, pair.given_up), (0, 1));
+        assert_eq!(pair.delivered, u64::from(AHEAD - 1) * 16_384);
+        assert!(pair.tin.is_idle() && pair.tin.parts.live() == 0);
     }
 }

@@ -177,7 +177,13 @@ impl Fabric for Remote {
     }
 
     fn totals(&self) -> Totals {
-        self.network.totals()
+        let cells = self.network.programs().map(Clique::cells);
+        let [hops, sent, there] =
+            cells.fold([0; 3], |sum, one| [0, 1, 2].map(|at| sum[at] + one[at]));
+        let totals = self.network.totals();
+        // No packet carries bytes: cells do.
+        let drops = totals.drops + sent.saturating_sub(there);
+        Totals { hops, drops, ..totals }
     }
 
     fn stages(&self) -> &'static [Stage] {

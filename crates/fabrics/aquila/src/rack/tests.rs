@@ -232,7 +232,9 @@ proptest! {
             prop_assert!(took >= ideal, "flow {}: {} for {}", id, took, ideal);
         }
         let bytes: u64 = flows.iter().map(|flow| flow.size.get()).sum();
-        prop_assert_eq!(rack.totals().delivered, Bytes::new(bytes));
+        let totals = rack.totals();
+        prop_assert_eq!((totals.delivered, totals.drops), (Bytes::new(bytes), 0));
+        prop_assert_eq!(Some(totals.hops), rack.details()["cell_hops"].as_u64());
         let (again, same) = carry_by(&config, &flows, true);
         prop_assert_eq!(same, ends);
         prop_assert_eq!(again.totals(), rack.totals());
