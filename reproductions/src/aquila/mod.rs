@@ -8,7 +8,6 @@ mod built;
 mod bursts;
 mod clique;
 mod clocks;
-mod dwell;
 mod ethernet;
 mod failures;
 mod fig8;
@@ -91,7 +90,6 @@ const EXPERIMENTS: &[Experiment] = &[
         applications::run,
     ),
     Experiment::new("hosts", "§2, §5.1", "One or two hosts at a TiN", hosts::run),
-    Experiment::new("dwell", "§5.2, Fig. 11", "Lookups at hosts that sleep", dwell::run),
     Experiment::new(
         "legacy",
         "§6",
