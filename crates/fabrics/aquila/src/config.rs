@@ -298,7 +298,8 @@ impl Config {
         problems.extend(below("timesync", self.timesync.check()));
         problems.extend(below("failures", self.failures.check()));
         problems.extend(below("rma", self.rma.check()));
-        problems.extend(below("host", self.check_host()));
+        problems.extend(below("host", self.host.check()));
+        self.check_carrier(&mut problems);
         problems.extend(below("equipment", self.equipment.check()));
         let topology = Topology::new(&shape, self.fibres);
         if let (Err(problem), true) = (&topology, is_wired) {
@@ -345,15 +346,21 @@ impl Config {
         }
     }
 
-    /// What is wrong with what hosts take.
-    fn check_host(&self) -> Vec<Problem> {
-        let mut problems = self.host.check();
-        if self.carrier != Carrier::Ip && self.host.takes_time() {
+    /// Refuses what says how packets are sent, where remote memory carries the flows.
+    fn check_carrier(&self, problems: &mut Vec<Problem>) {
+        if self.carrier == Carrier::Ip {
+            return;
+        }
+        if self.host.takes_time() {
             let message = "takes time in hosts that send packets, but the carrier is remote memory, whose hosts have \
                            rma.pcie and rma.power; leave the table out";
-            problems.push(Problem::new("", message));
+            problems.push(Problem::new("host", message));
         }
-        problems
+        if self.transport != Transport::default() {
+            let message = "says how packets are sent, but the carrier is remote memory, which has rma.software in its \
+                           place; leave the table out";
+            problems.push(Problem::new("transport", message));
+        }
     }
 
     /// The longest fibre, if its key is right.

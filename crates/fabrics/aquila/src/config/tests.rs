@@ -139,6 +139,13 @@ fn hosts_that_cannot_be_are_refused_by_key() {
         "host: takes time in hosts that send packets, but the carrier is remote memory",
     );
     check(
+        |config| {
+            config.carrier = Carrier::RmaRead;
+            config.transport = serde_json::from_str(r#"{ "kind": "newreno" }"#).unwrap();
+        },
+        "transport: says how packets are sent, but the carrier is remote memory",
+    );
+    check(
         |config| config.ip.classes_of_service = vec![1, 8],
         "ip.classes_of_service: [1, 8]; expected up to 8 classes, each from 0 to 7",
     );
