@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::blocks::Blocks;
 use super::cell::Cell;
 use super::settings::{CHANNELS, Settings};
-use super::{Endpoints, Posted, Room, Switches, Wishes};
+use super::{Counts, Endpoints, Posted, Room, Switches, Wishes};
 use crate::address::{Address, Endpoint};
 use crate::config::{AtDeadLink, Link as LinkConfig, Switch};
 use crate::link::classes::Mode;
@@ -175,6 +175,25 @@ fn cells_are_dropped_for_lack_of_room_only_without_credits() {
     }
 }
 
+/// A cell of room in each queue, and no preference for shortest ways.
+fn tiny_buffers() -> Settings {
+    let cell = Bytes::new(160);
+    let link = LinkConfig {
+        local_buffer: cell,
+        global_buffer: cell,
+        update_after: cell,
+        ..LinkConfig::default()
+    };
+    let switch = Switch {
+        output_queue: cell,
+        terminal_queue: cell,
+        terminal_buffer: cell,
+        detour_bias: Bytes::ZERO,
+        ..Switch::default()
+    };
+    Settings { link, switch, ..Settings::default() }
+}
+
 /// I21: a cell of room in each queue, everything at once, all modes: nothing stops for ever.
 #[test]
 fn slow_i21_tiny_buffers_and_the_worst_traffic_never_deadlock() {
@@ -185,25 +204,95 @@ fn slow_i21_tiny_buffers_and_the_worst_traffic_never_deadlock() {
         (Pattern::Uniform, Mode::MinimalAdaptive),
         (Pattern::NextTin, Mode::FullyAdaptive),
     ] {
-        let cell = Bytes::new(160);
-        let link = LinkConfig {
-            local_buffer: cell,
-            global_buffer: cell,
-            update_after: cell,
-            ..LinkConfig::default()
-        };
-        let switch = Switch {
-            output_queue: cell,
-            terminal_queue: cell,
-            terminal_buffer: cell,
-            detour_bias: Bytes::ZERO,
-            ..Switch::default()
-        };
-        let mut settings = Settings { link, switch, ..Settings::default() };
+        let mut settings = tiny_buffers();
         settings.classes[7].mode = mode;
         let cells = carry(&Shape::MINI, &settings, traffic(pattern, 2.0, 6));
         cells.check_home().unwrap_or_else(|wrong| panic!("{pattern:?}, {mode:?}: {wrong}"));
         assert_eq!(cells.counts().delivered, cells.counts().injected);
+    }
+}
+
+/// The same for some microseconds, while links die at random, leave the tables, and come back, again and again.
+fn storm(
+    (topology, tables): &(Topology, Arc<Tables>),
+    (pattern, mode, at_dead_link): (Pattern, Mode, AtDeadLink),
+    us: u64,
+    seed: u64,
+) -> Counts {
+    let shape = topology.shape();
+    let mut settings = tiny_buffers();
+    settings.switch.at_dead_link = at_dead_link;
+    settings.classes[7].mode = mode;
+    let traffic = traffic(pattern, 2.0, us);
+    let hops = settings.switch.hops;
+    let (settings, raw) = (Arc::new(settings), || Raw::new(shape, traffic, hops, seed));
+    let mut cells = Blocks::new(topology, tables, &settings, 1, seed, raw);
+    for tin in 0..shape.tins() {
+        cells.of(tin).act(tin, Time::ZERO, |raw, wishes| raw.begin(tin, wishes));
+    }
+    let mut stream = Stream::new(seed, "test/storm", 0);
+    let links = topology.links().len() as u64;
+    for begin in (1..us).step_by(8) {
+        let at = |us| Time::ZERO + Span::from_us(begin + us);
+        let dead: Vec<u32> = (0..=stream.below(8)).map(|_| stream.below(links) as u32).collect();
+        let mut condition = Condition::healthy(topology);
+        dead.iter().for_each(|&link| condition.set_link(link, State::Dead));
+        let ends = || {
+            dead.iter().flat_map(|&link| {
+                let link = topology.links()[link as usize];
+                [link.low, link.high]
+            })
+        };
+        let without = Arc::new(compute(topology, &TurnTable::P1, &condition));
+        cells.run(at(0));
+        ends().for_each(|end| cells.of(end.tin).break_link(end.tin, end.port, at(0)));
+        cells.run(at(2));
+        cells.sets_mut()[0].install(without, at(2));
+        cells.run(at(5));
+        ends().for_each(|end| cells.of(end.tin).mend_link(end.tin, end.port, at(5)));
+        cells.run(at(6));
+        cells.sets_mut()[0].install(Arc::clone(tables), at(6));
+    }
+    cells.run(Time::NEVER);
+    let (counts, place) =
+        (cells.counts(), format!("{pattern:?}, {mode:?}, {at_dead_link:?}, seed {seed}"));
+    cells.sets()[0].check_home().unwrap_or_else(|wrong| panic!("{place}: {wrong}"));
+    let gone = counts.delivered + counts.lost_at_dead_links + counts.discarded;
+    assert_eq!(gone, counts.injected, "{place}: {counts:?}");
+    counts
+}
+
+const MODES: [Mode; 4] =
+    [Mode::FullyAdaptive, Mode::MinimalAdaptive, Mode::Deterministic, Mode::MinimalDeterministic];
+
+#[test]
+fn slow_i21_links_that_die_and_come_back_never_deadlock() {
+    let clique = clique(&Shape::MINI, Fibres::Metres(30));
+    let mut lost = 0;
+    for mode in MODES {
+        lost +=
+            storm(&clique, (Pattern::NextPod, mode, AtDeadLink::Flush), 9, 1).lost_at_dead_links;
+    }
+    assert!(lost > 0, "what was on links that died is lost");
+}
+
+/// The same with ten million cells: `cargo test --release -p rackloom-aquila --lib -- --ignored i21`.
+#[test]
+#[ignore = "takes minutes in a release build"]
+fn i21_ten_million_cells_never_deadlock() {
+    let clique = clique(&Shape::MINI, Fibres::Metres(30));
+    let (mut cells, mut seed) = (0, 0);
+    while cells < 10_000_000 {
+        seed += 1;
+        for mode in MODES {
+            for pattern in [Pattern::NextPod, Pattern::Uniform, Pattern::NextTin] {
+                for at_dead_link in [AtDeadLink::Flush, AtDeadLink::QueueOnly, AtDeadLink::PortMask]
+                {
+                    cells += storm(&clique, (pattern, mode, at_dead_link), 64, seed).injected;
+                }
+            }
+        }
+        println!("{cells} cells, {seed} seeds");
     }
 }
 
