@@ -32,7 +32,7 @@ use crate::turns::{TurnTable, Turns};
 pub use classes::{ClassKeys, Classes};
 pub use ip::{Ip, Order};
 pub use link::Link;
-pub use rma::{Law, Pcie, Power, Rma, SEGMENTS_MAX, Software};
+pub use rma::{Pcie, Power, Rma, SEGMENTS_MAX, Software};
 pub use switch::{AtDeadLink, Switch};
 
 /// A Clique.

@@ -1,6 +1,6 @@
 //! The `host` table: what packets and messages take inside of hosts, before their NICs and behind them.
 
-use kernel::Span;
+use kernel::{Span, Stream};
 use rack::Problem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -110,6 +110,18 @@ pub enum Law {
     Fixed,
     /// As long in the mean, with exponential law.
     Exponential,
+}
+
+impl Law {
+    /// A time of this mean.
+    pub fn draw(self, mean: Span, stream: &mut Stream) -> Span {
+        match self {
+            Self::Exponential if mean > Span::ZERO => {
+                Span::from_ps(stream.exponential(mean.as_ps() as f64) as u64)
+            }
+            _ => mean,
+        }
+    }
 }
 
 /// The values of a [`Host`], whichever way they were given.

@@ -16,7 +16,7 @@ use rack::{Failure, NodeId};
 
 use super::part::Part;
 use super::reports::{Report, What};
-use crate::config::{Law, Times};
+use crate::config::Times;
 use crate::net::{Event, Journey, Name};
 use crate::packet::{FlowKey, Packet};
 use crate::program::Program;
@@ -82,23 +82,13 @@ impl Host {
     fn work(&mut self, now: Time, mean: Span, times: &Times) -> Time {
         let has_slept = self.free_at.is_none_or(|free| now > free + times.sleep.after);
         let exit = match has_slept && times.sleep.exit > Span::ZERO {
-            true => drawn(times.sleep.exit, times.sleep.law, &mut self.sleep),
+            true => times.sleep.law.draw(times.sleep.exit, &mut self.sleep),
             false => Span::ZERO,
         };
         let begun = self.free_at.map_or(now, |free| free.max(now)) + exit;
-        let done = begun + drawn(mean, times.law, &mut self.service);
+        let done = begun + times.law.draw(mean, &mut self.service);
         self.free_at = Some(done);
         done
-    }
-}
-
-/// A time of this mean.
-fn drawn(mean: Span, law: Law, stream: &mut Stream) -> Span {
-    match law {
-        Law::Exponential if mean > Span::ZERO => {
-            Span::from_ps(stream.exponential(mean.as_ps() as f64) as u64)
-        }
-        _ => mean,
     }
 }
 

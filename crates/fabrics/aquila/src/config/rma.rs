@@ -1,6 +1,7 @@
 //! The `[fabric.rma]` table.
 
 use kernel::{Bytes, Rate, Span};
+use packets::config::Law;
 use rack::Problem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -105,17 +106,6 @@ pub struct Power {
     pub exit: Span,
     /// Whether that is always as long, "fixed", or that in the mean, "exponential". Default fixed.
     pub law: Law,
-}
-
-/// How long something takes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Law {
-    /// Always as long.
-    #[default]
-    Fixed,
-    /// As long in the mean, with exponential law.
-    Exponential,
 }
 
 /// What software does (M511, U37: our choice, as 1RMA does it: congestion control by delay, and retries, are software's).

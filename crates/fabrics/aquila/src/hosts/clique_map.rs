@@ -9,8 +9,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use kernel::{Span, Stream, Time};
+use packets::config::Law;
 
-use crate::config::{Law, Rma};
+use crate::config::Rma;
 use crate::rma::{Access, Counts, Engine, Grant, Kind, Outcome, Permissions};
 use crate::switch::cell::Cell;
 use crate::switch::settings::TICK;
@@ -297,13 +298,9 @@ impl CliqueMap {
 
     /// How long a client's thread takes to wake. Unit: ps.
     fn wake_up(&mut self, client: Host) -> u64 {
-        let mean = self.settings.wake_up.as_ps();
-        match (self.settings.law, self.clients.get_mut(&client)) {
-            (Law::Exponential, Some(state)) if mean > 0 => {
-                state.stream.exponential(mean as f64) as u64
-            }
-            _ => mean,
-        }
+        let Settings { law, wake_up, .. } = self.settings;
+        let state = self.clients.get_mut(&client);
+        state.map_or(wake_up, |state| law.draw(wake_up, &mut state.stream)).as_ps()
     }
 
     /// Puts steps where they belong.

@@ -6,7 +6,7 @@
 
 use kernel::Stream;
 
-use crate::config::{Law, Power};
+use crate::config::Power;
 
 /// Whether a host sleeps.
 #[derive(Clone, Debug)]
@@ -29,10 +29,9 @@ impl Sleeper {
         }
         let idle = self.last.map_or(u64::MAX, |last| at.saturating_sub(last));
         let slept = idle > keys.after.as_ps();
-        let exit = match (slept, keys.law) {
-            (false, _) => 0,
-            (true, Law::Fixed) => keys.exit.as_ps(),
-            (true, Law::Exponential) => self.stream.exponential(keys.exit.as_ps() as f64) as u64,
+        let exit = match slept {
+            true => keys.law.draw(keys.exit, &mut self.stream).as_ps(),
+            false => 0,
         };
         let awake = self.last.unwrap_or(0).max(at + exit);
         self.last = Some(awake);
@@ -43,6 +42,8 @@ impl Sleeper {
 #[cfg(test)]
 mod tests {
     use kernel::Span;
+
+    use packets::config::Law;
 
     use super::*;
 
