@@ -20,7 +20,7 @@ const FILE: ScenarioFile = ScenarioFile {
 
 /// The network: as configured, or another that the word "conventional" would fit, too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Network {
+enum Network {
     /// Full bisection, switches that store and forward.
     Usual,
     /// Leaves with a third of that towards spines.
@@ -30,21 +30,21 @@ pub(super) enum Network {
 }
 
 /// A bar: the network, and whether there is bulk traffic beside the lookups.
-pub(super) type Bar = (Network, bool);
+type Bar = (Network, bool);
 
 /// What was measured of a bar.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Point {
+struct Point {
     /// Round trips of lookups in the network. Unit: s.
-    pub(super) p50: f64,
-    pub(super) p99: f64,
-    pub(super) p999: f64,
+    p50: f64,
+    p99: f64,
+    p999: f64,
     /// From request to answer, hosts and all, 99 %. Unit: s.
-    pub(super) lookup_p99: f64,
+    lookup_p99: f64,
     /// Round trips of bulk traffic, if there is any.
-    pub(super) bulk_p99: Option<f64>,
+    bulk_p99: Option<f64>,
     /// Packets dropped.
-    pub(super) drops: f64,
+    drops: f64,
 }
 
 /// One run.
@@ -95,7 +95,7 @@ fn dropped(result: &RunResult) -> f64 {
 }
 
 /// The bars of Ethernet of Fig. 9: those of each of `bars`, over seeds, in their order.
-pub(super) fn fig9_ethernet(
+fn fig9_ethernet(
     bars: &[Bar],
     effort: Effort,
     watch: &mut Watch<'_>,

@@ -87,7 +87,7 @@ fn react(
     let traffic = Traffic {
         pattern: Pattern::Uniform,
         cells: TRAIN,
-        terminals: raw::NIC,
+        ethernet: false,
         rate: Rate::from_gbps(LOAD),
         class: DATA,
         until: us(OVER),

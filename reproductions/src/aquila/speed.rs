@@ -86,7 +86,7 @@ impl Speed {
         let traffic = Traffic {
             pattern,
             cells: TRAIN,
-            terminals: raw::NIC,
+            ethernet: false,
             rate,
             class: DATA,
             until: end,

@@ -54,7 +54,7 @@ pub(super) fn carried(
     let traffic = Traffic {
         pattern: offered.pattern,
         cells: offered.cells,
-        terminals: if offered.gbps > HOSTS { raw::NIC_AND_ETHERNET } else { raw::NIC },
+        ethernet: offered.gbps > HOSTS,
         rate: Rate::from_gbps(offered.gbps),
         class: DATA,
         until: us(micros),

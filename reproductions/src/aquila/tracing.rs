@@ -13,6 +13,7 @@ use serde_json::json;
 use super::clique::Clique;
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{distribution, findings, plot, table};
+use crate::runs::quantile;
 use crate::spread::{Pulse, spread};
 use crate::{Effort, Failure, Findings, Watch};
 
@@ -196,7 +197,7 @@ fn drawn(sizes: &[&str], faults: u64, of: &dyn Fn(usize, Kind) -> Vec<Found>) ->
                 json!(size),
                 json!(name),
                 json!(named_share(&found)),
-                json!(spread.map(|_| middle(&after))),
+                json!(spread.map(|_| quantile(&after, 0.5))),
                 json!(spread.map(|spread| spread.high)),
                 json!(found.iter().filter(|found| found.others).count()),
             ]);
@@ -220,11 +221,4 @@ fn drawn(sizes: &[&str], faults: u64, of: &dyn Fn(usize, Kind) -> Vec<Found>) ->
         Block::Plots(vec![plot("Packets until a fault is named", note, x, y, series)]),
         table(&format!("{faults} faults of each kind"), &columns, rows),
     ]
-}
-
-/// The median.
-fn middle(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[(sorted.len() - 1) / 2]
 }

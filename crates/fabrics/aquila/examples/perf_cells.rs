@@ -28,14 +28,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let begun = std::time::Instant::now();
     let tables = compute(&topology, &TurnTable::P1, &Condition::healthy(&topology));
     eprintln!("tables: {:.2} s, {} rows", begun.elapsed().as_secs_f64(), tables.rows().len());
-    let (mut settings, mut cells, mut blocks, mut terminals) =
-        (Settings::default(), 29, 1, raw::NIC);
+    let (mut settings, mut cells, mut blocks, mut ethernet) = (Settings::default(), 29, 1, false);
     for option in words.iter().skip(4) {
         let (key, value) = option.split_once('=').unwrap_or((option, "1"));
         let number: u16 = value.parse()?;
         let bytes = Bytes::new(number.into());
         match key {
-            "ethernet" => terminals = raw::NIC_AND_ETHERNET,
+            "ethernet" => ethernet = true,
             "blocks" => blocks = usize::from(number.max(1)),
             "minimal" => settings.classes[7].mode = Mode::MinimalAdaptive,
             "weight" => settings.switch.detour_weight = number.into(),
@@ -58,7 +57,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         cells,
         rate: Rate::from_bps((load * 100e9) as u64),
         class: 7,
-        terminals,
+        ethernet,
         until: end,
         from: Time::ZERO + Span::from_us(us / 2),
     };

@@ -14,10 +14,10 @@ use crate::switch::cell::{BLOCKS_MAX, Cell};
 use crate::switch::{Endpoints, Room, Wishes};
 use crate::topology::Shape;
 
-/// Terminal ports of the NIC, which come first, and those with the ports of the Ethernet behind them (M102).
-pub const NIC: u8 = 4;
-/// All terminal ports at which IP enters: 200 Gbps, the most that a TiN injects (§6).
-pub const NIC_AND_ETHERNET: u8 = 8;
+/// Terminal ports of the NIC, which come first (M102).
+const NIC: u8 = 4;
+/// Those with the ports of the Ethernet behind them: 200 Gbps, the most that a TiN injects (§6).
+const NIC_AND_ETHERNET: u8 = 8;
 /// The code of a cell that carries data (M208).
 const DATA: u8 = 3;
 
@@ -43,12 +43,19 @@ pub struct Traffic {
     pub rate: Rate,
     /// Traffic class of the cells.
     pub class: u8,
-    /// Terminal ports that a TiN sends with, and takes with: [`NIC`] or [`NIC_AND_ETHERNET`].
-    pub terminals: u8,
+    /// Whether a TiN sends and takes with the terminal ports of its Ethernet too, not with its NIC's alone.
+    pub ethernet: bool,
     /// No packet comes at or after this instant.
     pub until: Time,
     /// Cells that are delivered from here on are measured.
     pub from: Time,
+}
+
+impl Traffic {
+    /// Terminal ports that a TiN sends with.
+    fn terminals(&self) -> u8 {
+        if self.ethernet { NIC_AND_ETHERNET } else { NIC }
+    }
 }
 
 /// What arrived from `from` on, until `until`.
@@ -164,7 +171,7 @@ impl Raw {
     /// Where the next packet of a TiN goes: to a NIC or, where the Ethernet takes cells too, to either.
     fn draw(&mut self, from: u16) -> u16 {
         let to = self.destination(from);
-        let is_nic = self.traffic.terminals == NIC || self.streams[usize::from(from)].below(2) == 0;
+        let is_nic = !self.traffic.ethernet || self.streams[usize::from(from)].below(2) == 0;
         self.address(to, if is_nic { Endpoint::HOST_0 } else { Endpoint::ETHERNET })
     }
 
@@ -193,7 +200,7 @@ impl Endpoints for Raw {
     }
 
     fn inject(&mut self, tin: u16, terminal: u8, room: Room<'_>, _: &mut Wishes) -> Option<Cell> {
-        if terminal >= self.traffic.terminals || !room.fits(self.traffic.class, BLOCKS_MAX) {
+        if terminal >= self.traffic.terminals() || !room.fits(self.traffic.class, BLOCKS_MAX) {
             return None;
         }
         let cells = self.traffic.cells;
@@ -222,6 +229,6 @@ impl Endpoints for Raw {
             self.sources[usize::from(tin)].packets.push_back((at, to));
             self.schedule(tin, at, wishes);
         }
-        (0..self.traffic.terminals).for_each(|port| wishes.inject(port));
+        (0..self.traffic.terminals()).for_each(|port| wishes.inject(port));
     }
 }

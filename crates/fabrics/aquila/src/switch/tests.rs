@@ -112,7 +112,7 @@ fn traffic(pattern: Pattern, load: f64, us: u64) -> Traffic {
     Traffic {
         pattern,
         cells: 29,
-        terminals: raw::NIC,
+        ethernet: false,
         rate: Rate::from_bps((load * 100e9) as u64),
         class: 7,
         until: Time::ZERO + Span::from_us(us),
