@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aquila::link::classes::Mode;
-use aquila::raw::{self, Pattern, Traffic};
+use aquila::raw::{Pattern, Traffic};
 use aquila::switch::settings::Settings;
 use aquila::tables::condition::State;
 use aquila::tables::{Condition, compute::compute};

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use aquila::config::Ip;
 use aquila::ip::open_loop::Packet;
-use aquila::raw::{self, Pattern, Traffic};
+use aquila::raw::{Pattern, Traffic};
 use aquila::switch::settings::Settings;
 use aquila::topology::{Fibres, Shape};
 use kernel::{Bytes, Rate, Span, Time};

@@ -1,7 +1,7 @@
 //! What the Clique carries of cells that nothing holds back: uniform traffic and the worst pattern (§2; X15).
 
 use aquila::link::classes::Mode;
-use aquila::raw::{self, Pattern, Traffic};
+use aquila::raw::{Pattern, Traffic};
 use aquila::switch::settings::Settings;
 use aquila::topology::{Fibres, Shape};
 use kernel::Rate;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use aquila::config::Profile;
 use aquila::link::classes::Mode;
-use aquila::raw::{self, Arrived, Pattern, Raw, Traffic};
+use aquila::raw::{Arrived, Pattern, Raw, Traffic};
 use aquila::switch::blocks::Blocks;
 use aquila::switch::settings::Settings;
 use aquila::tables::{Condition, compute::compute};

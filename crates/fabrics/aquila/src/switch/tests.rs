@@ -12,7 +12,7 @@ use super::{Counts, Endpoints, Posted, Room, Switches, Wishes};
 use crate::address::{Address, Endpoint};
 use crate::config::{AtDeadLink, Link as LinkConfig, Switch};
 use crate::link::classes::Mode;
-use crate::raw::{self, Arrived, Pattern, Raw, Traffic};
+use crate::raw::{Arrived, Pattern, Raw, Traffic};
 use crate::tables::condition::State;
 use crate::tables::{Condition, Tables, compute::compute};
 use crate::topology::{Fibres, Link, Shape, Topology};
