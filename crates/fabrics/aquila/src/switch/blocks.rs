@@ -104,11 +104,13 @@ impl<E: Endpoints> Blocks<E> {
             let until = (next + self.window).min(end);
             for set in 0..self.sets.len() {
                 self.sets[set].run(until);
-                self.crossing.extend(self.sets[set].posted());
-                while let Some(posted) = self.crossing.pop() {
+                let mut crossing = std::mem::take(&mut self.crossing);
+                self.sets[set].exchange_posted(&mut crossing);
+                for posted in crossing.drain(..) {
                     let there = self.set_of(posted.tin);
                     self.sets[there].take(&posted);
                 }
+                self.crossing = crossing;
             }
         }
         if end != Time::NEVER {

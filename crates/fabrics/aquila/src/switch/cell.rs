@@ -134,6 +134,7 @@ impl Pool {
         }
         let index = self.free;
         self.free = self.cells[index as usize].next;
+        self.prefetch(self.free);
         self.cells[index as usize] = cell;
         index
     }

@@ -49,15 +49,26 @@ impl<E: Endpoints> Switches<E> {
         input.draws = input.draws.wrapping_add(1);
         tin.ask(port, channel, way.output, way.onward);
         let is_ours = tin.ports[way.output].kind == PortKind::Terminal;
-        let again = self.limits.draw_again;
         let redraws = matches!(mode, Mode::FullyAdaptive | Mode::MinimalAdaptive);
-        if redraws && !is_ours && again > 0 {
-            let place = (place << 6 | port) as u32;
-            self.calendar.at(tick + again).draws.push((place, channel as u8));
+        if redraws && !is_ours && self.limits.draw_again > 0 {
+            self.drawn.push(((place << 6 | port) as u32, channel as u8));
         }
         if self.tins[place].wanted & self.tins[place].free_outputs != 0 {
             self.mark(place);
         }
+    }
+
+    /// Heads that have drawn a way at this tick and did not go at once draw again later, if they wait until then.
+    pub(super) fn expect_draws(&mut self, tick: u64) {
+        let mut drawn = std::mem::take(&mut self.drawn);
+        for (place, channel) in drawn.drain(..) {
+            let (tin, port) = split(place);
+            let input = &self.tins[tin].inputs[at(channel.into(), port)];
+            if input.output != UNDECIDED && input.drawn == tick as u8 {
+                self.calendar.at(tick + self.limits.draw_again).draws.push((place, channel));
+            }
+        }
+        self.drawn = drawn;
     }
 
     /// A head may have waited for long: if it is still the one, and still waits, its way is drawn again.
@@ -98,8 +109,7 @@ impl<E: Endpoints> Switches<E> {
         let queued = &tin.queued[onward];
         let is_here = matches!(component, Component::Own(_));
         let output = if is_here {
-            let hash = hash(tin, cell);
-            hand_over(row, queued, mode, hash, tin.chance(port, channel, cell))
+            hand_over(row, queued, mode, || hash(tin, cell), || tin.chance(port, channel, cell))
         } else {
             match mode {
                 Mode::Deterministic => self.by_hash(tin, row, cell, OTHER_SLOTS),
@@ -252,11 +262,17 @@ fn always_sinks(cell: &Cell) -> bool {
 
 /// The terminal port that a cell leaves by: that with the shortest queue, from a random one on, or by a hash where
 /// order matters (M102).
-fn hand_over(row: &Row, queued: &[u8; LANES], mode: Mode, hash: u32, draw: u64) -> u8 {
+fn hand_over(
+    row: &Row,
+    queued: &[u8; LANES],
+    mode: Mode,
+    hash: impl FnOnce() -> u32,
+    draw: impl FnOnce() -> u64,
+) -> u8 {
     if matches!(mode, Mode::Deterministic | Mode::MinimalDeterministic) {
-        return row.minimal[hash as usize % MINIMAL_SLOTS];
+        return row.minimal[hash() as usize % MINIMAL_SLOTS];
     }
-    let start = draw as usize % MINIMAL_SLOTS;
+    let start = draw() as usize % MINIMAL_SLOTS;
     let slots = (0..MINIMAL_SLOTS).map(|step| row.minimal[(start + step) % MINIMAL_SLOTS]);
     slots.min_by_key(|&port| queued[usize::from(port) % LANES]).expect("eight slots")
 }

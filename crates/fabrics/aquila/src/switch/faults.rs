@@ -242,6 +242,7 @@ impl<E: Endpoints> Switches<E> {
                 self.decide(place, port, channel, tick);
             }
         }
+        self.expect_draws(tick);
     }
 
     /// Whether what crosses to an output is discarded there: its link is down (M319).

@@ -35,7 +35,8 @@ use std::sync::Arc;
 
 use kernel::{Stream, Time};
 
-use crate::tables::Tables;
+use crate::address::Address;
+use crate::tables::{self, Component, Tables};
 use crate::topology::{PortKind, Topology};
 use calendar::{Calendar, Due};
 use cell::{Cell, NONE, Pool};
@@ -154,7 +155,7 @@ impl Wishes {
 /// What of a terminal port's input is free, by channel.
 #[derive(Clone, Copy, Debug)]
 pub struct Room<'a> {
-    inputs: &'a [tin::Input],
+    inputs: &'a [tin::Input; tin::QUEUES],
     port: usize,
 }
 
@@ -254,6 +255,8 @@ pub struct Switches<E> {
     errors: Option<Vec<faults::Errors>>,
     /// By tick: ports whose credit is to be told anew.
     refreshes: BTreeMap<u64, Vec<u32>>,
+    /// Inputs and channels whose heads have drawn a way at the tick at hand.
+    drawn: Vec<(u32, u8)>,
     /// Everything on links goes through its bytes.
     is_wire: bool,
 }
@@ -334,6 +337,7 @@ impl<E: Endpoints> Switches<E> {
             pairs: Vec::with_capacity(LANES),
             errors,
             refreshes: BTreeMap::new(),
+            drawn: Vec::new(),
             is_wire: false,
         }
     }
@@ -440,6 +444,12 @@ impl<E: Endpoints> Switches<E> {
         self.posted.drain(..)
     }
 
+    /// The same, for an empty list that is filled from now on.
+    fn exchange_posted(&mut self, list: &mut Vec<Posted>) {
+        debug_assert!(list.is_empty(), "what was posted before is lost");
+        std::mem::swap(&mut self.posted, list);
+    }
+
     /// Does everything that is due before `end`.
     pub fn run(&mut self, end: Time) {
         while let Some(next) = self.next().filter(|&next| next < end) {
@@ -466,6 +476,11 @@ impl<E: Endpoints> Switches<E> {
             if let Some(ahead) = due.releases.get(at + AHEAD) {
                 self.prefetch_input(ahead.place, ahead.channel);
             }
+            if let Some(ahead) = due.releases.get(at + AHEAD / 2) {
+                let (place, port) = split(ahead.place);
+                let queue = tin::at(ahead.channel.into(), port);
+                self.pool.prefetch(self.tins[place].inputs[queue].head);
+            }
             self.release(*release, tick);
         }
         for (at, mail) in due.mail.iter().enumerate() {
@@ -476,6 +491,9 @@ impl<E: Endpoints> Switches<E> {
                 }
                 Some(Mail::Credit { place, first, .. }) => self.prefetch_output(*place, *first),
                 _ => {}
+            }
+            if let Some(Mail::Cell { place, channel, cell }) = due.mail.get(at + AHEAD / 2) {
+                self.prefetch_ways(*place, *channel, *cell);
             }
             self.take_mail(*mail, tick);
         }
@@ -511,12 +529,17 @@ impl<E: Endpoints> Switches<E> {
         for (at, &place) in due.looks.iter().enumerate() {
             if let Some(&ahead) = due.looks.get(at + AHEAD) {
                 let (place, port) = split(ahead);
-                kernel::prefetch(&self.tins[place].ports, port);
+                kernel::prefetch(&self.tins[place].ports[..], port);
             }
             if let Some(&ahead) = due.looks.get(at + AHEAD / 2) {
                 let (place, port) = split(ahead);
                 let channel = self.tins[place].ports[port].filled.trailing_zeros() as u8 % 32;
                 self.prefetch_output(ahead, channel);
+            }
+            if let Some(&ahead) = due.looks.get(at + AHEAD / 4) {
+                let (place, port) = split(ahead);
+                let channel = self.tins[place].ports[port].filled.trailing_zeros() as usize % 32;
+                self.pool.prefetch(self.tins[place].outputs[tin::at(channel, port)].head);
             }
             self.look(place, tick);
         }
@@ -524,14 +547,20 @@ impl<E: Endpoints> Switches<E> {
             self.mark(place as usize);
         }
         self.match_all(tick);
+        self.expect_draws(tick);
         self.due = due;
     }
 
     /// Carries out what endpoints want.
+    #[inline]
     fn grant_wishes(&mut self, place: usize) {
-        if self.wishes.list.is_empty() {
-            return;
+        if !self.wishes.list.is_empty() {
+            self.grant_all_wishes(place);
         }
+    }
+
+    #[inline(never)]
+    fn grant_all_wishes(&mut self, place: usize) {
         let now = self.calendar.now();
         let mut list = std::mem::take(&mut self.wishes.list);
         let first = self.tables.shape().external_ports();
@@ -633,8 +662,23 @@ impl<E: Endpoints> Switches<E> {
     fn prefetch_input(&self, place: u32, channel: u8) {
         let (place, port) = split(place);
         let tin = &self.tins[place];
-        kernel::prefetch(&tin.ports, port);
-        kernel::prefetch(&tin.inputs, at(channel.into(), port));
+        kernel::prefetch(&tin.ports[..], port);
+        kernel::prefetch(&tin.inputs[..], at(channel.into(), port));
+    }
+
+    /// Asks for the memory of a cell's ways on from an input.
+    #[inline]
+    fn prefetch_ways(&self, place: u32, channel: u8, cell: u32) {
+        let (place, port) = split(place);
+        let (tin, cell) = (&self.tins[place], self.pool.get(cell));
+        let to = Address::from_bits(cell.to);
+        let component = tables::component(self.tables.shape(), tin.pod, tin.place, to);
+        let rvc = channel.wrapping_sub(3 * cell.class);
+        if let Component::Far(component) = component
+            && rvc < tables::ROUTING_VCS
+        {
+            self.tables.prefetch(self.tables.block(tin.id, port as u8, rvc), component);
+        }
     }
 
     /// Asks for the memory of an output's channel.
@@ -642,8 +686,8 @@ impl<E: Endpoints> Switches<E> {
     fn prefetch_output(&self, place: u32, channel: u8) {
         let (place, port) = split(place);
         let tin = &self.tins[place];
-        kernel::prefetch(&tin.ports, port);
-        kernel::prefetch(&tin.outputs, at(channel.into(), port));
+        kernel::prefetch(&tin.ports[..], port);
+        kernel::prefetch(&tin.outputs[..], at(channel.into(), port));
     }
 
     /// Marks a switch that may match something.

@@ -9,6 +9,8 @@ use crate::topology::{PortKind, Topology};
 
 /// Ports that arrays have room for: their bits are a word.
 pub(super) const LANES: usize = 64;
+/// Queues of a side: one for each channel and port.
+pub(super) const QUEUES: usize = CHANNELS * LANES;
 /// No output: a head's way is not decided.
 pub(super) const UNDECIDED: u8 = u8::MAX;
 /// No tick.
@@ -107,13 +109,13 @@ pub(super) struct Tin {
     pub(super) of_output: [u64; LANES],
     pub(super) of_input: [u64; LANES],
     pub(super) islip: BusyIslip,
-    pub(super) ports: Vec<Port>,
+    pub(super) ports: Box<[Port; LANES]>,
     /// By input and output: the channel whose turn it is, of several that ask.
-    pub(super) turns: Vec<u8>,
+    pub(super) turns: Box<[u8; LANES * LANES]>,
     /// By channel and output: units queued there.
-    pub(super) queued: Vec<[u8; LANES]>,
-    pub(super) inputs: Vec<Input>,
-    pub(super) outputs: Vec<Output>,
+    pub(super) queued: Box<[[u8; LANES]; CHANNELS]>,
+    pub(super) inputs: Box<[Input; QUEUES]>,
+    pub(super) outputs: Box<[Output; QUEUES]>,
     /// Its index among all, its pod, and its place there.
     pub(super) id: u16,
     pub(super) pod: u16,
@@ -125,7 +127,14 @@ pub(super) struct Tin {
 /// Place of a channel's queue at a port.
 #[inline]
 pub(super) fn at(channel: usize, port: usize) -> usize {
-    channel * LANES + port
+    debug_assert!(channel < CHANNELS && port < LANES, "channel {channel}, port {port}");
+    (channel * LANES + port) % QUEUES
+}
+
+/// An array with what belongs in each place, made where it stays: it is large.
+fn filled<T, const N: usize>(make: impl FnMut(usize) -> T) -> Box<[T; N]> {
+    let all: Box<[T]> = (0..N).map(make).collect();
+    all.try_into().unwrap_or_else(|_| unreachable!("N were made"))
 }
 
 impl Tin {
@@ -138,8 +147,7 @@ impl Tin {
     ) -> Self {
         let shape = topology.shape();
         let (pod, place) = shape.split(id);
-        let ports: Vec<_> =
-            (0..LANES as u8).map(|port| new_port(topology, settings, id, port)).collect();
+        let ports: Box<[Port; LANES]> = filled(|port| new_port(topology, settings, id, port as u8));
         let kind = |port: usize| ports[port].kind as usize;
         let input = |queue: usize| Input {
             head: NONE,
@@ -168,10 +176,10 @@ impl Tin {
             of_output: [0; LANES],
             of_input: [0; LANES],
             islip: BusyIslip::default(),
-            turns: vec![0; LANES * LANES],
-            queued: vec![[0; LANES]; CHANNELS],
-            inputs: (0..CHANNELS * LANES).map(input).collect(),
-            outputs: (0..CHANNELS * LANES).map(output).collect(),
+            turns: filled(|_| 0),
+            queued: filled(|_| [0; LANES]),
+            inputs: filled(input),
+            outputs: filled(output),
             ports,
             id,
             pod,

@@ -150,6 +150,12 @@ impl Tables {
         self.entries[block as usize + usize::from(component)]
     }
 
+    /// Asks for the memory of an entry.
+    #[inline]
+    pub(crate) fn prefetch(&self, block: u32, component: u16) {
+        kernel::prefetch(&self.entries, block as usize + usize::from(component));
+    }
+
     /// The row of this index.
     ///
     /// # Panics
