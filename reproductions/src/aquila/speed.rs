@@ -2,14 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use aquila::config::Ip;
+use aquila::config::{Ip, Rma};
 use aquila::ip::open_loop::Packet;
 use aquila::raw::{Pattern, Traffic};
+use aquila::rma::{Kind, open_loop as rma};
 use aquila::switch::settings::Settings;
 use aquila::topology::{Fibres, Shape};
 use kernel::{Bytes, Rate, Span, Time};
 
 use super::clique::{BULK, Clique, VALUE, us};
+use super::memory::{self, READ};
 use super::throughput::{DATA, TRAIN};
 
 /// What is carried.
@@ -21,6 +23,8 @@ enum What {
     NextPod,
     /// Packets of all TiNs but one to that one.
     Incast,
+    /// All hosts read the memory of others, at 70 % of what a TiN takes.
+    Reads,
 }
 
 /// A benchmark.
@@ -57,6 +61,7 @@ impl Speed {
             (What::Uniform(1.0), "uniform-1", 1),
             (What::NextPod, "worst", 1),
             (What::Incast, "incast", 1),
+            (What::Reads, "reads", 1),
         ];
         let one = |(shape, name, micros): (Shape, &str, u64)| {
             whats.map(|(what, word, times)| Self {
@@ -77,6 +82,7 @@ impl Speed {
             What::Uniform(share) => self.cells(&clique, Pattern::Uniform, share),
             What::NextPod => self.cells(&clique, Pattern::NextPod, 1.0),
             What::Incast => self.incast(&clique),
+            What::Reads => self.reads(&clique),
         }
     }
 
@@ -121,6 +127,23 @@ impl Speed {
         let counts = cells.counts();
         Work { hops: counts.hops, cells: counts.delivered, time: begun.elapsed() }
     }
+
+    fn reads(&self, clique: &Clique) -> Work {
+        let shape = clique.shape();
+        let mut cells = memory::ends(clique, (&Settings::default(), &Rma::default()), 1);
+        let peers = (0..shape.tins()).flat_map(|tin| [(tin, 0), (tin, 1)]).collect();
+        let until = Time::ZERO + self.length;
+        let rate = Rate::from_gbps(35);
+        let reads = rma::Traffic { kind: Kind::Read, length: READ, rate, half: None, until };
+        cells.endpoints_mut().memory.set_traffic(reads, peers);
+        for tin in 0..shape.tins() {
+            cells.act(tin, Time::ZERO, |both, wishes| both.memory.begin(tin, wishes));
+        }
+        let begun = Instant::now();
+        cells.run(Time::NEVER);
+        let counts = cells.counts();
+        Work { hops: counts.hops, cells: counts.delivered, time: begun.elapsed() }
+    }
 }
 
 #[cfg(test)]
@@ -129,7 +152,7 @@ mod tests {
 
     #[test]
     fn every_benchmark_moves_cells() {
-        for what in [What::Uniform(0.3), What::NextPod, What::Incast] {
+        for what in [What::Uniform(0.3), What::NextPod, What::Incast, What::Reads] {
             let length = Span::from_us(4);
             let speed = Speed { name: String::new(), shape: Shape::TINY, what, length };
             let work = speed.run();
