@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use kernel::{Span, Stream, Time};
 use rack::node::{Ending, FlowName, Message, Node, Nodes};
-use rack::{Failure, Flow};
+use rack::{Failure, Flow, NodeId};
 
 use crate::cargo::{Cargo, Flows, unload};
 use crate::clock::Clock;
@@ -59,7 +59,7 @@ impl Default for Config {
 pub struct Outcome {
     /// Flows that ended, each once, by number: when, and why it failed if it did.
     pub ended: BTreeMap<u64, (Time, Option<Failure>)>,
-    /// Of the flows that ended well: those of which not every byte was there, in place and right.
+    /// Of the flows that ended well: those of which not every byte was there by then, in place and right.
     pub incomplete: Vec<u64>,
     /// Parts of flows that arrived with other bytes than were sent.
     pub wrong: u64,
@@ -78,6 +78,8 @@ pub struct Outcome {
 /// What all threads share.
 struct Floor {
     flows: Flows,
+    /// The node that has what a host sends and receives.
+    places: BTreeMap<NodeId, usize>,
     clock: Clock,
     inboxes: Vec<Inbox>,
     /// Flows that have not ended.
@@ -103,7 +105,7 @@ struct Seat<'a> {
     reached: Time,
     chance: Stream,
     endings: Vec<Ending>,
-    told: Vec<(FlowName, Time, Option<Failure>, u64)>,
+    told: Vec<(FlowName, Time, Option<Failure>)>,
     wrong: u64,
 }
 
@@ -116,15 +118,18 @@ struct Seat<'a> {
 pub fn carry(nodes: Nodes, flows: &[Flow], config: Config) -> Outcome {
     let mut flows = flows.to_vec();
     flows.sort_by_key(|flow| (flow.start, flow.id));
-    let begins = |place: usize| flows.iter().filter(move |flow| flow.src.index() == place);
-    let first = |place: usize| {
-        let flow = begins(place).next().map_or(Time::NEVER, |flow| flow.start);
-        Inbox::new(nodes.nodes[place].next().min(flow))
+    let mut begin = vec![VecDeque::new(); nodes.nodes.len()];
+    flows.iter().for_each(|flow| begin[nodes.begins(flow)].push_back(*flow));
+    let first = |(node, flows): (&dyn Node, &VecDeque<Flow>)| {
+        let flow = flows.front().map_or(Time::NEVER, |flow| flow.start);
+        Inbox::new(node.next().min(flow))
     };
+    let hosts = flows.iter().flat_map(|flow| [flow.src, flow.dst]);
     let floor = Floor {
         flows: Flows::new(&flows),
+        places: hosts.map(|host| (host, nodes.place(host))).collect(),
         clock: Clock::new(),
-        inboxes: (0..nodes.nodes.len()).map(first).collect(),
+        inboxes: nodes.nodes.iter().map(|node| &**node).zip(&begin).map(first).collect(),
         open: Mutex::new(flows.iter().map(|flow| flow.id.get()).collect()),
         is_broken: AtomicBool::new(false),
         messages: AtomicU64::new(0),
@@ -134,13 +139,13 @@ pub fn carry(nodes: Nodes, flows: &[Flow], config: Config) -> Outcome {
     };
     let ahead = config.ahead.unwrap_or(nodes.delay);
     let seats: Vec<_> = (0..)
-        .zip(nodes.nodes)
-        .map(|(place, node)| Seat {
+        .zip(nodes.nodes.into_iter().zip(begin))
+        .map(|(place, (node, flows))| Seat {
             place,
             node,
             floor: &floor,
             config,
-            flows: begins(place).copied().collect(),
+            flows,
             cargo: Cargo::default(),
             reached: Time::ZERO,
             chance: Stream::new(config.seed, "loopback/messages", place as u64),
@@ -150,28 +155,29 @@ pub fn carry(nodes: Nodes, flows: &[Flow], config: Config) -> Outcome {
         })
         .collect();
     let seats = std::thread::scope(|scope| {
-        let work = |mut seat: Seat<'_>| {
-            let result = catch_unwind(AssertUnwindSafe(|| seat.work()));
-            floor.is_broken.fetch_or(result.is_err(), Ordering::SeqCst);
-            result.map(|()| (seat.told, seat.wrong, seat.node.unexpected()))
-        };
         let threads: Vec<_> =
-            seats.into_iter().map(|seat| scope.spawn(move || work(seat))).collect();
+            seats.into_iter().map(|seat| scope.spawn(|| seat.work_to_the_end())).collect();
         floor.keep_time(config, ahead);
         threads.into_iter().map(|thread| thread.join().and_then(|seat| seat)).collect::<Vec<_>>()
     });
+    let seats: Vec<_> =
+        seats.into_iter().map(|seat| seat.unwrap_or_else(|panic| resume_unwind(panic))).collect();
+    outcome(&floor, &seats)
+}
+
+/// What the nodes have come to.
+fn outcome(floor: &Floor, seats: &[Seat<'_>]) -> Outcome {
     let mut outcome = Outcome {
-        messages: floor.messages.into_inner(),
-        lost: floor.lost.into_inner(),
-        damaged: floor.damaged.into_inner(),
+        messages: floor.messages.load(Ordering::SeqCst),
+        lost: floor.lost.load(Ordering::SeqCst),
+        damaged: floor.damaged.load(Ordering::SeqCst),
         end: floor.clock.now(),
         ..Outcome::default()
     };
     for seat in seats {
-        let (told, wrong, unexpected) = seat.unwrap_or_else(|panic| resume_unwind(panic));
-        outcome.wrong += wrong;
-        outcome.unexpected += unexpected;
-        for (name, at, failure, readable) in told {
+        outcome.wrong += seat.wrong;
+        outcome.unexpected += seat.node.unexpected();
+        for &(name, at, failure) in &seat.told {
             let flow =
                 floor.flows.get(name).unwrap_or_else(|| panic!("{name:?} ends: no such flow"));
             let before = outcome.ended.get(&flow.id.get());
@@ -179,7 +185,11 @@ pub fn carry(nodes: Nodes, flows: &[Flow], config: Config) -> Outcome {
             if before.is_none_or(|&(first, _)| at < first) {
                 outcome.ended.insert(flow.id.get(), (at, failure));
             }
-            if failure.is_none() && readable != flow.size.get() {
+            let [from, to] = [flow.src, flow.dst].map(|host| floor.places[&host]);
+            let (readable, whole_at) = seats[to].cargo.readable(name);
+            let is_whole = readable == flow.size.get() && whole_at <= at;
+            // What one node moves from memory to memory in itself nobody sees.
+            if failure.is_none() && from != to && !is_whole {
                 outcome.incomplete.push(flow.id.get());
             }
         }
@@ -232,6 +242,13 @@ impl Floor {
 }
 
 impl Seat<'_> {
+    /// Works until all is over, or gives what the node has panicked with.
+    fn work_to_the_end(mut self) -> std::thread::Result<Self> {
+        let result = catch_unwind(AssertUnwindSafe(|| self.work()));
+        self.floor.is_broken.fetch_or(result.is_err(), Ordering::SeqCst);
+        result.map(|()| self)
+    }
+
     /// What the thread of a node does.
     fn work(&mut self) {
         let floor = self.floor;
@@ -266,10 +283,11 @@ impl Seat<'_> {
         let unit = self.node.receive(frame.wire, frame.at.max(self.reached), head);
         let Some(unit) = unit else { return };
         // Nobody but the destination looks at what rides with it.
+        let is_here = |host: NodeId| self.floor.places.get(&host) == Some(&self.place);
         match unload(load) {
-            Some((payload, bytes)) if payload.flow.dst.index() == self.place => {
+            Some((payload, bytes)) if is_here(payload.flow.dst) => {
                 match self.floor.flows.are_those(payload, bytes) {
-                    true => self.cargo.arrives(payload),
+                    true => self.cargo.arrives(payload, frame.at.max(self.reached)),
                     false => self.wrong += 1,
                 }
             }
@@ -312,8 +330,7 @@ impl Seat<'_> {
     fn tell(&mut self) {
         self.node.endings(&mut self.endings);
         for Ending { flow, at, failure } in self.endings.drain(..) {
-            let readable = self.cargo.readable(flow);
-            self.told.push((flow, at, failure, readable));
+            self.told.push((flow, at, failure));
             if let Some(flow) = self.floor.flows.get(flow) {
                 self.floor.open().remove(&flow.id.get());
             }

@@ -18,6 +18,7 @@
 
 use kernel::{Bytes, Span, Time};
 use rack::Problem;
+use rack::node::{Payload, Unit};
 use rack::topology::{PortId, Vertex};
 use serde_json::{Map, Value};
 
@@ -272,6 +273,16 @@ pub trait Program: Clone + Send + 'static {
     /// [`Program::can_be_cut`].
     fn add_counts(&mut self, other: &Self) {
         let _ = other;
+    }
+
+    /// Each switch is a node of its own from now on: [`Program::load`] is asked of all that they send each other.
+    fn stand_alone(&mut self) {}
+
+    /// What a note is known by if bytes of a flow ride with it, and which they are if it is a switch here that has them
+    /// and sends them now.
+    fn load(&mut self, note: &[u64; NOTE_WORDS]) -> Option<(Unit, Option<Payload>)> {
+        let _ = note;
+        None
     }
 
     /// Whether switches go on after something that they told each other was lost or damaged.

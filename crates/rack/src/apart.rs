@@ -108,7 +108,7 @@ impl Run<'_> {
         *number += 1;
         self.open.insert(name, flow.id);
         self.outcome.begun += 1;
-        let place = flow.src.index();
+        let place = self.nodes.begins(flow);
         // All that comes before it is done.
         self.run(place, flow.start);
         self.nodes.nodes[place].offer(flow);

@@ -49,7 +49,7 @@ pub struct Message<'a> {
     pub bytes: &'a [u8],
     /// What it is known by, if bytes of a flow ride with it.
     pub unit: Option<Unit>,
-    /// Which bytes these are, if the node is their source.
+    /// Which bytes these are, if the node has them ([`Nodes::place`] of their flow's source).
     pub payload: Option<Payload>,
 }
 
@@ -70,7 +70,7 @@ pub trait Node: Send {
     /// is none.
     fn next(&self) -> Time;
 
-    /// The application of a host that is here hands over a message, at `flow.start`, which is not past.
+    /// The application of a host that is here hands over a flow ([`Nodes::begins`]), at `flow.start`, which is not past.
     fn offer(&mut self, flow: &Flow);
 
     /// Bytes have come in on one of its wires, the last of them `at`: later than now, or now if they are
@@ -96,6 +96,44 @@ pub struct Nodes {
     pub delay: kernel::Span,
     /// What may become of messages on the way without a flow being lost.
     pub stands: Stands,
+    /// Where hosts reach each other's memory; `None`: each has its own, and flows begin at their sources.
+    pub memory: Option<Memory>,
+}
+
+/// Memory that hosts reach in each other.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Memory {
+    /// By host: the node that has its memory, from which its bytes go and to which they come.
+    pub places: Vec<usize>,
+    /// Who asks for a flow, and tells its end.
+    pub asks: End,
+}
+
+/// An end of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// Its source.
+    Source,
+    /// Its destination.
+    Destination,
+}
+
+impl Nodes {
+    /// The node to which a flow is handed at its start.
+    #[must_use]
+    pub fn begins(&self, flow: &Flow) -> usize {
+        match &self.memory {
+            Some(Memory { asks: End::Destination, .. }) => flow.dst.index(),
+            _ => flow.src.index(),
+        }
+    }
+
+    /// The node that has what a host sends and receives.
+    #[must_use]
+    pub fn place(&self, host: NodeId) -> usize {
+        let places = self.memory.as_ref().map(|memory| &memory.places);
+        places.and_then(|places| places.get(host.index())).copied().unwrap_or(host.index())
+    }
 }
 
 /// What may become of messages on the way.

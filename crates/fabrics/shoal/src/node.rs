@@ -46,7 +46,7 @@ pub(crate) fn apart(plan: &Plan, seed: u64) -> Option<Nodes> {
     // Sent within a slot, and there at the beginning of one.
     let delay = plan.config.slot * u64::from(plan.delay_slots) - plan.config.slot;
     let stands = if plan.is_reliable { Stands::Damage } else { Stands::Nothing };
-    Some(Nodes { nodes, delay, stands })
+    Some(Nodes { nodes, delay, stands, memory: None })
 }
 
 fn handle(flow: FlowName) -> u32 {

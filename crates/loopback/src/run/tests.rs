@@ -193,7 +193,7 @@ fn ring(fails_at: Time) -> Nodes {
         fails_at: if place == 3 { fails_at } else { Time::NEVER },
     };
     let nodes = (0..NODES).map(|place| Box::new(toy(place)) as Box<dyn Node>).collect();
-    Nodes { nodes, delay: WIRE, stands: Stands::Loss }
+    Nodes { nodes, delay: WIRE, stands: Stands::Loss, memory: None }
 }
 
 #[test]

@@ -51,6 +51,7 @@ impl<T: Transport, S: Program> Network<T, S> {
         let single = |part: &Part<T, S>| -> Box<dyn Node> {
             let mut part = part.clone();
             part.tells_at_once = true;
+            part.program.stand_alone();
             part.begin();
             Box::new(Single {
                 part,
@@ -65,7 +66,7 @@ impl<T: Transport, S: Program> Network<T, S> {
         let nodes = self.cut_up(&cut).iter().map(single).collect();
         let recovers = whole.transport.recovers() && whole.program.recovers();
         let stands = if recovers { Stands::Loss } else { Stands::Nothing };
-        Some(Nodes { nodes, delay: whole.net.lookahead(&cut), stands })
+        Some(Nodes { nodes, delay: whole.net.lookahead(&cut), stands, memory: None })
     }
 }
 
@@ -147,6 +148,7 @@ impl<T: Transport, S: Program> Node for Single<T, S> {
         };
         let unit = match &message.body {
             Body::Packet { packet, .. } | Body::Posted(Post::Packet(packet, _)) => unit(packet),
+            Body::Posted(Post::Note(note)) => self.part.program.load(note).map(|(unit, _)| unit),
             _ => None,
         };
         self.part.take(&mut vec![message]);
@@ -164,6 +166,10 @@ impl<T: Transport, S: Program> Node for Single<T, S> {
                 Body::Packet { packet, .. } | Body::Posted(Post::Packet(packet, _)) => {
                     (unit(packet), self.payload(packet))
                 }
+                Body::Posted(Post::Note(note)) => match self.part.program.load(note) {
+                    Some((unit, payload)) => (Some(unit), payload),
+                    None => (None, None),
+                },
                 _ => (None, None),
             };
             send(Message { to, wire: message.port, at: message.at, bytes: &bytes, unit, payload });

@@ -243,6 +243,7 @@ impl CliqueMap {
             offset: 0,
             local: 0,
             half: None,
+            is_traced: false,
         };
         let (tin, host) = lookup.client;
         self.engine.submit(tin, host, &access, wishes);

@@ -30,8 +30,8 @@ use crate::turns::TurnTable;
 /// No port of a TiN that a link leads to: a host's.
 pub(super) const HOST_PORT: u8 = u8::MAX;
 
-/// Memory that each host has registered: as much as any operation has. Unit: bytes.
-const MEMORY: u64 = 1 << 20;
+/// Memory that each host has registered: all that addresses tell apart. Unit: bytes.
+const MEMORY: u64 = u64::MAX;
 /// The process that asks.
 const KEY: u32 = 1;
 

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ::rack::Problem;
+use ::rack::node::{Payload, Unit};
 use ::rack::topology::{PortId, Topology as Graph, Vertex};
 use kernel::{Bytes, Rate, Slab, Span, Time};
 use packets::{Hop, Live, Marks, NOTE_WORDS, Orders, PRIORITIES, Packet, Post, Program, Verdict};
@@ -27,7 +28,7 @@ use crate::config::{Carrier, Plan};
 use crate::ip::{self, Arrival, Outcome};
 use crate::rma;
 use crate::switch::settings::TICK;
-use crate::switch::{self, Posted, Switches, blocks, post};
+use crate::switch::{self, Body, Posted, Switches, blocks, post};
 
 /// No instant.
 const NEVER: u64 = u64::MAX;
@@ -213,8 +214,8 @@ impl Clique {
 
     /// Asks for more of a command.
     fn go_on(&mut self, job: u32, now: Time) {
-        let Some(jobs) = &mut self.jobs else { return };
-        while let Some(((tin, host), access)) = jobs.next(job) {
+        let (Some(jobs), tracing) = (&mut self.jobs, &mut self.tracing) else { return };
+        while let Some(((tin, host), access)) = jobs.next(job, |tin| tracing.takes(tin)) {
             self.switches.act(tin, now, |cores, wishes| {
                 if let Some(memory) = &mut cores.memory {
                     memory.submit(tin, host, &access, wishes);
@@ -491,6 +492,22 @@ impl Program for Clique {
         Ok(())
     }
 
+    fn stand_alone(&mut self) {
+        if let Some(memory) = &mut self.switches.endpoints_mut().memory {
+            memory.keep_pieces();
+        }
+    }
+
+    fn load(&mut self, note: &[u64; NOTE_WORDS]) -> Option<(Unit, Option<Payload>)> {
+        let jobs = self.jobs.as_ref()?;
+        let memory = self.switches.endpoints_mut().memory.as_mut()?;
+        let Body::Cell(cell, _) = Posted::read(*note, (0, 0), 0)?.body else { return None };
+        let unit = rma::piece(&cell)?;
+        let piece = memory.take_piece(unit);
+        let payload = piece.and_then(|piece| jobs.payload((cell.from, cell.to), piece));
+        Some((Unit(unit), payload))
+    }
+
     fn recovers(&self) -> bool {
         // A packet is some ninety cells and hops, none of which is sent again: of links that lose one message in
         // ten it does not arrive. Bit errors as they are on real links it stands.
@@ -510,6 +527,7 @@ impl Program for Clique {
         let Counts { cells, ip, memory, damaged, .. } = self.counts();
         if let Some(jobs) = &self.jobs {
             let mut details = memory_details(jobs, &cells, &memory);
+            self.tracing.say("traced_operations", &self.blueprint.topology, &mut details);
             self.blueprint.say_clocks(&mut details);
             return details;
         }
@@ -527,7 +545,7 @@ impl Program for Clique {
         say("rts_queue_max", ip.queue_max.into());
         say("ingress_buffer_max_bytes", (u64::from(ip.ingress_max) * 256).into());
         say("egress_buffer_max_bytes", ip.egress_max.into());
-        self.tracing.say(&self.blueprint.topology, &mut details);
+        self.tracing.say("traced_packets", &self.blueprint.topology, &mut details);
         self.blueprint.say_clocks(&mut details);
         details
     }

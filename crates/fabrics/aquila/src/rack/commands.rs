@@ -9,7 +9,7 @@ use kernel::{Bytes, Span};
 use packets::{FlowKey, Framing, Kind, Line, Opening, Outbox, Packet, Timer, Timers, Transport};
 use rack::NodeId;
 
-/// A host's command: `seq` bytes are to be moved. `word` counts commands of its flow.
+/// A host's command: `seq` bytes are to be moved, those behind the first `ack` of its flow. `word` counts its commands.
 pub(super) const COMMAND: Kind = Kind::of_transport(0);
 /// What a TiN tells: `seq` bytes are there, after `ack` retries; the command is under way, or has failed. `word` is the
 /// command's.
@@ -30,6 +30,7 @@ struct Asking {
     to: NodeId,
     /// Bytes that are not there yet, of all.
     rest: u64,
+    size: u64,
     /// Commands so far, this one included.
     command: u64,
     /// Times that nothing was heard of it, in a row.
@@ -55,7 +56,7 @@ impl Commands {
 
     /// Says a flow's command, and waits.
     fn say(&mut self, key: FlowKey, out: &mut Outbox) {
-        let Some(&mut Asking { from, to, rest, command, .. }) = self.get(key) else { return };
+        let Some(&mut Asking { from, to, rest, size, command, .. }) = self.get(key) else { return };
         out.send(Packet {
             flow: key,
             src: from,
@@ -63,6 +64,7 @@ impl Commands {
             kind: COMMAND,
             wire: COMMAND_BYTES,
             seq: rest,
+            ack: size - rest,
             word: command,
             stamp: out.now(),
             ..Packet::default()
@@ -96,8 +98,9 @@ impl Transport for Commands {
         if self.flows.len() <= key.index() {
             self.flows.resize(key.index() + 1, None);
         }
-        let rest = flow.size.get();
-        let asking = Asking { from: flow.src, to: flow.dst, rest, command: 1, silences: 0 };
+        let size = flow.size.get();
+        let (from, to) = (flow.src, flow.dst);
+        let asking = Asking { from, to, rest: size, size, command: 1, silences: 0 };
         self.flows[key.index()] = Some(asking);
         self.say(*key, out);
     }

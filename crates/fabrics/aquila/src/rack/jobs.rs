@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use ::rack::NodeId;
+use ::rack::node::{FlowName, Payload};
 use kernel::Slab;
 use packets::{FlowKey, Packet};
 
@@ -15,6 +16,12 @@ use crate::rma::{Access, Grant, Kind, Outcome};
 
 /// Operations of a flow that are asked for at a time (our choice: two windows of the default operation).
 const AHEAD: u32 = 8;
+
+/// Bits of an address that say which byte of its flow is there; those above it say which flow between two hosts (our
+/// choice: bytes of a flow are at the same addresses at both of its ends).
+const BYTE_BITS: u32 = 40;
+/// Flows between two hosts that addresses tell apart.
+const FLOWS: u64 = 1 << 23;
 
 /// What a node's memory is reached by.
 #[derive(Clone, Copy, Debug)]
@@ -34,14 +41,21 @@ struct Job {
     number: u32,
     /// Which of its commands.
     command: u64,
-    /// Bytes that are not asked for yet.
+    /// Bytes that are not asked for yet, and those of the flow before them.
     rest: u64,
+    offset: u64,
     /// Operations that are under way.
     operations: u32,
     has_failed: bool,
 }
 
 impl Job {
+    /// Where the next bytes of it are, at both of its ends.
+    fn address(&self) -> u64 {
+        let byte = self.offset % (1 << BYTE_BITS);
+        (u64::from(self.number) % FLOWS) << BYTE_BITS | byte
+    }
+
     fn name(&self) -> Name {
         [self.asks.get(), self.is_asked.get(), self.number]
     }
@@ -83,6 +97,8 @@ pub(super) struct Jobs {
     parts: Slab<Part>,
     /// By node.
     places: Vec<Place>,
+    /// By GNet address: whose memory it is.
+    nodes: BTreeMap<u16, NodeId>,
     kind: Kind,
     /// Most bytes of an operation.
     most: u64,
@@ -91,7 +107,9 @@ pub(super) struct Jobs {
 impl Jobs {
     pub(super) fn new(kind: Kind, most: u64, places: Vec<Place>) -> Self {
         let (jobs, parts) = (Slab::default(), Slab::default());
-        Self { jobs, by_name: BTreeMap::new(), parts, places, kind, most }
+        let nodes = (0..).map(NodeId::new).zip(&places);
+        let nodes = nodes.map(|(node, place)| (place.address, node)).collect();
+        Self { jobs, by_name: BTreeMap::new(), parts, places, nodes, kind, most }
     }
 
     pub(super) fn place(&self, node: NodeId) -> Option<&Place> {
@@ -112,6 +130,7 @@ impl Jobs {
             number: packet.flow.place(),
             command: packet.word,
             rest: packet.seq,
+            offset: packet.ack,
             operations: 0,
             has_failed: false,
         };
@@ -123,21 +142,29 @@ impl Jobs {
         Some(Ok(place))
     }
 
-    /// The next operation of a command, and who asks; none if enough are under way.
-    pub(super) fn next(&mut self, place: u32) -> Option<((u16, usize), Access)> {
+    /// The next operation of a command, and who asks; none if enough are under way. `traces` says of a TiN whether its
+    /// next operation is traced.
+    pub(super) fn next(
+        &mut self,
+        place: u32,
+        traces: impl FnOnce(u16) -> bool,
+    ) -> Option<((u16, usize), Access)> {
         let job = &mut self.jobs[place as usize];
         if job.rest == 0 || job.operations == AHEAD || job.has_failed {
             return None;
         }
-        let length = job.rest.min(self.most);
+        let (length, address) = (job.rest.min(self.most), job.address());
         job.rest -= length;
+        job.offset = job.offset.wrapping_add(length);
         job.operations += 1;
         let [by, to] = [job.asks, job.is_asked].map(|node| self.places[node.index()]);
         let length = length as u32;
         let handle = self.parts.insert(Part { job: place, length, by: by.at, is_open: true });
         let (kind, grant, half) = (self.kind, to.grant, None);
-        let (offset, local) = (0, 0);
-        Some((by.at, Access { handle, to: to.address, kind, length, grant, offset, local, half }))
+        let (offset, local) = (address, address);
+        let (to, is_traced) = (to.address, traces(by.at.0));
+        let access = Access { handle, to, kind, length, grant, offset, local, half, is_traced };
+        Some((by.at, access))
     }
 
     /// An operation has ended: what its host is told of it and of the command, and the command, if it goes on.
@@ -182,6 +209,18 @@ impl Jobs {
     fn release(&mut self, handle: u32) {
         self.parts[handle as usize].is_open = false;
         self.parts.release(handle);
+    }
+
+    /// Which bytes of which flow so many are that go from one host's memory at an address to another's.
+    pub(super) fn payload(
+        &self,
+        ends: (u16, u16),
+        (address, bytes): (u64, u32),
+    ) -> Option<Payload> {
+        let (src, dst) = (*self.nodes.get(&ends.0)?, *self.nodes.get(&ends.1)?);
+        let number = (address >> BYTE_BITS) as u32;
+        let offset = address % (1 << BYTE_BITS);
+        Some(Payload { flow: FlowName { src, dst, number }, offset, bytes })
     }
 
     /// Whether no command is under way.
@@ -279,7 +318,7 @@ mod tests {
         }
 
         fn go_on(&mut self, job: u32) {
-            while let Some((_, access)) = self.tin.next(job) {
+            while let Some((_, access)) = self.tin.next(job, |_| false) {
                 self.operations.push_back(access);
             }
         }

@@ -2,14 +2,13 @@
 //!
 //! A flow of the engine goes from the host that asks to the host that is asked: the other way than a flow whose
 //! destination reads. Hosts and their lines to TiNs are the engine's, as where packets carry flows; what crosses them is
-//! commands ([`super::commands`]), and what moves bytes is cells ([`super::jobs`]).
-//!
-//! **Leaves out**: nodes of their own (`apart`), as no packet stands for the bytes that cells of memory carry.
+//! commands ([`super::commands`]), and what moves bytes is cells ([`super::jobs`]). As nodes of their own, a TiN has the
+//! memory of its hosts.
 
 use std::ops::ControlFlow;
 
 use ::rack::equipment::Bill;
-use ::rack::node::Nodes;
+use ::rack::node::{End, Ending, FlowName, Memory, Message, Node, Nodes, Unit};
 use ::rack::{
     Advance, Completion, Fabric, Failure, Flow, Gauge, Probe, Problem, Stage, Totals, Unfinished,
 };
@@ -41,18 +40,11 @@ impl Manner {
 
     /// A flow of the engine for a flow, and the other way round.
     fn turned(&self, flow: &Flow) -> Flow {
-        match self.reads() {
-            true => Flow { src: flow.dst, dst: flow.src, ..*flow },
-            false => *flow,
-        }
+        if self.reads() { turned(flow) } else { *flow }
     }
 
     fn why(&self, why: Failure) -> Failure {
-        match (self.reads(), why) {
-            (true, Failure::SourceDied) => Failure::DestinationDied,
-            (true, Failure::DestinationDied) => Failure::SourceDied,
-            _ => why,
-        }
+        if self.reads() { turned_failure(why) } else { why }
     }
 
     /// The completion time of a flow alone: no flow can be faster.
@@ -75,6 +67,54 @@ impl Manner {
             // It is offered, fetched as if it were read, and its end told.
             false => fixed + there + rma.request_time + asked + back + rma.landing_time,
         }
+    }
+}
+
+/// The other way round.
+fn turned(flow: &Flow) -> Flow {
+    Flow { src: flow.dst, dst: flow.src, ..*flow }
+}
+
+fn turned_failure(why: Failure) -> Failure {
+    match why {
+        Failure::SourceDied => Failure::DestinationDied,
+        Failure::DestinationDied => Failure::SourceDied,
+        _ => why,
+    }
+}
+
+/// A node whose flows go the other way than the engine's.
+struct Turned(Box<dyn Node>);
+
+impl Node for Turned {
+    fn next(&self) -> Time {
+        self.0.next()
+    }
+
+    fn offer(&mut self, flow: &Flow) {
+        self.0.offer(&turned(flow));
+    }
+
+    fn receive(&mut self, wire: u32, at: Time, bytes: &[u8]) -> Option<Unit> {
+        self.0.receive(wire, at, bytes)
+    }
+
+    fn run(&mut self, until: Time, send: &mut dyn FnMut(Message<'_>)) {
+        self.0.run(until, send);
+    }
+
+    fn endings(&mut self, endings: &mut Vec<Ending>) {
+        let known = endings.len();
+        self.0.endings(endings);
+        for ending in &mut endings[known..] {
+            let FlowName { src, dst, number } = ending.flow;
+            ending.flow = FlowName { src: dst, dst: src, number };
+            ending.failure = ending.failure.map(turned_failure);
+        }
+    }
+
+    fn unexpected(&self) -> u64 {
+        self.0.unexpected()
     }
 }
 
@@ -161,7 +201,18 @@ impl Fabric for Remote {
     }
 
     fn apart(&self) -> Option<Nodes> {
-        None
+        let nodes = self.network.apart()?;
+        let Plan { config, hosts, .. } = &self.manner.plan;
+        let places = hosts.iter().map(|place| config.nodes as usize + usize::from(place.tin));
+        let reads = self.manner.reads();
+        let memory = Memory {
+            places: places.collect(),
+            asks: if reads { End::Destination } else { End::Source },
+        };
+        let turned = |node| -> Box<dyn Node> { Box::new(Turned(node)) };
+        let all = nodes.nodes.into_iter();
+        let all = if reads { all.map(turned).collect() } else { all.collect() };
+        Some(Nodes { nodes: all, memory: Some(memory), ..nodes })
     }
 
     fn offer(&mut self, flow: &Flow) {

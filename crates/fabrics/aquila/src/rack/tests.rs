@@ -181,6 +181,37 @@ fn i93_m903_tracing_moves_no_flow() {
     assert!((packets / 80..packets / 20).contains(&chosen), "{chosen} of {packets}");
 }
 
+/// The same of operations on remote memory, whose requests, offers and answers are all traced.
+#[test]
+fn i93_m903_tracing_moves_no_flow_of_memory() {
+    let flows: Vec<_> = (0..60u32)
+        .map(|id| {
+            let start = Time::ZERO + Span::from_ns(700 * u64::from(id));
+            flow(id.into(), (id % 36, (id * 7 + 5) % 36), 20_000, start)
+        })
+        .collect();
+    for carrier in [Carrier::RmaRead, Carrier::RmaWrite] {
+        let traced = |one_in| {
+            let trace = crate::trace::Settings { one_in, records_per_second: 100_000_000 };
+            carry(&Config { nodes: 36, trace, carrier, ..Config::default() }, &flows)
+        };
+        let ((all, ends), (none, plain)) = (traced(1), traced(0));
+        assert_eq!(ends, plain);
+        let count =
+            |rack: &Rack, key: &str| rack.details().get(key).and_then(serde_json::Value::as_u64);
+        // Two operations of 16 KiB at the most each.
+        assert_eq!(count(&all, "traced_operations"), Some(120));
+        assert_eq!(count(&all, "traced_cells"), count(&all, "cells"));
+        assert_eq!(count(&all, "trace_records"), count(&all, "cell_hops"));
+        assert_eq!(count(&all, "trace_suspects"), Some(0));
+        assert_eq!(count(&none, "traced_operations"), None);
+        let (some, ends) = traced(10);
+        assert_eq!(ends, plain);
+        let chosen = count(&some, "traced_operations").unwrap();
+        assert!((1..60).contains(&chosen), "{chosen} of 120");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 

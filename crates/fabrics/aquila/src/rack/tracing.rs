@@ -1,4 +1,5 @@
-//! What a run tells of traced packets (M901 to M904): records of all TiNs, which a collector hears at the end.
+//! What a run tells of traced packets, or operations on remote memory (M901 to M904): records of all TiNs, which a
+//! collector hears at the end.
 //!
 //! Times in records are true: the clocks of a run's TiNs are right.
 
@@ -12,7 +13,7 @@ use crate::tables::Tables;
 use crate::topology::Topology;
 use crate::trace::{Collector, Reporter, Sampler, Settings};
 
-/// Traced packets of a Clique, or of a part.
+/// What is traced of a Clique, or of a part.
 #[derive(Clone, Debug)]
 pub(super) struct Tracing {
     settings: Settings,
@@ -23,7 +24,8 @@ pub(super) struct Tracing {
     sent: Vec<u8>,
     /// Tables that were installed, the first ones first.
     installed: Vec<Arc<Tables>>,
-    packets: u64,
+    /// Packets, or operations.
+    taken: u64,
 }
 
 impl Tracing {
@@ -36,14 +38,14 @@ impl Tracing {
             settings: settings.clone(),
             sent: Vec::new(),
             installed: vec![tables],
-            packets: 0,
+            taken: 0,
         }
     }
 
-    /// Whether the next packet of a TiN is traced.
+    /// Whether the next packet or operation of a TiN is traced.
     pub(super) fn takes(&mut self, tin: u16) -> bool {
         let takes = self.samplers[usize::from(tin)].takes();
-        self.packets += u64::from(takes);
+        self.taken += u64::from(takes);
         takes
     }
 
@@ -63,7 +65,7 @@ impl Tracing {
     /// Adds what another part has.
     pub(super) fn add(&mut self, other: &Self) {
         self.sent.extend(other.all());
-        self.packets += other.packets;
+        self.taken += other.taken;
     }
 
     /// All records, full datagrams and others.
@@ -72,8 +74,8 @@ impl Tracing {
         self.sent.iter().copied().chain(rest.flatten()).collect()
     }
 
-    /// What there is to say at the end; nothing, if nothing is to be traced.
-    pub(super) fn say(&self, topology: &Topology, details: &mut Map<String, Value>) {
+    /// What there is to say at the end; nothing, if nothing is to be traced. `taken` is the key of how many were.
+    pub(super) fn say(&self, taken: &str, topology: &Topology, details: &mut Map<String, Value>) {
         if self.settings.one_in == 0 {
             return;
         }
@@ -98,7 +100,7 @@ impl Tracing {
         collector.finish(&mut journeys);
         let (heard, suspects) = (collector.heard(), collector.suspects());
         let mut say = |key: &str, value: Value| details.insert(key.into(), value);
-        say("traced_packets", self.packets.into());
+        say(taken, self.taken.into());
         say("traced_cells", heard.journeys.into());
         say("trace_records", heard.records.into());
         say("trace_suspects", suspects.len().into());
@@ -106,5 +108,55 @@ impl Tracing {
             let names: Vec<_> = suspects.iter().map(ToString::to_string).collect();
             say("trace_suspected", names.join("; ").into());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rma::open_loop::{Issue, OpenLoop};
+    use crate::rma::{Access, Kind};
+    use crate::switch::settings::Settings as Chip;
+    use crate::tables::{Condition, compute::compute};
+    use crate::topology::{Fibres, Shape};
+    use crate::turns::TurnTable;
+    use kernel::{Span, Time};
+
+    /// X23: what a run says of a link that loses a fifth of its cells: it is named, from reads of remote memory of which
+    /// one in two is traced.
+    #[test]
+    fn x23_a_run_names_a_link_from_reads_of_memory() {
+        let topology = Topology::new(&Shape::TINY, Fibres::Metres(30)).unwrap();
+        let tables = compute(&topology, &TurnTable::P1, &Condition::healthy(&topology));
+        let (tables, tins) = (Arc::new(tables), topology.shape().tins());
+        let own: Vec<u16> = (0..tins).collect();
+        let ends = OpenLoop::new(topology.shape(), &crate::config::Rma::default(), &own, 16, 1);
+        let chip = Arc::new(Chip::default());
+        let mut switches = Switches::new(&topology, Arc::clone(&tables), chip, &own, 1, ends);
+        let link = topology.links()[20].low;
+        switches.set_silent_loss(link.tin, link.port, 0.2, 1);
+        let settings = Settings { one_in: 2, records_per_second: 100_000_000 };
+        let mut tracing = Tracing::new(&settings, tins, tables, 1);
+        for read in 0..4_000u64 {
+            let at = Time::ZERO + Span::from_ns(100 * read);
+            let (from, to) = ((read % 18) as u16, (read * 7 % 18 + 5) as u16 % tins);
+            switches.run(at);
+            let is_traced = tracing.takes(from);
+            switches.act(from, at, |ends, wishes| {
+                let access = ends.access((to, 1), Kind::Read, 512);
+                let access = Access { is_traced, ..access };
+                ends.ask(Issue { from: (from, 0), access, at, end: None }, wishes);
+            });
+            tracing.hear(&mut switches);
+        }
+        switches.run(Time::NEVER);
+        tracing.hear(&mut switches);
+        let mut details = Map::new();
+        tracing.say("traced_operations", &topology, &mut details);
+        assert!((1_800..2_200).contains(&details["traced_operations"].as_u64().unwrap()));
+        assert_eq!(details["trace_suspects"], 1, "{details:?}");
+        let named = details["trace_suspected"].as_str().unwrap();
+        let link = format!("link out of TiN {}, port {}:", link.tin, link.port);
+        assert!(named.starts_with(&link), "{named} for {link}");
     }
 }

@@ -183,6 +183,7 @@ impl Software {
             offset: access.offset,
             local: access.local,
             half: access.half.unwrap_or(settings.half),
+            is_traced: access.is_traced,
         }
     }
 

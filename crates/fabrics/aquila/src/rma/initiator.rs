@@ -7,10 +7,10 @@
 
 use std::collections::VecDeque;
 
-use super::Landing;
 use super::gather::{Gather, Part};
 use super::memory::{self, Grant};
 use super::settings::Settings;
+use super::{Landing, Outgoing};
 use crate::cells::rma::{Operation, Request, Response, Status, TAG_BYTES};
 use crate::ip::ages::Ages;
 use crate::link::classes::Half;
@@ -36,6 +36,7 @@ pub(super) struct Command {
     /// Where in the own memory.
     pub(super) local: u64,
     pub(super) half: Half,
+    pub(super) is_traced: bool,
 }
 
 impl Command {
@@ -174,7 +175,7 @@ impl Initiator {
         (is_offer, half): (bool, Half),
         (from, now): (u16, u64),
         settings: &Settings,
-    ) -> Option<(u16, Request)> {
+    ) -> Option<Outgoing> {
         let (slot, generation) = loop {
             let &(slot, generation) = self.waiting[usize::from(is_offer)][half as usize].front()?;
             if self.live(slot, generation).is_some() {
@@ -214,7 +215,7 @@ impl Initiator {
             operands: command.operands,
         };
         request.tag = memory::tag(&request, (from, command.to), &command.grant.secret);
-        Some((command.to, request))
+        Some(Outgoing { to: command.to, request, is_traced: command.is_traced })
     }
 
     /// A response has come, with `value` at its beginning.

@@ -16,6 +16,7 @@ mod initiator;
 pub mod memory;
 pub mod open_loop;
 mod pcie;
+mod pieces;
 mod power;
 mod reset;
 mod settings;
@@ -39,6 +40,8 @@ use control::Software;
 use initiator::{Heard, Initiator};
 pub use memory::{Grant, Memory, Permissions};
 use pcie::Pipe;
+use pieces::Pieces;
+pub use pieces::piece;
 use power::Sleeper;
 use settings::Settings;
 use target::{Answer, Asked, Bench, Completion, FETCH_FIRST, Target};
@@ -99,6 +102,8 @@ pub struct Access {
     pub local: u64,
     /// The half of the channels that it takes, if not the one configured.
     pub half: Option<Half>,
+    /// Whether all of its cells are traced, here and at its target.
+    pub is_traced: bool,
 }
 
 /// Why an operation has failed.
@@ -222,6 +227,15 @@ struct Host {
     stalled: u32,
 }
 
+/// A request that goes out.
+#[derive(Clone, Copy, Debug)]
+struct Outgoing {
+    /// GNet address of the host that is asked.
+    to: u16,
+    request: Request,
+    is_traced: bool,
+}
+
 /// A TiN.
 #[derive(Clone, Debug)]
 struct Tin {
@@ -243,6 +257,8 @@ pub struct Engine {
     counts: Counts,
     /// Requests that a request found waiting.
     found: Histogram,
+    /// Which bytes are in cells that are on their way out of here, where somebody asks.
+    pieces: Option<Pieces>,
 }
 
 impl Engine {
@@ -272,7 +288,7 @@ impl Engine {
         let tin = |&id: &u16| Tin { id, hosts: HOSTS.map(|end| host(id, end)), armed: NEVER };
         let tins = own.iter().map(tin).collect();
         let (outcomes, counts, found) = (VecDeque::new(), Counts::default(), Histogram::new());
-        Self { settings, shape: *shape, tins, places, outcomes, counts, found }
+        Self { settings, shape: *shape, tins, places, outcomes, counts, found, pieces: None }
     }
 
     /// What has become of an operation, and the TiN of its host: the first thing that was not asked for yet.
@@ -533,8 +549,8 @@ impl Engine {
         if room.fits(CellKind::Req.class(half), REQUEST_BLOCKS) {
             let request = state.solicit(half, now, settings);
             self.counts.asked_max = self.counts.asked_max.max(state.initiator.asked);
-            if let Some((to, request)) = request {
-                return Some(state.request(to, &request, half, settings, wishes));
+            if let Some(request) = request {
+                return Some(state.request(&request, half, settings, wishes));
             }
         }
         if room.fits(CellKind::Resp.class(half), BLOCKS_MAX) {
@@ -543,15 +559,18 @@ impl Engine {
             }
             if let Some(completion) = state.target.complete(half, now, settings) {
                 let cell = state.complete(&completion, half, settings, wishes);
+                if let Some(pieces) = &mut self.pieces {
+                    pieces.keep(&cell, &completion);
+                }
                 self.serve(place, host, wishes);
                 return Some(cell);
             }
         }
         let state = &mut self.tins[place].hosts[host];
         if room.fits(CellKind::WriteReq.class(half), ATOMIC_BLOCKS) {
-            let (to, request) =
+            let request =
                 state.initiator.next((true, half), (state.address, now), &self.settings)?;
-            return Some(state.request(to, &request, half, &self.settings, wishes));
+            return Some(state.request(&request, half, &self.settings, wishes));
         }
         None
     }
@@ -644,7 +663,7 @@ fn memory_of(address: u16, regions: u16, seed: u64) -> Memory {
 
 impl Host {
     /// The next request for bytes: of writes of others and of own reads by turns.
-    fn solicit(&mut self, half: Half, now: u64, settings: &Settings) -> Option<(u16, Request)> {
+    fn solicit(&mut self, half: Half, now: u64, settings: &Settings) -> Option<Outgoing> {
         let Self { target, initiator, memory, address, fetches_next, .. } = self;
         for is_fetch in [*fetches_next, !*fetches_next] {
             let request = match is_fetch {
@@ -662,8 +681,7 @@ impl Host {
     /// A request as a cell.
     fn request(
         &self,
-        to: u16,
-        request: &Request,
+        &Outgoing { to, ref request, is_traced }: &Outgoing,
         half: Half,
         settings: &Settings,
         wishes: &mut Wishes,
@@ -674,7 +692,7 @@ impl Host {
         let (word, rest) = request.parts();
         let class = kind.class(half);
         let cell = Cell::new(self.address, to, class, kind as u8, blocks, settings.hops);
-        wishes.enclose(cell.with_payload(word), &rest)
+        wishes.enclose(cell.with_payload(word).traced(is_traced), &rest)
     }
 
     /// A response without bytes as a cell.

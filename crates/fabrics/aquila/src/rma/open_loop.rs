@@ -161,7 +161,8 @@ impl OpenLoop {
     #[must_use]
     pub fn access(&self, (tin, host): (u16, usize), kind: Kind, length: u32) -> Access {
         let (to, grant) = (self.engine.address(tin, host), self.grants[place(tin, host)]);
-        Access { handle: 0, to, kind, length, grant, offset: 0, local: 0, half: None }
+        let (offset, local) = (0, 0);
+        Access { handle: 0, to, kind, length, grant, offset, local, half: None, is_traced: false }
     }
 
     /// All operations so far, in the order in which they were drawn.

@@ -13,7 +13,7 @@ use super::memory::{self, Memory};
 use super::pcie::Pipe;
 use super::power::Sleeper;
 use super::settings::Settings;
-use super::{Heard, Landing};
+use super::{Heard, Landing, Outgoing};
 use crate::cells::rma::{Operation, Request, Response, Status, TAG_BYTES};
 use crate::ip::ages::Ages;
 use crate::link::classes::Half;
@@ -236,7 +236,7 @@ impl Target {
         (own, memory, now): (u16, &Memory, u64),
         window: &mut u32,
         settings: &Settings,
-    ) -> Option<(u16, Request)> {
+    ) -> Option<Outgoing> {
         loop {
             let &(at, place, generation) = self.asking[half as usize].front()?;
             if at > now {
@@ -268,7 +268,7 @@ impl Target {
                 ..of
             };
             request.tag = memory::tag(&request, (own, asked.from), &secret);
-            return Some((asked.from, request));
+            return Some(Outgoing { to: asked.from, request, is_traced: asked.is_traced });
         }
     }
 

@@ -1,7 +1,7 @@
-//! Tracing at work (X23): IP packets between random TiNs through switches in which a fault is planted, and what the
-//! collector makes of the records.
+//! Tracing at work (X23): IP packets between random TiNs, or reads of their memory, through switches in which a fault is
+//! planted, and what the collector makes of the records.
 //!
-//! Open loop: nobody sends again what is lost.
+//! Open loop: nobody sends again a packet that is lost. Reads of memory are tried again.
 
 use std::sync::Arc;
 
@@ -9,10 +9,12 @@ use kernel::{Span, Stream, Time};
 
 use super::{Collector, Journey, Reporter, Settings};
 use crate::address::{Address, Endpoint};
-use crate::config::Ip;
+use crate::config::{Ip, Rma};
 use crate::ip::open_loop::{OpenLoop, Packet};
-use crate::switch::Switches;
+use crate::rma::open_loop::{Issue, OpenLoop as Memory};
+use crate::rma::{Access, Kind};
 use crate::switch::settings::Settings as SwitchSettings;
+use crate::switch::{Endpoints, Switches, Wishes};
 use crate::tables::{Row, Tables};
 use crate::topology::{Far, Shape, Topology};
 
@@ -27,10 +29,10 @@ pub enum Planted {
     Entry((u16, u8, u8, u16), Row),
 }
 
-/// What is sent.
+/// What is sent, or read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Load {
-    /// How many packets.
+    /// How many packets, or reads.
     pub packets: u64,
     /// Their length. Unit: bytes.
     pub length: u16,
@@ -44,9 +46,9 @@ pub struct Load {
 
 /// What came of it.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct Run<E = OpenLoop> {
     /// The switches, at rest.
-    pub switches: Switches<OpenLoop>,
+    pub switches: Switches<E>,
     /// The collector, which has heard everything.
     pub collector: Collector,
     /// The ways of all traced cells.
@@ -69,7 +71,7 @@ impl Tracing {
         }
     }
 
-    fn hear(&mut self, switches: &mut Switches<OpenLoop>) {
+    fn hear<E: Endpoints>(&mut self, switches: &mut Switches<E>) {
         for seen in switches.seen() {
             let full = self.reporters[usize::from(seen.tin)].report(&seen, seen.tick);
             if let Some(datagram) = full {
@@ -94,6 +96,9 @@ fn pair(shape: &Shape, pod: Option<u16>, stream: &mut Stream) -> (u16, u16) {
     }
 }
 
+/// The Clique that is meant to be: its wiring and its tables.
+type Clique<'a> = (&'a Topology, &'a Arc<Tables>);
+
 /// Sends packets through a Clique whose tables are meant to be `tables`, with a fault in it. `settings` say how many records
 /// a TiN may make; all packets are traced, or none.
 ///
@@ -108,6 +113,55 @@ pub fn run(
     seed: u64,
 ) -> Run {
     let shape = *topology.shape();
+    let hops = SwitchSettings::default().switch.hops;
+    let mut ends = OpenLoop::new(&shape, &Ip::default(), hops, seed);
+    ends.trace(load.is_traced);
+    let mut send = |ends: &mut OpenLoop, (from, to), at, wishes: &mut Wishes| {
+        let host = |tin| {
+            let (pod, place) = shape.split(tin);
+            Address::new(pod, place, Endpoint::HOST_0).bits()
+        };
+        let packet = Packet::new((host(from), host(to)), load.length, 3, at);
+        ends.send(packet, wishes);
+    };
+    drive((topology, tables), planted, (load, settings), seed, (ends, &mut send))
+}
+
+/// As [`run`], of hosts that read each other's memory: all of the reads are traced, or none.
+///
+/// # Panics
+/// If the fault is at a TiN or port that is not there.
+#[must_use]
+pub fn run_reads(
+    topology: &Topology,
+    tables: &Arc<Tables>,
+    planted: Planted,
+    (load, settings): (&Load, &Settings),
+    seed: u64,
+) -> Run<Memory> {
+    let shape = *topology.shape();
+    let own: Vec<u16> = (0..shape.tins()).collect();
+    let hops = SwitchSettings::default().switch.hops;
+    let ends = Memory::new(&shape, &Rma::default(), &own, hops, seed);
+    let mut ask = |ends: &mut Memory, (from, to), at, wishes: &mut Wishes| {
+        let access = ends.access((to, 0), Kind::Read, load.length.into());
+        let access = Access { is_traced: load.is_traced, ..access };
+        ends.ask(Issue { from: (from, 0), access, at, end: None }, wishes);
+    };
+    drive((topology, tables), planted, (load, settings), seed, (ends, &mut ask))
+}
+
+/// What lets a TiN send to another at an instant.
+type Send<'a, E> = &'a mut dyn FnMut(&mut E, (u16, u16), Time, &mut Wishes);
+
+fn drive<E: Endpoints>(
+    (topology, tables): Clique<'_>,
+    planted: Planted,
+    (load, settings): (&Load, &Settings),
+    seed: u64,
+    (ends, send): (E, Send<'_, E>),
+) -> Run<E> {
+    let shape = *topology.shape();
     let own: Vec<u16> = (0..shape.tins()).collect();
     let installed = match planted {
         Planted::Entry((tin, port, rvc, component), row) => {
@@ -116,8 +170,6 @@ pub fn run(
         _ => Arc::clone(tables),
     };
     let chip = Arc::new(SwitchSettings::default());
-    let mut ends = OpenLoop::new(&shape, &Ip::default(), chip.switch.hops, seed);
-    ends.trace(load.is_traced);
     let mut switches = Switches::new(topology, installed, chip, &own, seed, ends);
     if let Planted::Loss(from, share) = planted {
         switches.set_silent_loss(from.tin, from.port, share, seed);
@@ -133,12 +185,7 @@ pub fn run(
     for _ in 0..load.packets {
         let (from, to) = pair(&shape, load.pod, &mut stream);
         switches.run(at);
-        let [from_host, to_host] = [from, to].map(|tin| {
-            let (pod, place) = shape.split(tin);
-            Address::new(pod, place, Endpoint::HOST_0).bits()
-        });
-        let packet = Packet::new((from_host, to_host), load.length, 3, at);
-        switches.act(from, at, |ends, wishes| ends.send(packet, wishes));
+        switches.act(from, at, |ends, wishes| send(ends, (from, to), at, wishes));
         tracing.hear(&mut switches);
         at += load.gap;
         if at >= flush {
@@ -146,9 +193,12 @@ pub fn run(
             tracing.flush();
         }
     }
-    switches.run(Time::NEVER);
-    tracing.hear(&mut switches);
-    tracing.flush();
+    // What is tried again may be long after.
+    while let Some(next) = switches.next() {
+        switches.run(next + FLUSH);
+        tracing.hear(&mut switches);
+        tracing.flush();
+    }
     let Tracing { mut collector, mut journeys, .. } = tracing;
     collector.finish(&mut journeys);
     Run { switches, collector, journeys }

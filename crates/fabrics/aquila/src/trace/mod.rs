@@ -32,7 +32,8 @@ pub use reporter::{DATAGRAM_BYTES, RECORDS_PER_DATAGRAM, Reporter};
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// One of how many packets is traced, at random. Default 10000; 0: none (our choice, U55; Aquila §6 does not say).
+    /// One of how many packets, or operations on remote memory, is traced, at random. Default 10000; 0: none (our choice,
+    /// U55; Aquila §6 does not say).
     pub one_in: u32,
     /// Records that a TiN makes at the most, on average: its processor has little to spare. Unit: 1/s. Default 10000
     /// (our choice, U55). From 1 to 100000000.

@@ -58,7 +58,7 @@ pub(super) fn apart(plan: &Plan, seed: u64) -> Option<Nodes> {
     let half = line.span(line.cycle()).as_ps() / 2;
     let delay = Span::from_ps(half.saturating_sub(2).max(1));
     // Nobody sends again: a credit that is lost is lost for ever.
-    Some(Nodes { nodes: all, delay, stands: Stands::Nothing })
+    Some(Nodes { nodes: all, delay, stands: Stands::Nothing, memory: None })
 }
 
 /// How drivers name the flow of a packet. Instances of a node count its flows to each destination.

@@ -1,7 +1,7 @@
 //! Tracing with the real switches and the real handshake.
 
 use super::*;
-use crate::trace::measure::{Load, Planted, Run, run};
+use crate::trace::measure::{Load, Planted, Run, run, run_reads};
 
 /// Packets between random TiNs of a Clique, a tenth of a microsecond apart.
 fn sent(
@@ -107,4 +107,33 @@ fn slow_x23_a_link_of_the_full_clique_is_named() {
     let run = sent(&clique, Planted::Loss(from, 0.2), 10_000, 1_500, true, 1);
     let culprits: Vec<_> = run.collector.suspects().iter().map(|suspect| suspect.culprit).collect();
     assert_eq!(culprits, [Culprit::Link { tin: from.tin, port: from.port }]);
+}
+
+/// X23, M501: reads of remote memory carry the bit in their requests and in all that is answered, and so a link that loses
+/// cells silently is named; of a sound Clique nothing is.
+#[test]
+fn x23_traced_reads_of_memory_name_a_link() {
+    let clique = Clique::new(&Shape::TINY);
+    let (from, _) = clique.links()[40];
+    let load =
+        Load { packets: 3_000, length: 512, gap: Span::from_ns(100), is_traced: true, pod: None };
+    let settings = Settings { records_per_second: 100_000_000, ..Settings::default() };
+    for (planted, culprit) in [
+        (Planted::Nothing, None),
+        (Planted::Loss(from, 0.2), Some(Culprit::Link { tin: from.tin, port: from.port })),
+    ] {
+        let run = run_reads(&clique.topology, &clique.tables, planted, (&load, &settings), 1);
+        let (counts, heard) = (run.switches.counts(), run.collector.heard());
+        assert_eq!((heard.records, heard.lost, heard.refused), (counts.hops, 0, 0));
+        assert_eq!((heard.journeys, heard.arrived), (counts.injected, counts.delivered));
+        assert_eq!(counts.lost_silently > 0, culprit.is_some());
+        let of = |kind| run.journeys.iter().filter(|journey| journey.kind == kind).count();
+        // Four answers of 128 bytes to each request that comes.
+        let asked = run.switches.endpoints().counts().requests;
+        assert_eq!(of(CellKind::Resp) as u64, 4 * asked);
+        assert!(of(CellKind::Req) >= 3_000);
+        let suspects = run.collector.suspects();
+        let found: Vec<_> = suspects.iter().map(|suspect| suspect.culprit).collect();
+        assert_eq!(found, culprit.into_iter().collect::<Vec<_>>());
+    }
 }
