@@ -6,7 +6,7 @@
 use kernel::Bytes;
 use packets::surroundings;
 use transports::tables::{Bank, Table};
-use transports::{cubic, dctcp, newreno, swift, transports};
+use transports::{cubic, dcqcn, dctcp, homa, mixed, ndp, newreno, raw, rds, swift, transports};
 
 use crate::config::Plan;
 use crate::rack::{Clique, engine};
@@ -32,6 +32,19 @@ transports! {
     Dctcp(dctcp::Config);
     /// Swift (SIGCOMM 2020): windows that hold delay at a target.
     Swift(swift::Config);
+    /// NDP (SIGCOMM 2017): pulls paced by the receiver. No TiN trims packets: what is lost is sent again after a time-out.
+    Ndp(ndp::Config);
+    /// DCQCN (SIGCOMM 2015): rates cut by notifications of marks. Nothing holds hosts back: what finds no room where it
+    /// enters is sent again.
+    Dcqcn(dcqcn::Config);
+    /// Homa (SIGCOMM 2018): grants by the receiver, and network priorities, which `ip.classes_of_service` makes classes.
+    Homa(homa::Config);
+    /// The receiver-driven scheme that PL2 §6.1 compares with, after Homa.
+    Rds(rds::Config);
+    /// Line rate without control (PL2's baseline). What is lost stays lost, unless `losses` says otherwise.
+    Raw(raw::Config);
+    /// TCP CUBIC beside datagrams, by class (PL2 §6.2.2).
+    Mixed(mixed::Config<cubic::Config>);
 }
 
 impl Default for Transport {

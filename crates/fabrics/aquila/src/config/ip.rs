@@ -54,6 +54,13 @@ pub struct Ip {
     /// Shares of the classes of service 0 to 6 of a port, by bytes; class 7 goes first. Default 1 each (our choice,
     /// U28). From 1 to 255.
     pub weights: [u8; 7],
+    /// Largest packets that are asked for at once after a port was idle; then as fast as its line is. Default 2 (our
+    /// choice, U28). From 1 to 64.
+    #[schemars(range(min = 1, max = 64))]
+    pub burst: u32,
+    /// Whether a packet's request goes once its header is there. Default true (Aquila §3.3: before the whole packet is
+    /// there; when then is our choice, U56). False: when all of it is there.
+    pub early_requests: bool,
     /// Which packets keep their order. Default source: those of a source, port and class of service (our choice, U24).
     pub order: Order,
     /// Whether packets wait until they are asked for. Default true (Aquila §3.3). False, to measure what that is for:
@@ -97,6 +104,8 @@ impl Default for Ip {
             mark_above: 64,
             queue_limit: 2_048,
             weights: [1; 7],
+            burst: 2,
+            early_requests: true,
             order: Order::default(),
             solicitation: true,
             request_timeout: Span::from_us(10_000),
@@ -114,6 +123,8 @@ const RATES: [Rate; 2] = [Rate::from_gbps(1), Rate::from_gbps(1_000)];
 const MTU_MIN: Bytes = Bytes::new(64);
 /// Most requests that a queue holds (our choice).
 const QUEUE_MAX: u32 = 65_536;
+/// Most packets that are asked for at once (our choice).
+const BURST_MAX: u32 = 64;
 /// Longest time-out (our choice).
 const TIMEOUT_MAX: Span = Span::from_us(1_000_000);
 
@@ -200,6 +211,9 @@ impl Ip {
             let message = "0; expected 1 to 255: a class without a share would never be served";
             refuse(true, &format!("weights[{class}]"), message.into());
         }
+        let burst = self.burst;
+        let message = format!("{burst}; expected 1 to {BURST_MAX} packets");
+        refuse(!(1..=BURST_MAX).contains(&burst), "burst", message);
         let [come, ask] = [self.reassembly_timeout, self.request_timeout];
         let message = format!("{come}; expected, for example, \"1 ms\", up to {TIMEOUT_MAX}");
         refuse(come == Span::ZERO || come > TIMEOUT_MAX, "reassembly_timeout", message);

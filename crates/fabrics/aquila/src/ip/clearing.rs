@@ -127,7 +127,6 @@ impl Budget {
         if bytes > self.free || is_over {
             return Err(Wait::Room);
         }
-        // A bucket of two of the largest packets.
         let (time, burst) = times;
         let from = self.paid.saturating_sub(burst.saturating_sub(time));
         if from > now {

@@ -127,6 +127,14 @@ impl Ingress {
         (place.state != State::Free && place.generation == pointer.generation).then_some(place)
     }
 
+    /// When the request for a place may go. Unit: ps.
+    pub(super) fn asks_at(&self, pointer: Pointer, settings: &Settings) -> u64 {
+        match self.get(pointer) {
+            Some(place) if !settings.asks_early => place.whole,
+            _ => 0,
+        }
+    }
+
     /// The request for a place, if its packet still waits.
     pub(super) fn request(&self, pointer: Pointer, settings: &Settings) -> Option<Cell> {
         let place = self.get(pointer).filter(|place| place.state == State::Waiting)?;

@@ -541,7 +541,8 @@ impl Endpoints for Engine {
         let settings = &self.settings;
         [Half::LowLatency, Half::Bulk].into_iter().find_map(|half| {
             let may_ask = room.fits(CellKind::Rts.class(half), 2);
-            if let Some(cell) = may_ask.then(|| state.next_request(lane, half, settings)).flatten()
+            if let Some(cell) =
+                may_ask.then(|| state.next_request(lane, half, settings, wishes)).flatten()
             {
                 return Some(cell);
             }
@@ -686,12 +687,31 @@ impl Tin {
     }
 
     /// The next request of a lane.
-    fn next_request(&mut self, lane: usize, half: Half, settings: &Settings) -> Option<Cell> {
+    fn next_request(
+        &mut self,
+        lane: usize,
+        half: Half,
+        settings: &Settings,
+        wishes: &mut Wishes,
+    ) -> Option<Cell> {
         let Self { ingress, outgoing, .. } = self;
         let requests = &mut outgoing.requests[lane][half as usize];
-        // The time of a place may have been over before its request could go.
-        std::iter::from_fn(|| requests.pop_front())
-            .find_map(|pointer| ingress.request(pointer, settings))
+        loop {
+            let at = ingress.asks_at(*requests.front()?, settings);
+            if at > end_of_tick(wishes) {
+                if at < self.bytes_at {
+                    self.bytes_at = at;
+                    self.arm(at, wishes);
+                }
+                return None;
+            }
+            // The time of a place may have been over before its request could go.
+            let request =
+                requests.pop_front().and_then(|pointer| ingress.request(pointer, settings));
+            if request.is_some() {
+                return request;
+            }
+        }
     }
 
     /// The next data cell of a group's class, if there is room for it: of the first packet whose bytes are here.

@@ -33,7 +33,8 @@ pub(super) struct Settings {
     pub(super) hops: u8,
     pub(super) mtu: u32,
     port_rate: Rate,
-    /// By group: what the token bucket of a line holds, two of the largest packets. Unit: ps.
+    pub(super) asks_early: bool,
+    /// By group: what the token bucket of a line holds. Unit: ps.
     pub(super) bursts: [u64; GROUPS],
 }
 
@@ -59,9 +60,11 @@ impl Settings {
             hops,
             mtu: bytes(ip.mtu),
             port_rate: ip.port_rate,
+            asks_early: ip.early_requests,
             bursts: [0; GROUPS],
         };
-        settings.bursts = std::array::from_fn(|group| settings.line_time(group, 2 * settings.mtu));
+        let burst = ip.burst * settings.mtu;
+        settings.bursts = std::array::from_fn(|group| settings.line_time(group, burst));
         settings
     }
 

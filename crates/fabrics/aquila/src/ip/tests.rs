@@ -128,6 +128,38 @@ fn m407_long_packets_go_out_while_they_come() {
     assert!(behind + TICK * 3 >= Span::from_ps(65_000), "{behind}: before its last byte had come");
 }
 
+/// U56: a packet that is asked for when all of it is there leaves a neighbour a handshake after its last byte, and its cells
+/// take what four terminals of 50 Gbps take; the test before has the same with an early request.
+#[test]
+fn u56_a_late_request_costs_a_handshake() {
+    let ip = Ip { mtu: Bytes::new(9_000), early_requests: false, ..Ip::default() };
+    let mut clique = clique(&Shape::MINI, Fibres::Metres(100), Settings::default(), &ip);
+    send(&mut clique, (0, 1), (9_000, 1), Time::ZERO + Span::from_us(1));
+    finish(&mut clique);
+    let packet = clique.endpoints().packets()[0];
+    let behind = left(&packet).unwrap() - packet.whole_at;
+    let crossing = Span::from_ps(40_000 + 20_000 + 5_000);
+    let cells = Rate::from_gbps(200).least_send_time(Bytes::new(9_000));
+    assert!(behind + TICK * 3 >= crossing * 3 + cells, "{behind}");
+}
+
+/// U28: as many of the largest packets are asked for at once as the bucket holds.
+#[test]
+fn u28_a_bucket_holds_as_many_packets_as_are_asked_for() {
+    use super::clearing::{Budget, Wait};
+    for burst in [1, 2, 7] {
+        let settings = super::settings::Settings::new(&Ip { burst, ..Ip::default() }, 16);
+        let (group, mtu) = (0, settings.mtu);
+        let (time, now) = (settings.line_time(group, mtu), 1_000_000_000);
+        let mut budget = Budget::new(&settings);
+        let mut take = || budget.take(mtu as u16, (time, settings.bursts[group]), now, &settings);
+        for _ in 0..burst {
+            assert_eq!(take(), Ok(()), "{burst}");
+        }
+        assert_eq!(take(), Err(Wait::Until(now + time)), "{burst}");
+    }
+}
+
 /// A random packet: from and to, size and class, when in ns, whether to the second host.
 type Drawn = ((u16, u16), (u16, u8), u64, bool);
 

@@ -36,6 +36,7 @@ pub struct Packets {
     network: Network,
     ideal: Ideal,
     plan: Plan,
+    seed: u64,
 }
 
 /// Room of a port's queue in the engine: what comes to it was paced to its line, so nothing is dropped there (our
@@ -100,7 +101,7 @@ impl Packets {
     pub fn new(plan: Plan, seed: u64) -> Self {
         let network = plan.config.transport.network(&plan, seed, &[]);
         let ideal = Ideal::new(&plan, each!(&network, network => network.transport().framing()));
-        Self { network, ideal, plan }
+        Self { network, ideal, plan, seed }
     }
 }
 
@@ -111,6 +112,14 @@ impl Fabric for Packets {
 
     fn nodes(&self) -> u32 {
         self.plan.config.nodes
+    }
+
+    fn hint_sizes(&mut self, sizes: &[Bytes]) {
+        let transport = &self.plan.config.transport;
+        if transport.table().follows_sizes() {
+            assert_eq!(self.now(), Time::ZERO, "sizes come before the first flow");
+            self.network = transport.network(&self.plan, self.seed, sizes);
+        }
     }
 
     fn advance(&mut self, until: Time, probe: &mut dyn Probe) -> Advance {
