@@ -35,6 +35,10 @@ pub use link::Link;
 pub use rma::{Pcie, Power, Rma, SEGMENTS_MAX, Software};
 pub use switch::{AtDeadLink, Switch};
 
+/// Why nothing may be lost on purpose.
+pub(crate) const SENDS_ONCE: &str = "the transport sends each packet only once; set transport.losses (of mixed: \
+     transport.datagrams.losses) to \"repeat\" or \"forget\", or take another transport";
+
 /// A Clique.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -291,6 +295,7 @@ impl Config {
             problems.push(Problem::new(key, message).below("transport"));
         }
         problems.extend(below("link", self.link.check(self.longest_fibre(is_wired))));
+        self.check_losses(&mut problems);
         problems.extend(below("switch", self.switch.check()));
         problems.extend(below("classes", self.classes.check()));
         problems.extend(below("ip", self.ip.check()));
@@ -344,6 +349,19 @@ impl Config {
                 format!("{hosts}; expected 2 at least, so that there is someone to send to");
             problems.push(Problem::new("nodes", message));
         }
+    }
+
+    /// Refuses links that lose cells for a transport that sends everything once: its flows would not end.
+    fn check_losses(&self, problems: &mut Vec<Problem>) {
+        if self.transport.table().recovers() {
+            return;
+        }
+        let Link { local_bit_error_rate: local, global_bit_error_rate: global, .. } = self.link;
+        let rates = [("link.local_bit_error_rate", local), ("link.global_bit_error_rate", global)];
+        let lossy = rates.into_iter().filter(|&(_, rate)| rate > 0.0);
+        problems.extend(
+            lossy.map(|(key, rate)| Problem::new(key, format!("{rate}, but {SENDS_ONCE}"))),
+        );
     }
 
     /// Refuses what says how packets are sent, where remote memory carries the flows.

@@ -145,6 +145,20 @@ fn hosts_that_cannot_be_are_refused_by_key() {
         },
         "transport: says how packets are sent, but the carrier is remote memory",
     );
+    let raw = || serde_json::from_str(r#"{ "kind": "raw" }"#).unwrap();
+    check(
+        |config| {
+            config.transport = raw();
+            config.link.global_bit_error_rate = 1e-9;
+        },
+        "link.global_bit_error_rate: 0.000000001, but the transport sends each packet only once",
+    );
+    let config = Config { transport: raw(), nodes: 8, ..Config::default() };
+    let at = kernel::Time::ZERO;
+    let fault = ::rack::Fault { component: ::rack::Component::Switch(0), at, until: None };
+    let refused = config.plan().unwrap().with_faults(&[fault]).unwrap_err();
+    assert!(refused[0].message.contains("but the transport sends each packet only once"));
+    check(|config| config.ip.burst = 0, "ip.burst: 0; expected 1 to 64 packets");
     check(
         |config| config.ip.classes_of_service = vec![1, 8],
         "ip.classes_of_service: [1, 8]; expected up to 8 classes, each from 0 to 7",

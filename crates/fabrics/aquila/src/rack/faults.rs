@@ -9,7 +9,7 @@ use ::rack::{Component, Fault, Group, Problem};
 use kernel::Span;
 
 use super::graph;
-use crate::config::Plan;
+use crate::config::{Plan, SENDS_ONCE};
 use crate::topology::packaging::{Packaging, Part};
 
 /// The least time for which a link or a TiN is out (our choice: what was on a link when it went down is over by
@@ -24,6 +24,9 @@ impl Plan {
     pub fn with_faults(self, faults: &[Fault]) -> Result<Self, Vec<Problem>> {
         if faults.is_empty() {
             return Ok(Self { faults: Vec::new(), ..self });
+        }
+        if !self.config.transport.table().recovers() {
+            Fault::refuse_all(faults, &format!("would fail, but {SENDS_ONCE}"))?;
         }
         let graph = graph(&self);
         let names = Names::new(&self);
