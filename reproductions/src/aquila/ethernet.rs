@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use super::SEEDS;
 use super::requests::{Answered, answered};
 use crate::claims::{Measured, Sheet, Spread};
-use crate::drawing::{findings, table};
+use crate::drawing::table;
 use crate::runs::{Collected, ScenarioFile, number, quantile, run_into};
 use crate::spread::{Pulse, spread, with_seeds};
-use crate::{Effort, Failure, Findings, Watch};
+use crate::{Effort, Failure, Watch};
 
 const FILE: ScenarioFile = ScenarioFile {
     path: "reproductions/aquila/ethernet.toml",
@@ -94,44 +94,67 @@ fn dropped(result: &RunResult) -> f64 {
     number(result, "packet_switched.dropped_full")
 }
 
-/// The bars of Ethernet of Fig. 9: those of each of `bars`, over seeds, in their order.
-fn fig9_ethernet(
-    bars: &[Bar],
-    effort: Effort,
-    watch: &mut Watch<'_>,
-) -> Result<Vec<Vec<Point>>, Failure> {
-    let jobs = with_seeds(bars, SEEDS);
-    let found = spread(&jobs, watch, |&(bar, seed), pulse| measure(bar, effort, seed, pulse))?;
-    let of = |wanted: &Bar| {
-        let all = jobs.iter().zip(&found).filter(|((bar, _), _)| bar == wanted);
-        all.map(|(_, &point)| point).collect()
-    };
-    Ok(bars.iter().map(of).collect())
+/// The bars of Ethernet.
+pub(super) struct Ethernet {
+    bars: Vec<Bar>,
+    /// By bar: over seeds.
+    found: Vec<Vec<Point>>,
 }
 
-/// Lookups on Ethernet, with and without bulk traffic.
-pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
-    let mut sheet = Sheet::read(include_str!("../../aquila/ethernet.claims.toml"));
-    let networks = match effort {
-        Effort::Quick => vec![Network::Usual],
-        Effort::Full => vec![Network::Usual, Network::Oversubscribed, Network::CutThrough],
-    };
-    let bars: Vec<Bar> =
-        networks.iter().flat_map(|&network| [(network, false), (network, true)]).collect();
-    let found = fig9_ethernet(&bars, effort, watch)?;
-    let all =
-        |bar: usize, what: fn(&Point) -> f64| -> Vec<f64> { found[bar].iter().map(what).collect() };
-    let (without, with) = (all(0, |point| point.p99), all(1, |point| point.p99));
-    let rise: Vec<f64> = with.iter().zip(&without).map(|(with, without)| with / without).collect();
-    sheet.measure("ethernet.rise", Measured::mean(&rise));
-    sheet.measure("ethernet.base", Measured::mean(&without));
-    sheet.measure("ethernet.bulk", Measured::mean(&with));
-    let text = "200 hosts of a leaf-spine Ethernet ask each other for values of 4 KB, 10,000 times a second each, with \
-                and without 10 Gbps a host of messages of 64 KB in another class; switches share their lines 8:1. \
-                Hosts are engines as Pony Express is one, under Swift. A round trip is from a packet's first bit on \
-                its host's line to the arrival of its acknowledgment, less what was spent in hosts: of requests and of \
-                values alike.";
-    Ok(findings("Lookups on Ethernet", text, vec![numbers(&bars, &found)], sheet))
+impl Ethernet {
+    /// Measures them; in full runs also those of other networks.
+    pub(super) fn measure(effort: Effort, watch: &mut Watch<'_>) -> Result<Self, Failure> {
+        let networks: &[Network] = match effort {
+            Effort::Quick => &[Network::Usual],
+            Effort::Full => &[Network::Usual, Network::Oversubscribed, Network::CutThrough],
+        };
+        let bars: Vec<Bar> =
+            networks.iter().flat_map(|&network| [(network, false), (network, true)]).collect();
+        let jobs = with_seeds(&bars, SEEDS);
+        let found = spread(&jobs, watch, |&(bar, seed), pulse| measure(bar, effort, seed, pulse))?;
+        let of = |wanted: &Bar| {
+            let all = jobs.iter().zip(&found).filter(|((bar, _), _)| bar == wanted);
+            all.map(|(_, &point)| point).collect()
+        };
+        let found = bars.iter().map(of).collect();
+        Ok(Self { bars, found })
+    }
+
+    fn all(&self, has_bulk: bool, what: fn(&Point) -> f64) -> Vec<f64> {
+        self.found[usize::from(has_bulk)].iter().map(what).collect()
+    }
+
+    /// Round trips of lookups in the network as configured: the median, over seeds. Unit: s.
+    pub(super) fn medians(&self, has_bulk: bool) -> Vec<f64> {
+        self.all(has_bulk, |point| point.p50)
+    }
+
+    /// The same: 99 %.
+    pub(super) fn tails(&self, has_bulk: bool) -> Vec<f64> {
+        self.all(has_bulk, |point| point.p99)
+    }
+
+    /// The rows that need nothing else.
+    pub(super) fn judge(&self, sheet: &mut Sheet) {
+        let (without, with) = (self.tails(false), self.tails(true));
+        let rise: Vec<f64> =
+            with.iter().zip(&without).map(|(with, without)| with / without).collect();
+        sheet.measure("fig9.ethernet-rise", Measured::mean(&rise));
+        sheet.measure("fig9.ethernet-base", Measured::mean(&without));
+        sheet.measure("fig9.ethernet-bulk", Measured::mean(&with));
+    }
+
+    /// What was done.
+    pub(super) const TEXT: &'static str = "On the Ethernet 200 hosts of a leaf-spine network ask each other for values of \
+         4 KB, 10,000 times a second each, with and without 10 Gbps a host of messages of 64 KB in \
+         another class; switches share their lines 8:1. Hosts are engines as Pony Express is one, \
+         under Swift. A round trip is from a packet's first bit on its host's line to the arrival \
+         of its acknowledgment, less what was spent in hosts: of requests and of values alike.";
+
+    /// Its numbers.
+    pub(super) fn numbers(&self) -> Block {
+        numbers(&self.bars, &self.found)
+    }
 }
 
 fn numbers(bars: &[Bar], found: &[Vec<Point>]) -> Block {
@@ -167,5 +190,5 @@ fn numbers(bars: &[Bar], found: &[Vec<Point>]) -> Block {
         ("bulk_p99", "Round trip of bulk traffic, 99 %", Unit::Seconds),
         ("drops", "Packets dropped", Unit::Count),
     ];
-    table("Means over seeds", &columns, bars.iter().zip(found).map(row).collect())
+    table("On Ethernet, means over seeds", &columns, bars.iter().zip(found).map(row).collect())
 }

@@ -75,12 +75,11 @@ const EXPERIMENTS: &[Experiment] = &[
     Experiment::new("fig7", "§5.1, Fig. 7", "Round trips of IP under load", lookups::run),
     Experiment::new("headline", "§1, §3.4", "A read of remote memory alone", headline::run),
     Experiment::new("fig8", "§5.1, Fig. 8", "Remote memory under load", fig8::run),
-    Experiment::new("fig9", "§5.1, Fig. 9", "Remote memory beside bulk traffic", fig9::run),
     Experiment::new(
-        "ethernet",
+        "fig9",
         "§5.1, Fig. 9",
-        "Lookups on Ethernet, beside bulk traffic",
-        ethernet::run,
+        "Remote memory beside bulk traffic, and lookups on Ethernet",
+        fig9::run,
     ),
     Experiment::new("fig10", "§5.1, §6, Fig. 10", "Bursts that meet themselves", bursts::run),
     Experiment::new(

@@ -38,7 +38,7 @@ const fn variant(
 }
 
 /// All of them; the first is ours.
-const VARIANTS: [Variant; 26] = [
+const VARIANTS: [Variant; 28] = [
     variant("", "ours", |_, _| {}),
     variant("U02", "crossbar as fast as a port", |s, _| s.switch.speedup = 1.0),
     variant("U02", "crossbar 1.28 times as fast", |s, _| s.switch.speedup = 1.28),
@@ -75,10 +75,12 @@ const VARIANTS: [Variant; 26] = [
     variant("U26", "egress buffer of 128 KiB", |_, ip| ip.egress_buffer = Bytes::new(128 << 10)),
     variant("U27", "window of 32 KiB", |_, ip| ip.window = Bytes::new(32 << 10)),
     variant("U27", "window of 256 KiB", |_, ip| ip.window = Bytes::new(256 << 10)),
+    variant("U28", "a bucket of one packet", |_, ip| ip.burst = 1),
     variant("U29", "drop above 256, mark above 16", |_, ip| {
         ip.drop_above = 256;
         ip.mark_above = 16;
     }),
+    variant("U56", "requests once packets are whole", |_, ip| ip.early_requests = false),
     variant("U16", "ways drawn once", |s, _| s.switch.draw_again = kernel::Span::ZERO),
     variant("U07", "8 B announce a cell", |s, _| s.link.start_of_cell = Bytes::new(8)),
     variant("U01", "one iteration of a match", |s, _| s.switch.iterations = 1),
