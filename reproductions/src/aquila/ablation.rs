@@ -10,11 +10,13 @@ use aquila::topology::{Fibres, Shape};
 use aquila::turns::TurnTable;
 use kernel::{Bytes, Time};
 use report::Unit;
+use report::page::Block;
 use serde_json::{Value, json};
 
 use super::clique::{BULK, Clique, URGENT};
 use super::incast;
 use super::lookups::{self, testbed};
+use super::pieces::{self, Pieces};
 use super::throughput::{Offered, TRAIN, carried};
 use super::{SEEDS, seeds};
 use crate::claims::{Measured, Sheet, Spread};
@@ -168,6 +170,54 @@ fn overtaken(
     Ok(late as f64 / left.len() as f64)
 }
 
+/// Ways of packets, beside cells.
+const PIECES: [(Pieces, &str); 3] = [
+    (Pieces::Cells, "cells"),
+    (Pieces::Packets, "packets in one piece, buffers of as many of them"),
+    (Pieces::ShallowPackets, "packets in one piece, buffers of four"),
+];
+
+/// Packets in one piece in place of cells.
+fn in_pieces(
+    sheet: &mut Sheet,
+    clique: &Clique,
+    effort: Effort,
+    watch: &mut Watch<'_>,
+) -> Result<Block, Failure> {
+    let micros = if effort == Effort::Quick { 24 } else { 200 };
+    let jobs = with_seeds(&PIECES, SEEDS);
+    let found = spread(&jobs, watch, |&((pieces, _), seed), pulse| {
+        pieces::carry(clique, pieces, micros, seed, pulse)
+    })?;
+    let of = |wanted: Pieces, what: fn(&pieces::Point) -> f64| -> Vec<f64> {
+        let all = jobs.iter().zip(&found).filter(|(((pieces, _), _), _)| *pieces == wanted);
+        all.map(|(_, point)| what(point)).collect()
+    };
+    let small = |pieces| of(pieces, |point| point.small);
+    let over: Vec<f64> = small(Pieces::Packets)
+        .iter()
+        .zip(small(Pieces::Cells))
+        .map(|(packets, cells)| packets / cells)
+        .collect();
+    sheet.measure("ablation.cells", Measured::mean(&over));
+    let row = |&(pieces, name): &(Pieces, &str)| -> Vec<Value> {
+        let mean = |what: fn(&pieces::Point) -> f64| json!(Spread::of(&of(pieces, what)).mean);
+        vec![
+            json!(name),
+            mean(|point| point.small),
+            mean(|point| point.large),
+            mean(|point| point.carried),
+        ]
+    };
+    let columns = [
+        ("pieces", "Packets cross as", Unit::Count),
+        ("small", "Urgent messages of 416 B: one way, 99 %", Unit::Seconds),
+        ("large", "Packets of 4160 B: one way, 99 %", Unit::Seconds),
+        ("carried", "carried of them", Unit::Share),
+    ];
+    Ok(table("Without cells, means over seeds", &columns, PIECES.iter().map(row).collect()))
+}
+
 /// The parts.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../aquila/ablation.claims.toml"));
@@ -216,6 +266,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let (kept, lost) = late.split_at(SEEDS as usize);
     sheet.measure("ablation.kept", Measured::largest(kept));
     sheet.measure("ablation.order", Measured::mean(lost));
+    let in_pieces = in_pieces(&mut sheet, &cliques[0], effort, watch)?;
     let row = |&(without, name): &(Without, &str)| -> Vec<Value> {
         let mean = |what: Get| json!(Spread::of(&of(without, what)).mean);
         vec![
@@ -241,9 +292,11 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         ("beside", "Beside an incast, of 40 Gbps", Unit::BitsPerSecond),
         ("data", "most data in the fabric", Unit::Bytes),
     ];
-    let blocks = vec![table("Means over seeds", &columns, ALL.iter().map(row).collect())];
+    let all = table("Means over seeds", &columns, ALL.iter().map(row).collect());
+    let blocks = vec![all, in_pieces];
     let text = "The full Clique without one of its parts. Without credits cells are sent whatever room there \
-                is, and dropped where there is none. Not left out: cells (a packet in one piece does not fit a cell's \
-                header, whose length has eight bits).";
+                is, and dropped where there is none. In place of cells packets cross the switches in one piece: \
+                beside 50 Gbps a TiN of packets of 4160 B go 2 Gbps of urgent messages of 416 B, to random others; \
+                nothing asks for either first, as a smallest cell is then as long as an urgent message.";
     Ok(findings("What each part is for", text, blocks, sheet))
 }

@@ -19,6 +19,7 @@ mod legacy;
 mod lookups;
 mod memory;
 mod overhead;
+mod pieces;
 mod requests;
 mod sensitivity;
 pub mod speed;
@@ -57,7 +58,7 @@ const EXPERIMENTS: &[Experiment] = &[
     Experiment::new(
         "ablation",
         "§1",
-        "One part left out at a time: routing, solicitation, sampling, classes, order",
+        "One part left out at a time: cells, credits, solicitation, routing, sampling, classes, order",
         ablation::run,
     ),
     Experiment::new("pair", "§1", "What one TiN sends to another", bursts::one_pair),
