@@ -1,0 +1,7 @@
+//! Aquila's control plane ("Aquila: A unified, low-latency fabric for datacenter networks", NSDI 2022, §3.5,
+//! §4): what stands under the applications of the controller and the firmware of the chips.
+//!
+//! Pure state machines over messages: a driver gives them time and wires. The registers of a chip, by name and by
+//! address ([`registers`]).
+
+pub mod registers;
