@@ -2,6 +2,10 @@
 //! §4): what stands under the applications of the controller and the firmware of the chips.
 //!
 //! Pure state machines over messages: a driver gives them time and wires. The registers of a chip, by name and by
-//! address ([`registers`]).
+//! address ([`registers`]);
+//! requests that read and write them ([`rpc`]);
+//! the firmware's memory ([`memory`]).
 
+pub mod memory;
 pub mod registers;
+pub mod rpc;

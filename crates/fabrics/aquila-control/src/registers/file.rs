@@ -137,6 +137,43 @@ impl RegisterFile {
         self.set_entry(register, at, word.to_entry().as_bytes());
     }
 
+    /// Sets all entries of a register as after a cold start.
+    ///
+    /// # Panics
+    /// If it is none of [`REGISTERS`].
+    pub fn reset(&mut self, register: &Register) {
+        let (index, _) = find(register.base).expect("a register of the description");
+        self.blocks[index].fill(None);
+    }
+
+    /// The entries of a register that another file holds other values in.
+    ///
+    /// # Panics
+    /// If it is none of [`REGISTERS`].
+    #[must_use]
+    pub fn differing(&self, other: &Self, register: &Register) -> Vec<u32> {
+        let (index, _) = find(register.base).expect("a register of the description");
+        let size = register.entry_bytes() as usize;
+        let reset = register.reset_bytes();
+        let mut found = Vec::new();
+        for (place, pair) in self.blocks[index].iter().zip(&other.blocks[index]).enumerate() {
+            let (one, two) = match pair {
+                (None, None) => continue,
+                (Some(own), Some(other)) if own == other => continue,
+                (own, other) => (own.as_deref(), other.as_deref()),
+            };
+            let entry = |block: Option<&[u8]>, at: usize| match block {
+                Some(block) => block[at * size..(at + 1) * size].to_vec(),
+                None => reset.as_bytes().to_vec(),
+            };
+            let entries = one.or(two).map_or(0, <[u8]>::len) / size;
+            let differs = |&at: &usize| entry(one, at) != entry(two, at);
+            let first = place as u32 * BLOCK_ENTRIES;
+            found.extend((0..entries).filter(differs).map(|at| first + at as u32));
+        }
+        found
+    }
+
     /// What it takes here, without what is as after a cold start. Unit: bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
