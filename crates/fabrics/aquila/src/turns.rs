@@ -99,6 +99,13 @@ impl TurnTable {
         Self { allowed }
     }
 
+    /// The 16 bits of [`TurnTable::from_bits`].
+    #[must_use]
+    pub const fn bits(&self) -> u16 {
+        let [a, b, c, d] = self.allowed;
+        a as u16 | (b as u16) << 4 | (c as u16) << 8 | (d as u16) << 12
+    }
+
     /// Whether `next` may follow `first`.
     #[must_use]
     pub const fn allows(&self, first: HopType, next: HopType) -> bool {

@@ -14,7 +14,9 @@
 
 use super::condition::State;
 use super::flows::{Flow, Flows, InputClass};
-use super::{Condition, Escape, MINIMAL_SLOTS, NONE, OTHER_SLOTS, Row, Tables, Writer, components};
+use super::{
+    Builder, Condition, Escape, MINIMAL_SLOTS, NONE, OTHER_SLOTS, Row, Tables, components,
+};
 use crate::topology::{PortKind, Shape, Topology};
 use crate::turns::{HopType, TurnTable};
 
@@ -30,7 +32,7 @@ pub fn compute(topology: &Topology, turns: &TurnTable, condition: &Condition) ->
 #[must_use]
 pub fn expand(topology: &Topology, condition: &Condition, flows: &Flows) -> Tables {
     let shape = topology.shape();
-    let mut writer = Writer::new(shape, Escape::compute(topology, condition));
+    let mut builder = Builder::new(shape, Escape::compute(topology, condition));
     for tin in (0..shape.tins()).filter(|&tin| condition.tin(tin) != State::Dead) {
         // Ports that have the same tables: all terminal ones, and those that lead to the same TiN.
         let mut known: Vec<(InputClass, u64, u8)> = Vec::new();
@@ -39,8 +41,8 @@ pub fn expand(topology: &Topology, condition: &Condition, flows: &Flows) -> Tabl
             let same = known.iter().find(|&&(other, ports, _)| (other, ports) == (class, back));
             if let Some(&(.., same)) = same {
                 for rvc in class.channels() {
-                    let block = writer.tables.block(tin, same, rvc);
-                    writer.install(tin, port, rvc, block);
+                    let block = builder.tables.block(tin, same, rvc);
+                    builder.install(tin, port, rvc, block);
                 }
                 continue;
             }
@@ -48,18 +50,19 @@ pub fn expand(topology: &Topology, condition: &Condition, flows: &Flows) -> Tabl
             for rvc in class.channels() {
                 let flow = |component| flows.get(tin, class, rvc, component).without(back);
                 let block = (0..components(shape))
-                    .map(|component| writer.row(slots(shape, flow(component), component)))
+                    .map(|component| builder.row(slots(shape, flow(component), component)))
                     .collect();
-                let block = writer.block(block);
-                writer.install(tin, port, rvc, block);
+                let block = builder.block(block);
+                builder.install(tin, port, rvc, block);
             }
         }
     }
-    writer.tables
+    builder.build()
 }
 
 /// The class of an input port and the ports that lead back to where its cells come from; `None`: none come.
-fn input(
+#[must_use]
+pub fn input(
     topology: &Topology,
     condition: &Condition,
     tin: u16,
@@ -94,7 +97,8 @@ fn toward(topology: &Topology, tin: u16, to: u16) -> u64 {
 
 /// The slots of a flow. Of many shortest ways some have one, as even as it goes. Of the others all global ports
 /// have one first, and local ones what is left. Which have none, or two, differs by destination (our choice).
-fn slots(shape: &Shape, flow: Flow, component: u16) -> Row {
+#[must_use]
+pub fn slots(shape: &Shape, flow: Flow, component: u16) -> Row {
     // Destinations that are as many apart as a pod has TiNs have the same gateways: they begin apart, too.
     let first = usize::from(component + component / shape.tins_per_pod);
     let locals = flow.others & ((1 << shape.local_ports) - 1);

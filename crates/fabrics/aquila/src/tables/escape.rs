@@ -43,6 +43,28 @@ impl Escape {
         self.order[usize::from(to)] > self.order[usize::from(from)]
     }
 
+    /// Ways that somebody else has worked out.
+    ///
+    /// # Panics
+    /// If there are not, for each TiN, an order, and twice as many ports as TiNs: first those of cells that have not
+    /// come down yet.
+    #[must_use]
+    pub fn from_parts(ports: Vec<u8>, order: Vec<Option<u32>>) -> Self {
+        let tins = order.len();
+        assert_eq!(ports.len(), 2 * tins * tins, "ports of {tins} TiNs");
+        let order = order.into_iter().map(|place| place.unwrap_or(CUT_OFF)).collect();
+        Self { tins, ports, order }
+    }
+
+    /// A TiN's place in the order of the tree; `None`: it cannot be reached.
+    ///
+    /// # Panics
+    /// If there is no such TiN.
+    #[must_use]
+    pub fn order(&self, tin: u16) -> Option<u32> {
+        self.has(tin).then(|| self.order[usize::from(tin)])
+    }
+
     /// Whether a TiN can be reached at all.
     ///
     /// # Panics

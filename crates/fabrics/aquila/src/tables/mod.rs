@@ -252,14 +252,16 @@ pub fn component(shape: &Shape, pod: u16, place: u16, destination: Address) -> C
 }
 
 /// Fills tables, and stores what is equal once.
-struct Writer {
+pub struct Builder {
     tables: Tables,
     rows: HashMap<Row, u32>,
     blocks: HashMap<Vec<u32>, u32>,
 }
 
-impl Writer {
-    fn new(shape: &Shape, escape: Escape) -> Self {
+impl Builder {
+    /// Tables without ways, but for those to the TiNs' own endpoints and those of the escape channels.
+    #[must_use]
+    pub fn new(shape: &Shape, escape: Escape) -> Self {
         let places =
             usize::from(shape.tins()) * usize::from(shape.ports()) * usize::from(ROUTING_VCS);
         let tables = Tables {
@@ -270,16 +272,16 @@ impl Writer {
             terminals: [0; ENDPOINTS_MAX as usize],
             escape,
         };
-        let mut writer = Self { tables, rows: HashMap::new(), blocks: HashMap::new() };
-        writer.row(Row::EMPTY);
+        let mut builder = Self { tables, rows: HashMap::new(), blocks: HashMap::new() };
+        builder.row(Row::EMPTY);
         // What no cell can come on: nothing.
-        writer.block(vec![0; usize::from(components(shape))]);
-        writer.terminals();
-        writer
+        builder.block(vec![0; usize::from(components(shape))]);
+        builder.terminals();
+        builder
     }
 
     /// The index of a row.
-    fn row(&mut self, row: Row) -> u32 {
+    pub fn row(&mut self, row: Row) -> u32 {
         let rows = &mut self.tables.rows;
         *self.rows.entry(row).or_insert_with(|| {
             rows.push(row);
@@ -287,8 +289,12 @@ impl Writer {
         })
     }
 
-    /// Where a block begins.
-    fn block(&mut self, block: Vec<u32>) -> u32 {
+    /// Where a block begins that has these rows, a component each.
+    ///
+    /// # Panics
+    /// If it has more or fewer.
+    pub fn block(&mut self, block: Vec<u32>) -> u32 {
+        assert_eq!(block.len(), usize::from(components(&self.tables.shape)), "a row a component");
         let entries = &mut self.tables.entries;
         *self.blocks.entry(block).or_insert_with_key(|block| {
             entries.extend_from_slice(block);
@@ -297,20 +303,35 @@ impl Writer {
     }
 
     /// Installs the block of an input port and channel.
-    fn install(&mut self, tin: u16, port: u8, rvc: u8, block: u32) {
+    ///
+    /// # Panics
+    /// If there is no such TiN, port or channel.
+    pub fn install(&mut self, tin: u16, port: u8, rvc: u8, block: u32) {
         let place = block_place(&self.tables.shape, tin, port, rvc);
         self.tables.blocks[place] = block;
+    }
+
+    /// The tables.
+    #[must_use]
+    pub fn build(self) -> Tables {
+        self.tables
     }
 
     /// The rows of the endpoints.
     fn terminals(&mut self) {
         for number in 0..ENDPOINTS_MAX {
-            let terminals = Endpoint::from_number(number).and_then(Endpoint::terminals);
-            let Some((first, count)) = terminals else { continue };
-            let first = self.tables.shape.external_ports() + first;
-            let ports = (0..count).fold(0u64, |mask, port| mask | 1 << (first + port));
-            let row = Row { minimal: compute::fill(ports, 0), ..Row::EMPTY };
+            let row = terminals(&self.tables.shape, number);
             self.tables.terminals[usize::from(number)] = self.row(row);
         }
     }
+}
+
+/// The terminal ports of an endpoint, by its number; empty if nothing listens there.
+#[must_use]
+pub fn terminals(shape: &Shape, number: u8) -> Row {
+    let terminals = Endpoint::from_number(number).and_then(Endpoint::terminals);
+    let Some((first, count)) = terminals else { return Row::EMPTY };
+    let first = shape.external_ports() + first;
+    let ports = (0..count).fold(0u64, |mask, port| mask | 1 << (first + port));
+    Row { minimal: compute::fill(ports, 0), ..Row::EMPTY }
 }
