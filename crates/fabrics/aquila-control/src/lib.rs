@@ -4,8 +4,10 @@
 //! Pure state machines over messages: a driver gives them time and wires. The registers of a chip, by name and by
 //! address ([`registers`]);
 //! requests that read and write them ([`rpc`]);
-//! the firmware's memory ([`memory`]).
+//! the firmware's memory ([`memory`]);
+//! flows as registers, and back ([`expand`]).
 
+pub mod expand;
 pub mod memory;
 pub mod registers;
 pub mod rpc;
