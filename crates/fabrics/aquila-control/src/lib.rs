@@ -5,9 +5,12 @@
 //! address ([`registers`]);
 //! requests that read and write them ([`rpc`]);
 //! the firmware's memory ([`memory`]);
-//! flows as registers, and back ([`expand`]).
+//! flows as registers, and back ([`expand`]);
+//! packets between
+//! neighbours before there is a network ([`pmos`]).
 
 pub mod expand;
 pub mod memory;
+pub mod pmos;
 pub mod registers;
 pub mod rpc;
