@@ -2,15 +2,13 @@
 //! §4): what stands under the applications of the controller and the firmware of the chips.
 //!
 //! Pure state machines over messages: a driver gives them time and wires. The registers of a chip, by name and by
-//! address ([`registers`]);
-//! requests that read and write them ([`rpc`]);
-//! the firmware's memory ([`memory`]);
-//! flows as registers, and back ([`expand`]);
-//! packets between
-//! neighbours before there is a network ([`pmos`]).
+//! address ([`registers`]); requests that read and write them ([`rpc`]); flows as registers, and back ([`expand`]);
+//! packets between neighbours before there is a network ([`pmos`]); the firmware's memory ([`memory`]); the base in which
+//! the controller's applications keep what they know ([`nib`]).
 
 pub mod expand;
 pub mod memory;
+pub mod nib;
 pub mod pmos;
 pub mod registers;
 pub mod rpc;
