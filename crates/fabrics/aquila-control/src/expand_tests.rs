@@ -91,11 +91,11 @@ fn slow_i75_registers_hold_the_tables_of_the_full_clique() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// Links and TiNs that fail, are drained and come back, in a Clique with detours.
     #[test]
-    fn i75_random_failures(seed in any::<u64>(), percent in prop::collection::vec(0..60u64, 1..4)) {
+    fn slow_i75_random_failures(seed in any::<u64>(), percent in prop::collection::vec(0..60u64, 1..4)) {
         let shape = Shape { tins_per_pod: 5, pods: 6, local_ports: 5, global_ports: 3, ..Shape::FULL };
         let topology = Topology::new(&shape, Fibres::Grid).unwrap();
         let mut stream = Stream::new(seed, "what fails", 0);
