@@ -210,6 +210,26 @@ proptest! {
     }
 }
 
+/// The first frame after a restart is lost, wherever numbers are: what follows it is not taken for a beginning.
+#[test]
+fn m614_numbers_that_come_round_begin_no_session() {
+    for before in 248..=262u16 {
+        let mut pair = Pair::new(Link { lost: 0, damaged: 0, doubled: 0 }, 1);
+        let packet = |number: u16| number.to_be_bytes().to_vec();
+        assert!(pair.run(&[(0..before).map(packet).collect(), Vec::new()]));
+        pair.got[1].clear();
+        pair.ends[1] = End::new(&Memory::default(), 9).unwrap();
+        let after: Vec<_> = (before..before + 8).map(packet).collect();
+        after.iter().for_each(|packet| pair.ends[0].send(Kind::Rpc, packet).unwrap());
+        // A frame of two words.
+        pair.link.lost = 1_000;
+        (0..2).for_each(|_| pair.step());
+        pair.link.lost = 0;
+        assert!(pair.run(&Default::default()));
+        assert_eq!(pair.got[1], after, "after {before} frames");
+    }
+}
+
 #[test]
 fn m614_a_largest_packet_crosses_in_252_words() {
     let mut pair = Pair::new(Link { lost: 0, damaged: 0, doubled: 0 }, 1);

@@ -122,7 +122,8 @@ pub fn generate(text: &str) -> Result<String, String> {
     }
     let mut out = String::from(
         "//! Generated from registers.toml; do not edit. After a change of the description:\n//!\n\
-         //!     cargo run -p rackloom-aquila-control --example generate_registers\n\n\
+         //! ```text\n//! cargo run -p rackloom-aquila-control --example generate_registers\n\
+         //! ```\n\n\
          use super::{Access, Handle, Register, Reset};\n\n",
     );
     let version = found.version;

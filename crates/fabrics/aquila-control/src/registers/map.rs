@@ -1,6 +1,8 @@
 //! Generated from registers.toml; do not edit. After a change of the description:
 //!
-//!     cargo run -p rackloom-aquila-control --example generate_registers
+//! ```text
+//! cargo run -p rackloom-aquila-control --example generate_registers
+//! ```
 
 use super::{Access, Handle, Register, Reset};
 
