@@ -148,9 +148,11 @@ pub struct Config {
     /// Default 8 (our choice; Shoal does not describe re-integration).
     #[schemars(range(min = 1))]
     pub reintegration_epochs: u32,
-    /// Time after which nodes that stay dead are taken out of everyone's schedule; 0 ns: never.
-    /// Unit: time. Default 0 ns. The paper only suggests it (Shoal §7.3).
-    pub schedule_update_after: Span,
+    /// Time after which an oracle takes nodes that stay dead out of everyone's schedule, and nodes that are
+    /// back in again: it knows the scenario's faults, and changes all nodes and switches in one slot, which
+    /// no message does. 0 ns: no oracle. Unit: time. Default 0 ns. The paper only suggests a new schedule,
+    /// and does not say who changes it (Shoal §7.3).
+    pub schedule_oracle_after: Span,
     /// Clocks, and what the guard band has to cover (Shoal §3.4).
     pub sync: SyncConfig,
     /// Power and cost of the parts, for this rack and a packet-switched one (Shoal §5).
@@ -185,7 +187,7 @@ impl Default for Config {
             bit_error_rate: 0.0,
             transport: Transport::default(),
             reintegration_epochs: 8,
-            schedule_update_after: Span::ZERO,
+            schedule_oracle_after: Span::ZERO,
             sync: SyncConfig::default(),
             equipment: Equipment::default(),
         }
@@ -242,7 +244,7 @@ impl Plan {
 
     /// Whether nodes may go over to another schedule.
     pub(crate) fn may_reschedule(&self) -> bool {
-        self.config.schedule_update_after > Span::ZERO && !self.faults.is_empty()
+        self.config.schedule_oracle_after > Span::ZERO && !self.faults.is_empty()
     }
 
     /// The schedule of each switch (§3.2).

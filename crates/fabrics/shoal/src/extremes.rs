@@ -73,7 +73,7 @@ fn change(config: &mut Config, draw: &mut Stream) {
         20 => config.bit_error_rate = number(draw, 1e-6),
         21 => config.transport = Transport::None,
         22 => config.reintegration_epochs = count(draw, usual.reintegration_epochs),
-        23 => config.schedule_update_after = time(draw, Span::from_us(3)),
+        23 => config.schedule_oracle_after = time(draw, Span::from_us(3)),
         24 => config.sync.reconfiguration = time(draw, usual.sync.reconfiguration),
         25 => config.sync.propagation_spread = time(draw, usual.sync.propagation_spread),
         26 => config.sync.precision = time(draw, usual.sync.precision),

@@ -140,7 +140,7 @@ fn s95_a_node_that_comes_back_ends_the_flows_that_it_forgot_and_takes_new_ones()
 fn s95_nodes_that_have_both_come_back_hear_each_other() {
     let base = Config { reintegration_epochs: 1, ..config(16) };
     for update in [0, 3] {
-        let config = Config { schedule_update_after: Span::from_us(update), ..base.clone() };
+        let config = Config { schedule_oracle_after: Span::from_us(update), ..base.clone() };
         let node = |node| Component::Node(NodeId::new(node));
         let faults = [
             outage(node(3), us(10), Span::from_us(10)),

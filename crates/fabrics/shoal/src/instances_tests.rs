@@ -181,7 +181,7 @@ fn s91_s95_nodes_that_miss_cells_do_as_the_simulator_s() {
         ),
         (Config { channels: 1, ..eight.clone() }, vec![outage(Component::Leaf(1), 6, Some(us(8)))]),
         (
-            Config { schedule_update_after: update, ..eight },
+            Config { schedule_oracle_after: update, ..eight },
             vec![outage(node(6), 4, None), outage(node(1), 6, Some(us(20)))],
         ),
     ] {
@@ -224,7 +224,7 @@ fn s91_s95_nodes_that_miss_cells_do_as_the_simulator_s() {
         assert!(ends.1.len() > 1 || faults.len() == 1, "{:?}: {faults:?}", ends.1);
         // Cells of an earlier life of a pair; what was on its way as the schedule changed comes on top.
         let unexpected: u64 = instances.nodes.iter().map(Instance::unexpected).sum();
-        let has_update = config.schedule_update_after > Span::ZERO;
+        let has_update = config.schedule_oracle_after > Span::ZERO;
         assert!(unexpected == rack.unexpected() || has_update, "{unexpected}: {faults:?}");
     }
 }

@@ -201,9 +201,9 @@ impl Shard {
         }
     }
 
-    /// Lets the members of the schedule be reviewed once a change has lasted.
+    /// Lets the oracle, where there is one, review the members of the schedule once a change has lasted.
     fn review_later(&mut self, now: Now) {
-        let wait = self.plan.config.schedule_update_after;
+        let wait = self.plan.config.schedule_oracle_after;
         if wait > Span::ZERO {
             let slot = now.slot.saturating_add(wait.div_ceil(self.plan.config.slot));
             self.losses().faults.at(slot, Event::Review);
@@ -212,7 +212,7 @@ impl Shard {
 
     /// If nodes have been gone or back for long, all fall quiet and go over to another schedule at an epoch's
     /// boundary. Somebody has to change nodes and switches at the same time, and the paper does not say who
-    /// (§7.3). Our rule, which all know: who is in the schedule follows from the faults of the scenario.
+    /// (§7.3). Here an oracle does: who is in the schedule follows from the faults of the scenario.
     fn review(&mut self, now: Now) {
         if self.losses().faults.members_to_be().is_none() {
             return;

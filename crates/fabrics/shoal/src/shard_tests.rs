@@ -176,7 +176,7 @@ fn s91_s95_the_cut_changes_nothing_where_parts_fail() {
             vec![outage(Component::Leaf(1), 6, Some(us(12))), outage(node(0), 8, Some(us(30)))],
         ),
         (
-            Config { schedule_update_after: Span::from_us(2), ..base.clone() },
+            Config { schedule_oracle_after: Span::from_us(2), ..base.clone() },
             vec![outage(node(3), 5, None), outage(node(20), 6, Some(us(16)))],
         ),
         (

@@ -145,7 +145,7 @@ prop_compose! {
             radix: 8,
             wire_latency: Span::from_ns(wire),
             packet: Bytes::new(300),
-            schedule_update_after: Span::from_ns(update),
+            schedule_oracle_after: Span::from_ns(update),
             pair_order: order.0,
             transport: order.1,
             ..Config::default()
@@ -549,7 +549,7 @@ fn s98_an_updated_schedule_gives_the_survivors_the_slots_of_the_dead() {
             until: None,
         });
         let faults: Vec<_> = dead.collect();
-        let config = Config { schedule_update_after: Span::from_us(update), ..config(32, 1) };
+        let config = Config { schedule_oracle_after: Span::from_us(update), ..config(32, 1) };
         let mut rack = Rack::new(config.plan().unwrap().with_faults(&faults).unwrap(), 1);
         let mut ends = Ends::default();
         let start = Time::ZERO + Span::from_us(50);
