@@ -1,13 +1,12 @@
-//! Threads that wait for each other: they look for a while, let others run for a while, then sleep.
+//! Threads that wait for each other: they spin for a while, then sleep.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// How often a thread looks before it lets others run, and before it sleeps (our choice, measured: some
-/// microseconds each, as long as neighbouring windows take to end; much longer and a thread without a core
-/// of its own holds up the one it waits for).
-const LOOKS: u32 = 200;
-const YIELDS: u32 = 20;
+/// How often a thread looks before it sleeps (our choice, measured: some microseconds, as long as neighbouring
+/// windows take to end). It never yields: where other programs have the cores, a yield gives one of them
+/// milliseconds, while a thread that sleeps is woken as soon as the number is there.
+const LOOKS: u32 = 1_000;
 /// What a signal says once a thread has panicked.
 const BROKEN: u64 = u64::MAX;
 
@@ -57,16 +56,12 @@ impl Signal {
     }
 
     fn look(&self, value: u64) -> Option<u64> {
-        for round in 0..LOOKS + YIELDS {
+        for _ in 0..LOOKS {
             let seen = self.value();
             if seen >= value {
                 return Some(seen);
             }
-            if round < LOOKS {
-                std::hint::spin_loop();
-            } else {
-                std::thread::yield_now();
-            }
+            std::hint::spin_loop();
         }
         None
     }
