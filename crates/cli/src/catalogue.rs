@@ -1,4 +1,4 @@
-//! What there is, and what its keys mean, as tables.
+//! Tables of the fabrics, workloads and experiments there are, and of what their keys mean.
 
 use rack::workload::tables;
 use report::{Cell, Column, ResultsTable, Unit};

@@ -1,8 +1,8 @@
-//! Ctrl-C: once to stop and keep what is finished, twice to die.
+//! Ctrl-C: once to stop and keep what is finished, twice to end at once.
 //!
-//! The first one is heard within a second, whatever the program does: work that hears it stops and keeps
-//! its results; where nothing is under way that could be kept, or work does not hear in time, the
-//! process ends here, and what it had half written goes with it.
+//! The first one takes effect within a second, whatever the program does: work that notices it stops and keeps
+//! its results; where nothing is under way that could be kept, or work does not notice in time, the process
+//! ends here, and what it had half written is removed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

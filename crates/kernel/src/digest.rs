@@ -1,4 +1,4 @@
-//! A digest of what happened, whatever the order in which it is told.
+//! A digest of events that does not depend on the order in which they are added.
 
 /// Odd constant (the golden ratio in 64 bits).
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -1,4 +1,4 @@
-//! Asking for memory ahead of its use, so that the core overlaps misses with work.
+//! Prefetching: memory is asked for ahead of its use, so that the core overlaps cache misses with work.
 
 /// Asks for the cache line that holds the start of `slice[index]`. Does nothing if there is no such
 /// element, or on a processor for which there is no way to ask.

@@ -1,4 +1,4 @@
-//! Decisions without a branch: a list that keeps some of what it is offered, and a choice of two.
+//! Branchless selection: a list that keeps some of what it is offered, and a choice of two.
 
 /// A list with room for a stated number of items.
 ///

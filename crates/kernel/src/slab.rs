@@ -1,4 +1,4 @@
-//! Values at places that are used again.
+//! A slab: values at places that are used again once they are free.
 
 use std::ops::{Deref, DerefMut};
 

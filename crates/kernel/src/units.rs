@@ -1,7 +1,7 @@
 //! Quantities as text: `"2.75 ns"`, `"64 B"`, `"28 Gbps"`, exactly in both directions.
 //!
-//! A decimal number, optional space, a unit. The unit is compulsory: a bare number has none, and a
-//! default would be wrong for somebody. Text that is not a whole number of picoseconds, bytes or bits
+//! A decimal number, optional space, a unit. The unit is compulsory: a bare number has none, and no
+//! default would suit everyone. Text that is not a whole number of picoseconds, bytes or bits
 //! per second is refused rather than rounded.
 
 use std::borrow::Cow;

@@ -1,6 +1,6 @@
 //! How fast the engine is: `perf_packets HOSTS PATTERN PACKETS [ROUTING [THREADS]]` carries `permutation` or `incast`
-//! of so many packets a flow over a three-tier Clos of 128, 432 or 1,024 hosts (others: leaf and
-//! spine), with a fixed window of 35 packets and an acknowledgment for each, by `ecmp` or `spray`, on so many threads.
+//! of PACKETS packets a flow over a three-tier Clos of 128, 432 or 1,024 hosts (others: leaf and
+//! spine), with a fixed window of 35 packets and an acknowledgment for each, by `ecmp` or `spray`, on THREADS threads.
 
 use std::collections::VecDeque;
 

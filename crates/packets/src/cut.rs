@@ -1,4 +1,4 @@
-//! Cuts: which part of a network each vertex belongs to.
+//! Cuts: to which part of a network each vertex belongs.
 
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
 //! What parts of a network send each other, and its bytes.
 //!
-//! Between two parts there are links, and all that passes is what passes over them: packets, and frames of
-//! the link. Two things are told the other end of a link that nothing carries: per-flow backpressure, which is
-//! the model of an ideal network, a baseline and no design (R2C2 §2.2.2); and what neighbours told each other
-//! over a link that has died, which the end that sent it knows by itself, for it sees the link die. That
-//! travels as far and as long as a bit on the link, and so do words of the switches' programs.
+//! Parts exchange what passes over the links between them: packets, and frames of the link. Besides, the other
+//! end of a link is told two things that no frame carries: per-flow backpressure, which belongs to an ideal
+//! network, a baseline and no design (R2C2 §2.2.2); and which messages of neighbours were lost on a link that
+//! died, which the end that sent them knows, for it sees the link die. Both take as long as a bit takes on the
+//! link, and so does what switches' programs tell each other.
 
 use kernel::Time;
 use rack::NodeId;

@@ -1,4 +1,4 @@
-//! What there is, what keys mean, and results as text and as HTML.
+//! Tables of what there is and what keys mean, and results as text and as HTML.
 
 use cli::catalogue::{self, Listed};
 use cli::reproduce;

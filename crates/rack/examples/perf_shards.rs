@@ -1,5 +1,5 @@
-//! What windows cost: `perf_shards [WINDOWS]`. A network whose nodes compute for nothing and send messages
-//! for nothing, so that what is left is the driver's share: of a window (a barrier), of a message.
+//! What windows cost: `perf_shards [WINDOWS]`. A network whose nodes compute nothing and send empty
+//! messages, so that what is left is the driver's share: of a window (a barrier), of a message.
 //!
 //! The constants go into T = c E s + m M / p + B(p) W, the time of E events that cost c each, of which the
 //! busiest of p threads has the share s, with M messages in W windows.

@@ -1,7 +1,7 @@
 //! A part of a network outside of the simulator: bytes in, bytes out.
 //!
 //! A [`Node`] is what a fabric's core is to the world: a host, a NIC or a switch, or several of them. It owns
-//! no clock and no wires. Whoever runs it says what the time is, hands it the bytes that come in on its
+//! no clock and no wires. Its driver says what the time is, hands it the bytes that come in on its
 //! wires, and carries what it sends.
 
 use kernel::Time;

@@ -1,7 +1,7 @@
 //! What this process has begun on disk and not finished: so that it can end at any instant and leave
 //! nothing behind.
 //!
-//! Files in the making and directories made for them are noted before they exist and forgotten once
+//! Files being written and directories made for them are noted before they exist and forgotten once
 //! they are whole or gone. [`abandon`] removes what is noted; whoever calls it then ends the process.
 
 use std::fs;

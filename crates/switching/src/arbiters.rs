@@ -1,4 +1,4 @@
-//! Choosing one of those who ask.
+//! Arbiters: one of several requesters is chosen.
 //!
 //! Sources: round robin with a pointer that its owner moves, as in iSLIP (McKeown, IEEE/ACM ToN
 //! 1999); least recently granted by a matrix of precedence (Dally and Towles, §18.5; SCOC calls

@@ -1,7 +1,7 @@
 //! A bench for one switch: feeds its lines, watches what leaves, measures a window.
 //!
 //! The far end of each line has credits for the switch's buffer and gets them back at once. Every
-//! packet is numbered in its connection, so one lost, doubled or out of order stops the run.
+//! packet is numbered in its connection, so one lost, duplicated or out of order stops the run.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! The output buffers of a switch and the lines behind them.
 //!
 //! A packet leaves in the order in which its output got it, as soon as it is ready and the line is
-//! free; so the moment of leaving is known on arrival. A place is promised before it is used, so a
+//! free; so the moment of leaving is known on arrival. A place is reserved before it is used, so a
 //! bufferless core never has to drop.
 
 use kernel::Ring;

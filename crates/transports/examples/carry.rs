@@ -1,8 +1,8 @@
 //! How fast the transports are: `carry TRANSPORT HOSTS PATTERN PACKETS [THREADS]` carries `permutation`,
-//! `incast` or `poisson` (flows between hosts drawn at random, at 0.6 of what they can send) of so many
-//! packets a flow over a three-tier Clos of 128, 432 or 1,024 hosts (others: leaf and spine), by `ndp`,
-//! `homa`, `dcqcn`, `dctcp`, `newreno`, `cubic` or `swift`, on so many threads. `SHARDS=16` cuts the network into 16
-//! parts that run on one: what that many threads would have to do.
+//! `incast` or `poisson` (flows between hosts drawn at random, at 0.6 of what they can send) of
+//! PACKETS packets a flow over a three-tier Clos of 128, 432 or 1,024 hosts (others: leaf and spine), by `ndp`,
+//! `homa`, `dcqcn`, `dctcp`, `newreno`, `cubic` or `swift`, on THREADS threads. `SHARDS=16` cuts the
+//! network into 16 parts that run on one thread: the work of 16 threads.
 
 use kernel::{Bytes, Rate, Span, Stream, Time};
 use packets::config::{Config, FlowControl, Marking, Pfc, Queues, Red, Routing, Step, Trimming};

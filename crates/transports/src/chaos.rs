@@ -1,9 +1,8 @@
-//! A network for tests that is as bad as one wants: each packet takes its host's line, then some
+//! A network for tests that is as unreliable as a test asks for: each packet takes its host's line, then some
 //! time, and on the way may be lost, doubled, overtaken, marked, trimmed or returned. No queues, no
-//! topology: what a core must survive, without what it must be good at.
+//! topology: this tests what a core must survive, not how well it performs.
 //!
-//! Each host has a transport of its own, which has never heard of the others: all that they know of each
-//! other came in packets.
+//! Each host has a transport of its own: all that they know of each other came in packets.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,5 +1,5 @@
-//! What endpoints say to each other besides data. No host runs two transports that could mistake each
-//! other's words: packets name the transport that they are of ([`packets::FlowKey::is_seconds`]).
+//! What endpoints say to each other besides data. Two transports on one host cannot take each other's
+//! packets for their own: packets name the transport that they are of ([`packets::FlowKey::is_seconds`]).
 
 use packets::Kind;
 

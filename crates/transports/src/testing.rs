@@ -1,6 +1,6 @@
 //! One queue between many sources and one sink, for tests of what a congestion control is good at:
-//! hosts without lines of their own, a bottleneck with a buffer and a marking threshold, losses at
-//! will, and the queue's length to look at.
+//! hosts without lines of their own, a bottleneck with a buffer and a marking threshold, losses on
+//! request, and the queue's length to look at.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! How much goes on at a time: so many runs, and no more memory than there is.
+//! How much runs at a time: a number of runs, and no more memory than the machine has.
 //!
 //! Each scenario is held against the memory of the machine when it is read, alone. Runs of a comparison
 //! or a sweep share that memory: one that does not fit beside those under way waits until they end.

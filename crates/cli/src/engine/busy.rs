@@ -1,8 +1,8 @@
-//! Which threads are at work on something that could still be saved, and which of them have heard that
+//! Which threads are at work on something that could still be saved, and which of them have noticed that
 //! they are to stop.
 //!
-//! Whoever listens to Ctrl-C asks here how things stand: work that hears is waited for, so that its
-//! results are kept; work that does not hear in time is not.
+//! The handler of Ctrl-C asks here: work that has noticed is waited for, so that its results are kept; work
+//! that does not notice in time is not.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! The same flows through several fabrics.
+//! `compare`: the same flows through several fabrics.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

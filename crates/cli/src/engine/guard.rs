@@ -1,4 +1,4 @@
-//! Mistakes of ours end what they concern and nothing else.
+//! Internal errors end the work that they concern and nothing else.
 //!
 //! An invariant that does not hold is a panic with its numbers, wherever it is: while a scenario is
 //! checked, a network is built, a run is under way or a report is drawn. Work that others must survive

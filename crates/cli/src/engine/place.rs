@@ -1,4 +1,4 @@
-//! A results directory that one run has alone, and that leaves no trace if nothing came of the run.
+//! A results directory that one run has alone, and that is removed if the run has no results.
 
 use std::fs::{self, File, TryLockError};
 use std::io;

@@ -1,4 +1,4 @@
-//! Carries flows over the nodes of racks, each by itself, and writes down what they are given and do.
+//! `record`: runs the nodes of racks each by itself, and writes down their inputs and outputs.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Packet-switched racks: what everyone has today, to compare with.
+//! Packet-switched racks, as they are built today: what the papers' designs are compared with.
 //!
 //! A topology of packet switches (or of nodes that pass packets on), the queues of its ports, and a
 //! transport at its hosts. The network is that of [`packets`], the transports are those of

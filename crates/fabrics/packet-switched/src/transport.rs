@@ -1,4 +1,4 @@
-//! The `transport` table: what the hosts speak.
+//! The `transport` table: which transport the hosts run.
 //!
 //! Adding a transport is one line in `transports!` below, and what it asks of switches in
 //! `carriers.rs`.

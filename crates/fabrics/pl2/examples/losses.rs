@@ -1,7 +1,7 @@
-//! What frames that get lost leave reserved, at a port that is never silent: five hosts with twelve
-//! threads each send 5.8 MB a thread to one host, while links lose packets at random. Who tracks what was
-//! granted, the share of the line's slots that are used, the largest slot that a grant told of, and payload
-//! a second, which also goes by how the transport repeats what got lost.
+//! What lost frames leave reserved, at a port that is never silent: five hosts with twelve threads each send
+//! 5.8 MB a thread to one host, while links lose packets at random. Printed are who tracks what was granted, the
+//! share of the line's slots that are used, the largest slot in a grant, and payload a second, which also
+//! depends on how the transport retransmits what got lost.
 //!
 //!     cargo run --release --package rackloom-pl2 --example losses
 

@@ -1,5 +1,5 @@
 //! How fast the rack is: `perf_pl2 pl2|plain raw|newreno step|apart|random MEGABYTES [HOSTS]` lets each host
-//! send so much, under PL2 or on plain switches with the same lines.
+//! send MEGABYTES, under PL2 or on plain switches with the same lines.
 //!
 //! - *step*: to the next host, all the time; all begin at one instant, and on plain switches go on in
 //!   step, so that what happens next is easy to predict.

@@ -1,4 +1,4 @@
-//! The `transport` table: what the hosts speak over PL2.
+//! The `transport` table: which transport the hosts run over PL2.
 //!
 //! Models: PL2 §4.5, §5, §6.1 (claim M29). Adding a transport is one line in `transports!` below.
 

@@ -3,11 +3,11 @@
 //! - `perf_r2c2 poisson FLOWS TAU_NS [SIDE]`: flows of Pareto sizes (R2C2 §5.2: shape 1.05, mean 100 kB;
 //!   here at most 10 MB) that start every `TAU_NS` on average;
 //! - `perf_r2c2 share FLOWS TAU_NS [SIDE]`: the same, of any size, each of which starts at its share;
-//! - `perf_r2c2 permutation BYTES [SIDE]`: every node sends so much to one other, all at once, and starts at
+//! - `perf_r2c2 permutation BYTES [SIDE]`: every node sends BYTES to one other, all at once, and starts at
 //!   its share.
 //!
-//! `THREADS=2` runs on two threads, `SHARDS=16` cuts the rack into 16 parts that run on one: what that many threads
-//! would have to do.
+//! `THREADS=2` runs on two threads, `SHARDS=16` cuts the rack into 16 parts that run on one thread: the work of 16
+//! threads.
 
 use kernel::{Bytes, Stream, Time};
 use r2c2::config::Start;

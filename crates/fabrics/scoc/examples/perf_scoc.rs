@@ -1,5 +1,5 @@
 //! How fast the racks are: `perf_scoc chip|network NODES FLOWS [SHARDS]` carries flows of up to 20 kB between
-//! random nodes at a load of 0.6, through one chip or through leaves and spines, cut into so many shards on as
+//! random nodes at a load of 0.6, through one chip or through leaves and spines, cut into SHARDS shards on as
 //! many threads.
 //!
 //!     cargo run --release --package rackloom-scoc --example perf_scoc -- network 128 2000

@@ -1,7 +1,7 @@
 //! Grant units: output arbiters, their weightage, and the choice inside each output group.
 //!
 //! Models: SCOC §2.B. Every output picks one input group by a round-robin pointer (M12); its group
-//! lets one of its outputs speak (M13). The pointer moves on an accept, and with weightage stays
+//! lets one of its outputs grant (M13). The pointer moves on an accept, and with weightage stays
 //! on a group for as many grants as the group has ports that ask (M22, M24).
 
 use kernel::Stream;

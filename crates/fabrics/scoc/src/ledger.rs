@@ -1,4 +1,4 @@
-//! Every word on every wire, booked: the debug build's proof that nothing ever collides.
+//! Every word on every wire, recorded: the debug build checks that nothing ever collides.
 //!
 //! Independent of the toggles: it knows only when words cross. Checks I01, I02 and I20.
 

@@ -1,6 +1,6 @@
 //! How fast the engine is: `perf_shoal NODES CELLS PAIRS` for long flows in a permutation, `perf_shoal NODES
 //! load FLOWS LOAD` for flows of 1 to 200 KB at a share of 50 Gbps a node. `THREADS=2` runs on two threads,
-//! `SHARDS=16` cuts the rack into 16 that run on one: what that many threads would have to do.
+//! `SHARDS=16` cuts the rack into 16 shards that run on one thread: the work of 16 threads.
 
 use kernel::{Bytes, Stream, Time};
 use rack::{Class, Fabric, Flow, FlowId, NodeId};

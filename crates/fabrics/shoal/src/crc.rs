@@ -9,7 +9,7 @@
 //! The checksum stands in the header, before the payload. It is chosen so that the *whole cell in
 //! wire order*, read as one polynomial, leaves the fixed remainder [`MASK`]: a receiver runs its
 //! division over the cell as it arrives and compares once. Dividing header and payload first and
-//! inserting the result would break the promise about bursts where they straddle the checksum.
+//! inserting the result would not detect every short burst that straddles the checksum.
 //! When only the header is covered the checksum is its last byte and this is plain I.432.1.
 
 use crc::{CRC_8_SMBUS, Crc, Table};

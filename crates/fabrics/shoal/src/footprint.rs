@@ -1,4 +1,4 @@
-//! How much of the computer's memory a simulated rack takes, told before any of it is.
+//! How much of the computer's memory a simulated rack takes, estimated before it is allocated.
 //!
 //! Most of it is state for each pair of nodes. Counted is what a rack has before the first flow, and the
 //! cells that are on the wires when all send; what flows and queued cells add depends on the workload, and

@@ -1,4 +1,4 @@
-//! What an experiment may look at while a rack runs; looking changes nothing.
+//! What an experiment may read while a rack runs; reading changes no result.
 
 use rack::NodeId;
 

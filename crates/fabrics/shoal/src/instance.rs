@@ -1,5 +1,5 @@
-//! Nodes as instances of their own, which exchange cells' bytes and nothing else: for drivers that give each a
-//! thread, a process or a wire.
+//! Nodes as instances of their own, which exchange cells' bytes and nothing else: for drivers that run each node
+//! on a thread, in a process or behind a wire of its own.
 
 use std::sync::Arc;
 

@@ -4,8 +4,8 @@
 //! for, the part that broke (§3.5). The paper leaves that layer open (§8). This one is our choice:
 //! selective repeat over the sequence numbers that cells carry anyway. The receiver acknowledges
 //! with datagrams, cells outside the sequence space that take the same way as all others and say in their
-//! payload what has come; the sender repeats what stays missing. Congestion is Shoal's business, so there is no window but that
-//! of the sequence numbers.
+//! payload what has come; the sender repeats what stays missing. Shoal controls congestion, so the only window is that of the
+//! sequence numbers.
 //!
 //! The sender's timer follows Shoal's own bound: a cell has left its remote queue by the epoch that
 //! the feedback on it named, so what has not arrived a while after that is lost.

@@ -1,9 +1,9 @@
-//! The oracle: flows as fluids that share the network max-min fairly, at every instant.
+//! The fluid oracle: flows as fluids that share the network max-min fairly, at every instant.
 //!
 //! A lower bound to draw beside packet networks: no queues, no control loop, no lost time; each flow
 //! spreads evenly over all its shortest paths and has its max-min fair rate at once whenever a flow
 //! starts or ends. Headers count as in packets, and a flow alone takes just the time that its packets
-//! would take alone ([`Fabric::ideal_fct`]). Faults are known, and gone round, at once. Rates of fluids
+//! would take alone ([`Fabric::ideal_fct`]). Faults are known, and avoided, at once. Rates of fluids
 //! are real numbers; the times at which flows end are rounded up to picoseconds.
 
 mod classes;

@@ -1,4 +1,4 @@
-//! The oracle against closed forms, and its rates against an independent solver on all links.
+//! The fluid oracle against closed forms, and its rates against an independent solver on all links.
 
 use std::ops::ControlFlow;
 

@@ -1,8 +1,8 @@
-//! Asking for memory before its turn.
+//! Prefetching what the next events will touch.
 //!
 //! Where the next packet is and where it goes is as good as random, and the state of a large network
 //! is larger than a core's cache. The calendar knows the events of the current tick in order, so what
-//! they will touch is asked for while earlier ones happen: first the packet and its port, then, once
+//! they will touch is prefetched while earlier ones are handled: first the packet and its port, then, once
 //! these are there, what they point to.
 
 use kernel::prefetch;

@@ -1,10 +1,9 @@
 //! What happens at an instant, and in which order.
 //!
 //! Events of one instant come in the order of their kinds, as they are listed here, then of the part of the
-//! network that they are about: a port, a host, a flow as its hosts name it. So their order does not depend
-//! on the order in which they were put into the calendar, nor on who else keeps a calendar of the same
-//! network: those who hold parts of it see the events of their part in the same order as who holds all of
-//! it. Faults and routes, which are the same for all, come first.
+//! network that they are about: a port, a host, a flow as its hosts name it. So their order depends neither on
+//! the order in which they were put into the calendar nor on how the network is cut: a part sees its events in
+//! the order that they have in the whole. Faults and routes, which are the same for all parts, come first.
 
 use super::places::Lane;
 

@@ -1,8 +1,8 @@
 //! Links and vertices that break and come back.
 //!
-//! What breaks when is configuration: who holds a part of the network acts on all of it, and so knows the
-//! state of each end of each link. A link that goes down loses what is on it and what waits for it; until the routes have converged,
-//! a stated time later, switches go on sending to it, and the packets are lost. A vertex takes its links with it.
+//! What breaks when is configuration: each part of the network follows the whole plan of faults, and so knows
+//! the state of each end of each link. A link that goes down loses what is on it and what waits for it. Until the
+//! routes have converged, a stated time later, switches go on sending to it, and the packets are lost. A vertex takes its links with it.
 
 use rack::topology::{Parts, PortId, Vertex};
 use rack::{Failure, NodeId};

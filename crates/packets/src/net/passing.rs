@@ -1,4 +1,4 @@
-//! What passes between parts of a network: packets on links, and what an ideal network tells along them.
+//! What parts of a network exchange: packets on links, and the per-flow backpressure of an ideal network.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! What the idle network takes: the time of a flow alone, and of a packet alone.
 //!
-//! The idle network is whole: faults make no flow's ideal longer, or flows would be faster than it that
-//! ended before, or whose way is short again.
+//! The idle network has no faults. If faults made ideals longer, a flow that ended before the fault, or began
+//! after the repair, would be faster than its ideal.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,9 +1,9 @@
 //! What the driver knows of faults: by when which flows cannot end.
 //!
-//! The plan of faults is configuration, so that the driver follows it by itself, and it tells nobody. A flow
-//! whose source dies has failed: nobody is left who would say so. Of others their sources say that they give
-//! them up, and the driver knows why. Where an oracle tells hosts of failures they forget flows at the instant
-//! at which these fail here (`ends`).
+//! The plan of faults is configuration: the driver follows it by itself, and tells no host of it. A flow whose
+//! source dies has failed, as no other node could report that. Other flows are given up by their sources, and
+//! the driver knows why. Where an oracle tells hosts of failures they forget flows at the instant at which
+//! these fail here (`ends`).
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Switches that run a program: where it is asked, and how its orders are carried out.
+//! Switches that run a program: when it is called, and how its orders are carried out.
 
 use kernel::Time;
 use rack::topology::{PortId, Vertex};

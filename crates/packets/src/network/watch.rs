@@ -1,10 +1,10 @@
 //! How hosts find out by themselves that nothing comes of a flow any more.
 //!
-//! Where nothing can fail all halves end by what they hear, and nobody watches. Where something can, and no
-//! oracle tells of it, a half that says that it has waited in vain does so for a stated time and is then closed
-//! ([`crate::config::Failures`]); a receiver's that has nothing to ask for is closed after a stated silence. A
-//! host sees whether its own line works: while that is dead, all that the host is to send waits in vain, whether
-//! or not its transport has got as far as to wait for an answer.
+//! Where nothing can fail all halves end by what they hear, and no watch is kept. Where something can, and no
+//! oracle tells of it, a half whose time-outs go unanswered for a stated time is closed
+//! ([`crate::config::Failures`]), and so is a receiver's half that has nothing to ask for, after a stated silence.
+//! A host sees whether its own line works: while that is dead, each of its senders counts as unanswered, even
+//! one whose transport has not sent anything yet.
 
 use kernel::Time;
 use rack::NodeId;

@@ -1,5 +1,5 @@
-//! Tables that were built for what works of a network, kept for a while: all parts of a network need the
-//! same at the same instant.
+//! A cache of routing tables, by what of the network works: all parts of a network need the same table at the
+//! same instant.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! Plain UDP: what a transport has that says no more of its bytes.
+//! Plain UDP: the codec of a transport that has no header of its own.
 
 use super::Codec;
 use super::ip::{Ports, read_udp, write_udp};

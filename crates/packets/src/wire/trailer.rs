@@ -1,4 +1,4 @@
-//! What of a packet its real frame does not tell.
+//! The fields of a packet that its real frame does not carry.
 //!
 //! From its start: the values of those fields that the real frame does not tell as they are, big endian, in the
 //! order of the table below; then, in 16 bits, which fields these are, bit `i` for row `i`; then `RL`.

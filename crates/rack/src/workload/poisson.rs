@@ -1,4 +1,4 @@
-//! Flows that arrive by themselves: Poisson arrivals, sizes and pairs drawn one flow at a time.
+//! Open-loop flows: Poisson arrivals, sizes and pairs drawn one flow at a time.
 //!
 //! Arrivals, sizes, sources and destinations each have a stream of their own: another load leaves
 //! sizes and pairs as they were. Memory does not grow with the number of flows.

@@ -1,6 +1,6 @@
 //! Requests and responses: a response starts when its request has ended and been served.
 //!
-//! Open loop: requests arrive by themselves (Poisson), whatever the network does. Closed loop: each
+//! Open loop: requests arrive at random (Poisson), whatever the network does. Closed loop: each
 //! client keeps a number of requests outstanding and sends the next when a response has ended.
 //! Who asks whom for how much is drawn beforehand in either case, from streams that the order of
 //! completions cannot disturb. Exchange k is flow 2k (request) and 2k + 1 (response).

@@ -1,4 +1,4 @@
-//! Helpers of the workload tests: drain a workload, play a network, check what every stream owes.
+//! Helpers of the workload tests: drain a workload, stand in for a network, check what every stream must hold.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

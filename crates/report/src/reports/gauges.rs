@@ -1,5 +1,5 @@
-//! Gauges over time, sorted into topics by their names; a name that tells no topic is drawn all the
-//! same.
+//! Gauges over time, sorted into topics by their names; those whose names tell no topic are drawn,
+//! too.
 
 use rack::results::RunResult;
 use rack::{Gauge, GaugeKind};

@@ -1,4 +1,4 @@
-//! Good traces in every dress, and each way in which a trace can be bad.
+//! Good traces in every format, and each way in which a trace can be bad.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The properties. Each runs a small rack in two ways that must come to the same, or looks at what becomes of
-//! one that something happens to.
+//! The properties. Each runs a small rack in two ways that must give the same results, or checks how one
+//! ends in which something fails.
 
 use std::io;
 use std::ops::ControlFlow;

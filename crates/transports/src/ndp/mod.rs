@@ -1,4 +1,4 @@
-//! NDP: senders blast a window, switches trim, receivers pull.
+//! NDP: senders send a first window at line rate, switches trim, receivers pull.
 //!
 //! Models: "Re-architecting datacenter networks and stacks for low latency and high performance"
 //! (SIGCOMM 2017): the first window at line rate, without a handshake (§3.2, §3.2.5); headers and

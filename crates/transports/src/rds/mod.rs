@@ -5,7 +5,7 @@
 //! priorities, as in PL2 §6.2.3. A flow is a one-way message.
 //!
 //! Where PL2 is silent: a receiver acknowledges a whole message, so that its sender forgets it; and it
-//! says that it is there when the first packet of a longer message has come, for its grants may be late.
+//! announces itself when the first packet of a longer message has come, for its grants may be late.
 //!
 //! Leaves out: the two threads at each host and the queue between them; what software costs.
 

@@ -1,4 +1,4 @@
-//! Whole connections over a network that loses, doubles, delays and marks.
+//! Whole connections over a network that loses, duplicates, delays and marks.
 
 use kernel::{Bytes, Span, Time};
 use packets::{Kind, Marks};

@@ -1,4 +1,4 @@
-//! Round trips in the network, where the summary is to tell of them.
+//! Round-trip times in the network, measured where the summary asks for them.
 //!
 //! Models: Aquila §5.1's measure of a fabric: from the NIC's stamp of a segment to that of its acknowledgment, less what
 //! the segment was at the other host before the acknowledgment left. What that waits there for the host's own line is

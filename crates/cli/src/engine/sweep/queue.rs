@@ -1,4 +1,4 @@
-//! Who does what: points are checked and run by the threads of a sweep, in the order of the grid.
+//! The work of a sweep: points are checked and run by the threads of a sweep, in the order of the grid.
 //!
 //! A point is checked when its turn comes, not before: the plans of a hundred thousand networks need
 //! not be in memory at once. Checking it gives a task for each of its fabrics.

@@ -1,7 +1,7 @@
 //! What hosts hold reserved, by destination, and what has leaked of what the switch holds for them.
 //!
-//! Models: our answer to §4.5 (claims M14, M31), which leaves recovery to others: what frames that got
-//! lost had reserved stays reserved. A switch that tracks pairs says with each grant what the pair had
+//! Models: our answer to §4.5 (claims M14, M31), which leaves recovery to others: what a lost frame had
+//! reserved stays reserved. A switch that tracks pairs says with each grant what the pair had
 //! reserved when its reservation came. The requester knows what it held when the reservation went: slots
 //! that it has asked for and not used. Both are the same, for nothing on a line overtakes anything. If the
 //! switch has more, then that got lost on the way to it, or a grant did on the way back, and the requester

@@ -1,4 +1,4 @@
-//! Who speaks for what: threads, destinations and the lanes between them.
+//! Agents and lanes: which thread or destination of a host reserves for which packets.
 //!
 //! Models: PL2 §4.2.1 (claim M22). An *agent* has one exchange at a time: a thread of a host in the
 //! prototype, a destination of a host in the NIC. Packets wait in *lanes*: an agent has one for each

@@ -4,10 +4,10 @@
 //! reservation as long as it knows a way to the destination. Where something fails and no oracle tells of it, a
 //! host that has asked for a burst four times, and has no answer, takes the lane to be silent: it drops the burst,
 //! as a line drops what cannot go on, and those that follow; a thread that went on asking would hold up its flows
-//! to all others. Every now and then one burst is asked for, once, and any answer ends the silence. The
-//! transport retransmits what it needs, or waits in vain and gives up ([`packets::config::Failures`]).
+//! to all others. Now and then one burst is asked for, once, and any answer ends the silence. The
+//! transport retransmits what it needs, or gives up after its time-outs ([`packets::config::Failures`]).
 //!
-//! What has not left for the host's own line is dead cannot be answered: it waits for the line.
+//! A reservation that has not left because the host's own line is dead cannot be answered: it waits for the line.
 
 use kernel::Time;
 use packets::{Outbox, Packet, Transport};

@@ -1,4 +1,4 @@
-//! A rack in several parts, hosts and switch apart, is the same rack: they meet in frames alone.
+//! A rack in several parts, hosts and switch apart, is the same rack: they exchange nothing but frames.
 
 use ::rack::Component;
 use packets::Cut;

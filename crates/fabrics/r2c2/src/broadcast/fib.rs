@@ -4,13 +4,13 @@
 //! graph in breadth says how far each vertex is, and any neighbour that is one nearer may be its
 //! parent. The trees of a source differ in whom they prefer as parents: each has the vertices in a
 //! random order of its own, and the first of the candidates is taken. So a tree depends on what
-//! lives, not on what failed before, and all nodes come to the same trees; and of the spines of a
-//! Clos, which all are as near, one serves all leaves, so that no packet goes by a second one.
+//! works, not on what failed before, and all nodes come to the same trees; and of the spines of a
+//! Clos, which are all at the same distance, one serves all leaves, so that no packet goes by a second one.
 //!
 //! An entry is a bit for each port of a vertex: a byte where vertices have up to eight links, as
 //! headers ask for anyway. With four trees that is 1 MiB for 512 nodes and 64 MiB for 4,096, for all
 //! nodes together; a node's own table is 2 KiB and 16 KiB. The trees of a source are grown when they
-//! are first wanted ([`Fib::prepare`]): of a source that never speaks nobody needs any.
+//! are first wanted ([`Fib::prepare`]): a source that never broadcasts needs none.
 
 use kernel::Stream;
 use rack::NodeId;

@@ -1,5 +1,4 @@
-//! Between what bounds times and rates make sense: beyond them sums overflow, or a run does nothing but
-//! wake up.
+//! The bounds of times and rates: beyond them sums overflow, or a run does nothing but wake up.
 
 use kernel::{Bytes, Rate, Span};
 use rack::Problem;

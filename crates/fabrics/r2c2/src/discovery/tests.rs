@@ -1,4 +1,4 @@
-//! Racks of any shape, whose links and nodes die and return in any order while words are lost.
+//! Racks of any shape, whose links and nodes die and return in any order while messages are lost.
 
 use kernel::{Rate, Span, Stream};
 use proptest::prelude::*;

@@ -1,9 +1,9 @@
 //! Sources that a node cannot reach, as far as it knows, and what it hears of them.
 //!
-//! News of a link and broadcasts come by ways of their own: what a node hears of a source that it cannot reach
-//! may be old, and was long under way, or new, and its own map is old. So it enters what it hears, whoever says
-//! it, and forgets a source that it cannot reach once it has heard nothing of it for as long as it takes until
-//! all know of a change (**our choice**). Rates are right meanwhile: what is cut off crosses no link.
+//! News of a link and broadcasts travel by different paths: what a node hears of a source that it cannot reach
+//! may be old, if it was long under way, or new, if the node's own map is old. So the node enters what it hears of
+//! any source, and forgets a source that it cannot reach once it has heard nothing of it for as long as it takes
+//! until all know of a change (**our choice**). Rates are right meanwhile: what is cut off crosses no link.
 
 use kernel::{Span, Time};
 use packets::{Outbox, Timer};

@@ -2,7 +2,7 @@
 //!
 //! A node that has heard of a change goes by another map of the rack from then on: other routes, shares
 //! and trees; and it announces all its flows again, for what was announced before may never have
-//! arrived. That holds too if its map is the one it had: another may have had it otherwise meanwhile.
+//! arrived. It does so even if its map is the one that it had: another node's may have changed meanwhile.
 
 use packets::{FlowKey, Outbox};
 use rack::NodeId;

@@ -2,11 +2,11 @@
 //! [`crate::discovery`]).
 //!
 //! A node greets while it has a half of a flow or knows of one; elsewhere greetings would be of no use, take a
-//! millionth of each link, and keep a rack busy in which nothing happens for long (**our choice**): what fails or
-//! returns meanwhile is found out once there is a flow. It asks its neighbours to greet too, and these theirs,
-//! as far as the rack is wide: one that does not know yet of the flow is not taken for dead. Who knows of a dead
-//! link asks all nodes, however long the way is that is left, or that will be there once the link returns. Nodes
-//! do not know what fails when; only where a scenario lets nothing fail at all there are no greetings.
+//! millionth of each link, and keep an idle rack busy (**our choice**): what fails or returns meanwhile is found
+//! out once there is a flow. It asks its neighbours to greet too, and these theirs, up to the diameter of the rack:
+//! so a node that does not know yet of the flow is not taken for dead. A node that knows of a dead link asks all
+//! nodes, whatever the length of the paths that are left, or that the link's return will open. Nodes do not know
+//! what fails when; only where a scenario lets nothing fail at all there are no greetings.
 //! They and the states of links go before all else in a queue, so that a long one is not taken for a
 //! dead link (**our choice**).
 

@@ -4,12 +4,12 @@
 //! enters what it says in its own view. A node whose queue has no room for a copy tells the source,
 //! which retransmits it to those who missed it ([`super::dropped`]).
 //!
-//! A node that takes other links to live than the source did does not have that tree: it passes the
-//! broadcast on by all its links, and so do all to whom it comes that way. A node passes a broadcast on
+//! A node whose map of living links differs from the source's does not have that tree: it passes the
+//! broadcast on by all its links, and so do all nodes that it reaches that way. A node passes a broadcast on
 //! once, however often it comes.
 //!
-//! All that a copy holds are its bytes. What they say is read once where several nodes that are held
-//! together hear the same ([`super::readings`]).
+//! A copy is nothing but bytes. They are decoded once where several nodes that are held together hear the
+//! same ([`super::readings`]).
 
 use kernel::Time;
 use packets::{Outbox, Packet};

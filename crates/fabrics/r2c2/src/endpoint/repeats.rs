@@ -1,8 +1,8 @@
-//! What is retransmitted: broadcasts that found no room, copies that a link corrupted, and copies that a
-//! link took which failed so shortly that nobody noticed.
+//! What is retransmitted: broadcasts that found no room, copies that a link corrupted, and copies lost on a
+//! link whose failure was too short to be noticed.
 //!
 //! §3.2 has the node that drops a broadcast tell its source, "who can then re-transmit", leaves open to
-//! whom, how often and when, and has the checksum find corruption but nobody mend it. **Our choices**:
+//! whom, how often and when, and has the checksum find corruption but no node correct it. **Our choices**:
 //!
 //! - A source retransmits what was dropped to those who have missed it: the notice names the node that
 //!   had no room and the neighbour for which the copy was ([`crate::wire::Notice`]); the copy goes by the

@@ -1,9 +1,9 @@
 //! The search for better routing of long flows, while they run (§3.4).
 //!
-//! A node whose turn it is searches on its own view and broadcasts what it found. A source that hears
-//! of a flow of its own sends further packets by the new protocol and announces that: the others go by what
-//! the source says, which counts its announcements; a batch of another node's has no place in that order
-//! (**our choice**). Nothing comes of what is found for a flow that has ended meanwhile.
+//! A node whose turn it is searches on its own view and broadcasts what it found. A source that finds
+//! a flow of its own in it sends further packets by the new protocol and announces that. Other nodes follow only
+//! the source's announcements, which are numbered; a batch of another node has no place in that order
+//! (**our choice**). What was found for a flow that has ended meanwhile is ignored.
 
 use kernel::{Stream, Time};
 use packets::{Outbox, Timer};

@@ -6,7 +6,7 @@
 //! what these flows cost. Sums in it are exact (`shares`), so whatever the way to a set of flows,
 //! their rates are the same to the last bit.
 //!
-//! Leaves out rates that follow each flow without filling anew, as the oracle of packet networks
+//! Leaves out rates that follow each flow without filling anew, as the fluid oracle of packet networks
 //! does: they are the same numbers but for rounding, which depends on the way there, and nodes with
 //! equal views must not differ (claim I05).
 

@@ -1,8 +1,8 @@
 //! Whose turn it is to search.
 //!
 //! Models: R2C2 §3.4 (claim M32): one fixed node, as in the prototype; any node after a random time;
-//! or the nodes in turn. All that passes between nodes is the published result of a search, which
-//! everybody hears anyway; it ends a round.
+//! or the nodes in turn. All that nodes exchange for it is the published result of a search, which
+//! every node hears anyway; it ends a round.
 
 use kernel::{Span, Stream, Time};
 use rack::NodeId;

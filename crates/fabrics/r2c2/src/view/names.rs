@@ -1,11 +1,11 @@
 //! What sources say of their flows: names, numbers, and what may be asked for again.
 //!
-//! Headers tell 256 flows between two nodes apart, by an index. A source takes the index again of a flow
-//! that is over, of those that have rested the one that has the longest; and it goes on counting where the
-//! last flow of that name ended, so that what is still under way of that is known to be old. Beyond 256 open
+//! Headers tell 256 flows between two nodes apart, by an index. A source reuses the index of a flow
+//! that is over, the one that has been free the longest; and it goes on counting where the last flow of that name
+//! ended, so that packets of it that are still under way are known to be old. Beyond 256 open
 //! flows between two nodes a further one waits until another is over (**our choice**).
 //!
-//! Where searches go by tenants, a part of the indices is each tenant's: announcements have no other field
+//! Where searches go by tenants, each tenant has a part of the indices: announcements have no other field
 //! for it (**our choice**).
 
 use std::collections::VecDeque;

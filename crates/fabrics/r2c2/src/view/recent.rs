@@ -1,11 +1,11 @@
 //! What nodes have heard of late, where it may come by several ways.
 //!
 //! A broadcast that goes by all links reaches a node as often as that has links, and copies of it may wait
-//! in queues and behind links that are dead for a moment. A node passes each on once. Bytes that it heard
-//! up to [`MEMORY`] ago it knows again, and none that it heard twice as long ago.
+//! in queues and behind links that are dead for a moment. A node passes each on once. It recognises
+//! bytes that it heard up to [`MEMORY`] ago, and none that it heard twice as long ago.
 //!
-//! Nodes whose memories are held together share what was heard, a bit for each node; which they know
-//! again does not depend on who shares it.
+//! Nodes whose memories are held together share what was heard, a bit for each node; what a node recognises
+//! does not depend on who shares it.
 
 use kernel::{Lookup, Span, Time};
 use rack::NodeId;

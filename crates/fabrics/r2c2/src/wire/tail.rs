@@ -5,10 +5,10 @@
 //! bytes, in this order:
 //!
 //! - The digest of the links that the source takes to be dead, where it takes any to be: by it another
-//!   node knows whether it has the same trees. Half a byte, which the way would have room for, takes two states of a rack in sixteen for one.
+//!   node knows whether it has the same trees. Half a byte, for which the way has room, would confuse one pair of states of a rack in sixteen.
 //! - How often the source has begun anew, where it has, behind the news of a flow. Half a byte, for which
-//!   the news would have room, comes round within two milliseconds: sources begin anew at each change that
-//!   they hear of, and many come of one failure.
+//!   the news has room, would wrap around within two milliseconds: sources begin anew at each change that
+//!   they hear of, and one failure causes many.
 //! - To whom the broadcast is retransmitted: the node that dropped it, which has no need of it itself, and
 //!   the neighbour for which it was, as the notice ([`super::Notice`]) told. The copy goes by the
 //!   broadcast's own tree to the one, and from there as the broadcast was to the other.

@@ -1,4 +1,4 @@
-//! What a flow takes alone in the idle rack, without any wait for a cycle, a colour or a slot.
+//! The time of a flow alone in the idle rack, without any wait for a cycle, a colour or a slot.
 
 use ::rack::Flow;
 use kernel::{Bytes, Rate, Span};

@@ -1,4 +1,4 @@
-//! The `transport` table: what the hosts speak.
+//! The `transport` table: which transport the hosts run.
 
 use kernel::Bytes;
 use packets::surroundings;

@@ -1,4 +1,4 @@
-//! Flows under way as whoever offers them knows them, and where their time went.
+//! Flows under way as the driver knows them, and where their time went.
 
 use kernel::{Bytes, Lookup, Slab, Span, Time};
 use rack::{Flow, Stage, Unfinished};

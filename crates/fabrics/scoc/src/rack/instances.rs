@@ -1,7 +1,7 @@
 //! The rack cut into instances: one for each node and one for the switch, which exchange messages alone.
 //!
-//! In the rack of one value a node offers a packet and is answered at once, so nothing can be done side by
-//! side: it is one shard. Instances count the room of their input instead, which the switch tells them of as
+//! In a rack that is one value a node offers a packet and is answered at once, so it can only be one shard.
+//! Instances count the room of their input instead, which the switch tells them of as
 //! it comes free (§6.A: credits). Results are the same: the answer of an input whose room is its own is what
 //! its node can count. Hiera and CRRD, where room depends on others, have no such instances.
 //!

@@ -3,7 +3,7 @@
 //! Nothing tells a destination that a cell is lost; it can only stop waiting. Our choice, as the paper has
 //! no such case: it goes on without a cell for which others have waited so long that it would have left the
 //! longest queues (S67) on its way. A flow of which cells are missing has failed; those behind it are
-//! delivered. What is lost at the end of a flow nobody behind it tells of: the driver, which hears from
+//! delivered. A loss at the end of a flow shows in no later cell: the driver, which hears from
 //! sources when all that they sent has left the relays' queues, as the feedback said it would (Eq. 2), ends a
 //! flow that does not arrive a while after that.
 

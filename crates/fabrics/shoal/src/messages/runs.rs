@@ -1,7 +1,7 @@
 //! Which message a cell of a pair belongs to, and which of its cells it is, with a transport.
 //!
-//! The cells of a pair are numbered in the order in which they are sent, whatever message they are
-//! of. A *run* is a stretch of these numbers that belongs to one message: the whole of it, or, where
+//! The cells of a pair are numbered in the order in which they are sent, whatever message they belong
+//! to. A *run* is a stretch of these numbers that belongs to one message: the whole of it, or, where
 //! messages take turns, the packets of one turn.
 
 use kernel::{Bytes, Slab};

@@ -3,7 +3,7 @@
 //! A *bank* holds the state of many NICs in a few flat arrays, laid out in the order in which the
 //! schedule visits it: by position of the epoch, then by node. A shard of a rack holds a bank of a
 //! range of its nodes. Every method acts for one node on what that node knows; nodes meet only through
-//! [`Frame`]s. No clock, no chance, no input or output here.
+//! [`Frame`]s. No clock, no random draws, no input or output here.
 //!
 //! Reading order: [`transmit`] (the stages of a meeting), [`release`] (Eq. 2, the age rule),
 //! [`receive`], [`feedback`] (Eqs 1 and 6), [`queue`] (the FIFOs); [`loss`] and [`reach`] where cells can be lost.

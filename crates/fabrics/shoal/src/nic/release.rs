@@ -1,6 +1,6 @@
 //! When the next cell of a subflow may go: Eq. 2, the ready queue and the age rule (§3.3.2, §3.3.3).
 //!
-//! What a subflow's number means is told in [`super::subflows`].
+//! [`super::subflows`] says what a subflow's number means.
 
 use crate::cell::Cargo;
 use crate::mode::Mode;

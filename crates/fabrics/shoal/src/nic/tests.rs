@@ -1,4 +1,4 @@
-//! What a test can see of a bank that its owner cannot.
+//! What tests can read of a bank beyond its interface.
 
 use std::collections::BTreeMap;
 

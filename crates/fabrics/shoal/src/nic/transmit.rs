@@ -1,8 +1,8 @@
 //! What nodes send when the schedule connects them to their peers (§3.3.1): the head of the queue, or
 //! an empty cell; in its header, feedback on the last cell received from that peer.
 //!
-//! All meetings of a position go through each stage together. Nodes act on what they know alone, so
-//! it makes no difference to them; to a processor it does, as it finds the same work over and over.
+//! All meetings of a position go through each stage together. Nodes act only on what they know, so the
+//! order makes no difference to them; the processor is faster, as it does the same work over and over.
 
 use kernel::prefetch;
 

@@ -1,8 +1,8 @@
-//! Asking ahead for what the next steps will touch.
+//! Prefetching what the next steps will touch.
 //!
 //! A rack's state is larger than a core's cache, and where a cell goes is as good as random: each
-//! queue that it joins costs a miss. One after the other they would set the pace; the schedule tells
-//! what comes next, so it is asked for while other steps are done. First the links of a step, then,
+//! queue that it joins costs a miss. One after the other, these misses would set the pace; the schedule tells
+//! what comes next, so it is prefetched while other steps are done. First the links of a step, then,
 //! once they are there, what they point to.
 
 use kernel::{prefetch, prefetch_range};

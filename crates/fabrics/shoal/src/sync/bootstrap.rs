@@ -6,7 +6,7 @@
 //!
 //! In slot 1 every node is connected to the next, so the circuits are one ring through the rack and
 //! no two nodes reach each other both ways: **our choice** is that the protocol's messages travel
-//! the ring, and a node has its answer when its question has gone round. The paper does not say.
+//! the ring, so that a node has its answer when its request has gone round the ring. The paper does not say.
 //! Leaves out: the form of the signal (not given), and how a time protocol computes.
 
 use kernel::{Span, Time};

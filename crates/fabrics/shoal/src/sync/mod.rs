@@ -1,4 +1,4 @@
-//! When a slot begins, how long it is, and how sure everybody is of it.
+//! When a slot begins, how long it is, and how precisely nodes know it.
 //!
 //! Models: Shoal §3.4, §6.1, §7.1 (claims S40, S41, S43): the guard band as the sum of what it must
 //! cover, and slot, cell and epoch that follow from it. [`protocols`] has what synchronises the

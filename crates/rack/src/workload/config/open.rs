@@ -1,4 +1,4 @@
-//! Workloads that arrive by themselves: `poisson`.
+//! Open-loop workloads: `poisson`.
 
 use kernel::{PS_PER_SECOND, Rate, Span, Time};
 use schemars::JsonSchema;

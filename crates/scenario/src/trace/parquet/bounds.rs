@@ -1,6 +1,6 @@
 //! What a Parquet file claims, held against what it is, before its reader takes memory for it.
 //!
-//! A file of two kilobytes may claim pages of gigabytes, a thousand million rows in a run-length code, or
+//! A file of two kilobytes may claim pages of gigabytes, a billion rows in a run-length code, or
 //! a dictionary of as many entries: the reader trusts each of them. So the footer is walked for lists
 //! that claim more than is there, and the head of each page for its sizes and counts.
 

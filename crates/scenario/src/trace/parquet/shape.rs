@@ -2,7 +2,7 @@
 //!
 //! Source: `parquet.thrift` of the Parquet format. The library goes by the numbers of fields alone: one
 //! whose type is another than it takes for granted makes it read the rest from the wrong place, and there
-//! it may find lists of thousands of millions of nothing, which it walks. So types are checked before.
+//! it may find lists of billions of empty entries, which it walks. So types are checked before.
 //! Fields that are not listed here are new; the library passes over them by their type, as we do.
 
 use self::Shape::{Binary, Bool, Double, I8, I16, I32, I64, List, Struct};

@@ -1,5 +1,5 @@
-//! Links and nodes die and return, in any order and for as long as it may be: who is joined comes to
-//! know the same of links and of flows, and what can be carried is.
+//! Links and nodes die and return, in any order and for any time: nodes that are connected come to know
+//! the same of links and of flows, and what can be carried is.
 
 use packets::config::Failures;
 use packets::{Effect, Kind, Line, Opening, Outbox, Packet, Timer, Transport};

@@ -1,4 +1,4 @@
-//! The same trace, whenever it begins: and what lies long apart.
+//! The same trace gives the same results whenever it begins, and with long pauses in it.
 
 use rack::{Component, Fault};
 

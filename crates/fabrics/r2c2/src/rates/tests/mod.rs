@@ -1,4 +1,4 @@
-//! Rates against the paper's examples, against linear programmes that know nothing of water, against
+//! Rates against the paper's examples, against linear programmes, against
 //! the definition of max-min fairness, and against themselves in another order.
 
 mod crowds;

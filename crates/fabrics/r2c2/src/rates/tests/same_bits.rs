@@ -1,4 +1,4 @@
-//! I05, E29: equal flows, equal rates, to the last bit, whatever the way there.
+//! I05, E29: equal flows, equal rates, to the last bit, whatever the order of changes.
 
 use proptest::prelude::*;
 
