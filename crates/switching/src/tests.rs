@@ -52,7 +52,7 @@ fn fifo_queues_lose_to_head_of_line_blocking_what_theory_says() {
 }
 
 #[test]
-fn output_queues_wait_as_long_as_theory_says() {
+fn slow_output_queues_wait_as_long_as_theory_says() {
     // Mean wait in slots with Bernoulli arrivals: (N - 1) / N · p / (2 (1 - p)), the same paper.
     for (ports, load) in [(4, 0.5), (16, 0.8), (16, 0.9), (64, 0.6)] {
         let switch = OutputQueued::new(slotted(), ports);

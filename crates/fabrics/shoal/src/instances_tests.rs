@@ -165,7 +165,7 @@ fn s84_s96_with_a_tenth_of_the_cells_damaged_every_byte_arrives() {
 /// Parts fail and come back. Nodes that exchange every cell as bytes miss those that do not come; in the simulator
 /// cells that say nothing new are not there at all. Flows end at the same times for the same reasons.
 #[test]
-fn s91_s95_nodes_that_miss_cells_do_as_the_simulator_s() {
+fn slow_s91_s95_nodes_that_miss_cells_do_as_the_simulator_s() {
     let us = |count| Time::ZERO + Span::from_us(count);
     let outage = |component, at, until| Fault { component, at: us(at), until };
     let node = |node| Component::Node(NodeId::new(node));

@@ -137,7 +137,7 @@ fn slow_the_cut_and_the_threads_change_nothing() {
 }
 
 #[test]
-fn the_cut_changes_nothing_where_cells_are_lost() {
+fn slow_the_cut_changes_nothing_where_cells_are_lost() {
     let base = Config { nodes: 24, ..Config::default() };
     let errors = Config { bit_error_rate: 2e-4, ..base.clone() };
     for (config, is_wire) in [
@@ -163,7 +163,7 @@ fn the_cut_changes_nothing_where_cells_are_lost() {
 /// Nodes and switches that die, come back and die again, with and without bit errors, and with a schedule that
 /// leaves out who is gone: what nodes hear of that comes in cells.
 #[test]
-fn s91_s95_the_cut_changes_nothing_where_parts_fail() {
+fn slow_s91_s95_the_cut_changes_nothing_where_parts_fail() {
     let us = |count| Time::ZERO + Span::from_us(count);
     let outage = |component, at, until| Fault { component, at: us(at), until };
     let base = Config { nodes: 32, radix: 8, reintegration_epochs: 1, ..Config::default() };

@@ -53,7 +53,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_cut_of_a_random_rack_gives_the_same(
+    fn slow_any_cut_of_a_random_rack_gives_the_same(
         config in any_config(),
         drawn in any_flows(),
         cut_link in prop::option::of(any_cut()),

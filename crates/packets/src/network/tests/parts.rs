@@ -113,7 +113,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(250))]
 
     #[test]
-    fn any_cut_of_a_random_network_gives_the_same(
+    fn slow_any_cut_of_a_random_network_gives_the_same(
         config in config(),
         valiant: bool,
         flows in flows(),

@@ -156,7 +156,7 @@ fn sums_of_weights_above_22_bits_are_exact() {
 }
 
 #[test]
-fn as_many_flows_as_a_run_may_have_open_have_their_fair_rates() {
+fn slow_as_many_flows_as_a_run_may_have_open_have_their_fair_rates() {
     let each = OPEN_MAX / 16;
     check([255; 4], [3, 5, 6, 2], each);
     check([255, 1, 17, 254], [3, 5, 6, 2], each);

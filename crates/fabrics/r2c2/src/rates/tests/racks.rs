@@ -100,7 +100,7 @@ fn x18_half_loaded_racks_have_the_throughput_that_a_computation_apart_says() {
 }
 
 #[test]
-fn m17_the_torus_of_4096_nodes_runs() {
+fn slow_m17_the_torus_of_4096_nodes_runs() {
     let mut rack = rack(&[16, 16, 16]);
     let mut draw = Stream::new(1, "test/racks", 2);
     let pairs = permutation(4096, 200, &mut draw);

@@ -25,7 +25,7 @@ fn port(network: &Network, from: u32, to: u32) -> PortId {
 }
 
 #[test]
-fn m16_shares_are_those_of_all_paths_written_out() {
+fn slow_m16_shares_are_those_of_all_paths_written_out() {
     for (name, network) in small_networks() {
         let mut scratch = Scratch::new(&network);
         for protocol in protocols(&network) {

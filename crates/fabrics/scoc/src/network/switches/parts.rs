@@ -111,7 +111,7 @@ fn carry<P: Program>(
 }
 
 #[test]
-fn m50_each_switch_and_each_host_a_part_that_hears_messages_alone_makes_no_difference() {
+fn slow_m50_each_switch_and_each_host_a_part_that_hears_messages_alone_makes_no_difference() {
     let whole = || network(|plan, topology| Switches::new(plan, topology, 1));
     let one = carry(whole());
     assert_eq!(one.0.len(), flows().len());
