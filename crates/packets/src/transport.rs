@@ -29,8 +29,9 @@
 use std::sync::Arc;
 
 use kernel::{Bytes, Rate, Span, Time};
-use rack::{Flow, NodeId};
+use rack::{Flow, NodeId, Problem};
 
+use crate::config::MTU_MAX;
 use crate::outbox::Outbox;
 use crate::packet::{FlowKey, PRIORITIES, Packet};
 use crate::route::Live;
@@ -78,6 +79,28 @@ pub struct Framing {
 }
 
 impl Framing {
+    /// Packets of up to `mtu`, headers included. Both sizes have passed [`Framing::check`].
+    #[must_use]
+    pub fn of(mtu: Bytes, header: Bytes) -> Self {
+        let header = header.get() as u16;
+        Self { payload: mtu.get() as u16 - header, header }
+    }
+
+    /// What is wrong with these sizes: the problems of a key `mtu`.
+    #[must_use]
+    pub fn check(mtu: Bytes, header: Bytes) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if mtu <= header {
+            let message =
+                format!("{mtu} leaves no room for payload behind a header of {header}; raise it");
+            problems.push(Problem::new("mtu", message));
+        }
+        if mtu > MTU_MAX {
+            problems.push(Problem::new("mtu", format!("{mtu}; expected at most {MTU_MAX}")));
+        }
+        problems
+    }
+
     /// How many packets carry `size`.
     #[must_use]
     pub fn packets(&self, size: Bytes) -> u64 {

@@ -46,7 +46,7 @@ impl<A: Transport, B: Transport> Mixed<A, B> {
     /// Both at each of `hosts` hosts; the flows of `classes` go by the second.
     ///
     /// # Panics
-    /// If both have timers of hosts, or either speaks to neighbours: nobody has needed that.
+    /// If both have timers of hosts, or either sends to neighbours: no transport has needed that.
     #[must_use]
     pub fn new(first: A, second: B, classes: &[Class], hosts: u32) -> Self {
         let timers = [first.timers().host, second.timers().host];

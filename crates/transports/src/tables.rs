@@ -239,7 +239,7 @@ macro_rules! transports {
         $dollar:tt $seen:path, $of:ident = $build:path, $plan:ty;
         $($(#[$doc:meta])* $name:ident($table:ty);)*
     ) => {
-        /// What the hosts speak.
+        /// The transport of the hosts.
         #[derive(
             Clone, PartialEq, Debug, ::serde::Serialize, ::serde::Deserialize, ::schemars::JsonSchema,
         )]

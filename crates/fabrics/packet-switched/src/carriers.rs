@@ -2,7 +2,7 @@
 
 use ::rack::{Fabric, Problem};
 use kernel::Bytes;
-use packets::config::{FlowControl, Marking, Pfc, Red, Scheduling, Step};
+use packets::config::{FlowControl, MTU_MAX, Marking, Pfc, Red, Scheduling, Step};
 use packets::{Routing, surroundings};
 use transports::raw::Losses;
 use transports::tables::{Bank, Table};
@@ -255,9 +255,6 @@ impl Carrier for Fluid {
         plan.config.host.takes_time().then(|| Problem::new("host", message))
     }
 }
-
-/// Largest packet of the network (a jumbo frame with room for headers).
-const MTU_MAX: Bytes = Bytes::new(9216);
 
 /// What is wrong with packets of this size.
 fn check_packet(mtu: Bytes, header: Bytes) -> Vec<Problem> {

@@ -48,7 +48,7 @@ pub struct Config {
     /// Default 0. Below 0.001.
     #[schemars(range(min = 0.0, max = 0.001))]
     pub bit_error_rate: f64,
-    /// What the hosts speak. Default dctcp (one of Shoal §7.3's three).
+    /// The transport of the hosts. Default dctcp (one of Shoal §7.3's three).
     pub transport: Transport,
     /// Power and cost of the parts (Shoal §5).
     pub equipment: PacketParts,

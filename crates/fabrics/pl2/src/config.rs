@@ -96,7 +96,7 @@ pub struct Config {
     /// Default 0. Below 0.001.
     #[schemars(range(min = 0.0, max = 0.001))]
     pub bit_error_rate: f64,
-    /// What the hosts speak over PL2. Default uncontrolled: TCP without congestion control (PL2 §4.5).
+    /// The transport of the hosts, over PL2. Default uncontrolled: TCP without congestion control (PL2 §4.5).
     pub transport: Transport,
     /// Power and cost of the parts.
     pub equipment: PacketParts,

@@ -13,7 +13,7 @@ mod tests;
 use std::num::NonZeroU8;
 
 use kernel::{Bytes, Rate, Span};
-use packets::config::Failures;
+use packets::config::{Failures, MTU_MAX};
 use rack::Problem;
 use rack::equipment::PacketParts;
 use rack::topology::{Shape, Torus};
@@ -264,8 +264,6 @@ pub(crate) const DATA_PRIORITY: u8 = 7;
 pub(crate) const SPAN_MAX: Span = Span::from_us(24 * 3_600 * 1_000_000);
 /// Most bytes that fill the token bucket: what its counters hold.
 const BURST_MAX: Bytes = Bytes::new(2_000_000);
-/// Largest packet that the network knows.
-const MTU_MAX: Bytes = Bytes::new(9216);
 
 impl Config {
     /// Every mistake in it that can be seen without building the network, each with its key.

@@ -15,15 +15,14 @@ pub struct Failures {
     /// Whether both ends of all flows of a host know that it has died, or that no path will ever lead to it
     /// again, as soon as routes have converged: what no host can know by itself. Default false.
     pub oracle: bool,
-    /// How long a host goes on asking in vain: the first time-out of a flow after which nothing has come of
-    /// it begins this time, and a time-out after its end gives the flow up (RFC 1122 §4.2.3.5 has such a
-    /// bound, R2, RFC 5482 lets users say it). What a host whose own line is dead is to send it gives up
-    /// after that time, too. Unit: time. Default 100 ms (our choice: a hundred times the
-    /// default of `convergence`; TCP's 100 s are no good in a rack). More than 0 ns.
+    /// How long a host goes on asking without an answer: the first unanswered time-out of a flow begins this
+    /// time, and a time-out after its end gives the flow up (RFC 1122 §4.2.3.5 has such a bound, R2; RFC 5482 lets
+    /// users set it). A host whose own line is dead gives up what it is to send after that time, too. Unit: time.
+    /// Default 100 ms (our choice: a hundred times the default of `convergence`; TCP's 100 s are far too long in
+    /// a rack). More than 0 ns.
     pub patience: Span,
-    /// How long a host that has nothing to ask for keeps what it knows of a flow that it receives, while
-    /// nothing comes. Unit: time. Default 10 s (our choice: longer than any time-out of a sender that is
-    /// worth waiting for). From `patience` to 1000 s.
+    /// How long a receiver that has nothing to ask for keeps the state of a flow of which nothing comes. Unit:
+    /// time. Default 10 s (our choice: longer than any time-out of a sender). From `patience` to 1000 s.
     pub silence: Span,
 }
 
@@ -46,7 +45,10 @@ impl Failures {
         let Self { patience, silence, .. } = *self;
         let mut problems = Vec::new();
         if patience == Span::ZERO {
-            problems.push(Problem::new("patience", "0 ns; expected more: how long to ask in vain"));
+            problems.push(Problem::new(
+                "patience",
+                "0 ns; expected more: how long to ask without an answer",
+            ));
         }
         if silence < patience || silence > SILENCE_MAX {
             let message = format!("{silence}; expected {patience}, as patience, to {SILENCE_MAX}");

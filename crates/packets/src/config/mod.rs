@@ -132,7 +132,7 @@ impl Default for Config {
 /// Ethernet frame).
 pub const CUT_THROUGH_HEADER: Bytes = Bytes::new(64);
 /// Most bytes of a packet: a jumbo frame with room for headers (our choice; 16 bits hold it).
-const MTU_MAX: Bytes = Bytes::new(9216);
+pub const MTU_MAX: Bytes = Bytes::new(9216);
 
 /// A checked configuration with what follows from it.
 #[derive(Clone, Debug)]

@@ -282,7 +282,7 @@ impl Halves {
         self.closed_below.insert(name.pair(), bound.number);
     }
 
-    /// A destination closes a flow for which it has waited in vain: it answers no packet of it.
+    /// A destination closes a flow of which nothing has come: it answers no packet of it.
     pub(crate) fn break_off(&mut self, key: FlowKey) {
         if key.is_receivers() {
             self.broken_off.insert(self.receiver(key).name.words(), 1);

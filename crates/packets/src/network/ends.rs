@@ -108,7 +108,7 @@ impl<T: Transport, S: Program> Part<T, S> {
         }
     }
 
-    /// A half has waited for an answer in vain.
+    /// A half has waited for an answer, and none has come.
     #[cold]
     pub(super) fn waits_in_vain(&mut self, key: FlowKey) {
         let now = self.net.now;
@@ -167,7 +167,7 @@ impl<T: Transport, S: Program> Part<T, S> {
         self.net.halves.close(key);
     }
 
-    /// A half ends: nothing of it is left to whoever has its place next.
+    /// A half ends: nothing of it is left to the half that has its place next.
     fn leave(&mut self, key: FlowKey) {
         if key.is_receivers() {
             let receiver = self.net.halves.receiver(key);
@@ -179,7 +179,7 @@ impl<T: Transport, S: Program> Part<T, S> {
         self.timers.forget_flow(key);
     }
 
-    /// A half waits no longer, and what comes of its flow finds nobody: the other will wait in vain, too.
+    /// A half waits no longer, and what comes of its flow finds no half: the other will hear nothing, too.
     pub(super) fn break_off(&mut self, key: FlowKey) {
         self.out.set_now(self.net.now);
         self.transport.abandon(key, &mut self.out);

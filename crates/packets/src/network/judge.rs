@@ -72,7 +72,7 @@ impl Judge {
         }
     }
 
-    /// Why the source of a flow has waited in vain for its destination.
+    /// Why the source of a flow has not heard of its destination.
     pub(super) fn why_in_vain(&self, flow: &Flow) -> Failure {
         let dst = flow.dst.index();
         let has_died = self.vertices[dst] > 0 || self.died[dst].is_some_and(|at| at >= flow.start);

@@ -36,7 +36,7 @@ pub struct Part<T, S> {
     pub(super) hosts: Option<Box<Hosts>>,
     /// How halves find out that nothing comes any more; `None` where nothing fails, or an oracle tells.
     pub(super) watch: Option<Box<Watch>>,
-    /// Halves that have just waited in vain.
+    /// Halves whose time-outs have just gone unanswered.
     pub(super) in_vain: Vec<FlowKey>,
     /// By host: the alarm it asked for.
     pub(super) alarms: Vec<Time>,

@@ -86,32 +86,23 @@ impl Default for Config {
     }
 }
 
-/// Largest packet that the network knows (a jumbo frame with room for headers).
-const MTU_MAX: Bytes = Bytes::new(9216);
-
 impl Config {
     /// What is wrong with it, each with its key.
     #[must_use]
     pub fn check(&self) -> Vec<Problem> {
         let mut problems = self.check_priorities();
+        problems.extend(Framing::check(self.mtu, self.header));
         let mut refuse = |bad: bool, key: &str, message: String| {
             if bad {
                 problems.push(Problem::new(key, message));
             }
         };
-        let (mtu, header) = (self.mtu, self.header);
-        refuse(header == Bytes::ZERO, "header", format!("{header}; expected at least 1 B"));
+        refuse(self.header == Bytes::ZERO, "header", "0 B; expected at least 1 B".into());
         refuse(
-            self.control == Bytes::ZERO || self.control > mtu,
+            self.control == Bytes::ZERO || self.control > self.mtu,
             "control",
-            format!("{}; expected 1 B to mtu = \"{mtu}\"", self.control),
+            format!("{}; expected 1 B to mtu = \"{}\"", self.control, self.mtu),
         );
-        refuse(
-            mtu <= header,
-            "mtu",
-            format!("{mtu} leaves no room for payload behind a header of {header}; raise it"),
-        );
-        refuse(mtu > MTU_MAX, "mtu", format!("{mtu}; expected at most {MTU_MAX}"));
         refuse(
             self.resend_after == Span::ZERO,
             "resend_after",
@@ -164,7 +155,6 @@ impl Config {
     /// How messages are cut. The configuration has passed [`Config::check`].
     #[must_use]
     pub fn framing(&self) -> Framing {
-        let header = self.header.get() as u16;
-        Framing { payload: self.mtu.get() as u16 - header, header }
+        Framing::of(self.mtu, self.header)
     }
 }

@@ -59,23 +59,11 @@ impl Default for Config {
     }
 }
 
-/// Largest packet that the network knows (a jumbo frame with room for headers).
-const MTU_MAX: Bytes = Bytes::new(9216);
-
 impl Config {
     /// What is wrong with it, each with its key.
     #[must_use]
     pub fn check(&self) -> Vec<Problem> {
-        let (mtu, header) = (self.mtu, self.header);
-        let mut problems = Vec::new();
-        if mtu <= header {
-            let message =
-                format!("{mtu} leaves no room for payload behind a header of {header}; raise it");
-            problems.push(Problem::new("mtu", message));
-        }
-        if mtu > MTU_MAX {
-            problems.push(Problem::new("mtu", format!("{mtu}; expected at most {MTU_MAX}")));
-        }
+        let mut problems = Framing::check(self.mtu, self.header);
         if self.patience == Span::ZERO {
             let message = "0 s; expected more than a packet's longest way through the network";
             problems.push(Problem::new("patience", message));
@@ -90,8 +78,7 @@ impl Config {
     /// How flows are cut. The configuration has passed [`Config::check`].
     #[must_use]
     pub fn framing(&self) -> Framing {
-        let header = self.header.get() as u16;
-        Framing { payload: self.mtu.get() as u16 - header, header }
+        Framing::of(self.mtu, self.header)
     }
 
     /// The endpoints. The configuration has passed [`Config::check`].

@@ -49,7 +49,7 @@ pub enum Recovery {
 const REST_MAX: Span = Span::from_us(4);
 /// Most times that a wait is doubled (our choice).
 const DOUBLINGS_MAX: u8 = 6;
-/// Packets of which a receiver speaks in one complaint: the bits of a word.
+/// Packets that a receiver reports missing in one request: the bits of a word.
 const REPORT: u64 = 64;
 /// Most complaints of a receiver about a flow at a time (our choice).
 const REPORTS_MAX: u32 = 16;

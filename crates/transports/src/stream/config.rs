@@ -2,6 +2,7 @@
 
 use kernel::{Bytes, Span};
 use packets::PRIORITIES;
+use packets::config::MTU_MAX;
 use rack::{NodeId, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -173,8 +174,6 @@ impl Priorities {
 
 /// Most segments under way: selective acknowledgments count in 16 bits.
 const WINDOW_MAX: u64 = 65_535;
-/// Most bytes of a packet: a jumbo frame with room for headers.
-const MTU_MAX: Bytes = Bytes::new(9_216);
 /// Least bytes of headers: an IP and a TCP header without options (RFC 791, RFC 9293).
 const HEADER_MIN: Bytes = Bytes::new(40);
 

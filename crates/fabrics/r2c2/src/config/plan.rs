@@ -147,8 +147,7 @@ impl Plan {
 
     /// How flows are cut.
     pub(crate) fn framing(&self) -> Framing {
-        let header = wire::data::HEADER_BYTES as u16;
-        Framing { payload: self.config.mtu.get() as u16 - header, header }
+        Framing::of(self.config.mtu, Bytes::new(wire::data::HEADER_BYTES as u64))
     }
 
     /// Of how many flows a broadcast can tell that they use other protocols (§3.4): as many as fit a

@@ -64,7 +64,7 @@ pub struct Config {
     pub credit: Bytes,
     /// The core of the spines. Default SCOC.
     pub spine: SpineTable,
-    /// What the hosts speak. Default dctcp.
+    /// The transport of the hosts. Default dctcp.
     pub transport: Transport,
 }
 
