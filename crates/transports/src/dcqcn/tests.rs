@@ -183,8 +183,8 @@ fn bad_settings_are_named() {
     };
     let keys: Vec<_> = config.check().into_iter().map(|problem| problem.key).collect();
     let expected = [
-        "control",
         "mtu",
+        "control",
         "priority",
         "ack_every",
         "gain",
