@@ -21,6 +21,8 @@ const CELL: Bytes = Bytes::new(16);
 pub(super) struct Ideal {
     framing: Framing,
     rate: Rate,
+    /// Packets are asked for before they go.
+    is_solicited: bool,
     host: Host,
     ways: Ways,
     /// By node: its TiN.
@@ -92,14 +94,15 @@ impl Ways {
 impl Ideal {
     pub(super) fn new(plan: &Plan, framing: Framing) -> Self {
         let tins = plan.hosts.iter().map(|place| place.tin).collect();
-        let (rate, host) = (plan.config.ip.port_rate, plan.config.host.clone());
-        Self { framing, rate, host, ways: Ways::new(plan), tins }
+        let (ip, host) = (&plan.config.ip, plan.config.host.clone());
+        let (rate, is_solicited) = (ip.port_rate, ip.solicitation);
+        Self { framing, rate, is_solicited, host, ways: Ways::new(plan), tins }
     }
 
     /// From a packet's header at its TiN to its first bit on the line to its destination.
     fn through(&self, size: Bytes, crossing: Span) -> Span {
         let rest = Bytes::new(size.get().saturating_sub(CUT_THROUGH_HEADER.get()));
-        let asked = crossing * 2;
+        let asked = if self.is_solicited { crossing * 2 } else { Span::ZERO };
         let early = TICK * 4;
         let all = asked.max(self.rate.least_send_time(rest)) + crossing;
         if all > early { all - early } else { Span::ZERO }
