@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use kernel::Time;
 use rack::node::{FlowName, Payload, Unit};
 use rack::{Flow, NodeId};
 
@@ -109,8 +108,6 @@ pub(crate) struct Cargo {
     passing: BTreeMap<Unit, Vec<u8>>,
     /// By flow: the parts that have arrived, from where to where, apart from each other.
     arrived: BTreeMap<FlowName, BTreeMap<u64, u64>>,
-    /// By flow: when more of it was readable than ever before, and how much that is.
-    readable: BTreeMap<FlowName, (u64, Time)>,
 }
 
 impl Cargo {
@@ -125,7 +122,7 @@ impl Cargo {
     }
 
     /// A part of a flow has come to its destination.
-    pub(crate) fn arrives(&mut self, payload: Payload, now: Time) {
+    pub(crate) fn arrives(&mut self, payload: Payload) {
         let parts = self.arrived.entry(payload.flow).or_default();
         let (mut from, mut to) = (payload.offset, payload.offset + u64::from(payload.bytes));
         // Joined with what it touches.
@@ -136,16 +133,11 @@ impl Cargo {
             parts.remove(&start);
         }
         parts.insert(from, to);
-        let first = parts.get(&0).copied().unwrap_or(0);
-        let most = self.readable.entry(payload.flow).or_insert((0, now));
-        if first > most.0 {
-            *most = (first, now);
-        }
     }
 
-    /// Bytes of a flow that have arrived, from the first on without a gap, and when the last of them did.
-    pub(crate) fn readable(&self, flow: FlowName) -> (u64, Time) {
-        self.readable.get(&flow).copied().unwrap_or((0, Time::ZERO))
+    /// Bytes of a flow that have arrived, from the first on without a gap.
+    pub(crate) fn readable(&self, flow: FlowName) -> u64 {
+        self.arrived.get(&flow).and_then(|parts| parts.get(&0)).copied().unwrap_or(0)
     }
 }
 
@@ -158,18 +150,16 @@ mod tests {
     #[test]
     fn parts_join_whatever_their_order() {
         let flow = FlowName { src: NodeId::new(1), dst: NodeId::new(2), number: 3 };
-        let (mut cargo, mut now) = (Cargo::default(), 0);
+        let mut cargo = Cargo::default();
         let mut arrives = |offset, bytes| {
-            now += 1;
-            cargo.arrives(Payload { flow, offset, bytes }, Time::from_ps(now));
-            let (bytes, at) = cargo.readable(flow);
-            (bytes, at.as_ps())
+            cargo.arrives(Payload { flow, offset, bytes });
+            cargo.readable(flow)
         };
-        assert_eq!(arrives(10, 5).0, 0);
-        assert_eq!(arrives(0, 4), (4, 2));
-        assert_eq!(arrives(20, 5), (4, 2));
-        assert_eq!(arrives(2, 6), (8, 4));
-        assert_eq!(arrives(7, 20), (27, 5));
-        assert_eq!(arrives(0, 1), (27, 5));
+        assert_eq!(arrives(10, 5), 0);
+        assert_eq!(arrives(0, 4), 4);
+        assert_eq!(arrives(20, 5), 4);
+        assert_eq!(arrives(2, 6), 8);
+        assert_eq!(arrives(7, 20), 27);
+        assert_eq!(arrives(0, 1), 27);
     }
 }

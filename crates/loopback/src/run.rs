@@ -59,7 +59,7 @@ impl Default for Config {
 pub struct Outcome {
     /// Flows that ended, each once, by number: when, and why it failed if it did.
     pub ended: BTreeMap<u64, (Time, Option<Failure>)>,
-    /// Of the flows that ended well: those of which not every byte was there by then, in place and right.
+    /// Of the flows that ended well: those of which not every byte was there, in place and right.
     pub incomplete: Vec<u64>,
     /// Parts of flows that arrived with other bytes than were sent.
     pub wrong: u64,
@@ -186,8 +186,7 @@ fn outcome(floor: &Floor, seats: &[Seat<'_>]) -> Outcome {
                 outcome.ended.insert(flow.id.get(), (at, failure));
             }
             let [from, to] = [flow.src, flow.dst].map(|host| floor.places[&host]);
-            let (readable, whole_at) = seats[to].cargo.readable(name);
-            let is_whole = readable == flow.size.get() && whole_at <= at;
+            let is_whole = seats[to].cargo.readable(name) == flow.size.get();
             // What one node moves from memory to memory in itself nobody sees.
             if failure.is_none() && from != to && !is_whole {
                 outcome.incomplete.push(flow.id.get());
@@ -287,7 +286,7 @@ impl Seat<'_> {
         match unload(load) {
             Some((payload, bytes)) if is_here(payload.flow.dst) => {
                 match self.floor.flows.are_those(payload, bytes) {
-                    true => self.cargo.arrives(payload, frame.at.max(self.reached)),
+                    true => self.cargo.arrives(payload),
                     false => self.wrong += 1,
                 }
             }

@@ -224,7 +224,7 @@ fn problems_name_the_line_and_the_key() {
     assert!(
         found.contains(
             "fabric.transport: found a table; expected one of \"auto\", \"none\", \"reliable\"; kind \
-             = \"packet-switched\" or \"pl2\" takes it"
+             = one of \"aquila\", \"packet-switched\", \"pl2\" takes it"
         ),
         "{found}"
     );
@@ -296,12 +296,11 @@ transport = { kind = 'homa' }
     assert_eq!((&summary["drops"], &summary["saturated"]), (&0.into(), &false.into()));
 }
 
-/// Aquila's IP carries transports that recover by themselves what it drops, and no others: each is refused with one
-/// message that says what there is.
+/// What Aquila's IP does not carry is refused with one message that says what there is.
 #[test]
 fn transports_that_aquila_does_not_carry_are_refused_by_name() {
-    let all = ["newreno", "cubic", "dctcp", "swift"];
-    for kind in ["homa", "ndp", "dcqcn", "raw", "fluid"] {
+    let all = ["newreno", "cubic", "dctcp", "swift", "ndp", "dcqcn", "homa", "rds", "raw", "mixed"];
+    for kind in ["fluid", "pfabric"] {
         let workload = "[workload]\nkind = 'poisson'\nload = 0.1\n";
         let fabric = format!("[fabric]\nkind = 'aquila'\ntransport.kind = '{kind}'\n");
         let text = format!("[run]\nflows = 9\n{workload}{fabric}");
