@@ -48,6 +48,12 @@ pub struct Config {
     /// Default 0. Below 0.001.
     #[schemars(range(min = 0.0, max = 0.001))]
     pub bit_error_rate: f64,
+    /// How far the clocks of hosts and switches may be off: all lines of one are slower than their rate by a
+    /// part that is drawn, from none to twice this; IEEE 802.3 allows 100. Without it hosts that fill a port
+    /// with packets of one size keep step for ever, and some may find no room there for as long. Unit:
+    /// parts per million. Default 0. At most 10000.
+    #[schemars(range(max = 10_000))]
+    pub clock_tolerance: u32,
     /// The transport of the hosts. Default dctcp (one of Shoal §7.3's three).
     pub transport: Transport,
     /// Power and cost of the parts (Shoal §5).
@@ -67,6 +73,7 @@ impl Default for Config {
             failures: Failures::default(),
             loss_rate: 0.0,
             bit_error_rate: 0.0,
+            clock_tolerance: 0,
             transport: Transport::default(),
             equipment: PacketParts::default(),
         }
@@ -216,6 +223,7 @@ impl Config {
             failures: self.failures,
             loss_rate: self.loss_rate,
             bit_error_rate: self.bit_error_rate,
+            clock_tolerance: self.clock_tolerance,
         }
     }
 }

@@ -27,10 +27,10 @@ impl<E: Copy> Numbered for Bare<E> {
 /// agenda.push(at(700), 'c');
 /// agenda.push(at(700), 'b');
 /// agenda.push(at(5), 'z');
-/// let mut pop = || agenda.pop_before(Time::NEVER, |events| events.sort_unstable());
+/// let mut pop = || agenda.pop_before(Time::NEVER, |_, events| events.sort_unstable());
 /// assert_eq!([pop(), pop()], [Some((at(5), 'z')), Some((at(700), 'b'))]);
 /// agenda.push(at(700), 'a');
-/// let mut pop = || agenda.pop_before(Time::NEVER, |events| events.sort_unstable());
+/// let mut pop = || agenda.pop_before(Time::NEVER, |_, events| events.sort_unstable());
 /// assert_eq!([pop(), pop(), pop()], [Some((at(700), 'c')), Some((at(700), 'a')), None]);
 /// ```
 #[derive(Clone, Debug)]
@@ -85,9 +85,14 @@ impl<E: Copy> Agenda<E> {
     }
 
     /// Takes the next event if it lies before `limit`. Events may still be added from the last one
-    /// taken on, whatever the limit was. `sort` puts several events of one instant in order.
+    /// taken on, whatever the limit was. `sort` puts several events of one instant, which it is told, in
+    /// order.
     #[inline]
-    pub fn pop_before(&mut self, limit: Time, sort: impl FnOnce(&mut [E])) -> Option<(Time, E)> {
+    pub fn pop_before(
+        &mut self,
+        limit: Time,
+        sort: impl FnOnce(Time, &mut [E]),
+    ) -> Option<(Time, E)> {
         if self.left > 0 {
             return self.pop_of_instant(limit, sort);
         }
@@ -100,7 +105,7 @@ impl<E: Copy> Agenda<E> {
 
     /// Gathers the events of an instant, and takes the first.
     #[inline(never)]
-    fn gather(&mut self, first: E, time: Time, sort: impl FnOnce(&mut [E])) -> E {
+    fn gather(&mut self, first: E, time: Time, sort: impl FnOnce(Time, &mut [E])) -> E {
         let Self { queues, round, .. } = self;
         round.clear();
         round.push(first);
@@ -116,7 +121,7 @@ impl<E: Copy> Agenda<E> {
             }
         }
         if round.len() > 1 {
-            sort(round);
+            sort(time, round);
         }
         self.taken = 1;
         self.left = self.round.len() - 1;
@@ -125,7 +130,11 @@ impl<E: Copy> Agenda<E> {
 
     /// Takes the next event of the instant at hand.
     #[inline(never)]
-    fn pop_of_instant(&mut self, limit: Time, sort: impl FnOnce(&mut [E])) -> Option<(Time, E)> {
+    fn pop_of_instant(
+        &mut self,
+        limit: Time,
+        sort: impl FnOnce(Time, &mut [E]),
+    ) -> Option<(Time, E)> {
         if self.queues.now >= limit {
             return None;
         }
@@ -134,7 +143,7 @@ impl<E: Copy> Agenda<E> {
             self.taken = 0;
             std::mem::swap(&mut self.round, &mut self.next_round);
             if self.round.len() > 1 {
-                sort(&mut self.round);
+                sort(self.queues.now, &mut self.round);
             }
         }
         let event = self.round[self.taken];
@@ -209,7 +218,7 @@ mod tests {
                 let next = map.first_key_value().map(|(&at, _)| at);
                 let next = if round.is_empty() { next } else { Some(now) };
                 let expected = if now < limit { round.pop() } else { None };
-                let found = agenda.pop_before(Time::from_ps(limit), |events| events.sort_unstable());
+                let found = agenda.pop_before(Time::from_ps(limit), |_, events| events.sort_unstable());
                 prop_assert_eq!(found, expected.map(|event| (Time::from_ps(now), event)));
                 if expected.is_none() {
                     prop_assert_eq!(agenda.next_time(), next.map(Time::from_ps));

@@ -106,7 +106,14 @@ pub struct Config {
     /// Default 0. Below 0.001.
     #[schemars(range(min = 0.0, max = 0.001))]
     pub bit_error_rate: f64,
+    /// How far the clocks of hosts and switches may be off: all lines of one are slower than their rate by a
+    /// part that is drawn, from none to twice this. Unit: parts per million. Default 0. At most 10000.
+    #[schemars(range(max = 10_000))]
+    pub clock_tolerance: u32,
 }
+
+/// Most that a clock may be off, in parts per million (our choice: a hundred times what IEEE 802.3 allows).
+pub const CLOCK_TOLERANCE_MAX: u32 = 10_000;
 
 impl Default for Config {
     fn default() -> Self {
@@ -124,6 +131,7 @@ impl Default for Config {
             failures: Failures::default(),
             loss_rate: 0.0,
             bit_error_rate: 0.0,
+            clock_tolerance: 0,
         }
     }
 }
@@ -255,6 +263,14 @@ impl Config {
             !(0.0..0.001).contains(&self.bit_error_rate),
             "bit_error_rate",
             format!("{} errors a bit; expected 0 or more and below 0.001", self.bit_error_rate),
+        );
+        refuse(
+            self.clock_tolerance > CLOCK_TOLERANCE_MAX,
+            "clock_tolerance",
+            format!(
+                "{} parts per million; expected at most {CLOCK_TOLERANCE_MAX} (IEEE 802.3: 100)",
+                self.clock_tolerance
+            ),
         );
         problems
     }

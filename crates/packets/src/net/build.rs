@@ -10,7 +10,7 @@ use rack::topology::{PortId, Vertex};
 use super::credit::Credits;
 use super::deadline::Deadline;
 use super::detour::Detours;
-use super::event::Event;
+use super::event::{Event, Ties};
 use super::faults::Faults;
 use super::limits::Limits;
 use super::losses::Losses;
@@ -27,7 +27,7 @@ impl Net {
         let wires: Arc<[Wire]> = wires(&plan).into();
         assert!(wires.len() < Event::LIMIT as usize, "{} ports", wires.len());
         let rates: Vec<Rate> = rates(&plan, &wires);
-        let clocks: Vec<_> = rates.iter().map(|&rate| LinkClock::new(rate)).collect();
+        let clocks = clocks(&plan, &wires, &rates, seed);
         let topology = &plan.topology;
         let live = Live::all(topology);
         let vertices = topology.vertices();
@@ -45,6 +45,7 @@ impl Net {
         let mut net = Self {
             now: Time::ZERO,
             calendar: Agenda::new(),
+            ties: Ties::new(seed),
             arena: Arena::new(),
             ports: clocks.iter().zip(wires.iter()).map(|(c, wire)| OutPort::new(c, wire)).collect(),
             vertices: wires.iter().map(|wire| wire.vertex).collect(),
@@ -91,6 +92,11 @@ impl Net {
         net.credits = credits(&net.plan, net.wires.len());
         net.schedule_faults();
         net
+    }
+
+    /// What a port's line is meant to carry. Its clock may be slower.
+    pub(crate) fn rate(&self, port: u32) -> Rate {
+        rate(&self.plan, &self.wires[port as usize], port as usize)
     }
 }
 
@@ -141,9 +147,30 @@ fn wires(plan: &Plan) -> Vec<Wire> {
 
 /// By port: the rate of its line; into a host's own switch as fast as all its links.
 fn rates(plan: &Plan, wires: &[Wire]) -> Vec<Rate> {
-    let ports = plan.topology.ports();
-    let own = wires[ports.len()..].iter().map(|wire| plan.host_rate(wire.vertex));
-    ports.iter().map(|port| port.link.rate).chain(own).collect()
+    (0..).zip(wires).map(|(port, wire)| rate(plan, wire, port)).collect()
+}
+
+/// What a port's line is meant to carry: that of a host's injection port, all that its links carry.
+fn rate(plan: &Plan, wire: &Wire, port: usize) -> Rate {
+    plan.topology
+        .ports()
+        .get(port)
+        .map_or_else(|| plan.host_rate(wire.vertex), |port| port.link.rate)
+}
+
+/// The clocks of lines, as fast as those of the hosts and switches that they belong to.
+fn clocks(plan: &Plan, wires: &[Wire], rates: &[Rate], seed: u64) -> Vec<LinkClock> {
+    let most = 2.0e-6 * f64::from(plan.config.clock_tolerance);
+    let off = |vertex: u32| most * Stream::new(seed, "packets/clock", vertex.into()).unit();
+    let off: Vec<f64> = match plan.config.clock_tolerance {
+        0 => vec![0.0; plan.topology.vertices() as usize],
+        _ => (0..plan.topology.vertices()).map(off).collect(),
+    };
+    let slower = |(wire, rate): (&Wire, &Rate)| {
+        let less = (rate.as_bps() as f64 * off[wire.vertex.index()]) as u64;
+        LinkClock::new(Rate::from_bps(rate.as_bps() - less))
+    };
+    wires.iter().zip(rates).map(slower).collect()
 }
 
 fn nics(plan: &Plan, wires: &[Wire]) -> Vec<u32> {

@@ -50,7 +50,7 @@ use crate::wire::Codec;
 pub(crate) use arena::{Arena, NONE};
 pub(crate) use counts::Counts;
 pub(crate) use detour::can_go_first;
-pub(crate) use event::{Event, Word, sort};
+pub(crate) use event::{Event, Ties, Word};
 pub(crate) use faults::hopeless;
 pub(crate) use halves::{Found, Halves};
 pub use halves::{Journey, Name};
@@ -74,6 +74,8 @@ pub(crate) struct Net {
     pub(crate) plan: Arc<Plan>,
     pub(crate) now: Time,
     pub(crate) calendar: Agenda<Word>,
+    /// In which order packets come by several ports at one instant.
+    pub(crate) ties: Ties,
     pub(crate) arena: Arena,
     /// Output ports, by port of the topology; then the injection ports of hosts that pass traffic
     /// on.

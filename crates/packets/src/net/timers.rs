@@ -187,7 +187,7 @@ mod tests {
                         wanted[usize::from(number)] = None;
                     }
                     Step::Pass => {
-                        let Some((at, word)) = calendar.pop_before(Time::NEVER, |_| ()) else { continue };
+                        let Some((at, word)) = calendar.pop_before(Time::NEVER, |_, _| ()) else { continue };
                         let Event::Timer { host, index } = word.unpack() else {
                             unreachable!("only timers are set");
                         };

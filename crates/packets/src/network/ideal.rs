@@ -34,7 +34,7 @@ impl Hop<'_> {
 }
 
 fn hop(net: &Net, port: u32) -> Hop<'_> {
-    Hop { wire: &net.wires[port as usize], rate: net.clocks[port as usize].rate() }
+    Hop { wire: &net.wires[port as usize], rate: net.rate(port) }
 }
 
 /// A host that passes traffic on sends through its own switch first.
@@ -227,7 +227,7 @@ fn by_shortest_paths(net: &Net, src: u32, packets: &Packets) -> Span {
 fn by_any_path(net: &Net, src: u32, packets: &Packets) -> Span {
     let topology = &net.plan.topology;
     let dst = Vertex::new(packets.dst);
-    let mut rate = net.clocks[net.nics[src as usize] as usize].rate();
+    let mut rate = net.rate(net.nics[src as usize]);
     if topology.degree(dst) == 1 {
         rate =
             topology.ports_of(dst).map(|port| topology.port(port).link.rate).fold(rate, Rate::min);

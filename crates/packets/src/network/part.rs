@@ -13,7 +13,7 @@ use rack::{Flow, NodeId};
 use super::hosts::Hosts;
 use super::reports::Report;
 use super::watch::Watch;
-use crate::net::{Event, FlowQueues, Found, Halves, Name, Net, Timers, Word, sort};
+use crate::net::{Event, FlowQueues, Found, Halves, Name, Net, Timers, Word};
 use crate::outbox::{Effect, Outbox};
 use crate::packet::{FlowKey, Marks, Packet};
 use crate::program::{Orders, Program};
@@ -167,9 +167,9 @@ impl<T: Transport, S: Program> Part<T, S> {
     #[inline]
     pub(super) fn next_before(&mut self, limit: Time) -> Option<(Time, Word)> {
         let Self { net, timers, .. } = self;
-        let Net { calendar, halves, flow_queues, .. } = net;
-        calendar.pop_before(limit, |words| {
-            sort(words, |event| name_of(event, halves, flow_queues.as_deref(), timers));
+        let Net { calendar, ties, halves, flow_queues, .. } = net;
+        calendar.pop_before(limit, |at, words| {
+            ties.sort(at, words, |event| name_of(event, halves, flow_queues.as_deref(), timers));
         })
     }
 

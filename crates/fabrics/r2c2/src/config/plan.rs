@@ -114,6 +114,7 @@ impl Config {
             failures: self.failures,
             loss_rate: self.loss_rate,
             bit_error_rate: self.bit_error_rate,
+            clock_tolerance: 0,
             ..packets::Config::default()
         }
     }

@@ -27,8 +27,57 @@ fn a_full_queue_drops_exactly_what_does_not_fit() {
     assert!((15_000..=15_015).contains(&longest), "{longest}");
     // All that arrived: one on the line in each of 100 packet times, and the queue's ten.
     assert_eq!(totals.drops, 400 - 110);
-    // Arrivals are in step: the first of each round finds the place that has just come free.
-    assert_eq!(ends.completed.len(), 1);
+    assert!(ends.completed.is_empty(), "what comes at one instant is admitted in turns");
+}
+
+#[test]
+fn senders_in_step_share_a_full_queue() {
+    // In each of 10,000 packet times four packets come at one instant and find a single place: a binomial
+    // draw of a quarter for each sender, with a standard deviation of 43.
+    let queues = Queues { port_buffer: Bytes::new(15_000), ..Queues::default() };
+    let (network, _) = incast(queues, 4, 10_000);
+    let came = network.transport().came();
+    assert_eq!(came.iter().sum::<usize>(), 10_010);
+    assert!(came.iter().all(|came| came.abs_diff(2_500) < 200), "{came:?}");
+}
+
+#[test]
+fn clocks_that_are_off_end_the_step_between_senders_and_a_full_queue() {
+    // The second sender's packets come a third of a packet time after the first's, which find the place that
+    // has just come free. With clocks of up to 200 ppm between them the second is a packet time further, or
+    // back, within 5,000 packets or some more.
+    let came = |clock_tolerance, seed| {
+        let queues = Queues { port_buffer: Bytes::new(15_000), ..Queues::default() };
+        let config = Config { queues, clock_tolerance, ..switch(3) };
+        let mut network = raw(plan(&config, &[]), Recovery::None, seed);
+        let flow = |src, start| flow(u64::from(src), src, 2, 1460 * 100_000, start);
+        run(&mut network, &[flow(0, 0), flow(1, 400_000)]);
+        let mut came = network.transport().came();
+        came.sort_unstable();
+        (came[0], came[1])
+    };
+    let (less, more) = came(0, 1);
+    assert!(less <= 10 && more >= 99_990, "{less} and {more}");
+    for seed in 1..6 {
+        let (less, more) = came(100, seed);
+        assert!((99_900..100_100).contains(&(less + more)) && less > 10_000, "{less} and {more}");
+    }
+}
+
+#[test]
+fn lines_are_slower_than_their_rate_by_no_more_than_twice_the_tolerance() {
+    let config = Config { clock_tolerance: 100, ..switch(8) };
+    let network = raw(plan(&config, &[]), Recovery::None, 1);
+    let net = network.net();
+    let rates: Vec<_> = net.clocks.iter().map(|clock| clock.rate().as_bps()).collect();
+    assert!(rates.iter().all(|rate| (9_998_000_000..=10_000_000_000).contains(rate)), "{rates:?}");
+    // A switch has one clock, each host its own.
+    let all: std::collections::BTreeSet<_> = rates.iter().collect();
+    assert_eq!((rates.len(), all.len()), (16, 9));
+    assert_eq!(
+        network.ideal_fct(&flow(0, 0, 1, 1_460, 0)),
+        raw(plan(&switch(8), &[]), Recovery::None, 1).ideal_fct(&flow(0, 0, 1, 1_460, 0))
+    );
 }
 
 #[test]
@@ -239,9 +288,7 @@ mod trimming {
     }
 
     #[test]
-    fn the_coin_spares_no_sender_always() {
-        // With tail drop alone the phase decides: the first of each round always wins. With the coin
-        // every sender gets some packets through whole.
+    fn the_coin_cuts_as_many_as_do_not_fit() {
         let network = blast(Trimming::default(), 4, 400);
         let end = network.transport();
         let seen = end.whole as f64 / 1_600.0;

@@ -70,6 +70,12 @@ impl LineRate {
         }
     }
 
+    /// By flow: how many of its packets have come.
+    pub(in crate::network) fn came(&self) -> Vec<usize> {
+        let came = |receiver: &Receiver| receiver.has_come.iter().filter(|&&came| came).count();
+        self.receivers.iter().map(came).collect()
+    }
+
     /// Whether a host rests now, before a repeated packet.
     fn rests(&mut self, host: NodeId, out: &mut Outbox) -> bool {
         let (chance, has_rested) = &mut self.rests[host.index()];
