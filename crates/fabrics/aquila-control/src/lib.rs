@@ -8,6 +8,7 @@
 
 pub mod apps;
 pub mod expand;
+pub mod ip;
 pub mod memory;
 pub mod nib;
 pub mod pmos;

@@ -1,0 +1,1 @@
+//! Registers as routes, checked while they change.
