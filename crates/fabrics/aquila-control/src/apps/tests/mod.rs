@@ -1,5 +1,6 @@
 //! The constellation with perfect chips, in simulated time, whatever happens to it.
 
+mod chance;
 mod ends;
 mod routes;
 mod world;

@@ -16,9 +16,9 @@ use crate::apps::front_end::Settings;
 use crate::apps::rows::Admin;
 use crate::apps::session::{Over, Progress, Session};
 use crate::memory::Memory;
-use crate::nib::{Table, Write};
+use crate::nib::{Nib, Table, Write};
 use crate::registers::file::RegisterFile;
-use crate::rpc::{Agent, MESSAGE_BYTES_MAX, Outcome};
+use crate::rpc::{Agent, Item, MESSAGE_BYTES_MAX, Outcome};
 
 /// A chip and its firmware.
 pub struct Chip {
@@ -54,7 +54,7 @@ pub struct World {
     pub loss: u64,
     /// Entries that were written to chips.
     pub written: u64,
-    /// Called after each request that a chip has done.
+    /// Called after each item that a chip has written.
     pub watch: Option<fn(&World, u16)>,
 }
 
@@ -64,11 +64,18 @@ pub fn clique(shape: &Shape) -> Arc<Clique> {
 }
 
 impl World {
+    /// Chips that have just got power, and an empty base.
     pub fn new(shape: &Shape, seed: u64) -> Self {
-        let clique = clique(shape);
-        let constellation = Constellation::new(Time::ZERO, clique.clone(), Settings::default());
-        let chip = |_| Chip {
-            file: RegisterFile::new(),
+        let fresh = vec![RegisterFile::new(); usize::from(shape.tins())];
+        Self::around(clique(shape), seed, Nib::new(), fresh)
+    }
+
+    /// A controller that has just started, with a base and chips that there are.
+    pub fn around(clique: Arc<Clique>, seed: u64, base: Nib, files: Vec<RegisterFile>) -> Self {
+        let settings = Settings::default();
+        let constellation = Constellation::around(Time::ZERO, clique.clone(), settings, base);
+        let chip = |file| Chip {
+            file,
             agent: Agent::new(&Memory::default()).unwrap(),
             boot: 1,
             session: None,
@@ -76,7 +83,7 @@ impl World {
             sessions: 0,
         };
         Self {
-            chips: (0..shape.tins()).map(chip).collect(),
+            chips: files.into_iter().map(chip).collect(),
             clique,
             now: Time::ZERO,
             constellation,
@@ -185,15 +192,26 @@ impl World {
             self.constellation.session(self.now, wire.instance, answer);
             return;
         }
+        if let Some(watch) = self.watch {
+            for item in crate::rpc::Request::decode(&wire.bytes).unwrap().items {
+                let file = &mut self.chips[usize::from(wire.tin)].file;
+                let is_written = match item {
+                    Item::Write { address, entry } => file.write(address, &entry).is_ok(),
+                    Item::WriteBlock { address, size, bytes } => {
+                        file.write_block(address, size.into(), &bytes).is_ok()
+                    }
+                    _ => false,
+                };
+                if is_written {
+                    watch(self, wire.tin);
+                }
+            }
+        }
+        let chip = &mut self.chips[usize::from(wire.tin)];
         let bytes = chip.agent.receive(&mut chip.file, &wire.bytes).expect("a request").to_vec();
         let answer = crate::rpc::Answer::decode(&bytes).unwrap();
         let written = answer.outcomes.iter().filter(|o| **o == Outcome::Written).count();
-        if written > 0 {
-            self.written += written as u64;
-            if let Some(watch) = self.watch {
-                watch(self, wire.tin);
-            }
-        }
+        self.written += written as u64;
         self.wires.push(Wire { is_to_chip: false, bytes, ..wire });
     }
 
