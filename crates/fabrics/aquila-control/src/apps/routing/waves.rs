@@ -213,3 +213,7 @@ fn ports(mut mask: u64) -> impl Iterator<Item = u8> {
         Some(port)
     })
 }
+
+#[cfg(test)]
+#[path = "waves_tests.rs"]
+mod tests;
