@@ -92,7 +92,7 @@ fn place(ip: &mut Ip, alike: BTreeMap<Vec<(u16, u32)>, Vec<IpNet>>, before: &Ip)
         };
         groups.map(|(&group, _)| group).find(used)
     };
-    let mut chosen: Vec<(Option<u16>, Vec<(u16, u32)>, Vec<IpNet>)> = Vec::new();
+    let mut chosen = Vec::new();
     for (members, prefixes) in alike {
         let group = stays(&members, &prefixes).filter(|&group| taken.insert(group));
         chosen.push((group, members, prefixes));

@@ -219,14 +219,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
-    fn i70_i71_i79_planned_changes_lose_nothing(
+    fn slow_i70_i71_i79_planned_changes_lose_nothing(
         seed in any::<u64>(), loss in 0..15u64, events in prop::collection::vec(planned(), 1..12),
     ) {
         check_planned(&SMALL, seed, loss, &events);
     }
 
     #[test]
-    fn i70_i72_i76_i78_i79_all_ends_as_it_should(
+    fn slow_i70_i72_i76_i78_i79_all_ends_as_it_should(
         seed in any::<u64>(), loss in 0..15u64, events in prop::collection::vec(any_event(), 1..20),
     ) {
         check_any(&Shape::TINY, seed, loss, &events);

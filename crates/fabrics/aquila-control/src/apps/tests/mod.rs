@@ -2,5 +2,6 @@
 
 mod chance;
 mod ends;
+mod parts;
 mod routes;
 mod world;
