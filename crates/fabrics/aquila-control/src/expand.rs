@@ -60,12 +60,12 @@ pub struct Solution<'a> {
 }
 
 /// Where a destination's component stands in the route register.
-fn place(shape: &Shape, component: u16) -> u16 {
+pub(crate) fn place(shape: &Shape, component: u16) -> u16 {
     if component < shape.pods { component } else { TINS_FROM + component - shape.pods }
 }
 
 /// A TiN among all as its bits of an address: pod, and place of the pod.
-fn number(shape: &Shape, tin: u16) -> u32 {
+pub(crate) fn number(shape: &Shape, tin: u16) -> u32 {
     let (pod, place) = shape.split(tin);
     u32::from(pod << 4 | place)
 }
@@ -122,7 +122,7 @@ fn expand_escape(topology: &Topology, escape: &Escape, tin: u16, image: &mut Reg
     image.set(ESCAPE_DOWN, [], down);
 }
 
-fn row_bytes(row: &Row) -> [u8; 32] {
+pub(crate) fn row_bytes(row: &Row) -> [u8; 32] {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&row.minimal);
     bytes[8..].copy_from_slice(&row.others);
@@ -131,29 +131,42 @@ fn row_bytes(row: &Row) -> [u8; 32] {
 
 /// The writes that make one register file of another, in these registers: of entries that differ, and of no others.
 #[must_use]
-pub fn difference(from: &RegisterFile, to: &RegisterFile, registers: &[&Register]) -> Vec<Item> {
+pub fn difference(
+    from: &RegisterFile,
+    to: &RegisterFile,
+    registers: &[&'static Register],
+) -> Vec<Item> {
+    let changes =
+        |&register: &&'static Register| writes(to, register, from.differing(to, register));
+    registers.iter().flat_map(changes).collect()
+}
+
+/// The writes of some entries of a register, in order, as they are in a file; neighbours in one item.
+pub(crate) fn writes(
+    to: &RegisterFile,
+    register: &Register,
+    entries: impl IntoIterator<Item = u32>,
+) -> Vec<Item> {
     let mut items = Vec::new();
-    for &register in registers {
-        let size = register.entry_bytes() as usize;
-        let mut run: Option<(u32, Vec<u8>)> = None;
-        for at in from.differing(to, register) {
-            let address = register.base + at * register.entry_bytes();
-            let entry = to.read(address).expect("the register has this entry");
-            match &mut run {
-                Some((first, bytes))
-                    if *first + bytes.len() as u32 == address
-                        && bytes.len() + size <= BLOCK_BYTES_MAX =>
-                {
-                    bytes.extend(entry.as_bytes());
-                }
-                run => {
-                    let before = run.replace((address, entry.as_bytes().to_vec()));
-                    items.extend(before.map(|(address, bytes)| write(address, size, bytes)));
-                }
+    let size = register.entry_bytes() as usize;
+    let mut run: Option<(u32, Vec<u8>)> = None;
+    for at in entries {
+        let address = register.base + at * register.entry_bytes();
+        let entry = to.read(address).expect("the register has this entry");
+        match &mut run {
+            Some((first, bytes))
+                if *first + bytes.len() as u32 == address
+                    && bytes.len() + size <= BLOCK_BYTES_MAX =>
+            {
+                bytes.extend(entry.as_bytes());
+            }
+            run => {
+                let before = run.replace((address, entry.as_bytes().to_vec()));
+                items.extend(before.map(|(address, bytes)| write(address, size, bytes)));
             }
         }
-        items.extend(run.map(|(address, bytes)| write(address, size, bytes)));
     }
+    items.extend(run.map(|(address, bytes)| write(address, size, bytes)));
     items
 }
 

@@ -6,7 +6,9 @@
 //! packets between neighbours before there is a network ([`pmos`]); the firmware's memory ([`memory`]); the base in which
 //! the controller's applications keep what they know ([`nib`]).
 
+pub mod apps;
 pub mod expand;
+pub mod ip;
 pub mod memory;
 pub mod nib;
 pub mod pmos;

@@ -7,7 +7,9 @@
 //! A subscriber names the last version that it has seen and gets what has changed since, the last state of each key, in
 //! the order of versions. Deletions are remembered for a while only: who has been away for longer gets everything.
 //!
-//! Leaves out: where it is kept, and who may write.
+//! Who may write: anybody, but a leader's writes can be fenced, so that one who was deposed changes nothing (M701).
+//!
+//! Leaves out: where it is kept.
 
 #[cfg(test)]
 mod tests;
@@ -20,6 +22,8 @@ use thiserror::Error;
 pub const DELETIONS_MAX: usize = 4_096;
 /// How hard zstd tries (our choice): its fastest ordinary level.
 const LEVEL: i32 = 1;
+/// What tables and rows mean (our choice): applications refuse a base of another layout.
+pub const LAYOUT: u32 = 1;
 
 /// A table (M702, our choice).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -49,11 +53,13 @@ pub enum Table {
     TinSession,
     /// Batches of changes, and how far they have come.
     Batch,
+    /// Which instance of an application leads (M701).
+    Lease,
 }
 
 impl Table {
     /// All of them, by number.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Node,
         Self::Port,
         Self::Link,
@@ -66,6 +72,7 @@ impl Table {
         Self::ExternalReachability,
         Self::TinSession,
         Self::Batch,
+        Self::Lease,
     ];
 }
 
@@ -108,6 +115,16 @@ pub enum Refused {
         /// The next.
         expected: u64,
     },
+    /// Another instance leads the application.
+    #[error("{application:?} is led in term {found}; expected {expected}, that of the writer")]
+    Deposed {
+        /// The application's key in the table of leases.
+        application: Vec<u8>,
+        /// The term of its lease; 0: nobody has had it.
+        found: u64,
+        /// The writer's.
+        expected: u64,
+    },
     /// Somebody else has written a row in between.
     #[error("write {write}: the row has version {found}; expected {expected}, read it again")]
     Version {
@@ -118,6 +135,15 @@ pub enum Refused {
         /// What it must have.
         expected: u64,
     },
+}
+
+/// What a writer has to be, so that what it writes counts: a leader whom nobody has followed (M701).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fence {
+    /// The application's key in [`Table::Lease`], a row that begins with a term of 8 bytes.
+    pub application: Vec<u8>,
+    /// The writer's term.
+    pub term: u64,
 }
 
 /// A row, as it is kept.
@@ -194,11 +220,14 @@ pub struct Changes {
     pub changes: Vec<Change>,
     /// The version that has been seen with these.
     pub version: u64,
+    /// That of the base, see [`LAYOUT`].
+    pub layout: u32,
 }
 
 /// The base.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Nib {
+    layout: u32,
     rows: BTreeMap<Key, Row>,
     /// By version, the row that has had it since; deleted ones, too.
     log: BTreeMap<u64, Key>,
@@ -211,11 +240,32 @@ pub struct Nib {
     sizes: Sizes,
 }
 
+impl Default for Nib {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Nib {
     /// An empty one, which expects batch 1.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self::with_layout(LAYOUT)
+    }
+
+    /// One of another layout, as another version of the controller would have left it.
+    #[must_use]
+    pub fn with_layout(layout: u32) -> Self {
+        Self {
+            layout,
+            rows: BTreeMap::new(),
+            log: BTreeMap::new(),
+            deleted: BTreeMap::new(),
+            version: 0,
+            floor: 0,
+            batch: 0,
+            sizes: Sizes::default(),
+        }
     }
 
     /// The last version.
@@ -264,6 +314,20 @@ impl Nib {
         Ok(self.version)
     }
 
+    /// Whether a writer still leads.
+    ///
+    /// # Errors
+    /// Another instance has had a later term.
+    pub fn check(&self, fence: &Fence) -> Result<(), Refused> {
+        let row = self.get(Table::Lease, &fence.application);
+        let found = row.and_then(|(_, value)| value.first_chunk().copied().map(u64::from_be_bytes));
+        let (found, expected) = (found.unwrap_or(0), fence.term);
+        if found == expected {
+            return Ok(());
+        }
+        Err(Refused::Deposed { application: fence.application.clone(), found, expected })
+    }
+
     /// A row's version and value.
     #[must_use]
     pub fn get(&self, table: Table, key: &[u8]) -> Option<(u64, Vec<u8>)> {
@@ -284,7 +348,7 @@ impl Nib {
                 changes.push(Change { version, key: key.clone(), value });
             }
         }
-        Changes { is_everything, changes, version: self.version }
+        Changes { is_everything, changes, version: self.version, layout: self.layout }
     }
 
     /// What values take.

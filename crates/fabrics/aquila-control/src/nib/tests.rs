@@ -13,7 +13,7 @@ struct Subscriber {
 
 impl Subscriber {
     fn take(&mut self, nib: &Nib, tables: &[Table]) {
-        let Changes { is_everything, changes, version } = nib.since(self.seen, tables);
+        let Changes { is_everything, changes, version, .. } = nib.since(self.seen, tables);
         if is_everything {
             self.rows.clear();
         }

@@ -150,36 +150,41 @@ pub(super) fn fill<const SLOTS: usize>(mask: u64, first: usize) -> [u8; SLOTS] {
 /// The flows of all switches.
 #[must_use]
 pub fn routes(topology: &Topology, turns: &TurnTable, condition: &Condition) -> Flows {
-    let shape = topology.shape();
     let known = Known::new(topology, turns, condition);
-    let mut flows = Flows::new(shape);
-    let lives = |tin: &u16| condition.tin(*tin) != State::Dead;
-    for pod in 0..shape.pods {
-        let outside = || (0..shape.tins()).filter(|&tin| shape.split(tin).0 != pod).filter(lives);
-        known.second_pod(&mut flows, pod, outside());
-        for tin in outside() {
-            let detours = known.detours(&flows, tin, pod);
-            for hop in HopType::ALL {
-                let flow = known.on_the_way(tin, hop, pod, detours);
-                flows.set(tin, InputClass::Local(hop), 0, pod, flow);
-            }
-        }
-        for tin in outside() {
-            let flow = known.injected(&flows, tin, pod);
-            flows.set(tin, InputClass::Terminal, 0, pod, flow);
-        }
-    }
-    for tin in (0..shape.tins()).filter(lives) {
-        for to in (0..shape.tins_per_pod).filter(|&to| to != shape.split(tin).1) {
-            for class in InputClass::ALL {
-                let flow = known.inside(tin, class, to);
-                for rvc in class.channels() {
-                    flows.set(tin, class, rvc, shape.pods + to, flow);
-                }
-            }
-        }
-    }
+    let mut flows = Flows::new(topology.shape());
+    let all = vec![true; usize::from(topology.shape().pods)];
+    known.recompute(&mut flows, &all);
     flows
+}
+
+/// Makes the flows of one condition those of another, and computes only what a change can reach (M729): the pods at the
+/// ends of what has changed, and pods whose cells took a detour over these, if there is none any more or again. The
+/// pods whose flows may have changed.
+pub fn update(
+    flows: &mut Flows,
+    topology: &Topology,
+    turns: &TurnTable,
+    before: &Condition,
+    after: &Condition,
+) -> Vec<bool> {
+    let shape = topology.shape();
+    let mut pods = vec![false; usize::from(shape.pods)];
+    let mut mark = |tin: u16| pods[usize::from(shape.split(tin).0)] = true;
+    for tin in (0..shape.tins()).filter(|&tin| before.tin(tin) != after.tin(tin)) {
+        mark(tin);
+        let far = |port| topology.far(tin, port).map(|far| far.tin);
+        (0..shape.external_ports()).filter_map(far).for_each(&mut mark);
+        if after.tin(tin) == State::Dead {
+            flows.clear(tin);
+        }
+    }
+    for (index, link) in (0..).zip(topology.links()) {
+        if before.link(index) != after.link(index) {
+            mark(link.low.tin);
+            mark(link.high.tin);
+        }
+    }
+    Known::new(topology, turns, after).recompute(flows, &pods)
 }
 
 /// What routes are made of.
@@ -231,6 +236,62 @@ impl<'a> Known<'a> {
             }
         }
         known
+    }
+
+    /// Computes the flows of the TiNs of some pods; the pods of all that may have changed.
+    fn recompute(&self, flows: &mut Flows, pods: &[bool]) -> Vec<bool> {
+        let shape = self.shape;
+        let lives = |tin: &u16| self.condition.tin(*tin) != State::Dead;
+        let of = |pods: &[bool], to: u16| -> Vec<u16> {
+            let pods = (0..shape.pods).filter(|&pod| pod != to && pods[usize::from(pod)]);
+            let tins = |pod| (0..shape.tins_per_pod).map(move |place| shape.tin(pod, place));
+            pods.flat_map(tins).filter(lives).collect()
+        };
+        let mut reached = pods.to_vec();
+        for pod in 0..shape.pods {
+            let near = of(pods, pod);
+            // Whether a detour over a TiN is one.
+            let leads =
+                |flows: &Flows, tin| flows.get(tin, InputClass::Global, 0, pod).minimal != 0;
+            let led: Vec<bool> = near.iter().map(|&tin| leads(flows, tin)).collect();
+            self.second_pod(flows, pod, near.iter().copied());
+            let mut further = pods.to_vec();
+            let changed = near.iter().zip(led).filter(|&(&tin, led)| leads(flows, tin) != led);
+            for (&tin, _) in changed {
+                for port in shape.local_ports..shape.external_ports() {
+                    let Some(far) = self.topology.far(tin, port) else { continue };
+                    further[usize::from(shape.split(far.tin).0)] = true;
+                }
+            }
+            let tins = of(&further, pod);
+            for &tin in &tins {
+                let detours = self.detours(flows, tin, pod);
+                for hop in HopType::ALL {
+                    let flow = self.on_the_way(tin, hop, pod, detours);
+                    flows.set(tin, InputClass::Local(hop), 0, pod, flow);
+                }
+            }
+            for &tin in &tins {
+                let flow = self.injected(flows, tin, pod);
+                flows.set(tin, InputClass::Terminal, 0, pod, flow);
+            }
+            reached.iter_mut().zip(further).for_each(|(reached, further)| *reached |= further);
+        }
+        for tin in (0..shape.tins()).filter(lives) {
+            let (pod, own) = shape.split(tin);
+            if !pods[usize::from(pod)] {
+                continue;
+            }
+            for to in (0..shape.tins_per_pod).filter(|&to| to != own) {
+                for class in InputClass::ALL {
+                    let flow = self.inside(tin, class, to);
+                    for rvc in class.channels() {
+                        flows.set(tin, class, rvc, shape.pods + to, flow);
+                    }
+                }
+            }
+        }
+        reached
     }
 
     /// Global ports of a TiN that lead to a pod.

@@ -118,6 +118,27 @@ impl Flows {
         self.flows[place] = flow;
     }
 
+    /// Takes all flows of a TiN out.
+    ///
+    /// # Panics
+    /// If there is no such TiN.
+    pub fn clear(&mut self, tin: u16) {
+        let each = CLASSES * usize::from(ROUTING_VCS) * usize::from(components(&self.shape));
+        let first = usize::from(tin) * each;
+        self.flows[first..first + each].fill(Flow::default());
+    }
+
+    /// All flows of a TiN, by class, channel and component.
+    ///
+    /// # Panics
+    /// If there is no such TiN.
+    #[must_use]
+    pub fn of(&self, tin: u16) -> &[Flow] {
+        let each = CLASSES * usize::from(ROUTING_VCS) * usize::from(components(&self.shape));
+        let first = usize::from(tin) * each;
+        &self.flows[first..first + each]
+    }
+
     fn place(&self, tin: u16, class: InputClass, rvc: u8, component: u16) -> usize {
         let class = usize::from(tin) * CLASSES + class.index();
         let channel = class * usize::from(ROUTING_VCS) + usize::from(rvc);

@@ -1,6 +1,6 @@
 //! What the tables say.
 
-use super::compute::{compute, expand, ports, routes};
+use super::compute::{compute, expand, ports, routes, update};
 use super::condition::State;
 use super::flows::{CLASSES, InputClass};
 use super::*;
@@ -213,4 +213,33 @@ fn tables_of_the_full_clique_take_some_megabytes() {
         + size_of_val(&tables.blocks[..]);
     assert!(bytes < 6_000_000, "{bytes} bytes");
     assert_eq!(size_of::<Row>(), 32);
+}
+
+#[test]
+fn m729_updated_flows_are_those_computed_from_nothing() {
+    let shape = Shape { tins_per_pod: 4, pods: 8, local_ports: 4, global_ports: 3, ..Shape::FULL };
+    let topology = wire(&shape);
+    let mut stream = kernel::Stream::new(9, "what fails", 0);
+    for turns in [TurnTable::P1, TurnTable::P4] {
+        let mut condition = Condition::healthy(&topology);
+        let mut flows = routes(&topology, &turns, &condition);
+        for _ in 0..150 {
+            let before = condition.clone();
+            for _ in 0..=stream.below(3) {
+                let state = [State::Live, State::Dead, State::Dead, State::Drained];
+                let state = state[stream.below(4) as usize];
+                if stream.below(4) == 0 {
+                    condition.set_tin(stream.below(shape.tins().into()) as u16, state);
+                } else {
+                    condition.set_link(stream.below(topology.links().len() as u64) as u32, state);
+                }
+            }
+            let old = flows.clone();
+            let pods = update(&mut flows, &topology, &turns, &before, &condition);
+            assert!(flows == routes(&topology, &turns, &condition));
+            for tin in (0..shape.tins()).filter(|&tin| !pods[usize::from(shape.split(tin).0)]) {
+                assert_eq!(old.of(tin), flows.of(tin), "TiN {tin} is said to have kept its flows");
+            }
+        }
+    }
 }

@@ -1,0 +1,325 @@
+//! The front end's side of a session with one TiN.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use kernel::{Span, Time};
+
+use super::bucket::Bucket;
+use super::intent::Intent;
+use super::{Counts, order};
+use crate::apps::Clique;
+use crate::nib::Key;
+use crate::registers::file::{BLOCK_ENTRIES, RegisterFile};
+use crate::registers::{Entry, Register, find, map::REGISTERS};
+use crate::rpc::{Caller, Item, Outcome, pack};
+
+/// After how long without an answer the same request is sent once more (our choice). It is done once.
+const AGAIN: Span = Span::from_us(1_000_000);
+
+/// What is known of what the chip holds.
+#[derive(Debug)]
+enum Held {
+    /// Nothing: digests are to be asked for, or on their way.
+    Unknown,
+    /// Blocks are read into what was found equal.
+    Read(Box<RegisterFile>, VecDeque<Vec<Item>>),
+    /// All of it.
+    Known(Box<RegisterFile>),
+    /// What is wanted.
+    Equal,
+}
+
+/// A session.
+#[derive(Debug)]
+pub struct Link {
+    caller: Caller,
+    bucket: Bucket,
+    held: Held,
+    /// Requests that make it hold what is wanted, and how many of them are the first ones; `None`: to be worked out.
+    plan: Option<(VecDeque<Vec<Item>>, usize)>,
+    /// Entries that the chip does not take.
+    refused: BTreeSet<u32>,
+    sent_at: Time,
+    wakes_at: Time,
+    has_enough: bool,
+    said: [bool; 2],
+}
+
+impl Link {
+    /// One that has just begun.
+    #[must_use]
+    pub fn new(rate: u64, now: Time) -> Self {
+        Self {
+            caller: Caller::new(),
+            bucket: Bucket::new(rate, now),
+            held: Held::Unknown,
+            plan: None,
+            refused: BTreeSet::new(),
+            sent_at: now,
+            wakes_at: now,
+            has_enough: false,
+            said: [false; 2],
+        }
+    }
+
+    /// When something has to be sent, or sent once more.
+    pub fn wakes_at(&self) -> Time {
+        self.wakes_at
+    }
+
+    /// Whether the chip holds what is wanted, but for what it does not take.
+    pub fn is_complete(&self) -> bool {
+        matches!(self.held, Held::Equal)
+            || matches!(&self.plan, Some((plan, _)) if plan.is_empty())
+                && self.caller.under_way().is_none()
+    }
+
+    /// Whether enough is programmed (M811), and nobody has been told.
+    pub fn has_news_of_enough(&mut self) -> bool {
+        let is_news = self.has_enough && !self.said[0];
+        self.said[0] |= is_news;
+        is_news
+    }
+
+    /// Whether everything is programmed, and nobody has been told since it last was not.
+    pub fn has_news_of_completion(&mut self) -> bool {
+        !std::mem::replace(&mut self.said[1], true)
+    }
+
+    /// Something else is about to be wanted: what the chip holds is what has been wanted so far.
+    pub fn intent_changes(&mut self, clique: &Clique, tin: u16, before: &Intent) {
+        if matches!(self.held, Held::Equal) {
+            self.held = Held::Known(before.image(clique, tin, &self.refused_groups()).into());
+        }
+        self.plan = None;
+        self.said[1] = false;
+        self.wakes_at = Time::ZERO;
+    }
+
+    /// The bytes that are to be sent now, if any.
+    pub fn send(
+        &mut self,
+        now: Time,
+        clique: &Clique,
+        tin: u16,
+        intent: &Intent,
+        counts: &mut Counts,
+    ) -> Option<Vec<u8>> {
+        if let Some(bytes) = self.caller.under_way() {
+            let again = self.sent_at + AGAIN;
+            if now < again {
+                self.wakes_at = again;
+                return None;
+            }
+            let bytes = bytes.to_vec();
+            return self.limited(now, bytes.len()).then(|| self.sent(now, bytes, counts));
+        }
+        let items = self.next(clique, tin, intent)?;
+        let size = crate::rpc::HEADER_BYTES + items.iter().map(Item::size).sum::<usize>();
+        if !self.limited(now, size) {
+            return None;
+        }
+        self.take();
+        let bytes = self.caller.send(items).expect("none is under way, and it was packed").to_vec();
+        Some(self.sent(now, bytes, counts))
+    }
+
+    fn limited(&mut self, now: Time, bytes: usize) -> bool {
+        self.bucket.take(now, bytes).map_err(|at| self.wakes_at = at).is_ok()
+    }
+
+    fn sent(&mut self, now: Time, bytes: Vec<u8>, counts: &mut Counts) -> Vec<u8> {
+        counts.requests += 1;
+        (self.sent_at, self.wakes_at) = (now, now + AGAIN);
+        bytes
+    }
+
+    /// What is to be asked for next; it stays so until [`Link::take`].
+    fn next(&mut self, clique: &Clique, tin: u16, intent: &Intent) -> Option<Vec<Item>> {
+        self.wakes_at = Time::NEVER;
+        match &self.held {
+            Held::Unknown => {
+                let digests = |register: &&Register| {
+                    let count = register.entries().div_ceil(BLOCK_ENTRIES) as u16;
+                    Item::Digests { address: register.base, count }
+                };
+                return Some(order::owned().iter().map(digests).collect());
+            }
+            Held::Read(_, reads) => return reads.front().cloned(),
+            Held::Equal => return None,
+            Held::Known(_) => {}
+        }
+        if self.plan.is_none() {
+            self.plan = Some(self.work_out(clique, tin, intent));
+        }
+        let (plan, first) = self.plan.as_ref().expect("it was worked out");
+        self.has_enough |= *first == 0;
+        let next = plan.front().cloned();
+        if next.is_none() && self.refused.is_empty() {
+            self.held = Held::Equal;
+        }
+        next
+    }
+
+    /// The next is under way.
+    fn take(&mut self) {
+        match &mut self.held {
+            Held::Read(_, reads) => drop(reads.pop_front()),
+            Held::Known(_) => {
+                let (plan, first) = self.plan.as_mut().expect("something was taken from it");
+                plan.pop_front();
+                *first = first.saturating_sub(1);
+            }
+            _ => {}
+        }
+    }
+
+    fn work_out(&self, clique: &Clique, tin: u16, intent: &Intent) -> (VecDeque<Vec<Item>>, usize) {
+        let Held::Known(held) = &self.held else { unreachable!("it was read") };
+        let image = intent.image(clique, tin, &self.refused_groups());
+        let order = order::order(held, &image, clique.topology.shape().external_ports());
+        let wanted =
+            |items: Vec<Item>| items.into_iter().flat_map(|item| self.without_refused(item));
+        let first = pack(wanted(order.first));
+        let count = first.len();
+        (first.into_iter().chain(pack(wanted(order.rest))).collect(), count)
+    }
+
+    /// An item without entries that the chip does not take.
+    fn without_refused(&self, item: Item) -> Vec<Item> {
+        match &item {
+            Item::Write { address, .. } if self.refused.contains(address) => Vec::new(),
+            Item::WriteBlock { address, size, bytes } => {
+                let end = address + bytes.len() as u32;
+                if self.refused.range(address..&end).next().is_none() {
+                    return vec![item];
+                }
+                let entries = (*address..).step_by((*size).into());
+                let entries = entries.zip(bytes.chunks(usize::from(*size)));
+                let entries = entries.filter(|(address, _)| !self.refused.contains(address));
+                let write = |(address, entry): (u32, &[u8])| {
+                    let entry = Entry::from_bytes(entry).expect("an entry's size");
+                    Item::Write { address, entry }
+                };
+                entries.map(write).collect()
+            }
+            _ => vec![item],
+        }
+    }
+
+    /// An answer has come.
+    pub fn answer(
+        &mut self,
+        clique: &Clique,
+        tin: u16,
+        intent: &Intent,
+        bytes: &[u8],
+        counts: &mut Counts,
+    ) {
+        let Ok(pairs) = self.caller.receive(bytes) else {
+            counts.stray += 1;
+            return;
+        };
+        self.wakes_at = Time::ZERO;
+        match std::mem::replace(&mut self.held, Held::Unknown) {
+            Held::Unknown => {
+                let image = intent.image(clique, tin, &BTreeSet::new());
+                let reads = differing(&image, &pairs);
+                self.held = Held::Read(image.into(), pack(reads).into());
+            }
+            Held::Read(mut held, reads) => {
+                let is_whole = pairs.iter().all(|pair| patch(&mut held, pair, counts));
+                // Of a chip that does not let its registers be read nothing is known: once more from the beginning.
+                if is_whole {
+                    self.held = Held::Read(held, reads);
+                }
+            }
+            Held::Known(mut held) => {
+                for (item, outcome) in &pairs {
+                    self.written(&mut held, item, outcome, counts);
+                }
+                self.held = Held::Known(held);
+            }
+            held => self.held = held,
+        }
+        if let Held::Read(_, reads) = &self.held
+            && reads.is_empty()
+            && let Held::Read(held, _) = std::mem::replace(&mut self.held, Held::Unknown)
+        {
+            self.held = Held::Known(held);
+            self.plan = None;
+        }
+    }
+
+    fn written(
+        &mut self,
+        held: &mut RegisterFile,
+        item: &Item,
+        outcome: &Outcome,
+        counts: &mut Counts,
+    ) {
+        let (address, size, bytes) = match item {
+            Item::Write { address, entry } => (*address, entry.as_bytes().len(), entry.as_bytes()),
+            Item::WriteBlock { address, size, bytes } => (*address, usize::from(*size), &bytes[..]),
+            _ => return,
+        };
+        if *outcome == Outcome::Written {
+            counts.entries += (bytes.len() / size) as u64;
+            held.write_block(address, size, bytes).expect("what we wrote is in the description");
+        } else {
+            counts.refused += 1;
+            self.refused.extend((address..address + bytes.len() as u32).step_by(size));
+            self.plan = None;
+        }
+    }
+
+    /// Weighted groups of which the chip does not take something.
+    pub fn refused_groups(&self) -> BTreeSet<u16> {
+        let group = |&address: &u32| match find(address) {
+            Ok((register, at)) if REGISTERS[register].name == "group.size" => Some(at as u16),
+            Ok((register, at)) if REGISTERS[register].name == "group.slot" => {
+                Some((at / REGISTERS[register].dimensions[1]) as u16)
+            }
+            _ => None,
+        };
+        self.refused.iter().filter_map(group).collect()
+    }
+
+    /// Rows of which the chip does not take something.
+    pub fn refused_rows(&self, clique: &Clique, tin: u16, intent: &Intent) -> BTreeSet<Key> {
+        let row = |&address: &u32| intent.owner(clique, tin, address);
+        self.refused.iter().filter_map(row).collect()
+    }
+}
+
+/// Reads of the blocks whose digests are others than those of an image.
+fn differing(image: &RegisterFile, pairs: &[(Item, Outcome)]) -> Vec<Item> {
+    let mut reads = Vec::new();
+    for (item, outcome) in pairs {
+        let Item::Digests { address, count } = *item else { continue };
+        let register = &REGISTERS[find(address).expect("we have asked for it").0];
+        let own = image.digests(address, count.into()).expect("we have asked for it");
+        for (place, own) in (0..).zip(own) {
+            let found = match outcome {
+                Outcome::Digests(found) => found.get(place as usize).copied(),
+                _ => None,
+            };
+            if found != Some(own) {
+                let first = place * BLOCK_ENTRIES;
+                let count = (register.entries() - first).min(BLOCK_ENTRIES) as u16;
+                reads.push(Item::ReadBlock {
+                    address: address + first * register.entry_bytes(),
+                    count,
+                });
+            }
+        }
+    }
+    reads
+}
+
+/// Takes over what was read; whether it was.
+fn patch(held: &mut RegisterFile, pair: &(Item, Outcome), counts: &mut Counts) -> bool {
+    let (Item::ReadBlock { address, count }, Outcome::Entries(bytes)) = pair else { return false };
+    counts.read += u64::from(*count);
+    held.write_block(*address, bytes.len() / usize::from(*count).max(1), bytes).is_ok()
+}

@@ -1,0 +1,314 @@
+//! The switch front end: registers from flows and groups.
+//!
+//! Models: Aquila §4.1 to §4.4 (M606, M610, M706, M725, M727, M811, I70, I73, I76, I78): operations become register writes,
+//! in requests of a bounded size, one at a time for each TiN and no faster than its memory allows; what became of them
+//! goes back. After any loss of a session the digests of a TiN's registers are compared with what is wanted, blocks that
+//! differ are read, and what differs in them is written: nothing that is right.
+//!
+//! What is wanted of a TiN is kept as rows, and what it holds only while it is programmed: afterwards it is the same.
+
+pub mod bucket;
+pub mod intent;
+mod link;
+pub mod order;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kernel::Time;
+
+use super::Clique;
+use super::rows::{Outcome, PROGRAMMED, SessionRow, split_key};
+use super::session::{Over, Progress, Request, Session};
+use crate::nib::{Changes, Key, LAYOUT, Table};
+use intent::Intent;
+use link::Link;
+
+/// Rates (M727, our choice).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// To a TiN that is reached by TCP. Unit: bytes a second.
+    pub tcp_rate: u64,
+    /// Over the bootstrap channel. Unit: bytes a second.
+    pub pmos_rate: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { tcp_rate: 4_000_000, pmos_rate: 200_000 }
+    }
+}
+
+/// An operation on a row of a TiN.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Operation {
+    /// The row.
+    pub key: Key,
+    /// Of the row in the base.
+    pub version: u64,
+    /// What it holds; `None`: it was deleted.
+    pub value: Option<Vec<u8>>,
+}
+
+/// From the flow manager: operations on one TiN.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Program {
+    /// The flow manager's term: those of an earlier one do not count.
+    pub term: u64,
+    /// Which TiN.
+    pub tin: u16,
+    /// In any order: the front end finds one in which nothing is missing.
+    pub operations: Vec<Operation>,
+}
+
+/// To the flow manager: what became of operations on one TiN.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Results {
+    /// Which TiN.
+    pub tin: u16,
+    /// By row and version.
+    pub results: Vec<(Key, u64, Outcome)>,
+}
+
+/// What the front end wants done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Output {
+    /// To a TiN.
+    Request(Request),
+    /// To the session manager.
+    Progress(Progress),
+    /// To the flow manager.
+    Results(Results),
+    /// A row of TinSession is to be written.
+    Session(u16, SessionRow),
+}
+
+/// What has happened so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Requests, with those sent again.
+    pub requests: u64,
+    /// Entries of registers that were written.
+    pub entries: u64,
+    /// Entries that were read to reconcile.
+    pub read: u64,
+    /// Answers that were none, or to something else.
+    pub stray: u64,
+    /// Items that a chip has refused.
+    pub refused: u64,
+    /// Operations of flow managers that had been followed by others.
+    pub deposed: u64,
+}
+
+/// What is known of a TiN.
+#[derive(Debug, Default)]
+struct Tin {
+    intent: Intent,
+    /// By row: the version that is in the intent, or that did not fit.
+    rows: BTreeMap<Key, (u64, bool)>,
+    /// Rows of which the flow manager waits for results.
+    waiting: BTreeMap<Key, u64>,
+    session: SessionRow,
+    link: Option<Link>,
+}
+
+/// The application.
+#[derive(Debug)]
+pub struct FrontEnd {
+    clique: Arc<Clique>,
+    settings: Settings,
+    tins: BTreeMap<u16, Tin>,
+    /// The latest of a flow manager.
+    term: u64,
+    /// Whether it has read the base.
+    is_loaded: bool,
+    counts: Counts,
+}
+
+impl FrontEnd {
+    /// One that knows nothing yet: the base has to be read to it first.
+    #[must_use]
+    pub fn new(clique: Arc<Clique>, settings: Settings) -> Self {
+        let (tins, counts) = (BTreeMap::new(), Counts::default());
+        Self { clique, settings, tins, term: 0, is_loaded: false, counts }
+    }
+
+    /// The tables that it reads when it starts.
+    pub const TABLES: [Table; 6] = [
+        PROGRAMMED[0],
+        PROGRAMMED[1],
+        PROGRAMMED[2],
+        PROGRAMMED[3],
+        PROGRAMMED[4],
+        Table::TinSession,
+    ];
+
+    /// What has happened so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Whether a TiN's registers equal what is wanted of it, as far as is known.
+    #[must_use]
+    pub fn is_complete(&self, tin: u16) -> bool {
+        self.tins.get(&tin).and_then(|tin| tin.link.as_ref()).is_some_and(Link::is_complete)
+    }
+
+    /// The base, as it was when the application started to lead. Later changes come from the flow manager.
+    pub fn load(&mut self, changes: &Changes) {
+        if changes.layout != LAYOUT || self.is_loaded {
+            return;
+        }
+        self.is_loaded = true;
+        let (clique, tins) = (self.clique.clone(), &mut self.tins);
+        for change in &changes.changes {
+            let (Some((tin, _)), Some(value)) = (split_key(&change.key.1), &change.value) else {
+                continue;
+            };
+            let tin = tins.entry(tin).or_default();
+            if change.key.0 == Table::TinSession {
+                let row = SessionRow::decode(value).unwrap_or_default();
+                tin.session = SessionRow { is_up: false, ..row };
+            } else if PROGRAMMED.contains(&change.key.0) {
+                let fits = tin.intent.set(&clique, &change.key, Some(value)).is_ok();
+                tin.rows.insert(change.key.clone(), (change.version, fits));
+            }
+        }
+    }
+
+    /// Operations have come.
+    pub fn program(&mut self, now: Time, program: Program, out: &mut Vec<Output>) {
+        if program.term < self.term || !self.is_loaded {
+            self.counts.deposed += program.operations.len() as u64;
+            return;
+        }
+        self.term = program.term;
+        let number = program.tin;
+        if number >= self.clique.topology.shape().tins() {
+            return;
+        }
+        let tin = self.tins.entry(number).or_default();
+        for Operation { key, version, value } in program.operations {
+            if split_key(&key.1).is_none_or(|(of, _)| of != number) {
+                continue;
+            }
+            let known = tin.rows.get(&key).map_or(0, |row| row.0);
+            if version > known {
+                if let Some(link) = &mut tin.link {
+                    link.intent_changes(&self.clique, number, &tin.intent);
+                }
+                let fits = tin.intent.set(&self.clique, &key, value.as_deref()).is_ok();
+                tin.rows.insert(key.clone(), (version, fits));
+            }
+            // An older one is answered for, too: it is no longer what is wanted.
+            tin.waiting.insert(key, version);
+        }
+        self.go_on(now, number, out);
+    }
+
+    /// Something has come of a session.
+    pub fn session(&mut self, now: Time, event: Session, out: &mut Vec<Output>) {
+        let number = match &event {
+            Session::Up { tin, .. } | Session::Down { tin } | Session::Answer { tin, .. } => *tin,
+        };
+        if number >= self.clique.topology.shape().tins() || !self.is_loaded {
+            return;
+        }
+        let tin = self.tins.entry(number).or_default();
+        let before = tin.session;
+        match event {
+            Session::Up { over, boot, .. } => {
+                let rate = match over {
+                    Over::Tcp => self.settings.tcp_rate,
+                    Over::Pmos => self.settings.pmos_rate,
+                };
+                tin.link = Some(Link::new(rate, now));
+                let is_ready = tin.session.is_ready && tin.session.boot == boot;
+                let is_over_pmos = over == Over::Pmos;
+                tin.session = SessionRow { is_up: true, is_ready, is_over_pmos, boot };
+            }
+            Session::Down { .. } => {
+                tin.link = None;
+                tin.session.is_up = false;
+            }
+            Session::Answer { bytes, .. } => match &mut tin.link {
+                Some(link) => {
+                    link.answer(&self.clique, number, &tin.intent, &bytes, &mut self.counts)
+                }
+                None => self.counts.stray += 1,
+            },
+        }
+        if tin.session != before {
+            out.push(Output::Session(number, tin.session));
+        }
+        self.go_on(now, number, out);
+    }
+
+    /// Time goes on.
+    pub fn tick(&mut self, now: Time, out: &mut Vec<Output>) {
+        let due = |tin: &Tin| tin.link.as_ref().is_some_and(|link| link.wakes_at() <= now);
+        let due: Vec<u16> =
+            self.tins.iter().filter(|(_, tin)| due(tin)).map(|(&tin, _)| tin).collect();
+        for tin in due {
+            self.go_on(now, tin, out);
+        }
+    }
+
+    /// When [`FrontEnd::tick`] has something to do.
+    #[must_use]
+    pub fn wakes_at(&self) -> Time {
+        let links = self.tins.values().filter_map(|tin| tin.link.as_ref());
+        links.map(Link::wakes_at).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Sends what can be sent to a TiN, and says what is finished.
+    fn go_on(&mut self, now: Time, number: u16, out: &mut Vec<Output>) {
+        let tin = self.tins.get_mut(&number).expect("it is known");
+        let Some(link) = &mut tin.link else { return };
+        let counts = &mut self.counts;
+        if let Some(bytes) = link.send(now, &self.clique, number, &tin.intent, counts) {
+            out.push(Output::Request(Request { tin: number, bytes }));
+        }
+        if tin.intent.is_empty() {
+            // Nothing is wanted of it yet: it cannot be ready.
+            if !link.is_complete() {
+                return;
+            }
+        } else if link.has_news_of_enough() {
+            out.push(Output::Progress(Progress::Enough { tin: number }));
+        }
+        if !link.is_complete() {
+            return;
+        }
+        if !tin.intent.is_empty() && link.has_news_of_completion() {
+            out.push(Output::Progress(Progress::Complete { tin: number }));
+            if !tin.session.is_ready {
+                tin.session.is_ready = true;
+                out.push(Output::Session(number, tin.session));
+            }
+        }
+        let refused = link.refused_rows(&self.clique, number, &tin.intent);
+        let refused_groups = link.refused_groups();
+        let waiting = std::mem::take(&mut tin.waiting);
+        let outcome = |key: &Key| {
+            if refused.contains(key) || !tin.rows.get(key).is_none_or(|row| row.1) {
+                return Outcome::Failed;
+            }
+            if !tin.intent.is_held_back(key, &refused_groups) {
+                return Outcome::Done;
+            }
+            Outcome::HeldBack
+        };
+        let results: Vec<_> = waiting
+            .into_iter()
+            .map(|(key, version)| {
+                let o = outcome(&key);
+                (key, version, o)
+            })
+            .collect();
+        if !results.is_empty() {
+            out.push(Output::Results(Results { tin: number, results }));
+        }
+    }
+}

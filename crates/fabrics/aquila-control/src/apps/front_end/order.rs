@@ -1,0 +1,72 @@
+//! In which order registers are written, so that nothing is missing in between.
+//!
+//! Models: Aquila §4.1, §4.3 (M610, M728, I70): groups before flows to add, flows before groups to remove. Within a
+//! group: members before what makes them count, and the other way round to remove them.
+
+use crate::expand::writes;
+use crate::ip;
+use crate::registers::file::RegisterFile;
+use crate::registers::map::{
+    ESCAPE_DOWN, ESCAPE_ORDER, ESCAPE_PORT, GROUP_SIZE, GROUP_SLOT, ID_GNET, INDEXED_MEMBER,
+    INDEXED_SUBNET, IP_FLOW, RESPONDER, ROUTE, TERMINAL, TURN_ALLOWED,
+};
+use crate::registers::{ENTRY_BYTES_MAX, Register};
+use crate::rpc::Item;
+
+/// Writes, in order.
+#[derive(Clone, Default, Debug)]
+pub struct Order {
+    /// After which a session through the GNet pipeline can be had (M811): everything but the routes of cells that come
+    /// from other TiNs.
+    pub first: Vec<Item>,
+    /// The others.
+    pub rest: Vec<Item>,
+}
+
+/// All registers that the front end sets.
+#[must_use]
+pub fn owned() -> Vec<&'static Register> {
+    crate::expand::owned().into_iter().chain(ip::owned()).collect()
+}
+
+/// The writes that make one register file of another. Ports from `terminals` on are those of the TiN's own endpoints.
+#[must_use]
+pub fn order(from: &RegisterFile, to: &RegisterFile, terminals: u8) -> Order {
+    const EMPTY: [u8; ENTRY_BYTES_MAX] = [0; ENTRY_BYTES_MAX];
+    let all = |register: &'static Register| from.differing(to, register);
+    let some = |register, which: &dyn Fn(u32) -> bool| -> Vec<Item> {
+        writes(to, register, from.differing(to, register).into_iter().filter(|&at| which(at)))
+    };
+    let whole = [
+        ID_GNET.register(),
+        TURN_ALLOWED.register(),
+        TERMINAL.register(),
+        RESPONDER.register(),
+        ESCAPE_ORDER.register(),
+        ESCAPE_DOWN.register(),
+        ESCAPE_PORT.register(),
+    ];
+    let mut first: Vec<Item> =
+        whole.iter().flat_map(|&register| writes(to, register, all(register))).collect();
+    let slots = GROUP_SLOT.register().dimensions[1];
+    let size = |file: &RegisterFile, group| u32::from(file.get(GROUP_SIZE, [group]));
+    // Slots that count, then that they do.
+    first.extend(some(GROUP_SLOT.register(), &|at| at % slots < size(to, at / slots)));
+    first.extend(some(GROUP_SIZE.register(), &|group| size(to, group) > 0));
+    let places = INDEXED_MEMBER.register().dimensions[1];
+    let is_group = |file: &RegisterFile, group| file.get(INDEXED_SUBNET, [group]) != EMPTY;
+    first.extend(some(INDEXED_MEMBER.register(), &|at| is_group(to, at / places)));
+    first.extend(some(INDEXED_SUBNET.register(), &|group| is_group(to, group)));
+    first.extend(some(IP_FLOW.register(), &|at| to.get(IP_FLOW, [at]) != EMPTY));
+    let per_port: u32 = ROUTE.register().dimensions[1..].iter().product();
+    let is_terminal = |at: u32| at / per_port >= terminals.into();
+    first.extend(some(ROUTE.register(), &is_terminal));
+
+    let mut rest = some(ROUTE.register(), &|at| !is_terminal(at));
+    rest.extend(some(IP_FLOW.register(), &|at| to.get(IP_FLOW, [at]) == EMPTY));
+    rest.extend(some(GROUP_SIZE.register(), &|group| size(to, group) == 0));
+    rest.extend(some(GROUP_SLOT.register(), &|at| at % slots >= size(to, at / slots)));
+    rest.extend(some(INDEXED_SUBNET.register(), &|group| !is_group(to, group)));
+    rest.extend(some(INDEXED_MEMBER.register(), &|at| !is_group(to, at / places)));
+    Order { first, rest }
+}

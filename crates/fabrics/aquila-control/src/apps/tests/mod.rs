@@ -1,0 +1,7 @@
+//! The constellation with perfect chips, in simulated time, whatever happens to it.
+
+mod chance;
+mod ends;
+mod parts;
+mod routes;
+mod world;
