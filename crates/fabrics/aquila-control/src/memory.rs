@@ -26,13 +26,15 @@ pub enum Purpose {
     Rpc,
     /// Frames of the bootstrap channel.
     Pmos,
+    /// Sessions over TCP.
+    Tcp,
     /// Everything else.
     Other,
 }
 
 impl Purpose {
     /// All of them, by number.
-    pub const ALL: [Self; 3] = [Self::Rpc, Self::Pmos, Self::Other];
+    pub const ALL: [Self; 4] = [Self::Rpc, Self::Pmos, Self::Tcp, Self::Other];
 }
 
 /// It does not fit.

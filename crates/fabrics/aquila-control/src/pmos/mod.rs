@@ -12,7 +12,8 @@
 //! Acknowledgements have a channel of their own, whose words go first, so that they need not wait for a frame of
 //! 252 words. The time-out runs from when the last word of the window has gone.
 //!
-//! Leaves out: how often a word goes ([`End::next_word`] is called by whoever has the wire).
+//! Leaves out: how often a word goes. Whoever has the wire calls [`End::next_word`] for each, or, to count the words of
+//! a whole frame at once, [`End::next_ack`], [`End::next_frame`] and [`End::has_gone`].
 
 mod frame;
 #[cfg(test)]
@@ -92,6 +93,10 @@ pub struct End {
     /// The frame that is on its way, word by word.
     words: Option<Words>,
     timeout: Span,
+    /// The first time-out.
+    timeout_min: Span,
+    /// A whole frame is on the wire, of which [`End::has_gone`] tells the end; there is no time-out until then.
+    is_on_wire: bool,
     /// When frames are sent again.
     deadline: Option<Time>,
     /// The other end's session, and the frame that is expected next.
@@ -122,6 +127,8 @@ impl End {
             sent_ever: 0,
             words: None,
             timeout: TIMEOUT_MIN,
+            timeout_min: TIMEOUT_MIN,
+            is_on_wire: false,
             deadline: None,
             peer: None,
             due: None,
@@ -130,6 +137,13 @@ impl End {
             delivered: VecDeque::new(),
             counts: Counts::default(),
         })
+    }
+
+    /// The same on a slow wire, on which words take so long that an answer takes more than the usual time-out.
+    #[must_use]
+    pub fn with_timeout(mut self, first: Span) -> Self {
+        (self.timeout, self.timeout_min) = (first, first);
+        self
     }
 
     /// Takes a packet, to send it.
@@ -165,18 +179,50 @@ impl End {
             return Some(word);
         }
         self.words = None;
+        self.words = Some(Words::new(&self.advance()?, FRAMES));
+        self.restart(now);
+        self.words.as_mut().and_then(Iterator::next)
+    }
+
+    /// The next frame of the window, from now on under way.
+    fn advance(&mut self) -> Option<Frame> {
         if self.sent >= self.frames.len().min(WINDOW) {
             return None;
         }
         let (kind, data) = self.frames[self.sent].clone();
         let sequence = (0..self.sent).fold(self.first, |sequence, _| after(sequence));
-        let frame = Frame { kind, sequence, session: self.session, data };
-        self.words = Some(Words::new(&frame, FRAMES));
         self.sent += 1;
         self.counts.sent_again += u64::from(self.sent <= self.sent_ever);
         self.sent_ever = self.sent_ever.max(self.sent);
+        Some(Frame { kind, sequence, session: self.session, data })
+    }
+
+    /// An acknowledgement for the wire, at once: its words go between those of a frame.
+    pub fn next_ack(&mut self) -> Option<Frame> {
+        self.due.take()
+    }
+
+    /// The next whole frame for the wire, which is free now. No other is given until [`End::has_gone`].
+    pub fn next_frame(&mut self) -> Option<Frame> {
+        if self.is_on_wire {
+            return None;
+        }
+        let frame = self.advance()?;
+        self.is_on_wire = true;
+        self.deadline = None;
+        Some(frame)
+    }
+
+    /// The last word of the frame on the wire has gone.
+    pub fn has_gone(&mut self, now: Time) {
+        self.is_on_wire = false;
         self.restart(now);
-        self.words.as_mut().and_then(Iterator::next)
+    }
+
+    /// The words of a frame that [`End::next_ack`] or [`End::next_frame`] gave, on its channel.
+    #[must_use]
+    pub fn words(frame: &Frame) -> Words {
+        Words::new(frame, if frame.kind.is_data() { FRAMES } else { ACKS })
     }
 
     /// When [`End::on_time`] is to be called; `None`: nothing is waited for.
@@ -194,7 +240,7 @@ impl End {
         if self.sent > 0 {
             // A frame that is on its way is finished first: half a frame would only cost the other half.
             self.sent = 0;
-            self.timeout = TIMEOUT_MAX.min(self.timeout + self.timeout);
+            self.timeout = (self.timeout + self.timeout).min(TIMEOUT_MAX.max(self.timeout_min));
         }
     }
 
@@ -207,8 +253,16 @@ impl End {
         match joiner.receive((is_first, is_last, sequence), data) {
             None => {}
             Some(Err(_)) => self.counts.damaged += 1,
-            Some(Ok(frame)) if frame.kind.is_data() => self.on_data(frame),
-            Some(Ok(frame)) => self.on_ack(now, &frame),
+            Some(Ok(frame)) => self.receive_frame(now, frame),
+        }
+    }
+
+    /// All words of a frame have come, unharmed and one after another: the same as [`End::receive`] for each.
+    pub fn receive_frame(&mut self, now: Time, frame: Frame) {
+        if frame.kind.is_data() {
+            self.on_data(frame);
+        } else {
+            self.on_ack(now, &frame);
         }
     }
 
@@ -223,6 +277,12 @@ impl End {
         self.frames.is_empty()
     }
 
+    /// Packets that the other end has not acknowledged.
+    #[must_use]
+    pub fn pending(&self) -> usize {
+        self.frames.len()
+    }
+
     /// What has happened.
     #[must_use]
     pub fn counts(&self) -> Counts {
@@ -231,7 +291,7 @@ impl End {
 
     /// Waits from now on, while frames are under way.
     fn restart(&mut self, now: Time) {
-        self.deadline = (self.sent > 0).then(|| now + self.timeout);
+        self.deadline = (self.sent > 0 && !self.is_on_wire).then(|| now + self.timeout);
     }
 
     fn on_data(&mut self, frame: Frame) {
@@ -283,7 +343,7 @@ impl End {
         self.sent_ever -= count;
         // After a time-out it may have been sent less often than it has arrived.
         self.sent = self.sent.saturating_sub(count);
-        self.timeout = TIMEOUT_MIN;
+        self.timeout = self.timeout_min;
         self.restart(now);
     }
 
@@ -293,7 +353,7 @@ impl End {
         (self.first, self.sent, self.sent_ever) = (0, 0, 0);
         self.words = None;
         self.deadline = None;
-        self.timeout = TIMEOUT_MIN;
+        self.timeout = self.timeout_min;
         self.counts.sessions += 1;
     }
 }
