@@ -15,3 +15,4 @@ pub mod nib;
 pub mod pmos;
 pub mod registers;
 pub mod rpc;
+pub mod session;
