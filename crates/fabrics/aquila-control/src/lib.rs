@@ -9,6 +9,7 @@
 pub mod apps;
 pub mod dhcp;
 pub mod expand;
+pub mod firmware;
 pub mod ip;
 pub mod memory;
 pub mod nib;

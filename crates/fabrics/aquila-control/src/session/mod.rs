@@ -40,7 +40,7 @@ pub const LIST_MAX: usize = (BODY_BYTES_MAX - 2) / 4;
 /// Who a TiN is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hello {
-    /// Which life of its control processor: a number that it drew when it started.
+    /// The number of its chip's cold start.
     pub boot: u32,
     /// Its Ethernet address.
     pub ethernet: EthernetAddress,

@@ -278,6 +278,16 @@ impl Server {
         }
     }
 
+    /// Whether there is room to say anything.
+    #[must_use]
+    pub fn can_say(&self) -> bool {
+        self.current.is_some_and(|handle| {
+            let socket = self.stack.sockets.get::<Socket<'_>>(handle);
+            let room = socket.send_capacity() - socket.send_queue();
+            socket.may_send() && room >= HEADER_BYTES + BODY_BYTES_MAX
+        })
+    }
+
     /// Says something; `false`: there is no room for it now, or no session.
     pub fn say(&mut self, said: &Said) -> bool {
         let Some(handle) = self.current else { return false };

@@ -1,0 +1,91 @@
+//! What the chip keeps, whatever becomes of its processor.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use aquila::pipeline::plan::EthernetAddress;
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+
+use crate::registers::file::RegisterFile;
+use crate::registers::map::{ID_ETHERNET, LINK_STATE};
+
+/// Ports that registers have.
+pub const PORTS: u8 = 64;
+
+/// How far a port's link is (M215).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum LinkState {
+    /// Nothing is heard.
+    Down = 0,
+    /// The port tries.
+    Training = 1,
+    /// Words are told apart: ordered sets go and come, and so PMOS does.
+    Locked = 2,
+    /// Cells, too.
+    Up = 3,
+}
+
+/// A chip: its registers, and the rule by which packets reach the control processor.
+#[derive(Clone, Debug)]
+pub struct Chip {
+    /// All that the controller can see.
+    pub registers: RegisterFile,
+    /// Packets to this address go to the control processor (M808): a rule of the firmware's own. It is not among the
+    /// registers, as the controller has no business there.
+    pub trap: Option<Ipv4Addr>,
+    /// Another number at each cold start.
+    pub start: u32,
+}
+
+impl Chip {
+    /// A chip after a cold start, with its own Ethernet address and the number of that start.
+    #[must_use]
+    pub fn new(ethernet: EthernetAddress, start: u32) -> Self {
+        let mut registers = RegisterFile::new();
+        let [a, b, c, d, e, f] = ethernet;
+        registers.set(ID_ETHERNET, [], u64::from_be_bytes([0, 0, a, b, c, d, e, f]));
+        Self { registers, trap: None, start }
+    }
+
+    /// Its Ethernet address.
+    #[must_use]
+    pub fn ethernet(&self) -> EthernetAddress {
+        let [_, _, ethernet @ ..] = self.registers.get(ID_ETHERNET, []).to_be_bytes();
+        ethernet
+    }
+
+    /// A bit for each port that is up.
+    #[must_use]
+    pub fn links(&self) -> u64 {
+        let is_up =
+            |&port: &u8| self.registers.get(LINK_STATE, [port.into()]) == LinkState::Up as u8;
+        (0..PORTS).filter(is_up).fold(0, |mask, port| mask | 1 << port)
+    }
+}
+
+/// The prefix in an entry that begins with an address of 16 bytes (IPv4: the first four), its length and the version of
+/// IP; `None`: it is empty, or none.
+#[must_use]
+pub fn prefix(entry: &[u8; 32]) -> Option<IpNet> {
+    let (&address, rest) = entry.split_first_chunk::<16>()?;
+    match (rest[1], address) {
+        (4, [a, b, c, d, ..]) => {
+            Ipv4Net::new(Ipv4Addr::new(a, b, c, d), rest[0]).ok().map(IpNet::V4)
+        }
+        (6, address) => Ipv6Net::new(Ipv6Addr::from(address), rest[0]).ok().map(IpNet::V6),
+        _ => None,
+    }
+}
+
+/// The beginning of such an entry.
+#[must_use]
+pub fn prefix_entry(prefix: IpNet) -> [u8; 32] {
+    let mut entry = [0; 32];
+    match prefix.addr() {
+        IpAddr::V4(address) => entry[..4].copy_from_slice(&address.octets()),
+        IpAddr::V6(address) => entry[..16].copy_from_slice(&address.octets()),
+    }
+    entry[16] = prefix.prefix_len();
+    entry[17] = if prefix.addr().is_ipv4() { 4 } else { 6 };
+    entry
+}

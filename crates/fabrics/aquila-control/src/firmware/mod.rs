@@ -1,0 +1,514 @@
+//! The firmware of a TiN's control processor.
+//!
+//! Models: Aquila §3.5, §4.3, §4.4 (M601, M603, M605, M608 to M613, M803, M808 to M810, M813). It brings up links, asks for
+//! an address on all of them, traps packets to that address, and answers by the interface at which they came (I83); it
+//! does what requests ask of the chip's registers, reports some of them, passes packets on between the controller and
+//! neighbours that have no other way, and answers hosts that ask who has an address. All else is the controller's.
+//!
+//! It keeps nothing that outlives it: after a restart ([`Firmware::new`] on the same [`Chip`]) it finds its address in
+//! the chip's own rule, and the controller connects anew (M609). All that it keeps is charged to its memory (I74).
+//!
+//! **Our choice**: how long an entry of a register takes, and that a new session takes the place of the one before it.
+//!
+//! Leaves out: IPv6 sessions (M615 has both; the pipeline traps both), flash and upgrades (M617), and the sideband (M616).
+
+pub mod chip;
+mod ports;
+mod reports;
+mod requests;
+pub mod responder;
+#[cfg(test)]
+mod tests;
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use aquila::link::ordered_sets::OrderedSet;
+use aquila::pipeline::Interface;
+use aquila::pipeline::plan::EthernetAddress;
+use kernel::{Span, Stream, Time};
+
+use crate::dhcp;
+use crate::memory::{Charge, Memory, OutOfMemory, Purpose};
+use crate::pmos;
+use crate::registers::map::{LINK_CONTROL, LINK_NEIGHBOUR, LINK_STATE};
+use crate::session::{Hello, Point, Said, Server};
+use chip::{Chip, LinkState, PORTS};
+use ports::Ports;
+use reports::Reports;
+use requests::{Requests, Source};
+
+/// Peers whose interface is remembered (our choice): as many as sessions.
+const WAYS_MAX: usize = 4;
+/// What the firmware keeps beside what its parts charge: its own state, with room to spare. Unit: bytes.
+const STATE_BYTES: usize = 8 << 10;
+
+/// What its processor and its wires are like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// How long an entry takes that a request reads or writes.
+    pub entry_time: Span,
+    /// How long PMOS waits for an acknowledgement at first.
+    pub pmos_timeout: Span,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { entry_time: Span::ZERO, pmos_timeout: pmos::TIMEOUT_MIN }
+    }
+}
+
+/// What the firmware is told.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Input {
+    /// Time has passed, and nothing else.
+    Nothing,
+    /// A GNet port's link has got so far; from [`LinkState::Locked`] on with the neighbour's Ethernet address.
+    Link {
+        /// Which port.
+        port: u8,
+        /// How far.
+        state: LinkState,
+        /// What the neighbour says of itself.
+        neighbour: EthernetAddress,
+    },
+    /// The link to the datacenter's network has come up or gone down.
+    Ethernet {
+        /// Which of it.
+        is_up: bool,
+    },
+    /// A frame for the control processor has come at the Ethernet port: an answer of DHCP.
+    Frame(Vec<u8>),
+    /// A packet was trapped; [`Interface::Control`]: it came over the Clique.
+    Trapped {
+        /// Where it came in.
+        by: Interface,
+        /// From the header of IP on.
+        packet: Vec<u8>,
+    },
+    /// Somebody asks who has an address.
+    WhoHas {
+        /// Where it came in.
+        by: Interface,
+        /// The question.
+        frame: Vec<u8>,
+    },
+    /// An ordered set has come.
+    Word {
+        /// At which port.
+        port: u8,
+        /// What.
+        set: OrderedSet,
+    },
+    /// All words of a frame have come at a port, unharmed.
+    Pmos {
+        /// At which.
+        port: u8,
+        /// The frame.
+        frame: pmos::Frame,
+    },
+    /// The last word of a port's frame has gone.
+    Gone {
+        /// Of which port.
+        port: u8,
+    },
+}
+
+/// What the firmware wants sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Output {
+    /// A frame.
+    Frame {
+        /// By which interface.
+        by: Interface,
+        /// The frame.
+        frame: Vec<u8>,
+    },
+    /// A packet, from the header of IP on; [`Interface::Control`]: over the Clique, as the chip's tables have it.
+    Packet {
+        /// By which interface.
+        by: Interface,
+        /// The packet.
+        packet: Vec<u8>,
+    },
+}
+
+/// How far the firmware is (M813, its own part).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// It has no address.
+    Asking,
+    /// It has one, and no session.
+    Addressed,
+    /// Its session is by PMOS.
+    Pmos,
+    /// Its session is over TCP.
+    Tcp,
+}
+
+/// What has happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Packets that the controller had for neighbours that were not there, or had no room.
+    pub not_passed: u64,
+    /// Packets of neighbours while there was nobody to pass them to.
+    pub not_heard: u64,
+    /// Bytes that were nothing: frames, packets, points of sessions, words that a TiN does not hear.
+    pub malformed: u64,
+    /// Reports that had no room.
+    pub reports_refused: u64,
+}
+
+/// The firmware of one control processor.
+#[derive(Debug)]
+pub struct Firmware {
+    memory: Memory,
+    _room: Charge,
+    is_ethernet_up: bool,
+    client: dhcp::Client,
+    server: Server,
+    requests: Requests,
+    reports: Reports,
+    ports: Ports,
+    /// By which interface a peer's packets came, the latest last.
+    ways: Vec<(SocketAddrV4, Interface)>,
+    /// What the controller is still to be told of itself: the first word, and links that changed.
+    is_hello_due: bool,
+    are_links_due: bool,
+    counts: Counts,
+}
+
+impl Firmware {
+    /// Starts the firmware: cold, or again on a chip that has gone on without it (M609). `stream` is its own, another one
+    /// at each start.
+    ///
+    /// # Errors
+    /// The memory is not there.
+    pub fn new(
+        now: Time,
+        chip: &mut Chip,
+        settings: Settings,
+        memory: &Memory,
+        mut stream: Stream,
+    ) -> Result<Self, OutOfMemory> {
+        let room = memory.charge(Purpose::Other, STATE_BYTES)?;
+        let mut server = Server::new(memory, now, stream.below(1 << 63))?;
+        let requests = Requests::new(memory, settings.entry_time)?;
+        let session = stream.below(1 << 16) as u16;
+        let mut ports = Ports::new(memory, session, settings.pmos_timeout);
+        for port in 0..PORTS {
+            let at = [u32::from(port)];
+            if chip.registers.get(LINK_STATE, at) >= LinkState::Locked as u8 {
+                ports.open(port)?;
+            } else if chip.registers.get(LINK_CONTROL, at) & 1 == 1 {
+                chip.registers.set(LINK_STATE, at, LinkState::Training as u8);
+            }
+        }
+        let ethernet = chip.ethernet();
+        let client = match chip.trap {
+            Some(address) => dhcp::Client::knowing(now, ethernet, stream, address),
+            None => dhcp::Client::new(now, ethernet, stream),
+        };
+        server.set_address(chip.trap);
+        Ok(Self {
+            memory: memory.clone(),
+            _room: room,
+            is_ethernet_up: false,
+            client,
+            server,
+            requests,
+            reports: Reports::default(),
+            ports,
+            ways: Vec::new(),
+            is_hello_due: false,
+            are_links_due: false,
+            counts: Counts::default(),
+        })
+    }
+
+    /// Advances by one input.
+    pub fn step(&mut self, now: Time, chip: &mut Chip, input: Input, out: &mut Vec<Output>) {
+        match input {
+            Input::Nothing => {}
+            Input::Link { port, state, neighbour } => {
+                self.on_link(now, chip, port, state, neighbour)
+            }
+            Input::Ethernet { is_up } => {
+                self.is_ethernet_up = is_up;
+                if is_up {
+                    self.client.hurry(now);
+                }
+            }
+            Input::Frame(frame) => match dhcp::from_frame(&frame) {
+                Some(message) => self.on_dhcp(now, &message),
+                None => self.counts.malformed += 1,
+            },
+            Input::Trapped { by, packet } => self.on_packet(by, packet),
+            Input::WhoHas { by, frame } => {
+                let answer = responder::answer(&chip.registers, &frame);
+                out.extend(answer.map(|frame| Output::Frame { by, frame }));
+            }
+            Input::Word { port, set } => self.ports.receive(now, port, set),
+            Input::Pmos { port, frame } => self.ports.receive_frame(now, port, frame),
+            Input::Gone { port } => self.ports.has_gone(now, port),
+        }
+        self.run(now, chip, out);
+    }
+
+    /// A frame for the wire of a port, and whether it is an acknowledgement, which goes at once; `is_free`: no other frame
+    /// is on it.
+    pub fn next_frame(&mut self, port: u8, is_free: bool) -> Option<pmos::Frame> {
+        self.ports.next_frame(port, is_free)
+    }
+
+    /// Takes the ports, a bit each, that may have something for their wires since this was last asked.
+    pub fn wanting(&mut self) -> u64 {
+        self.ports.wanting()
+    }
+
+    /// When [`Input::Nothing`] is to come.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Time> {
+        let asks = self.client.deadline().filter(|_| self.can_ask());
+        let own = [asks, self.server.deadline(), self.requests.deadline(), self.reports.deadline()];
+        own.into_iter().flatten().chain(self.ports.deadline()).min()
+    }
+
+    /// How far it is.
+    #[must_use]
+    pub fn state(&self) -> State {
+        match (self.client.address(), self.requests.source) {
+            (None, _) => State::Asking,
+            (_, None) => State::Addressed,
+            (_, Some(Source::Pmos(_))) => State::Pmos,
+            (_, Some(Source::Tcp)) => State::Tcp,
+        }
+    }
+
+    /// Its memory.
+    #[must_use]
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// What has happened.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let mut counts = self.counts;
+        counts.malformed += self.requests.malformed + self.server.counts().malformed;
+        counts.reports_refused = self.reports.refused;
+        counts
+    }
+
+    /// What has happened on the links, by PMOS.
+    #[must_use]
+    pub fn pmos_counts(&self) -> pmos::Counts {
+        self.ports.counts()
+    }
+
+    /// Whether there is a link on which an address could be asked for.
+    fn can_ask(&self) -> bool {
+        self.is_ethernet_up || self.ports.open_ports() != 0
+    }
+
+    fn hello(chip: &Chip) -> Hello {
+        Hello { boot: chip.start, ethernet: chip.ethernet(), links: chip.links() }
+    }
+
+    fn on_link(
+        &mut self,
+        now: Time,
+        chip: &mut Chip,
+        port: u8,
+        state: LinkState,
+        neighbour: EthernetAddress,
+    ) {
+        if port >= PORTS {
+            self.counts.malformed += 1;
+            return;
+        }
+        let at = [u32::from(port)];
+        let is_allowed = chip.registers.get(LINK_CONTROL, at) & 1 == 1;
+        let state = if is_allowed { state } else { LinkState::Down };
+        let [a, b, c, d, e, f] = neighbour;
+        let mut heard = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
+        if state < LinkState::Locked {
+            heard = 0;
+            self.ports.close(port);
+            if self.requests.source == Some(Source::Pmos(port)) {
+                self.requests.begin(None);
+            }
+        } else if self.ports.open(port).is_ok_and(|is_new| is_new) {
+            self.client.hurry(now);
+        }
+        chip.registers.set(LINK_STATE, at, state as u8);
+        chip.registers.set(LINK_NEIGHBOUR, at, heard);
+        self.are_links_due = true;
+    }
+
+    fn on_dhcp(&mut self, now: Time, message: &[u8]) {
+        match dhcp::Message::decode(message) {
+            Ok(message) => {
+                self.client.receive(now, &message);
+            }
+            Err(_) => self.counts.malformed += 1,
+        }
+    }
+
+    fn on_packet(&mut self, by: Interface, packet: Vec<u8>) {
+        let Some(peer) = end(&packet, 12, 0) else {
+            self.counts.malformed += 1;
+            return;
+        };
+        self.ways.retain(|way| way.0 != peer);
+        if self.ways.len() == WAYS_MAX {
+            self.ways.remove(0);
+        }
+        self.ways.push((peer, by));
+        self.server.receive(packet);
+    }
+
+    /// Does all that there is to do now.
+    fn run(&mut self, now: Time, chip: &mut Chip, out: &mut Vec<Output>) {
+        self.ports.on_time(now);
+        if self.server.poll(now) {
+            self.requests.begin(Some(Source::Tcp));
+            self.reports.clear();
+            self.is_hello_due = true;
+        } else if self.requests.source == Some(Source::Tcp) && !self.server.has_session() {
+            self.requests.begin(None);
+            self.reports.clear();
+        }
+        while let Some(said) = self.server.next() {
+            self.on_said(now, said);
+        }
+        self.hear_neighbours(now, chip);
+        // What neighbours said may have been an address.
+        self.keep_address(now, chip, out);
+        self.requests.run(now, &mut chip.registers);
+        let (server, ports) = (&mut self.server, &mut self.ports);
+        self.requests.answer(|source, piece| match source {
+            Source::Tcp => server.say(&Said::Rpc(piece.to_vec())),
+            Source::Pmos(port) => ports.send(port, pmos::Kind::Rpc, piece),
+        });
+        // What has been said for the last request makes room for the next.
+        self.requests.run(now, &mut chip.registers);
+        self.tell(now, chip);
+        self.server.poll(now);
+        for packet in self.server.packets() {
+            let peer = end(&packet, 16, 2);
+            let way = self.ways.iter().find(|way| Some(way.0) == peer);
+            out.extend(way.map(|&(_, by)| Output::Packet { by, packet }));
+        }
+    }
+
+    /// Asks for an address, and has packets to it trapped (M808).
+    fn keep_address(&mut self, now: Time, chip: &mut Chip, out: &mut Vec<Output>) {
+        if self.can_ask()
+            && let Some(message) = self.client.on_time(now)
+        {
+            let bytes = message.encode();
+            if self.is_ethernet_up {
+                let frame = dhcp::to_server(chip.ethernet(), &bytes);
+                out.push(Output::Frame { by: Interface::Ethernet, frame });
+            }
+            // M810: on all GNet links; not where the last time has not gone yet.
+            self.ports.send_to_idle(pmos::Kind::Dhcp, &bytes);
+        }
+        let address: Option<Ipv4Addr> = self.client.address();
+        if chip.trap != address {
+            chip.trap = address;
+            self.server.set_address(address);
+        }
+    }
+
+    /// The controller has said something.
+    fn on_said(&mut self, now: Time, said: Said) {
+        match said {
+            Said::Rpc(piece) => self.requests.add(Source::Tcp, &piece),
+            Said::Pmos { port, kind, data } => {
+                if !self.ports.pass(port, kind, &data) {
+                    self.counts.not_passed += 1;
+                }
+            }
+            Said::List { seconds, addresses } => {
+                self.reports.set(&self.memory, now, seconds, addresses);
+            }
+            _ => self.counts.malformed += 1,
+        }
+    }
+
+    /// Neighbours have said something by PMOS.
+    fn hear_neighbours(&mut self, now: Time, chip: &Chip) {
+        let mut heard = self.ports.heard();
+        while heard != 0 {
+            let port = heard.trailing_zeros() as u8;
+            heard &= heard - 1;
+            // What is to be passed on stays where it is until there is room; its sender waits then.
+            while !self.server.has_session() || self.server.can_say() {
+                let Some((kind, data)) = self.ports.take(port) else { break };
+                self.on_neighbour(now, chip, port, kind, data);
+            }
+        }
+    }
+
+    fn on_neighbour(&mut self, now: Time, chip: &Chip, port: u8, kind: pmos::Kind, data: Vec<u8>) {
+        if kind == pmos::Kind::Dhcp {
+            match dhcp::Message::decode(&data) {
+                Ok(message) if !message.kind.is_of_client() => {
+                    self.client.receive(now, &message);
+                    return;
+                }
+                Ok(_) => {}
+                Err(_) => {
+                    self.counts.malformed += 1;
+                    return;
+                }
+            }
+        }
+        let point = if kind == pmos::Kind::Debug { Point::decode(&data) } else { None };
+        if let Some(Point::Begin(number)) = point {
+            self.server.end();
+            self.requests.begin(Some(Source::Pmos(port)));
+            let hello = Point::Hello(number, Self::hello(chip));
+            if !self.ports.send(port, pmos::Kind::Debug, &hello.encode()) {
+                self.counts.not_passed += 1;
+            }
+        } else if kind == pmos::Kind::Rpc && self.requests.source == Some(Source::Pmos(port)) {
+            self.requests.add(Source::Pmos(port), &data);
+        } else if !self.server.say(&Said::Pmos { port, kind, data }) {
+            self.counts.not_heard += 1;
+        }
+    }
+
+    /// Tells the controller what it is to know without asking.
+    fn tell(&mut self, now: Time, chip: &Chip) {
+        if !self.server.has_session() {
+            return;
+        }
+        if self.is_hello_due {
+            self.is_hello_due = !self.server.say(&Said::Hello(Self::hello(chip)));
+            self.are_links_due &= self.is_hello_due;
+        }
+        if self.are_links_due {
+            self.are_links_due = !self.server.say(&Said::Links(chip.links()));
+        }
+        while self.server.can_say()
+            && let Some(port) = self.ports.take_room()
+        {
+            self.server.say(&Said::Room { port });
+        }
+        for address in self.reports.due(now) {
+            let Ok(entry) = chip.registers.read(address) else { continue };
+            let report = Said::Report { address, entry: entry.as_bytes().to_vec() };
+            self.reports.refused += u64::from(!self.server.say(&report));
+        }
+    }
+}
+
+/// An address and a port in a packet of IPv4 with TCP or UDP.
+fn end(packet: &[u8], address: usize, port: usize) -> Option<SocketAddrV4> {
+    let header = 4 * usize::from(packet.first().filter(|&&first| first >> 4 == 4)? & 0xF);
+    let address: [u8; 4] = packet.get(address..address + 4)?.try_into().ok()?;
+    let port: [u8; 2] = packet.get(header + port..header + port + 2)?.try_into().ok()?;
+    Some(SocketAddrV4::new(address.into(), u16::from_be_bytes(port)))
+}
