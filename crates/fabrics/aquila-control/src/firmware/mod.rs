@@ -378,7 +378,7 @@ impl Firmware {
             self.requests.begin(None);
             self.reports.clear();
         }
-        while let Some(said) = self.server.next() {
+        while let Some(said) = self.server.hear() {
             self.on_said(now, said);
         }
         self.hear_neighbours(now, chip);

@@ -144,7 +144,7 @@ impl Pair {
                 self.tell(0, Input::Trapped { by: self.comes_by, packet });
             }
         }
-        while let Some(said) = self.client.next().unwrap() {
+        while let Some(said) = self.client.hear().unwrap() {
             self.heard.push(said);
         }
     }
@@ -173,7 +173,7 @@ impl Pair {
     }
 
     /// What has been heard by PMOS, once.
-    fn from_target(&mut self) -> Option<(pmos::Kind, Vec<u8>)> {
+    fn told_by_target(&mut self) -> Option<(pmos::Kind, Vec<u8>)> {
         let at = self.heard.iter().position(|said| matches!(said, Said::Pmos { .. }))?;
         match self.heard.remove(at) {
             Said::Pmos { port: 3, kind, data } => Some((kind, data)),
@@ -181,7 +181,7 @@ impl Pair {
         }
     }
 
-    fn to_target(&mut self, kind: pmos::Kind, data: Vec<u8>) {
+    fn tell_target(&mut self, kind: pmos::Kind, data: Vec<u8>) {
         assert!(self.client.say(&Said::Pmos { port: 3, kind, data }));
         self.client.poll(self.now);
     }
@@ -190,13 +190,13 @@ impl Pair {
     fn address_target(&mut self) {
         for expected in [Kind::Discover, Kind::Request] {
             let (kind, data) = self.until(70, |pair| {
-                pair.from_target()
+                pair.told_by_target()
                     .filter(|(_, data)| Message::decode(data).unwrap().kind == expected)
             });
             assert_eq!(kind, pmos::Kind::Dhcp);
             let relayed = dhcp::relay(CONTROLLER, &data).unwrap();
             let answer = self.server.receive(&relayed).unwrap();
-            self.to_target(pmos::Kind::Dhcp, answer);
+            self.tell_target(pmos::Kind::Dhcp, answer);
         }
         self.until(5, |pair| pair.tins[1].chip.trap);
     }
@@ -205,11 +205,11 @@ impl Pair {
     fn ask_target(&mut self, caller: &mut Caller, items: Vec<Item>) -> Vec<Outcome> {
         let bytes = caller.send(items).unwrap().to_vec();
         for piece in bytes.chunks(crate::session::PIECE_BYTES) {
-            self.to_target(pmos::Kind::Rpc, piece.to_vec());
+            self.tell_target(pmos::Kind::Rpc, piece.to_vec());
         }
         let mut pieces = Pieces::default();
         let answer = self.until(60, |pair| {
-            while let Some((kind, data)) = pair.from_target() {
+            while let Some((kind, data)) = pair.told_by_target() {
                 assert_eq!(kind, pmos::Kind::Rpc);
                 pieces.add(&data).unwrap();
             }
@@ -262,8 +262,8 @@ fn m809_m810_a_target_gets_address_and_registers_through_a_proxy() {
     pair.connect();
     pair.address_target();
     assert_eq!(pair.tins[1].chip.trap, Some(address(1)));
-    pair.to_target(pmos::Kind::Debug, Point::Begin(77).encode());
-    let (_, data) = pair.until(5, Pair::from_target);
+    pair.tell_target(pmos::Kind::Debug, Point::Begin(77).encode());
+    let (_, data) = pair.until(5, Pair::told_by_target);
     let ethernet = plan().ethernet(1, Interface::Control);
     let hello = Hello { boot: 1, ethernet, links: 1 << 5 };
     assert_eq!(Point::decode(&data), Some(Point::Hello(77, hello)));

@@ -23,6 +23,7 @@ impl Pieces {
     ///
     /// # Errors
     /// It cannot be a piece of a message: all that has come of that is forgotten.
+    #[allow(clippy::result_unit_err, reason = "there is nothing to say about it")]
     pub fn add(&mut self, piece: &[u8]) -> Result<(), ()> {
         self.bytes.extend_from_slice(piece);
         let is_one = self.length().is_none_or(|length| {

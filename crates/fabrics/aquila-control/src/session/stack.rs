@@ -266,7 +266,7 @@ impl Server {
     }
 
     /// The next word of the session.
-    pub fn next(&mut self) -> Option<Said> {
+    pub fn hear(&mut self) -> Option<Said> {
         let socket = self.stack.sockets.get_mut::<Socket<'_>>(self.current?);
         match self.words.next(socket) {
             Ok(said) => said,
@@ -385,7 +385,7 @@ impl Client {
 
     /// The next word; `Err`: what came is nothing that is said, and the session is to end.
     #[allow(clippy::result_unit_err, reason = "there is nothing to say about it")]
-    pub fn next(&mut self) -> Result<Option<Said>, ()> {
+    pub fn hear(&mut self) -> Result<Option<Said>, ()> {
         self.words.next(self.stack.sockets.get_mut(self.handle))
     }
 

@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 
 use super::*;
 use crate::memory::Memory;
-use crate::rpc::{Item, MESSAGE_BYTES_MAX, Request};
+use crate::rpc::{Item, Request};
 
 const TIN: Ipv4Addr = Ipv4Addr::new(10, 0, 8, 7);
 const CONTROLLER: Ipv4Addr = Ipv4Addr::new(172, 16, 0, 1);
@@ -161,7 +161,7 @@ fn m804_what_is_said_arrives_in_order_though_packets_are_lost() {
             said += 1;
         }
         pair.step(100, |_| ());
-        heard.extend(std::iter::from_fn(|| pair.server.next()));
+        heard.extend(std::iter::from_fn(|| pair.server.hear()));
     }
     assert_eq!(heard.len(), words.len());
     assert!(heard == words);
@@ -180,7 +180,7 @@ fn m804_a_new_session_takes_the_place_of_the_old() {
         assert!(pair.server.say(&word));
         pair.step(0, |_| ());
         pair.step(0, |_| ());
-        assert_eq!(pair.client.next(), Ok(Some(word)));
+        assert_eq!(pair.client.hear(), Ok(Some(word)));
         // The controller is gone without a word, and another one calls.
         pair.client = Client::new(pair.now, 100 + sessions, CONTROLLER, TIN);
         (0..sessions).for_each(|_| pair.client.port += 1);
@@ -194,7 +194,7 @@ fn m804_nonsense_ends_a_session_and_is_counted() {
     pair.until(5, |pair| pair.client.progress() == Progress::Open && pair.server.has_session());
     pair.client.nonsense();
     pair.until(5, |pair| {
-        let _ = pair.server.next();
+        let _ = pair.server.hear();
         !pair.server.has_session()
     });
     assert_eq!(pair.server.counts().malformed, 1);
@@ -220,5 +220,4 @@ fn m804_silence_ends_a_session_at_both_ends() {
 #[test]
 fn i74_a_server_without_memory_does_not_start() {
     assert!(Server::new(&Memory::new(70_000), Time::ZERO, 1).is_err());
-    assert!(MESSAGE_BYTES_MAX > PIECE_BYTES);
 }
