@@ -256,8 +256,12 @@ impl Word {
     }
 }
 
+/// The period of draws.
+const PS_PER_SECOND: u64 = 1_000_000_000_000;
+
 /// The order of ports by which packets come at one instant: a draw for each instant and port, which needs no
-/// memory, so that all parts of a network draw the same.
+/// memory, so that all parts of a network draw the same. Draws are those of a second ago: a run that is moved by
+/// whole seconds stays the same run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ties(u64);
 
@@ -272,7 +276,7 @@ impl Ties {
     /// one host or one port what they are by.
     #[inline]
     pub(crate) fn sort<N: Ord>(self, at: Time, words: &mut [Word], name: impl Fn(Event) -> N) {
-        let instant = mix64(self.0 ^ at.as_ps());
+        let instant = mix64(self.0 ^ (at.as_ps() % PS_PER_SECOND));
         let turn = |word: Word| mix64(instant ^ u64::from(word.about()));
         words.sort_unstable_by(|a, b| {
             let is_one = a.0 >> 32 == b.0 >> 32;
