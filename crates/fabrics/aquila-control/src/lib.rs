@@ -18,3 +18,4 @@ pub mod pmos;
 pub mod registers;
 pub mod rpc;
 pub mod session;
+pub mod sim;

@@ -1,0 +1,159 @@
+//! Where a packet goes, by what chips hold.
+//!
+//! A packet of the control plane crosses the Clique as any other: each chip on the way looks up its own registers. What
+//! they do not say goes nowhere.
+
+use std::net::Ipv4Addr;
+
+use aquila::address::{Address, Endpoint};
+use aquila::tables::{NONE, ROUTING_VCS, next_rvc};
+use aquila::topology::{PortKind, Topology};
+
+use crate::firmware::chip::{Chip, prefix, prefix_entry};
+use crate::registers::file::RegisterFile;
+use crate::registers::map::{
+    ESCAPE_DOWN, ESCAPE_PORT, ID_GNET, INDEXED_MEMBER, INDEXED_SUBNET, IP_FLOW, ROUTE, TERMINAL,
+};
+
+/// What an entry of `ip.flow` leads to, in its byte 24 (our choice).
+const TO_ADDRESS: u8 = 1;
+const TO_INDEXED: u8 = 3;
+/// Most links of a way: what is longer goes in circles.
+const HOPS_MAX: usize = 24;
+
+/// Why a packet was lost on its way.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Lost {
+    /// No TiN takes it in, or it is nobody's address.
+    NoEntrance,
+    /// The chip where it came in has no route for its address.
+    NoFlow,
+    /// A chip on the way has no port for it.
+    NoRoute,
+    /// It went to a link or a chip that is dead.
+    Dead,
+    /// It went in circles.
+    Circle,
+    /// The chip at the end has nobody for it.
+    Nobody,
+}
+
+impl Lost {
+    /// All of them, by number.
+    pub const ALL: [Self; 6] =
+        [Self::NoEntrance, Self::NoFlow, Self::NoRoute, Self::Dead, Self::Circle, Self::Nobody];
+}
+
+/// Sets entries of `ip.flow`, and the first indexed group: control processors by place in their subnet, everything of
+/// `outside` by one address.
+pub fn set_flows(
+    image: &mut RegisterFile,
+    subnet: ipnet::IpNet,
+    members: &[Address],
+    outside: &[(ipnet::IpNet, Address)],
+) {
+    for register in [IP_FLOW.register(), INDEXED_SUBNET.register(), INDEXED_MEMBER.register()] {
+        image.reset(register);
+    }
+    let flow = |prefix, kind, target: u16| {
+        let mut entry = prefix_entry(prefix);
+        entry[18] = kind;
+        entry[20..22].copy_from_slice(&target.to_be_bytes());
+        entry
+    };
+    image.set(INDEXED_SUBNET, [0], prefix_entry(subnet));
+    image.set(IP_FLOW, [0], flow(subnet, TO_INDEXED, 0));
+    for (place, member) in (0..).zip(members) {
+        image.set(INDEXED_MEMBER, [0, place], member.bits());
+    }
+    for (at, &(prefix, to)) in (1..).zip(outside) {
+        image.set(IP_FLOW, [at], flow(prefix, TO_ADDRESS, to.bits()));
+    }
+}
+
+/// The GNet address that a chip has for an address: of its longest prefix.
+pub fn flow(chip: &Chip, to: Ipv4Addr) -> Option<Address> {
+    // The first entries are those that this controller uses; an empty one is behind the last.
+    let entries = (0..IP_FLOW.register().entries()).map(|at| chip.registers.get(IP_FLOW, [at]));
+    let entries = entries.map_while(|entry: [u8; 32]| prefix(&entry).map(|prefix| (prefix, entry)));
+    let fits = entries.filter(|(prefix, _)| prefix.contains(&std::net::IpAddr::V4(to)));
+    let (_, entry) = fits.max_by_key(|(prefix, _)| prefix.prefix_len())?;
+    let target = u16::from_be_bytes([entry[20], entry[21]]);
+    match entry[18] {
+        TO_ADDRESS => Some(Address::from_bits(target)),
+        TO_INDEXED => {
+            let [group, members] = *INDEXED_MEMBER.register().dimensions else { return None };
+            let subnet: [u8; 32] = (u32::from(target) < group)
+                .then(|| chip.registers.get(INDEXED_SUBNET, [target.into()]))?;
+            let std::net::IpAddr::V4(base) = prefix(&subnet)?.network() else { return None };
+            let place = u32::from(to).checked_sub(base.into()).filter(|&place| place < members)?;
+            let member = chip.registers.get(INDEXED_MEMBER, [target.into(), place]);
+            (member != u16::MAX).then(|| Address::from_bits(member))
+        }
+        _ => None,
+    }
+}
+
+/// Follows a packet from an endpoint of a TiN; the TiNs that it passes, the last one included. `crosses` says whether the
+/// link at a port of a TiN carries anything.
+///
+/// # Errors
+/// Where it is lost.
+pub fn follow(
+    topology: &Topology,
+    chips: &[Chip],
+    (from, by): (u16, Endpoint),
+    (to, hash): (Address, u64),
+    crosses: impl Fn(u16, u8) -> bool,
+) -> Result<Vec<u16>, Lost> {
+    let shape = topology.shape();
+    let (first, _) = by.terminals().ok_or(Lost::NoRoute)?;
+    let (mut tin, mut port, mut rvc) = (from, shape.external_ports() + first, 0);
+    // On the escape channels: whether it has come down.
+    let mut escapes: Option<bool> = None;
+    let mut passed = vec![from];
+    loop {
+        let registers = &chips[usize::from(tin)].registers;
+        let own = registers.get(ID_GNET, []);
+        if own == u16::MAX {
+            return Err(Lost::NoRoute);
+        }
+        let own = Address::from_bits(own);
+        if (own.pod(), own.tin()) == (to.pod(), to.tin()) {
+            let terminal = registers.get(TERMINAL, [to.endpoint().number().into()]);
+            return if terminal == u64::MAX { Err(Lost::Nobody) } else { Ok(passed) };
+        }
+        let place = if own.pod() == to.pod() { 64 + to.tin() } else { to.pod() };
+        let row = match escapes {
+            None if rvc < ROUTING_VCS => {
+                registers.get(ROUTE, [port.into(), rvc.into(), place.into()])
+            }
+            _ => [NONE; 32],
+        };
+        let slots = [row[(hash % 8) as usize], row[8 + (hash % 24) as usize]];
+        let mut output = slots.into_iter().find(|&slot| slot != NONE).unwrap_or(NONE);
+        if output == NONE {
+            // No legal way is left: by the escape channels, on which it stays.
+            let has_come_down = escapes.unwrap_or(false);
+            let number = u32::from(to.pod() << 4 | to.tin());
+            output = registers.get(ESCAPE_PORT, [has_come_down.into(), number]);
+            if output == NONE {
+                return Err(Lost::NoRoute);
+            }
+            let goes_down = registers.get(ESCAPE_DOWN, []).checked_shr(output.into()).unwrap_or(0);
+            escapes = Some(has_come_down || goes_down & 1 == 1);
+        }
+        let Some(far) = topology.far(tin, output).filter(|_| crosses(tin, output)) else {
+            return Err(Lost::Dead);
+        };
+        let from_kind =
+            if port < shape.external_ports() { shape.kind(port) } else { PortKind::Terminal };
+        rvc = next_rvc(from_kind, shape.kind(output), rvc);
+        (tin, port) = (far.tin, far.port);
+        passed.push(tin);
+        if passed.len() > HOPS_MAX {
+            return Err(Lost::Circle);
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Whole Cliques from power-on.
+
+use std::collections::BTreeSet;
+
+use aquila::pipeline::compute::connected;
+use aquila::tables::Condition;
+use aquila::tables::compute::compute;
+use aquila::turns::TurnTable;
+use proptest::prelude::*;
+
+use super::*;
+use crate::expand::tables;
+use crate::firmware::State;
+
+fn second(seconds: u64) -> Time {
+    Time::ZERO + ms(1_000 * seconds)
+}
+
+/// Goes on until all are ready; what must hold whatever happened.
+#[track_caller]
+fn check(sim: &mut Sim) -> Results {
+    let is_done = sim.run();
+    let results = sim.results();
+    assert!(is_done, "{} ready of {}: {:?}", results.ready_count, results.tins.len(), results.lost);
+    // Rows that lead to a chip which loses its power are still there when it is back, at TiNs that are reached by those
+    // rows alone: then what they send passes it before it is ready again.
+    let is_cold = |&(_, fault): &(Time, Fault)| matches!(fault, Fault::Power { .. });
+    if !sim.config.faults.iter().any(is_cold) {
+        assert_eq!(results.passed_unready, 0, "I82");
+    }
+    assert_eq!(results.out_of_memory, 0, "I74");
+    assert!(results.memory_peak() <= 2 << 20, "I74");
+    for tin in 0..sim.topology.shape().tins() {
+        let Some(firmware) = sim.firmware(tin) else { continue };
+        assert_eq!(firmware.state(), State::Tcp, "TiN {tin}");
+        let wanted = sim.programmer().wanted(tin).unwrap();
+        for register in crate::expand::owned() {
+            let chip = &sim.chips()[usize::from(tin)].registers;
+            assert!(chip.differing(wanted, register).is_empty(), "{} of TiN {tin}", register.name);
+        }
+    }
+    results
+}
+
+/// Each proxy was reached itself before, and is a neighbour of its target.
+#[track_caller]
+fn check_order(sim: &Sim, results: &Results) {
+    let mut reached = BTreeSet::new();
+    for change in &results.changes {
+        match change.stage {
+            Stage::Tcp => {
+                reached.insert(change.tin);
+            }
+            Stage::Pmos => {
+                let (proxy, port) = change.via.unwrap();
+                assert!(reached.contains(&proxy), "{change:?}");
+                assert_eq!(sim.topology.far(proxy, port).unwrap().tin, change.tin);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Registers are then those of a Clique in which everything works, as computed without any of this.
+#[track_caller]
+fn check_tables(sim: &Sim) {
+    let chips: Vec<_> = sim.chips().iter().map(|chip| chip.registers.clone()).collect();
+    let condition = Condition::healthy(&sim.topology);
+    let expected = compute(&sim.topology, &TurnTable::P1, &condition);
+    assert!(tables(sim.topology.shape(), &chips).unwrap() == expected);
+}
+
+#[track_caller]
+fn check_clique(shape: &Shape, count: u16) -> Results {
+    let config = Config::new(shape, connected(shape.tins(), count), 1);
+    let mut sim = Sim::new(config);
+    let results = check(&mut sim);
+    check_order(&sim, &results);
+    check_tables(&sim);
+    assert_eq!(results.waves().iter().sum::<usize>(), usize::from(shape.tins()));
+    // All but the connected went through a proxy, and then over the Clique.
+    for (tin, found) in (0..).zip(&results.tins) {
+        assert_eq!(found.proxy.is_none(), sim.config.connected.contains(&tin), "TiN {tin}");
+        assert!(found.connected.is_some());
+    }
+    results
+}
+
+#[test]
+fn m801_m815_i82_the_tiny_clique_boots() {
+    for count in [1, 2, 18] {
+        check_clique(&Shape::TINY, count);
+    }
+}
+
+#[test]
+fn slow_m801_m815_i82_the_mini_clique_boots() {
+    for count in [1, 4, 68] {
+        check_clique(&Shape::MINI, count);
+    }
+}
+
+#[test]
+fn m801_the_same_seed_is_the_same_run_and_another_is_not() {
+    let run = |seed| {
+        let mut config = Config::new(&Shape::TINY, vec![4], seed);
+        config.mos_lost = 10_000;
+        let results = check(&mut Sim::new(config));
+        (results.changes, results.events, results.words, results.crossed)
+    };
+    assert!(run(5) == run(5));
+    assert!(run(5).0 != run(6).0);
+}
+
+/// Fig. 6: TiNs 1 and 3 of a pod are connected; TiN 3 boots 2, then 4; TiN 4 boots 5.
+#[test]
+fn x29_the_worked_example_of_the_paper_is_a_possible_run() {
+    // A pod of five, of which each is wired to those before and behind it, as the figure has it: other links are broken.
+    let shape = Shape { tins_per_pod: 5, pods: 1, local_ports: 4, global_ports: 0, ..Shape::FULL };
+    let topology = Topology::new(&shape, aquila::topology::Fibres::Grid).unwrap();
+    // The figure counts from 1.
+    let mut config = Config::new(&shape, vec![0, 2], 1);
+    config.manager.targets_max = 1;
+    config.power_on = ms(60_000);
+    let wired = [(0, 1), (1, 2), (2, 3), (3, 4)];
+    for (at, link) in (0..).zip(topology.links()) {
+        if !wired.contains(&(link.low.tin, link.high.tin)) {
+            config.faults.push((Time::ZERO, Fault::Link { link: at, is_up: false }));
+        }
+    }
+    let mut by_three = 0;
+    for seed in 0..12 {
+        let mut sim = Sim::new(Config { seed, ..config.clone() });
+        let results = check(&mut sim);
+        check_order(&sim, &results);
+        let proxies: Vec<_> = results.tins.iter().map(|tin| tin.proxy.map(|way| way.0)).collect();
+        // 2 may have been booted by 1 as well.
+        assert!([Some(0), Some(2)].contains(&proxies[1]));
+        assert_eq!(
+            [proxies[0], proxies[2], proxies[3], proxies[4]],
+            [None, None, Some(2), Some(3)]
+        );
+        by_three += u32::from(proxies[1] == Some(2));
+        // Over the Clique afterwards: there is no other way to it.
+        assert!(results.crossed > 0);
+        assert_eq!(results.waves(), [2, 2, 1]);
+    }
+    assert!(by_three > 0, "in some run 3 boots 2 and 4");
+}
+
+#[test]
+fn m609_i77_a_restart_costs_no_packet_and_no_bootstrap() {
+    let mut sim = Sim::new(Config::new(&Shape::TINY, vec![0], 1));
+    let before = check(&mut sim);
+    let chips = sim.chips().to_vec();
+    let at = sim.now();
+    for tin in [0, 7, 17] {
+        sim.fault(Fault::Restart { tin });
+    }
+    let back = |sim: &Sim| [0, 7, 17].iter().all(|&tin| sim.stage(tin) == Stage::Ready);
+    let lost = |sim: &Sim| [0, 7, 17].iter().all(|&tin| sim.stage(tin) != Stage::Ready);
+    assert!(sim.run_until(lost) || sim.run_until(back));
+    assert!(sim.run_until(back));
+    let results = check(&mut sim);
+    // 5 s of start, and silence is noticed within 75 s; no address was asked for, nobody was a target, nothing was written.
+    assert!(sim.now() - at < ms(120_000), "{}", (sim.now() - at).as_seconds());
+    assert_eq!(results.leases, before.leases);
+    assert_eq!(results.sessions.pmos_sessions, before.sessions.pmos_sessions);
+    assert_eq!(results.entries, before.entries, "I76");
+    for (tin, (chip, old)) in sim.chips().iter().zip(&chips).enumerate() {
+        for register in crate::expand::owned() {
+            assert!(chip.registers.differing(&old.registers, register).is_empty(), "TiN {tin}");
+        }
+    }
+}
+
+#[test]
+fn m611_a_cold_start_is_a_bootstrap_and_the_rest_goes_on() {
+    let mut sim = Sim::new(Config::new(&Shape::TINY, vec![0, 5], 1));
+    let before = check(&mut sim);
+    for tin in [5, 11] {
+        sim.fault(Fault::Power { tin, is_on: false });
+    }
+    sim.run_to(sim.now() + ms(300_000));
+    assert!(sim.is_done(), "the rest has ways without them");
+    for tin in [5, 11] {
+        assert_ne!(sim.stage(tin), Stage::Ready);
+        sim.fault(Fault::Power { tin, is_on: true });
+    }
+    let results = check(&mut sim);
+    assert!(results.leases.answers[1] >= before.leases.answers[1] + 2);
+    check_tables(&sim);
+}
+
+#[test]
+fn m813_a_dead_proxy_s_targets_are_booted_by_others() {
+    // One connected TiN; words are slow, so that its neighbours are still targets when they lose their proxy.
+    let mut config = Config::new(&Shape::TINY, vec![0], 3);
+    config.mos_interval = Span::from_us(2_000);
+    let mut sim = Sim::new(config);
+    // A target that is a proxy itself, whose targets have begun.
+    let is_proxy = |sim: &Sim| {
+        sim.results.changes.iter().rev().find_map(|change| {
+            change.via.filter(|way| way.0 != 0 && sim.stage(change.tin) == Stage::Pmos)
+        })
+    };
+    assert!(sim.run_until(|sim| is_proxy(sim).is_some()));
+    let (proxy, _) = is_proxy(&sim).unwrap();
+    sim.fault(Fault::Power { tin: proxy, is_on: false });
+    let results = check(&mut sim);
+    assert!(results.sessions.pmos_lost > 0);
+    sim.fault(Fault::Power { tin: proxy, is_on: true });
+    check(&mut sim);
+    check_tables(&sim);
+}
+
+#[test]
+fn m813_another_controller_takes_over_in_the_middle() {
+    let mut config = Config::new(&Shape::TINY, vec![0], 3);
+    config.mos_interval = Span::from_us(2_000);
+    config.faults = vec![(second(60), Fault::Controller), (second(150), Fault::Controller)];
+    let mut sim = Sim::new(config);
+    sim.run_to(second(200));
+    check(&mut sim);
+    check_tables(&sim);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// From any set of connected TiNs, if the links that work connect all: with words lost, and processors, chips, links
+    /// and the controller failing while it goes on.
+    #[test]
+    fn slow_i81_all_become_ready(
+        seed in any::<u64>(),
+        set in prop::collection::btree_set(0..18u16, 1..4),
+        broken in prop::collection::vec(any::<prop::sample::Index>(), 0..30),
+        mos_lost in prop::sample::select(&[0u32, 500][..]),
+        faults in prop::collection::vec((0..240u64, 0..5usize, any::<prop::sample::Index>()), 0..8),
+        enough in prop::sample::select(&[Enough::Tables, Enough::Path][..]),
+    ) {
+        let mut config = Config::new(&Shape::TINY, set.iter().copied().collect(), seed);
+        (config.mos_lost, config.enough) = (mos_lost, enough);
+        config.mos_interval = Span::from_us(500);
+        config.limit = second(7_200);
+        let topology = Topology::new(&Shape::TINY, aquila::topology::Fibres::Grid).unwrap();
+        let mut links: Vec<bool> = vec![true; topology.links().len()];
+        for link in broken {
+            let link = link.index(links.len());
+            links[link] = false;
+            // Not if that cuts the Clique.
+            links[link] = !is_connected(&topology, &links);
+            if !links[link] {
+                config.faults.push((Time::ZERO, Fault::Link { link: link as u32, is_up: false }));
+            }
+        }
+        for (at, kind, which) in faults {
+            let tin = which.index(18) as u16;
+            let link = which.index(links.len()) as u32;
+            let back = |fault| (second(at + 20), fault);
+            let (fault, after) = match kind {
+                0 => (Fault::Restart { tin }, None),
+                1 => (Fault::Power { tin, is_on: false }, Some(back(Fault::Power { tin, is_on: true }))),
+                2 => (Fault::Controller, None),
+                3 if links[link as usize] => {
+                    (Fault::Link { link, is_up: false }, Some(back(Fault::Link { link, is_up: true })))
+                }
+                _ if set.contains(&tin) => {
+                    (Fault::Ethernet { tin, is_up: false }, Some(back(Fault::Ethernet { tin, is_up: true })))
+                }
+                _ => (Fault::Restart { tin }, None),
+            };
+            config.faults.push((second(at), fault));
+            config.faults.extend(after);
+        }
+        let mut sim = Sim::new(config);
+        sim.run_to(second(300));
+        check(&mut sim);
+    }
+}
+
+fn is_connected(topology: &Topology, links: &[bool]) -> bool {
+    let mut reached = BTreeSet::from([0]);
+    loop {
+        let before = reached.len();
+        for (link, _) in topology.links().iter().zip(links).filter(|(_, works)| **works) {
+            if reached.contains(&link.low.tin) || reached.contains(&link.high.tin) {
+                reached.extend([link.low.tin, link.high.tin]);
+            }
+        }
+        if reached.len() == before {
+            return before == usize::from(topology.shape().tins());
+        }
+    }
+}
