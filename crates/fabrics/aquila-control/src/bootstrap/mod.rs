@@ -342,7 +342,7 @@ impl Manager {
     /// Looks at a TiN's session over TCP after something has come, or time has passed.
     fn look(&mut self, now: Time, tin: u16, out: &mut Vec<Output>) {
         loop {
-            match self.tin(tin).client.next_said() {
+            match self.tin(tin).client.hear() {
                 Ok(Some(said)) => self.on_said(now, tin, said, out),
                 Ok(None) => break,
                 Err(_) => {

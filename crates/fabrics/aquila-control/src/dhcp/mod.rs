@@ -23,7 +23,7 @@ use thiserror::Error;
 pub use client::{Client, Lease};
 pub use frame::{from_frame, to_client, to_server};
 pub use relay::{Merge, relay};
-pub use server::Server;
+pub use server::{Counts, Server};
 
 /// A lease that never ends (RFC 2131 §3.3). Unit: s.
 pub const FOR_EVER: u32 = u32::MAX;

@@ -164,7 +164,14 @@ impl Iterator for Words {
             data,
         })
     }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.bytes.len() / WORD_BYTES - self.next;
+        (left, Some(left))
+    }
 }
+
+impl ExactSizeIterator for Words {}
 
 /// Puts frames together from the words of one channel. What misses a word is dropped.
 #[derive(Clone, Debug, Default)]

@@ -204,15 +204,16 @@ impl Sim {
         let Some(far) = self.topology.far(tin, port) else { return };
         let lost = u64::from(self.config.mos_lost);
         let words = End::words(&frame);
-        self.results.words += words.len() as u64;
+        let said = words.len();
+        self.results.words += said as u64;
         if lost == 0 {
             self.tell(far.tin, Input::Pmos { port: far.port, frame });
             return;
         }
         let stream = &mut self.links.stream;
         let come: Vec<_> = words.filter(|_| stream.below(1_000_000) >= lost).collect();
-        self.results.words_lost += (End::words(&frame).len() - come.len()) as u64;
-        if come.len() == End::words(&frame).len() {
+        self.results.words_lost += (said - come.len()) as u64;
+        if come.len() == said {
             self.tell(far.tin, Input::Pmos { port: far.port, frame });
         } else {
             come.into_iter()

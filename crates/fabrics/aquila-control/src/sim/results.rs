@@ -67,7 +67,7 @@ pub struct Results {
     /// Of the session manager.
     pub sessions: bootstrap::Counts,
     /// Of the DHCP server.
-    pub leases: crate::dhcp::ServerCounts,
+    pub leases: dhcp::Counts,
     /// How often all tables were worked out.
     pub solutions: u64,
     /// Entries of registers that were written.
@@ -105,7 +105,7 @@ impl Results {
             all_ready: None,
             end: Time::ZERO,
             sessions: bootstrap::Counts::default(),
-            leases: dhcp::ServerCounts::default(),
+            leases: dhcp::Counts::default(),
             solutions: 0,
             entries: 0,
             words: 0,
