@@ -120,7 +120,7 @@ pub struct Config {
 
 impl Config {
     /// A Clique whose links carry an ordered set each 10 µs, and whose processors take no time: to look at what happens, and
-    /// not at how long it takes. See [`Config::calibrated`].
+    /// not at how long it takes.
     #[must_use]
     pub fn new(shape: &Shape, connected: Vec<u16>, seed: u64) -> Self {
         Self {
