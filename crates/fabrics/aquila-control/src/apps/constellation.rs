@@ -7,39 +7,24 @@
 //! What leaves the constellation (requests to TiNs, what inter-block controllers are told) waits in
 //! [`Constellation::outside`], and what comes in is handed to the instance that it is for.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kernel::{Span, Time};
+use kernel::Time;
 
 use super::Clique;
-use super::election::{Application, Election};
-use super::flow_manager::{self, FlowManager};
-use super::front_end::{self, FrontEnd, Program, Results, Settings};
-use super::inter_block::{self, InterBlock};
-use super::routing::{self, RoutingEngine};
+use super::election::Application;
+use super::flow_manager::FlowManager;
+use super::front_end::{FrontEnd, Program, Results, Settings};
+use super::instance::{self, Instance};
+use super::routing::RoutingEngine;
 use super::session::{Progress, Request, Session};
-use crate::nib::{Fence, LAYOUT, Nib, Refused, Table, Write};
+use crate::nib::{Fence, LAYOUT, Nib, Refused, Write};
+
+pub use super::instance::{Job, Name};
 
 /// Instances of each application (our choice).
 pub const INSTANCES: u8 = 2;
-/// After how long without an answer of the base a write is said once more (our choice).
-const AGAIN: Span = Span::from_us(1_000_000);
-
-/// An instance of an application.
-pub type Name = (Application, u8);
-
-/// What an instance asks the base to write.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Job {
-    /// The next batch.
-    Batch(u64, Vec<Write>),
-    /// Rows out of any sequence.
-    Rows(Vec<Write>),
-    /// Its application's lease.
-    Lease(Write),
-}
-
 /// A message between parts of the constellation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Message {
@@ -84,24 +69,12 @@ pub enum Outside {
     Tell(u8, Vec<u8>),
 }
 
+/// An instance that runs.
 #[derive(Debug)]
-enum App {
-    RoutingEngine(Box<RoutingEngine>),
-    FlowManager(Box<FlowManager>),
-    FrontEnd(Box<FrontEnd>),
-    InterBlock(Box<InterBlock>),
-}
-
-#[derive(Debug)]
-struct Instance {
-    election: Election,
-    /// The last version at which it has read the leases.
-    seen: u64,
+struct Place {
+    instance: Instance,
+    /// It was told that the base has something new, and has not read it yet.
     has_news: bool,
-    /// While it leads.
-    app: Option<(u64, App)>,
-    queue: VecDeque<Job>,
-    under_way: Option<(u64, Fence, Job, Time)>,
 }
 
 /// What has happened so far.
@@ -123,11 +96,12 @@ pub struct Constellation {
     clique: Arc<Clique>,
     settings: Settings,
     bases: Vec<Option<Nib>>,
-    instances: BTreeMap<Name, Option<Instance>>,
+    instances: BTreeMap<Name, Option<Place>>,
     messages: Vec<Message>,
     outside: Vec<Outside>,
     /// By instance: the last write that the base has taken or refused.
     last: BTreeMap<Name, (u64, Result<u64, Refused>)>,
+    /// The last number of a write: one that starts anew goes on behind it.
     next: u64,
     counts: Counts,
 }
@@ -199,15 +173,9 @@ impl Constellation {
 
     /// An instance starts anew.
     pub fn start(&mut self, now: Time, name: Name) {
-        let instance = Instance {
-            election: Election::new(name.0, name.1, now),
-            seen: 0,
-            has_news: false,
-            app: None,
-            queue: VecDeque::new(),
-            under_way: None,
-        };
-        self.instances.insert(name, Some(instance));
+        let (clique, settings) = (self.clique.clone(), self.settings);
+        let instance = Instance::new(now, name, clique, settings, self.next);
+        self.instances.insert(name, Some(Place { instance, has_news: false }));
     }
 
     /// Whether an instance runs.
@@ -233,44 +201,62 @@ impl Constellation {
     /// The instance that leads an application, of those that believe so the last one, and its term.
     #[must_use]
     pub fn leader(&self, application: Application) -> Option<(u8, u64)> {
-        let all = (0..INSTANCES).filter_map(|number| {
-            let instance = self.instances.get(&(application, number))?.as_ref()?;
-            Some((number, instance.app.as_ref()?.0))
-        });
+        let all = (0..INSTANCES)
+            .filter_map(|number| Some((number, self.instance((application, number))?.leads()?)));
         all.max_by_key(|&(_, term)| term)
     }
 
     /// The routing engine that leads.
     #[must_use]
     pub fn routing_engine(&self) -> Option<&RoutingEngine> {
-        match self.app(Application::RoutingEngine)? {
-            App::RoutingEngine(app) => Some(app),
-            _ => None,
-        }
+        self.that_leads(Application::RoutingEngine)?.routing_engine()
     }
 
     /// The flow manager that leads.
     #[must_use]
     pub fn flow_manager(&self) -> Option<&FlowManager> {
-        match self.app(Application::FlowManager)? {
-            App::FlowManager(app) => Some(app),
-            _ => None,
-        }
+        self.that_leads(Application::FlowManager)?.flow_manager()
     }
 
     /// The front end that leads.
     #[must_use]
     pub fn front_end(&self) -> Option<&FrontEnd> {
-        match self.app(Application::FrontEnd)? {
-            App::FrontEnd(app) => Some(app),
-            _ => None,
-        }
+        self.that_leads(Application::FrontEnd)?.front_end()
     }
 
-    fn app(&self, application: Application) -> Option<&App> {
+    fn instance(&self, name: Name) -> Option<&Instance> {
+        Some(&self.instances.get(&name)?.as_ref()?.instance)
+    }
+
+    fn that_leads(&self, application: Application) -> Option<&Instance> {
         let (number, _) = self.leader(application)?;
-        let instance = self.instances.get(&(application, number))?.as_ref()?;
-        Some(&instance.app.as_ref()?.1)
+        self.instance((application, number))
+    }
+
+    /// Has an instance do something, if it runs.
+    fn with<T>(
+        &mut self,
+        name: Name,
+        act: impl FnOnce(&mut Instance, &mut Vec<instance::Output>) -> T,
+    ) -> Option<T> {
+        let place = self.instances.get_mut(&name)?.as_mut()?;
+        let mut out = Vec::new();
+        let result = act(&mut place.instance, &mut out);
+        for output in out {
+            self.put(name, output);
+        }
+        Some(result)
+    }
+
+    /// The same, of the one that leads.
+    fn with_leader(
+        &mut self,
+        application: Application,
+        act: impl FnOnce(&mut Instance, &mut Vec<instance::Output>),
+    ) {
+        if let Some((number, _)) = self.leader(application) {
+            self.with((application, number), act);
+        }
     }
 
     /// Time goes on for everybody.
@@ -284,40 +270,15 @@ impl Constellation {
     fn tick_one(&mut self, now: Time, name: Name) {
         let version = self.base().map_or(0, Nib::version);
         let layout = self.base().map_or(LAYOUT, |base| base.since(version, &[]).layout);
-        let Some(Some(instance)) = self.instances.get_mut(&name) else { return };
-        if instance.seen < version && !instance.has_news {
-            instance.has_news = true;
+        let Some(Some(place)) = self.instances.get_mut(&name) else { return };
+        if place.instance.wants_news(version) && !place.has_news {
+            place.has_news = true;
             self.messages.push(Message::News(name));
-        } else if instance.has_news && !self.messages.contains(&Message::News(name)) {
+        } else if place.has_news && !self.messages.contains(&Message::News(name)) {
             // It was lost.
             self.messages.push(Message::News(name));
         }
-        // A base of another layout is nobody's to lead.
-        let lease = if layout == LAYOUT { instance.election.tick(now) } else { None };
-        if let Some(write) = lease {
-            self.next += 1;
-            let (from, id, job) = (name, self.next, Job::Lease(write));
-            self.messages.push(Message::Write { from, id, fence: None, job });
-        }
-        if instance.election.term().is_none() {
-            instance.follow();
-            return;
-        }
-        let mut out = Outputs::default();
-        match &mut instance.app {
-            Some((_, App::FlowManager(app))) => app.tick(now, &mut out.manager),
-            Some((_, App::FrontEnd(app))) => app.tick(now, &mut out.front_end),
-            Some((_, App::InterBlock(app))) => app.tick(now, &mut out.inter_block),
-            _ => {}
-        }
-        if let Some((id, fence, job, at)) = &mut instance.under_way
-            && now - *at >= AGAIN
-        {
-            *at = now;
-            let (id, fence, job) = (*id, Some(fence.clone()), job.clone());
-            self.messages.push(Message::Write { from: name, id, fence, job });
-        }
-        self.put(now, name, out);
+        self.with(name, |instance, out| instance.tick(now, layout, out));
     }
 
     /// A message is lost.
@@ -333,24 +294,16 @@ impl Constellation {
             Message::Write { from, id, fence, job } => {
                 self.write_job(from, id, fence.as_ref(), &job)
             }
-            Message::Written { to, id, result } => self.written(now, to, id, result),
+            Message::Written { to, id, result } => self.written(now, to, id, &result),
             Message::Program(program) => {
-                let Some((number, _)) = self.leader(Application::FrontEnd) else { return };
-                let mut out = Outputs::default();
-                let name = (Application::FrontEnd, number);
-                if let Some(App::FrontEnd(app)) = self.app_mut(name) {
-                    app.program(now, program, &mut out.front_end);
-                }
-                self.put(now, name, out);
+                self.with_leader(Application::FrontEnd, |instance, out| {
+                    instance.program(now, program, out);
+                });
             }
             Message::Results(results) => {
-                let Some((number, _)) = self.leader(Application::FlowManager) else { return };
-                let mut out = Outputs::default();
-                let name = (Application::FlowManager, number);
-                if let Some(App::FlowManager(app)) = self.app_mut(name) {
-                    app.results(now, results, &mut out.manager);
-                }
-                self.put(now, name, out);
+                self.with_leader(Application::FlowManager, |instance, out| {
+                    instance.results(now, results, out);
+                });
             }
         }
     }
@@ -358,79 +311,25 @@ impl Constellation {
     /// Something has come of a session that was opened for an instance of the front end.
     pub fn session(&mut self, now: Time, number: u8, event: Session) {
         let name = (Application::FrontEnd, number);
-        let mut out = Outputs::default();
-        if let Some(App::FrontEnd(app)) = self.app_mut(name) {
-            app.session(now, event, &mut out.front_end);
-        }
-        self.put(now, name, out);
+        self.with(name, |instance, out| instance.session(now, event, out));
     }
 
     /// A shard of the inter-block controllers has said something.
     pub fn hear(&mut self, now: Time, bytes: &[u8]) {
-        let Some((number, _)) = self.leader(Application::InterBlock) else { return };
-        let name = (Application::InterBlock, number);
-        let mut out = Outputs::default();
-        if let Some(App::InterBlock(app)) = self.app_mut(name) {
-            app.hear(now, bytes, &mut out.inter_block);
-        }
-        self.put(now, name, out);
-    }
-
-    fn app_mut(&mut self, name: Name) -> Option<&mut App> {
-        Some(&mut self.instances.get_mut(&name)?.as_mut()?.app.as_mut()?.1)
+        self.with_leader(Application::InterBlock, |instance, out| instance.hear(now, bytes, out));
     }
 
     /// An instance reads what is new.
     fn news(&mut self, now: Time, name: Name) {
         let Some(base) = self.bases.iter().flatten().next() else { return };
-        let Some(Some(instance)) = self.instances.get_mut(&name) else { return };
-        instance.has_news = false;
-        let leases = base.since(instance.seen, &[Table::Lease]);
-        instance.seen = leases.version;
-        for change in &leases.changes {
-            instance.election.learn(now, change);
+        let Some(Some(place)) = self.instances.get_mut(&name) else { return };
+        place.has_news = false;
+        let mut out = Vec::new();
+        let takes_over = place.instance.news(now, base, &mut out);
+        self.counts.take_overs += u64::from(takes_over);
+        for output in out {
+            self.put(name, output);
         }
-        let Some(term) = instance.election.term() else {
-            instance.follow();
-            return;
-        };
-        let mut out = Outputs::default();
-        if instance.app.as_ref().is_none_or(|app| app.0 != term) {
-            instance.follow();
-            let app = match name.0 {
-                Application::RoutingEngine => {
-                    App::RoutingEngine(RoutingEngine::new(self.clique.clone()).into())
-                }
-                Application::FlowManager => App::FlowManager(FlowManager::new(term).into()),
-                Application::FrontEnd => {
-                    let mut app = FrontEnd::new(self.clique.clone(), self.settings);
-                    app.load(&base.since(0, &FrontEnd::TABLES));
-                    self.outside.push(Outside::Leads(name.1));
-                    App::FrontEnd(app.into())
-                }
-                Application::InterBlock => {
-                    App::InterBlock(InterBlock::new(self.clique.plan).into())
-                }
-            };
-            instance.app = Some((term, app));
-            self.counts.take_overs += 1;
-        }
-        match instance.app.as_mut().map(|app| &mut app.1) {
-            // What it has written and not heard of yet it reads as others' rows would be.
-            _ if instance.under_way.is_some() => instance.has_news = false,
-            Some(App::RoutingEngine(app)) => {
-                app.learn(&base.since(app.seen(), &RoutingEngine::TABLES), &mut out.engine);
-            }
-            Some(App::FlowManager(app)) => {
-                let changes = base.since(app.seen(), &FlowManager::TABLES);
-                app.learn(now, changes, &mut out.manager);
-            }
-            Some(App::InterBlock(app)) => {
-                app.learn(now, &base.since(app.seen(), &InterBlock::TABLES));
-            }
-            _ => {}
-        }
-        self.put(now, name, out);
     }
 
     /// The base is asked to write.
@@ -468,102 +367,26 @@ impl Constellation {
         }
     }
 
-    fn written(&mut self, now: Time, to: Name, id: u64, result: Result<u64, Refused>) {
-        let Some(Some(instance)) = self.instances.get_mut(&to) else { return };
-        if instance.under_way.as_ref().is_none_or(|(under_way, ..)| *under_way != id) {
-            return;
-        }
-        instance.under_way = None;
-        // What was held back meanwhile is read now.
-        instance.seen = instance.seen.saturating_sub(1);
-        let mut out = Outputs::default();
-        if result.is_err() {
-            // It was deposed, or it knows something wrong: it reads the base again, if it still leads.
-            self.counts.reloads += 1;
-            instance.follow();
-        } else if instance.queue.is_empty() {
-            match instance.app.as_mut().map(|app| &mut app.1) {
-                Some(App::RoutingEngine(app)) => app.written(&mut out.engine),
-                Some(App::FlowManager(app)) => app.written(now, &mut out.manager),
-                _ => {}
-            }
-        }
-        self.put(now, to, out);
+    fn written(&mut self, now: Time, to: Name, id: u64, result: &Result<u64, Refused>) {
+        let reloads = self.with(to, |instance, out| instance.written(now, id, result, out));
+        self.counts.reloads += u64::from(reloads == Some(true));
     }
 
     /// Sends what an instance wants sent.
-    fn put(&mut self, now: Time, name: Name, out: Outputs) {
-        let Some(Some(instance)) = self.instances.get_mut(&name) else { return };
-        for output in out.engine {
-            instance.queue.push_back(match output {
-                routing::Output::Batch { number, writes } => Job::Batch(number, writes),
-                routing::Output::Write(writes) => Job::Rows(writes),
-            });
-        }
-        for output in out.manager {
-            match output {
-                flow_manager::Output::Program(program) => {
-                    self.messages.push(Message::Program(program));
-                }
-                flow_manager::Output::Write(writes) => instance.queue.push_back(Job::Rows(writes)),
+    fn put(&mut self, from: Name, output: instance::Output) {
+        match output {
+            instance::Output::Write { id, fence, job } => {
+                self.next = self.next.max(id);
+                self.messages.push(Message::Write { from, id, fence, job });
             }
-        }
-        for output in out.front_end {
-            match output {
-                front_end::Output::Request(request) => {
-                    self.outside.push(Outside::Request(name.1, request));
-                }
-                front_end::Output::Progress(progress) => {
-                    self.outside.push(Outside::Progress(progress));
-                }
-                front_end::Output::Results(results) => {
-                    self.messages.push(Message::Results(results))
-                }
-                front_end::Output::Session(tin, row) => {
-                    let write = Write::set(Table::TinSession, &tin.to_be_bytes(), &row.encode());
-                    instance.queue.push_back(Job::Rows(vec![write]));
-                }
+            instance::Output::Program(program) => self.messages.push(Message::Program(program)),
+            instance::Output::Results(results) => self.messages.push(Message::Results(results)),
+            instance::Output::Request(request) => {
+                self.outside.push(Outside::Request(from.1, request));
             }
+            instance::Output::Progress(progress) => self.outside.push(Outside::Progress(progress)),
+            instance::Output::Leads => self.outside.push(Outside::Leads(from.1)),
+            instance::Output::Tell(shard, bytes) => self.outside.push(Outside::Tell(shard, bytes)),
         }
-        for output in out.inter_block {
-            match output {
-                inter_block::Output::Write(writes) => instance.queue.push_back(Job::Rows(writes)),
-                inter_block::Output::Tell(shard, bytes) => {
-                    self.outside.push(Outside::Tell(shard, bytes));
-                }
-            }
-        }
-        if instance.under_way.is_some() {
-            return;
-        }
-        let (Some(job), Some(fence)) = (instance.queue.pop_front(), instance.election.fence())
-        else {
-            return;
-        };
-        self.next += 1;
-        let id = self.next;
-        instance.under_way = Some((id, fence.clone(), job.clone(), now));
-        self.messages.push(Message::Write { from: name, id, fence: Some(fence), job });
     }
-}
-
-impl Instance {
-    /// It does not lead, or has to begin again.
-    fn follow(&mut self) {
-        if self.app.take().is_some() {
-            // What is new is to be read once more.
-            self.seen = self.seen.saturating_sub(1);
-        }
-        self.queue.clear();
-        self.under_way = None;
-    }
-}
-
-/// What applications want done.
-#[derive(Default)]
-struct Outputs {
-    engine: Vec<routing::Output>,
-    manager: Vec<flow_manager::Output>,
-    front_end: Vec<front_end::Output>,
-    inter_block: Vec<inter_block::Output>,
 }

@@ -2,12 +2,13 @@
 //!
 //! The routing engine ([`routing`]) makes batches of rows of what it knows; the flow manager ([`flow_manager`]) puts
 //! their operations in order; the front end ([`front_end`]) makes registers of them. [`inter_block`] learns what lies
-//! outside. Of each there are several instances, one of which leads ([`election`]). [`constellation`] ties them together.
+//! outside. Of each there are several instances, one of which leads ([`election`], [`instance`]). [`constellation`] ties them together.
 
 pub mod constellation;
 pub mod election;
 pub mod flow_manager;
 pub mod front_end;
+pub mod instance;
 pub mod inter_block;
 pub mod routing;
 pub mod rows;

@@ -14,12 +14,14 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
 /// Deletions that are remembered (our choice): a row of the index each.
 pub const DELETIONS_MAX: usize = 4_096;
+/// No key is before it.
+const FIRST: Key = (Table::Node, Vec::new());
 /// How hard zstd tries (our choice): its fastest ordinary level.
 const LEVEL: i32 = 1;
 /// What tables and rows mean (our choice): applications refuse a base of another layout.
@@ -229,8 +231,8 @@ pub struct Changes {
 pub struct Nib {
     layout: u32,
     rows: BTreeMap<Key, Row>,
-    /// By version, the row that has had it since; deleted ones, too.
-    log: BTreeMap<u64, Key>,
+    /// By version, the rows that have had it since; deleted ones, too.
+    log: BTreeSet<(u64, Key)>,
     /// By deleted row, the version of its deletion.
     deleted: BTreeMap<Key, u64>,
     version: u64,
@@ -259,7 +261,7 @@ impl Nib {
         Self {
             layout,
             rows: BTreeMap::new(),
-            log: BTreeMap::new(),
+            log: BTreeSet::new(),
             deleted: BTreeMap::new(),
             version: 0,
             floor: 0,
@@ -342,10 +344,13 @@ impl Nib {
         let is_everything = seen < self.floor || seen > self.version;
         let from = if is_everything { 0 } else { seen };
         let mut changes = Vec::new();
-        for (&version, key) in self.log.range(from + 1..) {
+        for (version, key) in self.log.range((from + 1, FIRST)..) {
+            if !tables.contains(&key.0) {
+                continue;
+            }
             let value = self.rows.get(key).map(|row| row.stored.value());
-            if tables.contains(&key.0) && (value.is_some() || !is_everything) {
-                changes.push(Change { version, key: key.clone(), value });
+            if value.is_some() || !is_everything {
+                changes.push(Change { version: *version, key: key.clone(), value });
             }
         }
         Changes { is_everything, changes, version: self.version, layout: self.layout }
@@ -357,26 +362,52 @@ impl Nib {
         self.sizes
     }
 
+    /// Becomes what a subscriber to all tables of another base knows of it: rows with the versions that they have there,
+    /// of which several may be the same. What is older than what is known already is left out.
+    pub fn follow(&mut self, changes: &Changes) {
+        if changes.is_everything {
+            *self = Self::new();
+        } else if changes.version < self.version {
+            return;
+        }
+        self.layout = changes.layout;
+        for Change { version, key, value } in &changes.changes {
+            let known = self.rows.get(key).map(|row| row.version);
+            if known.or_else(|| self.deleted.get(key).copied()).is_none_or(|last| last < *version) {
+                self.place(*version, key, value.as_deref());
+            }
+        }
+        self.version = changes.version;
+        if changes.is_everything {
+            self.floor = changes.version;
+        }
+        self.forget();
+    }
+
     /// Sets or deletes a row. What is not there is not deleted.
     fn put(&mut self, key: &Key, value: Option<&[u8]>) {
+        if value.is_some() || self.rows.contains_key(key) {
+            self.version += 1;
+            self.place(self.version, key, value);
+        }
+    }
+
+    fn place(&mut self, version: u64, key: &Key, value: Option<&[u8]>) {
         let before = self.rows.remove(key);
         if let Some(before) = &before {
             let (raw, stored) = before.stored.sizes();
             self.sizes.rows -= 1;
             self.sizes.raw -= raw;
             self.sizes.stored -= stored;
-        } else if value.is_none() {
-            return;
         }
         let last = before.map(|row| row.version).or_else(|| self.deleted.remove(key));
         if let Some(last) = last {
-            self.log.remove(&last);
+            self.log.remove(&(last, key.clone()));
         }
-        self.version += 1;
-        self.log.insert(self.version, key.clone());
+        self.log.insert((version, key.clone()));
         match value {
             Some(value) => {
-                let row = Row { version: self.version, stored: Stored::new(value) };
+                let row = Row { version, stored: Stored::new(value) };
                 let (raw, stored) = row.stored.sizes();
                 self.sizes.rows += 1;
                 self.sizes.raw += raw;
@@ -384,7 +415,7 @@ impl Nib {
                 self.rows.insert(key.clone(), row);
             }
             None => {
-                self.deleted.insert(key.clone(), self.version);
+                self.deleted.insert(key.clone(), version);
             }
         }
     }
@@ -398,9 +429,13 @@ impl Nib {
         versions.sort_unstable();
         self.floor = versions[versions.len() - DELETIONS_MAX / 2 - 1];
         let floor = self.floor;
-        self.deleted.retain(|_, &mut version| version > floor);
-        for version in versions.into_iter().filter(|&version| version <= floor) {
-            self.log.remove(&version);
-        }
+        let log = &mut self.log;
+        self.deleted.retain(|key, &mut version| {
+            let stays = version > floor;
+            if !stays {
+                log.remove(&(version, key.clone()));
+            }
+            stays
+        });
     }
 }

@@ -150,3 +150,35 @@ fn m702_m726_rows_are_kept_compressed() {
     nib.write(&[Write::delete(Table::GnetFlow, b"row")]).unwrap();
     assert_eq!(nib.sizes(), Sizes::default());
 }
+
+/// Whoever follows a base from version to version holds what it holds, and tells its own subscribers the same.
+#[test]
+fn m702_a_copy_that_follows_is_the_same_base() {
+    let tables = Table::ALL;
+    let (mut base, mut copy) = (Nib::new(), Nib::new());
+    let mut stream = kernel::Stream::new(7, "writes", 0);
+    for round in 0..200 {
+        for _ in 0..stream.below(4) {
+            let key = [stream.below(8) as u8];
+            let table = tables[stream.below(3) as usize];
+            base.write(&[match stream.below(3) {
+                0 => Write::delete(table, &key),
+                _ => Write::set(table, &key, &[round; 40]),
+            }])
+            .expect("they expect nothing of rows");
+        }
+        // What comes twice changes nothing.
+        let changes = base.since(copy.version(), &tables);
+        copy.follow(&changes);
+        copy.follow(&changes);
+        let seen = stream.below(base.version() + 1);
+        assert_eq!(copy.since(seen, &tables), base.since(seen, &tables));
+        assert_eq!(copy.sizes(), base.sizes());
+    }
+    // Of another base, everything is new.
+    let mut other = Nib::with_layout(LAYOUT + 1);
+    other.write(&[Write::set(Table::Node, &[9], &[1])]).expect("it expects nothing");
+    copy.follow(&Changes { is_everything: true, ..other.since(0, &tables) });
+    assert_eq!(copy.since(0, &tables).changes, other.since(0, &tables).changes);
+    assert_eq!(copy.since(0, &tables).layout, LAYOUT + 1);
+}

@@ -701,9 +701,8 @@ impl Sim {
         packet: &[u8],
     ) -> Result<((u16, Endpoint), Span), Lost> {
         let chip = &self.chips[usize::from(from.0)];
-        let address = path::flow(chip, to).ok_or(Lost::NoFlow)?;
-        // Of the addresses and ports: a flow goes one way (M408).
-        let hash = packet.get(12..24).map_or(0, |bytes| u64::from(crc32fast::hash(bytes)));
+        let hash = path::hash(packet);
+        let address = path::flow(chip, to, hash).ok_or(Lost::NoFlow)?;
         let crosses = |tin: u16, port: u8| self.links.is_up(&self.topology, tin, port);
         let passed = path::follow(&self.topology, &self.chips, from, (address, hash), crosses)?;
         let last = passed.len() - 1;
