@@ -24,7 +24,7 @@ export PYO3_BUILD_EXTENSION_MODULE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help prerequisites tools run bench reproduce test quick explore check rust-check python-check rust-test \
-        python-test browser advisories fuzz-check clean
+        python-test docs browser advisories fuzz-check clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -84,8 +84,8 @@ $(VENV)/tools: tests/requirements.txt
 	@touch $@
 
 python-check: $(VENV)/tools
-	$(VENV)/bin/ruff format --check python tests
-	$(VENV)/bin/ruff check python tests
+	$(VENV)/bin/ruff format --check python tests scripts/site.py
+	$(VENV)/bin/ruff check python tests scripts/site.py
 	$(VENV)/bin/mypy
 
 # The same wheel that `pip install .` makes, but built from what the Rust tests have compiled.
@@ -95,6 +95,12 @@ python-test: $(VENV)/tools
 		--config-settings=build-args="--profile dev --locked" .
 	cargo test --quiet --locked --workspace --all-targets --no-run
 	$(VENV)/bin/python -m pytest
+
+# The theme says in every build when its support will end; we know.
+docs: tools $(VENV)/tools ## Make the documents' site, with the API of Rust and Python
+	cargo doc --quiet --locked --workspace --no-deps
+	NO_MKDOCS_2_WARNING=1 RACKLOOM_RUST_DOCS=$(TARGET)/doc $(VENV)/bin/mkdocs build --quiet
+	@echo "made site/; python3 -m http.server --bind 127.0.0.1 --directory site 8000 shows it at http://127.0.0.1:8000"
 
 browser:
 	@scripts/browser
@@ -116,4 +122,4 @@ fuzz-check: ## Build every fuzz target and run each for some seconds (needs carg
 	done
 
 clean: ## Remove everything that was built
-	rm -rf $(VENV) target dist .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) target dist site .mypy_cache .pytest_cache .ruff_cache
