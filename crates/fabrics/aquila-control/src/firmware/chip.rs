@@ -47,6 +47,16 @@ impl Chip {
         Self { registers, trap: None, start }
     }
 
+    /// A chip that has been on for a while, in the cold start of this number, and holds something.
+    #[must_use]
+    pub fn holding(ethernet: EthernetAddress, start: u32, held: RegisterFile) -> Self {
+        let mut chip = Self::new(ethernet, start);
+        let own = chip.registers.get(ID_ETHERNET, []);
+        chip.registers = held;
+        chip.registers.set(ID_ETHERNET, [], own);
+        chip
+    }
+
     /// Its Ethernet address.
     #[must_use]
     pub fn ethernet(&self) -> EthernetAddress {

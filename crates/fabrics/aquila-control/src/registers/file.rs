@@ -20,11 +20,16 @@ static DIGEST: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_XZ);
 /// A block that was written: its entries, one after another.
 type Block = Option<Box<[u8]>>;
 
+/// Entries that were written: the address of the first, the bytes of one, and all of them.
+pub type Recorded = (u32, u8, Vec<u8>);
+
 /// All registers of a chip.
 #[derive(Clone, Debug)]
 pub struct RegisterFile {
     /// By register, its blocks.
     blocks: Vec<Vec<Block>>,
+    /// What was written since this was asked last, if anybody asks.
+    recorded: Option<Vec<Recorded>>,
 }
 
 impl Default for RegisterFile {
@@ -39,7 +44,17 @@ impl RegisterFile {
     pub fn new() -> Self {
         let blocks =
             |register: &Register| vec![None; register.entries().div_ceil(BLOCK_ENTRIES) as usize];
-        Self { blocks: REGISTERS.iter().map(blocks).collect() }
+        Self { blocks: REGISTERS.iter().map(blocks).collect(), recorded: None }
+    }
+
+    /// Notes what is written from now on, by [`RegisterFile::write`] and [`RegisterFile::write_block`].
+    pub fn record(&mut self) {
+        self.recorded = Some(Vec::new());
+    }
+
+    /// What was written since this was asked last.
+    pub fn recorded(&mut self) -> Vec<Recorded> {
+        self.recorded.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// READ: the entry at an address.
@@ -90,6 +105,9 @@ impl RegisterFile {
         }
         for (at, entry) in (first..).zip(bytes.chunks_exact(size)) {
             self.set_entry(register, at, entry);
+        }
+        if let Some(recorded) = &mut self.recorded {
+            recorded.push((address, size as u8, bytes.to_vec()));
         }
         Ok(())
     }

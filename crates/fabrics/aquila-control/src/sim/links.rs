@@ -4,6 +4,7 @@ use aquila::pipeline::Interface;
 use aquila::topology::Topology;
 use kernel::{Stream, Time};
 
+use super::journal::What;
 use super::{Event, Parcel, Sim};
 use crate::firmware::Input;
 use crate::firmware::chip::LinkState;
@@ -140,7 +141,18 @@ impl Sim {
         // Where nothing is heard the port goes on trying.
         let state = self.links.links[link as usize].state.max(LinkState::Training);
         let neighbour = self.plan.ethernet(far.tin, Interface::Control);
+        if self.nodes[usize::from(tin)].firmware.is_some() {
+            self.note(What::LinkSeen { tin, port, state });
+        }
         self.tell(tin, Input::Link { port, state, neighbour });
+    }
+
+    /// All links have been up before the beginning.
+    pub(super) fn links_are_up(&mut self) {
+        for link in &mut self.links.links {
+            link.life += 1;
+            link.state = LinkState::Up;
+        }
     }
 
     /// Puts on wires what a firmware has for them.

@@ -9,6 +9,7 @@
 //!
 //! Leaves out: cells (a packet is looked up as a whole), and the traffic of hosts.
 
+pub mod journal;
 mod links;
 pub mod path;
 pub mod programmer;
@@ -20,7 +21,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use aquila::address::Endpoint;
 use aquila::pipeline::Interface;
-use aquila::pipeline::plan::Plan;
+use aquila::pipeline::plan::{Plan, Version};
 use aquila::topology::{Shape, Topology};
 use ipnet::{IpNet, Ipv4Net};
 use kernel::{Calendar, Span, Stream, Time};
@@ -32,6 +33,7 @@ use crate::firmware::chip::Chip;
 use crate::firmware::{self, Firmware};
 use crate::memory::Memory;
 use crate::pmos;
+use journal::{Journal, What};
 use links::Links;
 use path::Lost;
 use programmer::{Enough, Programmer, Said};
@@ -212,9 +214,11 @@ pub struct Sim {
     manager_scheduled: Option<Time>,
     programmer: Programmer,
     is_solve_due: bool,
+    is_batch_open: bool,
     /// TiNs that the controller has had ready since their cold start (I82).
     ready: Vec<bool>,
     results: Results,
+    journal: Journal,
 }
 
 impl Sim {
@@ -224,6 +228,39 @@ impl Sim {
     /// If there is no such Clique, or its connected TiNs are not in it.
     #[must_use]
     pub fn new(config: Config) -> Self {
+        let mut sim = Self::without_power(config);
+        let mut stream = Stream::new(sim.config.seed, "power", 0);
+        for tin in 0..sim.nodes.len() as u16 {
+            let wait = stream.below(sim.config.power_on.as_ps() / 1_000_000 + 1);
+            sim.power_on(tin, Span::from_us(wait));
+        }
+        sim.tell_manager(bootstrap::Input::Nothing);
+        sim
+    }
+
+    /// A Clique whose chips hold what they are to hold, whose links are up, and whose controller has just started.
+    pub(in crate::sim) fn up(config: Config) -> Self {
+        let mut sim = Self::without_power(Config { start_time: Span::ZERO, ..config.clone() });
+        let images = sim.programmer.presume(|tin| first_start(tin));
+        for (tin, image) in (0..).zip(images) {
+            sim.power_on(tin, Span::ZERO);
+            let ethernet = sim.plan.ethernet(tin, Interface::Control);
+            let mut chip = Chip::holding(ethernet, first_start(tin), image);
+            chip.trap = match sim.plan.ip(tin, Interface::Control, Version::V4) {
+                IpAddr::V4(address) => Some(address),
+                IpAddr::V6(_) => None,
+            };
+            sim.chips[usize::from(tin)] = chip;
+            sim.ready[usize::from(tin)] = true;
+            sim.manager.resume(sim.now, tin, first_start(tin));
+        }
+        sim.links_are_up();
+        sim.config.start_time = config.start_time;
+        sim.tell_manager(bootstrap::Input::Nothing);
+        sim
+    }
+
+    fn without_power(config: Config) -> Self {
         let topology = Topology::new(&config.shape, aquila::topology::Fibres::Grid)
             .unwrap_or_else(|problem| panic!("{problem:?}"));
         let plan = Plan::new(&config.shape, 2);
@@ -242,7 +279,7 @@ impl Sim {
         let mut calendar = Calendar::new();
         let faults = (0..).zip(&config.faults);
         faults.for_each(|(at, &(time, _))| calendar.push(time, Event::Fault { at }));
-        let mut sim = Self {
+        Self {
             nodes: (0..tins).map(node).collect(),
             chips: (0..tins)
                 .map(|tin| Chip::new(plan.ethernet(tin, Interface::Control), 0))
@@ -253,8 +290,10 @@ impl Sim {
             manager_scheduled: None,
             programmer: programmer(&config, &topology),
             is_solve_due: false,
+            is_batch_open: false,
             ready: vec![false; usize::from(tins)],
             results: Results::new(tins, &config.connected),
+            journal: Journal::default(),
             now: Time::ZERO,
             calendar,
             parcels: Vec::new(),
@@ -262,14 +301,19 @@ impl Sim {
             topology,
             plan,
             config,
-        };
-        let mut stream = Stream::new(sim.config.seed, "power", 0);
-        for tin in 0..tins {
-            let wait = stream.below(sim.config.power_on.as_ps() / 1_000_000 + 1);
-            sim.power_on(tin, Span::from_us(wait));
         }
-        sim.tell_manager(bootstrap::Input::Nothing);
-        sim
+    }
+
+    fn set_limit(&mut self, limit: Time) {
+        self.config.limit = limit;
+    }
+
+    fn add_faults(&mut self, faults: impl Iterator<Item = (Time, Fault)>) {
+        for (time, fault) in faults {
+            let at = self.config.faults.len() as u32;
+            self.config.faults.push((time, fault));
+            self.calendar.push(time, Event::Fault { at });
+        }
     }
 
     /// Goes on until all TiNs that have power are ready and hold what they are to hold, or until the limit; whether it came
@@ -366,6 +410,7 @@ impl Sim {
 
     /// Something happens, now.
     pub fn fault(&mut self, fault: Fault) {
+        self.note(What::Fault(fault));
         match fault {
             Fault::Link { link, is_up } => {
                 self.links.set_broken(link, !is_up);
@@ -443,6 +488,8 @@ impl Sim {
                 self.is_solve_due = false;
                 let mut said = Said::default();
                 self.programmer.solve(&mut said);
+                self.note(What::BatchWritten { number: self.programmer.solutions });
+                self.is_batch_open = true;
                 self.pass_on(said);
             }
             Event::Fault { at } => self.fault(self.config.faults[at as usize].1),
@@ -501,6 +548,7 @@ impl Sim {
         // Another number at each start, and of each chip.
         let start = node.chip_start << 16 | u32::from(tin);
         self.chips[usize::from(tin)] = Chip::new(ethernet, start);
+        self.note_cold(tin);
         self.results.tins[usize::from(tin)].powered = self.now + after;
         self.start(tin, after);
         self.relink_all(tin);
@@ -557,6 +605,7 @@ impl Sim {
         let Some(firmware) = &mut self.nodes[at].firmware else { return };
         let mut out = Vec::new();
         firmware.step(self.now, &mut self.chips[at], input, &mut out);
+        self.note_written(tin);
         for output in out {
             match output {
                 firmware::Output::Frame { by: Interface::Ethernet, frame } => {
@@ -598,12 +647,16 @@ impl Sim {
                     self.send(self.config.network, Parcel::Server { from: None, message });
                 }
                 bootstrap::Output::Session(session) => self.programmer.hear(session, &mut said),
-                bootstrap::Output::Links { tin, up } => self.programmer.set_links(tin, up),
+                bootstrap::Output::Links { tin, up } => {
+                    self.note(What::RowWritten { tin, up });
+                    self.programmer.set_links(tin, up);
+                }
                 bootstrap::Output::Report { .. } => self.results.reports += 1,
                 bootstrap::Output::Stage { tin, stage, via } => {
                     let is_ready = matches!(stage, Stage::Ready | Stage::Reconnecting);
                     self.programmer.set_ready(tin, is_ready);
                     self.ready[usize::from(tin)] |= stage == Stage::Ready;
+                    self.note(What::Stage { tin, stage });
                     self.results.on_stage(self.now, tin, stage, via);
                 }
             }
@@ -625,6 +678,10 @@ impl Sim {
         }
         for progress in said.progress {
             self.send(Span::ZERO, Parcel::Manager(bootstrap::Input::Progress(progress)));
+        }
+        if self.is_batch_open && self.programmer.is_done() {
+            self.is_batch_open = false;
+            self.note(What::BatchComplete { number: self.programmer.solutions });
         }
         if self.programmer.is_stale && !self.is_solve_due {
             self.is_solve_due = true;
@@ -718,6 +775,11 @@ impl Sim {
     fn lose(&mut self, lost: Lost) {
         self.results.lost[lost as usize] += 1;
     }
+}
+
+/// The number of a chip's first start.
+fn first_start(tin: u16) -> u32 {
+    1 << 16 | u32::from(tin)
 }
 
 fn manager(config: &Config, topology: &Topology, now: Time) -> Manager {

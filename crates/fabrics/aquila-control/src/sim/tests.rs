@@ -8,6 +8,7 @@ use aquila::tables::compute::compute;
 use aquila::turns::TurnTable;
 use proptest::prelude::*;
 
+use super::journal::{Booted, replay};
 use super::*;
 use crate::expand::tables;
 use crate::firmware::State;
@@ -223,6 +224,55 @@ fn m813_another_controller_takes_over_in_the_middle() {
     sim.run_to(second(200));
     check(&mut sim);
     check_tables(&sim);
+}
+
+/// Chips that are written with what the journal says hold what the Clique's chips do, stage by stage.
+#[test]
+fn m729_the_journal_says_what_chips_are_written_with_and_when() {
+    let mut config = Config::new(&Shape::TINY, vec![0, 7], 1);
+    let link = 5;
+    config.faults = vec![
+        (second(1), Fault::Link { link, is_up: false }),
+        (second(30), Fault::Power { tin: 9, is_on: false }),
+        (second(60), Fault::Power { tin: 9, is_on: true }),
+    ];
+    let mut clique = Booted::new(config);
+    let registers = |clique: &Booted| -> Vec<_> {
+        clique.chips().iter().map(|chip| chip.registers.clone()).collect()
+    };
+    let mut files = registers(&clique);
+    let mut condition = Condition::healthy(clique.topology());
+    let healthy = compute(clique.topology(), &TurnTable::P1, &condition);
+    assert!(tables(clique.topology().shape(), &files).unwrap() == healthy);
+    let entries = clique.run_to(second(29));
+    assert!(clique.is_done());
+    assert!(entries.is_sorted_by_key(|entry| entry.time));
+    let when = |is_it: &dyn Fn(&What) -> bool| {
+        entries.iter().find(|entry| is_it(&entry.what)).map(|entry| entry.time)
+    };
+    let stages = [
+        when(&|what| *what == What::Fault(Fault::Link { link, is_up: false })),
+        when(&|what| matches!(what, What::LinkSeen { .. })),
+        when(&|what| matches!(what, What::RowWritten { .. })),
+        when(&|what| matches!(what, What::BatchWritten { .. })),
+        when(&|what| matches!(what, What::Written { .. })),
+        when(&|what| matches!(what, What::BatchComplete { .. })),
+    ];
+    assert_eq!(stages[0], Some(second(1)));
+    assert!(stages.is_sorted() && stages[5] < Some(second(29)), "{stages:?}");
+    entries.iter().for_each(|entry| replay(entry, &mut files));
+    condition.set_link(link, aquila::tables::condition::State::Dead);
+    let damaged = compute(clique.topology(), &TurnTable::P1, &condition);
+    assert!(tables(clique.topology().shape(), &files).unwrap() == damaged);
+    let entries = clique.run_to(second(600));
+    assert!(clique.is_done());
+    entries.iter().for_each(|entry| replay(entry, &mut files));
+    for (tin, (file, chip)) in files.iter().zip(registers(&clique)).enumerate() {
+        for register in crate::expand::owned() {
+            assert!(file.differing(&chip, register).is_empty(), "{} of TiN {tin}", register.name);
+        }
+    }
+    assert!(tables(clique.topology().shape(), &files).unwrap() == damaged);
 }
 
 proptest! {
