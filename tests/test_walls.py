@@ -21,7 +21,15 @@ WALLS: dict[str, set[str]] = {
     "loopback": {"kernel", "rack"},
     "scenario": {"kernel", "rack", "fabrics", "loopback"},
     "report": {"kernel", "rack"},
-    "reproductions": {"kernel", "rack", "switching", "fabrics", "scenario", "report"},
+    "reproductions": {
+        "kernel",
+        "rack",
+        "switching",
+        "fabrics",
+        "fabrics/aquila-control",
+        "scenario",
+        "report",
+    },
     "cli": {"kernel", "rack", "scenario", "report", "reproductions"},
     "python": {"rack", "scenario", "report", "cli"},
 }

@@ -68,6 +68,8 @@ pub enum Command {
     Bench(BenchArguments),
     /// Compute what SCOC is made of: route allocation, a switch on a test bench.
     Scoc(ScocArguments),
+    /// Boot an Aquila Clique by its control plane, in simulated time.
+    Aquila(AquilaArguments),
     /// Print a completion script for a shell.
     Completions(CompletionsArguments),
 }
@@ -259,6 +261,56 @@ pub struct SwitchArguments {
     /// Seed of all chance.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+}
+
+/// `aquila`.
+#[derive(Debug, Args)]
+pub struct AquilaArguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub what: AquilaCommand,
+}
+
+/// What to do with Aquila's control plane.
+#[derive(Debug, Subcommand)]
+pub enum AquilaCommand {
+    /// Boot a Clique from power-on, in simulated time: who boots whom, when, and how long it takes.
+    Bootstrap(BootstrapArguments),
+}
+
+/// `aquila bootstrap`.
+#[derive(Debug, Args)]
+pub struct BootstrapArguments {
+    /// The Clique: full (576 TiNs), half, mini (68) or tiny (18).
+    #[arg(long, value_name = "NAME", default_value = "full")]
+    pub profile: String,
+    /// TiNs connected to the datacenter's network, spread evenly. Default: 512 of 576.
+    #[arg(long, value_name = "N")]
+    pub connected: Option<u16>,
+    /// Seconds from one management ordered set, of six bytes, to the next. Default: calibrated to the
+    /// paper's 48 minutes (`rackloom reproduce aquila bootstrap`).
+    #[arg(long, value_name = "SECONDS")]
+    pub mos_interval: Option<f64>,
+    /// Seconds that a control processor takes for an entry of a register. Default: calibrated to the
+    /// paper's 3 minutes.
+    #[arg(long, value_name = "SECONDS")]
+    pub entry_time: Option<f64>,
+    /// Of a million ordered sets, how many are lost.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub mos_lost: u32,
+    /// What happens meanwhile: SECONDS:KIND:NUMBER, as 60:power-off:7. Kinds: link-down, link-up,
+    /// ethernet-down, ethernet-up, restart, power-off, power-on; and 60:controller. Repeat for several.
+    #[arg(long, value_name = "FAULT")]
+    pub fault: Vec<String>,
+    /// Simulated seconds after which it is given up.
+    #[arg(long, value_name = "SECONDS", default_value_t = 86_400.0)]
+    pub limit: f64,
+    /// Seed of all chance.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Where results go. Default: results/aquila-bootstrap-PROFILE.
+    #[arg(long, short, value_name = "DIR")]
+    pub out: Option<PathBuf>,
 }
 
 /// `completions`.

@@ -135,10 +135,14 @@
       : colour(`--series-${series.hue % SERIES_COLOURS}`);
     const isBound = series.style === "bound";
     const isEvent = series.style === "event";
-    const x = isBound ? reach : isEvent ? series.x.flatMap((at) => [at, at, null]) : series.x;
+    const isSegments = series.style === "segments";
+    const pairs = (values) => values.flatMap((value, at) => at % 2 ? [value, null] : [value]);
+    const x = isBound ? reach : isEvent ? series.x.flatMap((at) => [at, at, null])
+      : isSegments ? pairs(series.x) : series.x;
     const y = isBound ? [series.y[0], series.y[0]]
-      : isEvent ? series.x.flatMap(() => [...height, null]) : series.y;
-    const tip = (value, index) =>
+      : isEvent ? series.x.flatMap(() => [...height, null])
+      : isSegments ? pairs(series.y) : series.y;
+    const tip = (value, index) => value === null ? "" :
       `<b>${escaped(series.name)}</b><br>${escaped(plot.x.label)}: ` +
       `${escaped(format(plot.x, value))}<br>${escaped(plot.y.label)}: ` +
       escaped(format(plot.y, y[index]));
@@ -169,7 +173,7 @@
       return { ...trace, type: "bar", textposition: "none", marker: { color: ink, line: edge } };
     }
     const lined = !["points", "published"].includes(series.style);
-    const marked = !lined || (!isBound && !isEvent && series.style !== "steps" && x.length <= MARKED_POINTS);
+    const marked = !lined || (!isBound && !isEvent && !isSegments && series.style !== "steps" && x.length <= MARKED_POINTS);
     const hollow = series.style === "published";
     const shape = series.hue === null ? "diamond" : SYMBOLS[series.hue % SYMBOLS.length];
     const symbol = hollow ? `${shape}-open` : shape;

@@ -148,7 +148,7 @@ pub fn write_json(path: &Path, value: &Value) -> Result<(), FileError> {
 }
 
 /// The files that are written into results directories.
-const OURS: [&str; 9] = [
+const OURS: [&str; 10] = [
     "SHA256SUMS",
     "claims.json",
     "flows.parquet",
@@ -158,6 +158,7 @@ const OURS: [&str; 9] = [
     "series.parquet",
     "summary.json",
     "sweep.csv",
+    "tins.parquet",
 ];
 
 /// A directory that takes the files of one run or one comparison.

@@ -14,7 +14,7 @@ pub mod unfinished;
 pub mod units;
 
 pub use files::{FileError, ResultsDir, write_atomically, write_json};
-pub use parquet::{FlowWriter, Provenance, write_series};
+pub use parquet::{FlowWriter, Provenance, RowsColumn, RowsValues, write_rows, write_series};
 pub use reports::{Claim, Verdict, claims_page, claims_table, comparison_page, run_page};
 pub use summary::cell;
 pub use table::{Cell, Column, ResultsTable, Tone};

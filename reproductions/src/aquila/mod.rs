@@ -1,9 +1,11 @@
 //! Aquila (NSDI 2022): what its fabric carries, how long it takes, and what each of its parts is for.
 //!
-//! Leaves out: bootstrap and the controller.
+//! Leaves out: the controller while cells move.
 
 mod ablation;
 mod applications;
+pub mod boot;
+pub mod bootstrap;
 mod built;
 mod bursts;
 mod clique;
@@ -72,6 +74,12 @@ const EXPERIMENTS: &[Experiment] = &[
         "§4.2, App. A",
         "Bundles, failure domains, entries of tables",
         built::run,
+    ),
+    Experiment::new(
+        "bootstrap",
+        "§3.5, §4.4, Fig. 6",
+        "A Clique that boots itself: how long, in how many waves, in how much memory",
+        bootstrap::run,
     ),
     Experiment::new("fig7", "§5.1, Fig. 7", "Round trips of IP under load", lookups::run),
     Experiment::new("headline", "§1, §3.4", "A read of remote memory alone", headline::run),

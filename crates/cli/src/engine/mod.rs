@@ -1,5 +1,6 @@
 //! Carries out scenarios and keeps what comes of it.
 
+pub mod boot;
 mod budget;
 mod busy;
 mod checksums;

@@ -81,6 +81,9 @@ pub enum SeriesStyle {
     Steps,
     /// Marks alone.
     Points,
+    /// A line from each point of even place to the one after it, and from there none: what lasted from when to when, who
+    /// belongs to whom.
+    Segments,
     /// Hollow marks: somebody else's figures beside ours.
     Published,
     /// Bars; several such series are stacked.
@@ -147,7 +150,13 @@ impl PlotSeries {
             y,
             interval: self.intervals.get(index).copied(),
         });
-        thin(all.filter(|point| x.holds(point.x) && y.holds(point.y)).collect(), POINTS_MAX)
+        let fits = |point: &Point| x.holds(point.x) && y.holds(point.y);
+        if self.style == SeriesStyle::Segments {
+            let all: Vec<Point> = all.collect();
+            let (pairs, _) = all.as_chunks::<2>();
+            return pairs.iter().filter(|pair| pair.iter().all(fits)).flatten().copied().collect();
+        }
+        thin(all.filter(fits).collect(), POINTS_MAX)
     }
 
     fn to_json(&self, place: usize, x: &Axis, y: &Axis) -> Value {
@@ -160,6 +169,7 @@ impl PlotSeries {
             SeriesStyle::Dotted => "dotted",
             SeriesStyle::Steps => "steps",
             SeriesStyle::Points => "points",
+            SeriesStyle::Segments => "segments",
             SeriesStyle::Published => "published",
             SeriesStyle::Bars => "bars",
             SeriesStyle::Bound => "bound",
@@ -287,6 +297,17 @@ mod tests {
         assert_eq!(json["series"][0]["x"], json!([4.0, 8.0]));
         assert_eq!(json["series"][0]["y"], json!([-1.0, 0.0]));
         assert!(!plot.is_empty());
+    }
+
+    #[test]
+    fn segments_stay_in_pairs_however_many() {
+        let mut points: Vec<_> = (0..3_000).map(|at| (f64::from(at), f64::from(at % 5))).collect();
+        points[7].1 = f64::NAN;
+        let series = PlotSeries::new("a", SeriesStyle::Segments, points);
+        let json = Plot { series: vec![series], ..Plot::default() }.to_json();
+        let x: Vec<f64> = serde_json::from_value(json["series"][0]["x"].clone()).unwrap();
+        let expected: Vec<f64> = (0..3_000).filter(|at| at / 2 != 3).map(f64::from).collect();
+        assert_eq!(x, expected);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Parquet files: `flows.parquet` and `series.parquet`.
+//! Parquet files: `flows.parquet`, `series.parquet`, and tables of rows.
 //!
 //! Every column says in the file what it is and in which unit. The same run gives the same bytes:
 //! nothing of the writer, the machine or the hour is in the file. Memory is bounded by one row
@@ -6,9 +6,11 @@
 
 mod columns;
 mod flows;
+mod rows;
 mod series;
 
 pub use flows::FlowWriter;
+pub use rows::{RowsColumn, RowsValues, write_rows};
 pub use series::write_series;
 
 /// Where a file's figures come from; stored with them.

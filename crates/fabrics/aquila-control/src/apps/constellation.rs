@@ -267,6 +267,34 @@ impl Constellation {
         }
     }
 
+    /// The base has changed: its subscribers are told, without waiting for [`Constellation::tick`].
+    pub fn publish(&mut self) {
+        let version = self.base().map_or(0, Nib::version);
+        for (&name, instance) in &mut self.instances {
+            let place = instance.as_mut();
+            let wants = |place: &&mut Place| place.instance.wants_news(version) && !place.has_news;
+            if let Some(place) = place.filter(wants) {
+                place.has_news = true;
+                self.messages.push(Message::News(name));
+            }
+        }
+    }
+
+    /// Time goes on for the front end that leads, which has something to do then ([`FrontEnd::wakes_at`]).
+    pub fn wake(&mut self, now: Time) {
+        self.with_leader(Application::FrontEnd, |instance, out| instance.wake(now, out));
+    }
+
+    /// Whether nothing is on its way to the base or from it, but for leases and that there is something new.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        let is_small = |message: &Message| {
+            matches!(message, Message::News(_) | Message::Write { job: Job::Lease(_), .. })
+        };
+        self.instances.values().flatten().all(|place| place.instance.is_idle())
+            && self.messages.iter().all(is_small)
+    }
+
     fn tick_one(&mut self, now: Time, name: Name) {
         let version = self.base().map_or(0, Nib::version);
         let layout = self.base().map_or(LAYOUT, |base| base.since(version, &[]).layout);

@@ -63,6 +63,8 @@ pub struct FlowManager {
     /// Results that are not in the base yet; `None`: the row is gone.
     unwritten: BTreeMap<Key, Option<ResultRow>>,
     is_writing: bool,
+    /// After how long operations are said once more, if there are no results.
+    again: Span,
     counts: Counts,
 }
 
@@ -85,7 +87,13 @@ impl FlowManager {
     /// One that leads in a term, and knows nothing yet.
     #[must_use]
     pub fn new(term: u64) -> Self {
-        Self { term, ..Self::default() }
+        Self { term, again: AGAIN, ..Self::default() }
+    }
+
+    /// The same, which says operations once more after another time without results.
+    #[must_use]
+    pub fn asking_again(self, again: Span) -> Self {
+        Self { again, ..self }
     }
 
     /// The tables that it reads.
@@ -118,9 +126,13 @@ impl FlowManager {
         }
         let is_everything = changes.is_everything || self.seen == 0;
         if is_everything {
-            *self = Self { term: self.term, counts: self.counts, ..Self::default() };
+            let Self { term, counts, again, .. } = *self;
+            *self = Self { term, counts, again, ..Self::default() };
         }
         self.seen = changes.version;
+        if changes.changes.is_empty() && !is_everything {
+            return;
+        }
         let mut rows = Vec::new();
         for change in changes.changes {
             match change.key.0 {
@@ -347,7 +359,8 @@ impl FlowManager {
             (table, false) if is_group(table) => !has_any_flows,
             _ => true,
         };
-        let is_due = |pending: &Pending| pending.sent.is_none_or(|(_, last)| now - last >= AGAIN);
+        let is_due =
+            |pending: &Pending| pending.sent.is_none_or(|(_, last)| now - last >= self.again);
         let mut operations = Vec::new();
         let tin = self.tins.get_mut(&number).expect("it is known");
         for (place, pending) in &mut tin.pending {

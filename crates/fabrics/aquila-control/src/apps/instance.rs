@@ -193,6 +193,21 @@ impl Instance {
         self.put(now, wanted, out);
     }
 
+    /// Time goes on for the front end, which has something to do then ([`FrontEnd::wakes_at`]).
+    pub fn wake(&mut self, now: Time, out: &mut Vec<Output>) {
+        let mut wanted = Outputs::default();
+        if let Some((_, App::FrontEnd(app))) = &mut self.app {
+            app.tick(now, &mut wanted.front_end);
+        }
+        self.put(now, wanted, out);
+    }
+
+    /// Whether it has nothing to write.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.under_way.is_none()
+    }
+
     /// It reads what is new in the base. True: it leads from now on.
     pub fn news(&mut self, now: Time, base: &Nib, out: &mut Vec<Output>) -> bool {
         let leases = base.since(self.seen, &[Table::Lease]);
@@ -234,7 +249,10 @@ impl Instance {
             Application::RoutingEngine => {
                 App::RoutingEngine(RoutingEngine::new(self.clique.clone()).into())
             }
-            Application::FlowManager => App::FlowManager(FlowManager::new(term).into()),
+            Application::FlowManager => {
+                let app = FlowManager::new(term).asking_again(self.settings.again * 2);
+                App::FlowManager(app.into())
+            }
             Application::FrontEnd => {
                 let mut app = FrontEnd::new(self.clique.clone(), self.settings);
                 app.load(&base.since(0, &FrontEnd::TABLES));

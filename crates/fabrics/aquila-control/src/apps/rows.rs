@@ -32,8 +32,8 @@ use crate::nib::Table;
 
 /// In the place of a class: nothing comes in there; of class and channel: the row of the escape channels.
 pub const NONE: u8 = u8::MAX;
-/// The bit of a TiN's Ethernet port in its Port row (our choice): the last, which no Clique has in use.
-pub const ETHERNET_PORT: u8 = 63;
+/// The bit of a TiN's Ethernet port in its Port row.
+pub const ETHERNET_PORT: u8 = crate::firmware::chip::ETHERNET_PORT;
 /// Ports of a PortClass row.
 pub const PORTS: usize = 64;
 

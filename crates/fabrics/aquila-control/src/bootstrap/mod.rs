@@ -145,6 +145,23 @@ pub struct Counts {
     pub malformed: u64,
 }
 
+impl std::ops::Add for Counts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            calls: self.calls + other.calls,
+            relayed: self.relayed + other.relayed,
+            merged: self.merged + other.merged,
+            pmos_sessions: self.pmos_sessions + other.pmos_sessions,
+            pmos_lost: self.pmos_lost + other.pmos_lost,
+            tcp_sessions: self.tcp_sessions + other.tcp_sessions,
+            tcp_lost: self.tcp_lost + other.tcp_lost,
+            malformed: self.malformed + other.malformed,
+        }
+    }
+}
+
 /// A TiN, as the controller knows it.
 #[derive(Debug)]
 struct Tin {

@@ -11,6 +11,9 @@ use crate::registers::map::{ID_ETHERNET, LINK_STATE};
 /// Ports that registers have.
 pub const PORTS: u8 = 64;
 
+/// The port of registers that stands for the Ethernet port (our choice): the last, which no Clique has in use.
+pub const ETHERNET_PORT: u8 = PORTS - 1;
+
 /// How far a port's link is (M215).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]

@@ -32,7 +32,7 @@ use crate::memory::{Charge, Memory, OutOfMemory, Purpose};
 use crate::pmos;
 use crate::registers::map::{LINK_CONTROL, LINK_NEIGHBOUR, LINK_STATE};
 use crate::session::{Hello, Point, Said, Server};
-use chip::{Chip, LinkState, PORTS};
+use chip::{Chip, ETHERNET_PORT, LinkState};
 use ports::Ports;
 use reports::Reports;
 use requests::{Requests, Source};
@@ -195,7 +195,7 @@ impl Firmware {
         let requests = Requests::new(memory, settings.entry_time)?;
         let session = stream.below(1 << 16) as u16;
         let mut ports = Ports::new(memory, session, settings.pmos_timeout);
-        for port in 0..PORTS {
+        for port in 0..ETHERNET_PORT {
             let at = [u32::from(port)];
             if chip.registers.get(LINK_STATE, at) >= LinkState::Locked as u8 {
                 ports.open(port)?;
@@ -234,6 +234,9 @@ impl Firmware {
             }
             Input::Ethernet { is_up } => {
                 self.is_ethernet_up = is_up;
+                let state = if is_up { LinkState::Up } else { LinkState::Down };
+                chip.registers.set(LINK_STATE, [ETHERNET_PORT.into()], state as u8);
+                self.are_links_due = true;
                 if is_up {
                     self.client.hurry(now);
                 }
@@ -322,7 +325,7 @@ impl Firmware {
         state: LinkState,
         neighbour: EthernetAddress,
     ) {
-        if port >= PORTS {
+        if port >= ETHERNET_PORT {
             self.counts.malformed += 1;
             return;
         }

@@ -227,7 +227,7 @@ fn m803_m808_i83_a_connected_tin_gets_its_address_and_answers_by_the_same_interf
         let hello = pair.connect();
         assert_eq!(pair.tins[0].chip.trap, Some(address(0)));
         let ethernet = plan().ethernet(0, Interface::Control);
-        assert_eq!(hello, Hello { boot: 1, ethernet, links: 1 << 3 });
+        assert_eq!(hello, Hello { boot: 1, ethernet, links: 1 << 3 | 1 << chip::ETHERNET_PORT });
         assert_eq!(pair.tins[0].firmware.state(), State::Tcp);
         assert!(pair.left_by.len() >= 2);
         assert!(pair.left_by.iter().all(|&left| left == by), "{:?}", pair.left_by);
@@ -244,7 +244,7 @@ fn m603_links_are_in_the_registers_and_the_controller_hears_of_changes() {
     assert_eq!(registers.get(LINK_NEIGHBOUR, [5]), 0x0247_0003_0000);
     let neighbour = [0; 6];
     pair.tell(0, Input::Link { port: 3, state: LinkState::Training, neighbour });
-    pair.until(5, |pair| pair.heard.contains(&Said::Links(0)).then_some(()));
+    pair.until(5, |pair| pair.heard.contains(&Said::Links(1 << chip::ETHERNET_PORT)).then_some(()));
     assert_eq!(pair.tins[0].chip.registers.get(LINK_NEIGHBOUR, [3]), 0);
     // What the controller forbids does not come up.
     pair.tins[0].chip.registers.set(LINK_CONTROL, [4], 0);

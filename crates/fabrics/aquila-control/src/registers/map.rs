@@ -61,9 +61,11 @@ pub const GROUP_SLOT: Handle<u16, 2> = Handle::new(23);
 pub const IP_FLOW: Handle<[u8; 32], 1> = Handle::new(24);
 /// By input port, routing channel and destination (64 pods, 16 TiNs of the own one): 8 and 24 slots of a byte (M302).
 pub const ROUTE: Handle<[u8; 32], 3> = Handle::new(25);
+/// Bit 0 lets cells for other TiNs that come in at GNet ports go on (M815).
+pub const TRANSIT_ALLOWED: Handle<u8, 0> = Handle::new(26);
 
 /// All registers, by address.
-pub static REGISTERS: [Register; 26] = [
+pub static REGISTERS: [Register; 27] = [
     Register {
         name: "id.chip",
         base: 0x0,
@@ -297,5 +299,14 @@ pub static REGISTERS: [Register; 26] = [
         access: Access::ReadWrite,
         reset: Reset::Ones,
         meaning: "By input port, routing channel and destination (64 pods, 16 TiNs of the own one): 8 and 24 slots of a byte (M302).",
+    },
+    Register {
+        name: "transit.allowed",
+        base: 0x2000000,
+        width: 8,
+        dimensions: &[],
+        access: Access::ReadWrite,
+        reset: Reset::Zeros,
+        meaning: "Bit 0 lets cells for other TiNs that come in at GNet ports go on (M815).",
     },
 ];

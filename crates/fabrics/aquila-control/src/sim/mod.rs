@@ -9,40 +9,43 @@
 //!
 //! Leaves out: cells (a packet is looked up as a whole), and the traffic of hosts.
 
+mod controller;
 pub mod journal;
 mod links;
+mod packets;
 pub mod path;
-pub mod programmer;
 pub mod results;
 #[cfg(test)]
 mod tests;
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 
-use aquila::address::Endpoint;
 use aquila::pipeline::Interface;
-use aquila::pipeline::plan::{Plan, Version};
+use aquila::pipeline::plan::Plan;
 use aquila::topology::{Shape, Topology};
-use ipnet::{IpNet, Ipv4Net};
 use kernel::{Calendar, Span, Stream, Time};
 
-use crate::apps::session::Session;
-use crate::bootstrap::{self, Manager, Stage};
+use crate::apps::constellation::{Constellation, Name};
+use crate::apps::front_end;
+use crate::bootstrap::{self, Stage};
 use crate::dhcp;
 use crate::firmware::chip::Chip;
 use crate::firmware::{self, Firmware};
 use crate::memory::Memory;
+use crate::nib::Nib;
 use crate::pmos;
+use controller::{Controller, Told};
 use journal::{Journal, What};
 use links::Links;
-use path::Lost;
-use programmer::{Enough, Programmer, Said};
 use results::Results;
 
 /// The controller's address, and that of the DHCP server and of the spine's switches (our choice).
 pub const CONTROLLER: Ipv4Addr = Ipv4Addr::new(172, 16, 0, 1);
 const SERVER: Ipv4Addr = Ipv4Addr::new(172, 16, 0, 2);
 const SPINE: Ipv4Addr = Ipv4Addr::new(172, 16, 1, 1);
+
+/// How often it is looked at whether all is done (our choice).
+const LOOK: Span = Span::from_us(250_000);
 
 const fn ms(ms: u64) -> Span {
     Span::from_us(1_000 * ms)
@@ -77,8 +80,22 @@ pub enum Fault {
         /// Which of it.
         is_on: bool,
     },
-    /// The session manager is another one, which knows what is in the base, and no session.
+    /// All instances of all applications are others, which know what is in the base, and no session.
     Controller,
+    /// An instance of an application stops, or starts anew.
+    Instance {
+        /// Which.
+        name: Name,
+        /// Which of it.
+        runs: bool,
+    },
+    /// A copy of the base stops, unless it is the last, or starts with what the other one holds.
+    Base {
+        /// Which.
+        copy: u8,
+        /// Which of it.
+        runs: bool,
+    },
 }
 
 /// What is simulated.
@@ -108,12 +125,14 @@ pub struct Config {
     pub network: Span,
     /// From a TiN to the next.
     pub hop: Span,
-    /// For so long changes are gathered before tables are worked out.
-    pub batch: Span,
-    /// What is programmed by PMOS.
-    pub enough: Enough,
+    /// From one part of the controller to another: they are on servers of their own (M701).
+    pub message: Span,
+    /// Of a million messages between instances and base, so many are lost.
+    pub messages_lost: u32,
     /// The controller's patience.
     pub manager: bootstrap::Settings,
+    /// How fast it writes (M727).
+    pub front_end: front_end::Settings,
     /// What happens, and when.
     pub faults: Vec<(Time, Fault)>,
     /// Nothing later than this is looked at.
@@ -138,9 +157,11 @@ impl Config {
             up_time: ms(1_000),
             network: Span::from_us(100),
             hop: Span::from_us(1),
-            batch: ms(2_000),
-            enough: Enough::Tables,
+            message: Span::from_us(200),
+            messages_lost: 0,
             manager: bootstrap::Settings::default(),
+            // Sessions lose nothing, and a request may take a slow processor long.
+            front_end: front_end::Settings { again: ms(3_600_000), ..Default::default() },
             faults: Vec::new(),
             limit: Time::ZERO + ms(24 * 3_600_000),
         }
@@ -162,8 +183,12 @@ enum Event {
     Manager,
     /// Something arrives.
     Parcel { place: u32 },
-    /// Tables are to be worked out.
-    Solve,
+    /// A message between parts of the controller arrives.
+    Message,
+    /// The controller is to be told that time has passed.
+    Tick,
+    /// A shard of the inter-block controllers says what it reaches.
+    Shard,
     /// Something happens.
     Fault { at: u32 },
 }
@@ -173,8 +198,12 @@ enum Event {
 enum Parcel {
     /// To a TiN's firmware.
     Firmware { tin: u16, life: u32, input: firmware::Input },
-    /// To the controller.
-    Manager(bootstrap::Input),
+    /// To the session manager of this life.
+    Manager { life: u32, input: bootstrap::Input },
+    /// To the session manager, whichever there is.
+    Packet(Vec<u8>),
+    /// From the session manager of this life to other parts of the controller.
+    Controller { life: u32, told: Told },
     /// To the DHCP server: from a TiN's link, or from the controller.
     Server { from: Option<u16>, message: Vec<u8> },
     /// An acknowledgement of PMOS out of a port.
@@ -210,11 +239,7 @@ pub struct Sim {
     chips: Vec<Chip>,
     links: Links,
     server: dhcp::Server,
-    manager: Manager,
-    manager_scheduled: Option<Time>,
-    programmer: Programmer,
-    is_solve_due: bool,
-    is_batch_open: bool,
+    controller: Controller,
     /// TiNs that the controller has had ready since their cold start (I82).
     ready: Vec<bool>,
     results: Results,
@@ -228,39 +253,38 @@ impl Sim {
     /// If there is no such Clique, or its connected TiNs are not in it.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        let mut sim = Self::without_power(config);
+        let mut sim = Self::without_power(config, Nib::new());
         let mut stream = Stream::new(sim.config.seed, "power", 0);
         for tin in 0..sim.nodes.len() as u16 {
             let wait = stream.below(sim.config.power_on.as_ps() / 1_000_000 + 1);
             sim.power_on(tin, Span::from_us(wait));
         }
-        sim.tell_manager(bootstrap::Input::Nothing);
+        sim.start_controller();
         sim
     }
 
     /// A Clique whose chips hold what they are to hold, whose links are up, and whose controller has just started.
     pub(in crate::sim) fn up(config: Config) -> Self {
-        let mut sim = Self::without_power(Config { start_time: Span::ZERO, ..config.clone() });
-        let images = sim.programmer.presume(|tin| first_start(tin));
+        let topology = Topology::new(&config.shape, aquila::topology::Fibres::Grid)
+            .unwrap_or_else(|problem| panic!("{problem:?}"));
+        let (base, images) = controller::settled(&config, &topology, first_start);
+        let start_time = config.start_time;
+        let mut sim = Self::without_power(Config { start_time: Span::ZERO, ..config }, base);
         for (tin, image) in (0..).zip(images) {
             sim.power_on(tin, Span::ZERO);
             let ethernet = sim.plan.ethernet(tin, Interface::Control);
             let mut chip = Chip::holding(ethernet, first_start(tin), image);
-            chip.trap = match sim.plan.ip(tin, Interface::Control, Version::V4) {
-                IpAddr::V4(address) => Some(address),
-                IpAddr::V6(_) => None,
-            };
+            chip.trap = controller::address(&sim.plan, tin);
             sim.chips[usize::from(tin)] = chip;
             sim.ready[usize::from(tin)] = true;
-            sim.manager.resume(sim.now, tin, first_start(tin));
         }
         sim.links_are_up();
-        sim.config.start_time = config.start_time;
-        sim.tell_manager(bootstrap::Input::Nothing);
+        sim.config.start_time = start_time;
+        sim.start_controller();
         sim
     }
 
-    fn without_power(config: Config) -> Self {
+    fn without_power(config: Config, base: Nib) -> Self {
         let topology = Topology::new(&config.shape, aquila::topology::Fibres::Grid)
             .unwrap_or_else(|problem| panic!("{problem:?}"));
         let plan = Plan::new(&config.shape, 2);
@@ -286,11 +310,7 @@ impl Sim {
                 .collect(),
             links: Links::new(&topology, config.seed),
             server: dhcp::Server::for_ever(&plan, SERVER),
-            manager: manager(&config, &topology, Time::ZERO),
-            manager_scheduled: None,
-            programmer: programmer(&config, &topology),
-            is_solve_due: false,
-            is_batch_open: false,
+            controller: Controller::new(&config, &topology, base),
             ready: vec![false; usize::from(tins)],
             results: Results::new(tins, &config.connected),
             journal: Journal::default(),
@@ -319,7 +339,19 @@ impl Sim {
     /// Goes on until all TiNs that have power are ready and hold what they are to hold, or until the limit; whether it came
     /// to that.
     pub fn run(&mut self) -> bool {
-        self.run_until(|sim| sim.is_done())
+        while !self.is_done() {
+            if !self.run_for(LOOK) {
+                return self.is_done();
+            }
+        }
+        true
+    }
+
+    /// Goes on for some time; false: to the limit, or nothing is left to happen.
+    pub fn run_for(&mut self, span: Span) -> bool {
+        let until = self.now + span;
+        self.run_to(until);
+        self.now == until && until < self.config.limit
     }
 
     /// Goes on until a time.
@@ -346,10 +378,11 @@ impl Sim {
     /// Whether all TiNs that have power are ready, and hold what they are to hold.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.programmer.is_done()
-            && (0..self.nodes.len() as u16).all(|tin| {
-                !self.nodes[usize::from(tin)].is_on || self.manager.stage(tin) == Stage::Ready
-            })
+        let tins = || (0..).zip(&self.nodes).filter(|(_, node)| node.is_on);
+        tins().all(|(tin, _)| self.stage(tin) == Stage::Ready)
+            && self.controller.is_settled()
+            && tins()
+                .all(|(tin, _)| self.controller.is_ready(tin, self.chips[usize::from(tin)].start))
     }
 
     /// The present.
@@ -361,7 +394,7 @@ impl Sim {
     /// How far a TiN is.
     #[must_use]
     pub fn stage(&self, tin: u16) -> Stage {
-        self.manager.stage(tin)
+        self.controller.stage(tin)
     }
 
     /// The chips.
@@ -376,10 +409,10 @@ impl Sim {
         &self.topology
     }
 
-    /// The programmer.
+    /// The controller's applications.
     #[must_use]
-    pub fn programmer(&self) -> &Programmer {
-        &self.programmer
+    pub fn constellation(&self) -> &Constellation {
+        &self.controller.constellation
     }
 
     /// A TiN's firmware, while it runs.
@@ -388,15 +421,23 @@ impl Sim {
         self.nodes[usize::from(tin)].firmware.as_ref()
     }
 
+    /// TiNs that have been ready.
+    #[must_use]
+    pub fn ready_count(&self) -> usize {
+        self.results.ready_count
+    }
+
     /// What has been found so far.
     #[must_use]
     pub fn results(&self) -> Results {
         let mut results = self.results.clone();
         results.end = self.now;
-        results.sessions = self.manager.counts();
+        results.sessions = self.controller.counts();
         results.leases = self.server.counts;
-        results.solutions = self.programmer.solutions;
-        results.entries = self.programmer.entries;
+        results.entries = self.controller.entries();
+        if let Some(base) = self.controller.constellation.base() {
+            results.base = base.sizes();
+        }
         for (tin, node) in results.tins.iter_mut().zip(&self.nodes) {
             tin.memory_peak = node.memory.peak().max(tin.memory_peak);
             if let Some(firmware) = &node.firmware {
@@ -437,19 +478,15 @@ impl Sim {
                     self.power_on(tin, Span::ZERO);
                 }
             }
-            Fault::Controller => {
-                self.manager = manager(&self.config, &self.topology, self.now);
-                self.manager_scheduled = None;
-                let mut said = Said::default();
-                for tin in 0..self.nodes.len() as u16 {
-                    match self.programmer.ready_boot(tin) {
-                        Some(boot) => self.manager.resume(self.now, tin, boot),
-                        None => self.programmer.set_ready(tin, false),
-                    }
-                    self.programmer.hear(Session::Down { tin }, &mut said);
+            Fault::Controller => self.restart_controller(),
+            Fault::Instance { name, runs } => self.set_instance(name, runs),
+            Fault::Base { copy, runs } => {
+                let constellation = &mut self.controller.constellation;
+                match runs {
+                    true => constellation.start_base(copy.into()),
+                    false => constellation.stop_base(copy.into()),
                 }
-                self.pass_on(said);
-                self.tell_manager(bootstrap::Input::Nothing);
+                self.attend();
             }
         }
     }
@@ -473,25 +510,15 @@ impl Sim {
                     }
                 }
             }
-            Event::Manager => {
-                if self.manager_scheduled == Some(self.now) {
-                    self.manager_scheduled = None;
-                    self.tell_manager(bootstrap::Input::Nothing);
-                }
-            }
+            Event::Manager => self.on_manager(),
             Event::Parcel { place } => {
                 let parcel = self.parcels[place as usize].take().expect("it is on its way");
                 self.free.push(place);
                 self.on_parcel(parcel);
             }
-            Event::Solve => {
-                self.is_solve_due = false;
-                let mut said = Said::default();
-                self.programmer.solve(&mut said);
-                self.note(What::BatchWritten { number: self.programmer.solutions });
-                self.is_batch_open = true;
-                self.pass_on(said);
-            }
+            Event::Message => self.on_message(),
+            Event::Tick => self.on_tick(),
+            Event::Shard => self.hear_shard(),
             Event::Fault { at } => self.fault(self.config.faults[at as usize].1),
         }
     }
@@ -503,7 +530,9 @@ impl Sim {
                     self.tell(tin, input);
                 }
             }
-            Parcel::Manager(input) => self.tell_manager(input),
+            Parcel::Manager { life, input } => self.on_told_manager(life, input),
+            Parcel::Packet(packet) => self.tell_manager(bootstrap::Input::Packet(packet)),
+            Parcel::Controller { life, told } => self.on_told(life, told),
             Parcel::Server { from, message } => {
                 // M803: a switch of the spine relays what comes from a TiN.
                 let message = match from {
@@ -518,8 +547,11 @@ impl Sim {
                         let frame = dhcp::to_client(SPINE, ethernet, &answer);
                         self.send_to(tin, self.config.network, firmware::Input::Frame(frame));
                     }
-                    None => self
-                        .send(self.config.network, Parcel::Manager(bootstrap::Input::Dhcp(answer))),
+                    None => {
+                        let (life, input) =
+                            (self.controller.life(), bootstrap::Input::Dhcp(answer));
+                        self.send(self.config.network, Parcel::Manager { life, input });
+                    }
                 }
             }
             Parcel::Ack { tin, port, life, frame } => self.carry(tin, port, life, frame),
@@ -634,166 +666,9 @@ impl Sim {
             self.calendar.push(deadline, Event::Firmware { tin });
         }
     }
-
-    /// Tells the session manager something, and does what it wants.
-    fn tell_manager(&mut self, input: bootstrap::Input) {
-        let mut out = Vec::new();
-        self.manager.step(self.now, input, &mut out);
-        for output in out {
-            let mut said = Said::default();
-            match output {
-                bootstrap::Output::Packet(packet) => self.send_from_controller(packet),
-                bootstrap::Output::Dhcp(message) => {
-                    self.send(self.config.network, Parcel::Server { from: None, message });
-                }
-                bootstrap::Output::Session(session) => self.programmer.hear(session, &mut said),
-                bootstrap::Output::Links { tin, up } => {
-                    self.note(What::RowWritten { tin, up });
-                    self.programmer.set_links(tin, up);
-                }
-                bootstrap::Output::Report { .. } => self.results.reports += 1,
-                bootstrap::Output::Stage { tin, stage, via } => {
-                    let is_ready = matches!(stage, Stage::Ready | Stage::Reconnecting);
-                    self.programmer.set_ready(tin, is_ready);
-                    self.ready[usize::from(tin)] |= stage == Stage::Ready;
-                    self.note(What::Stage { tin, stage });
-                    self.results.on_stage(self.now, tin, stage, via);
-                }
-            }
-            self.pass_on(said);
-        }
-        let deadline = self.manager.deadline().map(|deadline| deadline.max(self.now));
-        if let Some(deadline) = deadline
-            && self.manager_scheduled.is_none_or(|scheduled| deadline < scheduled)
-        {
-            self.manager_scheduled = Some(deadline);
-            self.calendar.push(deadline, Event::Manager);
-        }
-    }
-
-    /// What the programmer says goes to the session manager, at once: they are on one machine.
-    fn pass_on(&mut self, said: Said) {
-        for request in said.requests {
-            self.send(Span::ZERO, Parcel::Manager(bootstrap::Input::Request(request)));
-        }
-        for progress in said.progress {
-            self.send(Span::ZERO, Parcel::Manager(bootstrap::Input::Progress(progress)));
-        }
-        if self.is_batch_open && self.programmer.is_done() {
-            self.is_batch_open = false;
-            self.note(What::BatchComplete { number: self.programmer.solutions });
-        }
-        if self.programmer.is_stale && !self.is_solve_due {
-            self.is_solve_due = true;
-            self.calendar.push(self.now + self.config.batch, Event::Solve);
-        }
-    }
-
-    /// A packet of the controller's: by the TiN's own link to the datacenter's network, or over one that is ready.
-    fn send_from_controller(&mut self, packet: Vec<u8>) {
-        let Some(to) = address_at(&packet, 16) else { return };
-        let known = self.plan.of_ip(IpAddr::V4(to));
-        let Some((tin, Interface::Control)) = known else { return };
-        let is_open = |&tin: &u16| {
-            let node = &self.nodes[usize::from(tin)];
-            node.is_on && node.is_ethernet_up
-        };
-        let own = Some(tin).filter(is_open);
-        let entrance = own.or_else(|| {
-            // As the routers of the datacenter's network were told: by those that have a way to it.
-            let ready: Vec<u16> =
-                self.programmer.exits(tin).iter().copied().filter(is_open).collect();
-            ready.get(usize::from(tin) % ready.len().max(1)).copied()
-        });
-        let Some(entrance) = entrance else {
-            self.lose(Lost::NoEntrance);
-            return;
-        };
-        let chip = &self.chips[usize::from(entrance)];
-        if chip.trap == Some(to) {
-            let input = firmware::Input::Trapped { by: Interface::Ethernet, packet };
-            self.send_to(entrance, self.config.network, input);
-            return;
-        }
-        match self.cross((entrance, Endpoint::ETHERNET), to, &packet) {
-            Ok((end, after)) => {
-                if self.chips[usize::from(end.0)].trap != Some(to) {
-                    self.lose(Lost::Nobody);
-                    return;
-                }
-                let input = firmware::Input::Trapped { by: Interface::Control, packet };
-                self.send_to(end.0, self.config.network + after, input);
-            }
-            Err(lost) => self.lose(lost),
-        }
-    }
-
-    /// A packet of a control processor's.
-    fn send_from_tin(&mut self, tin: u16, by: Interface, packet: Vec<u8>) {
-        let Some(to) = address_at(&packet, 16).filter(|&to| to == CONTROLLER) else { return };
-        let has_way = |sim: &Self, tin: u16| sim.nodes[usize::from(tin)].is_ethernet_up;
-        let after = match by {
-            Interface::Ethernet if has_way(self, tin) => Ok(Span::ZERO),
-            Interface::Control => match self.cross((tin, Endpoint::CONTROL_IP), to, &packet) {
-                Ok(((end, Endpoint::ETHERNET), after)) if has_way(self, end) => Ok(after),
-                Ok(_) => Err(Lost::Nobody),
-                Err(lost) => Err(lost),
-            },
-            _ => Err(Lost::Nobody),
-        };
-        match after {
-            Ok(after) => {
-                let parcel = Parcel::Manager(bootstrap::Input::Packet(packet));
-                self.send(self.config.network + after, parcel);
-            }
-            Err(lost) => self.lose(lost),
-        }
-    }
-
-    /// Where a packet comes out of the Clique, and after how long.
-    fn cross(
-        &mut self,
-        from: (u16, Endpoint),
-        to: Ipv4Addr,
-        packet: &[u8],
-    ) -> Result<((u16, Endpoint), Span), Lost> {
-        let chip = &self.chips[usize::from(from.0)];
-        let hash = path::hash(packet);
-        let address = path::flow(chip, to, hash).ok_or(Lost::NoFlow)?;
-        let crosses = |tin: u16, port: u8| self.links.is_up(&self.topology, tin, port);
-        let passed = path::follow(&self.topology, &self.chips, from, (address, hash), crosses)?;
-        let last = passed.len() - 1;
-        // I82.
-        let between = passed.get(1..last).unwrap_or(&[]);
-        let wrong = between.iter().filter(|&&tin| !self.ready[usize::from(tin)]).count();
-        self.results.passed_unready += wrong as u64;
-        self.results.crossed += 1;
-        let after = self.config.hop * passed.len() as u64;
-        Ok(((passed[last], address.endpoint()), after))
-    }
-
-    fn lose(&mut self, lost: Lost) {
-        self.results.lost[lost as usize] += 1;
-    }
 }
 
 /// The number of a chip's first start.
 fn first_start(tin: u16) -> u32 {
     1 << 16 | u32::from(tin)
-}
-
-fn manager(config: &Config, topology: &Topology, now: Time) -> Manager {
-    let (connected, settings) = (&config.connected[..], config.manager);
-    Manager::new(now, topology, connected, CONTROLLER, settings, config.seed)
-}
-
-fn programmer(config: &Config, topology: &Topology) -> Programmer {
-    let outside = IpNet::V4(Ipv4Net::from(CONTROLLER));
-    Programmer::new(topology, &config.connected, outside, config.enough)
-}
-
-/// The address at a place of a packet of IPv4.
-fn address_at(packet: &[u8], at: usize) -> Option<Ipv4Addr> {
-    let bytes: [u8; 4] = packet.get(at..at + 4)?.try_into().ok()?;
-    Some(bytes.into())
 }

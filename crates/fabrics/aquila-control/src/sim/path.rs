@@ -9,17 +9,19 @@ use aquila::address::{Address, Endpoint};
 use aquila::tables::{NONE, ROUTING_VCS, next_rvc};
 use aquila::topology::{PortKind, Shape, Topology};
 
-use crate::firmware::chip::{Chip, prefix, prefix_entry};
+use crate::firmware::chip::{Chip, prefix};
 use crate::registers::file::RegisterFile;
 use crate::registers::map::{
     ESCAPE_DOWN, ESCAPE_PORT, GROUP_SIZE, GROUP_SLOT, ID_GNET, INDEXED_MEMBER, INDEXED_SUBNET,
-    IP_FLOW, ROUTE, TERMINAL,
+    IP_FLOW, ROUTE, TERMINAL, TRANSIT_ALLOWED,
 };
 
 /// What an entry of `ip.flow` leads to, in its byte 24 (our choice).
 const TO_ADDRESS: u8 = 1;
 const TO_GROUP: u8 = 2;
 const TO_INDEXED: u8 = 3;
+/// Entries of `ip.flow` that are looked at (our choice): the first, which is more than lead to the controller.
+const FLOWS_MAX: u32 = 64;
 /// Most links of a way: what is longer goes in circles.
 pub const HOPS_MAX: usize = 24;
 
@@ -39,44 +41,26 @@ pub enum Lost {
     Circle,
     /// The chip at the end has nobody for it.
     Nobody,
+    /// A chip on the way lets nothing pass yet (M815).
+    Transit,
 }
 
 impl Lost {
     /// All of them, by number.
-    pub const ALL: [Self; 6] =
-        [Self::NoEntrance, Self::NoFlow, Self::NoRoute, Self::Dead, Self::Circle, Self::Nobody];
-}
-
-/// Sets entries of `ip.flow`, and the first indexed group: control processors by place in their subnet, everything of
-/// `outside` by one address.
-pub fn set_flows(
-    image: &mut RegisterFile,
-    subnet: ipnet::IpNet,
-    members: &[Address],
-    outside: &[(ipnet::IpNet, Address)],
-) {
-    for register in [IP_FLOW.register(), INDEXED_SUBNET.register(), INDEXED_MEMBER.register()] {
-        image.reset(register);
-    }
-    let flow = |prefix, kind, target: u16| {
-        let mut entry = prefix_entry(prefix);
-        entry[18] = kind;
-        entry[20..22].copy_from_slice(&target.to_be_bytes());
-        entry
-    };
-    image.set(INDEXED_SUBNET, [0], prefix_entry(subnet));
-    image.set(IP_FLOW, [0], flow(subnet, TO_INDEXED, 0));
-    for (place, member) in (0..).zip(members) {
-        image.set(INDEXED_MEMBER, [0, place], member.bits());
-    }
-    for (at, &(prefix, to)) in (1..).zip(outside) {
-        image.set(IP_FLOW, [at], flow(prefix, TO_ADDRESS, to.bits()));
-    }
+    pub const ALL: [Self; 7] = [
+        Self::NoEntrance,
+        Self::NoFlow,
+        Self::NoRoute,
+        Self::Dead,
+        Self::Circle,
+        Self::Nobody,
+        Self::Transit,
+    ];
 }
 
 /// The GNet address that a chip has for an address: of its longest prefix. `hash`: of the flow (M408).
 pub fn flow(chip: &Chip, to: Ipv4Addr, hash: u64) -> Option<Address> {
-    let entries = (0..IP_FLOW.register().entries()).map(|at| chip.registers.get(IP_FLOW, [at]));
+    let entries = (0..FLOWS_MAX).map(|at| chip.registers.get(IP_FLOW, [at]));
     let entries =
         entries.filter_map(|entry: [u8; 32]| prefix(&entry).map(|prefix| (prefix, entry)));
     let fits = entries.filter(|(prefix, _)| prefix.contains(&IpAddr::V4(to)));
@@ -149,6 +133,9 @@ impl Travel {
         if (own.pod(), own.tin()) == (to.pod(), to.tin()) {
             let terminal = registers.get(TERMINAL, [to.endpoint().number().into()]);
             return if terminal == u64::MAX { Err(Lost::Nobody) } else { Ok(None) };
+        }
+        if port < shape.external_ports() && registers.get(TRANSIT_ALLOWED, []) & 1 == 0 {
+            return Err(Lost::Transit);
         }
         let place = if own.pod() == to.pod() { 64 + to.tin() } else { to.pod() };
         let row = match self.escapes {

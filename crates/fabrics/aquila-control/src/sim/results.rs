@@ -5,6 +5,7 @@ use kernel::{Span, Time};
 use super::path::Lost;
 use crate::bootstrap::{self, Stage};
 use crate::dhcp;
+use crate::nib;
 
 /// A TiN's bootstrap.
 #[derive(Clone, Debug, Default)]
@@ -68,8 +69,10 @@ pub struct Results {
     pub sessions: bootstrap::Counts,
     /// Of the DHCP server.
     pub leases: dhcp::Counts,
-    /// How often all tables were worked out.
-    pub solutions: u64,
+    /// Batches of routes.
+    pub batches: u64,
+    /// What the rows of the base take.
+    pub base: nib::Sizes,
     /// Entries of registers that were written.
     pub entries: u64,
     /// Words of PMOS that went, and those of them that were lost.
@@ -106,7 +109,8 @@ impl Results {
             end: Time::ZERO,
             sessions: bootstrap::Counts::default(),
             leases: dhcp::Counts::default(),
-            solutions: 0,
+            batches: 0,
+            base: nib::Sizes::default(),
             entries: 0,
             words: 0,
             words_lost: 0,

@@ -22,7 +22,8 @@ use crate::ip;
 use crate::nib::{Key, Table};
 use crate::registers::file::RegisterFile;
 use crate::registers::map::{
-    ESCAPE_DOWN, ESCAPE_ORDER, ESCAPE_PORT, ID_GNET, REGISTERS, ROUTE, TERMINAL, TURN_ALLOWED,
+    ESCAPE_DOWN, ESCAPE_ORDER, ESCAPE_PORT, ID_GNET, REGISTERS, ROUTE, TERMINAL, TRANSIT_ALLOWED,
+    TURN_ALLOWED,
 };
 use crate::registers::{Register, find};
 
@@ -35,6 +36,7 @@ pub struct Intent {
     flows: BTreeMap<IpNet, IpFlow>,
     groups: BTreeMap<u16, Vec<(Address, u32)>>,
     indexed: BTreeMap<u16, IndexedRow>,
+    passes: bool,
 }
 
 /// It cannot be programmed: it is no such row, or the chip has no room for it.
@@ -46,6 +48,29 @@ impl Intent {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.classes.is_none()
+    }
+
+    /// Whether all is here that a TiN needs: flows of IP come last, after their groups.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        !self.is_empty() && !self.flows.is_empty()
+    }
+
+    /// Whether a flow leads out of the Clique.
+    #[must_use]
+    pub fn leads_out(&self) -> bool {
+        self.flows.values().any(|flow| matches!(flow.next, Next::Group(_)))
+    }
+
+    /// Whether the TiN may carry others' cells (M815).
+    #[must_use]
+    pub fn passes(&self) -> bool {
+        self.passes
+    }
+
+    /// Whether the TiN may carry others' cells from now on (M815): once its registers have equalled what is wanted of it.
+    pub fn set_passes(&mut self, passes: bool) {
+        self.passes = passes;
     }
 
     /// Sets a row, or takes it out. Nothing is changed if it does not fit.
@@ -130,6 +155,17 @@ impl Intent {
         }
     }
 
+    /// Whether a row is a group that is wanted.
+    #[must_use]
+    pub fn has_group(&self, key: &Key) -> bool {
+        let number = key.1.get(2..).and_then(|rest| rest.try_into().ok()).map(u16::from_be_bytes);
+        match (key.0, number) {
+            (Table::Group, Some(number)) => self.groups.contains_key(&number),
+            (Table::IndexedGroup, Some(number)) => self.indexed.contains_key(&number),
+            _ => false,
+        }
+    }
+
     /// Whether a row is a flow to a group that is not there, or that the chip has refused.
     #[must_use]
     pub fn is_held_back(&self, key: &Key, refused: &BTreeSet<u16>) -> bool {
@@ -177,6 +213,7 @@ impl Intent {
         let shape = clique.topology.shape();
         image.set(ID_GNET, [], (number(shape, tin) << 6) as u16);
         image.set(TURN_ALLOWED, [], clique.turns.bits());
+        image.set(TRANSIT_ALLOWED, [], u8::from(self.passes));
         for endpoint in 0..ENDPOINTS_MAX {
             let row = terminals(shape, endpoint);
             image.set(TERMINAL, [endpoint.into()], u64::from_be_bytes(row.minimal));

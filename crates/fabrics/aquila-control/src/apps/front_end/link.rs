@@ -13,9 +13,6 @@ use crate::registers::file::{BLOCK_ENTRIES, RegisterFile};
 use crate::registers::{Entry, Register, find, map::REGISTERS};
 use crate::rpc::{Caller, Item, Outcome, pack};
 
-/// After how long without an answer the same request is sent once more (our choice). It is done once.
-const AGAIN: Span = Span::from_us(1_000_000);
-
 /// What is known of what the chip holds.
 #[derive(Debug)]
 enum Held {
@@ -39,25 +36,29 @@ pub struct Link {
     plan: Option<(VecDeque<Vec<Item>>, usize)>,
     /// Entries that the chip does not take.
     refused: BTreeSet<u32>,
+    /// Whether one of the first ones is under way.
+    is_first_under_way: bool,
     sent_at: Time,
+    /// After so long without an answer the same request is sent once more. It is done once.
+    again: Span,
     wakes_at: Time,
-    has_enough: bool,
     said: [bool; 2],
 }
 
 impl Link {
     /// One that has just begun.
     #[must_use]
-    pub fn new(rate: u64, now: Time) -> Self {
+    pub fn new(rate: u64, again: Span, now: Time) -> Self {
         Self {
             caller: Caller::new(),
             bucket: Bucket::new(rate, now),
             held: Held::Unknown,
             plan: None,
             refused: BTreeSet::new(),
+            is_first_under_way: false,
             sent_at: now,
+            again,
             wakes_at: now,
-            has_enough: false,
             said: [false; 2],
         }
     }
@@ -74,11 +75,15 @@ impl Link {
                 && self.caller.under_way().is_none()
     }
 
-    /// Whether enough is programmed (M811), and nobody has been told.
+    /// Whether the chip holds of what is wanted all that comes first (M811): everything but the routes of others' cells.
+    pub fn is_first_done(&self) -> bool {
+        let is_done = matches!(self.held, Held::Equal) || matches!(&self.plan, Some((_, 0)));
+        is_done && !self.is_first_under_way
+    }
+
+    /// Whether nobody has been told yet that enough is programmed (M811).
     pub fn has_news_of_enough(&mut self) -> bool {
-        let is_news = self.has_enough && !self.said[0];
-        self.said[0] |= is_news;
-        is_news
+        !std::mem::replace(&mut self.said[0], true)
     }
 
     /// Whether everything is programmed, and nobody has been told since it last was not.
@@ -106,7 +111,7 @@ impl Link {
         counts: &mut Counts,
     ) -> Option<Vec<u8>> {
         if let Some(bytes) = self.caller.under_way() {
-            let again = self.sent_at + AGAIN;
+            let again = self.sent_at + self.again;
             if now < again {
                 self.wakes_at = again;
                 return None;
@@ -130,7 +135,7 @@ impl Link {
 
     fn sent(&mut self, now: Time, bytes: Vec<u8>, counts: &mut Counts) -> Vec<u8> {
         counts.requests += 1;
-        (self.sent_at, self.wakes_at) = (now, now + AGAIN);
+        (self.sent_at, self.wakes_at) = (now, now + self.again);
         bytes
     }
 
@@ -152,8 +157,7 @@ impl Link {
         if self.plan.is_none() {
             self.plan = Some(self.work_out(clique, tin, intent));
         }
-        let (plan, first) = self.plan.as_ref().expect("it was worked out");
-        self.has_enough |= *first == 0;
+        let (plan, _) = self.plan.as_ref().expect("it was worked out");
         let next = plan.front().cloned();
         if next.is_none() && self.refused.is_empty() {
             self.held = Held::Equal;
@@ -168,6 +172,7 @@ impl Link {
             Held::Known(_) => {
                 let (plan, first) = self.plan.as_mut().expect("something was taken from it");
                 plan.pop_front();
+                self.is_first_under_way = *first > 0;
                 *first = first.saturating_sub(1);
             }
             _ => {}
@@ -221,6 +226,7 @@ impl Link {
             return;
         };
         self.wakes_at = Time::ZERO;
+        self.is_first_under_way = false;
         match std::mem::replace(&mut self.held, Held::Unknown) {
             Held::Unknown => {
                 let image = intent.image(clique, tin, &BTreeSet::new());

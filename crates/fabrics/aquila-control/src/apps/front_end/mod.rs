@@ -15,7 +15,7 @@ pub mod order;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kernel::Time;
+use kernel::{Span, Time};
 
 use super::Clique;
 use super::rows::{Outcome, PROGRAMMED, SessionRow, split_key};
@@ -31,11 +31,14 @@ pub struct Settings {
     pub tcp_rate: u64,
     /// Over the bootstrap channel. Unit: bytes a second.
     pub pmos_rate: u64,
+    /// After how long without an answer a TiN is asked once more, and the front end after twice that. Where sessions
+    /// lose nothing, and TiNs may be slow, it can be as long as one likes.
+    pub again: Span,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { tcp_rate: 4_000_000, pmos_rate: 200_000 }
+        Self { tcp_rate: 4_000_000, pmos_rate: 200_000, again: Span::from_us(1_000_000) }
     }
 }
 
@@ -223,8 +226,9 @@ impl FrontEnd {
                     Over::Tcp => self.settings.tcp_rate,
                     Over::Pmos => self.settings.pmos_rate,
                 };
-                tin.link = Some(Link::new(rate, now));
+                tin.link = Some(Link::new(rate, self.settings.again, now));
                 let is_ready = tin.session.is_ready && tin.session.boot == boot;
+                tin.intent.set_passes(is_ready);
                 let is_over_pmos = over == Over::Pmos;
                 tin.session = SessionRow { is_up: true, is_ready, is_over_pmos, boot };
             }
@@ -270,27 +274,21 @@ impl FrontEnd {
         if let Some(bytes) = link.send(now, &self.clique, number, &tin.intent, counts) {
             out.push(Output::Request(Request { tin: number, bytes }));
         }
-        if tin.intent.is_empty() {
-            // Nothing is wanted of it yet: it cannot be ready.
-            if !link.is_complete() {
-                return;
-            }
-        } else if link.has_news_of_enough() {
-            out.push(Output::Progress(Progress::Enough { tin: number }));
-        }
-        if !link.is_complete() {
+        let is_complete = link.is_complete();
+        if !is_complete && !link.is_first_done() {
             return;
         }
-        if !tin.intent.is_empty() && link.has_news_of_completion() {
-            out.push(Output::Progress(Progress::Complete { tin: number }));
-            if !tin.session.is_ready {
-                tin.session.is_ready = true;
-                out.push(Output::Session(number, tin.session));
-            }
+        if tin.intent.leads_out() && link.has_news_of_enough() {
+            out.push(Output::Progress(Progress::Enough { tin: number }));
         }
+        // Flows wait for their groups, and these need not wait for the routes of others' cells.
         let refused = link.refused_rows(&self.clique, number, &tin.intent);
         let refused_groups = link.refused_groups();
-        let waiting = std::mem::take(&mut tin.waiting);
+        let intent = &tin.intent;
+        let is_finished = |(key, _): &(Key, u64)| is_complete || intent.has_group(key);
+        let (waiting, left): (BTreeMap<Key, u64>, _) =
+            std::mem::take(&mut tin.waiting).into_iter().partition(is_finished);
+        tin.waiting = left;
         let outcome = |key: &Key| {
             if refused.contains(key) || !tin.rows.get(key).is_none_or(|row| row.1) {
                 return Outcome::Failed;
@@ -310,5 +308,29 @@ impl FrontEnd {
         if !results.is_empty() {
             out.push(Output::Results(Results { tin: number, results }));
         }
+        if is_complete && tin.intent.is_whole() {
+            self.is_as_wanted(now, number, out);
+        }
+    }
+
+    /// A TiN's registers equal what is wanted of it. Since its cold start that may be for the first time: then it may
+    /// carry others' cells from now on, and when it does, routes may lead through it (M815, I82).
+    fn is_as_wanted(&mut self, now: Time, number: u16, out: &mut Vec<Output>) {
+        let tin = self.tins.get_mut(&number).expect("it is known");
+        let Some(link) = &mut tin.link else { return };
+        if link.has_news_of_completion() {
+            out.push(Output::Progress(Progress::Complete { tin: number }));
+        }
+        if tin.session.is_over_pmos || tin.session.is_ready {
+            return;
+        }
+        if tin.intent.passes() {
+            tin.session.is_ready = true;
+            out.push(Output::Session(number, tin.session));
+            return;
+        }
+        link.intent_changes(&self.clique, number, &tin.intent);
+        tin.intent.set_passes(true);
+        self.go_on(now, number, out);
     }
 }

@@ -8,7 +8,7 @@ use crate::ip;
 use crate::registers::file::RegisterFile;
 use crate::registers::map::{
     ESCAPE_DOWN, ESCAPE_ORDER, ESCAPE_PORT, GROUP_SIZE, GROUP_SLOT, ID_GNET, INDEXED_MEMBER,
-    INDEXED_SUBNET, IP_FLOW, RESPONDER, ROUTE, TERMINAL, TURN_ALLOWED,
+    INDEXED_SUBNET, IP_FLOW, RESPONDER, ROUTE, TERMINAL, TRANSIT_ALLOWED, TURN_ALLOWED,
 };
 use crate::registers::{ENTRY_BYTES_MAX, Register};
 use crate::rpc::Item;
@@ -26,7 +26,8 @@ pub struct Order {
 /// All registers that the front end sets.
 #[must_use]
 pub fn owned() -> Vec<&'static Register> {
-    crate::expand::owned().into_iter().chain(ip::owned()).collect()
+    let transit = [TRANSIT_ALLOWED.register()];
+    crate::expand::owned().into_iter().chain(ip::owned()).chain(transit).collect()
 }
 
 /// The writes that make one register file of another. Ports from `terminals` on are those of the TiN's own endpoints.
@@ -68,5 +69,6 @@ pub fn order(from: &RegisterFile, to: &RegisterFile, terminals: u8) -> Order {
     rest.extend(some(GROUP_SLOT.register(), &|at| at % slots >= size(to, at / slots)));
     rest.extend(some(INDEXED_SUBNET.register(), &|group| !is_group(to, group)));
     rest.extend(some(INDEXED_MEMBER.register(), &|at| !is_group(to, at / places)));
+    rest.extend(some(TRANSIT_ALLOWED.register(), &|_| true));
     Order { first, rest }
 }

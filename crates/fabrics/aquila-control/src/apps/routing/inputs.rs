@@ -154,6 +154,11 @@ impl Inputs {
         condition
     }
 
+    /// Whether a TiN has a session, or had one, and has not been ready since its chip's cold start (M815).
+    pub fn is_unready(&self, tin: u16) -> bool {
+        self.sessions.get(&tin).is_some_and(|session| !session.is_ready)
+    }
+
     /// By which Ethernet ports that are up each prefix is reached: weights of all shards together.
     pub fn outside(&self) -> BTreeMap<IpNet, Egress> {
         let is_up =

@@ -31,12 +31,13 @@ pub struct Ip {
     pub indexed: BTreeMap<u16, IndexedRow>,
 }
 
-/// What is wanted of all TiNs, and prefixes for which the chips have no room.
+/// What is wanted of all TiNs that have these ways out, and prefixes for which the chips have no room.
 #[must_use]
 pub fn target(
     plan: &Plan,
     condition: &Condition,
     outside: &BTreeMap<IpNet, Egress>,
+    exits: &[u16],
     before: &Ip,
 ) -> (Ip, u64) {
     let mut ip = Ip::default();
@@ -54,9 +55,8 @@ pub fn target(
     }
     let mut alike: BTreeMap<Vec<(u16, u32)>, Vec<IpNet>> = BTreeMap::new();
     for (&prefix, egress) in outside {
-        let usable = |&(&tin, &weight): &(&u16, &u32)| {
-            tin < plan.shape().tins() && weight > 0 && condition.tin(tin) == State::Live
-        };
+        let usable =
+            |&(tin, &weight): &(&u16, &u32)| weight > 0 && exits.binary_search(tin).is_ok();
         let member =
             |(&tin, &weight): (&u16, &u32)| (plan.address(tin, Endpoint::ETHERNET).bits(), weight);
         let members: Vec<_> =

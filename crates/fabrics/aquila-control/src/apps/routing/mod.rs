@@ -10,6 +10,7 @@
 
 mod inputs;
 pub mod ip;
+mod parts;
 pub mod waves;
 
 use std::collections::BTreeSet;
@@ -28,6 +29,7 @@ use super::rows::{
 use crate::nib::{Change, Changes, LAYOUT, Table, Write};
 use inputs::Inputs;
 use ip::Ip;
+use parts::Parts;
 
 /// What the routing engine wants done.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -66,7 +68,9 @@ struct Target {
     flows: Flows,
     escape: Vec<EscapeRow>,
     classes: Vec<[u8; PORTS]>,
-    ip: Arc<Ip>,
+    parts: Parts,
+    /// By TiN.
+    ip: Vec<Arc<Ip>>,
 }
 
 /// The rows of the base.
@@ -149,6 +153,12 @@ impl RoutingEngine {
         self.counts
     }
 
+    /// TiNs by which the datacenter's network reaches a TiN without passing any that is not ready: for the routers there.
+    #[must_use]
+    pub fn exits(&self, tin: u16) -> &[u16] {
+        self.target.as_ref().map_or(&[], |target| target.parts.exits(target.parts.of(tin)))
+    }
+
     /// Whether all is written that is wanted, and its results are in.
     #[must_use]
     pub fn is_settled(&self) -> bool {
@@ -169,6 +179,9 @@ impl RoutingEngine {
             *self = Self { counts, ..Self::new(self.clique.clone()) };
         }
         self.seen = changes.version;
+        if changes.changes.is_empty() && !is_everything {
+            return;
+        }
         for change in &changes.changes {
             self.learn_row(change, is_everything);
         }
@@ -289,19 +302,39 @@ impl RoutingEngine {
         self.inputs.is_used = true;
         let Clique { topology, turns, plan, .. } = &*self.clique;
         let shape = topology.shape();
-        let condition = self.inputs.condition(topology);
+        let mut condition = self.inputs.condition(topology);
+        let outside = self.inputs.outside();
+        let exits: BTreeSet<u16> =
+            outside.values().flat_map(|egress| egress.keys()).copied().collect();
+        let exits: Vec<u16> = exits.into_iter().filter(|&tin| tin < shape.tins()).collect();
+        let is_unready = |tin| self.inputs.is_unready(tin);
+        let parts = Parts::split(topology, &mut condition, is_unready, &exits);
         let before = self.target.take();
-        let newest = before.as_ref().map(|target| target.ip.clone());
-        let newest =
-            newest.or_else(|| self.written.ip.iter().max_by_key(|ip| ip.flows.len()).cloned());
-        let (ip, no_room) =
-            ip::target(plan, &condition, &self.inputs.outside(), &newest.unwrap_or_default());
-        self.counts.no_room += no_room;
-        let ip = Arc::new(ip);
+        let mut ip = vec![Arc::<Ip>::default(); usize::from(shape.tins())];
+        for part in parts.all() {
+            let tins = || (0..shape.tins()).filter(|&tin| parts.of(tin) == part);
+            // Numbers stay what they are with as many as possible.
+            let newest =
+                tins().next().and_then(|tin| before.as_ref().map(|t| &t.ip[usize::from(tin)]));
+            let newest = newest.cloned().filter(|ip| !ip.flows.is_empty()).or_else(|| {
+                let written = tins().map(|tin| &self.written.ip[usize::from(tin)]);
+                written.max_by_key(|ip| ip.flows.len()).cloned()
+            });
+            let (found, no_room) = ip::target(
+                plan,
+                &condition,
+                &outside,
+                parts.exits(part),
+                &newest.unwrap_or_default(),
+            );
+            self.counts.no_room += no_room;
+            let found = Arc::new(found);
+            tins().for_each(|tin| ip[usize::from(tin)] = found.clone());
+        }
         self.counts.computed += 1;
         match before {
             Some(target) if target.condition == condition => {
-                self.target = Some(Target { ip, ..target });
+                self.target = Some(Target { ip, parts, ..target });
             }
             before => {
                 let (flows, pods) = match before {
@@ -320,7 +353,7 @@ impl RoutingEngine {
                 let live = waves::live(&self.clique, &condition);
                 let classes =
                     (0..shape.tins()).map(|tin| classes(&self.clique, &live, tin)).collect();
-                self.target = Some(Target { condition, live, flows, escape, classes, ip });
+                self.target = Some(Target { condition, live, flows, escape, classes, parts, ip });
             }
         }
         let target = self.target.as_ref().expect("it was set");
@@ -359,13 +392,42 @@ impl RoutingEngine {
                 writes.push(Write::set(Table::GnetFlow, &key(tin, &[NONE; 2]), &escape.encode()));
                 self.written.escape[at] = Some(escape.clone());
             }
-            let now = &self.written.ip[at];
-            if !Arc::ptr_eq(now, &target.ip) && **now != *target.ip {
-                let next = ip::without_leaving(now, &target.ip);
+            let (now, wanted) = (&self.written.ip[at], target.ip[at].clone());
+            if self.inputs.is_unready(tin) {
+                // Nobody sends anything through it: it gets all at once.
+                self.write_ip(tin, wanted, &mut writes);
+                self.write_cells(tin, &mut writes);
+            } else if !Arc::ptr_eq(now, &wanted) && *now != wanted {
+                let next = ip::without_leaving(now, &wanted);
                 self.write_ip(tin, Arc::new(next), &mut writes);
             }
         }
         writes
+    }
+
+    /// All routes of cells of a TiN.
+    fn write_cells(&mut self, tin: u16, writes: &mut Vec<Write>) {
+        if !self.differ.remove(&tin) {
+            return;
+        }
+        let target = self.target.as_ref().expect("it was computed");
+        let all = components(self.clique.topology.shape());
+        for class in InputClass::ALL {
+            for rvc in class.channels() {
+                let of = |flows: &Flows| -> Vec<_> {
+                    (0..all).map(|at| flows.get(tin, class, rvc, at)).collect()
+                };
+                let wanted = of(&target.flows);
+                if of(&self.written.flows) == wanted {
+                    continue;
+                }
+                for (at, &flow) in (0..).zip(&wanted) {
+                    self.written.flows.set(tin, class, rvc, at, flow);
+                }
+                let key = key(tin, &[class.index() as u8, rvc]);
+                writes.push(Write::set(Table::GnetFlow, &key, &encode_flows(&wanted)));
+            }
+        }
     }
 
     /// The next of the routes of cells.
@@ -396,7 +458,8 @@ impl RoutingEngine {
         let mut writes = Vec::new();
         for tin in self.written_to() {
             let target = self.target.as_ref().expect("it was computed");
-            let (classes, ip) = (target.classes[usize::from(tin)], target.ip.clone());
+            let at = usize::from(tin);
+            let (classes, ip) = (target.classes[at], target.ip[at].clone());
             self.write_classes(tin, classes, &mut writes);
             self.write_ip(tin, ip, &mut writes);
         }

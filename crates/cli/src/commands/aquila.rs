@@ -1,0 +1,98 @@
+//! `rackloom aquila`: the control plane of Aquila.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use rack::Problem;
+use report::Unit;
+use reproductions::aquila::boot::{Boot, Outcome};
+use scenario::{BadInput, Located};
+
+use super::DONE;
+use crate::args::{AquilaArguments, AquilaCommand, BootstrapArguments};
+use crate::engine::{self, EXIT_BROKEN, EXIT_INTERRUPTED, Failure};
+use crate::interrupt;
+use crate::output::Output;
+use crate::progress::{Meter, Step};
+
+/// Stages that are named where a bootstrap does not come to its end.
+const LEFT_MAX: usize = 5;
+
+/// Does what was asked for.
+pub fn aquila(arguments: &AquilaArguments, output: &mut Output) -> Result<u8, Failure> {
+    match &arguments.what {
+        AquilaCommand::Bootstrap(arguments) => bootstrap(arguments, output),
+    }
+}
+
+/// Boots a Clique.
+fn bootstrap(arguments: &BootstrapArguments, output: &mut Output) -> Result<u8, Failure> {
+    let boot = asked(arguments);
+    boot.config().map_err(bad_input)?;
+    let directory = arguments.out.clone().unwrap_or_else(|| {
+        PathBuf::from("results").join(format!("aquila-bootstrap-{}", boot.profile))
+    });
+    let mut meter = Meter::new("bootstrap", output);
+    let run = |boot: &Boot, busy: &engine::Busy| {
+        boot.run(&mut |ready, total, now| {
+            let seconds = (now - kernel::Time::ZERO).as_seconds();
+            let note = format!("{} simulated", Unit::Seconds.format(seconds));
+            meter.update(|| Step { done: ready, total: Some(total), what: "TiNs ready", note });
+            if interrupt::is_asked() {
+                busy.stopping();
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        })
+        .map_err(|problems| Failure::from(bad_input(problems)))
+    };
+    let outcome = engine::boot::store(&boot, &directory, run)?;
+    drop(meter);
+    output.result(|style| outcome.table().to_text(style), || outcome.summary(crate::VERSION));
+    output.note(&format!("Results are in {}", directory.display()));
+    Ok(ending(&outcome, output))
+}
+
+/// The exit code, and why it is none of success.
+fn ending(outcome: &Outcome, output: &Output) -> u8 {
+    if outcome.is_interrupted {
+        output.error("interrupted: the results cover the bootstrap up to here and say so");
+        return EXIT_INTERRUPTED;
+    }
+    if !outcome.is_done {
+        let left = outcome.left();
+        let some: Vec<String> = left
+            .iter()
+            .take(LEFT_MAX)
+            .map(|(tin, stage)| format!("TiN {tin}: {stage:?}"))
+            .collect();
+        output.error(&format!(
+            "the bootstrap did not come to its end: {} TiNs are not ready ({}); --limit gives it more time",
+            left.len(),
+            some.join(", ")
+        ));
+        return EXIT_BROKEN;
+    }
+    DONE
+}
+
+fn asked(arguments: &BootstrapArguments) -> Boot {
+    let usual = Boot::default();
+    Boot {
+        profile: arguments.profile.clone(),
+        connected: arguments.connected,
+        mos_interval: arguments.mos_interval.unwrap_or(usual.mos_interval),
+        entry_time: arguments.entry_time.unwrap_or(usual.entry_time),
+        mos_lost: arguments.mos_lost,
+        seed: arguments.seed,
+        faults: arguments.fault.clone(),
+        limit: arguments.limit,
+    }
+}
+
+/// The option that each problem is about.
+fn bad_input(problems: Vec<Problem>) -> BadInput {
+    let located = |problem: Problem| Located::whole(&format!("--{}", problem.key), problem.message);
+    BadInput::new(problems.into_iter().map(located).collect())
+}

@@ -1,0 +1,132 @@
+//! How long a Clique takes to boot itself (§4.4; X12), in how much memory of its firmware (§3.5; X13), and whether the
+//! example of Fig. 6 is a possible run (X29).
+//!
+//! **Calibrated**, as the paper gives neither how fast ordered sets follow each other nor how long a control processor
+//! takes for an entry of a register: [`ENTRY_SECONDS`], so that a TiN that is connected to the datacenter's network takes
+//! 3 minutes, and [`MOS_INTERVAL_SECONDS`], so that the slowest of the others takes 48; both with 512 connected TiNs. The
+//! time of the whole Clique is then **predicted**, with as many connected and with fewer.
+
+use std::ops::ControlFlow;
+
+use aquila::topology::{Fibres, Shape, Topology};
+use aquila_control::sim::{Config, Fault, Sim};
+use kernel::{Span, Time};
+use report::Unit;
+use serde_json::{Value, json};
+
+use super::boot::{Boot, Outcome};
+use crate::claims::{Measured, Sheet};
+use crate::drawing::{findings, table};
+use crate::spread::spread;
+use crate::{Effort, Failure, Findings, Watch};
+
+/// From one management ordered set to the next. Calibrated: see above.
+pub const MOS_INTERVAL_SECONDS: f64 = 0.1;
+/// How long an entry of a register takes. Calibrated: see above.
+pub const ENTRY_SECONDS: f64 = 0.015;
+
+/// Connected TiNs with which the times are calibrated (App. A: 512 of 576).
+const CALIBRATED: u16 = 512;
+
+/// Connected TiNs (U49).
+const fn counts(effort: Effort) -> &'static [u16] {
+    match effort {
+        Effort::Quick => &[CALIBRATED],
+        Effort::Full => &[24, 64, 256, CALIBRATED],
+    }
+}
+
+fn boot(connected: u16) -> Result<Outcome, Failure> {
+    let asked = Boot { connected: Some(connected), ..Boot::default() };
+    let outcome = asked.run(&mut |_, _, _| ControlFlow::Continue(()));
+    let outcome = outcome.map_err(|problems| Failure::Model(format!("{problems:?}")))?;
+    if !outcome.is_done {
+        let left = outcome.left();
+        return Err(Failure::Model(format!("{connected} connected: not ready: {left:?}")));
+    }
+    Ok(outcome)
+}
+
+/// Fig. 6: whether TiN 3 boots 2 and then 4, and 4 boots 5, in one of some runs of five TiNs in a row.
+fn example() -> bool {
+    let shape = Shape { tins_per_pod: 5, pods: 1, local_ports: 4, global_ports: 0, ..Shape::FULL };
+    let topology =
+        Topology::new(&shape, Fibres::Grid).expect("five TiNs that are wired each to each");
+    let mut config = Config::new(&shape, vec![0, 2], 1);
+    config.manager.targets_max = 1;
+    config.power_on = Span::from_us(60_000_000);
+    let wired = [(0, 1), (1, 2), (2, 3), (3, 4)];
+    for (link, ends) in (0..).zip(topology.links()) {
+        if !wired.contains(&(ends.low.tin, ends.high.tin)) {
+            config.faults.push((Time::ZERO, Fault::Link { link, is_up: false }));
+        }
+    }
+    (0..40).any(|seed| {
+        let mut sim = Sim::new(Config { seed, ..config.clone() });
+        let is_done = sim.run();
+        let results = sim.results();
+        let proxy = |tin: usize| results.tins[tin].proxy.map(|(proxy, _)| proxy);
+        is_done
+            && (proxy(1), proxy(3), proxy(4)) == (Some(2), Some(2), Some(3))
+            && results.crossed > 0
+            && results.passed_unready == 0
+    })
+}
+
+/// The bootstrap.
+pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../aquila/bootstrap.claims.toml"));
+    let found = spread(counts(effort), watch, |&connected, _| boot(connected))?;
+    let of = found.last().expect("one of them is calibrated");
+    let [direct, pmos] = of.times();
+    let longest = |times: &[Span]| times.last().map_or(f64::NAN, |time| time.as_seconds());
+    let shortest = |times: &[Span]| times.first().map_or(f64::NAN, |time| time.as_seconds());
+    sheet.measure("bootstrap.direct", Measured::one(shortest(&direct)));
+    sheet.measure("bootstrap.pmos", Measured::one(longest(&pmos)));
+    sheet.measure("bootstrap.total", Measured::one(of.total().unwrap_or(f64::NAN)));
+    let is_faster = |time: &&Span| time.as_seconds() < shortest(&pmos);
+    let faster = direct.iter().filter(is_faster).count() as f64 / direct.len() as f64;
+    sheet.measure("bootstrap.faster", Measured::one(faster));
+    let peak = found.iter().map(|outcome| outcome.results.memory_peak()).max().unwrap_or(0);
+    sheet.measure("bootstrap.memory", Measured::one(peak.into()));
+    sheet.measure("bootstrap.example", Measured::one(if example() { 1.0 } else { 0.0 }));
+    let text = "From power-on to all ready in simulated time: the firmware of every TiN, DHCP, sessions over TCP and by \
+                PMOS, and the controller's applications. The first two rows are calibrated with 512 connected TiNs, by how long \
+                an entry of a register takes and how fast ordered sets follow each other; the others are predicted.";
+    Ok(findings("How a Clique boots itself", text, vec![by_count(&found)], sheet))
+}
+
+fn by_count(found: &[Outcome]) -> report::page::Block {
+    let row = |outcome: &Outcome| -> Vec<Value> {
+        let summary = outcome.summary("");
+        let waves = outcome.results.waves();
+        let waves: Vec<String> = waves.iter().map(ToString::to_string).collect();
+        vec![
+            summary["connected"].clone(),
+            json!(waves.join(", ")),
+            summary["total_seconds"].clone(),
+            summary["bootstrap_seconds"]["direct"]["max"].clone(),
+            summary["bootstrap_seconds"]["pmos"]["min"].clone(),
+            summary["bootstrap_seconds"]["pmos"]["median"].clone(),
+            summary["bootstrap_seconds"]["pmos"]["max"].clone(),
+            summary["memory_peak_bytes"].clone(),
+            summary["batches"].clone(),
+        ]
+    };
+    let columns = [
+        ("connected", "Connected TiNs", Unit::Count),
+        ("waves", "TiNs by wave", Unit::Count),
+        ("total", "All ready after", Unit::Seconds),
+        ("direct", "Direct, longest", Unit::Seconds),
+        ("pmos_min", "By PMOS, shortest", Unit::Seconds),
+        ("pmos_median", "Median", Unit::Seconds),
+        ("pmos_max", "Longest", Unit::Seconds),
+        ("memory", "Most memory of a firmware", Unit::Bytes),
+        ("batches", "Batches", Unit::Count),
+    ];
+    table(
+        "By TiNs that are connected to the datacenter's network",
+        &columns,
+        found.iter().map(row).collect(),
+    )
+}
