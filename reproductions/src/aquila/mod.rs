@@ -8,6 +8,7 @@ mod built;
 mod bursts;
 mod clique;
 mod clocks;
+pub mod control;
 mod ethernet;
 mod failures;
 mod fig8;
@@ -23,6 +24,7 @@ mod pieces;
 mod requests;
 mod sensitivity;
 pub mod speed;
+mod state;
 #[cfg(test)]
 mod tests;
 mod throughput;
@@ -70,9 +72,10 @@ const EXPERIMENTS: &[Experiment] = &[
     Experiment::new(
         "built",
         "§4.2, App. A",
-        "Bundles, failure domains, entries of tables",
+        "Bundles, failure domains, classes of ports",
         built::run,
     ),
+    Experiment::new("state", "§4.2", "How much a controller has to install", state::run),
     Experiment::new("fig7", "§5.1, Fig. 7", "Round trips of IP under load", lookups::run),
     Experiment::new("headline", "§1, §3.4", "A read of remote memory alone", headline::run),
     Experiment::new("fig8", "§5.1, Fig. 8", "Remote memory under load", fig8::run),
