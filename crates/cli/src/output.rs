@@ -44,6 +44,16 @@ impl Output {
         self.result(|style| table.to_text(style), || table.to_json());
     }
 
+    /// Tables with columns of their own as one result: one after another, or all their rows in one list.
+    pub fn tables(&mut self, tables: &[ResultsTable]) {
+        let text = |style| tables.iter().map(|table| table.to_text(style)).collect::<Vec<_>>();
+        let rows = |table: &ResultsTable| match table.to_json() {
+            Value::Array(rows) => rows,
+            other => vec![other],
+        };
+        self.result(|style| text(style).join("\n"), || tables.iter().flat_map(rows).collect());
+    }
+
     /// Text to stdout, whatever the format.
     pub fn print(&mut self, text: &str) {
         let end = if text.ends_with('\n') { "" } else { "\n" };

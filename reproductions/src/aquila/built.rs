@@ -1,12 +1,9 @@
-//! What a Clique is built of, counted on the built one: bundles, what fails together, entries of routing tables
-//! (§4.2, App. A; X11, X14, X28).
+//! What a Clique is built of, counted on the built one: bundles, what fails together, classes of ports (§4.2, App. A; X11,
+//! X14, X28).
 
 use std::collections::BTreeMap;
 
-use aquila::link::classes::VCS;
-use aquila::state;
 use aquila::tables::condition::State;
-use aquila::tables::flows::CLASSES;
 use aquila::tables::{Condition, ROUTING_VCS};
 use aquila::topology::packaging::{Packaging, Part};
 use aquila::topology::{Fibres, PortKind, Shape};
@@ -62,15 +59,6 @@ fn classes(clique: &Clique, tin: u16) -> usize {
         }
     }
     firsts.len()
-}
-
-/// Entries of a TiN's tables: other pods and other TiNs of its own, by input port and routing channel.
-fn entries(clique: &Clique, tin: u16) -> u64 {
-    let shape = clique.shape();
-    let (pod, place) = shape.split(tin);
-    let own = [pod, shape.pods + place];
-    let held = (0..aquila::tables::components(shape)).filter(|component| !own.contains(component));
-    u64::from(shape.ports()) * u64::from(ROUTING_VCS) * held.count() as u64
 }
 
 /// Servers that are gone or cut off when a part fails: those of TiNs that are dead, or that no way leads to from the
@@ -161,17 +149,10 @@ pub(super) fn run(_: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure>
     // Pods are alike.
     let kinds = (0..clique.shape().tins_per_pod).map(|tin| classes(&clique, tin));
     let kinds = kinds.max().unwrap_or(0);
-    let by_port: u64 = (0..clique.shape().tins()).map(|tin| entries(&clique, tin)).sum();
-    let by_class = by_port / u64::from(clique.shape().ports()) * CLASSES as u64;
     sheet.measure("built.classes", Measured::one(kinds as f64));
-    sheet.measure("built.by-port", Measured::one(by_port as f64));
-    sheet.measure("built.by-class", Measured::one(by_class as f64));
-    sheet.measure("built.fewer", Measured::one(by_port as f64 / by_class as f64));
     let text = "Counted on the full Clique as it is wired and as its tables are computed: every twelfth part of a \
-                kind fails, and what is then dead or cut off is counted. The second table has arithmetic on the \
-                paper's own constants: no claim is judged by it.";
-    let blocks = vec![lost_table(&most), checks()];
-    Ok(findings("What a Clique is built of", text, blocks, sheet))
+                kind fails, and what is then dead or cut off is counted.";
+    Ok(findings("What a Clique is built of", text, vec![lost_table(&most)], sheet))
 }
 
 fn lost_table(most: &BTreeMap<&'static str, u32>) -> report::page::Block {
@@ -181,25 +162,4 @@ fn lost_table(most: &BTreeMap<&'static str, u32>) -> report::page::Block {
         ("servers", "Servers lost, at the most", Unit::Count),
     ];
     table("What fails takes with it", &columns, rows)
-}
-
-/// Arithmetic on the paper's constants (X10; the count of §4.2 with escape channels).
-fn checks() -> report::page::Block {
-    let shape = &Shape::FULL;
-    let cells = state::cell_flows(shape);
-    let naive = state::ip_flows(shape, HOSTS_PER_TIN as u8);
-    let rows = [
-        ("Flows for IP, one for each address at each TiN", "1.9 M (§4.2)", naive),
-        ("The same with indexed groups", "576 times fewer", state::indexed_ip_flows(shape, 2)),
-        ("Flows for cells with escape channels", "almost 5 M (§4.2)", cells.by_port),
-        ("The same by classes of ports", "about 700,000 (§4.2)", cells.by_class),
-        ("Virtual channels", "32 (§3.1)", VCS.into()),
-    ];
-    let rows = rows.iter().map(|&(what, said, count)| vec![json!(what), json!(said), json!(count)]);
-    let columns = [
-        ("what", "", Unit::Count),
-        ("said", "Paper", Unit::Count),
-        ("count", "Worked out", Unit::Count),
-    ];
-    table("Arithmetic on the paper's constants", &columns, rows.collect())
 }

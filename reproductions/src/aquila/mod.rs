@@ -10,6 +10,7 @@ mod built;
 mod bursts;
 mod clique;
 mod clocks;
+pub mod control;
 mod ethernet;
 mod failures;
 mod fig8;
@@ -25,6 +26,7 @@ mod pieces;
 mod requests;
 mod sensitivity;
 pub mod speed;
+mod state;
 #[cfg(test)]
 mod tests;
 mod throughput;
@@ -72,7 +74,7 @@ const EXPERIMENTS: &[Experiment] = &[
     Experiment::new(
         "built",
         "§4.2, App. A",
-        "Bundles, failure domains, entries of tables",
+        "Bundles, failure domains, classes of ports",
         built::run,
     ),
     Experiment::new(
@@ -81,6 +83,7 @@ const EXPERIMENTS: &[Experiment] = &[
         "A Clique that boots itself: how long, in how many waves, in how much memory",
         bootstrap::run,
     ),
+    Experiment::new("state", "§4.2", "How much a controller has to install", state::run),
     Experiment::new("fig7", "§5.1, Fig. 7", "Round trips of IP under load", lookups::run),
     Experiment::new("headline", "§1, §3.4", "A read of remote memory alone", headline::run),
     Experiment::new("fig8", "§5.1, Fig. 8", "Remote memory under load", fig8::run),

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::engine::{self, EXIT_INTERRUPTED, Failure};
 use report::{Cell, Column, ResultsTable, Unit};
+use reproductions::aquila::control::Speed as Control;
 use reproductions::aquila::speed::Speed as Cells;
 use reproductions::r2c2::speed::Speed as Rates;
 use reproductions::scoc::tools::Speed;
@@ -194,7 +195,16 @@ pub fn bench(
         }
         table.push(cells(&speed));
     }
-    output.table(&table);
+    let control: Vec<_> =
+        Control::all().into_iter().filter(|speed| speed.name.contains(wanted)).collect();
+    let mut tables = Vec::new();
+    if !table.rows.is_empty() || control.is_empty() {
+        tables.push(table);
+    }
+    if !control.is_empty() && !interrupt::is_asked() {
+        tables.push(controls(&control));
+    }
+    output.tables(&tables);
     Ok(if interrupt::is_asked() { EXIT_INTERRUPTED } else { DONE })
 }
 
@@ -269,6 +279,45 @@ fn cells(speed: &Cells) -> Vec<Cell> {
         "peak_rss_bytes": engine::peak_rss().get(),
     });
     row(&speed.name, &serde_json::json!({ "engine": engine }))
+}
+
+/// Aquila's routing engine and its base: nothing is carried, so it has columns of its own.
+fn controls(all: &[Control]) -> ResultsTable {
+    let columns = [
+        ("name", "Benchmark"),
+        ("times", "Times"),
+        ("median_seconds", "Median time"),
+        ("longest_seconds", "Longest"),
+        ("batches", "Batches"),
+        ("rows", "Rows written"),
+        ("base_rows", "Rows of the base"),
+        ("raw_bytes", "Their values"),
+        ("stored_bytes", "As kept"),
+        ("peak_rss_bytes", "Peak memory so far"),
+    ];
+    let mut table = ResultsTable::new(columns.map(|(key, title)| Column::new(key, title)).to_vec());
+    for speed in all {
+        if interrupt::is_asked() {
+            break;
+        }
+        let mut work = speed.run();
+        work.settled.sort_by_key(|settled| settled.time);
+        let (median, longest) = (work.settled[work.settled.len() / 2], work.settled.last());
+        let count = |count: u64| Cell::new(count, Unit::Count);
+        table.push(vec![
+            Cell::text(&speed.name),
+            count(work.settled.len() as u64),
+            Cell::new(median.time.as_secs_f64(), Unit::Seconds),
+            Cell::new(longest.map(|settled| settled.time.as_secs_f64()), Unit::Seconds),
+            count(median.batches),
+            count(median.rows),
+            count(work.sizes.rows),
+            Cell::new(work.sizes.raw, Unit::Bytes),
+            Cell::new(work.sizes.stored, Unit::Bytes),
+            Cell::new(engine::peak_rss().get(), Unit::Bytes),
+        ]);
+    }
+    table
 }
 
 #[cfg(test)]

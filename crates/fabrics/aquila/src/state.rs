@@ -2,8 +2,11 @@
 //!
 //! Models: Aquila §4.2 (M721 to M724; X10, X11): the paper's figures are 1.9 million flows for IP, 576 times fewer
 //! with groups that an address is an index into; and almost 5 million flows for cells, about 700,000 by
-//! classes of ports. It gives no formula. No formula in whole numbers gives all four (see the tests); these
-//! are the nearest that count what there is.
+//! classes of ports. It gives no formula. With all routing channels at every port none in whole numbers gives both
+//! figures for cells (see the tests), and [`cell_flows`] is the nearest that counts what there is. One that counts only
+//! the channels on which cells can come gives both: 106 tables of ports a TiN and 15 of classes, with 80 destinations
+//! each, which are the values of the two fields of an address (64 pods, 16 TiNs): 4,884,480 and 691,200. Whether the
+//! paper counts so it does not say.
 
 use crate::link::classes::VCS;
 use crate::tables::flows::CLASSES;
@@ -52,6 +55,8 @@ pub const fn cell_flows(shape: &Shape) -> CellFlows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tables::flows::InputClass;
+    use crate::topology::PortKind;
 
     #[test]
     fn x10_a19_ip_flows_fall_by_the_number_of_tins() {
@@ -71,6 +76,23 @@ mod tests {
         let ratio = by_port as f64 / by_class as f64;
         assert!((6.5..=8.0).contains(&ratio), "{ratio}");
         assert_eq!((by_port, by_class), (5_253_120, 691_200));
+    }
+
+    #[test]
+    fn a20_channels_on_which_cells_come_and_fields_of_an_address_give_both_figures() {
+        let shape = Shape::FULL;
+        let (tins, places) = (u64::from(shape.tins()), 64 + 16);
+        let channels = |class: InputClass| u64::from(class.channels().end);
+        let classes: u64 = InputClass::ALL.into_iter().map(channels).sum();
+        let count = |kind| (0..shape.ports()).filter(|&port| shape.kind(port) == kind).count();
+        let of = |kind, class| count(kind) as u64 * channels(class);
+        let ports = of(PortKind::Terminal, InputClass::Terminal)
+            + of(PortKind::Global, InputClass::Global)
+            + of(PortKind::Local, InputClass::ALL[2]);
+        assert_eq!((ports, classes), (18 + 2 * 8 + 3 * 24, 15));
+        let (by_port, by_class) = (tins * ports * places, tins * classes * places);
+        assert!((4_500_000..5_000_000).contains(&by_port), "{by_port}: almost 5 million");
+        assert!((690_000..710_000).contains(&by_class), "{by_class}: about 700,000");
     }
 
     #[test]

@@ -88,6 +88,8 @@ pub struct Counts {
     pub take_overs: u64,
     /// Times that an application had to read the base again.
     pub reloads: u64,
+    /// Times that an instance found a base of another layout, and left it alone.
+    pub other_layouts: u64,
 }
 
 /// All of it.
@@ -299,6 +301,7 @@ impl Constellation {
         let version = self.base().map_or(0, Nib::version);
         let layout = self.base().map_or(LAYOUT, |base| base.since(version, &[]).layout);
         let Some(Some(place)) = self.instances.get_mut(&name) else { return };
+        self.counts.other_layouts += u64::from(layout != LAYOUT);
         if place.instance.wants_news(version) && !place.has_news {
             place.has_news = true;
             self.messages.push(Message::News(name));

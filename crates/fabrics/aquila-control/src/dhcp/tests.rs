@@ -134,6 +134,25 @@ fn m803_who_is_not_in_the_plan_or_asks_another_gets_nothing() {
 }
 
 #[test]
+fn m803_messages_cut_short_or_of_servers_are_refused_and_counted() {
+    let mut server = Server::for_ever(&plan(), SERVER);
+    let client = plan().ethernet(1, Interface::Control);
+    let bytes = Message::of_client(Kind::Discover, 1, client).encode();
+    // A message may end behind its type: the rest is padding. Before that nothing is one.
+    let type_ends = 243;
+    for length in 0..type_ends {
+        assert_eq!(server.receive(&bytes[..length]), None, "{length} bytes");
+    }
+    assert_eq!(server.receive(&[&bytes[..], &[0; super::MESSAGE_BYTES_MAX]].concat()), None);
+    for kind in [Kind::Offer, Kind::Ack, Kind::Nak] {
+        assert_eq!(server.receive(&Message::of_client(kind, 1, client).encode()), None);
+    }
+    assert_eq!(server.counts.malformed, type_ends as u64 + 1 + 3);
+    assert_eq!(server.counts.answers, [0; 3]);
+    assert!(server.receive(&bytes).is_some());
+}
+
+#[test]
 fn m810_copies_by_other_proxies_are_dropped_until_their_way_is_gone() {
     let mut merge = Merge::default();
     let discover = Message::of_client(Kind::Discover, 7, [1; 6]);

@@ -293,3 +293,31 @@ fn m614_what_nobody_takes_is_not_acknowledged() {
     Words::new(&frame(4), 0).for_each(|word| pair.ends[0].receive(Time::ZERO, word));
     assert_eq!(pair.ends[0].counts().delivered, 5);
 }
+
+#[test]
+fn m614_damaged_and_cut_frames_are_counted_and_deliver_nothing() {
+    let frame = Frame { kind: Kind::Rpc, sequence: 0, session: 7, data: (0..40).collect() };
+    let words: Vec<_> = Words::new(&frame, 0).collect();
+    let count = words.len();
+    let mut end = End::new(&Memory::default(), 1).unwrap();
+    // Any bit of what words carry.
+    for bit in 0..count * 48 {
+        for (at, word) in words.iter().enumerate() {
+            let mut word = *word;
+            if let OrderedSet::Management { data, .. } = &mut word
+                && at == bit / 48
+            {
+                data[bit % 48 / 8] ^= 1 << (bit % 8);
+            }
+            end.receive(Time::ZERO, word);
+        }
+    }
+    assert_eq!(end.counts().damaged, count as u64 * 48);
+    // Without its end, and with another one in the middle, it is none either.
+    for length in 0..count {
+        words[..length].iter().for_each(|&word| end.receive(Time::ZERO, word));
+    }
+    assert_eq!((end.take(), end.counts().delivered), (None, 0));
+    words.iter().for_each(|&word| end.receive(Time::ZERO, word));
+    assert_eq!(end.take(), Some((Kind::Rpc, frame.data)));
+}

@@ -201,3 +201,47 @@ fn m606_another_request_of_the_same_number_is_done() {
         assert_eq!(file.get(CLASS_MODE, [0]), mode);
     }
 }
+
+#[test]
+fn m606_a_register_that_does_not_exist_is_refused_and_the_rest_is_done() {
+    let (mut caller, mut agent) = (Caller::new(), Agent::new(&Memory::default()).unwrap());
+    let mut file = RegisterFile::new();
+    let nowhere = 0xFFFF_0000;
+    let mode = CLASS_MODE.address([3]).unwrap();
+    let block = Item::WriteBlock { address: nowhere, size: 1, bytes: vec![1; 8] };
+    let items = vec![
+        Item::Write { address: nowhere, entry: 2u8.to_entry() },
+        block,
+        Item::Read { address: nowhere },
+        Item::ReadBlock { address: nowhere, count: 2 },
+        Item::Digests { address: nowhere, count: 1 },
+        Item::Write { address: mode, entry: 2u8.to_entry() },
+    ];
+    let bytes = caller.send(items).unwrap().to_vec();
+    let answer = agent.receive(&mut file, &bytes).unwrap().to_vec();
+    let outcomes: Vec<_> = caller.receive(&answer).unwrap().into_iter().map(|(_, o)| o).collect();
+    assert_eq!(outcomes[..5], vec![Outcome::Failed(Status::Unknown); 5]);
+    assert_eq!(outcomes[5], Outcome::Written);
+    let mut expected = RegisterFile::new();
+    expected.set(CLASS_MODE, [3], 2);
+    assert!(file == expected, "something else was written");
+}
+
+#[test]
+fn m606_a_request_cut_short_anywhere_changes_nothing() {
+    let mut agent = Agent::new(&Memory::default()).unwrap();
+    let mut file = RegisterFile::new();
+    let address = CLASS_MODE.address([0]).unwrap();
+    let write = |mode: u8| Item::Write { address, entry: mode.to_entry() };
+    let bytes = Request { sequence: 1, items: vec![write(1), write(2)] }.encode();
+    for length in 0..bytes.len() {
+        assert!(agent.receive(&mut file, &bytes[..length]).is_err());
+        // Nor if its header says that this is all.
+        let mut short = bytes[..length].to_vec();
+        if length >= HEADER_BYTES {
+            short[8..12].copy_from_slice(&(length as u32).to_be_bytes());
+        }
+        assert!(agent.receive(&mut file, &short).is_err());
+    }
+    assert!(file == RegisterFile::new());
+}

@@ -1,5 +1,7 @@
 //! Whatever happens, in any order: planned changes lose nothing, and all ends as it should.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use aquila::tables::Condition;
@@ -8,17 +10,19 @@ use aquila::tables::compute::compute;
 use aquila::tables::condition::State;
 use aquila::topology::Shape;
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 
-use super::ends::audit;
-use super::routes::{Works, check_groups, stuck};
+use super::ends::{audit, watch_results};
+use super::routes::{Works, check_groups, destinations, stuck, stuck_to};
 use super::world::World;
 use crate::apps::Clique;
-use crate::apps::constellation::INSTANCES;
+use crate::apps::constellation::{INSTANCES, Name};
 use crate::apps::election::Application;
 use crate::apps::inter_block::Message;
 use crate::apps::rows::Admin;
 use crate::nib::Nib;
 use crate::registers::file::RegisterFile;
+use crate::rpc::Item;
 
 /// Fewer pods than the tiny Clique, with detours in them: a TiN leads to the others of its pod, which lead to other pods.
 const SMALL: Shape =
@@ -29,9 +33,13 @@ const SMALL: Shape =
 enum Event {
     Node(u16, Admin),
     Link(u32, Admin),
+    /// A port of a link goes down, or comes up.
+    Port(u32, bool, bool),
     Egress(u8, u16, u32),
     Stop(u8, u8),
     StopBase(u8),
+    /// All instances stop for a while, and no chip has a session.
+    Dark(u8),
     Session(u16),
     Long(u16),
     Reset(u16),
@@ -50,6 +58,7 @@ fn planned() -> impl Strategy<Value = Event> {
         2 => (0..4u8, any::<u16>(), 0..4u32).prop_map(|(s, t, w)| Event::Egress(s, t, w)),
         3 => (0..4u8, 0..INSTANCES).prop_map(|(app, instance)| Event::Stop(app, instance)),
         1 => (0..2u8).prop_map(Event::StopBase),
+        1 => (0..30u8).prop_map(Event::Dark),
         2 => any::<u16>().prop_map(Event::Session),
         4 => (0..60u8).prop_map(Event::Wait),
     ]
@@ -60,18 +69,83 @@ fn any_event() -> impl Strategy<Value = Event> {
     let admin = prop_oneof![Just(Admin::InService), Just(Admin::Drained), Just(Admin::Off)];
     let node = (any::<u16>(), admin.clone()).prop_map(|(tin, admin)| Event::Node(tin, admin));
     let link = (any::<u32>(), admin).prop_map(|(link, admin)| Event::Link(link, admin));
+    let port = (any::<u32>(), any::<bool>(), any::<bool>());
     prop_oneof![
         6 => planned(),
         2 => node,
-        4 => link,
+        3 => link,
+        2 => port.prop_map(|(link, is_low, is_up)| Event::Port(link, is_low, is_up)),
         1 => any::<u16>().prop_map(Event::Long),
         1 => any::<u16>().prop_map(Event::Reset),
     ]
 }
 
+/// A run: a seed of orders and losses, of a hundred messages how many are lost, and what happens.
+type Case = (u64, u64, Vec<Event>);
+
+fn cases(event: impl Strategy<Value = Event>, events_max: usize) -> impl Strategy<Value = Case> {
+    (any::<u64>(), 0..15u64, prop::collection::vec(event, 1..events_max))
+}
+
+/// What runs have met.
+#[derive(Clone, Copy, Default, Debug)]
+struct Met {
+    runs: u64,
+    events: u64,
+    steps: u64,
+    delivered: u64,
+    lost: u64,
+    batches: u64,
+    entries: u64,
+    take_overs: u64,
+    deposed: u64,
+    reloads: u64,
+}
+
+impl Met {
+    fn add(&mut self, events: usize, world: &World) {
+        let counts = world.constellation.counts();
+        self.runs += 1;
+        self.events += events as u64;
+        self.steps += world.steps;
+        self.delivered += counts.delivered;
+        self.lost += world.lost;
+        self.batches += world.constellation.base().map_or(0, Nib::batch);
+        self.entries += world.written;
+        self.take_overs += counts.take_overs;
+        self.deposed += counts.deposed;
+        self.reloads += counts.reloads;
+    }
+}
+
+/// So many runs; what fails is made smaller, and said with what makes it again.
+#[track_caller]
+fn explore(count: u32, cases: impl Strategy<Value = Case>, check: impl Fn(&Case) -> World) -> Met {
+    let config = ProptestConfig {
+        max_shrink_iters: 400,
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(count)
+    };
+    let met = RefCell::new(Met::default());
+    let outcome = TestRunner::new(config).run(&cases, |case| {
+        let world = check(&case);
+        met.borrow_mut().add(case.2.len(), &world);
+        Ok(())
+    });
+    outcome.unwrap_or_else(|error| panic!("{error}"));
+    let met = met.into_inner();
+    // Runs in which nothing got lost, nobody took over and nothing was written would show little.
+    assert!(count < 12 || met.lost * met.take_overs * met.entries * met.batches > 0, "{met:?}");
+    met
+}
+
 struct Run {
     world: World,
     condition: Condition,
+    /// By link: what the operator wants.
+    links: BTreeMap<u32, Admin>,
+    /// By TiN: its ports that are up.
+    ports: BTreeMap<u16, u64>,
 }
 
 impl Run {
@@ -95,8 +169,9 @@ impl Run {
         world.settle();
         assert_eq!(world.written, 0, "I76: all was right");
         world.loss = loss;
+        world.watch_step = Some(watch_results);
         let condition = Condition::healthy(&world.clique.topology);
-        Self { world, condition }
+        Self { world, condition, links: BTreeMap::new(), ports: BTreeMap::new() }
     }
 
     /// Whether every cell arrives by ordinary channels in a condition, by the tables for it.
@@ -106,12 +181,17 @@ impl Run {
         check(topology, turns, condition, &tables).unwrap().escapes == 0
     }
 
+    /// What is left of a link.
+    fn state_of(&self, link: u32) -> State {
+        let ends = self.world.clique.topology.links()[link as usize];
+        let is_up = |tin, port| self.ports.get(&tin).is_none_or(|up| up >> port & 1 != 0);
+        if !is_up(ends.low.tin, ends.low.port) || !is_up(ends.high.tin, ends.high.port) {
+            return State::Dead;
+        }
+        state(self.links.get(&link).copied().unwrap_or_default())
+    }
+
     fn happen(&mut self, event: Event, keeps_all_ways: bool) {
-        let state = |admin| match admin {
-            Admin::InService => State::Live,
-            Admin::Drained => State::Drained,
-            Admin::Off => State::Dead,
-        };
         let mut condition = self.condition.clone();
         let world = &mut self.world;
         let tins = world.chips.len() as u16;
@@ -125,11 +205,23 @@ impl Run {
             }
             Event::Link(link, admin) => {
                 let link = link % world.clique.topology.links().len() as u32;
-                condition.set_link(link, state(admin));
+                let before = self.links.insert(link, admin);
+                condition.set_link(link, self.state_of(link));
                 if !keeps_all_ways || self.has_all_ways(&condition) {
                     self.condition = condition;
                     self.world.set_link(link, admin);
+                } else {
+                    self.links.insert(link, before.unwrap_or_default());
                 }
+            }
+            Event::Port(link, is_low, is_up) => {
+                let link = link % world.clique.topology.links().len() as u32;
+                let ends = world.clique.topology.links()[link as usize];
+                let end = if is_low { ends.low } else { ends.high };
+                let up = self.ports.entry(end.tin).or_insert(u64::MAX);
+                *up = if is_up { *up | 1 << end.port } else { *up & !(1 << end.port) };
+                world.set_ports(end.tin, *up);
+                self.condition.set_link(link, self.state_of(link));
             }
             Event::Egress(shard, tin, weight) => {
                 let prefix = format!("203.0.{}.0/24", tin % 3).parse().unwrap();
@@ -150,6 +242,14 @@ impl Run {
                 world.constellation.start_base(1 - usize::from(copy));
                 world.constellation.stop_base(copy.into());
             }
+            Event::Dark(steps) => {
+                all_instances().for_each(|name| world.constellation.stop(name));
+                (0..tins).for_each(|tin| world.disconnect(tin, true));
+                let files = world.files();
+                (0..steps).for_each(|_| world.step());
+                assert!(world.files() == files, "I80: chips have changed without a controller");
+                all_instances().for_each(|name| world.constellation.start(world.now, name));
+            }
             Event::Session(tin) => world.disconnect(tin % tins, true),
             Event::Long(tin) => {
                 let can_connect = world.chips[usize::from(tin % tins)].can_connect;
@@ -164,7 +264,7 @@ impl Run {
     fn end(&mut self) {
         let world = &mut self.world;
         world.loss = 0;
-        for name in Application::ALL.into_iter().flat_map(|a| (0..INSTANCES).map(move |i| (a, i))) {
+        for name in all_instances() {
             if !world.constellation.runs(name) {
                 world.constellation.start(world.now, name);
             }
@@ -190,45 +290,90 @@ impl Run {
     }
 }
 
-/// Everything works, so everything has to arrive; and groups are where flows lead (I70, I71).
-fn watch_ways(world: &World, tin: u16) {
-    let works = Works { port: &|_, _| true, tin: &|_| true, may_pass: &|_| true };
-    assert_eq!(stuck(world, &works), [], "I71: after a write at TiN {tin}");
-    check_groups(world, tin);
+fn state(admin: Admin) -> State {
+    match admin {
+        Admin::InService => State::Live,
+        Admin::Drained => State::Drained,
+        Admin::Off => State::Dead,
+    }
 }
 
-fn check_planned(shape: &Shape, seed: u64, loss: u64, events: &[Event]) {
-    let mut run = Run::new(shape, seed, loss);
+fn all_instances() -> impl Iterator<Item = Name> {
+    Application::ALL.into_iter().flat_map(|app| (0..INSTANCES).map(move |number| (app, number)))
+}
+
+/// Everything works, so everything has to arrive; and groups are where flows lead (I70, I71).
+fn watch_ways(world: &World, tin: u16, item: &Item) {
+    let works = Works { port: &|_, _| true, tin: &|_| true, may_pass: &|_| true };
+    let to = destinations(world, tin, item);
+    assert_eq!(stuck_to(world, &works, &to), [], "I71: after a write at TiN {tin}");
+    check_groups(world, tin, item);
+}
+
+fn check_planned(shape: &Shape, (seed, loss, events): &Case) -> World {
+    let mut run = Run::new(shape, *seed, *loss);
     run.world.watch = Some(watch_ways);
     events.iter().for_each(|&event| run.happen(event, true));
     run.end();
+    let works = Works { port: &|_, _| true, tin: &|_| true, may_pass: &|_| true };
+    assert_eq!(stuck(&run.world, &works), [], "I71: at the end");
     run.check_nothing_passes_what_is_drained();
     for tin in 0..run.world.chips.len() as u16 {
         assert_eq!(run.world.is_drained(tin), run.condition.tin(tin) == State::Drained, "M730");
     }
+    run.world
 }
 
-fn check_any(shape: &Shape, seed: u64, loss: u64, events: &[Event]) {
-    let mut run = Run::new(shape, seed, loss);
+fn check_any(shape: &Shape, (seed, loss, events): &Case) -> World {
+    let mut run = Run::new(shape, *seed, *loss);
     run.world.watch = Some(check_groups);
     events.iter().for_each(|&event| run.happen(event, false));
     run.end();
+    run.world
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+#[test]
+fn slow_i70_i71_i72_i73_i79_i80_planned_changes_lose_nothing() {
+    explore(12, cases(planned(), 12), |case| check_planned(&SMALL, case));
+}
 
-    #[test]
-    fn slow_i70_i71_i79_planned_changes_lose_nothing(
-        seed in any::<u64>(), loss in 0..15u64, events in prop::collection::vec(planned(), 1..12),
-    ) {
-        check_planned(&SMALL, seed, loss, &events);
-    }
+#[test]
+fn slow_i70_i72_i73_i75_i76_i78_i79_i80_all_ends_as_it_should() {
+    explore(12, cases(any_event(), 20), |case| check_any(&Shape::TINY, case));
+    explore(1, cases(any_event(), 8), |case| check_any(&Shape::MINI, case));
+}
 
-    #[test]
-    fn slow_i70_i72_i76_i78_i79_all_ends_as_it_should(
-        seed in any::<u64>(), loss in 0..15u64, events in prop::collection::vec(any_event(), 1..20),
-    ) {
-        check_any(&Shape::TINY, seed, loss, &events);
-    }
+/// Ten thousand runs, in four parts, which the test program runs beside each other:
+///
+/// `cargo test --release -p rackloom-aquila-control --lib -- --ignored --nocapture ten_thousand`
+#[allow(clippy::print_stdout)]
+fn say(part: &str, met: Met) {
+    println!("{part}: {met:?}");
+}
+
+#[test]
+#[ignore = "minutes to hours: see `say`"]
+fn ten_thousand_1_planned_changes_of_a_small_clique() {
+    say("planned, 20 TiNs", explore(3_000, cases(planned(), 12), |c| check_planned(&SMALL, c)));
+}
+
+#[test]
+#[ignore = "minutes to hours: see `say`"]
+fn ten_thousand_2_planned_changes_of_the_tiny_clique() {
+    let met = explore(1_500, cases(planned(), 12), |case| check_planned(&Shape::TINY, case));
+    say("planned, 18 TiNs", met);
+}
+
+#[test]
+#[ignore = "minutes to hours: see `say`"]
+fn ten_thousand_3_anything_in_the_tiny_clique() {
+    let met = explore(5_000, cases(any_event(), 20), |case| check_any(&Shape::TINY, case));
+    say("anything, 18 TiNs", met);
+}
+
+#[test]
+#[ignore = "minutes to hours: see `say`"]
+fn ten_thousand_4_anything_in_the_mini_clique() {
+    let met = explore(500, cases(any_event(), 12), |case| check_any(&Shape::MINI, case));
+    say("anything, 68 TiNs", met);
 }

@@ -1,5 +1,7 @@
 //! From a base without a row to registers.
 
+use std::collections::BTreeSet;
+
 use aquila::pipeline::compute::each;
 use aquila::pipeline::plan::Plan;
 use aquila::pipeline::routes::Found;
@@ -9,9 +11,11 @@ use aquila::tables::condition::State;
 use aquila::topology::Shape;
 
 use super::world::World;
-use crate::apps::rows::{Outcome, PROGRAMMED, ResultRow, split_key};
+use crate::apps::front_end::intent::Intent;
+use crate::apps::front_end::order;
+use crate::apps::rows::{BatchRow, Outcome, PROGRAMMED, ResultRow, SessionRow, split_key};
 use crate::expand::tables;
-use crate::nib::Table;
+use crate::nib::{Key, Table};
 use crate::registers::file::RegisterFile;
 
 /// What chips hold against plain functions: cells and IP; and the base's results against chips (I75, I78).
@@ -63,6 +67,57 @@ pub fn audit(world: &World, condition: &Condition) {
     let results = results.filter(|c| split_key(&c.key.1[1..]).is_some_and(|(tin, _)| lives(tin)));
     let results = results.count();
     assert_eq!(results, programmed, "I78: a result of nothing");
+}
+
+/// Whenever nothing is on its way: if a batch is said to be done, all its rows have results (I72); and what is said to be
+/// programmed at a TiN, a different one each time, is what its chip holds (I78).
+pub fn watch_results(world: &World) {
+    if world.quiet > world.chips.len() {
+        // All were looked at since something has changed.
+        return;
+    }
+    let result = |key: &Key| {
+        let key = (Table::ProgrammingResult, [&[key.0 as u8][..], &key.1].concat());
+        world.rows.get(&key).and_then(|(_, value)| ResultRow::decode(value))
+    };
+    let programmed = || world.rows.iter().filter(|(key, _)| PROGRAMMED.contains(&key.0));
+    let batch = world.rows.get(&(Table::Batch, Vec::new()));
+    if batch.and_then(|(_, row)| BatchRow::decode(row)).is_some_and(|row| row.is_done) {
+        for (key, (version, _)) in programmed() {
+            let has_result = result(key).is_some_and(|result| result.version == *version);
+            assert!(has_result, "I72: the batch is done, and {key:?} has no result");
+        }
+    }
+    let tin = (world.steps % world.chips.len() as u64) as u16;
+    let chip = &world.chips[usize::from(tin)];
+    let session = world.rows.get(&(Table::TinSession, tin.to_be_bytes().to_vec()));
+    let session = session.and_then(|(_, row)| SessionRow::decode(row)).unwrap_or_default();
+    // The base has not heard yet of a chip that has just lost its power.
+    if !session.is_ready || session.boot != chip.boot {
+        return;
+    }
+    let is_its = |key: &[u8]| split_key(key).is_some_and(|(of, _)| of == tin);
+    let results = world.rows.keys().filter(|(table, _)| *table == Table::ProgrammingResult);
+    let results = results.filter(|(_, key)| is_its(&key[1..])).count();
+    let mut intent = Intent::default();
+    let mut rows = 0;
+    for (key, (version, value)) in programmed().filter(|(key, _)| is_its(&key.1)) {
+        let done = ResultRow { version: *version, outcome: Outcome::Done };
+        if result(key) != Some(done) {
+            return;
+        }
+        intent.set(&world.clique, key, Some(value)).expect("it is programmed");
+        rows += 1;
+    }
+    // A row that is gone may still be programmed.
+    if rows != results {
+        return;
+    }
+    let image = intent.image(&world.clique, tin, &BTreeSet::new());
+    for register in order::owned() {
+        let differ = chip.file.differing(&image, register);
+        assert!(differ.is_empty(), "I78: {} of TiN {tin} at {differ:?}", register.name);
+    }
 }
 
 #[test]

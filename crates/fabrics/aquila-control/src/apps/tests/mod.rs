@@ -2,6 +2,8 @@
 
 mod chance;
 mod ends;
+mod hostile;
 mod parts;
 mod routes;
+mod single;
 mod world;

@@ -62,6 +62,8 @@ fn m701_a_base_of_another_layout_is_left_alone() {
     (0..300).for_each(|_| world.step());
     assert_eq!(world.constellation.base().unwrap().version(), 0);
     assert_eq!(world.written, 0);
+    // Eight instances have looked at it in each step.
+    assert_eq!(world.constellation.counts().other_layouts, 8 * 300);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Chips, wires and a clock around a constellation: messages are delivered in any order, and some are lost.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use aquila::pipeline::plan::Plan;
@@ -13,10 +14,10 @@ use crate::apps::Clique;
 use crate::apps::constellation::{Constellation, Outside};
 use crate::apps::election::Application;
 use crate::apps::front_end::Settings;
-use crate::apps::rows::Admin;
+use crate::apps::rows::{Admin, BatchRow};
 use crate::apps::session::{Over, Progress, Session};
 use crate::memory::Memory;
-use crate::nib::{Nib, Table, Write};
+use crate::nib::{Key, Nib, Table, Write};
 use crate::registers::file::RegisterFile;
 use crate::rpc::{Agent, Item, MESSAGE_BYTES_MAX, Outcome};
 
@@ -30,6 +31,8 @@ pub struct Chip {
     /// Whether sessions can be had at all.
     pub can_connect: bool,
     sessions: u32,
+    /// The last request of its session: it may come once more.
+    last: Vec<u8>,
 }
 
 /// A message between a chip and an instance of the front end.
@@ -54,8 +57,18 @@ pub struct World {
     pub loss: u64,
     /// Entries that were written to chips.
     pub written: u64,
+    /// Messages, requests and answers that were lost.
+    pub lost: u64,
     /// Called after each item that a chip has written.
-    pub watch: Option<fn(&World, u16)>,
+    pub watch: Option<fn(&World, u16, &Item)>,
+    /// Called when nothing is on its way.
+    pub watch_step: Option<fn(&World)>,
+    /// The base, as a subscriber knows it that is there all the time: by row, version and value.
+    pub rows: BTreeMap<Key, (u64, Vec<u8>)>,
+    seen: u64,
+    /// Steps, and how many of them there have been since the base has changed.
+    pub steps: u64,
+    pub quiet: usize,
 }
 
 pub fn clique(shape: &Shape) -> Arc<Clique> {
@@ -81,6 +94,7 @@ impl World {
             session: None,
             can_connect: true,
             sessions: 0,
+            last: Vec::new(),
         };
         Self {
             chips: files.into_iter().map(chip).collect(),
@@ -93,7 +107,13 @@ impl World {
             stream: Stream::new(seed, "order and losses", 0),
             loss: 0,
             written: 0,
+            lost: 0,
             watch: None,
+            watch_step: None,
+            rows: BTreeMap::new(),
+            seen: 0,
+            steps: 0,
+            quiet: 0,
         }
     }
 
@@ -107,15 +127,60 @@ impl World {
             }
             let at = self.stream.below((messages + wires) as u64) as usize;
             let is_lost = self.stream.below(100) < self.loss;
+            self.lost += u64::from(is_lost);
             match (at.checked_sub(messages), is_lost) {
                 (None, true) => self.constellation.lose(at),
-                (None, false) => self.constellation.deliver(self.now, at),
-                (Some(at), _) => self.wire(at),
+                (None, false) => self.deliver(at),
+                (Some(at), true) => drop(self.wires.remove(at)),
+                (Some(at), false) => self.wire(at),
             }
         }
+        self.subscribe();
+        if let Some(watch) = self.watch_step {
+            watch(self);
+        }
+        self.steps += 1;
         self.now += Span::from_us(20_000);
         self.constellation.tick(self.now);
         self.connect();
+    }
+
+    /// A message arrives. No batch is in the base before all results of the last one are (I72).
+    fn deliver(&mut self, at: usize) {
+        let before = self.batch();
+        self.constellation.deliver(self.now, at);
+        let after = self.batch();
+        let (Some((number, is_done)), Some((next, _))) = (before, after) else { return };
+        let is_next = next == number || next == number + 1 && is_done;
+        assert!(
+            is_next,
+            "I72: batch {next} after {number}, of which all results are in: {is_done}"
+        );
+    }
+
+    /// The last batch, and whether all its results are in; `None`: no copy of the base runs.
+    fn batch(&self) -> Option<(u64, bool)> {
+        let base = self.constellation.base()?;
+        let row = base.get(Table::Batch, &[]).and_then(|(_, row)| BatchRow::decode(&row));
+        Some((base.batch(), row.is_none_or(|row| row.is_done)))
+    }
+
+    /// Takes over what is new in the base.
+    fn subscribe(&mut self) {
+        let Some(base) = self.constellation.base() else { return };
+        let changes = base.since(self.seen, &Table::ALL);
+        if changes.is_everything {
+            self.rows.clear();
+        }
+        self.seen = changes.version;
+        let is_news = changes.changes.iter().any(|change| change.key.0 != Table::Lease);
+        self.quiet = if is_news { 0 } else { self.quiet + 1 };
+        for change in changes.changes {
+            match change.value {
+                Some(value) => self.rows.insert(change.key, (change.version, value)),
+                None => self.rows.remove(&change.key),
+            };
+        }
     }
 
     /// Sessions for the front end that leads, with all chips that can.
@@ -129,6 +194,7 @@ impl World {
             chip.sessions += 1;
             chip.session = Some((leader, chip.sessions));
             chip.agent.begin();
+            chip.last.clear();
             let up = Session::Up { tin, over: Over::Tcp, boot: chip.boot };
             self.constellation.session(self.now, leader, up);
         }
@@ -192,20 +258,10 @@ impl World {
             self.constellation.session(self.now, wire.instance, answer);
             return;
         }
-        if let Some(watch) = self.watch {
-            for item in crate::rpc::Request::decode(&wire.bytes).unwrap().items {
-                let file = &mut self.chips[usize::from(wire.tin)].file;
-                let is_written = match item {
-                    Item::Write { address, entry } => file.write(address, &entry).is_ok(),
-                    Item::WriteBlock { address, size, bytes } => {
-                        file.write_block(address, size.into(), &bytes).is_ok()
-                    }
-                    _ => false,
-                };
-                if is_written {
-                    watch(self, wire.tin);
-                }
-            }
+        // One that comes again is not done again.
+        if chip.last != wire.bytes {
+            chip.last.clone_from(&wire.bytes);
+            self.write(wire.tin, &wire.bytes);
         }
         let chip = &mut self.chips[usize::from(wire.tin)];
         let bytes = chip.agent.receive(&mut chip.file, &wire.bytes).expect("a request").to_vec();
@@ -213,6 +269,31 @@ impl World {
         let written = answer.outcomes.iter().filter(|o| **o == Outcome::Written).count();
         self.written += written as u64;
         self.wires.push(Wire { is_to_chip: false, bytes, ..wire });
+    }
+
+    /// A chip writes the items of a request one by one, and is looked at after each. No entry is written that is right
+    /// (I76).
+    fn write(&mut self, tin: u16, bytes: &[u8]) {
+        for item in crate::rpc::Request::decode(bytes).unwrap().items {
+            let file = &mut self.chips[usize::from(tin)].file;
+            let (address, size, bytes) = match &item {
+                Item::Write { address, entry } => {
+                    (*address, entry.as_bytes().len(), entry.as_bytes())
+                }
+                Item::WriteBlock { address, size, bytes } => {
+                    (*address, usize::from(*size), &bytes[..])
+                }
+                _ => continue,
+            };
+            let held = file.read_block(address, (bytes.len() / size) as u32).unwrap_or_default();
+            let right = held.chunks(size).zip(bytes.chunks(size)).position(|(a, b)| a == b);
+            assert_eq!(right, None, "I76: from {address:#x} of TiN {tin} on, written as it was");
+            if file.write_block(address, size, bytes).is_ok()
+                && let Some(watch) = self.watch
+            {
+                watch(self, tin, &item);
+            }
+        }
     }
 
     /// Until nothing has to be done any more.
@@ -242,6 +323,12 @@ impl World {
 
     pub fn set_node(&mut self, tin: u16, admin: Admin) {
         self.constellation.write(&[Write::set(Table::Node, &tin.to_be_bytes(), &[admin as u8])]);
+    }
+
+    /// A TiN says which of its ports are up.
+    pub fn set_ports(&mut self, tin: u16, up: u64) {
+        let write = Write::set(Table::Port, &tin.to_be_bytes(), &up.to_be_bytes());
+        self.constellation.write(&[write]);
     }
 
     pub fn set_link(&mut self, link: u32, admin: Admin) {

@@ -1,0 +1,84 @@
+//! Any bytes are refused as DHCP, as what is said in sessions of Aquila's control plane and as messages of inter-block
+//! controllers, or decoded and written back the same; and a server, a relay and a client of DHCP, and the application
+//! that hears inter-block controllers, stand what they are told.
+#![no_main]
+
+use std::net::Ipv4Addr;
+
+use aquila::pipeline::plan::Plan;
+use aquila::topology::Shape;
+use aquila_control::apps::inter_block::{InterBlock, Message as Reach};
+use aquila_control::dhcp::{Client, Message, Server, from_frame, relay, to_client, to_server};
+use aquila_control::nib::Nib;
+use aquila_control::rpc::{MESSAGE_BYTES_MAX, Request};
+use aquila_control::session::{Pieces, Point, Said};
+use arbitrary::Arbitrary;
+use kernel::{Span, Stream, Time};
+use libfuzzer_sys::fuzz_target;
+
+const SERVER: Ipv4Addr = Ipv4Addr::new(172, 16, 0, 2);
+
+/// What comes in.
+#[derive(Arbitrary, Debug)]
+struct Input<'a> {
+    parts: Vec<&'a [u8]>,
+}
+
+fuzz_target!(|input: Input<'_>| {
+    let plan = Plan::new(&Shape::TINY, 2);
+    let mut server = Server::for_ever(&plan, SERVER);
+    let ethernet = plan.ethernet(3, aquila::pipeline::Interface::Control);
+    let mut client = Client::new(Time::ZERO, ethernet, Stream::new(1, "firmware", 3));
+    let mut inter_block = InterBlock::new(plan);
+    inter_block.learn(Time::ZERO, &Nib::new().since(0, &InterBlock::TABLES));
+    let mut pieces = Pieces::default();
+    for bytes in input.parts {
+        session(bytes);
+        dhcp(bytes, &mut server, &mut client);
+        // The same behind a header that fits, which random bytes seldom have.
+        inter_block.hear(Time::ZERO, &[b"IB", bytes].concat(), &mut Vec::new());
+        for bytes in [bytes.to_vec(), [b"IB", bytes].concat()] {
+            if let Ok(message) = Reach::decode(&bytes) {
+                assert_eq!(message.encode(), bytes);
+            }
+        }
+        if pieces.add(bytes).is_ok()
+            && let Some(message) = pieces.take()
+        {
+            assert!(message.len() <= MESSAGE_BYTES_MAX);
+            let _ = Request::decode(&message);
+        }
+    }
+    inter_block.tick(Time::ZERO + Span::from_us(60_000_000), &mut Vec::new());
+});
+
+fn session(bytes: &[u8]) {
+    if let Ok(Some((said, length))) = Said::decode(bytes) {
+        let again = said.encode();
+        assert_eq!(again.len(), length);
+        assert_eq!(Said::decode(&again), Ok(Some((said, length))));
+    }
+    if let Some(point) = Point::decode(bytes) {
+        assert_eq!(point.encode(), bytes);
+    }
+}
+
+fn dhcp(bytes: &[u8], server: &mut Server, client: &mut Client) {
+    if let Ok(message) = Message::decode(bytes) {
+        assert_eq!(Message::decode(&message.encode()), Ok(message));
+        client.receive(Time::ZERO, &message);
+    }
+    let _ = (server.receive(bytes), relay(SERVER, bytes));
+    if let Some(payload) = from_frame(bytes) {
+        assert!(payload.len() < bytes.len());
+    }
+    for frame in [to_server([2; 6], bytes), to_client(SERVER, [2; 6], bytes)] {
+        if bytes.len() < 60_000 {
+            assert_eq!(from_frame(&frame).as_deref(), Some(bytes));
+        }
+    }
+    if let Some(deadline) = client.deadline() {
+        client.on_time(deadline);
+        assert!(client.deadline().is_none_or(|next| next > deadline));
+    }
+}
