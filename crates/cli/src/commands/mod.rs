@@ -1,5 +1,6 @@
 //! One file a command.
 
+mod aquila;
 mod bench;
 mod compare;
 mod describe;
@@ -43,6 +44,7 @@ pub fn carry_out(command: Command, output: &mut Output) -> Result<u8, Failure> {
         }
         Command::Bench(arguments) => bench::bench(&arguments, &registry, output),
         Command::Scoc(arguments) => scoc::scoc(&arguments, output),
+        Command::Aquila(arguments) => aquila::aquila(&arguments, output),
         Command::Completions(arguments) => {
             let mut script = Vec::new();
             let mut command = Arguments::command();
