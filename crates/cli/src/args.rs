@@ -68,7 +68,7 @@ pub enum Command {
     Bench(BenchArguments),
     /// Compute what SCOC is made of: route allocation, a switch on a test bench.
     Scoc(ScocArguments),
-    /// Boot an Aquila Clique by its control plane, in simulated time.
+    /// Run Aquila's control plane: in simulated time, or as processes.
     Aquila(AquilaArguments),
     /// Print a completion script for a shell.
     Completions(CompletionsArguments),
@@ -276,6 +276,21 @@ pub struct AquilaArguments {
 pub enum AquilaCommand {
     /// Boot a Clique from power-on, in simulated time: who boots whom, when, and how long it takes.
     Bootstrap(BootstrapArguments),
+    /// Start the controller and the TiNs of a Clique as processes, until Ctrl-C.
+    #[command(
+        after_help = "Two instances of each application speak gRPC with each other and keep what they know in a base; \
+                      agents have the chips, their firmware and the cables. The Clique boots from power-on, in band. A \
+                      process that ends is started again. Look at it with `rackloom aquila status`; logs are in DIR/log, \
+                      metrics in Prometheus's format at http://ADDRESS/metrics of each process.\n\nThe base is a process \
+                      and the file DIR/base.log, or etcd, which is to be started with --max-txn-ops=32768 \
+                      --max-request-bytes=33554432. It outlives the command: the next start goes on with it."
+    )]
+    Control(ControlArguments),
+    /// Show the processes, leaders, batches and sessions of a control plane that runs.
+    Status(StatusArguments),
+    /// Be one of its processes.
+    #[command(hide = true)]
+    Process(ProcessArguments),
 }
 
 /// `aquila bootstrap`.
@@ -311,6 +326,73 @@ pub struct BootstrapArguments {
     /// Where results go. Default: results/aquila-bootstrap-PROFILE.
     #[arg(long, short, value_name = "DIR")]
     pub out: Option<PathBuf>,
+}
+
+/// Which Clique.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum CliqueSize {
+    /// 18 TiNs.
+    Tiny,
+    /// 68 TiNs.
+    Mini,
+    /// 288 TiNs.
+    Half,
+    /// 576 TiNs.
+    Full,
+}
+
+/// `aquila control`.
+#[derive(Debug, Args)]
+pub struct ControlArguments {
+    /// Where it keeps the base, its logs and what `status` reads.
+    #[arg(long, value_name = "DIR", default_value = "aquila-control")]
+    pub dir: PathBuf,
+    /// Which Clique.
+    #[arg(long, value_enum, default_value = "mini")]
+    pub clique: CliqueSize,
+    /// How many TiNs are connected to the datacenter's network, evenly.
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub connected: u16,
+    /// How many processes have the TiNs.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub agents: u8,
+    /// Keep the base in etcd: http://HOST:PORT, or https:// with the certificates of --tls.
+    #[arg(long, value_name = "ENDPOINT")]
+    pub etcd: Option<String>,
+    /// Have all processes show certificates to each other: DIR has ca.pem, cert.pem (for the name localhost) and key.pem.
+    #[arg(long, value_name = "DIR")]
+    pub tls: Option<PathBuf>,
+    /// Where processes listen. Others can reach an address that is not loopback: use --tls then.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    pub bind: std::net::IpAddr,
+    /// How logs are written.
+    #[arg(long, value_enum, default_value_t)]
+    pub log_format: Format,
+    /// From one management ordered set to the next on a cable. Unit: microseconds.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub mos_interval: u64,
+}
+
+/// `aquila status`.
+#[derive(Debug, Args)]
+pub struct StatusArguments {
+    /// The folder of `rackloom aquila control --dir`.
+    #[arg(long, value_name = "DIR", default_value = "aquila-control")]
+    pub dir: PathBuf,
+}
+
+/// `aquila process`.
+#[derive(Debug, Args)]
+pub struct ProcessArguments {
+    /// What it is.
+    #[arg(long)]
+    pub role: String,
+    /// Which of those.
+    #[arg(long)]
+    pub instance: u8,
+    /// The folder of the control plane.
+    #[arg(long)]
+    pub dir: PathBuf,
 }
 
 /// `completions`.

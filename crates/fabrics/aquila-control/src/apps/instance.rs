@@ -333,8 +333,16 @@ impl Instance {
     /// the instance leads.
     pub fn write(&mut self, now: Time, writes: Vec<Write>, out: &mut Vec<Output>) {
         if self.app.is_some() {
-            self.queue.push_back(Job::Rows(writes));
+            self.push_rows(writes);
             self.put(now, Outputs::default(), out);
+        }
+    }
+
+    /// Rows that nobody waits for: with others that have not been sent yet.
+    fn push_rows(&mut self, writes: Vec<Write>) {
+        match self.queue.back_mut() {
+            Some(Job::Rows(rows)) => rows.extend(writes),
+            _ => self.queue.push_back(Job::Rows(writes)),
         }
     }
 
@@ -359,7 +367,7 @@ impl Instance {
                 front_end::Output::Results(results) => out.push(Output::Results(results)),
                 front_end::Output::Session(tin, row) => {
                     let write = Write::set(Table::TinSession, &tin.to_be_bytes(), &row.encode());
-                    self.queue.push_back(Job::Rows(vec![write]));
+                    self.push_rows(vec![write]);
                 }
             }
         }

@@ -24,6 +24,8 @@ pub const DELETIONS_MAX: usize = 4_096;
 const FIRST: Key = (Table::Node, Vec::new());
 /// How hard zstd tries (our choice): its fastest ordinary level.
 const LEVEL: i32 = 1;
+/// No value that was kept elsewhere is longer (our choice).
+const VALUE_BYTES_MAX: usize = 16 << 20;
 /// What tables and rows mean (our choice): applications refuse a base of another layout.
 pub const LAYOUT: u32 = 1;
 
@@ -188,6 +190,31 @@ impl Stored {
             Self::Raw(bytes) => (bytes.len() as u64, bytes.len() as u64),
             Self::Compressed { bytes, raw } => (u64::from(*raw), bytes.len() as u64),
         }
+    }
+}
+
+/// A value as it is kept elsewhere: one byte, and it or, where that is smaller, its length and what zstd makes of it.
+#[must_use]
+pub fn pack(value: &[u8]) -> Vec<u8> {
+    match Stored::new(value) {
+        Stored::Raw(bytes) => [&[0], &bytes[..]].concat(),
+        Stored::Compressed { bytes, raw } => [&[1], &raw.to_be_bytes()[..], &bytes].concat(),
+    }
+}
+
+/// The value that was kept so; `None`: it is none.
+#[must_use]
+pub fn unpack(kept: &[u8]) -> Option<Vec<u8>> {
+    let (&kind, rest) = kept.split_first()?;
+    match kind {
+        0 => Some(rest.to_vec()),
+        1 => {
+            let (&raw, bytes) = rest.split_first_chunk()?;
+            let raw = u32::from_be_bytes(raw) as usize;
+            let raw = Some(raw).filter(|&raw| raw <= VALUE_BYTES_MAX)?;
+            zstd::bulk::decompress(bytes, raw).ok().filter(|value| value.len() == raw)
+        }
+        _ => None,
     }
 }
 

@@ -182,3 +182,18 @@ fn m702_a_copy_that_follows_is_the_same_base() {
     assert_eq!(copy.since(0, &tables).changes, other.since(0, &tables).changes);
     assert_eq!(copy.since(0, &tables).layout, LAYOUT + 1);
 }
+
+#[test]
+fn m726_values_are_kept_elsewhere_packed() {
+    for value in [&[][..], &[7], &[7; 960], b"what does not get smaller"] {
+        let kept = pack(value);
+        assert!(kept.len() <= value.len() + 1);
+        assert_eq!(unpack(&kept).as_deref(), Some(value));
+    }
+    // Nothing; of no kind; without its length; of another length; longer than any; not compressed at all.
+    let kept = pack(&[7; 960]);
+    let longer = [&[1], &961u32.to_be_bytes()[..], &kept[5..]].concat();
+    for bad in [&[][..], &[2, 0], &kept[..4], &longer, &[1, 255, 255, 255, 255, 0], &kept[..9]] {
+        assert_eq!(unpack(bad), None);
+    }
+}

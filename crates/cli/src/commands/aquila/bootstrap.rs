@@ -1,4 +1,4 @@
-//! `rackloom aquila`: the control plane of Aquila.
+//! `rackloom aquila bootstrap`: a Clique boots itself, in simulated time.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -8,8 +8,8 @@ use report::Unit;
 use reproductions::aquila::boot::{Boot, Outcome};
 use scenario::{BadInput, Located};
 
-use super::DONE;
-use crate::args::{AquilaArguments, AquilaCommand, BootstrapArguments};
+use super::super::DONE;
+use crate::args::BootstrapArguments;
 use crate::engine::{self, EXIT_BROKEN, EXIT_INTERRUPTED, Failure};
 use crate::interrupt;
 use crate::output::Output;
@@ -18,15 +18,8 @@ use crate::progress::{Meter, Step};
 /// Stages that are named where a bootstrap does not come to its end.
 const LEFT_MAX: usize = 5;
 
-/// Does what was asked for.
-pub fn aquila(arguments: &AquilaArguments, output: &mut Output) -> Result<u8, Failure> {
-    match &arguments.what {
-        AquilaCommand::Bootstrap(arguments) => bootstrap(arguments, output),
-    }
-}
-
 /// Boots a Clique.
-fn bootstrap(arguments: &BootstrapArguments, output: &mut Output) -> Result<u8, Failure> {
+pub fn bootstrap(arguments: &BootstrapArguments, output: &mut Output) -> Result<u8, Failure> {
     let boot = asked(arguments);
     boot.config().map_err(bad_input)?;
     let directory = arguments.out.clone().unwrap_or_else(|| {

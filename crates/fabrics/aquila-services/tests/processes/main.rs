@@ -1,0 +1,84 @@
+//! Control planes of real processes, which this program starts itself: what they hold at the end is what simulated time
+//! computes, whoever was killed meanwhile.
+//!
+//! The long one: `cargo test -p rackloom-aquila-services --test processes -- --ignored`.
+
+mod parts;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use aquila_services::cluster::{Role, Size};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+use parts::etcd::Etcd;
+use parts::plane::Plane;
+use parts::{bases, refusals, simulated};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().collect();
+    if arguments.get(1).is_some_and(|argument| argument == "process") {
+        return parts::process(&arguments);
+    }
+    let arguments = Arguments::from_args();
+    let test = |name: &str, test: fn() -> Result<(), Failed>| Trial::test(name, test);
+    // Where etcd may not be installed the test is there, and reported as left out.
+    let with_etcd = |name: &str, test: fn() -> Result<(), Failed>| {
+        Trial::test(name, test).with_ignored_flag(Etcd::program().is_none())
+    };
+    let tests = vec![
+        test("i72_i79_a_base_of_our_own_is_one", || bases::check_embedded()),
+        with_etcd("i72_i79_etcd_is_a_base", || bases::check_etcd()),
+        test("i72_a_base_that_was_cut_short_is_whole", || bases::check_log()),
+        test("m701_a_peer_without_a_certificate_is_refused", || refusals::check_tls()),
+        test("m701_messages_that_are_none_are_counted", || refusals::check_messages()),
+        test("m701_a_base_of_another_version_is_refused", || refusals::check_layout()),
+        with_etcd("m701_etcd_of_another_version_is_refused", || refusals::check_etcd()),
+        test("slow_m801_i79_a_mini_clique_boots_whoever_is_killed", || boot(None, 1, 1)),
+        with_etcd("slow_m701_i79_a_mini_clique_boots_around_etcd", || {
+            boot(Some(Etcd::start()?), 2, 1)
+        }),
+        Trial::test("soak_twenty_rounds", || boot(None, 3, 20)).with_ignored_flag(true),
+    ];
+    libtest_mimic::run(&arguments, tests).exit_code()
+}
+
+/// Boots a mini Clique, kills processes in so many rounds, and looks at what chips hold.
+fn boot(mut etcd: Option<Etcd>, seed: u64, rounds: u32) -> Result<(), Failed> {
+    let address = etcd.as_ref().map(Etcd::address);
+    let mut plane = Plane::start(Size::Mini, 4, address, seed)?;
+    // From power-on, while it boots: each application, leader or not; the base; an agent.
+    plane.wait(Duration::from_secs(60), "the first TiN is ready", |report| report.ready() > 0)?;
+    for round in 0..rounds {
+        for role in [Role::RoutingEngine, Role::FlowManager, Role::FrontEnd, Role::InterBlock] {
+            plane.kill_any(role)?;
+        }
+        match &mut etcd {
+            Some(etcd) => etcd.kill_and_start_again()?,
+            None => plane.kill((Role::Base, 0))?,
+        }
+        plane.kill_any(Role::Agent)?;
+        if round == 0 {
+            plane.kill((Role::Datacenter, 0))?;
+        }
+        plane.settle(Duration::from_secs(120))?;
+        // And when all is well: those that lead.
+        plane.kill_leader(Role::FrontEnd)?;
+        plane.kill_leader(Role::RoutingEngine)?;
+        plane.settle(Duration::from_secs(60))?;
+    }
+    let expected = simulated::registers(&plane.viewer.cluster);
+    plane.check_registers(&expected)?;
+    plane.stop()
+}
+
+/// Where a test keeps its files.
+fn folder() -> Result<tempfile::TempDir, Failed> {
+    Ok(tempfile::TempDir::with_prefix("rackloom-services-")?)
+}
+
+/// This program.
+fn own() -> Result<PathBuf, Failed> {
+    Ok(std::env::current_exe()?)
+}

@@ -1,0 +1,69 @@
+//! etcd, where it is installed.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use libtest_mimic::Failed;
+
+use crate::folder;
+
+/// One of our own.
+pub struct Etcd {
+    folder: tempfile::TempDir,
+    ports: [u16; 2],
+    child: Child,
+}
+
+impl Etcd {
+    /// The program, if it is there.
+    pub fn program() -> Option<PathBuf> {
+        let path = std::env::var_os("PATH")?;
+        std::env::split_paths(&path).map(|path| path.join("etcd")).find(|path| path.is_file())
+    }
+
+    /// One that is empty.
+    pub fn start() -> Result<Self, Failed> {
+        let held = [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];
+        let ports = [held[0].local_addr()?.port(), held[1].local_addr()?.port()];
+        drop(held);
+        let folder = folder()?;
+        let child = run(&folder, ports)?;
+        Ok(Self { folder, ports, child })
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> String {
+        format!("http://127.0.0.1:{}", self.ports[0])
+    }
+
+    /// It dies, and comes back with what it had.
+    pub fn kill_and_start_again(&mut self) -> Result<(), Failed> {
+        self.child.kill()?;
+        self.child.wait()?;
+        self.child = run(&self.folder, self.ports)?;
+        Ok(())
+    }
+}
+
+impl Drop for Etcd {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn run(folder: &tempfile::TempDir, [client, peer]: [u16; 2]) -> Result<Child, Failed> {
+    let program = Etcd::program().ok_or("etcd is not installed")?;
+    let url = |port: u16| format!("http://127.0.0.1:{port}");
+    let log = std::fs::File::create(folder.path().join("log"))?;
+    let mut command = Command::new(program);
+    command
+        .arg("--data-dir")
+        .arg(folder.path().join("data"))
+        .args(["--listen-client-urls", &url(client), "--advertise-client-urls", &url(client)])
+        .args(["--listen-peer-urls", &url(peer), "--initial-advertise-peer-urls", &url(peer)])
+        .args(["--initial-cluster", &format!("default={}", url(peer))])
+        .args(["--max-txn-ops", "32768", "--max-request-bytes", "33554432"]);
+    Ok(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn()?)
+}
