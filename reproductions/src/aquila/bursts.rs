@@ -62,7 +62,7 @@ pub(super) fn messages(
     let packets = bytes.div_ceil(u64::from(VALUE));
     let gap = Rate::from_bps(RATE * 1_000_000).send_time(Bytes::new(packets * u64::from(VALUE)));
     // A host waits where the buffer is full; these have none that could, and so room for the whole message.
-    let ip = Ip { ingress_buffer: Bytes::new(64 << 20), ..ip.clone() };
+    let ip = Ip { ingress_buffer: Some(Bytes::new(64 << 20)), ..ip.clone() };
     let mut cells = clique.ip(settings, &ip, seed);
     cells.endpoints_mut().answer_with(ACK);
     let mut all = Vec::new();

@@ -25,10 +25,10 @@ const FIBRES: [(Fibres, &str); 2] =
     [(Fibres::Grid, "by the layout of racks"), (Fibres::Metres(100), "100 m each")];
 
 /// A choice that the paper leaves open (marked S in the ledger), another way.
-type Choice = (&'static str, &'static str, fn(&mut Rma));
+pub(super) type Choice = (&'static str, &'static str, fn(&mut Rma));
 
 /// All of them; the first is ours.
-const CHOICES: [Choice; 7] = [
+pub(super) const CHOICES: [Choice; 7] = [
     ("", "ours", |_| {}),
     ("U33", "first completion after 300 ns", |rma| rma.pcie.read = Span::from_ns(300)),
     ("U33", "first completion after 900 ns", |rma| rma.pcie.read = Span::from_ns(900)),

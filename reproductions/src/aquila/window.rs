@@ -43,8 +43,8 @@ fn measure(
     pulse: &mut Pulse<'_>,
 ) -> Result<Point, Failure> {
     let window = Bytes::new(kibibytes << 10);
-    let egress_buffer = Ip::default().egress_buffer.max(window);
-    let ip = Ip { window, egress_buffer, ..Ip::default() };
+    let egress_buffer = Some(Ip::default().egress_buffer().max(window));
+    let ip = Ip { window: Some(window), egress_buffer, ..Ip::default() };
     let settings = Settings::default();
     let micros = if effort == Effort::Quick { 40 } else { 400 };
     let pair = stream(clique, (&settings, &ip), micros, seed, pulse)?;

@@ -3,9 +3,12 @@
 //! Defaults are the Clique of Aquila §2 and App. A: 48 pods of 12 TiNs, two hosts each. Where the paper leaves
 //! a point open the key's documentation says "our choice", with the point's id in the README's table.
 
+#[cfg(test)]
+mod choices;
 mod classes;
 mod ip;
 mod link;
+mod outside;
 mod rma;
 mod switch;
 #[cfg(test)]
@@ -20,6 +23,7 @@ use rack::{Estimate, Fault, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::address::Endpoint;
 use crate::equipment::Equipment;
 use crate::link::classes::{CLASSES, Class};
 use crate::timesync;
@@ -30,16 +34,19 @@ use crate::transport::Transport;
 use crate::turns::{TurnTable, Turns};
 
 pub use classes::{ClassKeys, Classes};
-pub use ip::{Ip, Order};
+pub use ip::{Depth, Ip, Order, Sharing};
 pub use link::Link;
+pub use outside::Outside;
 pub use rma::{Pcie, Power, Rma, SEGMENTS_MAX, Software};
-pub use switch::{AtDeadLink, Switch};
+pub use switch::{AtDeadLink, CROSSBAR_RATE, Switch};
 
 /// Why nothing may be lost on purpose.
 pub(crate) const SENDS_ONCE: &str = "the transport sends each packet only once; set transport.losses (of mixed: \
      transport.datagrams.losses) to \"repeat\" or \"forget\", or take another transport";
 
-/// A Clique.
+/// A Clique. Where the paper leaves something open the key's default is our choice, with its number in the README's table;
+/// `rackloom reproduce aquila headline` and `fig7 --full` show headline figures with those that matter to them (U02 to U04,
+/// U06, U08, U11, U15, U18, U22, U24 to U27, U29, U33, U34, U43) another way.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
@@ -105,6 +112,8 @@ pub struct Config {
     pub timesync: timesync::Settings,
     /// Remote memory: windows, deadlines, the hosts' bus and their software.
     pub rma: Rma,
+    /// What is outside of the Clique, and the TiNs that are attached to it; nothing by default.
+    pub outside: Outside,
     /// What packets and messages take inside of hosts, where packets of IP carry flows (M925, U38).
     pub host: Host,
     /// What the hosts speak. Default swift, with packets of 4160 B and connections that stand, as those of Pony
@@ -143,6 +152,7 @@ impl Default for Config {
             trace: trace::Settings::default(),
             timesync: timesync::Settings::default(),
             rma: Rma::default(),
+            outside: Outside::default(),
             host: Host::default(),
             transport: Transport::default(),
             convergence: Span::from_us(1_000),
@@ -228,6 +238,14 @@ pub struct Plan {
     pub faults: Vec<Fault>,
 }
 
+impl Plan {
+    /// Nodes of a scenario: hosts of the Clique, and then those outside.
+    #[must_use]
+    pub fn nodes(&self) -> u32 {
+        self.config.nodes + self.config.outside.hosts
+    }
+}
+
 impl Config {
     /// How many of everything there are, right or wrong.
     #[must_use]
@@ -267,7 +285,8 @@ impl Config {
             _ => self.load_rate,
         };
         let host = self.host.resolve();
-        Self { profile: Some(self.profile()), nodes, load_rate, host, ..self.clone() }
+        let ip = self.ip.resolved();
+        Self { profile: Some(self.profile()), nodes, load_rate, host, ip, ..self.clone() }
     }
 
     /// Checks the configuration and derives the plan.
@@ -296,6 +315,7 @@ impl Config {
         }
         problems.extend(below("link", self.link.check(self.longest_fibre(is_wired))));
         self.check_losses(&mut problems);
+        self.check_terminals(&mut problems);
         problems.extend(below("switch", self.switch.check()));
         problems.extend(below("classes", self.classes.check()));
         problems.extend(below("ip", self.ip.check()));
@@ -304,6 +324,9 @@ impl Config {
         problems.extend(below("failures", self.failures.check()));
         problems.extend(below("rma", self.rma.check()));
         problems.extend(below("host", self.host.check()));
+        if is_wired {
+            problems.extend(below("outside", self.outside.check(shape.tins())));
+        }
         self.check_carrier(&mut problems);
         problems.extend(below("equipment", self.equipment.check()));
         let topology = Topology::new(&shape, self.fibres);
@@ -351,6 +374,21 @@ impl Config {
         }
     }
 
+    /// Refuses a NIC that is faster than the way from it into the switch.
+    fn check_terminals(&self, problems: &mut Vec<Problem>) {
+        let (_, terminals) = Endpoint::HOST_0.terminals().expect("a host's endpoint has some");
+        let each = self.switch.injection_rate();
+        let most = Rate::from_bps(each.as_bps().saturating_mul(terminals.into()));
+        if self.ip.port_rate > most {
+            let message = format!(
+                "{}, but its {terminals} terminal ports let {most} into the switch: {each} each (switch.terminal_rate, or \
+                 switch.speedup times {CROSSBAR_RATE} if that is less); expected at most that, or raise these",
+                self.ip.port_rate
+            );
+            problems.push(Problem::new("port_rate", message).below("ip"));
+        }
+    }
+
     /// Refuses links that lose cells for a transport that sends everything once: its flows would not end.
     fn check_losses(&self, problems: &mut Vec<Problem>) {
         if self.transport.table().recovers() {
@@ -368,6 +406,13 @@ impl Config {
     fn check_carrier(&self, problems: &mut Vec<Problem>) {
         if self.carrier == Carrier::Ip {
             return;
+        }
+        if self.outside.hosts > 0 {
+            let message = format!(
+                "{}, but the carrier is remote memory, which ends at the Clique's own hosts (Aquila §2); expected 0",
+                self.outside.hosts
+            );
+            problems.push(Problem::new("hosts", message).below("outside"));
         }
         if self.host.takes_time() {
             let message = "takes time in hosts that send packets, but the carrier is remote memory, whose hosts have \
@@ -418,6 +463,7 @@ impl Config {
             .and(tins, TIN)
             .and(tins.saturating_mul(components), ROUTES)
             .and(links + u64::from(self.resolved().nodes), LINK)
+            .and(u64::from(self.outside.hosts) + tins, LINK)
             .bytes()
     }
 
@@ -428,7 +474,7 @@ impl Config {
         let shape = self.shape();
         let tins = u64::from(shape.tins_per_pod) * u64::from(shape.pods);
         let components = u64::from(shape.tins_per_pod) + u64::from(shape.pods);
-        let nodes = u64::from(self.resolved().nodes);
+        let nodes = u64::from(self.resolved().nodes) + u64::from(self.outside.hosts);
         Estimate::new()
             .and(tins.saturating_mul(components), ROUTES)
             .and(nodes.saturating_mul(tins + nodes), 2)

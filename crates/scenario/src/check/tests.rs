@@ -27,6 +27,7 @@ struct Everything {
     workload: Option<Workload>,
     size: Option<Size>,
     limit: Option<Limit>,
+    turns: Option<Turns>,
     pools: Option<Vec<Pool>>,
 }
 
@@ -60,6 +61,18 @@ struct Incast {
 enum Size {
     Fixed(Bytes),
     Pareto { shape: f64 },
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[expect(dead_code, reason = "read by the schema alone")]
+enum Turns {
+    /// A word.
+    P1,
+    /// Another.
+    P2,
+    /// No word.
+    Table([bool; 2]),
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -196,6 +209,13 @@ fn wrong_types_and_ranges_say_what_was_found() {
            as \"2.75 ns\"",
         ],
     );
+}
+
+#[test]
+fn all_words_are_named_where_others_than_words_are_taken_as_well() {
+    says("nodes = 8\nturns = 'p3'", &[r#"a.toml:2: turns: found "p3"; expected "p1" or "p2""#]);
+    says("nodes = 8\nturns = 'p2'", &[]);
+    says("nodes = 8\nturns = { table = [true, false] }", &[]);
 }
 
 #[test]

@@ -23,6 +23,13 @@ impl Checker<'_> {
                 return self.keyed(node, &variants, &views, path);
             }
         }
+        let takes_text = |view: &View| view.types().contains(&"string");
+        if node.text().is_some() && views.iter().all(|v| v.words().is_some() || !takes_text(v)) {
+            let words: Vec<String> = views.iter().filter_map(View::words).flatten().collect();
+            if !words.is_empty() {
+                return self.word(node, &words, path);
+            }
+        }
         let fitting: Vec<_> = variants
             .iter()
             .zip(&views)

@@ -28,32 +28,43 @@ pub struct Ip {
     /// flows: with [0, 1] there and [7, 1] here flows of class 0 are urgent, and others are bulk traffic. Default: none,
     /// all packets have `class_of_service`. Up to 8, each from 0 to 7.
     pub classes_of_service: Vec<u8>,
-    /// Buffer of a TiN for packets that wait to be asked for, in segments of 256 B. Unit: bytes. Default 2 MiB (our
-    /// choice, U25: Aquila §3.3 says that it is much larger than that at the other end). From 64 KiB to 64 MiB.
-    pub ingress_buffer: Bytes,
+    /// Buffer of a TiN for packets that wait to be asked for, in segments of 256 B. Unit: bytes. Default: 2 MiB for
+    /// each 100 Gbps of `port_rate` (our choice, U25: Aquila §3.3 says that it is much larger than that at the other end),
+    /// 64 KiB at the least. From 64 KiB to 64 MiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ingress_buffer: Option<Bytes>,
     /// How much of the free part of it one class of service may hold, as a factor. Default 1 (our choice, U25). From
     /// 0.01 to 100.
     #[schemars(range(min = 0.01, max = 100.0))]
     pub ingress_share: f64,
-    /// Buffer of a port of 100 Gbps in which packets are put together. Unit: bytes. Default 256 KiB: what the port
-    /// sends while a packet is asked for and comes, and as much again for what comes out of order (our choice,
-    /// U26). At least two of the largest packets.
-    pub egress_buffer: Bytes,
-    /// Most bytes that are asked for and not there yet, of a port. Unit: bytes. Default 64 KiB: 5 us (our choice, U27).
-    /// From one of the largest packets to `egress_buffer`.
-    pub window: Bytes,
-    /// Requests that wait in a queue above which one more is answered by: drop it. Default 1024 (our choice, U29).
+    /// Buffer of a port in which packets are put together. Unit: bytes. Default: 256 KiB for each 100 Gbps of `port_rate`,
+    /// what the port sends while a packet is asked for and comes, and as much again for what comes out of order (our
+    /// choice, U26), two of the largest packets at the least. From there to 64 MiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub egress_buffer: Option<Bytes>,
+    /// Most bytes that are asked for and not there yet, of a port. Unit: bytes. Default: 64 KiB for each 100 Gbps of
+    /// `port_rate`, which are 5 us of it (our choice, U27), one of the largest packets at the least. From there to
+    /// `egress_buffer`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<Bytes>,
+    /// Depth of a queue of requests above which one more is answered by: drop it. Default 1024 (our choice, U29).
     /// Above `mark_above`. Well above `queue_limit`: nothing is dropped, requests wait in the fabric.
     pub drop_above: u32,
-    /// Requests that wait in a queue above which packets of it are marked (ECN) as they leave. Default 64 (our choice,
+    /// Depth of a queue of requests above which packets of it are marked (ECN) as they leave. Default 64 (our choice,
     /// U29).
     pub mark_above: u32,
+    /// What counts as the depth that `drop_above` and `mark_above` are about. Default requests (our choice, U58: Aquila
+    /// §3.3 speaks of the depth of queues).
+    pub depth: Depth,
     /// Requests that a queue holds; more wait in the fabric. Default 2048 (our choice, M411). Up to 65536.
     #[schemars(range(max = 65_536))]
     pub queue_limit: u32,
     /// Shares of the classes of service 0 to 6 of a port, by bytes; class 7 goes first. Default 1 each (our choice,
     /// U28). From 1 to 255.
     pub weights: [u8; 7],
+    /// What the two hosts of a TiN have in equal shares where both want its NIC, in either direction. Default packets
+    /// (our choice, U32).
+    pub sharing: Sharing,
     /// Largest packets that are asked for at once after a port was idle; then as fast as its line is. Default 2 (our
     /// choice, U28). From 1 to 64.
     #[schemars(range(min = 1, max = 64))]
@@ -76,6 +87,28 @@ pub struct Ip {
     pub data_header: Bytes,
 }
 
+/// What counts as the depth of a queue of requests (U58).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Depth {
+    /// Requests that wait.
+    #[default]
+    Requests,
+    /// Bytes that they ask for, in largest packets (`mtu`): so many of these, or as many bytes of smaller ones.
+    Bytes,
+}
+
+/// What two hosts that share a NIC have equal shares of (U32).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sharing {
+    /// A packet each, by turns, however long it is.
+    #[default]
+    Packets,
+    /// Bytes: the one goes first that has had fewer while both wanted the NIC.
+    Bytes,
+}
+
 /// Which packets keep their order (U24).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -96,14 +129,16 @@ impl Default for Ip {
             mtu: Bytes::new(4_160),
             class_of_service: 1,
             classes_of_service: Vec::new(),
-            ingress_buffer: Bytes::new(2 << 20),
+            ingress_buffer: None,
             ingress_share: 1.0,
-            egress_buffer: Bytes::new(256 << 10),
-            window: Bytes::new(64 << 10),
+            egress_buffer: None,
+            window: None,
             drop_above: 1_024,
             mark_above: 64,
+            depth: Depth::default(),
             queue_limit: 2_048,
             weights: [1; 7],
+            sharing: Sharing::default(),
             burst: 2,
             early_requests: true,
             order: Order::default(),
@@ -115,6 +150,11 @@ impl Default for Ip {
     }
 }
 
+/// The line that buffers are given for (our choice, U25 to U27), and what they are for it.
+const PORT: Rate = Rate::from_gbps(100);
+const INGRESS_DEFAULT: Bytes = Bytes::new(2 << 20);
+const EGRESS_DEFAULT: Bytes = Bytes::new(256 << 10);
+const WINDOW_DEFAULT: Bytes = Bytes::new(64 << 10);
 /// Smallest and largest ingress buffer (our choice: its places have 20 bits and 256 B each).
 const INGRESS: [Bytes; 2] = [Bytes::new(64 << 10), Bytes::new(64 << 20)];
 /// Slowest and fastest port (our choice).
@@ -135,6 +175,42 @@ impl Ip {
         let classes = &self.classes_of_service;
         let last = classes.last().copied().unwrap_or(self.class_of_service);
         std::array::from_fn(|priority| classes.get(priority).copied().unwrap_or(last))
+    }
+
+    /// What a port of 100 Gbps has, for `port_rate`.
+    fn for_rate(&self, bytes: Bytes) -> Bytes {
+        let scaled = u128::from(bytes.get()) * u128::from(self.port_rate.as_bps());
+        Bytes::new((scaled / u128::from(PORT.as_bps())) as u64)
+    }
+
+    /// Buffer of a TiN for packets that wait to be asked for.
+    #[must_use]
+    pub fn ingress_buffer(&self) -> Bytes {
+        let default = || self.for_rate(INGRESS_DEFAULT).max(INGRESS[0]);
+        self.ingress_buffer.unwrap_or_else(default)
+    }
+
+    /// Buffer of a port in which packets are put together.
+    #[must_use]
+    pub fn egress_buffer(&self) -> Bytes {
+        self.egress_buffer.unwrap_or_else(|| self.for_rate(EGRESS_DEFAULT).max(self.mtu * 2))
+    }
+
+    /// Most bytes that are asked for and not there yet, of a port.
+    #[must_use]
+    pub fn window(&self) -> Bytes {
+        self.window.unwrap_or_else(|| self.for_rate(WINDOW_DEFAULT).max(self.mtu))
+    }
+
+    /// The same with nothing left open.
+    #[must_use]
+    pub(super) fn resolved(&self) -> Self {
+        Self {
+            ingress_buffer: Some(self.ingress_buffer()),
+            egress_buffer: Some(self.egress_buffer()),
+            window: Some(self.window()),
+            ..self.clone()
+        }
     }
 
     /// Payload of a data cell. Unit: bytes.
@@ -165,29 +241,34 @@ impl Ip {
         let message = format!("{}; expected {MTU_MIN} to {most}", self.mtu);
         let is_mtu = (MTU_MIN..=most).contains(&self.mtu);
         refuse(!is_mtu, "mtu", message);
-        let message = format!("{}; expected {} to {}", self.ingress_buffer, INGRESS[0], INGRESS[1]);
-        refuse(
-            !(INGRESS[0]..=INGRESS[1]).contains(&self.ingress_buffer),
-            "ingress_buffer",
-            message,
-        );
-        let message = format!("{}; expected 0.01 to 100", self.ingress_share);
-        refuse(!(0.01..=100.0).contains(&self.ingress_share), "ingress_share", message);
-        let least = Bytes::new(2 * self.mtu.get());
-        let message = format!(
-            "{}; expected {least}, two of the largest packets (mtu), to {}",
-            self.egress_buffer, INGRESS[1]
-        );
-        let is_buffer = (least..=INGRESS[1]).contains(&self.egress_buffer);
-        refuse(is_mtu && !is_buffer, "egress_buffer", message);
-        let message = format!(
-            "{}; expected {}, the largest packet (mtu), to {}, what they are put together in (egress_buffer)",
-            self.window, self.mtu, self.egress_buffer
-        );
-        let is_window = (self.mtu..=self.egress_buffer).contains(&self.window);
-        refuse(is_mtu && is_buffer && !is_window, "window", message);
+        // The others follow from the rate, if it is one.
+        if RATES[0] <= rate && rate <= RATES[1] {
+            self.check_buffers(is_mtu, &mut refuse);
+        }
         self.check_queues(&mut refuse);
         problems
+    }
+
+    fn check_buffers(&self, is_mtu: bool, refuse: &mut impl FnMut(bool, &str, String)) {
+        let [ingress, egress, window] =
+            [self.ingress_buffer(), self.egress_buffer(), self.window()];
+        let message = format!("{ingress}; expected {} to {}", INGRESS[0], INGRESS[1]);
+        refuse(!(INGRESS[0]..=INGRESS[1]).contains(&ingress), "ingress_buffer", message);
+        let message = format!("{}; expected 0.01 to 100", self.ingress_share);
+        refuse(!(0.01..=100.0).contains(&self.ingress_share), "ingress_share", message);
+        let least = self.mtu * 2;
+        let message = format!(
+            "{egress}; expected {least}, two of the largest packets (mtu), to {}",
+            INGRESS[1]
+        );
+        let is_buffer = (least..=INGRESS[1]).contains(&egress);
+        refuse(is_mtu && !is_buffer, "egress_buffer", message);
+        let message = format!(
+            "{window}; expected {}, the largest packet (mtu), to {egress}, what they are put together in (egress_buffer)",
+            self.mtu
+        );
+        let is_window = (self.mtu..=egress).contains(&window);
+        refuse(is_mtu && is_buffer && !is_window, "window", message);
     }
 
     fn check_queues(&self, refuse: &mut impl FnMut(bool, &str, String)) {

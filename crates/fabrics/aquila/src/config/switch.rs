@@ -49,8 +49,9 @@ pub struct Switch {
     pub compares_all: bool,
     /// What a port does whose link is down, until the tables no longer name it. Default flush (our choice, U21).
     pub at_dead_link: AtDeadLink,
-    /// Switches that a cell may pass. Default 16, twice the longest way (our choice, U60). From 1 to 31.
-    #[schemars(range(min = 1, max = 31))]
+    /// Switches that a cell may pass. Default 16, twice the longest way (our choice, U60). From 9, those of the eight links
+    /// that are the longest way while all works, to 31; escapes round failures may take more.
+    #[schemars(range(min = 9, max = 31))]
     pub hops: u8,
 }
 
@@ -96,7 +97,17 @@ const DRAW_AGAIN_MAX: Span = Span::from_ns(500);
 /// Slowest and fastest terminal port (our choice).
 const RATES: [Rate; 2] = [Rate::from_gbps(1), Rate::from_gbps(1_000)];
 
+/// What crosses the switch by a port where its speed is 1: 8 B in a cycle of 2.5 ns (M103).
+pub const CROSSBAR_RATE: Rate = Rate::from_bps(25_600_000_000);
+
 impl Switch {
+    /// What an endpoint gets into the switch by a terminal port.
+    #[must_use]
+    pub fn injection_rate(&self) -> Rate {
+        let crossbar = self.speedup.clamp(0.0, 1e3) * CROSSBAR_RATE.as_bps() as f64;
+        self.terminal_rate.min(Rate::from_bps(crossbar as u64))
+    }
+
     /// Every mistake in it.
     #[must_use]
     pub fn check(&self) -> Vec<Problem> {
@@ -125,7 +136,7 @@ impl Switch {
             ("speedup", self.speedup, 1.0, 8.0),
             ("detour_weight", self.detour_weight, 0.0, 100.0),
             ("iterations", f64::from(self.iterations), 1.0, 8.0),
-            ("hops", f64::from(self.hops), 1.0, 31.0),
+            ("hops", f64::from(self.hops), 9.0, 31.0),
         ] {
             let message = format!("{found}; expected {least} to {most}");
             refuse(!(least..=most).contains(&found), key, message);

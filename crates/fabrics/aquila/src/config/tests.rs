@@ -165,6 +165,39 @@ fn hosts_that_cannot_be_are_refused_by_key() {
     );
 }
 
+/// Buffers and windows are for a time of their port's line; what is given is taken as it is.
+#[test]
+fn u25_u26_u27_buffers_follow_the_rate_of_their_port() {
+    let of = |gbps, egress_buffer| {
+        let ip = Ip { port_rate: Rate::from_gbps(gbps), egress_buffer, ..Ip::default() };
+        let ip = Config { ip, nodes: 36, ..Config::default() }.plan().unwrap().config.ip;
+        [ip.ingress_buffer, ip.egress_buffer, ip.window].map(|bytes| bytes.unwrap().get())
+    };
+    assert_eq!(of(100, None), [2 << 20, 256 << 10, 64 << 10]);
+    assert_eq!(of(200, None), [4 << 20, 512 << 10, 128 << 10]);
+    // A packet and two of them at the least.
+    assert_eq!(of(1, None), [64 << 10, 2 * 4_160, 4_160]);
+    assert_eq!(of(200, Some(Bytes::new(200_000))), [4 << 20, 200_000, 128 << 10]);
+    check(
+        |config| {
+            config.ip.port_rate = Rate::from_gbps(200);
+            config.ip.egress_buffer = Some(Bytes::new(100_000));
+        },
+        "ip.window: 131.072 KB; expected 4.16 KB, the largest packet (mtu), to 100 KB",
+    );
+    check(
+        |config| config.ip.port_rate = Rate::from_gbps(400),
+        "ip.port_rate: 400 Gbps, but its 4 terminal ports let 200 Gbps into the switch: 50 Gbps each",
+    );
+    check(
+        |config| {
+            config.ip.port_rate = Rate::from_gbps(400);
+            config.switch.terminal_rate = Rate::from_gbps(100);
+        },
+        "ip.port_rate: 400 Gbps, but its 4 terminal ports let 204.8 Gbps into the switch",
+    );
+}
+
 #[test]
 fn classes_that_cannot_work_are_refused_by_key() {
     check(|config| config.classes.data.level = Some(4), "classes.data.level: 4; expected 0 to 3");

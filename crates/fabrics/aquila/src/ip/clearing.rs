@@ -30,6 +30,8 @@ pub(super) struct Request {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queues {
     queues: [VecDeque<Request>; 8],
+    /// What they ask for. Unit: bytes.
+    asked: [u64; 8],
     /// Bytes that classes below the strict one may still ask for in their turn.
     deficits: [u32; STRICT],
     turn: usize,
@@ -42,13 +44,20 @@ impl Queues {
         self.queues[usize::from(class_of_service)].len() as u32
     }
 
+    /// The same, and the bytes that they ask for.
+    pub(super) fn depths(&self, class_of_service: u8) -> (u32, u64) {
+        (self.depth(class_of_service), self.asked[usize::from(class_of_service)])
+    }
+
     /// Requests that wait.
     pub(super) fn waiting(&self) -> u32 {
         self.waiting
     }
 
     pub(super) fn push(&mut self, request: Request) {
-        self.queues[usize::from(request.rts.class_of_service)].push_back(request);
+        let class = usize::from(request.rts.class_of_service);
+        self.asked[class] += u64::from(request.rts.length);
+        self.queues[class].push_back(request);
         self.waiting += 1;
     }
 
@@ -81,6 +90,7 @@ impl Queues {
         let class = usize::from(class_of_service);
         let request = self.queues[class].pop_front()?;
         self.waiting -= 1;
+        self.asked[class] -= u64::from(request.rts.length);
         if class != STRICT {
             self.deficits[class] -= u32::from(request.rts.length);
         }

@@ -130,7 +130,10 @@ impl Ingress {
     /// When the request for a place may go. Unit: ps.
     pub(super) fn asks_at(&self, pointer: Pointer, settings: &Settings) -> u64 {
         match self.get(pointer) {
-            Some(place) if !settings.asks_early => place.whole,
+            // What comes by Ethernet is stored first (U61).
+            Some(place) if !settings.asks_early || super::port_of(place.from) == Some(0) => {
+                place.whole
+            }
             _ => 0,
         }
     }

@@ -19,6 +19,7 @@ mod reset;
 mod settings;
 #[cfg(test)]
 mod tests;
+pub(crate) mod turn;
 mod unsolicited;
 
 use std::collections::VecDeque;
@@ -37,6 +38,7 @@ pub use counts::Counts;
 use egress::{Came, Egress, NONE};
 use ingress::{Ingress, Next, Outgoing};
 use settings::Settings;
+use turn::Turn;
 use unsolicited::Unsolicited;
 
 /// Terminal ports that IP uses: four of the NIC, four of the Ethernet port, one of the control processor (M102).
@@ -203,8 +205,8 @@ struct Group {
     line_free: u64,
     /// Packets that leave: when their last bits have left, in ps, and their bytes.
     leaving: VecDeque<(u64, u32)>,
-    /// Which of its ports was served last.
-    turn: usize,
+    /// Which of its ports is served next.
+    turn: Turn,
     /// Halves whose requests are not taken: a queue is full (M411).
     stalled: [bool; 2],
 }
@@ -333,7 +335,7 @@ impl Engine {
         let queues = &mut state.queues[port];
         let half = half_of(rts.class_of_service);
         let depth = queues.depth(rts.class_of_service);
-        if depth > settings.drop_above {
+        if settings.is_deeper(queues.depths(rts.class_of_service), settings.drop_above) {
             let clear = Clear { ingress: rts.ingress, egress: Pointer::default() };
             let class = CellKind::Ctd.class(half);
             let answer =
@@ -437,8 +439,9 @@ impl Engine {
                 }
                 continue;
             }
-            let depth = state.queues[port].depth(left.class_of_service);
-            let is_marked = left.may_be_marked && depth > self.settings.mark_above;
+            let depths = state.queues[port].depths(left.class_of_service);
+            let is_deep = self.settings.is_deeper(depths, self.settings.mark_above);
+            let is_marked = left.may_be_marked && is_deep;
             let start = now.max(group.line_free);
             group.line_free = start + self.settings.line_time(GROUP_OF[port], left.length.into());
             group.leaving.push_back((group.line_free, left.length.into()));
@@ -648,10 +651,12 @@ impl Tin {
     /// The request of a group whose turn it is, and its port: ports take turns.
     fn pick(&mut self, group: usize, settings: &Settings) -> Option<(usize, Request)> {
         let ports = PORTS_OF[group];
-        let turn = self.groups[group].turn;
-        (0..ports.len()).map(|step| ports[(turn + step) % ports.len()]).find_map(|port| {
+        let [first, second] = self.groups[group].turn.order(settings.sharing);
+        let mut pick = |at: usize| {
+            let &port = ports.get(at)?;
             self.queues[port].pick(settings.weights).map(|request| (port, request))
-        })
+        };
+        pick(first).or_else(|| pick(second))
     }
 
     /// Asks for the packet of the request that was picked.
@@ -661,7 +666,10 @@ impl Tin {
         self.queues[port].pop(rts.class_of_service);
         let ports = PORTS_OF[group];
         let at = ports.iter().position(|&other| other == port).unwrap_or(0);
-        self.groups[group].turn = (at + 1) % ports.len();
+        if let [_, _] = ports {
+            let other = self.queues[ports[1 - at]].waiting() > 0;
+            self.groups[group].turn.took(at, rts.length.into(), other);
+        }
         let half = half_of(rts.class_of_service);
         if self.groups[group].stalled[half as usize] && !self.is_full(group, half, settings) {
             self.stall(group, half, false, wishes);

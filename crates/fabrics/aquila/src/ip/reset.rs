@@ -17,7 +17,7 @@ impl Tin {
             budget: Budget::new(settings),
             line_free: 0,
             leaving: VecDeque::new(),
-            turn: 0,
+            turn: super::Turn::default(),
             stalled: [false; 2],
         };
         Self {

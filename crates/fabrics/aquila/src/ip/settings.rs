@@ -3,7 +3,7 @@
 use kernel::{Bytes, Rate};
 
 use super::{GROUPS, ingress, unsolicited};
-use crate::config::{self, Order};
+use crate::config::{self, Depth, Order, Sharing};
 use crate::link::header::{CELL_MIN, CELL_STEP, HEADER_BYTES};
 
 /// Line of the control processor (our choice).
@@ -22,8 +22,10 @@ pub(super) struct Settings {
     pub(super) window: u32,
     pub(super) drop_above: u32,
     pub(super) mark_above: u32,
+    pub(super) depth: Depth,
     pub(super) queue_limit: u32,
     pub(super) weights: [u8; 7],
+    pub(super) sharing: Sharing,
     pub(super) order: Order,
     pub(super) is_solicited: bool,
     pub(super) request_timeout: u64,
@@ -42,13 +44,15 @@ impl Settings {
     pub(super) fn new(ip: &config::Ip, hops: u8) -> Self {
         let bytes = |of: Bytes| of.get() as u32;
         let mut settings = Self {
-            segments: bytes(ip.ingress_buffer) / ingress::SEGMENT,
+            segments: bytes(ip.ingress_buffer()) / ingress::SEGMENT,
             places: if ip.solicitation { 1 << 20 } else { unsolicited::PLACES },
             ingress_share: ip.ingress_share,
-            egress_buffer: bytes(ip.egress_buffer),
-            window: bytes(ip.window),
+            egress_buffer: bytes(ip.egress_buffer()),
+            window: bytes(ip.window()),
             drop_above: ip.drop_above,
             mark_above: ip.mark_above,
+            depth: ip.depth,
+            sharing: ip.sharing,
             queue_limit: ip.queue_limit,
             weights: ip.weights,
             order: ip.order,
@@ -66,6 +70,14 @@ impl Settings {
         let burst = ip.burst * settings.mtu;
         settings.bursts = std::array::from_fn(|group| settings.line_time(group, burst));
         settings
+    }
+
+    /// Whether a queue of so many requests for so many bytes is deeper than a threshold.
+    pub(super) fn is_deeper(&self, (requests, bytes): (u32, u64), threshold: u32) -> bool {
+        match self.depth {
+            Depth::Requests => requests > threshold,
+            Depth::Bytes => bytes > u64::from(threshold) * u64::from(self.mtu),
+        }
     }
 
     /// Data cells of a packet.

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::open_loop::{End, OpenLoop, Packet, Traffic, latencies};
 use super::{Loss, PORTS_OF};
 use crate::address::Endpoint;
-use crate::config::{Ip, Order};
+use crate::config::{Depth, Ip, Order, Sharing};
 use crate::raw::Pattern;
 use crate::switch::Switches;
 use crate::switch::settings::{Settings, TICK};
@@ -204,17 +204,17 @@ proptest! {
         window in 4_160..=64_000u64,
         buffer in 1..=8u64,
     ) {
-        let window = Bytes::new(window);
-        let egress_buffer = Bytes::new(window.get().max(8_320) * buffer);
-        let ip = Ip { window, egress_buffer, ..Ip::default() };
+        let room = window.max(8_320) * buffer;
+        let [of_window, of_room] = [window, room].map(|bytes| Some(Bytes::new(bytes)));
+        let ip = Ip { window: of_window, egress_buffer: of_room, ..Ip::default() };
         let mut clique = clique(&Shape::MINI, Fibres::Metres(30), Settings::default(), &ip);
         send_all(&mut clique, all);
         finish(&mut clique);
         let counts = clique.endpoints().counts();
         clique.check_home().unwrap();
         prop_assert_eq!(counts.delivered, counts.packets);
-        prop_assert!(u64::from(counts.outstanding_max) <= window.get(), "I43: {}", counts.outstanding_max);
-        prop_assert!(u64::from(counts.egress_max) <= egress_buffer.get(), "I42: {}", counts.egress_max);
+        prop_assert!(u64::from(counts.outstanding_max) <= window, "I43: {}", counts.outstanding_max);
+        prop_assert!(u64::from(counts.egress_max) <= room, "I42: {}", counts.egress_max);
         prop_assert_eq!((counts.stray_cells, counts.stale_clearances, counts.unreadable), (0, 0, 0));
         let sent: u64 = clique.endpoints().packets().iter().map(|packet| u64::from(packet.length)).sum();
         prop_assert_eq!(counts.delivered_bytes, sent);
@@ -324,6 +324,24 @@ fn i47_i48_drops_cost_no_bandwidth() {
     }
 }
 
+/// U58: with depths in bytes small packets are dropped and marked where they ask for as much as so many of the largest,
+/// and not where they are as many.
+#[test]
+fn u58_depths_may_be_bytes() {
+    let run = |depth| {
+        let ip = Ip { drop_above: 12, mark_above: 5, depth, ..Ip::default() };
+        let mut clique = clique(&Shape::MINI, Fibres::Metres(30), Settings::default(), &ip);
+        incast(&mut clique, 8..24, (1_000, 1), 10);
+        finish(&mut clique);
+        let counts = clique.endpoints().counts();
+        assert!(counts.lost[Loss::Dropped as usize] > 50 && counts.marked > 50, "{counts:?}");
+        counts.queue_max
+    };
+    assert_eq!(run(Depth::Requests), 13, "one more than the threshold may wait");
+    // 12 packets of 4160 B are 49.92 of 1000 B: the fiftieth is above, and one more may not wait.
+    assert_eq!(run(Depth::Bytes), 50);
+}
+
 /// I53: all classes of service wait, and get what their shares say; class 7 all that it wants.
 #[test]
 fn i53_classes_of_service_have_their_shares() {
@@ -422,7 +440,7 @@ fn m411_full_queues_hold_requests_back() {
 /// M424: what finds no room in the ingress buffer is dropped there, by class of service: others have theirs.
 #[test]
 fn m424_a_full_ingress_buffer_drops_at_the_edge() {
-    let ip = Ip { ingress_buffer: Bytes::new(64 << 10), ..Ip::default() };
+    let ip = Ip { ingress_buffer: Some(Bytes::new(64 << 10)), ..Ip::default() };
     let mut clique = clique(&Shape::MINI, Fibres::Metres(30), Settings::default(), &ip);
     // Two TiNs send to one at the rate of their lines: half of it waits, more than 64 KiB after some 10 us.
     incast(&mut clique, 8..10, (1_000, 1), 60);
@@ -464,6 +482,40 @@ fn u32_two_hosts_share_a_line_evenly() {
     };
     let (first, second) = (of(Endpoint::HOST_0), of(Endpoint::HOST_1));
     assert!(first.abs_diff(second) <= 2 && first > 150, "{first} and {second}");
+}
+
+/// U32: or as many bytes each, where the one is sent packets four times as long.
+#[test]
+fn u32_two_hosts_share_a_line_by_packets_or_by_bytes() {
+    let bytes = |sharing: Sharing| {
+        let deep = Ip { drop_above: 40_000, queue_limit: 60_000, ..Ip::default() };
+        let ip = Ip { mark_above: 30_000, sharing, ..deep };
+        let mut clique = clique(&Shape::MINI, Fibres::Metres(30), Settings::default(), &ip);
+        for from in 8..24 {
+            let (host, length, many) = match from % 2 {
+                0 => (Endpoint::HOST_0, 4_000, 40),
+                _ => (Endpoint::HOST_1, 1_000, 160),
+            };
+            for _ in 0..many {
+                let at = Time::ZERO + Span::from_us(1);
+                send_between(&mut clique, (from, Endpoint::HOST_0), (0, host), (length, 1), at);
+            }
+        }
+        finish(&mut clique);
+        let open_loop = clique.endpoints();
+        // Both have something to be sent all the time.
+        let times = Time::ZERO + Span::from_us(20)..Time::ZERO + Span::from_us(120);
+        [Endpoint::HOST_0, Endpoint::HOST_1].map(|host| {
+            let to = open_loop.address(0, host);
+            let of = open_loop.packets().iter().filter(|packet| packet.to == to);
+            let sent = of.filter(|packet| left(packet).is_some_and(|at| times.contains(&at)));
+            sent.map(|packet| u64::from(packet.length)).sum::<u64>()
+        })
+    };
+    let [long, short] = bytes(Sharing::Packets);
+    assert!(long.abs_diff(4 * short) <= 3 * 4_000, "a packet each: {long} and {short} B");
+    let [long, short] = bytes(Sharing::Bytes);
+    assert!(long.abs_diff(short) <= 3 * 4_000, "as many bytes: {long} and {short} B");
 }
 
 /// Uniform traffic of packets: what arrives is what is offered, at loads that §5.1 measures.
@@ -521,7 +573,7 @@ fn x17_m425_what_nobody_asks_for_crosses_once() {
 #[test]
 fn x09_without_solicitation_an_incast_fills_the_fabric() {
     let run = |solicitation: bool| {
-        let room = Bytes::new(64 << 10);
+        let room = Some(Bytes::new(64 << 10));
         let queues = Ip { drop_above: 40_000, queue_limit: 60_000, ..Ip::default() };
         let ip = Ip { solicitation, egress_buffer: room, ..queues };
         let mut clique = clique(&Shape::MINI, Fibres::Metres(30), Settings::default(), &ip);
@@ -544,8 +596,7 @@ proptest! {
     /// I49 without solicitation and without order: each packet ends in one way, whole, and nothing is left.
     #[test]
     fn i49_what_nobody_asks_for_ends_in_one_way(all in packets(), buffer in 9_000..=40_000u64) {
-        let egress_buffer = Bytes::new(buffer);
-        let window = Bytes::new(4_160);
+        let [egress_buffer, window] = [buffer, 4_160].map(|bytes| Some(Bytes::new(bytes)));
         let ip = Ip { solicitation: false, order: Order::None, egress_buffer, window, ..Ip::default() };
         prop_assert_eq!(ip.check(), []);
         let mut clique = clique(&Shape::MINI, Fibres::Metres(30), Settings::default(), &ip);

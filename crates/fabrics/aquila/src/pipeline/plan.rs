@@ -46,6 +46,14 @@ pub struct Plan {
     hosts_per_tin: u8,
 }
 
+/// What all addresses of a Clique are of.
+#[must_use]
+pub fn own() -> [IpNet; 2] {
+    let v4 = Ipv4Net::new_assert(Ipv4Addr::new(10, 0, 0, 0), 20);
+    let v6 = Ipv6Net::new_assert(Ipv6Addr::new(0xfd47, 0, 0, 0, 0, 0, 0, 0), 48);
+    [IpNet::V4(v4), IpNet::V6(v6)]
+}
+
 impl Plan {
     /// Both versions.
     pub const VERSIONS: [Version; 2] = [Version::V4, Version::V6];

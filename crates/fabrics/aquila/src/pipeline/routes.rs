@@ -154,6 +154,14 @@ pub(super) fn place(base: IpAddr, address: IpAddr) -> Option<u128> {
     }
 }
 
+/// The address so far behind another.
+pub(crate) fn at_place(base: IpAddr, place: u32) -> IpAddr {
+    match base {
+        IpAddr::V4(base) => IpAddr::V4((u32::from(base) + place).into()),
+        IpAddr::V6(base) => IpAddr::V6((u128::from(base) + u128::from(place)).into()),
+    }
+}
+
 /// The tables of input processing, as the chip holds them.
 #[derive(Clone, Debug, Default)]
 pub struct Routes {

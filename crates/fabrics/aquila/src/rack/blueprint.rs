@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::jobs::Place;
 use super::nic::Cores;
+use super::outside::{ETHERNET, attached};
 use crate::config::{self, Carrier, Plan};
 use crate::ip::Engine;
 use crate::pipeline::Interface;
@@ -46,8 +47,8 @@ pub(super) struct Blueprint {
     /// By node: the GNet address that input processing finds for its IP address. It is the same for all flows, so it is
     /// looked up once.
     pub(super) addresses: Vec<u16>,
-    /// By TiN and host: the engine's port to it.
-    pub(super) host_ports: Vec<[PortId; 2]>,
+    /// By TiN and host: the engine's port to it; and its Ethernet port, if it is attached.
+    pub(super) host_ports: Vec<[PortId; 3]>,
     /// By port of the engine at either end of a host's line: TiN and host.
     lines: BTreeMap<PortId, (u16, usize)>,
     /// By TiN and port: the engine's, where a link is.
@@ -85,13 +86,14 @@ impl Blueprint {
     /// That of a plan in a graph of the engine. `seed` is that of all chance.
     pub(super) fn new(plan: &Plan, graph: &Graph, seed: u64) -> Self {
         let shape = *plan.topology.shape();
-        let first = plan.config.nodes;
+        let first = plan.nodes();
         let vertex = |tin: u16| Vertex::new(first + u32::from(tin));
-        let mut host_ports = vec![[PortId::default(); 2]; usize::from(shape.tins())];
+        let mut host_ports = vec![[PortId::default(); 3]; usize::from(shape.tins())];
         let (mut tin_ports, mut lines) = (vec![None; graph.ports().len()], BTreeMap::new());
         for (index, port) in (0..).zip(graph.ports()) {
             if graph.is_host(port.peer) {
-                let place = &plan.hosts[port.peer.index()];
+                // Those outside have no TiN.
+                let Some(place) = plan.hosts.get(port.peer.index()) else { continue };
                 host_ports[usize::from(place.tin)][usize::from(place.slot)] = PortId::new(index);
                 tin_ports[index as usize] = Some((place.tin, HOST_PORT));
                 for end in [PortId::new(index), port.reverse] {
@@ -115,6 +117,11 @@ impl Blueprint {
                 link_ports[usize::from(end.tin) * each + usize::from(end.port)] = Some(port);
                 tin_ports[port.index()] = Some((end.tin, end.port));
             }
+        }
+        for tin in attached(plan) {
+            let port = next[usize::from(tin)].next().expect("its Ethernet port is its last");
+            host_ports[usize::from(tin)][ETHERNET] = port;
+            tin_ports[port.index()] = Some((tin, HOST_PORT));
         }
         Self {
             topology: plan.topology.clone(),
@@ -147,9 +154,10 @@ impl Blueprint {
         Vertex::new(self.first + u32::from(tin))
     }
 
-    /// The TiN of a vertex of the engine; `None` for hosts.
+    /// The TiN of a vertex of the engine; `None` for hosts, and the switch outside.
     pub(super) fn tin(&self, vertex: Vertex) -> Option<u16> {
-        vertex.get().checked_sub(self.first).and_then(|tin| u16::try_from(tin).ok())
+        let tin = vertex.get().checked_sub(self.first).and_then(|tin| u16::try_from(tin).ok());
+        tin.filter(|&tin| tin < self.shape().tins())
     }
 
     /// The engine's port of a link's end.
@@ -174,7 +182,7 @@ impl Blueprint {
             }
             Box::new(memory)
         });
-        let cores = Cores::new(ip, memory, self.shape().tins(), self.ip.port_rate);
+        let cores = Cores::new(ip, memory, self.shape().tins(), &self.ip);
         let settings = Arc::clone(&self.settings);
         Switches::new(&self.topology, tables, settings, own, self.seed, cores)
     }

@@ -21,6 +21,7 @@ use serde_json::{Map, Value};
 use super::blueprint::{Blueprint, HOST_PORT};
 use super::jobs::Jobs;
 use super::nic::Cores;
+use super::outside::{ETHERNET, Outside};
 use super::tracing::Tracing;
 use crate::address::{Address, Endpoint};
 use crate::cells::ip::Pointer;
@@ -32,8 +33,6 @@ use crate::switch::{self, Body, Posted, Switches, blocks, post};
 
 /// No instant.
 const NEVER: u64 = u64::MAX;
-/// Endpoints of the hosts of a TiN.
-const HOSTS: [Endpoint; 2] = [Endpoint::HOST_0, Endpoint::HOST_1];
 
 /// A request for memory (§3.4).
 const REQUEST: Bytes = Bytes::new(48);
@@ -115,6 +114,7 @@ pub(crate) struct Clique {
     damaged: u64,
     unexpected: u64,
     tracing: Tracing,
+    outside: Option<Outside>,
     /// Of other parts.
     others: Counts,
 }
@@ -126,6 +126,7 @@ impl Clique {
         let tins = blueprint.shape().tins();
         let tables = blueprint.tables();
         Self {
+            outside: Outside::new(plan, &blueprint, graph),
             tracing: Tracing::new(&plan.config.trace, tins, Arc::clone(&tables), seed),
             // Those that are here are built when that is known.
             switches: blueprint.switches(&[], tables),
@@ -153,11 +154,47 @@ impl Clique {
         self.blueprint.addresses.get(node.index()).copied()
     }
 
-    /// The TiN of a GNet address, and which of its hosts it is.
+    /// The GNet address that a packet comes in by at a TiN, and the one that it goes to.
+    fn ends(&self, packet: &Packet, tin: u16) -> Option<(u16, u16)> {
+        let outside = self.outside.as_ref();
+        let (pod, place) = self.blueprint.shape().split(tin);
+        let ethernet = || Address::new(pod, place, Endpoint::ETHERNET).bits();
+        let from = match outside.is_some_and(|outside| outside.has(packet.src)) {
+            true => ethernet(),
+            false => self.address(packet.src)?,
+        };
+        let to = match outside.filter(|outside| outside.has(packet.dst)) {
+            Some(outside) => outside.way_out(packet)?,
+            None => self.address(packet.dst)?,
+        };
+        Some((from, to))
+    }
+
+    /// A packet is at the switch outside.
+    fn pass_outside(&self, hop: &Hop, packet: &Packet, orders: &mut Orders) -> Verdict {
+        match &self.outside {
+            Some(outside) if outside.has(packet.dst) => Verdict::Forward,
+            Some(outside) => match outside.way_in(packet) {
+                Some(port) => {
+                    orders.emit(hop.handle, port);
+                    Verdict::Keep
+                }
+                None => Verdict::Drop,
+            },
+            None => Verdict::Drop,
+        }
+    }
+
+    /// The TiN of a GNet address, and which of its hosts it is, or its Ethernet port.
     fn place_of(&self, address: u16) -> (u16, usize) {
         let address = Address::from_bits(address);
         let tin = self.blueprint.shape().tin(address.pod(), address.tin());
-        (tin, usize::from(address.endpoint() == HOSTS[1]))
+        let host = match address.endpoint() {
+            Endpoint::HOST_1 => 1,
+            Endpoint::ETHERNET => ETHERNET,
+            _ => 0,
+        };
+        (tin, host)
     }
 
     /// Carries out what has become of packets, and sends what goes to other parts, since this was last done.
@@ -317,13 +354,13 @@ impl Program for Clique {
     const HAS_LINKS: bool = true;
 
     fn arrives(&mut self, hop: &Hop, packet: &mut Packet, orders: &mut Orders) -> Verdict {
-        let Some(tin) = self.blueprint.tin(hop.switch) else { return Verdict::Drop };
+        let Some(tin) = self.blueprint.tin(hop.switch) else {
+            return self.pass_outside(hop, packet, orders);
+        };
         if self.jobs.is_some() {
             return self.command(tin, packet, orders);
         }
-        let (Some(from), Some(to)) = (self.address(packet.src), self.address(packet.dst)) else {
-            return Verdict::Drop;
-        };
+        let Some((from, to)) = self.ends(packet, tin) else { return Verdict::Drop };
         // Its header is here; the rest comes as fast as the host's line is.
         let rest = u64::from(packet.wire).saturating_sub(packets::config::CUT_THROUGH_HEADER.get());
         let arrival = Arrival {
@@ -402,6 +439,9 @@ impl Program for Clique {
     }
 
     fn converged(&mut self, live: &Live, orders: &mut Orders) {
+        if let Some(outside) = &mut self.outside {
+            outside.converge(live);
+        }
         let tables = self.blueprint.tables_in(&self.blueprint.condition(live));
         self.tracing.install(Arc::clone(&tables));
         self.switches.install(tables, orders.now());

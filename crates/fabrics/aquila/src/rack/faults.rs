@@ -70,7 +70,7 @@ impl Names {
     fn new(plan: &Plan) -> Self {
         let mut copies = BTreeMap::new();
         let links = plan.topology.links().iter().map(|link| {
-            let [a, b] = [link.low, link.high].map(|end| plan.config.nodes + u32::from(end.tin));
+            let [a, b] = [link.low, link.high].map(|end| plan.nodes() + u32::from(end.tin));
             let copy = copies.entry((a, b)).or_insert(0);
             *copy += 1;
             Component::Link { a, b, link: *copy - 1 }

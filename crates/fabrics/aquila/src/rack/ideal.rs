@@ -6,6 +6,7 @@ use packets::Framing;
 use packets::config::{CUT_THROUGH_HEADER, Host};
 
 use super::HOST_LINK;
+use super::outside::attached;
 use crate::config::Plan;
 use crate::switch::settings::TICK;
 use crate::topology::{PortKind, Topology};
@@ -25,8 +26,40 @@ pub(super) struct Ideal {
     is_solicited: bool,
     host: Host,
     ways: Ways,
-    /// By node: its TiN.
+    /// By node of the Clique: its TiN.
     tins: Vec<u16>,
+    outside: Outside,
+}
+
+/// What ways out of the Clique take.
+#[derive(Clone, Debug)]
+struct Outside {
+    rate: Rate,
+    /// From the switch to a host, and to a TiN.
+    delay: Span,
+    uplink: Span,
+    /// By TiN: the crossing to the nearest one that is attached.
+    crossings: Vec<Span>,
+}
+
+impl Outside {
+    fn new(plan: &Plan, ways: &Ways) -> Self {
+        let (config, attached) = (&plan.config.outside, attached(plan));
+        let shape = plan.topology.shape();
+        let nearest = |tin: u16| {
+            let pod = |tin: u16| shape.split(tin).0;
+            let inside = attached.iter().filter(|&&other| pod(other) == pod(tin));
+            let found = inside.map(|&other| ways.crossing(tin, other)).min();
+            let anywhere = || attached.iter().map(|&other| ways.crossing(tin, other)).min();
+            found.or_else(anywhere).unwrap_or_default()
+        };
+        Self {
+            rate: config.rate,
+            delay: config.delay,
+            uplink: config.uplink_delay,
+            crossings: (0..shape.tins()).map(nearest).collect(),
+        }
+    }
 }
 
 /// What the times of cells depend on.
@@ -96,15 +129,17 @@ impl Ideal {
         let tins = plan.hosts.iter().map(|place| place.tin).collect();
         let (ip, host) = (&plan.config.ip, plan.config.host.clone());
         let (rate, is_solicited) = (ip.port_rate, ip.solicitation);
-        Self { framing, rate, is_solicited, host, ways: Ways::new(plan), tins }
+        let ways = Ways::new(plan);
+        let outside = Outside::new(plan, &ways);
+        Self { framing, rate, is_solicited, host, ways, tins, outside }
     }
 
     /// From a packet's header at its TiN to its first bit on the line to its destination.
-    fn through(&self, size: Bytes, crossing: Span) -> Span {
+    fn through(&self, size: Bytes, rate: Rate, crossing: Span) -> Span {
         let rest = Bytes::new(size.get().saturating_sub(CUT_THROUGH_HEADER.get()));
         let asked = if self.is_solicited { crossing * 2 } else { Span::ZERO };
         let early = TICK * 4;
-        let all = asked.max(self.rate.least_send_time(rest)) + crossing;
+        let all = asked.max(rate.least_send_time(rest)) + crossing;
         if all > early { all - early } else { Span::ZERO }
     }
 
@@ -127,19 +162,28 @@ impl Ideal {
         let header = Bytes::new(self.framing.header.into());
         let full = header + Bytes::new(self.framing.payload.into());
         let last = header + Bytes::new(self.framing.payload_of(flow.size, count - 1).into());
-        let [from, to] = [flow.src, flow.dst].map(|node| self.tins[node.index()]);
-        let crossing = self.ways.crossing(from, to);
+        let bus = self.host.latency.unwrap_or_default();
+        let out = &self.outside;
+        let (crossing, rate, wires) =
+            match [flow.src, flow.dst].map(|node| self.tins.get(node.index()).copied()) {
+                [Some(from), Some(to)] => (self.ways.crossing(from, to), self.rate, HOST_LINK * 2),
+                // Of two lines in a row the faster one: no flow is faster than that.
+                [Some(tin), None] | [None, Some(tin)] => {
+                    let crossing = out.crossings[usize::from(tin)];
+                    (crossing, self.rate.max(out.rate), HOST_LINK + out.uplink + out.delay)
+                }
+                [None, None] => return out.rate.least_send_time(flow.size) + out.delay * 2 + bus,
+            };
         let begun = |size: Bytes, before: u64| {
             let ahead = full * before + size.min(CUT_THROUGH_HEADER);
-            self.rate.least_send_time(ahead) + self.through(size, crossing)
+            rate.least_send_time(ahead) + self.through(size, rate, crossing)
         };
         let own = begun(last, count - 1);
         // A last packet that is small waits behind the one before it.
         let ahead = match count {
             1 => Span::ZERO,
-            _ => begun(full, count - 2) + self.rate.least_send_time(full),
+            _ => begun(full, count - 2) + rate.least_send_time(full),
         };
-        let bus = self.host.latency.unwrap_or_default();
-        own.max(ahead) + self.rate.least_send_time(last) + HOST_LINK * 2 + bus
+        own.max(ahead) + rate.least_send_time(last) + wires + bus
     }
 }

@@ -12,6 +12,7 @@ mod faults;
 mod ideal;
 mod jobs;
 mod nic;
+mod outside;
 mod remote;
 #[cfg(test)]
 mod tests;
@@ -45,10 +46,10 @@ const ENDLESS: Bytes = Bytes::new(2_000_000_000);
 /// From a host to its TiN (our choice: as a copper link of 1 m; what PCIe takes belongs to hosts).
 const HOST_LINK: Span = Span::from_ns(5);
 
-/// The engine's graph: nodes, then TiNs, and the links between them.
+/// The engine's graph: nodes, then TiNs, and the links between them; and the switch outside, if there is something.
 fn graph(plan: &Plan) -> Graph {
     let shape = plan.topology.shape();
-    let mut build = Builder::new(plan.config.nodes);
+    let mut build = Builder::new(plan.nodes());
     let tins = build.switches(Tier::Leaf, shape.tins().into());
     let host_link = Link { rate: plan.config.ip.port_rate, delay: HOST_LINK };
     for (node, place) in (0..).zip(&plan.hosts) {
@@ -61,11 +62,26 @@ fn graph(plan: &Plan) -> Graph {
         let ends = [link.low, link.high].map(|end| tins[usize::from(end.tin)]);
         build.link(ends[0], ends[1], Link { rate, delay });
     }
+    let (outside, attached) = (&plan.config.outside, outside::attached(plan));
+    if !attached.is_empty() {
+        let switch = build.switch(Tier::Spine);
+        let far = Link { rate: outside.rate, delay: outside.delay };
+        for node in plan.config.nodes..plan.nodes() {
+            build.link(Vertex::new(node), switch, far);
+        }
+        let uplink = Link { rate: plan.config.ip.port_rate, delay: outside.uplink_delay };
+        for tin in attached {
+            build.link(tins[usize::from(tin)], switch, uplink);
+        }
+    }
     build.build().expect("a checked Clique is connected")
 }
 
 /// The engine's part of a plan.
 pub(crate) fn engine(plan: &Plan) -> packets::Plan {
+    // What TiNs send is paced to its line, so that the switch outside alone ever fills a buffer.
+    let outside = &plan.config.outside;
+    let port_buffer = if outside.hosts > 0 { outside.buffer } else { ENDLESS };
     let config = packets::Config {
         forwarding: Forwarding::CutThrough,
         switch_latency: Span::ZERO,
@@ -74,7 +90,7 @@ pub(crate) fn engine(plan: &Plan) -> packets::Plan {
         failures: plan.config.failures,
         mtu: plan.config.transport.table().mtu(),
         host: plan.config.host.clone(),
-        queues: Queues { port_buffer: ENDLESS, ..Queues::default() },
+        queues: Queues { port_buffer, ..Queues::default() },
         ..packets::Config::default()
     };
     packets::Plan { config, topology: graph(plan), faults: plan.faults.clone() }
@@ -111,7 +127,7 @@ impl Fabric for Packets {
     }
 
     fn nodes(&self) -> u32 {
-        self.plan.config.nodes
+        self.plan.nodes()
     }
 
     fn hint_sizes(&mut self, sizes: &[Bytes]) {

@@ -7,6 +7,9 @@ use std::collections::VecDeque;
 
 use kernel::{Bytes, Rate, Time};
 
+use super::outside::ETHERNET;
+use crate::config::{self, Sharing};
+use crate::ip::turn::Turn;
 use crate::ip::{Arrival, Engine};
 use crate::rma;
 use crate::switch::cell::Cell;
@@ -30,8 +33,7 @@ struct Nic {
     busy_until: u64,
     /// The wake that was asked for last. Unit: ps.
     armed: u64,
-    /// The host that is asked first.
-    turn: usize,
+    turn: Turn,
     /// Whether its TiN is dead.
     is_dead: bool,
     /// By host: whether nothing leads to it.
@@ -46,11 +48,18 @@ pub(super) struct Cores {
     pub(super) memory: Option<Box<rma::Engine>>,
     nics: Vec<Nic>,
     rate: Rate,
+    sharing: Sharing,
 }
 
 impl Cores {
-    pub(super) fn new(ip: Engine, memory: Option<Box<rma::Engine>>, tins: u16, rate: Rate) -> Self {
-        Self { ip, memory, nics: vec![Nic::default(); tins.into()], rate }
+    pub(super) fn new(
+        ip: Engine,
+        memory: Option<Box<rma::Engine>>,
+        tins: u16,
+        config: &config::Ip,
+    ) -> Self {
+        let (rate, sharing) = (config.port_rate, config.sharing);
+        Self { ip, memory, nics: vec![Nic::default(); tins.into()], rate, sharing }
     }
 
     /// Whether a TiN is dead.
@@ -70,7 +79,7 @@ impl Cores {
         }
     }
 
-    /// The header of a packet has come over the line of a host. False if its TiN is dead.
+    /// The header of a packet has come over the line of a host, or of the Ethernet port. False if its TiN is dead.
     pub(super) fn arrive(
         &mut self,
         (tin, host): (u16, usize),
@@ -80,6 +89,11 @@ impl Cores {
         let nic = &mut self.nics[usize::from(tin)];
         if nic.is_dead {
             return false;
+        }
+        // Its own line, and no host's.
+        if host == ETHERNET {
+            self.ip.arrive(tin, &arrival, wishes);
+            return true;
         }
         nic.waiting[host].push_back(Incoming { arrival, whole_at: arrival.whole_at.as_ps() });
         self.take_in(tin, wishes);
@@ -106,12 +120,13 @@ impl Cores {
         let end = wishes.now().as_ps() + TICK.as_ps() - 1;
         let nic = &mut self.nics[usize::from(tin)];
         while nic.busy_until <= end {
-            let turns = [nic.turn, 1 - nic.turn];
+            let turns = nic.turn.order(self.sharing);
             let Some(host) = turns.into_iter().find(|&host| !nic.waiting[host].is_empty()) else {
                 return;
             };
             let Some(incoming) = nic.waiting[host].pop_front() else { return };
-            nic.turn = 1 - host;
+            let other_waits = !nic.waiting[1 - host].is_empty();
+            nic.turn.took(host, incoming.arrival.length.into(), other_waits);
             let begun = nic.busy_until.max(wishes.now().as_ps());
             let bytes = Bytes::new(incoming.arrival.length.into());
             let whole = incoming.whole_at.max(begun + self.rate.send_time(bytes).as_ps());

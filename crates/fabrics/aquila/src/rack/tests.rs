@@ -4,6 +4,9 @@ use ::rack::{Class, Component, Fabric, Fault, Flow, FlowId, NodeId};
 use kernel::{Bytes, Span, Time};
 use proptest::prelude::*;
 
+#[path = "outside_tests.rs"]
+mod outside_tests;
+
 use super::Rack;
 use crate::Config;
 use crate::config::{Carrier, Ip};
