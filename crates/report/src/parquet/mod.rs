@@ -7,9 +7,11 @@
 mod columns;
 mod flows;
 mod series;
+mod table;
 
 pub use flows::FlowWriter;
 pub use series::write_series;
+pub use table::{Columns, write_table};
 
 /// Where a file's figures come from; stored with them.
 #[derive(Clone, PartialEq, Eq, Debug)]
