@@ -12,9 +12,12 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= python3
 VENV := .venv
 TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
-SCENARIO ?= examples/rack-128.toml
+SCENARIO ?= examples/load.toml
 # A scenario with several fabrics is a comparison.
 VERB = $(if $(shell grep -c "^\[\[fabric\]\]" $(SCENARIO) | grep -v "^0$$"),compare,run)
+# What `make run` draws of examples/load.toml.
+FIGURE := --grid workload.load=0.2,0.5,0.8 --seeds 3 --log y --plot slowdown_common.all.p99 \
+          --plot equipment.power_watts --plot equipment.cost_ratio
 
 # One profile, one target directory and one selection of packages for every test: whoever selects
 # fewer packages gets other features of their dependencies, and compiles them all again.
@@ -35,10 +38,11 @@ prerequisites:
 tools:
 	@scripts/prerequisites test $(PYTHON)
 
-run: prerequisites ## Compare racks of 128 nodes, and of 64 (or SCENARIO=...); results go to results/
+run: prerequisites ## Slowdown against load, watts and cost of all fabrics (or SCENARIO=...), in results/
+ifeq ($(SCENARIO),examples/load.toml)
+	@cargo run --release --locked --package rackloom-cli -- sweep $(SCENARIO) $(FIGURE)
+else
 	@cargo run --release --locked --package rackloom-cli -- $(VERB) $(SCENARIO)
-ifeq ($(SCENARIO),examples/rack-128.toml)
-	@cargo run --release --locked --package rackloom-cli -- compare examples/pl2-tor-64.toml
 endif
 
 bench: prerequisites ## Measure how fast the engines are on this machine

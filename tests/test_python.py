@@ -522,3 +522,30 @@ def test_problems_survive_another_process() -> None:
     copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
     assert copy.problems == error.problems == [problem]
     assert str(copy) == str(error)
+
+
+def test_a_sweep_of_seeds_has_means_with_intervals_and_figures(here: Path, small: Scenario) -> None:
+    swept = rackloom.sweep(small, {"workload.load": [0.2, 0.4]}, seeds=3, out="sweep")
+    assert len(swept) == 6
+    assert swept.table.num_rows == 6
+    means = swept.means.to_pydict()
+    assert means["set.workload.load"] == [0.2, 0.4]
+    assert means["seeds_run"] == [3, 3]
+    key = "slowdown.all.p50"
+    for index in range(2):
+        assert means[f"{key}.low"][index] < means[key][index] < means[f"{key}.high"][index]
+        points = swept.table.to_pydict()[key][3 * index : 3 * index + 3]
+        assert means[key][index] == pytest.approx(sum(points) / 3)
+    figure = swept.plot(key, "equipment.power_watts", log="y")
+    assert figure.svg.startswith("<svg")
+    for name, head in [("a.svg", b"<svg"), ("a.pdf", b"%PDF")]:
+        assert figure.save(here / name).read_bytes().startswith(head)
+    with pytest.raises(rackloom.InputError, match=r"expected \.svg or \.pdf"):
+        figure.save("a.png")
+    with pytest.raises(rackloom.InputError, match="no summary of this sweep has"):
+        swept.plot("slowdown.all.p98")
+    again = rackloom.Sweep.load("sweep")
+    assert [point.settings for point in again] == [point.settings for point in swept]
+    assert again.plot(key, "equipment.power_watts", log="y").svg == figure.svg
+    with pytest.raises(rackloom.InputError, match="holds no sweep"):
+        rackloom.Sweep.load(here)

@@ -13,7 +13,16 @@ The same scenario, seed and version give the same results as the ``rackloom`` co
 from rackloom._native import VERSION as __version__
 from rackloom.errors import Error, InputError, Problem, RunError
 from rackloom.progress import Progress
-from rackloom.results import Comparison, Estimate, Point, Recorded, Reproduction, Result, Sweep
+from rackloom.results import (
+    Comparison,
+    Estimate,
+    Figure,
+    Point,
+    Recorded,
+    Reproduction,
+    Result,
+    Sweep,
+)
 from rackloom.verbs import (
     compare,
     describe,
@@ -32,6 +41,7 @@ __all__ = [
     "Comparison",
     "Error",
     "Estimate",
+    "Figure",
     "InputError",
     "Point",
     "Problem",

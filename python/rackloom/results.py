@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -163,14 +164,55 @@ class Point:
     """Why it failed, if it did."""
 
 
+class Figure:
+    """A figure of a sweep. In a notebook it shows itself."""
+
+    def __init__(self, svg: str, pdf: bytes) -> None:
+        self.svg = svg
+        """The figure as an SVG document."""
+        self.pdf = pdf
+        """The figure as a PDF of one page, its letters as outlines."""
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes it as SVG or, by the path's ending, as PDF."""
+        target = Path(path)
+        match target.suffix.lower():
+            case ".svg":
+                target.write_text(self.svg, encoding="utf-8")
+            case ".pdf":
+                target.write_bytes(self.pdf)
+            case other:
+                problem = f"ends in {other!r}; expected .svg or .pdf"
+                raise InputError([(str(target), None, None, problem)])
+        return target
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
 class Sweep(Sequence[Point]):
-    """A scenario over a grid: a sequence of points, the last key fastest."""
+    """A scenario over a grid: a sequence of points, by fabric, then by seed."""
 
     def __init__(self, directory: Path, points: Sequence[Point]) -> None:
         self.directory = directory
         """Where its files are."""
         self.points = list(points)
         """The points."""
+
+    @classmethod
+    def of(cls, directory: Path, keys: Sequence[str], rows: Sequence[_native._Point]) -> Sweep:
+        """The sweep of points as the native part has them."""
+        points = []
+        for values, status, label, found, why in rows:
+            settings = dict(zip(keys, values, strict=True))
+            result = None if found is None else Result(found[0], found[1], json.loads(found[2]))
+            points.append(Point(settings, label, status, result, why))
+        return cls(directory, points)
+
+    @classmethod
+    def load(cls, directory: str | os.PathLike[str]) -> Sweep:
+        """A sweep that has run, from its directory."""
+        return cls.of(*_native.swept(Path(directory)))
 
     @property
     def results(self) -> list[Result]:
@@ -184,10 +226,34 @@ class Sweep(Sequence[Point]):
 
     @property
     def table(self) -> pa.Table:
-        """``sweep.csv``: a row a point, its settings, then everything its summary says."""
-        from pyarrow import csv  # noqa: PLC0415 - only who asks for tables pays for Arrow
+        """``sweep.parquet``: a row a point, its settings, then everything its summary says."""
+        return _table(self.directory / "sweep.parquet")
 
-        return csv.read_csv(self.directory / "sweep.csv")
+    @property
+    def means(self) -> pa.Table:
+        """``means.parquet``: a row a setting and fabric, over its seeds.
+
+        ``KEY.low`` and ``KEY.high`` are the ends of the 95 % interval of ``KEY``.
+        """
+        return _table(self.directory / "means.parquet")
+
+    def plot(
+        self,
+        *keys: str,
+        over: str | None = None,
+        log: Literal["", "x", "y", "xy"] = "",
+    ) -> Figure:
+        """A figure of keys of the summary, side by side: a line a fabric, means with intervals.
+
+        Args:
+            *keys: Such as ``slowdown.all.p99``. What no setting changes is a bar a fabric.
+            over: A key of the grid or of the summary. Default: the first of the grid.
+            log: Axes that are logarithmic.
+
+        Raises:
+            InputError: No summary has such a number.
+        """
+        return Figure(*_native.figure(self.directory, list(keys), over, log))
 
     def report(self) -> Path:
         """The report: one page, that opens in any browser."""

@@ -13,7 +13,7 @@ from rackloom import _native, inputs
 from rackloom.errors import InputError
 from rackloom.inputs import Scenario
 from rackloom.progress import Listener, listener
-from rackloom.results import Comparison, Estimate, Point, Recorded, Reproduction, Result, Sweep
+from rackloom.results import Comparison, Estimate, Recorded, Reproduction, Result, Sweep
 
 Place: TypeAlias = str | os.PathLike[str]
 """A directory for results."""
@@ -161,19 +161,22 @@ def sweep(
     grid: Mapping[str, Iterable[Any]],
     /,
     *,
+    seeds: int | None = None,
     jobs: int | None = None,
     out: Place | None = None,
     progress: bool | Listener = False,
     **overrides: Any,
 ) -> Sweep:
-    """Runs a scenario over a grid of settings, on all cores.
+    """Runs the fabrics of a scenario over a grid of settings, on all cores.
 
     A point that has run, here or on the command line, is not run again: after Ctrl-C the same call
-    goes on from there.
+    goes on from there, and a grid with other values joins what is there.
 
     Args:
         scenario: A path or a mapping.
         grid: Keys and the values that each takes: ``{"workload.load": [0.2, 0.5]}``.
+        seeds: Run each with so many seeds, from the scenario's on: figures are means with 95 %
+            intervals.
         jobs: How many points run at a time. Default: as many as there are cores. A warning says
             if there is memory for fewer.
         out: Where results go. Default: ``results/NAME-sweep``.
@@ -185,21 +188,18 @@ def sweep(
     """
     if jobs is not None and jobs < 1:
         raise InputError([(None, None, "jobs", f"expected at least 1, found {jobs}")])
-    axes = inputs.grid(grid)
+    axes = inputs.grid(grid) if grid or seeds is None else []
+    if seeds is not None:
+        overrides = {**overrides, "run.seeds": seeds}
     step, close = listener(progress)
     try:
-        directory, rows, held_back = _native.sweep(
+        directory, keys, rows, held_back = _native.sweep(
             inputs.source(scenario), inputs.settings(overrides), axes, jobs, _path(out), step
         )
     finally:
         close()
     _warn(held_back)
-    points = []
-    for values, status, label, found, why in rows:
-        settings = {key: value for (key, _), value in zip(axes, values, strict=True)}
-        result = None if found is None else _result(found)
-        points.append(Point(settings, label, status, result, why))
-    return Sweep(directory, points)
+    return Sweep.of(directory, keys, rows)
 
 
 def reproduce(

@@ -60,7 +60,7 @@ pub enum Command {
     Record(RecordArguments),
     /// List what there is: fabrics, workloads, published sizes, experiments.
     List(ListArguments),
-    /// Describe the keys of a fabric, a workload or a table of the scenario file.
+    /// Describe what a scenario file holds: fabrics, workloads, transports, sizes, single keys.
     Describe(DescribeArguments),
     /// Print the JSON Schema of the scenario file.
     Schema,
@@ -122,11 +122,29 @@ pub struct CompareArguments {
 /// `sweep`.
 #[derive(Debug, Args)]
 pub struct SweepArguments {
-    /// The scenario file, TOML or JSON.
+    /// The scenario file, TOML or JSON; with --report the directory of a sweep.
     pub scenario: PathBuf,
     /// A key and its values: --grid workload.load=0.2,0.5,0.8. Repeat for every combination.
-    #[arg(long, required = true, value_name = "KEY=VALUE,...")]
+    #[arg(long, value_name = "KEY=VALUE,...", required_unless_present_any = ["seeds", "report"])]
     pub grid: Vec<String>,
+    /// Run each with N seeds, from the scenario's on: figures are means with 95 % intervals.
+    #[arg(long, value_name = "N")]
+    pub seeds: Option<std::num::NonZero<u32>>,
+    /// Draw a key of the summary, such as slowdown.all.p99, as SVG and PDF. Repeat for several.
+    #[arg(long, value_name = "KEY")]
+    pub plot: Vec<String>,
+    /// What figures go over: a key of the grid or of the summary. Default: the first of the grid.
+    #[arg(long, value_name = "KEY")]
+    pub over: Option<String>,
+    /// The axis of figures that is logarithmic. Repeat for both.
+    #[arg(long, value_name = "x|y", value_enum)]
+    pub log: Vec<PlotAxis>,
+    /// Also write the means, a row for each setting and fabric, to a file of your choice.
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Make tables, page and figures of a sweep again, from its directory, and run nothing.
+    #[arg(long, conflicts_with_all = ["grid", "seeds", "set", "seed", "jobs", "out"])]
+    pub report: bool,
     /// For all points, on top of the file.
     #[command(flatten)]
     pub settings: Settings,
@@ -136,6 +154,15 @@ pub struct SweepArguments {
     /// Where results go. Default: results/NAME-sweep.
     #[arg(long, short, value_name = "DIR")]
     pub out: Option<PathBuf>,
+}
+
+/// An axis of a figure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum PlotAxis {
+    /// The horizontal one.
+    X,
+    /// The vertical one.
+    Y,
 }
 
 /// `reproduce`.
@@ -184,7 +211,8 @@ pub struct ListArguments {
 /// `describe`.
 #[derive(Debug, Args)]
 pub struct DescribeArguments {
-    /// A fabric, a workload, or one of: run, fault.
+    /// A fabric (shoal), a workload (poisson), run or fault; a part of one (packet-switched.transport.ndp), a single
+    /// key (shoal.guard); a transport (ndp) or a distribution of sizes (W4).
     pub name: String,
 }
 

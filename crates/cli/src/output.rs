@@ -1,6 +1,7 @@
 //! Where results and notes go.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
+use std::process::{Command, Stdio};
 
 use report::terminal::{is_unprintable, printable};
 use report::{ResultsTable, TextStyle};
@@ -36,6 +37,20 @@ impl Output {
         match self.format {
             Format::Text => self.print(&text(self.style)),
             Format::Json => self.print(&json_text(&json())),
+        }
+    }
+
+    /// As [`Output::result`]; text that is longer than the terminal is high goes through the pager of the
+    /// environment (`PAGER`; `less` if there is none; an empty one, or `cat`, turns it off).
+    pub fn paged(&mut self, text: impl FnOnce(TextStyle) -> String, json: impl FnOnce() -> Value) {
+        if self.format == Format::Json {
+            return self.result(text, json);
+        }
+        let text = text(self.style);
+        let rows = report::terminal::size().map_or(usize::MAX, |(_, rows)| rows.into());
+        let is_long = io::stdout().is_terminal() && text.lines().count() >= rows;
+        if !(is_long && page(&text)) {
+            self.print(&text);
         }
     }
 
@@ -76,6 +91,27 @@ impl Output {
     pub fn error(&self, text: &str) {
         say(text);
     }
+}
+
+/// Shows `text` in the pager; whether there is one.
+fn page(text: &str) -> bool {
+    let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".into());
+    if pager.trim().is_empty() {
+        return false;
+    }
+    let mut command = Command::new("sh");
+    // As git has it: leave at the end of what fits, keep colours, leave the text on the terminal.
+    if std::env::var_os("LESS").is_none() {
+        command.env("LESS", "FRX");
+    }
+    let child = command.arg("-c").arg(&pager).stdin(Stdio::piped()).spawn();
+    let Ok(mut child) = child else { return false };
+    if let Some(mut input) = child.stdin.take() {
+        // Whoever leaves the pager early has seen enough.
+        let _ = input.write_all(text.as_bytes());
+    }
+    // 127: the shell found no such program.
+    child.wait().is_ok_and(|status| status.code() != Some(127))
 }
 
 /// Writes to stdout; whether that is fine.

@@ -1,7 +1,8 @@
 //! How far a run has come: a bar on a terminal, a line now and then elsewhere, nothing if quiet.
 
 use std::io::{self, IsTerminal};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -16,6 +17,10 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 const LINES: u64 = 10;
 /// Characters of a label that are shown; bars of several runs stand below each other.
 const LABEL_MAX: usize = 24;
+/// On a terminal narrower than this a bar would leave no room for counts: there is none, and labels are
+/// shorter.
+const NARROW: u16 = 72;
+const LABEL_MAX_NARROW: usize = 12;
 
 /// Shows how far something has come.
 pub struct Meter {
@@ -70,20 +75,36 @@ fn grouped(number: u64) -> String {
     text
 }
 
-/// A label as it stands before a bar.
-fn shown(label: &str) -> String {
+/// A label as it stands before a bar on a terminal of this many columns.
+fn shown(label: &str, columns: u16) -> String {
+    let most = if columns < NARROW { LABEL_MAX_NARROW } else { LABEL_MAX };
     let label = printable_line(label);
-    if label.chars().count() <= LABEL_MAX {
+    if label.chars().count() <= most {
         return label.into_owned();
     }
-    label.chars().take(LABEL_MAX - 1).chain(['…']).collect()
+    label.chars().take(most - 1).chain(['…']).collect()
+}
+
+/// Columns of the terminal; 80 where there is none.
+fn columns() -> u16 {
+    report::terminal::size().map_or(80, |(columns, _)| columns)
+}
+
+/// How a bar of known length looks on a terminal of this many columns. What does not fit is cut where the line
+/// ends (`wide_msg`), so a bar never takes two lines.
+fn template(columns: u16) -> &'static str {
+    if columns < NARROW {
+        "{prefix} {percent:>3}% {eta} {wide_msg}"
+    } else {
+        "{prefix} [{bar:16}] {percent:>3}% {eta:>4} left  {wide_msg}"
+    }
 }
 
 impl Meter {
     /// A meter for what is called `label`.
     pub fn new(label: &str, output: &Output) -> Self {
         let bar = || ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        Self::with_bar(&shown(label), output, bar)
+        Self::with_bar(&shown(label, columns()), output, bar)
     }
 
     /// A meter that draws, on a terminal, the bar that `bar` makes.
@@ -94,8 +115,7 @@ impl Meter {
         } else if io::stderr().is_terminal() {
             let bar = bar();
             bar.set_prefix(label.to_string());
-            // `wide_msg` is cut where the line ends, so a bar never takes two.
-            bar.set_style(style("{prefix} {spinner} [{elapsed}] {wide_msg}"));
+            bar.set_style(style("{prefix} {spinner} {elapsed} {wide_msg}"));
             Face::Bar(bar)
         } else {
             Face::Lines { label: label.into(), began: now, last: now, tenths: 0 }
@@ -111,9 +131,7 @@ impl Meter {
                 let step = step();
                 if let Some(total) = step.total {
                     if bar.length().is_none() {
-                        let template =
-                            "{prefix} [{bar:20}] {percent:>3} % [{elapsed}, {eta} left] {wide_msg}";
-                        bar.set_style(style(template));
+                        bar.set_style(style(template(columns())));
                     }
                     // It may grow: a sweep learns what it holds on the way.
                     bar.set_length(total.max(step.done));
@@ -153,34 +171,79 @@ impl Drop for Meter {
     }
 }
 
-/// One meter for each of several runs at a time, below each other.
-pub struct Meters {
-    meters: Vec<Mutex<Meter>>,
+/// Meters of several runs: one for each that is under way, below each other, and how many are over.
+pub struct Meters<'a> {
+    labels: Vec<String>,
+    output: &'a Output,
+    board: MultiProgress,
+    state: Mutex<Board>,
 }
 
-impl Meters {
-    /// A meter for each of `labels`.
-    pub fn new(labels: &[String], output: &Output) -> Self {
+/// What the board shows.
+struct Board {
+    /// The runs under way, by the thread that carries them: a thread has one at a time.
+    running: Vec<(ThreadId, usize, Meter)>,
+    /// Runs that are over.
+    over: usize,
+    /// Shows how many are over, where there are more than are under way.
+    total: Meter,
+}
+
+impl<'a> Meters<'a> {
+    /// Meters for `labels`, none of them under way.
+    pub fn new(labels: &[String], output: &'a Output) -> Self {
         let board = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
-        let width = labels.iter().map(|label| shown(label).chars().count()).max().unwrap_or(0);
-        let meter = |label: &String| {
-            let label = shown(label);
-            let label = if io::stderr().is_terminal() { format!("{label:<width$}") } else { label };
-            Mutex::new(Meter::with_bar(&label, output, || board.add(ProgressBar::no_length())))
-        };
-        Self { meters: labels.iter().map(meter).collect() }
+        let columns = columns();
+        let labels: Vec<String> = labels.iter().map(|label| shown(label, columns)).collect();
+        let total = Meter::with_bar("all", output, || board.add(ProgressBar::no_length()));
+        let state = Mutex::new(Board { running: Vec::new(), over: 0, total });
+        Self { labels, output, board, state }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Board> {
+        self.state.lock().expect("no thread panics while it holds this")
     }
 
     /// Run number `index` has come this far.
     pub fn run(&self, index: usize, progress: Progress) {
-        self.meters[index].lock().expect("no thread panics while it holds this").run(progress);
+        let mut state = self.lock();
+        let thread = std::thread::current().id();
+        let at = state.running.iter().position(|(of, which, _)| *of == thread && *which == index);
+        let at = at.unwrap_or_else(|| self.begin(&mut state, thread, index));
+        state.running[at].2.run(progress);
+    }
+
+    /// Shows run number `index`; the one before it on its thread is over.
+    fn begin(&self, state: &mut Board, thread: ThreadId, index: usize) -> usize {
+        if let Some(before) = state.running.iter().position(|(of, ..)| *of == thread) {
+            drop(state.running.remove(before));
+            state.over += 1;
+        }
+        let (over, all) = (state.over as u64, self.labels.len() as u64);
+        if io::stderr().is_terminal() {
+            let note = String::new();
+            state.total.update(|| Step { done: over, total: Some(all), what: "networks", note });
+        }
+        let label = self.label(index);
+        let bar = || {
+            let place = state.running.len();
+            self.board.insert(place, ProgressBar::no_length())
+        };
+        let meter = Meter::with_bar(&label, self.output, bar);
+        state.running.push((thread, index, meter));
+        state.running.len() - 1
+    }
+
+    /// On a terminal as wide as the widest, so that bars stand below each other.
+    fn label(&self, index: usize) -> String {
+        let width = self.labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
+        let label = &self.labels[index];
+        if io::stderr().is_terminal() { format!("{label:<width$}") } else { label.clone() }
     }
 
     /// A line beside the progress.
     pub fn say(&self, text: &str) {
-        if let Some(meter) = self.meters.first() {
-            meter.lock().expect("no thread panics while it holds this").say(text);
-        }
+        self.lock().total.say(text);
     }
 }
 
@@ -258,10 +321,28 @@ mod tests {
         assert!(lines[9].starts_with("100 %, 1,000 of 1,000 flows"), "{lines:#?}");
     }
 
+    /// What stands in a template beside the message, at its longest, leaves room for the count.
+    #[test]
+    fn bars_leave_room_for_their_count_on_narrow_terminals_too() {
+        for columns in [40, 60, 80, 120] {
+            let label = shown(&"x".repeat(100), columns).chars().count();
+            let rest = template(columns)
+                .replace("{prefix}", &"x".repeat(label))
+                .replace("{bar:16}", &"=".repeat(16))
+                .replace("{percent:>3}", "100")
+                .replace("{eta:>4}", "59m")
+                .replace("{eta}", "59m")
+                .replace("{wide_msg}", "");
+            let room = usize::from(columns) - rest.chars().count();
+            assert!(room >= "10 of 20".len(), "{room} of {columns} columns");
+        }
+    }
+
     #[test]
     fn a_label_takes_no_more_than_its_place_and_commands_nothing() {
-        assert_eq!(shown("shoal"), "shoal");
-        assert_eq!(shown("\u{1b}[2J"), "\\u{1b}[2J");
-        assert_eq!(shown(&"x".repeat(1_000_000)).chars().count(), LABEL_MAX);
+        assert_eq!(shown("shoal", 80), "shoal");
+        assert_eq!(shown("\u{1b}[2J", 80), "\\u{1b}[2J");
+        assert_eq!(shown(&"x".repeat(1_000_000), 80).chars().count(), LABEL_MAX);
+        assert_eq!(shown(&"x".repeat(1_000_000), 40).chars().count(), LABEL_MAX_NARROW);
     }
 }

@@ -20,7 +20,7 @@ mod _native {
     #[pymodule_export]
     use crate::tables::{command, describe, listing, page, schema, text};
     #[pymodule_export]
-    use crate::verbs::{compare, estimate, record, reproduce, resolve, run, sweep};
+    use crate::verbs::{compare, estimate, figure, record, reproduce, resolve, run, sweep, swept};
 
     /// The version of Rackloom.
     #[pymodule_export]

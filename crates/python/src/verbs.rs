@@ -8,7 +8,7 @@ use std::thread::available_parallelism;
 
 use cli::engine::estimate::Estimate;
 use cli::engine::record::{self as recording, Recorded};
-use cli::engine::sweep::{self as grids, Grid, Outcome as PointOutcome, Point};
+use cli::engine::sweep::{self as grids, Drawing, Grid, Outcome as PointOutcome, Point, Swept};
 use cli::engine::{self, Budget, Failure};
 use cli::reproduce::{self as papers, Effort};
 use pyo3::prelude::*;
@@ -130,15 +130,52 @@ pub fn sweep(
     jobs: Option<usize>,
     out: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<(PathBuf, Vec<PointRow>, Option<String>)> {
+) -> PyResult<(PathBuf, Vec<String>, Vec<PointRow>, Option<String>)> {
     let (swept, held_back) = watched(py, progress, move |watched| {
         let arguments = inputs::arguments(&settings)?;
         let grid = Grid { document: source.document()?, arguments, axes: inputs::axes(grid) };
         within_memory(jobs, |budget| {
             let points = Points::of(watched);
-            grids::sweep(&grid, out.as_deref(), budget, &engine::registry(), &points)
+            let drawing = Drawing::default();
+            grids::sweep(&grid, out.as_deref(), &drawing, budget, &engine::registry(), &points)
         })
     })?;
+    let (directory, keys, rows) = rows(swept);
+    Ok((directory, keys, rows, held_back))
+}
+
+/// A sweep that has run: its directory, the keys of its grid and its points.
+#[pyfunction]
+pub fn swept(
+    py: Python<'_>,
+    directory: PathBuf,
+) -> PyResult<(PathBuf, Vec<String>, Vec<PointRow>)> {
+    let swept = watched(py, None, move |_| grids::load(&directory))?;
+    Ok(rows(swept))
+}
+
+/// A figure of a sweep that has run, as SVG and as PDF: keys of the summary side by side, over a key of the
+/// grid or of the summary.
+#[pyfunction]
+pub fn figure(
+    py: Python<'_>,
+    directory: PathBuf,
+    keys: Vec<String>,
+    over: Option<String>,
+    log: &str,
+) -> PyResult<(String, Vec<u8>)> {
+    let (log_x, log_y) = (log.contains('x'), log.contains('y'));
+    let drawing = Drawing { keys, over, log_x, log_y };
+    watched(py, None, move |_| {
+        let drawn = grids::draw(&grids::load(&directory)?, &drawing)?;
+        // The last is all of them.
+        let plots = drawn.last().map_or(&[][..], |(_, plots)| plots);
+        Ok((report::figures::svg(plots), report::figures::pdf(plots)))
+    })
+}
+
+/// A sweep as plain data.
+fn rows(swept: Swept) -> (PathBuf, Vec<String>, Vec<PointRow>) {
     let points = swept.directory.join("points");
     let row = |point: Point| {
         let status = point.outcome.as_str().to_string();
@@ -151,8 +188,8 @@ pub fn sweep(
         };
         (point.settings, status, point.label, run, why)
     };
-    let rows = swept.points.into_iter().map(row).collect();
-    Ok((swept.directory, rows, held_back))
+    let keys = swept.axes.into_iter().map(|axis| axis.key).collect();
+    (swept.directory, keys, swept.points.into_iter().map(row).collect())
 }
 
 /// Repeats experiments of a paper.

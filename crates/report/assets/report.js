@@ -142,10 +142,13 @@
     const y = isBound ? [series.y[0], series.y[0]]
       : isEvent ? series.x.flatMap(() => [...height, null])
       : isSegments ? pairs(series.y) : series.y;
+    const marks = series.marks || [];
+    const SIGNS = { "at least": "≥ ", "at most": "≤ " };
     const tip = (value, index) => value === null ? "" :
       `<b>${escaped(series.name)}</b><br>${escaped(plot.x.label)}: ` +
       `${escaped(format(plot.x, value))}<br>${escaped(plot.y.label)}: ` +
-      escaped(format(plot.y, y[index]));
+      (SIGNS[marks[index]] || "") + escaped(format(plot.y, y[index])) +
+      (marks[index] === "saturated" ? "<br>saturated" : "");
     const eventTip = (at) => at === null ? ""
       : `<b>${escaped(series.name)}</b><br>${escaped(format(plot.x, at))}`;
     const boundTip = `<b>${escaped(series.name)}</b><br>${escaped(format(plot.y, y[0]))}`;
@@ -176,7 +179,9 @@
     const marked = !lined || (!isBound && !isEvent && !isSegments && series.style !== "steps" && x.length <= MARKED_POINTS);
     const hollow = series.style === "published";
     const shape = series.hue === null ? "diamond" : SYMBOLS[series.hue % SYMBOLS.length];
-    const symbol = hollow ? `${shape}-open` : shape;
+    // Hollow: somebody else's, or not to be taken as it stands.
+    const symbol = hollow ? `${shape}-open`
+      : series.marks ? series.marks.map((mark) => mark ? `${shape}-open` : shape) : shape;
     return {
       ...trace,
       type: "scatter",

@@ -148,16 +148,21 @@ pub fn write_json(path: &Path, value: &Value) -> Result<(), FileError> {
 }
 
 /// The files that are written into results directories.
-const OURS: [&str; 10] = [
+const OURS: [&str; 15] = [
     "SHA256SUMS",
     "claims.json",
     "flows.parquet",
+    "means.csv",
+    "means.parquet",
+    "plotly-basic.min.js",
     "proof",
     "report.html",
     "scenario.toml",
     "series.parquet",
     "summary.json",
     "sweep.csv",
+    "sweep.json",
+    "sweep.parquet",
     "tins.parquet",
 ];
 

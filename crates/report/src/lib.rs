@@ -3,6 +3,7 @@
 //! **Invariant:** knows no fabric by name. Whatever a fabric counts reaches the reader through
 //! summary keys, gauges, stages and tables.
 
+pub mod figures;
 pub mod files;
 pub mod page;
 pub mod parquet;
@@ -14,7 +15,9 @@ pub mod unfinished;
 pub mod units;
 
 pub use files::{FileError, ResultsDir, write_atomically, write_json};
-pub use parquet::{FlowWriter, Provenance, RowsColumn, RowsValues, write_rows, write_series};
+pub use parquet::{
+    Columns, FlowWriter, Provenance, RowsColumn, RowsValues, write_rows, write_series, write_table,
+};
 pub use reports::{Claim, Verdict, claims_page, claims_table, comparison_page, run_page};
 pub use summary::cell;
 pub use table::{Cell, Column, ResultsTable, Tone};

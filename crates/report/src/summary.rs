@@ -124,6 +124,13 @@ pub fn cell(summary: &Value, key: &str) -> Option<Cell> {
     }
 }
 
+/// What people call the figure at `key`; its key where nobody calls it anything.
+#[must_use]
+pub fn label(key: &str) -> String {
+    let known = FIGURES.iter().find(|figure| figure.key == key);
+    known.map_or_else(|| key.to_string(), |figure| figure.label.to_string())
+}
+
 /// The value at `key` as people read it; a dash where there is none.
 pub(crate) fn shown(summary: &Value, key: &str) -> String {
     cell(summary, key).map_or_else(|| Unit::Count.show(&Value::Null), |cell| cell.text)

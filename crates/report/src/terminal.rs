@@ -51,6 +51,12 @@ impl TextStyle {
     }
 }
 
+/// Columns and rows of the terminal that the process writes to or reads from, if it has one.
+#[must_use]
+pub fn size() -> Option<(u16, u16)> {
+    terminal_size::terminal_size().map(|(width, height)| (width.0, height.0))
+}
+
 impl ResultsTable {
     /// The table as text, with a newline after each line.
     #[must_use]

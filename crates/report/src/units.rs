@@ -128,6 +128,24 @@ impl Unit {
         }
     }
 
+    /// The base unit in short, for the head of a column; empty where there is none.
+    #[must_use]
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Unit::Count => "",
+            Unit::Ratio => "ratio",
+            Unit::Share => "share",
+            Unit::Seconds => "s",
+            Unit::Bytes => "bytes",
+            Unit::BitsPerSecond => "bit/s",
+            Unit::PerSecond => "1/s",
+            Unit::Cells => "cells",
+            Unit::Watts => "W",
+            Unit::Joules => "J",
+            Unit::Dollars => "USD",
+        }
+    }
+
     /// The base unit in words, for an axis; empty where there is none.
     pub(crate) fn word(self) -> &'static str {
         match self {

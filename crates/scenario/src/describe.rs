@@ -35,6 +35,60 @@ pub fn description(schema: &Value, root: &Value) -> String {
     text(&View::new(schema, root))
 }
 
+/// What `name` stands for below `schema`: a key of the table, or the word that chooses one of its shapes.
+/// Of a list of tables, what it stands for in one of them.
+#[must_use]
+pub fn below(schema: &Value, name: &str, root: &Value) -> Option<Value> {
+    let view = View::new(schema, root);
+    if let Some(found) = view.property(name) {
+        return Some(found.clone());
+    }
+    let shapes: Vec<Value> = view.variants().iter().map(|one| view.variant(one)).collect();
+    let chosen = shapes.iter().find(|shape| tag(&View::new(shape, root)) == Some(name));
+    let in_shape = |shape: &Value| View::new(shape, root).property(name).cloned();
+    chosen.cloned().or_else(|| shapes.iter().find_map(in_shape)).or_else(|| {
+        let items = view.keyword("items")?;
+        below(items, name, root)
+    })
+}
+
+/// The names that [`below`] finds: keys of the table, and words that choose its shape.
+#[must_use]
+pub fn names_below(schema: &Value, root: &Value) -> Vec<String> {
+    let view = View::new(schema, root);
+    let mut names: Vec<String> =
+        view.properties().into_iter().flatten().map(|(n, _)| n.clone()).collect();
+    for variant in view.variants() {
+        let shape = view.variant(variant);
+        let view = View::new(&shape, root);
+        names.extend(tag(&view).map(ToString::to_string));
+        names.extend(view.properties().into_iter().flatten().map(|(name, _)| name.clone()));
+    }
+    if let Some(items) = view.keyword("items").filter(|_| names.is_empty()) {
+        names = names_below(items, root);
+    }
+    let mut seen = std::collections::HashSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    names
+}
+
+/// The words that choose the shape of `schema`, if it has several.
+#[must_use]
+pub fn shapes(schema: &Value, root: &Value) -> Vec<String> {
+    let view = View::new(schema, root);
+    let word = |variant| {
+        let shape = view.variant(variant);
+        tag(&View::new(&shape, root)).map(ToString::to_string)
+    };
+    view.variants().iter().filter_map(word).collect()
+}
+
+/// The word by which a table is chosen among several.
+fn tag<'a>(view: &'a View) -> Option<&'a str> {
+    let mut properties = view.properties().into_iter().flatten();
+    properties.find_map(|(_, schema)| schema.get("const").and_then(Value::as_str))
+}
+
 fn collect(schema: &Value, root: &Value, path: &str, depth: usize, rows: &mut Vec<KeyDescription>) {
     let view = View::new(schema, root);
     let required: Vec<&str> = view.required().collect();

@@ -17,7 +17,7 @@ pub fn describe(
     let name = &arguments.name;
     let found = catalogue::describe(name, registry)?;
     let (place, text) = (&found.place, &found.text);
-    output.result(
+    output.paged(
         |style| format!("{name}: {text}\n\nKeys of {place}:\n\n{}", found.keys.to_text(style)),
         || found.keys.to_json(),
     );

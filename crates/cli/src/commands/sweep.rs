@@ -2,12 +2,12 @@
 
 use std::sync::Mutex;
 
-use crate::engine::sweep::{self, Axis, Grid, Outcome, Point, Watch};
+use crate::engine::sweep::{self, Axis, Drawing, Grid, Outcome, Point, Swept, Watch};
 use crate::engine::{Budget, EXIT_BROKEN, EXIT_INTERRUPTED, Failure};
-use scenario::{BadInput, Document, Registry};
+use scenario::{Argument, BadInput, Document, Registry};
 
 use super::{DONE, jobs, settings};
-use crate::args::SweepArguments;
+use crate::args::{PlotAxis, SweepArguments};
 use crate::interrupt;
 use crate::output::Output;
 use crate::progress::{Meter, Step};
@@ -35,13 +35,42 @@ impl Watch for Shown {
     }
 }
 
-/// Runs a scenario over a grid.
+/// Runs a scenario over a grid, or reports on one that has run.
 pub fn sweep(
     arguments: &SweepArguments,
     registry: &Registry,
     output: &mut Output,
 ) -> Result<u8, Failure> {
-    let settings = settings(&arguments.settings)?;
+    let drawing = Drawing {
+        keys: arguments.plot.clone(),
+        over: arguments.over.clone(),
+        log_x: arguments.log.contains(&PlotAxis::X),
+        log_y: arguments.log.contains(&PlotAxis::Y),
+    };
+    let swept = if arguments.report {
+        sweep::report(&arguments.scenario, &drawing)?
+    } else {
+        run(arguments, &drawing, registry, output)?
+    };
+    output.table(&sweep::table(&swept));
+    if let Some(path) = &arguments.csv {
+        report::write_atomically(path, &sweep::csv_text(&swept))?;
+    }
+    told(&swept, &drawing, output)
+}
+
+/// Runs the grid.
+fn run(
+    arguments: &SweepArguments,
+    drawing: &Drawing,
+    registry: &Registry,
+    output: &Output,
+) -> Result<Swept, Failure> {
+    let mut settings = settings(&arguments.settings)?;
+    if let Some(seeds) = arguments.seeds {
+        let (seeds, origin) = (seeds.to_string(), format!("--seeds {seeds}"));
+        settings.push(Argument::text("run.seeds", &seeds, &origin));
+    }
     let mut problems = Vec::new();
     let mut axes = Vec::new();
     for text in &arguments.grid {
@@ -58,10 +87,11 @@ pub fn sweep(
         watch.meter.lock().expect("no thread panics while it holds this").1.say(text);
     };
     let budget = Budget::new(jobs(arguments.jobs), registry.memory(), &tell);
-    let swept = sweep::sweep(&grid, arguments.out.as_deref(), &budget, registry, &watch);
-    drop(watch);
-    let swept = swept?;
-    output.table(&sweep::table(&swept));
+    sweep::sweep(&grid, arguments.out.as_deref(), drawing, &budget, registry, &watch)
+}
+
+/// Says what became of the points, and where everything is; the exit code.
+fn told(swept: &Swept, drawing: &Drawing, output: &Output) -> Result<u8, Failure> {
     let count = |wanted: fn(&Outcome) -> bool| {
         swept.points.iter().filter(|point| wanted(&point.outcome)).count()
     };
@@ -73,6 +103,10 @@ pub fn sweep(
         "{ran} points ran, {found} had run before, {failed} failed, {left} did not run"
     ));
     output.note(&format!("Results are in {}", swept.directory.display()));
+    if !drawing.keys.is_empty() {
+        let folder = swept.directory.join(sweep::FIGURES_FOLDER);
+        output.note(&format!("Figures are in {}", folder.display()));
+    }
     if left > 0 {
         output.error("interrupted: the same command goes on from here");
         return Ok(EXIT_INTERRUPTED);
@@ -82,5 +116,6 @@ pub fn sweep(
             output.error(&format!("failed: {}: {why}", point.settings.join(", ")));
         }
     }
-    Ok(if failed > 0 { EXIT_BROKEN } else { DONE })
+    swept.undrawn.iter().for_each(|why| output.error(why));
+    Ok(if failed > 0 || !swept.undrawn.is_empty() { EXIT_BROKEN } else { DONE })
 }

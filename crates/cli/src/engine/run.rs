@@ -8,6 +8,7 @@ use std::time::Instant;
 use rack::Stage;
 use rack::results::{Description, EngineTime, FlowRecord, FlowSink, RunResult, seeds};
 use rack::run::{Progress, Stop};
+use report::page::Library;
 use report::{FlowWriter, Provenance, run_page, write_series};
 use scenario::{Scenario, Sink};
 use serde_json::Value;
@@ -57,10 +58,20 @@ pub fn run(
     directory: &Path,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Finished, Failure> {
+    run_with(scenario, directory, Library::Within, progress)
+}
+
+/// The same with a report that has its chart library elsewhere.
+pub(super) fn run_with(
+    scenario: &Scenario,
+    directory: &Path,
+    library: Library<'_>,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Finished, Failure> {
     guarded(|| {
         let place = Place::create(directory)?;
         let scenario = Scenario { free_threads: free_threads(scenario), ..scenario.clone() };
-        let result = store(&scenario, &place, progress)?;
+        let result = store(&scenario, &place, library, progress)?;
         place.keep();
         Ok(Finished { result, directory: directory.to_path_buf() })
     })
@@ -78,6 +89,7 @@ fn free_threads(scenario: &Scenario) -> u32 {
 fn store(
     scenario: &Scenario,
     place: &Place,
+    library: Library<'_>,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<RunResult, Failure> {
     let origin = Origin::of(scenario);
@@ -91,7 +103,7 @@ fn store(
     write_series(&directory.file(series), &result.series, &origin.provenance())?;
     directory.write(resolved, &result.scenario)?;
     let page = run_page(&result, "rackloom run scenario.toml");
-    directory.write(report, &page.to_html())?;
+    directory.write(report, &page.to_html_with(library))?;
     let text = format!("{:#}\n", result.summary);
     checksums::write(directory, &FILES[..4], (summary, text.as_bytes()))?;
     directory.write(summary, &text)?;

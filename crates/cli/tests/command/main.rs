@@ -9,3 +9,4 @@ mod contract;
 mod inputs_that_go_wrong;
 mod packet_networks;
 mod places;
+mod sweeps;

@@ -3,21 +3,28 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::Value;
 
-use super::{Block, Page, Plot, Section, TableBlock, Tile};
+use super::{Block, Library, Page, Plot, Section, TableBlock, Tile};
 use crate::{Cell, ResultsTable, Tone};
 
 /// plotly.js, the "basic" bundle of version 4.1.1 (MIT), as published in the package
 /// `plotly.js-basic-dist-min`; its licence lies beside it.
-const CHART_LIBRARY: &str = include_str!("../../assets/plotly-basic.min.js");
+pub const CHART_LIBRARY: &str = include_str!("../../assets/plotly-basic.min.js");
 const STYLE: &str = include_str!("../../assets/report.css");
 const SCRIPT: &str = include_str!("../../assets/report.js");
 
 /// Forbids the page to load anything from anywhere; what it needs is in it.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
                       img-src data: blob:; base-uri 'none'; form-action 'none'";
+/// The same for a page whose chart library lies beside it, in a folder or on a server.
+const POLICY_BESIDE: &str = "default-src 'none'; script-src 'unsafe-inline' 'self' file:; style-src \
+                             'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'";
 
 /// The whole document.
-pub(super) fn document(page: &Page) -> String {
+pub(super) fn document(page: &Page, library: Library<'_>) -> String {
+    let policy = match library {
+        Library::Within => POLICY,
+        Library::Beside(_) => POLICY_BESIDE,
+    };
     let plots: Value = plots_of(page).map(Plot::to_json).collect();
     let has_plots = plots.as_array().is_some_and(|plots| !plots.is_empty());
     let mut plot_count = 0;
@@ -42,7 +49,7 @@ pub(super) fn document(page: &Page) -> String {
         html lang="en" {
             head {
                 meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta http-equiv="Content-Security-Policy" content=(policy);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (page.title) " · Rackloom" }
@@ -53,7 +60,10 @@ pub(super) fn document(page: &Page) -> String {
                 @if has_plots {
                     noscript { p.warning { "The charts of this page are drawn by its own script, \
                         which this browser does not run. The tables are complete." } }
-                    script { (PreEscaped(CHART_LIBRARY)) }
+                    @match library {
+                        Library::Within => script { (PreEscaped(CHART_LIBRARY)) },
+                        Library::Beside(path) => script src=(path) {},
+                    }
                     script type="application/json" id="plots" { (embedded_json(&plots)) }
                     script { (PreEscaped(SCRIPT)) }
                 }

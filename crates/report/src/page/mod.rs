@@ -8,9 +8,20 @@
 mod html;
 mod plot;
 
-pub use plot::{Axis, Plot, PlotSeries, Scale, SeriesStyle};
+pub use html::CHART_LIBRARY;
+pub use plot::{Axis, Mark, Plot, PlotSeries, Scale, SeriesStyle};
 
 use crate::{ResultsTable, Tone};
+
+/// Where a page has its chart library, which is larger than all else in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Library<'a> {
+    /// In it: the page can be sent alone.
+    #[default]
+    Within,
+    /// In a file at this relative path, [`CHART_LIBRARY`], for many pages that lie together.
+    Beside(&'a str),
+}
 
 /// A whole page.
 #[derive(Clone, Debug, Default)]
@@ -84,7 +95,13 @@ impl Page {
     /// The page as one HTML document.
     #[must_use]
     pub fn to_html(&self) -> String {
-        html::document(self)
+        html::document(self, Library::Within)
+    }
+
+    /// The page as an HTML document that shares the chart library with others.
+    #[must_use]
+    pub fn to_html_with(&self, library: Library<'_>) -> String {
+        html::document(self, library)
     }
 
     /// Adds a section at the end, unless it is empty.

@@ -58,11 +58,27 @@ pub struct PlotSeries {
     pub points: Vec<(f64, f64)>,
     /// Lowest and highest vertical value at each point, for error bars; or empty.
     pub intervals: Vec<(f64, f64)>,
+    /// How far each point is to be taken as it stands; or empty: all of them are.
+    pub marks: Vec<Mark>,
     /// How it is drawn.
     pub style: SeriesStyle,
     /// Which colour of the palette. `None`: by the series' place in the plot; published points and
     /// bounds then have the colour of the text. Series that belong together share one.
     pub hue: Option<usize>,
+}
+
+/// How far a point is to be taken as it stands. All but the first are drawn hollow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Mark {
+    /// It is what it says.
+    #[default]
+    Exact,
+    /// The figure is known to be no less.
+    AtLeast,
+    /// The figure is known to be no more.
+    AtMost,
+    /// Of a run that was offered more than it carried: times grow with its length.
+    Saturated,
 }
 
 /// How a series is drawn.
@@ -109,7 +125,8 @@ impl Axis {
         Self { label: label.into(), unit: Unit::Count, scale: Scale::Named(names) }
     }
 
-    fn holds(&self, value: f64) -> bool {
+    /// Whether `value` has a place on it.
+    pub(crate) fn holds(&self, value: f64) -> bool {
         value.is_finite() && (self.scale != Scale::Log || value > 0.0)
     }
 
@@ -131,6 +148,18 @@ impl Axis {
     }
 }
 
+impl Mark {
+    /// For the page's script.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Exact => "",
+            Self::AtLeast => "at least",
+            Self::AtMost => "at most",
+            Self::Saturated => "saturated",
+        }
+    }
+}
+
 impl PlotSeries {
     /// A series without error bars, in a colour of its own.
     pub fn new(name: impl Into<String>, style: SeriesStyle, points: Vec<(f64, f64)>) -> Self {
@@ -149,6 +178,7 @@ impl PlotSeries {
             x,
             y,
             interval: self.intervals.get(index).copied(),
+            mark: self.marks.get(index).copied().unwrap_or_default(),
         });
         let fits = |point: &Point| x.holds(point.x) && y.holds(point.y);
         if self.style == SeriesStyle::Segments {
@@ -189,6 +219,9 @@ impl PlotSeries {
             series["low"] = column(|p| p.interval.map_or(p.y, |(low, _)| low));
             series["high"] = column(|p| p.interval.map_or(p.y, |(_, high)| high));
         }
+        if points.iter().any(|point| point.mark != Mark::Exact) {
+            series["marks"] = points.iter().map(|point| point.mark.word()).collect();
+        }
         series
     }
 }
@@ -223,6 +256,7 @@ struct Point {
     x: f64,
     y: f64,
     interval: Option<(f64, f64)>,
+    mark: Mark,
 }
 
 /// At most `limit` of the points, in order: the first, the last, and of each run of neighbours the
@@ -258,7 +292,9 @@ mod tests {
     use super::*;
 
     fn line(count: usize, height: impl Fn(usize) -> f64) -> Vec<Point> {
-        (0..count).map(|i| Point { x: i as f64, y: height(i), interval: None }).collect()
+        (0..count)
+            .map(|i| Point { x: i as f64, y: height(i), interval: None, mark: Mark::Exact })
+            .collect()
     }
 
     #[test]

@@ -8,10 +8,12 @@ mod columns;
 mod flows;
 mod rows;
 mod series;
+mod table;
 
 pub use flows::FlowWriter;
 pub use rows::{RowsColumn, RowsValues, write_rows};
 pub use series::write_series;
+pub use table::{Columns, write_table};
 
 /// Where a file's figures come from; stored with them.
 #[derive(Clone, PartialEq, Eq, Debug)]

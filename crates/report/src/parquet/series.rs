@@ -58,19 +58,7 @@ fn gauge_column(gauge: &Gauge) -> Column {
         name: gauge.name.into(),
         kind: DataType::Float64,
         nullable: Nullable::Never,
-        unit: match Unit::of_key(gauge.name) {
-            Unit::Count => "",
-            Unit::Ratio => "ratio",
-            Unit::Share => "share",
-            Unit::Seconds => "s",
-            Unit::Bytes => "bytes",
-            Unit::BitsPerSecond => "bit/s",
-            Unit::PerSecond => "1/s",
-            Unit::Cells => "cells",
-            Unit::Watts => "W",
-            Unit::Joules => "J",
-            Unit::Dollars => "USD",
-        },
+        unit: Unit::of_key(gauge.name).symbol(),
         description: format!("{} ({how})", gauge.meaning.trim_end_matches('.')),
     }
 }

@@ -1,13 +1,19 @@
-//! What a sweep leaves beside its points: `sweep.csv` and `report.html`.
+//! What a sweep leaves beside its points: tables of the points and of their means, a page, figures.
 
-use report::page::{Axis as PlotAxis, Block, Page, Plot, PlotSeries, SeriesStyle};
-use report::{Cell, Column, FileError, ResultsTable, Unit, write_atomically};
+use std::collections::HashMap;
+
+use report::page::{Block, CHART_LIBRARY, Library, Page, Plot};
+use report::{
+    Cell, Column, Columns, FileError, Provenance, ResultsTable, Unit, write_atomically, write_table,
+};
 use serde_json::{Map, Value};
 
-use super::{Point, Swept};
+use super::drawn;
+use super::queue::LIBRARY;
+use super::{Axis, Mean, Swept};
 
 /// The figures of the table, by their path in the summary. The whole summary is in `sweep.csv`.
-const FIGURES: [(&str, &str); 8] = [
+pub(super) const FIGURES: [(&str, &str); 8] = [
     ("load.realised", "Realised load"),
     ("flows.unfinished", "Measured flows unfinished"),
     ("fct.short.p50", "Short FCT, median"),
@@ -18,28 +24,32 @@ const FIGURES: [(&str, &str); 8] = [
     ("queue.max_bytes", "Longest queue"),
 ];
 
-/// A sweep as a table: the settings, what became of each point, its main figures.
+/// A sweep as a table: the settings, what became of each, its main figures; of several seeds their means,
+/// with intervals.
 #[must_use]
 pub fn table(swept: &Swept) -> ResultsTable {
-    let axes = swept.axes.iter().map(|axis| Column::new(&axis.key, &axis.key));
-    let fixed = [("fabric", "Fabric"), ("point", "Point"), ("status", "Status")];
+    let means = swept.means();
+    let axes = swept.axes_of_means();
+    let axes = axes.iter().map(|axis| Column::new(&axis.key, &axis.key));
+    let fixed = [("fabric", "Fabric"), ("seeds", "Seeds"), ("status", "Status")];
     let fixed = fixed.map(|(key, title)| Column::new(key, title));
     let figures = FIGURES.map(|(key, title)| Column::new(key, title));
     let saturated = Column::new("saturated", "Saturated");
     let mut table =
         ResultsTable::new(axes.chain(fixed).chain(figures).chain([saturated]).collect());
-    for point in &swept.points {
-        let mut row: Vec<Cell> = point.settings.iter().map(Cell::text).collect();
-        row.extend([&point.label, &point.hash].map(Cell::text));
-        row.push(Cell::text(point.outcome.as_str()));
+    for mean in &means {
+        let summary = mean.summary.as_ref();
+        let mut row: Vec<Cell> = mean.settings.iter().map(Cell::text).collect();
+        row.push(Cell::text(&mean.label));
+        row.push(Cell::new(mean.seeds.len(), Unit::Count));
+        row.push(Cell::text(mean.status()));
         let none = |key: &str| Cell::new(Value::Null, Unit::of_key(key));
         row.extend(FIGURES.map(|(key, _)| {
-            let summary = point.outcome.summary();
             summary.and_then(|summary| report::cell(summary, key)).unwrap_or_else(|| none(key))
         }));
-        row.push(match figure(point, "saturated") {
-            Value::Bool(true) => Cell::text("yes"),
-            Value::Bool(false) => Cell::text("no"),
+        row.push(match summary.and_then(|summary| summary.get("saturated")) {
+            Some(Value::Bool(true)) => Cell::text("yes"),
+            Some(Value::Bool(false)) => Cell::text("no"),
             _ => Cell::text(""),
         });
         table.push(row);
@@ -47,18 +57,37 @@ pub fn table(swept: &Swept) -> ResultsTable {
     table
 }
 
-/// The value at a path of a point's summary; null if there is none.
-fn figure(point: &Point, path: &str) -> Value {
-    let parts = path.split('.');
-    let found = parts.fold(point.outcome.summary(), |value, part| value.and_then(|v| v.get(part)));
-    found.cloned().unwrap_or(Value::Null)
+/// The folder of figures in a sweep's directory.
+pub const FIGURES_FOLDER: &str = "figures";
+
+/// Writes the tables, the page and `drawn`, the figures that are asked for.
+///
+/// # Errors
+/// When they cannot be written.
+pub(super) fn write(swept: &Swept, drawn: &[(String, Vec<Plot>)]) -> Result<(), FileError> {
+    let at = |name: &str| swept.directory.join(name);
+    let means = swept.means();
+    let origin = Provenance {
+        version: crate::VERSION.into(),
+        scenario_hash: String::new(),
+        seed: 0,
+        scenario: String::new(),
+    };
+    for (name, columns) in [("sweep", of_points(swept)), ("means", of_means(swept, &means))] {
+        write_atomically(&at(&format!("{name}.csv")), &csv(&columns))?;
+        write_table(&at(&format!("{name}.parquet")), &columns, &origin)?;
+    }
+    write_atomically(&at(LIBRARY), CHART_LIBRARY.as_bytes())?;
+    let html = page(swept, &means, drawn).to_html_with(Library::Beside(LIBRARY));
+    write_atomically(&at("report.html"), html.as_bytes())?;
+    drawn::write(&at(FIGURES_FOLDER), drawn).map(drop)
 }
 
-/// Writes both files.
-pub fn write(swept: &Swept) -> Result<(), FileError> {
-    write_atomically(&swept.directory.join("sweep.csv"), &csv(swept))?;
-    let html = page(swept).to_html();
-    write_atomically(&swept.directory.join("report.html"), html.as_bytes())
+/// The means of a sweep as text: a row for each setting and fabric, its settings, then each figure with its
+/// interval.
+#[must_use]
+pub fn csv_text(swept: &Swept) -> Vec<u8> {
+    csv(&of_means(swept, &swept.means()))
 }
 
 /// Text as a cell that no spreadsheet takes for a formula, which it would compute on opening the file:
@@ -68,41 +97,99 @@ fn harmless(text: &str) -> String {
     if is_formula && text.parse::<f64>().is_err() { format!("'{text}") } else { text.into() }
 }
 
-/// One line a point: its settings, then everything its summary says but the engine's speed, so that
+/// One row a point: its settings, then everything its summary says but the engine's speed, so that
 /// the same sweep gives the same bytes.
-fn csv(swept: &Swept) -> Vec<u8> {
-    let rows: Vec<Map<String, Value>> = swept
+fn of_points(swept: &Swept) -> Columns {
+    let rows: Vec<Row> = swept
         .points
         .iter()
         .map(|point| {
-            let mut flat = Map::new();
-            if let Some(Value::Object(summary)) = point.outcome.summary() {
-                let kept = summary.iter().filter(|(key, _)| *key != "engine");
-                kept.for_each(|(key, value)| flatten(key, value, &mut flat));
-            }
-            flat
+            let flat = point.outcome.summary().map(flat).unwrap_or_default();
+            (point.settings.clone(), point.outcome.as_str(), flat)
         })
         .collect();
-    let mut columns: Vec<&String> = Vec::new();
-    for key in rows.iter().flat_map(Map::keys) {
-        if !columns.contains(&key) {
-            columns.push(key);
+    columns(&swept.axes.iter().collect::<Vec<_>>(), &rows)
+}
+
+/// One row a mean, as [`of_points`]: `KEY.low` and `KEY.high` are the ends of the interval of `KEY`.
+fn of_means(swept: &Swept, means: &[Mean]) -> Columns {
+    let row = |mean: &Mean| {
+        let mut row = Map::new();
+        let summary = mean.summary.as_ref();
+        let whole = summary.map(flat).unwrap_or_default();
+        let seeds = Value::from(mean.seeds.len());
+        row.insert("seeds_run".into(), seeds);
+        for (key, value) in whole {
+            if key.starts_with("intervals.") || key.starts_with("seeds.") {
+                continue;
+            }
+            let ends = summary.and_then(|summary| report::summary::interval(summary, &key));
+            row.insert(key.clone(), value);
+            if let Some((low, high)) = ends {
+                row.insert(format!("{key}.low"), low.into());
+                row.insert(format!("{key}.high"), high.into());
+            }
+        }
+        (mean.settings.clone(), mean.status(), row)
+    };
+    let rows: Vec<Row> = means.iter().map(row).collect();
+    columns(&swept.axes_of_means(), &rows)
+}
+
+/// Settings, status, figures by their keys.
+type Row = (Vec<String>, &'static str, Map<String, Value>);
+
+/// Rows as columns, in the order in which keys first come.
+fn columns(axes: &[&Axis], rows: &[Row]) -> Columns {
+    let setting = |text: &String| serde_json::from_str(text).ok().filter(Value::is_number);
+    let mut columns: Columns = axes
+        .iter()
+        .enumerate()
+        .map(|(index, axis)| {
+            let texts = || rows.iter().map(|row| &row.0[index]);
+            // Numbers if all of them are: a column has one kind.
+            let values: Option<Vec<Value>> = texts().map(setting).collect();
+            let values =
+                values.unwrap_or_else(|| texts().map(|text| text.as_str().into()).collect());
+            (format!("set.{}", axis.key), values)
+        })
+        .collect();
+    columns.push(("status".into(), rows.iter().map(|row| row.1.into()).collect()));
+    let mut known = HashMap::new();
+    for (place, (_, _, row)) in rows.iter().enumerate() {
+        for (key, value) in row {
+            let column = *known.entry(key.clone()).or_insert_with(|| {
+                columns.push((key.clone(), vec![Value::Null; rows.len()]));
+                columns.len() - 1
+            });
+            columns[column].1[place] = value.clone();
         }
     }
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let heads = swept.axes.iter().map(|axis| format!("set.{}", axis.key));
-    let heads = heads.chain(["status".into()]).chain(columns.iter().map(ToString::to_string));
+    columns
+}
+
+/// A summary without the engine's speed, nested keys as paths.
+fn flat(summary: &Value) -> Map<String, Value> {
+    let mut flat = Map::new();
+    if let Value::Object(summary) = summary {
+        let kept = summary.iter().filter(|(key, _)| *key != "engine");
+        kept.for_each(|(key, value)| flatten(key, value, &mut flat));
+    }
+    flat
+}
+
+fn csv(columns: &Columns) -> Vec<u8> {
     let memory = "writing to memory does not fail";
-    writer.write_record(heads.map(|head| harmless(&head))).expect(memory);
-    for (point, row) in swept.points.iter().zip(&rows) {
-        let cells = columns.iter().map(|column| match row.get(*column) {
-            None | Some(Value::Null) => String::new(),
-            Some(Value::String(text)) => harmless(text),
-            Some(value) => value.to_string(),
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(columns.iter().map(|(name, _)| harmless(name))).expect(memory);
+    let rows = columns.first().map_or(0, |(_, values)| values.len());
+    for row in 0..rows {
+        let cells = columns.iter().map(|(_, values)| match &values[row] {
+            Value::Null => String::new(),
+            Value::String(text) => harmless(text),
+            value => value.to_string(),
         });
-        let settings = point.settings.iter().map(|setting| harmless(setting));
-        let all = settings.chain([point.outcome.as_str().into()]).chain(cells);
-        writer.write_record(all).expect(memory);
+        writer.write_record(cells).expect(memory);
     }
     writer.into_inner().expect(memory)
 }
@@ -123,74 +210,23 @@ fn flatten(path: &str, value: &Value, into: &mut Map<String, Value>) {
     }
 }
 
-fn page(swept: &Swept) -> Page {
+fn page(swept: &Swept, means: &[Mean], asked: &[(String, Vec<Plot>)]) -> Page {
     let done = swept.points.iter().filter(|point| point.outcome.summary().is_some()).count();
     let lead = format!("{done} of {} points have run.", swept.points.len());
     let mut page = Page { title: format!("{}: sweep", swept.name), lead, sections: Vec::new() };
+    // All of them side by side are a figure for paper, not for the page.
+    let single = asked.iter().filter(|(_, plots)| plots.len() == 1);
+    let figures: Vec<Plot> = single.flat_map(|(_, plots)| plots.clone()).collect();
+    page.push("Figures asked for", vec![Block::Plots(figures)]);
     page.push("Points", vec![Block::table(table(swept))]);
-    let plots: Vec<Plot> = FIGURES
-        .iter()
-        .map(|(key, title)| plot(swept, key, title))
-        .filter(|p| !p.is_empty())
-        .collect();
-    if !plots.is_empty() {
-        page.push("Figures over the grid", vec![Block::Plots(plots)]);
-    }
-    let failed: Vec<(String, String)> = swept
-        .points
-        .iter()
-        .filter_map(|point| match &point.outcome {
-            super::Outcome::Failed(why) => Some((point.settings.join(", "), why.clone())),
-            _ => None,
-        })
-        .collect();
-    if !failed.is_empty() {
-        page.push("Points that failed", vec![Block::Terms(failed)]);
-    }
+    page.push("Figures over the grid", vec![Block::Plots(drawn::usual(swept, means))]);
+    let failed = means.iter().filter_map(|mean| {
+        let settings = mean.settings.iter().chain([&mean.label]);
+        let settings = settings.filter(|text| !text.is_empty()).cloned().collect::<Vec<_>>();
+        Some((settings.join(", "), mean.failed.clone()?))
+    });
+    page.push("Points that failed", vec![Block::Terms(failed.collect())]);
     page
-}
-
-/// A figure over the first axis; a line for each combination of the other settings.
-fn plot(swept: &Swept, key: &str, title: &str) -> Plot {
-    let values = swept.axes.first().map_or(&[][..], |axis| &axis.values);
-    let numbers: Option<Vec<f64>> = values.iter().map(|value| value.parse().ok()).collect();
-    let numeric = numbers.is_some();
-    let places = numbers.unwrap_or_else(|| (0..values.len()).map(|index| index as f64).collect());
-    let mut lines: Vec<PlotSeries> = Vec::new();
-    for point in &swept.points {
-        let index = values.iter().position(|value| Some(value) == point.settings.first());
-        let Some((index, summary)) = index.zip(point.outcome.summary()) else { continue };
-        let Some(y) = report::summary::figure(summary, key).exact() else { continue };
-        let others = swept.axes.iter().zip(&point.settings).skip(1);
-        let others = others.map(|(axis, value)| format!("{} = {value}", axis.key));
-        let name =
-            std::iter::once(point.label.clone()).chain(others).collect::<Vec<_>>().join(", ");
-        let line = match lines.iter_mut().position(|line| line.name == name) {
-            Some(line) => line,
-            None => {
-                lines.push(PlotSeries::new(name, SeriesStyle::Line, Vec::new()));
-                lines.len() - 1
-            }
-        };
-        lines[line].points.push((places[index], y));
-        // All points of a sweep have as many seeds, or none has an interval.
-        lines[line].intervals.extend(report::summary::interval(summary, key));
-    }
-    for line in lines.iter_mut().filter(|line| line.intervals.len() != line.points.len()) {
-        line.intervals.clear();
-    }
-    let label = swept.axes.first().map_or("", |axis| axis.key.as_str());
-    Plot {
-        title: title.into(),
-        note: "Points at which only a bound is known are left out.".into(),
-        x: if numeric {
-            PlotAxis::linear(label, Unit::Count)
-        } else {
-            PlotAxis::named(label, values.to_vec())
-        },
-        y: PlotAxis::linear(title, Unit::of_key(key)),
-        series: lines,
-    }
 }
 
 #[cfg(test)]

@@ -2,18 +2,27 @@
 //!
 //! Each point lies in a folder named by the hash of its resolved scenario, so a point is the same
 //! point whichever grid it is part of: a killed sweep goes on where it stopped, a wider grid runs
-//! only what is new, and nothing that is finished runs twice.
+//! only what is new, and nothing that is finished runs twice. Each seed of a scenario is a point of its
+//! own; figures are means over them ([`Swept::means`]). What there is by now stands in `sweep.json`
+//! ([`record`]), which later grids join and from which reports are made again.
 
+mod drawn;
 mod files;
+mod means;
 mod queue;
+mod record;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use scenario::{Argument, BadInput, Document, Located, Registry, Scenario};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use files::table;
+pub use drawn::{Drawing, draw};
+pub use files::{FIGURES_FOLDER, csv_text, table};
+pub use means::Mean;
+pub use record::load;
 
 use self::queue::{Checked, Queue};
 use super::place::Place;
@@ -22,7 +31,7 @@ use super::{Budget, Failure, checksums, guarded};
 use crate::VERSION;
 
 /// One key and the values it takes: `--grid workload.load=0.2,0.5,0.8`.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Axis {
     /// The key, as for `--set`.
     pub key: String,
@@ -80,8 +89,12 @@ pub struct Point {
     pub settings: Vec<String>,
     /// What its fabric is called.
     pub label: String,
+    /// Its seed.
+    pub seed: u64,
     /// The hash of its scenario; empty if its settings are bad.
     pub hash: String,
+    /// The hash of its scenario without seed and settings: points of one sweep share it.
+    pub base: String,
     /// What became of it.
     pub outcome: Outcome,
 }
@@ -131,6 +144,8 @@ pub struct Swept {
     pub points: Vec<Point>,
     /// Where its files are.
     pub directory: PathBuf,
+    /// Why figures that were asked for were not drawn.
+    pub undrawn: Vec<String>,
 }
 
 /// Hears from the points of a sweep, from several threads.
@@ -206,7 +221,7 @@ impl Grid {
             let mut arguments = self.arguments.clone();
             arguments.extend(self.axes.iter().zip(settings).map(set));
             let scenario = Scenario::read(self.document.clone(), &arguments, registry)?;
-            Ok(Checked::all(&scenario))
+            Ok(Checked::all(&scenario, &self.axes))
         })
     }
 }
@@ -218,6 +233,7 @@ impl Grid {
 pub fn sweep(
     grid: &Grid,
     directory: Option<&Path>,
+    drawing: &Drawing,
     budget: &Budget<'_>,
     registry: &Registry,
     watch: &dyn Watch,
@@ -231,11 +247,35 @@ pub fn sweep(
         );
         let place = Place::create(&directory)?;
         let points = queue.carry_out(&directory.join("points"), budget);
-        let swept = Swept { name, axes: grid.axes.clone(), points, directory };
+        let mut swept =
+            Swept { name, axes: grid.axes.clone(), points, directory, undrawn: Vec::new() };
         if swept.points.iter().any(|point| point.outcome.summary().is_some()) {
-            files::write(&swept)?;
+            record::join_older(&mut swept);
+            record::write(&swept)?;
+            // What cannot be drawn is known only now: it costs its figure, not the runs.
+            let drawn = drawn::draw(&swept, drawing).unwrap_or_else(|bad| {
+                swept.undrawn = bad.problems().iter().map(ToString::to_string).collect();
+                Vec::new()
+            });
+            files::write(&swept, &drawn)?;
             place.keep();
         }
+        Ok(swept)
+    })
+}
+
+/// Writes the tables, the page and the figures of a sweep that has run, from what its points left; runs
+/// nothing.
+///
+/// # Errors
+/// When there is no sweep in `directory`, a key that is to be drawn is unknown, or it cannot be written to.
+pub fn report(directory: &Path, drawing: &Drawing) -> Result<Swept, Failure> {
+    guarded(|| {
+        let swept = record::load(directory)?;
+        let drawn = drawn::draw(&swept, drawing)?;
+        let place = Place::create(directory)?;
+        files::write(&swept, &drawn)?;
+        place.keep();
         Ok(swept)
     })
 }
@@ -337,7 +377,8 @@ mod tests {
                 }
                 drop(others.lock().unwrap().take());
             });
-            sweep(&grid, Some(place.path()), &budget, &registry, &()).unwrap()
+            let drawing = Drawing::default();
+            sweep(&grid, Some(place.path()), &drawing, &budget, &registry, &()).unwrap()
         });
         assert!(swept.points.iter().all(|point| matches!(point.outcome, Outcome::Done(_))));
         let told = told.lock().unwrap();

@@ -9,10 +9,13 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use rack::run::Progress;
+use report::page::{CHART_LIBRARY, Library};
+use report::{FileError, write_atomically};
 use scenario::{BadInput, Registry, Scenario};
 
-use super::super::{Budget, Busy, Failure, run};
-use super::{Grid, Outcome, Point, Watch, finished};
+use super::super::run::run_with;
+use super::super::{Budget, Busy, Failure};
+use super::{Axis, Grid, Outcome, Point, Watch, finished, record};
 
 /// The points of a sweep, to run.
 pub struct Queue<'a> {
@@ -42,7 +45,13 @@ struct State {
     done: BTreeMap<Key, Point>,
     /// Held while the point with this hash runs: two points may be the same, written in two ways.
     running: HashMap<String, Arc<Mutex<()>>>,
+    /// Whether the reports' chart library has been written.
+    is_library_there: bool,
 }
+
+/// The chart library of all pages of a sweep, in its directory, and where it is from a point's.
+pub(super) const LIBRARY: &str = "plotly-basic.min.js";
+const LIBRARY_PATH: &str = "../../plotly-basic.min.js";
 
 /// The place of a point among all: its combination, then its fabric.
 type Key = (usize, usize);
@@ -59,18 +68,22 @@ pub struct Checked {
     name: String,
     label: String,
     hash: String,
+    base: String,
     scenario: Scenario,
 }
 
 impl Checked {
-    /// The fabrics of `scenario`, each alone.
-    pub fn all(scenario: &Scenario) -> Vec<Self> {
-        let alone = |index| {
-            let alone = scenario.with_fabric(index);
-            let label = alone.fabrics[0].label.clone();
-            Self { name: alone.name.clone(), label, hash: alone.hash(), scenario: alone }
+    /// The fabrics of `scenario`, each alone and with one seed.
+    pub fn all(scenario: &Scenario, axes: &[Axis]) -> Vec<Self> {
+        let fabrics = (0..scenario.fabrics.len()).map(|index| scenario.with_fabric(index));
+        let alone = |scenario: Scenario| Self {
+            name: scenario.name.clone(),
+            label: scenario.fabrics[0].label.clone(),
+            hash: scenario.hash(),
+            base: record::base(&scenario, axes),
+            scenario,
         };
-        (0..scenario.fabrics.len()).map(alone).collect()
+        fabrics.flat_map(|fabric| fabric.with_each_seed()).map(alone).collect()
     }
 }
 
@@ -109,6 +122,7 @@ impl<'a> Queue<'a> {
                 known: 0,
                 done: BTreeMap::new(),
                 running: HashMap::new(),
+                is_library_there: false,
             }),
             changed: Condvar::new(),
         };
@@ -213,15 +227,23 @@ impl<'a> Queue<'a> {
                     Failure::Interrupted => Outcome::NotRun,
                     failure => Outcome::Failed(failure.to_string()),
                 };
-                let point = Point { settings, label: String::new(), hash: String::new(), outcome };
+                let point = Point {
+                    settings,
+                    label: String::new(),
+                    seed: 0,
+                    hash: String::new(),
+                    base: String::new(),
+                    outcome,
+                };
                 vec![Task { key: (index, 0), point, scenario: None }]
             }
             Ok(all) => {
                 self.lock().fabrics = all.len();
                 let task = |(fabric, checked): (usize, Checked)| {
-                    let Checked { label, hash, scenario, .. } = checked;
-                    let settings = settings.clone();
-                    let point = Point { settings, label, hash, outcome: Outcome::NotRun };
+                    let Checked { label, hash, base, scenario, .. } = checked;
+                    let (settings, seed) = (settings.clone(), scenario.seed);
+                    let outcome = Outcome::NotRun;
+                    let point = Point { settings, label, seed, hash, base, outcome };
                     Task { key: (index, fabric), point, scenario: Some(scenario) }
                 };
                 all.into_iter().enumerate().map(task).collect()
@@ -254,12 +276,27 @@ impl<'a> Queue<'a> {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         };
-        match run(scenario, directory, &mut progress) {
+        let library = Library::Beside(LIBRARY_PATH);
+        match run_with(scenario, directory, library, &mut progress) {
             // Half a point is no point: its summary says so, and the next sweep runs it again.
             Ok(done) if done.is_interrupted() => Outcome::NotRun,
-            Ok(done) => Outcome::Done(done.result.summary),
+            Ok(done) => match self.share_library(place) {
+                Ok(()) => Outcome::Done(done.result.summary),
+                Err(failure) => Outcome::Failed(failure.to_string()),
+            },
             Err(failure) => Outcome::Failed(failure.to_string()),
         }
+    }
+
+    /// Puts the chart library that the reports of all points share where they look for it, once.
+    fn share_library(&self, points: &Path) -> Result<(), FileError> {
+        let mut state = self.lock();
+        if !state.is_library_there {
+            let place = points.parent().unwrap_or(Path::new("")).join(LIBRARY);
+            write_atomically(&place, CHART_LIBRARY.as_bytes())?;
+            state.is_library_there = true;
+        }
+        Ok(())
     }
 
     fn is_stopped(&self, busy: &Busy) -> bool {

@@ -1,0 +1,111 @@
+//! Any table of JSON values: a row a run, say, of summaries.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray};
+use arrow_schema::DataType;
+use serde_json::Value;
+
+use super::Provenance;
+use super::columns::{Column, ColumnWriter, Nullable};
+use crate::Unit;
+use crate::files::{AtomicFile, FileError};
+
+/// Columns by their names, with a value in each row.
+pub type Columns = Vec<(String, Vec<Value>)>;
+
+/// Writes `columns` to `path`, whole or not at all. A column of numbers, or of truth values, is one; any
+/// other is text; null is none.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_table(path: &Path, columns: &Columns, origin: &Provenance) -> Result<(), FileError> {
+    let file = AtomicFile::create(path)?;
+    write(file.handle()?, columns, origin).map_err(|source| FileError::new(path, source))?;
+    file.finish()
+}
+
+fn write(out: std::fs::File, columns: &Columns, origin: &Provenance) -> io::Result<()> {
+    let parts = columns.iter().map(|(name, values)| {
+        let array = array(values);
+        let column = Column {
+            name: name.clone(),
+            kind: array.data_type().clone(),
+            nullable: Nullable::Sometimes,
+            unit: if is_number(array.data_type()) { Unit::of_key(name).symbol() } else { "" },
+            description: String::new(),
+        };
+        (column, array)
+    });
+    let (columns, arrays): (Vec<_>, Vec<_>) = parts.unzip();
+    let mut writer = ColumnWriter::new(out, &columns, origin)?;
+    writer.write(arrays)?;
+    writer.finish()
+}
+
+fn is_number(kind: &DataType) -> bool {
+    matches!(kind, DataType::Float64 | DataType::Int64)
+}
+
+fn array(values: &[Value]) -> ArrayRef {
+    let is = |fits: fn(&Value) -> bool| {
+        values.iter().all(|value| value.is_null() || fits(value))
+            && values.iter().any(|value| !value.is_null())
+    };
+    if is(Value::is_i64) {
+        Arc::new(Int64Array::from_iter(values.iter().map(Value::as_i64)))
+    } else if is(Value::is_number) {
+        Arc::new(Float64Array::from_iter(values.iter().map(Value::as_f64)))
+    } else if is(Value::is_boolean) {
+        Arc::new(BooleanArray::from_iter(values.iter().map(Value::as_bool)))
+    } else {
+        let text = |value: &Value| match value {
+            Value::Null => None,
+            Value::String(text) => Some(text.clone()),
+            other => Some(other.to_string()),
+        };
+        Arc::new(StringArray::from_iter(values.iter().map(text)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    use serde_json::json;
+
+    #[test]
+    fn columns_have_the_kind_of_their_values() {
+        let all = |values: &[Value]| values.to_vec();
+        let columns = vec![
+            ("name".to_string(), all(&[json!("a"), Value::Null])),
+            ("nodes".to_string(), all(&[json!(8), json!(16)])),
+            ("fct.all.p99".to_string(), all(&[json!(1), json!(2.5e-6)])),
+            ("saturated".to_string(), all(&[Value::Null, json!(true)])),
+            ("mixed".to_string(), all(&[json!(1), json!("1 us")])),
+            ("empty".to_string(), all(&[Value::Null, Value::Null])),
+        ];
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("table.parquet");
+        let origin = Provenance {
+            version: "0.1.0".into(),
+            scenario_hash: String::new(),
+            seed: 0,
+            scenario: String::new(),
+        };
+        write_table(&path, &columns, &origin).unwrap();
+        let reader =
+            ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(&path).unwrap()).unwrap();
+        let kinds: Vec<_> =
+            reader.schema().fields().iter().map(|field| field.data_type().clone()).collect();
+        use DataType::{Boolean, Float64, Int64, Utf8};
+        assert_eq!(kinds, [Utf8, Int64, Float64, Boolean, Utf8, Utf8]);
+        assert_eq!(reader.schema().field(2).metadata()["unit"], "s");
+        let batch = reader.build().unwrap().next().unwrap().unwrap();
+        let times = batch.column(2).as_any().downcast_ref::<Float64Array>().unwrap();
+        assert_eq!(times.values().to_vec(), [1.0, 2.5e-6]);
+        assert!(batch.column(3).is_null(0) && !batch.column(3).is_null(1));
+    }
+}
