@@ -148,10 +148,11 @@ pub fn write_json(path: &Path, value: &Value) -> Result<(), FileError> {
 }
 
 /// The files that are written into results directories.
-const OURS: [&str; 9] = [
+const OURS: [&str; 10] = [
     "SHA256SUMS",
     "claims.json",
     "flows.parquet",
+    "measured.json",
     "proof",
     "report.html",
     "scenario.toml",

@@ -15,7 +15,10 @@ pub mod units;
 
 pub use files::{FileError, ResultsDir, write_atomically, write_json};
 pub use parquet::{FlowWriter, Provenance, write_series};
-pub use reports::{Claim, Verdict, claims_page, claims_table, comparison_page, run_page};
+pub use reports::{
+    Claim, Kind, Tally, Verdict, claims_page, claims_table, comparison_page, published_claims,
+    run_page, verdict_of,
+};
 pub use summary::cell;
 pub use table::{Cell, Column, ResultsTable, Tone};
 pub use terminal::{Colours, TextStyle, comparison_text, run_text};
