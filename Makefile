@@ -26,8 +26,8 @@ export CARGO_TARGET_DIR := $(TARGET)
 export PYO3_BUILD_EXTENSION_MODULE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help prerequisites tools run bench reproduce test quick explore check rust-check python-check rust-test \
-        python-test docs browser advisories fuzz-check clean
+.PHONY: help prerequisites tools run bench reproduce reproduced test quick explore check rust-check python-check \
+        rust-test python-test docs browser advisories fuzz-check clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -50,6 +50,9 @@ bench: prerequisites ## Measure how fast the engines are on this machine
 
 reproduce: prerequisites ## Repeat the papers' experiments, in minutes
 	@cargo run --release --locked --package rackloom-cli -- reproduce shoal --quick
+
+reproduced: prerequisites ## Repeat all papers' experiments that this commit has not yet, and make docs/reproduced.md
+	@cargo run --release --locked --package rackloom-cli -- reproduce all --quick --page docs/reproduced.md
 
 test: tools browser check rust-test python-test ## Run every test and every check
 

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use report::{Claim, Unit, Verdict};
-use serde::Deserialize;
+use report::{Claim, Kind, Unit, Verdict};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// A file of claims.
@@ -22,6 +22,11 @@ struct File {
 pub struct Published {
     /// Unique in its paper: experiment and word.
     pub id: String,
+    /// What the row says, and so whether it counts.
+    pub kind: RowKind,
+    /// The published claim that it carries, unique in its paper: what several rows carry counts once. Of a
+    /// sensitivity, the claim that it is another reading of, where it is one's alone.
+    pub of: Option<String>,
     /// Where the paper says it.
     pub section: String,
     /// What it says, in our words.
@@ -33,12 +38,68 @@ pub struct Published {
     pub published: Value,
     /// How far ours may be from it; absent for what cannot be run.
     pub tolerance: Option<Tolerance>,
+    /// Of a tolerance with one end: why it has one, and how far is too far beyond it.
+    pub one_sided: Option<OneSided>,
     /// Why ours is not theirs, for the case that it is not.
     pub differs: Option<String>,
     /// Why it cannot be run.
     pub not_run: Option<String>,
     /// What else to know.
     pub note: Option<String>,
+}
+
+/// What a row says, as the files name it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RowKind {
+    /// Something that the paper has found.
+    Claim,
+    /// What cannot differ while the model is sound.
+    Check,
+    /// A claim under another reading than the paper's stated configuration.
+    Sensitivity,
+    /// A figure to which an input was fitted.
+    Input,
+}
+
+impl RowKind {
+    fn kind(self) -> Kind {
+        match self {
+            Self::Claim => Kind::Claim,
+            Self::Check => Kind::Check,
+            Self::Sensitivity => Kind::Sensitivity,
+            Self::Input => Kind::Input,
+        }
+    }
+}
+
+/// Why a tolerance has one end, and where it ends nonetheless.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OneSided {
+    /// The paper's words, which name one side alone.
+    pub says: String,
+    /// Beyond this it would hold for another reason than the paper's, and so differs.
+    pub beyond: Beyond,
+}
+
+/// How far is too far where the paper names one side.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Beyond {
+    /// This figure.
+    Figure(f64),
+    /// Nothing is, for this reason.
+    Nothing(String),
+}
+
+impl OneSided {
+    fn figure(&self) -> Option<f64> {
+        match self.beyond {
+            Beyond::Figure(figure) => Some(figure),
+            Beyond::Nothing(_) => None,
+        }
+    }
 }
 
 /// What a figure measures, as the files name it.
@@ -119,6 +180,21 @@ impl Tolerance {
         }
     }
 
+    /// Whether it has one end alone.
+    #[must_use]
+    pub fn is_one_sided(self) -> bool {
+        matches!(self, Self::AtLeast(_) | Self::AtMost(_))
+    }
+
+    /// With the end that one-sided words of the paper leave out.
+    fn bounded(self, other: Option<f64>) -> Self {
+        match (self, other) {
+            (Self::AtLeast(low), Some(high)) => Self::Between(low, high),
+            (Self::AtMost(high), Some(low)) => Self::Between(low, high),
+            _ => self,
+        }
+    }
+
     /// In words.
     fn words(self, unit: Unit) -> String {
         let show = |value: f64| unit.format(value);
@@ -138,7 +214,8 @@ impl Tolerance {
 }
 
 /// What was measured for a claim.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Measured {
     ours: Value,
     interval: Value,
@@ -149,7 +226,8 @@ pub struct Measured {
 }
 
 /// Whether something runs as the paper says.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Shape {
     /// It does.
     Agrees,
@@ -307,6 +385,27 @@ impl Sheet {
         assert!(before.is_none(), "{id} measured twice");
     }
 
+    /// What was measured, by claim.
+    #[must_use]
+    pub fn measured(&self) -> &BTreeMap<String, Measured> {
+        &self.measured
+    }
+
+    /// Notes what an earlier run measured, of the claims that there are still; the claims that can be run
+    /// and were not measured then.
+    #[must_use]
+    pub fn recall(&mut self, measured: &BTreeMap<String, Measured>) -> Vec<String> {
+        let mut missing = Vec::new();
+        for claim in &self.published {
+            match measured.get(&claim.id) {
+                Some(found) => drop(self.measured.insert(claim.id.clone(), found.clone())),
+                None if claim.tolerance.is_some() => missing.push(claim.id.clone()),
+                None => {}
+            }
+        }
+        missing
+    }
+
     /// The rows of the table, in the order of the file.
     ///
     /// # Panics
@@ -318,21 +417,33 @@ impl Sheet {
     }
 }
 
+/// A tolerance in words, with what is too far beyond one that has one end.
+fn words(tolerance: Tolerance, beyond: Option<f64>, unit: Unit) -> String {
+    let ends = tolerance.words(unit);
+    match (tolerance, beyond) {
+        (Tolerance::AtLeast(_), Some(high)) => format!("{ends}, up to {}", unit.format(high)),
+        (Tolerance::AtMost(_), Some(low)) => format!("{ends}, down to {}", unit.format(low)),
+        _ => ends,
+    }
+}
+
 /// The row of one claim.
 fn judge(claim: &Published, measured: Option<Measured>) -> Claim {
     let unit = claim.unit.unit();
+    let other = claim.one_sided.as_ref().and_then(OneSided::figure);
     let (tolerance, verdict, note) = match (claim.tolerance, &measured) {
         (None, _) => ("–".into(), Verdict::NotRun, claim.not_run.clone()),
         (Some(_), None) => panic!("{} was not measured", claim.id),
         (Some(tolerance), Some(measured)) => {
+            let bounded = tolerance.bounded(other);
             let holds = match measured.shape {
                 Some(shape) => shape == Shape::Agrees,
                 None => {
                     // Null: no number, but a bound that unfinished flows leave. It agrees with nothing.
                     let ours = measured.ours.as_f64();
                     // What is larger than a lower bound is within a tolerance that has no upper end alone.
-                    let is_known = !measured.is_bound || matches!(tolerance, Tolerance::AtLeast(_));
-                    is_known && ours.is_some_and(|ours| tolerance.holds(&claim.published, ours))
+                    let is_known = !measured.is_bound || matches!(bounded, Tolerance::AtLeast(_));
+                    is_known && ours.is_some_and(|ours| bounded.holds(&claim.published, ours))
                 }
             };
             let unknown = || {
@@ -342,10 +453,10 @@ fn judge(claim: &Published, measured: Option<Measured>) -> Claim {
                 })
             };
             match holds {
-                true => (tolerance.words(unit), Verdict::Reproduced, claim.note.clone()),
+                true => (words(tolerance, other, unit), Verdict::Reproduced, claim.note.clone()),
                 false => {
                     let why = claim.differs.clone().or_else(unknown);
-                    (tolerance.words(unit), Verdict::Differs, why)
+                    (words(tolerance, other, unit), Verdict::Differs, why)
                 }
             }
         }
@@ -363,6 +474,8 @@ fn judge(claim: &Published, measured: Option<Measured>) -> Claim {
         tolerance,
         verdict,
         note: note.unwrap_or_default(),
+        kind: claim.kind.kind(),
+        of: claim.of.clone().unwrap_or_default(),
     }
 }
 
@@ -373,6 +486,8 @@ mod tests {
     const FILE: &str = r#"
         [[claim]]
         id = "a"
+        kind = "claim"
+        of = "a number"
         section = "§1"
         what = "A number"
         unit = "seconds"
@@ -382,6 +497,8 @@ mod tests {
 
         [[claim]]
         id = "b"
+        kind = "claim"
+        of = "else"
         section = "§2"
         what = "Something else"
         published = "faster"
@@ -438,6 +555,39 @@ mod tests {
             sheet.finish().remove(0).verdict
         };
         assert_eq!((judged(1.6), judged(1.4)), (Verdict::Reproduced, Verdict::Differs));
+    }
+
+    #[test]
+    fn what_passes_by_far_too_much_passes_for_another_reason_and_differs() {
+        let file = FILE.replace(
+            "tolerance = { relative = 0.1 }",
+            "tolerance = { at_least = 1.5 }\none_sided = { says = \"more\", beyond = 4.0 }",
+        );
+        let judged = |seconds: f64| {
+            let mut sheet = Sheet::read(&file);
+            sheet.measure("a", Measured::one(seconds));
+            let claim = sheet.finish().remove(0);
+            assert_eq!(claim.tolerance, "at least 1.50 s, up to 4 s");
+            claim.verdict
+        };
+        assert_eq!(judged(1.4), Verdict::Differs);
+        assert_eq!(judged(3.9), Verdict::Reproduced);
+        assert_eq!(judged(4.1), Verdict::Differs);
+        let mut sheet = Sheet::read(&file);
+        sheet.measure("a", Measured::at_least(&[2.0]));
+        assert_eq!(sheet.finish()[0].verdict, Verdict::Differs, "it may be beyond");
+    }
+
+    #[test]
+    fn what_was_measured_can_be_judged_later() {
+        let mut sheet = Sheet::read(FILE);
+        sheet.measure("a", Measured::mean(&[1.9, 2.1]));
+        let stored = serde_json::to_string(sheet.measured()).unwrap();
+        let recalled: BTreeMap<String, Measured> = serde_json::from_str(&stored).unwrap();
+        let mut again = Sheet::read(FILE);
+        assert!(again.recall(&recalled).is_empty());
+        assert_eq!(again.finish(), sheet.finish());
+        assert_eq!(Sheet::read(FILE).recall(&BTreeMap::new()), ["a"], "b cannot be run");
     }
 
     #[test]

@@ -10,7 +10,8 @@ use crate::claims::{Sheet, Spread};
 pub(crate) fn findings(title: &str, text: &str, blocks: Vec<Block>, sheet: Sheet) -> Findings {
     let mut all = vec![Block::Text(text.into())];
     all.extend(blocks);
-    Findings { claims: sheet.finish(), section: Section { title: title.into(), blocks: all } }
+    let section = Section { title: title.into(), blocks: all };
+    Findings { measured: sheet.measured().clone(), claims: sheet.finish(), section }
 }
 
 /// A curve with error bars from the smallest to the largest over seeds.

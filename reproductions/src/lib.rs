@@ -8,6 +8,7 @@
 
 pub mod aquila;
 pub mod claims;
+pub mod configuration;
 mod drawing;
 mod homa;
 pub mod paper;

@@ -1,5 +1,6 @@
 //! What a paper is made of, as the command sees it.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use rack::run::RunError;
@@ -7,6 +8,9 @@ use report::Claim;
 use report::page::Section;
 use scenario::BadInput;
 use serde::Deserialize;
+
+use crate::claims::{Measured, Sheet};
+use crate::configuration::Configuration;
 
 /// How much computing a reproduction may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -30,17 +34,58 @@ pub struct Experiment {
     pub section: &'static str,
     /// What it shows, in one line.
     pub what: &'static str,
+    /// Its file of claims.
+    claims: &'static str,
     run: Run,
 }
+
+/// One line of a paper's list: its folder, the experiment's name, section and words, and the function that
+/// carries it out. The file of claims is the one of that name in that folder.
+macro_rules! experiment {
+    ($paper:literal, $name:literal, $section:literal, $what:literal, $run:expr $(,)?) => {
+        $crate::Experiment::new(
+            $name,
+            $section,
+            $what,
+            include_str!(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/",
+                $paper,
+                "/",
+                $name,
+                ".claims.toml"
+            )),
+            $run,
+        )
+    };
+}
+pub(crate) use experiment;
 
 impl Experiment {
     pub(crate) const fn new(
         name: &'static str,
         section: &'static str,
         what: &'static str,
+        claims: &'static str,
         run: Run,
     ) -> Self {
-        Self { name, section, what, run }
+        Self { name, section, what, claims, run }
+    }
+
+    /// Its claims, none of them measured.
+    #[must_use]
+    pub fn sheet(&self) -> Sheet {
+        Sheet::read(self.claims)
+    }
+
+    /// The rows of its table from what an earlier run measured, judged by the claims as they are now.
+    ///
+    /// # Errors
+    /// The claims that were not measured then.
+    pub fn judge(&self, measured: &BTreeMap<String, Measured>) -> Result<Vec<Claim>, Vec<String>> {
+        let mut sheet = self.sheet();
+        let missing = sheet.recall(measured);
+        if missing.is_empty() { Ok(sheet.finish()) } else { Err(missing) }
     }
 
     /// Carries it out.
@@ -57,6 +102,8 @@ impl Experiment {
 pub struct Findings {
     /// Its rows of the table.
     pub claims: Vec<Claim>,
+    /// What was measured for each of them, to be judged again later.
+    pub measured: BTreeMap<String, Measured>,
     /// Its part of the report.
     pub section: Section,
 }
@@ -99,6 +146,8 @@ pub struct Paper {
     pub citation: &'static str,
     /// Its experiments in the order of the paper.
     pub experiments: &'static [Experiment],
+    /// The file of the configuration under which its claims are judged.
+    pub(crate) configuration: &'static str,
     /// The file of the rows that the last release reproduced; empty where none is held to.
     pub(crate) released: &'static str,
 }
@@ -112,6 +161,15 @@ struct Released {
 }
 
 impl Paper {
+    /// The one configuration under which its claims are judged, and what is beside it.
+    ///
+    /// # Panics
+    /// If its file cannot be read: a mistake of ours that a test finds.
+    #[must_use]
+    pub fn configuration(&self) -> Configuration {
+        toml::from_str(self.configuration).unwrap_or_else(|error| panic!("{}: {error}", self.name))
+    }
+
     /// The claims that the last release reproduced with this effort: one that is not any more is an
     /// alarm.
     #[must_use]

@@ -95,6 +95,13 @@ fn words(panic: &(dyn Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message").into()
 }
 
+/// Has at most this many runs go on at the same time, of all experiments together; by default as many as there
+/// are cores. Takes effect once, before the first run.
+pub fn set_runs(count: usize) {
+    // Whoever asked first has decided: it changes how long things take, and no result.
+    let _ = rayon::ThreadPoolBuilder::new().num_threads(count).build_global();
+}
+
 /// Every combination of a variation and a seed, seeds fastest.
 #[must_use]
 pub fn with_seeds<V: Clone>(variations: &[V], seeds: u64) -> Vec<(V, u64)> {

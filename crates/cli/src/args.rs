@@ -168,9 +168,11 @@ pub enum PlotAxis {
 /// `reproduce`.
 #[derive(Debug, Args)]
 pub struct ReproduceArguments {
-    /// The paper, as `rackloom list experiments` names it.
+    /// The paper, as `rackloom list experiments` names it; or `all`: every experiment of every paper, which goes
+    /// on where it was stopped.
     pub paper: String,
-    /// Which experiments. Default: all.
+    /// Which experiments. Default: all. After `all`, papers (`pl2`) or experiments (`pl2/fig3`), which are carried
+    /// out in this order.
     pub experiments: Vec<String>,
     /// Minutes on two cores: fewer flows and seeds than the paper. The default.
     #[arg(long, conflicts_with = "full")]
@@ -178,7 +180,16 @@ pub struct ReproduceArguments {
     /// The paper's size.
     #[arg(long)]
     pub full: bool,
-    /// Where results go. Default: reproduced/PAPER.
+    /// Runs at a time. Default: as many as there are cores.
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<std::num::NonZero<usize>>,
+    /// Of `all`: write the page of all papers' claims, in Markdown, to this file.
+    #[arg(long, value_name = "FILE")]
+    pub page: Option<PathBuf>,
+    /// Of `all`: run nothing, but judge what is measured already, by whatever build, by the claims of this one.
+    #[arg(long)]
+    pub judge: bool,
+    /// Where results go. Default: reproduced/PAPER; of `all` reproduced/all-quick or reproduced/all-full.
     #[arg(long, short, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }

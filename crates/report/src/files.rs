@@ -148,12 +148,13 @@ pub fn write_json(path: &Path, value: &Value) -> Result<(), FileError> {
 }
 
 /// The files that are written into results directories.
-const OURS: [&str; 15] = [
+const OURS: [&str; 16] = [
     "SHA256SUMS",
     "claims.json",
     "flows.parquet",
     "means.csv",
     "means.parquet",
+    "measured.json",
     "plotly-basic.min.js",
     "proof",
     "report.html",

@@ -18,7 +18,10 @@ pub use files::{FileError, ResultsDir, write_atomically, write_json};
 pub use parquet::{
     Columns, FlowWriter, Provenance, RowsColumn, RowsValues, write_rows, write_series, write_table,
 };
-pub use reports::{Claim, Verdict, claims_page, claims_table, comparison_page, run_page};
+pub use reports::{
+    Claim, Kind, Tally, Verdict, claims_page, claims_table, comparison_page, published_claims,
+    run_page, verdict_of,
+};
 pub use summary::cell;
 pub use table::{Cell, Column, ResultsTable, Tone};
 pub use terminal::{Colours, TextStyle, comparison_text, run_text};

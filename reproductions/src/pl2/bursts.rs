@@ -65,7 +65,6 @@ fn cases(effort: Effort) -> Vec<Vec<Case>> {
     let alone = {
         let mut case = incast::case(incast::PL2, 1, 1, effort);
         case.settings.push(("workload.timing.rounds", json!(3)));
-        case.settings.push(("fabric.0.host.burst_cost", json!("0 ns")));
         case
     };
     let three = incast::case(incast::PL2, 3, 1, effort);

@@ -13,6 +13,7 @@ mod tests;
 mod traces;
 mod training;
 
+use crate::paper::experiment;
 use crate::{Experiment, Paper};
 
 /// Seeds over which anything with chance in it is run (our choice, as few as the interval is worth
@@ -24,20 +25,21 @@ pub(crate) const PAPER: Paper = Paper {
     name: "pl2",
     citation: "PL2: Towards Predictable Low Latency in Rack-Scale Networks. arXiv 2101.06537, 2021.",
     experiments: EXPERIMENTS,
+    configuration: include_str!("../../pl2/configuration.toml"),
     released: include_str!("../../pl2/released.toml"),
 };
 
 /// In the order of the paper.
 const EXPERIMENTS: &[Experiment] = &[
-    Experiment::new("section2", "§2, §7", "What buffers and round trips hold", arithmetic::run),
-    Experiment::new("fig1", "§2, Fig. 1", "Microbursts beside RDS", microbursts::run),
-    Experiment::new("burst", "§4.3", "Packets in a burst (K)", bursts::run),
-    Experiment::new("threshold", "§4.4", "When bursts go unsolicited (t)", sweeps::thresholds),
-    Experiment::new("exchange", "§5, §7", "A reservation and its grant", sweeps::exchange),
-    Experiment::new("fig3", "§6.2.1, Figs 3, 4", "memcached beside TCP", memcached::beside_tcp),
-    Experiment::new("fig5", "§6.2.2, Figs 5, 6", "memcached beside UDP", memcached::beside_udp),
-    Experiment::new("fig7", "§6.2.3, Fig. 7", "The shuffle of VGG16's training", training::run),
-    Experiment::new("fig8", "§6.3, Fig. 8", "W1 to W5, raw Ethernet and TCP", traces::run),
-    Experiment::new("fig9", "§6.4, Fig. 9", "Incast of flows that never end", incast::incast),
-    Experiment::new("fig10", "§6.4, Fig. 10", "Outcast of such flows", incast::outcast),
+    experiment!("pl2", "section2", "§2, §7", "What buffers and round trips hold", arithmetic::run),
+    experiment!("pl2", "fig1", "§2, Fig. 1", "Microbursts beside RDS", microbursts::run),
+    experiment!("pl2", "burst", "§4.3", "Packets in a burst (K)", bursts::run),
+    experiment!("pl2", "threshold", "§4.4", "When bursts go unsolicited (t)", sweeps::thresholds),
+    experiment!("pl2", "exchange", "§5, §7", "A reservation and its grant", sweeps::exchange),
+    experiment!("pl2", "fig3", "§6.2.1, Figs 3, 4", "memcached beside TCP", memcached::beside_tcp),
+    experiment!("pl2", "fig5", "§6.2.2, Figs 5, 6", "memcached beside UDP", memcached::beside_udp),
+    experiment!("pl2", "fig7", "§6.2.3, Fig. 7", "The shuffle of VGG16's training", training::run),
+    experiment!("pl2", "fig8", "§6.3, Fig. 8", "W1 to W5, raw Ethernet and TCP", traces::run),
+    experiment!("pl2", "fig9", "§6.4, Fig. 9", "Incast of flows that never end", incast::incast),
+    experiment!("pl2", "fig10", "§6.4, Fig. 10", "Outcast of such flows", incast::outcast),
 ];

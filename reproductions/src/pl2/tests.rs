@@ -13,10 +13,3 @@ fn the_arithmetic_is_reproduced_but_for_the_slip_of_section_2() {
         assert_eq!(claim.verdict, expected, "{}: {}", claim.claim, claim.ours);
     }
 }
-
-#[test]
-fn threads_have_the_work_with_a_burst_that_the_scenario_names() {
-    let scenario = incast::FILE.with(&[], 1).unwrap();
-    let config = scenario.fabrics[incast::PL2].plan.config();
-    assert_eq!(config["host"]["burst_cost"], incast::BURST_COST);
-}

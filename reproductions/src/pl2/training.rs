@@ -8,6 +8,7 @@ use scenario::Sink;
 use serde_json::json;
 
 use super::SEEDS;
+use super::incast;
 use super::racks::{LOST, quotients};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{distribution, findings, plot, table};
@@ -34,9 +35,11 @@ enum Case {
     Rds,
     /// RDS whose receivers grant four round trips, not one.
     RdsOvercommitted,
+    /// PL2 whose bursts are as much work to their threads as would hold Fig. 9's at 80 Gbps.
+    Pl2Worked,
 }
 
-const CASES: [Case; 3] = [Case::Pl2, Case::Rds, Case::RdsOvercommitted];
+const CASES: [Case; 4] = [Case::Pl2, Case::Rds, Case::RdsOvercommitted, Case::Pl2Worked];
 
 impl Case {
     fn name(self) -> &'static str {
@@ -44,6 +47,7 @@ impl Case {
             Self::Pl2 => "PL2",
             Self::Rds => "RDS",
             Self::RdsOvercommitted => "RDS, four round trips granted",
+            Self::Pl2Worked => "PL2, with work for each burst",
         }
     }
 
@@ -52,8 +56,11 @@ impl Case {
         if self == Self::RdsOvercommitted {
             settings.push(("fabric.1.transport.overcommitment", json!(4)));
         }
+        if self == Self::Pl2Worked {
+            settings.push(("fabric.0.host.burst_cost", json!(incast::BURST_COST)));
+        }
         let mut ends = Ends::default();
-        let fabric = usize::from(self != Self::Pl2);
+        let fabric = usize::from(matches!(self, Self::Rds | Self::RdsOvercommitted));
         let result = run_nth(&FILE.with(&settings, seed)?, fabric, &mut ends, pulse)?;
         let drops = find_number(&result, LOST).unwrap_or_else(|| number(&result, "drops"));
         Ok(Carried { seconds: ends.iterations(), drops })
@@ -123,6 +130,8 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         put(&format!("load-{word}"), Measured::mean(&load));
         put(&format!("p99-{word}"), Measured::mean(&tails[index]));
     }
+    let worked = over(Case::Pl2Worked, &|run| run.mean() * ITERATIONS);
+    put("total-pl2-work", Measured::mean(&worked));
     put("total-ratio", Measured::mean(&quotients(&means[1], &means[0])));
     put("p99-ratio", Measured::mean(&quotients(&tails[1], &tails[0])));
     put("loss", Measured::largest(&over(Case::Pl2, &|run| run.drops)));

@@ -30,13 +30,15 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         let held = |get: fn(&Carried) -> f64| ours.iter().map(get).collect::<Vec<_>>();
         put(&format!("reorder-p95{reading}"), Measured::mean(&held(|run| run.held_by_node)));
         put(&format!("reorder-max{reading}"), Measured::largest(&held(|run| run.held_max)));
+        let [own, theirs] = both(ours, tcp);
+        let at = |share: f64| Measured::one(quantile(&own, share) / quantile(&theirs, share));
+        put(&format!("tcp-long-p99{reading}"), at(0.99));
+        put(&format!("tcp-long-mean{reading}"), Measured::mean(&long_quotients(ours, tcp)));
+        put(&format!("order{reading}"), order(ours, tcp, pfq));
+        if reading.is_empty() {
+            put("tcp-long-p01", at(0.01));
+        }
     }
-    let [ours, theirs] = both(r2c2, tcp);
-    for (word, share) in [("tcp-long-p99", 0.99), ("tcp-long-p01", 0.01)] {
-        put(word, Measured::one(quantile(&ours, share) / quantile(&theirs, share)));
-    }
-    put("tcp-long-mean", Measured::mean(&long_quotients(r2c2, tcp)));
-    put("order", order(r2c2, tcp, pfq));
     let held: Vec<f64> = r2c2.iter().map(|run| run.held_p95).collect();
     put("reorder-p95-flows", Measured::mean(&held));
     let blocks = vec![Block::Plots(distributions(&runs)), numbers(&cases, &runs)];

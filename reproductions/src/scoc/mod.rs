@@ -15,6 +15,7 @@ mod unbalanced;
 use scoc::{ChipConfig, CutThrough};
 use switching::{Bench, Line, Switch, Traffic};
 
+use crate::paper::experiment;
 use crate::{Experiment, Failure, Paper};
 
 /// Seeds of each point (§4.E: "at least five").
@@ -26,57 +27,71 @@ pub(crate) const PAPER: Paper = Paper {
     citation: "SCOC: High-Radix Switches Made of Bufferless Clos Networks. Chrysos, Minkenberg, Rudquist, \
          Basso, Vanderpool. HPCA 2015.",
     experiments: EXPERIMENTS,
+    configuration: include_str!("../../scoc/configuration.toml"),
     released: include_str!("../../scoc/released.toml"),
 };
 
 /// In the order of the paper.
 const EXPERIMENTS: &[Experiment] = &[
-    Experiment::new(
+    experiment!(
+        "scoc",
         "fairness",
         "§3.A, Figs. 5, 6",
         "Fairness microbenchmarks 1 to 7",
         fairness::run,
     ),
-    Experiment::new("fig8", "§4.B, Fig. 8", "Effective iterations", |_, _| {
+    experiment!("scoc", "fig8", "§4.B, Fig. 8", "Effective iterations", |_, _| {
         Ok(routes::iterations())
     }),
-    Experiment::new(
+    experiment!(
+        "scoc",
         "fig9",
         "§4.C, Fig. 9",
         "Route allocation: F, F′ and Eq. 1",
         routes::allocation,
     ),
-    Experiment::new(
+    experiment!(
+        "scoc",
         "fig10",
         "§4.C, §4.D, Fig. 10",
         "Random permutations, two modes",
         throughput::permutations,
     ),
-    Experiment::new(
+    experiment!(
+        "scoc",
         "fig11",
         "§4.E, Fig. 11",
         "Delay under uniform, partitioned and diagonal traffic",
         delay::run,
     ),
-    Experiment::new(
+    experiment!(
+        "scoc",
         "fig12",
         "§4.E, Fig. 12",
         "Unbalanced traffic, packet sizes, ways of requesting",
         unbalanced::run,
     ),
-    Experiment::new(
+    experiment!(
+        "scoc",
         "scale",
         "§4.E",
         "More ports, more routes, messages of a data centre",
         scale::run,
     ),
-    Experiment::new(
+    experiment!(
+        "scoc",
         "spine",
         "§4.F, §5, §6.A",
         "Spines of a rack, with end-to-end credits",
         spine::run,
     ),
-    Experiment::new("hot-spot", "§6.A", "One output that all inputs want more of", hot_spot::run),
+    experiment!(
+        "scoc",
+        "hot-spot",
+        "§6.A",
+        "One output that all inputs want more of",
+        hot_spot::run
+    ),
 ];
 
 /// The chip as the paper's own experiments have it: a packet may be sent from its first bit on, or

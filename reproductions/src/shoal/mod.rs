@@ -16,6 +16,7 @@ mod throughput;
 mod timing;
 mod torus;
 
+use crate::paper::experiment;
 use crate::{Experiment, Paper};
 
 /// Seeds over which anything with chance in it is run (our choice, as few as the interval is worth
@@ -28,49 +29,73 @@ pub(crate) const PAPER: Paper = Paper {
     citation: "Shoal: A Network Architecture for Disaggregated Racks. Shrivastav, Valadarsky, Ballani, \
          Costa, Lee, Wang, Agarwal, Weatherspoon. NSDI 2019.",
     experiments: EXPERIMENTS,
+    configuration: include_str!("../../shoal/configuration.toml"),
     released: include_str!("../../shoal/released.toml"),
 };
 
 /// In the order of the paper.
 const EXPERIMENTS: &[Experiment] = &[
-    Experiment::new("memory", "§3.3.4, §3.5", "Memory of a node's interface", timing::memory),
-    Experiment::new("table1", "§3.5, Table 1", "Slots wasted by a broken component", table1::run),
-    Experiment::new("timing", "§3.4, §6.1, §7.1", "Slots, guard bands and epochs", timing::timing),
-    Experiment::new("latency", "§4, §6.2", "Latency from node to node", timing::latency),
-    Experiment::new("power", "§5", "Power beside a packet-switched network", equipment::power),
-    Experiment::new(
+    experiment!("shoal", "memory", "§3.3.4, §3.5", "Memory of a node's interface", timing::memory),
+    experiment!(
+        "shoal",
+        "table1",
+        "§3.5, Table 1",
+        "Slots wasted by a broken component",
+        table1::run
+    ),
+    experiment!(
+        "shoal",
+        "timing",
+        "§3.4, §6.1, §7.1",
+        "Slots, guard bands and epochs",
+        timing::timing
+    ),
+    experiment!("shoal", "latency", "§4, §6.2", "Latency from node to node", timing::latency),
+    experiment!("shoal", "power", "§5", "Power beside a packet-switched network", equipment::power),
+    experiment!(
+        "shoal",
         "fig11",
         "§5, Fig. 11",
         "Cost beside a packet-switched network",
         equipment::cost,
     ),
-    Experiment::new(
+    experiment!(
+        "shoal",
         "fig9",
         "§6.2, Fig. 9",
         "Prototype: throughput against slot size",
         prototype::throughput,
     ),
-    Experiment::new("fig10", "§6.2, Fig. 10", "Prototype: incast of seven", prototype::incast),
-    Experiment::new(
+    experiment!("shoal", "fig10", "§6.2, Fig. 10", "Prototype: incast of seven", prototype::incast),
+    experiment!(
+        "shoal",
         "fig12",
         "§7.2, Fig. 12",
         "Throughput against communicating pairs",
         throughput::run,
     ),
-    Experiment::new("fairness", "§7.2", "Flows against their fair share", fairness::run),
-    Experiment::new("fig13", "§7.2, Fig. 13", "Incast: slowest and mean flow", incast::run),
-    Experiment::new("fig14", "§7.2, Fig. 14", "What the latency optimisations bring", detour::run),
-    Experiment::new(
+    experiment!("shoal", "fairness", "§7.2", "Flows against their fair share", fairness::run),
+    experiment!("shoal", "fig13", "§7.2, Fig. 13", "Incast: slowest and mean flow", incast::run),
+    experiment!(
+        "shoal",
+        "fig14",
+        "§7.2, Fig. 14",
+        "What the latency optimisations bring",
+        detour::run
+    ),
+    experiment!(
+        "shoal",
         "fig15",
         "§7.3, Figs 15, 16",
         "Data-centre workload against load",
         datacentre::run,
     ),
-    Experiment::new("torus", "§7.3", "Beside a direct-connect rack, R2C2", torus::run),
-    Experiment::new("fig17", "§7.3, Fig. 17", "Dead nodes", failures::run),
-    Experiment::new("epoch", "§7.3", "What a longer epoch costs", epoch::run),
-    Experiment::new("fig18", "§7.4, Fig. 18", "Disaggregated applications", pools::run),
-    Experiment::new(
+    experiment!("shoal", "torus", "§7.3", "Beside a direct-connect rack, R2C2", torus::run),
+    experiment!("shoal", "fig17", "§7.3, Fig. 17", "Dead nodes", failures::run),
+    experiment!("shoal", "epoch", "§7.3", "What a longer epoch costs", epoch::run),
+    experiment!("shoal", "fig18", "§7.4, Fig. 18", "Disaggregated applications", pools::run),
+    experiment!(
+        "shoal",
         "empty-slot",
         "App. A",
         "Cost of the order that waits for feedback",

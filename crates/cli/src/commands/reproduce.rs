@@ -3,10 +3,14 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use report::Tally;
+use scenario::{BadInput, Located};
+
 use crate::engine::{EXIT_BROKEN, EXIT_INTERRUPTED, Failure};
+use crate::reproduce::all::{self, Missing};
 use crate::reproduce::{self, Effort};
 
-use super::DONE;
+use super::{DONE, jobs};
 use crate::args::ReproduceArguments;
 use crate::interrupt;
 use crate::output::Output;
@@ -15,9 +19,21 @@ use crate::progress::{Meter, Step};
 /// Steps into which one experiment's progress is cut.
 const STEPS: f64 = 1_000.0;
 
-/// Repeats the experiments of a paper.
+/// What stands for every paper.
+const ALL: &str = "all";
+
+/// Repeats the experiments of a paper, or of all.
 pub fn reproduce(arguments: &ReproduceArguments, output: &mut Output) -> Result<u8, Failure> {
+    if arguments.paper == ALL {
+        return reproduce_all(arguments, output);
+    }
     let paper = reproduce::paper(&arguments.paper)?;
+    let is_given = [("--page", arguments.page.is_some()), ("--judge", arguments.judge)];
+    let wrong = is_given.iter().filter(|(_, is_given)| *is_given).map(|(name, _)| {
+        Located::whole(name, format!("is of `reproduce {ALL}` alone, not of {}", paper.name))
+    });
+    BadInput::unless_empty(wrong.collect())?;
+    reproductions::spread::set_runs(jobs(arguments.jobs));
     let experiments = reproduce::select(paper, &arguments.experiments)?;
     let effort = if arguments.full { Effort::Full } else { Effort::Quick };
     let directory = arguments.out.clone();
@@ -37,7 +53,10 @@ pub fn reproduce(arguments: &ReproduceArguments, output: &mut Output) -> Result<
         });
     drop(meter);
     let done = done?;
-    output.table(&report::claims_table(&done.claims));
+    let table = report::claims_table(&done.claims);
+    let tally = Tally::of(&done.claims);
+    let text = |style| format!("{}\n{}: {}\n", table.to_text(style), paper.name, tally.words());
+    output.result(text, || table.to_json());
     if !done.claims.is_empty() {
         output.note(&format!("Results are in {}", directory.display()));
     }
@@ -47,10 +66,69 @@ pub fn reproduce(arguments: &ReproduceArguments, output: &mut Output) -> Result<
     for claim in &done.lost {
         output.error(&format!("{claim}: was reproduced in the last release and is not any more"));
     }
-    let sound = done.broken.is_empty() && done.lost.is_empty();
-    Ok(match (done.interrupted, sound) {
+    for check in &done.failed {
+        output.error(&format!("{check}: is a check, and does not hold"));
+    }
+    let sound = done.broken.is_empty() && done.lost.is_empty() && done.failed.is_empty();
+    Ok(exit_code(done.interrupted, sound))
+}
+
+fn exit_code(interrupted: bool, sound: bool) -> u8 {
+    match (interrupted, sound) {
         (true, _) => EXIT_INTERRUPTED,
         (false, false) => EXIT_BROKEN,
         (false, true) => DONE,
-    })
+    }
+}
+
+/// Repeats every experiment of every paper, but those that are done.
+fn reproduce_all(arguments: &ReproduceArguments, output: &mut Output) -> Result<u8, Failure> {
+    let chosen = all::select(&arguments.experiments)?;
+    let effort = if arguments.full { Effort::Full } else { Effort::Quick };
+    let word = if arguments.full { "full" } else { "quick" };
+    let directory = arguments.out.clone();
+    let directory = directory.unwrap_or_else(|| PathBuf::from(format!("reproduced/{ALL}-{word}")));
+    let missing = match arguments.judge {
+        true => Missing::Judge,
+        false => Missing::Run(jobs(arguments.jobs)),
+    };
+    let mut meter = Meter::new("all experiments", output);
+    let done = all::all(&chosen, effort, &directory, missing, &mut |progress| {
+        meter.update(|| Step {
+            done: (progress.done * STEPS) as u64,
+            total: Some(progress.total as u64 * STEPS as u64),
+            what: "",
+            note: progress.under_way.join(", "),
+        });
+        if interrupt::is_asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    drop(meter);
+    let done = done?;
+    output.table(&done.table());
+    output.note(&format!("Results are in {}", directory.display()));
+    if let Some(page) = &arguments.page {
+        done.write_page(page)?;
+        output.note(&format!("The page is {}", page.display()));
+    }
+    for (experiment, why) in &done.broken {
+        output.error(&format!("{experiment}: {why}"));
+    }
+    let mut sound = done.broken.is_empty();
+    for paper in &done.papers {
+        let name = paper.paper.name;
+        for row in &paper.lost {
+            output.error(&format!(
+                "{name} {row}: was reproduced in the last release and is not any more"
+            ));
+        }
+        for check in &paper.failed {
+            output.error(&format!("{name} {check}: is a check, and does not hold"));
+        }
+        if !paper.missing.is_empty() {
+            let list = paper.missing.join(", ");
+            output.note(&format!("{name}: to do: {list}; the same command goes on with them"));
+        }
+        sound &= paper.lost.is_empty() && paper.failed.is_empty();
+    }
+    Ok(exit_code(done.interrupted, sound))
 }

@@ -36,6 +36,34 @@ impl Verdict {
     }
 }
 
+/// What a row says, and so whether it counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Something that the paper has found, and that ours could fail to find: counted, once however many rows
+    /// carry it.
+    Claim,
+    /// What cannot differ while the model is sound: constants echoed, arithmetic, ideal baselines. It must
+    /// hold, and is not counted.
+    Check,
+    /// A claim under another reading than the paper's stated configuration: shown, not counted.
+    Sensitivity,
+    /// A figure of the paper to which an input was fitted: listed, not counted.
+    Input,
+}
+
+impl Kind {
+    /// The word that scripts rely on.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Claim => "claim",
+            Self::Check => "check",
+            Self::Sensitivity => "sensitivity",
+            Self::Input => "input",
+        }
+    }
+}
+
 /// One row of a reproduction.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Claim {
@@ -59,6 +87,10 @@ pub struct Claim {
     pub verdict: Verdict,
     /// Why it differs or was not run; never empty then.
     pub note: String,
+    /// What the row says.
+    pub kind: Kind,
+    /// The published claim that it carries, or is another reading of; empty if it is none.
+    pub of: String,
 }
 
 /// The claims as a table: the columns that scripts rely on.
@@ -74,6 +106,8 @@ pub fn claims_table(claims: &[Claim]) -> ResultsTable {
         ("tolerance", "Tolerance"),
         ("verdict", "Verdict"),
         ("note", "Note"),
+        ("kind", "Kind"),
+        ("of", "Published claim"),
     ];
     let mut table = ResultsTable::new(columns.map(|(key, title)| Column::new(key, title)).to_vec());
     for claim in claims {
@@ -87,9 +121,118 @@ pub fn claims_table(claims: &[Claim]) -> ResultsTable {
             Cell::text(&claim.tolerance),
             Cell::text(claim.verdict.as_str()).toned(claim.verdict.tone()),
             Cell::text(&claim.note),
+            Cell::text(claim.kind.as_str()),
+            Cell::text(&claim.of),
         ]);
     }
     table
+}
+
+/// What a published claim came to: what all of its rows did.
+///
+/// It is reproduced when each of its rows is, and differs as soon as one does.
+#[must_use]
+pub fn verdict_of(rows: &[Verdict]) -> Verdict {
+    if rows.contains(&Verdict::Differs) {
+        Verdict::Differs
+    } else if rows.contains(&Verdict::NotRun) {
+        Verdict::NotRun
+    } else {
+        Verdict::Reproduced
+    }
+}
+
+/// Each published claim that the rows carry, in the order in which they come, with what it came to.
+#[must_use]
+pub fn published_claims(rows: &[Claim]) -> Vec<(&str, Verdict)> {
+    let mut found: Vec<(&str, Vec<Verdict>)> = Vec::new();
+    for row in rows.iter().filter(|row| row.kind == Kind::Claim) {
+        match found.iter_mut().find(|(of, _)| *of == row.of) {
+            Some((_, verdicts)) => verdicts.push(row.verdict),
+            None => found.push((&row.of, vec![row.verdict])),
+        }
+    }
+    found.into_iter().map(|(of, verdicts)| (of, verdict_of(&verdicts))).collect()
+}
+
+/// How many published claims came to what, and what stands beside them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    /// Published claims all of whose rows are reproduced.
+    pub reproduced: usize,
+    /// Those of which a row differs.
+    pub differ: usize,
+    /// Those of which a row was not run, and none differs.
+    pub not_run: usize,
+    /// Checks that hold.
+    pub checks_held: usize,
+    /// Checks that do not: a mistake of ours.
+    pub checks_failed: usize,
+    /// Rows under another reading.
+    pub sensitivities: usize,
+    /// Rows to which an input was fitted.
+    pub inputs: usize,
+}
+
+impl Tally {
+    /// Of these rows, which are one paper's.
+    #[must_use]
+    pub fn of(rows: &[Claim]) -> Self {
+        let mut tally = Self::default();
+        for (_, verdict) in published_claims(rows) {
+            match verdict {
+                Verdict::Reproduced => tally.reproduced += 1,
+                Verdict::Differs => tally.differ += 1,
+                Verdict::NotRun => tally.not_run += 1,
+            }
+        }
+        for row in rows {
+            match (row.kind, row.verdict) {
+                (Kind::Claim, _) => {}
+                (Kind::Check, Verdict::Reproduced) => tally.checks_held += 1,
+                (Kind::Check, _) => tally.checks_failed += 1,
+                (Kind::Sensitivity, _) => tally.sensitivities += 1,
+                (Kind::Input, _) => tally.inputs += 1,
+            }
+        }
+        tally
+    }
+
+    /// Published claims in all.
+    #[must_use]
+    pub fn claims(self) -> usize {
+        self.reproduced + self.differ + self.not_run
+    }
+
+    /// Both together, of different papers.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            reproduced: self.reproduced + other.reproduced,
+            differ: self.differ + other.differ,
+            not_run: self.not_run + other.not_run,
+            checks_held: self.checks_held + other.checks_held,
+            checks_failed: self.checks_failed + other.checks_failed,
+            sensitivities: self.sensitivities + other.sensitivities,
+            inputs: self.inputs + other.inputs,
+        }
+    }
+
+    /// In one line.
+    #[must_use]
+    pub fn words(self) -> String {
+        let Self { reproduced, differ, not_run, checks_held, checks_failed, sensitivities, inputs } =
+            self;
+        let failed = match checks_failed {
+            0 => String::new(),
+            failed => format!(" and {failed} fail"),
+        };
+        format!(
+            "distinct claims: {} ({reproduced} reproduced, {differ} differ, {not_run} not run); checks: \
+             {checks_held} hold{failed}; not counted: {sensitivities} sensitivities, {inputs} fitted inputs",
+            self.claims()
+        )
+    }
 }
 
 /// The claims as the page shows them: each note below what its claim says, since a column of its own
@@ -114,16 +257,30 @@ fn page_table(claims: &[Claim]) -> ResultsTable {
 #[must_use]
 pub fn claims_page(title: &str, lead: &str, claims: &[Claim], experiments: Vec<Section>) -> Page {
     let mut page = Page { title: title.into(), lead: lead.into(), sections: Vec::new() };
-    let tile = |label: &str, verdict: Verdict| {
-        let count = claims.iter().filter(|claim| claim.verdict == verdict).count();
+    let tally = Tally::of(claims);
+    let tile = |label: &str, count: usize, verdict: Verdict| {
         let tone = if count == 0 { Tone::Plain } else { verdict.tone() };
-        let note = format!("of {} claims", claims.len());
+        let note = format!("of {} published claims", tally.claims());
         Tile { label: label.into(), value: count.to_string(), note, tone }
     };
+    let beside = |label: &str, count: usize, note: &str| Tile {
+        label: label.into(),
+        value: count.to_string(),
+        note: note.into(),
+        tone: Tone::Plain,
+    };
+    let failed = match tally.checks_failed {
+        0 => Tone::Plain,
+        _ => Tone::Bad,
+    };
+    let checks = format!("of {} hold", tally.checks_held + tally.checks_failed);
     let tiles = vec![
-        tile("Reproduced", Verdict::Reproduced),
-        tile("Differ", Verdict::Differs),
-        tile("Not run", Verdict::NotRun),
+        tile("Reproduced", tally.reproduced, Verdict::Reproduced),
+        tile("Differ", tally.differ, Verdict::Differs),
+        tile("Not run", tally.not_run, Verdict::NotRun),
+        Tile { tone: failed, ..beside("Checks", tally.checks_held, &checks) },
+        beside("Sensitivities", tally.sensitivities, "shown, not counted"),
+        beside("Fitted inputs", tally.inputs, "listed, not counted"),
     ];
     page.push("Claims", vec![Block::Tiles(tiles), Block::table(page_table(claims))]);
     for experiment in experiments {
@@ -149,7 +306,36 @@ mod tests {
             tolerance: "5%".into(),
             verdict: Verdict::Reproduced,
             note: String::new(),
+            kind: Kind::Claim,
+            of: "latency".into(),
         }
+    }
+
+    #[test]
+    fn a_claim_is_counted_once_and_is_what_all_of_its_rows_are() {
+        let row = |of: &str, kind, verdict| Claim { of: of.into(), kind, verdict, ..claim() };
+        let rows = [
+            row("a", Kind::Claim, Verdict::Reproduced),
+            row("b", Kind::Claim, Verdict::Reproduced),
+            row("a", Kind::Claim, Verdict::Differs),
+            row("b", Kind::Claim, Verdict::Reproduced),
+            row("c", Kind::Claim, Verdict::NotRun),
+            row("c", Kind::Claim, Verdict::Reproduced),
+            row("a", Kind::Sensitivity, Verdict::Reproduced),
+            row("b", Kind::Sensitivity, Verdict::Differs),
+            row("", Kind::Check, Verdict::Reproduced),
+            row("", Kind::Check, Verdict::Differs),
+            row("", Kind::Input, Verdict::Reproduced),
+        ];
+        let expected =
+            [("a", Verdict::Differs), ("b", Verdict::Reproduced), ("c", Verdict::NotRun)];
+        assert_eq!(published_claims(&rows), expected);
+        let tally = Tally::of(&rows);
+        assert_eq!((tally.reproduced, tally.differ, tally.not_run, tally.claims()), (1, 1, 1, 3));
+        assert_eq!((tally.checks_held, tally.checks_failed), (1, 1));
+        assert_eq!((tally.sensitivities, tally.inputs), (2, 1));
+        assert_eq!(tally.and(tally).claims(), 6);
+        assert!(tally.words().contains("1 hold and 1 fail"), "{}", tally.words());
     }
 
     #[test]
@@ -168,7 +354,7 @@ mod tests {
         let expected = json!([{
             "claim": "S1", "section": "§7", "what": "Latency", "published": 1.57e-6,
             "ours": 1.6e-6, "interval": [1.5e-6, 1.7e-6], "tolerance": "5%",
-            "verdict": "reproduced", "note": "",
+            "verdict": "reproduced", "note": "", "kind": "claim", "of": "latency",
         }]);
         assert_eq!(table.to_json(), expected);
         assert_eq!(table.rows[0][5].text, "1.50 to 1.70 µs");

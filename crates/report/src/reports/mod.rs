@@ -8,7 +8,9 @@ mod gauges;
 mod run;
 mod sizes;
 
-pub use claims::{Claim, Verdict, claims_page, claims_table};
+pub use claims::{
+    Claim, Kind, Tally, Verdict, claims_page, claims_table, published_claims, verdict_of,
+};
 pub use comparison::comparison_page;
 pub use run::run_page;
 

@@ -5,7 +5,7 @@ use kernel::Bytes;
 use rack::results::{Cdf, Figure, Quantiles, RunResult, SeriesTable, SizeBin, Table};
 use rack::{Gauge, GaugeKind, Stage};
 use report::page::{Axis, Block, Page, Plot, PlotSeries, Section, SeriesStyle};
-use report::{Claim, Unit, Verdict, claims_page};
+use report::{Claim, Kind, Unit, Verdict, claims_page};
 use serde_json::{Value, json};
 
 const STAGES: [Stage; 5] = [
@@ -236,6 +236,8 @@ pub fn reproduction() -> Page {
             tolerance: "within 10%".into(),
             verdict,
             note: note.into(),
+            kind: Kind::Claim,
+            of: claim.into(),
         };
     let claims = [
         claim(

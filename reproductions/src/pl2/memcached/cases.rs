@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::super::incast;
 use super::super::racks::{LINE, LOST, NODES, at_ingress, goodput};
 use super::super::rpcs::{Calls, Latencies};
 use crate::runs::{ScenarioFile, find_number, number, run_nth};
@@ -63,6 +64,8 @@ pub(super) enum Variant {
     Few,
     /// Hosts that send 50 Gbps of messages, which come at random, instead of all they can.
     Half,
+    /// Threads to which a burst is as much work as would hold Fig. 9's at 80 Gbps.
+    Worked,
     /// Bursts of so many packets at the most.
     Bursts(u32),
 }
@@ -126,6 +129,9 @@ impl Case {
             Variant::Brief => settings.push(("fabric.0.unsolicited_age", json!("4.1 us"))),
             Variant::Unreserved => {
                 settings.push(("fabric.0.acknowledgments", json!("unreserved")));
+            }
+            Variant::Worked => {
+                settings.push(("fabric.0.host.burst_cost", json!(incast::BURST_COST)));
             }
             Variant::Bursts(packets) => settings.push(("fabric.0.burst_packets", json!(packets))),
         }

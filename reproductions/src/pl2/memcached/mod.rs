@@ -64,6 +64,7 @@ pub(super) fn beside_tcp(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
     cases.extend([beside(CUBIC, 4, Variant::Bounded), beside(PL2, 4, Variant::Ingress)]);
     cases.extend([beside(PL2, 0, Variant::Brief), beside(PL2, 4, Variant::Unreserved)]);
     cases.extend([PL2, CUBIC].map(|fabric| beside(fabric, 1, Variant::Half)));
+    cases.extend([0, 4].map(|hosts| beside(PL2, hosts, Variant::Worked)));
     let swept = Swept::carry(&cases, watch)?;
     let mut put = |word: &str, measured| sheet.measure(&format!("fig3.{word}"), measured);
     let between = |hosts, get: fn(&Carried) -> f64, [above, below]: [usize; 2]| {
@@ -77,6 +78,10 @@ pub(super) fn beside_tcp(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
         "idle-brief",
         Measured::mean(&quotients(&over(brief, rate), &over(swept.with(CUBIC, 0), rate))),
     );
+    let worked = [8, 9].map(|case| swept.at(first + case));
+    let idle = quotients(&over(worked[0], rate), &over(swept.with(CUBIC, 0), rate));
+    put("idle-work", Measured::mean(&idle));
+    put("p99-pl2-work", Measured::mean(&over(worked[1], p99)));
     put("idle-latency", Measured::mean(&between(0, p99, [PL2, CUBIC])));
     put("one-load", Measured::mean(&over(swept.with(CUBIC, 1), |run| run.background)));
     put("one", Measured::mean(&between(1, rate, [PL2, CUBIC])));
@@ -120,10 +125,14 @@ pub(super) fn beside_udp(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
     let beside_tcp = cases.len();
     cases.push(Case::new(PL2, Background::Tcp, 4, effort));
     cases.push(Case::new(PL2, Background::Udp, 4, effort).varied(Variant::Few));
+    cases.push(Case::new(PL2, Background::Udp, 4, effort).varied(Variant::Worked));
     let swept = Swept::carry(&cases, watch)?;
     let mut put = |word: &str, measured| sheet.measure(&format!("fig5.{word}"), measured);
     put("p99-pl2", Measured::mean(&over(swept.with(PL2, 4), p99)));
     put("p99-few", Measured::mean(&over(swept.at(beside_tcp + 1), p99)));
+    put("p99-pl2-work", Measured::mean(&over(swept.at(beside_tcp + 2), p99)));
+    let medians = [4, 0].map(|hosts| over(swept.with(PL2, hosts), |run| run.calls.quantile(0.5)));
+    put("median", Measured::mean(&quotients(&medians[0], &medians[1])));
     put("p99-cubic", Measured::mean(&over(swept.with(CUBIC, 4), p99)));
     for hosts in 2..=4 {
         put(&format!("rate-{hosts}"), Measured::mean(&over(swept.with(CUBIC, hosts), rate)));

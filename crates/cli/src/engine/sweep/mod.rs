@@ -4,7 +4,7 @@
 //! point whichever grid it is part of: a killed sweep goes on where it stopped, a wider grid runs
 //! only what is new, and nothing that is finished runs twice. Each seed of a scenario is a point of its
 //! own; figures are means over them ([`Swept::means`]). What there is by now stands in `sweep.json`
-//! ([`record`]), which later grids join and from which reports are made again.
+//! (`record`), which later grids join and from which reports are made again.
 
 mod drawn;
 mod files;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use aquila::address::{Address, Endpoint};
 use aquila::pipeline::Interface;
+use aquila::topology::Far;
 use aquila_control::apps::Clique;
 use aquila_control::apps::front_end::order::owned;
 use aquila_control::dhcp;
@@ -277,7 +278,7 @@ impl Agent {
     }
 
     /// What is at the other end of the cable of a TiN that is here.
-    fn far(&mut self, number: u16, port: u8) -> Option<PortAt> {
+    fn far(&mut self, number: u16, port: u8) -> Option<Far> {
         self.tin(number)?;
         let topology = &self.clique.topology;
         let port = Some(port).filter(|&port| port < topology.shape().external_ports())?;

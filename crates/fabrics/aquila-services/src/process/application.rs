@@ -63,7 +63,7 @@ impl Instances {
     ) -> Self {
         let clique = cluster.configuration();
         let (tcp_rate, pmos_rate) = (cluster.times.tcp_rate, cluster.times.pmos_rate);
-        let settings = Settings { tcp_rate, pmos_rate };
+        let settings = Settings { tcp_rate, pmos_rate, ..Settings::default() };
         // Numbers of writes go on behind those of a former life: a million a millisecond are not written.
         let instance = Instance::new(Time::ZERO, name, clique.clone(), settings, life() << 20);
         tokio::spawn(follow(base.clone(), events.clone()));

@@ -1,9 +1,12 @@
 //! Papers whose figures can be reproduced: chosen, carried out, stored.
 
+pub mod all;
+mod page;
+
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use report::{Claim, Verdict, claims_page};
+use report::{Claim, Kind, Verdict, claims_page};
 use scenario::{BadInput, Located};
 use serde_json::Value;
 
@@ -59,6 +62,8 @@ pub struct Reproduction {
     pub broken: Vec<(String, String)>,
     /// Claims that the last release reproduced and this one does not.
     pub lost: Vec<String>,
+    /// Checks that do not hold.
+    pub failed: Vec<String>,
     /// Whether it was stopped before its end.
     pub interrupted: bool,
 }
@@ -104,10 +109,8 @@ pub fn reproduce(
     if all.claims.is_empty() {
         return Ok(all);
     }
-    let differs = |claim: &&Claim| claim.verdict == Verdict::Differs;
-    let released = paper.released(effort);
-    let lost = all.claims.iter().filter(differs).map(|claim| claim.claim.clone());
-    all.lost = lost.filter(|claim| released.contains(claim)).collect();
+    all.lost = lost(paper, effort, &all.claims);
+    all.failed = failed(&all.claims);
     let rows: Value = report::claims_table(&all.claims).to_json();
     let title = format!("Reproduction of {}", paper.name);
     let page = claims_page(&title, paper.citation, &all.claims, sections);
@@ -115,4 +118,19 @@ pub fn reproduce(
     place.directory().write_json("claims.json", &rows)?;
     place.keep();
     Ok(all)
+}
+
+/// The rows that the last release reproduced and these do not.
+fn lost(paper: &Paper, effort: Effort, rows: &[Claim]) -> Vec<String> {
+    let released = paper.released(effort);
+    let differs =
+        rows.iter().filter(|row| row.verdict == Verdict::Differs && row.kind != Kind::Check);
+    differs.map(|row| row.claim.clone()).filter(|row| released.contains(row)).collect()
+}
+
+/// The checks among these rows that do not hold.
+fn failed(rows: &[Claim]) -> Vec<String> {
+    let fails =
+        rows.iter().filter(|row| row.verdict == Verdict::Differs && row.kind == Kind::Check);
+    fails.map(|row| row.claim.clone()).collect()
 }
