@@ -98,7 +98,7 @@ impl Outside {
 
     /// The GNet address by which a packet goes out: of an Ethernet port.
     pub(super) fn way_out(&self, packet: &Packet) -> Option<u16> {
-        let ip = at_place(self.prefix.network(), (packet.dst.get() - self.first).into());
+        let ip = at_place(self.prefix.network(), packet.dst.get() - self.first);
         match self.routes.look_up(ip, hash(packet)) {
             Found::Group(address) => Some(address.bits()),
             _ => None,
