@@ -16,7 +16,7 @@ SCENARIO ?= examples/load.toml
 # A scenario with several fabrics is a comparison.
 VERB = $(if $(shell grep -c "^\[\[fabric\]\]" $(SCENARIO) | grep -v "^0$$"),compare,run)
 # What `make run` draws of examples/load.toml.
-FIGURE := --grid workload.load=0.2,0.5,0.8 --seeds 3 --log y --plot slowdown_common.all.p99 \
+FIGURE := --grid workload.load=0.2,0.5,0.8 --seeds 3 --log y --plot slowdown_common.short.p99 \
           --plot equipment.power_watts --plot equipment.cost_ratio
 
 # One profile, one target directory and one selection of packages for every test: whoever selects

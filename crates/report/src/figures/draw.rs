@@ -430,7 +430,11 @@ fn axes<'a, B: DrawingBackend>(area: &'a Area<B>, frame: &Frame) -> Chart<'a, B>
 fn has_marks(style: SeriesStyle) -> bool {
     !matches!(
         style,
-        SeriesStyle::Steps | SeriesStyle::Event | SeriesStyle::Bound | SeriesStyle::Bars
+        SeriesStyle::Steps
+            | SeriesStyle::Segments
+            | SeriesStyle::Event
+            | SeriesStyle::Bound
+            | SeriesStyle::Bars
     )
 }
 
@@ -463,6 +467,15 @@ fn draw_series<B: DrawingBackend>(
             if let Some(point) = placed.first() {
                 let ends = [(frame.x.low, point.at.1), (frame.x.high, point.at.1)].map(pixel);
                 line(area, &ends, look, 1.2);
+            }
+            return;
+        }
+        SeriesStyle::Segments => {
+            for pair in series.points.chunks_exact(2) {
+                let alone = PlotSeries { points: pair.to_vec(), ..PlotSeries::default() };
+                let ends: Vec<Pixel> =
+                    frame.placed(plot, &alone).iter().map(|point| pixel(point.at)).collect();
+                line(area, &ends, look, 1.6);
             }
             return;
         }
@@ -542,6 +555,8 @@ fn dashes(path: &[Pixel], dash: f64, gap: f64) -> Vec<Vec<Pixel>> {
             all.last_mut().expect("a dash is under way").push(pair[1]);
         }
     }
+    // A corner at which a dash begins or ends stands in it twice.
+    all.iter_mut().for_each(Vec::dedup);
     all.retain(|dash| dash.len() > 1);
     all
 }
