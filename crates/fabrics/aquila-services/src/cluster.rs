@@ -139,6 +139,8 @@ pub struct Times {
     pub call_ms: u64,
     /// For how long a lost session is only called for (M813: 10 s).
     pub reconnect_ms: u64,
+    /// After how long without a question for an address a TiN is taken to have one (150 s).
+    pub asks_ms: u64,
     /// To a TiN that is reached over TCP (M727). Unit: bytes a second.
     pub tcp_rate: u64,
     /// By PMOS. Unit: bytes a second.
@@ -153,6 +155,7 @@ impl Default for Times {
             up_ms: 200,
             call_ms: 5_000,
             reconnect_ms: 10_000,
+            asks_ms: 150_000,
             tcp_rate: 4_000_000,
             pmos_rate: 200_000,
         }

@@ -41,6 +41,9 @@ pub struct Settings {
     pub reconnect: Span,
     /// For how long a target may be silent by PMOS. It must be longer than a window of largest frames takes.
     pub silence: Span,
+    /// Who has not asked a proxy for an address for so long has one, of a controller before this one (our choice: whoever
+    /// asks does so within 64 s and a tenth, M803, there and on the wire).
+    pub asks: Span,
 }
 
 impl Default for Settings {
@@ -52,6 +55,7 @@ impl Default for Settings {
             targets_max: 4,
             reconnect: seconds(10),
             silence: seconds(60),
+            asks: seconds(150),
         }
     }
 }
@@ -281,6 +285,15 @@ impl Manager {
         let place = self.tin(tin);
         (place.ready_boot, place.gives_up) = (Some(boot), Some(gives_up));
         place.stage = Stage::Reconnecting;
+    }
+
+    /// Another controller had a session with this TiN, which was not ready: it has an address. To be told before anything
+    /// else.
+    ///
+    /// # Panics
+    /// If there is no such TiN.
+    pub fn knows(&mut self, tin: u16) {
+        self.tin(tin).stage = Stage::Addressed;
     }
 
     /// Advances by one input.

@@ -3,13 +3,9 @@
 use std::collections::VecDeque;
 
 use aquila::topology::Topology;
-use kernel::{Span, Time};
+use kernel::Time;
 
 use super::{Manager, Output, Stage, Tin};
-
-/// Whoever asks for an address does so within this time (M803: 64 s and a tenth, there and on the wire); who has not asked
-/// a proxy for so long has one, of a controller before this one (our choice).
-const ASKS: Span = Span::from_us(150_000_000);
 
 /// TiNs in breadth from those that are connected to the datacenter's network, and by number among equals.
 pub(super) fn order(topology: &Topology, connected: &[u16]) -> Vec<u16> {
@@ -34,12 +30,13 @@ pub(super) fn order(topology: &Topology, connected: &[u16]) -> Vec<u16> {
 impl Manager {
     /// Gives targets to proxies, as many as these may have.
     pub(super) fn schedule(&mut self, now: Time, out: &mut Vec<Output>) {
+        let asks = self.settings.asks;
         for at in 0..self.order.len() {
             let tin = self.order[at];
             let place = self.tin(tin);
             // Who is only reconnecting is called first.
             let has_address = place.stage == Stage::Addressed
-                || place.stage == Stage::Waiting && place.asked + ASKS <= now;
+                || place.stage == Stage::Waiting && place.asked + asks <= now;
             let is_waiting =
                 has_address && place.target.is_none() && place.gives_up.is_none() && !place.is_up;
             if is_waiting && let Some(way) = self.proxy(now, tin) {
@@ -56,7 +53,7 @@ impl Manager {
             let proxy = &self.tins[usize::from(far.tin)];
             let may = proxy.is_up
                 && proxy.targets.len() < self.settings.targets_max
-                && (stage != Stage::Waiting || proxy.up_since + ASKS <= now)
+                && (stage != Stage::Waiting || proxy.up_since + self.settings.asks <= now)
                 && proxy.links >> far.port & 1 == 1;
             may.then_some((avoid == Some(far.tin), proxy.targets.len(), far.tin, far.port))
         };

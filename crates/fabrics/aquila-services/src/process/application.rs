@@ -155,6 +155,7 @@ impl Instances {
         let settings = bootstrap::Settings {
             call: ms(self.cluster.times.call_ms),
             reconnect: ms(self.cluster.times.reconnect_ms),
+            asks: ms(self.cluster.times.asks_ms),
             ..bootstrap::Settings::default()
         };
         let (_, number) = self.instance.name();
@@ -162,8 +163,10 @@ impl Instances {
         let address = controller(number);
         let mut manager = Manager::new(now, topology, connected, address, settings, life());
         for (tin, row) in sessions(&self.copy) {
-            if row.is_ready && tin < topology.shape().tins() {
-                manager.resume(now, tin, row.boot);
+            match row.is_ready {
+                _ if tin >= topology.shape().tins() => {}
+                true => manager.resume(now, tin, row.boot),
+                false => manager.knows(tin),
             }
         }
         self.ports.clear();

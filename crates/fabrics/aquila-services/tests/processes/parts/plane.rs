@@ -45,6 +45,7 @@ pub fn options(folder: &Path, clique: Size, agents: u8) -> Result<Options, Faile
             up_ms: 50,
             call_ms: 1_000,
             reconnect_ms: 3_000,
+            asks_ms: 4_000,
             tcp_rate: 50_000_000,
             pmos_rate: 5_000_000,
         },

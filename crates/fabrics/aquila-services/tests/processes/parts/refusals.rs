@@ -52,9 +52,8 @@ pub fn check_tls() -> Result<(), Failed> {
     let (ours, theirs) = (folder.path().join("ours"), folder.path().join("theirs"));
     certify(&ours)?;
     certify(&theirs)?;
-    let run = folder.path().join("run");
-    let options = Options { tls: Some(ours.clone()), ..options(&run, Size::Tiny, 2)? };
-    let plane = Plane::of(folder, Options { folder: run, ..options }, 1)?;
+    let options = Options { tls: Some(ours.clone()), ..options(folder.path(), Size::Tiny, 2)? };
+    let plane = Plane::of(folder, options, 1)?;
     let address =
         plane.viewer.cluster.address((Role::FlowManager, 0)).unwrap_or_default().to_owned();
     plane.settle(Duration::from_secs(60))?;
