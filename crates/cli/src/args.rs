@@ -341,12 +341,12 @@ pub struct BootstrapArguments {
     /// TiNs connected to the datacenter's network, spread evenly. Default: 512 of 576.
     #[arg(long, value_name = "N")]
     pub connected: Option<u16>,
-    /// Seconds from one management ordered set, of six bytes, to the next. Default: calibrated to the
-    /// paper's 48 minutes (`rackloom reproduce aquila bootstrap`).
+    /// Seconds from one management ordered set, of six bytes, to the next. Default: 10 µs, which is
+    /// not calibrated to the paper's 48 minutes.
     #[arg(long, value_name = "SECONDS")]
     pub mos_interval: Option<f64>,
-    /// Seconds that a control processor takes for an entry of a register. Default: calibrated to the
-    /// paper's 3 minutes.
+    /// Seconds that a control processor takes for an entry of a register. Default: none, which is not
+    /// calibrated to the paper's 3 minutes.
     #[arg(long, value_name = "SECONDS")]
     pub entry_time: Option<f64>,
     /// Of a million ordered sets, how many are lost.

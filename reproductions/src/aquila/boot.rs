@@ -44,7 +44,7 @@ pub struct Boot {
 }
 
 impl Default for Boot {
-    /// The full Clique of the paper, with the times that [`super::bootstrap`] has calibrated.
+    /// The full Clique of the paper, with the times of [`super::bootstrap`].
     fn default() -> Self {
         Self {
             profile: "full".into(),
