@@ -38,6 +38,21 @@ pub(super) fn pair(clique: &Clique, seed: u64) -> (u16, u16) {
     }
 }
 
+/// Such a pair of which the first owns no link to the pod of the other: all links between the two pods are on its shortest
+/// ways, and not its own alone.
+fn pair_without_link(clique: &Clique, seed: u64) -> (u16, u16) {
+    let (topology, shape) = (&clique.topology, clique.shape());
+    let owns = |from: u16, to: u16| {
+        let mut ends = (0..shape.external_ports()).filter_map(|port| topology.far(from, port));
+        ends.any(|end| shape.split(end.tin).0 == shape.split(to).0)
+    };
+    let mut pairs = (0..).map(|draw| pair(clique, seed << 16 | draw));
+    pairs.find(|&(from, to)| !owns(from, to)).expect("most TiNs own no link to a pod")
+}
+
+/// Which TiNs send to which, by a number.
+type Pair = fn(&Clique, u64) -> (u16, u16);
+
 /// A number of a point.
 type Get = fn(&Point) -> f64;
 
@@ -52,6 +67,18 @@ pub(super) struct Point {
 
 /// Messages of a size between pairs of TiNs, one after the other at the rate of the line.
 pub(super) fn messages(
+    clique: &Clique,
+    how: (&Settings, &Ip),
+    what: (u64, u64),
+    seed: u64,
+    pulse: &mut Pulse<'_>,
+) -> Result<Point, Failure> {
+    messages_of(pair, clique, how, what, seed, pulse)
+}
+
+/// The same of some pairs.
+fn messages_of(
+    pair: Pair,
     clique: &Clique,
     (settings, ip): (&Settings, &Ip),
     (kilobytes, many): (u64, u64),
@@ -114,16 +141,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     };
     let mean = |case, what| Spread::of(&of(case, what)).mean;
     judge(&mut sheet, &mean);
-    let shortest = with_seeds(&[0, 1], SEEDS);
-    let tails = spread(&shortest, watch, |&(which, seed), pulse| {
-        let (settings, ip) = (routed(Mode::MinimalAdaptive), Ip::default());
-        let what = (2_000, many(effort, 2_000));
-        Ok(messages(&cliques[which], (&settings, &ip), what, seed, pulse)?.p99)
-    })?;
-    let (full, half) = tails.split_at(SEEDS as usize);
-    sheet.measure("fig10.tail-minimal", Measured::mean(full));
-    let worse: Vec<f64> = full.iter().zip(half).map(|(full, half)| full / half).collect();
-    sheet.measure("fig10.between-minimal", Measured::mean(&worse));
+    causes(&mut sheet, &cliques, effort, watch)?;
     let names = ["full", "half"];
     let line = |which: usize, name: &str, what: Get| {
         let point = |size: u64| (size as f64 * 1e3, Spread::of(&of((which, size), what)));
@@ -167,6 +185,64 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     Ok(findings("Bursts that meet themselves", text, blocks, sheet))
 }
 
+/// What makes ours differ: each cause taken away.
+fn causes(
+    sheet: &mut Sheet,
+    cliques: &[Clique; 2],
+    effort: Effort,
+    watch: &mut Watch<'_>,
+) -> Result<(), Failure> {
+    let pairs: [Pair; 2] = [pair, pair_without_link];
+    let cases: Vec<(usize, usize)> = (0..2).flat_map(|of| [(of, 0), (of, 1)]).collect();
+    let shortest = with_seeds(&cases, SEEDS);
+    let tails = spread(&shortest, watch, |&((of, which), seed), pulse| {
+        let (settings, ip) = (routed(Mode::MinimalAdaptive), Ip::default());
+        let what = (2_000, many(effort, 2_000));
+        Ok(messages_of(pairs[of], &cliques[which], (&settings, &ip), what, seed, pulse)?.p99)
+    })?;
+    let of = |wanted: (usize, usize)| -> Vec<f64> {
+        let all = shortest.iter().zip(&tails);
+        all.filter(|((case, _), _)| *case == wanted).map(|(_, &tail)| tail).collect()
+    };
+    sheet.measure("fig10.tail-minimal", Measured::mean(&of((0, 0))));
+    for (pair, id) in [(0, "fig10.between-minimal"), (1, "fig10.between-minimal-far")] {
+        let worse: Vec<f64> =
+            of((pair, 0)).iter().zip(of((pair, 1))).map(|(full, half)| full / half).collect();
+        sheet.measure(id, Measured::mean(&worse));
+    }
+    // As fast as the line of the NIC.
+    let mut settings = Settings::default();
+    settings.switch.terminal_rate = Rate::from_gbps(25);
+    let cases: Vec<(usize, u64)> = (0..2).flat_map(|which| [(which, 4), (which, 2_000)]).collect();
+    let jobs = with_seeds(&cases, SEEDS);
+    let found = spread(&jobs, watch, |&((which, size), seed), pulse| {
+        let what = (size, many(effort, size));
+        Ok(messages(&cliques[which], (&settings, &Ip::default()), what, seed, pulse)?.detours)
+    })?;
+    let mean = |case: (usize, u64)| {
+        let all = jobs.iter().zip(&found).filter(|((other, _), _)| *other == case);
+        Spread::of(&all.map(|(_, &share)| share).collect::<Vec<_>>()).mean
+    };
+    sheet.measure("fig10.longer-fed", longer(&mean));
+    Ok(())
+}
+
+/// Whether bursts send cells by longer ways in the full Clique and not in the half one.
+fn longer(detours: &dyn Fn((usize, u64)) -> f64) -> Measured {
+    let [[small, large], [half_small, half_large]] =
+        [0, 1].map(|which| [detours((which, 4)), detours((which, 2_000))]);
+    let words = format!(
+        "{:.1} % to {:.1} % in the full one, {:.1} % to {:.1} % in the half one",
+        small * 100.0,
+        large * 100.0,
+        half_small * 100.0,
+        half_large * 100.0
+    );
+    let rises = large - small;
+    let agrees = rises > 2.0 * (half_large - half_small).max(0.0) && rises > 0.01;
+    Measured::shape(words, Agreement::of(agrees))
+}
+
 fn judge(sheet: &mut Sheet, mean: &dyn Fn((usize, u64), Get) -> f64) {
     let tail = |which: usize, size: u64| mean((which, size), |point| point.p99);
     let full = SIZES.map(|size| tail(0, size));
@@ -179,17 +255,7 @@ fn judge(sheet: &mut Sheet, mean: &dyn Fn((usize, u64), Get) -> f64) {
     sheet.measure("fig10.half", Measured::one(largest / several));
     let worse = tail(0, 2_000) / tail(1, 2_000);
     sheet.measure("fig10.between", Measured::one(worse));
-    let detours = |which: usize, size: u64| mean((which, size), |point| point.detours);
-    let rises = detours(0, 2_000) - detours(0, 4);
-    let words = format!(
-        "{:.1} % to {:.1} % in the full one, {:.1} % to {:.1} % in the half one",
-        detours(0, 4) * 100.0,
-        detours(0, 2_000) * 100.0,
-        detours(1, 4) * 100.0,
-        detours(1, 2_000) * 100.0
-    );
-    let agrees = rises > 2.0 * (detours(1, 2_000) - detours(1, 4)).max(0.0) && rises > 0.01;
-    sheet.measure("fig10.longer", Measured::shape(words, Agreement::of(agrees)));
+    sheet.measure("fig10.longer", longer(&|case| mean(case, |point| point.detours)));
 }
 
 /// What a TiN sends to another for a while, of 100 Gbps. Unit: bit/s.

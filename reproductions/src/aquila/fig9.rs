@@ -2,7 +2,7 @@
 //! Fig. 9; X03), and bulk traffic beside remote memory (X30).
 
 use aquila::config::Rma;
-use aquila::link::classes::Half;
+use aquila::link::classes::{Half, Mode};
 use aquila::switch::settings::Settings;
 use aquila::topology::{Fibres, Shape};
 use kernel::Rate;
@@ -31,19 +31,24 @@ const WEIGHT: u8 = 8;
 /// A number of a point.
 type Get = fn(&Point) -> f64;
 
-/// A bar: the half of the channels that reads take, bulk of each host in Gbps, and lookups a second.
-type Bar = (Half, u64, u64);
+/// A bar: the half of the channels that reads take, bulk of each host in Gbps, lookups a second, and how what is adaptive
+/// is routed.
+type Bar = (Half, u64, u64, Mode);
 
-const FAST: Bar = (Half::LowLatency, 0, LOOKUPS);
-const FAST_BESIDE: Bar = (Half::LowLatency, BULK, LOOKUPS);
-const SLOW: Bar = (Half::Bulk, 0, LOOKUPS);
-const SLOW_BESIDE: Bar = (Half::Bulk, BULK, LOOKUPS);
+const ADAPTIVE: Mode = Mode::FullyAdaptive;
+const FAST: Bar = (Half::LowLatency, 0, LOOKUPS, ADAPTIVE);
+const FAST_BESIDE: Bar = (Half::LowLatency, BULK, LOOKUPS, ADAPTIVE);
+const SLOW: Bar = (Half::Bulk, 0, LOOKUPS, ADAPTIVE);
+const SLOW_BESIDE: Bar = (Half::Bulk, BULK, LOOKUPS, ADAPTIVE);
 /// Bulk with next to no reads.
-const ALONE: Bar = (Half::LowLatency, BULK, 100);
-const FAST_MUCH: Bar = (Half::LowLatency, MUCH, LOOKUPS);
-const SLOW_MUCH: Bar = (Half::Bulk, MUCH, LOOKUPS);
+const ALONE: Bar = (Half::LowLatency, BULK, 100, ADAPTIVE);
+const FAST_MUCH: Bar = (Half::LowLatency, MUCH, LOOKUPS, ADAPTIVE);
+const SLOW_MUCH: Bar = (Half::Bulk, MUCH, LOOKUPS, ADAPTIVE);
+/// Bursts on shortest ways alone, which queue behind themselves (§6).
+const FAST_SHORTEST: Bar = (Half::LowLatency, BULK, LOOKUPS, Mode::MinimalAdaptive);
+const SLOW_SHORTEST: Bar = (Half::Bulk, BULK, LOOKUPS, Mode::MinimalAdaptive);
 
-const BARS: [(Bar, &str); 7] = [
+const BARS: [(Bar, &str); 9] = [
     (FAST, "1RMA in fast channels"),
     (FAST_BESIDE, "1RMA in fast channels, beside bulk"),
     (SLOW, "1RMA in channels of bulk"),
@@ -51,6 +56,8 @@ const BARS: [(Bar, &str); 7] = [
     (ALONE, "bulk, and a hundredth of the reads"),
     (FAST_MUCH, "1RMA in fast channels, beside four times the bulk"),
     (SLOW_MUCH, "1RMA in channels of bulk, beside four times the bulk"),
+    (FAST_SHORTEST, "1RMA in fast channels, beside bulk, all on shortest ways"),
+    (SLOW_SHORTEST, "1RMA in channels of bulk, beside bulk, all on shortest ways"),
 ];
 
 /// Microseconds of a run.
@@ -62,11 +69,14 @@ const fn micros(effort: Effort) -> u64 {
 }
 
 /// Output ports serve the halves by their shares alone, and strict levels not at all.
-fn settings() -> Settings {
+fn settings(mode: Mode) -> Settings {
     let mut settings = Settings::default();
     for class in &mut settings.classes {
         class.service.level = 0;
         class.service.weight = if class.half == Half::LowLatency { WEIGHT } else { 1 };
+        if class.mode == Mode::FullyAdaptive {
+            class.mode = mode;
+        }
     }
     settings
 }
@@ -78,7 +88,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let hosts = clique.hosts(INSTANCES);
     let bars = BARS.map(|(bar, _)| bar);
     let jobs = with_seeds(&bars, SEEDS);
-    let found = spread(&jobs, watch, |&((half, bulk, lookups), seed), pulse| {
+    let found = spread(&jobs, watch, |&((half, bulk, lookups, mode), seed), pulse| {
         let rma = Rma { half, ..Rma::default() };
         let reads = Rate::from_bps(lookups * u64::from(READ) * 8);
         let bulk = (bulk > 0).then(|| Rate::from_gbps(bulk));
@@ -86,7 +96,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         let all =
             if bulk > Some(Rate::from_gbps(BULK)) { micros(effort) / 4 } else { micros(effort) };
         let window = (us(all / 10), us(all));
-        let case = Case { settings: settings(), rma, reads, bulk, window };
+        let case = Case { settings: settings(mode), rma, reads, bulk, window };
         carry(&clique, &hosts, &case, seed, pulse)
     })?;
     let of = |wanted: Bar, what: Get| -> Vec<f64> {
@@ -198,4 +208,6 @@ fn judge(sheet: &mut Sheet, of: &dyn Fn(Bar, Get) -> Vec<f64>) {
     }
     sheet.measure("fig9.fast-much", Measured::mean(&tail(FAST_MUCH)));
     sheet.measure("fig9.slow-much", Measured::mean(&tail(SLOW_MUCH)));
+    sheet.measure("fig9.fast-shortest", Measured::mean(&tail(FAST_SHORTEST)));
+    sheet.measure("fig9.slow-shortest", Measured::mean(&tail(SLOW_SHORTEST)));
 }

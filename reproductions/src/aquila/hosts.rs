@@ -14,14 +14,17 @@ const FILE: ScenarioFile = ScenarioFile {
     path: "reproductions/aquila/hosts.toml",
     text: include_str!("../../aquila/hosts.toml"),
 };
-/// TiNs of the scenario's Clique.
+/// TiNs of the scenario's Clique, and of the half one.
 const TINS: u64 = 68;
+const HALF: u64 = 288;
 
 /// What is measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum What {
     /// Every host sends to one other all it can.
     Full,
+    /// The same in a Clique with four links between two pods, as much as a NIC takes.
+    Wide,
     /// Messages at the same load of a TiN.
     Light,
 }
@@ -36,8 +39,14 @@ fn measure(
     let times = if effort == Effort::Quick { 1 } else { 10 };
     let mut settings =
         vec![("fabric.hosts_per_tin", json!(each)), ("fabric.nodes", json!(TINS * each))];
+    if what == What::Wide {
+        settings.push(("fabric.profile", json!("half")));
+        settings.push(("fabric.nodes", json!(HALF * each)));
+    }
     match what {
-        What::Full => settings.push(("workload.size", json!(format!("{} KB", 600 * times)))),
+        What::Full | What::Wide => {
+            settings.push(("workload.size", json!(format!("{} KB", 600 * times))))
+        }
         What::Light => {
             let gbps = 30.0 / each as f64;
             let workload = json!({
@@ -52,7 +61,7 @@ fn measure(
     let mut flows = Collected::default();
     run_into(&scenario, &mut flows, pulse)?;
     Ok(match what {
-        What::Full => {
+        What::Full | What::Wide => {
             // While all send: from the middle of each flow's time, in the mean.
             let rates: Vec<f64> = flows
                 .flows
@@ -68,7 +77,8 @@ fn measure(
 /// One and two hosts at a TiN.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../aquila/hosts.claims.toml"));
-    let cases = [(What::Full, 1), (What::Full, 2), (What::Light, 1), (What::Light, 2)];
+    let cases =
+        [(What::Full, 1), (What::Full, 2), (What::Light, 1), (What::Light, 2), (What::Wide, 1)];
     let jobs = with_seeds(&cases, SEEDS);
     let found = spread(&jobs, watch, |&(case, seed), pulse| measure(case, effort, seed, pulse))?;
     let of = |wanted: (What, u64)| -> Vec<f64> {
@@ -78,6 +88,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let (one, two) = (of((What::Full, 1)), of((What::Full, 2)));
     sheet.measure("hosts.one", Measured::mean(&one));
     sheet.measure("hosts.two", Measured::mean(&two));
+    sheet.measure("hosts.one-half", Measured::mean(&of((What::Wide, 1))));
     let later: Vec<f64> =
         of((What::Light, 2)).iter().zip(of((What::Light, 1))).map(|(two, one)| two / one).collect();
     sheet.measure("hosts.latency", Measured::mean(&later));

@@ -23,6 +23,8 @@ use crate::{Effort, Failure, Findings, Watch};
 const WINDOWS: [u64; 8] = [8, 16, 32, 64, 128, 256, 512, 1_024];
 /// The default.
 const OURS: u64 = 64;
+/// Packets that are asked for at once after a port was idle: ours, and so many that the window alone holds them back.
+const BURSTS: [u32; 2] = [2, 64];
 /// What a TiN offers in uniform traffic. Unit: Gbps.
 const LOAD: u64 = 90;
 
@@ -37,14 +39,14 @@ struct Point {
 
 fn measure(
     clique: &Clique,
-    kibibytes: u64,
+    (kibibytes, burst): (u64, u32),
     effort: Effort,
     seed: u64,
     pulse: &mut Pulse<'_>,
 ) -> Result<Point, Failure> {
     let window = Bytes::new(kibibytes << 10);
     let egress_buffer = Some(Ip::default().egress_buffer().max(window));
-    let ip = Ip { window: Some(window), egress_buffer, ..Ip::default() };
+    let ip = Ip { window: Some(window), egress_buffer, burst, ..Ip::default() };
     let settings = Settings::default();
     let micros = if effort == Effort::Quick { 40 } else { 400 };
     let pair = stream(clique, (&settings, &ip), micros, seed, pulse)?;
@@ -65,14 +67,17 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let mut sheet = Sheet::read(include_str!("../../aquila/window.claims.toml"));
     // The sweep is of one TiN's port: pods and TiNs of a smaller Clique do.
     let clique = Clique::new(&Shape::MINI, Fibres::Metres(100));
-    let jobs = with_seeds(&WINDOWS, SEEDS);
+    let mut cases = WINDOWS.map(|window| (window, BURSTS[0])).to_vec();
+    cases.extend([(OURS, BURSTS[1]), (1_024, BURSTS[1])]);
+    let jobs = with_seeds(&cases, SEEDS);
     let found = spread(&jobs, watch, |&(window, seed), pulse| {
         measure(&clique, window, effort, seed, pulse)
     })?;
-    let of = |window: u64, what: fn(&Point) -> f64| -> Vec<f64> {
+    let with = |case: (u64, u32), what: fn(&Point) -> f64| -> Vec<f64> {
         let all = jobs.iter().zip(&found);
-        all.filter(|((other, _), _)| *other == window).map(|(_, point)| what(point)).collect()
+        all.filter(|((other, _), _)| *other == case).map(|(_, point)| what(point)).collect()
     };
+    let of = |window: u64, what: fn(&Point) -> f64| with((window, BURSTS[0]), what);
     let over = |top: Vec<f64>, bottom: Vec<f64>| -> Vec<f64> {
         top.iter().zip(bottom).map(|(top, bottom)| top / bottom).collect()
     };
@@ -81,6 +86,8 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     sheet.measure("window.enough", Measured::mean(&over(pair(OURS), pair(1_024))));
     let data = |window| of(window, |point| point.data);
     sheet.measure("window.queues", Measured::mean(&over(data(1_024), data(OURS))));
+    let unpaced = |window| with((window, BURSTS[1]), |point| point.data);
+    sheet.measure("window.queues-unpaced", Measured::mean(&over(unpaced(1_024), unpaced(OURS))));
     let line = |name: &str, what: fn(&Point) -> f64| {
         let point = |window: u64| ((window << 10) as f64, Spread::of(&of(window, what)));
         curve(name, &WINDOWS.map(point))
