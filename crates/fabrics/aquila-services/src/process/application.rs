@@ -12,6 +12,7 @@ use aquila_control::apps::instance::{Instance, Job, Name, Output};
 use aquila_control::apps::rows::{BatchRow, ETHERNET_PORT, SessionRow};
 use aquila_control::bootstrap::{self, Manager, Stage};
 use aquila_control::nib::{LAYOUT, Nib, Table, Write};
+use aquila_control::sim::path;
 use kernel::{Span, Time};
 use tokio::sync::mpsc;
 
@@ -220,7 +221,9 @@ impl Instances {
             |&&tin: &&u16| matches!(manager.stage(tin), Stage::Ready | Stage::Reconnecting);
         let entrance = connected.iter().find(|&&own| own == tin).copied().or_else(|| {
             let open: Vec<u16> = connected.iter().filter(is_open).copied().collect();
-            open.get(usize::from(tin) % open.len().max(1)).copied()
+            // By flow, as routers choose among equals: a call that finds no way there tries another the next time.
+            let at = path::hash(&packet).checked_rem(open.len() as u64)?;
+            open.get(at as usize).copied()
         });
         // Without an entrance it is lost, and called again.
         if let Some(entrance) = entrance {
