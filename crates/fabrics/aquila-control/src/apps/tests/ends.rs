@@ -100,6 +100,8 @@ pub fn watch_results(world: &World) {
     let results = world.rows.keys().filter(|(table, _)| *table == Table::ProgrammingResult);
     let results = results.filter(|(_, key)| is_its(&key[1..])).count();
     let mut intent = Intent::default();
+    // What is ready carries others' cells, and is no row (M815).
+    intent.set_passes(true);
     let mut rows = 0;
     for (key, (version, value)) in programmed().filter(|(key, _)| is_its(&key.1)) {
         let done = ResultRow { version: *version, outcome: Outcome::Done };
