@@ -10,6 +10,7 @@ _Source: TypeAlias = Path | bytes
 _Settings: TypeAlias = list[tuple[str, bytes, str]]
 _Run: TypeAlias = tuple[Path, str, str]
 _Point: TypeAlias = tuple[list[str], "_Status", str, "_Run | None", str | None]
+_Swept: TypeAlias = tuple[Path, list[str], list["_Point"]]
 _Status: TypeAlias = Literal["done", "failed", "not run"]
 _Progress: TypeAlias = Callable[[str, float, float | None, str], None] | None
 
@@ -38,8 +39,8 @@ def sweep(
     jobs: int | None,
     out: Path | None,
     progress: _Progress,
-) -> tuple[Path, list[str], list[_Point], str | None]: ...
-def swept(directory: Path) -> tuple[Path, list[str], list[_Point]]: ...
+) -> tuple[_Swept, str | None]: ...
+def swept(directory: Path) -> _Swept: ...
 def figure(directory: Path, keys: list[str], over: str | None, log: str) -> tuple[str, bytes]: ...
 def reproduce(
     paper: str,

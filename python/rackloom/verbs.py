@@ -193,13 +193,13 @@ def sweep(
         overrides = {**overrides, "run.seeds": seeds}
     step, close = listener(progress)
     try:
-        directory, keys, rows, held_back = _native.sweep(
+        swept, held_back = _native.sweep(
             inputs.source(scenario), inputs.settings(overrides), axes, jobs, _path(out), step
         )
     finally:
         close()
     _warn(held_back)
-    return Sweep.of(directory, keys, rows)
+    return Sweep.of(*swept)
 
 
 def reproduce(

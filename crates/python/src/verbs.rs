@@ -27,6 +27,9 @@ type Run = (PathBuf, String, String);
 /// The settings of a point, its status and label, and its run or why there is none.
 type PointRow = (Vec<String>, String, String, Option<Run>, Option<String>);
 
+/// The directory of a sweep, the keys of its grid, and its points.
+type SweptRows = (PathBuf, Vec<String>, Vec<PointRow>);
+
 /// Label, directory if it has nodes of its own, how many; messages; flows begun, completed and failed.
 type RecordedRow = (String, Option<PathBuf>, usize, u64, u64, u64, u64);
 
@@ -130,7 +133,7 @@ pub fn sweep(
     jobs: Option<usize>,
     out: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<(PathBuf, Vec<String>, Vec<PointRow>, Option<String>)> {
+) -> PyResult<(SweptRows, Option<String>)> {
     let (swept, held_back) = watched(py, progress, move |watched| {
         let arguments = inputs::arguments(&settings)?;
         let grid = Grid { document: source.document()?, arguments, axes: inputs::axes(grid) };
@@ -140,16 +143,12 @@ pub fn sweep(
             grids::sweep(&grid, out.as_deref(), &drawing, budget, &engine::registry(), &points)
         })
     })?;
-    let (directory, keys, rows) = rows(swept);
-    Ok((directory, keys, rows, held_back))
+    Ok((rows(swept), held_back))
 }
 
 /// A sweep that has run: its directory, the keys of its grid and its points.
 #[pyfunction]
-pub fn swept(
-    py: Python<'_>,
-    directory: PathBuf,
-) -> PyResult<(PathBuf, Vec<String>, Vec<PointRow>)> {
+pub fn swept(py: Python<'_>, directory: PathBuf) -> PyResult<SweptRows> {
     let swept = watched(py, None, move |_| grids::load(&directory))?;
     Ok(rows(swept))
 }
@@ -175,7 +174,7 @@ pub fn figure(
 }
 
 /// A sweep as plain data.
-fn rows(swept: Swept) -> (PathBuf, Vec<String>, Vec<PointRow>) {
+fn rows(swept: Swept) -> SweptRows {
     let points = swept.directory.join("points");
     let row = |point: Point| {
         let status = point.outcome.as_str().to_string();

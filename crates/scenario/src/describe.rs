@@ -84,7 +84,7 @@ pub fn shapes(schema: &Value, root: &Value) -> Vec<String> {
 }
 
 /// The word by which a table is chosen among several.
-fn tag<'a>(view: &'a View) -> Option<&'a str> {
+fn tag(view: &View) -> Option<&str> {
     let mut properties = view.properties().into_iter().flatten();
     properties.find_map(|(_, schema)| schema.get("const").and_then(Value::as_str))
 }

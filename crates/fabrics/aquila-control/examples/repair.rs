@@ -12,6 +12,7 @@ use aquila::topology::{Fibres, Topology};
 use aquila_control::beside::measure::{Load, carry};
 use kernel::{Rate, Span, Time};
 
+#[allow(clippy::print_stdout)]
 fn main() {
     let profile = std::env::args().nth(1).unwrap_or_else(|| "tiny".into());
     let profile: Profile = profile.parse().unwrap_or_else(|wrong| panic!("{wrong}"));

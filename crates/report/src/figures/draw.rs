@@ -159,7 +159,7 @@ pub(super) fn svg(plots: &[Plot]) -> String {
 pub(super) fn pdf(plots: &[Plot]) -> Vec<u8> {
     let sheet = Contents::new(plots);
     let drawn = Rc::new(RefCell::new(String::new()));
-    sheet.draw(Sheet::new(sheet.size(), FINE.into(), drawn.clone()));
+    sheet.draw(Sheet::new(sheet.size(), drawn.clone()));
     let drawn = drawn.borrow();
     sheet::document(sheet.size(), FINE.into(), &drawn)
 }

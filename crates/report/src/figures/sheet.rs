@@ -20,10 +20,9 @@ use super::FONT;
 
 type Drawn = Result<(), DrawingErrorKind<Infallible>>;
 
-/// Draws into `content`, in units of which `fine` are a pixel; 96 pixels are an inch, as on the web.
+/// Draws into `content`.
 pub(super) struct Sheet {
     size: (u32, u32),
-    fine: f64,
     content: Rc<RefCell<String>>,
     face: Face<'static>,
 }
@@ -33,9 +32,9 @@ const POINTS: f64 = 0.75;
 
 impl Sheet {
     /// A page of `size`, whose drawing comes to stand in `content`.
-    pub fn new(size: (u32, u32), fine: f64, content: Rc<RefCell<String>>) -> Self {
+    pub fn new(size: (u32, u32), content: Rc<RefCell<String>>) -> Self {
         let face = Face::parse(FONT, 0).expect("the font that comes along can be read");
-        Self { size, fine, content, face }
+        Self { size, content, face }
     }
 
     fn say(&self, text: std::fmt::Arguments<'_>) {

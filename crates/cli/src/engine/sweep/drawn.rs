@@ -198,7 +198,8 @@ fn bars(lines: Vec<PlotSeries>, title: String, unit: Unit, note: String) -> Plot
 fn line_of<'a>(lines: &'a mut Vec<PlotSeries>, name: &str) -> &'a mut PlotSeries {
     let at = lines.iter().position(|line| line.name == name).unwrap_or_else(|| {
         let hue = lines.len();
-        let style = if hue / HUES % 2 == 0 { SeriesStyle::Line } else { SeriesStyle::Dashed };
+        let style =
+            if (hue / HUES).is_multiple_of(2) { SeriesStyle::Line } else { SeriesStyle::Dashed };
         lines.push(PlotSeries::new(name, style, Vec::new()).in_hue(hue));
         hue
     });
