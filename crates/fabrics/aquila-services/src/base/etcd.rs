@@ -64,7 +64,7 @@ fn hex(bytes: &[u8]) -> String {
 
 fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digits = |at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
-    (text.len() % 2 == 0).then(|| (0..text.len()).step_by(2).map(digits).collect()).flatten()
+    text.len().is_multiple_of(2).then(|| (0..text.len()).step_by(2).map(digits).collect()).flatten()
 }
 
 fn row_name((table, key): &Key) -> Vec<u8> {

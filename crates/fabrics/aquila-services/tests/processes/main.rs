@@ -28,13 +28,13 @@ fn main() -> ExitCode {
         Trial::test(name, test).with_ignored_flag(Etcd::program().is_none())
     };
     let tests = vec![
-        test("i72_i79_a_base_of_our_own_is_one", || bases::check_embedded()),
-        with_etcd("i72_i79_etcd_is_a_base", || bases::check_etcd()),
-        test("i72_a_base_that_was_cut_short_is_whole", || bases::check_log()),
-        test("m701_a_peer_without_a_certificate_is_refused", || refusals::check_tls()),
-        test("m701_messages_that_are_none_are_counted", || refusals::check_messages()),
-        test("m701_a_base_of_another_version_is_refused", || refusals::check_layout()),
-        with_etcd("m701_etcd_of_another_version_is_refused", || refusals::check_etcd()),
+        test("i72_i79_a_base_of_our_own_is_one", bases::check_embedded),
+        with_etcd("i72_i79_etcd_is_a_base", bases::check_etcd),
+        test("i72_a_base_that_was_cut_short_is_whole", bases::check_log),
+        test("m701_a_peer_without_a_certificate_is_refused", refusals::check_tls),
+        test("m701_messages_that_are_none_are_counted", refusals::check_messages),
+        test("m701_a_base_of_another_version_is_refused", refusals::check_layout),
+        with_etcd("m701_etcd_of_another_version_is_refused", refusals::check_etcd),
         test("slow_m801_i79_a_mini_clique_boots_whoever_is_killed", || boot(None, 1, 1)),
         with_etcd("slow_m701_i79_a_mini_clique_boots_around_etcd", || {
             boot(Some(Etcd::start()?), 2, 1)
