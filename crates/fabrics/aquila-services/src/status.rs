@@ -118,9 +118,13 @@ pub struct Report {
 }
 
 impl Report {
-    /// TiNs that are ready and have a session.
+    /// TiNs that are ready and have a session. None, as far as is known, while no front end leads: what the base says is of
+    /// one before it.
     #[must_use]
     pub fn ready(&self) -> usize {
+        if !self.leaders.get(Role::FrontEnd.name()).is_some_and(|leader| leader.is_there) {
+            return 0;
+        }
         self.sessions.iter().filter(|session| session.is_ready && session.is_up).count()
     }
 
