@@ -18,7 +18,6 @@ use aquila::pipeline::Interface;
 use aquila::pipeline::plan::{Plan, Version};
 use aquila::topology::Topology;
 use aquila::turns::TurnTable;
-use ipnet::{IpNet, Ipv4Net};
 use kernel::{Span, Time};
 
 use crate::apps::Clique;
@@ -26,14 +25,12 @@ use crate::apps::constellation::{Constellation, Message, Outside};
 use crate::apps::election::Application;
 use crate::apps::front_end::Settings;
 use crate::apps::instance::Job;
-use crate::apps::inter_block::Message as Reach;
 use crate::apps::rows::Admin;
 use crate::apps::session::{Over, Progress, Session};
 use crate::firmware::chip::Chip;
 use crate::memory::Memory;
 use crate::nib::{Table, Write};
 use crate::rpc::{Agent, Answer, Item, Outcome, Request};
-use crate::sim::CONTROLLER;
 use crate::sim::path::follow;
 
 /// From one application to another, or to the base.
@@ -42,9 +39,6 @@ const STEP: Span = Span::from_us(50);
 const TICK: Span = Span::from_us(100_000);
 /// After how long what is lost is sent again: the least time-out of a usual TCP; then twice as long, and so on.
 const AGAIN: Span = Span::from_us(200_000);
-/// How often a shard of the inter-block controllers says by whom the controller is reached: it is taken for silent after
-/// three times as long.
-const SHARD: Span = Span::from_us(10_000_000);
 /// A session is lost that has been silent for so long.
 const SILENCE: Span = Span::from_us(10_000_000);
 
@@ -80,8 +74,6 @@ enum Event {
     Round,
     /// Something happens.
     Fault(Fault),
-    /// A shard of the inter-block controllers says what it reaches.
-    Shard,
     /// A firmware sees how a port is.
     Seen { tin: u16, life: u32 },
     /// The controller hears which ports are up.
@@ -194,22 +186,13 @@ impl World {
             }
             self.now += Span::from_us(20_000);
             self.constellation.tick(self.now);
-            self.hear_shard();
             self.connect_all();
             quiet = if self.is_settled() { quiet + 1 } else { 0 };
         }
         self.written.clear();
         self.batches.clear();
         self.is_booted = true;
-        self.at(self.now, Event::Shard);
-    }
-
-    /// All that is connected leads out of the Clique (M704).
-    fn hear_shard(&mut self) {
-        let members = self.connected.iter().map(|&tin| (tin, 1)).collect();
-        let prefix = IpNet::V4(Ipv4Net::from(CONTROLLER));
-        let message = Reach::Reach { shard: 0, version: 1, prefix, members };
-        self.constellation.hear(self.now, &message.encode());
+        self.round_at(self.now);
     }
 
     /// What has left the constellation is carried at once; whether there was anything.
@@ -290,11 +273,6 @@ impl World {
                 }
             }
             Event::Fault(fault) => self.on_fault(fault),
-            Event::Shard => {
-                self.hear_shard();
-                self.at(self.now + SHARD, Event::Shard);
-                self.round_at(self.now);
-            }
             Event::Seen { tin, life } => self.tell(tin, life, 0),
             Event::Tell { tin, life, tries } => self.tell(tin, life, tries),
             Event::Heard { tin, up } => {
