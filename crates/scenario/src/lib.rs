@@ -4,7 +4,6 @@
 //! report and no command line.
 
 pub mod check;
-mod controller;
 pub mod describe;
 mod execute;
 mod faults;

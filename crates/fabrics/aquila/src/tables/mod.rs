@@ -13,7 +13,6 @@ pub mod compute;
 pub mod condition;
 mod escape;
 pub mod flows;
-pub mod journal;
 
 #[cfg(test)]
 mod tests;
