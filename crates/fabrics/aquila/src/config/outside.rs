@@ -23,7 +23,7 @@ pub struct Outside {
     /// choice among what it names, U49). At most all, and 512.
     pub ports: u16,
     /// Weights of these TiNs for what goes outside, from the first on, and again from the beginning when there are fewer
-    /// weights than TiNs (Aquila §3.3). Default [1]: all alike. At least one above 0; of 512 slots of a group.
+    /// weights than TiNs (Aquila §3.3). Default `[1]`: all alike. At least one above 0; of 512 slots of a group.
     pub weights: Vec<u32>,
     /// The prefix of the addresses outside, of IPv4 or IPv6. Default "198.18.0.0/15", which is for tests of networks (our
     /// choice). None of the Clique's own, 10.0.0.0/20 and fd47::/48.
