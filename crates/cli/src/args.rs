@@ -2,8 +2,12 @@
 
 use std::path::PathBuf;
 
+use aquila_services::cluster::Times;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+
+use kernel::Span;
+use reproductions::aquila::boot::{Boot, Profile};
 
 use crate::catalogue::Listed;
 
@@ -336,29 +340,27 @@ pub enum AquilaCommand {
 #[derive(Debug, Args)]
 pub struct BootstrapArguments {
     /// The Clique: full (576 TiNs), half, mini (68) or tiny (18).
-    #[arg(long, value_name = "NAME", default_value = "full")]
-    pub profile: String,
+    #[arg(long, value_name = "NAME", default_value_t = Profile::Full)]
+    pub profile: Profile,
     /// TiNs connected to the datacenter's network, spread evenly. Default: 512 of 576.
     #[arg(long, value_name = "N")]
     pub connected: Option<u16>,
-    /// Seconds from one management ordered set, of six bytes, to the next. Default: 10 µs, which is
-    /// not calibrated to the paper's 48 minutes.
-    #[arg(long, value_name = "SECONDS")]
-    pub mos_interval: Option<f64>,
-    /// Seconds that a control processor takes for an entry of a register. Default: none, which is not
-    /// calibrated to the paper's 3 minutes.
-    #[arg(long, value_name = "SECONDS")]
-    pub entry_time: Option<f64>,
+    /// From one management ordered set, of six bytes, to the next on a link: 10 us. Not calibrated to the paper.
+    #[arg(long, value_name = "TIME", default_value_t = Boot::default().mos_interval)]
+    pub mos_interval: Span,
+    /// What a control processor takes for an entry of a register: 15 ms, say. Not calibrated to the paper.
+    #[arg(long, value_name = "TIME", default_value_t = Boot::default().entry_time)]
+    pub entry_time: Span,
     /// Of a million ordered sets, how many are lost.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub mos_lost: u32,
-    /// What happens meanwhile: SECONDS:KIND:NUMBER, as 60:power-off:7. Kinds: link-down, link-up,
-    /// ethernet-down, ethernet-up, restart, power-off, power-on; and 60:controller. Repeat for several.
+    /// What happens meanwhile: TIME:KIND:NUMBER, as "60 s:power-off:7". Kinds: link-down, link-up,
+    /// ethernet-down, ethernet-up, restart, power-off, power-on; and "60 s:controller". Repeat for several.
     #[arg(long, value_name = "FAULT")]
     pub fault: Vec<String>,
-    /// Simulated seconds after which it is given up.
-    #[arg(long, value_name = "SECONDS", default_value_t = 86_400.0)]
-    pub limit: f64,
+    /// Simulated time after which it is given up.
+    #[arg(long, value_name = "TIME", default_value_t = Boot::default().limit)]
+    pub limit: Span,
     /// Seed of all chance.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -367,28 +369,15 @@ pub struct BootstrapArguments {
     pub out: Option<PathBuf>,
 }
 
-/// Which Clique.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum CliqueSize {
-    /// 18 TiNs.
-    Tiny,
-    /// 68 TiNs.
-    Mini,
-    /// 288 TiNs.
-    Half,
-    /// 576 TiNs.
-    Full,
-}
-
 /// `aquila control`.
 #[derive(Debug, Args)]
 pub struct ControlArguments {
     /// Where it keeps the base, its logs and what `status` reads.
     #[arg(long, value_name = "DIR", default_value = "aquila-control")]
     pub dir: PathBuf,
-    /// Which Clique.
-    #[arg(long, value_enum, default_value = "mini")]
-    pub clique: CliqueSize,
+    /// Which Clique, as of `aquila bootstrap`.
+    #[arg(long, value_name = "NAME", default_value_t = Profile::Mini)]
+    pub profile: Profile,
     /// How many TiNs are connected to the datacenter's network, evenly.
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub connected: u16,
@@ -407,9 +396,9 @@ pub struct ControlArguments {
     /// How logs are written.
     #[arg(long, value_enum, default_value_t)]
     pub log_format: Format,
-    /// From one management ordered set to the next on a cable. Unit: microseconds.
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub mos_interval: u64,
+    /// From one management ordered set to the next on a cable.
+    #[arg(long, value_name = "TIME", default_value_t = Times::default().mos_interval)]
+    pub mos_interval: Span,
 }
 
 /// `aquila status`.

@@ -15,9 +15,7 @@ pub mod unfinished;
 pub mod units;
 
 pub use files::{FileError, ResultsDir, write_atomically, write_json};
-pub use parquet::{
-    Columns, FlowWriter, Provenance, RowsColumn, RowsValues, write_rows, write_series, write_table,
-};
+pub use parquet::{FlowWriter, Provenance, TableColumn, write_series, write_table};
 pub use reports::{
     Claim, Kind, Tally, Verdict, claims_page, claims_table, comparison_page, published_claims,
     run_page, verdict_of,

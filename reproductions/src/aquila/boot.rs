@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+pub use aquila::config::Profile;
 use aquila::pipeline::compute::connected;
 use aquila::topology::{Fibres, Shape, Topology};
 use aquila_control::bootstrap::Stage;
@@ -11,50 +12,49 @@ use aquila_control::sim::{Config, Fault, Sim};
 use kernel::{Span, Time};
 use rack::Problem;
 use report::page::{Axis, Block, Page, Plot, PlotSeries, SeriesStyle, TableBlock, Tile};
-use report::{Cell, Column, ResultsTable, RowsColumn, RowsValues, Tone, Unit};
+use report::{Cell, Column, ResultsTable, TableColumn, Tone, Unit};
 use serde_json::{Value, json};
 
-/// The sizes by name (§2, App. A).
-const PROFILES: [(&str, Shape); 4] =
-    [("full", Shape::FULL), ("half", Shape::HALF), ("mini", Shape::MINI), ("tiny", Shape::TINY)];
 /// How often it is asked whether to go on. Unit: simulated time.
 const STEP: Span = Span::from_us(250_000);
-/// Largest of times that are asked for (our choice): longer ones overflow sums of them.
-const SECONDS_MAX: f64 = 1_000.0;
+/// Longest of times that things may take (our choice): longer ones overflow sums of them.
+const TIME_MAX: Span = Span::from_us(1_000_000_000);
+/// The latest that is simulated (our choice): some eleven days.
+const LIMIT_MAX: Span = Span::from_us(1_000_000_000_000);
 
 /// A bootstrap that is asked for.
 #[derive(Clone, Debug)]
 pub struct Boot {
-    /// full, half, mini or tiny.
-    pub profile: String,
+    /// How large it is (§2, App. A).
+    pub profile: Profile,
     /// TiNs connected to the datacenter's network; `None`: as many of a profile's as 512 of 576.
     pub connected: Option<u16>,
-    /// From one management ordered set to the next. Unit: s.
-    pub mos_interval: f64,
-    /// How long a control processor takes for an entry of a register. Unit: s.
-    pub entry_time: f64,
+    /// From one management ordered set to the next.
+    pub mos_interval: Span,
+    /// How long a control processor takes for an entry of a register.
+    pub entry_time: Span,
     /// Of a million ordered sets, how many are lost.
     pub mos_lost: u32,
     /// Of all that is drawn.
     pub seed: u64,
-    /// What happens: SECONDS:KIND or SECONDS:KIND:NUMBER.
+    /// What happens: TIME:KIND or TIME:KIND:NUMBER.
     pub faults: Vec<String>,
-    /// Simulated seconds after which it is given up.
-    pub limit: f64,
+    /// After so long it is given up.
+    pub limit: Span,
 }
 
 impl Default for Boot {
     /// The full Clique of the paper, with the times of [`super::bootstrap`].
     fn default() -> Self {
         Self {
-            profile: "full".into(),
+            profile: Profile::Full,
             connected: None,
-            mos_interval: super::bootstrap::MOS_INTERVAL_SECONDS,
-            entry_time: super::bootstrap::ENTRY_SECONDS,
+            mos_interval: super::bootstrap::MOS_INTERVAL,
+            entry_time: super::bootstrap::ENTRY_TIME,
             mos_lost: 0,
             seed: 1,
             faults: Vec::new(),
-            limit: 86_400.0,
+            limit: Span::from_us(86_400_000_000),
         }
     }
 }
@@ -73,10 +73,6 @@ pub struct Outcome {
     pub is_interrupted: bool,
 }
 
-fn span(seconds: f64) -> Span {
-    Span::from_ps((seconds * 1e12).round() as u64)
-}
-
 impl Boot {
     /// What is simulated.
     ///
@@ -84,35 +80,26 @@ impl Boot {
     /// Every key that makes no sense.
     pub fn config(&self) -> Result<Config, Vec<Problem>> {
         let mut problems = Vec::new();
-        let found = PROFILES.iter().find(|(name, _)| *name == self.profile);
-        let shape = found.map_or(Shape::TINY, |(_, shape)| *shape);
-        if found.is_none() {
-            let message = format!("`{}`; expected full, half, mini or tiny", self.profile);
-            problems.push(Problem::new("profile", message));
-        }
+        let shape = self.profile.shape();
         let count = self.connected.unwrap_or((u32::from(shape.tins()) * 512 / 576) as u16);
-        if found.is_some() && !(1..=shape.tins()).contains(&count) {
+        if !(1..=shape.tins()).contains(&count) {
             let message = format!(
                 "{count}; expected 1 to {}: the TiNs of this profile, at least one of which is reached",
                 shape.tins()
             );
             problems.push(Problem::new("connected", message));
         }
-        let mut time = |key: &str, seconds: f64, least: f64| {
-            if !(least..=SECONDS_MAX).contains(&seconds) {
-                let message = format!("{seconds} s; expected {least} to {SECONDS_MAX} s");
-                problems.push(Problem::new(key, message));
+        let mut time = |key: &str, time: Span, least: Span, most: Span| {
+            if !(least..=most).contains(&time) {
+                problems.push(Problem::new(key, format!("{time}; expected {least} to {most}")));
             }
         };
-        time("mos-interval", self.mos_interval, 1e-9);
-        time("entry-time", self.entry_time, 0.0);
+        time("mos-interval", self.mos_interval, Span::from_ns(1), TIME_MAX);
+        time("entry-time", self.entry_time, Span::ZERO, TIME_MAX);
+        time("limit", self.limit, Span::from_ns(1), LIMIT_MAX);
         if self.mos_lost > 500_000 {
             let message = format!("{} of a million; expected 0 to 500000", self.mos_lost);
             problems.push(Problem::new("mos-lost", message));
-        }
-        if !(self.limit > 0.0 && self.limit <= 1e6) {
-            let message = format!("{} s; expected more than 0, and 1000000 at most", self.limit);
-            problems.push(Problem::new("limit", message));
         }
         let links = Topology::new(&shape, Fibres::Grid).map_or(0, |built| built.links().len());
         let mut faults = Vec::new();
@@ -127,11 +114,11 @@ impl Boot {
         }
         faults.sort_by_key(|&(time, _)| time);
         let mut config = Config::new(&shape, connected(shape.tins(), count), self.seed);
-        config.mos_interval = span(self.mos_interval);
-        config.entry_time = span(self.entry_time);
+        config.mos_interval = self.mos_interval;
+        config.entry_time = self.entry_time;
         config.mos_lost = self.mos_lost;
         config.faults = faults;
-        config.limit = Time::ZERO + span(self.limit);
+        config.limit = Time::ZERO + self.limit;
         // A window of four largest frames, there and back, with room to spare.
         let window = config.mos_interval * (8 * 260);
         config.manager.silence = config.manager.silence.max(window);
@@ -176,12 +163,12 @@ fn fault(text: &str, tins: u16, links: u32) -> Result<(Time, Fault), String> {
     const KINDS: &str = "link-down, link-up, ethernet-down, ethernet-up, restart, power-off, power-on \
                          with a number, or controller";
     let bad =
-        |what: &str| format!("`{text}`: {what}; expected SECONDS:KIND:NUMBER, as 60:power-off:7");
+        |what: &str| format!("`{text}`: {what}; expected TIME:KIND:NUMBER, as 60 s:power-off:7");
     let mut parts = text.split(':');
-    let seconds: f64 =
-        parts.next().and_then(|part| part.parse().ok()).ok_or_else(|| bad("no time"))?;
-    if !(0.0..=1e6).contains(&seconds) {
-        return Err(bad("its time is not from 0 to 1000000 s"));
+    let time = parts.next().unwrap_or_default().parse::<Span>();
+    let time = time.map_err(|error| bad(&error.to_string()))?;
+    if time > LIMIT_MAX {
+        return Err(bad(&format!("its time is later than {LIMIT_MAX}")));
     }
     let kind = parts.next().unwrap_or_default();
     let number = parts.next().map(str::parse::<u32>);
@@ -206,7 +193,7 @@ fn fault(text: &str, tins: u16, links: u32) -> Result<(Time, Fault), String> {
         "controller" if number.is_none() => Fault::Controller,
         other => return Err(format!("`{text}`: kind `{other}`; expected {KINDS}")),
     };
-    Ok((Time::ZERO + span(seconds), fault))
+    Ok((Time::ZERO + time, fault))
 }
 
 /// The least, the one in the middle and the largest of sorted times. Unit: s.
@@ -248,12 +235,12 @@ impl Outcome {
             .collect();
         json!({
             "rackloom_version": version,
-            "profile": boot.profile,
+            "profile": boot.profile.to_string(),
             "tins": self.shape.tins(),
             "connected": self.connected.len(),
             "seed": boot.seed,
-            "mos_interval_seconds": boot.mos_interval,
-            "entry_seconds": boot.entry_time,
+            "mos_interval_seconds": boot.mos_interval.as_seconds(),
+            "entry_seconds": boot.entry_time.as_seconds(),
             "mos_lost_per_million": boot.mos_lost,
             "faults": boot.faults,
             "done": self.is_done,
@@ -336,20 +323,19 @@ impl Outcome {
 
     /// A row a TiN.
     #[must_use]
-    pub fn rows(&self) -> Vec<RowsColumn> {
+    pub fn rows(&self) -> Vec<TableColumn> {
         let tins = &self.results.tins;
-        let count = |name, description, of: &dyn Fn(usize, &Tin) -> Option<u64>| RowsColumn {
-            name,
-            unit: if name == "memory_peak_bytes" { "bytes" } else { "" },
-            description,
-            values: RowsValues::Counts(
-                tins.iter().enumerate().map(|(at, tin)| of(at, tin)).collect(),
-            ),
-        };
-        let time = |name, description, of: &dyn Fn(&Tin) -> Option<Time>| {
+        let count =
+            |name: &str, description, of: &dyn Fn(usize, &Tin) -> Option<u64>| TableColumn {
+                name: name.into(),
+                unit: if name == "memory_peak_bytes" { "bytes" } else { "" },
+                description,
+                values: tins.iter().enumerate().map(|(at, tin)| json!(of(at, tin))).collect(),
+            };
+        let time = |name: &str, description, of: &dyn Fn(&Tin) -> Option<Time>| {
             let seconds = |tin: &Tin| of(tin).map(|time| (time - Time::ZERO).as_seconds());
-            let values = RowsValues::Numbers(tins.iter().map(seconds).collect());
-            RowsColumn { name, unit: "s", description, values }
+            let values = tins.iter().map(|tin| json!(seconds(tin))).collect();
+            TableColumn { name: name.into(), unit: "s", description, values }
         };
         let wave = |_: usize, tin: &Tin| (tin.wave != u16::MAX).then_some(u64::from(tin.wave));
         let connected = |at: usize, _: &Tin| Some(u64::from(self.connected.contains(&(at as u16))));
@@ -543,14 +529,7 @@ mod tests {
     use super::*;
 
     fn tiny() -> Boot {
-        let (mos_interval, entry_time) = (1e-5, 0.0);
-        Boot {
-            profile: "tiny".into(),
-            connected: Some(2),
-            mos_interval,
-            entry_time,
-            ..Boot::default()
-        }
+        Boot { profile: Profile::Tiny, connected: Some(2), ..Boot::default() }
     }
 
     #[test]
@@ -562,24 +541,21 @@ mod tests {
         assert_eq!(summary["waves"][0], 2);
         assert_eq!(summary["packets"]["passed_unready"], 0);
         let rows = outcome.rows();
-        let RowsValues::Counts(proxies) = &rows[4].values else { panic!("{:?}", rows[4]) };
-        assert_eq!(proxies.iter().filter(|proxy| proxy.is_none()).count(), 2);
+        assert_eq!(rows[4].name, "proxy");
+        assert_eq!(rows[4].values.iter().filter(|proxy| proxy.is_null()).count(), 2);
         assert!(outcome.page("x").to_html().contains("Who booted whom"));
     }
 
     #[test]
     fn all_problems_are_said_at_once() {
         let bad = Boot {
-            profile: "huge".into(),
-            mos_interval: 0.0,
-            entry_time: -1.0,
-            limit: f64::NAN,
-            faults: vec![
-                "x".into(),
-                "1:power-off:18".into(),
-                "1:melt:2".into(),
-                "1:controller:2".into(),
-            ],
+            mos_interval: Span::ZERO,
+            entry_time: TIME_MAX + TIME_MAX,
+            limit: Span::ZERO,
+            connected: Some(19),
+            faults: ["x", "1 s:power-off:18", "1 s:melt:2", "1 s:controller:2"]
+                .map(str::to_owned)
+                .to_vec(),
             ..tiny()
         };
         let problems = bad.config().unwrap_err();

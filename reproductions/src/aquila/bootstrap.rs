@@ -2,7 +2,7 @@
 //! example of Fig. 6 is a possible run (X29).
 //!
 //! **Not calibrated**: the paper gives neither how fast ordered sets follow each other nor how long a control processor
-//! takes for an entry of a register. [`MOS_INTERVAL_SECONDS`] and [`ENTRY_SECONDS`] let one see what happens, in which
+//! takes for an entry of a register. [`MOS_INTERVAL`] and [`ENTRY_TIME`] let one see what happens, in which
 //! order and in how much memory, and not how long it takes; rows on times are not run.
 
 use std::ops::ControlFlow;
@@ -13,27 +13,29 @@ use kernel::{Span, Time};
 use report::Unit;
 use serde_json::{Value, json};
 
-use super::boot::{Boot, Outcome};
+use super::boot::{Boot, Outcome, Profile};
 use crate::claims::{Measured, Sheet};
 use crate::drawing::{findings, table};
 use crate::spread::spread;
 use crate::{Effort, Failure, Findings, Watch};
 
 /// From one management ordered set to the next (our choice, not calibrated).
-pub const MOS_INTERVAL_SECONDS: f64 = 1e-5;
+pub const MOS_INTERVAL: Span = Span::from_us(10);
 /// How long an entry of a register takes (our choice, not calibrated).
-pub const ENTRY_SECONDS: f64 = 0.0;
+pub const ENTRY_TIME: Span = Span::ZERO;
 
 /// Cliques and connected TiNs (U49).
-const fn cliques(effort: Effort) -> &'static [(&'static str, u16)] {
+const fn cliques(effort: Effort) -> &'static [(Profile, u16)] {
     match effort {
-        Effort::Quick => &[("tiny", 2), ("mini", 4)],
-        Effort::Full => &[("full", 24), ("full", 64), ("full", 256), ("full", 512)],
+        Effort::Quick => &[(Profile::Tiny, 2), (Profile::Mini, 4)],
+        Effort::Full => {
+            &[(Profile::Full, 24), (Profile::Full, 64), (Profile::Full, 256), (Profile::Full, 512)]
+        }
     }
 }
 
-fn boot((profile, connected): (&str, u16)) -> Result<Outcome, Failure> {
-    let asked = Boot { profile: profile.into(), connected: Some(connected), ..Boot::default() };
+fn boot((profile, connected): (Profile, u16)) -> Result<Outcome, Failure> {
+    let asked = Boot { profile, connected: Some(connected), ..Boot::default() };
     let outcome = asked.run(&mut |_, _, _| ControlFlow::Continue(()));
     let outcome = outcome.map_err(|problems| Failure::Model(format!("{problems:?}")))?;
     if !outcome.is_done {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use report::{Provenance, write_rows};
+use report::{Provenance, write_table};
 use reproductions::aquila::boot::{Boot, Outcome};
 
 use super::place::Place;
@@ -36,7 +36,7 @@ pub fn store(
             seed: boot.seed,
             scenario: command.clone(),
         };
-        write_rows(&files.file(rows), &outcome.rows(), &origin)?;
+        write_table(&files.file(rows), &outcome.rows(), &origin)?;
         files.write(report, &outcome.page(&command).to_html())?;
         let text = format!("{:#}\n", outcome.summary(VERSION));
         checksums::write(files, &FILES[..2], (summary, text.as_bytes()))?;
@@ -54,9 +54,9 @@ fn command(boot: &Boot) -> String {
         command += &format!(" --connected {connected}");
     }
     command += &format!(
-        " --mos-interval {} --entry-time {} --mos-lost {} --limit {} --seed {}",
+        " --mos-interval '{}' --entry-time '{}' --mos-lost {} --limit '{}' --seed {}",
         boot.mos_interval, boot.entry_time, boot.mos_lost, boot.limit, boot.seed
     );
-    boot.faults.iter().for_each(|fault| command += &format!(" --fault {fault}"));
+    boot.faults.iter().for_each(|fault| command += &format!(" --fault '{fault}'"));
     command
 }

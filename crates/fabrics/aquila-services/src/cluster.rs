@@ -4,11 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use aquila::config::Profile;
 use aquila::pipeline::plan::Plan;
-use aquila::topology::{Fibres, Shape, Topology};
+use aquila::topology::{Fibres, Topology};
 use aquila::turns::TurnTable;
 use aquila_control::apps::Clique;
 use aquila_control::apps::election::Application;
+use kernel::Span;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -99,48 +101,21 @@ pub struct Process {
     pub address: String,
 }
 
-/// A Clique that can be had.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Size {
-    /// 18 TiNs.
-    Tiny,
-    /// 68.
-    Mini,
-    /// 288.
-    Half,
-    /// 576.
-    Full,
-}
-
-impl Size {
-    /// What it is made of.
-    #[must_use]
-    pub const fn shape(self) -> Shape {
-        match self {
-            Self::Tiny => Shape::TINY,
-            Self::Mini => Shape::MINI,
-            Self::Half => Shape::HALF,
-            Self::Full => Shape::FULL,
-        }
-    }
-}
-
-/// How the hardware that is stood for behaves, and how patient the controller is. Unit: of each, as its name says.
+/// How the hardware that is stood for behaves, and how patient the controller is.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Times {
     /// From one management ordered set to the next (M614).
-    pub mos_interval_us: u64,
+    pub mos_interval: Span,
     /// Until words are told apart on a cable.
-    pub lock_ms: u64,
+    pub lock: Span,
     /// From then until cells cross it.
-    pub up_ms: u64,
+    pub up: Span,
     /// How long a call is tried (M804: 5 s).
-    pub call_ms: u64,
+    pub call: Span,
     /// For how long a lost session is only called for (M813: 10 s).
-    pub reconnect_ms: u64,
+    pub reconnect: Span,
     /// After how long without a question for an address a TiN is taken to have one (150 s).
-    pub asks_ms: u64,
+    pub asks: Span,
     /// To a TiN that is reached over TCP (M727). Unit: bytes a second.
     pub tcp_rate: u64,
     /// By PMOS. Unit: bytes a second.
@@ -149,13 +124,14 @@ pub struct Times {
 
 impl Default for Times {
     fn default() -> Self {
+        let ms = |ms: u64| Span::from_us(1_000 * ms);
         Self {
-            mos_interval_us: 10,
-            lock_ms: 50,
-            up_ms: 200,
-            call_ms: 5_000,
-            reconnect_ms: 10_000,
-            asks_ms: 150_000,
+            mos_interval: Span::from_us(10),
+            lock: ms(50),
+            up: ms(200),
+            call: ms(5_000),
+            reconnect: ms(10_000),
+            asks: ms(150_000),
             tcp_rate: 4_000_000,
             pmos_rate: 200_000,
         }
@@ -168,7 +144,7 @@ pub struct Cluster {
     /// Of the program that has written it: others do not read it.
     pub software: String,
     /// Which Clique.
-    pub clique: Size,
+    pub profile: Profile,
     /// TiNs that are connected to the datacenter's network.
     pub connected: Vec<u16>,
     /// Where etcd is, if it keeps the base.
@@ -264,7 +240,7 @@ impl Cluster {
     /// The agent that has a TiN: they have about as many each, by pod.
     #[must_use]
     pub fn agent_of(&self, tin: u16) -> u8 {
-        let shape = self.clique.shape();
+        let shape = self.profile.shape();
         let agents = u32::from(self.count(Role::Agent).max(1));
         (u32::from(shape.split(tin).0) * agents / u32::from(shape.pods)) as u8
     }
@@ -275,7 +251,7 @@ impl Cluster {
     /// Never: there are such Cliques.
     #[must_use]
     pub fn configuration(&self) -> Arc<Clique> {
-        let shape = self.clique.shape();
+        let shape = self.profile.shape();
         let topology = Topology::new(&shape, Fibres::Grid).expect("a Clique of the table");
         Arc::new(Clique::new(topology, TurnTable::P1, Plan::new(&shape, 2)))
     }

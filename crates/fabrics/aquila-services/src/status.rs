@@ -232,7 +232,7 @@ impl Viewer {
             boot: session.boot,
         };
         Report {
-            tins: self.cluster.clique.shape().tins(),
+            tins: self.cluster.profile.shape().tins(),
             base_version: newest.version,
             base_layout: newest.layout,
             base_rows: newest.rows,

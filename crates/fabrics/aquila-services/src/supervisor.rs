@@ -13,14 +13,17 @@ use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 
 use aquila::pipeline::compute::connected;
+use kernel::Span;
 
-use crate::cluster::{Cluster, ClusterError, Place, Process, Role, SOFTWARE, Size, Times};
+use crate::cluster::{Cluster, ClusterError, Place, Process, Profile, Role, SOFTWARE, Times};
 use crate::tls::{Tls, TlsError};
 
 /// From the end of a process to its next start (our choice).
 const AGAIN: Duration = Duration::from_millis(200);
 /// For how long processes may take to end by themselves (our choice).
 const STOP: Duration = Duration::from_secs(3);
+/// Longest time from one ordered set to the next (our choice): a packet takes 250 of them.
+const INTERVAL_MAX: Span = Span::from_us(1_000_000);
 /// What a process ends with if it would end so each time.
 pub const FINAL: i32 = 2;
 
@@ -30,7 +33,7 @@ pub struct Options {
     /// Where it keeps its files.
     pub folder: PathBuf,
     /// Which Clique.
-    pub clique: Size,
+    pub profile: Profile,
     /// How many of its TiNs are connected to the datacenter's network.
     pub connected: u16,
     /// Processes that have its TiNs.
@@ -105,12 +108,20 @@ pub enum Notice {
 
 impl Options {
     fn check(&self) -> Result<(), SupervisorError> {
-        let shape = self.clique.shape();
+        let shape = self.profile.shape();
         let wrong = |key, found: u16, max: u16| SupervisorError::Option {
             key,
             found: found.to_string(),
             expected: format!("1 to {max}"),
         };
+        let interval = self.times.mos_interval;
+        if !(Span::from_us(1)..=INTERVAL_MAX).contains(&interval) {
+            return Err(SupervisorError::Option {
+                key: "--mos-interval",
+                found: interval.to_string(),
+                expected: format!("1 us to {INTERVAL_MAX}"),
+            });
+        }
         if self.connected == 0 || self.connected > shape.tins() {
             return Err(wrong("--connected", self.connected, shape.tins()));
         }
@@ -144,8 +155,8 @@ impl Options {
         let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
         Ok(Cluster {
             software: SOFTWARE.to_owned(),
-            clique: self.clique,
-            connected: connected(self.clique.shape().tins(), self.connected),
+            profile: self.profile,
+            connected: connected(self.profile.shape().tins(), self.connected),
             etcd: self.etcd.clone(),
             tls: self.tls.as_ref().map(absolute),
             json_logs: self.json_logs,

@@ -14,6 +14,7 @@ mod switch;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::str::FromStr;
 
 use kernel::{Bytes, Rate, Span};
@@ -206,15 +207,27 @@ impl Profile {
     }
 }
 
+impl Profile {
+    /// All of them, with their names.
+    const NAMES: [(Self, &str); 4] =
+        [(Self::Full, "full"), (Self::Half, "half"), (Self::Mini, "mini"), (Self::Tiny, "tiny")];
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (_, name) =
+            Self::NAMES.iter().find(|(profile, _)| profile == self).expect("all are there");
+        f.pad(name)
+    }
+}
+
 impl FromStr for Profile {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        let all = [Self::Full, Self::Half, Self::Mini, Self::Tiny];
-        let names = ["full", "half", "mini", "tiny"];
-        let found = names.iter().position(|&known| known == name);
+        let found = Self::NAMES.iter().find(|(_, known)| *known == name);
         found
-            .map(|at| all[at])
+            .map(|(profile, _)| *profile)
             .ok_or_else(|| format!("{name:?}; expected full, half, mini or tiny"))
     }
 }

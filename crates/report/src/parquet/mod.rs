@@ -1,4 +1,4 @@
-//! Parquet files: `flows.parquet`, `series.parquet`, and tables of rows.
+//! Parquet files: `flows.parquet`, `series.parquet`, and any other table.
 //!
 //! Every column says in the file what it is and in which unit. The same run gives the same bytes:
 //! nothing of the writer, the machine or the hour is in the file. Memory is bounded by one row
@@ -6,14 +6,12 @@
 
 mod columns;
 mod flows;
-mod rows;
 mod series;
 mod table;
 
 pub use flows::FlowWriter;
-pub use rows::{RowsColumn, RowsValues, write_rows};
 pub use series::write_series;
-pub use table::{Columns, write_table};
+pub use table::{TableColumn, write_table};
 
 /// Where a file's figures come from; stored with them.
 #[derive(Clone, PartialEq, Eq, Debug)]

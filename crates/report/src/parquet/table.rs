@@ -1,4 +1,4 @@
-//! Any table of JSON values: a row a run, say, of summaries.
+//! Any table: a row a run of a sweep, say, or a row a thing that was measured.
 
 use std::io;
 use std::path::Path;
@@ -13,29 +13,57 @@ use super::columns::{Column, ColumnWriter, Nullable};
 use crate::Unit;
 use crate::files::{AtomicFile, FileError};
 
-/// Columns by their names, with a value in each row.
-pub type Columns = Vec<(String, Vec<Value>)>;
+/// A column of a table.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TableColumn {
+    /// Unique in its table.
+    pub name: String,
+    /// `s`, `bytes`, ...; empty where there is none.
+    pub unit: &'static str,
+    /// One sentence; empty where the name says it all.
+    pub description: &'static str,
+    /// One a row, null where there is no such thing. A column of numbers, or of truth values, is one; any other is
+    /// text.
+    pub values: Vec<Value>,
+}
 
-/// Writes `columns` to `path`, whole or not at all. A column of numbers, or of truth values, is one; any
-/// other is text; null is none.
+impl TableColumn {
+    /// Values of a summary, by the key that they have there, which names their unit.
+    #[must_use]
+    pub fn of_key(key: impl Into<String>, values: Vec<Value>) -> Self {
+        let name = key.into();
+        let unit =
+            if is_number(array(&values).data_type()) { Unit::of_key(&name).symbol() } else { "" };
+        Self { name, unit, description: "", values }
+    }
+}
+
+/// Writes `columns` to `path`, whole or not at all.
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn write_table(path: &Path, columns: &Columns, origin: &Provenance) -> Result<(), FileError> {
+///
+/// # Panics
+/// If a column has another length than the first.
+pub fn write_table(
+    path: &Path,
+    columns: &[TableColumn],
+    origin: &Provenance,
+) -> Result<(), FileError> {
     let file = AtomicFile::create(path)?;
     write(file.handle()?, columns, origin).map_err(|source| FileError::new(path, source))?;
     file.finish()
 }
 
-fn write(out: std::fs::File, columns: &Columns, origin: &Provenance) -> io::Result<()> {
-    let parts = columns.iter().map(|(name, values)| {
+fn write(out: std::fs::File, columns: &[TableColumn], origin: &Provenance) -> io::Result<()> {
+    let parts = columns.iter().map(|TableColumn { name, unit, description, values }| {
         let array = array(values);
         let column = Column {
             name: name.clone(),
             kind: array.data_type().clone(),
             nullable: Nullable::Sometimes,
-            unit: if is_number(array.data_type()) { Unit::of_key(name).symbol() } else { "" },
-            description: String::new(),
+            unit,
+            description: (*description).into(),
         };
         (column, array)
     });
@@ -79,14 +107,15 @@ mod tests {
     #[test]
     fn columns_have_the_kind_of_their_values() {
         let all = |values: &[Value]| values.to_vec();
-        let columns = vec![
-            ("name".to_string(), all(&[json!("a"), Value::Null])),
-            ("nodes".to_string(), all(&[json!(8), json!(16)])),
-            ("fct.all.p99".to_string(), all(&[json!(1), json!(2.5e-6)])),
-            ("saturated".to_string(), all(&[Value::Null, json!(true)])),
-            ("mixed".to_string(), all(&[json!(1), json!("1 us")])),
-            ("empty".to_string(), all(&[Value::Null, Value::Null])),
-        ];
+        let columns = [
+            ("name", all(&[json!("a"), Value::Null])),
+            ("nodes", all(&[json!(8), json!(16)])),
+            ("fct.all.p99", all(&[json!(1), json!(2.5e-6)])),
+            ("saturated", all(&[Value::Null, json!(true)])),
+            ("mixed", all(&[json!(1), json!("1 us")])),
+            ("empty", all(&[Value::Null, Value::Null])),
+        ]
+        .map(|(key, values)| TableColumn::of_key(key, values));
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("table.parquet");
         let origin = Provenance {

@@ -71,12 +71,11 @@ fn ending(outcome: &Outcome, output: &Output) -> u8 {
 }
 
 fn asked(arguments: &BootstrapArguments) -> Boot {
-    let usual = Boot::default();
     Boot {
-        profile: arguments.profile.clone(),
+        profile: arguments.profile,
         connected: arguments.connected,
-        mos_interval: arguments.mos_interval.unwrap_or(usual.mos_interval),
-        entry_time: arguments.entry_time.unwrap_or(usual.entry_time),
+        mos_interval: arguments.mos_interval,
+        entry_time: arguments.entry_time,
         mos_lost: arguments.mos_lost,
         seed: arguments.seed,
         faults: arguments.fault.clone(),

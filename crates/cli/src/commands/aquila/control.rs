@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use aquila_services::cluster::{Role, Size, Times};
+use aquila_services::cluster::{Role, Times};
 use aquila_services::status::{self, Report, Viewer};
 use aquila_services::supervisor::{self, Notice, Options, SupervisorError};
 use aquila_services::{logs, process};
 
 use super::super::DONE;
-use crate::args::{CliqueSize, ControlArguments, Format, ProcessArguments, StatusArguments};
+use crate::args::{ControlArguments, Format, ProcessArguments, StatusArguments};
 use crate::engine::{Busy, EXIT_BROKEN, EXIT_INPUT};
 use crate::interrupt;
 use crate::output::Output;
@@ -42,19 +42,14 @@ fn program() -> (PathBuf, Vec<String>) {
 pub fn control(arguments: &ControlArguments, output: &mut Output) -> u8 {
     let options = Options {
         folder: arguments.dir.clone(),
-        clique: match arguments.clique {
-            CliqueSize::Tiny => Size::Tiny,
-            CliqueSize::Mini => Size::Mini,
-            CliqueSize::Half => Size::Half,
-            CliqueSize::Full => Size::Full,
-        },
+        profile: arguments.profile,
         connected: arguments.connected,
         agents: arguments.agents,
         etcd: arguments.etcd.clone(),
         tls: arguments.tls.clone(),
         bind: arguments.bind,
         json_logs: arguments.log_format == Format::Json,
-        times: Times { mos_interval_us: arguments.mos_interval.max(1), ..Times::default() },
+        times: Times { mos_interval: arguments.mos_interval, ..Times::default() },
         program: program(),
     };
     if !arguments.bind.is_loopback() && arguments.tls.is_none() {

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use report::page::{Block, CHART_LIBRARY, Library, Page, Plot};
 use report::{
-    Cell, Column, Columns, FileError, Provenance, ResultsTable, Unit, write_atomically, write_table,
+    Cell, Column, FileError, Provenance, ResultsTable, TableColumn, Unit, write_atomically,
+    write_table,
 };
 use serde_json::{Map, Value};
 
@@ -99,7 +100,7 @@ fn harmless(text: &str) -> String {
 
 /// One row a point: its settings, then everything its summary says but the engine's speed, so that
 /// the same sweep gives the same bytes.
-fn of_points(swept: &Swept) -> Columns {
+fn of_points(swept: &Swept) -> Vec<TableColumn> {
     let rows: Vec<Row> = swept
         .points
         .iter()
@@ -112,7 +113,7 @@ fn of_points(swept: &Swept) -> Columns {
 }
 
 /// One row a mean, as [`of_points`]: `KEY.low` and `KEY.high` are the ends of the interval of `KEY`.
-fn of_means(swept: &Swept, means: &[Mean]) -> Columns {
+fn of_means(swept: &Swept, means: &[Mean]) -> Vec<TableColumn> {
     let row = |mean: &Mean| {
         let mut row = Map::new();
         let summary = mean.summary.as_ref();
@@ -140,9 +141,9 @@ fn of_means(swept: &Swept, means: &[Mean]) -> Columns {
 type Row = (Vec<String>, &'static str, Map<String, Value>);
 
 /// Rows as columns, in the order in which keys first come.
-fn columns(axes: &[&Axis], rows: &[Row]) -> Columns {
+fn columns(axes: &[&Axis], rows: &[Row]) -> Vec<TableColumn> {
     let setting = |text: &String| serde_json::from_str(text).ok().filter(Value::is_number);
-    let mut columns: Columns = axes
+    let mut columns: Vec<(String, Vec<Value>)> = axes
         .iter()
         .enumerate()
         .map(|(index, axis)| {
@@ -165,7 +166,7 @@ fn columns(axes: &[&Axis], rows: &[Row]) -> Columns {
             columns[column].1[place] = value.clone();
         }
     }
-    columns
+    columns.into_iter().map(|(key, values)| TableColumn::of_key(key, values)).collect()
 }
 
 /// A summary without the engine's speed, nested keys as paths.
@@ -178,13 +179,13 @@ fn flat(summary: &Value) -> Map<String, Value> {
     flat
 }
 
-fn csv(columns: &Columns) -> Vec<u8> {
+fn csv(columns: &[TableColumn]) -> Vec<u8> {
     let memory = "writing to memory does not fail";
     let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(columns.iter().map(|(name, _)| harmless(name))).expect(memory);
-    let rows = columns.first().map_or(0, |(_, values)| values.len());
+    writer.write_record(columns.iter().map(|column| harmless(&column.name))).expect(memory);
+    let rows = columns.first().map_or(0, |column| column.values.len());
     for row in 0..rows {
-        let cells = columns.iter().map(|(_, values)| match &values[row] {
+        let cells = columns.iter().map(|column| match &column.values[row] {
             Value::Null => String::new(),
             Value::String(text) => harmless(text),
             value => value.to_string(),

@@ -28,7 +28,7 @@ use aquila::pipeline::routes::Next;
 use aquila::tables::flows::Flow;
 use ipnet::IpNet;
 
-use crate::nib::Table;
+use crate::nib::{Change, Nib, Table};
 
 /// In the place of a class: nothing comes in there; of class and channel: the row of the escape channels.
 pub const NONE: u8 = u8::MAX;
@@ -90,6 +90,16 @@ impl SessionRow {
         let &[up @ 0..=1, ready @ 0..=1, over @ 0..=1, 0, a, b, c, d] = value else { return None };
         let boot = u32::from_be_bytes([a, b, c, d]);
         Some(Self { is_up: up == 1, is_ready: ready == 1, is_over_pmos: over == 1, boot })
+    }
+
+    /// That of each TiN that has one.
+    #[must_use]
+    pub fn all(base: &Nib) -> Vec<(u16, Self)> {
+        let row = |change: Change| {
+            let tin = u16::from_be_bytes(change.key.1.try_into().ok()?);
+            Some((tin, Self::decode(&change.value?)?))
+        };
+        base.since(0, &[Table::TinSession]).changes.into_iter().filter_map(row).collect()
     }
 }
 

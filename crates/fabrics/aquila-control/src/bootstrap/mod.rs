@@ -22,6 +22,7 @@ use aquila::pipeline::plan::{EthernetAddress, Plan, Version};
 use aquila::topology::Topology;
 use kernel::{Span, Stream, Time};
 
+use crate::apps::rows::SessionRow;
 use crate::apps::session::{Over, Progress, Request, Session};
 use crate::dhcp::{self, Kind, Message};
 use crate::pmos;
@@ -273,27 +274,21 @@ impl Manager {
         }
     }
 
-    /// Another controller had this TiN ready, in the cold start of this number: it is called, and carries others' traffic
-    /// meanwhile. To be told before anything else.
-    ///
-    /// # Panics
-    /// If there is no such TiN.
-    pub fn resume(&mut self, now: Time, tin: u16, boot: u32) {
+    /// Takes over from another controller, which has left these rows of TiNs: who was ready is called, and carries others'
+    /// traffic meanwhile; who was not has an address all the same. To be told before anything else.
+    pub fn take_over(&mut self, now: Time, rows: impl IntoIterator<Item = (u16, SessionRow)>) {
         // All of them have to be called, so many at once, and this twice.
         let calls = self.tins.len().div_ceil(self.settings.calls_max.max(1)) as u64;
         let gives_up = now + self.settings.reconnect + self.settings.call * 2 * calls;
-        let place = self.tin(tin);
-        (place.ready_boot, place.gives_up) = (Some(boot), Some(gives_up));
-        place.stage = Stage::Reconnecting;
-    }
-
-    /// Another controller had a session with this TiN, which was not ready: it has an address. To be told before anything
-    /// else.
-    ///
-    /// # Panics
-    /// If there is no such TiN.
-    pub fn knows(&mut self, tin: u16) {
-        self.tin(tin).stage = Stage::Addressed;
+        for (tin, row) in rows {
+            let Some(place) = self.tins.get_mut(usize::from(tin)) else { continue };
+            if row.is_ready {
+                (place.ready_boot, place.gives_up) = (Some(row.boot), Some(gives_up));
+                place.stage = Stage::Reconnecting;
+            } else {
+                place.stage = Stage::Addressed;
+            }
+        }
     }
 
     /// Advances by one input.

@@ -182,11 +182,7 @@ impl Sim {
         let mut manager =
             Manager::new(self.now, &self.topology, connected, CONTROLLER, settings, seed);
         if let Some(base) = self.controller.constellation.base() {
-            for tin in 0..self.topology.shape().tins() {
-                if let Some(row) = session_row(base, tin).filter(|row| row.is_ready) {
-                    manager.resume(self.now, tin, row.boot);
-                }
-            }
+            manager.take_over(self.now, SessionRow::all(base));
         }
         self.controller.manager = Some((number, manager));
         let life = self.controller.life;

@@ -71,7 +71,7 @@ impl Agent {
         let agents = cluster.count(Role::Agent);
         let all = 0..clique.topology.shape().tins();
         let numbers: Vec<u16> = all.filter(|&tin| cluster.agent_of(tin) == own).collect();
-        let interval = Span::from_us(cluster.times.mos_interval_us);
+        let interval = cluster.times.mos_interval;
         let settings = firmware::Settings {
             entry_time: Span::ZERO,
             // There and back for two words, and what may be before them; and the machine's own delays.

@@ -152,24 +152,17 @@ impl Instances {
 
     /// A session manager that knows what the base says of TiNs.
     fn new_manager(&mut self, now: Time) -> Manager {
-        let ms = |ms: u64| Span::from_us(1_000 * ms);
         let settings = bootstrap::Settings {
-            call: ms(self.cluster.times.call_ms),
-            reconnect: ms(self.cluster.times.reconnect_ms),
-            asks: ms(self.cluster.times.asks_ms),
+            call: self.cluster.times.call,
+            reconnect: self.cluster.times.reconnect,
+            asks: self.cluster.times.asks,
             ..bootstrap::Settings::default()
         };
         let (_, number) = self.instance.name();
         let (topology, connected) = (&self.clique.topology, &self.cluster.connected);
         let address = controller(number);
         let mut manager = Manager::new(now, topology, connected, address, settings, life());
-        for (tin, row) in sessions(&self.copy) {
-            match row.is_ready {
-                _ if tin >= topology.shape().tins() => {}
-                true => manager.resume(now, tin, row.boot),
-                false => manager.knows(tin),
-            }
-        }
+        manager.take_over(now, SessionRow::all(&self.copy));
         self.ports.clear();
         tracing::info!(term = self.instance.leads(), "it leads, and opens sessions");
         manager
@@ -267,16 +260,6 @@ impl Instances {
     }
 }
 
-/// What the base says of TiNs.
-fn sessions(base: &Nib) -> Vec<(u16, SessionRow)> {
-    let rows = base.since(0, &[Table::TinSession]).changes.into_iter();
-    let row = |change: aquila_control::nib::Change| {
-        let tin = u16::from_be_bytes(change.key.1.try_into().ok()?);
-        Some((tin, SessionRow::decode(&change.value?)?))
-    };
-    rows.filter_map(row).collect()
-}
-
 /// What can be seen of a base.
 pub fn look_at(base: &Nib, looked: &mut Looked) {
     let sizes = base.sizes();
@@ -290,7 +273,7 @@ pub fn look_at(base: &Nib, looked: &mut Looked) {
         held_back: row.failed[1],
         unreachable: row.failed[2],
     });
-    looked.sessions = sessions(base)
+    looked.sessions = SessionRow::all(base)
         .into_iter()
         .map(|(tin, row)| Session {
             tin: tin.into(),

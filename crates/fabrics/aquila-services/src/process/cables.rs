@@ -53,8 +53,7 @@ pub struct Cables {
 
 impl Cables {
     pub fn new(cluster: &Cluster, own: u8, agents: u8) -> Self {
-        let ms = |ms: u64| Span::from_us(1_000 * ms);
-        let tins = cluster.clique.shape().tins();
+        let tins = cluster.profile.shape().tins();
         let dark = Bundle { heard: None, since: Time::ZERO, state: LinkState::Down };
         let mut bundles = vec![dark; usize::from(agents)];
         bundles[usize::from(own)].heard = Some((0, Time::ZERO));
@@ -64,9 +63,9 @@ impl Cables {
             wires: BTreeMap::new(),
             acks: BTreeMap::new(),
             leaving: BinaryHeap::new(),
-            interval: Span::from_us(cluster.times.mos_interval_us),
-            lock: ms(cluster.times.lock_ms),
-            up: ms(cluster.times.up_ms),
+            interval: cluster.times.mos_interval,
+            lock: cluster.times.lock,
+            up: cluster.times.up,
         }
     }
 

@@ -60,7 +60,7 @@ pub struct Datacenter {
 
 impl Datacenter {
     pub fn new(cluster: &Cluster) -> Self {
-        let plan = Plan::new(&cluster.clique.shape(), 2);
+        let plan = Plan::new(&cluster.profile.shape(), 2);
         Self {
             plan,
             cluster: cluster.clone(),

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use aquila_services::cluster::{Role, Size};
+use aquila_services::cluster::{Profile, Role};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use parts::etcd::Etcd;
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
 /// Boots a mini Clique, kills processes in so many rounds, and looks at what chips hold.
 fn boot(mut etcd: Option<Etcd>, seed: u64, rounds: u32) -> Result<(), Failed> {
     let address = etcd.as_ref().map(Etcd::address);
-    let mut plane = Plane::start(Size::Mini, 4, address, seed)?;
+    let mut plane = Plane::start(Profile::Mini, 4, address, seed)?;
     // From power-on, while it boots: each application, leader or not; the base; an agent.
     plane.wait(Duration::from_secs(60), "the first TiN is ready", |report| report.ready() > 0)?;
     for round in 0..rounds {

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use aquila_control::apps::front_end::order::owned;
 use aquila_control::registers::file::RegisterFile;
-use aquila_services::cluster::{Place, Role, Size, Times};
+use aquila_services::cluster::{Place, Profile, Role, Times};
 use aquila_services::status::{Report, Viewer};
 use aquila_services::supervisor::{self, Options, SupervisorError};
-use kernel::Stream;
+use kernel::{Span, Stream};
 use libtest_mimic::Failed;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
@@ -28,10 +28,11 @@ pub struct Plane {
 }
 
 /// How it is started.
-pub fn options(folder: &Path, clique: Size, agents: u8) -> Result<Options, Failed> {
+pub fn options(folder: &Path, profile: Profile, agents: u8) -> Result<Options, Failed> {
+    let ms = |ms: u64| Span::from_us(1_000 * ms);
     Ok(Options {
         folder: folder.to_owned(),
-        clique,
+        profile,
         connected: 4,
         agents,
         etcd: None,
@@ -40,12 +41,12 @@ pub fn options(folder: &Path, clique: Size, agents: u8) -> Result<Options, Faile
         json_logs: false,
         // Hardware that is quick, so that the test is: what is looked at are results, not times.
         times: Times {
-            mos_interval_us: 1,
-            lock_ms: 20,
-            up_ms: 50,
-            call_ms: 1_000,
-            reconnect_ms: 3_000,
-            asks_ms: 4_000,
+            mos_interval: Span::from_us(1),
+            lock: ms(20),
+            up: ms(50),
+            call: ms(1_000),
+            reconnect: ms(3_000),
+            asks: ms(4_000),
             tcp_rate: 50_000_000,
             pmos_rate: 5_000_000,
         },
@@ -55,13 +56,13 @@ pub fn options(folder: &Path, clique: Size, agents: u8) -> Result<Options, Faile
 
 impl Plane {
     pub fn start(
-        clique: Size,
+        profile: Profile,
         agents: u8,
         etcd: Option<String>,
         seed: u64,
     ) -> Result<Self, Failed> {
         let folder = folder()?;
-        let options = Options { etcd, ..options(folder.path(), clique, agents)? };
+        let options = Options { etcd, ..options(folder.path(), profile, agents)? };
         Self::of(folder, options, seed)
     }
 
@@ -168,7 +169,7 @@ impl Plane {
 
     /// What all chips hold.
     pub fn registers(&self) -> Result<Vec<RegisterFile>, Failed> {
-        let tins = 0..self.viewer.cluster.clique.shape().tins();
+        let tins = 0..self.viewer.cluster.profile.shape().tins();
         let one = |tin| Ok(self.runtime.block_on(self.viewer.registers(tin))?);
         tins.map(one).collect()
     }

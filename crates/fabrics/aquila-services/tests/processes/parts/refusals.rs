@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
-use aquila_services::cluster::{Role, Size};
+use aquila_services::cluster::{Profile, Role};
 use aquila_services::process::BASE_FILE;
 use aquila_services::proto::control::message::What;
 use aquila_services::proto::control::peer_client::PeerClient;
@@ -52,7 +52,7 @@ pub fn check_tls() -> Result<(), Failed> {
     let (ours, theirs) = (folder.path().join("ours"), folder.path().join("theirs"));
     certify(&ours)?;
     certify(&theirs)?;
-    let options = Options { tls: Some(ours.clone()), ..options(folder.path(), Size::Tiny, 2)? };
+    let options = Options { tls: Some(ours.clone()), ..options(folder.path(), Profile::Tiny, 2)? };
     let plane = Plane::of(folder, options, 1)?;
     let address =
         plane.viewer.cluster.address((Role::FlowManager, 0)).unwrap_or_default().to_owned();
@@ -73,7 +73,7 @@ pub fn check_tls() -> Result<(), Failed> {
 
 /// Messages that are none are counted, and change nothing; metrics say so.
 pub fn check_messages() -> Result<(), Failed> {
-    let plane = Plane::start(Size::Tiny, 2, None, 1)?;
+    let plane = Plane::start(Profile::Tiny, 2, None, 1)?;
     plane.settle(Duration::from_secs(60))?;
     let before = plane.registers()?;
     let at = |role| plane.viewer.cluster.address((role, 0)).unwrap_or_default().to_owned();
@@ -117,7 +117,7 @@ pub fn check_layout() -> Result<(), Failed> {
     let path = folder.path().join(BASE_FILE);
     let file = [&b"RLNIB"[..], &[1], &99u32.to_be_bytes(), b"whatever there is"].concat();
     fs::write(&path, &file)?;
-    let options = options(folder.path(), Size::Tiny, 1)?;
+    let options = options(folder.path(), Profile::Tiny, 1)?;
     let plane = Plane::of(folder, options, 1)?;
     refuses(plane, "layout 99; expected", "base")?;
     Ok(())
@@ -137,7 +137,7 @@ pub fn check_etcd() -> Result<(), Failed> {
         }
         Ok::<_, Failed>(())
     })?;
-    let plane = Plane::start(Size::Tiny, 1, Some(address), 1)?;
+    let plane = Plane::start(Profile::Tiny, 1, Some(address), 1)?;
     refuses(plane, "holds a base of layout 99; expected", "")
 }
 
