@@ -179,6 +179,29 @@ fn slow_under_load_no_flow_beats_its_yardstick_and_books_balance() {
     }
 }
 
+/// All queues are empty and the last cells of one flow are on their way when another begins: at
+/// whichever slot it is, no cell of it leaves before, so that it does not beat its yardstick.
+#[test]
+fn a_flow_that_begins_while_cells_are_under_way_sends_none_before_its_start() {
+    for (nodes, shards) in [(64, 1), (64, 2), (16, 3)] {
+        let plan = || config(nodes, 4).plan().unwrap();
+        let slot = plan().config.slot;
+        for offset in 0..45 {
+            let second = flow(1, 5, 3, 300, Time::ZERO + slot * offset + Span::from_ps(7));
+            let flows = [flow(0, 2, 9, 54, Time::ZERO), second];
+            let mut rack = Rack::new(plan(), 1);
+            rack.set_shards(shards);
+            let mut books = Books::of(flows.to_vec());
+            for flow in &flows {
+                books.advance(&mut rack, flow.start);
+                rack.offer(flow);
+            }
+            assert_eq!(books.advance(&mut rack, Time::NEVER), Advance::Idle);
+            books.check(&rack, 2);
+        }
+    }
+}
+
 /// A month of nothing between two flows, with all that may go on in the meantime.
 #[test]
 fn idle_time_costs_nothing() {

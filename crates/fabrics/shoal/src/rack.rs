@@ -219,7 +219,11 @@ impl Rack {
             if paused && is_stepwise { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         match stop {
-            Stop::Reached => self.slot = until / 2,
+            Stop::Reached => {
+                self.slot = until / 2;
+                let slot = self.slot;
+                self.shards.iter_mut().for_each(|shard| shard.reach(slot));
+            }
             Stop::Paused(end) => self.slot = end / 2,
             Stop::Idle => {
                 let busy = self.shards.iter().map(Shard::busy_until).max().unwrap_or(0);

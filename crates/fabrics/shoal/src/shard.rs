@@ -154,6 +154,13 @@ impl Shard {
         self.keep_epochs_small();
     }
 
+    /// Waits until this slot: before it and in its first half there is nothing to do here.
+    pub(crate) fn reach(&mut self, slot: u64) {
+        if self.slot < slot {
+            (self.slot, self.has_arrived) = (slot, true);
+        }
+    }
+
     /// Counts epochs from a later one, before their numbers become too large for what keeps them.
     fn keep_epochs_small(&mut self) {
         if let Some(epochs) = self.bank.surplus_epochs(self.slot) {
