@@ -90,7 +90,7 @@ def test_commands_in_the_documents_are_understood(line: str, command: Any) -> No
     words = shlex.split(line.partition(">")[0])[1:]
     # `--help` after a command line: every word before it is parsed, nothing is run.
     verb = words[0]
-    done = command(verb, "--help")
+    done = command(*words[: 2 if verb == "aquila" else 1], "--help")
     assert done.returncode == 0, done.stderr
     for option in (word for word in words if word.startswith("--")):
         assert option.split("=")[0] in done.stdout, f"{line}: {option}"

@@ -10,7 +10,7 @@
 The same scenario, seed and version give the same results as the ``rackloom`` command.
 """
 
-from rackloom._native import VERSION as __version__
+from rackloom._native import VERSION
 from rackloom.errors import Error, InputError, Problem, RunError
 from rackloom.progress import Progress
 from rackloom.results import (
@@ -36,6 +36,9 @@ from rackloom.verbs import (
     schema,
     sweep,
 )
+
+__version__ = VERSION
+"""The version of the package, which is also the command's."""
 
 __all__ = [
     "Comparison",

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use kernel::Time;
 use rack::node::{FlowName, Payload, Unit};
 use rack::{Flow, NodeId};
 
@@ -95,10 +96,11 @@ impl Flows {
         load
     }
 
-    /// Whether `bytes` are those that the source sent.
-    pub(crate) fn are_those(&self, payload: Payload, bytes: &[u8]) -> bool {
-        let Some(flow) = self.flow_of(payload) else { return false };
-        bytes_of(flow.id.get(), payload.offset, payload.bytes).eq(bytes.iter().copied())
+    /// The flow that `bytes` are of, if they are those that its source sent.
+    pub(crate) fn find(&self, payload: Payload, bytes: &[u8]) -> Option<&Flow> {
+        let flow = self.flow_of(payload)?;
+        let sent = bytes_of(flow.id.get(), payload.offset, payload.bytes);
+        sent.eq(bytes.iter().copied()).then_some(flow)
     }
 }
 
@@ -108,6 +110,8 @@ pub(crate) struct Cargo {
     passing: BTreeMap<Unit, Vec<u8>>,
     /// By flow: the parts that have arrived, from where to where, apart from each other.
     arrived: BTreeMap<FlowName, BTreeMap<u64, u64>>,
+    /// When the last bytes of a flow came that were missing.
+    whole: BTreeMap<FlowName, Time>,
 }
 
 impl Cargo {
@@ -121,8 +125,20 @@ impl Cargo {
         self.passing.get(&unit).map(Vec::as_slice)
     }
 
-    /// A part of a flow has come to its destination.
-    pub(crate) fn arrives(&mut self, payload: Payload) {
+    /// A part of a flow of `size` has come to its destination at an instant.
+    pub(crate) fn arrives(&mut self, payload: Payload, size: u64, at: Time) {
+        self.join(payload);
+        if self.readable(payload.flow) == size {
+            self.whole.entry(payload.flow).or_insert(at);
+        }
+    }
+
+    /// When all of a flow was there; `None` if it is not.
+    pub(crate) fn whole_at(&self, flow: FlowName) -> Option<Time> {
+        self.whole.get(&flow).copied()
+    }
+
+    fn join(&mut self, payload: Payload) {
         let parts = self.arrived.entry(payload.flow).or_default();
         let (mut from, mut to) = (payload.offset, payload.offset + u64::from(payload.bytes));
         // Joined with what it touches.
@@ -136,7 +152,7 @@ impl Cargo {
     }
 
     /// Bytes of a flow that have arrived, from the first on without a gap.
-    pub(crate) fn readable(&self, flow: FlowName) -> u64 {
+    fn readable(&self, flow: FlowName) -> u64 {
         self.arrived.get(&flow).and_then(|parts| parts.get(&0)).copied().unwrap_or(0)
     }
 }
@@ -152,7 +168,9 @@ mod tests {
         let flow = FlowName { src: NodeId::new(1), dst: NodeId::new(2), number: 3 };
         let mut cargo = Cargo::default();
         let mut arrives = |offset, bytes| {
-            cargo.arrives(Payload { flow, offset, bytes });
+            let at = Time::from_ps(offset);
+            cargo.arrives(Payload { flow, offset, bytes }, 27, at);
+            assert_eq!(cargo.whole_at(flow).is_some(), cargo.readable(flow) == 27);
             cargo.readable(flow)
         };
         assert_eq!(arrives(10, 5), 0);
@@ -161,5 +179,10 @@ mod tests {
         assert_eq!(arrives(2, 6), 8);
         assert_eq!(arrives(7, 20), 27);
         assert_eq!(arrives(0, 1), 27);
+        assert_eq!(
+            cargo.whole_at(flow),
+            Some(Time::from_ps(7)),
+            "what comes again is not the last"
+        );
     }
 }

@@ -59,7 +59,7 @@ impl Default for Config {
 pub struct Outcome {
     /// Flows that ended, each once, by number: when, and why it failed if it did.
     pub ended: BTreeMap<u64, (Time, Option<Failure>)>,
-    /// Of the flows that ended well: those of which not every byte was there, in place and right.
+    /// Of the flows that ended well: those of which not every byte was there by then, in place and right.
     pub incomplete: Vec<u64>,
     /// Parts of flows that arrived with other bytes than were sent.
     pub wrong: u64,
@@ -174,25 +174,29 @@ fn outcome(floor: &Floor, seats: &[Seat<'_>]) -> Outcome {
         end: floor.clock.now(),
         ..Outcome::default()
     };
+    // The first of a flow's halves to speak is right.
+    let mut ends = BTreeMap::new();
     for seat in seats {
         outcome.wrong += seat.wrong;
         outcome.unexpected += seat.node.unexpected();
         for &(name, at, failure) in &seat.told {
-            let flow =
-                floor.flows.get(name).unwrap_or_else(|| panic!("{name:?} ends: no such flow"));
-            let before = outcome.ended.get(&flow.id.get());
-            // The first of its halves to speak is right.
-            if before.is_none_or(|&(first, _)| at < first) {
-                outcome.ended.insert(flow.id.get(), (at, failure));
-            }
-            let [from, to] = [flow.src, flow.dst].map(|host| floor.places[&host]);
-            let is_whole = seats[to].cargo.readable(name) == flow.size.get();
-            // What one node moves from memory to memory in itself nobody sees.
-            if failure.is_none() && from != to && !is_whole {
-                outcome.incomplete.push(flow.id.get());
+            let end = ends.entry(name).or_insert((at, failure));
+            if at < end.0 {
+                *end = (at, failure);
             }
         }
     }
+    for (name, (at, failure)) in ends {
+        let flow = floor.flows.get(name).unwrap_or_else(|| panic!("{name:?} ends: no such flow"));
+        outcome.ended.insert(flow.id.get(), (at, failure));
+        let [from, to] = [flow.src, flow.dst].map(|host| floor.places[&host]);
+        let is_whole = seats[to].cargo.whole_at(name).is_some_and(|whole| whole <= at);
+        // What one node moves from memory to memory in itself nobody sees.
+        if failure.is_none() && from != to && !is_whole {
+            outcome.incomplete.push(flow.id.get());
+        }
+    }
+    outcome.incomplete.sort_unstable();
     outcome
 }
 
@@ -279,15 +283,16 @@ impl Seat<'_> {
 
     fn receive(&mut self, frame: &Frame) {
         let (head, load) = frame.bytes.split_at(frame.head.min(frame.bytes.len()));
-        let unit = self.node.receive(frame.wire, frame.at.max(self.reached), head);
+        let at = frame.at.max(self.reached);
+        let unit = self.node.receive(frame.wire, at, head);
         let Some(unit) = unit else { return };
         // Nobody but the destination looks at what rides with it.
         let is_here = |host: NodeId| self.floor.places.get(&host) == Some(&self.place);
         match unload(load) {
             Some((payload, bytes)) if is_here(payload.flow.dst) => {
-                match self.floor.flows.are_those(payload, bytes) {
-                    true => self.cargo.arrives(payload),
-                    false => self.wrong += 1,
+                match self.floor.flows.find(payload, bytes) {
+                    Some(flow) => self.cargo.arrives(payload, flow.size.get(), at),
+                    None => self.wrong += 1,
                 }
             }
             _ => self.cargo.keep(unit, load),

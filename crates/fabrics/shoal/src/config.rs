@@ -11,6 +11,7 @@ use crate::clos::{Clos, SwitchSchedules};
 use crate::equipment::Equipment;
 use crate::packets::CellPlan;
 use crate::schedule::{Order, Schedule};
+use crate::stages::SlotTimes;
 use crate::sync::SyncConfig;
 
 /// How a node computes the feedback on a remote queue (§3.3.2, Eqs 1, 2 and 6). The paper leaves
@@ -231,6 +232,12 @@ impl Plan {
         self.is_lossy = self.config.is_lossy(faults);
         self.faults = faults.to_vec();
         Ok(self)
+    }
+
+    /// What its slots are worth in time.
+    pub(crate) fn times(&self) -> SlotTimes {
+        let hop = self.config.guard + self.cell_time + self.latency;
+        SlotTimes { slot: self.config.slot, hop }
     }
 
     /// How far clocks may differ before cells are clipped: what the cell leaves of its slot, less all else

@@ -12,6 +12,7 @@ use rack::{Failure, Flow, NodeId};
 
 use crate::config::Plan;
 use crate::instance::{self, How, Instance, instances};
+use crate::stages::SlotTimes;
 
 /// Bits of a flow's handle: its number among those of its pair, below its source and its destination.
 const NUMBER_BITS: u32 = 9;
@@ -21,6 +22,8 @@ const NODE_BITS: u32 = 11;
 struct Single {
     node: u32,
     slot: Span,
+    /// From a cell's last bit to the beginning of the slot in which its receiver acts on it.
+    checks: Span,
     instance: Instance,
     out: Outbox<instance::Message>,
     /// By destination: how many flows there were.
@@ -32,10 +35,13 @@ struct Single {
 /// what nodes tell each other of failures.
 pub(crate) fn apart(plan: &Plan, seed: u64) -> Option<Nodes> {
     let count = plan.config.nodes as usize;
+    let SlotTimes { slot, hop } = plan.times();
+    let acted_on = slot * u64::from(plan.delay_slots);
     let single = |(node, instance): (u32, Instance)| -> Box<dyn Node> {
         Box::new(Single {
             node,
-            slot: plan.config.slot,
+            slot,
+            checks: acted_on - hop,
             instance,
             out: Outbox::new(count),
             numbers: BTreeMap::new(),
@@ -43,10 +49,16 @@ pub(crate) fn apart(plan: &Plan, seed: u64) -> Option<Nodes> {
         })
     };
     let nodes = (0..).zip(instances(plan, seed).ok()?).map(single).collect();
-    // Sent within a slot, and there at the beginning of one.
-    let delay = plan.config.slot * u64::from(plan.delay_slots) - plan.config.slot;
+    // Sent in the middle of a slot, and there with its last bit.
+    let [hop, middle] = [hop, middle_of(slot)].map(Span::as_ps);
+    let delay = Span::from_ps(hop.saturating_sub(middle).max(1));
     let stands = if plan.is_reliable { Stands::Damage } else { Stands::Nothing };
     Some(Nodes { nodes, delay, stands, memory: None })
+}
+
+/// From the beginning of a slot to its middle.
+fn middle_of(slot: Span) -> Span {
+    Span::from_ps(slot.as_ps() / 2)
 }
 
 fn handle(flow: FlowName) -> u32 {
@@ -65,8 +77,8 @@ fn name(handle: u32) -> FlowName {
 impl Single {
     /// When a half of a slot begins: cells arrive at the beginning of a slot, and are sent in its middle.
     fn start_of(&self, half: u64) -> Time {
-        let middle = if half.is_multiple_of(2) { 0 } else { self.slot.as_ps() / 2 };
-        Time::ZERO + self.slot * (half / 2) + Span::from_ps(middle)
+        let middle = if half.is_multiple_of(2) { Span::ZERO } else { middle_of(self.slot) };
+        Time::ZERO + self.slot * (half / 2) + middle
     }
 
     /// The first half of a slot that begins at `time` or later.
@@ -124,7 +136,7 @@ impl Node for Single {
             send(Message {
                 to: message.to as usize,
                 wire: message.channel,
-                at: self.start_of(message.at),
+                at: self.start_of(message.at) - self.checks,
                 bytes: &message.cell,
                 unit: unit.filter(|_| payload.is_some() || !is_own),
                 payload,

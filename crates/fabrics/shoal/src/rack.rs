@@ -77,8 +77,7 @@ impl Rack {
     #[must_use]
     pub fn new(plan: Plan, seed: u64) -> Self {
         let plan = Arc::new(plan);
-        let hop = plan.config.guard + plan.cell_time + plan.latency;
-        let times = SlotTimes { slot: plan.config.slot, hop };
+        let times = plan.times();
         Self {
             shards: Shards::new([Shard::new(&plan, (0, 1), seed)]),
             seed,

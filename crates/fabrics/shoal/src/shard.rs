@@ -97,13 +97,12 @@ impl Shard {
             let report = Codec::report_bytes(&plan.config);
             messages = messages.with_transport(round_trip, report);
         }
-        let hop = plan.config.guard + plan.cell_time + plan.latency;
         Self {
             bank: Bank::new(plan, own.clone()),
             messages,
             flight: Flight::new(plan.delay_slots, plan.config.channels),
             meetings: Meetings::new(own.end - own.start),
-            times: SlotTimes { slot: plan.config.slot, hop },
+            times: plan.times(),
             slot: 0,
             has_arrived: true,
             settled: 0,
