@@ -325,7 +325,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_benchmark_is_a_scenario_with_a_name_of_its_own() {
+    fn slow_every_benchmark_is_a_scenario_with_a_name_of_its_own() {
         let registry = Registry::standard();
         let slotted = BENCHES.iter().map(|(name, text)| (name.to_string(), text.to_string()));
         let mut names = std::collections::BTreeSet::new();

@@ -75,7 +75,7 @@ fn check_shape(shape: &Shape, seed: u64, failures: usize) {
 }
 
 #[test]
-fn i75_registers_hold_the_tables_of_the_tiny_and_mini_cliques() {
+fn slow_i75_registers_hold_the_tables_of_the_tiny_and_mini_cliques() {
     check_shape(&Shape::TINY, 1, 2);
     check_shape(&Shape::MINI, 2, 5);
 }

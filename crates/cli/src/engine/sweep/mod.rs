@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn points_for_which_there_is_no_memory_wait_and_all_of_them_run() {
+    fn slow_points_for_which_there_is_no_memory_wait_and_all_of_them_run() {
         let small = "run.flows = 500\nworkload = { kind = 'poisson', load = 0.3 }\n\
                      fabric = { kind = 'shoal', nodes = 16 }\n";
         let document = Document::parse("small.toml", small, scenario::Format::Toml).unwrap();

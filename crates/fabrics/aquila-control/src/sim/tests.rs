@@ -87,7 +87,7 @@ fn check_clique(shape: &Shape, count: u16) -> Results {
 }
 
 #[test]
-fn m801_m815_i82_the_tiny_clique_boots() {
+fn slow_m801_m815_i82_the_tiny_clique_boots() {
     for count in [1, 2, 18] {
         check_clique(&Shape::TINY, count);
     }
@@ -101,7 +101,7 @@ fn slow_m801_m815_i82_the_mini_clique_boots() {
 }
 
 #[test]
-fn m801_the_same_seed_is_the_same_run_and_another_is_not() {
+fn slow_m801_the_same_seed_is_the_same_run_and_another_is_not() {
     let run = |seed| {
         let mut config = Config::new(&Shape::TINY, vec![4], seed);
         config.mos_lost = 10_000;
@@ -114,7 +114,7 @@ fn m801_the_same_seed_is_the_same_run_and_another_is_not() {
 
 /// Fig. 6: TiNs 1 and 3 of a pod are connected; TiN 3 boots 2, then 4; TiN 4 boots 5.
 #[test]
-fn x29_the_worked_example_of_the_paper_is_a_possible_run() {
+fn slow_x29_the_worked_example_of_the_paper_is_a_possible_run() {
     // A pod of five, of which each is wired to those before and behind it, as the figure has it: other links are broken.
     let shape = Shape { tins_per_pod: 5, pods: 1, local_ports: 4, global_ports: 0, ..Shape::FULL };
     let topology = Topology::new(&shape, aquila::topology::Fibres::Grid).unwrap();
@@ -149,7 +149,7 @@ fn x29_the_worked_example_of_the_paper_is_a_possible_run() {
 }
 
 #[test]
-fn m609_i77_a_restart_costs_no_packet_and_no_bootstrap() {
+fn slow_m609_i77_a_restart_costs_no_packet_and_no_bootstrap() {
     let mut sim = Sim::new(Config::new(&Shape::TINY, vec![0], 1));
     let before = check(&mut sim);
     let chips = sim.chips().to_vec();
@@ -175,7 +175,7 @@ fn m609_i77_a_restart_costs_no_packet_and_no_bootstrap() {
 }
 
 #[test]
-fn m611_a_cold_start_is_a_bootstrap_and_the_rest_goes_on() {
+fn slow_m611_a_cold_start_is_a_bootstrap_and_the_rest_goes_on() {
     let mut sim = Sim::new(Config::new(&Shape::TINY, vec![0, 5], 1));
     let before = check(&mut sim);
     for tin in [5, 11] {
@@ -193,7 +193,7 @@ fn m611_a_cold_start_is_a_bootstrap_and_the_rest_goes_on() {
 }
 
 #[test]
-fn m813_a_dead_proxy_s_targets_are_booted_by_others() {
+fn slow_m813_a_dead_proxy_s_targets_are_booted_by_others() {
     // One connected TiN; words are slow, so that its neighbours are still targets when they lose their proxy.
     let mut config = Config::new(&Shape::TINY, vec![0], 3);
     config.mos_interval = Span::from_us(2_000);
@@ -215,7 +215,7 @@ fn m813_a_dead_proxy_s_targets_are_booted_by_others() {
 }
 
 #[test]
-fn m813_another_controller_takes_over_in_the_middle() {
+fn slow_m813_another_controller_takes_over_in_the_middle() {
     let mut config = Config::new(&Shape::TINY, vec![0], 3);
     config.mos_interval = Span::from_us(2_000);
     config.faults = vec![(second(60), Fault::Controller), (second(150), Fault::Controller)];
@@ -235,7 +235,7 @@ fn m801_x12_the_full_clique_boots() {
 
 /// Chips that are written with what the journal says hold what the Clique's chips do, stage by stage.
 #[test]
-fn m729_the_journal_says_what_chips_are_written_with_and_when() {
+fn slow_m729_the_journal_says_what_chips_are_written_with_and_when() {
     let mut config = Config::new(&Shape::TINY, vec![0, 7], 1);
     let link = 5;
     config.faults = vec![

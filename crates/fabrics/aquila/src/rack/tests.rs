@@ -191,7 +191,7 @@ fn i93_m903_tracing_moves_no_flow() {
 
 /// The same of operations on remote memory, whose requests, offers and answers are all traced.
 #[test]
-fn i93_m903_tracing_moves_no_flow_of_memory() {
+fn slow_i93_m903_tracing_moves_no_flow_of_memory() {
     let flows: Vec<_> = (0..60u32)
         .map(|id| {
             let start = Time::ZERO + Span::from_ns(700 * u64::from(id));
@@ -249,7 +249,7 @@ proptest! {
 
     /// The same where memory carries them; what is on links as its bytes changes nothing.
     #[test]
-    fn m501_every_flow_ends_where_memory_carries_it(
+    fn slow_m501_every_flow_ends_where_memory_carries_it(
         drawn in prop::collection::vec((0..24u32, 0..24u32, 1..200_000u64, 0..30_000u64), 1..40),
         is_read: bool,
         hosts_per_tin in 1..=2u8,
@@ -353,7 +353,7 @@ fn all_to_all(nodes: u32, size: u64, every: u64) -> Vec<Flow> {
 /// Everything of M922 fails and comes back while traffic flows: every flow of a host that lives completes; routes lead
 /// round what is gone, whatever the cut.
 #[test]
-fn m922_everything_fails_while_traffic_flows_and_nothing_is_left() {
+fn slow_m922_everything_fails_while_traffic_flows_and_nothing_is_left() {
     use ::rack::Group;
     let config = Config { nodes: 34, convergence: Span::from_us(50), ..Config::default() };
     let groups =
@@ -411,7 +411,7 @@ fn what_cannot_fail_is_refused_by_name() {
 /// The same where memory carries the flows: all complete that hosts that live ask of hosts that live, whatever fails for a
 /// while and however the Clique is cut; what was lost on the way is asked for again.
 #[test]
-fn m922_m511_everything_fails_while_memory_carries_flows() {
+fn slow_m922_m511_everything_fails_while_memory_carries_flows() {
     use ::rack::Group;
     let components = [
         Component::Group(Group::Module, 0),
@@ -446,7 +446,7 @@ fn m922_m511_everything_fails_while_memory_carries_flows() {
 /// A host or a TiN that dies for good: flows that it asks for or is asked for fail, all others complete, and it is said
 /// which end has died, whichever of them asks.
 #[test]
-fn m511_flows_fail_of_hosts_whose_memory_is_gone() {
+fn slow_m511_flows_fail_of_hosts_whose_memory_is_gone() {
     struct Why(Vec<(u64, Option<::rack::Failure>)>);
     impl ::rack::Probe for Why {
         fn completed(&mut self, end: &::rack::Completion<'_>) -> std::ops::ControlFlow<()> {

@@ -227,7 +227,7 @@ proptest! {
     /// I60, I61, M505 to M510: what is read is what was there, and what is written is what is there, whatever comes in
     /// whatever order; the window holds, and all of it comes home.
     #[test]
-    fn i60_i61_memory_is_what_was_read_and_written(
+    fn slow_i60_i61_memory_is_what_was_read_and_written(
         drawn in drawn(),
         window in 1..=4u64,
         is_small: bool,
@@ -258,7 +258,7 @@ proptest! {
     /// I61, I64, M511: whatever bit errors lose, everything is done in the end, once, and memory is right; nothing
     /// leaks.
     #[test]
-    fn i61_i64_m511_what_is_lost_is_tried_again(drawn in drawn(), rate in 1e-7..3e-6f64) {
+    fn slow_i61_i64_m511_what_is_lost_is_tried_again(drawn in drawn(), rate in 1e-7..3e-6f64) {
         let mut settings = Settings::default();
         settings.link.local_bit_error_rate = rate;
         settings.link.global_bit_error_rate = rate;

@@ -155,7 +155,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]
-    fn i71_every_state_between_two_solutions_has_a_way_for_every_cell(
+    fn slow_i71_every_state_between_two_solutions_has_a_way_for_every_cell(
         seed in any::<u64>(), percent in 1..40u64, turns in 0..4usize,
     ) {
         prop_assert_eq!(change(&SMALL, TURNS[turns], seed, percent, Order::Waves), 0);
