@@ -111,6 +111,8 @@ struct Look {
     style: SeriesStyle,
     /// `None`: in the colour of the text.
     hue: Option<usize>,
+    /// How far to the right of its place, so that intervals of several series at one place are told apart.
+    aside: i32,
 }
 
 impl Look {
@@ -120,7 +122,7 @@ impl Look {
             SeriesStyle::Published | SeriesStyle::Bound | SeriesStyle::Event
         );
         let hue = if inked { series.hue } else { Some(series.hue.unwrap_or(place)) };
-        Self { style: series.style, hue }
+        Self { style: series.style, hue, aside: 0 }
     }
 
     fn colour(self) -> RGBColor {
@@ -394,8 +396,15 @@ impl Frame {
 fn draw_curves<B: DrawingBackend>(area: &Area<B>, plot: &Plot) {
     let frame = Frame::new(plot);
     let chart = axes(area, &frame);
+    let intervals = plot.series.iter().filter(|series| !series.intervals.is_empty()).count() as i32;
+    let mut next = 0;
     for (place, series) in plot.series.iter().enumerate() {
-        draw_series(area, &chart, &frame, plot, (series, Look::of(place, series)));
+        let mut look = Look::of(place, series);
+        if !series.intervals.is_empty() {
+            look.aside = (2 * next + 1 - intervals) * BESIDE_OTHERS / 2;
+            next += 1;
+        }
+        draw_series(area, &chart, &frame, plot, (series, look));
     }
 }
 
@@ -438,6 +447,9 @@ fn has_marks(style: SeriesStyle) -> bool {
     )
 }
 
+/// From the interval of one series to that of the next at the same place.
+const BESIDE_OTHERS: i32 = 2 * FINE;
+
 /// Lines of at most so many points get a mark at each, as on the page.
 const MARKED_POINTS: usize = 40;
 
@@ -453,7 +465,7 @@ fn draw_series<B: DrawingBackend>(
     let (left, top) = area.get_base_pixel();
     let pixel = |at: (f64, f64)| {
         let (x, y) = chart.backend_coord(&at);
-        (x - left, y - top)
+        (x - left + look.aside, y - top)
     };
     match look.style {
         SeriesStyle::Event => {
