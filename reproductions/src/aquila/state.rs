@@ -204,9 +204,10 @@ mod tests {
     use super::*;
 
     /// By hand: a mini Clique has 18 + 8 ports outwards and 18 to endpoints; cells come from endpoints on one channel, from
-    /// other pods on two, from the pod on three.
+    /// other pods on two, from the pod on three. A table without a way is not written: after even-, which is the last
+    /// phase of P1, cells on the last channel may only go to a lower place an even distance away, and places 0 and 1
+    /// of a pod's four have none.
     #[test]
-    #[ignore = "open: by class 986 are counted, by hand 1,020; which of both is wrong was not found yet"]
     fn x11_tables_are_those_of_ports_and_channels_on_which_cells_come() {
         let mut alone = Alone::new(&Shape::MINI);
         alone.settle();
@@ -214,7 +215,7 @@ mod tests {
         let ports = u64::from(Shape::MINI.ports());
         let terminals = ports - 18 - 8;
         assert_eq!(counted.tables.by_port, 68 * (terminals + 2 * 8 + 3 * 18));
-        assert_eq!(counted.tables.by_class, 68 * 15);
+        assert_eq!(counted.tables.by_class, 68 * 15 - 17 * 2);
         // 16 other pods and 3 other TiNs of the pod.
         assert!(counted.routes.by_class <= 19 * counted.tables.by_class);
         assert!(counted.routes.by_port <= 19 * counted.tables.by_port);
