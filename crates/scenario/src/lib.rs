@@ -27,5 +27,6 @@ pub use registry::Registry;
 pub use run_config::{RunConfig, WarmUp};
 pub use scenario::{Error, FabricChoice, Scenario};
 pub use source::{Argument, Document, Format};
+pub use trace::TraceFormat;
 pub use tree::Place;
 pub use workload::{TraceConfig, WorkloadChoice};
