@@ -7,6 +7,7 @@ pub mod check;
 pub mod describe;
 mod execute;
 mod faults;
+pub mod links;
 mod problem;
 mod quantities;
 mod reader;

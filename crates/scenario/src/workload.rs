@@ -4,6 +4,7 @@
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use kernel::{Bytes, Rate};
 use rack::workload::config::{Nominal, WorkloadConfig, WorkloadContext};
@@ -15,7 +16,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::problem::Located;
-use crate::trace::{Reading, TraceFormat};
+use crate::trace::{Offered, Reading, TraceFormat};
 use crate::{registry, trace};
 
 /// Bytes of a file that are read at a time.
@@ -30,6 +31,8 @@ pub struct WorkloadChoice {
     source: Source,
     /// Memory that a trace may take.
     memory: Bytes,
+    /// What a trace offers by itself, known once it has been drawn, which reading a scenario does.
+    offered: Arc<OnceLock<Offered>>,
     /// The node rate that load 1.0 refers to, if the scenario states one.
     pub load_rate: Option<Rate>,
 }
@@ -42,7 +45,7 @@ enum Source {
 
 /// Flows from a file: a table in CSV or Parquet with the columns start, src, dst, bytes and optionally class
 /// and after; flows.parquet of an earlier run; a connection matrix of htsim; a list of flows of HPCC.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TraceConfig {
     /// The file; a relative path starts at the scenario file. No default.
@@ -54,6 +57,11 @@ pub struct TraceConfig {
     /// The number that the file gives to node 0: what numbers its hosts from 1 says 1. Default: 0.
     #[serde(default)]
     pub first_node: u32,
+    /// Stretches the gaps between starts by one factor, so that the flows come to this load; sizes and order
+    /// stay, and the first flow starts at zero. Load is bytes / (node rate x nodes x time from the first start to the
+    /// last). Not for flows that wait for others. Default: starts are those of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<f64>,
     /// First 16 hexadecimal digits of the SHA-256 of the file, to be sure that it is still the
     /// same. Default: not checked; a resolved scenario states it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,10 +85,14 @@ impl WorkloadChoice {
             trace.path = folder.join(&trace.path);
             trace.format = Some(trace.format()?);
             trace.pin()?;
-            return Ok(Self { source: Source::Trace(trace), memory, load_rate });
+            return Ok(Self::new(Source::Trace(trace), memory, load_rate));
         }
         let generator = registry::read(Value::Object(table))?;
-        Ok(Self { source: Source::Generator(generator), memory, load_rate })
+        Ok(Self::new(Source::Generator(generator), memory, load_rate))
+    }
+
+    fn new(source: Source, memory: Bytes, load_rate: Option<Rate>) -> Self {
+        Self { source, memory, offered: Arc::default(), load_rate }
     }
 
     /// The table with all defaults filled in.
@@ -113,13 +125,19 @@ impl WorkloadChoice {
         }
     }
 
-    /// What it offers by its definition; nothing is known of a trace.
+    /// What it offers by its definition.
     #[must_use]
     pub fn nominal(&self, context: &WorkloadContext) -> Option<Nominal> {
         match &self.source {
             Source::Generator(generator) => generator.nominal(context).ok(),
-            Source::Trace(_) => None,
+            Source::Trace(trace) => Some(self.offered.get()?.nominal(trace.load, context)),
         }
+    }
+
+    /// The load of a trace as it stands in its file; none of a generator, and of flows that wait for others.
+    #[must_use]
+    pub fn load_of_trace(&self, context: &WorkloadContext) -> Option<f64> {
+        self.offered.get()?.load(context)
     }
 
     /// Draws it for a rack.
@@ -130,7 +148,12 @@ impl WorkloadChoice {
         match &self.source {
             Source::Generator(generator) => generator.build(context),
             Source::Trace(config) => {
-                let rows = config.rows(context, self.memory)?;
+                let mut rows = config.rows(context, self.memory)?;
+                // Equal each time: the file is the one that its digest names.
+                let offered = self.offered.get_or_init(|| Offered::of(&rows));
+                if let Some(load) = config.load {
+                    offered.stretch(&mut rows, load, context).map_err(|problem| vec![problem])?;
+                }
                 Ok(Box::new(from_rows(&rows, context.nodes)?))
             }
         }

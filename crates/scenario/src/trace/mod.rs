@@ -15,6 +15,7 @@ mod foreign_tests;
 mod hpcc;
 mod htsim;
 mod lines;
+mod load;
 mod parquet;
 mod rows;
 mod table;
@@ -30,6 +31,7 @@ use rack::workload::trace::TraceRow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::load::Offered;
 use self::rows::{At, Draft, Rows};
 use crate::problem::{BadInput, Located};
 

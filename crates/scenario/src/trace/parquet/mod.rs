@@ -38,7 +38,8 @@ fn read_rows<R: ChunkReader + 'static>(file: R, rows: &mut Rows<'_>) -> Result<(
     bounds::check_footer(&file)?;
     let file = std::sync::Arc::new(file);
     let reader = SerializedFileReader::new(Shared(file.clone())).map_err(damaged)?;
-    let fields = reader.metadata().file_metadata().schema_descr().root_schema().get_fields();
+    let root = reader.metadata().file_metadata().schema_descr().root_schema();
+    let fields = root.get_fields();
     let names: Vec<String> = fields.iter().map(|field| field.name().to_string()).collect();
     if !rows.heads(Place::Unknown, names.iter().map(String::as_str)) {
         return Ok(());
@@ -55,7 +56,7 @@ fn read_rows<R: ChunkReader + 'static>(file: R, rows: &mut Rows<'_>) -> Result<(
         return Ok(());
     }
     bounds::check_pages(&*file, reader.metadata())?;
-    let only = Type::group_type_builder("trace").with_fields(read).build().map_err(damaged)?;
+    let only = Type::group_type_builder(root.name()).with_fields(read).build().map_err(damaged)?;
     for (index, row) in reader.get_row_iter(Some(only)).map_err(damaged)?.enumerate() {
         let row = row.map_err(damaged)?;
         let cells: Vec<Option<String>> = row.get_column_iter().map(|(_, f)| cell(f)).collect();
