@@ -1,5 +1,5 @@
-//! Any text is refused with a list of problems, or is flows that a rack can carry, whichever simulator's it claims
-//! to be.
+//! Any text is refused with a list of problems, or is flows that a rack can carry, whichever
+//! simulator's it claims to be.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -13,7 +13,10 @@ fuzz_target!(|bytes: &[u8]| {
             Err(bad) => assert!(!bad.problems().is_empty()),
             Ok(rows) => {
                 for (index, row) in rows.iter().enumerate() {
-                    assert!(row.src < NODES && row.dst < NODES && row.src != row.dst, "row {index}");
+                    assert!(
+                        row.src < NODES && row.dst < NODES && row.src != row.dst,
+                        "row {index}"
+                    );
                     assert!(row.bytes > 0, "row {index}");
                     assert!(row.after.iter().all(|&after| after < index as u64), "row {index}");
                 }

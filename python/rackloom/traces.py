@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from rackloom.errors import InputError
 
 PLACE = Path("results", "traces")
-"""Where frames are stored, by their content: results name the file, so that they can be run again."""
+"""Where frames are stored, by their content. Results name the file, so they can be run again."""
 
 KEY = "workload.flows"
 
@@ -87,8 +87,8 @@ def _table(frame: object) -> pa.Table:
         table = pa.table(frame)
     except (TypeError, ValueError, pa.ArrowException) as error:
         message = (
-            f"found {type(frame).__name__}, which is no table ({error}); expected a frame of pandas or "
-            "Polars, a table of PyArrow, or a mapping of columns"
+            f"found {type(frame).__name__}, which is no table ({error}); expected a frame of "
+            "pandas or Polars, a table of PyArrow, or a mapping of columns"
         )
         raise InputError([("scenario", None, KEY, message)]) from None
     # A pandas index is no column of flows: rows that were filtered keep their old numbers in it.

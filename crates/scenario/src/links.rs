@@ -1,14 +1,15 @@
 //! The links of a graph, from files as people have them.
 //!
-//! There is one list of links, `a,b,rate,delay`, which the fabric reads ([`rack::topology::Graph`]) and a resolved
-//! scenario holds. What else is read here is written down as that list:
+//! There is one list of links, `a,b,rate,delay`, which the fabric reads ([`rack::topology::Graph`])
+//! and a resolved scenario holds. What else is read here is written down as that list:
 //!
 //! - edge lists: the same four values a line, without a head, parted by commas or by spaces;
-//! - GraphML: what networkx, Gephi and yEd save. Edges have the attributes `rate` (or `bandwidth`) and `delay` (or
-//!   `latency`), with units, their own or by a key's default. Nodes with `kind` (or `type`, `role`) `host` or `switch` are
-//!   numbered hosts first; without it, in the order of the file, and the first of them are the hosts.
+//! - GraphML: what networkx, Gephi and yEd save. Edges have the attributes `rate` (or `bandwidth`)
+//!   and `delay` (or `latency`), with units, their own or by a key's default. Nodes with `kind` (or
+//!   `type`, `role`) `host` or `switch` are numbered hosts first; without it, in the order of the
+//!   file, and the first of them are the hosts.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 use kernel::{Rate, Span};
@@ -16,8 +17,11 @@ use roxmltree::{Document, Node, ParsingOptions};
 
 /// The head of our own list.
 const HEAD: &str = "a,b,rate,delay";
-/// Most elements, attributes and texts of a document. Our choice: five for each link of the largest graph in 16 MiB.
+/// Most elements, attributes and texts of a document. Our choice: five for each link of the largest
+/// graph in 16 MiB.
 const NODES_MAX: u32 = 1 << 21;
+/// Most attributes that a document declares, each of which is looked at for each edge. Our choice.
+const KEYS_MAX: usize = 1_000;
 /// What an edge's rate, an edge's delay and a node's kind may be called.
 const RATES: [&str; 2] = ["rate", "bandwidth"];
 const DELAYS: [&str; 2] = ["delay", "latency"];
@@ -110,7 +114,7 @@ struct Key<'a> {
 }
 
 /// What a document declares.
-struct Keys<'a>(HashMap<&'a str, Key<'a>>);
+struct Keys<'a>(BTreeMap<&'a str, Key<'a>>);
 
 impl<'a> Keys<'a> {
     fn of(root: Node<'a, 'a>) -> Self {
@@ -133,7 +137,7 @@ impl<'a> Keys<'a> {
                 let key = self.0.get(data.attribute("key")?);
                 key.filter(named).and_then(|_| data.text())
             });
-        // Of several keys with these names and a default, the first name's: never the order of a map.
+        // Of several keys with one name: the first by its id, so that no order of a map matters.
         let default = |name: &str| {
             let mut keys = self.0.values().filter(|key| name == key.name);
             keys.find_map(|key| key.default)
@@ -172,7 +176,11 @@ fn graphml(text: &str) -> Result<Links, (u32, String)> {
         return Err((line(other), "a second graph; expected one, with no graph in a node".into()));
     }
     let keys = Keys::of(root);
-    let (numbers, hosts) =
+    if keys.0.len() > KEYS_MAX {
+        let message = format!("declares {} attributes; at most {KEYS_MAX} are read", keys.0.len());
+        return Err((line(root), message));
+    }
+    let Vertices { numbers, hosts } =
         vertices(graph, &keys).map_err(|(node, message)| (line(node), message))?;
     let mut out = format!("{HEAD}\n");
     let is_directed = graph.attribute("edgedefault") == Some("directed");
@@ -204,12 +212,19 @@ fn graphml(text: &str) -> Result<Links, (u32, String)> {
     Ok(Links { text: out, hosts })
 }
 
-/// The number of each node, and how many hosts there are if nodes say what they are.
-#[allow(clippy::type_complexity, reason = "used once, and named in the sentence above")]
+/// The nodes of a graph.
+struct Vertices<'a> {
+    /// The number of each, by its id.
+    numbers: HashMap<&'a str, usize>,
+    /// How many of them are hosts, if they say what they are.
+    hosts: Option<u64>,
+}
+
+/// Numbers the nodes; or which of them is wrong, and how.
 fn vertices<'a>(
     graph: Node<'a, 'a>,
     keys: &Keys<'a>,
-) -> Result<(HashMap<&'a str, usize>, Option<u64>), (Node<'a, 'a>, String)> {
+) -> Result<Vertices<'a>, (Node<'a, 'a>, String)> {
     let (mut hosts, mut others, mut unsaid) = (Vec::new(), Vec::new(), None);
     for node in graph.children().filter(|node| node.has_tag_name_of("node")) {
         let Some(id) = node.attribute("id") else {
@@ -238,7 +253,7 @@ fn vertices<'a>(
             ));
         }
     }
-    Ok((numbers, count))
+    Ok(Vertices { numbers, hosts: count })
 }
 
 #[cfg(test)]

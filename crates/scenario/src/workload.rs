@@ -43,8 +43,9 @@ enum Source {
     Trace(TraceConfig),
 }
 
-/// Flows from a file: a table in CSV or Parquet with the columns start, src, dst, bytes and optionally class
-/// and after; flows.parquet of an earlier run; a connection matrix of htsim; a list of flows of HPCC.
+/// Flows from a file: a table in CSV or Parquet with the columns start, src, dst, bytes and
+/// optionally class and after; flows.parquet of an earlier run; a connection matrix of htsim; a
+/// list of flows of HPCC.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TraceConfig {
@@ -57,9 +58,10 @@ pub struct TraceConfig {
     /// The number that the file gives to node 0: what numbers its hosts from 1 says 1. Default: 0.
     #[serde(default)]
     pub first_node: u32,
-    /// Stretches the gaps between starts by one factor, so that the flows come to this load; sizes and order
-    /// stay, and the first flow starts at zero. Load is bytes / (node rate x nodes x time from the first start to the
-    /// last). Not for flows that wait for others. Default: starts are those of the file.
+    /// Stretches the gaps between starts by one factor, so that the flows come to this load; sizes
+    /// and order stay, and the first flow starts at zero. Load is bytes / (node rate x nodes x time
+    /// from the first start to the last). Not for flows that wait for others. Default: starts are
+    /// those of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
     /// First 16 hexadecimal digits of the SHA-256 of the file, to be sure that it is still the
@@ -134,7 +136,8 @@ impl WorkloadChoice {
         }
     }
 
-    /// The load of a trace as it stands in its file; none of a generator, and of flows that wait for others.
+    /// The load of a trace as it stands in its file; none of a generator, and of flows that wait
+    /// for others.
     #[must_use]
     pub fn load_of_trace(&self, context: &WorkloadContext) -> Option<f64> {
         self.offered.get()?.load(context)

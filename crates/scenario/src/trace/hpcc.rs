@@ -1,8 +1,8 @@
 //! Lists of flows of HPCC's simulator (SIGCOMM 2019), which others on ns-3 read as well.
 //!
-//! The first line says how many flows follow, each a line `src dst priority port bytes start`, times in
-//! seconds. What stands below is no flow; the list that comes with HPCC holds more lines than it counts. The priority
-//! group becomes the class; the port only tells flows apart.
+//! The first line says how many flows follow, each a line `src dst priority port bytes start`,
+//! times in seconds. What stands below is no flow; the list that comes with HPCC holds more lines
+//! than it counts. The priority group becomes the class; the port only tells flows apart.
 
 use std::io::Read;
 
@@ -73,8 +73,8 @@ fn take(line: usize, values: &[&str], rows: &mut Rows<'_>) {
     rows.take(at, before, draft);
 }
 
-/// A time in seconds: to the picosecond as it is written, and rounded to one if it has more digits or an
-/// exponent.
+/// A time in seconds: to the picosecond as it is written, and rounded to one if it has more digits
+/// or an exponent.
 fn seconds(at: At, text: &str, rows: &mut Rows<'_>) -> Time {
     let with_unit = format!("{text} s");
     if with_unit.parse::<Time>().is_ok() {

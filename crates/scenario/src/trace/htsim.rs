@@ -1,14 +1,16 @@
 //! Connection matrices of htsim.
 //!
-//! A head says how many `Nodes`, `Connections` and `Triggers` there are. Then come flows, a line each
-//! (`0->1 id 1 start 0 size 2000000`), times in picoseconds, and triggers. A flow starts at its `start`, or when its
-//! `trigger` fires; it fires others when its last byte has arrived (`recv_done_trigger`) or is acknowledged
-//! (`send_done_trigger`, half a round trip later): here both are its end.
+//! A head says how many `Nodes`, `Connections` and `Triggers` there are. Then come flows, a line
+//! each (`0->1 id 1 start 0 size 2000000`), times in picoseconds, and triggers. A flow starts at
+//! its `start`, or when its `trigger` fires; it fires others when its last byte has arrived
+//! (`recv_done_trigger`) or is acknowledged (`send_done_trigger`, half a round trip later): here
+//! both are its end.
 //!
-//! What triggers mean as dependencies: all that one of kind `oneshot` starts wait for the one flow that fires it; all
-//! that a `barrier` starts, for all that fire it; a `multishot` starts one flow each time it is fired, so its
-//! flows form a chain where each fires it again. What else can be written (a multishot that several flows fire at a
-//! time, say) depends on which flow ends first: no list of dependencies says that, so it is refused.
+//! What triggers mean as dependencies: all that one of kind `oneshot` starts wait for the one flow
+//! that fires it; all that a `barrier` starts, for all that fire it; a `multishot` starts one flow
+//! each time it is fired, so its flows form a chain where each fires it again. What else can be
+//! written (a multishot that several flows fire at a time, say) depends on which flow ends first:
+//! no list of dependencies says that, so it is refused.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -387,7 +389,8 @@ fn value(at: At, name: &str, text: Option<&str>, rows: &mut Rows<'_>) -> u64 {
     rows.whole(at, name, text)
 }
 
-/// A start. Older versions of htsim took microseconds with a fraction; a whole number does not tell, a fraction does.
+/// A start. Older versions of htsim took microseconds with a fraction; a whole number does not
+/// tell, a fraction does.
 fn picoseconds(at: At, text: Option<&str>, rows: &mut Rows<'_>) -> Time {
     let text = text.unwrap_or("");
     if text.parse::<u64>().is_err() {

@@ -19,8 +19,8 @@ impl<R: Read> Lines<R> {
         Self { file: BufReader::new(file), line: 0, buffer: Vec::new() }
     }
 
-    /// The next line that is neither empty nor a comment, with its number and whether its end is there. What
-    /// cannot be read ends the file.
+    /// The next line that is neither empty nor a comment, with its number and whether its end is
+    /// there. What cannot be read ends the file.
     pub(super) fn next(&mut self, rows: &mut Rows<'_>) -> Option<(usize, &str, bool)> {
         loop {
             self.buffer.clear();

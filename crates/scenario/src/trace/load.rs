@@ -31,7 +31,8 @@ impl Offered {
         }
     }
 
-    /// Its load, over the time from its first start to its last; none if that is no time, or if flows wait for others.
+    /// Its load, over the time from its first start to its last; none if that is no time, or if
+    /// flows wait for others.
     #[must_use]
     pub fn load(&self, context: &WorkloadContext) -> Option<f64> {
         if self.waiting.is_some() || self.last <= self.first {
@@ -59,8 +60,8 @@ impl Offered {
         self.bytes as f64 * 8.0 / capacity
     }
 
-    /// Stretches all gaps between starts by one factor, so that the flows come to `load`; sizes stay.
-    /// The first flow then starts at zero.
+    /// Stretches all gaps between starts by one factor, so that the flows come to `load`; sizes
+    /// stay. The first flow then starts at zero.
     ///
     /// # Errors
     /// When there are no gaps to stretch, or they would become longer than a run.
@@ -94,7 +95,8 @@ impl Offered {
                 stretched / 1e12
             ));
         }
-        // Whole numbers, so that no start drifts: the last is exact, each other is rounded down once.
+        // Whole numbers, so that no start drifts: the last is exact, each other is rounded down
+        // once.
         let (stretched, length) = (stretched as u128, u128::from(length.as_ps()));
         for row in rows {
             let since = u128::from((row.start - self.first).as_ps());
@@ -130,7 +132,8 @@ mod tests {
 
     #[test]
     fn gaps_keep_their_proportions_and_sizes_stay() {
-        // Four flows of 1000 bytes are 2 us of two nodes: within 4 us they are half of what there is.
+        // Four flows of 1000 bytes are 2 us of two nodes: within 4 us they are half of what there
+        // is.
         let mut flows = rows(&[5_000_000, 6_000_000, 9_000_000, 6_000_000]);
         let offered = Offered::of(&flows);
         assert_eq!(offered.load(&CONTEXT), Some(0.5));

@@ -6,8 +6,8 @@
 //! | `htsim` | a connection matrix of htsim | [`htsim`] |
 //! | `hpcc` | a list of flows of HPCC's simulator and others on ns-3 | [`hpcc`] |
 //!
-//! Each reader hands flow after flow to [`Rows`], which checks what all have in common, bounds the memory
-//! that a file may take and keeps what is wrong with it, by line or row.
+//! Each reader hands flow after flow to [`Rows`], which checks what all have in common, bounds the
+//! memory that a file may take and keeps what is wrong with it, by line or row.
 
 mod csv;
 #[cfg(test)]
@@ -79,10 +79,11 @@ pub struct Reading {
     pub memory: Bytes,
 }
 
-/// Reads the trace at `path`. One that would take more than its memory is refused, with what it would take.
+/// Reads the trace at `path`. One that would take more than its memory is refused, with what it
+/// would take.
 ///
-/// # Errors
-/// When it cannot be read, is torn or too large, or holds a flow that no rack of this size can carry.
+/// # Errors When it cannot be read, is torn or too large, or holds a flow that no rack of this size
+/// can carry.
 pub fn read(path: &Path, reading: Reading) -> Result<Vec<TraceRow>, BadInput> {
     let name = path.display().to_string();
     let unreadable =

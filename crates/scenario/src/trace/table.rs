@@ -6,10 +6,10 @@
 //! semicolons; `start` is then the earliest start). A column with any other name is refused, for it
 //! is more often misspelt than meant.
 //!
-//! Or the flows of an earlier run, told by their column `flow_id`: `flows.parquet`, or the same as CSV. Of
-//! them `flow_id`, `start_ps`, `src`, `dst`, `size_bytes` and `class` are read, whatever became of the flow, and
-//! the rest is what that run measured. Flows keep their order, by number. What waited for what is not in
-//! them: a flow starts when it did.
+//! Or the flows of an earlier run, told by their column `flow_id`: `flows.parquet`, or the same as
+//! CSV. Of them `flow_id`, `start_ps`, `src`, `dst`, `size_bytes` and `class` are read, whatever
+//! became of the flow, and the rest is what that run measured. Flows keep their order, by number.
+//! What waited for what is not in them: a flow starts when it did.
 
 use kernel::Time;
 
@@ -131,7 +131,8 @@ impl Rows<'_> {
         }
     }
 
-    /// Runs of several seeds lie in one file; as one trace they would be offered on top of each other.
+    /// Runs of several seeds lie in one file; as one trace they would be offered on top of each
+    /// other.
     fn is_of_the_same_run(&mut self, at: At, texts: &[Option<&str>; COUNT]) -> bool {
         if self.columns.places[SEED].is_none() {
             return true;
