@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use scenario::trace;
+use scenario::{TraceFormat, trace};
 
 const NODES: u32 = 8;
 
@@ -12,7 +12,7 @@ fuzz_target!(init: {
     // crash.
     std::panic::set_hook(Box::new(|_| {}));
 }, |bytes: &[u8]| {
-    match trace::read_parquet("fuzz.parquet", bytes.to_vec(), NODES) {
+    match trace::read_bytes("fuzz.parquet", bytes.to_vec(), TraceFormat::Parquet, NODES) {
         Err(bad) => {
             if bad.problems().is_empty() {
                 std::process::abort();

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from rackloom import traces
 from rackloom.errors import InputError
 
 Scenario: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
@@ -32,18 +33,37 @@ SHOWN_MAX = 200
 def source(scenario: Scenario) -> Path | bytes:
     """The scenario as the native part takes it: a path, or JSON."""
     if isinstance(scenario, Mapping):
-        return _json(scenario, "scenario")
+        return _json(_with_paths(scenario), "scenario")
     return Path(os.fspath(scenario))
 
 
 def settings(overrides: Mapping[str, Any]) -> Settings:
     """Keywords as settings: ``workload__load=0.8`` sets ``workload.load``."""
     found = []
-    for key, value in overrides.items():
+    for key, value in _settings_with_paths(overrides):
         _check(value, key)
         origin = f"{key}={_shortened(value)}"
         found.append((key.replace("__", "."), _json(value, origin), origin))
     return found
+
+
+def _with_paths(scenario: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A scenario in which a trace is a file, not a frame."""
+    if "workload" not in scenario:
+        return scenario
+    return {**scenario, "workload": traces.with_path(scenario["workload"])}
+
+
+def _settings_with_paths(overrides: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key, value in overrides.items():
+        match key.replace("__", "."):
+            case "workload":
+                yield key, traces.with_path(value)
+            case "workload.flows" if traces.is_frame(value):
+                yield "workload.path", traces.store(value)
+                yield "workload.format", "parquet"
+            case _:
+                yield key, value
 
 
 def grid(axes: Mapping[str, Iterable[Any]]) -> list[tuple[str, list[str]]]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
-from rackloom import _native, inputs
+from rackloom import _native, inputs, traces
 from rackloom.errors import InputError
 from rackloom.inputs import Scenario
 from rackloom.progress import Listener, listener
@@ -22,6 +22,7 @@ Rows: TypeAlias = list[dict[str, str]]
 """A table of text, a row each."""
 
 
+@traces.undone_if_refused()
 def resolve(scenario: Scenario, /, **overrides: Any) -> dict[str, Any]:
     """Checks a scenario and fills in all defaults; runs nothing.
 
@@ -36,6 +37,7 @@ def resolve(scenario: Scenario, /, **overrides: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", json.loads(text))
 
 
+@traces.undone_if_refused()
 def estimate(scenario: Scenario, /, **overrides: Any) -> Sequence[Estimate]:
     """What a run will take: memory from the configuration, time from a probe of some seconds.
 
@@ -55,6 +57,7 @@ def estimate(scenario: Scenario, /, **overrides: Any) -> Sequence[Estimate]:
     return [Estimate(*row) for row in rows]
 
 
+@traces.undone_if_refused()
 def record(
     scenario: Scenario,
     /,
@@ -84,6 +87,7 @@ def record(
     return [Recorded(*row) for row in rows]
 
 
+@traces.undone_if_refused()
 def run(
     scenario: Scenario,
     /,
@@ -116,6 +120,7 @@ def run(
     return _result(found)
 
 
+@traces.undone_if_refused()
 def compare(
     *scenarios: Scenario,
     jobs: int | None = None,
@@ -156,6 +161,7 @@ def compare(
     return Comparison(directory, [_result(run) for run in runs])
 
 
+@traces.undone_if_refused()
 def sweep(
     scenario: Scenario,
     grid: Mapping[str, Iterable[Any]],

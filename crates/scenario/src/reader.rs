@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::faults::{self, FaultConfig};
+use crate::links;
 use crate::problem::{BadInput, Located, quoted};
 use crate::registry::{self, Registry};
 use crate::run_config::{RunConfig, WarmUp};
@@ -275,15 +276,33 @@ fn fetch_texts(config: &mut Value, folder: &Path) -> Result<(), Problem> {
     for (table, key) in TEXTS {
         let found = config.get_mut(table).and_then(|table| table.get_mut(key));
         let Some(Value::String(text)) = found else { continue };
-        if text.is_empty() || text.contains('\n') {
+        if text.is_empty() {
             continue;
         }
-        let path = folder.join(&*text);
-        *text = read_text(&path).map_err(|message| {
-            Problem::new(format!("{table}.{key}"), format!("{} {message}", path.display()))
-        })?;
+        let complain = |message: String| Problem::new(format!("{table}.{key}"), message);
+        let mut name = "line".to_string();
+        if !text.contains('\n') {
+            let path = folder.join(&*text);
+            name = path.display().to_string();
+            *text = read_text(&path).map_err(|message| complain(format!("{name} {message}")))?;
+        }
+        let links = links::read(&name, std::mem::take(text)).map_err(complain)?;
+        *text = links.text;
+        check_hosts(&config[table], links.hosts)?;
     }
     Ok(())
+}
+
+/// Holds the hosts of a graph against what its file says.
+fn check_hosts(graph: &Value, expected: Option<u64>) -> Result<(), Problem> {
+    match (graph["hosts"].as_u64(), expected) {
+        (Some(found), Some(expected)) if found != expected => {
+            let message =
+                format!("found {found}; expected {expected}, as many as the file of its edges has");
+            Err(Problem::new("topology.hosts", message))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A table without `keys`, and these apart.

@@ -344,6 +344,9 @@ impl Scenario {
             result.summary["load"]["sizes"] = nominal.sizes.into();
             result.summary["load"]["mean_bytes"] = json!(nominal.mean_bytes);
         }
+        if let Some(load) = self.workload.load_of_trace(&self.context()) {
+            result.summary["load"]["trace"] = json!(load);
+        }
         Ok(result)
     }
 }

@@ -4,16 +4,19 @@
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use kernel::{Bytes, Rate};
 use rack::workload::config::{Nominal, WorkloadConfig, WorkloadContext};
-use rack::workload::trace::from_rows;
+use rack::workload::trace::{TraceRow, from_rows};
 use rack::{Problem, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::problem::Located;
+use crate::trace::{Offered, Reading, TraceFormat};
 use crate::{registry, trace};
 
 /// Bytes of a file that are read at a time.
@@ -28,6 +31,8 @@ pub struct WorkloadChoice {
     source: Source,
     /// Memory that a trace may take.
     memory: Bytes,
+    /// What a trace offers by itself, known once it has been drawn, which reading a scenario does.
+    offered: Arc<OnceLock<Offered>>,
     /// The node rate that load 1.0 refers to, if the scenario states one.
     pub load_rate: Option<Rate>,
 }
@@ -38,13 +43,27 @@ enum Source {
     Trace(TraceConfig),
 }
 
-/// Flows from a file: CSV or Parquet with the columns start, src, dst, bytes and optionally class
-/// and after.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+/// Flows from a file: a table in CSV or Parquet with the columns start, src, dst, bytes and
+/// optionally class and after; flows.parquet of an earlier run; a connection matrix of htsim; a
+/// list of flows of HPCC.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TraceConfig {
     /// The file; a relative path starts at the scenario file. No default.
     pub path: PathBuf,
+    /// How it is written. Default: what its name ends in: .csv, .parquet (also flows.parquet of an
+    /// earlier run), .cm or .tm (htsim).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<TraceFormat>,
+    /// The number that the file gives to node 0: what numbers its hosts from 1 says 1. Default: 0.
+    #[serde(default)]
+    pub first_node: u32,
+    /// Stretches the gaps between starts by one factor, so that the flows come to this load; sizes
+    /// and order stay, and the first flow starts at zero. Load is bytes / (node rate x nodes x time
+    /// from the first start to the last). Not for flows that wait for others. Default: starts are
+    /// those of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<f64>,
     /// First 16 hexadecimal digits of the SHA-256 of the file, to be sure that it is still the
     /// same. Default: not checked; a resolved scenario states it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,11 +85,16 @@ impl WorkloadChoice {
             table.shift_remove("kind");
             let mut trace: TraceConfig = registry::read(Value::Object(table))?;
             trace.path = folder.join(&trace.path);
+            trace.format = Some(trace.format()?);
             trace.pin()?;
-            return Ok(Self { source: Source::Trace(trace), memory, load_rate });
+            return Ok(Self::new(Source::Trace(trace), memory, load_rate));
         }
         let generator = registry::read(Value::Object(table))?;
-        Ok(Self { source: Source::Generator(generator), memory, load_rate })
+        Ok(Self::new(Source::Generator(generator), memory, load_rate))
+    }
+
+    fn new(source: Source, memory: Bytes, load_rate: Option<Rate>) -> Self {
+        Self { source, memory, offered: Arc::default(), load_rate }
     }
 
     /// The table with all defaults filled in.
@@ -78,10 +102,18 @@ impl WorkloadChoice {
     pub fn to_value(&self, load_rate: Rate) -> Value {
         let mut value = match &self.source {
             Source::Generator(generator) => json!(generator),
-            Source::Trace(TraceConfig { path, digest }) => {
+            Source::Trace(trace) => {
                 // Absolute, since the resolved scenario will lie in another folder.
-                let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-                json!({ "kind": TRACE, "path": path, "digest": digest })
+                let path = std::path::absolute(&trace.path).unwrap_or_else(|_| trace.path.clone());
+                let mut value = json!({ "kind": TRACE });
+                let table = value.as_object_mut().expect("it is a table");
+                table.extend(
+                    json!(TraceConfig { path, ..trace.clone() })
+                        .as_object()
+                        .cloned()
+                        .unwrap_or_default(),
+                );
+                value
             }
         };
         value["load_rate"] = json!(load_rate);
@@ -95,13 +127,20 @@ impl WorkloadChoice {
         }
     }
 
-    /// What it offers by its definition; nothing is known of a trace.
+    /// What it offers by its definition.
     #[must_use]
     pub fn nominal(&self, context: &WorkloadContext) -> Option<Nominal> {
         match &self.source {
             Source::Generator(generator) => generator.nominal(context).ok(),
-            Source::Trace(_) => None,
+            Source::Trace(trace) => Some(self.offered.get()?.nominal(trace.load, context)),
         }
+    }
+
+    /// The load of a trace as it stands in its file; none of a generator, and of flows that wait
+    /// for others.
+    #[must_use]
+    pub fn load_of_trace(&self, context: &WorkloadContext) -> Option<f64> {
+        self.offered.get()?.load(context)
     }
 
     /// Draws it for a rack.
@@ -112,13 +151,12 @@ impl WorkloadChoice {
         match &self.source {
             Source::Generator(generator) => generator.build(context),
             Source::Trace(config) => {
-                config.check_digest()?;
-                let rows =
-                    trace::read(&config.path, context.nodes, self.memory).map_err(|bad| {
-                        let message =
-                            |p: &crate::problem::Located| Problem::new("path", p.to_string());
-                        bad.problems().iter().map(message).collect::<Vec<_>>()
-                    })?;
+                let mut rows = config.rows(context, self.memory)?;
+                // Equal each time: the file is the one that its digest names.
+                let offered = self.offered.get_or_init(|| Offered::of(&rows));
+                if let Some(load) = config.load {
+                    offered.stretch(&mut rows, load, context).map_err(|problem| vec![problem])?;
+                }
                 Ok(Box::new(from_rows(&rows, context.nodes)?))
             }
         }
@@ -126,6 +164,37 @@ impl WorkloadChoice {
 }
 
 impl TraceConfig {
+    /// How the file is written: as stated, or as its name tells.
+    fn format(&self) -> Result<TraceFormat, Vec<Problem>> {
+        self.format.or_else(|| TraceFormat::of_path(&self.path)).ok_or_else(|| {
+            let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let message = format!(
+                "missing: what {name:?} holds cannot be told from its name; add format = \"csv\", \"parquet\", \
+                 \"htsim\" (a connection matrix) or \"hpcc\" (a list of flows)"
+            );
+            vec![Problem::new("format", message)]
+        })
+    }
+
+    /// Its flows, for a rack.
+    fn rows(
+        &self,
+        context: &WorkloadContext,
+        memory: Bytes,
+    ) -> Result<Vec<TraceRow>, Vec<Problem>> {
+        self.check_digest()?;
+        let reading = Reading {
+            format: self.format()?,
+            first_node: self.first_node,
+            nodes: context.nodes,
+            memory,
+        };
+        trace::read(&self.path, reading).map_err(|bad| {
+            let message = |p: &Located| Problem::new("path", p.to_string());
+            bad.problems().iter().map(message).collect()
+        })
+    }
+
     fn digest_of_file(&self) -> Result<String, Vec<Problem>> {
         let unreadable = |error: io::Error| {
             let message = format!("{} cannot be read: {error}", self.path.display());

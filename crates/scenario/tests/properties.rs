@@ -5,7 +5,7 @@
 use kernel::Bytes;
 use proptest::prelude::*;
 use rack::topology::Graph;
-use scenario::{Argument, Document, Format, Registry, Scenario, trace};
+use scenario::{Argument, Document, Format, Registry, Scenario, TraceFormat, trace};
 use serde_json::{Value, json};
 
 const SMALL: &str = "run.flows = 10
@@ -142,7 +142,7 @@ proptest! {
         bytes.extend(size.to_le_bytes());
         bytes.extend(b"PAR1");
         let whole = [b"PAR1".to_vec(), bytes].concat();
-        if let Err(bad) = trace::read_parquet("t.parquet", whole, 8) {
+        if let Err(bad) = trace::read_bytes("t.parquet", whole, TraceFormat::Parquet, 8) {
             prop_assert!(!bad.problems().is_empty());
         }
     }

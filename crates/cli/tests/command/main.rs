@@ -10,3 +10,4 @@ mod inputs_that_go_wrong;
 mod packet_networks;
 mod places;
 mod sweeps;
+mod traces;

@@ -29,9 +29,7 @@ pub fn read(file: impl Read, is_ended: bool, rows: &mut Rows<'_>) {
         more = advance(&mut reader, &mut next, rows);
         let line = record.position().map_or(1, |position| position.line() as usize);
         if !more && !is_ended && reader.is_done() {
-            let message = "the last line is torn: it does not end in a line break; write it whole, \
-                           or cut it off";
-            rows.complain(At::Line(line), "", message);
+            rows.complain_of_torn_line(line);
         } else if record.len() == heads.len() {
             rows.row(At::Line(line), |column| record.get(column));
         } else {

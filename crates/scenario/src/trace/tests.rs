@@ -9,7 +9,24 @@ use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
 
+use kernel::Time;
+
+use super::rows::{AFTER_BYTES, BAD_ROWS_MAX, PROBLEMS_MAX, ROW_BYTES};
 use super::*;
+
+fn read_csv(name: &str, bytes: &[u8], nodes: u32) -> Result<Vec<TraceRow>, BadInput> {
+    read_bytes(name, bytes.to_vec(), TraceFormat::Csv, nodes)
+}
+
+fn read_parquet(name: &str, bytes: Vec<u8>, nodes: u32) -> Result<Vec<TraceRow>, BadInput> {
+    read_bytes(name, bytes, TraceFormat::Parquet, nodes)
+}
+
+/// Reads a file for a rack of eight nodes.
+fn read(path: &Path, memory: Bytes) -> Result<Vec<TraceRow>, BadInput> {
+    let format = TraceFormat::of_path(path).unwrap_or(TraceFormat::Csv);
+    super::read(path, Reading { format, first_node: 0, nodes: 8, memory })
+}
 
 fn row(start: u64, src: u32, dst: u32, bytes: u64) -> TraceRow {
     TraceRow { start: Time::from_ps(start), src, dst, bytes, class: 0, after: Vec::new() }
@@ -102,7 +119,7 @@ fn a_flood_of_problems_is_cut() {
 
 #[test]
 fn a_file_that_is_not_there_is_named() {
-    let bad = read(Path::new("no/such/trace.csv"), 8, MEMORY_DEFAULT).unwrap_err().to_string();
+    let bad = read(Path::new("no/such/trace.csv"), MEMORY_DEFAULT).unwrap_err().to_string();
     assert!(bad.starts_with("no/such/trace.csv: cannot be read: "), "{bad}");
 }
 
@@ -168,8 +185,8 @@ fn a_trace_that_takes_more_memory_than_there_is_is_refused_with_what_it_takes() 
     let parquet = place.path().join("t.parquet");
     std::fs::write(&parquet, parquet_bytes(1)).unwrap();
     for (path, needed) in [(&csv, 1_000 * ROW_BYTES), (&parquet, 2 * ROW_BYTES)] {
-        assert!(read(path, 8, Bytes::new(needed)).is_ok());
-        let bad = read(path, 8, Bytes::new(needed - 1)).unwrap_err();
+        assert!(read(path, Bytes::new(needed)).is_ok());
+        let bad = read(path, Bytes::new(needed - 1)).unwrap_err();
         assert_eq!(bad.problems().len(), 1, "{bad}");
         let says = bad.to_string();
         let takes =
@@ -181,7 +198,7 @@ fn a_trace_that_takes_more_memory_than_there_is_is_refused_with_what_it_takes() 
     let rows = format!("start,src,dst,bytes,after\n{}", "0 ns,0,1,5,\n".repeat(999));
     std::fs::write(&csv, format!("{rows}0 ns,0,1,5,{after}\n")).unwrap();
     let needed = Bytes::new(1_000 * ROW_BYTES + 999 * AFTER_BYTES);
-    assert!(read(&csv, 8, needed).is_ok() && read(&csv, 8, needed - Bytes::new(1)).is_err());
+    assert!(read(&csv, needed).is_ok() && read(&csv, needed - Bytes::new(1)).is_err());
 }
 
 #[test]
@@ -189,7 +206,7 @@ fn endless_lines_and_what_is_no_file_are_refused() {
     let long = format!("start,src,dst,bytes\n0 ns,0,1,{}\n", "5".repeat(3 << 20));
     refuses(&long, &["t.csv:2: cannot be read: a line is longer than 1048576 bytes"]);
     let place = tempfile::tempdir().unwrap();
-    let bad = read(place.path(), 8, MEMORY_DEFAULT).unwrap_err().to_string();
+    let bad = read(place.path(), MEMORY_DEFAULT).unwrap_err().to_string();
     assert!(bad.ends_with("cannot be read: not a file"), "{bad}");
 }
 

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ::parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
 use ::parquet::record::Field;
+use ::parquet::schema::types::Type;
 
 use self::bounds::Refused;
 use super::{At, Rows};
@@ -37,12 +38,16 @@ fn read_rows<R: ChunkReader + 'static>(file: R, rows: &mut Rows<'_>) -> Result<(
     bounds::check_footer(&file)?;
     let file = std::sync::Arc::new(file);
     let reader = SerializedFileReader::new(Shared(file.clone())).map_err(damaged)?;
-    let fields = reader.metadata().file_metadata().schema_descr().root_schema().get_fields();
+    let root = reader.metadata().file_metadata().schema_descr().root_schema();
+    let fields = root.get_fields();
     let names: Vec<String> = fields.iter().map(|field| field.name().to_string()).collect();
     if !rows.heads(Place::Unknown, names.iter().map(String::as_str)) {
         return Ok(());
     }
-    if let Some(field) = fields.iter().find(|field| !field.is_primitive()) {
+    let is_read = |place: &usize| rows.columns.is_read(*place);
+    let places: Vec<usize> = (0..fields.len()).filter(is_read).collect();
+    let read: Vec<_> = places.iter().map(|&place| fields[place].clone()).collect();
+    if let Some(field) = read.iter().find(|field| !field.is_primitive()) {
         let message = format!("column {} holds tables; expected one value a row", field.name());
         return Err(Refused::Unsuitable(message));
     }
@@ -51,10 +56,14 @@ fn read_rows<R: ChunkReader + 'static>(file: R, rows: &mut Rows<'_>) -> Result<(
         return Ok(());
     }
     bounds::check_pages(&*file, reader.metadata())?;
-    for (index, row) in reader.get_row_iter(None).map_err(damaged)?.enumerate() {
+    let only = Type::group_type_builder(root.name()).with_fields(read).build().map_err(damaged)?;
+    for (index, row) in reader.get_row_iter(Some(only)).map_err(damaged)?.enumerate() {
         let row = row.map_err(damaged)?;
         let cells: Vec<Option<String>> = row.get_column_iter().map(|(_, f)| cell(f)).collect();
-        rows.row(At::Row(index), |column| cells.get(column)?.as_deref());
+        rows.row(At::Row(index), |place| {
+            let cell = places.iter().position(|&read| read == place)?;
+            cells.get(cell)?.as_deref()
+        });
         if rows.is_enough() {
             return Ok(());
         }
