@@ -50,16 +50,17 @@ fn carried(fabric: Value, faults: &[(u64, Component)]) -> (Ends, Map<String, Val
     }
     let mut ends = Ends::default();
     while rack.advance(ms(60_000), &mut ends) == Advance::Paused {}
-    rack.check().unwrap();
+    rack.check().expect("its books balance");
     (ends, rack.details())
 }
 
 /// The ports, by TiN, of links that these faults take out.
 fn dead_ports(nodes: u32, faults: &[(u64, Component)]) -> BTreeSet<(u16, u8)> {
-    let plan = aquila::Config { nodes, ..aquila::Config::default() }.plan().unwrap();
+    let plan =
+        aquila::Config { nodes, ..aquila::Config::default() }.plan().expect("it is a Clique");
     let fault = |&(at, component)| Fault { component, at: ms(at), until: None };
     let faults: Vec<Fault> = faults.iter().map(fault).collect();
-    let plan = plan.with_faults(&faults).unwrap();
+    let plan = plan.with_faults(&faults).expect("they are in it");
     let links = plan.outages().into_iter().filter_map(|(_, part, _)| match part {
         Hardware::Link(link) => Some(plan.topology.links()[link as usize]),
         Hardware::Tin(_) => None,
