@@ -97,7 +97,7 @@ fn seconds(found: &Outcome) -> f64 {
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../aquila/repair.claims.toml"));
     let profile = match effort {
-        Effort::Quick => Profile::Mini,
+        Effort::Quick => Profile::Tiny,
         Effort::Full => Profile::Full,
     };
     let modes =
