@@ -20,7 +20,7 @@ WALLS: dict[str, set[str]] = {
     "fabrics/aquila-control": {"kernel", "fabrics"},
     "fabrics/aquila-services": {"kernel", "fabrics", "fabrics/aquila-control"},
     "loopback": {"kernel", "rack"},
-    "scenario": {"kernel", "rack", "fabrics", "loopback"},
+    "scenario": {"kernel", "rack", "fabrics", "fabrics/aquila-control", "loopback"},
     "report": {"kernel", "rack"},
     "reproductions": {
         "kernel",

@@ -4,6 +4,7 @@
 //! report and no command line.
 
 pub mod check;
+mod controller;
 pub mod describe;
 mod execute;
 mod faults;

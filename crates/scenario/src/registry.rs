@@ -250,9 +250,10 @@ const MEMORY_MAX: Bytes = Bytes::new(16 << 30);
 
 /// Registers fabric crates that keep to the house's names: `Config` with `nodes`, `load_rate`,
 /// `memory()`, `failures_memory()` and `plan()`, `Plan` with `config` and `with_faults()`, `Rack` with
-/// `new(plan, seed)`. A module of a crate may keep to them as well: `module in crate`.
+/// `new(plan, seed)`. A module of a crate may keep to them as well: `module in crate`. `with function`: what is added to
+/// a plan before a rack of it is built, from what that crate does not know.
 macro_rules! fabrics {
-    ($($fabric:ident $(in $parent:ident)? $name:literal: $summary:literal;)*) => {
+    ($($fabric:ident $(in $parent:ident)? $name:literal $(with $complete:path)?: $summary:literal;)*) => {
         $(mod $fabric {
             use super::*;
 
@@ -297,6 +298,7 @@ macro_rules! fabrics {
                 }
 
                 fn rack(plan: Self::Plan, seed: u64) -> Self::Rack {
+                    $(let plan = $complete(plan, seed);)?
                     ::$($parent::)?$fabric::Rack::new(plan, seed)
                 }
             }
@@ -309,7 +311,7 @@ macro_rules! fabrics {
 
 // Every fabric of this build, one line each.
 fabrics! {
-    aquila "aquila": "Aquila (NSDI 2022): NIC and switch in one chip, cells, credits, a dragonfly of pods.";
+    aquila "aquila" with crate::controller::complete: "Aquila (NSDI 2022): NIC and switch in one chip, cells, credits, a dragonfly of pods.";
     packet_switched "packet-switched": "Packet switches (Clos, torus, mesh or any graph) and a transport.";
     pl2 "pl2": "PL2 (2021): lossless Ethernet by reservations in the switch, below any transport.";
     r2c2 "r2c2": "R2C2 (SIGCOMM 2015): a direct-connect rack in which every node knows all flows.";

@@ -1,6 +1,4 @@
 //! Aquila (NSDI 2022): what its fabric carries, how long it takes, and what each of its parts is for.
-//!
-//! Leaves out: the controller while cells move.
 
 mod ablation;
 mod applications;
@@ -23,6 +21,7 @@ mod lookups;
 mod memory;
 mod overhead;
 mod pieces;
+mod repair;
 mod requests;
 mod sensitivity;
 pub mod speed;
@@ -77,6 +76,13 @@ const EXPERIMENTS: &[Experiment] = &[
         throughput::run
     ),
     experiment!("aquila", "failures", "§2, §3.2", "Links that fail under load", failures::run),
+    experiment!(
+        "aquila",
+        "repair",
+        "§3.2, §4.1, §4.3",
+        "A controller that writes tables while cells pass",
+        repair::run
+    ),
     experiment!("aquila", "timing", "§3.1, §3.2, §3.4", "A cell alone, and crossings", timing::run),
     experiment!(
         "aquila",

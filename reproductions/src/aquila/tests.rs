@@ -14,6 +14,14 @@ fn cheap_experiments_are_reproduced() {
     }
 }
 
+/// X21, X22: what fails is repaired, and what is planned loses nothing.
+#[test]
+fn slow_x21_x22_the_controller_repairs_and_drains_under_load() {
+    for claim in claims_of(&PAPER, "repair") {
+        assert_eq!(claim.verdict, Verdict::Reproduced, "{}: {}", claim.claim, claim.ours);
+    }
+}
+
 /// X20: beside packets in one piece small messages wait for whole ones, of which each takes 1.33 µs on a line of 25 Gbps;
 /// what is offered is carried all the same.
 #[test]

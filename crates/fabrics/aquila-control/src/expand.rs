@@ -64,6 +64,23 @@ pub(crate) fn place(shape: &Shape, component: u16) -> u16 {
     if component < shape.pods { component } else { TINS_FROM + component - shape.pods }
 }
 
+/// The component that stands at a place of the route register; `None`: none of this Clique.
+pub(crate) fn component(shape: &Shape, place: u16) -> Option<u16> {
+    match place {
+        place if place < shape.pods => Some(place),
+        place => {
+            let own = place.checked_sub(TINS_FROM)?;
+            (own < shape.tins_per_pod).then_some(shape.pods + own)
+        }
+    }
+}
+
+/// The TiN that [`number`] stands for.
+pub(crate) fn tin(shape: &Shape, number: u32) -> Option<u16> {
+    let (pod, place) = ((number >> 4) as u16, (number & 15) as u16);
+    (pod < shape.pods && place < shape.tins_per_pod).then(|| shape.tin(pod, place))
+}
+
 /// A TiN among all as its bits of an address: pod, and place of the pod.
 pub(crate) fn number(shape: &Shape, tin: u16) -> u32 {
     let (pod, place) = shape.split(tin);
@@ -279,14 +296,7 @@ fn rows(shape: &Shape, chip: &RegisterFile, port: u8, rvc: u8) -> Result<Vec<Row
     let mut rows = vec![Row::EMPTY; usize::from(components(shape))];
     for (at, entry) in (0..).zip(entries) {
         let row = row(shape, entry).ok_or(at)?;
-        let component = match at {
-            at if at < shape.pods => Some(at),
-            at if (TINS_FROM..TINS_FROM + shape.tins_per_pod).contains(&at) => {
-                Some(shape.pods + at - TINS_FROM)
-            }
-            _ => None,
-        };
-        match component.filter(|_| port < shape.ports()) {
+        match component(shape, at).filter(|_| port < shape.ports()) {
             Some(component) => rows[usize::from(component)] = row,
             None if row.is_empty() => {}
             None => return Err(at),
@@ -295,7 +305,8 @@ fn rows(shape: &Shape, chip: &RegisterFile, port: u8, rvc: u8) -> Result<Vec<Row
     Ok(rows)
 }
 
-fn row(shape: &Shape, bytes: &[u8; 32]) -> Option<Row> {
+/// A row of ports; `None`: it is none.
+pub(crate) fn row(shape: &Shape, bytes: &[u8; 32]) -> Option<Row> {
     let (minimal, others) = bytes.split_first_chunk::<8>()?;
     let others: &[u8; OTHER_SLOTS] = others.try_into().ok()?;
     let is_whole = |slots: &[u8]| {

@@ -7,6 +7,7 @@
 //! the controller's applications keep what they know ([`nib`]).
 
 pub mod apps;
+pub mod beside;
 pub mod bootstrap;
 pub mod dhcp;
 pub mod expand;

@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod choices;
 mod classes;
+mod control;
 mod ip;
 mod link;
 mod outside;
@@ -16,6 +17,7 @@ mod tests;
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use kernel::{Bytes, Rate, Span};
 use packets::config::{Failures, Host};
@@ -27,6 +29,7 @@ use serde::{Deserialize, Serialize};
 use crate::address::Endpoint;
 use crate::equipment::Equipment;
 use crate::link::classes::{CLASSES, Class};
+use crate::tables::journal::Journal;
 use crate::timesync;
 use crate::topology::placement::{HostPlace, Placement, places};
 use crate::topology::{Fibres, LocalWiring, Shape, Topology};
@@ -35,6 +38,7 @@ use crate::transport::Transport;
 use crate::turns::{TurnTable, Turns};
 
 pub use classes::{ClassKeys, Classes};
+pub use control::{Control, Maintenance, Sdn, Work};
 pub use ip::{Depth, Ip, Order, Sharing};
 pub use link::Link;
 pub use outside::Outside;
@@ -120,9 +124,14 @@ pub struct Config {
     /// What the hosts speak. Default swift, with packets of 4160 B and connections that stand, as those of Pony
     /// Express do (Aquila §5.1).
     pub transport: Transport,
-    /// From a failure or repair until tables are in place that lead round it; adaptive cells avoid a dead link within
-    /// a queue's time before that. Unit: time. Default 1 ms (our choice, as other racks have; Aquila §3.2 leaves repair
-    /// to its controller).
+    /// Who fills the routing tables: "ideal": a function, at once; "sdn": Aquila's controller, register by register.
+    /// Default ideal.
+    pub control: Control,
+    /// The controller's times, and what operators do; for `control = "sdn"`.
+    pub sdn: Sdn,
+    /// From a failure or repair until tables are in place that lead round it, with `control = "ideal"`; adaptive cells
+    /// avoid a dead link within a queue's time before that. Unit: time. Default 1 ms (our choice, as other racks have;
+    /// Aquila §3.2 leaves repair to its controller). With `control = "sdn"` only `failures.oracle` waits for it.
     pub convergence: Span,
     /// How ends of flows find out that the other has died.
     pub failures: Failures,
@@ -156,6 +165,8 @@ impl Default for Config {
             outside: Outside::default(),
             host: Host::default(),
             transport: Transport::default(),
+            control: Control::default(),
+            sdn: Sdn::default(),
             convergence: Span::from_us(1_000),
             failures: Failures::default(),
             equipment: Equipment::default(),
@@ -249,6 +260,11 @@ pub struct Plan {
     pub bill: Bill,
     /// What fails in a run: links, TiNs and hosts, as the engine's graph names them.
     pub faults: Vec<Fault>,
+    /// What operators do in a run, with `control = "sdn"`.
+    pub works: Vec<(Maintenance, Work)>,
+    /// What is written to tables in a run; `None`: tables follow `convergence` after what happens. Whoever runs the
+    /// controller sets it: no plan has one by itself.
+    pub journal: Option<Arc<Journal>>,
 }
 
 impl Plan {
@@ -342,6 +358,7 @@ impl Config {
         }
         self.check_carrier(&mut problems);
         problems.extend(below("equipment", self.equipment.check()));
+        self.check_control(&mut problems);
         let topology = Topology::new(&shape, self.fibres);
         if let (Err(problem), true) = (&topology, is_wired) {
             problems.push(problem.clone());
@@ -349,6 +366,8 @@ impl Config {
         match topology {
             Ok(topology) if problems.is_empty() => {
                 let config = self.resolved();
+                let works = config.sdn.works(&topology);
+                let works = works.map_err(|all| below("sdn", all).collect::<Vec<_>>())?;
                 let hosts = places(&shape, config.hosts_per_tin, config.nodes, config.placement);
                 Ok(Plan {
                     config,
@@ -358,6 +377,8 @@ impl Config {
                     classes: self.classes.table(),
                     bill: self.equipment.bill(&shape, self.link.local_rate),
                     faults: Vec::new(),
+                    works,
+                    journal: None,
                 })
             }
             _ => Err(problems),
@@ -415,6 +436,24 @@ impl Config {
         );
     }
 
+    /// Checks what is said of the controller.
+    fn check_control(&self, problems: &mut Vec<Problem>) {
+        let mut refuse = |key: &str, message: &str| problems.push(Problem::new(key, message));
+        if self.control == Control::Ideal {
+            if self.sdn != Sdn::default() {
+                let message =
+                    "is for control = \"sdn\", and control is \"ideal\"; leave the table out";
+                refuse("sdn", message);
+            }
+            return;
+        }
+        if self.turns.table() != TurnTable::P1 {
+            refuse("turns", "the controller of control = \"sdn\" has \"p1\"; leave the key out");
+        }
+        let found = self.sdn.check(&self.shape()).into_iter();
+        problems.extend(found.map(|problem| problem.below("sdn")));
+    }
+
     /// Refuses what says how packets are sent, where remote memory carries the flows.
     fn check_carrier(&self, problems: &mut Vec<Problem>) {
         if self.carrier == Carrier::Ip {
@@ -459,6 +498,8 @@ const TIN: u64 = 200_000;
 const ROUTES: u64 = 600;
 /// A link: two ports of the engine, and what waits at its ends.
 const LINK: u64 = 1_200;
+/// What a controller holds of a TiN while it boots the Clique: its registers, and rows of the base (our estimate).
+const CONTROLLED: u64 = 2_000_000;
 /// What is allocated whatever the size: the engine's calendar and histograms.
 const FIXED: u64 = 1 << 20;
 
@@ -477,6 +518,7 @@ impl Config {
             .and(tins.saturating_mul(components), ROUTES)
             .and(links + u64::from(self.resolved().nodes), LINK)
             .and(u64::from(self.outside.hosts) + tins, LINK)
+            .and(if self.control == Control::Sdn { tins } else { 0 }, CONTROLLED)
             .bytes()
     }
 

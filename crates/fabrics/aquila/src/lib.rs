@@ -31,5 +31,5 @@ mod transport;
 pub mod turns;
 
 pub use crate::config::{Config, Plan};
-pub use crate::rack::Rack;
+pub use crate::rack::{Hardware, Rack};
 pub use crate::transport::Transport;

@@ -70,6 +70,7 @@ pub fn all(registry: &Registry) -> Vec<Rack> {
         }
         racks.extend(by_carrier(fabric.name(), &schema));
         racks.extend(with_hosts(fabric.name(), &schema));
+        racks.extend(with_controller(fabric.name(), &schema));
     }
     racks
 }
@@ -96,6 +97,20 @@ fn with_hosts(kind: &str, schema: &Value) -> Option<Rack> {
     hosts.contains(&json!({ "preset": "legacy" })).then(|| Rack {
         name: format!("{kind}/hosts"),
         table: format!("kind = '{kind}'\n{host}\ntransport = {{ kind = 'swift' }}\nnodes = 8\n"),
+    })
+}
+
+/// A rack of a fabric whose routes a controller writes while traffic flows, if its schema knows one: what is drained makes it
+/// write.
+fn with_controller(kind: &str, schema: &Value) -> Option<Rack> {
+    let properties = schema::table(schema, "fabric", kind).expect("it is in the schema");
+    let words = alternatives(schema, properties).into_iter().find(|(key, _)| key == "control")?.1;
+    let sdn = "sdn = { message = '2 us', network = '2 us', entry_time = '10 ns', \
+               maintenance = [{ at = '3 us', until = '1 ms', drain_tin = 1 }, { at = '5 us', drain_cable = 0 }, \
+               { at = '9 us', restart = 2 }] }";
+    words.contains(&json!("sdn")).then(|| Rack {
+        name: format!("{kind}/sdn"),
+        table: format!("kind = '{kind}'\ncontrol = 'sdn'\n{sdn}\nnodes = 8\n"),
     })
 }
 

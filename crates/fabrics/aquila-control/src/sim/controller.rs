@@ -345,10 +345,16 @@ impl Sim {
             Told::Links(tin, up) => {
                 let row = Write::set(Table::Port, &tin.to_be_bytes(), &up.to_be_bytes());
                 self.note(What::RowWritten { tin, up });
-                self.controller.constellation.write(&[row]);
-                self.look_at_base();
+                self.write_row(row);
             }
         }
+        self.attend();
+    }
+
+    /// The base gets a row that no instance has written.
+    pub(super) fn write_row(&mut self, row: Write) {
+        self.controller.constellation.write(&[row]);
+        self.look_at_base();
         self.attend();
     }
 

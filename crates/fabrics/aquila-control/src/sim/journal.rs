@@ -194,6 +194,13 @@ impl Booted {
         self.sim.is_done()
     }
 
+    /// Whether it is done with all that has happened: links are up that can be, the base knows of it, and
+    /// [`Booted::is_done`].
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.sim.is_seen() && self.sim.is_done()
+    }
+
     /// Something happens, now.
     pub fn fault(&mut self, fault: Fault) {
         self.sim.fault(fault);

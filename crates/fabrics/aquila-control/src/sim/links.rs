@@ -61,6 +61,14 @@ impl Links {
         link.is_some_and(|link| self.links[link as usize].state == LinkState::Up)
     }
 
+    /// Whether no link is about to come up.
+    pub fn are_settled(&self, topology: &Topology, is_on: impl Fn(u16) -> bool) -> bool {
+        topology.links().iter().zip(&self.links).all(|(ends, link)| {
+            let may = !link.is_broken && is_on(ends.low.tin) && is_on(ends.high.tin);
+            !may || link.state == LinkState::Up
+        })
+    }
+
     /// What a TiN has on its wires is gone.
     pub fn clear(&mut self, tin: u16) {
         for port in 0..self.ports as u8 {

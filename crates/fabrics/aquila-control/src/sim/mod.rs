@@ -27,12 +27,13 @@ use kernel::{Calendar, Span, Stream, Time};
 
 use crate::apps::constellation::{Constellation, Name};
 use crate::apps::front_end;
+use crate::apps::rows::Admin;
 use crate::bootstrap::{self, Stage};
 use crate::dhcp;
 use crate::firmware::chip::Chip;
 use crate::firmware::{self, Firmware};
 use crate::memory::Memory;
-use crate::nib::Nib;
+use crate::nib::{Nib, Table, Write};
 use crate::pmos;
 use controller::{Controller, Told};
 use journal::{Journal, What};
@@ -79,6 +80,20 @@ pub enum Fault {
         tin: u16,
         /// Which of it.
         is_on: bool,
+    },
+    /// Operators want something else of a TiN (M730).
+    AdminTin {
+        /// The TiN.
+        tin: u16,
+        /// What.
+        admin: Admin,
+    },
+    /// The same of a link.
+    AdminLink {
+        /// By its index.
+        link: u32,
+        /// What.
+        admin: Admin,
     },
     /// All instances of all applications are others, which know what is in the base, and no session.
     Controller,
@@ -385,6 +400,22 @@ impl Sim {
                 .all(|(tin, _)| self.controller.is_ready(tin, self.chips[usize::from(tin)].start))
     }
 
+    /// Whether links are up that can be, and the base knows of every port of TiNs that run whether it is.
+    pub(in crate::sim) fn is_seen(&self) -> bool {
+        let Some(base) = self.controller.constellation.base() else { return false };
+        let is_seen = |tin: u16| {
+            let row = base.get(Table::Port, &tin.to_be_bytes());
+            let up: Option<[u8; 8]> = row.and_then(|(_, up)| up[..].try_into().ok());
+            let Some(up) = up.map(u64::from_be_bytes) else { return false };
+            let mut wired = (0..self.topology.shape().external_ports())
+                .filter(|&port| self.topology.link(tin, port).is_some());
+            wired.all(|port| self.links.is_up(&self.topology, tin, port) == (up >> port & 1 == 1))
+        };
+        let tins = (0..).zip(&self.nodes).filter(|(_, node)| node.is_on);
+        let is_on = |tin: u16| self.nodes[usize::from(tin)].is_on;
+        self.links.are_settled(&self.topology, is_on) && { tins }.all(|(tin, _)| is_seen(tin))
+    }
+
     /// The present.
     #[must_use]
     pub fn now(&self) -> Time {
@@ -477,6 +508,12 @@ impl Sim {
                 if !self.nodes[usize::from(tin)].is_on {
                     self.power_on(tin, Span::ZERO);
                 }
+            }
+            Fault::AdminTin { tin, admin } => {
+                self.write_row(Write::set(Table::Node, &tin.to_be_bytes(), &[admin as u8]));
+            }
+            Fault::AdminLink { link, admin } => {
+                self.write_row(Write::set(Table::Link, &link.to_be_bytes(), &[admin as u8]));
             }
             Fault::Controller => self.restart_controller(),
             Fault::Instance { name, runs } => self.set_instance(name, runs),

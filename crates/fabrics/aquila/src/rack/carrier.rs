@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::Packets;
 use super::remote::Remote;
-use crate::config::{Carrier, Plan};
+use crate::config::{Carrier, Control, Plan};
 
 /// Whichever it is.
 enum Carried {
@@ -32,8 +32,16 @@ pub struct Rack {
 
 impl Rack {
     /// An idle rack. `seed` is that of all chance in it.
+    ///
+    /// # Panics
+    /// If a controller is to fill the tables, and nobody has said what it writes ([`Plan::journal`]).
     #[must_use]
     pub fn new(plan: Plan, seed: u64) -> Self {
+        assert_eq!(
+            plan.config.control == Control::Sdn,
+            plan.journal.is_some(),
+            "who builds a rack with a controller says what it writes"
+        );
         let carried = match plan.config.carrier {
             Carrier::Ip => Carried::Packets(Box::new(Packets::new(plan, seed))),
             Carrier::RmaRead | Carrier::RmaWrite => {

@@ -30,6 +30,7 @@ use crate::ip::{self, Arrival, Outcome};
 use crate::rma;
 use crate::switch::settings::TICK;
 use crate::switch::{self, Body, Posted, Switches, blocks, post};
+use crate::tables::journal::Journal;
 
 /// No instant.
 const NEVER: u64 = u64::MAX;
@@ -115,6 +116,8 @@ pub(crate) struct Clique {
     unexpected: u64,
     tracing: Tracing,
     outside: Option<Outside>,
+    /// What a controller writes to tables, where there is one.
+    journal: Option<Arc<Journal>>,
     /// Of other parts.
     others: Counts,
 }
@@ -125,9 +128,11 @@ impl Clique {
         let blueprint = Arc::new(Blueprint::new(plan, graph, seed));
         let tins = blueprint.shape().tins();
         let tables = blueprint.tables();
+        let mut tracing = Tracing::new(&plan.config.trace, tins, Arc::clone(&tables), seed);
+        tracing.follow(plan.journal.clone());
         Self {
             outside: Outside::new(plan, &blueprint, graph),
-            tracing: Tracing::new(&plan.config.trace, tins, Arc::clone(&tables), seed),
+            tracing,
             // Those that are here are built when that is known.
             switches: blueprint.switches(&[], tables),
             packets: Slab::default(),
@@ -144,6 +149,7 @@ impl Clique {
             is_wire: false,
             damaged: 0,
             unexpected: 0,
+            journal: plan.journal.clone(),
             others: Counts::default(),
             blueprint,
         }
@@ -442,6 +448,10 @@ impl Program for Clique {
         if let Some(outside) = &mut self.outside {
             outside.converge(live);
         }
+        if self.journal.is_some() {
+            // Somebody else sees to tables.
+            return self.settle(orders);
+        }
         let tables = self.blueprint.tables_in(&self.blueprint.condition(live));
         self.tracing.install(Arc::clone(&tables));
         self.switches.install(tables, orders.now());
@@ -483,6 +493,9 @@ impl Program for Clique {
         self.lookahead = lookahead;
         self.switches = self.blueprint.switches(&own, self.switches.tables());
         self.switches.set_wire(self.is_wire);
+        if let Some(journal) = &self.journal {
+            self.switches.follow(Arc::clone(journal));
+        }
     }
 
     fn home(&self, switch: Vertex) -> Vertex {
@@ -563,10 +576,16 @@ impl Program for Clique {
         }
     }
 
-    fn details(&self, _: Time) -> Map<String, Value> {
+    fn details(&self, now: Time) -> Map<String, Value> {
         let Counts { cells, ip, memory, damaged, .. } = self.counts();
+        let say_control = |details: &mut Map<String, Value>| {
+            if let Some(journal) = &self.journal {
+                super::say_control(journal, now, details);
+            }
+        };
         if let Some(jobs) = &self.jobs {
             let mut details = memory_details(jobs, &cells, &memory);
+            say_control(&mut details);
             self.tracing.say("traced_operations", &self.blueprint.topology, &mut details);
             self.blueprint.say_clocks(&mut details);
             return details;
@@ -585,6 +604,7 @@ impl Program for Clique {
         say("rts_queue_max", ip.queue_max.into());
         say("ingress_buffer_max_bytes", (u64::from(ip.ingress_max) * 256).into());
         say("egress_buffer_max_bytes", ip.egress_max.into());
+        say_control(&mut details);
         self.tracing.say("traced_packets", &self.blueprint.topology, &mut details);
         self.blueprint.say_clocks(&mut details);
         details

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use ::rack::{Component, Fault, Group, Problem};
-use kernel::Span;
+use kernel::{Span, Time};
 
 use super::graph;
 use crate::config::{Plan, SENDS_ONCE};
@@ -58,6 +58,66 @@ impl Plan {
     }
 }
 
+/// A part of a Clique that its control plane knows.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Hardware {
+    /// A link between TiNs, by its index.
+    Link(u32),
+    /// A TiN.
+    Tin(u16),
+}
+
+impl Plan {
+    /// The plan of a run in which a part of the equipment fails for good.
+    #[must_use]
+    pub fn failing(self, part: Part, at: Time) -> Self {
+        let components = Names::new(&self).of(part).into_iter();
+        let faults = components.map(|component| Fault { component, at, until: None }).collect();
+        Self { faults, ..self }
+    }
+
+    /// What goes down and comes back in a run of links between TiNs and TiNs, by time: when, what, whether it works from
+    /// then on. What several faults take out works when the last of them is over.
+    #[must_use]
+    pub fn outages(&self) -> Vec<(Time, Hardware, bool)> {
+        let links = Names::new(self).links;
+        let index: BTreeMap<(u32, u32, u32), u32> = (0..)
+            .zip(links)
+            .filter_map(|(index, link)| match link {
+                Component::Link { a, b, link } => Some(((a.min(b), a.max(b), link), index)),
+                _ => None,
+            })
+            .collect();
+        let part = |component: Component| match component {
+            Component::Switch(tin) | Component::Leaf(tin) => Some(Hardware::Tin(tin as u16)),
+            Component::Link { a, b, link } => {
+                index.get(&(a.min(b), a.max(b), link)).map(|&index| Hardware::Link(index))
+            }
+            _ => None,
+        };
+        // What comes back at an instant does so before what goes down then.
+        let mut changes = Vec::new();
+        for fault in &self.faults {
+            let Some(part) = part(fault.component) else { continue };
+            changes.push((fault.at, false, part));
+            changes.extend(fault.until.map(|until| (until, true, part)));
+        }
+        changes.sort_by_key(|&(time, works, part)| (time, !works, part));
+        let mut down: BTreeMap<Hardware, u32> = BTreeMap::new();
+        let mut outages = Vec::new();
+        for (time, works, part) in changes {
+            let count = down.entry(part).or_insert(0);
+            *count = if works { *count - 1 } else { *count + 1 };
+            match (works, *count) {
+                (true, 0) => outages.push((time, part, true)),
+                (false, 1) => outages.push((time, part, false)),
+                _ => {}
+            }
+        }
+        outages
+    }
+}
+
 /// Equipment by the names that the engine's graph has for what is in it.
 struct Names {
     packaging: Packaging,
@@ -91,12 +151,17 @@ impl Names {
             let message = format!("there is no {component}; this Clique has {count}, from 0");
             return Err(Problem::new("", message));
         };
+        Ok(self.of(part))
+    }
+
+    /// What is in a part, and runs through it.
+    fn of(&self, part: Part) -> Vec<Component> {
         let links = self.packaging.links(part).into_iter();
         let tins = self.packaging.tins(part);
-        Ok(links
+        links
             .map(|link| self.links[link as usize])
             .chain(tins.map(|tin| Component::Switch(tin.into())))
-            .collect())
+            .collect()
     }
 }
 

@@ -27,9 +27,11 @@ use serde_json::{Map, Value};
 
 use crate::config::Plan;
 use crate::switch::Counts;
+use crate::tables::journal::{Journal, Repair};
 use crate::transport::{Network, each};
 pub use carrier::Rack;
 pub(crate) use clique::Clique;
+pub use faults::Hardware;
 use ideal::Ideal;
 
 /// A rack whose hosts send packets.
@@ -109,6 +111,26 @@ fn details_of(cells: &Counts) -> Map<String, Value> {
     say("escape_cells", cells.escapes.into());
     say("cells_without_room", cells.dropped_full.into());
     details
+}
+
+/// What the summary says of the controller, of what it has done by `now`.
+fn say_control(journal: &Journal, now: Time, details: &mut Map<String, Value>) {
+    let began = |at: &&Time| **at <= now;
+    let done = |repair: &&Repair| repair.until.is_some_and(|until| until <= now);
+    let begun = journal.repairs.iter().filter(|repair| repair.since <= now);
+    let times: Vec<Span> = begun.clone().filter(done).filter_map(|repair| repair.took()).collect();
+    let us = |span: Span| span.as_ps() as f64 / 1e6;
+    let mut say = |key: &str, value: Value| details.insert(key.into(), value);
+    say("control_repairs", times.len().into());
+    say("control_repairs_open", (begun.count() - times.len()).into());
+    if let Some(&longest) = times.iter().max() {
+        let sum: f64 = times.iter().map(|&span| us(span)).sum();
+        say("control_repair_mean_us", (sum / times.len() as f64).into());
+        say("control_repair_max_us", us(longest).into());
+    }
+    say("control_batches", journal.batches.iter().filter(began).count().into());
+    let written = journal.writes().partition_point(|write| write.at <= now);
+    say("control_entries", written.into());
 }
 
 impl Packets {

@@ -10,6 +10,8 @@ mod outside_tests;
 use super::Rack;
 use crate::Config;
 use crate::config::{Carrier, Ip};
+use crate::tables::journal::{Journal, Repair, Write};
+use crate::tables::{Condition, compute::compute};
 use crate::topology::Fibres;
 
 fn flow(id: u64, (src, dst): (u32, u32), size: u64, start: Time) -> Flow {
@@ -331,12 +333,21 @@ fn carry_under(
     flows: &[Flow],
     parts: usize,
 ) -> (Rack, Vec<(u64, Time, bool)>) {
-    let plan = config.plan().unwrap().with_faults(faults).unwrap();
+    carry_plan(config.plan().unwrap().with_faults(faults).unwrap(), flows, parts)
+}
+
+fn carry_plan(
+    plan: crate::config::Plan,
+    flows: &[Flow],
+    parts: usize,
+) -> (Rack, Vec<(u64, Time, bool)>) {
     let mut rack = Rack::new(plan, 1);
     assert_eq!(rack.set_shards(parts), parts);
     flows.iter().for_each(|flow| rack.offer(flow));
     let mut books = Books::default();
-    while rack.advance(Time::NEVER, &mut books) != ::rack::Advance::Idle {}
+    // Not until `NEVER`, which is no instant that a run has reached: a summary says what was done by its end.
+    let end = Time::ZERO + Span::from_us(60_000_000);
+    while rack.advance(end, &mut books) != ::rack::Advance::Idle {}
     rack.check().unwrap();
     books.0.sort_unstable();
     (rack, books.0)
@@ -374,6 +385,54 @@ fn slow_m922_everything_fails_while_traffic_flows_and_nothing_is_left() {
         assert_eq!(other.totals().event_hash, rack.totals().event_hash);
         assert_eq!(other.details()["cell_hops"], details["cell_hops"]);
     }
+}
+
+/// Tables change when somebody says that they were written, and not by themselves: requests whose way is dead are lost until
+/// then and not later, whatever the cut.
+#[test]
+fn m604_a_journal_of_writes_leads_flows_round_what_is_dead() {
+    use ::rack::Group;
+    let control = crate::config::Control::Sdn;
+    let config = Config { nodes: 34, convergence: Span::from_us(50), control, ..Config::default() };
+    let faults = [fault(Component::Group(Group::Bundle, 0), 10, None)];
+    let flows = all_to_all(34, 3_000, 60);
+    let plan = config.plan().unwrap().with_faults(&faults).unwrap();
+    let topology = &plan.topology;
+    let packaging = crate::topology::packaging::Packaging::new(topology);
+    let mut condition = Condition::healthy(topology);
+    packaging.fail(&mut condition, crate::topology::packaging::Part::Bundle(0));
+    let tables = |condition| compute(topology, &plan.turns, condition);
+    let (before, after) = (tables(&Condition::healthy(topology)), tables(&condition));
+    let at = Time::ZERO + Span::from_us(40);
+    let writes = (0..topology.shape().tins()).flat_map(|tin| {
+        let changes = before.changes(tin, &after, topology).into_iter();
+        changes.map(move |change| Write { at, tin, change })
+    });
+    let mut journal = Journal::new(writes.collect());
+    journal.repairs.push(Repair { since: Time::ZERO + Span::from_us(10), until: Some(at) });
+    let written = journal.writes().len();
+    // Those that began some microseconds behind the writes and took a time-out.
+    let late = |journal: Journal, parts| {
+        let journal = Some(std::sync::Arc::new(journal));
+        let plan = crate::config::Plan { journal, ..plan.clone() };
+        let (rack, ends) = carry_plan(plan, &flows, parts);
+        let start = |id: u64| flows[id as usize].start;
+        let is_late = |&&(id, end, _): &&(u64, Time, bool)| {
+            start(id) > at + Span::from_us(5) && end - start(id) > Span::from_us(1_000)
+        };
+        (ends.iter().filter(is_late).count(), ends, rack.details())
+    };
+    let (none, ends, details) = late(journal.clone(), 1);
+    assert!(ends.iter().all(|&(.., is_complete)| is_complete));
+    assert_eq!(none, 0, "tables lead round what is dead");
+    assert_eq!(details["control_entries"], written);
+    assert_eq!(details["control_repairs"], 1);
+    assert_eq!(details["control_repair_max_us"], 30.0);
+    let (_, cut, same) = late(journal, 3);
+    assert!(cut == ends, "three parts");
+    assert_eq!(same, details, "three parts");
+    let (some, ..) = late(Journal::default(), 1);
+    assert!(some > 10, "nobody has written: {some} wait for a time-out");
 }
 
 /// A TiN that dies for good takes its hosts with it (I95): their flows fail, all others complete.

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use crate::cells::trace::{RECORD_BYTES, Record};
 use crate::switch::{Endpoints, Switches};
 use crate::tables::Tables;
+use crate::tables::journal::Journal;
 use crate::topology::Topology;
 use crate::trace::{Collector, Reporter, Sampler, Settings};
 
@@ -24,6 +25,8 @@ pub(super) struct Tracing {
     sent: Vec<u8>,
     /// Tables that were installed, the first ones first.
     installed: Vec<Arc<Tables>>,
+    /// What a controller writes besides.
+    journal: Option<Arc<Journal>>,
     /// Packets, or operations.
     taken: u64,
 }
@@ -38,8 +41,14 @@ impl Tracing {
             settings: settings.clone(),
             sent: Vec::new(),
             installed: vec![tables],
+            journal: None,
             taken: 0,
         }
+    }
+
+    /// A controller writes these entries in the run.
+    pub(super) fn follow(&mut self, journal: Option<Arc<Journal>>) {
+        self.journal = journal;
     }
 
     /// Whether the next packet or operation of a TiN is traced.
@@ -92,6 +101,9 @@ impl Tracing {
         let Some(first) = installed.next() else { return };
         let mut collector = Collector::new(topology, Arc::clone(first));
         installed.for_each(|tables| collector.install(Arc::clone(tables)));
+        if let Some(journal) = &self.journal {
+            collector.allow(journal);
+        }
         let mut journeys = Vec::new();
         for (.., bytes) in records {
             collector.hear(bytes, &mut journeys);

@@ -230,8 +230,14 @@ impl<E: Endpoints> Switches<E> {
         }
     }
 
-    /// Lets all heads of a switch choose anew.
+    /// Lets all heads of a switch choose anew, at no tick that is being done.
     fn decide_again(&mut self, place: usize, tick: u64) {
+        self.choose_again(place, tick);
+        self.expect_draws(tick);
+    }
+
+    /// Lets all heads of a switch choose anew.
+    pub(super) fn choose_again(&mut self, place: usize, tick: u64) {
         for port in 0..self.tins[place].ports.len() {
             for channel in channels(self.tins[place].ports[port].decided) {
                 let tin = &mut self.tins[place];
@@ -242,7 +248,6 @@ impl<E: Endpoints> Switches<E> {
                 self.decide(place, port, channel, tick);
             }
         }
-        self.expect_draws(tick);
     }
 
     /// Whether what crosses to an output is discarded there: its link is down (M319).

@@ -29,6 +29,7 @@ pub mod settings;
 mod tests;
 mod tin;
 pub mod traced;
+mod writes;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -259,6 +260,8 @@ pub struct Switches<E> {
     drawn: Vec<(u32, u8)>,
     /// Everything on links goes through its bytes.
     is_wire: bool,
+    /// Writes to tables that are to come.
+    writes: writes::Writes,
 }
 
 impl Counts {
@@ -339,6 +342,7 @@ impl<E: Endpoints> Switches<E> {
             refreshes: BTreeMap::new(),
             drawn: Vec::new(),
             is_wire: false,
+            writes: writes::Writes::default(),
         }
     }
 
@@ -381,7 +385,8 @@ impl<E: Endpoints> Switches<E> {
     #[must_use]
     pub fn next(&self) -> Option<Time> {
         let first = |of: &BTreeMap<u64, Vec<u32>>| of.first_key_value().map(|(&tick, _)| tick);
-        let ticks = [self.calendar.next(), first(&self.later), first(&self.refreshes)];
+        let ticks =
+            [self.calendar.next(), first(&self.later), first(&self.refreshes), self.writes.next()];
         let tick = ticks.into_iter().flatten().min()?;
         Some(Time::from_ps(tick * TICK_PS))
     }
@@ -428,7 +433,8 @@ impl<E: Endpoints> Switches<E> {
     fn catch_up(&mut self, tick: u64) {
         let reach = self.calendar.reach();
         if tick > self.calendar.now() + reach {
-            let first = self.calendar.next().unwrap_or(u64::MAX);
+            let first = [self.calendar.next(), self.writes.next()].into_iter().flatten().min();
+            let first = first.unwrap_or(u64::MAX);
             self.calendar.skip_to(first.min(tick - reach));
         }
     }
@@ -472,6 +478,9 @@ impl<E: Endpoints> Switches<E> {
             due.refreshes.extend(refreshes);
         }
         self.wishes.now = tick * TICK_PS;
+        if self.writes.next() == Some(tick) {
+            self.write_tables(tick);
+        }
         for (at, release) in due.releases.iter().enumerate() {
             if let Some(ahead) = due.releases.get(at + AHEAD) {
                 self.prefetch_input(ahead.place, ahead.channel);

@@ -14,6 +14,7 @@ use crate::config::{AtDeadLink, Link as LinkConfig, Switch};
 use crate::link::classes::Mode;
 use crate::raw::{Arrived, Pattern, Raw, Traffic};
 use crate::tables::condition::State;
+use crate::tables::journal::{Journal, Write};
 use crate::tables::{Condition, Tables, compute::compute};
 use crate::topology::{Fibres, Link, Shape, Topology};
 use crate::turns::TurnTable;
@@ -379,6 +380,66 @@ fn any_number_of_blocks_gives_the_same() {
     let whole = run(1);
     assert!(whole.0.cells > 500, "{whole:?}");
     for count in [2, 4, 9, 100] {
+        assert_eq!(run(count), whole, "{count} blocks");
+    }
+}
+
+/// Tables that are written entry by entry while cells pass: all come home, however the Clique is cut, and in the end the
+/// tables are those of a Clique without the links that have failed.
+#[test]
+fn m728_tables_are_written_while_cells_pass_whatever_the_cut() {
+    let shape = Shape::TINY;
+    let (topology, tables) = clique(&shape, Fibres::Grid);
+    let mut settings = Settings::default();
+    settings.switch.at_dead_link = AtDeadLink::PortMask;
+    let settings = Arc::new(settings);
+    let traffic = traffic(Pattern::Uniform, 0.8, 12);
+    let mut condition = Condition::healthy(&topology);
+    let dead: Vec<u32> = (0..)
+        .zip(topology.links())
+        .filter(|(_, link)| link.is_global)
+        .map(|(index, _)| index)
+        .step_by(9)
+        .collect();
+    dead.iter().for_each(|&link| condition.set_link(link, State::Dead));
+    let after = compute(&topology, &TurnTable::P1, &condition);
+    let us = |us| Time::ZERO + Span::from_us(us);
+    let mut writes = Vec::new();
+    for tin in 0..shape.tins() {
+        let mut at = us(4) + Span::from_ns(u64::from(tin) * 7);
+        for change in tables.changes(tin, &after, &topology) {
+            at += Span::from_ps(3_333);
+            writes.push(Write { at, tin, change });
+        }
+    }
+    let journal = Arc::new(Journal::new(writes));
+    assert!(journal.writes().len() > 500);
+    let run = |count| {
+        let raw = || Raw::new(&shape, traffic, settings.switch.hops, 1);
+        let mut blocks = Blocks::new(&topology, &tables, &settings, count, 1, raw);
+        blocks.sets_mut().iter_mut().for_each(|set| set.follow(Arc::clone(&journal)));
+        for tin in 0..shape.tins() {
+            blocks.of(tin).act(tin, Time::ZERO, |raw, wishes| raw.begin(tin, wishes));
+        }
+        blocks.run(us(3));
+        for link in dead.iter().map(|&link| topology.links()[link as usize]) {
+            for end in [link.low, link.high] {
+                blocks.of(end.tin).break_link(end.tin, end.port, us(3));
+            }
+        }
+        blocks.run(Time::NEVER);
+        let counts = blocks.counts();
+        assert_eq!(counts.injected, counts.delivered + counts.lost_at_dead_links);
+        assert!(counts.lost_at_dead_links > 0);
+        let mut arrived = Arrived::default();
+        blocks.sets().iter().for_each(|set| arrived.add(&set.endpoints().arrived()));
+        for tin in 0..shape.tins() {
+            assert!(blocks.of(tin).tables().is_same_at(tin, &after), "TiN {tin}");
+        }
+        (arrived, counts)
+    };
+    let whole = run(1);
+    for count in [2, 4, 9] {
         assert_eq!(run(count), whole, "{count} blocks");
     }
 }

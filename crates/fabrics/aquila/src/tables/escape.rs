@@ -14,7 +14,7 @@ use crate::topology::Topology;
 /// Output ports by TiN, by whether the cell has come down already, and by destination.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Escape {
-    tins: usize,
+    pub(super) tins: usize,
     ports: Vec<u8>,
     /// By TiN: its place in the order of the tree; `u32::MAX`: dead, or cut off.
     order: Vec<u32>,
@@ -72,6 +72,15 @@ impl Escape {
     #[must_use]
     pub fn has(&self, tin: u16) -> bool {
         self.order[usize::from(tin)] != CUT_OFF
+    }
+
+    pub(super) fn set_port(&mut self, tin: u16, has_come_down: bool, destination: u16, port: u8) {
+        let place = self.place(tin, has_come_down, destination);
+        self.ports[place] = port;
+    }
+
+    pub(super) fn set_order(&mut self, tin: u16, order: Option<u32>) {
+        self.order[usize::from(tin)] = order.unwrap_or(CUT_OFF);
     }
 
     fn place(&self, tin: u16, has_come_down: bool, destination: u16) -> usize {

@@ -13,6 +13,7 @@ pub mod compute;
 pub mod condition;
 mod escape;
 pub mod flows;
+pub mod journal;
 
 #[cfg(test)]
 mod tests;

@@ -20,6 +20,7 @@ use super::journey::{Journey, Key, Step};
 use crate::cells::trace::{RECORD_BYTES, Record};
 use crate::link::classes::class_of;
 use crate::switch::traced::NOWHERE;
+use crate::tables::journal::Journal;
 use crate::tables::{Component, Tables};
 use crate::topology::{PortKind, Topology};
 
@@ -250,6 +251,11 @@ impl Collector {
     /// under way meanwhile.
     pub fn install(&mut self, tables: Arc<Tables>) {
         self.intent.install(tables);
+    }
+
+    /// The controller writes entry after entry in a run: what stands in one at any time of it is allowed.
+    pub fn allow(&mut self, journal: &Journal) {
+        journal.writes().iter().for_each(|write| self.intent.write(write));
     }
 
     /// What it has heard so far.

@@ -1,0 +1,102 @@
+//! Aquila's controller beside its fabric, from a scenario's table: what fails while flows are carried is repaired, and said to be.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use aquila::Hardware;
+use kernel::{Bytes, Span, Stream, Time};
+use rack::{
+    Advance, Class, Completion, Component, Failure, Fault, Flow, FlowId, Group, NodeId, Probe,
+};
+use scenario::Registry;
+use serde_json::{Map, Value, json};
+
+/// How many flows completed, and failed.
+#[derive(Default)]
+struct Ends(usize, usize);
+
+impl Probe for Ends {
+    fn completed(&mut self, _: &Completion<'_>) -> ControlFlow<()> {
+        self.0 += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn failed(&mut self, _: &Flow, _: Time, _: Failure) -> ControlFlow<()> {
+        self.1 += 1;
+        ControlFlow::Continue(())
+    }
+}
+
+fn ms(ms: u64) -> Time {
+    Time::ZERO + Span::from_us(1_000 * ms)
+}
+
+/// Flows of 16 KB between hosts at random, some 2 us apart, until 14 ms; what the summary says after a minute.
+fn carried(fabric: Value, faults: &[(u64, Component)]) -> (Ends, Map<String, Value>) {
+    let registry = Registry::standard();
+    let kind = registry.fabric("aquila").expect("it is registered");
+    let plan = kind.plan(fabric, registry.memory()).unwrap_or_else(|wrong| panic!("{wrong:?}"));
+    let fault = |&(at, component)| Fault { component, at: ms(at), until: None };
+    let faults: Vec<Fault> = faults.iter().map(fault).collect();
+    let mut rack = plan.rack(&faults, 1).unwrap_or_else(|wrong| panic!("{wrong:?}"));
+    let (nodes, mut stream) = (u64::from(plan.nodes()), Stream::new(1, "test/controller", 0));
+    for id in 0..7_000 {
+        let src = stream.below(nodes);
+        let dst = (src + 1 + stream.below(nodes - 1)) % nodes;
+        let [src, dst] = [src, dst].map(|node| NodeId::new(node as u32));
+        let start = Time::ZERO + Span::from_us(2 * id);
+        let (id, size) = (FlowId::new(id), Bytes::new(16_000));
+        rack.offer(&Flow { id, src, dst, size, start, class: Class::new(0) });
+    }
+    let mut ends = Ends::default();
+    while rack.advance(ms(60_000), &mut ends) == Advance::Paused {}
+    rack.check().expect("its books balance");
+    (ends, rack.details())
+}
+
+/// The ports, by TiN, of links that these faults take out.
+fn dead_ports(nodes: u32, faults: &[(u64, Component)]) -> BTreeSet<(u16, u8)> {
+    let plan =
+        aquila::Config { nodes, ..aquila::Config::default() }.plan().expect("it is a Clique");
+    let fault = |&(at, component)| Fault { component, at: ms(at), until: None };
+    let faults: Vec<Fault> = faults.iter().map(fault).collect();
+    let plan = plan.with_faults(&faults).expect("they are in it");
+    let links = plan.outages().into_iter().filter_map(|(_, part, _)| match part {
+        Hardware::Link(link) => Some(plan.topology.links()[link as usize]),
+        Hardware::Tin(_) => None,
+    });
+    links.flat_map(|link| [link.low, link.high]).map(|end| (end.tin, end.port)).collect()
+}
+
+/// M729: three failures, 4 ms apart, with all times as by default. A repair takes longer than that, so that each ends with the
+/// last one; none is open, no flow fails, and tracing suspects what has to do with dead links alone.
+#[test]
+fn m729_three_failures_are_repaired_while_flows_are_carried() {
+    let faults = [
+        (1, Component::Link { a: 36, b: 39, link: 0 }),
+        (5, Component::Group(Group::Cable, 3)),
+        (9, Component::Group(Group::Bundle, 0)),
+    ];
+    let trace = json!({ "one_in": 4, "records_per_second": 10_000_000 });
+    let fabric = json!({ "nodes": 36, "control": "sdn", "trace": trace });
+    let (ends, details) = carried(fabric, &faults);
+    assert_eq!((ends.0, ends.1), (7_000, 0));
+    assert_eq!(details["control_repairs"], 3);
+    assert_eq!(details["control_repairs_open"], 0);
+    let longest = details["control_repair_max_us"].as_f64().unwrap();
+    assert!((8_000.0..30_000.0).contains(&longest), "{longest} us");
+    let dead = dead_ports(36, &faults);
+    let suspected = details["trace_suspected"].as_str().unwrap();
+    for suspect in suspected.split("; ") {
+        let number = |before: &str| -> Option<u16> {
+            let rest = suspect.split_once(before)?.1;
+            rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+        };
+        let tin = number("TiN ").expect("it names a TiN");
+        let is_dead = match number("port ") {
+            Some(port) => dead.contains(&(tin, port as u8)),
+            None => dead.iter().any(|&(end, _)| end == tin),
+        };
+        assert!(is_dead, "{suspect} of {dead:?}");
+    }
+}
