@@ -9,7 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 LINES = re.findall(r"^    (rackloom .*)$", (ROOT / "docs" / "questions.md").read_text(), re.M)
-SMALL = ["--set", "run.flows=60", "--set", "run.time=200 us", "--set", "workload.size=1 KB"]
+FEW = ["--set", "run.flows=60", "--set", "run.time=200 us"]
+SHORT = ["--set", "run.window=50 us", "--set", "run.warm_up=50 us", "--set", "run.time=200 us"]
 
 
 @pytest.mark.parametrize("line", LINES)
@@ -22,9 +23,10 @@ def test_a_question_is_answered(line: str, here: Path, command: Any) -> None:
         scenario = ["examples/shoal-rack.toml", "--set", "fabric.nodes=16"]
         done = command("sweep", *scenario, *few, "--out", "results/load-sweep")
         assert done.returncode == 0, done.stderr
+    elif "collectives" in line:
+        words += ["--set", "workload.size=1 KB"]
     else:
-        size = "collectives" in line
-        words += SMALL[4:] if size else SMALL[:4]
+        words += SHORT if "load.toml" in line else FEW
     done = command(*words, "--quiet")
     assert done.returncode == 0, done.stderr
     figures = sorted(path.name for path in here.glob("results/*/figures/*"))

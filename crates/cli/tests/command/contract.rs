@@ -254,8 +254,13 @@ fn every_example_runs() {
         if path.extension().is_some_and(|extension| extension == "toml") {
             // `compare` takes one fabric as well as several; few flows and little time, for the test's
             // sake: the longest flows take milliseconds, in which others go on arriving.
-            let few = ["--set", "run.flows=300", "--set", "run.time=300 us"];
-            let arguments = [&["compare", &text, "--out", "out"][..], &few].concat();
+            let is_window = std::fs::read_to_string(&path).unwrap().contains("\nwindow = ");
+            let few: &[_] = match is_window {
+                true => &["--set", "run.window=50 us", "--set", "run.warm_up=50 us"],
+                false => &["--set", "run.flows=300"],
+            };
+            let little = ["--set", "run.time=300 us"];
+            let arguments = [&["compare", &text, "--out", "out"][..], few, &little].concat();
             place.run(&arguments).succeeds();
             count += 1;
         }
