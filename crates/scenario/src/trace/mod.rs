@@ -2,11 +2,11 @@
 //!
 //! | format | what it is | read by |
 //! | --- | --- | --- |
-//! | `csv`, `parquet` | a table with our columns, or `flows.parquet` of an earlier run | [`table`] |
-//! | `htsim` | a connection matrix of htsim | [`htsim`] |
-//! | `hpcc` | a list of flows of HPCC's simulator and others on ns-3 | [`hpcc`] |
+//! | `csv`, `parquet` | a table with our columns, or `flows.parquet` of an earlier run | `table` |
+//! | `htsim` | a connection matrix of htsim | `htsim` |
+//! | `hpcc` | a list of flows of HPCC's simulator and others on ns-3 | `hpcc` |
 //!
-//! Each reader hands flow after flow to [`Rows`], which checks what all have in common, bounds the
+//! Each reader hands flow after flow to `Rows`, which checks what all have in common, bounds the
 //! memory that a file may take and keeps what is wrong with it, by line or row.
 
 mod csv;
