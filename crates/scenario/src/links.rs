@@ -119,24 +119,23 @@ struct Keys<'a>(BTreeMap<&'a str, Key<'a>>);
 impl<'a> Keys<'a> {
     fn of(root: Node<'a, 'a>) -> Self {
         let key = |node: Node<'a, 'a>| {
-            let default = node.children().find(|child| child.has_tag_name_of("default"));
+            let default = node.children().find(|child| child.has_tag_name("default"));
             let name = node.attribute("attr.name").unwrap_or("");
             Some((
                 node.attribute("id")?,
                 Key { name, default: default.and_then(|node| node.text()) },
             ))
         };
-        Self(root.children().filter(|node| node.has_tag_name_of("key")).filter_map(key).collect())
+        Self(root.children().filter(|node| node.has_tag_name("key")).filter_map(key).collect())
     }
 
     /// The value of an element for one of these names: its own, or the default of all that have it.
     fn value(&self, element: Node<'a, 'a>, names: &[&str]) -> Option<&'a str> {
         let named = |key: &&Key<'a>| names.contains(&key.name);
-        let own =
-            element.children().filter(|child| child.has_tag_name_of("data")).find_map(|data| {
-                let key = self.0.get(data.attribute("key")?);
-                key.filter(named).and_then(|_| data.text())
-            });
+        let own = element.children().filter(|child| child.has_tag_name("data")).find_map(|data| {
+            let key = self.0.get(data.attribute("key")?);
+            key.filter(named).and_then(|_| data.text())
+        });
         // Of several keys with one name: the first by its id, so that no order of a map matters.
         let default = |name: &str| {
             let mut keys = self.0.values().filter(|key| name == key.name);
@@ -146,17 +145,7 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// GraphML has a namespace, which not everybody writes.
-trait HasTagName {
-    fn has_tag_name_of(&self, name: &str) -> bool;
-}
-
-impl HasTagName for Node<'_, '_> {
-    fn has_tag_name_of(&self, name: &str) -> bool {
-        self.is_element() && self.tag_name().name() == name
-    }
-}
-
+/// Elements are told by their names alone: not everybody writes GraphML's namespace.
 fn graphml(text: &str) -> Result<Links, (u32, String)> {
     // Without a DTD no entity can stand for gigabytes.
     let options =
@@ -165,8 +154,8 @@ fn graphml(text: &str) -> Result<Links, (u32, String)> {
         .map_err(|error| (error.pos().row, format!("not readable as GraphML: {error}")))?;
     let root = document.root_element();
     let line = |node: Node<'_, '_>| document.text_pos_at(node.range().start).row;
-    let mut graphs = root.descendants().filter(|node| node.has_tag_name_of("graph"));
-    let Some(graph) = graphs.next().filter(|_| root.has_tag_name_of("graphml")) else {
+    let mut graphs = root.descendants().filter(|node| node.has_tag_name("graph"));
+    let Some(graph) = graphs.next().filter(|_| root.has_tag_name("graphml")) else {
         return Err((
             line(root),
             "holds no graph; expected <graphml> with one <graph> in it".into(),
@@ -184,7 +173,7 @@ fn graphml(text: &str) -> Result<Links, (u32, String)> {
         vertices(graph, &keys).map_err(|(node, message)| (line(node), message))?;
     let mut out = format!("{HEAD}\n");
     let is_directed = graph.attribute("edgedefault") == Some("directed");
-    for edge in graph.children().filter(|node| node.has_tag_name_of("edge")) {
+    for edge in graph.children().filter(|node| node.has_tag_name("edge")) {
         let complain = |message: String| (line(edge), message);
         if edge.attribute("directed").map_or(is_directed, |directed| directed == "true") {
             let message = "found an edge of one direction; a link carries both ways: save the graph undirected";
@@ -226,7 +215,7 @@ fn vertices<'a>(
     keys: &Keys<'a>,
 ) -> Result<Vertices<'a>, (Node<'a, 'a>, String)> {
     let (mut hosts, mut others, mut unsaid) = (Vec::new(), Vec::new(), None);
-    for node in graph.children().filter(|node| node.has_tag_name_of("node")) {
+    for node in graph.children().filter(|node| node.has_tag_name("node")) {
         let Some(id) = node.attribute("id") else {
             return Err((node, "a node without an id; expected one, such as id=\"n0\"".into()));
         };
