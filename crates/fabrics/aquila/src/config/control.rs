@@ -8,6 +8,7 @@ use rack::Problem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::pipeline::compute::connected;
 use crate::topology::packaging::{Packaging, Part};
 use crate::topology::{Shape, Topology};
 
@@ -220,13 +221,10 @@ impl Sdn {
     /// TiNs that are connected to the datacenter's network.
     #[must_use]
     pub fn connected(&self, shape: &Shape) -> Vec<u16> {
-        let tins = usize::from(shape.tins());
-        let each = usize::from(shape.tins_per_pod).min(2);
-        let count = match usize::from(self.connected) {
-            0 => each * usize::from(shape.pods),
+        let count = match self.connected {
+            0 => shape.tins_per_pod.min(2) * shape.pods,
             count => count,
         };
-        // Evenly over all, in order: of two in a pod of twelve the first and the seventh.
-        (0..count).map(|at| (at * tins / count) as u16).collect()
+        connected(shape.tins(), count)
     }
 }
