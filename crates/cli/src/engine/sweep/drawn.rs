@@ -227,10 +227,7 @@ fn note(lines: &[PlotSeries]) -> String {
     let has =
         |wanted: &[Mark]| lines.iter().flat_map(|line| &line.marks).any(|m| wanted.contains(m));
     let parts = [
-        (
-            lines.iter().any(|line| !line.intervals.is_empty()),
-            "Bars: 95 % intervals over seeds, side by side where they stand at one place.",
-        ),
+        (lines.iter().any(|line| !line.intervals.is_empty()), "Bars: 95 % intervals over seeds."),
         (
             has(&[Mark::Saturated]),
             "Hollow: saturated, the figure grows with the length of the run.",
