@@ -75,7 +75,7 @@ fn a42_a_message_alone_takes_its_ideal_time() {
 /// M501, X06: a small flow alone takes its ideal time, but for cycles and what chance puts in its way; a large one most of
 /// what the bus carries.
 #[test]
-fn m501_a_flow_of_memory_alone_takes_its_ideal_time() {
+fn slow_m501_a_flow_of_memory_alone_takes_its_ideal_time() {
     for carrier in [Carrier::RmaRead, Carrier::RmaWrite] {
         let fibres = Fibres::Metres(100);
         let config = Config { nodes: 136, fibres, carrier, ..Config::default() };
@@ -94,7 +94,7 @@ fn m501_a_flow_of_memory_alone_takes_its_ideal_time() {
 
 /// M427: with classes of service by flow, an urgent message does not wait for bulk traffic to its host.
 #[test]
-fn m427_classes_of_flows_are_classes_of_service() {
+fn slow_m427_classes_of_flows_are_classes_of_service() {
     let took = |priorities: Vec<u8>, classes_of_service: Vec<u8>| {
         let ip = Ip { classes_of_service, ..Ip::default() };
         let mut config = Config { nodes: 36, ip, ..Config::default() };
@@ -143,7 +143,7 @@ fn m925_hosts_take_their_time() {
 
 /// §5.1: 50 Gbps a machine when both hosts of a NIC send, 100 when one does (X25).
 #[test]
-fn x25_two_hosts_share_a_nic() {
+fn slow_x25_two_hosts_share_a_nic() {
     let size = 3_000_000;
     for (senders, gbps) in [(&[0][..], 90.0..98.0), (&[0, 1], 45.0..49.5)] {
         // To two TiNs of other pods, one host each: their lines are no limit.
@@ -390,7 +390,7 @@ fn slow_m922_everything_fails_while_traffic_flows_and_nothing_is_left() {
 /// Tables change when somebody says that they were written, and not by themselves: requests whose way is dead are lost until
 /// then and not later, whatever the cut.
 #[test]
-fn m604_a_journal_of_writes_leads_flows_round_what_is_dead() {
+fn slow_m604_a_journal_of_writes_leads_flows_round_what_is_dead() {
     use ::rack::Group;
     let control = crate::config::Control::Sdn;
     let config = Config { nodes: 34, convergence: Span::from_us(50), control, ..Config::default() };

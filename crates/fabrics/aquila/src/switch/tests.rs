@@ -137,7 +137,7 @@ fn carry(shape: &Shape, settings: &Settings, traffic: Traffic) -> Switches<Raw> 
 
 /// I02 to I06 hold in debug builds as it runs; all that was sent comes, and all credit comes home.
 #[test]
-fn i03_i04_all_cells_arrive_and_all_credit_comes_home() {
+fn slow_i03_i04_all_cells_arrive_and_all_credit_comes_home() {
     for (shape, pattern, load) in [
         (Shape::TINY, Pattern::Uniform, 0.9),
         (Shape::TINY, Pattern::NextPod, 1.0),
@@ -164,7 +164,7 @@ fn i03_i04_all_cells_arrive_and_all_credit_comes_home() {
 
 /// §1: links without credits lose what credits keep, and nothing else.
 #[test]
-fn cells_are_dropped_for_lack_of_room_only_without_credits() {
+fn slow_cells_are_dropped_for_lack_of_room_only_without_credits() {
     for credits in [true, false] {
         let link = LinkConfig { credits, ..LinkConfig::default() };
         let settings = Settings { link, ..Settings::default() };
@@ -562,7 +562,7 @@ fn i03_bit_errors_cost_cells_and_no_credit() {
 /// I21, M319, M320: links die and come back under load. Nothing is stuck, credit is whole again, and what is lost was
 /// at dead links.
 #[test]
-fn m319_links_die_and_come_back() {
+fn slow_m319_links_die_and_come_back() {
     let (topology, tables) = clique(&Shape::MINI, Fibres::Metres(30));
     let shape = Shape::MINI;
     let own: Vec<u16> = (0..shape.tins()).collect();

@@ -91,7 +91,7 @@ fn check_single_failures(shape: &Shape) {
 }
 
 #[test]
-fn i20_i25_no_single_failure_makes_a_flaw() {
+fn slow_i20_i25_no_single_failure_makes_a_flaw() {
     check_single_failures(&Shape { pods: 9, global_ports: 4, ..Shape::MINI });
 }
 
@@ -112,7 +112,7 @@ proptest! {
 
     /// Whatever is left: no circle, and all that is still joined reaches each other.
     #[test]
-    fn i20_i25_random_failures_of_the_mini_make_no_flaw(seed in any::<u64>(), count in 0..120usize) {
+    fn slow_i20_i25_random_failures_of_the_mini_make_no_flaw(seed in any::<u64>(), count in 0..120usize) {
         let mut clique = Clique::new(&Shape::MINI);
         for part in some_parts(&clique, seed, count) {
             // Racks and chassis leave too little of a small Clique.

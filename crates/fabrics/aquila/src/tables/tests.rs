@@ -96,7 +96,7 @@ fn m302_m311_ports_take_turns_in_slots() {
 }
 
 #[test]
-fn m315_gateways_have_as_many_slots_as_links() {
+fn slow_m315_gateways_have_as_many_slots_as_links() {
     for shape in [Shape::MINI, Shape::HALF, Shape::FULL] {
         let (topology, tables) = healthy(&shape);
         let terminal = shape.external_ports();

@@ -131,7 +131,7 @@ fn is_connected(topology: &Topology, condition: &Condition) -> bool {
 }
 
 #[test]
-fn i97_no_single_failure_cuts_others_off() {
+fn slow_i97_no_single_failure_cuts_others_off() {
     for shape in [Shape::FULL, Shape::HALF, Shape::MINI] {
         let topology = Topology::new(&shape, Fibres::Grid).unwrap();
         let packaging = Packaging::new(&topology);
