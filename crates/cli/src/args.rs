@@ -97,8 +97,8 @@ pub struct RunArguments {
     /// On top of the file.
     #[command(flatten)]
     pub settings: Settings,
-    /// Say what memory and time the run would take, from its configuration and a probe of at most two
-    /// seconds, and store nothing.
+    /// Say what memory and time the run would take, from its configuration and a probe of two seconds after
+    /// it has been set up, and store nothing.
     #[arg(long, conflicts_with = "out")]
     pub estimate: bool,
     /// Where results go. Default: results/NAME-HASH.

@@ -49,12 +49,16 @@ pub fn estimate(scenario: &Scenario, stop: &dyn Fn() -> bool) -> Result<Vec<Esti
 
 /// Runs for a while; the seconds that all of it would take, and what that rests on.
 fn probe(scenario: &Scenario, stop: &dyn Fn() -> bool) -> Result<(Option<f64>, String), Failure> {
-    let (began, mut share) = (Instant::now(), 0.0f64);
+    let began = Instant::now();
     let limit = scenario.run.time.map(|span| Time::ZERO + span);
+    let (mut first, mut last) = (None, 0.0f64);
     let mut is_cut = false;
     let run = measure(scenario, &mut |progress| {
-        share = share.max(share_of(progress, limit));
-        is_cut = began.elapsed() >= PROBE || stop();
+        last = last.max(share_of(progress, limit));
+        let now = began.elapsed();
+        // Before it is asked for the first time a network is made, and a controller's tables are: that is done once.
+        let since = *first.get_or_insert((now, last));
+        is_cut = now - since.0 >= PROBE || stop();
         if is_cut { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     if stop() {
@@ -65,15 +69,29 @@ fn probe(scenario: &Scenario, stop: &dyn Fn() -> bool) -> Result<(Option<f64>, S
         Err(failure @ (Failure::Input(_) | Failure::Internal(_))) => return Err(failure),
         Err(failure) => (None, format!("a probe broke after {took:.1} s: {failure}")),
         Ok(_) if !is_cut => (Some(took), "a probe that came to the end".into()),
-        Ok(_) if share > 0.0 => {
-            let per_cent = share * 100.0;
-            (
-                Some(took / share),
-                format!("a probe of {took:.1} s, in which {per_cent:.2} % was done"),
-            )
+        Ok(_) => {
+            let (made, at) = first.map_or((took, last), |(now, share)| (now.as_secs_f64(), share));
+            let all = extrapolate((made, at), (took, last));
+            let ran = took - made;
+            let basis = match all {
+                Some(_) => {
+                    let per_cent = (last - at) * 100.0;
+                    format!(
+                        "{made:.1} s to set up, and {ran:.1} s in which {per_cent:.2} % was done"
+                    )
+                }
+                None => format!("no flow ended in a probe of {ran:.1} s"),
+            };
+            (all, basis)
         }
-        Ok(_) => (None, format!("no flow ended in a probe of {took:.1} s")),
     })
+}
+
+/// When all would be done, of two instants with what was done by then: seconds, and a share. `None`: nothing was between
+/// them.
+fn extrapolate((began, at_first): (f64, f64), (now, at_last): (f64, f64)) -> Option<f64> {
+    let done = at_last - at_first;
+    (done > 0.0).then(|| began + (now - began) * (1.0 - at_first) / done)
 }
 
 /// How much of a run is done: of its flows or of its time, whichever ends it first.
@@ -112,6 +130,15 @@ pub fn table(estimates: &[Estimate]) -> ResultsTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_done_once_is_not_multiplied() {
+        // 14 s to set up, then 1 % in 2 s: 200 s more.
+        assert_eq!(extrapolate((14.0, 0.0), (16.0, 0.01)), Some(214.0));
+        // Half was done when it was first asked: a quarter more took 2 s, and so does the last.
+        assert_eq!(extrapolate((1.0, 0.5), (3.0, 0.75)), Some(5.0));
+        assert_eq!(extrapolate((1.0, 0.5), (3.0, 0.5)), None);
+    }
 
     #[test]
     fn what_ends_a_run_first_says_how_far_it_is() {
