@@ -164,6 +164,16 @@ impl RegisterFile {
         self.blocks[index].fill(None);
     }
 
+    /// Sets all entries of the block with the entry at an address as after a cold start.
+    ///
+    /// # Errors
+    /// There is no such entry.
+    pub fn reset_block(&mut self, address: u32) -> Result<(), Status> {
+        let (register, at) = find(address)?;
+        self.blocks[register][(at / BLOCK_ENTRIES) as usize] = None;
+        Ok(())
+    }
+
     /// The entries of a register that another file holds other values in.
     ///
     /// # Panics

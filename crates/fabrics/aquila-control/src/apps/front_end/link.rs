@@ -230,8 +230,8 @@ impl Link {
         match std::mem::replace(&mut self.held, Held::Unknown) {
             Held::Unknown => {
                 let image = intent.image(clique, tin, &BTreeSet::new());
-                let reads = differing(&image, &pairs);
-                self.held = Held::Read(image.into(), pack(reads).into());
+                let (held, reads) = compare(image, &pairs);
+                self.held = Held::Read(held.into(), pack(reads).into());
             }
             Held::Read(mut held, reads) => {
                 let is_whole = pairs.iter().all(|pair| patch(&mut held, pair, counts));
@@ -298,29 +298,37 @@ impl Link {
     }
 }
 
-/// Reads of the blocks whose digests are others than those of an image.
-fn differing(image: &RegisterFile, pairs: &[(Item, Outcome)]) -> Vec<Item> {
+/// What a chip holds, as far as the digests of its blocks tell, and reads of the other blocks. A block is known if it is
+/// as in an image, or as after a cold start: of a chip that has just started nothing is read, which by PMOS would take
+/// longer than to write it.
+fn compare(image: RegisterFile, pairs: &[(Item, Outcome)]) -> (RegisterFile, Vec<Item>) {
+    let (blank, mut held) = (RegisterFile::new(), image);
     let mut reads = Vec::new();
     for (item, outcome) in pairs {
         let Item::Digests { address, count } = *item else { continue };
         let register = &REGISTERS[find(address).expect("we have asked for it").0];
-        let own = image.digests(address, count.into()).expect("we have asked for it");
-        for (place, own) in (0..).zip(own) {
+        let digests = |of: &RegisterFile| {
+            of.digests(address, count.into()).expect("we have asked for blocks that there are")
+        };
+        for (place, (own, reset)) in (0..).zip(digests(&held).into_iter().zip(digests(&blank))) {
             let found = match outcome {
                 Outcome::Digests(found) => found.get(place as usize).copied(),
                 _ => None,
             };
-            if found != Some(own) {
-                let first = place * BLOCK_ENTRIES;
+            let first = place * BLOCK_ENTRIES;
+            let address = address + first * register.entry_bytes();
+            if found == Some(own) {
+                continue;
+            }
+            if found == Some(reset) {
+                held.reset_block(address).expect("we have asked for it");
+            } else {
                 let count = (register.entries() - first).min(BLOCK_ENTRIES) as u16;
-                reads.push(Item::ReadBlock {
-                    address: address + first * register.entry_bytes(),
-                    count,
-                });
+                reads.push(Item::ReadBlock { address, count });
             }
         }
     }
-    reads
+    (held, reads)
 }
 
 /// Takes over what was read; whether it was.

@@ -16,7 +16,9 @@ use crate::apps::front_end::order;
 use crate::apps::rows::{BatchRow, Outcome, PROGRAMMED, ResultRow, SessionRow, split_key};
 use crate::expand::tables;
 use crate::nib::{Key, Table};
+use crate::registers::Entry;
 use crate::registers::file::RegisterFile;
+use crate::registers::map::ROUTE;
 
 /// What chips hold against plain functions: cells and IP; and the base's results against chips (I75, I78).
 #[track_caller]
@@ -127,4 +129,24 @@ fn m703_m705_m706_i75_i78_from_nothing_to_registers() {
     let mut world = World::new(&Shape::TINY, 1);
     world.settle();
     audit(&world, &world.condition(&[], &[]));
+}
+
+#[test]
+fn m610_of_a_chip_that_has_just_started_nothing_is_read() {
+    let mut world = World::new(&Shape::TINY, 5);
+    // The controller knows all that it wants before it reaches anyone.
+    (0..18).for_each(|tin| world.disconnect(tin, false));
+    world.settle();
+    (0..18).for_each(|tin| world.disconnect(tin, true));
+    world.settle();
+    audit(&world, &world.condition(&[], &[]));
+    let read = |world: &World| world.constellation.front_end().unwrap().counts().read;
+    assert_eq!(read(&world), 0);
+    // One that has lost an entry is read, block by block: a block has 256 entries.
+    let route = ROUTE.address([0; 3]).unwrap();
+    world.chips[3].file.write(route, &Entry::from_bytes(&[7; 32]).unwrap()).unwrap();
+    world.disconnect(3, true);
+    world.settle();
+    audit(&world, &world.condition(&[], &[]));
+    assert_eq!(read(&world), 256);
 }
