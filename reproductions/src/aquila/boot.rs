@@ -119,9 +119,7 @@ impl Boot {
         config.mos_lost = self.mos_lost;
         config.faults = faults;
         config.limit = Time::ZERO + self.limit;
-        // A window of four largest frames, there and back, with room to spare.
-        let window = config.mos_interval * (8 * 260);
-        config.manager.silence = config.manager.silence.max(window);
+        config.manager = config.manager.with_times(config.mos_interval, config.entry_time);
         Ok(config)
     }
 

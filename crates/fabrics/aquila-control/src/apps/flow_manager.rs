@@ -4,7 +4,9 @@
 //! out after no flow leads to it. Results go into the base, for the routing engine. What is to be programmed is
 //! the rows of the base, what is programmed is its results: an instance that takes over finds both there.
 //!
-//! **Our choice**: a TiN that has not answered for 10 s (M813) does not hold up a batch. It is unreachable until it
+//! **Our choice**: a batch waits for a TiN that carries others' traffic as long as there is a session over TCP, which ends
+//! by itself if nobody is at the other end: a slow control processor takes minutes for its tables, and may not be taken for
+//! a dead one. Any other TiN that has not answered for 10 s (M813) does not hold up a batch. It is unreachable until it
 //! answers, and what was asked of it then is still done when it comes back.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,10 +15,10 @@ use aquila::pipeline::routes::Next;
 use kernel::{Span, Time};
 
 use super::front_end::{Operation, Program, Results};
-use super::rows::{BatchRow, IpFlow, Outcome, PROGRAMMED, ResultRow, key, split_key};
+use super::rows::{BatchRow, IpFlow, Outcome, PROGRAMMED, ResultRow, SessionRow, key, split_key};
 use crate::nib::{Changes, Key, LAYOUT, Table, Write};
 
-/// How long a batch waits for a TiN (M813: reconnect).
+/// How long a batch waits for a TiN without a session, or one that carries no others' traffic yet (M813: reconnect).
 pub const PATIENCE: Span = Span::from_us(10_000_000);
 /// After how long operations are said once more, if there are no results (our choice).
 const AGAIN: Span = Span::from_us(2_000_000);
@@ -49,6 +51,16 @@ struct Tin {
     pending: BTreeMap<(Table, Vec<u8>), Pending>,
     /// It has let a batch wait in vain, and not answered since.
     is_unreachable: bool,
+    /// As the base has it.
+    session: SessionRow,
+}
+
+impl Tin {
+    /// Whether it is waited for, however long it takes.
+    fn is_waited_for(&self) -> bool {
+        let SessionRow { is_up, is_ready, is_over_pmos, .. } = self.session;
+        is_up && is_ready && !is_over_pmos
+    }
 }
 
 /// The application.
@@ -97,13 +109,14 @@ impl FlowManager {
     }
 
     /// The tables that it reads.
-    pub const TABLES: [Table; 7] = [
+    pub const TABLES: [Table; 8] = [
         PROGRAMMED[0],
         PROGRAMMED[1],
         PROGRAMMED[2],
         PROGRAMMED[3],
         PROGRAMMED[4],
         Table::ProgrammingResult,
+        Table::TinSession,
         Table::Batch,
     ];
 
@@ -142,6 +155,12 @@ impl FlowManager {
                 }
                 Table::ProgrammingResult => {
                     self.learn_result(&change.key.1, change.value.as_deref())
+                }
+                Table::TinSession => {
+                    if let Some((tin, _)) = split_key(&change.key.1) {
+                        let row = change.value.as_deref().and_then(SessionRow::decode);
+                        self.tins.entry(tin).or_default().session = row.unwrap_or_default();
+                    }
                 }
                 _ => rows.push(change),
             }
@@ -251,7 +270,7 @@ impl FlowManager {
         for tin in self.tins.values_mut() {
             let waits =
                 |pending: &Pending| pending.sent.is_some_and(|(first, _)| now - first >= PATIENCE);
-            if !tin.is_unreachable && tin.pending.values().any(waits) {
+            if !tin.is_unreachable && !tin.is_waited_for() && tin.pending.values().any(waits) {
                 tin.is_unreachable = true;
             }
         }

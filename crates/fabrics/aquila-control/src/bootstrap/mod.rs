@@ -22,6 +22,7 @@ use aquila::pipeline::plan::{EthernetAddress, Plan, Version};
 use aquila::topology::Topology;
 use kernel::{Span, Stream, Time};
 
+use crate::apps::front_end::order;
 use crate::apps::rows::SessionRow;
 use crate::apps::session::{Over, Progress, Request, Session};
 use crate::dhcp::{self, Kind, Message};
@@ -40,7 +41,8 @@ pub struct Settings {
     pub targets_max: usize,
     /// For how long a lost session is only called for (M813).
     pub reconnect: Span,
-    /// For how long a target may be silent by PMOS. It must be longer than a window of largest frames takes.
+    /// For how long a target may be silent by PMOS: longer than a window of largest frames takes, and the largest request
+    /// ([`Settings::with_times`]).
     pub silence: Span,
     /// Who has not asked a proxy for an address for so long has one, of a controller before this one (our choice: whoever
     /// asks does so within 64 s and a tenth, M803, there and on the wire).
@@ -58,6 +60,19 @@ impl Default for Settings {
             silence: seconds(60),
             asks: seconds(150),
         }
+    }
+}
+
+impl Settings {
+    /// The same, with as much patience as it takes where words of PMOS follow each other in such a time, and a control
+    /// processor takes so long for an entry of a register: four largest frames, there and back, with room to spare, and the
+    /// request with most entries.
+    #[must_use]
+    pub fn with_times(mut self, mos_interval: Span, entry_time: Span) -> Self {
+        let window = mos_interval * (2 * pmos::WINDOW as u64 * 260);
+        let request = entry_time * order::entries_max();
+        self.silence = self.silence.max(window + request);
+        self
     }
 }
 

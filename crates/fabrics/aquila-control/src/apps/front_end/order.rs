@@ -11,7 +11,7 @@ use crate::registers::map::{
     INDEXED_SUBNET, IP_FLOW, RESPONDER, ROUTE, TERMINAL, TRANSIT_ALLOWED, TURN_ALLOWED,
 };
 use crate::registers::{ENTRY_BYTES_MAX, Register};
-use crate::rpc::Item;
+use crate::rpc::{Item, MESSAGE_BYTES_MAX};
 
 /// Writes, in order.
 #[derive(Clone, Default, Debug)]
@@ -28,6 +28,21 @@ pub struct Order {
 pub fn owned() -> Vec<&'static Register> {
     let transit = [TRANSIT_ALLOWED.register()];
     crate::expand::owned().into_iter().chain(ip::owned()).chain(transit).collect()
+}
+
+/// Entries of a request at the most: the narrowest ones fill it first, of each register as many as there are.
+#[must_use]
+pub fn entries_max() -> u64 {
+    let mut registers = owned();
+    registers.sort_by_key(|register| register.entry_bytes());
+    let mut room = MESSAGE_BYTES_MAX as u64;
+    let mut entries = 0;
+    for register in registers {
+        let size = u64::from(register.entry_bytes());
+        let count = u64::from(register.entries()).min(room / size);
+        (entries, room) = (entries + count, room - count * size);
+    }
+    entries
 }
 
 /// The writes that make one register file of another. Ports from `terminals` on are those of the TiN's own endpoints.

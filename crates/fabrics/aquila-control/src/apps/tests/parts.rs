@@ -9,7 +9,7 @@ use super::ends::audit;
 use super::world::World;
 use crate::apps::constellation::INSTANCES;
 use crate::apps::election::{Application, Election};
-use crate::apps::flow_manager::{FlowManager, Output};
+use crate::apps::flow_manager::{FlowManager, Output, PATIENCE};
 use crate::apps::front_end::{Program, Results};
 use crate::apps::inter_block::{HOLD, Message};
 use crate::apps::rows::{
@@ -210,5 +210,32 @@ proptest! {
         if let Some(row) = BatchRow::decode(&bytes) { prop_assert_eq!(row.encode(), &bytes[..]); }
         let bytes = if header { [&b"IB"[..], &bytes].concat() } else { bytes };
         if let Ok(message) = Message::decode(&bytes) { prop_assert_eq!(message.encode(), &bytes[..]); }
+    }
+}
+
+#[test]
+fn m813_a_batch_waits_for_who_carries_traffic_and_has_a_session_and_for_nobody_else() {
+    let group = key(3, &7u16.to_be_bytes());
+    let rows = [
+        Write::set(Table::Group, &group, &encode_members(&[(64, 1)])),
+        Write::set(Table::Batch, &[], &BatchRow { number: 1, ..BatchRow::default() }.encode()),
+    ];
+    let up = SessionRow { is_up: true, is_ready: true, is_over_pmos: false, boot: 1 };
+    let cases = [
+        (up, true),
+        (SessionRow { is_up: false, ..up }, false),
+        (SessionRow { is_ready: false, ..up }, false),
+        (SessionRow { is_over_pmos: true, ..up }, false),
+    ];
+    for (session, waits) in cases {
+        let (mut nib, mut manager, mut out) = (Nib::new(), FlowManager::new(1), Vec::new());
+        let session = [Write::set(Table::TinSession, &key(3, &[]), &session.encode())];
+        nib.apply(1, &[&session[..], &rows[..]].concat()).unwrap();
+        manager.learn(Time::ZERO, nib.since(0, &FlowManager::TABLES), &mut out);
+        out.clear();
+        manager.tick(Time::ZERO + PATIENCE, &mut out);
+        let is_written = out.iter().any(|output| matches!(output, Output::Write(_)));
+        assert_eq!(is_written, !waits, "{out:?}");
+        assert_eq!(manager.counts().unreachable, u64::from(!waits));
     }
 }
