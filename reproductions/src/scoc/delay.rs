@@ -237,6 +237,10 @@ fn judge(sheet: &mut Sheet, figure: &Figure) {
     put("scoc-partitioned", carried(Scoc, Part::Partitioned, HIGH));
     put("hiera-partitioned", carried(System::Hiera, Part::Partitioned, 100));
     put("hiera-large-partitioned", carried(HieraLarge, Part::Partitioned, 100));
+    let larger = figure.delay((HieraLarge, Part::Partitioned, 70)).into_iter();
+    let larger = larger.zip(figure.delay((System::Hiera, Part::Partitioned, 70)));
+    let larger: Vec<f64> = larger.map(|(large, usual)| large / usual).collect();
+    put("hiera-large-delay", Measured::mean(&larger));
     for (id, part) in [("diagonal", Part::Diagonal), ("logdiagonal", Part::LogDiagonal)] {
         put(&format!("{id}-hiera"), figure.gain(part, Scoc, System::Hiera));
         put(&format!("{id}-flat"), figure.gain(part, Scoc, Flat));

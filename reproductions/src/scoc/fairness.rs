@@ -29,7 +29,13 @@ enum System {
     Scoc,
     /// The chip with the policy that fails in the microbenchmark of this number.
     Variant,
+    /// The same with room for 1,024 packets at each input.
+    VariantLarge,
+    /// The same with buffers that do not fill in the time of the experiment.
+    VariantNeverFull,
     Flat,
+    /// Flat whose crossbar is as fast as the lines.
+    FlatSlow,
     Hiera,
     Crrd,
     /// CRRD whose shared buffers give room that comes free to the lowest input that waits.
@@ -38,10 +44,13 @@ enum System {
     CrrdLarge,
 }
 
-const SYSTEMS: [System; 7] = [
+const SYSTEMS: [System; 10] = [
     System::Scoc,
     System::Variant,
+    System::VariantLarge,
+    System::VariantNeverFull,
     System::Flat,
+    System::FlatSlow,
     System::Hiera,
     System::Crrd,
     System::CrrdLowestInput,
@@ -57,7 +66,10 @@ impl System {
         match self {
             Self::Scoc => "SCOC".into(),
             Self::Variant => format!("X{}", scenario.number),
+            Self::VariantLarge => format!("X{}, buffers of 1,024 packets", scenario.number),
+            Self::VariantNeverFull => format!("X{}, buffers never full", scenario.number),
             Self::Flat => "Flat, 1.45×".into(),
+            Self::FlatSlow => "Flat, 1.0×".into(),
             Self::Hiera => "Hiera".into(),
             Self::Crrd => "CRRD".into(),
             Self::CrrdLowestInput => "CRRD, lowest input first".into(),
@@ -65,11 +77,13 @@ impl System {
         }
     }
 
-    /// Whether the experiment has it in this scenario: a variant where there is one, those of CRRD
-    /// where they tell what its buffers do (microbenchmark 5).
+    /// Whether the experiment has it in this scenario: a variant where there is one, large buffers where the
+    /// paper speaks of them (microbenchmarks 3 and 5), and Flat without speed-up where it does (7).
     fn is_in(self, scenario: &Microbenchmark) -> bool {
         match self {
             Self::Variant => variant(scenario.number).is_some(),
+            Self::VariantLarge | Self::VariantNeverFull => scenario.number == 3,
+            Self::FlatSlow => scenario.number == 7,
             Self::CrrdLowestInput | Self::CrrdLarge => scenario.number == 5,
             _ => true,
         }
@@ -103,13 +117,13 @@ const fn window(effort: Effort) -> (u64, u64) {
 fn rates(
     switch: impl Switch,
     (line, turns): (Line, Turns),
-    (scenario, per_group): (&Microbenchmark, usize),
+    (scenario, per_group, arrivals): (&Microbenchmark, usize, Arrivals),
     effort: Effort,
     seed: u64,
 ) -> Result<Vec<f64>, Failure> {
     let traffic = Traffic {
         pattern: scenario.pattern(switch.ports(), per_group).expect("128 ports are enough"),
-        arrivals: Arrivals::Drifting(LOAD),
+        arrivals,
         sizes: Sizes::Fixed(PACKET),
         phase: Phase::Random,
     };
@@ -128,25 +142,41 @@ fn measure(
     seed: u64,
 ) -> Result<Vec<f64>, Failure> {
     let usual = Turns::default();
+    let drifting = Arrivals::Drifting(LOAD);
     let chip = |config: ChipConfig| {
         let plan = config.plan().expect("the variants are sound");
         let line = plan.line;
-        rates(Chip::new(plan, seed), (line, usual), (scenario, 4), effort, seed)
+        rates(Chip::new(plan, seed), (line, usual), (scenario, 4, drifting), effort, seed)
     };
     let crrd = |config: CrrdConfig, turns| {
-        rates(Crrd::new(config), (config.line(), turns), (scenario, 4), effort, seed)
+        rates(Crrd::new(config), (config.line(), turns), (scenario, 4, drifting), effort, seed)
     };
     match system {
         System::Scoc => chip(papers_chip()),
         System::Variant => chip(variant(scenario.number).expect("only where there is one")),
+        System::VariantLarge | System::VariantNeverFull => {
+            let config = variant(scenario.number).expect("only where there is one");
+            // What does not go through waits: of half an input's packets at the most, as its connections are two.
+            let (warm_up, measured) = window(effort);
+            let never_full = ((warm_up + measured) / 2) as usize;
+            let is_large = system == System::VariantLarge;
+            chip(ChipConfig { input_packets: if is_large { 1_024 } else { never_full }, ..config })
+        }
         System::Flat => {
             let config = FlatConfig::sped_up();
-            rates(flat(config), (config.line(), usual), (scenario, 4), effort, seed)
+            rates(flat(config), (config.line(), usual), (scenario, 4, drifting), effort, seed)
+        }
+        System::FlatSlow => {
+            // Pointers move together while every queue has something: lines that are always busy. A slotted switch
+            // has no phases that these could keep.
+            let config = FlatConfig::default();
+            let shape = (scenario, 4, Arrivals::Saturated);
+            rates(flat(config), (config.line(), usual), shape, effort, seed)
         }
         System::Hiera => {
             // Its groups are its subswitches.
             let config = HieraConfig::default();
-            let shape = (scenario, config.subswitch);
+            let shape = (scenario, config.subswitch, drifting);
             rates(Hiera::new(config), (config.line(), usual), shape, effort, seed)
         }
         System::Crrd => crrd(CrrdConfig::default(), usual),
@@ -227,10 +257,15 @@ fn judge(sheet: &mut Sheet, bars: &[Bar]) {
     sheet.measure("fairness.x2", x(2).rate(1));
     let loss = |rates: &[f64], fair: &[f64]| 1.0 - (rates[0] + rates[1]) / (fair[0] + fair[1]);
     sheet.measure("fairness.x3", x(3).over_seeds(loss));
+    sheet.measure("fairness.x3-buffers", bar(System::VariantLarge, 3).rate(0));
+    sheet.measure("fairness.x3-never-full", bar(System::VariantNeverFull, 3).rate(0));
     sheet.measure("fairness.x4", x(4).rate(1));
     sheet.measure("fairness.x5", x(5).rate(4));
     sheet.measure("fairness.x6", x(6).rate(1));
-    for number in [1, 3, 7] {
+    let from_third =
+        |rates: &[f64], _: &[f64]| rates.iter().map(|rate| (rate - 0.33).abs()).fold(0.0, f64::max);
+    sheet.measure("fairness.flat-7-slow", bar(System::FlatSlow, 7).over_seeds(from_third));
+    for number in [1, 2, 3, 7] {
         sheet.measure(&format!("fairness.hiera-{number}"), bar(System::Hiera, number).distance());
     }
     sheet.measure("fairness.hiera-5", bar(System::Hiera, 5).rate(4));
@@ -241,6 +276,7 @@ fn judge(sheet: &mut Sheet, bars: &[Bar]) {
     let starving = |rates: &[f64], fair: &[f64]| {
         rates.iter().zip(fair).filter(|(rate, fair)| **rate < 0.1 * **fair).count() as f64
     };
+    sheet.measure("fairness.crrd-7", bar(System::Crrd, 7).over_seeds(starving));
     sheet.measure("fairness.crrd-5", bar(System::Crrd, 5).over_seeds(starving));
     let lowest_first = bar(System::CrrdLowestInput, 5);
     sheet.measure("fairness.crrd-5-order", lowest_first.over_seeds(starving));

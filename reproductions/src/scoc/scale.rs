@@ -5,7 +5,9 @@ use rack::workload::sizes::Sizes as FlowSizes;
 use rack::workload::tables::{self, Reading};
 use report::Unit;
 use report::page::{Axis, Block, Plot, Scale};
-use scoc::{Chip, ChipConfig, Crossbars, FlatConfig, Hiera, HieraConfig, Transfers, flat};
+use scoc::{
+    Chip, ChipConfig, Crossbars, Crrd, CrrdConfig, FlatConfig, Hiera, HieraConfig, Transfers, flat,
+};
 use switching::{Arrivals, Line, Pattern, Phase, Sizes, Switch, Traffic};
 
 use super::{SEEDS, Window, papers_chip, run_bench};
@@ -19,11 +21,14 @@ use crate::{Effort, Failure, Findings, Watch};
 enum System {
     /// The chip with four routes.
     Scoc,
+    /// The chip with a crossbar for each of its four routes, so with one transfer for each input.
+    Separate,
     /// The chip with sixteen routes through narrow crossbars of a faster clock.
     Wide,
     Flat,
     FlatFast,
     Hiera,
+    Crrd,
 }
 
 /// What it carries.
@@ -66,6 +71,11 @@ fn wide_chip() -> ChipConfig {
     }
 }
 
+/// §4.E: "four independent middle-stage crossbars", whose inputs are read once at a time.
+fn separate_chip() -> ChipConfig {
+    ChipConfig { crossbars: Crossbars::Separate, transfers: Transfers::Single, ..papers_chip() }
+}
+
 /// The flow sizes of the data centre that the paper cites, its reference \[2\].
 fn messages() -> Sizes {
     let named = tables::Published::named("W5");
@@ -92,12 +102,17 @@ fn measure((system, ports, load): Case, effort: Effort, seed: u64) -> Result<f64
     };
     match system {
         System::Scoc => chip(papers_chip(), traffic),
+        System::Separate => chip(separate_chip(), traffic),
         System::Wide => chip(wide_chip(), traffic),
         System::Flat | System::FlatFast => {
             let usual =
                 if system == System::Flat { FlatConfig::default() } else { FlatConfig::sped_up() };
             let config = FlatConfig { ports, ..usual };
             carried(flat(config), config.line(), traffic, effort, seed)
+        }
+        System::Crrd => {
+            let config = CrrdConfig { ports, ..CrrdConfig::default() };
+            carried(Crrd::new(config), config.line(), traffic, effort, seed)
         }
         System::Hiera => {
             let config = HieraConfig { ports, ..HieraConfig::default() };
@@ -125,7 +140,9 @@ fn cases() -> Vec<Case> {
             cases.push((System::Scoc, ports, Load::Packets(288, u)));
         }
         cases.push((System::FlatFast, ports, Load::Packets(288, 50)));
+        cases.push((System::Crrd, ports, Load::Packets(288, 50)));
     }
+    cases.extend(UNBALANCE.map(|u| (System::Separate, 128, Load::Packets(288, u))));
     for size in WIDE_PACKETS {
         cases.extend(UNBALANCE.map(|u| (System::Wide, 256, Load::Packets(size, u))));
     }
@@ -177,10 +194,15 @@ fn judge(sheet: &mut Sheet, of: &dyn Fn(Case) -> Vec<f64>) {
         PORTS[1..].iter().map(move |&ports| (scoc(ports, u) - scoc(PORTS[0], u)).abs())
     });
     put("ports", Measured::one(apart.fold(0.0, f64::max)));
-    let flat = |ports| of((System::FlatFast, ports, Load::Packets(288, 50)));
-    let lost: Vec<f64> =
-        flat(512).iter().zip(&flat(128)).map(|(large, small)| large - small).collect();
-    put("flat-ports", Measured::mean(&lost));
+    let separate = |u| mean((System::Separate, 128, Load::Packets(288, u)));
+    let apart = UNBALANCE.map(|u| (separate(u) - scoc(128, u)).abs());
+    put("separate", Measured::one(apart.into_iter().fold(0.0, f64::max)));
+    for (id, system) in [("flat-ports", System::FlatFast), ("crrd-ports", System::Crrd)] {
+        let with = |ports| of((system, ports, Load::Packets(288, 50)));
+        let (large, small) = (with(512), with(128));
+        let lost: Vec<f64> = large.iter().zip(&small).map(|(large, small)| large - small).collect();
+        put(id, Measured::mean(&lost));
+    }
     for (id, unbalance) in [("uniform", &UNBALANCE[..1]), ("unbalanced", &UNBALANCE[1..])] {
         let all = WIDE_PACKETS
             .iter()

@@ -50,15 +50,15 @@ const OF_BITS: [Permute; 4] =
     [patterns::bit_reverse, patterns::bit_complement, patterns::shuffle, patterns::transpose];
 
 /// The throughput of a random permutation.
-fn measure(point: Point, seed: u64, permutation: u64) -> Result<f64, Failure> {
+fn measure(point: Point, ports: usize, seed: u64, permutation: u64) -> Result<f64, Failure> {
     let mut stream = Stream::new(seed, "reproductions/scoc/permutation", permutation);
-    let to = patterns::random_permutation(ChipConfig::default().ports, &mut stream);
-    carry(point, to, seed)
+    carry(point, patterns::random_permutation(ports, &mut stream), seed)
 }
 
 /// The throughput of a permutation.
 fn carry(point: Point, to: Vec<usize>, seed: u64) -> Result<f64, Failure> {
-    let mut config = ChipConfig { output_choice: point.choice, ..ChipConfig::default() };
+    let mut config =
+        ChipConfig { ports: to.len(), output_choice: point.choice, ..ChipConfig::default() };
     if point.speed == Speed::Same {
         config.line_rate = config.rate_without_speed_up();
     }
@@ -88,6 +88,21 @@ fn of_bits(watch: &mut Watch<'_>) -> Result<Vec<f64>, Failure> {
     })
 }
 
+/// Of larger chips without speed-up (§4.C: "the performance did not change"): the largest distance from `small`, the
+/// means of the usual one by size.
+fn of_larger(small: [f64; SIZES.len()], watch: &mut Watch<'_>) -> Result<f64, Failure> {
+    let cases: Vec<(usize, usize)> =
+        [256, 512].iter().flat_map(|&ports| [0, 1, 2].map(|size| (ports, size))).collect();
+    let jobs = with_seeds(&cases, SEEDS);
+    let found = spread(&jobs, watch, |&((ports, size), seed), _| {
+        let choice = OutputChoice::OldestLink;
+        measure(Point { size: SIZES[size], speed: Speed::Same, choice }, ports, seed, 0)
+    })?;
+    let means = cases.iter().zip(found.chunks(SEEDS as usize));
+    let apart = means.map(|(&(_, size), seeds)| (Spread::of(seeds).mean - small[size]).abs());
+    Ok(apart.fold(0.0, f64::max))
+}
+
 /// Fig. 10.
 pub(super) fn permutations(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../scoc/fig10.claims.toml"));
@@ -102,6 +117,7 @@ pub(super) fn permutations(effort: Effort, watch: &mut Watch<'_>) -> Result<Find
         })
         .collect();
     let count = permutations_each(effort);
+    let ports = ChipConfig::default().ports;
     let jobs = with_seeds(&points, SEEDS);
     let found = spread(&jobs, watch, |&(point, seed), pulse: &mut Pulse<'_>| {
         let mut all = Vec::new();
@@ -109,7 +125,7 @@ pub(super) fn permutations(effort: Effort, watch: &mut Watch<'_>) -> Result<Find
             if pulse.at(permutation as f64 / count as f64).is_break() {
                 return Err(Failure::Interrupted);
             }
-            all.push(measure(point, seed, permutation)?);
+            all.push(measure(point, ports, seed, permutation)?);
         }
         Ok(Spread::of(&all))
     })?;
@@ -132,6 +148,8 @@ pub(super) fn permutations(effort: Effort, watch: &mut Watch<'_>) -> Result<Find
         .collect();
     sheet.measure("fig10.speed-up", Measured::smallest(&least));
     sheet.measure("fig10.of-bits", Measured::smallest(&of_bits(watch)?));
+    let small = SIZES.map(|size| Spread::of(&means(size, Speed::Same, first)).mean);
+    sheet.measure("fig10.ports", Measured::one(of_larger(small, watch)?));
     let second = means(320, Speed::Same, OutputChoice::Random);
     let gain: Vec<f64> =
         second.iter().zip(means(320, Speed::Same, first)).map(|(two, one)| two - one).collect();

@@ -222,5 +222,8 @@ fn judge(sheet: &mut Sheet, figure: &Figure) {
     put("large-single", Measured::one(most(loss)));
     put("unlimited", figure.difference(CHIP(85), asking(Requesting::UnlimitedFakes), 0));
     put("selective", figure.difference(asking(Requesting::Selective), CHIP(85), 0));
+    let apart = figure.differences(CHIP(85), CHIP(40), &UNBALANCE);
+    put("padded", Measured::one(most(apart.into_iter().map(f64::abs).collect())));
+    put("bimodal-directed", Measured::mean(&figure.of(System::Bimodal, 100)));
     put("bimodal", figure.least(System::Bimodal, mixed));
 }
