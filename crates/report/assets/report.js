@@ -92,7 +92,20 @@
     return [low < 0 ? low - span * room : 0, high === low ? 1 : high + span * room];
   };
 
-  const axisLayout = (axis, range) => {
+  // A vertical title is as long as its axis at the most: it gets as many lines as it needs.
+  const LETTER_WIDTH = 6.5;
+  const titleOf = (text, room) => {
+    const lines = [""];
+    for (const word of text.split(" ")) {
+      const line = lines.at(-1);
+      const joined = line ? `${line} ${word}` : word;
+      if (line && joined.length * LETTER_WIDTH > room) lines.push(word);
+      else lines[lines.length - 1] = joined;
+    }
+    return lines.map(escaped).join("<br>");
+  };
+
+  const axisLayout = (axis, range, room = Infinity) => {
     const base = {
       automargin: true,
       gridcolor: colour("--grid"),
@@ -111,7 +124,7 @@
         range: [-0.6, axis.names.length - 0.4],
         tickvals,
         ticktext: axis.names.map(escaped),
-        title: { text: escaped(axis.label), standoff: 10 },
+        title: { text: titleOf(axis.label, room), standoff: 10 },
         gridcolor: "rgba(0,0,0,0)",
       };
     }
@@ -122,7 +135,7 @@
       range,
       tickvals,
       ticktext,
-      title: { text: escaped(title), standoff: 10 },
+      title: { text: titleOf(title, room), standoff: 10 },
     };
   };
 
@@ -203,7 +216,11 @@
     return [...sums.values()];
   };
 
-  const chart = (plot, width) => {
+  // Of a plot's height, what its vertical axis has: the rest is for ticks, titles and the legend.
+  const AXIS_SHARE = 0.65;
+  const roomOf = (index) => place(index).clientHeight * AXIS_SHARE;
+
+  const chart = (plot, index, width) => {
     const real = plot.series.filter((series) => series.x.length > 0);
     const curves = real.filter((series) => !["bound", "event"].includes(series.style));
     const xs = curves.flatMap((series) => series.x);
@@ -236,7 +253,7 @@
       dragmode: "zoom",
       modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--soft"), activecolor: colour("--accent") },
       xaxis: axisLayout(plot.x, xRange),
-      yaxis: axisLayout(plot.y, yRange),
+      yaxis: axisLayout(plot.y, yRange, roomOf(index)),
     };
     if (width) layout.width = width;
     return { traces: real.map((series) => traceOf(plot, series, ends, height)), layout };
@@ -251,7 +268,7 @@
   const place = (index) => document.getElementById(`plot-${index + 1}`);
 
   const drawAll = (width) => Promise.all(plots.map((plot, index) => {
-    const { traces, layout } = chart(plot, width);
+    const { traces, layout } = chart(plot, index, width);
     return Plotly.react(place(index), traces, layout, config);
   }));
 
@@ -268,7 +285,7 @@
         const { tickvals, ticktext, title } = ticksOf(plots[index][name], range);
         update[`${name}axis.tickvals`] = tickvals;
         update[`${name}axis.ticktext`] = ticktext;
-        update[`${name}axis.title.text`] = escaped(title);
+        update[`${name}axis.title.text`] = titleOf(title, name === "y" ? roomOf(index) : Infinity);
       }
       busy = true;
       Plotly.relayout(place(index), update).finally(() => { busy = false; });
