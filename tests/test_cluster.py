@@ -189,6 +189,23 @@ def test_the_command_hears_ctrl_c_and_goes_on_from_there(
     assert kept == {path: path.stat().st_mtime_ns for path in kept}
 
 
+def test_a_search_on_a_cluster_is_that_of_this_machine(
+    here: Path, small: Scenario, processes: Processes
+) -> None:
+    pytest.importorskip("optuna")
+    processes.worker()
+    processes.worker()
+    wanted: dict[str, Any] = {"maximise": "throughput.mean_node", "trials": 8, "jobs": 2}
+    wanted["subject"] = "fct.all.p99 < 30 us"
+    space = {"workload.load": "0.2..0.8", "fabric.channels": [1, 2]}
+    rackloom.search(small, space, out="there", client=processes.address, **wanted)
+    rackloom.search(small, space, out="ours", **wanted)
+    found, expected = files(here / "there"), files(here / "ours")
+    assert "figures/front.svg" in found
+    assert found.keys() == expected.keys()
+    assert [name for name in found if found[name] != expected[name]] == []
+
+
 @pytest.mark.usefixtures("here")
 def test_points_go_where_they_have_the_memory(
     small: Scenario, processes: Processes, client: Any
@@ -244,6 +261,8 @@ def test_what_cannot_be_a_cluster_is_refused(here: Path, small: Scenario) -> Non
     grid = {"seed": [1, 2]}
     with pytest.raises(rackloom.InputError, match="found int; expected a"):
         rackloom.sweep(small, grid, client=3)
+    with pytest.raises(rackloom.InputError, match="expected the address of a Dask scheduler"):
+        rackloom.sweep(small, grid, client="nowhere")
     with pytest.raises(rackloom.InputError, match="expected it without client"):
         rackloom.sweep(small, grid, jobs=2, client="tcp://127.0.0.1:1")
     assert not list(here.iterdir())

@@ -12,6 +12,7 @@ import hashlib
 import itertools
 import os
 import queue
+import re
 import tempfile
 import threading
 import time
@@ -33,6 +34,9 @@ Files: TypeAlias = list[tuple[str, bytes]]
 
 News: TypeAlias = tuple[str | None, Files | None, str | None]
 """A job that has ended: its key and its files, or why there are none. Without a key: a note."""
+
+ADDRESS = re.compile(r"(\w+://)?[^/]+:\d+/?")
+"""Where a scheduler may listen."""
 
 CONNECT_SECONDS = 10
 """How long a scheduler may take to answer (our choice)."""
@@ -76,14 +80,19 @@ def of(client: Client | str) -> Cluster:
     if not isinstance(client, str):
         message = f"found {type(client).__name__}; expected a distributed.Client or an address"
         raise InputError([("client", None, None, message)])
-    where = {"scheduler_file": client} if Path(client).is_file() else {"address": client}
+    is_file = Path(client).is_file()
+    expected = (
+        "expected the address of a Dask scheduler, such as tcp://host:8786, or the file that it "
+        "writes with --scheduler-file"
+    )
+    # Of what is neither, a client is half made, and takes long to be gone.
+    if not is_file and not ADDRESS.fullmatch(client):
+        raise InputError([(f"dask {client}", None, None, expected)])
+    where = {"scheduler_file": client} if is_file else {"address": client}
     try:
         made = distributed.Client(**where, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
-        message = (
-            f"no scheduler answers: {error}; expected the address of a Dask scheduler, such as "
-            "tcp://host:8786, or the file that it writes with --scheduler-file"
-        )
+        message = f"no scheduler answers: {error}; {expected}"
         raise InputError([(f"dask {client}", None, None, message)]) from None
     return Cluster(made, owned=True)
 
