@@ -243,6 +243,16 @@ def test_a_cluster_without_workers_is_waited_for(
     assert [point.status for point in swept] == ["done", "done"]
 
 
+def test_workers_of_another_version_are_no_use(
+    here: Path, small: Scenario, processes: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes.worker()
+    monkeypatch.setattr("rackloom.cluster._native.VERSION", "9.9.9")
+    with pytest.raises(rackloom.RunError, match="as where the sweep was started"):
+        rackloom.sweep(small, {"seed": [1, 2]}, client=processes.address)
+    assert not (here / "results").exists()
+
+
 def test_a_scheduler_that_is_gone_ends_the_sweep_with_a_message(
     here: Path, small: Scenario, processes: Processes
 ) -> None:

@@ -139,6 +139,16 @@ fn is_other(trial: &Trial, status: Status) -> bool {
     trial.status == status && !trial.is_best
 }
 
+/// Values that are further apart than this lie by their logarithm (our choice: on a linear axis the lower half of them
+/// would be one mark).
+const WIDE: f64 = 30.0;
+
+fn is_wide(values: impl Iterator<Item = f64>) -> bool {
+    let ends = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
+    let (low, high) = values.fold((f64::INFINITY, 0.0), ends);
+    low > 0.0 && high >= WIDE * low
+}
+
 /// What is best in two aims, among all that was tried.
 fn front(searched: &Searched, x: usize, y: usize) -> Plot {
     let of = |wanted: &dyn Fn(&Trial) -> bool| {
@@ -147,9 +157,8 @@ fn front(searched: &Searched, x: usize, y: usize) -> Plot {
         points.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
         points
     };
-    let style = if searched.aims.len() == 2 { SeriesStyle::Line } else { SeriesStyle::Points };
     let series = [
-        PlotSeries::new("Front", style, of(&|trial| trial.is_best)).in_hue(0),
+        PlotSeries::new("Front", SeriesStyle::Points, of(&|trial| trial.is_best)).in_hue(0),
         PlotSeries::new(
             "Feasible",
             SeriesStyle::Points,
@@ -165,7 +174,11 @@ fn front(searched: &Searched, x: usize, y: usize) -> Plot {
     ];
     let axis = |at: usize| {
         let key = &searched.aims[at].key;
-        PlotAxis::linear(label(key), Unit::of_key(key))
+        let found = values(searched, |_| true).into_iter().map(|(_, values)| values[at]);
+        match is_wide(found) {
+            true => PlotAxis::log(label(key), Unit::of_key(key)),
+            false => PlotAxis::linear(label(key), Unit::of_key(key)),
+        }
     };
     Plot {
         title: format!("{} against {}", label(&searched.aims[y].key), label(&searched.aims[x].key)),
