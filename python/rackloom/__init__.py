@@ -21,7 +21,9 @@ from rackloom.results import (
     Recorded,
     Reproduction,
     Result,
+    Search,
     Sweep,
+    Trial,
 )
 from rackloom.verbs import (
     compare,
@@ -34,6 +36,7 @@ from rackloom.verbs import (
     resolve,
     run,
     schema,
+    search,
     sweep,
 )
 
@@ -53,7 +56,9 @@ __all__ = [
     "Reproduction",
     "Result",
     "RunError",
+    "Search",
     "Sweep",
+    "Trial",
     "__version__",
     "compare",
     "describe",
@@ -65,5 +70,6 @@ __all__ = [
     "resolve",
     "run",
     "schema",
+    "search",
     "sweep",
 ]

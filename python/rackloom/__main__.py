@@ -2,12 +2,12 @@
 
 import sys
 
-from rackloom import _native
+from rackloom import _native, extras
 
 
 def main() -> int:
     """Carries out the command line; the exit code."""
-    return _native.command(["rackloom", *sys.argv[1:]])
+    return _native.command(["rackloom", *sys.argv[1:]], extras)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Literal, TypeAlias
+
+from rackloom.cluster import Cluster
 
 VERSION: str
 
@@ -12,9 +15,16 @@ _Run: TypeAlias = tuple[Path, str, str]
 _Point: TypeAlias = tuple[list[str], "_Status", str, "_Run | None", str | None]
 _Swept: TypeAlias = tuple[Path, list[str], list["_Point"]]
 _Status: TypeAlias = Literal["done", "failed", "not run"]
+_Trial: TypeAlias = tuple[
+    list[str], str, bool, list[str], list[Path], list[float] | None, str | None
+]
+_Searched: TypeAlias = tuple[Path, list[str], list["_Trial"], bool]
 _Progress: TypeAlias = Callable[[str, float, float | None, str], None] | None
 
-def command(arguments: list[str]) -> int: ...
+def command(arguments: list[str], extras: ModuleType) -> int: ...
+def carry_out(
+    work: bytes, files: list[Path], directory: Path, is_cancelled: Callable[[], bool]
+) -> str | None: ...
 def schema() -> str: ...
 def listing(what: str | None = None) -> str: ...
 def describe(name: str) -> tuple[str, str, str]: ...
@@ -39,7 +49,17 @@ def sweep(
     jobs: int | None,
     out: Path | None,
     progress: _Progress,
+    cluster: Cluster | None,
 ) -> tuple[_Swept, str | None]: ...
+def search(
+    source: _Source,
+    settings: _Settings,
+    wanted: tuple[list[str], list[str], list[str], list[str], int, int | None],
+    extras: ModuleType,
+    out: Path | None,
+    progress: _Progress,
+    cluster: Cluster | None,
+) -> tuple[_Searched, str | None]: ...
 def swept(directory: Path) -> _Swept: ...
 def figure(directory: Path, keys: list[str], over: str | None, log: str) -> tuple[str, bytes]: ...
 def reproduce(

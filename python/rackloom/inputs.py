@@ -89,6 +89,24 @@ def grid(axes: Mapping[str, Iterable[Any]]) -> list[tuple[str, list[str]]]:
     return found
 
 
+def space(over: Mapping[str, str | Iterable[Any]]) -> list[str]:
+    """What a search goes over, as on the command line: ``KEY=LOW..HIGH`` or ``KEY=VALUE,...``."""
+    ranges = {key: value for key, value in over.items() if isinstance(value, str)}
+    lists = {key: value for key, value in over.items() if not isinstance(value, str)}
+    written = dict(grid(lists)) if lists else {}
+    texts = []
+    for key in over:
+        name = key.replace("__", ".")
+        values = ranges[key] if key in ranges else ",".join(map(_bare, written[name]))
+        texts.append(f"{name}={values}")
+    return texts
+
+
+def _bare(value: str) -> str:
+    """A value of a list, in quotes if it holds what would part it."""
+    return json.dumps(value) if "," in value and value[0] not in "[{\"'" else value
+
+
 def _written(value: object) -> str:
     """A value as it stands after ``--grid KEY=``: text bare, all else as TOML."""
     return value if isinstance(value, str) else _toml(value)

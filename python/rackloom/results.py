@@ -275,6 +275,97 @@ class Sweep(Sequence[Point]):
 
 
 @dataclass(frozen=True)
+class Trial:
+    """A trial of a search: what was tried and what came of it."""
+
+    settings: dict[str, str]
+    """The value of each key, as text; ``fabric`` is one of several fabrics."""
+    status: str
+    """``feasible``, ``infeasible``, ``failed`` or ``not run``."""
+    is_best: bool
+    """Whether no feasible trial is better; of several aims, in all of them."""
+    why: list[str]
+    """Why it is not feasible."""
+    directories: list[Path]
+    """Where its runs are, one a seed."""
+    values: list[float] | None
+    """Its aims, if all of them are known: those to minimise, then those to maximise."""
+    summary: Summary | None
+    """Its summary; of several seeds their means. None if it did not run."""
+
+
+class Search(Sequence[Trial]):
+    """A search among scenarios: a sequence of trials."""
+
+    def __init__(self, directory: Path, trials: Sequence[Trial], *, is_exhausted: bool) -> None:
+        self.directory = directory
+        """Where its files are."""
+        self.trials = list(trials)
+        """The trials, in their order."""
+        self.is_exhausted = is_exhausted
+        """Whether every point of the space was tried."""
+
+    @classmethod
+    def of(
+        cls,
+        directory: Path,
+        keys: Sequence[str],
+        rows: Sequence[_native._Trial],
+        is_exhausted: bool,
+    ) -> Search:
+        """The search of trials as the native part has them."""
+        trials = []
+        for values, status, is_best, why, folders, aims, summary in rows:
+            settings = dict(zip(keys, values, strict=True))
+            read = None if summary is None else json.loads(summary)
+            trials.append(Trial(settings, status, is_best, why, folders, aims, read))
+        return cls(directory, trials, is_exhausted=is_exhausted)
+
+    @property
+    def best(self) -> Trial | None:
+        """The first of the best trials; None if none meets the conditions."""
+        return next(iter(self.front), None)
+
+    @property
+    def front(self) -> list[Trial]:
+        """The feasible trials than which none is better, in all of several aims."""
+        return [trial for trial in self.trials if trial.is_best]
+
+    @property
+    def table(self) -> pa.Table:
+        """``trials.parquet``: a row a trial, its settings, then everything its summary says."""
+        return _table(self.directory / "trials.parquet")
+
+    def plot(self) -> Figure:
+        """The front of each two aims; of a single one, how good the best is by each trial."""
+        path = self.directory / "figures" / "front.svg"
+        try:
+            return Figure(path.read_text(encoding="utf-8"), path.with_suffix(".pdf").read_bytes())
+        except OSError as error:
+            problem = f"there is no figure, as no trial has run: {error}"
+            raise InputError([(str(self.directory), None, None, problem)]) from None
+
+    def report(self) -> Path:
+        """The report: one page, that opens in any browser."""
+        return _report(self.directory)
+
+    @overload
+    def __getitem__(self, index: int) -> Trial: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Trial]: ...
+    def __getitem__(self, index: int | slice) -> Trial | list[Trial]:
+        return self.trials[index]
+
+    def __len__(self) -> int:
+        return len(self.trials)
+
+    def __repr__(self) -> str:
+        feasible = sum(trial.status == "feasible" for trial in self.trials)
+        place = str(self.directory)
+        return f"<rackloom.Search, {feasible} of {len(self)} trials feasible, in {place!r}>"
+
+
+@dataclass(frozen=True)
 class Reproduction:
     """A paper's experiments repeated: its claims beside what we found."""
 

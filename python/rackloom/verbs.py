@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from rackloom import _native, inputs, traces
+from rackloom import _native, cluster, extras, inputs, traces
 from rackloom.errors import InputError
 from rackloom.inputs import Scenario
 from rackloom.progress import Listener, listener
-from rackloom.results import Comparison, Estimate, Recorded, Reproduction, Result, Sweep
+from rackloom.results import (
+    Comparison,
+    Estimate,
+    Recorded,
+    Reproduction,
+    Result,
+    Search,
+    Sweep,
+)
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 Place: TypeAlias = str | os.PathLike[str]
 """A directory for results."""
@@ -169,11 +181,12 @@ def sweep(
     *,
     seeds: int | None = None,
     jobs: int | None = None,
+    client: Client | str | None = None,
     out: Place | None = None,
     progress: bool | Listener = False,
     **overrides: Any,
 ) -> Sweep:
-    """Runs the fabrics of a scenario over a grid of settings, on all cores.
+    """Runs the fabrics of a scenario over a grid of settings, on all cores or on a Dask cluster.
 
     A point that has run, here or on the command line, is not run again: after Ctrl-C the same call
     goes on from there, and a grid with other values joins what is there.
@@ -185,13 +198,19 @@ def sweep(
             intervals.
         jobs: How many points run at a time. Default: as many as there are cores. A warning says
             if there is memory for fewer.
+        client: A client of Dask, or its scheduler's address: points run on its workers, and those
+            of workers that are lost run again. Results are the same, to the byte.
         out: Where results go. Default: ``results/NAME-sweep``.
         progress: True for a line on stderr, or a function that is told.
         **overrides: Keys to set for all points; see `run`.
 
     Raises:
         InputError: No point can run. A point that fails among others is listed as failed.
+        RunError: The cluster is gone; what had ended is kept, and the same call goes on from there.
     """
+    if jobs is not None and client is not None:
+        message = "says how many points run here; expected it without client"
+        raise InputError([(None, None, "jobs", message)])
     if jobs is not None and jobs < 1:
         raise InputError([(None, None, "jobs", f"expected at least 1, found {jobs}")])
     axes = inputs.grid(grid) if grid or seeds is None else []
@@ -200,12 +219,92 @@ def sweep(
     step, close = listener(progress)
     try:
         swept, held_back = _native.sweep(
-            inputs.source(scenario), inputs.settings(overrides), axes, jobs, _path(out), step
+            inputs.source(scenario),
+            inputs.settings(overrides),
+            axes,
+            jobs,
+            _path(out),
+            step,
+            None if client is None else cluster.of(client),
         )
     finally:
         close()
     _warn(held_back)
     return Sweep.of(*swept)
+
+
+@traces.undone_if_refused()
+def search(
+    scenario: Scenario,
+    over: Mapping[str, str | Iterable[Any]],
+    /,
+    *,
+    minimise: str | Sequence[str] = (),
+    maximise: str | Sequence[str] = (),
+    subject: str | Sequence[str] = (),
+    trials: int = 50,
+    seeds: int | None = None,
+    jobs: int | None = None,
+    client: Client | str | None = None,
+    out: Place | None = None,
+    progress: bool | Listener = False,
+    **overrides: Any,
+) -> Search:
+    """Searches among scenarios for the best of those that meet conditions.
+
+    Needs Optuna: ``pip install rackloom[search]``. Runs that were made, here or on the command
+    line, are not made again: after Ctrl-C the same call goes on from there, and so does one with
+    more trials. Of a scenario with several fabrics, which is best is part of the search.
+
+    Args:
+        scenario: A path or a mapping.
+        over: Keys and what each may be: ``"16..64"``, with ``/STEP`` behind it;
+            ``"1 us..1 ms log"``, by its logarithm; or a list of values.
+        minimise: Keys of the summary that are to be small, such as ``equipment.cost_ratio``.
+        maximise: Keys that are to be large. Of several aims the front is found.
+        subject: What has to hold: ``"fct.short.p999 < 50 us"``.
+        trials: How many are made in all.
+        seeds: Run each with so many seeds, from the scenario's on: the search goes by means.
+        jobs: How many trials run at a time; the trials depend on it. Default: as many as there are
+            cores, or as the cluster's workers have threads.
+        client: A client of Dask, or its scheduler's address; see `sweep`.
+        out: Where results go. Default: ``results/NAME-search``.
+        progress: True for a line on stderr, or a function that is told.
+        **overrides: Keys to set for all trials; see `run`. The seed is also that of the search.
+
+    Raises:
+        InputError: The scenario cannot be used, Optuna is not installed, or the directory holds
+            another search. A trial that fails among others is listed as failed.
+        RunError: The cluster is gone; what had ended is kept, and the same call goes on from there.
+    """
+    if jobs is not None and jobs < 1:
+        raise InputError([(None, None, "jobs", f"expected at least 1, found {jobs}")])
+    if trials < 1:
+        raise InputError([(None, None, "trials", f"expected at least 1, found {trials}")])
+    aims = _texts(minimise), _texts(maximise)
+    if not any(aims):
+        raise InputError([(None, None, "minimise", "expected a key to minimise or to maximise")])
+    if seeds is not None:
+        overrides = {**overrides, "run.seeds": seeds}
+    step, close = listener(progress)
+    try:
+        searched, told = _native.search(
+            inputs.source(scenario),
+            inputs.settings(overrides),
+            (inputs.space(over), *aims, _texts(subject), trials, jobs),
+            extras,
+            _path(out),
+            step,
+            None if client is None else cluster.of(client),
+        )
+    finally:
+        close()
+    _warn(told)
+    return Search.of(*searched)
+
+
+def _texts(given: str | Sequence[str]) -> builtins.list[str]:
+    return [given] if isinstance(given, str) else [*given]
 
 
 def reproduce(

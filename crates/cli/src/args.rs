@@ -58,6 +58,8 @@ pub enum Command {
     Compare(CompareArguments),
     /// Run a scenario over a grid of settings; goes on where it was stopped.
     Sweep(SweepArguments),
+    /// Search among scenarios for the best of those that meet conditions; goes on where it was stopped.
+    Search(SearchArguments),
     /// Repeat the experiments of a paper and put our figures beside its own.
     Reproduce(ReproduceArguments),
     /// Record what each node of the racks is given and does, as vectors to be replayed.
@@ -147,7 +149,7 @@ pub struct SweepArguments {
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// Make tables, page and figures of a sweep again, from its directory, and run nothing.
-    #[arg(long, conflicts_with_all = ["grid", "seeds", "set", "seed", "jobs", "out"])]
+    #[arg(long, conflicts_with_all = ["grid", "seeds", "set", "seed", "jobs", "dask", "out"])]
     pub report: bool,
     /// For all points, on top of the file.
     #[command(flatten)]
@@ -155,7 +157,55 @@ pub struct SweepArguments {
     /// How many points run at a time. Default: as many as there are cores.
     #[arg(long, short, value_name = "N")]
     pub jobs: Option<std::num::NonZero<usize>>,
+    /// Run the points on the workers of a Dask cluster: the scheduler's address, as tcp://HOST:8786, or its
+    /// file.
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "jobs")]
+    pub dask: Option<String>,
     /// Where results go. Default: results/NAME-sweep.
+    #[arg(long, short, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// `search`.
+#[derive(Debug, Args)]
+pub struct SearchArguments {
+    /// The scenario file, TOML or JSON. Of several fabrics, which is best is part of the search.
+    pub scenario: PathBuf,
+    /// A key and what it may be: fabric.nodes=16..64, with /STEP behind it; "run.wire_delay=1 us..1 ms log", by its
+    /// logarithm; workload.kind=poisson,shuffle; fabric=Shoal,NDP of several fabrics. Repeat for several.
+    #[arg(long, value_name = "KEY=LOW..HIGH|VALUE,...")]
+    pub over: Vec<String>,
+    /// A number of the summary that is to be small: equipment.cost_ratio. Of several aims the front is found.
+    #[arg(
+        long,
+        visible_alias = "minimize",
+        value_name = "KEY",
+        required_unless_present = "maximise"
+    )]
+    pub minimise: Vec<String>,
+    /// A number of the summary that is to be large.
+    #[arg(long, visible_alias = "maximize", value_name = "KEY")]
+    pub maximise: Vec<String>,
+    /// What has to hold: "fct.short.p999 < 50 us"; with <, <=, > or >=. Repeat for several.
+    #[arg(long, value_name = "KEY<LIMIT")]
+    pub subject: Vec<String>,
+    /// How many trials are made in all, with those of earlier searches in the same directory.
+    #[arg(long, value_name = "N", default_value = "50")]
+    pub trials: std::num::NonZero<usize>,
+    /// Run each with N seeds, from the scenario's on: the search goes by means.
+    #[arg(long, value_name = "N")]
+    pub seeds: Option<std::num::NonZero<u32>>,
+    /// For all trials, on top of the file. The seed is also that of the search.
+    #[command(flatten)]
+    pub settings: Settings,
+    /// How many trials run at a time. The trials depend on it: give it where they are to be the same elsewhere.
+    /// Default: as many as there are cores, or as many as the cluster's workers have threads.
+    #[arg(long, short, value_name = "N")]
+    pub jobs: Option<std::num::NonZero<usize>>,
+    /// Run the trials on the workers of a Dask cluster: the scheduler's address, as tcp://HOST:8786, or its file.
+    #[arg(long, value_name = "ADDRESS")]
+    pub dask: Option<String>,
+    /// Where results go. Default: results/NAME-search.
     #[arg(long, short, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }

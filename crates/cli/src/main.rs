@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    ExitCode::from(cli::command(std::env::args_os()))
+    ExitCode::from(cli::command(std::env::args_os(), None))
 }

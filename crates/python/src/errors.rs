@@ -14,7 +14,7 @@ pub fn of_failure(py: Python<'_>, failure: Failure) -> PyErr {
         Failure::Input(bad) => of_bad_input(py, &bad),
         Failure::Place(error) => input_error(py, vec![(None, None, None, error.to_string())]),
         Failure::Interrupted => PyKeyboardInterrupt::new_err(failure.to_string()),
-        Failure::Broken(_) | Failure::Internal(_) | Failure::Write(_) => {
+        Failure::Broken(_) | Failure::Internal(_) | Failure::Write(_) | Failure::Cluster(_) => {
             raised(py, "RunError", failure.to_string())
         }
     }
@@ -23,6 +23,26 @@ pub fn of_failure(py: Python<'_>, failure: Failure) -> PyErr {
 /// The exception that stands for `bad`.
 pub fn of_bad_input(py: Python<'_>, bad: &BadInput) -> PyErr {
     input_error(py, bad.problems().iter().map(parts).collect())
+}
+
+/// The failure that stands for an exception of the package.
+pub fn failure(py: Python<'_>, error: &PyErr) -> Failure {
+    if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+        return Failure::Interrupted;
+    }
+    let problems = error.value(py).getattr("problems");
+    let problems = problems.and_then(|list| list.try_iter()?.collect::<PyResult<Vec<_>>>());
+    let Ok(problems) = problems else {
+        return Failure::Cluster(error.value(py).to_string());
+    };
+    let text = |problem: &Bound<'_, PyAny>, name: &str| {
+        problem.getattr(name).and_then(|text| text.extract()).unwrap_or_default()
+    };
+    let located = |problem: &Bound<'_, PyAny>| {
+        let (file, key): (String, String) = (text(problem, "file"), text(problem, "key"));
+        Located::whole(if file.is_empty() { &key } else { &file }, text(problem, "message"))
+    };
+    BadInput::new(problems.iter().map(located).collect()).into()
 }
 
 /// File, line, key, message.

@@ -6,8 +6,10 @@
 //!
 //! **Invariant:** Rust knows Python here and nowhere else.
 
+mod cluster;
 mod errors;
 mod inputs;
+mod search;
 mod tables;
 mod verbs;
 mod watch;
@@ -17,6 +19,10 @@ use pyo3::prelude::*;
 /// The native part; `rackloom` is the package to use.
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use crate::cluster::carry_out;
+    #[pymodule_export]
+    use crate::search::search;
     #[pymodule_export]
     use crate::tables::{command, describe, listing, page, schema, text};
     #[pymodule_export]

@@ -8,12 +8,15 @@ use report::{ResultsTable, TextStyle};
 use scenario::Registry;
 use serde_json::Value;
 
+use crate::cluster::OfModule;
 use crate::errors;
 
-/// Carries out a command line, name of the program first; the exit code.
+/// Carries out a command line, name of the program first, with the module of the package's extras; the exit
+/// code.
 #[pyfunction]
-pub fn command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
-    py.detach(|| cli::command(arguments))
+pub fn command(py: Python<'_>, arguments: Vec<std::ffi::OsString>, extras: Py<PyAny>) -> u8 {
+    let extras = OfModule(extras);
+    py.detach(|| cli::command(arguments, Some(&extras)))
 }
 
 /// The JSON Schema of the scenario file, as JSON.

@@ -8,15 +8,18 @@ use std::thread::available_parallelism;
 
 use cli::engine::estimate::Estimate;
 use cli::engine::record::{self as recording, Recorded};
-use cli::engine::sweep::{self as grids, Drawing, Grid, Outcome as PointOutcome, Point, Swept};
+use cli::engine::sweep::{
+    self as grids, Drawing, Grid, Machines, Outcome as PointOutcome, Point, Swept,
+};
 use cli::engine::{self, Budget, Failure};
 use cli::reproduce::{self as papers, Effort};
 use pyo3::prelude::*;
 use rack::apart::Outcome;
 use rack::run::Progress;
-use scenario::{BadInput, Located, Scenario};
+use scenario::{BadInput, Located, Registry, Scenario};
 use serde_json::Value;
 
+use crate::cluster::OfPackage;
 use crate::errors;
 use crate::inputs::{self, Settings, Source};
 use crate::watch::{Step, Watched, watched};
@@ -123,8 +126,10 @@ pub fn compare(
     Ok((compared.directory, runs.collect(), held_back))
 }
 
-/// Runs a scenario over a grid; the directory, each point, and why fewer ran at a time than asked for, if so.
+/// Runs a scenario over a grid, here or on a cluster; the directory, each point, and what there is to know of
+/// where they ran: why fewer did at a time than asked for, if so.
 #[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "as many as the verb has options")]
 pub fn sweep(
     py: Python<'_>,
     source: Source,
@@ -133,15 +138,23 @@ pub fn sweep(
     jobs: Option<usize>,
     out: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
+    cluster: Option<Py<PyAny>>,
 ) -> PyResult<(SweptRows, Option<String>)> {
     let (swept, held_back) = watched(py, progress, move |watched| {
         let arguments = inputs::arguments(&settings)?;
         let grid = Grid { document: source.document()?, arguments, axes: inputs::axes(grid) };
-        within_memory(jobs, |budget| {
-            let points = Points::of(watched);
-            let drawing = Drawing::default();
-            grids::sweep(&grid, out.as_deref(), &drawing, budget, &engine::registry(), &points)
-        })
+        let points = Points::of(watched);
+        let sweep = |machines: Machines<'_>, registry: &Registry| {
+            grids::sweep(&grid, out.as_deref(), &Drawing::default(), machines, registry, &points)
+        };
+        let Some(cluster) = cluster.map(OfPackage::new) else {
+            return within_memory(jobs, |budget| {
+                sweep(Machines::This(budget), &engine::registry())
+            });
+        };
+        // Whether a point fits is a question to the workers.
+        let swept = sweep(Machines::Cluster(&cluster), &Registry::standard())?;
+        Ok((swept, points.notes()))
     })?;
     Ok((rows(swept), held_back))
 }
@@ -228,7 +241,7 @@ pub fn reproduce(
 
 /// Carries out `work` with as many runs at a time as asked for, or as there are cores, as far as there is
 /// memory; says why if that is less.
-fn within_memory<T>(
+pub fn within_memory<T>(
     jobs: Option<usize>,
     work: impl FnOnce(&Budget<'_>) -> Result<T, Failure>,
 ) -> Result<(T, Option<String>), Failure> {
@@ -275,11 +288,18 @@ fn go_on(watched: &Watched) -> ControlFlow<()> {
 struct Points<'a> {
     watched: &'a Watched,
     ended: AtomicUsize,
+    told: Mutex<Vec<String>>,
 }
 
 impl<'a> Points<'a> {
     fn of(watched: &'a Watched) -> Self {
-        Self { watched, ended: 0.into() }
+        Self { watched, ended: 0.into(), told: Mutex::default() }
+    }
+
+    /// What was told of where they run.
+    fn notes(&self) -> Option<String> {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        (!told.is_empty()).then(|| told.join("\n"))
     }
 }
 
@@ -292,6 +312,10 @@ impl grids::Watch for Points<'_> {
             total: Some(count as f64),
             note: format!("points: {} {}", point.settings.join(", "), point.outcome.as_str()),
         });
+    }
+
+    fn told(&self, text: &str) {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).push(text.into());
     }
 
     fn stop(&self) -> bool {

@@ -68,6 +68,15 @@ pub fn watched<T: Send + 'static>(
     progress: Option<Py<PyAny>>,
     work: impl FnOnce(&Watched) -> Result<T, Failure> + Send + 'static,
 ) -> PyResult<T> {
+    attended(py, move |py, step| hear(py, progress.as_ref(), step), work)
+}
+
+/// The same, with `attend` called for each step, and every [`PERIOD`] without one.
+pub fn attended<T: Send + 'static>(
+    py: Python<'_>,
+    attend: impl Fn(Python<'_>, Option<Step>) -> PyResult<()> + Send,
+    work: impl FnOnce(&Watched) -> Result<T, Failure> + Send + 'static,
+) -> PyResult<T> {
     let (outcome, exception) = py.detach(move || {
         let stopped = Arc::new(AtomicBool::new(false));
         let (steps, heard) = mpsc::channel();
@@ -90,7 +99,7 @@ pub fn watched<T: Send + 'static>(
                 }
                 continue;
             }
-            if let Err(raised) = Python::attach(|py| attend(py, progress.as_ref(), step)) {
+            if let Err(raised) = Python::attach(|py| attend(py, step)) {
                 exception = Some((raised, Instant::now()));
                 stopped.store(true, Ordering::Relaxed);
             }
@@ -106,7 +115,7 @@ pub fn watched<T: Send + 'static>(
 }
 
 /// Hears signals and passes a step on.
-fn attend(py: Python<'_>, progress: Option<&Py<PyAny>>, step: Option<Step>) -> PyResult<()> {
+fn hear(py: Python<'_>, progress: Option<&Py<PyAny>>, step: Option<Step>) -> PyResult<()> {
     py.check_signals()?;
     if let (Some(progress), Some(step)) = (progress, step) {
         progress.call1(py, (step.what, step.done, step.total, step.note))?;

@@ -33,6 +33,8 @@ pub struct WorkloadChoice {
     memory: Bytes,
     /// What a trace offers by itself, known once it has been drawn, which reading a scenario does.
     offered: Arc<OnceLock<Offered>>,
+    /// What results call the file of a trace that is read from a copy.
+    original: Option<PathBuf>,
     /// The node rate that load 1.0 refers to, if the scenario states one.
     pub load_rate: Option<Rate>,
 }
@@ -94,7 +96,21 @@ impl WorkloadChoice {
     }
 
     fn new(source: Source, memory: Bytes, load_rate: Option<Rate>) -> Self {
-        Self { source, memory, offered: Arc::default(), load_rate }
+        Self { source, memory, offered: Arc::default(), original: None, load_rate }
+    }
+
+    /// The file of a trace, absolute; `None` of a generator.
+    #[must_use]
+    pub fn trace_path(&self) -> Option<PathBuf> {
+        let Source::Trace(trace) = &self.source else { return None };
+        let absolute = || std::path::absolute(&trace.path).unwrap_or_else(|_| trace.path.clone());
+        // Absolute, since the resolved scenario will lie in another folder.
+        Some(self.original.clone().unwrap_or_else(absolute))
+    }
+
+    /// Says that its trace is a copy: results name `original`, as they would where that is.
+    pub fn set_original(&mut self, original: PathBuf) {
+        self.original = Some(original);
     }
 
     /// The table with all defaults filled in.
@@ -103,8 +119,7 @@ impl WorkloadChoice {
         let mut value = match &self.source {
             Source::Generator(generator) => json!(generator),
             Source::Trace(trace) => {
-                // Absolute, since the resolved scenario will lie in another folder.
-                let path = std::path::absolute(&trace.path).unwrap_or_else(|_| trace.path.clone());
+                let path = self.trace_path().expect("it is a trace");
                 let mut value = json!({ "kind": TRACE });
                 let table = value.as_object_mut().expect("it is a table");
                 table.extend(

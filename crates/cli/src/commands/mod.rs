@@ -9,6 +9,7 @@ mod record;
 mod reproduce;
 mod run;
 mod scoc;
+mod search;
 mod sweep;
 
 use std::num::NonZero;
@@ -19,6 +20,7 @@ use clap::CommandFactory;
 use scenario::{Argument, BadInput};
 
 use crate::args::{Arguments, Command, Settings};
+use crate::extras::Extras;
 use crate::output::Output;
 
 /// Exit code of what was done.
@@ -28,12 +30,17 @@ const DONE: u8 = 0;
 ///
 /// # Errors
 /// When it could not be.
-pub fn carry_out(command: Command, output: &mut Output) -> Result<u8, Failure> {
+pub fn carry_out(
+    command: Command,
+    extras: Option<&dyn Extras>,
+    output: &mut Output,
+) -> Result<u8, Failure> {
     let registry = registry();
     match command {
         Command::Run(arguments) => run::run(&arguments, &registry, output),
         Command::Compare(arguments) => compare::compare(&arguments, &registry, output),
-        Command::Sweep(arguments) => sweep::sweep(&arguments, &registry, output),
+        Command::Sweep(arguments) => sweep::sweep(&arguments, &registry, extras, output),
+        Command::Search(arguments) => search::search(&arguments, &registry, extras, output),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments, output),
         Command::Record(arguments) => record::record(&arguments, &registry, output),
         Command::List(arguments) => list::list(&arguments, &registry, output),

@@ -2,12 +2,13 @@
 
 use std::sync::Mutex;
 
-use crate::engine::sweep::{self, Axis, Drawing, Grid, Outcome, Point, Swept, Watch};
+use crate::engine::sweep::{self, Axis, Drawing, Grid, Machines, Outcome, Point, Swept, Watch};
 use crate::engine::{Budget, EXIT_BROKEN, EXIT_INTERRUPTED, Failure};
 use scenario::{Argument, BadInput, Document, Registry};
 
 use super::{DONE, jobs, settings};
 use crate::args::{PlotAxis, SweepArguments};
+use crate::extras::{self, Extras};
 use crate::interrupt;
 use crate::output::Output;
 use crate::progress::{Meter, Step};
@@ -30,6 +31,10 @@ impl Watch for Shown {
         meter.update(|| Step { done, total, what: "points", note: String::new() });
     }
 
+    fn told(&self, text: &str) {
+        self.meter.lock().expect("no thread panics while it holds this").1.say(text);
+    }
+
     fn stop(&self) -> bool {
         interrupt::is_asked()
     }
@@ -39,6 +44,7 @@ impl Watch for Shown {
 pub fn sweep(
     arguments: &SweepArguments,
     registry: &Registry,
+    extras: Option<&dyn Extras>,
     output: &mut Output,
 ) -> Result<u8, Failure> {
     let drawing = Drawing {
@@ -50,7 +56,7 @@ pub fn sweep(
     let swept = if arguments.report {
         sweep::report(&arguments.scenario, &drawing)?
     } else {
-        run(arguments, &drawing, registry, output)?
+        run(arguments, &drawing, registry, extras, output)?
     };
     output.table(&sweep::table(&swept));
     if let Some(path) = &arguments.csv {
@@ -64,6 +70,7 @@ fn run(
     arguments: &SweepArguments,
     drawing: &Drawing,
     registry: &Registry,
+    extras: Option<&dyn Extras>,
     output: &Output,
 ) -> Result<Swept, Failure> {
     let mut settings = settings(&arguments.settings)?;
@@ -83,11 +90,17 @@ fn run(
     let document = Document::open(&arguments.scenario)?;
     let grid = Grid { document, arguments: settings, axes };
     let watch = Shown { meter: Mutex::new((0, Meter::new("sweep", output))) };
-    let tell = |text: &str| {
-        watch.meter.lock().expect("no thread panics while it holds this").1.say(text);
+    let sweep = |machines: Machines<'_>, registry: &Registry| {
+        sweep::sweep(&grid, arguments.out.as_deref(), drawing, machines, registry, &watch)
     };
+    if let Some(address) = &arguments.dask {
+        let cluster = extras::needed(extras, "--dask", "dask")?.cluster(address)?;
+        // Whether a point fits is a question to the workers.
+        return sweep(Machines::Cluster(cluster.as_ref()), &Registry::standard());
+    }
+    let tell = |text: &str| watch.told(text);
     let budget = Budget::new(jobs(arguments.jobs), registry.memory(), &tell);
-    sweep::sweep(&grid, arguments.out.as_deref(), drawing, &budget, registry, &watch)
+    sweep(Machines::This(&budget), registry)
 }
 
 /// Says what became of the points, and where everything is; the exit code.

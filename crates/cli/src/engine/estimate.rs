@@ -35,16 +35,30 @@ pub struct Estimate {
 /// # Errors
 /// When the input is bad; or when it is told to stop.
 pub fn estimate(scenario: &Scenario, stop: &dyn Fn() -> bool) -> Result<Vec<Estimate>, Failure> {
-    let flows = scenario.draw()?.total().unwrap_or(0);
+    let flows = flows(scenario)?;
     let one = |index: usize| {
         let alone = scenario.with_fabric(index);
-        let network = alone.memory(0);
-        let memory = network.get().saturating_add(flows.saturating_mul(FLOW_BYTES));
+        let memory = alone.memory(0).get().saturating_add(flows.get());
         let (seconds, basis) = probe(&alone, stop)?;
         let label = alone.fabrics[0].label.clone();
         Ok(Estimate { label, memory: Bytes::new(memory), seconds, basis })
     };
     (0..scenario.fabrics.len()).map(one).collect()
+}
+
+/// Memory that a run of the first fabric of `scenario` will take: its network, and the list of flows where
+/// there is one. Open flows come on top.
+///
+/// # Errors
+/// When its workload cannot be drawn.
+pub fn memory(scenario: &Scenario) -> Result<Bytes, Failure> {
+    Ok(Bytes::new(scenario.memory(0).get().saturating_add(flows(scenario)?.get())))
+}
+
+/// Memory of the list of flows, of a workload that is known beforehand.
+fn flows(scenario: &Scenario) -> Result<Bytes, Failure> {
+    let flows = scenario.draw()?.total().unwrap_or(0);
+    Ok(Bytes::new(flows.saturating_mul(FLOW_BYTES)))
 }
 
 /// Runs for a while; the seconds that all of it would take, and what that rests on.

@@ -36,6 +36,9 @@ pub enum Failure {
     /// The results could not be stored at the end.
     #[error(transparent)]
     Write(#[from] FileError),
+    /// The cluster that was to run it is gone, or is no use.
+    #[error("{0}")]
+    Cluster(String),
     /// It was stopped from outside before anything was finished.
     #[error("interrupted before anything was finished")]
     Interrupted,
@@ -47,7 +50,7 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Input(_) | Self::Place(_) => EXIT_INPUT,
-            Self::Broken(_) | Self::Internal(_) | Self::Write(_) => EXIT_BROKEN,
+            Self::Broken(_) | Self::Internal(_) | Self::Write(_) | Self::Cluster(_) => EXIT_BROKEN,
             Self::Interrupted => EXIT_INTERRUPTED,
         }
     }

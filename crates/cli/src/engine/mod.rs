@@ -4,14 +4,17 @@ pub mod boot;
 mod budget;
 mod busy;
 mod checksums;
+pub mod cluster;
 mod compare;
 pub mod estimate;
 mod failure;
 mod guard;
+mod here;
 mod machine;
 mod place;
 pub mod record;
 mod run;
+pub mod search;
 pub mod sweep;
 
 pub use budget::{Budget, Share};

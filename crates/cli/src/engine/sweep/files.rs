@@ -141,7 +141,7 @@ fn of_means(swept: &Swept, means: &[Mean]) -> Vec<TableColumn> {
 type Row = (Vec<String>, &'static str, Map<String, Value>);
 
 /// Rows as columns, in the order in which keys first come.
-fn columns(axes: &[&Axis], rows: &[Row]) -> Vec<TableColumn> {
+pub fn columns(axes: &[&Axis], rows: &[Row]) -> Vec<TableColumn> {
     let setting = |text: &String| serde_json::from_str(text).ok().filter(Value::is_number);
     let mut columns: Vec<(String, Vec<Value>)> = axes
         .iter()
@@ -170,7 +170,7 @@ fn columns(axes: &[&Axis], rows: &[Row]) -> Vec<TableColumn> {
 }
 
 /// A summary without the engine's speed, nested keys as paths.
-fn flat(summary: &Value) -> Map<String, Value> {
+pub fn flat(summary: &Value) -> Map<String, Value> {
     let mut flat = Map::new();
     if let Value::Object(summary) = summary {
         let kept = summary.iter().filter(|(key, _)| *key != "engine");
@@ -179,7 +179,8 @@ fn flat(summary: &Value) -> Map<String, Value> {
     flat
 }
 
-fn csv(columns: &[TableColumn]) -> Vec<u8> {
+/// Columns as text.
+pub fn csv(columns: &[TableColumn]) -> Vec<u8> {
     let memory = "writing to memory does not fail";
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(columns.iter().map(|column| harmless(&column.name))).expect(memory);

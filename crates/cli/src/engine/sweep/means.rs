@@ -64,7 +64,8 @@ impl Swept {
     }
 }
 
-fn mean(settings: Vec<String>, points: &[&Point]) -> Mean {
+/// Points of one setting and fabric as one.
+pub fn mean(settings: Vec<String>, points: &[&Point]) -> Mean {
     let done: Vec<(u64, &Value)> =
         points.iter().filter_map(|point| Some((point.seed, point.outcome.summary()?))).collect();
     let failed = points.iter().find_map(|point| match &point.outcome {

@@ -6,6 +6,7 @@
 //! own; figures are means over them ([`Swept::means`]). What there is by now stands in `sweep.json`
 //! (`record`), which later grids join and from which reports are made again.
 
+mod away;
 mod drawn;
 mod files;
 mod means;
@@ -21,10 +22,15 @@ use serde_json::Value;
 
 pub use drawn::{Drawing, draw};
 pub use files::{FIGURES_FOLDER, csv_text, table};
+pub(super) use files::{columns, csv, flat};
 pub use means::Mean;
+pub(super) use means::mean;
+pub(super) use queue::{LIBRARY, LIBRARY_OF_POINT};
+pub(super) use record::base;
 pub use record::load;
 
 use self::queue::{Checked, Queue};
+use super::cluster::Cluster;
 use super::place::Place;
 use super::run::FILES;
 use super::{Budget, Failure, checksums, guarded};
@@ -155,6 +161,11 @@ pub trait Watch: Sync {
         let _ = (count, point);
     }
 
+    /// Something is to be known of where the points run.
+    fn told(&self, text: &str) {
+        let _ = text;
+    }
+
     /// Asked now and then: whether the sweep is to stop.
     fn stop(&self) -> bool {
         false
@@ -226,15 +237,25 @@ impl Grid {
     }
 }
 
-/// Runs every point of `grid` that has not run yet, as many at a time as the budget has room for.
+/// Where the points of a sweep run.
+#[derive(Clone, Copy)]
+pub enum Machines<'a> {
+    /// On this one, as many at a time as the budget has room for.
+    This(&'a Budget<'a>),
+    /// On those of a cluster; each point is checked and stored here.
+    Cluster(&'a dyn Cluster),
+}
+
+/// Runs every point of `grid` that has not run yet.
 ///
 /// # Errors
-/// When no point can run for bad input (nothing is written then), or the directory is bad.
+/// When no point can run for bad input (nothing is written then), the directory is bad, or a cluster is of no
+/// use any more: what has ended until then is kept.
 pub fn sweep(
     grid: &Grid,
     directory: Option<&Path>,
     drawing: &Drawing,
-    budget: &Budget<'_>,
+    machines: Machines<'_>,
     registry: &Registry,
     watch: &dyn Watch,
 ) -> Result<Swept, Failure> {
@@ -246,7 +267,11 @@ pub fn sweep(
             PathBuf::from,
         );
         let place = Place::create(&directory)?;
-        let points = queue.carry_out(&directory.join("points"), budget);
+        let folder = directory.join("points");
+        let (points, broken) = match machines {
+            Machines::This(budget) => (queue.carry_out(&folder, budget), None),
+            Machines::Cluster(cluster) => away::carry_out(queue, &folder, cluster),
+        };
         let mut swept =
             Swept { name, axes: grid.axes.clone(), points, directory, undrawn: Vec::new() };
         if swept.points.iter().any(|point| point.outcome.summary().is_some()) {
@@ -260,7 +285,7 @@ pub fn sweep(
             files::write(&swept, &drawn)?;
             place.keep();
         }
-        Ok(swept)
+        broken.map_or(Ok(swept), Err)
     })
 }
 
@@ -281,7 +306,7 @@ pub fn report(directory: &Path, drawing: &Drawing) -> Result<Swept, Failure> {
 }
 
 /// The summary of a point that this version has run to its end, all of its files as they were written.
-fn finished(directory: &Path, hash: &str) -> Option<Value> {
+pub(super) fn finished(directory: &Path, hash: &str) -> Option<Value> {
     let text = std::fs::read_to_string(directory.join("summary.json")).ok()?;
     let summary: Value = serde_json::from_str(&text).ok()?;
     let same = summary["rackloom_version"] == VERSION && summary["scenario_hash"] == hash;
@@ -378,7 +403,8 @@ mod tests {
                 drop(others.lock().unwrap().take());
             });
             let drawing = Drawing::default();
-            sweep(&grid, Some(place.path()), &drawing, &budget, &registry, &()).unwrap()
+            let here = Machines::This(&budget);
+            sweep(&grid, Some(place.path()), &drawing, here, &registry, &()).unwrap()
         });
         assert!(swept.points.iter().all(|point| matches!(point.outcome, Outcome::Done(_))));
         let told = told.lock().unwrap();

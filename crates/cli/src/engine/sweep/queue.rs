@@ -21,7 +21,7 @@ use super::{Axis, Grid, Outcome, Point, Watch, finished, record};
 pub struct Queue<'a> {
     grid: &'a Grid,
     registry: &'a Registry,
-    watch: &'a dyn Watch,
+    pub(super) watch: &'a dyn Watch,
     /// How many combinations of values there are.
     combinations: usize,
     /// The name of the first scenario that can run.
@@ -50,17 +50,17 @@ struct State {
 }
 
 /// The chart library of all pages of a sweep, in its directory, and where it is from a point's.
-pub(super) const LIBRARY: &str = "plotly-basic.min.js";
-const LIBRARY_PATH: &str = "../../plotly-basic.min.js";
+pub const LIBRARY: &str = "plotly-basic.min.js";
+pub const LIBRARY_OF_POINT: Library<'_> = Library::Beside("../../plotly-basic.min.js");
 
 /// The place of a point among all: its combination, then its fabric.
 type Key = (usize, usize);
 
 /// A point and its scenario, if there is one.
-struct Task {
+pub(super) struct Task {
     key: Key,
-    point: Point,
-    scenario: Option<Scenario>,
+    pub point: Point,
+    pub scenario: Option<Scenario>,
 }
 
 /// One fabric of a scenario that can run.
@@ -91,7 +91,7 @@ impl Checked {
 const PROBLEMS_MAX: usize = 1_000;
 
 /// What a thread does next.
-enum Step {
+pub(super) enum Step {
     Check(usize),
     Run(Box<Task>),
     End,
@@ -165,6 +165,11 @@ impl<'a> Queue<'a> {
                 scope.spawn(|| self.work(place, budget));
             }
         });
+        self.into_points()
+    }
+
+    /// What has ended, in the order of the grid.
+    pub(super) fn into_points(self) -> Vec<Point> {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         state.done.into_values().collect()
     }
@@ -175,33 +180,42 @@ impl<'a> Queue<'a> {
         loop {
             match self.next() {
                 Step::End => return,
-                Step::Check(index) => {
-                    let settings = self.grid.combination(index);
-                    let scenario = if self.is_stopped(&busy) {
-                        Err(Failure::Interrupted)
-                    } else {
-                        self.grid.scenarios(&settings, self.registry)
-                    };
-                    self.add(index, settings, scenario);
-                    self.lock().checking -= 1;
-                    self.changed.notify_all();
-                }
+                Step::Check(index) => self.check(index, self.is_stopped(&busy)),
                 Step::Run(mut task) => {
-                    if let Some(scenario) = task.scenario.filter(|_| !self.is_stopped(&busy)) {
+                    if let Some(scenario) = task.scenario.take().filter(|_| !self.is_stopped(&busy))
+                    {
                         let at = (place, task.point.hash.as_str());
                         task.point.outcome = self.outcome(&scenario, at, budget, &busy);
                     }
-                    let mut state = self.lock();
-                    let count = state.known + (self.combinations - state.next) * state.fabrics;
-                    self.watch.ended(count, &task.point);
-                    state.done.insert(task.key, task.point);
+                    self.end(*task);
                 }
             }
         }
     }
 
+    /// Checks a combination, or gives it up if the sweep is stopped.
+    pub(super) fn check(&self, index: usize, is_stopped: bool) {
+        let settings = self.grid.combination(index);
+        let scenario = if is_stopped {
+            Err(Failure::Interrupted)
+        } else {
+            self.grid.scenarios(&settings, self.registry)
+        };
+        self.add(index, settings, scenario);
+        self.lock().checking -= 1;
+        self.changed.notify_all();
+    }
+
+    /// A task is over, whatever became of it.
+    pub(super) fn end(&self, task: Task) {
+        let mut state = self.lock();
+        let count = state.known + (self.combinations - state.next) * state.fabrics;
+        self.watch.ended(count, &task.point);
+        state.done.insert(task.key, task.point);
+    }
+
     /// The next thing to do; waits if that depends on what others check.
-    fn next(&self) -> Step {
+    pub(super) fn next(&self) -> Step {
         let mut state = self.lock();
         loop {
             if let Some(task) = state.tasks.pop_front() {
@@ -276,8 +290,7 @@ impl<'a> Queue<'a> {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         };
-        let library = Library::Beside(LIBRARY_PATH);
-        match run_with(scenario, directory, library, &mut progress) {
+        match run_with(scenario, directory, LIBRARY_OF_POINT, &mut progress) {
             // Half a point is no point: its summary says so, and the next sweep runs it again.
             Ok(done) if done.is_interrupted() => Outcome::NotRun,
             Ok(done) => match self.share_library(place) {
@@ -289,7 +302,7 @@ impl<'a> Queue<'a> {
     }
 
     /// Puts the chart library that the reports of all points share where they look for it, once.
-    fn share_library(&self, points: &Path) -> Result<(), FileError> {
+    pub(super) fn share_library(&self, points: &Path) -> Result<(), FileError> {
         let mut state = self.lock();
         if !state.is_library_there {
             let place = points.parent().unwrap_or(Path::new("")).join(LIBRARY);
@@ -299,7 +312,7 @@ impl<'a> Queue<'a> {
         Ok(())
     }
 
-    fn is_stopped(&self, busy: &Busy) -> bool {
+    pub(super) fn is_stopped(&self, busy: &Busy) -> bool {
         let is_stopped = self.watch.stop();
         if is_stopped {
             busy.stopping();

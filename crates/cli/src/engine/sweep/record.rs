@@ -37,7 +37,7 @@ struct Row {
 
 /// Names what the points of a sweep have in common: the scenario without its seeds and without what `axes`
 /// set. A grid joins older points of the same.
-pub(super) fn base(scenario: &Scenario, axes: &[Axis]) -> String {
+pub fn base(scenario: &Scenario, axes: &[Axis]) -> String {
     let mut value = scenario.to_value();
     let own = [SEED, "run.seeds"].into_iter();
     for key in axes.iter().map(|axis| axis.key.as_str()).chain(own) {

@@ -1,0 +1,183 @@
+//! Runs on other machines: what is sent there, what is done there, what comes back.
+//!
+//! No file system is shared: a job holds its scenario, already checked and with all defaults, and names the
+//! files that it reads besides; what comes back are the files of its results, which are those that a run here
+//! would have left, byte for byte but for the engine's speed. Which cluster it is, and what becomes of jobs
+//! whose machine is lost, is the business of whoever implements [`Cluster`].
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kernel::Bytes;
+use report::write_atomically;
+use scenario::{Argument, BadInput, Document, Format, Located, Registry, Scenario};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::estimate;
+use super::place::Place;
+use super::run::{FILES, run_with};
+use super::sweep::{LIBRARY_OF_POINT, finished};
+use super::{Failure, checksums, guarded};
+
+/// What a machine of a cluster is to do.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Names it among all; the hash of its scenario.
+    pub key: String,
+    /// What [`carry_out`] takes.
+    pub work: Vec<u8>,
+    /// Memory that it takes, about: no machine with less is any use. Unit: bytes.
+    pub memory: Bytes,
+    /// Files of this machine whose content it needs.
+    pub files: Vec<PathBuf>,
+}
+
+/// What became of a job.
+#[derive(Clone, Debug)]
+pub enum Ended {
+    /// The files that it left, by name.
+    Files(Vec<(String, Vec<u8>)>),
+    /// Its files are where they belong already: it ran on this machine.
+    Here,
+    /// Why there are none.
+    Failed(String),
+}
+
+/// What is heard of a cluster.
+#[derive(Clone, Debug)]
+pub enum News {
+    /// The job of this key has ended.
+    Job(String, Ended),
+    /// Something that the user should know: that there are no machines yet, say.
+    Note(String),
+}
+
+/// Other machines. Called by one thread.
+pub trait Cluster {
+    /// Takes a job in; does not wait for a machine that is free.
+    ///
+    /// # Errors
+    /// When the cluster is gone, or a file of the job cannot be read.
+    fn submit(&self, job: Job) -> Result<(), Failure>;
+
+    /// What is new; waits for it as long as `patience`.
+    ///
+    /// # Errors
+    /// When the cluster is gone, or none of its machines is any use.
+    fn next(&self, patience: Duration) -> Result<Option<News>, Failure>;
+
+    /// How many jobs run at a time, as far as is known now; at least one.
+    fn size(&self) -> usize;
+
+    /// Cancels every job that has not ended. Those that have are still to be had from
+    /// [`next`](Cluster::next).
+    fn cancel(&self);
+}
+
+/// What [`Job::work`] holds, as JSON.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Order {
+    /// The resolved scenario, as TOML.
+    scenario: String,
+    /// The hash that it has where it was read.
+    hash: String,
+    /// The file of its trace there.
+    trace: Option<PathBuf>,
+}
+
+impl Job {
+    /// A run of `scenario`, which has one fabric and one seed.
+    ///
+    /// # Errors
+    /// When its workload cannot be drawn.
+    pub fn of(scenario: &Scenario, hash: &str) -> Result<Self, Failure> {
+        let trace = scenario.workload.trace_path();
+        let order = Order { scenario: scenario.to_toml(), hash: hash.into(), trace: trace.clone() };
+        let work = serde_json::to_vec(&order)
+            .map_err(|error| bad(format!("cannot be sent elsewhere: {error}")))?;
+        let memory = estimate::memory(scenario)?;
+        Ok(Self { key: hash.into(), work, memory, files: trace.into_iter().collect() })
+    }
+}
+
+/// Does what a [`Job`] asks for: leaves in `directory` what a point of a sweep leaves. `files` are copies of the
+/// job's, in its order. `stop` is asked now and then.
+///
+/// # Errors
+/// As a run here; and when it was told to stop.
+pub fn carry_out(
+    work: &[u8],
+    files: &[PathBuf],
+    directory: &Path,
+    stop: &dyn Fn() -> bool,
+) -> Result<(), Failure> {
+    guarded(|| {
+        let scenario = read(work, files)?;
+        let mut progress = |_| match stop() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        };
+        let done = run_with(&scenario, directory, LIBRARY_OF_POINT, &mut progress)?;
+        if done.is_interrupted() { Err(Failure::Interrupted) } else { Ok(()) }
+    })
+}
+
+/// The scenario of a job. Whether it fits was decided before it was sent to this machine.
+fn read(work: &[u8], files: &[PathBuf]) -> Result<Scenario, Failure> {
+    let order: Order = serde_json::from_slice(work)
+        .map_err(|error| bad(format!("{error}; expected one of this version")))?;
+    let document = Document::parse("job", &order.scenario, Format::Toml)?;
+    let copies = files.iter().map(|copy| {
+        let copy = copy.to_string_lossy().into_owned().into();
+        Argument::value("workload.path", &copy, "the copy of its trace")
+    });
+    let copies: Vec<_> = copies.collect();
+    let mut scenario = Scenario::read(document, &copies, &Registry::standard())?;
+    if let Some(original) = order.trace {
+        scenario.workload.set_original(original);
+    }
+    assert_eq!(scenario.hash(), order.hash, "the resolved scenario reads as another");
+    Ok(scenario)
+}
+
+fn bad(message: String) -> BadInput {
+    BadInput::single(Located::whole("job", message))
+}
+
+/// Stores what came back of a job in `directory`, as if its run had been here; its summary.
+///
+/// # Errors
+/// When it cannot be stored, or is not what a run leaves; or why the job has failed.
+pub(super) fn keep(ended: Ended, directory: &Path, hash: &str) -> Result<Value, String> {
+    match ended {
+        Ended::Failed(why) => return Err(why),
+        Ended::Files(files) => store(&files, directory).map_err(|failure| failure.to_string())?,
+        Ended::Here => {}
+    }
+    let summary = finished(directory, hash);
+    summary.ok_or_else(|| "what came back from the cluster is not whole".into())
+}
+
+/// Stores files, the summary last.
+fn store(files: &[(String, Vec<u8>)], directory: &Path) -> Result<(), Failure> {
+    let of = |name: &str| {
+        let found = files.iter().find(|(known, _)| known == name);
+        found.map(|(_, bytes)| bytes.as_slice()).ok_or_else(|| {
+            Failure::Cluster(format!(
+                "{name} is missing in what came back of {}",
+                directory.display()
+            ))
+        })
+    };
+    let place = Place::create(directory)?;
+    place.forget_summary()?;
+    let (last, others) = FILES.split_last().expect("a run leaves files");
+    for name in others.iter().chain([&checksums::NAME, last]) {
+        write_atomically(&directory.join(name), of(name)?)?;
+    }
+    place.keep();
+    Ok(())
+}
