@@ -10,6 +10,7 @@ mod reproduce;
 mod run;
 mod scoc;
 mod sweep;
+mod why;
 
 use std::num::NonZero;
 use std::thread::available_parallelism;
@@ -35,6 +36,7 @@ pub fn carry_out(command: Command, output: &mut Output) -> Result<u8, Failure> {
         Command::Compare(arguments) => compare::compare(&arguments, &registry, output),
         Command::Sweep(arguments) => sweep::sweep(&arguments, &registry, output),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments, output),
+        Command::Why(arguments) => why::why(&arguments, output),
         Command::Record(arguments) => record::record(&arguments, &registry, output),
         Command::List(arguments) => list::list(&arguments, &registry, output),
         Command::Describe(arguments) => describe::describe(&arguments, &registry, output),

@@ -305,8 +305,10 @@ fn queues(hops: &[Hop], way: &[&Hop]) -> Vec<Queue> {
         let is_source = all.iter().any(|hop| hop.hop == 0);
         let until = source.map(|hop| hop.started);
         let seen: Vec<&Hop> = match on_way {
+            // What went before the data, as a handshake did, has waited too.
             Some(_) if is_source => {
-                all.iter().copied().filter(|hop| Some(hop.started) <= until).collect()
+                let sent = hops.iter().filter(|hop| hop.place == place && !hop.to_source);
+                sent.filter(|hop| Some(hop.started) <= until).collect()
             }
             Some(hop) => vec![hop],
             None => Vec::new(),
