@@ -56,6 +56,19 @@ class Result:
         """The gauges over time, a row a sampling interval; units are in the schema."""
         return _table(self.directory / "series.parquet")
 
+    @cached_property
+    def trace(self) -> pa.Table:
+        """Where packets of the flows of ``run.trace`` were, a row a hop; units are in the schema.
+
+        Raises:
+            InputError: The run recorded none.
+        """
+        path = self.directory / "trace.parquet"
+        if not path.exists():
+            problem = 'holds no trace.parquet; run it again with run__trace="slowest 100"'
+            raise InputError([(str(self.directory), None, None, problem)])
+        return _table(path)
+
     @property
     def scenario(self) -> str:
         """The scenario with all defaults filled in, as TOML."""

@@ -62,6 +62,8 @@ pub enum Command {
     Search(SearchArguments),
     /// Repeat the experiments of a paper and put our figures beside its own.
     Reproduce(ReproduceArguments),
+    /// Tell where the time of a flow went, of a run that recorded its packets (run.trace).
+    Why(WhyArguments),
     /// Record what each node of the racks is given and does, as vectors to be replayed.
     Record(RecordArguments),
     /// List what there is: fabrics, workloads, published sizes, experiments.
@@ -246,6 +248,21 @@ pub struct ReproduceArguments {
     /// Where results go. Default: reproduced/PAPER; of `all` reproduced/all-quick or reproduced/all-full.
     #[arg(long, short, value_name = "DIR")]
     pub out: Option<PathBuf>,
+}
+
+/// `why`.
+#[derive(Debug, Args)]
+pub struct WhyArguments {
+    /// The results directory of a run.
+    pub results: PathBuf,
+    /// The number of the flow. Default: all that were recorded, the slowest first.
+    pub flow: Option<u64>,
+    /// Write a trace for ui.perfetto.dev and chrome://tracing: of the flow, or of all that were recorded.
+    #[arg(long, value_name = "FILE")]
+    pub perfetto: Option<PathBuf>,
+    /// Write the packets as a capture for Wireshark: of the flow, or of all that were recorded.
+    #[arg(long, value_name = "FILE", conflicts_with = "perfetto")]
+    pub pcapng: Option<PathBuf>,
 }
 
 /// `record`.

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use crate::equipment::Bill;
 use crate::node::Nodes;
 use crate::results::Table;
+use crate::trace::{Followed, Trace};
 use crate::{Flow, Problem};
 
 /// Why [`Fabric::advance`] returned.
@@ -250,6 +251,25 @@ pub trait Fabric {
         1
     }
 
+    /// Whether it can record where packets are ([`Fabric::set_trace`]).
+    ///
+    /// # Errors
+    /// If it cannot: why.
+    fn can_trace(&self) -> Result<(), Problem> {
+        Err(Problem::new("trace", format!("{} cannot record its packets yet", self.name())))
+    }
+
+    /// From now on the packets of these flows are recorded: results are the same. Called before the first flow, and
+    /// after [`Fabric::hint_sizes`], of a fabric that [`Fabric::can_trace`].
+    fn set_trace(&mut self, followed: &[Followed]) {
+        let _ = followed;
+    }
+
+    /// What was recorded; empty where nothing was to be.
+    fn take_trace(&mut self) -> Trace {
+        Trace::default()
+    }
+
     /// The same network as nodes of their own, idle at time zero, for a driver other than the simulator;
     /// `None` if it cannot be taken apart. To be called before the first flow.
     fn apart(&self) -> Option<Nodes> {
@@ -338,6 +358,18 @@ macro_rules! leave_to_network {
 
         fn set_threads(&mut self, threads: usize) {
             $each!(&mut self.$field, network => network.set_threads(threads));
+        }
+
+        fn can_trace(&self) -> Result<(), $crate::Problem> {
+            $each!(&self.$field, network => network.can_trace())
+        }
+
+        fn set_trace(&mut self, followed: &[$crate::trace::Followed]) {
+            $each!(&mut self.$field, network => network.set_trace(followed));
+        }
+
+        fn take_trace(&mut self) -> $crate::trace::Trace {
+            $each!(&mut self.$field, network => network.take_trace())
         }
 
         fn apart(&self) -> Option<$crate::node::Nodes> {

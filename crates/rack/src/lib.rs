@@ -18,6 +18,7 @@ pub mod results;
 pub mod run;
 pub mod shards;
 pub mod topology;
+pub mod trace;
 pub mod vectors;
 pub mod workload;
 

@@ -10,8 +10,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let directory = std::env::args().nth(1).ok_or("say where to write the reports")?;
     let results = ResultsDir::create(directory)?;
     let (run, slower) = (sample::run("Shoal", 1.0), sample::run("Packet-switched", 2.2));
-    results
-        .write("run.html", &run_page(&run, "rackloom run examples/shoal-rack.toml").to_html())?;
+    results.write(
+        "run.html",
+        &run_page(&run, Vec::new(), "rackloom run examples/shoal-rack.toml").to_html(),
+    )?;
     let style = TextStyle::detect(&std::io::stdout(), std::env::var_os("NO_COLOR").as_deref());
     let both = [("Shoal", &run.summary), ("Packet-switched", &slower.summary)];
     let text = [run_text("Shoal", &run.summary, style), comparison_text(&both, style)].join("\n");

@@ -148,7 +148,7 @@ pub fn write_json(path: &Path, value: &Value) -> Result<(), FileError> {
 }
 
 /// The files that are written into results directories.
-const OURS: [&str; 16] = [
+const OURS: [&str; 17] = [
     "SHA256SUMS",
     "claims.json",
     "flows.parquet",
@@ -165,6 +165,7 @@ const OURS: [&str; 16] = [
     "sweep.json",
     "sweep.parquet",
     "tins.parquet",
+    "trace.parquet",
 ];
 
 /// A directory that takes the files of one run or one comparison.

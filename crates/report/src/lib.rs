@@ -3,6 +3,7 @@
 //! **Invariant:** knows no fabric by name. Whatever a fabric counts reaches the reader through
 //! summary keys, gauges, stages and tables.
 
+pub mod export;
 pub mod figures;
 pub mod files;
 pub mod page;
@@ -15,10 +16,14 @@ pub mod unfinished;
 pub mod units;
 
 pub use files::{FileError, ResultsDir, write_atomically, write_json};
-pub use parquet::{FlowWriter, Provenance, TableColumn, write_series, write_table};
+pub use parquet::{
+    FlowRow, FlowWriter, Provenance, TableColumn, read_flows, read_trace, write_series,
+    write_table, write_trace,
+};
 pub use reports::{
-    Claim, Kind, Tally, Verdict, claims_page, claims_table, comparison_page, published_claims,
-    run_page, verdict_of,
+    Claim, Kind, Tally, Verdict, Why, account_of, claims_page, claims_table, comparison_page,
+    flows_table, parts_table, published_claims, queues_table, run_page, slow_flows, slowest_first,
+    verdict_of,
 };
 pub use summary::cell;
 pub use table::{Cell, Column, ResultsTable, Tone};

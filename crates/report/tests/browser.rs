@@ -23,7 +23,9 @@ fn main() -> ExitCode {
         eprintln!("skipped: no Chromium (install it, or name one in RACKLOOM_CHROMIUM)");
     }
     let cases: [Case; 5] = [
-        ("the_report_of_a_run", || run_page(&sample::run("Shoal", 1.0), "rackloom run a.toml")),
+        ("the_report_of_a_run", || {
+            run_page(&sample::run("Shoal", 1.0), Vec::new(), "rackloom run a.toml")
+        }),
         ("the_report_of_a_comparison", compared),
         ("the_report_of_a_reproduction", sample::reproduction),
         ("a_report_with_hostile_names", hostile),
@@ -37,7 +39,7 @@ fn main() -> ExitCode {
         .collect();
     // The canary: a page whose charts fail must fail the check.
     trials.push(trial("a_page_whose_script_fails_is_noticed", browser.clone(), |browser| {
-        let page = run_page(&sample::run("Shoal", 1.0), "");
+        let page = run_page(&sample::run("Shoal", 1.0), Vec::new(), "");
         let broken = page.to_html().replace("Plotly.react(", "Plotly.absent(");
         match check_html(browser, &broken, plot_count(&page)) {
             Ok(()) => Err("a page whose charts cannot be drawn was accepted".into()),
@@ -83,7 +85,7 @@ fn hostile() -> Page {
     run.tables[0].rows[0][0] = "<script>throw 3</script>".into();
     let evil = "<img src=\"http://localhost/x\" onerror=\"throw 4\">";
     let mut page = comparison_page(evil, &[run.clone(), sample::run(evil, 1.5)], evil);
-    page.sections.extend(run_page(&run, evil).sections);
+    page.sections.extend(run_page(&run, Vec::new(), evil).sections);
     page
 }
 
@@ -96,12 +98,12 @@ fn almost_nothing() -> Page {
     run.series.values.truncate(1);
     run.series.seconds.truncate(1);
     run.tables.clear();
-    run_page(&run, "")
+    run_page(&run, Vec::new(), "")
 }
 
 /// Zooms into the first chart, then prints and comes back: the ticks follow, the widths return.
 fn zoom_and_print(browser: &Path) -> Result<(), Failed> {
-    let page = run_page(&sample::run("Shoal", 1.0), "");
+    let page = run_page(&sample::run("Shoal", 1.0), Vec::new(), "");
     let script = r##"<script>
         const chart = document.getElementById("plot-1");
         const width = () => Math.round(chart.querySelector(".main-svg").getBoundingClientRect().width);

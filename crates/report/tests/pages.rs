@@ -27,7 +27,7 @@ fn check_sections(page: &Page, expected: &[&str]) {
 #[test]
 fn the_report_of_a_run_has_every_part() {
     let run = sample::run("Shoal", 1.0);
-    let page = run_page(&run, "rackloom run examples/shoal-rack.toml");
+    let page = run_page(&run, Vec::new(), "rackloom run examples/shoal-rack.toml");
     check_sections(
         &page,
         &[
@@ -67,7 +67,7 @@ fn the_report_of_a_run_has_every_part() {
 
 #[test]
 fn every_plot_is_in_the_page_once_and_none_is_too_long() {
-    let html = run_page(&sample::run("Shoal", 1.0), "").to_html();
+    let html = run_page(&sample::run("Shoal", 1.0), Vec::new(), "").to_html();
     let plots = plots_in(&html);
     assert_eq!(html.matches("class=\"plot\"").count(), plots.len());
     let mut titles: Vec<_> = plots.iter().map(|plot| plot["title"].as_str().unwrap()).collect();
@@ -90,7 +90,7 @@ fn tails_need_enough_flows() {
         bin.count = count;
     }
     run.bins.truncate(4);
-    let plots = plots_in(&run_page(&run, "").to_html());
+    let plots = plots_in(&run_page(&run, Vec::new(), "").to_html());
     let counts: Vec<_> =
         (0..3).map(|series| plots[0]["series"][series]["x"].as_array().unwrap().len()).collect();
     assert_eq!(counts, [4, 3, 1]);
@@ -99,7 +99,7 @@ fn tails_need_enough_flows() {
 #[test]
 fn stages_make_the_whole() {
     let run = sample::run("Shoal", 1.0);
-    let plots = plots_in(&run_page(&run, "").to_html());
+    let plots = plots_in(&run_page(&run, Vec::new(), "").to_html());
     let stages =
         plots.iter().find(|plot| plot["title"] == "Share of completion time by stage").unwrap();
     let series = stages["series"].as_array().unwrap();
@@ -185,7 +185,7 @@ fn a_run_without_measurements_still_has_a_report() {
     run.stages.clear();
     run.series = rack::results::SeriesTable::default();
     run.tables.clear();
-    let page = run_page(&run, "rackloom run idle.toml");
+    let page = run_page(&run, Vec::new(), "rackloom run idle.toml");
     check_sections(&page, &["All figures", "Configuration", "Provenance"]);
     let empty = page.sections.iter().flat_map(|section| &section.blocks);
     assert!(empty.into_iter().all(|block| !matches!(block, Block::Plots(_))));
@@ -193,6 +193,6 @@ fn a_run_without_measurements_still_has_a_report() {
 
 #[test]
 fn the_same_run_gives_the_same_page() {
-    let page = || run_page(&sample::run("Shoal", 1.0), "rackloom run a.toml").to_html();
+    let page = || run_page(&sample::run("Shoal", 1.0), Vec::new(), "rackloom run a.toml").to_html();
     assert!(page() == page());
 }

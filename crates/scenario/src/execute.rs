@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use rack::results::{FlowSink, RunResult};
 use rack::run::{self, Options, Progress, RunError};
+use rack::trace::Trace;
 use rack::{Fabric, Fault, Stage, Workload};
 
 /// All that a fabric needs to run once.
@@ -31,6 +32,20 @@ pub trait Sink: FlowSink {
     /// When nothing can be stored; the run is then not begun.
     fn begin(&mut self, stages: &[Stage]) -> io::Result<()> {
         let _ = stages;
+        Ok(())
+    }
+
+    /// Whether it stores where packets were, if the scenario asks for that. If not, nothing is recorded.
+    fn wants_trace(&self) -> bool {
+        false
+    }
+
+    /// Takes where packets were, once the run and its repetition are over.
+    ///
+    /// # Errors
+    /// When it cannot be stored.
+    fn trace(&mut self, trace: Trace) -> io::Result<()> {
+        let _ = trace;
         Ok(())
     }
 }

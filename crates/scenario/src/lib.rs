@@ -18,6 +18,7 @@ mod scenario;
 pub mod schema;
 mod source;
 pub mod trace;
+mod traced;
 mod tree;
 mod workload;
 

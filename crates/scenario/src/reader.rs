@@ -43,6 +43,7 @@ pub fn read(document: &Document, registry: &Registry) -> Result<Scenario, BadInp
     if let Some(first) = fabrics.first() {
         let nodes = first.plan.nodes();
         reader.check_faults(&faults, &fabrics, (seed, registry.memory()));
+        reader.check_trace(&run, &fabrics, seed);
         if let Some(workload) = &workload {
             let load_rate = workload.load_rate.unwrap_or_else(|| first.plan.load_rate());
             reader.check_flows(workload, &run, &WorkloadContext { nodes, seed, load_rate });
@@ -192,6 +193,26 @@ impl Reader<'_> {
             }
             for problem in choice.plan.check_faults(&expanded).err().unwrap_or_default() {
                 self.complain("fault", format!("{}: {}", choice.label, problem.message));
+            }
+        }
+    }
+
+    /// Checks that what is to be recorded can be.
+    fn check_trace(&mut self, run: &RunConfig, fabrics: &[FabricChoice], seed: u64) {
+        if run.trace.is_none() || !self.problems.is_empty() {
+            return;
+        }
+        if run.seeds > 1 {
+            let message = "records the packets of one run, and run.seeds asks for several; leave one of the \
+                           two out";
+            return self.complain("run.trace", message);
+        }
+        for choice in fabrics {
+            let rack = choice.plan.rack(&[], seed);
+            let why = rack.ok().and_then(|rack| rack.can_trace().err());
+            if let Some(problem) = why {
+                let message = format!("{}; leave run.trace out", problem.message);
+                self.complain("run.trace", message);
             }
         }
     }

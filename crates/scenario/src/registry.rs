@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use rack::results::RunResult;
 use rack::run::RunError;
+use rack::trace::Trace;
 
 use crate::execute::Job;
 
@@ -120,6 +121,12 @@ pub trait Planned: Send + Sync {
     /// # Errors
     /// When the run breaks: an invariant does not hold, or results cannot be stored.
     fn run(&self, job: Job<'_>) -> Result<RunResult, RunError>;
+
+    /// The same, with the packets of the flows of [`rack::run::Options::trace`] recorded.
+    ///
+    /// # Errors
+    /// As [`Planned::run`].
+    fn run_traced(&self, job: Job<'_>) -> Result<(RunResult, Trace), RunError>;
 }
 
 /// Makes a [`FabricKind`] of a [`Model`].
@@ -235,6 +242,14 @@ impl<M: Model> Planned for PlannedModel<M> {
         let plan = M::with_faults(self.plan.clone(), &job.faults);
         let plan = plan.expect("faults were checked when the scenario was read");
         crate::execute::execute(&mut M::rack(plan, job.seed), job)
+    }
+
+    fn run_traced(&self, job: Job<'_>) -> Result<(RunResult, Trace), RunError> {
+        let plan = M::with_faults(self.plan.clone(), &job.faults);
+        let plan = plan.expect("faults were checked when the scenario was read");
+        let mut rack = M::rack(plan, job.seed);
+        let result = crate::execute::execute(&mut rack, job)?;
+        Ok((result, rack.take_trace()))
     }
 }
 

@@ -4,6 +4,8 @@ use kernel::Span;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use crate::traced::TraceChoice;
+
 /// The `[run]` table.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -42,6 +44,11 @@ pub struct RunConfig {
     /// Whether every message between nodes is written as bytes and read again. Results are the same; it
     /// takes longer, and shows that nodes know of each other only what messages tell. Default false.
     pub wire: bool,
+    /// Which flows' packets are recorded hop by hop, for `rackloom why`: "slowest 100", so many of the measured flows
+    /// that completed, those with the largest slowdown; or "flows 3, 17", by number. The run is then carried out
+    /// twice. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceChoice>,
     /// Time between the first samples of the time series; doubles as often as needed to keep the
     /// series short. Unit: time. Default 1 us (our choice). Above zero.
     pub sample: Span,
@@ -57,6 +64,7 @@ impl Default for RunConfig {
             seeds: 1,
             threads: None,
             wire: false,
+            trace: None,
             sample: Span::from_us(1),
         }
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use kernel::{Bytes, Rate, Time};
 use rack::results::RunResult;
 use rack::run::{MeasuredSet, Options, Progress, RunError, warm_up_flows};
+use rack::trace::Chooser;
 use rack::workload::config::WorkloadContext;
 use rack::{Estimate, Fault, Workload};
 use serde_json::{Map, Value, json};
@@ -19,6 +20,7 @@ use crate::reader;
 use crate::registry::{Planned, Registry};
 use crate::run_config::{RunConfig, WarmUp};
 use crate::source::{Argument, Document};
+use crate::traced::Watched;
 use crate::workload::WorkloadChoice;
 
 /// A scenario.
@@ -268,6 +270,7 @@ impl Scenario {
             wire: self.run.wire,
             threads: self.run.threads.unwrap_or(self.free_threads) as usize,
             shards: 1,
+            trace: None,
         })
     }
 
@@ -317,6 +320,67 @@ impl Scenario {
         Ok((MeasuredSet { first, count, from: Time::ZERO, until }, found_by))
     }
 
+    /// One run, about to begin.
+    fn job<'a>(
+        &self,
+        sink: &'a mut dyn Sink,
+        progress: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Job<'a>, BadInput> {
+        Ok(Job {
+            seed: self.seed,
+            faults: self.expanded_faults(),
+            workload: self.draw()?,
+            options: self.options()?,
+            sink,
+            progress,
+        })
+    }
+
+    /// Runs it, and again with the packets of the flows recorded that `chooser` picks out: which flows are the slowest
+    /// shows at the end alone. Of the second run nothing is kept but the record, and that it went the same way.
+    fn execute_twice(
+        &self,
+        index: usize,
+        chooser: Chooser,
+        sink: &mut dyn Sink,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<RunResult, Error> {
+        let mut half = 0;
+        let mut first = |p: Progress| {
+            half = p.total.unwrap_or(p.ended);
+            progress(Progress { total: p.total.map(|total| 2 * total), ..p })
+        };
+        let plan = &self.fabrics[index].plan;
+        let mut watched = Watched { sink, chooser };
+        let mut result = plan.run(self.job(&mut watched, &mut first)?)?;
+        let Watched { sink, chooser } = watched;
+        if result.summary["interrupted"] == Value::Bool(true) {
+            return Ok(result);
+        }
+        let mut second = |p: Progress| {
+            progress(Progress {
+                ended: half + p.ended,
+                total: p.total.map(|total| half + total),
+                ..p
+            })
+        };
+        let mut nothing = ();
+        let mut job = self.job(&mut nothing, &mut second)?;
+        job.options.trace = Some(chooser.chosen());
+        let (again, trace) = plan.run_traced(job)?;
+        if again.summary["interrupted"] == Value::Bool(true) {
+            // What was recorded of a run that was stopped would say less than it seems to.
+            result.summary["interrupted"] = true.into();
+            return Ok(result);
+        }
+        let [expected, found] = [&result, &again].map(|run| run.summary["event_hash"].to_string());
+        if expected != found {
+            return Err(RunError::Recorded { expected, found }.into());
+        }
+        sink.trace(trace).map_err(RunError::Write)?;
+        Ok(result)
+    }
+
     /// Runs fabric number `index` once.
     ///
     /// # Errors
@@ -330,15 +394,10 @@ impl Scenario {
         sink: &mut dyn Sink,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<RunResult, Error> {
-        let job = Job {
-            seed: self.seed,
-            faults: self.expanded_faults(),
-            workload: self.draw()?,
-            options: self.options()?,
-            sink,
-            progress,
+        let mut result = match self.run.trace.as_ref().filter(|_| sink.wants_trace()) {
+            Some(choice) => self.execute_twice(index, choice.chooser(), sink, progress)?,
+            None => self.fabrics[index].plan.run(self.job(sink, progress)?)?,
         };
-        let mut result = self.fabrics[index].plan.run(job)?;
         put_faults(&self.expanded_faults(), &mut result.summary);
         if let Some(nominal) = self.workload.nominal(&self.context()) {
             result.summary["load"]["sizes"] = nominal.sizes.into();

@@ -11,6 +11,7 @@ mod run;
 mod scoc;
 mod search;
 mod sweep;
+mod why;
 
 use std::num::NonZero;
 use std::thread::available_parallelism;
@@ -42,6 +43,7 @@ pub fn carry_out(
         Command::Sweep(arguments) => sweep::sweep(&arguments, &registry, extras, output),
         Command::Search(arguments) => search::search(&arguments, &registry, extras, output),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments, output),
+        Command::Why(arguments) => why::why(&arguments, output),
         Command::Record(arguments) => record::record(&arguments, &registry, output),
         Command::List(arguments) => list::list(&arguments, &registry, output),
         Command::Describe(arguments) => describe::describe(&arguments, &registry, output),

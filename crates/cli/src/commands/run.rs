@@ -42,6 +42,14 @@ pub fn run(
     let summary = &finished.result.summary;
     output.result(|style| run_text(&finished.result.label, summary, style), || summary.clone());
     output.note(&format!("Results are in {}", finished.directory.display()));
+    if finished.is_trace_full {
+        output.note(&format!(
+            "Packets were recorded {} times, and there was more: no {} is stored; choose fewer flows, or smaller \
+             ones, with run.trace",
+            rack::trace::HOPS_MAX,
+            engine::TRACE
+        ));
+    }
     if finished.is_interrupted() {
         output.error("interrupted: the results cover the run up to here and say so");
         return Ok(EXIT_INTERRUPTED);

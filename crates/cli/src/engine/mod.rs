@@ -24,7 +24,7 @@ pub use failure::{EXIT_BROKEN, EXIT_INPUT, EXIT_INTERRUPTED, Failure};
 pub use guard::{Panic, caught, guarded};
 pub use machine::{memory_available, registry};
 pub(crate) use place::Place;
-pub use run::{Finished, measure, run};
+pub use run::{FLOWS, Finished, TRACE, measure, run};
 
 use std::path::PathBuf;
 

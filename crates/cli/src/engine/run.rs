@@ -8,8 +8,12 @@ use std::time::Instant;
 use rack::Stage;
 use rack::results::{Description, EngineTime, FlowRecord, FlowSink, RunResult, seeds};
 use rack::run::{Progress, Stop};
-use report::page::Library;
-use report::{FlowWriter, Provenance, run_page, write_series};
+use rack::trace::Trace;
+use report::page::{Block, Library};
+use report::{
+    FileError, FlowWriter, Provenance, ResultsDir, read_flows, run_page, slow_flows, slowest_first,
+    write_series, write_trace,
+};
 use scenario::{Scenario, Sink};
 use serde_json::Value;
 
@@ -25,6 +29,8 @@ pub struct Finished {
     pub result: RunResult,
     /// Where its files are.
     pub directory: PathBuf,
+    /// Whether its packets were to be recorded and were too many, so that nothing of them is stored.
+    pub is_trace_full: bool,
 }
 
 impl Finished {
@@ -41,14 +47,24 @@ impl Finished {
     }
 }
 
-/// The files of a run, in the order in which they are written; `SHA256SUMS` comes before the last.
-pub(super) const FILES: [&str; 5] =
-    ["flows.parquet", "series.parquet", "scenario.toml", "report.html", "summary.json"];
+/// The table of flows of a run.
+pub const FLOWS: &str = "flows.parquet";
+/// The record of a run's packets, if it keeps one.
+pub const TRACE: &str = "trace.parquet";
+
+/// The files of every run, in the order in which they are written; `SHA256SUMS` comes before the last.
+const FILES: [&str; 5] = [FLOWS, "series.parquet", "scenario.toml", "report.html", "summary.json"];
+
+/// The files of the run in `directory`, as `SHA256SUMS` has them.
+pub(super) fn files_in(directory: &Path) -> Vec<&'static str> {
+    let trace = directory.join(TRACE).exists().then_some(TRACE);
+    trace.into_iter().chain(FILES).collect()
+}
 
 /// Runs the first fabric of `scenario`, on all cores unless it says otherwise, and stores the results in
 /// `directory`: `scenario.toml`,
-/// `flows.parquet`, `series.parquet`, `report.html`, `SHA256SUMS` and, last, `summary.json`, whose
-/// presence says that the others are whole. `progress` is called now and then; if it breaks, what was
+/// `flows.parquet`, `series.parquet`, if packets are recorded `trace.parquet`, `report.html`, `SHA256SUMS` and,
+/// last, `summary.json`, whose presence says that the others are whole. `progress` is called now and then; if it breaks, what was
 /// measured until then is stored and marked `"interrupted": true`.
 ///
 /// # Errors
@@ -71,9 +87,9 @@ pub(super) fn run_with(
     guarded(|| {
         let place = Place::create(directory)?;
         let scenario = Scenario { free_threads: free_threads(scenario), ..scenario.clone() };
-        let result = store(&scenario, &place, library, progress)?;
+        let (result, is_trace_full) = store(&scenario, &place, library, progress)?;
         place.keep();
-        Ok(Finished { result, directory: directory.to_path_buf() })
+        Ok(Finished { result, directory: directory.to_path_buf(), is_trace_full })
     })
 }
 
@@ -85,13 +101,13 @@ fn free_threads(scenario: &Scenario) -> u32 {
     cores.min(fitting.saturating_sub(1)).max(1) as u32
 }
 
-/// Runs and stores. In this order a killed run never leaves a summary beside files of another.
+/// Runs and stores: the result, and whether there were too many packets to record. In this order a killed run never leaves a summary beside files of another.
 fn store(
     scenario: &Scenario,
     place: &Place,
     library: Library<'_>,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-) -> Result<RunResult, Failure> {
+) -> Result<(RunResult, bool), Failure> {
     let origin = Origin::of(scenario);
     let directory = place.directory();
     let [flow_table, series, resolved, report, summary] = FILES;
@@ -99,15 +115,39 @@ fn store(
     let result = carry(scenario, &origin, Some(&mut flows), progress)?;
     // From here on the directory is in the making; an older summary must not vouch for it.
     place.forget_summary()?;
-    flows.finish()?;
+    let trace = flows.finish()?;
     write_series(&directory.file(series), &result.series, &origin.provenance())?;
     directory.write(resolved, &result.scenario)?;
-    let page = run_page(&result, "rackloom run scenario.toml");
+    let slow = store_trace(directory, trace.as_ref(), &origin)?;
+    let page = run_page(&result, slow, "rackloom run scenario.toml");
     directory.write(report, &page.to_html_with(library))?;
     let text = format!("{:#}\n", result.summary);
-    checksums::write(directory, &FILES[..4], (summary, text.as_bytes()))?;
+    let files = files_in(directory.path());
+    checksums::write(directory, &files[..files.len() - 1], (summary, text.as_bytes()))?;
     directory.write(summary, &text)?;
-    Ok(result)
+    Ok((result, trace.is_some_and(|trace| trace.is_full)))
+}
+
+/// Stores the record of a run's packets, and gives what its report says of them. One of an earlier run in the
+/// directory goes.
+fn store_trace(
+    directory: &ResultsDir,
+    trace: Option<&Trace>,
+    origin: &Origin,
+) -> Result<Vec<Block>, Failure> {
+    let path = directory.file(TRACE);
+    let Some(trace) = trace.filter(|trace| !trace.is_full) else {
+        return match std::fs::remove_file(&path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(FileError::new(&path, source).into())
+            }
+            _ => Ok(Vec::new()),
+        };
+    };
+    write_trace(&path, trace, &origin.provenance())?;
+    let flows = trace.flows();
+    let rows = read_flows(&directory.file(FLOWS), &|flow| flows.binary_search(&flow).is_ok())?;
+    Ok(slow_flows(&slowest_first(rows), trace))
 }
 
 /// Runs the first fabric of `scenario` and stores nothing.
@@ -220,15 +260,19 @@ struct FlowFile {
     /// Of the run whose flows come.
     seed: u64,
     writer: Option<FlowWriter>,
+    /// Where packets were, if that was recorded.
+    trace: Option<Trace>,
 }
 
 impl FlowFile {
     fn new(path: PathBuf, origin: &Origin) -> Self {
-        Self { path, provenance: origin.provenance(), seed: origin.seed, writer: None }
+        Self { path, provenance: origin.provenance(), seed: origin.seed, writer: None, trace: None }
     }
 
-    fn finish(self) -> Result<(), Failure> {
-        Ok(self.writer.map_or(Ok(()), FlowWriter::finish)?)
+    /// Gives the file its name; where packets were, if that was recorded.
+    fn finish(self) -> Result<Option<Trace>, Failure> {
+        self.writer.map_or(Ok(()), FlowWriter::finish)?;
+        Ok(self.trace)
     }
 }
 
@@ -240,6 +284,15 @@ impl Sink for FlowFile {
                 .map_err(io::Error::other)?,
         };
         self.writer.insert(writer).set_seed(self.seed);
+        Ok(())
+    }
+
+    fn wants_trace(&self) -> bool {
+        true
+    }
+
+    fn trace(&mut self, trace: Trace) -> io::Result<()> {
+        self.trace = Some(trace);
         Ok(())
     }
 }

@@ -11,3 +11,4 @@ mod packet_networks;
 mod places;
 mod sweeps;
 mod traces;
+mod why;

@@ -5,6 +5,7 @@ use packets::Network;
 use rack::equipment::Bill;
 use rack::node::Nodes;
 use rack::results::Table;
+use rack::trace::{Followed, Trace};
 use rack::{Advance, Fabric, Flow, Gauge, Probe, Problem, Stage, Totals, Unfinished};
 use serde_json::{Map, Value};
 
@@ -63,6 +64,18 @@ impl Fabric for Rack {
 
     fn set_shards(&mut self, shards: usize) -> usize {
         self.network.set_shards(shards)
+    }
+
+    fn can_trace(&self) -> Result<(), Problem> {
+        self.network.can_trace()
+    }
+
+    fn set_trace(&mut self, followed: &[Followed]) {
+        self.network.set_trace(followed);
+    }
+
+    fn take_trace(&mut self) -> Trace {
+        self.network.take_trace()
     }
 
     fn apart(&self) -> Option<Nodes> {

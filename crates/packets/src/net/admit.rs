@@ -2,6 +2,8 @@
 //!
 //! The packet's header says what may be done to it; which transport sent it is never asked.
 
+use rack::trace::Outcome;
+
 use super::Net;
 use super::limits::{ALPHA_ONE, TrimLimits};
 use super::port::OutPort;
@@ -16,8 +18,8 @@ impl Net {
         debug_assert!(packet.priority < PRIORITIES, "{packet:?}");
         let (queue, size, marks) = (packet.priority, u32::from(packet.wire), packet.marks);
         self.counts.found(self.ports[port as usize].bytes);
-        if self.flow_queues.is_some() && packet.is_data() {
-            return self.enqueue_flow(index, port);
+        if self.admits_apart && self.admit_apart(index, port) {
+            return;
         }
         if let Some(trim) = self.limits.trim {
             return self.admit_or_trim(index, port, trim);
@@ -30,6 +32,28 @@ impl Net {
             self.counts.marked += 1;
         }
         self.send_or_enqueue(port, queue, index);
+    }
+
+    /// What comes before all else, where there is anything. True if the packet is in a queue then.
+    #[inline(never)]
+    fn admit_apart(&mut self, index: u32, port: u32) -> bool {
+        self.note_joined(index, port);
+        let is_flows = self.flow_queues.is_some() && self.arena.get(index).is_data();
+        if is_flows {
+            self.enqueue_flow(index, port);
+        }
+        is_flows
+    }
+
+    /// Whether a packet that a host has for its NIC is not to wait there. Asked where [`Net::asks_at_nics`].
+    #[inline(never)]
+    pub(crate) fn refuses_at_nic(&mut self, index: u32, nic: u32) -> bool {
+        // Where neighbours find out by themselves what works, nothing waits for a dead link.
+        if self.has_neighbours && self.ports[nic as usize].faults > 0 {
+            return true;
+        }
+        self.note_joined(index, nic);
+        false
     }
 
     /// Whether the port's limit, and the shared buffer's, leave room for a packet of `size`; always
@@ -121,10 +145,12 @@ impl Net {
         let last = *self.arena.get(queue.fifo.tail());
         // Only like for like, so that the queue stays within its limit.
         if last.wire == packet.wire && last.marks.contains(Marks::MAY_TRIM) {
-            self.arena.exchange(index, queue.fifo.tail());
+            let tail = queue.fifo.tail();
+            self.arena.exchange(index, tail);
             if let Some(detours) = &mut self.detours {
-                detours.exchange(index, queue.fifo.tail());
+                detours.exchange(index, tail);
             }
+            self.note_exchanged(port, [index, tail]);
         }
     }
 
@@ -157,9 +183,11 @@ impl Net {
         let is_up = |port: &u32| self.ports[*port as usize].faults == 0;
         let Some(back) = way.filter(is_up) else {
             self.note_gone(index, port);
+            self.note_lost(index, port, Outcome::NoRoute);
             self.counts.unroutable += 1;
             return self.drop_packet(index);
         };
+        self.note_turned(index, port, back);
         self.admit_header(index, back, trim);
         self.send_waiting(back);
     }

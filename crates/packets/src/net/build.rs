@@ -71,7 +71,11 @@ impl Net {
                 .then(|| Box::new(Detours::new(topology.hosts(), seed))),
             knows_ways_ahead: plan.config.routing == Routing::SourceRoute
                 || (plan.config.routing.is_steady() && plan.faults.is_empty()),
+            is_observed: false,
             codec: None,
+            recorder: None,
+            admits_apart: matches!(plan.config.queues.flow_control, FlowControl::PerFlow(_)),
+            asks_at_nics: false,
             is_lossy: losses.is_some() || !plan.faults.is_empty(),
             losses,
             faults,

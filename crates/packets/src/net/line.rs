@@ -125,9 +125,6 @@ impl Net {
         if let Some(detours) = &mut self.detours {
             detours.launched(index);
         }
-        if self.codec.is_some() {
-            self.go_through_bytes(index);
-        }
         let out = &mut self.ports[port as usize];
         if self.is_lossy {
             // While it is under way, the note says during which life of the link.
@@ -165,6 +162,9 @@ impl Net {
         if self.is_controlled {
             self.takes_room(port, index);
         }
+        if self.is_observed {
+            self.observe(index, port, ready + delay, delay);
+        }
     }
 
     /// As [`Net::launch`], from where the line is taken: a frame of the link.
@@ -172,6 +172,10 @@ impl Net {
     fn launch_frame(&mut self, port: u32, index: u32) {
         let out = &self.ports[port as usize];
         let arrival = out.free_at + self.wires[port as usize].propagation;
+        if self.is_observed {
+            self.observe(index, port, arrival, self.wires[port as usize].propagation);
+        }
+        let out = &self.ports[port as usize];
         if out.is_cut {
             return self.pass(port, index, (arrival, Manner::Frame));
         }
@@ -181,7 +185,7 @@ impl Net {
 
     /// Puts in place of a packet what the other end reads of its bytes.
     #[cold]
-    fn go_through_bytes(&mut self, index: u32) {
+    pub(super) fn go_through_bytes(&mut self, index: u32) {
         let Some(codec) = self.codec.as_deref() else { return };
         let packet = self.arena.get_mut(index);
         let read = wire::decode(codec, &wire::encode(codec, packet));

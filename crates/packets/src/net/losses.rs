@@ -4,6 +4,7 @@
 //! each packet. Frames of the link itself are spared: what their loss does is another study.
 
 use kernel::Stream;
+use rack::trace::Outcome;
 
 use super::Net;
 use super::port::LINK_QUEUE;
@@ -103,6 +104,7 @@ impl Net {
         } else if reverse == port || packet.is_link_frame() || !self.strikes(port, packet.wire) {
             return false;
         }
+        self.note_lost(index, reverse, if cut { Outcome::DeadLink } else { Outcome::Lost });
         if self.is_controlled && !packet.is_link_frame() {
             self.leaves_link_on_the_way(index, port, cut);
         }

@@ -31,6 +31,7 @@ mod places;
 mod port;
 mod schedule;
 mod timers;
+mod tracing;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -39,6 +40,7 @@ use kernel::{Agenda, LinkClock, Stream, Time};
 use rack::NodeId;
 use rack::shards::Outbox;
 use rack::topology::{PortId, Vertex};
+use rack::trace::Outcome;
 
 use crate::config::Plan;
 use crate::message::Message;
@@ -59,6 +61,7 @@ pub(crate) use pause::QUANTUM;
 pub(crate) use perflow::FlowQueues;
 pub(crate) use port::{OutPort, Wire};
 pub(crate) use timers::Timers;
+pub(crate) use tracing::{Recorder, Sight, What};
 
 use credit::Credits;
 use detour::Detours;
@@ -116,8 +119,18 @@ pub(crate) struct Net {
     /// Whether a packet's next port can be found out before it is there: it has its route with it, or
     /// routes stay, and the choice among them draws nothing.
     knows_ways_ahead: bool,
+    /// Whether anybody looks at what goes on a line: the next two.
+    is_observed: bool,
     /// How packets look in bytes, if each goes through them on each link.
-    pub(crate) codec: Option<Arc<dyn Codec>>,
+    codec: Option<Arc<dyn Codec>>,
+    /// Where packets of chosen flows are, if that is recorded.
+    pub(crate) recorder: Option<Box<Recorder>>,
+    /// Whether a packet that comes to a switch's port has first to pass [`Net::admit_apart`]: flows have queues of
+    /// their own, or there is a record.
+    admits_apart: bool,
+    /// Whether one that a host has for its NIC has first to pass [`Net::refuses_at_nic`]: hosts speak to their
+    /// neighbours, or there is a record.
+    pub(crate) asks_at_nics: bool,
     /// Whether anything can get lost on a link.
     is_lossy: bool,
     losses: Option<Box<Losses>>,
@@ -186,6 +199,7 @@ impl Net {
             self.credit_arrives(index, port);
             if self.pauses.is_some() && !self.pause_admits(index, port) {
                 self.counts.overflows += 1;
+                self.note_lost(index, NONE, Outcome::NoRoom);
                 self.drop_packet(index);
                 return None;
             }
@@ -193,6 +207,7 @@ impl Net {
         let vertex = self.vertices[port as usize];
         let Some(out) = self.way_on(index, vertex) else {
             self.counts.unroutable += 1;
+            self.note_lost(index, NONE, Outcome::NoRoute);
             self.drop_packet(index);
             return None;
         };
@@ -292,6 +307,7 @@ impl Net {
     #[cold]
     pub(crate) fn drop_at_port(&mut self, index: u32, port: u32) {
         self.note_gone(index, port);
+        self.note_lost(index, port, Outcome::NoRoom);
         self.counts.overflows += 1;
         self.drop_packet(index);
     }
@@ -299,6 +315,7 @@ impl Net {
     /// Drops a packet that is in no queue: it would go by `port`, whose link is dead.
     pub(crate) fn drop_at_dead_link(&mut self, index: u32, port: u32) {
         self.note_gone(index, port);
+        self.note_lost(index, port, Outcome::DeadLink);
         self.counts.dead_link += 1;
         self.drop_for(index, Loss::Dead);
     }
@@ -321,12 +338,14 @@ impl Net {
 
     /// Drops a packet that the switch's program does not want.
     pub(crate) fn refuse(&mut self, index: u32) {
+        self.note_lost(index, NONE, Outcome::Refused);
         self.counts.refused += 1;
         self.drop_packet(index);
     }
 
     /// Takes out a packet that the switch's program was to have.
     pub(crate) fn absorb(&mut self, index: u32) {
+        self.note_lost(index, NONE, Outcome::Absorbed);
         self.leaves_switch(index, self.arena.ingress(index));
         self.take_out(index);
     }
@@ -337,6 +356,12 @@ impl Net {
         }
         self.leaves_switch(index, self.arena.ingress(index));
         self.take_out(index);
+    }
+
+    /// From now on each packet goes through its bytes, which look as `codec` says, on each link; or not.
+    pub(crate) fn set_codec(&mut self, codec: Option<Arc<dyn Codec>>) {
+        self.is_observed = codec.is_some() || self.recorder.is_some();
+        self.codec = codec;
     }
 
     /// Whether a packet is what one neighbour tells another.

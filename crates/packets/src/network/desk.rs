@@ -9,7 +9,7 @@ use super::judge::Judge;
 use super::ledger::{Entry, Ledger, Life};
 use super::part::just_after;
 use super::reports::{Report, What};
-use crate::net::{Journey, Net};
+use crate::net::{Journey, Name, Net};
 use crate::transport::Framing;
 
 /// How a flow has ended.
@@ -25,6 +25,8 @@ pub(super) struct Desk {
     pub(super) ledger: Ledger,
     judge: Judge,
     framing: Framing,
+    /// Flows that have started, as their hosts name them, if that is to be known.
+    pub(super) names: Option<Vec<(Name, FlowId)>>,
     /// Reports that were not looked at, in order.
     pub(super) reports: Vec<Report>,
     /// Ends that the probe was not told of.
@@ -42,6 +44,7 @@ impl Desk {
             ledger: Ledger::default(),
             judge: Judge::new(net),
             framing,
+            names: None,
             reports: Vec::new(),
             ended: Vec::new(),
             digest: Digest::default(),
@@ -104,7 +107,12 @@ impl Desk {
 
     fn take(&mut self, at: Time, what: What) {
         match what {
-            What::Started { place, name } => self.ledger.starts(place, name),
+            What::Started { place, name } => {
+                if let Some(names) = &mut self.names {
+                    names.push((name, self.ledger.get(place).flow.id));
+                }
+                self.ledger.starts(place, name);
+            }
             What::Refused { place, why } => self.strike_out(at, place, Fate::Failed(why)),
             What::Left { name, delivered } => self.ledger.leaves(name, delivered),
             // The first end that is reported holds.

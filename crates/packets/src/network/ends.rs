@@ -27,6 +27,7 @@ impl<T: Transport, S: Program> Part<T, S> {
         let Flow { src, dst, .. } = flow;
         let (key, name) = self.net.halves.open_sender(src, dst);
         self.report(What::Started { place, name });
+        self.net.note_begun(&flow, name);
         self.make_room();
         self.watch(key);
         let nic = self.net.nics[src.index()];

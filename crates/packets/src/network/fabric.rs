@@ -3,6 +3,7 @@
 use kernel::{Bytes, Rate, Span, Time};
 use rack::node::Nodes;
 use rack::results::Table;
+use rack::trace::{Followed, Trace};
 use rack::{Advance, Fabric, Flow, Gauge, Probe, Problem, Stage, Totals, Unfinished};
 use serde_json::{Map, Value};
 
@@ -34,7 +35,7 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
     fn set_wire(&mut self, is_on: bool) -> Result<(), Problem> {
         for part in self.parts.iter_mut() {
             part.program.set_wire(is_on)?;
-            part.net.codec = is_on.then(|| part.transport.codec());
+            part.net.set_codec(is_on.then(|| part.transport.codec()));
         }
         Ok(())
     }
@@ -51,6 +52,18 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
         let parts = cut.parts();
         self.set_cut(cut, 1);
         parts
+    }
+
+    fn can_trace(&self) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    fn set_trace(&mut self, followed: &[Followed]) {
+        self.record(followed);
+    }
+
+    fn take_trace(&mut self) -> Trace {
+        self.recorded()
     }
 
     fn apart(&self) -> Option<Nodes> {

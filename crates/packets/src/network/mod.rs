@@ -20,6 +20,7 @@ mod part;
 mod programmed;
 mod reports;
 mod shard;
+mod trace;
 mod uniform;
 mod watch;
 
@@ -135,6 +136,7 @@ impl<T: Transport, S: Program> Network<T, S> {
         net.notes_departures = S::RUNS && program.watches_lines();
         net.has_words = S::RUNS && (S::TELLS || S::HAS_LINKS);
         net.has_neighbours = transport.speaks_to_neighbours();
+        net.asks_at_nics = net.has_neighbours;
         net.repairs_links = transport.repairs_links();
         Ok(Self {
             desk: Desk::new(&net, framing),

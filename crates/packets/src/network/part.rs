@@ -437,10 +437,9 @@ impl<T: Transport, S: Program> Part<T, S> {
     pub(super) fn send(&mut self, packet: Packet) {
         let nic = self.net.nics[packet.src.index()];
         let index = self.net.take_in(packet);
-        // Where neighbours find out by themselves what works, nothing waits for a dead link; nor in a
-        // dead host, whose flows go on until that is known.
+        // Nothing waits in a dead host, whose flows go on until that is known.
         let is_dead = self.net.is_dead(Vertex::new(packet.src.get()));
-        if is_dead || (self.net.has_neighbours && self.net.ports[nic as usize].faults > 0) {
+        if is_dead || (self.net.asks_at_nics && self.net.refuses_at_nic(index, nic)) {
             return self.net.drop_at_dead_link(index, nic);
         }
         self.net.enqueue(nic, packet.priority, index);

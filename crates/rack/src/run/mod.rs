@@ -16,6 +16,7 @@ use kernel::{Bytes, Combine, Rate, Series, Span, Time};
 
 use crate::results::recorder::Recorder;
 use crate::results::{self, FlowSink, RunResult};
+use crate::trace::Followed;
 use crate::{Advance, Fabric, GaugeKind, Problem, Workload};
 
 pub(crate) use backlog::Backlog;
@@ -48,6 +49,8 @@ pub struct Options {
     /// Into how many shards the fabric is cut whatever there is to do, for tests ([`Fabric::set_shards`]); one:
     /// as threads need.
     pub shards: usize,
+    /// Flows whose packets are recorded ([`Fabric::set_trace`]); `None`: nothing is.
+    pub trace: Option<Vec<Followed>>,
 }
 
 impl Default for Options {
@@ -64,6 +67,7 @@ impl Default for Options {
             wire: false,
             threads: 1,
             shards: 1,
+            trace: None,
         }
     }
 }
@@ -137,6 +141,16 @@ pub enum RunError {
         /// Which, with their numbers.
         what: String,
     },
+    /// A run that was recorded went another way than the same run before: a mistake of the model.
+    #[error(
+        "recording packets has changed the run: its event hash is {found}, and was {expected} before"
+    )]
+    Recorded {
+        /// The event hash of the run before.
+        expected: String,
+        /// That of the one that was recorded.
+        found: String,
+    },
     /// A self-check of the model failed.
     #[error("a check failed at the end of the run: {0}")]
     Check(String),
@@ -183,6 +197,9 @@ pub fn drive(
         fabric.set_shards(options.shards);
     } else if options.threads > 1 {
         fabric.set_threads(options.threads);
+    }
+    if let Some(followed) = &options.trace {
+        fabric.set_trace(followed);
     }
     let reactive = workload.is_reactive().then(Vec::new);
     let recorder = Recorder::new(sink, options.measured, options.load_rate, reactive);

@@ -1,4 +1,4 @@
-//! Parquet files: `flows.parquet`, `series.parquet`, and any other table.
+//! Parquet files: `flows.parquet`, `series.parquet`, `trace.parquet`, and any other table.
 //!
 //! Every column says in the file what it is and in which unit. The same run gives the same bytes:
 //! nothing of the writer, the machine or the hour is in the file. Memory is bounded by one row
@@ -6,12 +6,16 @@
 
 mod columns;
 mod flows;
+mod read;
 mod series;
 mod table;
+mod trace;
 
 pub use flows::FlowWriter;
+pub use read::{FlowRow, read_flows, read_trace};
 pub use series::write_series;
 pub use table::{TableColumn, write_table};
+pub use trace::write_trace;
 
 /// Where a file's figures come from; stored with them.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -7,12 +7,14 @@ mod comparison;
 mod gauges;
 mod run;
 mod sizes;
+mod why;
 
 pub use claims::{
     Claim, Kind, Tally, Verdict, claims_page, claims_table, published_claims, verdict_of,
 };
 pub use comparison::comparison_page;
 pub use run::run_page;
+pub use why::{Why, account_of, flows_table, parts_table, queues_table, slow_flows, slowest_first};
 
 use serde_json::Value;
 

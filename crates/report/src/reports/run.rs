@@ -13,9 +13,10 @@ use crate::summary::{
 use crate::units::{MISSING, label_of_key, sentence};
 use crate::{ResultsTable, Tone, Unit};
 
-/// The page of one run. `command` is what to type to obtain it again.
+/// The page of one run. `slow` is what is said of flows whose packets were recorded ([`super::slow_flows`]), if any
+/// were; `command` is what to type to obtain it again.
 #[must_use]
-pub fn run_page(run: &RunResult, command: &str) -> Page {
+pub fn run_page(run: &RunResult, slow: Vec<Block>, command: &str) -> Page {
     let summary = &run.summary;
     let mut page = Page { title: run.label.clone(), lead: lead(summary), sections: Vec::new() };
     let mut overview: Vec<_> = warnings(summary).into_iter().map(Block::Text).collect();
@@ -25,6 +26,7 @@ pub fn run_page(run: &RunResult, command: &str) -> Page {
     page.push("Distributions", distribution_blocks(run));
     page.push("Long flows", long_flow_blocks(run));
     page.push("Where the time goes", stage_blocks(run));
+    page.push("The slowest flows", slow);
     for (title, topic) in [
         ("Queues", Topic::Queues),
         ("Links and slots", Topic::Links),

@@ -4,8 +4,11 @@
 use std::io;
 use std::ops::ControlFlow;
 
+use kernel::Span;
+use rack::Flow;
 use rack::results::{FlowEnd, FlowRecord, FlowSink};
 use rack::run::{Options, drive};
+use rack::trace::{Followed, Trace, account};
 use scenario::{Registry, Sink};
 use serde_json::Value;
 
@@ -20,28 +23,32 @@ pub fn applies(property: &str, rack: &Rack, registry: &Registry) -> bool {
     let run = match property {
         "messages_as_bytes_change_nothing" => "wire = true",
         "the_cut_into_shards_changes_nothing" => "threads = 1",
+        "what_is_recorded_adds_up_and_changes_nothing" => "trace",
         "nodes_of_their_own_carry_every_byte" | "what_nodes_do_is_recorded_and_replayed" => "",
         "nodes_of_their_own_outlive_one_of_them" => return loopback::can_outlive(rack, registry),
         _ => return true,
     };
-    let scenario = read(&rack.table, run, LIGHT, "", registry).expect("it was read before");
+    let keys = if run == "trace" { "" } else { run };
+    let scenario = read(&rack.table, keys, LIGHT, "", registry).expect("it was read before");
     let rack = scenario.fabrics[0].plan.rack(&[], 1);
     let mut rack = rack.unwrap_or_else(|why| panic!("{why:?}"));
     match run {
         "" => rack.apart().is_some(),
         "wire = true" => rack.set_wire(true).is_ok(),
+        "trace" => rack.can_trace().is_ok(),
         _ => rack.set_shards(2) > 1,
     }
 }
 
 /// All of them, by name.
-pub const ALL: [(&str, Property); 11] = [
+pub const ALL: [(&str, Property); 12] = [
     ("every_flow_completes", completes),
     ("a_run_again_gives_the_same", again),
     ("threads_change_nothing", threads),
     ("the_cut_into_shards_changes_nothing", shards),
     ("messages_as_bytes_change_nothing", wire),
     ("samples_change_nothing", samples),
+    ("what_is_recorded_adds_up_and_changes_nothing", traced),
     ("idle_time_costs_nothing", idle),
     ("a_dead_node_is_refused_or_ends_its_flows", dead_node),
     ("nodes_of_their_own_carry_every_byte", loopback::carries),
@@ -186,6 +193,73 @@ fn samples(rack: &Rack, registry: &Registry) -> Result<(), String> {
     let often = carry(rack, ("sample = '37 ns'", LIGHT, ""), registry)?;
     let Ran { flows, .. } = &often;
     same("sampled often", &Ran { flows: flows.clone(), summary: plain.summary.clone() }, &plain)
+}
+
+/// What a run told, and where its packets were.
+#[derive(Default)]
+struct Recording {
+    flows: Flows,
+    ended: Vec<Followed>,
+    trace: Option<Trace>,
+}
+
+impl FlowSink for Recording {
+    fn record(&mut self, flow: &FlowRecord<'_>) -> io::Result<()> {
+        if let FlowEnd::Completed { at, .. } = flow.end {
+            let Flow { id, src, dst, start, .. } = *flow.flow;
+            self.ended.push(Followed { flow: id, src, dst, start, end: at });
+        }
+        self.flows.record(flow)
+    }
+}
+
+impl Sink for Recording {
+    fn wants_trace(&self) -> bool {
+        true
+    }
+
+    fn trace(&mut self, trace: Trace) -> io::Result<()> {
+        self.trace = Some(trace);
+        Ok(())
+    }
+}
+
+/// A run that is recorded goes the same way, and the parts of each flow's time add up to it, for flows that start by
+/// themselves and those that start when others end. The record is the same on several threads.
+fn traced(rack: &Rack, registry: &Registry) -> Result<(), String> {
+    for workload in [LIGHT, REACTIVE] {
+        let record = |run: &str| {
+            let scenario = read(&rack.table, run, workload, "", registry)?;
+            let mut found = Recording::default();
+            let go_on = &mut |_| ControlFlow::Continue(());
+            scenario.execute(0, &mut found, go_on).map_err(|bad| bad.to_string())?;
+            Ok::<_, String>(found)
+        };
+        let plain = record("")?;
+        let found = record("trace = 'slowest 40'")?;
+        if found.flows != plain.flows || plain.trace.is_some() {
+            return Err("the record has changed the run".into());
+        }
+        let trace = found.trace.ok_or("nothing was recorded")?;
+        let recorded = trace.flows();
+        if recorded.len() != 40.min(found.ended.len()) {
+            return Err(format!("{} flows are in the record", recorded.len()));
+        }
+        for flow in found.ended.iter().filter(|flow| recorded.contains(&flow.flow)) {
+            let hops = trace.of(flow.flow);
+            let parts =
+                account(flow, hops).ok_or_else(|| format!("{flow:?} has no end: {hops:#?}"))?;
+            let sum: Span = parts.shares.iter().map(|share| share.span).sum();
+            if sum != flow.end - flow.start {
+                return Err(format!("{flow:?}: {parts:#?} add up to {sum}: {hops:#?}"));
+            }
+        }
+        let threads = record("trace = 'slowest 40'\nthreads = 3")?;
+        if threads.trace.as_ref() != Some(&trace) {
+            return Err("the record is another on three threads".into());
+        }
+    }
+    Ok(())
 }
 
 /// Flows a minute apart take no longer to simulate than flows a millisecond apart.

@@ -32,7 +32,7 @@ pub use record::load;
 use self::queue::{Checked, Queue};
 use super::cluster::Cluster;
 use super::place::Place;
-use super::run::FILES;
+use super::run::files_in;
 use super::{Budget, Failure, checksums, guarded};
 use crate::VERSION;
 
@@ -311,7 +311,7 @@ pub(super) fn finished(directory: &Path, hash: &str) -> Option<Value> {
     let summary: Value = serde_json::from_str(&text).ok()?;
     let same = summary["rackloom_version"] == VERSION && summary["scenario_hash"] == hash;
     let whole = summary["interrupted"] != Value::Bool(true);
-    (same && whole && checksums::hold(directory, &FILES)).then_some(summary)
+    (same && whole && checksums::hold(directory, &files_in(directory))).then_some(summary)
 }
 
 #[cfg(test)]

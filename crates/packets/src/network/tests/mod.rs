@@ -16,6 +16,7 @@ mod random;
 mod sender;
 mod shares;
 mod timing;
+mod traced;
 
 use std::ops::ControlFlow;
 

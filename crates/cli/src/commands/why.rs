@@ -1,0 +1,115 @@
+//! `rackloom why`.
+
+use std::path::Path;
+
+use rack::FlowId;
+use rack::trace::Trace;
+use report::export::{write_pcapng, write_perfetto};
+use report::{FlowRow, Why, flows_table, read_flows, read_trace, slowest_first};
+use scenario::{BadInput, Located};
+
+use super::DONE;
+use crate::args::WhyArguments;
+use crate::engine::{FLOWS, Failure, TRACE};
+use crate::output::Output;
+
+/// What results say of the time of their flows.
+pub fn why(arguments: &WhyArguments, output: &mut Output) -> Result<u8, Failure> {
+    let trace = record_of(&arguments.results)?;
+    let recorded = trace.flows();
+    let flows = arguments.results.join(FLOWS);
+    let wanted = |flow: FlowId| match arguments.flow {
+        Some(number) => flow.get() == number,
+        None => recorded.binary_search(&flow).is_ok(),
+    };
+    let rows = read_flows(&flows, &wanted).map_err(Failure::Place)?;
+    let rows = match arguments.flow {
+        Some(number) => vec![found(arguments, number, &rows, &recorded)?.clone()],
+        None => slowest_first(rows),
+    };
+    if let Some(path) = &arguments.perfetto {
+        let count = write_perfetto(path, &rows, &trace).map_err(Failure::Place)?;
+        say_written(output, path, (count, rows.len()));
+        return Ok(DONE);
+    }
+    if let Some(path) = &arguments.pcapng {
+        let flows: Vec<FlowId> = rows.iter().map(|row| row.flow).collect();
+        let count = write_pcapng(path, &flows, &trace).map_err(Failure::Place)?;
+        output.note(&format!("{} has {count} frames", path.display()));
+        return Ok(DONE);
+    }
+    match (&rows[..], arguments.flow) {
+        ([row], Some(_)) => {
+            let why = Why::new(row, &trace);
+            output.result(|style| why.to_text(style), || why.to_json());
+        }
+        _ => output.table(&flows_table(&rows, &trace)),
+    }
+    Ok(DONE)
+}
+
+/// Says what was exported.
+fn say_written(output: &Output, path: &Path, (count, all): (usize, usize)) {
+    let flows = if count == 1 { "one flow".to_string() } else { format!("{count} flows") };
+    let path = path.display();
+    match count == all {
+        true => output.note(&format!("{path} has {flows}")),
+        false => {
+            output.note(&format!("{path} has {flows}, the slowest; all {all} would be too much"))
+        }
+    }
+}
+
+/// The record in a results directory.
+fn record_of(results: &Path) -> Result<Trace, Failure> {
+    let path = results.join(TRACE);
+    if !results.join(FLOWS).exists() {
+        let message = format!("is no directory with the results of a run: it has no {FLOWS}");
+        return Err(refused(results, message));
+    }
+    if !path.exists() {
+        let message = format!(
+            "holds no {TRACE}: the run recorded no packets. Run it again with run.trace set, which gives the \
+             same results: {}",
+            rerun(results, "slowest 100")
+        );
+        return Err(refused(results, message));
+    }
+    read_trace(&path).map_err(Failure::Place)
+}
+
+/// What to type to have flows recorded.
+fn rerun(results: &Path, choice: &str) -> String {
+    let (scenario, results) = (results.join("scenario.toml"), results.display());
+    format!("rackloom run {} --set run.trace=\"{choice}\" --out {results}", scenario.display())
+}
+
+fn refused(results: &Path, message: String) -> Failure {
+    BadInput::single(Located::whole(&results.display().to_string(), message)).into()
+}
+
+/// The flow that was asked for, if it is recorded.
+fn found<'a>(
+    arguments: &WhyArguments,
+    number: u64,
+    rows: &'a [FlowRow],
+    recorded: &[FlowId],
+) -> Result<&'a FlowRow, Failure> {
+    let results = &arguments.results;
+    let Some(row) = rows.first() else {
+        return Err(refused(results, format!("has no flow {number}")));
+    };
+    if recorded.binary_search(&row.flow).is_ok() {
+        return Ok(row);
+    }
+    let again = rerun(results, &format!("flows {number}"));
+    let message = format!(
+        "has no record of flow {number}; it has of {}, which `rackloom why {}` lists. For this one: {again}",
+        match recorded.len() {
+            1 => "one flow".to_string(),
+            count => format!("{count} flows"),
+        },
+        results.display()
+    );
+    Err(refused(results, message))
+}

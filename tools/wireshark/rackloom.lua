@@ -1,0 +1,261 @@
+-- Wireshark's dissectors of the formats that are no standard's: R2C2, PL2, Homa, NDP and RDS, as Rackloom writes them
+-- (docs/wire-formats.md). For captures of `rackloom why RESULTS --pcapng FILE`.
+--
+--     wireshark -X lua_script:tools/wireshark/rackloom.lua FILE
+--
+-- or copied to Wireshark's folder of personal plugins. R2C2 and PL2 share an Ethernet type and are told apart by R2C2's
+-- length; Homa has a number of its own in IPv4. NDP and RDS stand in UDP between ports that name flows: say which with
+-- "Decode As" on the port, or for all of a capture with the preferences of the protocol "rackloom".
+
+local ETHERNET_LOCAL, PL2_TAG, HOMA = 0x88B5, 0x88B6, 146
+
+-- R2C2: a length of two bytes, then a packet (crates/fabrics/r2c2/src/wire).
+
+local r2c2 = Proto("r2c2", "R2C2")
+local r2c2_kinds = {
+    [0] = "anew", [1] = "start", [2] = "finish", [3] = "demand", [4] = "route", [5] = "assignments",
+    [6] = "notice of a drop", [8] = "hello", [9] = "link state", [10] = "report", [12] = "rates", [15] = "data",
+}
+local r2c2_says = { [0] = "", [1] = "last packet", [2] = "all is there", [3] = "asks for packets" }
+local f = {
+    length = ProtoField.uint16("r2c2.length", "Length"),
+    kind = ProtoField.uint8("r2c2.kind", "Kind", base.DEC, r2c2_kinds, 0x0F),
+    says = ProtoField.uint8("r2c2.says", "Says", base.DEC, r2c2_says, 0xF0),
+    number = ProtoField.uint8("r2c2.announcement", "Announcement", base.DEC, nil, 0xF0),
+    hops = ProtoField.uint8("r2c2.hops", "Hops of the route"),
+    done = ProtoField.uint8("r2c2.done", "Hops done"),
+    flow = ProtoField.uint32("r2c2.flow", "Flow"),
+    source = ProtoField.uint16("r2c2.source", "Source"),
+    destination = ProtoField.uint16("r2c2.destination", "Destination"),
+    sequence = ProtoField.uint32("r2c2.sequence", "Sequence number"),
+    checksum = ProtoField.uint16("r2c2.checksum", "Checksum", base.HEX),
+    payload = ProtoField.uint16("r2c2.payload", "Bytes of payload"),
+    route = ProtoField.bytes("r2c2.route", "Route, three bits a hop"),
+    way = ProtoField.uint8("r2c2.way", "Way", base.HEX),
+    demand = ProtoField.uint32("r2c2.demand", "Demand (kb/s)"),
+    weight = ProtoField.uint8("r2c2.weight", "Weight"),
+    priority = ProtoField.uint8("r2c2.priority", "Priority"),
+    protocol = ProtoField.uint8("r2c2.protocol", "Routing protocol"),
+}
+local list = {}
+for _, field in pairs(f) do
+    list[#list + 1] = field
+end
+r2c2.fields = list
+
+function r2c2.dissector(tvb, pinfo, tree)
+    local length = tvb(0, 2):uint()
+    pinfo.cols.protocol = "R2C2"
+    local sub = tree:add(r2c2, tvb())
+    sub:add(f.length, tvb(0, 2))
+    local packet = tvb(2):tvb()
+    local kind = packet(0, 1):bitfield(4, 4)
+    sub:add(f.kind, packet(0, 1))
+    local name = r2c2_kinds[kind] or "unknown"
+    if kind == 15 then
+        sub:add(f.says, packet(0, 1))
+        sub:add(f.hops, packet(1, 1))
+        sub:add(f.done, packet(2, 1))
+        sub:add(f.flow, packet(4, 4))
+        sub:add(f.source, packet(8, 2))
+        sub:add(f.destination, packet(10, 2))
+        sub:add(f.sequence, packet(12, 4))
+        sub:add(f.checksum, packet(16, 2))
+        sub:add(f.payload, packet(18, 2))
+        sub:add(f.route, packet(20, 16))
+        pinfo.cols.info = string.format("%s, flow %d, sequence %d, hop %d of %d", name, packet(4, 4):uint(),
+            packet(12, 4):uint(), packet(2, 1):uint(), packet(1, 1):uint())
+    elseif kind >= 1 and kind <= 4 then
+        sub:add(f.number, packet(0, 1))
+        sub:add(f.way, packet(1, 1))
+        sub:add(f.source, packet(2, 2))
+        sub:add(f.destination, packet(4, 2))
+        sub:add(f.checksum, packet(6, 2))
+        sub:add(f.demand, packet(8, 4))
+        sub:add(f.weight, packet(12, 1))
+        sub:add(f.priority, packet(13, 1))
+        sub:add(f.protocol, packet(14, 1))
+        pinfo.cols.info = string.format("%s of a flow, %d to %d", name, packet(2, 2):uint(), packet(4, 2):uint())
+    else
+        pinfo.cols.info = name
+    end
+    return length + 2
+end
+
+-- PL2's control frames, and the tag of its data (crates/fabrics/pl2/src/wire).
+
+local pl2 = Proto("pl2", "PL2")
+local pl2_operations = { [1] = "reserve", [2] = "grant", [3] = "notice", [4] = "reset", [5] = "withdrawal" }
+local g = {
+    version = ProtoField.uint8("pl2.version", "Version", base.DEC, nil, 0xF0),
+    operation = ProtoField.uint8("pl2.operation", "Operation", base.DEC, pl2_operations, 0x0F),
+    unsolicited = ProtoField.bool("pl2.unsolicited", "Unsolicited", 8, nil, 0x01),
+    crowded = ProtoField.bool("pl2.crowded", "Output crowded", 8, nil, 0x02),
+    demand = ProtoField.uint16("pl2.demand", "Demand (slots)"),
+    burst = ProtoField.uint32("pl2.burst", "Burst"),
+    input = ProtoField.uint32("pl2.input", "Slot at the input"),
+    output = ProtoField.uint32("pl2.output", "Slot at the output"),
+    stamp = ProtoField.uint64("pl2.stamp", "Time stamp"),
+    pair = ProtoField.uint32("pl2.pair", "Slots of the pair"),
+}
+local pl2_tag = Proto("pl2tag", "PL2 tag")
+local pl2_tags = {
+    [0] = "outside all reservations", [1] = "unsolicited", [2] = "retransmitted",
+    [3] = "retransmitted, not counted",
+}
+local t = {
+    kind = ProtoField.uint16("pl2tag.kind", "Kind", base.DEC, pl2_tags, 0xC000),
+    thread = ProtoField.uint16("pl2tag.thread", "Thread", base.DEC, nil, 0x3F00),
+    burst = ProtoField.uint16("pl2tag.burst", "Burst", base.DEC, nil, 0x00F0),
+    packet = ProtoField.uint16("pl2tag.packet", "Packet of the burst", base.DEC, nil, 0x000F),
+}
+pl2.fields = { g.version, g.operation, g.unsolicited, g.crowded, g.demand, g.burst, g.input, g.output, g.stamp, g.pair }
+pl2_tag.fields = { t.kind, t.thread, t.burst, t.packet }
+
+function pl2.dissector(tvb, pinfo, tree)
+    pinfo.cols.protocol = "PL2"
+    local sub = tree:add(pl2, tvb(0, 28))
+    sub:add(g.version, tvb(0, 1))
+    sub:add(g.operation, tvb(0, 1))
+    sub:add(g.unsolicited, tvb(1, 1))
+    sub:add(g.crowded, tvb(1, 1))
+    sub:add(g.demand, tvb(2, 2))
+    sub:add(g.burst, tvb(4, 4))
+    sub:add(g.input, tvb(8, 4))
+    sub:add(g.output, tvb(12, 4))
+    sub:add(g.stamp, tvb(16, 8))
+    sub:add(g.pair, tvb(24, 4))
+    local operation = pl2_operations[tvb(0, 1):bitfield(4, 4)] or "unknown"
+    pinfo.cols.info = string.format("%s, burst %d, %d slots", operation, tvb(4, 4):uint(), tvb(2, 2):uint())
+    return tvb:len()
+end
+
+function pl2_tag.dissector(tvb, pinfo, tree)
+    local sub = tree:add(pl2_tag, tvb(0, 2))
+    for _, field in ipairs({ t.kind, t.thread, t.burst, t.packet }) do
+        sub:add(field, tvb(0, 2))
+    end
+    -- A part of a tvb forgets that payload was cut off its end; it is all zeros, so they are put back.
+    local rest = tvb(4):bytes()
+    rest:set_size(tvb:reported_len() - 4)
+    return DissectorTable.get("ethertype"):try(tvb(2, 2):uint(), rest:tvb("Behind the tag"), pinfo, tree)
+end
+
+local ours = Proto("rackloom_ethernet", "Rackloom's Ethernet type")
+
+function ours.dissector(tvb, pinfo, tree)
+    if tvb(0, 2):uint() + 2 <= tvb:reported_len() then
+        return r2c2.dissector:call(tvb, pinfo, tree)
+    end
+    return pl2.dissector:call(tvb, pinfo, tree)
+end
+
+local ethertypes = DissectorTable.get("ethertype")
+ethertypes:add(ETHERNET_LOCAL, ours)
+ethertypes:add(PL2_TAG, pl2_tag)
+
+-- Homa (crates/transports/src/homa/header.rs; HomaModule, homa_wire.h).
+
+-- Where the type and the identifier of the message stand.
+local HOMA_TYPE, HOMA_ID = 11, 20
+local homa = Proto("homa_rackloom", "Homa")
+local homa_types = {
+    [0x10] = "DATA", [0x11] = "GRANT", [0x12] = "RESEND", [0x14] = "BUSY", [0x17] = "NEED_ACK", [0x18] = "ACK",
+}
+local h = {
+    sport = ProtoField.uint16("homa_rackloom.sport", "Source port"),
+    dport = ProtoField.uint16("homa_rackloom.dport", "Destination port"),
+    kind = ProtoField.uint8("homa_rackloom.type", "Type", base.HEX, homa_types),
+    id = ProtoField.uint64("homa_rackloom.id", "Message"),
+}
+homa.fields = { h.sport, h.dport, h.kind, h.id }
+
+function homa.dissector(tvb, pinfo, tree)
+    pinfo.cols.protocol = "Homa"
+    local sub = tree:add(homa, tvb())
+    sub:add(h.sport, tvb(0, 2))
+    sub:add(h.dport, tvb(2, 2))
+    sub:add(h.kind, tvb(HOMA_TYPE, 1))
+    sub:add(h.id, tvb(HOMA_ID, 8))
+    local kind = homa_types[tvb(HOMA_TYPE, 1):uint()] or "unknown"
+    pinfo.cols.info = string.format("%s, message %s", kind, tostring(tvb(HOMA_ID, 8):uint64()))
+    return tvb:len()
+end
+
+DissectorTable.get("ip.proto"):add(HOMA, homa)
+
+-- NDP and RDS, in UDP (crates/transports/src/ndp/header.rs, rds/header.rs).
+
+local ndp = Proto("ndp_rackloom", "NDP")
+local n = {
+    flags = ProtoField.uint16("ndp_rackloom.flags", "Flags", base.HEX),
+    data = ProtoField.bool("ndp_rackloom.flags.data", "Data", 16, nil, 0x0001),
+    ack = ProtoField.bool("ndp_rackloom.flags.ack", "Acknowledgment", 16, nil, 0x0002),
+    pull = ProtoField.bool("ndp_rackloom.flags.pull", "Pull", 16, nil, 0x0004),
+    nack = ProtoField.bool("ndp_rackloom.flags.nack", "Negative acknowledgment", 16, nil, 0x0008),
+    fin = ProtoField.bool("ndp_rackloom.flags.fin", "Last", 16, nil, 0x0040),
+    chopped = ProtoField.bool("ndp_rackloom.flags.chopped", "Trimmed", 16, nil, 0x0080),
+    sequence = ProtoField.uint32("ndp_rackloom.sequence", "Sequence number"),
+}
+ndp.fields = { n.flags, n.data, n.ack, n.pull, n.nack, n.fin, n.chopped, n.sequence }
+
+function ndp.dissector(tvb, pinfo, tree)
+    pinfo.cols.protocol = "NDP"
+    local sub = tree:add(ndp, tvb(0, 20))
+    local flags = sub:add(n.flags, tvb(0, 2))
+    for _, field in ipairs({ n.data, n.ack, n.pull, n.nack, n.fin, n.chopped }) do
+        flags:add(field, tvb(0, 2))
+    end
+    sub:add(n.sequence, tvb(12, 4))
+    local bits, names = tvb(0, 2):uint(), {}
+    for _, pair in ipairs({ { 1, "data" }, { 2, "ack" }, { 4, "pull" }, { 8, "nack" }, { 0x80, "trimmed" } }) do
+        if bit.band(bits, pair[1]) ~= 0 then
+            names[#names + 1] = pair[2]
+        end
+    end
+    pinfo.cols.info = string.format("%s, sequence %d", table.concat(names, ", "), tvb(12, 4):uint())
+    return tvb:len()
+end
+
+local rds = Proto("rds_rackloom", "RDS")
+local rds_kinds = { [0] = "data", [1] = "grant", [2] = "drop notification", [3] = "receiver is there", [4] = "all has arrived" }
+local r = {
+    kind = ProtoField.uint8("rds_rackloom.kind", "Kind", base.DEC, rds_kinds),
+    last = ProtoField.bool("rds_rackloom.last", "Last packet"),
+    number = ProtoField.uint32("rds_rackloom.number", "Packet, or packets granted, or the first that is missing"),
+    bytes = ProtoField.uint64("rds_rackloom.bytes", "Bytes of the message, or the first packet that is not missing"),
+}
+rds.fields = { r.kind, r.last, r.number, r.bytes }
+
+function rds.dissector(tvb, pinfo, tree)
+    pinfo.cols.protocol = "RDS"
+    local sub = tree:add(rds, tvb(0, 16))
+    sub:add(r.kind, tvb(0, 1))
+    sub:add(r.last, tvb(1, 1))
+    sub:add(r.number, tvb(4, 4))
+    sub:add(r.bytes, tvb(8, 8))
+    local kind = rds_kinds[tvb(0, 1):uint()] or "unknown"
+    pinfo.cols.info = string.format("%s, %d", kind, tvb(4, 4):uint())
+    return tvb:len()
+end
+
+local udp = DissectorTable.get("udp.port")
+udp:add_for_decode_as(ndp)
+udp:add_for_decode_as(rds)
+
+-- Which of the two all datagrams are that no port tells of.
+local whole = Proto("rackloom", "Rackloom")
+whole.prefs.udp = Pref.enum("UDP carries", 0, "What datagrams hold", {
+    { 1, "nothing of ours", 0 }, { 2, "NDP", 1 }, { 3, "RDS", 2 },
+}, false)
+
+local function heuristic(tvb, pinfo, tree)
+    local chosen = ({ [1] = ndp, [2] = rds })[whole.prefs.udp]
+    if not chosen or tvb:len() < 16 then
+        return false
+    end
+    chosen.dissector:call(tvb, pinfo, tree)
+    return true
+end
+
+whole:register_heuristic("udp", heuristic)
