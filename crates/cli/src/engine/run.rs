@@ -53,7 +53,8 @@ pub const FLOWS: &str = "flows.parquet";
 pub const TRACE: &str = "trace.parquet";
 
 /// The files of every run, in the order in which they are written; `SHA256SUMS` comes before the last.
-const FILES: [&str; 5] = [FLOWS, "series.parquet", "scenario.toml", "report.html", "summary.json"];
+pub(super) const FILES: [&str; 5] =
+    [FLOWS, "series.parquet", "scenario.toml", "report.html", "summary.json"];
 
 /// The files of the run in `directory`, as `SHA256SUMS` has them.
 pub(super) fn files_in(directory: &Path) -> Vec<&'static str> {
