@@ -21,9 +21,9 @@ use crate::spread::spread;
 use crate::{Effort, Failure, Findings, Watch};
 
 /// From one management ordered set to the next: then the longest bootstrap of a TiN is the paper's.
-pub const MOS_INTERVAL: Span = Span::from_us(10);
+pub const MOS_INTERVAL: Span = Span::from_us(52_000);
 /// How long an entry of a register takes: then the shortest is.
-pub const ENTRY_TIME: Span = Span::ZERO;
+pub const ENTRY_TIME: Span = Span::from_us(43_000);
 
 /// Cliques and connected TiNs (U49); the last is the one that claims are about.
 const fn cliques(effort: Effort) -> &'static [(Profile, u16)] {
@@ -77,16 +77,19 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let found = spread(cliques(effort), watch, |&clique, _| boot(clique))?;
     let of = found.last().expect("there are some");
     let [direct, pmos] = of.times();
-    let shortest = |times: &[Span]| times.first().map_or(f64::NAN, |time| time.as_seconds());
-    let is_faster = |time: &&Span| time.as_seconds() < shortest(&pmos);
+    let seconds = |time: Option<&Span>| time.map_or(f64::NAN, |time| time.as_seconds());
+    sheet.measure("bootstrap.direct", Measured::one(seconds(direct.first())));
+    sheet.measure("bootstrap.pmos", Measured::one(seconds(pmos.last())));
+    sheet.measure("bootstrap.total", Measured::one(of.total().unwrap_or(f64::NAN)));
+    let is_faster = |time: &&Span| time.as_seconds() < seconds(pmos.first());
     let faster = direct.iter().filter(is_faster).count() as f64 / direct.len() as f64;
     sheet.measure("bootstrap.faster", Measured::one(faster));
     let peak = found.iter().map(|outcome| outcome.results.memory_peak()).max().unwrap_or(0);
     sheet.measure("bootstrap.memory", Measured::one(peak.into()));
     sheet.measure("bootstrap.example", Measured::one(if example() { 1.0 } else { 0.0 }));
     let text = "From power-on to all ready in simulated time: the firmware of every TiN, DHCP, sessions over TCP and by \
-                PMOS, and the controller's applications. Times are those of links and processors that take hardly any: they \
-                are not calibrated.";
+                PMOS, and the controller's applications. An ordered set takes 52 ms and an entry of a register 43 ms: with \
+                these the shortest and the longest bootstrap of a TiN are the paper's where 512 TiNs are connected.";
     Ok(findings("How a Clique boots itself", text, vec![by_count(&found)], sheet))
 }
 
