@@ -104,12 +104,14 @@ impl PacketParts {
     #[must_use]
     pub fn bill(&self, topology: &Topology) -> Bill {
         let (hosts, all) = (topology.hosts(), topology.vertices());
-        let bandwidth = |vertices: std::ops::Range<u32>| -> Rate {
+        // A sum of rates as large as they can be is none.
+        let bandwidth = |vertices: std::ops::Range<u32>, of: Rate| -> f64 {
             let ports = vertices.flat_map(|vertex| topology.ports_of(Vertex::new(vertex)));
-            ports.map(|port| topology.port(port).link.rate).sum()
+            let rates = ports.map(|port| topology.port(port).link.rate.as_bps() as f64);
+            rates.sum::<f64>() / of.as_bps() as f64
         };
-        let nics = quotient(bandwidth(0..hosts), self.nic_rate);
-        let switches = quotient(bandwidth(hosts..all), self.switch_rate);
+        let nics = bandwidth(0..hosts, self.nic_rate);
+        let switches = bandwidth(hosts..all, self.switch_rate);
         let unit = quotient(self.switch_rate, PORT_RATE * u64::from(SWITCH_PORTS));
         Bill {
             switches: all - hosts,
@@ -148,6 +150,13 @@ mod tests {
         check(bill.cost, 0.5 + 32.0 / 128.0);
         let fast = SingleSwitch { rate: Rate::from_gbps(100), ..half };
         check(PacketParts::default().bill(&fast.build().unwrap()).watts(), 350.0 + 32.0 * 1.24);
+    }
+
+    #[test]
+    fn the_largest_rates_have_a_price() {
+        let fast = SingleSwitch { rate: Rate::from_bps(u64::MAX), ..SingleSwitch::default() };
+        let bill = PacketParts::default().bill(&fast.build().unwrap());
+        assert!(bill.watts().is_finite() && bill.cost > 0.0);
     }
 
     #[test]
