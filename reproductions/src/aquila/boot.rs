@@ -120,6 +120,7 @@ impl Boot {
         config.faults = faults;
         config.limit = Time::ZERO + self.limit;
         config.manager = config.manager.with_times(config.mos_interval, config.entry_time);
+        config.front_end = config.front_end.with_entry_time(config.entry_time);
         Ok(config)
     }
 

@@ -4,10 +4,10 @@
 //! out after no flow leads to it. Results go into the base, for the routing engine. What is to be programmed is
 //! the rows of the base, what is programmed is its results: an instance that takes over finds both there.
 //!
-//! **Our choice**: a batch waits for a TiN that carries others' traffic as long as there is a session over TCP, which ends
-//! by itself if nobody is at the other end: a slow control processor takes minutes for its tables, and may not be taken for
-//! a dead one. Any other TiN that has not answered for 10 s (M813) does not hold up a batch. It is unreachable until it
-//! answers, and what was asked of it then is still done when it comes back.
+//! **Our choice**: a TiN that has not answered for 10 s (M813) does not hold up a batch. It is unreachable until it
+//! answers, and what was asked of it then is still done when it comes back. Where control processors are slow, one that
+//! carries others' traffic and has a session is waited for longer: it takes minutes for its tables, and may not be taken for
+//! a dead one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ use super::front_end::{Operation, Program, Results};
 use super::rows::{BatchRow, IpFlow, Outcome, PROGRAMMED, ResultRow, SessionRow, key, split_key};
 use crate::nib::{Changes, Key, LAYOUT, Table, Write};
 
-/// How long a batch waits for a TiN without a session, or one that carries no others' traffic yet (M813: reconnect).
+/// How long a batch waits for a TiN (M813: reconnect).
 pub const PATIENCE: Span = Span::from_us(10_000_000);
 /// After how long operations are said once more, if there are no results (our choice).
 const AGAIN: Span = Span::from_us(2_000_000);
@@ -56,8 +56,8 @@ struct Tin {
 }
 
 impl Tin {
-    /// Whether it is waited for, however long it takes.
-    fn is_waited_for(&self) -> bool {
+    /// Whether it carries others' traffic, and can be reached.
+    fn is_at_work(&self) -> bool {
         let SessionRow { is_up, is_ready, is_over_pmos, .. } = self.session;
         is_up && is_ready && !is_over_pmos
     }
@@ -77,6 +77,8 @@ pub struct FlowManager {
     is_writing: bool,
     /// After how long operations are said once more, if there are no results.
     again: Span,
+    /// How long a batch waits for a TiN that is at work.
+    patience: Span,
     counts: Counts,
 }
 
@@ -99,13 +101,19 @@ impl FlowManager {
     /// One that leads in a term, and knows nothing yet.
     #[must_use]
     pub fn new(term: u64) -> Self {
-        Self { term, again: AGAIN, ..Self::default() }
+        Self { term, again: AGAIN, patience: PATIENCE, ..Self::default() }
     }
 
     /// The same, which says operations once more after another time without results.
     #[must_use]
     pub fn asking_again(self, again: Span) -> Self {
         Self { again, ..self }
+    }
+
+    /// The same, whose batches wait as long for a TiN that carries others' traffic and has a session over TCP.
+    #[must_use]
+    pub fn waiting(self, patience: Span) -> Self {
+        Self { patience, ..self }
     }
 
     /// The tables that it reads.
@@ -139,8 +147,8 @@ impl FlowManager {
         }
         let is_everything = changes.is_everything || self.seen == 0;
         if is_everything {
-            let Self { term, counts, again, .. } = *self;
-            *self = Self { term, counts, again, ..Self::default() };
+            let Self { term, counts, again, patience, .. } = *self;
+            *self = Self { term, counts, again, patience, ..Self::default() };
         }
         self.seen = changes.version;
         if changes.changes.is_empty() && !is_everything {
@@ -268,9 +276,10 @@ impl FlowManager {
     /// Time goes on.
     pub fn tick(&mut self, now: Time, out: &mut Vec<Output>) {
         for tin in self.tins.values_mut() {
+            let patience = if tin.is_at_work() { self.patience } else { PATIENCE };
             let waits =
-                |pending: &Pending| pending.sent.is_some_and(|(first, _)| now - first >= PATIENCE);
-            if !tin.is_unreachable && !tin.is_waited_for() && tin.pending.values().any(waits) {
+                |pending: &Pending| pending.sent.is_some_and(|(first, _)| now - first >= patience);
+            if !tin.is_unreachable && tin.pending.values().any(waits) {
                 tin.is_unreachable = true;
             }
         }

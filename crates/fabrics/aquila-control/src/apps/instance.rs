@@ -250,7 +250,9 @@ impl Instance {
                 App::RoutingEngine(RoutingEngine::new(self.clique.clone()).into())
             }
             Application::FlowManager => {
-                let app = FlowManager::new(term).asking_again(self.settings.again * 2);
+                let app = FlowManager::new(term)
+                    .asking_again(self.settings.again * 2)
+                    .waiting(self.settings.patience);
                 App::FlowManager(app.into())
             }
             Application::FrontEnd => {

@@ -18,13 +18,14 @@ use std::sync::Arc;
 use kernel::{Span, Time};
 
 use super::Clique;
+use super::flow_manager;
 use super::rows::{Outcome, PROGRAMMED, SessionRow, split_key};
 use super::session::{Over, Progress, Request, Session};
 use crate::nib::{Changes, Key, LAYOUT, Table};
 use intent::Intent;
 use link::Link;
 
-/// Rates (M727, our choice).
+/// Rates (M727, our choice), and patience.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// To a TiN that is reached by TCP. Unit: bytes a second.
@@ -34,11 +35,24 @@ pub struct Settings {
     /// After how long without an answer a TiN is asked once more, and the front end after twice that. Where sessions
     /// lose nothing, and TiNs may be slow, it can be as long as one likes.
     pub again: Span,
+    /// How long a batch of routes waits for a TiN that carries others' traffic and has a session.
+    pub patience: Span,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { tcp_rate: 4_000_000, pmos_rate: 200_000, again: Span::from_us(1_000_000) }
+        let again = Span::from_us(1_000_000);
+        Self { tcp_rate: 4_000_000, pmos_rate: 200_000, again, patience: flow_manager::PATIENCE }
+    }
+}
+
+impl Settings {
+    /// The same, with as much patience as it takes where a control processor takes so long for an entry of a register:
+    /// all of its tables.
+    #[must_use]
+    pub fn with_entry_time(self, entry_time: Span) -> Self {
+        let entries = order::owned().iter().map(|register| u64::from(register.entries())).sum();
+        Self { patience: self.patience.max(entry_time * entries), ..self }
     }
 }
 

@@ -214,7 +214,7 @@ proptest! {
 }
 
 #[test]
-fn m813_a_batch_waits_for_who_carries_traffic_and_has_a_session_and_for_nobody_else() {
+fn m813_a_batch_waits_longer_for_who_carries_traffic_and_has_a_session_and_for_nobody_else() {
     let group = key(3, &7u16.to_be_bytes());
     let rows = [
         Write::set(Table::Group, &group, &encode_members(&[(64, 1)])),
@@ -228,7 +228,8 @@ fn m813_a_batch_waits_for_who_carries_traffic_and_has_a_session_and_for_nobody_e
         (SessionRow { is_over_pmos: true, ..up }, false),
     ];
     for (session, waits) in cases {
-        let (mut nib, mut manager, mut out) = (Nib::new(), FlowManager::new(1), Vec::new());
+        let mut manager = FlowManager::new(1).waiting(PATIENCE * 2);
+        let (mut nib, mut out) = (Nib::new(), Vec::new());
         let session = [Write::set(Table::TinSession, &key(3, &[]), &session.encode())];
         nib.apply(1, &[&session[..], &rows[..]].concat()).unwrap();
         manager.learn(Time::ZERO, nib.since(0, &FlowManager::TABLES), &mut out);
@@ -237,5 +238,7 @@ fn m813_a_batch_waits_for_who_carries_traffic_and_has_a_session_and_for_nobody_e
         let is_written = out.iter().any(|output| matches!(output, Output::Write(_)));
         assert_eq!(is_written, !waits, "{out:?}");
         assert_eq!(manager.counts().unreachable, u64::from(!waits));
+        manager.tick(Time::ZERO + PATIENCE * 2, &mut out);
+        assert_eq!(manager.counts().unreachable, 1);
     }
 }
