@@ -278,7 +278,11 @@ pub fn label_of_key(key: &str) -> String {
             break;
         }
     }
-    let words = stem.replace('_', " ");
+    capitalised(&stem.replace('_', " "))
+}
+
+/// Words as a label has them: with a capital.
+pub(crate) fn capitalised(words: &str) -> String {
     let mut letters = words.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

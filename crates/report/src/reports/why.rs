@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::page::{Axis, Block, Plot, PlotSeries, SeriesStyle, TableBlock};
 use crate::parquet::FlowRow;
 use crate::terminal::{TextStyle, printable_line};
-use crate::units::{MISSING, sentence};
+use crate::units::{MISSING, capitalised};
 use crate::{Cell, Column, ResultsTable, Tone, Unit};
 
 /// Where the time of a flow went; `None`: it did not complete, or the record does not hold how.
@@ -260,7 +260,7 @@ pub fn slow_flows(rows: &[FlowRow], trace: &Trace) -> Vec<Block> {
         let heights = accounts.iter().map(|account| account.total(part).as_seconds());
         let points: Vec<_> = heights.enumerate().map(|(at, height)| (at as f64, height)).collect();
         let is_there = points.iter().any(|(_, height)| *height > 0.0);
-        is_there.then(|| PlotSeries::new(sentence(part.meaning()), SeriesStyle::Bars, points))
+        is_there.then(|| PlotSeries::new(capitalised(part.meaning()), SeriesStyle::Bars, points))
     };
     let names = accounts.iter().map(|account| format!("flow {}", account.flow.get()));
     let plot = Plot {
