@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rack::run::Progress;
+use report::grouped;
 use report::terminal::{printable, printable_line};
 
 use crate::output::{Output, say};
@@ -60,19 +61,6 @@ impl Step<'_> {
     fn per_cent(&self) -> Option<u64> {
         self.total.map(|total| self.done.min(total).saturating_mul(100) / total.max(1))
     }
-}
-
-/// A number with its thousands set off.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// A label as it stands before a bar on a terminal of this many columns.

@@ -28,4 +28,4 @@ pub use reports::{
 pub use summary::cell;
 pub use table::{Cell, Column, ResultsTable, Tone};
 pub use terminal::{Colours, TextStyle, comparison_text, run_text};
-pub use units::Unit;
+pub use units::{Unit, grouped};

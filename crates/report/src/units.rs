@@ -230,7 +230,9 @@ fn digits(value: f64) -> String {
     // Division by a scale leaves noise in the last bits of what was whole.
     let is_whole = (value - value.round()).abs() <= magnitude * 1e-9;
     if is_whole || magnitude >= 99.95 {
-        return grouped(value.round() as i64);
+        let whole = value.round() as i64;
+        let sign = if whole < 0 { "-" } else { "" };
+        return format!("{sign}{}", grouped(whole.unsigned_abs()));
     }
     let places = match magnitude {
         m if m >= 9.995 => 1,
@@ -240,13 +242,11 @@ fn digits(value: f64) -> String {
     format!("{value:.places$}")
 }
 
-/// A whole number with commas between thousands.
-fn grouped(value: i64) -> String {
-    let plain = value.unsigned_abs().to_string();
-    let mut text = String::with_capacity(plain.len() + plain.len() / 3 + 1);
-    if value < 0 {
-        text.push('-');
-    }
+/// A number with commas between thousands, for people.
+#[must_use]
+pub fn grouped(number: u64) -> String {
+    let plain = number.to_string();
+    let mut text = String::with_capacity(plain.len() + plain.len() / 3);
     for (index, digit) in plain.chars().enumerate() {
         if index > 0 && (plain.len() - index).is_multiple_of(3) {
             text.push(',');

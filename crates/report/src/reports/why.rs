@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::page::{Axis, Block, Plot, PlotSeries, SeriesStyle, TableBlock};
 use crate::parquet::FlowRow;
 use crate::terminal::{TextStyle, printable_line};
-use crate::units::{MISSING, capitalised};
+use crate::units::{MISSING, capitalised, grouped};
 use crate::{Cell, Column, ResultsTable, Tone, Unit};
 
 /// Where the time of a flow went; `None`: it did not complete, or the record does not hold how.
@@ -102,19 +102,6 @@ pub fn parts_table(account: &Account, trace: &Trace) -> ResultsTable {
     let sum = Cell { value: "sum".into(), ..Cell::text("sum: the flow completion time") };
     push(sum, None, account.fct);
     table
-}
-
-/// A number with its thousands apart, for people.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// Beside whom: other flows with their bytes.
