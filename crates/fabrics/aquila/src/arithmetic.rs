@@ -7,10 +7,9 @@ use crate::cells::ip::{DATA_HEADER_BYTES, wire_bytes};
 use crate::config::Config;
 use crate::link::header::{CELL_MAX, CELL_MIN, HEADER_BYTES};
 use crate::link::{classes, credits};
-use crate::tables::compute::compute;
-use crate::tables::{Condition, NONE, ROUTING_VCS, Tables, next_rvc};
-use crate::topology::{FIBRE_MAX, Fibres, LOCAL_LENGTH, Length, PortKind, Shape, Topology};
-use crate::turns::TurnTable;
+use crate::tables::tests::full;
+use crate::tables::{NONE, ROUTING_VCS, Tables, next_rvc};
+use crate::topology::{FIBRE_MAX, LOCAL_LENGTH, Length, PortKind, Shape, Topology};
 
 /// The rate of cells.
 fn lane() -> Rate {
@@ -100,12 +99,11 @@ fn local_hops(
 
 #[test]
 fn a16_cells_make_1_736_local_hops_on_shortest_ways() {
-    let topology = Topology::new(&Shape::FULL, Fibres::Grid).unwrap();
-    let tables = compute(&topology, &TurnTable::P1, &Condition::healthy(&topology));
+    let (topology, tables) = full();
     let terminal = Shape::FULL.external_ports();
     let pairs = || (0..12u16).flat_map(|from| (0..576u16).map(move |to| (from, to)));
     let hops: f64 =
-        pairs().map(|(from, to)| local_hops((&topology, &tables), (from, terminal, 0), to)).sum();
+        pairs().map(|(from, to)| local_hops((topology, tables), (from, terminal, 0), to)).sum();
     let mean = hops / (12.0 * 575.0);
     assert!((mean - 1.736).abs() < 5e-4, "{mean}");
     // At 100 Gbps a TiN, of 24 ports of 25 Gbps.

@@ -171,7 +171,7 @@ impl Link {
 
 proptest! {
     #[test]
-    fn i01_i02_i03_credits_come_home_whatever_is_lost(
+    fn slow_i01_i02_i03_credits_come_home_whatever_is_lost(
         events in events(),
         size in 10..=UNITS_MAX / 8,
     ) {

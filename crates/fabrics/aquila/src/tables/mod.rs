@@ -16,7 +16,7 @@ pub mod flows;
 pub mod journal;
 
 #[cfg(test)]
-mod tests;
+pub mod tests;
 
 use std::collections::HashMap;
 

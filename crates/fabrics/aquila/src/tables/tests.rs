@@ -1,5 +1,7 @@
 //! What the tables say.
 
+use std::sync::LazyLock;
+
 use super::compute::{compute, expand, ports, routes, update};
 use super::condition::State;
 use super::flows::{CLASSES, InputClass};
@@ -17,6 +19,14 @@ fn healthy(shape: &Shape) -> (Topology, Tables) {
     (topology, tables)
 }
 
+// Worked out once for all tests that only read it.
+static FULL: LazyLock<(Topology, Tables)> = LazyLock::new(|| healthy(&Shape::FULL));
+
+/// A healthy full Clique.
+pub fn full() -> (&'static Topology, &'static Tables) {
+    (&FULL.0, &FULL.1)
+}
+
 fn to_pod(pod: u16) -> Address {
     Address::new(pod, 0, Endpoint::HOST_0)
 }
@@ -29,7 +39,7 @@ fn inputs(shape: &Shape) -> impl Iterator<Item = (u16, u8)> + use<> {
 
 #[test]
 fn m315_a40_the_shortest_ways_to_another_pod() {
-    let (topology, tables) = healthy(&Shape::FULL);
+    let (topology, tables) = full();
     let terminal = Shape::FULL.external_ports();
     for (tin, pod) in (0..12).flat_map(|tin| (1..48).map(move |pod| (tin, pod))) {
         let row = tables.row(tin, terminal, 0, to_pod(pod));
@@ -45,7 +55,7 @@ fn m315_a40_the_shortest_ways_to_another_pod() {
 
 #[test]
 fn m316_m317_ways_inside_a_pod() {
-    let (topology, tables) = healthy(&Shape::FULL);
+    let (topology, tables) = full();
     let terminal = Shape::FULL.external_ports();
     for (from, to) in (0..12u16).flat_map(|a| (0..12).map(move |b| (a, b))).filter(|(a, b)| a != b)
     {
@@ -62,7 +72,7 @@ fn m316_m317_ways_inside_a_pod() {
 
 #[test]
 fn m304_m317_detours_between_pods_are_for_channel_0_alone() {
-    let (topology, tables) = healthy(&Shape::FULL);
+    let (topology, tables) = full();
     let is_global = |port: u8| topology.kind(port) == PortKind::Global;
     let terminal = Shape::FULL.external_ports();
     for (tin, port) in inputs(&Shape::FULL).take(12 * 33) {
@@ -207,7 +217,7 @@ fn i75_tables_computed_again_are_the_same() {
 
 #[test]
 fn tables_of_the_full_clique_take_some_megabytes() {
-    let (_, tables) = healthy(&Shape::FULL);
+    let (_, tables) = full();
     let bytes = size_of_val(&tables.rows[..])
         + size_of_val(&tables.entries[..])
         + size_of_val(&tables.blocks[..]);
