@@ -6,7 +6,7 @@ use aquila_services::cluster::Times;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use kernel::Span;
+use kernel::{Bytes, Span};
 use reproductions::aquila::boot::{Boot, Profile};
 
 use crate::catalogue::Listed;
@@ -362,9 +362,9 @@ pub struct SwitchArguments {
     /// Share of the time that lines are busy; 1 is always.
     #[arg(long, value_name = "SHARE", default_value_t = 0.9)]
     pub load: f64,
-    /// Bytes of a packet.
-    #[arg(long, value_name = "BYTES", default_value_t = 288)]
-    pub packet: u64,
+    /// Size of a packet.
+    #[arg(long, value_name = "SIZE", default_value = "288 B")]
+    pub packet: Bytes,
     /// Packet times that are measured, after a tenth as many that are not.
     #[arg(long, value_name = "N", default_value_t = 2_000)]
     pub packet_times: u64,

@@ -79,6 +79,9 @@ pub struct Description {
 /// When there is none; the message names those that are near.
 pub fn describe(name: &str, registry: &Registry) -> Result<Description, BadInput> {
     let root = schema::scenario(registry);
+    // As messages about a scenario write keys: `workload.load`, `fabric.transport`.
+    let written = ["fabric.", "workload."].into_iter().find_map(|table| name.strip_prefix(table));
+    let name = written.unwrap_or(name);
     if let Some(found) = sizes(name) {
         return Ok(found);
     }
@@ -202,13 +205,13 @@ fn places(root: &Value) -> BTreeMap<String, Vec<String>> {
 /// What to say of a name that stands for nothing: those that are like it, and where a key of that name is.
 fn unknown_at(name: &str, known: &[String], root: &Value) -> BadInput {
     let mut known = known.to_vec();
-    if !name.contains('.') {
+    let first = name.split('.').next().unwrap_or_default();
+    if find(root, first).is_none() {
         known.extend(places(root).into_keys());
         known.extend(tables::catalogue().iter().map(|row| row.name.to_string()));
         let keys = names(root).into_iter().filter_map(|table| {
-            let (_, schema) = find(root, &table)?;
-            let names = describe::names_below(schema, root);
-            names.iter().any(|key| key == name).then(|| format!("{table}.{name}"))
+            let path = format!("{table}.{name}");
+            walk(&path, root).is_ok().then_some(path)
         });
         let keys: Vec<_> = keys.collect();
         if !keys.is_empty() {
@@ -266,6 +269,7 @@ mod tests {
         let transports = found("packet-switched.transport");
         assert!(transports.text.contains("packet-switched.transport.dctcp"), "{}", transports.text);
         assert_eq!(keys(&found("run.seeds")), ["seeds"]);
+        assert_eq!(keys(&found("fabric.shoal.guard")), ["guard"]);
     }
 
     #[test]
@@ -300,6 +304,8 @@ mod tests {
         assert!(near.contains("did you mean \"packet-switched.transport.ndp\"?"), "{near}");
         assert!(says("shaol").contains("did you mean \"shoal\"?"), "{}", says("shaol"));
         assert!(says("guard").contains("shoal.guard"), "{}", says("guard"));
+        assert!(says("workload.load").contains("try poisson.load"), "{}", says("workload.load"));
+        assert!(says("sizes.fixed").contains("try poisson.sizes.fixed"), "{}", says("sizes.fixed"));
         assert!(says("dctpc").contains("did you mean \"dctcp\"?"), "{}", says("dctpc"));
     }
 }

@@ -234,7 +234,7 @@ pub trait Fabric {
     /// If this fabric has no bytes for some of its messages.
     fn set_wire(&mut self, is_on: bool) -> Result<(), Problem> {
         match is_on {
-            true => Err(Problem::new("wire", format!("{} cannot send bytes yet", self.name()))),
+            true => Err(Problem::new("wire", format!("{} has no messages to send", self.name()))),
             false => Ok(()),
         }
     }

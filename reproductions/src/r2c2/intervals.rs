@@ -5,7 +5,7 @@ use report::page::{Axis, Block, Plot};
 use serde_json::json;
 
 use super::SEEDS;
-use super::assigned::{When, arrivals, assign, rack};
+use super::assigned::{Computation, When, arrivals, assign, rack};
 use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, table};
 use crate::runs::quantile;
@@ -136,6 +136,19 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     Ok(findings("Rates against those of every event", text, vec![Block::Plots(plots)], sheet))
 }
 
+/// Of each seed: flows that a computation considers, the median over computations, by microseconds of
+/// the interval. A computation takes time in proportion to the flows that it considers, so this stands
+/// for the share of its time that a processor computes, on whichever machine.
+fn work(found: &[Vec<Computation>], interval: u64) -> Vec<f64> {
+    let at = INTERVALS.iter().position(|&known| known == interval).expect("every ρ is listed");
+    let of_seeds = &found[at * SEEDS as usize..][..SEEDS as usize];
+    let median = |of_a_seed: &Vec<Computation>| {
+        let flows: Vec<f64> = of_a_seed.iter().map(|one| one.flows as f64).collect();
+        quantile(&flows, 0.5) / interval as f64
+    };
+    of_seeds.iter().map(median).collect()
+}
+
 /// Fig. 8.
 pub(super) fn cost(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../r2c2/fig8.claims.toml"));
@@ -151,6 +164,9 @@ pub(super) fn cost(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fa
     })?;
     let mut considered = Vec::new();
     let mut rows = Vec::new();
+    let [often, usual] = [INTERVALS[0], USUAL].map(|interval| work(&found, interval));
+    let ratios = often.iter().zip(&usual).map(|(often, usual)| often / usual);
+    sheet.measure("fig8.ratio", Measured::mean(&ratios.collect::<Vec<_>>()));
     for (interval, of_seeds) in INTERVALS.iter().zip(found.chunks(SEEDS as usize)) {
         let all: Vec<_> = of_seeds.iter().flatten().collect();
         let flows = all.iter().map(|one| one.flows as f64).sum::<f64>() / all.len() as f64;

@@ -11,6 +11,7 @@ mod incast;
 mod pools;
 mod prototype;
 mod racks;
+mod scale;
 mod table1;
 mod throughput;
 mod timing;
@@ -74,6 +75,7 @@ const EXPERIMENTS: &[Experiment] = &[
         "Throughput against communicating pairs",
         throughput::run,
     ),
+    experiment!("shoal", "scale", "§3.1", "2,048 nodes of 64-port switches", scale::run),
     experiment!("shoal", "fairness", "§7.2", "Flows against their fair share", fairness::run),
     experiment!("shoal", "fig13", "§7.2, Fig. 13", "Incast: slowest and mean flow", incast::run),
     experiment!(

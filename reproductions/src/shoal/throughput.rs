@@ -18,7 +18,7 @@ use crate::spread::{Pulse, spread, with_seeds};
 use crate::steady::{self, Steady};
 use crate::{Effort, Failure, Findings, Watch};
 
-const FIG12: ScenarioFile = ScenarioFile {
+pub(super) const FIG12: ScenarioFile = ScenarioFile {
     path: "reproductions/shoal/fig12.toml",
     text: include_str!("../../shoal/fig12.toml"),
 };

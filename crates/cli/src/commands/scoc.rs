@@ -1,6 +1,5 @@
 //! `rackloom scoc`: route allocation, and a switch on a test bench.
 
-use kernel::Bytes;
 use rack::Problem;
 use reproductions::scoc::tools::{self, Trial};
 use scenario::{BadInput, Located};
@@ -30,7 +29,7 @@ fn trial(arguments: &SwitchArguments) -> Trial {
         pattern: arguments.pattern.clone(),
         connections: arguments.connection.clone(),
         load: arguments.load,
-        packet: Bytes::new(arguments.packet),
+        packet: arguments.packet,
         window: (arguments.packet_times / 10, arguments.packet_times),
         seed: arguments.seed,
     }

@@ -49,7 +49,8 @@ impl Failure {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Input(_) | Self::Place(_) => EXIT_INPUT,
+            // A key that this fabric does not take: nothing ran.
+            Self::Input(_) | Self::Place(_) | Self::Broken(RunError::Wire(_)) => EXIT_INPUT,
             Self::Broken(_) | Self::Internal(_) | Self::Write(_) | Self::Cluster(_) => EXIT_BROKEN,
             Self::Interrupted => EXIT_INTERRUPTED,
         }

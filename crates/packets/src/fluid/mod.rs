@@ -306,7 +306,7 @@ fn span(seconds: f64) -> Span {
 
 impl Fabric for Oracle {
     fn name(&self) -> &'static str {
-        "oracle"
+        "fluid"
     }
 
     fn nodes(&self) -> u32 {
