@@ -27,7 +27,7 @@ export PYO3_BUILD_EXTENSION_MODULE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help prerequisites tools run bench reproduce reproduced test quick explore check rust-check python-check \
-        rust-test python-test docs browser advisories fuzz-check clean
+        rust-test python-test wheel docs browser advisories fuzz-check clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -102,6 +102,15 @@ python-test: $(VENV)/tools
 		--config-settings=build-args="--profile dev --locked" .
 	cargo test --quiet --locked --workspace --all-targets --no-run
 	$(VENV)/bin/python -m pytest
+
+# Linked by Zig, which has the symbols of old C libraries: with glibc 2.28 or newer it runs on Debian 10,
+# Ubuntu 20.04, RHEL 8 and all that came after them. One wheel serves every Python from 3.11 on.
+wheel: tools $(VENV)/tools ## Make a wheel for Linux in dist/, and try it where there is no compiler
+	$(VENV)/bin/python -m pip install --quiet ziglang==0.17.1
+	rm -f dist/rackloom-*.whl
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/maturin build --release --locked --zig \
+		--compatibility manylinux_2_28 --out dist
+	scripts/wheel dist/rackloom-*.whl $(PYTHON)
 
 # The theme says in every build when its support will end; we know.
 docs: tools $(VENV)/tools ## Make the documents' site, with the API of Rust and Python

@@ -137,8 +137,8 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
 }
 
 /// Of each seed: flows that a computation considers, the median over computations, by microseconds of
-/// the interval. A computation takes time in proportion to the flows that it considers, so this stands
-/// for the share of its time that a processor computes, on whichever machine.
+/// the interval. §3.3.1: of N flows and L links a computation takes O(NL + N²), so while flows are fewer
+/// than links this stands for the share of its time that a processor computes, on whichever machine.
 fn work(found: &[Vec<Computation>], interval: u64) -> Vec<f64> {
     let at = INTERVALS.iter().position(|&known| known == interval).expect("every ρ is listed");
     let of_seeds = &found[at * SEEDS as usize..][..SEEDS as usize];
