@@ -406,9 +406,9 @@ fn nodes_are_recorded_a_file_each() {
         "packet-switched: with these settings and faults it has no nodes that run by themselves; \
          docs/wire-formats.md says which have",
     ]);
-    place.run(&["run", "fluid.toml", "--set", "run.wire=true", "--out", "f"]).refuses(&[
-        "run.wire: fluid has no messages to send; leave the key out for this fabric",
-    ]);
+    place
+        .run(&["run", "fluid.toml", "--set", "run.wire=true", "--out", "f"])
+        .refuses(&["run.wire: fluid has no messages to send; leave the key out for this fabric"]);
     assert!(!place.join("f").exists());
     // Of several fabrics each has a folder, but those that have no nodes.
     let second = fluid.replace("[fabric]", "[[fabric]]\nlabel = 'ideal'");

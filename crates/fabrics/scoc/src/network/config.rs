@@ -3,6 +3,7 @@
 //! Defaults: the chip's lines (§5), and a rack scaled down to 128 hosts (E25), for the paper does not
 //! say how large its network was.
 
+use ::rack::equipment::{Bill, PacketParts};
 use ::rack::{Estimate, Fault, Problem};
 use kernel::{Bytes, Rate, Span};
 use schemars::JsonSchema;
@@ -10,8 +11,9 @@ use serde::{Deserialize, Serialize};
 use switching::Line;
 use transports::dctcp;
 
+use super::layout::topology;
 use super::transport::Transport;
-use crate::config::{OutputQueuedTable, SEGMENT_MAX, SwitchPlan};
+use crate::config::{Equipment as ChipEquipment, OutputQueuedTable, SEGMENT_MAX, SwitchPlan};
 use crate::hardware::CHIP;
 use crate::{ChipConfig, FlatConfig, ete};
 
@@ -66,6 +68,19 @@ pub struct Config {
     pub spine: SpineTable,
     /// The transport of the hosts. Default dctcp.
     pub transport: Transport,
+    /// What the parts draw and cost.
+    pub equipment: Equipment,
+}
+
+/// What the parts draw and cost. The paper has the power of its chip alone, so a network with other spines has
+/// no such figures.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Equipment {
+    /// The spines. They cost what packet switches of their bandwidth do (our choice: no price is published).
+    pub chip: ChipEquipment,
+    /// The leaves, which are packet switches, and the NICs.
+    pub leaf: PacketParts,
 }
 
 /// The core of a spine.
@@ -118,6 +133,7 @@ impl Default for Config {
             credit: Bytes::new(9_000),
             spine: SpineTable::Scoc(ChipConfig::default()),
             transport: Transport::Dctcp(dctcp::Config::default()),
+            equipment: Equipment::default(),
         }
     }
 }
@@ -136,6 +152,23 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// What the network draws and costs, where the paper has figures.
+    pub(super) fn bill(&self) -> Option<Bill> {
+        let Config { leaves, spines, line_rate, spine, equipment, .. } = &self.config;
+        if !matches!(spine, SpineTable::Scoc(_)) {
+            return None;
+        }
+        let whole = equipment.leaf.bill(&topology(&self.config));
+        let links = f64::from(*leaves) * f64::from(*spines);
+        let drawn = |watts: f64, rate: Rate| {
+            links * line_rate.as_bps() as f64 / rate.as_bps() as f64 * watts
+        };
+        let as_packet_switches = drawn(equipment.leaf.switch_watts, equipment.leaf.switch_rate);
+        let as_chips = drawn(equipment.chip.chip_watts, equipment.chip.chip_rate);
+        let switches_watts = whole.switches_watts - as_packet_switches + as_chips;
+        Some(Bill { switches_watts, ..whole })
+    }
+
     /// The same plan with faults.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! The rack as a fabric: the engine with one of the transports and the program of the switches.
 
+use ::rack::equipment::Bill;
 use ::rack::{Advance, Fabric, Flow, Probe, WithIdeal};
 use kernel::{Bytes, Span, Time};
 use packets::Transport as _;
@@ -64,6 +65,10 @@ impl Fabric for Rack {
     }
 
     ::rack::leave_to_network!(each, network);
+
+    fn bill(&self) -> Option<Bill> {
+        self.plan.bill()
+    }
 
     fn details(&self) -> Map<String, Value> {
         let spine = match self.plan.config.spine {

@@ -241,3 +241,17 @@ fn a_resolved_table_gives_the_same_plan() {
         assert_eq!(plan.config.plan().unwrap(), plan);
     }
 }
+
+/// 16 leaves of 16 links at 350 W for 3.2 Tbps (Shoal §5), 8 chips of 16 links at 150 W for 3.4 Tbps (SCOC §5),
+/// 128 NICs at 12.4 W for 100 Gbps, ten times less on a node's chip.
+#[test]
+fn a_network_of_chips_draws_what_its_parts_do() {
+    let bill = Rack::new(Config::default().plan().unwrap(), 1).bill().unwrap();
+    let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found}");
+    assert_eq!(bill.switches, 24);
+    near(bill.switches_watts, 6.4 / 3.2 * 350.0 + 3.2 / 3.4 * 150.0);
+    near(bill.nics_watts, 128.0 * 0.25 * 1.24);
+    near(bill.cost, 9.6 / 3.2 + 128.0 * 0.25 / 64.0);
+    let spine = SpineTable::Flat(FlatSpine::default());
+    assert_eq!(Rack::new(small(spine).plan().unwrap(), 1).bill(), None);
+}
