@@ -261,7 +261,7 @@ pub struct WhyArguments {
     #[arg(long, value_name = "FILE")]
     pub perfetto: Option<PathBuf>,
     /// Write the packets as a capture for Wireshark: of the flow, or of all that were recorded.
-    #[arg(long, value_name = "FILE", conflicts_with = "perfetto")]
+    #[arg(long, value_name = "FILE")]
     pub pcapng: Option<PathBuf>,
 }
 

@@ -30,12 +30,13 @@ pub fn why(arguments: &WhyArguments, output: &mut Output) -> Result<u8, Failure>
     if let Some(path) = &arguments.perfetto {
         let count = write_perfetto(path, &rows, &trace).map_err(Failure::Place)?;
         say_written(output, path, (count, rows.len()));
-        return Ok(DONE);
     }
     if let Some(path) = &arguments.pcapng {
         let flows: Vec<FlowId> = rows.iter().map(|row| row.flow).collect();
         let count = write_pcapng(path, &flows, &trace).map_err(Failure::Place)?;
         output.note(&format!("{} has {count} frames", path.display()));
+    }
+    if arguments.perfetto.is_some() || arguments.pcapng.is_some() {
         return Ok(DONE);
     }
     match (&rows[..], arguments.flow) {

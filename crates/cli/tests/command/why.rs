@@ -128,7 +128,9 @@ fn exports_are_whole_files_in_the_formats_of_others() {
         events(name).iter().filter(of_flow).count()
     };
     assert_eq!((tracks("all.json"), tracks("one.json")), (6, 1));
-    place.run(&["why", "r", "--pcapng", "all.pcapng"]).succeeds();
+    // Both at once are what they are alone.
+    place.run(&["why", "r", "--pcapng", "all.pcapng", "--perfetto", "again.json"]).succeeds();
+    assert_eq!(place.read("again.json"), place.read("all.json"));
     let bytes = place.read("all.pcapng");
     assert_eq!(bytes[..4], [0x0A, 0x0D, 0x0D, 0x0A]);
     let said = refused(&place, &["why", "r", "--perfetto", "none/x.json"]);
