@@ -12,6 +12,7 @@ pub mod reports;
 pub mod summary;
 pub mod table;
 pub mod terminal;
+pub mod underway;
 pub mod unfinished;
 pub mod units;
 
