@@ -9,11 +9,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pyarrow import parquet
+
+import rackloom
 
 SCENARIO = """
 name = "view"
@@ -348,6 +351,21 @@ def test_slow_a_run_under_way_is_followed_to_its_end(
 def test_the_package_has_the_command_too(results: Path) -> None:
     with served(sys.executable, "-m", "rackloom", "view", results) as address:
         assert address.startswith("http://127.0.0.1:")
+
+
+def test_python_serves_the_page_until_it_is_closed(results: Path, tmp_path: Path) -> None:
+    with rackloom.view(results) as view:
+        connection = HTTPConnection(view.url.removeprefix("http://").strip("/"))
+        connection.request("GET", "/api/list")
+        paths = [entry["path"] for entry in json.load(connection.getresponse())["entries"]]
+        connection.close()
+        assert {"traced", "both", "both/shoal", "grid"} <= set(paths)
+        assert view.url in repr(view)
+    with pytest.raises(ConnectionRefusedError):
+        connection.request("GET", "/api/list")
+    with pytest.raises(rackloom.InputError, match="holds no results") as refused:
+        rackloom.view(tmp_path)
+    assert refused.value.problems[0].file == str(tmp_path)
 
 
 def test_a_directory_without_results_is_said_and_nothing_is_served(

@@ -38,17 +38,18 @@ export const makeChoice = (flows) => {
     }
     return inRange(flows[name], wanted);
   });
-  const compute = () => {
-    base = [];
-    for (let row = 0; row < flows.rows; row += 1) if (isAll || flows.measured[row]) base.push(row);
-    base = Uint32Array.from(base);
+  const choose = () => {
     const all = tests();
     chosen = all.length ? base.filter((row) => all.every((test) => test(row))) : null;
   };
-  compute();
+  // The same array as long as the rows are the same: what is made of it is kept by it.
+  const lookAt = () => {
+    base = Uint32Array.from({ length: flows.rows }, (_, row) => row).filter((row) => isAll || flows.measured[row]);
+  };
+  lookAt();
 
   const tell = () => {
-    compute();
+    choose();
     for (const listener of listeners) listener();
   };
   return {
@@ -71,6 +72,7 @@ export const makeChoice = (flows) => {
     },
     lookAtAll(value) {
       isAll = value;
+      lookAt();
       tell();
     },
     /** Calls `listener` after each change. */

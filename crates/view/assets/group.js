@@ -1,7 +1,9 @@
 // Runs that belong together: a row each, and one figure over one setting; both lead to the runs.
-import { askJson, element, tableOf, trouble } from "./elements.js";
+import { askJson, element, grouped, tableOf, trouble } from "./elements.js";
 
 /* global charts, Plotly */
+// Rows of the table (our choice: a page stays quick).
+const ROWS = 1000;
 const textOf = (cell) => cell.text || "–";
 
 /** The page of the group at `path`; `open` shows a run. */
@@ -61,7 +63,7 @@ export const showGroup = async (entry, place, open) => {
       ? element("a", { href: `#${encodeURI(full(row))}` }, textOf(cell)) : null;
   };
   const heads = shown.map((column) => ({ ...column, number: column.kind === "figure" }));
-  const table = tableOf({ columns: heads, rows: [...rowOf.keys()] }, link);
+  const table = tableOf({ columns: heads, rows: [...rowOf.keys()].slice(0, ROWS) }, link);
   if (figures.length && settings.length) {
     place.append(element("figure", {}, element("figcaption", {}, element("div", { class: "buttons" }, vertical, horizontal),
       element("p", { class: "note" }, "Each run a mark; a click shows it.")), chart));
@@ -75,6 +77,8 @@ export const showGroup = async (entry, place, open) => {
       if (event.points[0].customdata) open(event.points[0].customdata);
     });
   }
-  place.append(element("h2", {}, "Runs"), table);
+  const note = rows.length > ROWS
+    ? element("p", { class: "note" }, `The first ${grouped(ROWS)} of ${grouped(rows.length)}; the plot has all.`) : "";
+  place.append(element("h2", {}, "Runs"), note, table);
   return draw;
 };

@@ -70,6 +70,15 @@ const makePlot = (choice, { title, note, axes, content, brushes, direction, pick
   return { figure, draw };
 };
 
+/** `make` of an array of rows, made once for each array: of a million flows it takes a while. */
+const kept = (make) => {
+  const all = new WeakMap();
+  return (rows) => {
+    if (!all.has(rows)) all.set(rows, make(rows));
+    return all.get(rows);
+  };
+};
+
 const extent = (rows, column, isLog) => {
   let low = Infinity, high = -Infinity;
   for (const row of rows) {
@@ -109,7 +118,11 @@ const scatter = (choice, axes, pick) => {
     text: Array.from(rows, tip),
     hovertemplate: "%{text}<extra></extra>",
   });
-  let drawnOf = null, drawn = null;
+  const some = kept(someOf);
+  const reach = kept((rows) => ({
+    x: charts.rangeOf(axes.size, extent(rows, flows.size, true)),
+    y: charts.rangeOf(axes.slowdown, extent(rows, flows.slowdown, true)),
+  }));
   return makePlot(choice, {
     title: "Slowdown and size",
     axes: { x: axes.size, y: axes.slowdown },
@@ -118,26 +131,22 @@ const scatter = (choice, axes, pick) => {
     pick: (row) => pick(flows.flow[row]),
     content: () => {
       const base = choice.base(), chosen = choice.chosen();
-      if (drawnOf !== base.length) [drawnOf, drawn] = [base.length, someOf(base)];
+      const drawn = some(base);
       const isFaint = chosen !== null;
       const traces = [trace(drawn.rows, marks(isFaint ? "Other flows" : "Flows", 0, "circle", 5, isFaint ? 0.22 : 0.6))];
-      if (chosen) traces.push(trace(someOf(chosen).rows, marks("Chosen", 1, "diamond", 7, 0.85)));
+      if (chosen) traces.push(trace(some(chosen).rows, marks("Chosen", 1, "diamond", 7, 0.85)));
       const said = drawn.every === 1
         ? "Each completed flow a point. Drag a box to choose flows; a click on one tells where its time went."
         : `${grouped(drawn.rows.length)} of ${grouped(drawn.of)} completed flows are drawn: the slowest ${grouped(SLOWEST)} and ` +
           `one in ${grouped(drawn.every)} of the others. A box chooses among all.`;
-      const ranges = {
-        x: charts.rangeOf(axes.size, extent(base, flows.size, true)),
-        y: charts.rangeOf(axes.slowdown, extent(base, flows.slowdown, true)),
-      };
-      return { traces, ranges, said };
+      return { traces, ranges: reach(base), said };
     },
   });
 };
 
 /** Values of some rows in order, thinned to points of a cumulative curve; both ends stay. */
 const cumulative = (rows, column) => {
-  const values = Float64Array.from(rows, (row) => column[row]).filter((value) => value > 0).sort();
+  const values = new Float64Array(rows.length).map((_, at) => column[rows[at]]).filter((value) => value > 0).sort();
   const count = Math.min(values.length, CURVE);
   const x = [], y = [];
   for (let point = 0; point < count; point += 1) {
@@ -150,8 +159,10 @@ const cumulative = (rows, column) => {
 
 const distribution = (choice, axes) => {
   const { flows } = choice;
+  const points = kept((rows) => cumulative(rows, flows.fct));
+  const reach = kept((rows) => charts.rangeOf(axes.fct, extent(rows, flows.fct, true)));
   const curve = (name, rows, hue, dash) => {
-    const { x, y } = cumulative(rows, flows.fct);
+    const { x, y } = points(rows);
     const text = x.map((value, at) => `<b>${name}</b><br>${charts.escaped(charts.format(axes.share, y[at]))} within ` +
       charts.escaped(charts.format(axes.fct, value)));
     return {
@@ -169,14 +180,14 @@ const distribution = (choice, axes) => {
       const base = choice.base(), chosen = choice.chosen();
       const traces = [curve(chosen ? "All flows" : "Flows", base, 0, "solid")];
       if (chosen) traces.push(curve("Chosen", chosen, 1, "dash"));
-      const ranges = { x: charts.rangeOf(axes.fct, extent(base, flows.fct, true)), y: [0, 1.01] };
-      return { traces, ranges };
+      return { traces, ranges: { x: reach(base), y: [0, 1.01] } };
     },
   });
 };
 
 const arrivals = (choice, axes) => {
   const { flows } = choice;
+  const reach = kept((rows) => rows.length ? extent(rows, flows.start, false) : [0, 1]);
   return makePlot(choice, {
     title: "Arrivals",
     note: "Flows by the time at which they began. Drag along it to choose flows.",
@@ -185,7 +196,7 @@ const arrivals = (choice, axes) => {
     direction: "h",
     content: () => {
       const base = choice.base(), chosen = choice.chosen();
-      const [low, high] = base.length ? extent(base, flows.start, false) : [0, 1];
+      const [low, high] = reach(base);
       const width = (high - low) / BINS || 1e-12;
       const bars = (name, rows, hue, opacity) => {
         const counts = new Array(BINS).fill(0);
@@ -226,7 +237,17 @@ const gauge = (choice, time, seconds, { label, meaning, axis, values }) => makeP
 /** The plots of flows, and below them those of gauges; all follow the choice. */
 export const makePlots = (choice, axes, pick) => {
   const plots = [scatter(choice, axes, pick), distribution(choice, axes), arrivals(choice, axes)];
-  const drawAll = () => Promise.all(plots.map((plot) => plot.draw()));
+  // One after another, with room for the browser in between; a later choice makes an earlier one's drawing useless.
+  let number = 0;
+  const drawAll = async () => {
+    number += 1;
+    const own = number;
+    for (const plot of [...plots]) {
+      await plot.draw();
+      await new Promise((done) => { setTimeout(done); });
+      if (own !== number) return;
+    }
+  };
   choice.watch(drawAll);
   return {
     figures: element("div", { class: "plots flows" }, plots.map((plot) => plot.figure)),

@@ -1,5 +1,5 @@
 // The page of one run: figures, linked plots, the table of flows, the network over time.
-import { ask, askJson, element, folded, tableOf, trouble } from "./elements.js";
+import { ask, askJson, element, folded, grouped, tableOf, trouble } from "./elements.js";
 import { decode, makeChoice } from "./flows.js";
 import { makePlots } from "./plots.js";
 import { makeRack } from "./rack.js";
@@ -58,6 +58,10 @@ export const showRun = async (path, place, isCurrent) => {
       if (!isCurrent()) return () => {};
       rack = makeRack(picture);
       network.append(rack.part);
+      if (table.all > table.rows.length) {
+        recorded.append(element("p", { class: "note" },
+          `The slowest ${grouped(table.rows.length)} of ${grouped(table.all)}; the others open from the table of flows.`));
+      }
       recorded.append(element("div", { class: "long" }, tableOf(table, (cell, column) => column.key !== "flow_id" ? null
         : element("button", { type: "button", class: "link", onclick: () => why(cell.value) }, cell.text))));
     } catch (error) {

@@ -22,6 +22,9 @@ pub const FLOWS: &str = "flows.parquet";
 const SERIES: &str = "series.parquet";
 const TRACE: &str = "trace.parquet";
 
+/// Recorded flows in the table (our choice: a page stays quick); any other opens from the table of all flows.
+const RECORDED_MAX: usize = 200;
+
 /// The record that was looked at last: a click on the next flow does not read it again.
 #[derive(Default)]
 pub struct Traces(Mutex<Option<(PathBuf, SystemTime, Arc<Trace>)>>);
@@ -144,7 +147,7 @@ pub fn series(directory: &Path) -> Result<Value, Refusal> {
     Ok(json!({ "seconds": series.seconds, "gauges": gauges.collect::<Value>() }))
 }
 
-/// The flows whose packets were recorded, the slowest first; of none if none were.
+/// The flows whose packets were recorded, the slowest [`RECORDED_MAX`] first, and of how many; null if none were.
 ///
 /// # Errors
 /// When files cannot be read.
@@ -152,8 +155,12 @@ pub fn recorded(directory: &Path, traces: &Traces) -> Result<Value, Refusal> {
     let Some(trace) = traces.of(directory)? else { return Ok(Value::Null) };
     let flows = trace.flows();
     let wanted = |flow: FlowId| flows.binary_search(&flow).is_ok();
-    let rows = slowest_first(read_flows(&directory.join(FLOWS), &wanted)?);
-    Ok(table_json(&flows_table(&rows, &trace)))
+    let mut rows = slowest_first(read_flows(&directory.join(FLOWS), &wanted)?);
+    let all = rows.len();
+    rows.truncate(RECORDED_MAX);
+    let mut table = table_json(&flows_table(&rows, &trace));
+    table["all"] = all.into();
+    Ok(table)
 }
 
 /// Where the time of flow number `flow` went.

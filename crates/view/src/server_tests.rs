@@ -249,6 +249,29 @@ async fn a_comparison_has_a_row_for_each_of_its_runs() {
 }
 
 #[tokio::test]
+async fn a_run_under_way_is_told_from_one_that_was_killed() {
+    let (place, router) = results();
+    let told_at = place.path().join("results/b/progress.json");
+    fs::create_dir(told_at.parent().unwrap()).unwrap();
+    let progress = json!({
+        "label": "NDP", "ended": 3, "total": 12, "simulated_seconds": 1e-6, "wall_seconds": 2.0,
+    });
+    fs::write(&told_at, progress.to_string()).unwrap();
+    fs::write(told_at.with_file_name(".rackloom.lock"), "").unwrap();
+    let list = told(&router, "/api/list").await;
+    assert_eq!(list["entries"][1]["kind"], "underway");
+    assert_eq!(list["entries"][1]["progress"], progress);
+    // It speaks once a second: one that has said nothing for a minute is no more.
+    let file = fs::File::options().append(true).open(&told_at).unwrap();
+    file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(60)).unwrap();
+    let list = told(&router, "/api/list").await;
+    assert_eq!(
+        (&list["entries"][1]["kind"], &list["entries"][1]["progress"]),
+        (&json!("partial"), &Value::Null)
+    );
+}
+
+#[tokio::test]
 async fn news_begin_with_the_list() {
     let (_place, router) = results();
     let response = ask_as(&router, "GET", Some("localhost"), "/api/live").await;
