@@ -22,6 +22,7 @@ WALLS: dict[str, set[str]] = {
     "loopback": {"kernel", "rack"},
     "scenario": {"kernel", "rack", "fabrics", "fabrics/aquila-control", "loopback"},
     "report": {"kernel", "rack"},
+    "view": {"kernel", "rack", "report"},
     "reproductions": {
         "kernel",
         "rack",
@@ -36,6 +37,7 @@ WALLS: dict[str, set[str]] = {
         "rack",
         "scenario",
         "report",
+        "view",
         "reproductions",
         "fabrics/aquila-services",
     },
@@ -105,7 +107,7 @@ def test_only_the_command_knows_the_machine_s_network(metadata: Mapping[str, Any
             for dependency in package["dependencies"]
         )
     }
-    assert knowing == {"rackloom-aquila-services", "rackloom-cli"}
+    assert knowing == {"rackloom-aquila-services", "rackloom-cli", "rackloom-view"}
 
 
 def features(root: Path, *arguments: str) -> set[str]:

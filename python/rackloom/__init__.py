@@ -12,6 +12,7 @@ The same scenario, seed and version give the same results as the ``rackloom`` co
 
 from rackloom._native import VERSION
 from rackloom.errors import Error, InputError, Problem, RunError
+from rackloom.page import View, view
 from rackloom.progress import Progress
 from rackloom.results import (
     Comparison,
@@ -59,6 +60,7 @@ __all__ = [
     "Search",
     "Sweep",
     "Trial",
+    "View",
     "__version__",
     "compare",
     "describe",
@@ -72,4 +74,5 @@ __all__ = [
     "schema",
     "search",
     "sweep",
+    "view",
 ]

@@ -64,6 +64,8 @@ pub enum Command {
     Reproduce(ReproduceArguments),
     /// Tell where the time of a flow went, of a run that recorded its packets (run.trace).
     Why(WhyArguments),
+    /// Explore results in a browser: plots that show the same flows, why a flow was slow, runs under way.
+    View(ViewArguments),
     /// Record what each node of the racks is given and does, as vectors to be replayed.
     Record(RecordArguments),
     /// List what there is: fabrics, workloads, published sizes, experiments.
@@ -263,6 +265,20 @@ pub struct WhyArguments {
     /// Write the packets as a capture for Wireshark: of the flow, or of all that were recorded.
     #[arg(long, value_name = "FILE")]
     pub pcapng: Option<PathBuf>,
+}
+
+/// `view`.
+#[derive(Debug, Args)]
+pub struct ViewArguments {
+    /// The directory whose results are shown, with all below it.
+    #[arg(value_name = "DIR", default_value = "results")]
+    pub directory: PathBuf,
+    /// The port of 127.0.0.1 where the page is served. Default: a free one.
+    #[arg(long, value_name = "N", default_value = "0", hide_default_value = true)]
+    pub port: u16,
+    /// Open the page in the browser of the desktop.
+    #[arg(long)]
+    pub open: bool,
 }
 
 /// `record`.

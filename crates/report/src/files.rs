@@ -148,7 +148,7 @@ pub fn write_json(path: &Path, value: &Value) -> Result<(), FileError> {
 }
 
 /// The files that are written into results directories.
-const OURS: [&str; 17] = [
+const OURS: [&str; 18] = [
     "SHA256SUMS",
     "claims.json",
     "flows.parquet",
@@ -156,6 +156,7 @@ const OURS: [&str; 17] = [
     "means.parquet",
     "measured.json",
     "plotly-basic.min.js",
+    "progress.json",
     "proof",
     "report.html",
     "scenario.toml",

@@ -12,18 +12,19 @@ pub mod reports;
 pub mod summary;
 pub mod table;
 pub mod terminal;
+pub mod underway;
 pub mod unfinished;
 pub mod units;
 
 pub use files::{FileError, ResultsDir, write_atomically, write_json};
 pub use parquet::{
-    FlowRow, FlowWriter, Provenance, TableColumn, read_flows, read_trace, write_series,
-    write_table, write_trace,
+    FlowRow, FlowWriter, GaugeRow, Provenance, Series, TableColumn, each_flow, read_flows,
+    read_series, read_table, read_trace, write_series, write_table, write_trace,
 };
 pub use reports::{
     Claim, Kind, Tally, Verdict, Why, account_of, claims_page, claims_table, comparison_page,
-    flows_table, parts_table, published_claims, queues_table, run_page, slow_flows, slowest_first,
-    verdict_of,
+    flows_table, key_figures, parts_table, published_claims, queues_table, run_again, run_page,
+    slow_flows, slowest_first, verdict_of,
 };
 pub use summary::cell;
 pub use table::{Cell, Column, ResultsTable, Tone};

@@ -90,7 +90,8 @@ impl ResultsTable {
 
     /// Whether a column holds mainly numbers, and so is aligned to the right. Cells without anything do
     /// not count.
-    pub(crate) fn is_numeric(&self, column: usize) -> bool {
+    #[must_use]
+    pub fn is_numeric(&self, column: usize) -> bool {
         let filled = self.rows.iter().filter(|row| !row[column].value.is_null());
         let count = filled.clone().filter(|row| row[column].is_numeric()).count();
         count * 2 > filled.count()

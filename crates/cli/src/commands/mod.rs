@@ -11,6 +11,7 @@ mod run;
 mod scoc;
 mod search;
 mod sweep;
+mod view;
 mod why;
 
 use std::num::NonZero;
@@ -44,6 +45,7 @@ pub fn carry_out(
         Command::Search(arguments) => search::search(&arguments, &registry, extras, output),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments, output),
         Command::Why(arguments) => why::why(&arguments, output),
+        Command::View(arguments) => view::view(&arguments, output),
         Command::Record(arguments) => record::record(&arguments, &registry, output),
         Command::List(arguments) => list::list(&arguments, &registry, output),
         Command::Describe(arguments) => describe::describe(&arguments, &registry, output),

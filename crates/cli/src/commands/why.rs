@@ -5,7 +5,7 @@ use std::path::Path;
 use rack::FlowId;
 use rack::trace::Trace;
 use report::export::{write_pcapng, write_perfetto};
-use report::{FlowRow, Why, flows_table, read_flows, read_trace, slowest_first};
+use report::{FlowRow, Why, flows_table, read_flows, read_trace, run_again, slowest_first};
 use scenario::{BadInput, Located};
 
 use super::DONE;
@@ -72,17 +72,11 @@ fn record_of(results: &Path) -> Result<Trace, Failure> {
         let message = format!(
             "holds no {TRACE}: the run recorded no packets. Run it again with run.trace set, which gives the \
              same results: {}",
-            rerun(results, "slowest 100")
+            run_again(results, "slowest 100")
         );
         return Err(refused(results, message));
     }
     read_trace(&path).map_err(Failure::Place)
-}
-
-/// What to type to have flows recorded.
-fn rerun(results: &Path, choice: &str) -> String {
-    let (scenario, results) = (results.join("scenario.toml"), results.display());
-    format!("rackloom run {} --set run.trace=\"{choice}\" --out {results}", scenario.display())
 }
 
 fn refused(results: &Path, message: String) -> Failure {
@@ -103,7 +97,7 @@ fn found<'a>(
     if recorded.binary_search(&row.flow).is_ok() {
         return Ok(row);
     }
-    let again = rerun(results, &format!("flows {number}"));
+    let again = run_again(results, &format!("flows {number}"));
     let message = format!(
         "has no record of flow {number}; it has of {}, which `rackloom why {}` lists. For this one: {again}",
         match recorded.len() {

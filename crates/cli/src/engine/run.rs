@@ -10,6 +10,7 @@ use rack::results::{Description, EngineTime, FlowRecord, FlowSink, RunResult, se
 use rack::run::{Progress, Stop};
 use rack::trace::Trace;
 use report::page::{Block, Library};
+use report::underway::ProgressFile;
 use report::{
     FileError, FlowWriter, Provenance, ResultsDir, read_flows, run_page, slow_flows, slowest_first,
     write_series, write_trace,
@@ -88,7 +89,14 @@ pub(super) fn run_with(
     guarded(|| {
         let place = Place::create(directory)?;
         let scenario = Scenario { free_threads: free_threads(scenario), ..scenario.clone() };
-        let (result, is_trace_full) = store(&scenario, &place, library, progress)?;
+        // Gone before the directory is looked at again, which vanishes if nothing is in it.
+        let mut told = ProgressFile::new(directory, &scenario.fabrics[0].label);
+        let mut progress = |p: Progress| {
+            told.update(p.ended, p.total, p.now.as_seconds());
+            progress(p)
+        };
+        let (result, is_trace_full) = store(&scenario, &place, library, &mut progress)?;
+        drop(told);
         place.keep();
         Ok(Finished { result, directory: directory.to_path_buf(), is_trace_full })
     })

@@ -256,6 +256,8 @@ mod tests {
             ideal: Some(Span::from_ns(260)),
             slowdown: Some(560.0 / 260.0),
             status: "completed".into(),
+            is_measured: true,
+            seed: 1,
         };
         (row, vec![hop(0, 0, 0), hop(1, 130, 430)])
     }

@@ -9,7 +9,11 @@ use crate::{Cell, ResultsTable, Tone};
 /// plotly.js, the "basic" bundle of version 4.1.1 (MIT), as published in the package
 /// `plotly.js-basic-dist-min`; its licence lies beside it.
 pub const CHART_LIBRARY: &str = include_str!("../../assets/plotly-basic.min.js");
-const STYLE: &str = include_str!("../../assets/report.css");
+/// The style sheet of reports: colours, tables, tiles, plots.
+pub const STYLE: &str = include_str!("../../assets/report.css");
+/// Axes, ticks and colours of charts, a classic script that leaves `charts` behind: for whoever draws others in
+/// the looks of reports.
+pub const CHARTS: &str = include_str!("../../assets/charts.js");
 const SCRIPT: &str = include_str!("../../assets/report.js");
 
 /// Forbids the page to load anything from anywhere; what it needs is in it.
@@ -65,7 +69,7 @@ pub(super) fn document(page: &Page, library: Library<'_>) -> String {
                         Library::Beside(path) => script src=(path) {},
                     }
                     script type="application/json" id="plots" { (embedded_json(&plots)) }
-                    script { (PreEscaped(SCRIPT)) }
+                    script { (PreEscaped(CHARTS)) (PreEscaped(SCRIPT)) }
                 }
             }
         }
@@ -263,10 +267,10 @@ mod tests {
     fn the_page_loads_nothing() {
         let html = Page::default().to_html();
         assert!(html.contains("default-src &#39;none&#39;") || html.contains("default-src 'none'"));
-        for asset in [STYLE, SCRIPT] {
+        for asset in [STYLE, CHARTS, SCRIPT] {
             assert!(!asset.contains("http:") && !asset.contains("https:"), "an outside address");
         }
-        for asset in [CHART_LIBRARY, SCRIPT] {
+        for asset in [CHART_LIBRARY, CHARTS, SCRIPT] {
             assert!(!asset.contains("</script"), "the asset would end its own element");
         }
     }

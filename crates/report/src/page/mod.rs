@@ -8,7 +8,7 @@
 mod html;
 mod plot;
 
-pub use html::CHART_LIBRARY;
+pub use html::{CHART_LIBRARY, CHARTS, STYLE};
 pub use plot::{Axis, Mark, Plot, PlotSeries, Scale, SeriesStyle};
 
 use crate::{ResultsTable, Tone};

@@ -130,7 +130,9 @@ impl Axis {
         value.is_finite() && (self.scale != Scale::Log || value > 0.0)
     }
 
-    fn to_json(&self) -> Value {
+    /// As `charts.js` takes it.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
         let scales: Vec<_> =
             self.unit.scales().iter().map(|&(scale, name)| json!([scale, name])).collect();
         let (kind, names) = match &self.scale {

@@ -12,9 +12,9 @@ mod table;
 mod trace;
 
 pub use flows::FlowWriter;
-pub use read::{FlowRow, read_flows, read_trace};
+pub use read::{FlowRow, GaugeRow, Series, each_flow, read_flows, read_series, read_trace};
 pub use series::write_series;
-pub use table::{TableColumn, write_table};
+pub use table::{TableColumn, read_table, write_table};
 pub use trace::write_trace;
 
 /// Where a file's figures come from; stored with them.

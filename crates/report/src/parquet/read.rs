@@ -38,6 +38,30 @@ pub struct FlowRow {
     pub slowdown: Option<f64>,
     /// `completed`, `failed` or `unfinished`.
     pub status: String,
+    /// Whether the figures of the run are also of this flow.
+    pub is_measured: bool,
+    /// Seed of the run that carried it: flows of two seeds may have one number.
+    pub seed: u64,
+}
+
+/// What a run sampled over time, as its table has it.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Series {
+    /// Ends of the sampling intervals, in seconds since the start of the run.
+    pub seconds: Vec<f64>,
+    /// A curve a gauge.
+    pub gauges: Vec<GaugeRow>,
+}
+
+/// A gauge over time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct GaugeRow {
+    /// Its name, from which its unit follows ([`crate::Unit::of_key`]).
+    pub name: String,
+    /// What it counts or measures, and how it was sampled.
+    pub meaning: String,
+    /// As many as there are intervals.
+    pub values: Vec<f64>,
 }
 
 /// What a file holds that is no such table.
@@ -47,7 +71,7 @@ fn foreign(what: &str) -> io::Error {
 }
 
 /// Calls `take` with each batch of these columns of the file at `path`; of all if there are none.
-fn read(
+pub(super) fn read(
     path: &Path,
     columns: &[&str],
     take: &mut dyn FnMut(&RecordBatch) -> io::Result<()>,
@@ -115,6 +139,22 @@ fn words(batch: &RecordBatch, name: &str) -> io::Result<Vec<String>> {
 /// # Errors
 /// When the file cannot be read, or is no table of flows.
 pub fn read_flows(path: &Path, wanted: &dyn Fn(FlowId) -> bool) -> Result<Vec<FlowRow>, FileError> {
+    let mut flows = Vec::new();
+    each_flow(path, wanted, &mut |row| flows.push(row))?;
+    flows.sort_by_key(|row| row.flow);
+    Ok(flows)
+}
+
+/// Calls `take` with each flow of a run that `wanted` picks out, in the order of the file: that in which they ended.
+/// A run may have more flows than fit in memory as rows.
+///
+/// # Errors
+/// When the file cannot be read, or is no table of flows.
+pub fn each_flow(
+    path: &Path,
+    wanted: &dyn Fn(FlowId) -> bool,
+    take: &mut dyn FnMut(FlowRow),
+) -> Result<(), FileError> {
     let columns = [
         "flow_id",
         "src",
@@ -125,21 +165,23 @@ pub fn read_flows(path: &Path, wanted: &dyn Fn(FlowId) -> bool) -> Result<Vec<Fl
         "ideal_fct_ps",
         "slowdown",
         "status",
+        "measured",
+        "seed",
     ];
-    let mut flows = Vec::new();
     read(path, &columns, &mut |batch| {
-        let flow = longs(batch, "flow_id")?;
+        let (flow, seed) = (longs(batch, "flow_id")?, longs(batch, "seed")?);
         let (src, dst) = (ints(batch, "src")?, ints(batch, "dst")?);
         let (size, start) = (longs(batch, "size_bytes")?, longs(batch, "start_ps")?);
         let (end, ideal) = (longs(batch, "end_ps")?, longs(batch, "ideal_fct_ps")?);
         let slowdown = column(batch, "slowdown", &DataType::Float64)?.as_primitive::<Float64Type>();
+        let measured = truths(batch, "measured")?;
         let status = words(batch, "status")?;
         for (row, status) in status.into_iter().enumerate() {
             let number = FlowId::new(flow.value(row));
             if !wanted(number) {
                 continue;
             }
-            flows.push(FlowRow {
+            take(FlowRow {
                 flow: number,
                 src: NodeId::new(src.value(row)),
                 dst: NodeId::new(dst.value(row)),
@@ -149,12 +191,39 @@ pub fn read_flows(path: &Path, wanted: &dyn Fn(FlowId) -> bool) -> Result<Vec<Fl
                 ideal: ideal.is_valid(row).then(|| Span::from_ps(ideal.value(row))),
                 slowdown: slowdown.is_valid(row).then(|| slowdown.value(row)),
                 status,
+                is_measured: measured.value(row),
+                seed: seed.value(row),
             });
         }
         Ok(())
+    })
+}
+
+/// The gauges of a run over time.
+///
+/// # Errors
+/// When the file cannot be read, or is no table of gauges.
+pub fn read_series(path: &Path) -> Result<Series, FileError> {
+    let mut series = Series::default();
+    read(path, &[], &mut |batch| {
+        let floats = |name: &str| -> io::Result<Vec<f64>> {
+            let found = column(batch, name, &DataType::Float64)?;
+            Ok(found.as_primitive::<Float64Type>().values().to_vec())
+        };
+        series.seconds.extend(floats("seconds")?);
+        let schema = batch.schema();
+        let gauges = schema.fields().iter().filter(|field| field.name() != "seconds");
+        for (index, field) in gauges.enumerate() {
+            if series.gauges.len() <= index {
+                let meaning = field.metadata().get("description").cloned().unwrap_or_default();
+                let (name, values) = (field.name().clone(), Vec::new());
+                series.gauges.push(GaugeRow { name, meaning, values });
+            }
+            series.gauges[index].values.extend(floats(field.name())?);
+        }
+        Ok(())
     })?;
-    flows.sort_by_key(|row| row.flow);
-    Ok(flows)
+    Ok(series)
 }
 
 /// The record of a run.

@@ -103,5 +103,14 @@ mod tests {
         assert_eq!(column(0), [1e-6, 2e-6]);
         assert_eq!(column(1), [64.0, 128.0]);
         assert_eq!(column(2), [0.0, 3.0]);
+        let read = crate::read_series(&path).unwrap();
+        assert_eq!(read.seconds, [1e-6, 2e-6]);
+        let gauges: Vec<_> = read.gauges.iter().map(|g| (&*g.name, &*g.meaning)).collect();
+        let queue = ("queue_max_bytes", "Longest queue (largest in the interval)");
+        assert_eq!(gauges, [queue, ("drops", "Cells dropped (number in the interval)")]);
+        assert_eq!(read.gauges[1].values, [0.0, 3.0]);
+        let foreign = place.path().join("foreign.parquet");
+        std::fs::write(&foreign, "no table").unwrap();
+        assert!(crate::read_series(&foreign).is_err());
     }
 }

@@ -4,12 +4,15 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray};
 use arrow_schema::DataType;
 use serde_json::Value;
 
 use super::Provenance;
 use super::columns::{Column, ColumnWriter, Nullable};
+use super::read::read;
 use crate::Unit;
 use crate::files::{AtomicFile, FileError};
 
@@ -98,6 +101,45 @@ fn array(values: &[Value]) -> ArrayRef {
     }
 }
 
+/// Columns of a table that [`write_table`] has written, by name, in the order of the file: those whose names `wanted`
+/// picks out.
+///
+/// # Errors
+/// When the file cannot be read, or is no table.
+pub fn read_table(
+    path: &Path,
+    wanted: &dyn Fn(&str) -> bool,
+) -> Result<Vec<(String, Vec<Value>)>, FileError> {
+    let mut columns: Vec<(String, Vec<Value>)> = Vec::new();
+    read(path, &[], &mut |batch| {
+        let schema = batch.schema();
+        let fields = schema.fields().iter().zip(batch.columns());
+        let fields = fields.filter(|(field, _)| wanted(field.name()));
+        for (index, (field, values)) in fields.enumerate() {
+            if columns.len() <= index {
+                columns.push((field.name().clone(), Vec::new()));
+            }
+            columns[index].1.extend(values_of(values));
+        }
+        Ok(())
+    })?;
+    Ok(columns)
+}
+
+/// The values of a column of one of our kinds; of any other kind nulls.
+fn values_of(column: &ArrayRef) -> Vec<Value> {
+    fn all<T: Into<Value>>(values: impl Iterator<Item = Option<T>>) -> Vec<Value> {
+        values.map(|value| value.map_or(Value::Null, Into::into)).collect()
+    }
+    match column.data_type() {
+        DataType::Int64 => all(column.as_primitive::<Int64Type>().iter()),
+        DataType::Float64 => all(column.as_primitive::<Float64Type>().iter()),
+        DataType::Boolean => all(column.as_boolean().iter()),
+        DataType::Utf8 => all(column.as_string::<i32>().iter()),
+        _ => vec![Value::Null; column.len()],
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,5 +178,14 @@ mod tests {
         let times = batch.column(2).as_any().downcast_ref::<Float64Array>().unwrap();
         assert_eq!(times.values().to_vec(), [1.0, 2.5e-6]);
         assert!(batch.column(3).is_null(0) && !batch.column(3).is_null(1));
+        let read = read_table(&path, &|name| name != "nodes").unwrap();
+        let expected = [
+            ("name", [json!("a"), Value::Null]),
+            ("fct.all.p99", [json!(1.0), json!(2.5e-6)]),
+            ("saturated", [Value::Null, json!(true)]),
+            ("mixed", [json!("1"), json!("1 us")]),
+            ("empty", [Value::Null, Value::Null]),
+        ];
+        assert_eq!(read, expected.map(|(name, values)| (name.to_string(), values.to_vec())));
     }
 }

@@ -13,8 +13,10 @@ pub use claims::{
     Claim, Kind, Tally, Verdict, claims_page, claims_table, published_claims, verdict_of,
 };
 pub use comparison::comparison_page;
-pub use run::run_page;
-pub use why::{Why, account_of, flows_table, parts_table, queues_table, slow_flows, slowest_first};
+pub use run::{key_figures, run_page};
+pub use why::{
+    Why, account_of, flows_table, parts_table, queues_table, run_again, slow_flows, slowest_first,
+};
 
 use serde_json::Value;
 

@@ -20,7 +20,7 @@ pub fn run_page(run: &RunResult, slow: Vec<Block>, command: &str) -> Page {
     let summary = &run.summary;
     let mut page = Page { title: run.label.clone(), lead: lead(summary), sections: Vec::new() };
     let mut overview: Vec<_> = warnings(summary).into_iter().map(Block::Text).collect();
-    overview.push(Block::Tiles(tiles(summary)));
+    overview.push(Block::Tiles(key_figures(summary)));
     page.push("Key figures", overview);
     page.push("Flow sizes", size_blocks(run));
     page.push("Distributions", distribution_blocks(run));
@@ -47,7 +47,8 @@ pub fn run_page(run: &RunResult, slow: Vec<Block>, command: &str) -> Page {
 }
 
 /// The figures that readers look for first.
-fn tiles(summary: &Value) -> Vec<Tile> {
+#[must_use]
+pub fn key_figures(summary: &Value) -> Vec<Tile> {
     let tile = |label: &str, key: &str, note: String| {
         let value = shown(summary, key);
         (value != MISSING).then(|| Tile { label: label.into(), value, note, tone: Tone::Plain })

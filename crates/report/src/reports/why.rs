@@ -1,5 +1,7 @@
 //! Where the time of single flows went, of a run that recorded their packets.
 
+use std::path::Path;
+
 use rack::FlowId;
 use rack::trace::{Account, Followed, Hop, Part, Queue, Trace, account, queues_of};
 use serde_json::{Value, json};
@@ -16,6 +18,14 @@ pub fn account_of(row: &FlowRow, trace: &Trace) -> Option<Account> {
     let end = row.end.filter(|_| row.status == "completed")?;
     let FlowRow { flow, src, dst, start, .. } = *row;
     account(&Followed { flow, src, dst, start, end }, trace.of(flow))
+}
+
+/// What to type to have the packets of `choice` recorded, as `run.trace` has it: the run in the directory `results` once
+/// more, with the same results.
+#[must_use]
+pub fn run_again(results: &Path, choice: &str) -> String {
+    let (scenario, results) = (results.join("scenario.toml"), results.display());
+    format!("rackloom run {} --set run.trace=\"{choice}\" --out {results}", scenario.display())
 }
 
 /// Flows by slowdown, the largest first; those that did not complete before all others.

@@ -1,0 +1,141 @@
+// The network as the record of packets shows it: lines coloured by what they carried, queues as large as they were deep,
+// at an instant that a slider picks.
+import { drawn, element, grouped, tableOf } from "./elements.js";
+
+/* global charts */
+const BYTES = { scales: [[1e9, "GB"], [1e6, "MB"], [1e3, "KB"], [1, "B"]] };
+const RATE = { scales: [[1e12, "Tbps"], [1e9, "Gbps"], [1e6, "Mbps"], [1e3, "Kbps"], [1, "bps"]] };
+const SECONDS = { scales: [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"], [1e-12, "ps"]] };
+const WIDTH = 1000, ROW = 150, MARGIN = 40, QUEUE_MAX = 13;
+// Labels of more nodes in a row would cover each other.
+const LABELLED = 40;
+const BUSIEST = 8;
+
+const kindOf = (name) => name.replace(/[\s\d.,/:-]*$/, "");
+
+/** Where each node is drawn: rows by the distance from the hosts, hosts at the bottom; alike nodes alone in a circle. */
+const placesOf = (nodes, links) => {
+  const compare = new Intl.Collator("en", { numeric: true }).compare;
+  const sorted = [...nodes].sort(compare);
+  const neighbours = new Map(sorted.map((name) => [name, []]));
+  for (const { from, to } of links) {
+    neighbours.get(from).push(to);
+    neighbours.get(to).push(from);
+  }
+  const hosts = sorted.filter((name) => kindOf(name) === "node");
+  const level = new Map(hosts.map((name) => [name, 0]));
+  const queue = [...hosts];
+  while (queue.length) {
+    const name = queue.shift();
+    for (const next of neighbours.get(name)) {
+      if (level.has(next)) continue;
+      level.set(next, level.get(name) + 1);
+      queue.push(next);
+    }
+  }
+  const rows = [];
+  for (const name of sorted) (rows[level.get(name) ?? 0] ??= []).push(name);
+  const places = new Map();
+  if (rows.length === 1) {
+    const radius = WIDTH / 2 - 2 * MARGIN;
+    rows[0].forEach((name, at) => {
+      const angle = 2 * Math.PI * at / rows[0].length - Math.PI / 2;
+      places.set(name, [WIDTH / 2 + radius * Math.cos(angle), WIDTH / 2 + radius * Math.sin(angle)]);
+    });
+    return { places, height: WIDTH, largest: rows[0].length };
+  }
+  const height = (rows.length - 1) * ROW + 2 * MARGIN;
+  rows.forEach((row, depth) => row.forEach((name, at) => {
+    places.set(name, [(at + 0.5) * WIDTH / row.length, height - MARGIN - depth * ROW]);
+  }));
+  return { places, height, largest: Math.max(...rows.map((row) => row.length)) };
+};
+
+/** The drawing with its slider; `mark` sets lines off by their names. */
+export const makeRack = (picture) => {
+  const { places, height, largest } = placesOf(picture.nodes, picture.links);
+  const most = { carried: 1, found: 1 };
+  for (const link of picture.links) {
+    link.at = new Map(link.spans.map(([at, carried, found]) => [at, { carried, found }]));
+    for (const [, carried, found] of link.spans) {
+      most.carried = Math.max(most.carried, carried);
+      most.found = Math.max(most.found, found);
+    }
+  }
+  const rate = (carried) => charts.format(RATE, carried * 8 / picture.step_seconds);
+
+  const beside = new Map();
+  const lines = picture.links.map((link) => {
+    const [[x1, y1], [x2, y2]] = [places.get(link.from), places.get(link.to)];
+    // Beside the line of the other direction, and the others of its own.
+    const pair = `${link.from} ${link.to}`;
+    beside.set(pair, (beside.get(pair) ?? 0) + 1);
+    const length = Math.hypot(x2 - x1, y2 - y1) || 1;
+    const apart = 5 * beside.get(pair) - 2;
+    const [dx, dy] = [-(y2 - y1) / length * apart, (x2 - x1) / length * apart];
+    const title = drawn("title");
+    const line = drawn("line", { x1: x1 + dx, y1: y1 + dy, x2: x2 + dx, y2: y2 + dy, class: "wire" }, title);
+    // A queue stands where its line begins, outside of the node.
+    const share = Math.min(22 / length, 0.4);
+    const queue = drawn("circle", { cx: x1 + dx + (x2 - x1) * share, cy: y1 + dy + (y2 - y1) * share, r: 0, class: "queue" });
+    return { link, line, queue, title };
+  });
+  const nodes = picture.nodes.map((name) => {
+    const [x, y] = places.get(name);
+    const isHost = kindOf(name) === "node";
+    const shape = isHost ? drawn("circle", { cx: x, cy: y, r: Math.min(6, 300 / largest), class: "host" })
+      : drawn("rect", { x: x - 12, y: y - 7, width: 24, height: 14, rx: 3, class: "switch" });
+    shape.append(drawn("title"));
+    shape.firstChild.textContent = name;
+    if (isHost && largest > LABELLED) return [shape];
+    const label = drawn("text", { x, y: isHost ? y + 22 : y - 14, class: "label" });
+    label.textContent = isHost ? name.replace(/^node /, "") : name;
+    return [shape, label];
+  });
+  const box = { viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": "The network; the table below it says the same" };
+  const svg = drawn("svg", box, ...lines.flatMap(({ line }) => line), ...lines.map(({ queue }) => queue), ...nodes.flat());
+
+  const slider = element("input", { type: "range", min: "0", max: String(picture.spans - 1), value: "0", id: "instant" });
+  const said = element("output", { for: "instant" });
+  const busiest = element("div");
+  const draw = () => {
+    const at = Number(slider.value);
+    const from = picture.first_seconds + at * picture.step_seconds;
+    said.textContent = `${charts.format(SECONDS, from)} to ${charts.format(SECONDS, from + picture.step_seconds)}`;
+    slider.setAttribute("aria-valuetext", said.textContent);
+    for (const { link, line, queue, title } of lines) {
+      const { carried, found } = link.at.get(at) ?? { carried: 0, found: 0 };
+      const share = Math.sqrt(carried / most.carried);
+      line.style.strokeWidth = carried ? 1.5 + 3.5 * share : 1;
+      line.style.stroke = carried ? `color-mix(in srgb, var(--series-1) ${Math.round(35 + 65 * share)}%, var(--grid))` : "";
+      queue.setAttribute("r", found ? Math.max(2, QUEUE_MAX * Math.sqrt(found / most.found)) : 0);
+      title.textContent = `${link.name}: ${rate(carried)}, queue ${charts.format(BYTES, found)}`;
+    }
+    const rows = lines.map(({ link }) => ({ link, ...(link.at.get(at) ?? { carried: 0, found: 0 }) }))
+      .filter(({ carried, found }) => carried || found)
+      .sort((a, b) => b.found - a.found || b.carried - a.carried).slice(0, BUSIEST);
+    const columns = [["line", "Line"], ["carried", "Carried, of these flows"], ["queue", "Deepest queue found"]]
+      .map(([key, title], index) => ({ key, title, number: index > 0 }));
+    busiest.replaceChildren(rows.length ? tableOf({ columns, rows: rows.map(({ link, carried, found }) =>
+      [link.name, rate(carried), charts.format(BYTES, found)].map((text) => ({ text }))) })
+      : element("p", { class: "note" }, "No recorded packet was under way then."));
+  };
+  slider.addEventListener("input", draw);
+  // Begins where most happened.
+  const totals = new Array(picture.spans).fill(0);
+  for (const link of picture.links) for (const [at, , found] of link.spans) totals[at] += found;
+  slider.value = String(totals.indexOf(Math.max(...totals)));
+  draw();
+
+  const note = `Of the ${grouped(picture.flows)} flows whose packets were recorded: the wider and darker a line, the more of their ` +
+    `bytes it carried; the larger a disc, the deeper the queue that their packets found (up to ${charts.format(BYTES, most.found)}), ` +
+    "whoever it was full of.";
+  return {
+    part: element("div", { class: "rack" }, element("p", { class: "note" }, note), svg,
+      element("div", { class: "slide" }, element("label", { for: "instant" }, "Time"), slider, said), busiest),
+    mark(names) {
+      const wanted = new Set(names);
+      for (const { link, line } of lines) line.classList.toggle("marked", wanted.has(link.name));
+    },
+  };
+};
