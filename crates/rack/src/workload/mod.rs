@@ -14,6 +14,7 @@ pub mod merge;
 pub mod models;
 pub mod parameter_server;
 pub mod patterns;
+pub mod pipeline;
 pub mod poisson;
 pub mod requests;
 pub mod sizes;
@@ -55,6 +56,12 @@ pub trait Workload {
     fn ended(&mut self, flow: FlowId, at: Time) {
         let _ = (flow, at);
     }
+
+    /// Until when something of it goes on without a flow, as far as flows have ended: a computation
+    /// that follows the last of them, say.
+    fn busy_until(&self) -> Time {
+        Time::ZERO
+    }
 }
 
 /// A boxed workload is one, so that code over any workload takes it too.
@@ -81,5 +88,9 @@ impl<W: Workload + ?Sized> Workload for Box<W> {
 
     fn ended(&mut self, flow: FlowId, at: Time) {
         (**self).ended(flow, at);
+    }
+
+    fn busy_until(&self) -> Time {
+        (**self).busy_until()
     }
 }
