@@ -227,6 +227,47 @@ pub fn figures(summary: &Value) -> ResultsTable {
     table
 }
 
+/// What is told of a job and the head of its column.
+const OF_JOB: &[(&str, &str)] = &[
+    ("nodes", "Nodes"),
+    ("start_seconds", "Start"),
+    ("seconds", "Time"),
+    ("alone_seconds", "Time alone"),
+    ("alone_ratio", "Times as long"),
+    ("bytes", "Data sent"),
+    ("energy_joules", "Energy of the network"),
+];
+
+/// The names of the jobs of a run.
+fn names_of_jobs(summary: &Value) -> impl Iterator<Item = &str> {
+    let jobs = get(summary, "job").and_then(Value::as_object);
+    jobs.into_iter().flat_map(|jobs| jobs.keys().map(String::as_str))
+}
+
+/// The jobs of a run, a row each; columns of which nothing is known are left out.
+#[must_use]
+pub fn jobs(summary: &Value) -> ResultsTable {
+    let names: Vec<&str> = names_of_jobs(summary).collect();
+    let found = |key: &str| names.iter().any(|name| cell(summary, &of_job(name, key)).is_some());
+    let known: Vec<_> = OF_JOB.iter().filter(|(key, _)| found(key)).collect();
+    let mut columns = vec![Column::new("job", "Job")];
+    columns.extend(known.iter().map(|&&(key, title)| Column::new(key, title)));
+    let mut table = ResultsTable::new(columns);
+    for name in names {
+        let mut cells = vec![Cell::text(name)];
+        cells.extend(known.iter().map(|(key, _)| {
+            let none = || Cell::new(Value::Null, Unit::of_key(key));
+            cell(summary, &of_job(name, key)).unwrap_or_else(none)
+        }));
+        table.push(cells);
+    }
+    table
+}
+
+fn of_job(name: &str, key: &str) -> String {
+    format!("job.{name}.{key}")
+}
+
 /// Several runs side by side: a row a figure, a column a run.
 #[must_use]
 pub fn comparison(runs: &[(&str, &Value)]) -> ResultsTable {
@@ -242,6 +283,20 @@ pub fn comparison(runs: &[(&str, &Value)]) -> ResultsTable {
         let mut cells = vec![Cell::text(figure.label)];
         cells.extend(found.into_iter().map(|cell| cell.unwrap_or_else(none)));
         table.push(cells);
+    }
+    // The jobs of all runs are the same.
+    for name in runs.first().into_iter().flat_map(|(_, summary)| names_of_jobs(summary)) {
+        let told = [("seconds", "time"), ("alone_ratio", "times as long as alone")];
+        for (key, what) in told.into_iter().chain([("energy_joules", "energy of the network")]) {
+            let key = of_job(name, key);
+            let found: Vec<_> = runs.iter().map(|(_, summary)| toned(summary, &key)).collect();
+            if found.iter().any(Option::is_some) {
+                let none = || Cell::new(Value::Null, Unit::of_key(&key));
+                let mut cells = vec![Cell::text(format!("Job {name}, {what}"))];
+                cells.extend(found.into_iter().map(|cell| cell.unwrap_or_else(none)));
+                table.push(cells);
+            }
+        }
     }
     table
 }
@@ -415,9 +470,29 @@ mod tests {
     }
 
     #[test]
+    fn jobs_are_told_in_a_table_of_their_own_and_in_rows_of_a_comparison() {
+        let job = json!({ "nodes": 4, "seconds": 2e-3, "flows": 24, "bytes": 6_000_000 });
+        let open = json!({ "nodes": 2, "seconds": null, "at_least": { "seconds": 5e-3 } });
+        let summary = json!({ "job": { "a": job, "b": open } });
+        let table = jobs(&summary);
+        let heads: Vec<_> = table.columns.iter().map(|column| column.title.as_str()).collect();
+        assert_eq!(heads, ["Job", "Nodes", "Time", "Data sent"]);
+        let rows: Vec<Vec<&str>> = table
+            .rows
+            .iter()
+            .map(|row| row.iter().map(|cell| cell.text.as_str()).collect())
+            .collect();
+        assert_eq!(rows, [["a", "4", "2 ms", "6 MB"], ["b", "2", "≥ 5 ms", "–"]]);
+        let compared = comparison(&[("one", &summary), ("two", &summary)]);
+        let labels: Vec<_> = compared.rows.iter().map(|row| row[0].text.as_str()).collect();
+        assert_eq!(labels, ["Job a, time", "Job b, time"]);
+    }
+
+    #[test]
     fn a_summary_without_details_is_no_trouble() {
         assert_eq!(details(&json!({})), Value::Null);
         assert!(details_table(&Value::Null, |_| true).rows.is_empty());
         assert!(figures(&json!({})).rows.is_empty());
+        assert!(jobs(&json!({})).rows.is_empty());
     }
 }

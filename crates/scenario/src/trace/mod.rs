@@ -24,17 +24,20 @@ mod tests;
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kernel::Bytes;
 use rack::workload::trace::TraceRow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 pub use self::load::Offered;
 use self::rows::{At, Draft, Rows};
 use crate::problem::{BadInput, Located};
 
+/// Bytes of a file that are read at a time.
+const PART: usize = 1 << 16;
 /// Memory for a trace where nobody says how much there is: room for four million flows. Our choice.
 pub const MEMORY_DEFAULT: Bytes = Bytes::new(1 << 30);
 
@@ -127,6 +130,26 @@ fn read_text(file: impl io::Read, is_ended: bool, rows: &mut Rows<'_>) {
         TraceFormat::Hpcc => hpcc::read(file, rows),
         TraceFormat::Parquet => unreachable!("not made of lines"),
     }
+}
+
+/// First 16 hexadecimal digits of the SHA-256 of the contents of `paths`, one after the other.
+///
+/// # Errors
+/// Which cannot be read, and why.
+pub(crate) fn digest(paths: &[PathBuf]) -> Result<String, (PathBuf, io::Error)> {
+    let (mut digest, mut part) = (Sha256::new(), vec![0; PART]);
+    for path in paths {
+        let unreadable = |error| (path.clone(), error);
+        let mut file = open(path).map_err(unreadable)?;
+        loop {
+            match file.read(&mut part).map_err(unreadable)? {
+                0 => break,
+                count => digest.update(&part[..count]),
+            }
+        }
+    }
+    let digest = digest.finalize();
+    Ok(digest[..8].iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Opens a file; what never ends, such as a device, is none.
