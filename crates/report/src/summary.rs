@@ -361,6 +361,7 @@ pub fn warnings(summary: &Value) -> Vec<String> {
             shown(summary, "load.nominal")
         ));
     }
+    warnings.extend(left_out(summary));
     if number(summary, "faults_after_end").unwrap_or(0.0) > 0.0 {
         warnings.push(format!(
             "{} of the scenario's faults lie after the end of the run and never happened.",
@@ -406,6 +407,37 @@ pub fn differences(runs: &[(&str, &Value)]) -> Vec<String> {
         );
     }
     notes
+}
+
+/// What of a capture has become no flow.
+fn left_out(summary: &Value) -> Option<String> {
+    let of = |key: &str| number(summary, &format!("capture.{key}")).unwrap_or(0.0);
+    let parts = [
+        ("not_ip", "not of IP"),
+        ("not_tcp_udp", "neither of TCP nor of UDP"),
+        ("fragments", "fragments"),
+        ("short", "with headers cut off or damaged"),
+        ("other_hosts", "of hosts that are not listed"),
+    ];
+    let told: Vec<String> = parts
+        .iter()
+        .filter(|(key, _)| of(key) > 0.0)
+        .map(|(key, what)| format!("{} {what}", Unit::Count.format(of(key))))
+        .collect();
+    let is_cut = get(summary, "capture.cut_off") == Some(&Value::Bool(true));
+    if told.is_empty() && !is_cut {
+        return None;
+    }
+    let packets = Unit::Count.format(of("packets"));
+    let left = match told.is_empty() {
+        true => String::new(),
+        false => format!(
+            "Of the {packets} packets of the capture these belong to no flow: {}. ",
+            told.join(", ")
+        ),
+    };
+    let cut = if is_cut { "The capture ends within a packet." } else { "" };
+    Some(format!("{left}{cut}").trim_end().to_string())
 }
 
 /// What makes the other figures mean something else than they seem to.
@@ -486,6 +518,15 @@ mod tests {
         let compared = comparison(&[("one", &summary), ("two", &summary)]);
         let labels: Vec<_> = compared.rows.iter().map(|row| row[0].text.as_str()).collect();
         assert_eq!(labels, ["Job a, time", "Job b, time"]);
+    }
+
+    #[test]
+    fn what_a_capture_leaves_out_is_a_warning() {
+        let capture = json!({ "packets": 70, "not_ip": 3, "short": 1, "cut_off": true });
+        let expected = "Of the 70 packets of the capture these belong to no flow: 3 not of IP, 1 with \
+                        headers cut off or damaged. The capture ends within a packet.";
+        assert_eq!(warnings(&json!({ "capture": capture })), [expected]);
+        assert!(warnings(&json!({ "capture": { "packets": 70, "not_ip": 0 } })).is_empty());
     }
 
     #[test]

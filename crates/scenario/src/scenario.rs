@@ -445,6 +445,9 @@ impl Scenario {
             result.summary["load"]["sizes"] = nominal.sizes.into();
             result.summary["load"]["mean_bytes"] = json!(nominal.mean_bytes);
         }
+        if let Some(captured) = self.workload.captured() {
+            result.put("capture", json!(captured));
+        }
         if let Some(load) = self.workload.load_of_trace(&self.context()) {
             result.summary["load"]["trace"] = json!(load);
         }

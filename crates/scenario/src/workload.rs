@@ -2,12 +2,14 @@
 //!
 //! The generators know no files, so the trace is read here and handed to them as rows.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use kernel::{Bytes, Rate};
+use kernel::{Bytes, Rate, Span};
 use rack::workload::config::{Nominal, WorkloadConfig, WorkloadContext};
-use rack::workload::trace::{TraceRow, from_rows};
+use rack::workload::trace::from_rows;
 use rack::{Problem, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +17,8 @@ use serde_json::{Map, Value, json};
 
 use crate::jobs::{JobsChoice, JobsConfig};
 use crate::problem::Located;
-use crate::trace::{Offered, Reading, TraceFormat};
+use crate::trace::capture::{Captured, Capturing, TIMEOUT_DEFAULT};
+use crate::trace::{Contents, Offered, Reading, TraceFormat};
 use crate::{registry, trace};
 
 /// The `kind` that stands for a trace file.
@@ -31,6 +34,8 @@ pub struct WorkloadChoice {
     memory: Bytes,
     /// What a trace offers by itself, known once it has been drawn, which reading a scenario does.
     offered: Arc<OnceLock<Offered>>,
+    /// What of a capture has become flows, likewise.
+    captured: Arc<OnceLock<Captured>>,
     /// What results call files that are read from copies, by their keys.
     originals: Vec<(String, Value)>,
     /// The node rate that load 1.0 refers to, if the scenario states one.
@@ -46,14 +51,14 @@ enum Source {
 
 /// Flows from a file: a table in CSV or Parquet with the columns start, src, dst, bytes and
 /// optionally class and after; flows.parquet of an earlier run; a connection matrix of htsim; a
-/// list of flows of HPCC.
+/// list of flows of HPCC; a capture of packets.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TraceConfig {
     /// The file; a relative path starts at the scenario file. No default.
     pub path: PathBuf,
     /// How it is written. Default: what its name ends in: .csv, .parquet (also flows.parquet of an
-    /// earlier run), .cm or .tm (htsim).
+    /// earlier run), .cm or .tm (htsim), .pcap or .pcapng.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<TraceFormat>,
     /// The number that the file gives to node 0: what numbers its hosts from 1 says 1. Default: 0.
@@ -65,6 +70,14 @@ pub struct TraceConfig {
     /// those of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
+    /// Of a capture: the address of each node, from node 0 on; packets from and to others are left out.
+    /// Default: nodes are given to addresses in the order in which they appear.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Vec<IpAddr>>,
+    /// Of a capture: a flow that nothing has ended is over when nothing has come for so long. Unit:
+    /// time. Default 15 s (our choice: NetFlow's inactive timer).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow_timeout: Option<Span>,
     /// First 16 hexadecimal digits of the SHA-256 of the file, to be sure that it is still the
     /// same. Default: not checked; a resolved scenario states it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,6 +118,7 @@ impl WorkloadChoice {
             let mut trace: TraceConfig = registry::read(Value::Object(table))?;
             trace.path = folder.join(&trace.path);
             trace.format = Some(trace.format()?);
+            trace.check_capture()?;
             trace.pin()?;
             return Ok(Self::new(Source::Trace(trace), memory, load_rate));
         }
@@ -119,7 +133,8 @@ impl WorkloadChoice {
     }
 
     fn new(source: Source, memory: Bytes, load_rate: Option<Rate>) -> Self {
-        Self { source, memory, offered: Arc::default(), originals: Vec::new(), load_rate }
+        let (offered, captured) = (Arc::default(), Arc::default());
+        Self { source, memory, offered, captured, originals: Vec::new(), load_rate }
     }
 
     /// The files that it is read from, paths absolute; none of a generator.
@@ -211,6 +226,12 @@ impl WorkloadChoice {
         self.offered.get()?.load(context)
     }
 
+    /// What of a capture has become flows and what has not, once it has been drawn.
+    #[must_use]
+    pub fn captured(&self) -> Option<Captured> {
+        self.captured.get().copied()
+    }
+
     /// Draws it for a rack.
     ///
     /// # Errors
@@ -219,7 +240,8 @@ impl WorkloadChoice {
         match &self.source {
             Source::Generator(generator) => generator.build(context),
             Source::Trace(config) => {
-                let mut rows = config.rows(context, self.memory)?;
+                let Contents { mut rows, captured } = config.contents(context, self.memory)?;
+                captured.into_iter().for_each(|told| _ = self.captured.set(told));
                 // Equal each time: the file is the one that its digest names.
                 let offered = self.offered.get_or_init(|| Offered::of(&rows));
                 if let Some(load) = config.load {
@@ -272,24 +294,43 @@ impl TraceConfig {
             let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let message = format!(
                 "missing: what {name:?} holds cannot be told from its name; add format = \"csv\", \"parquet\", \
-                 \"htsim\" (a connection matrix) or \"hpcc\" (a list of flows)"
+                 \"htsim\" (a connection matrix), \"hpcc\" (a list of flows) or \"pcap\" (a capture)"
             );
             vec![Problem::new("format", message)]
         })
     }
 
+    /// Refuses keys of captures for what is none.
+    fn check_capture(&self) -> Result<(), Vec<Problem>> {
+        let given =
+            [("hosts", self.hosts.is_some()), ("flow_timeout", self.flow_timeout.is_some())];
+        let is_capture = self.format == Some(TraceFormat::Pcap);
+        let wrong = given.into_iter().filter(|(_, is_given)| *is_given && !is_capture);
+        let complain = |(key, _)| {
+            Problem::new(key, "only packets of a capture have addresses and times; remove it")
+        };
+        let mut problems: Vec<Problem> = wrong.map(complain).collect();
+        let hosts = self.hosts.as_deref().unwrap_or_default();
+        let distinct: BTreeSet<&IpAddr> = hosts.iter().collect();
+        if distinct.len() < hosts.len() {
+            problems
+                .push(Problem::new("hosts", "found an address twice; expected one for each node"));
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
     /// Its flows, for a rack.
-    fn rows(
-        &self,
-        context: &WorkloadContext,
-        memory: Bytes,
-    ) -> Result<Vec<TraceRow>, Vec<Problem>> {
+    fn contents(&self, context: &WorkloadContext, memory: Bytes) -> Result<Contents, Vec<Problem>> {
         self.check_digest()?;
         let reading = Reading {
             format: self.format()?,
             first_node: self.first_node,
             nodes: context.nodes,
             memory,
+            capturing: Capturing {
+                hosts: self.hosts.clone().unwrap_or_default(),
+                timeout: self.flow_timeout.unwrap_or(TIMEOUT_DEFAULT),
+            },
         };
         trace::read(&self.path, reading).map_err(|bad| {
             let message = |p: &Located| Problem::new("path", p.to_string());
