@@ -32,7 +32,12 @@ def test_a_question_is_answered(line: str, here: Path, command: Any) -> None:
         done = command("run", "examples/why.toml", *few)
         assert done.returncode == 0, done.stderr
     elif "collectives" in line:
-        words += ["--set", "workload.size=1 KB"]
+        # An accelerator for each of the parameters' nodes.
+        words += ["--set", "fabric.nodes=16"]
+        for job, size in enumerate(["1 KB", "1 KB", "16 KB", "1 KB"]):
+            words += ["--set", f"workload.job[{job}].work.size={size}"]
+    elif "jobs" in line:
+        words += ["--set", "workload.alone=false"]
     else:
         words += SHORT if "load.toml" in line else FEW
     if words[0] == "search":

@@ -48,7 +48,7 @@ LINES_MAX = 800
 
 # What no person wrote or reads line by line.
 NOT_SOURCE = re.compile(
-    r"(^|/)(Cargo\.lock|.*\.min\.js|LICENSE|.*-LICENSE\.txt|.*\.(csv|ipynb|parquet|png|svg|ttf))$"
+    r"(^|/)(Cargo\.lock|.*\.min\.js|LICENSE|.*-LICENSE\.txt|.*\.(csv|et|ipynb|parquet|png|svg|ttf))$"
     # Generated from interfaces, and held against them by a test.
     r"|^crates/fabrics/aquila-services/src/proto/(control|etcd)\.rs$"
 )

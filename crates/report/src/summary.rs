@@ -227,6 +227,47 @@ pub fn figures(summary: &Value) -> ResultsTable {
     table
 }
 
+/// What is told of a job and the head of its column.
+const OF_JOB: &[(&str, &str)] = &[
+    ("nodes", "Nodes"),
+    ("start_seconds", "Start"),
+    ("seconds", "Time"),
+    ("alone_seconds", "Time alone"),
+    ("alone_ratio", "Times as long"),
+    ("bytes", "Data sent"),
+    ("energy_joules", "Energy of the network"),
+];
+
+/// The names of the jobs of a run.
+fn names_of_jobs(summary: &Value) -> impl Iterator<Item = &str> {
+    let jobs = get(summary, "job").and_then(Value::as_object);
+    jobs.into_iter().flat_map(|jobs| jobs.keys().map(String::as_str))
+}
+
+/// The jobs of a run, a row each; columns of which nothing is known are left out.
+#[must_use]
+pub fn jobs(summary: &Value) -> ResultsTable {
+    let names: Vec<&str> = names_of_jobs(summary).collect();
+    let found = |key: &str| names.iter().any(|name| cell(summary, &of_job(name, key)).is_some());
+    let known: Vec<_> = OF_JOB.iter().filter(|(key, _)| found(key)).collect();
+    let mut columns = vec![Column::new("job", "Job")];
+    columns.extend(known.iter().map(|&&(key, title)| Column::new(key, title)));
+    let mut table = ResultsTable::new(columns);
+    for name in names {
+        let mut cells = vec![Cell::text(name)];
+        cells.extend(known.iter().map(|(key, _)| {
+            let none = || Cell::new(Value::Null, Unit::of_key(key));
+            cell(summary, &of_job(name, key)).unwrap_or_else(none)
+        }));
+        table.push(cells);
+    }
+    table
+}
+
+fn of_job(name: &str, key: &str) -> String {
+    format!("job.{name}.{key}")
+}
+
 /// Several runs side by side: a row a figure, a column a run.
 #[must_use]
 pub fn comparison(runs: &[(&str, &Value)]) -> ResultsTable {
@@ -242,6 +283,20 @@ pub fn comparison(runs: &[(&str, &Value)]) -> ResultsTable {
         let mut cells = vec![Cell::text(figure.label)];
         cells.extend(found.into_iter().map(|cell| cell.unwrap_or_else(none)));
         table.push(cells);
+    }
+    // The jobs of all runs are the same.
+    for name in runs.first().into_iter().flat_map(|(_, summary)| names_of_jobs(summary)) {
+        let told = [("seconds", "time"), ("alone_ratio", "times as long as alone")];
+        for (key, what) in told.into_iter().chain([("energy_joules", "energy of the network")]) {
+            let key = of_job(name, key);
+            let found: Vec<_> = runs.iter().map(|(_, summary)| toned(summary, &key)).collect();
+            if found.iter().any(Option::is_some) {
+                let none = || Cell::new(Value::Null, Unit::of_key(&key));
+                let mut cells = vec![Cell::text(format!("Job {name}, {what}"))];
+                cells.extend(found.into_iter().map(|cell| cell.unwrap_or_else(none)));
+                table.push(cells);
+            }
+        }
     }
     table
 }
@@ -306,6 +361,7 @@ pub fn warnings(summary: &Value) -> Vec<String> {
             shown(summary, "load.nominal")
         ));
     }
+    warnings.extend(left_out(summary));
     if number(summary, "faults_after_end").unwrap_or(0.0) > 0.0 {
         warnings.push(format!(
             "{} of the scenario's faults lie after the end of the run and never happened.",
@@ -351,6 +407,37 @@ pub fn differences(runs: &[(&str, &Value)]) -> Vec<String> {
         );
     }
     notes
+}
+
+/// What of a capture has become no flow.
+fn left_out(summary: &Value) -> Option<String> {
+    let of = |key: &str| number(summary, &format!("capture.{key}")).unwrap_or(0.0);
+    let parts = [
+        ("not_ip", "not of IP"),
+        ("not_tcp_udp", "neither of TCP nor of UDP"),
+        ("fragments", "fragments"),
+        ("short", "with headers cut off or damaged"),
+        ("other_hosts", "of hosts that are not listed"),
+    ];
+    let told: Vec<String> = parts
+        .iter()
+        .filter(|(key, _)| of(key) > 0.0)
+        .map(|(key, what)| format!("{} {what}", Unit::Count.format(of(key))))
+        .collect();
+    let is_cut = get(summary, "capture.cut_off") == Some(&Value::Bool(true));
+    if told.is_empty() && !is_cut {
+        return None;
+    }
+    let packets = Unit::Count.format(of("packets"));
+    let left = match told.is_empty() {
+        true => String::new(),
+        false => format!(
+            "Of the {packets} packets of the capture these belong to no flow: {}. ",
+            told.join(", ")
+        ),
+    };
+    let cut = if is_cut { "The capture ends within a packet." } else { "" };
+    Some(format!("{left}{cut}").trim_end().to_string())
 }
 
 /// What makes the other figures mean something else than they seem to.
@@ -415,9 +502,38 @@ mod tests {
     }
 
     #[test]
+    fn jobs_are_told_in_a_table_of_their_own_and_in_rows_of_a_comparison() {
+        let job = json!({ "nodes": 4, "seconds": 2e-3, "flows": 24, "bytes": 6_000_000 });
+        let open = json!({ "nodes": 2, "seconds": null, "at_least": { "seconds": 5e-3 } });
+        let summary = json!({ "job": { "a": job, "b": open } });
+        let table = jobs(&summary);
+        let heads: Vec<_> = table.columns.iter().map(|column| column.title.as_str()).collect();
+        assert_eq!(heads, ["Job", "Nodes", "Time", "Data sent"]);
+        let rows: Vec<Vec<&str>> = table
+            .rows
+            .iter()
+            .map(|row| row.iter().map(|cell| cell.text.as_str()).collect())
+            .collect();
+        assert_eq!(rows, [["a", "4", "2 ms", "6 MB"], ["b", "2", "≥ 5 ms", "–"]]);
+        let compared = comparison(&[("one", &summary), ("two", &summary)]);
+        let labels: Vec<_> = compared.rows.iter().map(|row| row[0].text.as_str()).collect();
+        assert_eq!(labels, ["Job a, time", "Job b, time"]);
+    }
+
+    #[test]
+    fn what_a_capture_leaves_out_is_a_warning() {
+        let capture = json!({ "packets": 70, "not_ip": 3, "short": 1, "cut_off": true });
+        let expected = "Of the 70 packets of the capture these belong to no flow: 3 not of IP, 1 with \
+                        headers cut off or damaged. The capture ends within a packet.";
+        assert_eq!(warnings(&json!({ "capture": capture })), [expected]);
+        assert!(warnings(&json!({ "capture": { "packets": 70, "not_ip": 0 } })).is_empty());
+    }
+
+    #[test]
     fn a_summary_without_details_is_no_trouble() {
         assert_eq!(details(&json!({})), Value::Null);
         assert!(details_table(&Value::Null, |_| true).rows.is_empty());
         assert!(figures(&json!({})).rows.is_empty());
+        assert!(jobs(&json!({})).rows.is_empty());
     }
 }

@@ -144,11 +144,16 @@ pub fn printable_line(text: &str) -> Cow<'_, str> {
 pub fn run_text(label: &str, summary: &Value, style: TextStyle) -> String {
     let distributions = summary::distributions(summary).to_text(style);
     let figures = summary::figures(summary).to_text(style);
+    let jobs = summary::jobs(summary);
+    let jobs = match jobs.rows.is_empty() {
+        true => String::new(),
+        false => format!("{}\n", jobs.to_text(style)),
+    };
     let notes: Vec<_> = summary::warnings(summary)
         .iter()
         .map(|text| format!("\n{}\n", printable_line(text)))
         .collect();
-    format!("{}\n\n{distributions}\n{figures}{}", printable_line(label), notes.concat())
+    format!("{}\n\n{jobs}{distributions}\n{figures}{}", printable_line(label), notes.concat())
 }
 
 /// Several runs side by side for the terminal.

@@ -3,11 +3,13 @@
 //! **Invariant:** knows fabrics by their configuration and by [`rack::Fabric`] alone; knows no
 //! report and no command line.
 
-pub mod check;
+pub mod chakra;
+mod check;
 mod controller;
 pub mod describe;
 mod execute;
 mod faults;
+mod jobs;
 pub mod links;
 mod problem;
 mod quantities;
@@ -25,6 +27,7 @@ mod workload;
 pub use check::suggest;
 pub use execute::{Job, Sink};
 pub use faults::{Drawn, FaultConfig, LeafSpine};
+pub use jobs::{JobConfig, JobsConfig, NodeList, TraceFiles};
 pub use problem::{BadInput, Located};
 pub use registry::Registry;
 pub use run_config::{RunConfig, WarmUp};
@@ -32,4 +35,4 @@ pub use scenario::{Error, FabricChoice, Scenario};
 pub use source::{Argument, Document, Format};
 pub use trace::TraceFormat;
 pub use tree::Place;
-pub use workload::{TraceConfig, WorkloadChoice};
+pub use workload::{InputFiles, TraceConfig, WorkloadChoice};

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kernel::{Bytes, Rate, Time};
-use rack::results::RunResult;
+use rack::results::{Figure, RunResult};
 use rack::run::{MeasuredSet, Options, Progress, RunError, warm_up_flows};
 use rack::trace::Chooser;
 use rack::workload::config::WorkloadContext;
@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::execute::{Job, Sink};
 use crate::faults::{self, FaultConfig};
+use crate::jobs::Network;
 use crate::problem::{BadInput, Located};
 use crate::reader;
 use crate::registry::{Planned, Registry};
@@ -225,7 +226,15 @@ impl Scenario {
     /// # Errors
     /// When it cannot be built: a trace has changed since the scenario was read.
     pub fn draw(&self) -> Result<Box<dyn Workload>, BadInput> {
-        self.workload.build(&self.context()).map_err(|problems| {
+        self.drawn(self.workload.build(&self.context()))
+    }
+
+    /// A workload, or its problems with the scenario's name.
+    fn drawn(
+        &self,
+        workload: Result<Box<dyn Workload>, Vec<rack::Problem>>,
+    ) -> Result<Box<dyn Workload>, BadInput> {
+        workload.map_err(|problems| {
             let locate = |p: rack::Problem| {
                 Located::whole(&format!("{}: workload.{}", self.name, p.key), p.message)
             };
@@ -381,6 +390,35 @@ impl Scenario {
         Ok(result)
     }
 
+    /// Runs each of its jobs alone, if that is asked for, and notes how long it takes.
+    fn execute_alone(
+        &self,
+        index: usize,
+        result: &mut RunResult,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        for (number, name) in self.workload.alone().into_iter().enumerate() {
+            if result.summary["interrupted"] == Value::Bool(true) {
+                return Ok(());
+            }
+            let mut nothing = ();
+            // The flows of the others are not to come: how many there are in all says nothing.
+            let mut quietly = |p: Progress| progress(Progress { total: None, ..p });
+            let mut job = self.job(&mut nothing, &mut quietly)?;
+            job.workload = self.drawn(self.workload.build_alone(&self.context(), number))?;
+            let alone = self.fabrics[index].plan.run(job)?;
+            if alone.summary["interrupted"] == Value::Bool(true) {
+                result.summary["interrupted"] = true.into();
+            }
+            let took = Figure::get("seconds", &alone.summary["job"][name]);
+            let table = result.summary["job"][name].as_object_mut().expect("the job has run");
+            let together = Figure::get("seconds", &Value::Object(table.clone()));
+            took.put("alone_seconds", table);
+            longer(together, took).put("alone_ratio", table);
+        }
+        Ok(())
+    }
+
     /// Runs fabric number `index` once.
     ///
     /// # Errors
@@ -398,10 +436,17 @@ impl Scenario {
             Some(choice) => self.execute_twice(index, choice.chooser(), sink, progress)?,
             None => self.fabrics[index].plan.run(self.job(sink, progress)?)?,
         };
-        put_faults(&self.expanded_faults(), &mut result.summary);
+        put_faults(&self.expanded_faults(), &mut result);
+        if let Some(idle) = self.workload.idle_power() {
+            put_energy(idle, &mut result.summary);
+        }
+        self.execute_alone(index, &mut result, progress)?;
         if let Some(nominal) = self.workload.nominal(&self.context()) {
             result.summary["load"]["sizes"] = nominal.sizes.into();
             result.summary["load"]["mean_bytes"] = json!(nominal.mean_bytes);
+        }
+        if let Some(captured) = self.workload.captured() {
+            result.put("capture", json!(captured));
         }
         if let Some(load) = self.workload.load_of_trace(&self.context()) {
             result.summary["load"]["trace"] = json!(load);
@@ -410,16 +455,44 @@ impl Scenario {
     }
 }
 
+/// How many times as long a job takes together with others as alone.
+fn longer(together: Figure, alone: Figure) -> Figure {
+    match (together, alone) {
+        (_, Figure::Exact(alone)) if alone > 0.0 => together.map(|together| together / alone),
+        (Figure::Exact(together), Figure::AtLeast(alone)) if alone > 0.0 => {
+            Figure::AtMost(together / alone)
+        }
+        _ => Figure::Missing,
+    }
+}
+
+/// Adds to each job of a summary its share of the energy of the network, where its power is known.
+fn put_energy(idle: f64, summary: &mut Value) {
+    let number = |key: &str| summary[key].as_f64();
+    let watts = summary["equipment"]["power_watts"].as_f64();
+    let (Some(watts), Some(nodes), Some(node_rate)) = (watts, number("nodes"), number("node_rate"))
+    else {
+        return;
+    };
+    let network = Network { watts, nodes, node_rate, idle };
+    let jobs = summary["job"].as_object_mut();
+    for table in jobs.into_iter().flatten().filter_map(|(_, job)| job.as_object_mut()) {
+        let of = |key: &str| table[key].as_f64().unwrap_or(0.0);
+        let (nodes, bytes) = (of("nodes"), of("bytes"));
+        let seconds = Figure::get("seconds", &Value::Object(table.clone()));
+        let joules = seconds.map(|seconds| network.joules(nodes, seconds, bytes));
+        joules.put("energy_joules", table);
+    }
+}
+
 /// Faults that a summary lists (our choice: those of any plot that can be read).
 const FAULTS_LISTED: usize = 1_000;
 
-/// Adds what broke to a summary, before what the engine took.
-fn put_faults(faults: &[Fault], summary: &mut Value) {
-    let Value::Object(table) = summary else { return };
+/// Adds what broke to a summary.
+fn put_faults(faults: &[Fault], result: &mut RunResult) {
     if faults.is_empty() {
         return;
     }
-    let engine = table.shift_remove("engine");
     let row = |fault: &Fault| {
         json!({
             "component": fault.component.to_string(),
@@ -427,10 +500,7 @@ fn put_faults(faults: &[Fault], summary: &mut Value) {
             "until_seconds": fault.until.map(Time::as_seconds),
         })
     };
-    table.insert("faults".into(), faults.iter().take(FAULTS_LISTED).map(row).collect());
-    if let Some(engine) = engine {
-        table.insert("engine".into(), engine);
-    }
+    result.put("faults", faults.iter().take(FAULTS_LISTED).map(row).collect());
 }
 
 /// Flows of which a fabric is told the sizes beforehand (our choice: enough for a thousandth of them

@@ -6,9 +6,10 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::faults::FaultConfig;
+use crate::jobs::JobsConfig;
 use crate::registry::Registry;
 use crate::run_config::RunConfig;
-use crate::workload::{TRACE, TraceConfig};
+use crate::workload::{JOBS, TRACE, TraceConfig};
 
 /// The schema of a whole scenario.
 #[must_use]
@@ -100,13 +101,16 @@ fn workload(generator: &mut SchemaGenerator) -> Value {
     let trace = TraceConfig::json_schema(generator).to_value();
     let what = trace["description"].as_str().unwrap_or("").to_string();
     let trace = tagged(trace, TRACE, &what, []);
+    let jobs = JobsConfig::json_schema(generator).to_value();
+    let what = jobs["description"].as_str().unwrap_or("").to_string();
+    let jobs = tagged(jobs, JOBS, &what, []);
     let mut load_rate = Rate::json_schema(generator).to_value();
     load_rate["description"] = json!(
         "The rate at which a node sends and receives at load 1. Unit: bit/s. Default: that of \
          the first fabric."
     );
     let variants = schema["oneOf"].as_array_mut().expect("a workload is one of several kinds");
-    variants.push(trace);
+    variants.extend([trace, jobs]);
     for variant in variants {
         let properties = variant["properties"].as_object_mut().expect("a workload has keys");
         properties.entry("load_rate").or_insert_with(|| load_rate.clone());

@@ -2,28 +2,29 @@
 //!
 //! The generators know no files, so the trace is read here and handed to them as rows.
 
-use std::io::{self, Read};
+use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use kernel::{Bytes, Rate};
+use kernel::{Bytes, Rate, Span};
 use rack::workload::config::{Nominal, WorkloadConfig, WorkloadContext};
-use rack::workload::trace::{TraceRow, from_rows};
+use rack::workload::trace::from_rows;
 use rack::{Problem, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 
+use crate::jobs::{JobsChoice, JobsConfig};
 use crate::problem::Located;
-use crate::trace::{Offered, Reading, TraceFormat};
+use crate::trace::capture::{Captured, Capturing, TIMEOUT_DEFAULT};
+use crate::trace::{Contents, Offered, Reading, TraceFormat};
 use crate::{registry, trace};
-
-/// Bytes of a file that are read at a time.
-const PART: usize = 1 << 16;
 
 /// The `kind` that stands for a trace file.
 pub const TRACE: &str = "trace";
+/// The `kind` that stands for several jobs.
+pub const JOBS: &str = "jobs";
 
 /// What a scenario carries.
 #[derive(Clone)]
@@ -33,8 +34,10 @@ pub struct WorkloadChoice {
     memory: Bytes,
     /// What a trace offers by itself, known once it has been drawn, which reading a scenario does.
     offered: Arc<OnceLock<Offered>>,
-    /// What results call the file of a trace that is read from a copy.
-    original: Option<PathBuf>,
+    /// What of a capture has become flows, likewise.
+    captured: Arc<OnceLock<Captured>>,
+    /// What results call files that are read from copies, by their keys.
+    originals: Vec<(String, Value)>,
     /// The node rate that load 1.0 refers to, if the scenario states one.
     pub load_rate: Option<Rate>,
 }
@@ -43,18 +46,19 @@ pub struct WorkloadChoice {
 enum Source {
     Generator(WorkloadConfig),
     Trace(TraceConfig),
+    Jobs(JobsChoice),
 }
 
 /// Flows from a file: a table in CSV or Parquet with the columns start, src, dst, bytes and
 /// optionally class and after; flows.parquet of an earlier run; a connection matrix of htsim; a
-/// list of flows of HPCC.
+/// list of flows of HPCC; a capture of packets.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TraceConfig {
     /// The file; a relative path starts at the scenario file. No default.
     pub path: PathBuf,
     /// How it is written. Default: what its name ends in: .csv, .parquet (also flows.parquet of an
-    /// earlier run), .cm or .tm (htsim).
+    /// earlier run), .cm or .tm (htsim), .pcap or .pcapng.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<TraceFormat>,
     /// The number that the file gives to node 0: what numbers its hosts from 1 says 1. Default: 0.
@@ -66,10 +70,36 @@ pub struct TraceConfig {
     /// those of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
+    /// Of a capture: the address of each node, from node 0 on; packets from and to others are left out.
+    /// Default: nodes are given to addresses in the order in which they appear.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Vec<IpAddr>>,
+    /// Of a capture: a flow that nothing has ended is over when nothing has come for so long. Unit:
+    /// time. Default 15 s (our choice: NetFlow's inactive timer).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow_timeout: Option<Span>,
     /// First 16 hexadecimal digits of the SHA-256 of the file, to be sure that it is still the
     /// same. Default: not checked; a resolved scenario states it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+}
+
+/// Files that a workload is read from.
+#[derive(Clone, PartialEq, Debug)]
+pub struct InputFiles {
+    /// The key of the workload's table that names them.
+    pub key: String,
+    /// What stands there.
+    pub original: Value,
+    /// The files.
+    pub paths: Vec<PathBuf>,
+    /// Whether the key takes a list of them, and not one alone.
+    pub is_list: bool,
+}
+
+/// A path from the root, as far as that can be known.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
 impl WorkloadChoice {
@@ -88,29 +118,43 @@ impl WorkloadChoice {
             let mut trace: TraceConfig = registry::read(Value::Object(table))?;
             trace.path = folder.join(&trace.path);
             trace.format = Some(trace.format()?);
+            trace.check_capture()?;
             trace.pin()?;
             return Ok(Self::new(Source::Trace(trace), memory, load_rate));
+        }
+        if table.get("kind").is_some_and(|kind| kind == JOBS) {
+            table.shift_remove("kind");
+            let jobs: JobsConfig = registry::read(Value::Object(table))?;
+            let jobs = JobsChoice::new(jobs, folder, memory)?;
+            return Ok(Self::new(Source::Jobs(jobs), memory, load_rate));
         }
         let generator = registry::read(Value::Object(table))?;
         Ok(Self::new(Source::Generator(generator), memory, load_rate))
     }
 
     fn new(source: Source, memory: Bytes, load_rate: Option<Rate>) -> Self {
-        Self { source, memory, offered: Arc::default(), original: None, load_rate }
+        let (offered, captured) = (Arc::default(), Arc::default());
+        Self { source, memory, offered, captured, originals: Vec::new(), load_rate }
     }
 
-    /// The file of a trace, absolute; `None` of a generator.
+    /// The files that it is read from, paths absolute; none of a generator.
     #[must_use]
-    pub fn trace_path(&self) -> Option<PathBuf> {
-        let Source::Trace(trace) = &self.source else { return None };
-        let absolute = || std::path::absolute(&trace.path).unwrap_or_else(|_| trace.path.clone());
-        // Absolute, since the resolved scenario will lie in another folder.
-        Some(self.original.clone().unwrap_or_else(absolute))
+    pub fn inputs(&self) -> Vec<InputFiles> {
+        match &self.source {
+            Source::Generator(_) => Vec::new(),
+            Source::Trace(trace) => {
+                let path = absolute(&trace.path);
+                let original = json!(path);
+                let (key, paths) = ("path".into(), vec![path]);
+                vec![InputFiles { key, original, paths, is_list: false }]
+            }
+            Source::Jobs(jobs) => jobs.inputs(),
+        }
     }
 
-    /// Says that its trace is a copy: results name `original`, as they would where that is.
-    pub fn set_original(&mut self, original: PathBuf) {
-        self.original = Some(original);
+    /// Says that its files are copies: results name these, by key, as they would where they are.
+    pub fn set_originals(&mut self, originals: Vec<(String, Value)>) {
+        self.originals = originals;
     }
 
     /// The table with all defaults filled in.
@@ -119,7 +163,8 @@ impl WorkloadChoice {
         let mut value = match &self.source {
             Source::Generator(generator) => json!(generator),
             Source::Trace(trace) => {
-                let path = self.trace_path().expect("it is a trace");
+                // Absolute, since the resolved scenario will lie in another folder.
+                let path = absolute(&trace.path);
                 let mut value = json!({ "kind": TRACE });
                 let table = value.as_object_mut().expect("it is a table");
                 table.extend(
@@ -130,15 +175,36 @@ impl WorkloadChoice {
                 );
                 value
             }
+            Source::Jobs(jobs) => {
+                let mut value = json!({ "kind": JOBS });
+                let table = value.as_object_mut().expect("it is a table");
+                table.extend(json!(jobs.config).as_object().cloned().unwrap_or_default());
+                value
+            }
         };
+        for (key, original) in &self.originals {
+            let pointer = format!("/{}", key.replace(['[', '.'], "/").replace(']', ""));
+            if let Some(place) = value.pointer_mut(&pointer) {
+                place.clone_from(original);
+            }
+        }
         value["load_rate"] = json!(load_rate);
         value
     }
 
     /// Takes out of `table` what does not change the flows: the path of a trace.
     pub fn forget_path(&self, table: &mut Value) {
-        if let (Source::Trace(_), Value::Object(table)) = (&self.source, table) {
-            table.shift_remove("path");
+        let Value::Object(table) = table else { return };
+        match &self.source {
+            Source::Generator(_) => {}
+            Source::Trace(_) => _ = table.shift_remove("path"),
+            Source::Jobs(_) => {
+                let jobs = table.get_mut("job").and_then(Value::as_array_mut);
+                for job in jobs.into_iter().flatten().filter_map(Value::as_object_mut) {
+                    job.shift_remove("trace");
+                    job.shift_remove("groups");
+                }
+            }
         }
     }
 
@@ -148,6 +214,8 @@ impl WorkloadChoice {
         match &self.source {
             Source::Generator(generator) => generator.nominal(context).ok(),
             Source::Trace(trace) => Some(self.offered.get()?.nominal(trace.load, context)),
+            // Their pace is the network's.
+            Source::Jobs(_) => None,
         }
     }
 
@@ -158,6 +226,12 @@ impl WorkloadChoice {
         self.offered.get()?.load(context)
     }
 
+    /// What of a capture has become flows and what has not, once it has been drawn.
+    #[must_use]
+    pub fn captured(&self) -> Option<Captured> {
+        self.captured.get().copied()
+    }
+
     /// Draws it for a rack.
     ///
     /// # Errors
@@ -166,7 +240,8 @@ impl WorkloadChoice {
         match &self.source {
             Source::Generator(generator) => generator.build(context),
             Source::Trace(config) => {
-                let mut rows = config.rows(context, self.memory)?;
+                let Contents { mut rows, captured } = config.contents(context, self.memory)?;
+                captured.into_iter().for_each(|told| _ = self.captured.set(told));
                 // Equal each time: the file is the one that its digest names.
                 let offered = self.offered.get_or_init(|| Offered::of(&rows));
                 if let Some(load) = config.load {
@@ -174,6 +249,40 @@ impl WorkloadChoice {
                 }
                 Ok(Box::new(from_rows(&rows, context.nodes)?))
             }
+            Source::Jobs(jobs) => jobs.build(context, None),
+        }
+    }
+
+    /// What the network draws idle, as a share of its power, if it carries jobs.
+    #[must_use]
+    pub fn idle_power(&self) -> Option<f64> {
+        match &self.source {
+            Source::Jobs(jobs) => Some(jobs.config.idle_power),
+            _ => None,
+        }
+    }
+
+    /// The jobs that are to run alone, too.
+    #[must_use]
+    pub fn alone(&self) -> Vec<&str> {
+        match &self.source {
+            Source::Jobs(jobs) if jobs.config.alone => jobs.names(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Draws it for a rack, of its jobs that of this index alone; whole if it has none.
+    ///
+    /// # Errors
+    /// As [`Self::build`].
+    pub fn build_alone(
+        &self,
+        context: &WorkloadContext,
+        index: usize,
+    ) -> Result<Box<dyn Workload>, Vec<Problem>> {
+        match &self.source {
+            Source::Jobs(jobs) => jobs.build(context, Some(index)),
+            _ => self.build(context),
         }
     }
 }
@@ -185,24 +294,43 @@ impl TraceConfig {
             let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let message = format!(
                 "missing: what {name:?} holds cannot be told from its name; add format = \"csv\", \"parquet\", \
-                 \"htsim\" (a connection matrix) or \"hpcc\" (a list of flows)"
+                 \"htsim\" (a connection matrix), \"hpcc\" (a list of flows) or \"pcap\" (a capture)"
             );
             vec![Problem::new("format", message)]
         })
     }
 
+    /// Refuses keys of captures for what is none.
+    fn check_capture(&self) -> Result<(), Vec<Problem>> {
+        let given =
+            [("hosts", self.hosts.is_some()), ("flow_timeout", self.flow_timeout.is_some())];
+        let is_capture = self.format == Some(TraceFormat::Pcap);
+        let wrong = given.into_iter().filter(|(_, is_given)| *is_given && !is_capture);
+        let complain = |(key, _)| {
+            Problem::new(key, "only packets of a capture have addresses and times; remove it")
+        };
+        let mut problems: Vec<Problem> = wrong.map(complain).collect();
+        let hosts = self.hosts.as_deref().unwrap_or_default();
+        let distinct: BTreeSet<&IpAddr> = hosts.iter().collect();
+        if distinct.len() < hosts.len() {
+            problems
+                .push(Problem::new("hosts", "found an address twice; expected one for each node"));
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
     /// Its flows, for a rack.
-    fn rows(
-        &self,
-        context: &WorkloadContext,
-        memory: Bytes,
-    ) -> Result<Vec<TraceRow>, Vec<Problem>> {
+    fn contents(&self, context: &WorkloadContext, memory: Bytes) -> Result<Contents, Vec<Problem>> {
         self.check_digest()?;
         let reading = Reading {
             format: self.format()?,
             first_node: self.first_node,
             nodes: context.nodes,
             memory,
+            capturing: Capturing {
+                hosts: self.hosts.clone().unwrap_or_default(),
+                timeout: self.flow_timeout.unwrap_or(TIMEOUT_DEFAULT),
+            },
         };
         trace::read(&self.path, reading).map_err(|bad| {
             let message = |p: &Located| Problem::new("path", p.to_string());
@@ -211,20 +339,10 @@ impl TraceConfig {
     }
 
     fn digest_of_file(&self) -> Result<String, Vec<Problem>> {
-        let unreadable = |error: io::Error| {
-            let message = format!("{} cannot be read: {error}", self.path.display());
+        trace::digest(std::slice::from_ref(&self.path)).map_err(|(path, error)| {
+            let message = format!("{} cannot be read: {error}", path.display());
             vec![Problem::new("path", message)]
-        };
-        let mut file = trace::open(&self.path).map_err(unreadable)?;
-        let (mut digest, mut part) = (Sha256::new(), vec![0; PART]);
-        loop {
-            match file.read(&mut part).map_err(unreadable)? {
-                0 => break,
-                count => digest.update(&part[..count]),
-            }
-        }
-        let digest = digest.finalize();
-        Ok(digest[..8].iter().map(|byte| format!("{byte:02x}")).collect())
+        })
     }
 
     /// Notes which content the path stands for.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use kernel::Bytes;
 use report::write_atomically;
-use scenario::{Argument, BadInput, Document, Format, Located, Registry, Scenario};
+use scenario::{Argument, BadInput, Document, Format, InputFiles, Located, Registry, Scenario};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -84,8 +84,22 @@ struct Order {
     scenario: String,
     /// The hash that it has where it was read.
     hash: String,
-    /// The file of its trace there.
-    trace: Option<PathBuf>,
+    /// The files that its workload is read from, in the order of the job's.
+    inputs: Vec<Input>,
+}
+
+/// Files that a key of the workload names.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// The key, below the workload.
+    key: String,
+    /// What stands there.
+    original: Value,
+    /// How many files that is.
+    count: usize,
+    /// Whether the key takes a list.
+    is_list: bool,
 }
 
 impl Job {
@@ -94,12 +108,16 @@ impl Job {
     /// # Errors
     /// When its workload cannot be drawn.
     pub fn of(scenario: &Scenario, hash: &str) -> Result<Self, Failure> {
-        let trace = scenario.workload.trace_path();
-        let order = Order { scenario: scenario.to_toml(), hash: hash.into(), trace: trace.clone() };
+        let (mut inputs, mut files) = (Vec::new(), Vec::new());
+        for InputFiles { key, original, paths, is_list } in scenario.workload.inputs() {
+            inputs.push(Input { key, original, count: paths.len(), is_list });
+            files.extend(paths);
+        }
+        let order = Order { scenario: scenario.to_toml(), hash: hash.into(), inputs };
         let work = serde_json::to_vec(&order)
             .map_err(|error| bad(format!("cannot be sent elsewhere: {error}")))?;
         let memory = estimate::memory(scenario)?;
-        Ok(Self { key: hash.into(), work, memory, files: trace.into_iter().collect() })
+        Ok(Self { key: hash.into(), work, memory, files })
     }
 }
 
@@ -130,15 +148,19 @@ fn read(work: &[u8], files: &[PathBuf]) -> Result<Scenario, Failure> {
     let order: Order = serde_json::from_slice(work)
         .map_err(|error| bad(format!("{error}; expected one of this version")))?;
     let document = Document::parse("job", &order.scenario, Format::Toml)?;
-    let copies = files.iter().map(|copy| {
-        let copy = copy.to_string_lossy().into_owned().into();
-        Argument::value("workload.path", &copy, "the copy of its trace")
+    let mut copies = files.iter().map(|copy| Value::from(copy.to_string_lossy().into_owned()));
+    let arguments = order.inputs.iter().map(|input| {
+        let mut these: Vec<Value> = copies.by_ref().take(input.count).collect();
+        let value = match input.is_list {
+            true => Value::from(these),
+            false => these.pop().unwrap_or_default(),
+        };
+        Argument::value(&format!("workload.{}", input.key), &value, "the copy of its trace")
     });
-    let copies: Vec<_> = copies.collect();
-    let mut scenario = Scenario::read(document, &copies, &Registry::standard())?;
-    if let Some(original) = order.trace {
-        scenario.workload.set_original(original);
-    }
+    let arguments: Vec<_> = arguments.collect();
+    let mut scenario = Scenario::read(document, &arguments, &Registry::standard())?;
+    let originals = order.inputs.into_iter().map(|input| (input.key, input.original));
+    scenario.workload.set_originals(originals.collect());
     assert_eq!(scenario.hash(), order.hash, "the resolved scenario reads as another");
     Ok(scenario)
 }

@@ -2,6 +2,7 @@
 //! Python read.
 
 pub mod figure;
+pub(crate) mod jobs;
 pub(crate) mod recorder;
 pub mod seeds;
 pub mod steady;

@@ -160,6 +160,19 @@ pub struct EngineTime {
 }
 
 impl RunResult {
+    /// Adds `value` to the summary as `key`, before what the engine took, which stands last.
+    ///
+    /// # Panics
+    /// If the summary is no table.
+    pub fn put(&mut self, key: &str, value: Value) {
+        let table = self.summary.as_object_mut().expect("a summary is a table");
+        let engine = table.shift_remove("engine");
+        table.insert(key.into(), value);
+        if let Some(engine) = engine {
+            table.insert("engine".into(), engine);
+        }
+    }
+
     /// Adds what the caller knows: provenance first, the engine's speed last.
     #[must_use]
     pub fn describe(mut self, description: &Description, engine: EngineTime) -> Self {

@@ -211,12 +211,16 @@ pub fn drive(
     let what = run.recorder.books.balance(&open, &run.fabric.totals());
     what.map_err(|what| RunError::Books { now: run.fabric.now(), what })?;
     run.tally.end = run.end();
-    let Run { fabric, mut recorder, series, mut tally, follows, .. } = run;
+    let Run { fabric, mut recorder, series, mut tally, follows, workload, .. } = run;
     recorder.close(tally.end, &open, |flow| fabric.ideal_fct(flow))?;
     // Of flows that start when others end none can pile up.
     let rate = options.load_rate.max(fabric.node_rate());
     tally.saturated = !follows && recorder.backlog.is_saturated(fabric.nodes(), rate);
-    Ok(results::summary::result(fabric, &recorder, &series, &tally, options))
+    let mut result = results::summary::result(fabric, &recorder, &series, &tally, options);
+    if let Some(jobs) = results::jobs::summary(&workload.jobs(), tally.end) {
+        result.put("job", jobs);
+    }
+    Ok(result)
 }
 
 struct Run<'a> {

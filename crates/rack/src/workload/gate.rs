@@ -114,6 +114,7 @@ impl GateBuilder {
             dependents,
             ready: BinaryHeap::new(),
             last: Time::ZERO,
+            met: Time::ZERO,
         };
         open.into_iter().for_each(|step| gate.release(step));
         gate
@@ -131,6 +132,8 @@ pub struct Gate {
     reactive: bool,
     /// Start of the last flow taken.
     last: Time,
+    /// When the last of the points that were reached is, delays included.
+    met: Time,
 }
 
 impl Gate {
@@ -144,7 +147,10 @@ impl Gate {
                     let not_before = self.tasks[flow.get() as usize].0.not_before;
                     self.ready.push(Reverse(((ready + delay).max(not_before), flow)));
                 }
-                None => self.pass(step, ready + delay, &mut released),
+                None => {
+                    self.met = self.met.max(ready + delay);
+                    self.pass(step, ready + delay, &mut released);
+                }
             }
         }
     }
@@ -194,6 +200,10 @@ impl Workload for Gate {
         let mut released = vec![];
         self.pass(step, at, &mut released);
         released.into_iter().for_each(|step| self.release(step));
+    }
+
+    fn busy_until(&self) -> Time {
+        self.met
     }
 }
 

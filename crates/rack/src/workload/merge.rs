@@ -106,6 +106,10 @@ impl Workload for Merge {
         }
         panic!("the end of flow {}, which no part began", flow.get());
     }
+
+    fn busy_until(&self) -> Time {
+        self.parts.iter().map(|part| part.busy_until()).max().unwrap_or(Time::ZERO)
+    }
 }
 
 #[cfg(test)]

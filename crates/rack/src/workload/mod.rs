@@ -8,12 +8,17 @@ pub mod arrivals;
 pub mod burst;
 pub mod collectives;
 pub mod config;
+pub mod execution;
 pub mod gate;
+pub mod jobs;
 pub mod limits;
 pub mod merge;
 pub mod models;
+pub mod operation;
 pub mod parameter_server;
 pub mod patterns;
+pub mod pipeline;
+pub mod placement;
 pub mod poisson;
 pub mod requests;
 pub mod sizes;
@@ -25,6 +30,7 @@ pub mod trace;
 use kernel::Time;
 
 pub use config::{Kind, Nominal, WorkloadConfig, WorkloadContext, kinds};
+pub use jobs::JobState;
 pub use tables::catalogue;
 
 use crate::{Flow, FlowId};
@@ -55,6 +61,17 @@ pub trait Workload {
     fn ended(&mut self, flow: FlowId, at: Time) {
         let _ = (flow, at);
     }
+
+    /// Until when something of it goes on without a flow, as far as flows have ended: a computation
+    /// that follows the last of them, say.
+    fn busy_until(&self) -> Time {
+        Time::ZERO
+    }
+
+    /// How far its jobs have come; none where it does not consist of jobs.
+    fn jobs(&self) -> Vec<JobState> {
+        Vec::new()
+    }
 }
 
 /// A boxed workload is one, so that code over any workload takes it too.
@@ -81,5 +98,13 @@ impl<W: Workload + ?Sized> Workload for Box<W> {
 
     fn ended(&mut self, flow: FlowId, at: Time) {
         (**self).ended(flow, at);
+    }
+
+    fn busy_until(&self) -> Time {
+        (**self).busy_until()
+    }
+
+    fn jobs(&self) -> Vec<JobState> {
+        (**self).jobs()
     }
 }

@@ -8,7 +8,7 @@ use super::sizes::{self, Quantity};
 use super::{lead, provenance};
 use crate::page::{Axis, Block, Page, Plot, PlotSeries, SeriesStyle, TableBlock, Tile};
 use crate::summary::{
-    details, details_table, distributions, figures, get, number, shown, warnings,
+    details, details_table, distributions, figures, get, jobs, number, shown, warnings,
 };
 use crate::units::{MISSING, label_of_key, sentence};
 use crate::{ResultsTable, Tone, Unit};
@@ -22,6 +22,7 @@ pub fn run_page(run: &RunResult, slow: Vec<Block>, command: &str) -> Page {
     let mut overview: Vec<_> = warnings(summary).into_iter().map(Block::Text).collect();
     overview.push(Block::Tiles(key_figures(summary)));
     page.push("Key figures", overview);
+    page.push("Jobs", job_blocks(summary));
     page.push("Flow sizes", size_blocks(run));
     page.push("Distributions", distribution_blocks(run));
     page.push("Long flows", long_flow_blocks(run));
@@ -88,6 +89,14 @@ pub fn key_figures(summary: &Value) -> Vec<Tile> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// How long each job took, and what of the network's energy is its own.
+fn job_blocks(summary: &Value) -> Vec<Block> {
+    let note = "The time of a job is from its start until its last flow has ended and its last computation is \
+                done. Times as long: together with the others over alone, on the same nodes.";
+    let table = TableBlock { title: "Jobs".into(), note: note.into(), table: jobs(summary) };
+    if table.table.rows.is_empty() { Vec::new() } else { vec![Block::Table(table)] }
 }
 
 /// The bound of the longest queue, where the fabric states one.

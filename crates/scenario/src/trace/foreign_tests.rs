@@ -190,8 +190,9 @@ fn hosts_may_be_numbered_from_another_number() {
     let path = place.path().join("flow.txt");
     std::fs::write(&path, "2\n1 8 3 100 5 0\n8 9 3 100 5 0\n").unwrap();
     let (format, memory) = (TraceFormat::Hpcc, MEMORY_DEFAULT);
-    let reading = Reading { format, first_node: 1, nodes: 9, memory };
-    let rows = super::read(&path, reading).unwrap();
+    let capturing = super::Capturing::default();
+    let reading = Reading { format, first_node: 1, nodes: 9, memory, capturing };
+    let rows = super::read(&path, reading.clone()).unwrap().rows;
     assert_eq!((rows[0].src, rows[0].dst, rows[1].src, rows[1].dst), (0, 7, 7, 8));
     let bad = super::read(&path, Reading { nodes: 8, ..reading }).unwrap_err().to_string();
     assert!(bad.ends_with("found node 9; expected one from 1 to 8, the rack has 8 nodes"), "{bad}");

@@ -5,10 +5,12 @@
 //! | `csv`, `parquet` | a table with our columns, or `flows.parquet` of an earlier run | `table` |
 //! | `htsim` | a connection matrix of htsim | `htsim` |
 //! | `hpcc` | a list of flows of HPCC's simulator and others on ns-3 | `hpcc` |
+//! | `pcap` | a capture of packets, pcap or pcapng | `capture` |
 //!
 //! Each reader hands flow after flow to `Rows`, which checks what all have in common, bounds the
 //! memory that a file may take and keeps what is wrong with it, by line or row.
 
+pub mod capture;
 mod csv;
 #[cfg(test)]
 mod foreign_tests;
@@ -24,17 +26,21 @@ mod tests;
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kernel::Bytes;
 use rack::workload::trace::TraceRow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
+use self::capture::{Captured, Capturing};
 pub use self::load::Offered;
 use self::rows::{At, Draft, Rows};
 use crate::problem::{BadInput, Located};
 
+/// Bytes of a file that are read at a time.
+const PART: usize = 1 << 16;
 /// Memory for a trace where nobody says how much there is: room for four million flows. Our choice.
 pub const MEMORY_DEFAULT: Bytes = Bytes::new(1 << 30);
 
@@ -50,6 +56,8 @@ pub enum TraceFormat {
     Htsim,
     /// A list of flows of HPCC's simulator (`flow.txt`).
     Hpcc,
+    /// A capture of packets, pcap or pcapng.
+    Pcap,
 }
 
 impl TraceFormat {
@@ -61,13 +69,14 @@ impl TraceFormat {
             "csv" => Some(Self::Csv),
             "parquet" => Some(Self::Parquet),
             "cm" | "tm" => Some(Self::Htsim),
+            "pcap" | "pcapng" => Some(Self::Pcap),
             _ => None,
         }
     }
 }
 
 /// What a trace is read for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reading {
     /// How it is written.
     pub format: TraceFormat,
@@ -77,6 +86,17 @@ pub struct Reading {
     pub nodes: u32,
     /// Memory that it may take.
     pub memory: Bytes,
+    /// How a capture becomes flows.
+    pub capturing: Capturing,
+}
+
+/// What is in a trace.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Contents {
+    /// Its flows.
+    pub rows: Vec<TraceRow>,
+    /// Of a capture, what has become flows and what has not.
+    pub captured: Option<Captured>,
 }
 
 /// Reads the trace at `path`. One that would take more than its memory is refused, with what it
@@ -84,19 +104,26 @@ pub struct Reading {
 ///
 /// # Errors When it cannot be read, is torn or too large, or holds a flow that no rack of this size
 /// can carry.
-pub fn read(path: &Path, reading: Reading) -> Result<Vec<TraceRow>, BadInput> {
+pub fn read(path: &Path, reading: Reading) -> Result<Contents, BadInput> {
     let name = path.display().to_string();
     let unreadable =
         |error| BadInput::single(Located::whole(&name, format!("cannot be read: {error}")));
     let mut file = open(path).map_err(unreadable)?;
     let mut rows = Rows::new(&name, reading);
-    if reading.format == TraceFormat::Parquet {
-        parquet::read(file, &mut rows);
-    } else {
-        let is_ended = ends_in_line_break(&mut file).map_err(unreadable)?;
-        read_text(file, is_ended, &mut rows);
+    match rows.format() {
+        TraceFormat::Parquet => parquet::read(file, &mut rows),
+        TraceFormat::Pcap => capture::read(file, &mut rows),
+        _ => {
+            let is_ended = ends_in_line_break(&mut file).map_err(unreadable)?;
+            read_text(file, is_ended, &mut rows);
+        }
     }
-    rows.finish()
+    contents(rows)
+}
+
+fn contents(rows: Rows<'_>) -> Result<Contents, BadInput> {
+    let captured = rows.captured;
+    rows.finish().map(|rows| Contents { rows, captured })
 }
 
 /// Reads a trace from memory, with [`MEMORY_DEFAULT`]; messages call it `name`.
@@ -109,14 +136,23 @@ pub fn read_bytes(
     format: TraceFormat,
     nodes: u32,
 ) -> Result<Vec<TraceRow>, BadInput> {
-    let reading = Reading { format, first_node: 0, nodes, memory: MEMORY_DEFAULT };
+    let capturing = Capturing::default();
+    let reading = Reading { format, first_node: 0, nodes, memory: MEMORY_DEFAULT, capturing };
+    read_from(name, bytes, reading).map(|contents| contents.rows)
+}
+
+/// Reads a trace from memory; messages call it `name`.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_from(name: &str, bytes: Vec<u8>, reading: Reading) -> Result<Contents, BadInput> {
     let mut rows = Rows::new(name, reading);
-    if format == TraceFormat::Parquet {
-        parquet::read(::bytes::Bytes::from(bytes), &mut rows);
-    } else {
-        read_text(&*bytes, bytes.ends_with(b"\n"), &mut rows);
+    match rows.format() {
+        TraceFormat::Parquet => parquet::read(::bytes::Bytes::from(bytes), &mut rows),
+        TraceFormat::Pcap => capture::read(&*bytes, &mut rows),
+        _ => read_text(&*bytes, bytes.ends_with(b"\n"), &mut rows),
     }
-    rows.finish()
+    contents(rows)
 }
 
 /// Reads a format made of lines. `is_ended`: whether the last line has its end.
@@ -125,8 +161,28 @@ fn read_text(file: impl io::Read, is_ended: bool, rows: &mut Rows<'_>) {
         TraceFormat::Csv => csv::read(file, is_ended, rows),
         TraceFormat::Htsim => htsim::read(file, rows),
         TraceFormat::Hpcc => hpcc::read(file, rows),
-        TraceFormat::Parquet => unreachable!("not made of lines"),
+        TraceFormat::Parquet | TraceFormat::Pcap => unreachable!("not made of lines"),
     }
+}
+
+/// First 16 hexadecimal digits of the SHA-256 of the contents of `paths`, one after the other.
+///
+/// # Errors
+/// Which cannot be read, and why.
+pub(crate) fn digest(paths: &[PathBuf]) -> Result<String, (PathBuf, io::Error)> {
+    let (mut digest, mut part) = (Sha256::new(), vec![0; PART]);
+    for path in paths {
+        let unreadable = |error| (path.clone(), error);
+        let mut file = open(path).map_err(unreadable)?;
+        loop {
+            match file.read(&mut part).map_err(unreadable)? {
+                0 => break,
+                count => digest.update(&part[..count]),
+            }
+        }
+    }
+    let digest = digest.finalize();
+    Ok(digest[..8].iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Opens a file; what never ends, such as a device, is none.

@@ -4,6 +4,7 @@ use kernel::{Bytes, Time};
 use rack::memory::binary;
 use rack::workload::trace::TraceRow;
 
+use super::capture::{Captured, Capturing};
 use super::table::Columns;
 use super::{Reading, TraceFormat};
 use crate::problem::{BadInput, Located};
@@ -57,6 +58,8 @@ pub(super) struct Rows<'a> {
     taken: u64,
     /// Whether the file ends before its end, for what is in it.
     is_enough: bool,
+    /// Of a capture, what has become flows and what has not.
+    pub(super) captured: Option<Captured>,
 }
 
 impl<'a> Rows<'a> {
@@ -71,11 +74,20 @@ impl<'a> Rows<'a> {
             unlisted: 0,
             taken: 0,
             is_enough: false,
+            captured: None,
         }
     }
 
     pub(super) fn format(&self) -> TraceFormat {
         self.reading.format
+    }
+
+    pub(super) fn capturing(&self) -> &Capturing {
+        &self.reading.capturing
+    }
+
+    pub(super) fn first_node(&self) -> u32 {
+        self.reading.first_node
     }
 
     pub(super) fn nodes(&self) -> u32 {
@@ -212,8 +224,10 @@ impl<'a> Rows<'a> {
             let expected = match self.format() {
                 TraceFormat::Csv | TraceFormat::Parquet => "one row below the column heads",
                 TraceFormat::Htsim | TraceFormat::Hpcc => "one line with a flow",
+                TraceFormat::Pcap => "one packet of TCP or UDP with payload",
             };
-            let message = format!("holds no flow; expected at least {expected}");
+            let told = self.captured.map(|told| format!("; {told}")).unwrap_or_default();
+            let message = format!("holds no flow; expected at least {expected}{told}");
             return Err(BadInput::single(Located::whole(self.name, message)));
         }
         self.sorted()

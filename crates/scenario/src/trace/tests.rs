@@ -25,7 +25,9 @@ fn read_parquet(name: &str, bytes: Vec<u8>, nodes: u32) -> Result<Vec<TraceRow>,
 /// Reads a file for a rack of eight nodes.
 fn read(path: &Path, memory: Bytes) -> Result<Vec<TraceRow>, BadInput> {
     let format = TraceFormat::of_path(path).unwrap_or(TraceFormat::Csv);
-    super::read(path, Reading { format, first_node: 0, nodes: 8, memory })
+    let capturing = super::Capturing::default();
+    let reading = Reading { format, first_node: 0, nodes: 8, memory, capturing };
+    super::read(path, reading).map(|contents| contents.rows)
 }
 
 fn row(start: u64, src: u32, dst: u32, bytes: u64) -> TraceRow {

@@ -7,6 +7,7 @@ mod bursts;
 mod open;
 mod parameter_server;
 mod pattern;
+mod pipeline;
 mod problems;
 mod reactive;
 mod sizes;
@@ -27,6 +28,7 @@ pub use pattern::{
     GatherConfig, GridConfig, HotSpotConfig, NoKeys, PartialPermutationConfig, PatternConfig,
     PermutationConfig, PoolsConfig,
 };
+pub use pipeline::PipelineConfig;
 use problems::Problems;
 pub use reactive::{
     ExpertAllToAllConfig, RequestsConfig, RingAllReduceConfig, TreeAllReduceConfig,
@@ -76,6 +78,8 @@ pub enum WorkloadConfig {
     ExpertAllToAll(ExpertAllToAllConfig),
     /// Training with parameter servers: workers send gradients, layer by layer.
     ParameterServer(ParameterServerConfig),
+    /// Training in a pipeline: micro-batches forward through all stages, then back.
+    Pipeline(PipelineConfig),
     /// Requests and responses, open or closed loop.
     Requests(RequestsConfig),
     /// Several workloads at once.
@@ -164,6 +168,11 @@ pub const fn kinds() -> &'static [Kind] {
             "Training with parameter servers: workers send gradients, layer by layer.",
             || schema_for!(ParameterServerConfig),
         ),
+        kind(
+            "pipeline",
+            "Training in a pipeline: micro-batches forward through all stages, then back.",
+            || schema_for!(PipelineConfig),
+        ),
         kind("requests", "Requests and responses, open or closed loop.", || {
             schema_for!(RequestsConfig)
         }),
@@ -207,6 +216,7 @@ impl WorkloadConfig {
             Self::TreeAllReduce(config) => config.listed(context),
             Self::ExpertAllToAll(config) => config.listed(context),
             Self::ParameterServer(config) => config.listed(),
+            Self::Pipeline(config) => config.listed(context),
             Self::Requests(config) => config.listed(context),
             Self::Mix(config) => config.listed(context),
         }
@@ -233,6 +243,7 @@ impl WorkloadConfig {
             Self::TreeAllReduce(config) => config.build(context, &mut problems),
             Self::ExpertAllToAll(config) => config.build(context, &mut problems),
             Self::ParameterServer(config) => config.build(context, &mut problems),
+            Self::Pipeline(config) => config.build(context, &mut problems),
             Self::Requests(config) => config.build(context, &mut problems),
             Self::Mix(config) => return config.build(context),
         };
@@ -262,6 +273,7 @@ impl WorkloadConfig {
             Self::AllToAll(config) => fixed(config.size),
             Self::Shuffle(config) => fixed(config.size),
             Self::ExpertAllToAll(config) => fixed(config.size),
+            Self::Pipeline(config) => fixed(config.size),
             Self::RingAllReduce(config) => parts(config.size),
             Self::TreeAllReduce(config) => parts(config.size),
             Self::Mix(config) => return config.nominal(context),

@@ -293,3 +293,29 @@ fn parameter_servers() {
         &["iterations: this makes 12800000 flows in one list; at most 4000000 fit"],
     );
 }
+
+#[test]
+fn pipelines() {
+    let table = |more: Value| {
+        let mut table = json!({ "kind": "pipeline", "size": "1 KB" });
+        table.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        table
+    };
+    check(
+        table(json!({ "nodes": 17, "micro_batches": 0, "rounds": 0, "size": "0 B" })),
+        &[
+            "nodes: found 17; expected 2 to 16 in this rack",
+            "micro_batches: found 0; expected at least 1",
+            "rounds: found 0; expected at least 1",
+            "size: found 0 B; a flow carries at least 1 B",
+        ],
+    );
+    check(
+        table(json!({ "micro_batches": 1_000_000 })),
+        &["micro_batches: this makes 30000000 flows in one list; at most 4000000 fit"],
+    );
+    check(
+        table(json!({ "forward": "100000 s" })),
+        &["forward: all computations take more than 30 days, when a run ends at the latest"],
+    );
+}

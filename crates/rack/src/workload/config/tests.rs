@@ -27,6 +27,7 @@ fn examples() -> Vec<Value> {
         json!({ "kind": "tree_all_reduce", "size": "1 MB", "chunks": 4 }),
         json!({ "kind": "expert_all_to_all", "size": "4 KB", "expert": "10 us", "rounds": 2 }),
         json!({ "kind": "parameter_server", "size": "1 MB", "iterations": 2, "jitter": "1 us" }),
+        json!({ "kind": "pipeline", "size": "1 MB", "micro_batches": 4, "forward": "5 us" }),
         json!({ "kind": "requests", "clients": 4, "load": 0.1, "requests": 100 }),
         json!({ "kind": "mix", "parts": [
             { "kind": "poisson", "load": 0.3, "flows": 200, "class": 1 },
