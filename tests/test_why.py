@@ -43,6 +43,34 @@ def record(here: Path, command: Any, fabric: dict[str, Any]) -> pa.Table:
     return pq.read_table(here / "r" / "trace.parquet")
 
 
+@pytest.mark.parametrize("transport", ["dctcp", "ndp", "homa"])
+def test_lines_carried_what_the_record_of_all_their_packets_says(
+    here: Path, command: Any, transport: str
+) -> None:
+    hops = record(here, command, packet_switched(transport))
+    links = pq.read_table(here / "r" / "links.parquet")
+    assert all(field.metadata[b"description"] for field in links.schema)
+    (span,) = set(links["span_ps"].to_pylist())
+    # All flows are recorded, each until its end: until the first of them ends, each packet that
+    # went on a line is in one table, and its bytes are in the other.
+    first_end = min(pq.read_table(here / "r" / "flows.parquet")["end_ps"].to_pylist())
+    expected: dict[tuple[int, int], int] = {}
+    for hop in hops.to_pylist():
+        place = (hop["port"], hop["started_ps"] // span * span)
+        if hop["sent_ps"] > hop["started_ps"] and place[1] + span <= first_end:
+            expected[place] = expected.get(place, 0) + hop["wire_bytes"]
+    rows = links.to_pylist()
+    early = [row for row in rows if row["start_ps"] + span <= first_end]
+    assert {(row["port"], row["start_ps"]): row["carried_bytes"] for row in early} == expected
+    assert len(expected) > 100
+    ends = {hop["port"]: (hop["from"], hop["to"]) for hop in hops.to_pylist()}
+    assert {row["port"]: (row["from"], row["to"]) for row in early} == ends
+    # Six flows meet before the receiver's line, and nowhere else.
+    deepest = max(rows, key=lambda row: row["waiting_max_bytes"])
+    assert deepest["to"] == "node 0"
+    assert deepest["waiting_max_bytes"] > 0
+
+
 def test_the_record_is_a_table_whose_rows_follow_each_other(here: Path, command: Any) -> None:
     hops = record(here, command, packet_switched("dctcp"))
     assert set(pc.unique(hops["flow_id"]).to_pylist()) == set(range(6))

@@ -63,9 +63,21 @@ class Result:
         Raises:
             InputError: The run recorded none.
         """
-        path = self.directory / "trace.parquet"
+        return self._recorded("trace.parquet")
+
+    @cached_property
+    def links(self) -> pa.Table:
+        """What each line of the network carried over time, of a run with ``run.trace``.
+
+        Raises:
+            InputError: The run recorded none.
+        """
+        return self._recorded("links.parquet")
+
+    def _recorded(self, name: str) -> pa.Table:
+        path = self.directory / name
         if not path.exists():
-            problem = 'holds no trace.parquet; run it again with run__trace="slowest 100"'
+            problem = f'holds no {name}; run it again with run__trace="slowest 100"'
             raise InputError([(str(self.directory), None, None, problem)])
         return _table(path)
 

@@ -148,10 +148,11 @@ pub fn write_json(path: &Path, value: &Value) -> Result<(), FileError> {
 }
 
 /// The files that are written into results directories.
-const OURS: [&str; 18] = [
+const OURS: [&str; 19] = [
     "SHA256SUMS",
     "claims.json",
     "flows.parquet",
+    "links.parquet",
     "means.csv",
     "means.parquet",
     "measured.json",

@@ -1,5 +1,5 @@
-// The network as the record of packets shows it: lines coloured by what they carried, queues as large as they were deep,
-// at an instant that a slider picks.
+// The network over time: lines coloured by what they carried, queues as large as they were deep, in a span of time that a
+// slider picks.
 import { drawn, element, grouped, tableOf } from "./elements.js";
 
 /* global charts */
@@ -95,30 +95,30 @@ export const makeRack = (picture) => {
   const box = { viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": "The network; the table below it says the same" };
   const svg = drawn("svg", box, ...lines.flatMap(({ line }) => line), ...lines.map(({ queue }) => queue), ...nodes.flat());
 
-  const slider = element("input", { type: "range", min: "0", max: String(picture.spans - 1), value: "0", id: "instant" });
+  const slider = element("input", { type: "range", min: "0", max: String(Math.max(picture.spans - 1, 0)), value: "0", id: "instant" });
   const said = element("output", { for: "instant" });
   const busiest = element("div");
   const draw = () => {
     const at = Number(slider.value);
-    const from = picture.first_seconds + at * picture.step_seconds;
+    const from = at * picture.step_seconds;
     said.textContent = `${charts.format(SECONDS, from)} to ${charts.format(SECONDS, from + picture.step_seconds)}`;
     slider.setAttribute("aria-valuetext", said.textContent);
     for (const { link, line, queue, title } of lines) {
       const { carried, found } = link.at.get(at) ?? { carried: 0, found: 0 };
-      const share = Math.sqrt(carried / most.carried);
-      line.style.strokeWidth = carried ? 1.5 + 3.5 * share : 1;
-      line.style.stroke = carried ? `color-mix(in srgb, var(--series-1) ${Math.round(35 + 65 * share)}%, var(--grid))` : "";
+      const share = carried / most.carried;
+      line.style.strokeWidth = carried ? 1 + 3.5 * share : 1;
+      line.style.stroke = carried ? `color-mix(in srgb, var(--series-1) ${Math.round(15 + 85 * share)}%, var(--grid))` : "";
       queue.setAttribute("r", found ? Math.max(2, QUEUE_MAX * Math.sqrt(found / most.found)) : 0);
       title.textContent = `${link.name}: ${rate(carried)}, queue ${charts.format(BYTES, found)}`;
     }
     const rows = lines.map(({ link }) => ({ link, ...(link.at.get(at) ?? { carried: 0, found: 0 }) }))
       .filter(({ carried, found }) => carried || found)
       .sort((a, b) => b.found - a.found || b.carried - a.carried).slice(0, BUSIEST);
-    const columns = [["line", "Line"], ["carried", "Carried, of these flows"], ["queue", "Deepest queue found"]]
+    const columns = [["line", "Line"], ["carried", "Carried"], ["queue", "Most that waited"]]
       .map(([key, title], index) => ({ key, title, number: index > 0 }));
     busiest.replaceChildren(rows.length ? tableOf({ columns, rows: rows.map(({ link, carried, found }) =>
       [link.name, rate(carried), charts.format(BYTES, found)].map((text) => ({ text }))) })
-      : element("p", { class: "note" }, "No recorded packet was under way then."));
+      : element("p", { class: "note" }, "No line carried anything then."));
   };
   slider.addEventListener("input", draw);
   // Begins where most happened.
@@ -127,9 +127,9 @@ export const makeRack = (picture) => {
   slider.value = String(totals.indexOf(Math.max(...totals)));
   draw();
 
-  const note = `Of the ${grouped(picture.flows)} flows whose packets were recorded: the wider and darker a line, the more of their ` +
-    `bytes it carried; the larger a disc, the deeper the queue that their packets found (up to ${charts.format(BYTES, most.found)}), ` +
-    "whoever it was full of.";
+  const note = "The wider and darker a line, the more it carried of all flows, headers included (at most " +
+    `${rate(most.carried)}); the larger a disc, the more waited for the line where it begins (at most ` +
+    `${charts.format(BYTES, most.found)}).`;
   return {
     part: element("div", { class: "rack" }, element("p", { class: "note" }, note), svg,
       element("div", { class: "slide" }, element("label", { for: "instant" }, "Time"), slider, said), busiest),

@@ -12,8 +12,8 @@ const tile = ({ label, value, note, tone }) => element("div", { class: `tile ${t
 
 /** How to have packets recorded, of a run that did not. */
 const unrecorded = (overview) => [
-  element("p", {}, "This run recorded no packets: nothing is known of single lines and queues over time. The key ",
-    element("code", {}, "run.trace"), " of its scenario records them, of the packet engine's fabrics. The same run with it, and the ",
+  element("p", {}, "This run recorded nothing of single lines and queues over time. The key ",
+    element("code", {}, "run.trace"), " of its scenario does, with the packet engine's fabrics. The same run with it, and the ",
     "same results:"),
   element("pre", { class: "command" }, element("code", {}, overview.again)),
 ];
@@ -51,13 +51,23 @@ export const showRun = async (path, place, isCurrent) => {
   await plots.drawAll();
 
   const network = section("The network over time");
-  const recorded = section("Recorded flows");
-  if (overview.has_trace) {
+  if (overview.has_links) {
     try {
-      const [picture, table] = await Promise.all([askJson("rack", { path }), askJson("recorded", { path })]);
+      const picture = await askJson("rack", { path });
       if (!isCurrent()) return () => {};
       rack = makeRack(picture);
       network.append(rack.part);
+    } catch (error) {
+      network.append(trouble(error));
+    }
+  } else {
+    network.append(...unrecorded(overview));
+  }
+  if (overview.has_trace) {
+    const recorded = section("Recorded flows");
+    try {
+      const table = await askJson("recorded", { path });
+      if (!isCurrent()) return () => {};
       if (table.all > table.rows.length) {
         recorded.append(element("p", { class: "note" },
           `The slowest ${grouped(table.rows.length)} of ${grouped(table.all)}; the others open from the table of flows.`));
@@ -65,11 +75,8 @@ export const showRun = async (path, place, isCurrent) => {
       recorded.append(element("div", { class: "long" }, tableOf(table, (cell, column) => column.key !== "flow_id" ? null
         : element("button", { type: "button", class: "link", onclick: () => why(cell.value) }, cell.text))));
     } catch (error) {
-      network.append(trouble(error));
+      recorded.append(trouble(error));
     }
-  } else {
-    recorded.remove();
-    network.append(...unrecorded(overview));
   }
 
   if (overview.has_series) {

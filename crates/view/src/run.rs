@@ -11,16 +11,18 @@ use report::summary::{distributions, figures, warnings};
 use report::units::label_of_key;
 use report::{
     Cell, ResultsTable, Tone, Unit, Why, account_of, flows_table, key_figures, parts_table,
-    queues_table, read_flows, read_series, read_trace, run_again, slowest_first,
+    queues_table, read_flows, read_links, read_series, read_trace, run_again, slowest_first,
 };
 use serde_json::{Value, json};
 
+use crate::rack_picture::picture;
 use crate::refusal::Refusal;
 
 /// The table of flows of a run.
 pub const FLOWS: &str = "flows.parquet";
 const SERIES: &str = "series.parquet";
 const TRACE: &str = "trace.parquet";
+const LINKS: &str = "links.parquet";
 
 /// Recorded flows in the table (our choice: a page stays quick); any other opens from the table of all flows.
 const RECORDED_MAX: usize = 200;
@@ -122,6 +124,7 @@ pub fn overview(directory: &Path, typed: &Path) -> Result<Value, Refusal> {
         },
         "has_trace": has(TRACE),
         "has_report": has("report.html"),
+        "has_links": has(LINKS),
         "has_series": has(SERIES),
         "again": run_again(typed, "slowest 100"),
         "scenario": std::fs::read_to_string(directory.join("scenario.toml")).unwrap_or_default(),
@@ -145,6 +148,15 @@ pub fn series(directory: &Path) -> Result<Value, Refusal> {
         })
     });
     Ok(json!({ "seconds": series.seconds, "gauges": gauges.collect::<Value>() }))
+}
+
+/// The network with what its lines carried; null: that was not recorded.
+///
+/// # Errors
+/// When the record cannot be read.
+pub fn network(directory: &Path) -> Result<Value, Refusal> {
+    let path = directory.join(LINKS);
+    Ok(if path.is_file() { picture(&read_links(&path)?) } else { Value::Null })
 }
 
 /// The flows whose packets were recorded, the slowest [`RECORDED_MAX`] first, and of how many; null if none were.

@@ -24,7 +24,7 @@ use crate::assets::asset;
 use crate::folder::Folder;
 use crate::refusal::Refusal;
 use crate::run::{self, FLOWS, Traces};
-use crate::{flows, groups, live, rack_picture};
+use crate::{flows, groups, live};
 
 /// What the page may do: load what this server has, and nothing else. Plotly writes its own styles into the page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: \
@@ -210,11 +210,7 @@ async fn why(State(shared): Of, Query(which): Query<WhichFlow>) -> Answer {
 }
 
 async fn rack(State(shared): Of, Query(Which { path }): Query<Which>) -> Answer {
-    let work = |shared: &Shared, place: PathBuf| {
-        let trace = shared.traces.of(&place)?;
-        Ok(trace.map_or(Value::Null, |trace| rack_picture::picture(&trace)))
-    };
-    Ok(json(&with_place(shared, path, work).await?))
+    Ok(json(&with_place(shared, path, |_, place| run::network(&place)).await?))
 }
 
 async fn group(State(shared): Of, Query(Which { path }): Query<Which>) -> Answer {

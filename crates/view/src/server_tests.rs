@@ -6,9 +6,9 @@ use std::path::Path as FilePath;
 use axum::body::{Body, to_bytes};
 use kernel::{Bytes, Span, Time};
 use rack::results::{FlowEnd, FlowRecord, FlowSink, SeriesTable};
-use rack::trace::{Hop, Outcome, Place, Trace};
+use rack::trace::{Hop, Line, LineSpan, Lines, Outcome, Place, Trace};
 use rack::{Class, Flow, FlowId, Gauge, GaugeKind, NodeId};
-use report::{FlowWriter, Provenance, write_series, write_trace};
+use report::{FlowWriter, Provenance, write_links, write_series, write_trace};
 use serde_json::json;
 use tower::ServiceExt;
 
@@ -67,6 +67,10 @@ fn run(place: &FilePath) {
     let places = vec![Place { port: 0, from: "node 0".into(), to: "node 1".into() }];
     let trace = Trace { hops: vec![hop], places, ..Trace::default() };
     write_trace(&place.join("trace.parquet"), &trace, &origin()).unwrap();
+    let spans = vec![LineSpan { carried: 1058, waiting: 9000 }];
+    let line = Line { place: trace.places[0].clone(), spans };
+    let lines = Lines { span: Span::from_us(1), lines: vec![line] };
+    write_links(&place.join("links.parquet"), &lines, &origin()).unwrap();
     fs::write(place.join("report.html"), "<p>report</p>").unwrap();
     summary(place, &json!({ "label": "Shoal", "fabric": "shoal", "flows": { "measured": 1 } }));
 }
@@ -131,6 +135,7 @@ async fn what_a_run_holds_is_told() {
     assert_eq!(why["queues"][0]["beside"], json!([{ "flow_id": 4, "bytes": 9000 }]));
     let picture = told(&router, "/api/rack?path=a").await;
     assert_eq!(picture["links"][0]["name"], "node 0 to node 1");
+    assert_eq!(picture["links"][0]["spans"], json!([[0, 1058, 9000]]));
     let (status, text) = ask(&router, "/files/a/report.html").await;
     assert_eq!((status, text.as_str()), (StatusCode::OK, "<p>report</p>"));
     for page in ["/", "/assets/main.js", "/assets/plotly.js"] {

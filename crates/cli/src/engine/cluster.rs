@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::estimate;
 use super::place::Place;
-use super::run::{FILES, TRACE, run_with};
+use super::run::{FILES, LINKS, TRACE, run_with};
 use super::sweep::{LIBRARY_OF_POINT, finished};
 use super::{Failure, checksums, guarded};
 
@@ -197,9 +197,9 @@ fn store(files: &[(String, Vec<u8>)], directory: &Path) -> Result<(), Failure> {
     let place = Place::create(directory)?;
     place.forget_summary()?;
     let (last, others) = FILES.split_last().expect("a run leaves files");
-    let has_trace = files.iter().any(|(name, _)| name == TRACE);
-    let trace = has_trace.then_some(&TRACE);
-    for name in trace.into_iter().chain(others).chain([&checksums::NAME, last]) {
+    let came = |name: &&&str| files.iter().any(|(known, _)| known == **name);
+    let record = [&TRACE, &LINKS].into_iter().filter(came);
+    for name in record.chain(others).chain([&checksums::NAME, last]) {
         write_atomically(&directory.join(name), of(name)?)?;
     }
     place.keep();

@@ -13,7 +13,7 @@ use report::page::{Block, Library};
 use report::underway::ProgressFile;
 use report::{
     FileError, FlowWriter, Provenance, ResultsDir, read_flows, run_page, slow_flows, slowest_first,
-    write_series, write_trace,
+    write_links, write_series, write_trace,
 };
 use scenario::{Scenario, Sink};
 use serde_json::Value;
@@ -52,6 +52,8 @@ impl Finished {
 pub const FLOWS: &str = "flows.parquet";
 /// The record of a run's packets, if it keeps one.
 pub const TRACE: &str = "trace.parquet";
+/// What each line of the network carried, of a run with such a record.
+pub const LINKS: &str = "links.parquet";
 
 /// The files of every run, in the order in which they are written; `SHA256SUMS` comes before the last.
 pub(super) const FILES: [&str; 5] =
@@ -59,13 +61,13 @@ pub(super) const FILES: [&str; 5] =
 
 /// The files of the run in `directory`, as `SHA256SUMS` has them.
 pub(super) fn files_in(directory: &Path) -> Vec<&'static str> {
-    let trace = directory.join(TRACE).exists().then_some(TRACE);
-    trace.into_iter().chain(FILES).collect()
+    let record = [TRACE, LINKS].into_iter().filter(|name| directory.join(name).exists());
+    record.chain(FILES).collect()
 }
 
 /// Runs the first fabric of `scenario`, on all cores unless it says otherwise, and stores the results in
 /// `directory`: `scenario.toml`,
-/// `flows.parquet`, `series.parquet`, if packets are recorded `trace.parquet`, `report.html`, `SHA256SUMS` and,
+/// `flows.parquet`, `series.parquet`, if packets are recorded `trace.parquet` and `links.parquet`, `report.html`, `SHA256SUMS` and,
 /// last, `summary.json`, whose presence says that the others are whole. `progress` is called now and then; if it breaks, what was
 /// measured until then is stored and marked `"interrupted": true`.
 ///
@@ -144,16 +146,20 @@ fn store_trace(
     trace: Option<&Trace>,
     origin: &Origin,
 ) -> Result<Vec<Block>, Failure> {
-    let path = directory.file(TRACE);
+    let [path, links] = [TRACE, LINKS].map(|name| directory.file(name));
     let Some(trace) = trace.filter(|trace| !trace.is_full) else {
-        return match std::fs::remove_file(&path) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                Err(FileError::new(&path, source).into())
+        for path in [path, links] {
+            match std::fs::remove_file(&path) {
+                Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                    return Err(FileError::new(&path, source).into());
+                }
+                _ => {}
             }
-            _ => Ok(Vec::new()),
-        };
+        }
+        return Ok(Vec::new());
     };
     write_trace(&path, trace, &origin.provenance())?;
+    write_links(&links, &trace.lines, &origin.provenance())?;
     let flows = trace.flows();
     let rows = read_flows(&directory.file(FLOWS), &|flow| flows.binary_search(&flow).is_ok())?;
     Ok(slow_flows(&slowest_first(rows), trace))

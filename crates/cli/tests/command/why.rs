@@ -40,9 +40,31 @@ fn recording_adds_a_file_and_changes_no_other_on_any_number_of_threads() {
     // The seed and the version apart, a table says of which scenario it is.
     let one = place.run(&["why", "one", "--format", "json"]).succeeds().json();
     assert_eq!(place.run(&["why", "two", "--format", "json"]).succeeds().json(), one);
+    // So do lines.
+    let links =
+        |run: &str| report::read_links(&place.join(&format!("{run}/links.parquet"))).unwrap();
+    let lines = links("one");
+    assert_eq!(links("two"), lines);
+    let carried = |is_wanted: &dyn Fn(&str, &str) -> bool| {
+        let wanted = lines.lines.iter().filter(|line| is_wanted(&line.place.from, &line.place.to));
+        wanted.flat_map(|line| &line.spans).map(|span| span.carried).sum::<u64>()
+    };
+    // The flows' bytes come by the receiver's line, a tenth of headers beside them; their senders sent as much or more.
+    let last = carried(&|_, to| to == "node 0");
+    assert!((6 * 40_000..6 * 44_000).contains(&last), "{last} bytes to the receiver");
+    let first = carried(&|from, _| from.starts_with("node ") && from != "node 0");
+    assert!(first >= last, "{first} bytes from the senders, {last} to the receiver");
+    let waiting = lines.lines.iter().flat_map(|line| &line.spans).map(|span| span.waiting).max();
+    let summary = place.json("one/summary.json");
+    let longest = summary["queue"]["max_bytes"].as_u64().unwrap();
+    let waiting = u64::from(waiting.unwrap());
+    // A packet that goes on the line no longer waits.
+    assert!(waiting <= longest && waiting + 2 * 1600 >= longest, "{waiting} of {longest}");
     // A run without a record takes the older one's place.
     recorded(&place, "one", &[]);
-    assert!(!place.names("one").contains(&"trace.parquet".into()));
+    for name in ["trace.parquet", "links.parquet"] {
+        assert!(!place.names("one").contains(&name.into()), "{name}");
+    }
 }
 
 #[test]

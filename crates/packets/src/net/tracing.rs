@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use kernel::{Span, Time};
-use rack::trace::{BESIDE_MAX, Followed, HOPS_MAX, Outcome};
+use rack::trace::{BESIDE_MAX, Followed, HOPS_MAX, LineRecorder, Outcome};
 use rack::{Flow, FlowId};
 
 use super::Net;
@@ -169,6 +169,8 @@ pub(crate) struct Recorder {
     pub(crate) names: Vec<(Name, FlowId)>,
     /// Whether there was more to record than is kept.
     pub(crate) is_full: bool,
+    /// What lines carried, of all flows.
+    pub(crate) lines: LineRecorder,
 }
 
 /// Whose a packet is: the flow as its hosts name it; `None`: no flow's.
@@ -193,6 +195,7 @@ impl Recorder {
             sights: Vec::new(),
             names: Vec::new(),
             is_full: false,
+            lines: LineRecorder::new(ports),
         }
     }
 
@@ -327,8 +330,10 @@ impl Net {
     pub(super) fn observe(&mut self, index: u32, port: u32, at: Time, delay: Span) {
         self.go_through_bytes(index);
         let Some(recorder) = &mut self.recorder else { return };
-        let times = [self.now, self.ports[port as usize].free_at, at];
-        recorder.leaves(index, port, self.arena.get(index), times, delay);
+        let out = &self.ports[port as usize];
+        let (times, packet) = ([self.now, out.free_at, at], self.arena.get(index));
+        recorder.lines.sends(port, self.now, packet.wire, out.bytes);
+        recorder.leaves(index, port, packet, times, delay);
     }
 
     /// A packet joins the queue of `port`, of which note is to be taken.

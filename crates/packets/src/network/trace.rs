@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use kernel::Time;
 use rack::FlowId;
 use rack::topology::{Tier, Vertex};
-use rack::trace::{Covered, Followed, Hop, Outcome, Place, Trace};
+use rack::trace::{Covered, Followed, Hop, LineRecorder, Outcome, Place, Trace};
 
 use super::Network;
 use crate::net::{NONE, Name, Net, Sight, What};
@@ -28,11 +28,16 @@ impl<T: Transport, S: Program> Network<T, S> {
     /// What was recorded since.
     pub(super) fn recorded(&mut self) -> Trace {
         let (mut sights, mut chosen, mut is_full) = (Vec::new(), BTreeMap::new(), false);
+        let mut lines: Option<LineRecorder> = None;
         for part in self.parts.iter_mut() {
             let Some(recorder) = part.net.recorder.take() else { continue };
             sights.extend(recorder.sights);
             chosen.extend(recorder.names);
             is_full |= recorder.is_full;
+            match &mut lines {
+                Some(lines) => lines.join(recorder.lines),
+                None => lines = Some(recorder.lines),
+            }
         }
         sights.retain(|sight| chosen.contains_key(&Name::of(&sight.packet)));
         sights.sort_by_key(order);
@@ -45,7 +50,10 @@ impl<T: Transport, S: Program> Network<T, S> {
             let offset = self.transport().offset_of(&sight.packet);
             book.enter(sight, offset, header(&*codec, &sight.packet));
         }
-        Trace { is_full, ..book.close() }
+        let trace = book.close();
+        let names = names(net);
+        let lines = lines.map(|lines| lines.close(|port| place(net, &names, port)));
+        Trace { is_full, lines: lines.unwrap_or_default(), ..trace }
     }
 }
 
@@ -268,7 +276,7 @@ impl<'a> Book<'a> {
         }
         let names = names(net);
         let places = ports.into_iter().map(|port| place(net, &names, port)).collect();
-        Trace { places, hops, is_full: false }
+        Trace { places, hops, ..Trace::default() }
     }
 }
 

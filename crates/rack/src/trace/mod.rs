@@ -8,6 +8,7 @@
 mod account;
 mod choice;
 mod covered;
+mod lines;
 
 use std::fmt;
 
@@ -18,6 +19,7 @@ use crate::{FlowId, NodeId};
 pub use account::{Account, Part, Queue, Share, account, queues_of};
 pub use choice::{Chooser, Ended, slowest};
 pub use covered::Covered;
+pub use lines::{Line, LineRecorder, LineSpan, Lines, SPANS_MAX};
 
 /// Other flows that a hop names at most, those with most bytes first (our choice: what a table shows).
 pub const BESIDE_MAX: usize = 8;
@@ -211,6 +213,8 @@ pub struct Trace {
     pub hops: Vec<Hop>,
     /// Whether there were more than [`HOPS_MAX`], of which the first were kept.
     pub is_full: bool,
+    /// What lines carried of all flows.
+    pub lines: Lines,
 }
 
 impl Trace {

@@ -269,7 +269,7 @@ mod tests {
         let trace = Trace {
             places: vec![place(0, "node 0", "leaf 0"), place(1, "leaf 0", "node 1")],
             hops: hops.concat(),
-            is_full: false,
+            ..Trace::default()
         };
         let mut bytes = Vec::new();
         let written = write(&mut bytes, &rows, &trace, events_max).unwrap();

@@ -1,4 +1,4 @@
-//! Parquet files: `flows.parquet`, `series.parquet`, `trace.parquet`, and any other table.
+//! Parquet files: `flows.parquet`, `series.parquet`, `trace.parquet`, `links.parquet`, and any other table.
 //!
 //! Every column says in the file what it is and in which unit. The same run gives the same bytes:
 //! nothing of the writer, the machine or the hour is in the file. Memory is bounded by one row
@@ -6,12 +6,14 @@
 
 mod columns;
 mod flows;
+mod links;
 mod read;
 mod series;
 mod table;
 mod trace;
 
 pub use flows::FlowWriter;
+pub use links::{read_links, write_links};
 pub use read::{FlowRow, GaugeRow, Series, each_flow, read_flows, read_series, read_trace};
 pub use series::write_series;
 pub use table::{TableColumn, read_table, write_table};

@@ -65,7 +65,7 @@ pub struct GaugeRow {
 }
 
 /// What a file holds that is no such table.
-fn foreign(what: &str) -> io::Error {
+pub(super) fn foreign(what: &str) -> io::Error {
     let message = format!("{what}; it was written by something else or by another version");
     io::Error::new(io::ErrorKind::InvalidData, message)
 }
@@ -102,11 +102,17 @@ fn column<'a>(batch: &'a RecordBatch, name: &str, kind: &DataType) -> io::Result
     }
 }
 
-fn longs<'a>(batch: &'a RecordBatch, name: &str) -> io::Result<&'a arrow_array::UInt64Array> {
+pub(super) fn longs<'a>(
+    batch: &'a RecordBatch,
+    name: &str,
+) -> io::Result<&'a arrow_array::UInt64Array> {
     Ok(column(batch, name, &DataType::UInt64)?.as_primitive::<UInt64Type>())
 }
 
-fn ints<'a>(batch: &'a RecordBatch, name: &str) -> io::Result<&'a arrow_array::UInt32Array> {
+pub(super) fn ints<'a>(
+    batch: &'a RecordBatch,
+    name: &str,
+) -> io::Result<&'a arrow_array::UInt32Array> {
     Ok(column(batch, name, &DataType::UInt32)?.as_primitive::<UInt32Type>())
 }
 
@@ -119,7 +125,7 @@ fn truths<'a>(batch: &'a RecordBatch, name: &str) -> io::Result<&'a arrow_array:
 }
 
 /// The words of a column of them.
-fn words(batch: &RecordBatch, name: &str) -> io::Result<Vec<String>> {
+pub(super) fn words(batch: &RecordBatch, name: &str) -> io::Result<Vec<String>> {
     let wrong = || foreign(&format!("its column {name:?} holds no words"));
     if batch.num_rows() == 0 {
         return Ok(Vec::new());

@@ -242,7 +242,7 @@ mod tests {
             };
             let hops: Vec<Hop> = (0..).zip(hops).map(number).collect();
             let places = used.iter().map(|port| place(10 + port)).collect();
-            let trace = Trace { places, hops, is_full: false };
+            let trace = Trace { places, hops, ..Trace::default() };
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("trace.parquet");
             let origin = Provenance {
