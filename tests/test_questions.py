@@ -34,7 +34,7 @@ def test_a_question_is_answered(line: str, here: Path, command: Any) -> None:
     elif "collectives" in line:
         # An accelerator for each of the parameters' nodes.
         words += ["--set", "fabric.nodes=16"]
-        for job, size in enumerate(["1 KB", "1 KB", "16 KB", "1 KB"]):
+        for job, size in enumerate(["1 KB", "1 KB", "400 KB", "1 KB"]):
             words += ["--set", f"workload.job[{job}].work.size={size}"]
     elif "jobs" in line:
         words += ["--set", "workload.alone=false"]

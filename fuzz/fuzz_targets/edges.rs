@@ -13,7 +13,7 @@ struct Input {
 
 fuzz_target!(|input: Input| {
     let lines = input.edges.lines().count() as u32;
-    let graph = Graph { hosts: input.hosts, edges: input.edges };
+    let graph = Graph { hosts: input.hosts, edges: input.edges, ..Graph::default() };
     match graph.build() {
         Err(problems) => {
             assert!(!problems.is_empty());

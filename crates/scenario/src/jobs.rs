@@ -416,9 +416,14 @@ impl JobsChoice {
     fn traces(&self) -> Result<&Vec<Option<Execution>>, Vec<Problem>> {
         if self.traces.get().is_none() {
             let (mut traces, mut problems) = (Vec::new(), Vec::new());
+            let mut left = self.memory;
             for (index, job) in self.config.job.iter().enumerate() {
-                match job.read(self.memory) {
-                    Ok(trace) => traces.push(trace),
+                match job.read(left) {
+                    Ok(trace) => {
+                        let taken = trace.as_ref().map_or(Bytes::ZERO, chakra::memory);
+                        left = Bytes::new(left.get().saturating_sub(taken.get()));
+                        traces.push(trace);
+                    }
                     Err(problem) => problems.push(problem.below(&format!("job[{index}]"))),
                 }
             }

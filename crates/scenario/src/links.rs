@@ -36,27 +36,37 @@ pub struct Links {
     pub hosts: Option<u64>,
 }
 
-/// Turns the text of any of these into our own list; `name` is what messages call it.
+/// What links need not state, for a scenario states it for all that do not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stated {
+    /// Their rate.
+    pub rate: bool,
+    /// Their delay.
+    pub delay: bool,
+}
+
+/// Turns the text of any of these into our own list; `name` is what messages call it. What a link does
+/// not state, and a scenario does for it, is left empty.
 ///
 /// # Errors
 /// What cannot be read, by line.
-pub fn read(name: &str, text: String) -> Result<Links, String> {
+pub fn read(name: &str, text: String, stated: Stated) -> Result<Links, String> {
     let located = |(line, message): (u32, String)| format!("{name}:{line}: {message}");
     let mut lines =
         text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let first = lines.next().unwrap_or("");
     if first.starts_with('<') {
-        return graphml(&text).map_err(located);
+        return graphml(&text, stated).map_err(located);
     }
     // What is neither is left to the reader of our own list, which says what it expects.
     if !first.starts_with(|letter: char| letter.is_ascii_digit()) {
         return Ok(Links { text, hosts: None });
     }
-    list(&text).map(|text| Links { text, hosts: None }).map_err(located)
+    list(&text, stated).map(|text| Links { text, hosts: None }).map_err(located)
 }
 
 /// An edge list without a head.
-fn list(text: &str) -> Result<String, (u32, String)> {
+fn list(text: &str, stated: Stated) -> Result<String, (u32, String)> {
     let mut out = format!("{HEAD}\n");
     for (line, number) in text.lines().map(str::trim).zip(1..) {
         if line.is_empty() || line.starts_with('#') {
@@ -68,13 +78,16 @@ fn list(text: &str) -> Result<String, (u32, String)> {
             line.split_whitespace().collect()
         };
         let (ends, rate, delay) = match values[..] {
+            [a, b] if stated.rate && stated.delay => ([a, b], String::new(), String::new()),
+            [a, b, rate] if stated.delay => ([a, b], rate.to_string(), String::new()),
             [a, b, rate, delay] => ([a, b], rate.to_string(), delay.to_string()),
             [a, b, rate, unit, delay, last] => {
                 ([a, b], format!("{rate} {unit}"), format!("{delay} {last}"))
             }
             _ => {
                 let message = format!(
-                    "found {} values; expected four: two vertices, a rate and a delay, such as \"0 8 100Gbps 20ns\"",
+                    "found {} values; expected four: two vertices, a rate and a delay, such as \"0 8 100Gbps 20ns\" \
+                     (what all links have in common may stand in the scenario, as rate and delay of the topology)",
                     values.len()
                 );
                 return Err((number, message));
@@ -88,7 +101,8 @@ fn list(text: &str) -> Result<String, (u32, String)> {
                 ));
             }
         }
-        write(&mut out, ends[0], ends[1], &rate, &delay).map_err(|message| (number, message))?;
+        write(&mut out, ends[0], ends[1], (&rate, &delay), stated)
+            .map_err(|message| (number, message))?;
     }
     Ok(out)
 }
@@ -98,11 +112,17 @@ fn write(
     out: &mut String,
     a: impl std::fmt::Display,
     b: impl std::fmt::Display,
-    rate: &str,
-    delay: &str,
+    (rate, delay): (&str, &str),
+    stated: Stated,
 ) -> Result<(), String> {
-    let rate: Rate = rate.parse().map_err(|error| format!("rate: {error}"))?;
-    let delay: Span = delay.parse().map_err(|error| format!("delay: {error}"))?;
+    let rate = match rate {
+        "" if stated.rate => String::new(),
+        _ => rate.parse::<Rate>().map_err(|error| format!("rate: {error}"))?.to_string(),
+    };
+    let delay = match delay {
+        "" if stated.delay => String::new(),
+        _ => delay.parse::<Span>().map_err(|error| format!("delay: {error}"))?.to_string(),
+    };
     writeln!(out, "{a},{b},{rate},{delay}").expect("text grows");
     Ok(())
 }
@@ -146,7 +166,7 @@ impl<'a> Keys<'a> {
 }
 
 /// Elements are told by their names alone: not everybody writes GraphML's namespace.
-fn graphml(text: &str) -> Result<Links, (u32, String)> {
+fn graphml(text: &str, stated: Stated) -> Result<Links, (u32, String)> {
     // Without a DTD no entity can stand for gigabytes.
     let options =
         ParsingOptions { allow_dtd: false, nodes_limit: NODES_MAX, ..ParsingOptions::default() };
@@ -185,18 +205,22 @@ fn graphml(text: &str) -> Result<Links, (u32, String)> {
                 complain(format!("{attribute}: found {id:?}, which is no node of this graph"))
             })
         };
-        let value = |names: &[&str], example: &str| {
-            keys.value(edge, names).ok_or_else(|| {
+        let value = |names: &[&str], example: &str, is_stated: bool| {
+            let value = keys.value(edge, names);
+            value.or(is_stated.then_some("")).ok_or_else(|| {
                 complain(format!(
                     "the edge has no {}; expected the attribute {:?}, such as {example}, of each edge or as the \
-                     default of its key",
-                    names[0], names[0]
+                     default of its key, or {} of the topology in the scenario",
+                    names[0], names[0], names[0]
                 ))
             })
         };
         let (a, b) = (end("source")?, end("target")?);
-        let (rate, delay) = (value(&RATES, "\"100 Gbps\"")?, value(&DELAYS, "\"20 ns\"")?);
-        write(&mut out, a, b, rate, delay).map_err(complain)?;
+        let (rate, delay) = (
+            value(&RATES, "\"100 Gbps\"", stated.rate)?,
+            value(&DELAYS, "\"20 ns\"", stated.delay)?,
+        );
+        write(&mut out, a, b, (rate, delay), stated).map_err(complain)?;
     }
     Ok(Links { text: out, hosts })
 }

@@ -8,13 +8,13 @@ const STAR: &str = "a,b,rate,delay\n0,2,100 Gbps,20 ns\n1,2,50 Gbps,100 ns\n";
 
 #[track_caller]
 fn reads(text: &str, expected: &str, hosts: Option<u64>) {
-    let links = read("t", text.to_string()).expect(text);
+    let links = read("t", text.to_string(), Stated::default()).expect(text);
     assert_eq!((links.text.as_str(), links.hosts), (expected, hosts), "for\n{text}");
 }
 
 #[track_caller]
 fn refuses(text: &str, expected: &str) {
-    let found = read("t", text.to_string()).expect_err(text);
+    let found = read("t", text.to_string(), Stated::default()).expect_err(text);
     assert!(found.starts_with(expected), "for\n{text}\nfound {found}");
 }
 
@@ -105,7 +105,7 @@ fn what_is_wrong_with_a_graph_is_told_by_line() {
 proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in ".{0,200}") {
-        let _ = read("t", text);
+        let _ = read("t", text, Stated::default());
     }
 
     #[test]
@@ -115,6 +115,24 @@ proptest! {
         if whole.is_char_boundary(at) {
             whole.insert_str(at, &text);
         }
-        let _ = read("t", whole);
+        let _ = read("t", whole, Stated::default());
     }
+}
+
+#[test]
+fn what_a_scenario_states_for_all_links_is_left_empty() {
+    let both = Stated { rate: true, delay: true };
+    let reads = |text: &str, stated, expected: &str| {
+        let links = read("t", text.to_string(), stated).expect(text);
+        assert_eq!(links.text, format!("a,b,rate,delay\n{expected}"), "for\n{text}");
+    };
+    reads("0 2\n1 2\n", both, "0,2,,\n1,2,,\n");
+    reads("0,2,,\n1,2,50 Gbps,\n", both, "0,2,,\n1,2,50 Gbps,\n");
+    reads("0 2 100Gbps\n", Stated { delay: true, ..both }, "0,2,100 Gbps,\n");
+    let nodes = "<node id=\"a\"/><node id=\"b\"/>";
+    let edge = "<edge source=\"a\" target=\"b\"/>";
+    let rate = Stated { rate: true, delay: false };
+    reads(&graph(nodes, edge), rate, "0,1,,20 ns\n");
+    let error = read("t", "0 2\n".into(), rate).unwrap_err();
+    assert!(error.starts_with("t:1: found 2 values; expected four"), "{error}");
 }

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::faults::{self, FaultConfig};
-use crate::links;
+use crate::links::{self, Stated};
 use crate::problem::{BadInput, Located, quoted};
 use crate::registry::{self, Registry};
 use crate::run_config::{RunConfig, WarmUp};
@@ -295,8 +295,10 @@ const TEXTS: [(&str, &str); 1] = [("topology", "edges")];
 /// scenario needs no other file.
 fn fetch_texts(config: &mut Value, folder: &Path) -> Result<(), Problem> {
     for (table, key) in TEXTS {
-        let found = config.get_mut(table).and_then(|table| table.get_mut(key));
-        let Some(Value::String(text)) = found else { continue };
+        let Some(graph) = config.get_mut(table) else { continue };
+        let is_given = |graph: &Value, key: &str| graph.get(key).is_some_and(|key| !key.is_null());
+        let stated = Stated { rate: is_given(graph, "rate"), delay: is_given(graph, "delay") };
+        let Some(Value::String(text)) = graph.get_mut(key) else { continue };
         if text.is_empty() {
             continue;
         }
@@ -307,7 +309,7 @@ fn fetch_texts(config: &mut Value, folder: &Path) -> Result<(), Problem> {
             name = path.display().to_string();
             *text = read_text(&path).map_err(|message| complain(format!("{name} {message}")))?;
         }
-        let links = links::read(&name, std::mem::take(text)).map_err(complain)?;
+        let links = links::read(&name, std::mem::take(text), stated).map_err(complain)?;
         *text = links.text;
         check_hosts(&config[table], links.hosts)?;
     }

@@ -124,7 +124,7 @@ proptest! {
     ) {
         for rest in ["", noise.as_str()] {
             let edges = format!("a,b,rate,delay\n{}\n{rest}\n", rows.join("\n"));
-            match (Graph { hosts, edges }).build() {
+            match (Graph { hosts, edges, ..Graph::default() }).build() {
                 Err(problems) => {
                     prop_assert!(!problems.is_empty());
                     prop_assert!(problems.iter().all(|problem| !problem.message.is_empty()));

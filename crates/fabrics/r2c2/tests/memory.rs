@@ -104,7 +104,7 @@ fn memory_is_within_a_factor_of_two_of_its_estimate() {
         ("torus of 2,197", torus(&[13, 13, 13])),
         ("mesh of 512", mesh(&[8, 8, 8])),
         ("mesh of 1,000", mesh(&[10, 10, 10])),
-        ("graph of 200", config(Shape::Graph(Graph { hosts: 200, edges }))),
+        ("graph of 200", config(Shape::Graph(Graph { hosts: 200, edges, ..Graph::default() }))),
         ("torus of 512 with 15 trees", Config { trees: 15, ..torus(&[8, 8, 8]) }),
     ];
     let mut is_good = true;

@@ -189,7 +189,7 @@ fn numbers_out_of_range_are_refused_all_at_once() {
 #[test]
 fn a_graph_with_an_island_is_refused_under_its_key() {
     let edges = "a,b,rate,delay\n0,3,1 Gbps,1 ns\n1,3,1 Gbps,1 ns\n2,4,1 Gbps,1 ns\n".into();
-    let topology = Shape::Graph(Graph { hosts: 3, edges });
+    let topology = Shape::Graph(Graph { hosts: 3, edges, ..Graph::default() });
     check_refused(
         Config { topology, ..Config::default() },
         "topology.edges",
@@ -220,7 +220,11 @@ fn packets_larger_than_the_network_s_are_refused() {
 #[test]
 fn a_configuration_survives_being_written_and_read() {
     let config = Config {
-        topology: Shape::Graph(Graph { hosts: 2, edges: "a,b,rate,delay\n0,1,1 Gbps,1 ns".into() }),
+        topology: Shape::Graph(Graph {
+            hosts: 2,
+            edges: "a,b,rate,delay\n0,1,1 Gbps,1 ns".into(),
+            ..Graph::default()
+        }),
         queues: Queues {
             scheduling: Scheduling::Deficit(Deficit { weights: vec![0, 1] }),
             marking: Marking::Red(Red::default()),

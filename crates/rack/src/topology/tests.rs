@@ -181,7 +181,7 @@ fn what_cannot_be_built_is_refused_with_its_key() {
 }
 
 fn graph(hosts: u32, edges: &str) -> Result<Topology, Vec<Problem>> {
-    Graph { hosts, edges: edges.into() }.build()
+    Graph { hosts, edges: edges.into(), ..Graph::default() }.build()
 }
 
 #[test]
@@ -193,6 +193,31 @@ fn a_list_of_links_becomes_a_graph() {
     assert_eq!(topology.tier(Vertex::new(2)), Tier::Other);
     let link = topology.port(topology.ports_of(Vertex::new(1)).next().unwrap()).link;
     assert_eq!(link, Link { rate: Rate::from_gbps(40), delay: Span::from_ns(7) });
+}
+
+#[test]
+fn links_that_state_no_rate_or_delay_have_that_of_the_graph() {
+    let common = Graph {
+        hosts: 2,
+        edges: String::new(),
+        rate: Some(Rate::from_gbps(25)),
+        delay: Some(Span::from_ns(9)),
+    };
+    let links = |edges: &str| -> Vec<Link> {
+        let topology = Graph { edges: edges.into(), ..common.clone() }.build().unwrap();
+        let first = |host: u32| topology.ports_of(Vertex::new(host)).next().unwrap();
+        (0..2).map(|host| topology.port(first(host)).link).collect()
+    };
+    let all = common.rate.zip(common.delay).map(|(rate, delay)| Link { rate, delay }).unwrap();
+    assert_eq!(links("a,b\n0,2\n1,2\n"), [all; 2]);
+    let fast = Link { rate: Rate::from_gbps(100), ..all };
+    assert_eq!(links("a,b,rate\n0,2,100 Gbps\n1,2,\n"), [fast, all]);
+    let far = Link { delay: Span::from_ns(1_000), ..all };
+    assert_eq!(links("a,b,rate,delay\n0,2,,1 us\n1,2,,\n"), [far, all]);
+    let expected = "line 2 has no delay; write it there, or give delay for all links without";
+    check_refused(graph(2, "a,b,rate\n0,2,1 Gbps\n"), "edges", expected);
+    check_refused(graph(2, "a,b\n0,2\n"), "edges", "line 2 has no rate");
+    check_refused(graph(2, "a\n0\n"), "edges", "line 1 is \"a\"; expected \"a,b,rate,delay\"");
 }
 
 #[test]
@@ -268,7 +293,7 @@ fn the_size_of_a_topology_is_known_before_it_is_built() {
         check_extent(&Shape::Mesh(Mesh { dimensions, ..Default::default() }));
     }
     let edges = "a,b,rate,delay\n0,2,1 Gbps,1 ns\n1,2,1 Gbps,1 ns".to_string();
-    let extent = Shape::Graph(Graph { hosts: 2, edges }).extent();
+    let extent = Shape::Graph(Graph { hosts: 2, edges, ..Graph::default() }).extent();
     assert!(extent.vertices >= 3 && extent.ports >= 4, "{extent:?}");
 }
 
@@ -279,7 +304,7 @@ fn shapes_of_any_numbers_are_measured_at_once() {
     for hosts in numbers {
         check_large(&Shape::SingleSwitch(SingleSwitch { hosts, ..Default::default() }));
         let edges = "a,b,rate,delay\n".to_string();
-        check_large(&Shape::Graph(Graph { hosts, edges }));
+        check_large(&Shape::Graph(Graph { hosts, edges, ..Graph::default() }));
         check_large(&Shape::Torus(Torus { dimensions: vec![hosts; 20], ..Default::default() }));
         for radix in numbers {
             for oversubscription in numbers {

@@ -136,3 +136,10 @@ pub fn read<R: std::io::Read>(
     let (algorithm, class) = (playing.algorithm, playing.class);
     Ok(Execution { ranks: resolved, groups: groups.into_list(), algorithm, class })
 }
+
+/// Memory that a trace takes while it is played, by and large.
+#[must_use]
+pub fn memory(execution: &Execution) -> Bytes {
+    let nodes = execution.ranks.iter().flatten();
+    Bytes::new(nodes.map(|node| nodes::memory(node.after.len())).sum())
+}

@@ -138,10 +138,7 @@ impl Draft {
 
     /// Memory that it takes while the trace is played, by and large. Unit: bytes.
     pub(super) fn memory(&self) -> u64 {
-        const NODE: usize = size_of::<Draft>() + 3 * size_of::<Node>();
-        // What it waits for is noted here, in the list of flows, and among what waits for others.
-        let after = self.after.len() * 4 * size_of::<u64>();
-        (NODE + after) as u64
+        memory(self.after.len())
     }
 
     /// The node, its group found.
@@ -165,6 +162,13 @@ impl Draft {
         };
         Ok(Node { id, after, work })
     }
+}
+
+/// Memory that a node takes while the trace is played, by and large, which waits for so many. Unit: bytes.
+pub(super) fn memory(after: usize) -> u64 {
+    const NODE: usize = size_of::<Draft>() + 3 * size_of::<Node>();
+    // What it waits for is noted here, in the list of flows, and among what waits for others.
+    (NODE + after * 4 * size_of::<u64>()) as u64
 }
 
 fn work(rank: u32, node: &messages::Node, rate: Option<f64>) -> Result<DraftWork, String> {

@@ -272,7 +272,7 @@ fn a_short_outage_loses_packets_only() {
 fn no_flow_is_faster_than_its_ideal_where_the_way_round_is_faster() {
     let edges = "a,b,rate,delay\n0,2,10 Gbps,100 ns\n1,3,10 Gbps,100 ns\n2,3,1 Gbps,10 us\n\
                  2,4,100 Gbps,10 ns\n4,3,100 Gbps,10 ns\n";
-    let topology = Shape::Graph(Graph { hosts: 2, edges: edges.into() });
+    let topology = Shape::Graph(Graph { hosts: 2, edges: edges.into(), ..Graph::default() });
     let config = Config { topology, ..clos() };
     let link = Component::Link { a: 2, b: 3, link: 0 };
     let mut network = raw(plan(&config, &[fault(link, 0, Some(5_000 * MICROSECOND))]), REPEAT, 1);

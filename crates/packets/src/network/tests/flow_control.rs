@@ -13,7 +13,7 @@ const XOFF: Bytes = Bytes::new(20_000);
 fn dumbbell() -> Shape {
     let edges = "a,b,rate,delay\n0,6,10 Gbps,1 us\n1,6,10 Gbps,1 us\n2,6,10 Gbps,1 us\n\
                  3,6,10 Gbps,1 us\n4,7,10 Gbps,1 us\n5,7,10 Gbps,1 us\n6,7,10 Gbps,1 us\n";
-    Shape::Graph(Graph { hosts: 6, edges: edges.into() })
+    Shape::Graph(Graph { hosts: 6, edges: edges.into(), ..Graph::default() })
 }
 
 fn with(flow_control: FlowControl, topology: Shape) -> Config {

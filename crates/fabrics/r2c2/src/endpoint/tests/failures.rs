@@ -171,7 +171,7 @@ fn graph() -> impl Strategy<Value = Shape> {
         let chords = chords.iter().map(|&(a, by)| (a % nodes, (a + 1 + by % (nodes - 1)) % nodes));
         let lines = ring.chain(chords).map(|(a, b)| format!("{a},{b},10 Gbps,100 ns\n"));
         let edges = std::iter::once("a,b,rate,delay\n".to_string()).chain(lines).collect();
-        Shape::Graph(Graph { hosts: nodes, edges })
+        Shape::Graph(Graph { hosts: nodes, edges, ..Graph::default() })
     })
 }
 
@@ -536,7 +536,7 @@ fn a_source_gives_up_who_is_out_of_reach() {
 
 fn graph_of_two() -> Shape {
     let edges = "a,b,rate,delay\n0,1,10 Gbps,100 ns\n".to_string();
-    Shape::Graph(Graph { hosts: 2, edges })
+    Shape::Graph(Graph { hosts: 2, edges, ..Graph::default() })
 }
 
 /// What makes no sense is counted, and no more.

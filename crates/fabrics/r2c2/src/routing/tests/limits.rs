@@ -56,7 +56,8 @@ fn i12_d06_networks_whose_routes_are_too_long_are_refused() {
 fn nodes_with_more_than_eight_links_are_refused() {
     let star: String = (1..10).map(|leaf| format!("0,{leaf},10 Gbps,100 ns\n")).collect();
     let edges = format!("a,b,rate,delay\n{star}");
-    let network = Network::new(&Shape::Graph(Graph { hosts: 10, edges })).unwrap();
+    let network =
+        Network::new(&Shape::Graph(Graph { hosts: 10, edges, ..Graph::default() })).unwrap();
     let refused = Routes::new(&network).unwrap_err();
     assert!(refused.message.contains("vertex 0 has 9 links"), "{refused}");
 }

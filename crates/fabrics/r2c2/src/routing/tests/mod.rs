@@ -28,7 +28,7 @@ pub(super) fn odd_graph() -> Network {
     let links = "0,1 1,2 2,3 3,4 4,5 5,6 6,0 0,3 2,5 2,5 1,7 4,7 6,7";
     let lines = links.split(' ').map(|link| format!("{link},10 Gbps,100 ns\n"));
     let edges = format!("a,b,rate,delay\n{}", lines.collect::<String>());
-    Network::new(&Shape::Graph(Graph { hosts: 7, edges })).expect("a graph")
+    Network::new(&Shape::Graph(Graph { hosts: 7, edges, ..Graph::default() })).expect("a graph")
 }
 
 /// Small networks of every kind, with names.
