@@ -67,18 +67,20 @@ impl Collective {
             Bytes::new(size.get() / count + u64::from(index % count < size.get() % count))
         };
         self.repeat(|list, free| {
-            let mut received = free.to_vec();
+            let (mut received, mut all) = (free.to_vec(), vec![vec![]; self.nodes as usize]);
             for step in 0..2 * (count - 1) {
-                let mut next = vec![vec![]; self.nodes as usize];
+                // What a node passes on holds its own part of the sum, so it has to be free itself.
+                let mut next = free.to_vec();
                 for node in 0..self.nodes {
                     let to = (node + 1) % self.nodes;
                     let size = part(u64::from(node) + 2 * count - step);
                     let sent = list.flow(self.task(node, to, size), &received[node as usize]);
                     next[to as usize].push(sent);
+                    all[to as usize].push(sent);
                 }
                 received = next;
             }
-            received
+            all
         })
     }
 
@@ -261,6 +263,23 @@ mod tests {
             prop_assert_eq!(all, rounds * 2 * (count - 1) * size);
         }
 
+        /// What is passed on holds the own part of the sum, so nothing of a round leaves a node that has not
+        /// received all of the round before and computed.
+        #[test]
+        fn no_node_of_a_ring_passes_on_before_it_is_free(nodes in 2u32..9, seed: u64) {
+            let flows = carry(nodes, collective(nodes, 3).ring_all_reduce(Bytes::new(90)), seed);
+            let rounds: Vec<&[Carried]> = flows.chunks((2 * (nodes - 1) * nodes) as usize).collect();
+            for pair in rounds.windows(2) {
+                for node in 0..nodes {
+                    let to = |c: &&Carried| c.flow.dst.get() == node;
+                    let last = pair[0].iter().filter(to).map(|c| c.end).max().unwrap();
+                    let free = last + Span::from_ps(1_000);
+                    let from = |c: &&Carried| c.flow.src.get() == node;
+                    prop_assert!(pair[1].iter().filter(from).all(|c| c.flow.start >= free));
+                }
+            }
+        }
+
         #[test]
         fn a_tree_all_reduce_gathers_all_at_the_root_and_brings_it_to_every_node(nodes in 2u32..20, chunks in 1u64..4, seed: u64) {
             let gate = collective(nodes, 1).tree_all_reduce(Bytes::new(100), chunks);
@@ -320,8 +339,10 @@ mod tests {
         for (round, first) in [(1, 24), (2, 48)] {
             for node in 0..4 {
                 let start = flows[first + node].flow.start;
-                // The last flow that node received in the round before.
-                let before = flows[first - 4 + (node + 3) % 4].end;
+                // When node had received all of the round before: flows overtake one another.
+                let round_before = flows[first - 24..first].iter();
+                let to = |c: &&Carried| c.flow.dst.index() == node;
+                let before = round_before.filter(to).map(|c| c.end).max().unwrap();
                 assert_eq!(start, before + Span::from_ps(1_000), "round {round}, node {node}");
             }
         }
