@@ -70,6 +70,7 @@ export const makeRack = (picture) => {
     // Beside the line of the other direction, and the others of its own.
     const pair = `${link.from} ${link.to}`;
     beside.set(pair, (beside.get(pair) ?? 0) + 1);
+    // The line of a node's own NIC has no length: what waits for it stands at the node.
     const length = Math.hypot(x2 - x1, y2 - y1) || 1;
     const apart = 5 * beside.get(pair) - 2;
     const [dx, dy] = [-(y2 - y1) / length * apart, (x2 - x1) / length * apart];

@@ -6,19 +6,24 @@ use std::collections::BTreeSet;
 use rack::trace::Lines;
 use serde_json::{Value, json};
 
-/// A node at the end of a line, without the number of the line, of several between two nodes: `spine 0 (link 3)`.
+/// A node at the end of a line, without the number of the line, of several between two nodes: `spine 0 (link 3)`; and
+/// without its NIC, where the node passes on what others send: `node 3 (NIC)`.
 fn node_of(end: &str) -> &str {
-    end.split_once(" (link ").map_or(end, |(node, _)| node)
+    let node = end.split_once(" (link ").map_or(end, |(node, _)| node);
+    node.strip_suffix(" (NIC)").unwrap_or(node)
 }
 
 /// The picture of `lines`: spans in which a line carried nothing are left out.
 pub fn picture(lines: &Lines) -> Value {
-    let ends = lines.lines.iter().flat_map(|line| [&*line.place.from, node_of(&line.place.to)]);
+    let ends = lines
+        .lines
+        .iter()
+        .flat_map(|line| [&line.place.from, &line.place.to].map(|end| node_of(end)));
     let nodes: BTreeSet<&str> = ends.collect();
     let links = lines.lines.iter().map(|line| {
         let filled = line.spans.iter().enumerate().filter(|(_, span)| span.carried > 0);
         json!({
-            "from": line.place.from,
+            "from": node_of(&line.place.from),
             "to": node_of(&line.place.to),
             "name": line.place.to_string(),
             "spans": filled.map(|(at, span)| json!([at, span.carried, span.waiting])).collect::<Value>(),
@@ -56,6 +61,23 @@ mod tests {
             "step_seconds": 4e-6,
         });
         assert_eq!(picture(&lines), expected);
+    }
+
+    /// In a torus: two nodes, not four.
+    #[test]
+    fn the_line_of_a_nodes_own_nic_begins_and_ends_at_the_node() {
+        let line = |from: &str, to: &str| Line {
+            place: Place { port: 0, from: from.into(), to: to.into() },
+            spans: vec![LineSpan { carried: 1, waiting: 0 }],
+        };
+        let lines = vec![line("node 0 (NIC)", "node 0"), line("node 0", "node 1")];
+        let found = picture(&Lines { span: Span::from_us(1), lines });
+        assert_eq!(found["nodes"], json!(["node 0", "node 1"]));
+        assert_eq!(
+            (&found["links"][0]["from"], &found["links"][0]["to"]),
+            (&json!("node 0"), &json!("node 0"))
+        );
+        assert_eq!(found["links"][0]["name"], "node 0 (NIC) to node 0");
     }
 
     #[test]

@@ -51,7 +51,7 @@ fn lists_of_other_simulators_run_and_say_what_they_are() {
     place.write("hpcc.toml", &without);
     place.run(&["run", "hpcc.toml", "--out", "out"]).refuses(&[
         "hpcc.toml:3: workload.format: missing: what \"flow.txt\" holds cannot be told from its name; add format = \
-         \"csv\", \"parquet\", \"htsim\" (a connection matrix) or \"hpcc\" (a list of flows)",
+         \"csv\", \"parquet\", \"htsim\" (a connection matrix), \"hpcc\" (a list of flows) or \"pcap\" (a capture)",
     ]);
     assert!(!place.join("out").exists());
     place.write("hpcc.toml", &scenario("path = 'flow.txt'\nformat = 'hpcc'\nfirst_node = 1", ""));
@@ -128,7 +128,8 @@ fn a_graph_may_be_graphml_or_a_list_with_spaces() {
     place.write("star.toml", &scenario(2, "star.txt"));
     place.run(&["run", "star.toml", "--out", "bad"]).refuses(&[
         "star.toml:7: fabric.topology.edges: star.txt:1: found 2 values; expected four: two vertices, a rate and a \
-         delay, such as \"0 8 100Gbps 20ns\"",
+         delay, such as \"0 8 100Gbps 20ns\" (what all links have in common may stand in the scenario, as rate and \
+         delay of the topology)",
     ]);
     assert!(!place.join("bad").exists());
 }
