@@ -8,31 +8,10 @@ use std::path::Path;
 use scenario::{Argument, Document, Format, Registry, Scenario};
 use serde_json::{Value, json};
 
-// A trace as its format says: numbers of seven bits a byte, fields with a number and a wire type,
-// messages after their length.
+#[path = "../src/chakra/test_bytes.rs"]
+mod test_bytes;
 
-fn varint(mut value: u64) -> Vec<u8> {
-    let mut out = vec![];
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-    out
-}
-
-fn number(field: u64, value: u64) -> Vec<u8> {
-    [varint(field << 3), varint(value)].concat()
-}
-
-fn bytes(field: u64, value: &[u8]) -> Vec<u8> {
-    [varint(field << 3 | 2), varint(value.len() as u64), value.to_vec()].concat()
-}
-
-fn message(fields: &[Vec<u8>]) -> Vec<u8> {
-    let fields = fields.concat();
-    [varint(fields.len() as u64), fields].concat()
-}
+use test_bytes::{message, number, text};
 
 /// `NodeType` of Chakra's schema.
 const COMP: u64 = 4;
@@ -44,7 +23,7 @@ const ALL_TO_ALL: u64 = 6;
 fn node(id: u64, kind: u64, after: &[u64], micros: u64, attributes: &[(&str, u64)]) -> Vec<u8> {
     let after = after.iter().flat_map(|&earlier| number(5, earlier)).collect();
     let attribute = |&(name, value): &(&str, u64)| {
-        bytes(10, &[bytes(1, name.as_bytes()), number(9, value)].concat())
+        text(10, &[text(1, name.as_bytes()), number(9, value)].concat())
     };
     let attributes = attributes.iter().flat_map(attribute).collect();
     message(&[number(1, id), number(3, kind), after, number(7, micros), attributes])
@@ -53,7 +32,7 @@ fn node(id: u64, kind: u64, after: &[u64], micros: u64, attributes: &[(&str, u64
 /// Writes a trace whose ranks all do the same.
 fn write(folder: &Path, name: &str, ranks: u64, nodes: &[Vec<u8>]) {
     for rank in 0..ranks {
-        let trace = [message(&[bytes(1, b"0.0.4")]), nodes.concat()].concat();
+        let trace = [message(&[text(1, b"0.0.4")]), nodes.concat()].concat();
         fs::write(folder.join(format!("{name}.{rank}.et")), trace).expect("a trace can be written");
     }
 }
@@ -267,7 +246,7 @@ fn what_is_wrong_with_jobs_is_told_with_its_key() {
     // One rank takes part in an operation that the other does not know of.
     write(at, "odd", 2, &[]);
     let sizes = [("comm_type", ALL_REDUCE), ("comm_size", 8)];
-    let lonely = [message(&[bytes(1, b"0.0.4")]), node(5, COLL, &[], 0, &sizes)].concat();
+    let lonely = [message(&[text(1, b"0.0.4")]), node(5, COLL, &[], 0, &sizes)].concat();
     fs::write(at.join("odd.1.et"), lonely).unwrap();
     let Err(problems) = read(at, &job("name = \"a\"\ntrace = \"odd\""), &[]) else { panic!() };
     assert!(problems.contains("odd.1.et: rank 0 takes part in 0 operations"), "{problems}");

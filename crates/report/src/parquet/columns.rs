@@ -39,6 +39,14 @@ pub(super) enum Nullable {
 }
 
 impl Column {
+    /// One with a value in each row: name, kind, unit, description.
+    pub(super) fn filled(
+        (name, kind, unit, description): (&str, DataType, &'static str, &str),
+    ) -> Self {
+        let (name, description) = (name.into(), description.into());
+        Self { name, kind, nullable: Nullable::Never, unit, description }
+    }
+
     fn field(&self) -> Field {
         let metadata = HashMap::from([
             ("description".to_string(), self.description.clone()),

@@ -13,7 +13,7 @@ use kernel::Span;
 use rack::trace::{Line, LineSpan, Lines, Place, SPANS_MAX};
 
 use super::Provenance;
-use super::columns::{Column, ColumnWriter, Nullable};
+use super::columns::{Column, ColumnWriter};
 use super::read::{foreign, ints, longs, read, words};
 use crate::files::{AtomicFile, FileError};
 
@@ -88,13 +88,7 @@ fn columns() -> Vec<Column> {
         ),
     ]
     .into_iter()
-    .map(|(name, kind, unit, description)| Column {
-        name: name.into(),
-        kind,
-        nullable: Nullable::Never,
-        unit,
-        description: description.into(),
-    })
+    .map(Column::filled)
     .collect()
 }
 
@@ -145,12 +139,7 @@ mod tests {
         for lines in [some, Lines::default()] {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("links.parquet");
-            let origin = Provenance {
-                version: "0.1.0".into(),
-                scenario_hash: String::new(),
-                seed: 0,
-                scenario: String::new(),
-            };
+            let origin = Provenance::of_a_test();
             write_links(&path, &lines, &origin).unwrap();
             assert_eq!(read_links(&path).unwrap(), lines);
         }

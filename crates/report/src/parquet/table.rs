@@ -160,12 +160,7 @@ mod tests {
         .map(|(key, values)| TableColumn::of_key(key, values));
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("table.parquet");
-        let origin = Provenance {
-            version: "0.1.0".into(),
-            scenario_hash: String::new(),
-            seed: 0,
-            scenario: String::new(),
-        };
+        let origin = Provenance::of_a_test();
         write_table(&path, &columns, &origin).unwrap();
         let reader =
             ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(&path).unwrap()).unwrap();

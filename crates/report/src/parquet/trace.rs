@@ -11,7 +11,7 @@ use arrow_schema::{DataType, Field};
 use rack::trace::{Hop, Trace};
 
 use super::Provenance;
-use super::columns::{Column, ColumnWriter, Nullable};
+use super::columns::{Column, ColumnWriter};
 use crate::files::{AtomicFile, FileError};
 
 /// Rows gathered before they are handed to the encoder. Our choice.
@@ -171,13 +171,7 @@ fn columns() -> Vec<Column> {
         ("header", DataType::Binary, "", "Its frame as it leaves, its payload cut off"),
     ]
     .into_iter()
-    .map(|(name, kind, unit, description)| Column {
-        name: name.into(),
-        kind,
-        nullable: Nullable::Never,
-        unit,
-        description: description.into(),
-    })
+    .map(Column::filled)
     .collect()
 }
 
@@ -245,12 +239,7 @@ mod tests {
             let trace = Trace { places, hops, ..Trace::default() };
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("trace.parquet");
-            let origin = Provenance {
-                version: "0.1.0".into(),
-                scenario_hash: String::new(),
-                seed: 0,
-                scenario: String::new(),
-            };
+            let origin = Provenance::of_a_test();
             write_trace(&path, &trace, &origin).unwrap();
             prop_assert_eq!(read_trace(&path).unwrap(), trace);
         }

@@ -18,6 +18,8 @@ mod messages;
 mod nodes;
 mod stream;
 #[cfg(test)]
+mod test_bytes;
+#[cfg(test)]
 mod tests;
 
 use std::fs;

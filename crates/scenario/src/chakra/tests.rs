@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use rack::workload::execution::Work;
 use rack::workload::operation::Operation;
 
+use super::test_bytes::{message, number, text, varint};
 use super::*;
 
 /// A trace of two ranks as Google's Protocol Buffers for Python write it by Chakra's `et_def.proto`:
@@ -26,32 +27,6 @@ fn bytes_of(hex: &str) -> Vec<u8> {
     let digits: Vec<u8> = hex.bytes().filter(u8::is_ascii_hexdigit).collect();
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
     digits.chunks(2).map(byte).collect()
-}
-
-// What the format is made of, apart from the reader's library: numbers of seven bits a byte, fields
-// with a number and a wire type, messages after their length.
-
-fn varint(mut value: u64) -> Vec<u8> {
-    let mut out = vec![];
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-    out
-}
-
-fn number(field: u64, value: u64) -> Vec<u8> {
-    [varint(field << 3), varint(value)].concat()
-}
-
-fn text(field: u64, value: &[u8]) -> Vec<u8> {
-    [varint(field << 3 | 2), varint(value.len() as u64), value.to_vec()].concat()
-}
-
-fn message(fields: &[Vec<u8>]) -> Vec<u8> {
-    let fields = fields.concat();
-    [varint(fields.len() as u64), fields].concat()
 }
 
 /// An attribute of a node, as `uint64_val`.
