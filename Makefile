@@ -56,11 +56,12 @@ reproduced: prerequisites ## Repeat all papers' experiments that this commit has
 
 test: tools browser check rust-test python-test ## Run every test and every check
 
-# One crate selected, and its library alone: what depends on it is not compiled.
+# One crate selected, and its library alone, with its unit tests: what depends on it is not compiled, and the
+# lints of examples and integration tests are left to `make check`.
 # Tests that take a second or more have names that begin with `slow_`: they run if they are asked for.
 quick: ## Check one crate and run its unit tests, in seconds: CRATE=shoal (TEST=word runs some)
 	@[ -n "$(CRATE)" ] || { echo "name a crate: make quick CRATE=shoal" >&2; exit 2; }
-	cargo clippy --quiet --locked --package rackloom-$(CRATE) --all-targets -- -D warnings
+	cargo clippy --quiet --locked --package rackloom-$(CRATE) --lib --profile test -- -D warnings
 	cargo test --quiet --locked --package rackloom-$(CRATE) --lib -- $(or $(TEST),--skip slow_)
 
 # One seed a round, printed, so that what fails can be repeated: PROPTEST_RNG_SEED=... cargo test ...

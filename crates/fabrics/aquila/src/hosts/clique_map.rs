@@ -440,7 +440,7 @@ mod tests {
 
     /// X05, U40: where idle servers sleep, more load makes lookups faster; where they don't, it never does.
     #[test]
-    fn x05_more_load_is_faster_where_idle_servers_sleep() {
+    fn slow_x05_more_load_is_faster_where_idle_servers_sleep() {
         let median = |sleeps: bool, rate: f64, us: u64| {
             let rma = Rma { power: Power { sleeps, ..Power::default() }, ..Rma::default() };
             let lookups = run(&rma, Settings::default(), rate, us);

@@ -199,7 +199,7 @@ proptest! {
 
     /// I40 to I46, I49: without faults every packet arrives once, in order, within window and buffer.
     #[test]
-    fn i41_i44_i49_all_packets_arrive_in_order(
+    fn slow_i41_i44_i49_all_packets_arrive_in_order(
         all in packets(),
         window in 4_160..=64_000u64,
         buffer in 1..=8u64,
@@ -223,7 +223,7 @@ proptest! {
 
     /// I49, I41: with cells lost at random no place leaks, and each packet ends in one way; what arrives is in order.
     #[test]
-    fn i49_i50_nothing_leaks_where_cells_are_lost(all in packets(), rate in 1e-7..1e-4f64, by_hash: bool) {
+    fn slow_i49_i50_nothing_leaks_where_cells_are_lost(all in packets(), rate in 1e-7..1e-4f64, by_hash: bool) {
         let mut settings = Settings::default();
         settings.link.local_bit_error_rate = rate;
         settings.link.global_bit_error_rate = rate;
