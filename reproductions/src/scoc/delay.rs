@@ -92,6 +92,8 @@ const fn long_window(effort: Effort) -> Window {
 struct Point {
     /// Mean delay in seconds, first bit in to first bit out.
     delay: f64,
+    /// The least of any packet.
+    least: f64,
     /// What left, as a share of what the lines carry.
     carried: f64,
 }
@@ -152,9 +154,10 @@ fn on_bench(
 ) -> Result<Point, Failure> {
     let bench = run_bench(switch, line, traffic, window, seed)?;
     let measured = bench.measured();
-    let ticks = measured.delay.mean().unwrap_or(0.0);
-    let delay = line.seconds(ticks) + rest.as_seconds();
-    Ok(Point { delay, carried: measured.throughput(PORTS) })
+    let seconds = |ticks| line.seconds(ticks) + rest.as_seconds();
+    let delay = seconds(measured.delay.mean().unwrap_or(0.0));
+    let least = seconds(measured.delay.min().unwrap_or(0) as f64);
+    Ok(Point { delay, least, carried: measured.throughput(PORTS) })
 }
 
 /// All that was measured.
@@ -230,7 +233,8 @@ fn judge(sheet: &mut Sheet, figure: &Figure) {
     put("hiera-uniform", carried(System::Hiera, Part::Uniform, HIGH));
     put("flat-uniform", carried(Flat, Part::Uniform, HIGH));
     put("scoc-least", delay(Scoc, Part::Uniform, LOADS[0]));
-    put("flat-least", delay(Flat, Part::Uniform, LOADS[0]));
+    let least = figure.of((Flat, Part::Uniform, LOADS[0]), |point| point.least);
+    put("flat-least", Measured::smallest(&least));
     let higher = figure.delay((Flat, Part::Uniform, 50)).into_iter();
     let higher = higher.zip(figure.delay((Scoc, Part::Uniform, 50)));
     put("flat-delay", Measured::mean(&higher.map(|(flat, scoc)| flat / scoc).collect::<Vec<_>>()));
