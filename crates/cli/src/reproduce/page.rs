@@ -1,5 +1,7 @@
 //! The page of all papers' claims, in Markdown: what a reader of a paper looks for.
 
+use std::collections::BTreeMap;
+
 use report::{Claim, Kind, Tally, Verdict, claims_table, published_claims};
 
 use super::all::{All, OfPaper, word};
@@ -95,6 +97,19 @@ fn summary(all: &All, text: &mut Text) {
     text.line("");
 }
 
+/// Builds with the days on which each of them measured.
+fn measured_by(builds: &[[String; 3]]) -> String {
+    let mut days: BTreeMap<[&str; 2], Vec<&str>> = BTreeMap::new();
+    for [version, commit, date] in builds {
+        days.entry([version, commit]).or_default().push(date);
+    }
+    let build = |([version, commit], dates): ([&str; 2], Vec<&str>)| {
+        let commit = if commit.is_empty() { String::new() } else { format!(", commit {commit}") };
+        format!("version {version}{commit}, on {}", dates.join(" and "))
+    };
+    days.into_iter().map(build).collect::<Vec<_>>().join("; ")
+}
+
 /// One paper: configuration, claims, why some differ, and what stands beside.
 fn of_paper(paper: &OfPaper, text: &mut Text) {
     let configuration = paper.paper.configuration();
@@ -102,13 +117,9 @@ fn of_paper(paper: &OfPaper, text: &mut Text) {
     text.line("");
     text.line(&plain(paper.paper.citation));
     text.line("");
-    text.line(&format!("Distinct claims of these rows: {}.", Tally::of(&paper.rows).words()));
-    let builds = paper.builds.iter().map(|[version, commit, date]| match commit.as_str() {
-        "" => format!("version {version} on {date}"),
-        commit => format!("version {version}, commit {commit}, on {date}"),
-    });
+    text.line(&format!("Of these rows: {}.", Tally::of(&paper.rows).words()));
     if !paper.builds.is_empty() {
-        text.line(&format!("Measured by {}.", builds.collect::<Vec<_>>().join("; ")));
+        text.line(&format!("Measured by {}.", measured_by(&paper.builds)));
     }
     if !paper.missing.is_empty() {
         text.line(&format!("Experiments to do: {}.", paper.missing.join(", ")));
