@@ -4,7 +4,7 @@ use kernel::{Bytes, Rate, Span};
 use rack::Problem;
 use rack::topology::Topology;
 
-use super::Config;
+use super::{Config, Start};
 use crate::wire;
 
 /// The shortest time between two things that a node does of its own (our choice: a hop of §5.2, in which
@@ -34,6 +34,25 @@ impl Config {
                 Problem::new("initial_rate", message)
             });
         interval.into_iter().chain(initial).collect()
+    }
+
+    /// What needs each node to know all flows, which one with a controller does not.
+    pub(super) fn check_controller(&self) -> Vec<Problem> {
+        let Some(controller) = self.controller else { return Vec::new() };
+        let problem = |key: &str, found: &str, why: &str| {
+            let message = format!(
+                "{found} beside controller = {controller}; expected one of the two, as {why}: remove \
+                 the other"
+            );
+            Problem::new(key, message)
+        };
+        let share = (self.start == Start::Share)
+            .then(|| problem("start", "share", "nodes then compute nothing themselves"));
+        let search = self
+            .selection
+            .is_some()
+            .then(|| problem("selection", "a search", "nodes then know of no flows but their own"));
+        share.into_iter().chain(search).collect()
     }
 
     /// Links too slow, too fast or too long; greetings that would fill them, and requests for lost packets.

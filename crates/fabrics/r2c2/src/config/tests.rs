@@ -213,3 +213,15 @@ proptest! {
         prop_assert!(took.as_secs() < 60, "{:?} for {:?}", took, config);
     }
 }
+
+#[test]
+fn m53_what_a_controller_excludes_is_refused() {
+    let config = || Config { controller: Some(511), ..Config::default() };
+    assert!(config().plan().is_ok());
+    let keys = |config: Config| -> Vec<String> {
+        config.plan().unwrap_err().into_iter().map(|problem| problem.key).collect()
+    };
+    assert_eq!(keys(Config { controller: Some(512), ..config() }), ["controller"]);
+    let selection = Some(Selection::default());
+    assert_eq!(keys(Config { start: Start::Share, selection, ..config() }), ["start", "selection"]);
+}
