@@ -141,7 +141,7 @@ pub struct Class {
     /// Whose turn it is: 0 is served first, later priorities with what is left. Default 0.
     pub priority: u8,
     /// How fast an application gives its data to the node. Unit: bit/s. Default: all at once.
-    /// From 10 Mbps to 1000 Tbps.
+    /// From 10 Mbps to 1000 Tbps. Not where `interval` is 0 ns: nodes estimate it once an interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-minimum" = "10 Mbps", "x-maximum" = "1000 Tbps"))]
     pub application_rate: Option<Rate>,

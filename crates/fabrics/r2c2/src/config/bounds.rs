@@ -4,7 +4,7 @@ use kernel::{Bytes, Rate, Span};
 use rack::Problem;
 use rack::topology::Topology;
 
-use super::{Config, Start};
+use super::{Class, Config, Start};
 use crate::wire;
 
 /// The shortest time between two things that a node does of its own (our choice: a hop of §5.2, in which
@@ -33,7 +33,16 @@ impl Config {
                     format!("{}; expected at least {RATE_MIN}, or 0 bps", self.initial_rate);
                 Problem::new("initial_rate", message)
             });
-        interval.into_iter().chain(initial).collect()
+        let never = |(index, class): (usize, &Class)| {
+            let rate = class.application_rate.filter(|_| self.interval == Span::ZERO)?;
+            let message = format!(
+                "{rate} with interval = 0 ns; expected an interval, over which nodes estimate what an \
+                 application gives (§3.3.2): state one, or leave the application's rate out"
+            );
+            Some(Problem::new(format!("classes[{index}].application_rate"), message))
+        };
+        let estimates = self.classes.iter().enumerate().filter_map(never);
+        interval.into_iter().chain(initial).chain(estimates).collect()
     }
 
     /// What needs each node to know all flows, which one with a controller does not.
