@@ -57,6 +57,8 @@ pub(super) struct Counts {
     copies: u64,
     /// Their bytes. Unit: bytes.
     bytes: u64,
+    /// Packets that a link or a full queue lost; those of a link that lives are retransmitted.
+    lost: u64,
     /// Messages for which no way led, or that a node on the way dropped because it went by another map.
     dropped: u64,
     /// Packets with rates of a list that the source does not remember, or older than others.
@@ -71,6 +73,7 @@ impl Counts {
         self.rates += other.rates;
         self.copies += other.copies;
         self.bytes += other.bytes;
+        self.lost += other.lost;
         self.dropped += other.dropped;
         self.stale += other.stale;
         self.unanswered += other.unanswered;
@@ -208,6 +211,11 @@ impl Central {
     /// The controller has heard of a change.
     pub(super) fn set_due(&mut self) {
         self.due = self.due_after;
+    }
+
+    /// A packet to or from the controller is lost.
+    pub(super) fn loses(&mut self) {
+        self.counts.lost += 1;
     }
 
     fn hears(&mut self, source: NodeId) {

@@ -184,6 +184,8 @@ proptest! {
         let mut network = rack(&plan, seed);
         let ends = carry(&mut network, &flows);
         prop_assert_eq!(ends.completed.len(), flows.len());
+        // What is lost of a controller's messages is no broadcast's.
+        prop_assert_eq!(network.transport().news.counts(), super::super::news::Counts::default());
     }
 
     #[test]
