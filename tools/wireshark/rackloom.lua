@@ -36,6 +36,12 @@ local f = {
     weight = ProtoField.uint8("r2c2.weight", "Weight"),
     priority = ProtoField.uint8("r2c2.priority", "Priority"),
     protocol = ProtoField.uint8("r2c2.protocol", "Routing protocol"),
+    reports = ProtoField.uint8("r2c2.reports", "Reports", base.DEC, r2c2_kinds, 0x0F),
+    count = ProtoField.uint8("r2c2.rates", "Rates", base.DEC, nil, 0x0F),
+    round = ProtoField.uint16("r2c2.round", "Round"),
+    part = ProtoField.uint8("r2c2.part", "Part of the list"),
+    tag = ProtoField.uint24("r2c2.tag", "Tag of the list", base.HEX),
+    rate = ProtoField.uint32("r2c2.rate", "Rate (kb/s)"),
 }
 local list = {}
 for _, field in pairs(f) do
@@ -65,9 +71,25 @@ function r2c2.dissector(tvb, pinfo, tree)
         sub:add(f.route, packet(20, 16))
         pinfo.cols.info = string.format("%s, flow %d, sequence %d, hop %d of %d", name, packet(4, 4):uint(),
             packet(12, 4):uint(), packet(2, 1):uint(), packet(1, 1):uint())
-    elseif kind >= 1 and kind <= 4 then
+    elseif kind == 12 then
+        local count = packet(1, 1):bitfield(4, 4)
+        sub:add(f.count, packet(1, 1))
+        sub:add(f.destination, packet(2, 2))
+        sub:add(f.round, packet(4, 2))
+        sub:add(f.checksum, packet(6, 2))
+        sub:add(f.part, packet(8, 1))
+        sub:add(f.tag, packet(9, 3))
+        for at = 0, count - 1 do
+            sub:add(f.rate, packet(12 + 4 * at, 4))
+        end
+        pinfo.cols.info = string.format("%d %s for %d", count, name, packet(2, 2):uint())
+    elseif kind >= 1 and kind <= 4 or kind == 10 and packet(1, 1):bitfield(4, 4) > 0 then
         sub:add(f.number, packet(0, 1))
-        sub:add(f.way, packet(1, 1))
+        if kind == 10 then
+            sub:add(f.reports, packet(1, 1))
+        else
+            sub:add(f.way, packet(1, 1))
+        end
         sub:add(f.source, packet(2, 2))
         sub:add(f.destination, packet(4, 2))
         sub:add(f.checksum, packet(6, 2))

@@ -5,7 +5,9 @@ use report::Unit;
 use report::page::{Axis, Block, Plot, PlotSeries};
 use serde_json::json;
 
-use super::racks::{Case, LOST, at_ingress, carry_all, goodput, numbers, on_the_line, quotients};
+use super::racks::{
+    Case, LOST, at_ingress, carry_all, gauge, goodput, numbers, on_the_line, quotients,
+};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, published, table};
 use crate::runs::{ScenarioFile, number};
@@ -160,6 +162,10 @@ pub(super) fn incast(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, 
     put("loss-ingress", Measured::largest(&numbers(&ingress, LOST)));
     put("queue-ingress", Measured::largest(&numbers(&ingress, "queue.max_bytes")));
     put("raw-queue", Measured::mean(&swept.over(RAW, 2, "queue.max_bytes")));
+    let queues: Vec<Queue> = (2..=MOST).flat_map(|n| swept.at(PL2, n)).map(Queue::of).collect();
+    let over = |get: fn(&Queue) -> f64| queues.iter().map(get).collect::<Vec<_>>();
+    put("queue-growth", Measured::mean(&over(|queue| queue.growth)));
+    put("queue-variation", Measured::largest(&over(|queue| queue.variation)));
     for hosts in 2..=MOST {
         let again = swept.over(CUBIC, hosts, "retransmissions");
         put(&format!("cubic-again-{hosts}"), Measured::mean(&again));
@@ -172,6 +178,26 @@ pub(super) fn incast(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, 
                 once queues have filled: 97.5 Gbps is all that a line has for it.";
     let blocks = vec![Block::Plots(plots(&swept)), swept.numbers()];
     Ok(findings("Incast of flows that never end", text, blocks, sheet))
+}
+
+/// The longest queue over time, once queues have filled: the longest of each interval between two samples.
+struct Queue {
+    /// The mean of the second half by that of the first.
+    growth: f64,
+    /// Its standard deviation by its mean.
+    variation: f64,
+}
+
+impl Queue {
+    fn of(run: &RunResult) -> Self {
+        let samples = gauge(run, "queue_max_bytes").into_iter().filter(|&(end, _)| end > WARM_UP);
+        let values: Vec<f64> = samples.map(|(_, bytes)| bytes).collect();
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let (first, second) = values.split_at(values.len() / 2);
+        let whole = mean(&values);
+        let squares: Vec<f64> = values.iter().map(|bytes| (bytes - whole).powi(2)).collect();
+        Self { growth: mean(second) / mean(first), variation: mean(&squares).sqrt() / whole }
+    }
 }
 
 /// The same with the work that a burst would be to its thread.

@@ -5,12 +5,15 @@ use report::Unit;
 use report::page::{Axis, Block, Plot};
 use serde_json::{Value, json};
 
+use super::SEEDS;
 use super::incast::{self, overhead};
 use super::microbursts::{self, lost};
 use super::racks::{Case, carry_all, numbers};
+use super::rpcs::Calls;
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, table};
-use crate::runs::number;
+use crate::runs::{number, run_nth};
+use crate::spread::{spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
 
 /// Thresholds (§4.4: 10 to 25, and 35; a far larger one is our choice).
@@ -94,6 +97,34 @@ fn threshold_plots(curves: &[(&str, &Vec<Vec<RunResult>>)]) -> Vec<Plot> {
     ]
 }
 
+/// Medians over seeds of 64 bytes there and back in an idle rack (§2), from thread to thread: unsolicited, as nothing is
+/// under way, and where every burst waits for its grant.
+fn round_trips(effort: Effort, watch: &mut Watch<'_>) -> Result<[Vec<f64>; 2], Failure> {
+    let rounds: u64 = if effort == Effort::Full { 100_000 } else { 2_000 };
+    let size = json!({ "kind": "fixed", "size": "64 B" });
+    // Its next question goes when the answer has come.
+    let workload = json!({
+        "kind": "requests", "clients": 1, "servers": 1, "request": size, "response": size,
+        "service_time": "0 ns", "outstanding": 1, "rounds": rounds,
+    });
+    let settings = |below: u32| {
+        [
+            ("workload", workload.clone()),
+            ("run.flows", json!(2 * rounds)),
+            ("fabric.0.unsolicited_below", json!(below)),
+        ]
+    };
+    let jobs = with_seeds(&[15, 0], SEEDS);
+    let medians = spread(&jobs, watch, |&(below, seed), pulse| {
+        let scenario = microbursts::FILE.with(&settings(below), seed)?;
+        let mut calls = Calls::new(2 * rounds);
+        let run = run_nth(&scenario, microbursts::PL2, &mut calls, pulse)?;
+        Ok(calls.after(0.0, number(&run, "simulated_seconds")).quantile(0.5))
+    })?;
+    let (unsolicited, granted) = medians.split_at(SEEDS as usize);
+    Ok([unsolicited.to_vec(), granted.to_vec()])
+}
+
 /// What a reservation takes in an idle rack, and what reservations take of a busy one.
 pub(super) fn exchange(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../pl2/exchange.claims.toml"));
@@ -122,6 +153,9 @@ pub(super) fn exchange(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings
         put(&format!("{name}-max"), Measured::largest(&numbers(runs, "pl2.exchange_max_seconds")));
     }
     put("overhead", Measured::mean(&over(busy, overhead)));
+    let [trips, granted] = round_trips(effort, watch)?;
+    put("round-trip", Measured::mean(&trips));
+    put("round-trip-granted", Measured::mean(&granted));
     let columns = [
         ("case", "", Unit::Count),
         ("min", "Exchange, least", Unit::Seconds),

@@ -16,7 +16,7 @@ use crate::{Effort, Failure, Findings, Watch};
 /// Long flows of a node at a time that the paper speaks of: from 1 to 10.
 const FLOWS_MAX: usize = 10;
 /// Who has the controller: on a torus any node is like any other.
-const CONTROLLER: NodeId = NodeId::new(0);
+pub(super) const CONTROLLER: NodeId = NodeId::new(0);
 
 /// Bytes on wires of an event that is broadcast.
 fn broadcast(network: &Network) -> f64 {
@@ -28,7 +28,7 @@ fn broadcast(network: &Network) -> f64 {
 
 /// Bytes on wires of an event that a controller hears of, which then tells each node the rates of its
 /// `flows`: mean over the nodes from which the event may come.
-fn central(network: &Network, flows: usize) -> f64 {
+pub(super) fn central(network: &Network, flows: usize) -> f64 {
     let nodes = (0..network.nodes()).map(NodeId::new);
     let hops: u32 = nodes.filter_map(|node| network.distance(CONTROLLER, node)).sum();
     let rates = central::HEADER_BYTES + central::RATE_BYTES * flows;

@@ -5,6 +5,7 @@ mod assigned;
 mod capacity;
 mod completion;
 mod control;
+mod controller;
 mod headroom;
 mod intervals;
 mod racks;
@@ -90,5 +91,12 @@ const EXPERIMENTS: &[Experiment] = &[
         "§5.2, Fig. 19",
         "Control traffic beside a controller's",
         control::run,
+    ),
+    experiment!(
+        "r2c2",
+        "controller",
+        "§5.2, Fig. 19",
+        "Control traffic beside a controller's, by packets",
+        controller::run,
     ),
 ];

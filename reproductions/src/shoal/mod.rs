@@ -1,6 +1,8 @@
 //! Shoal (NSDI 2019): its experiments.
 
 mod beside;
+mod bootstrap;
+mod convergence;
 mod datacentre;
 mod detour;
 mod epoch;
@@ -51,6 +53,13 @@ const EXPERIMENTS: &[Experiment] = &[
         "Slots, guard bands and epochs",
         timing::timing
     ),
+    experiment!(
+        "shoal",
+        "bootstrap",
+        "§3.4",
+        "The start of a rack, over its circuits",
+        bootstrap::run
+    ),
     experiment!("shoal", "latency", "§4, §6.2", "Latency from node to node", timing::latency),
     experiment!("shoal", "power", "§5", "Power beside a packet-switched network", equipment::power),
     experiment!(
@@ -76,6 +85,13 @@ const EXPERIMENTS: &[Experiment] = &[
         throughput::run,
     ),
     experiment!("shoal", "scale", "§3.1", "2,048 nodes of 64-port switches", scale::run),
+    experiment!(
+        "shoal",
+        "convergence",
+        "§3.3.3",
+        "How soon a new flow uses all virtual links",
+        convergence::run,
+    ),
     experiment!("shoal", "fairness", "§7.2", "Flows against their fair share", fairness::run),
     experiment!("shoal", "fig13", "§7.2, Fig. 13", "Incast: slowest and mean flow", incast::run),
     experiment!(

@@ -50,6 +50,11 @@ pub struct Config {
     /// hears of (§3.1). Unit: time. Default 500 us (R2C2 §5.2). Else from 100 ns to a day.
     #[schemars(extend("x-maximum" = "86400 s"))]
     pub interval: Span,
+    /// The node that computes all rates, in place of every node its own: the centralised design that R2C2 is
+    /// compared with (R2C2 §5.2). Sources report each start and end of a flow to it, and it sends each of
+    /// them the rates of its flows. Default: none; every node computes. A node of the rack.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub controller: Option<u32>,
     /// Whether a node computes rates also when a flow of its own starts. Default link: it does not
     /// (§3.3.2 computes them periodically; §3.1 has a flow sent at once, and does not say how fast).
     pub start: Start,
@@ -136,7 +141,7 @@ pub struct Class {
     /// Whose turn it is: 0 is served first, later priorities with what is left. Default 0.
     pub priority: u8,
     /// How fast an application gives its data to the node. Unit: bit/s. Default: all at once.
-    /// From 10 Mbps to 1000 Tbps.
+    /// From 10 Mbps to 1000 Tbps. Not where `interval` is 0 ns: nodes estimate it once an interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-minimum" = "10 Mbps", "x-maximum" = "1000 Tbps"))]
     pub application_rate: Option<Rate>,
@@ -214,6 +219,7 @@ impl Default for Config {
             classes: vec![Class::default()],
             headroom: 0.05,
             interval: Span::from_us(500),
+            controller: None,
             start: Start::default(),
             initial_rate: Rate::default(),
             batch: Batch::default(),
@@ -290,6 +296,7 @@ impl Config {
         );
         refuse(self.classes.is_empty(), "classes", "no class; expected one or more".into());
         problems.extend(self.check_bounds());
+        problems.extend(self.check_controller());
         let wrong = self.selection.iter().flat_map(Selection::check);
         problems.extend(wrong.map(|problem| problem.below("selection")));
         ::rack::ranges::check(self, problems)

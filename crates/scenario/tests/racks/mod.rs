@@ -71,6 +71,7 @@ pub fn all(registry: &Registry) -> Vec<Rack> {
         racks.extend(by_carrier(fabric.name(), &schema));
         racks.extend(with_hosts(fabric.name(), &schema));
         racks.extend(with_controller(fabric.name(), &schema));
+        racks.extend(with_computing_node(fabric.name(), &schema));
     }
     racks
 }
@@ -112,6 +113,18 @@ fn with_controller(kind: &str, schema: &Value) -> Option<Rack> {
         name: format!("{kind}/sdn"),
         table: format!("kind = '{kind}'\ncontrol = 'sdn'\n{sdn}\nnodes = 8\n"),
     })
+}
+
+/// A rack of a fabric of which one node computes for all, if its schema knows that.
+fn with_computing_node(kind: &str, schema: &Value) -> Option<Rack> {
+    let properties = schema::table(schema, "fabric", kind).expect("it is in the schema");
+    properties["properties"]
+        .get("controller")
+        .is_some_and(|key| key.get("format") == Some(&json!("uint32")))
+        .then(|| Rack {
+            name: format!("{kind}/controller"),
+            table: format!("kind = '{kind}'\ncontroller = 4\n{}\n", SMALL[2]),
+        })
 }
 
 /// How often a key that has alternatives is set.

@@ -4,7 +4,7 @@ use kernel::{Bytes, Rate, Span};
 use rack::Problem;
 use rack::topology::Topology;
 
-use super::Config;
+use super::{Class, Config, Start};
 use crate::wire;
 
 /// The shortest time between two things that a node does of its own (our choice: a hop of §5.2, in which
@@ -33,7 +33,35 @@ impl Config {
                     format!("{}; expected at least {RATE_MIN}, or 0 bps", self.initial_rate);
                 Problem::new("initial_rate", message)
             });
-        interval.into_iter().chain(initial).collect()
+        let never = |(index, class): (usize, &Class)| {
+            let rate = class.application_rate.filter(|_| self.interval == Span::ZERO)?;
+            let message = format!(
+                "{rate} with interval = 0 ns; expected an interval, over which nodes estimate what an \
+                 application gives (§3.3.2): state one, or leave the application's rate out"
+            );
+            Some(Problem::new(format!("classes[{index}].application_rate"), message))
+        };
+        let estimates = self.classes.iter().enumerate().filter_map(never);
+        interval.into_iter().chain(initial).chain(estimates).collect()
+    }
+
+    /// What needs each node to know all flows, which one with a controller does not.
+    pub(super) fn check_controller(&self) -> Vec<Problem> {
+        let Some(controller) = self.controller else { return Vec::new() };
+        let problem = |key: &str, found: &str, why: &str| {
+            let message = format!(
+                "{found} beside controller = {controller}; expected one of the two, as {why}: remove \
+                 the other"
+            );
+            Problem::new(key, message)
+        };
+        let share = (self.start == Start::Share)
+            .then(|| problem("start", "share", "nodes then compute nothing themselves"));
+        let search = self
+            .selection
+            .is_some()
+            .then(|| problem("selection", "a search", "nodes then know of no flows but their own"));
+        share.into_iter().chain(search).collect()
     }
 
     /// Links too slow, too fast or too long; greetings that would fill them, and requests for lost packets.

@@ -71,6 +71,12 @@ impl Config {
                 format!("{wanted}, but the topology makes {found}; remove one of the two");
             problems.push(Problem::new("nodes", message));
         }
+        let hosts = topology.hosts();
+        if let Some(controller) = self.controller.filter(|&node| node >= hosts) {
+            let last = hosts.saturating_sub(1);
+            let message = format!("{controller}; expected a node of the rack, 0 to {last}");
+            problems.push(Problem::new("controller", message));
+        }
         problems.extend(self.check_links(topology));
         if !problems.is_empty() {
             return Err(problems);
@@ -160,6 +166,17 @@ impl Plan {
         let head = wire::batch::HEADER_BYTES + again + digest;
         let largest = CARRIED_MAX.min(self.config.mtu.get() as usize);
         (largest - head) / wire::batch::PAIR_BYTES
+    }
+
+    /// The node that computes all rates; none where each computes its own.
+    pub(crate) fn controller(&self) -> Option<NodeId> {
+        self.config.controller.map(NodeId::new)
+    }
+
+    /// Most rates in a packet of a controller: what a packet of the simulated network carries.
+    pub(crate) fn rates_max(&self) -> usize {
+        let digest = if self.network.faults.is_empty() { 0 } else { wire::tail::DIGEST_BYTES };
+        (CARRIED_MAX - digest - wire::central::HEADER_BYTES) / wire::central::RATE_BYTES
     }
 
     /// Whether a port may have no room for a packet.

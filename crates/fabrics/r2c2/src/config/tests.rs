@@ -213,3 +213,26 @@ proptest! {
         prop_assert!(took.as_secs() < 60, "{:?} for {:?}", took, config);
     }
 }
+
+/// A demand is estimated over an interval.
+#[test]
+fn m23_an_application_without_an_interval_is_refused() {
+    let usual = super::Class::default;
+    let limited = super::Class { application_rate: Some(Rate::from_gbps(1)), ..usual() };
+    check(
+        |c| (c.interval, c.classes) = (Span::ZERO, vec![usual(), limited]),
+        "classes[1].application_rate: 1 Gbps with interval = 0 ns; expected an interval",
+    );
+}
+
+#[test]
+fn m53_what_a_controller_excludes_is_refused() {
+    let config = || Config { controller: Some(511), ..Config::default() };
+    assert!(config().plan().is_ok());
+    let keys = |config: Config| -> Vec<String> {
+        config.plan().unwrap_err().into_iter().map(|problem| problem.key).collect()
+    };
+    assert_eq!(keys(Config { controller: Some(512), ..config() }), ["controller"]);
+    let selection = Some(Selection::default());
+    assert_eq!(keys(Config { start: Start::Share, selection, ..config() }), ["start", "selection"]);
+}

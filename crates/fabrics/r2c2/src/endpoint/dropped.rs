@@ -19,7 +19,10 @@ impl News {
         {
             return;
         }
-        self.counts.lost += 1;
+        match self.central.as_mut().filter(|_| packet.kind == kinds::CENTRAL) {
+            Some(central) => central.loses(),
+            None => self.counts.lost += 1,
+        }
         let Some(port) = port_of(scene.topology, packet) else { return scene.out.unexpected() };
         match why {
             Loss::NoRoom => match self.notice(packet, port, scene) {

@@ -16,23 +16,37 @@ impl Endpoints {
     pub(super) fn adopt(&mut self, node: NodeId, out: &mut Outbox) {
         let dead = self.neighbours.adopt(node);
         self.maps.adopt(&self.plan, node, dead);
-        let mut flows = Vec::new();
-        for key in self.senders.of_node(node).filter(|&key| !self.senders.get(key).is_over()) {
-            let fact = self.news.facts.fact(self.senders.get(key).fact);
-            let protocol = self.maps.of(node).usable(fact.course.protocol);
-            flows.push((key, Course { protocol, ..fact.course }, fact.terms));
-        }
+        let flows = self.flows_of(node);
         let (news, mut scene) = self.speak(out);
         news.forget_unreachable(node, &mut scene);
         flows.iter().for_each(|&(key, ..)| self.watch(key, out));
         self.say_anew(node, flows, out);
+        if let Some(central) = self.news.central.as_mut().filter(|central| central.is_at(node)) {
+            central.set_due();
+        }
         self.follow_event(node, out);
         self.pace.has_flows(node, out);
         out.wake(node);
     }
 
+    /// The flows of a node that are not over, and how they go by its map.
+    pub(super) fn flows_of(&self, node: NodeId) -> Vec<(FlowKey, Course, Terms)> {
+        let keys = self.senders.of_node(node).filter(|&key| !self.senders.get(key).is_over());
+        let flow = |key| {
+            let fact = self.news.facts.fact(self.senders.get(key).fact);
+            let protocol = self.maps.of(node).usable(fact.course.protocol);
+            (key, Course { protocol, ..fact.course }, fact.terms)
+        };
+        keys.map(flow).collect()
+    }
+
     /// A node says that what it announced before is void, and announces these flows of its own.
-    fn say_anew(&mut self, node: NodeId, flows: Vec<(FlowKey, Course, Terms)>, out: &mut Outbox) {
+    pub(super) fn say_anew(
+        &mut self,
+        node: NodeId,
+        flows: Vec<(FlowKey, Course, Terms)>,
+        out: &mut Outbox,
+    ) {
         let Self { news, maps, neighbours, plan, senders, .. } = self;
         let topology = &plan.network.topology;
         let mut scene = Scene { topology, maps, neighbours, out };

@@ -5,6 +5,9 @@
 //! came is no part of it: a node knows that of its own (`entropy`, among the ports of the sender). Nor is how
 //! often a copy was put off for lack of room (`path`), which here rides along and spares nodes a list.
 //!
+//! A controller's message is one packet (§5.2), however many rates it has. Here it may take several, and those
+//! after the first have its head again: [`Packet::wire`] does not count that.
+//!
 //! R2C2's links are its own (§4.1), and [`Packet::wire`] counts its bytes alone. For drivers and captures each packet
 //! goes in an Ethernet frame (**our choice**): the type of local experiments, 16 bits with the length of the packet,
 //! which filling up would hide, and the packet.
@@ -17,7 +20,7 @@ use rack::topology::{Topology, Vertex};
 
 use crate::endpoint::kinds;
 use crate::routing::Route;
-use crate::wire::{self, Answer, Data, Message, NODES_MAX, Word, data};
+use crate::wire::{self, Answer, Data, Message, NODES_MAX, Word, central, data};
 
 /// Most bytes that a packet for a neighbour carries.
 pub(crate) const CARRIED_MAX: usize = 32;
@@ -36,20 +39,25 @@ pub(super) fn carry(bytes: &[u8]) -> Packet {
         word: word(8),
         seq: word(16),
         stamp: Time::from_ps(word(24)),
-        wire: bytes.len() as u16,
+        wire: bytes.len() as u16 - uncounted(&all),
         ..Packet::default()
     }
 }
 
-/// The bytes that a packet for a neighbour carries, of which [`Packet::wire`] are meant; none if it says
-/// that there are more than fit.
+/// Bytes that [`Packet::wire`] does not count.
+fn uncounted(all: &[u8; CARRIED_MAX]) -> u16 {
+    if central::is_later_part(all) { central::HEADER_BYTES as u16 } else { 0 }
+}
+
+/// The bytes that a packet for a neighbour carries, and how many of them are meant ([`Packet::wire`]); none if it
+/// says that there are more than fit.
 pub(super) fn carried(packet: &Packet) -> Option<([u8; CARRIED_MAX], usize)> {
-    let length = usize::from(packet.wire);
     let mut all = [0; CARRIED_MAX];
     let words = [packet.ack, packet.word, packet.seq, packet.stamp.as_ps()];
     for (at, word) in (0..).step_by(8).zip(words) {
         all[at..at + 8].copy_from_slice(&word.to_be_bytes());
     }
+    let length = usize::from(packet.wire) + usize::from(uncounted(&all));
     (length <= CARRIED_MAX).then_some((all, length))
 }
 

@@ -15,6 +15,9 @@ pub(super) const GREETING: Kind = Kind::of_transport(3);
 /// Tells which links of a node live.
 pub(super) const LINK_STATE: Kind = Kind::of_transport(4);
 
+/// To a central controller, or from it (R2C2 §5.2).
+pub(super) const CENTRAL: Kind = Kind::of_transport(5);
+
 /// What these bytes are, of what neighbours tell each other ([`crate::wire`]).
 pub(super) fn of_bytes(bytes: &[u8]) -> Option<Kind> {
     use wire::Kind;
@@ -22,6 +25,7 @@ pub(super) fn of_bytes(bytes: &[u8]) -> Option<Kind> {
         Kind::Notice => NACK,
         Kind::Hello => GREETING,
         Kind::LinkState => LINK_STATE,
+        Kind::Report | Kind::Rates => CENTRAL,
         Kind::Data => return None,
         _ => NOTICE,
     })

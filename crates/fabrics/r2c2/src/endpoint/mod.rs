@@ -18,8 +18,10 @@
 //! ([`maps`], [`readings`]), and that is all they share.
 //!
 //! Reading order: [`senders`], [`receivers`], [`news`] (broadcasts), [`dropped`] and [`repeats`] (those that
-//! get lost), [`doubts`] (of sources out of reach), [`pace`] (rates), [`neighbours`] (greetings), [`failures`].
+//! get lost), [`doubts`] (of sources out of reach), [`pace`] (rates), [`neighbours`] (greetings), [`failures`];
+//! [`central`] (the centralised design, in which one node computes all rates).
 
+mod central;
 mod doubts;
 mod dropped;
 mod failures;
@@ -77,6 +79,8 @@ const GREET: u8 = 3;
 const ADOPT: u8 = 4;
 /// A host's timer: it looks for sources that it cannot reach, and has heard nothing of for long.
 const LOOK: u8 = 5;
+/// A host's timer, where a controller may fail: it looks whether that has answered.
+const ANSWER: u8 = 6;
 
 /// The endpoints of all nodes.
 #[derive(Clone, Debug)]
@@ -162,6 +166,7 @@ impl Endpoints {
             self.waiting.remove(&line);
         }
         next.into_iter().for_each(|key| self.announce(key, out));
+        self.serve_controller(flow.src, out);
     }
 
     /// A flow is announced, and sends at once (§3.1); or waits until there is an index for it.
@@ -214,6 +219,9 @@ impl Endpoints {
 
     /// `node` knows of one event more, by its own doing or another's.
     fn follow_event(&mut self, node: NodeId, out: &mut Outbox) {
+        if self.news.central.is_some() {
+            return self.serve_controller(node, out);
+        }
         if self.pace.follows_every_event() {
             self.recompute(node, out);
         }
@@ -337,7 +345,8 @@ impl Transport for Endpoints {
     }
 
     fn timers(&self) -> Timers {
-        Timers { flow: 1, host: 6 }
+        let may_ask = self.news.central.is_some() && self.plan.has_faults();
+        Timers { flow: 1, host: if may_ask { 7 } else { 6 } }
     }
 
     fn codec(&self) -> Arc<dyn Codec> {
@@ -385,6 +394,9 @@ impl Transport for Endpoints {
                 None => out.unexpected(),
             };
         }
+        if packet.kind == kinds::CENTRAL {
+            return self.hear_central(host, packet, out);
+        }
         if !matches!(packet.kind, kinds::NOTICE | kinds::NACK) {
             return out.unexpected();
         }
@@ -419,7 +431,13 @@ impl Transport for Endpoints {
             Timer::Host(host, LOOK) => {
                 let (news, mut scene) = self.speak(out);
                 news.look_for_unreachable(host, &mut scene);
+                if let Some(central) = news.central.as_mut().filter(|one| one.is_at(host)) {
+                    central.set_due();
+                    self.serve_controller(host, out);
+                }
             }
+            Timer::Host(host, ANSWER) => self.await_answer(host, out),
+            Timer::Host(host, _) if self.news.central.is_some() => self.tick_centrally(host, out),
             Timer::Host(host, _) => {
                 if self.pace.tick(host, &self.senders, out) {
                     self.recompute(host, out);
@@ -486,6 +504,9 @@ impl Transport for Endpoints {
     fn details(&self, _: Time) -> Map<String, Value> {
         let mut details = Map::new();
         details.insert("broadcasts".into(), json!(self.news.counts()));
+        if let Some(central) = &self.news.central {
+            details.insert("controller".into(), json!(central.counts()));
+        }
         details.insert("greetings".into(), json!(self.neighbours.told()));
         details.insert("computations".into(), json!(self.pace.computations()));
         let (searches, changes) = self.selector.counts();

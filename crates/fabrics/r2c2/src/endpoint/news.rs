@@ -24,10 +24,11 @@ use crate::rates::{Course, Terms};
 use crate::routing::Protocol;
 use crate::view::{FactId, Facts, Hint, Names, Recent};
 use crate::wire::{
-    self, Allocation, Anew, Announcement, Assignment, Assignments, Event, Kbps, Message, TREE_NONE,
-    Tail,
+    self, Allocation, Anew, Announcement, Assignment, Assignments, Event, Kbps, Message, Report,
+    TREE_NONE, Tail,
 };
 
+use super::central::Central;
 use super::doubts::Doubts;
 use super::frames::{carried, carry};
 use super::maps::Maps;
@@ -72,6 +73,8 @@ pub(super) struct News {
     protocols: u16,
     /// What the node that has just heard a search's result was told.
     found: Option<Assignments>,
+    /// `None` where each node computes its own rates.
+    pub(super) central: Option<Central>,
 }
 
 /// Where something is said: by whose maps, over which links.
@@ -115,6 +118,7 @@ impl News {
             counts: Counts::default(),
             protocols: protocols.iter().fold(0, |all, protocol| all | 1 << protocol.number()),
             found: None,
+            central: Central::new(plan),
         }
     }
 
@@ -187,14 +191,17 @@ impl News {
             },
         };
         self.names.keep(&said);
-        let copy = match (dead, round) {
-            (0, 0) => carry(&said.encode()),
-            _ => carry(&Tail { dead, round, again: None }.encode(&said.encode())),
-        };
         let now = scene.out.now();
         self.is_first(source, name_of_said(&said), now);
         let mut hint = Hint::default();
         self.facts.hear(source, &said, now, &mut hint);
+        if self.central.is_some() {
+            return self.report(Report::Flow(said), round, scene);
+        }
+        let copy = match (dead, round) {
+            (0, 0) => carry(&said.encode()),
+            _ => carry(&Tail { dead, round, again: None }.encode(&said.encode())),
+        };
         self.readings.keep(&copy, said, (tree, dead), hint);
         self.pass_by_tree(source, (source, tree), copy, scene);
     }
@@ -206,6 +213,9 @@ impl News {
         let said = Anew { source, way: wire::way(tree, dead, 0), number };
         self.is_first(source, name_of_anew(&said), scene.out.now());
         self.facts.hear_anew(source, &said);
+        if self.central.is_some() {
+            return self.report(Report::Anew(said), 0, scene);
+        }
         let tail = Tail { dead, ..Tail::default() };
         let copy = carry(&tail.encode(&said.encode()));
         self.pass_by_tree(source, (source, tree), copy, scene);
@@ -230,8 +240,12 @@ impl News {
         said
     }
 
-    /// The next tree of a source, and the digest of the links that it takes to be dead.
+    /// The next tree of a source, and the digest of the links that it takes to be dead. What goes to a
+    /// controller takes none: 0.
     fn take_tree(&mut self, source: NodeId, scene: &mut Scene<'_>) -> (u8, u32) {
+        if self.central.is_some() {
+            return (0, scene.maps.of(source).digest);
+        }
         self.counts.sent += 1;
         (self.turns.take(source), scene.maps.of(source).digest)
     }
@@ -240,6 +254,23 @@ impl News {
     #[inline]
     fn is_first(&mut self, node: NodeId, name: [u32; 3], now: Time) -> bool {
         self.recent.as_mut().is_none_or(|recent| recent.is_first(node, name, now))
+    }
+
+    /// A node hears what has this name, of a source: whether for the first time.
+    pub(super) fn meets(
+        &mut self,
+        node: NodeId,
+        source: NodeId,
+        name: [u32; 3],
+        scene: &mut Scene<'_>,
+    ) -> bool {
+        let is_first = self.is_first(node, name, scene.out.now());
+        if is_first && self.recent.is_some() {
+            let map = scene.maps.of(node);
+            let is_joined = map.is_whole() || map.routes.joins(node, source);
+            self.doubts.hears((node, source), is_joined, scene.out);
+        }
+        is_first
     }
 
     /// A packet with these bytes, as `node` sends it.
@@ -407,12 +438,16 @@ impl News {
 
     /// Whether all protocols of a message are such as flows of this rack may use.
     fn may_be_used(&self, message: &Message<'_>) -> bool {
-        let is_used = |protocol: Protocol| self.protocols >> protocol.number() & 1 == 1;
         match message {
-            Message::Announcement(said) => is_used(said.allocation.protocol),
-            Message::Assignments(said) => said.pairs.iter().all(|pair| is_used(pair.protocol)),
+            Message::Announcement(said) => self.may_use(said.allocation.protocol),
+            Message::Assignments(said) => said.pairs.iter().all(|pair| self.may_use(pair.protocol)),
             _ => true,
         }
+    }
+
+    /// Whether flows of this rack may use a protocol.
+    pub(super) fn may_use(&self, protocol: Protocol) -> bool {
+        self.protocols >> protocol.number() & 1 == 1
     }
 
     fn flood(&mut self, node: NodeId, packet: &Packet, bytes: &[u8], scene: &mut Scene<'_>) {
@@ -462,6 +497,9 @@ impl News {
         self.counts.copies += copies;
         self.counts.lost += lost;
         self.counts.repeated += repeated;
+        if let (Some(own), Some(other)) = (&mut self.central, &other.central) {
+            own.add_counts(other);
+        }
     }
 
     /// How often broadcasts were sent, copied, lost and sent again.
@@ -492,12 +530,12 @@ pub(super) fn by_all_links(message: &Message<'_>) -> Vec<u8> {
 
 /// What tells an announcement from all others that are under way.
 #[inline]
-fn name_of_said(said: &Announcement) -> [u32; 3] {
+pub(super) fn name_of_said(said: &Announcement) -> [u32; 3] {
     let ends = said.source.get() << 16 | said.destination.get();
     [ends, u32::from(said.index) << 8 | u32::from(said.number), said.round + 3]
 }
 
-fn name_of_anew(said: &Anew) -> [u32; 3] {
+pub(super) fn name_of_anew(said: &Anew) -> [u32; 3] {
     [said.source.get(), said.number, 1]
 }
 

@@ -5,14 +5,14 @@
 //! the next by the flows in which they differ, and its rates do not depend on the way there
 //! ([`crate::rates`]).
 
-use kernel::{Span, Stream, Time};
+use kernel::{Rate, Span, Stream, Time};
 use packets::{Outbox, Timer};
 use rack::NodeId;
 
 use crate::config::{Batch, Plan, Start};
 use crate::rates::{DemandPlan, Routed, Terms, Waterfill, Whose};
 use crate::view::{Fact, FactId};
-use crate::wire::Event;
+use crate::wire::{Event, Kbps};
 
 use super::TICK;
 use super::maps::Map;
@@ -115,12 +115,23 @@ impl Pace {
         news: &mut News,
         mut scene: Scene<'_>,
     ) {
-        let keys: Vec<_> = senders.of_node(node).collect();
-        if keys.is_empty() {
+        if senders.of_node(node).next().is_none() {
             return;
         }
-        let now = scene.out.now();
         self.assign(node, senders, news, &mut scene);
+        self.observe(node, senders, news, &mut scene);
+        scene.out.wake(node);
+    }
+
+    /// A node estimates what its hosts can send, and tells what has changed.
+    pub(super) fn observe(
+        &mut self,
+        node: NodeId,
+        senders: &mut Senders,
+        news: &mut News,
+        scene: &mut Scene<'_>,
+    ) {
+        let (keys, now): (Vec<_>, _) = (senders.of_node(node).collect(), scene.out.now());
         for key in keys {
             let sender = senders.get(key);
             if sender.is_over() {
@@ -129,11 +140,10 @@ impl Pace {
             let (name, fact) = (sender.name(), *news.facts.fact(sender.fact));
             if let Some(demand) = senders.observe(key, &self.demands, now) {
                 let told = (fact.course.protocol, Terms { demand, ..fact.terms });
-                let changed = news.change(name, Event::Demand, told, &mut scene);
+                let changed = news.change(name, Event::Demand, told, scene);
                 senders.get_mut(key).fact = changed;
             }
         }
-        scene.out.wake(node);
     }
 
     /// Holds the flows of a node to their rates, from what it knows.
@@ -151,6 +161,27 @@ impl Pace {
                 sender.bucket.set_pace(now, map.filling.rate_of(sender.fact));
             }
         }
+    }
+
+    /// A controller computes the rates of all flows that it knows of: in whole kilobits, as its messages have
+    /// them. What a computation does not consider yet is not limited.
+    pub(super) fn rates_of_all(
+        &mut self,
+        node: NodeId,
+        news: &News,
+        scene: &mut Scene<'_>,
+    ) -> Vec<(FactId, Kbps)> {
+        self.computations += 1;
+        let now = scene.out.now();
+        let map = scene.maps.of_mut(node);
+        self.go_over(map, node, news, now);
+        map.filling.fill(Whose::All);
+        let rate = |id| match map.filling.has(id).then(|| map.filling.rate_of(id)).flatten() {
+            None => Kbps::UNLIMITED,
+            Some(rate) if rate == Rate::default() => Kbps::new(0),
+            Some(rate) => Kbps::new(Kbps::at_most(rate).get().clamp(1, u32::MAX - 1)),
+        };
+        news.facts.known(node).map(|id| (id, rate(id))).collect()
     }
 
     /// Lets a node search on what it knows, with the filling of its view.

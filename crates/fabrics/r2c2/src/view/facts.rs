@@ -36,7 +36,8 @@ pub struct Fact {
     pub index: u8,
     /// Tells it from another that had its place before; zero once it is forgotten.
     pub serial: u64,
-    number: u8,
+    /// Which of the announcements of its name said so, modulo [`MODULUS`].
+    pub number: u8,
     round: u32,
     /// Whether some node has heard later announcements of its name before earlier ones.
     has_late: bool,

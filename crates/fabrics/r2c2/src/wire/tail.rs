@@ -1,4 +1,5 @@
-//! What comes behind a broadcast, or behind a notice of one, where the plain bytes do not say enough.
+//! What comes behind a broadcast, a notice of one, or a packet to or from a controller, where the plain
+//! bytes do not say enough.
 //!
 //! Models: R2C2 §3.2 (claims M13, M14), which has broadcasts go by trees, nodes that drop one tell its
 //! source, and trees follow what fails, and leaves open how a packet says so. **Our choices**, each four
@@ -18,7 +19,9 @@
 use rack::NodeId;
 
 use super::read::{Reader, node_bytes};
-use super::{Announcement, Kind, Message, SHORT_BYTES, WireError, batch, checksum};
+use super::{
+    Announcement, Kind, Message, Report, SHORT_BYTES, WireError, batch, central, checksum,
+};
 
 /// Bytes of the digest of dead links.
 pub const DIGEST_BYTES: usize = 4;
@@ -70,7 +73,7 @@ impl Tail {
     }
 }
 
-/// The broadcast or notice that these bytes are, in a rack of `nodes` nodes, and what is behind it.
+/// The broadcast, notice, or packet of a controller that these bytes are, in a rack of `nodes` nodes, and what is behind it.
 ///
 /// # Errors
 /// If they are not what [`Tail::encode`] writes.
@@ -82,6 +85,8 @@ pub fn decode(bytes: &[u8], nodes: u32) -> Result<(Message<'static>, Tail), Wire
             SHORT_BYTES
         }
         Kind::Assignments => batch::length(bytes)?,
+        Kind::Report => SHORT_BYTES,
+        Kind::Rates => central::length(bytes),
         _ => return Err(WireError::Kind(bytes[0])),
     };
     let found = bytes.len();
@@ -89,7 +94,12 @@ pub fn decode(bytes: &[u8], nodes: u32) -> Result<(Message<'static>, Tail), Wire
         return Err(WireError::Length { expected: short, found });
     };
     let tells = message[1] >> 4;
-    let is_news = matches!(kind, Kind::Start | Kind::Finish | Kind::Demand | Kind::Route);
+    let is_news = match kind {
+        Kind::Start | Kind::Finish | Kind::Demand | Kind::Route => true,
+        // Of a flow, not of a source that begins anew.
+        Kind::Report => message[1] & 0x0F != Kind::Anew as u8,
+        _ => false,
+    };
     if tells > if is_news { 3 } else { 1 } {
         return Err(WireError::Field { field: "way", value: message[1].into() });
     }
@@ -116,7 +126,7 @@ pub fn decode(bytes: &[u8], nodes: u32) -> Result<(Message<'static>, Tail), Wire
         let expected = found - rest.len() + AGAIN_BYTES;
         let wrong = WireError::Length { expected, found };
         let rest = <[u8; AGAIN_BYTES]>::try_from(rest).map_err(|_| wrong)?;
-        if kind == Kind::Notice {
+        if matches!(kind, Kind::Notice | Kind::Report | Kind::Rates) {
             return Err(WireError::Length { expected: found - AGAIN_BYTES, found });
         }
         tail.again = Some(decode_again(rest, nodes)?);
@@ -126,6 +136,9 @@ pub fn decode(bytes: &[u8], nodes: u32) -> Result<(Message<'static>, Tail), Wire
     let message = match super::decode(&message, nodes)? {
         Message::Announcement(said) => {
             Message::Announcement(Announcement { round: tail.round, ..said })
+        }
+        Message::Report(Report::Flow(said)) => {
+            Message::Report(Report::Flow(Announcement { round: tail.round, ..said }))
         }
         other => other.owned(),
     };

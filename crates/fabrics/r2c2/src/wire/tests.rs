@@ -100,15 +100,31 @@ fn answer() -> impl Strategy<Value = Answer> {
     })
 }
 
+fn report(said: Announcement) -> Message<'static> {
+    Message::Report(Report::Flow(said))
+}
+
+fn rates() -> impl Strategy<Value = Rates> {
+    let rates = prop::collection::vec(any::<u32>(), 0..=15);
+    let fields = (node(), any::<u16>(), any::<u8>(), 0..1u32 << 24, rates);
+    fields.prop_map(|(node, round, part, tag, rates)| {
+        let rates = rates.into_iter().map(Kbps::new).collect();
+        Rates { node, way: 0, round, part, tag, rates }
+    })
+}
+
 /// The bytes of any packet but data.
 fn control() -> impl Strategy<Value = Message<'static>> {
     let hello = (node(), any::<u8>(), any::<u8>(), any::<u16>(), any::<u16>(), any::<u32>());
     let anew = (node(), any::<u8>(), any::<u32>());
     let state = (node(), any::<u32>(), any::<u8>());
-    let rates = (node(), any::<u32>(), prop::collection::vec(any::<u32>(), 0..20));
+    let anew_report = (node(), any::<u32>());
     prop_oneof![
         announcement().prop_map(Message::Announcement),
-        announcement().prop_map(|news| Message::Report(Report(Announcement { way: 0, ..news }))),
+        announcement().prop_map(|news| report(Announcement { way: 0, ..news })),
+        anew_report.prop_map(|(source, number)| {
+            Message::Report(Report::Anew(Anew { source, way: 0, number }))
+        }),
         assignments().prop_map(Message::Assignments),
         answer().prop_map(Message::Answer),
         notice().prop_map(Message::Notice),
@@ -119,10 +135,7 @@ fn control() -> impl Strategy<Value = Message<'static>> {
             Message::LinkState(LinkState { source, sequence, living })
         }),
         anew.prop_map(|(source, way, number)| Message::Anew(Anew { source, way, number })),
-        rates.prop_map(|(node, round, rates)| {
-            let rates = rates.into_iter().map(Kbps::new).collect();
-            Message::Rates(Rates { node, round, rates })
-        }),
+        rates().prop_map(Message::Rates),
     ]
 }
 
@@ -393,10 +406,51 @@ fn m33_d07_a_batch_of_1500_bytes_names_298_flows() {
 fn m53_the_packets_of_a_controller_are_as_small_as_fig_19_needs() {
     for count in [1usize, 10] {
         let rates = vec![Kbps::new(1); count];
-        let packet = Rates { node: NodeId::new(3), round: 1, rates }.encode();
+        let node = NodeId::new(3);
+        let packet = Rates { node, way: 0, round: 1, part: 0, tag: 7, rates }.encode();
         assert_eq!(packet.len(), 12 + 4 * count);
     }
-    assert_eq!(Report(Announcement { way: 0, ..example() }).encode().len(), 16);
+    assert_eq!(Report::Flow(Announcement { way: 0, ..example() }).encode().len(), 16);
+}
+
+proptest! {
+    /// A digest of dead links and a round come behind them as behind a broadcast.
+    #[test]
+    fn m53_what_is_behind_a_controllers_packets_is_told_by_them(
+        news in announcement(), anew in any::<u32>(), rates in rates(), dead: u32, round: u32,
+    ) {
+        let source = news.source;
+        let reports = [(Report::Flow(Announcement { way: way(0, dead, round), round, ..news }), round),
+            (Report::Anew(Anew { source, way: way(0, dead, 0), number: anew }), 0)];
+        for (said, round) in reports {
+            let tail = Tail { dead, round, again: None };
+            let bytes = tail.encode(&said.encode());
+            prop_assert_eq!(tail::decode(&bytes, NODES), Ok((Message::Report(said), tail)));
+        }
+        let rates = Rates { way: way(0, dead, 0), ..rates };
+        let tail = Tail { dead, round: 0, again: None };
+        let bytes = tail.encode(&rates.encode());
+        prop_assert_eq!(tail::decode(&bytes, NODES), Ok((Message::Rates(rates), tail)));
+    }
+}
+
+/// What lists of flows differ in, however little, their tags tell: all pairs of lists of up to two flows to
+/// eight nodes by four indices under three numbers.
+#[test]
+fn m53_lists_that_differ_have_other_tags() {
+    let flows =
+        (0..8u32).flat_map(|to| (0..4u8).flat_map(move |i| (0..3u8).map(move |n| (to, i, n))));
+    let adds: Vec<u32> =
+        flows.map(|(to, index, number)| central::tag((NodeId::new(to), index), number)).collect();
+    let pairs = (0..adds.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
+    let sums = pairs.map(|(a, b)| central::tag_of_sum(adds[a] + adds[b]));
+    let mut tags: Vec<u32> = adds.iter().copied().chain(sums).chain([0]).collect();
+    let all = tags.len();
+    tags.sort_unstable();
+    tags.dedup();
+    // Of 4,657 lists a random function of 24 bits would have a pair or none alike: 4657² / 2²⁵ = 0.65.
+    assert_eq!(all, 1 + 96 + 96 * 95 / 2);
+    assert!(all - tags.len() <= 4, "{} lists have the tag of another", all - tags.len());
 }
 
 #[test]

@@ -178,7 +178,7 @@ fn graph() -> impl Strategy<Value = Shape> {
 /// Which part fails, when (in microseconds), and for how long; 0: for good.
 pub(super) type Break = (Index, bool, u64, u64);
 
-fn breaks() -> impl Strategy<Value = Vec<Break>> {
+pub(super) fn breaks() -> impl Strategy<Value = Vec<Break>> {
     let long = prop_oneof![1 => Just(0), 2 => 1u64..300, 2 => 300u64..4_000, 2 => 4_000u64..20_000];
     prop::collection::vec((any::<Index>(), prop::bool::weighted(0.3), 0u64..20_000, long), 0..6)
 }
@@ -204,7 +204,7 @@ pub(super) fn faults(plan: &Plan, breaks: &[Break]) -> Vec<Fault> {
 }
 
 /// The ports that work once nothing changes any more, and the nodes.
-fn last_state(plan: &Plan, faults: &[Fault]) -> (Vec<bool>, Vec<bool>) {
+pub(super) fn last_state(plan: &Plan, faults: &[Fault]) -> (Vec<bool>, Vec<bool>) {
     let topology = &plan.network.topology;
     let mut ports = vec![true; topology.ports().len()];
     let mut nodes = vec![true; plan.nodes() as usize];
@@ -229,7 +229,7 @@ fn last_state(plan: &Plan, faults: &[Fault]) -> (Vec<bool>, Vec<bool>) {
 }
 
 /// By node: the least node of its part of the rack.
-fn parts(plan: &Plan, ports: &[bool]) -> Vec<u32> {
+pub(super) fn parts(plan: &Plan, ports: &[bool]) -> Vec<u32> {
     let topology = &plan.network.topology;
     let mut part: Vec<u32> = (0..plan.nodes()).collect();
     for _ in 0..plan.nodes() {

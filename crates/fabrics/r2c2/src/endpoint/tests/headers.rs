@@ -6,7 +6,7 @@ use packets::{Kind, Marks, PRIORITIES};
 use super::super::frames::carry;
 use super::super::kinds;
 use super::*;
-use crate::wire::{Hello, SHORT_BYTES};
+use crate::wire::{Hello, Kbps, Rates, SHORT_BYTES};
 
 fn endpoints() -> Endpoints {
     Endpoints::new(&torus(&[3, 3]).plan().unwrap(), 1)
@@ -54,6 +54,26 @@ fn what_neighbours_tell_stands_in_a_frame_as_its_bytes_are() {
     assert_eq!(rides(&*codec, &Packet { entropy: 2, path: 1, ..packet }), ["entropy", "path"]);
 }
 
+/// A part of a list of rates after the first has the head in its bytes, and is no longer for it.
+#[test]
+fn m53_parts_of_a_message_are_together_as_long_as_it() {
+    let codec = endpoints().codec();
+    let part = |part: u8, count: usize| {
+        let rates = vec![Kbps::new(9); count];
+        let said = Rates { node: NodeId::new(4), way: 0, round: 3, part, tag: 5, rates }.encode();
+        let ends = Packet { src: NodeId::new(3), dst: NodeId::new(4), ..Packet::default() };
+        let Packet { src, dst, .. } = ends;
+        let packet = Packet { src, dst, kind: kinds::CENTRAL, ..carry(&said) };
+        assert_eq!(rides(&*codec, &packet), [""; 0]);
+        let (all, length) = frames::carried(&packet).unwrap();
+        assert_eq!(all[..length], said);
+        assert_eq!(decode(&*codec, &encode(&*codec, &packet)), Ok(packet));
+        usize::from(packet.wire)
+    };
+    // Seven rates in parts of five and two.
+    assert_eq!((part(0, 5), part(1, 2)), (12 + 4 * 5, 4 * 2));
+}
+
 proptest! {
     /// Whatever a packet says, it comes out as it went in, and a flipped bit is found.
     #[test]
@@ -62,7 +82,7 @@ proptest! {
         small: bool,
         (number, nodes, back, none) in (0u32..1 << 29, any::<[u32; 2]>(), any::<bool>(), any::<bool>()),
         (shorts, payload) in (any::<[u16; 3]>(), 0u16..2_000),
-        (kind, priority, marks, hops) in (0u8..6, 0..PRIORITIES, any::<u8>(), any::<u8>()),
+        (kind, priority, marks, hops) in (0u8..7, 0..PRIORITIES, any::<u8>(), any::<u8>()),
         flipped: usize,
     ) {
         let codec = endpoints().codec();
@@ -80,8 +100,8 @@ proptest! {
             path: shorts[1],
             wire: if small { shorts[2] % 40 } else { shorts[2] },
             payload,
-            kind: [Kind::DATA, kinds::ACK, kinds::NACK, kinds::NOTICE, kinds::GREETING, kinds::LINK_STATE]
-                [usize::from(kind)],
+            kind: [Kind::DATA, kinds::ACK, kinds::NACK, kinds::NOTICE, kinds::GREETING, kinds::LINK_STATE,
+                kinds::CENTRAL][usize::from(kind)],
             priority,
             marks: Marks::from_bits_truncate(marks),
             hops,

@@ -2,6 +2,7 @@
 
 mod alone;
 mod books;
+mod central;
 mod failures;
 mod headers;
 mod tight;
