@@ -76,6 +76,50 @@ pub struct Requests<'a> {
     pub free_outputs: u64,
 }
 
+/// The pairs of a round, in the order in which they were made, and what it is worked out with. Belongs to no crossbar:
+/// one is enough for all that are matched one after another.
+#[derive(Clone, Debug)]
+pub struct Matches {
+    pairs: [(u8, u8); 64],
+    count: usize,
+    /// By input: outputs that grant; empty between rounds.
+    granted: [u64; 64],
+}
+
+impl Default for Matches {
+    fn default() -> Self {
+        Self { pairs: [(0, 0); 64], count: 0, granted: [0; 64] }
+    }
+}
+
+impl Matches {
+    /// How many pairs there are.
+    #[inline]
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Input and output of a pair.
+    #[inline]
+    #[must_use]
+    pub fn pair(&self, at: usize) -> (usize, usize) {
+        let (input, output) = self.pairs[at % 64];
+        (usize::from(input) % 64, usize::from(output) % 64)
+    }
+
+    /// All pairs.
+    pub fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        (0..self.count).map(|at| self.pair(at))
+    }
+
+    #[inline]
+    fn push(&mut self, input: usize, output: usize) {
+        self.pairs[self.count % 64] = (input as u8, output as u8);
+        self.count += 1;
+    }
+}
+
 /// The scheduler of a crossbar of up to 64 inputs and 64 outputs, in flat words.
 #[derive(Clone, Debug)]
 pub struct BusyIslip {
@@ -90,33 +134,57 @@ impl Default for BusyIslip {
 }
 
 impl BusyIslip {
-    /// Matches free ports in so many iterations and tells each pair, input first. True if more could be
-    /// matched in another round at once: ports that were granted twice, or not accepted.
+    /// Matches free ports in so many iterations. True if more could be matched in another round at once: ports that
+    /// were granted twice, or not accepted.
     #[inline]
     pub fn schedule(
         &mut self,
         requests: Requests<'_>,
         iterations: u32,
-        mut pair: impl FnMut(usize, usize),
+        matches: &mut Matches,
+    ) -> bool {
+        matches.count = 0;
+        let outputs = requests.free_outputs;
+        if outputs & outputs.wrapping_sub(1) == 0 && outputs != 0 {
+            self.schedule_one(requests, matches);
+            return false;
+        }
+        self.schedule_all(requests, iterations, matches)
+    }
+
+    /// The same where one output is free: what one iteration leaves open no other matches.
+    #[inline]
+    fn schedule_one(&mut self, requests: Requests<'_>, matches: &mut Matches) {
+        let output = requests.free_outputs.trailing_zeros() as usize;
+        let Some(input) = self.granted_by(requests, requests.free_inputs, output) else { return };
+        if self.accept(requests, (0, input), requests.free_outputs).is_some() {
+            matches.push(input, output);
+        }
+    }
+
+    fn schedule_all(
+        &mut self,
+        requests: Requests<'_>,
+        iterations: u32,
+        matches: &mut Matches,
     ) -> bool {
         let (mut inputs, mut outputs) = (requests.free_inputs, requests.free_outputs);
-        let mut granted = [0u64; 64];
         let mut is_open = false;
         for iteration in 0..iterations {
-            let offered = self.grant(requests, inputs, outputs, &mut granted);
+            let offered = self.grant(requests, inputs, outputs, &mut matches.granted);
             if offered == 0 {
                 return false;
             }
             is_open = false;
             for input in ones(offered) {
-                let by = std::mem::take(&mut granted[input]);
+                let by = std::mem::take(&mut matches.granted[input % 64]);
                 is_open |= by & (by - 1) != 0;
                 let Some(output) = self.accept(requests, (iteration, input), by) else {
                     continue;
                 };
                 inputs &= !(1 << input);
                 outputs &= !(1 << output);
-                pair(input, output);
+                matches.push(input, output);
             }
         }
         is_open
@@ -133,20 +201,26 @@ impl BusyIslip {
     ) -> u64 {
         let mut offered = 0;
         for output in ones(outputs) {
-            let asking = requests.of_output[output];
-            let open = asking & inputs;
-            if open == 0 {
-                continue;
-            }
-            match self.grant[output].choose(open, asking & !requests.free_inputs) {
-                Choice::InTurn(input) | Choice::Meanwhile(input) => {
-                    granted[usize::from(input)] |= 1 << output;
-                    offered |= 1 << input;
-                }
-                Choice::Wait => {}
+            if let Some(input) = self.granted_by(requests, inputs, output) {
+                granted[input % 64] |= 1 << output;
+                offered |= 1 << input;
             }
         }
         offered
+    }
+
+    /// The input, of those that are left, to which an output grants.
+    #[inline]
+    fn granted_by(&self, requests: Requests<'_>, inputs: u64, output: usize) -> Option<usize> {
+        let asking = requests.of_output[output % 64];
+        let open = asking & inputs;
+        if open == 0 {
+            return None;
+        }
+        match self.grant[output % 64].choose(open, asking & !requests.free_inputs) {
+            Choice::InTurn(input) | Choice::Meanwhile(input) => Some(usize::from(input)),
+            Choice::Wait => None,
+        }
     }
 
     /// An input takes one of the outputs that granted it; pointers move in the first iteration.
@@ -157,10 +231,11 @@ impl BusyIslip {
         (iteration, input): (u32, usize),
         by: u64,
     ) -> Option<usize> {
+        let input = input % 64;
         let choice =
             self.accept[input].choose(by, requests.of_input[input] & !requests.free_outputs);
         let (Choice::InTurn(output) | Choice::Meanwhile(output)) = choice else { return None };
-        let output = usize::from(output);
+        let output = usize::from(output) % 64;
         // Turns in which others go meanwhile count whenever they happen.
         let is_first = iteration == 0;
         if is_first || choice != Choice::InTurn(output as u8) {
@@ -233,10 +308,9 @@ mod tests {
                     wants.put(input, output, asks);
                     rows.put(output, input, asks);
                 }
-                let mut found = Vec::new();
-                busy.schedule(wants.of(u64::MAX, u64::MAX), iterations as u32, |input, output| {
-                    found.push((input, output));
-                });
+                let mut matches = Matches::default();
+                busy.schedule(wants.of(u64::MAX, u64::MAX), iterations as u32, &mut matches);
+                let found: Vec<_> = matches.pairs().collect();
                 let free = Ports { inputs: all.row(0), outputs: all.row(0) };
                 let expected: Vec<_> = textbook.schedule(&rows, free).pairs().collect();
                 assert_eq!(found, expected, "{iterations} iterations, slot {slot}");
@@ -270,6 +344,7 @@ mod tests {
             bench.cycles[input][output] = length;
         }
         let (mut islip, mut inputs, mut outputs) = (BusyIslip::default(), u64::MAX, u64::MAX);
+        let mut matches = Matches::default();
         let mut last = vec![vec![0; 64]; 64];
         for &(port, until) in late {
             (inputs, outputs) = (inputs & !(1 << port), outputs & !(1 << port));
@@ -283,10 +358,8 @@ mod tests {
                 }
                 at != now
             });
-            let mut found = Vec::new();
-            let pair = |input: usize, output: usize| found.push((input, output));
-            islip.schedule(bench.wants.of(inputs, outputs), 2, pair);
-            for (input, output) in found {
+            islip.schedule(bench.wants.of(inputs, outputs), 2, &mut matches);
+            for (input, output) in matches.pairs() {
                 let is_free = inputs >> input & 1 == 1 && outputs >> output & 1 == 1;
                 assert!(is_free && bench.cycles[input][output] > 0, "{input} to {output} at {now}");
                 inputs &= !(1 << input);

@@ -8,7 +8,7 @@
 
 mod busy;
 
-pub use busy::{BusyIslip, PASSES_MAX, Requests};
+pub use busy::{BusyIslip, Matches, PASSES_MAX, Requests};
 
 use crate::arbiters::RoundRobin;
 use crate::{BitRows, iter_ones};

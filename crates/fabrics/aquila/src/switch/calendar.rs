@@ -4,30 +4,55 @@
 //! later at least, so the order among switches within a tick makes no difference; of one switch, what it has
 //! put in a list itself stands there in the order in which it did.
 
-use super::Mail;
+use super::settings::CHANNELS;
+use super::tin::LANES;
+use crate::link::ordered_sets::CHANNELS_MAX;
 
 /// A port of a switch here, as one number: switch, and 6 bits of port.
 pub(super) type Place = u32;
 
+/// A queue of a port of a switch here, as one number: switch, 5 bits of channel, 6 bits of port.
+pub(super) type Queue = u32;
+
+/// The switch and port of a place.
+#[inline]
+pub(super) fn split(place: Place) -> (usize, usize) {
+    ((place >> 6) as usize, place as usize % LANES)
+}
+
+/// The switch, port and channel of a queue.
+#[inline]
+pub(super) fn split_queue(queue: Queue) -> (usize, usize, usize) {
+    ((queue >> 11) as usize, queue as usize % LANES, (queue >> 6) as usize % CHANNELS)
+}
+
+/// The place of a channel's queue at a port.
+#[inline]
+pub(super) fn queue_at(place: Place, channel: u8) -> Queue {
+    let (slot, port) = (place >> 6, place % LANES as u32);
+    slot << 11 | u32::from(channel) << 6 | port
+}
+
 /// What is due at one tick.
 #[derive(Clone, Debug, Default)]
+#[repr(align(256))]
 pub(super) struct Due {
-    /// Inputs from which a cell has crossed whole: place, the output and the channel it was queued in.
+    /// Inputs from which a cell has crossed whole.
     pub(super) releases: Vec<Release>,
-    /// Cells and ordered sets that have come over links.
+    /// Cells, and counts of cells, that have come over links.
     pub(super) mail: Vec<Mail>,
+    /// Credit that has come over links.
+    pub(super) credits: Vec<Credit>,
     /// Cells whose last bits come out of terminal ports.
     pub(super) deliveries: Vec<Delivery>,
     /// Terminal ports that may take a cell.
     pub(super) injections: Vec<Place>,
-    /// Heads whose way is to be drawn again, if they are still there: place and channel.
-    pub(super) draws: Vec<(Place, u8)>,
+    /// Heads whose way is to be drawn again, if they are still there.
+    pub(super) draws: Vec<Queue>,
     /// Outputs that may send.
     pub(super) looks: Vec<Place>,
     /// Inputs that have kept back what they freed for long enough.
     pub(super) updates: Vec<Place>,
-    /// Ports whose credit is told anew.
-    pub(super) refreshes: Vec<Place>,
     /// Switches that may match more than in the tick before.
     pub(super) rounds: Vec<u32>,
     /// Switches whose endpoints want to be asked.
@@ -37,10 +62,29 @@ pub(super) struct Due {
 /// A cell has left an input.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Release {
-    pub(super) place: Place,
+    /// The queue that it was in.
+    pub(super) queue: Queue,
     pub(super) output: u8,
-    pub(super) channel: u8,
-    pub(super) blocks: u8,
+    /// Its length. Unit: 16 B.
+    pub(super) units: u8,
+}
+
+/// What has come over a link, in the order in which it was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Mail {
+    /// A cell.
+    Cell { queue: Queue, cell: u32 },
+    /// All units that were sent on a channel so far (M216).
+    Sync { queue: Queue, used: u16 },
+}
+
+/// Credit of up to three channels from `first` on: a flow-control ordered set (M213).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Credit {
+    pub(super) place: Place,
+    pub(super) first: u8,
+    pub(super) count: u8,
+    pub(super) limits: [u16; CHANNELS_MAX],
 }
 
 /// A cell comes out of a terminal port.
@@ -56,12 +100,12 @@ impl Due {
     fn clear(&mut self) {
         self.releases.clear();
         self.mail.clear();
+        self.credits.clear();
         self.deliveries.clear();
         self.injections.clear();
         self.draws.clear();
         self.looks.clear();
         self.updates.clear();
-        self.refreshes.clear();
         self.rounds.clear();
         self.wakes.clear();
     }
@@ -71,8 +115,8 @@ impl Due {
 #[derive(Clone, Debug)]
 pub(super) struct Calendar {
     ring: Vec<Due>,
-    /// Bit `t` modulo the ring: something is due.
-    full: Vec<u64>,
+    /// By place in the ring: not zero if something is due.
+    full: Vec<u8>,
     /// The tick at hand: all before are done.
     now: u64,
 }
@@ -81,7 +125,7 @@ impl Calendar {
     /// A ring that reaches so many ticks ahead, at least.
     pub(super) fn new(ticks: u64) -> Self {
         let size = (ticks + 1).next_power_of_two().max(64) as usize;
-        Self { ring: vec![Due::default(); size], full: vec![0; size / 64], now: 0 }
+        Self { ring: vec![Due::default(); size], full: vec![0; size], now: 0 }
     }
 
     /// The tick at hand.
@@ -105,29 +149,17 @@ impl Calendar {
             self.reach()
         );
         let place = tick as usize & (self.ring.len() - 1);
-        self.full[place / 64] |= 1 << (place % 64);
+        self.full[place] = 1;
         &mut self.ring[place]
     }
 
     /// The first tick from the one at hand on at which something is due.
     pub(super) fn next(&self) -> Option<u64> {
         let start = self.now as usize & (self.ring.len() - 1);
-        let words = self.full.len();
-        for step in 0..=words {
-            let word = (start / 64 + step) % words;
-            let mut bits = self.full[word];
-            if step == 0 {
-                bits &= u64::MAX << (start % 64);
-            } else if step == words {
-                bits &= !(u64::MAX << (start % 64));
-            }
-            if bits != 0 {
-                let place = word * 64 + bits.trailing_zeros() as usize;
-                let ahead = place.wrapping_sub(start) & (self.ring.len() - 1);
-                return Some(self.now + ahead as u64);
-            }
-        }
-        None
+        let (behind, ahead) = self.full.split_at(start);
+        let first = first_full(ahead);
+        let first = first.or_else(|| first_full(behind).map(|place| place + ahead.len()));
+        first.map(|steps| self.now + steps as u64)
     }
 
     /// Goes on to a tick before which nothing is due; takes what is due there.
@@ -138,7 +170,7 @@ impl Calendar {
         );
         self.now = tick;
         let place = tick as usize & (self.ring.len() - 1);
-        self.full[place / 64] &= !(1 << (place % 64));
+        self.full[place] = 0;
         into.clear();
         std::mem::swap(into, &mut self.ring[place]);
     }
@@ -150,6 +182,17 @@ impl Calendar {
             "something is due before {tick}"
         );
         self.now = self.now.max(tick);
+    }
+}
+
+/// The first byte that is not zero: eight at a time.
+#[inline]
+fn first_full(bytes: &[u8]) -> Option<usize> {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let word = words.iter().position(|word| u64::from_le_bytes(*word) != 0);
+    match word {
+        Some(at) => Some(8 * at + u64::from_le_bytes(words[at]).trailing_zeros() as usize / 8),
+        None => rest.iter().position(|&byte| byte != 0).map(|at| 8 * words.len() + at),
     }
 }
 

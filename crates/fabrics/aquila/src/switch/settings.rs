@@ -3,14 +3,16 @@
 use kernel::{Bytes, Rate, Span};
 
 use super::cell::BLOCKS_MAX;
-use crate::config::{Link, Plan, Switch};
-use crate::link::classes::{self, Class, Service};
+use crate::config::{AtDeadLink, Link, Plan, Switch};
+use crate::link::classes::{self, Class, Mode, Service};
 use crate::link::credits::UNIT_BYTES;
 use crate::topology::PortKind;
 
 /// A cycle of the core's clock: 400 MHz, 8 bytes a cycle and port (derived from the paper's 20, 30 and 40 ns
 /// and the 2.5 ns of App. B.2; M103).
 pub const TICK: Span = Span::from_ps(2_500);
+/// The same. Unit: ps.
+pub(super) const TICK_PS: u64 = TICK.as_ps();
 /// From a head's arrival to its first bit on the next wire, on an idle way (§3.2).
 pub(super) const HOP: Span = Span::from_ns(40);
 /// From a head's arrival until its cell may be matched: the half of a hop that is not the core's (§3.1).
@@ -75,6 +77,15 @@ pub(super) struct Limits {
     /// How a channel is served, and the channels of each strict level.
     pub(super) services: [Service; CHANNELS],
     pub(super) levels: [u32; classes::LEVELS as usize],
+    /// How cells of each class are routed.
+    pub(super) modes: [Mode; classes::CLASSES as usize],
+    /// All ports of a row are compared, not some that are drawn.
+    pub(super) compares_all: bool,
+    /// Iterations of a match.
+    pub(super) iterations: u32,
+    pub(super) at_dead_link: AtDeadLink,
+    /// What error correction takes on a fibre. Unit: ps.
+    pub(super) correction: u64,
 }
 
 impl Limits {
@@ -100,6 +111,11 @@ impl Limits {
             errors: [link.local_bit_error_rate, link.global_bit_error_rate, 0.0],
             services,
             levels,
+            modes: classes.map(|class| class.mode),
+            compares_all: switch.compares_all,
+            iterations: switch.iterations,
+            at_dead_link: switch.at_dead_link,
+            correction: link.fec_delay.as_ps(),
         }
     }
 }

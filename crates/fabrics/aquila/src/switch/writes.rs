@@ -6,8 +6,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::tin::NO_TIN;
-use super::{Endpoints, Switches, TICK_PS};
+use super::settings::TICK_PS;
+use super::tin::{NO_TIN, Tin};
+use super::{Endpoints, Switches};
 use crate::tables::journal::{Change, Editor, Journal};
 
 /// Writes that are to come.
@@ -46,7 +47,7 @@ impl<E: Endpoints> Switches<E> {
         let own = own.map(|(index, _)| index).collect();
         self.writes = Writes { journal, own, next: None, editor: self.writes.editor.take() };
         self.writes.look();
-        let now = self.calendar.now();
+        let now = self.shared.calendar.now();
         assert!(self.writes.next.is_none_or(|next| next >= now), "{:?} < {now}", self.writes.next);
     }
 
@@ -57,8 +58,9 @@ impl<E: Endpoints> Switches<E> {
             Some(editor) => editor,
             None => {
                 let here = |tin: u16| self.places[usize::from(tin)] != super::NONE;
-                let (editor, tables) = Editor::new(&self.tables, here);
-                self.tables = Arc::new(tables);
+                let (editor, tables) = Editor::new(&self.shared.tables, here);
+                self.tins.iter_mut().for_each(|tin| tin.read_tables(&tables));
+                self.shared.tables = Arc::new(tables);
                 Box::new(editor)
             }
         };
@@ -66,25 +68,28 @@ impl<E: Endpoints> Switches<E> {
             let index = self.writes.own.pop_front().expect("it is the next");
             let write = self.writes.journal.writes()[index as usize];
             self.writes.look();
-            editor.apply(Arc::make_mut(&mut self.tables), write.tin, &write.change);
-            let place = self.places[usize::from(write.tin)] as usize;
+            editor.apply(Arc::make_mut(&mut self.shared.tables), write.tin, &write.change);
+            let tin = &mut self.tins[self.places[usize::from(write.tin)] as usize];
             match write.change {
-                Change::Down { ports } => self.set_down(place, ports),
-                Change::Reset => self.set_down(place, 0),
+                Change::Down { ports } => tin.set_down(ports),
+                Change::Reset => tin.set_down(0),
                 _ => {}
             }
             let next = self.writes.own.front();
             let next = next.map(|&index| self.writes.journal.writes()[index as usize].tin);
             if self.writes.next != Some(tick) || next != Some(write.tin) {
-                self.choose_again(place, tick);
+                tin.read_tables(&self.shared.tables);
+                tin.choose_again(&mut self.shared, tick);
             }
         }
         self.writes.editor = Some(editor);
     }
+}
 
-    /// Which ports of a switch lead down the tree of the escape channels: what comes in at others has come down.
-    fn set_down(&mut self, place: usize, down: u64) {
-        for (port, state) in self.tins[place].ports.iter_mut().enumerate() {
+impl Tin {
+    /// Which ports lead down the tree of the escape channels: what comes in at others has come down.
+    fn set_down(&mut self, down: u64) {
+        for (port, state) in self.ports.iter_mut().enumerate() {
             state.comes_down = state.far_tin != NO_TIN && down >> port & 1 == 0;
         }
     }

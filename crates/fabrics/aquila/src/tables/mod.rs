@@ -241,14 +241,12 @@ pub const fn components(shape: &Shape) -> u16 {
 #[must_use]
 pub fn component(shape: &Shape, pod: u16, place: u16, destination: Address) -> Component {
     let (to, tin) = (destination.pod(), destination.tin());
-    if to >= shape.pods || tin >= shape.tins_per_pod {
-        Component::Unknown
-    } else if to != pod {
-        Component::Far(to)
-    } else if tin != place {
-        Component::Far(shape.pods + tin)
-    } else {
+    if (to, tin) == (pod, place) {
         Component::Own(destination.endpoint())
+    } else if to >= shape.pods || tin >= shape.tins_per_pod {
+        Component::Unknown
+    } else {
+        Component::Far(if to != pod { to } else { shape.pods + tin })
     }
 }
 

@@ -1,0 +1,288 @@
+//! A tick of the core's clock: all that is due, one kind after another.
+
+use super::calendar::{Delivery, Due, Mail, Place, Queue, split, split_queue};
+use super::settings::{HOP, TICK_PS};
+use super::tin::{LANES, NEVER, at};
+use super::{Endpoints, Room, Switches, Wish};
+use crate::address::Address;
+use crate::tables::{self, Component, ROUTING_VCS};
+use crate::topology::PortKind;
+
+/// How many entries of a list ahead memory is asked for (our choice: some 100 ns).
+const AHEAD: usize = 8;
+
+impl<E: Endpoints> Switches<E> {
+    /// Does what is due at a tick.
+    pub(super) fn tick(&mut self, tick: u64) {
+        let mut due = std::mem::take(&mut self.due);
+        self.shared.calendar.take(tick, &mut due);
+        if let Some(wakes) = self.later.take(tick) {
+            due.wakes.extend(wakes);
+        }
+        let refreshes = self.shared.refreshes.take(tick);
+        self.shared.wishes.now = tick * TICK_PS;
+        if self.writes.next() == Some(tick) {
+            self.write_tables(tick);
+        }
+        self.release_all(&due, tick);
+        self.take_all(&due, tick);
+        self.serve_endpoints(&mut due, tick);
+        for (at, &queue) in due.draws.iter().enumerate() {
+            if let Some(&ahead) = due.draws.get(at + AHEAD) {
+                self.prefetch_input(ahead);
+            }
+            let (slot, ..) = split_queue(queue);
+            self.tins[slot].draw_again(&mut self.shared, queue, tick);
+        }
+        for &place in &due.updates {
+            let (slot, port) = split(place);
+            self.tins[slot].tell_freed(&mut self.shared, port, tick);
+        }
+        for place in refreshes.into_iter().flatten() {
+            let (slot, port) = split(place);
+            self.tins[slot].refresh(&mut self.shared, port, tick);
+        }
+        self.look_all(&due, tick);
+        for &slot in &due.rounds {
+            self.shared.mark(&self.tins[slot as usize]);
+        }
+        self.match_all(tick);
+        self.expect_draws(tick);
+        self.due = due;
+    }
+
+    /// Inputs from which cells have crossed whole.
+    #[inline]
+    fn release_all(&mut self, due: &Due, tick: u64) {
+        for (at, release) in due.releases.iter().enumerate() {
+            if let Some(ahead) = due.releases.get(at + AHEAD) {
+                self.prefetch_input(ahead.queue);
+            }
+            if let Some(ahead) = due.releases.get(at + AHEAD / 2) {
+                let (slot, port, channel) = split_queue(ahead.queue);
+                let queue = super::at(channel, port);
+                self.shared.pool.prefetch(self.tins[slot].inputs[queue].head);
+            }
+            let (slot, ..) = split_queue(release.queue);
+            self.tins[slot].release(&mut self.shared, *release, tick);
+        }
+    }
+
+    /// What has come over links.
+    #[inline]
+    fn take_all(&mut self, due: &Due, tick: u64) {
+        for (at, mail) in due.mail.iter().enumerate() {
+            if let Some(Mail::Cell { queue, cell }) = due.mail.get(at + AHEAD) {
+                self.shared.pool.prefetch(*cell);
+                self.prefetch_input(*queue);
+            }
+            if let Some(Mail::Cell { queue, cell }) = due.mail.get(at + AHEAD / 2) {
+                self.prefetch_ways(*queue, *cell);
+            }
+            let (Mail::Cell { queue, .. } | Mail::Sync { queue, .. }) = *mail;
+            let (slot, ..) = split_queue(queue);
+            self.tins[slot].take_mail(&mut self.shared, *mail, tick);
+        }
+        for (at, credit) in due.credits.iter().enumerate() {
+            if let Some(ahead) = due.credits.get(at + AHEAD) {
+                self.prefetch_output(ahead.place, ahead.first.into());
+            }
+            let (slot, _) = split(credit.place);
+            self.tins[slot].take_credit(&mut self.shared, *credit, tick);
+        }
+    }
+
+    /// What comes to endpoints, and what they have to send.
+    #[inline]
+    fn serve_endpoints(&mut self, due: &mut Due, tick: u64) {
+        for (at, delivery) in due.deliveries.iter().enumerate() {
+            if let Some(ahead) = due.deliveries.get(at + AHEAD) {
+                self.shared.pool.prefetch(ahead.cell);
+            }
+            self.hand_over(*delivery);
+        }
+        if !due.wakes.is_empty() {
+            // Once is enough, however often it was asked for.
+            due.wakes.sort_unstable();
+            due.wakes.dedup();
+            for &slot in &due.wakes {
+                let id = self.tins[slot as usize].id;
+                self.endpoints.wake(id, &mut self.shared.wishes);
+                self.grant_wishes(slot as usize);
+            }
+        }
+        for &place in &due.injections {
+            self.inject(place, tick);
+        }
+    }
+
+    /// Outputs that may send.
+    #[inline]
+    fn look_all(&mut self, due: &Due, tick: u64) {
+        for (at, &place) in due.looks.iter().enumerate() {
+            if let Some(&ahead) = due.looks.get(at + AHEAD) {
+                let (slot, port) = split(ahead);
+                kernel::prefetch(&self.tins[slot].ports, port);
+            }
+            if let Some(&ahead) = due.looks.get(at + AHEAD / 2) {
+                let (slot, port) = split(ahead);
+                let channel = self.tins[slot].ports[port].filled.trailing_zeros() as usize % 32;
+                self.prefetch_output(ahead, channel);
+            }
+            if let Some(&ahead) = due.looks.get(at + AHEAD / 4) {
+                let (slot, port) = split(ahead);
+                let tin = &self.tins[slot];
+                let channel = tin.ports[port].filled.trailing_zeros() as usize % 32;
+                self.shared.pool.prefetch(tin.outputs[super::at(channel, port)].head);
+            }
+            let (slot, port) = split(place);
+            let tin = &mut self.tins[slot];
+            if tin.ports[port].look_at == tick {
+                tin.look(&mut self.shared, port, tick);
+            }
+        }
+    }
+
+    /// Matches inputs and outputs of all switches that may have something to match.
+    #[inline]
+    fn match_all(&mut self, tick: u64) {
+        for word in 0..self.shared.dirty.len() {
+            let marked = std::mem::take(&mut self.shared.dirty[word]);
+            for bit in switching::ones(marked) {
+                self.tins[word * 64 + bit].match_ports(&mut self.shared, tick);
+            }
+        }
+    }
+
+    /// Heads that have drawn a way at this tick and did not go at once draw again later.
+    #[inline]
+    fn expect_draws(&mut self, tick: u64) {
+        let mut drawn = std::mem::take(&mut self.shared.drawn);
+        for queue in drawn.drain(..) {
+            let (slot, ..) = split_queue(queue);
+            self.tins[slot].expect_draw(&mut self.shared, queue, tick);
+        }
+        self.shared.drawn = drawn;
+    }
+
+    /// A cell's last bit has come out of a terminal port.
+    #[inline]
+    fn hand_over(&mut self, delivery: Delivery) {
+        let (slot, port) = split(delivery.place);
+        let shared = &mut self.shared;
+        let cell = shared.pool.take(delivery.cell);
+        shared.counts.delivered += 1;
+        shared.counts.delivered_blocks += u64::from(cell.blocks);
+        let terminal = port as u8 - shared.tables.shape().external_ports();
+        let at = kernel::Time::from_ps(delivery.tail);
+        let id = self.tins[slot].id;
+        self.endpoints.deliver(id, terminal, &cell, at, &mut shared.wishes);
+        shared.wishes.contents.release(&cell);
+        self.grant_wishes(slot);
+    }
+
+    /// Lets a terminal port be asked for a cell.
+    #[inline]
+    fn inject(&mut self, place: Place, tick: u64) {
+        let (slot, port) = split(place);
+        let (tin, shared) = (&mut self.tins[slot], &mut self.shared);
+        let end = (tick + 1) * TICK_PS;
+        let state = &mut tin.ports[port];
+        if state.feed_at != tick {
+            return;
+        }
+        state.feed_at = NEVER;
+        let feed_free = state.feed_free;
+        if feed_free >= end {
+            return shared.expect_injection(tin, port, tick + 1);
+        }
+        let terminal = port as u8 - shared.tables.shape().external_ports();
+        let room = Room { inputs: &tin.inputs, port };
+        let Some(mut cell) = self.endpoints.inject(tin.id, terminal, room, &mut shared.wishes)
+        else {
+            return self.grant_wishes(slot);
+        };
+        debug_assert!(room.fits(cell.class, cell.blocks), "I02: an endpoint injects without room");
+        let start = feed_free.max(tick * TICK_PS);
+        cell.ready = start + HOP.as_ps();
+        shared.counts.injected += 1;
+        let channel = 3 * usize::from(cell.class);
+        let length = shared.durations.wire(PortKind::Terminal, cell.blocks);
+        tin.ports[port].feed_free = start + length;
+        let cell = shared.pool.put(cell);
+        tin.enter(shared, port, channel, cell, tick);
+        shared.expect_injection(tin, port, tick + 1);
+        self.grant_wishes(slot);
+    }
+
+    /// Carries out what endpoints want.
+    #[inline]
+    pub(super) fn grant_wishes(&mut self, slot: usize) {
+        if !self.shared.wishes.list.is_empty() {
+            self.grant_all_wishes(slot);
+        }
+    }
+
+    #[inline(never)]
+    fn grant_all_wishes(&mut self, slot: usize) {
+        let (tin, shared) = (&mut self.tins[slot], &mut self.shared);
+        let now = shared.calendar.now();
+        let mut list = std::mem::take(&mut shared.wishes.list);
+        let first = shared.tables.shape().external_ports();
+        for wish in list.drain(..) {
+            match wish {
+                Wish::Inject(terminal) => {
+                    shared.expect_injection(tin, usize::from(first + terminal), now);
+                }
+                Wish::Wake(tick) if tick <= now + shared.calendar.reach() => {
+                    shared.calendar.at(tick.max(now)).wakes.push(tin.slot);
+                }
+                Wish::Wake(tick) => self.later.put(tick, tin.slot),
+                Wish::Stall { terminal, channels, is_stalled } => {
+                    let port = usize::from(first + terminal);
+                    let state = &mut tin.ports[port];
+                    let stalled = &mut state.stalled;
+                    *stalled = if is_stalled { *stalled | channels } else { *stalled & !channels };
+                    if !is_stalled && state.filled & channels != 0 {
+                        shared.look_at(tin, port, now);
+                    }
+                }
+            }
+        }
+        shared.wishes.list = list;
+    }
+
+    /// Asks for the memory of an input's channel.
+    #[inline]
+    fn prefetch_input(&self, queue: Queue) {
+        let (slot, port, channel) = split_queue(queue);
+        let tin = &self.tins[slot];
+        kernel::prefetch(&tin.ports, port);
+        kernel::prefetch(&tin.inputs, at(channel, port));
+    }
+
+    /// Asks for the memory of an output's channel.
+    #[inline]
+    fn prefetch_output(&self, place: Place, channel: usize) {
+        let (slot, port) = split(place);
+        let tin = &self.tins[slot];
+        kernel::prefetch(&tin.ports, port);
+        kernel::prefetch(&tin.outputs, at(channel, port));
+    }
+
+    /// Asks for the memory of a cell's ways on from an input.
+    #[inline]
+    fn prefetch_ways(&self, queue: Queue, cell: u32) {
+        let (slot, port, channel) = split_queue(queue);
+        let (tin, cell) = (&self.tins[slot], self.shared.pool.get(cell));
+        let tables = &self.shared.tables;
+        let to = Address::from_bits(cell.to);
+        let component = tables::component(tables.shape(), tin.own.pod(), tin.own.tin(), to);
+        let rvc = channel.wrapping_sub(3 * usize::from(cell.class));
+        if let Component::Far(component) = component
+            && rvc < usize::from(ROUTING_VCS)
+        {
+            tables.prefetch(tin.ports[port % LANES].blocks[rvc], component);
+        }
+    }
+}
