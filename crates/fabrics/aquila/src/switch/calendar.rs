@@ -35,7 +35,6 @@ pub(super) fn queue_at(place: Place, channel: u8) -> Queue {
 
 /// What is due at one tick.
 #[derive(Clone, Debug, Default)]
-#[repr(align(256))]
 pub(super) struct Due {
     /// Inputs from which a cell has crossed whole.
     pub(super) releases: Vec<Release>,
@@ -114,7 +113,7 @@ impl Due {
 /// The ring.
 #[derive(Clone, Debug)]
 pub(super) struct Calendar {
-    ring: Vec<Due>,
+    ring: Vec<Box<Due>>,
     /// By place in the ring: not zero if something is due.
     full: Vec<u8>,
     /// The tick at hand: all before are done.
@@ -125,7 +124,7 @@ impl Calendar {
     /// A ring that reaches so many ticks ahead, at least.
     pub(super) fn new(ticks: u64) -> Self {
         let size = (ticks + 1).next_power_of_two().max(64) as usize;
-        Self { ring: vec![Due::default(); size], full: vec![0; size], now: 0 }
+        Self { ring: vec![Box::default(); size], full: vec![0; size], now: 0 }
     }
 
     /// The tick at hand.
@@ -153,21 +152,20 @@ impl Calendar {
         &mut self.ring[place]
     }
 
-    /// The first tick from the one at hand on at which something is due.
-    pub(super) fn next(&self) -> Option<u64> {
+    /// The first tick from the one at hand on at which something is due, or `u64::MAX`.
+    #[inline]
+    pub(super) fn next(&self) -> u64 {
         let start = self.now as usize & (self.ring.len() - 1);
         let (behind, ahead) = self.full.split_at(start);
         let first = first_full(ahead);
         let first = first.or_else(|| first_full(behind).map(|place| place + ahead.len()));
-        first.map(|steps| self.now + steps as u64)
+        first.map_or(u64::MAX, |steps| self.now + steps as u64)
     }
 
     /// Goes on to a tick before which nothing is due; takes what is due there.
-    pub(super) fn take(&mut self, tick: u64, into: &mut Due) {
-        debug_assert!(
-            self.next().is_none_or(|next| next >= tick),
-            "something is due before {tick}"
-        );
+    #[inline]
+    pub(super) fn take(&mut self, tick: u64, into: &mut Box<Due>) {
+        debug_assert!(self.next() >= tick, "something is due before {tick}");
         self.now = tick;
         let place = tick as usize & (self.ring.len() - 1);
         self.full[place] = 0;
@@ -177,10 +175,7 @@ impl Calendar {
 
     /// Goes on to a tick before which nothing is due.
     pub(super) fn skip_to(&mut self, tick: u64) {
-        debug_assert!(
-            self.next().is_none_or(|next| next >= tick),
-            "something is due before {tick}"
-        );
+        debug_assert!(self.next() >= tick, "something is due before {tick}");
         self.now = self.now.max(tick);
     }
 }
@@ -204,15 +199,15 @@ mod tests {
     fn ticks_come_in_order_over_the_ends_of_the_ring() {
         let mut calendar = Calendar::new(100);
         let (mut expected, mut tick) = (Vec::new(), 0);
-        let mut due = Due::default();
+        let mut due = Box::default();
         for step in [1, 50, 100, 127, 3, 64, 128 - 1, 2] {
-            assert_eq!(calendar.next(), None);
+            assert_eq!(calendar.next(), u64::MAX);
             calendar.at(tick + step).looks.push(step as u32);
             calendar.at(tick + step / 2).looks.push(0);
-            assert_eq!(calendar.next(), Some(tick + step / 2));
+            assert_eq!(calendar.next(), tick + step / 2);
             calendar.take(tick + step / 2, &mut due);
             if step / 2 < step {
-                assert_eq!(calendar.next(), Some(tick + step));
+                assert_eq!(calendar.next(), tick + step);
                 calendar.take(tick + step, &mut due);
             }
             tick += step;

@@ -4,16 +4,17 @@
 //! outputs (M310). Drawn again while it waits (M313). Chance depends on the switch, the port, the channel,
 //! the cell's ends and how many were drawn there before, so the order in which heads are looked at makes no difference.
 
+use super::Counts;
 use super::calendar::{Queue, split_queue};
 use super::cell::{Cell, NONE};
-use super::settings::ESCAPE;
+use super::settings::{ESCAPE, Limits};
 use super::shared::Shared;
 use super::tin::{LANES, Tin, UNDECIDED, at};
 use super::traced::NOWHERE;
 use crate::address::Address;
 use crate::config::AtDeadLink;
 use crate::link::classes::{CellKind, Mode};
-use crate::tables::{self, Component, MINIMAL_SLOTS, OTHER_SLOTS, Row};
+use crate::tables::{self, Component, MINIMAL_SLOTS, OTHER_SLOTS, Row, Tables};
 use crate::topology::PortKind;
 
 /// A way on: output, and channel there.
@@ -25,14 +26,35 @@ pub(super) struct Way {
     is_drawn: bool,
 }
 
+/// What a way is chosen by, besides the switch.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    limits: &'a Limits,
+    tables: &'a Tables,
+}
+
 impl Tin {
     /// The head of a FIFO has come there: decides its way, and asks for it.
+    #[inline(never)]
     pub(super) fn decide(&mut self, shared: &mut Shared, port: usize, channel: usize, tick: u64) {
+        self.decide_inline(shared, port, channel, tick);
+    }
+
+    /// The same, where most heads come.
+    #[inline(always)]
+    pub(super) fn decide_inline(
+        &mut self,
+        shared: &mut Shared,
+        port: usize,
+        channel: usize,
+        tick: u64,
+    ) {
         let head = self.inputs[at(channel, port)].head;
         debug_assert_ne!(head, NONE, "nothing to decide");
-        let cell = shared.cell(head);
-        shared.counts.decisions += 1;
-        let Some(way) = self.choose(shared, port, channel, &cell) else {
+        let Shared { limits, tables, counts, pool, .. } = shared;
+        counts.decisions += 1;
+        let around = Around { limits, tables };
+        let Some(way) = self.choose(around, counts, port, channel, pool.get(head)) else {
             return self.discard_head(shared, port, channel, tick);
         };
         let input = &mut self.inputs[at(channel, port)];
@@ -71,61 +93,69 @@ impl Tin {
     }
 
     /// The way of a cell that came in at a port on a channel; none if there is none.
-    #[inline]
-    fn choose(&self, shared: &mut Shared, port: usize, channel: usize, cell: &Cell) -> Option<Way> {
-        let mode = shared.limits.modes[usize::from(cell.class)];
-        let tables = &*shared.tables;
+    #[inline(always)]
+    fn choose(
+        &self,
+        around: Around<'_>,
+        counts: &mut Counts,
+        port: usize,
+        channel: usize,
+        cell: &Cell,
+    ) -> Option<Way> {
+        let Around { limits, tables } = around;
+        let mode = limits.modes[usize::from(cell.class)];
         let to = Address::from_bits(cell.to);
-        let is_escaping = channel >= ESCAPE[0];
-        let (row, onward) =
-            match tables::component(tables.shape(), self.own.pod(), self.own.tin(), to) {
-                Component::Own(endpoint) => {
-                    let row = tables.terminals(endpoint);
-                    if row.is_empty() {
-                        return None;
-                    }
-                    let queued = &self.queued[channel];
-                    let draw = || self.chance(port, channel, cell);
-                    let output = hand_over(row, queued, mode, || self.hash(cell), draw);
-                    return Some(Way { output: output.into(), onward: channel, is_drawn: false });
+        let component = match tables::component_from(tables.shape(), self.own, to) {
+            Component::Own(endpoint) => {
+                let row = tables.terminals(endpoint);
+                if row.is_empty() {
+                    return None;
                 }
-                Component::Unknown => return None,
-                Component::Far(_) if is_escaping => {
-                    return self.escape(shared, port, channel, cell);
-                }
-                Component::Far(component) => {
-                    let first = 3 * usize::from(cell.class);
-                    let rvc = channel - first;
-                    let from = &self.ports[port];
-                    let row = tables.by_index(tables.entry(from.blocks[rvc], component));
-                    // A class has three channels: behind a fibre the next one (M303).
-                    let onward = channel + usize::from(from.kind == PortKind::Global);
-                    if row.is_empty() || onward >= first + 3 {
-                        return self.escape(shared, port, channel, cell);
-                    }
-                    (row, onward)
-                }
-            };
-        let queued = &self.queued[onward];
-        let output = match mode {
-            Mode::Deterministic => self.by_hash(shared, row, cell, OTHER_SLOTS),
-            Mode::MinimalDeterministic => self.by_hash(shared, row, cell, 0),
-            Mode::FullyAdaptive | Mode::MinimalAdaptive => {
-                let draw = self.chance(port, channel, cell);
-                let is_minimal = mode == Mode::MinimalAdaptive;
-                let (output, is_detour) = compare(shared, row, queued, draw, is_minimal);
-                shared.counts.detours += u64::from(is_detour);
-                return Some(Way { output: output.into(), onward, is_drawn: true });
+                let queued = &self.queued[channel];
+                let draw = || self.chance(port, channel, cell);
+                let output = hand_over(row, queued, mode, || self.hash(cell), draw);
+                return Some(Way { output: output.into(), onward: channel, is_drawn: false });
             }
+            Component::Unknown => return None,
+            Component::Far(component) => component,
         };
+        if channel >= ESCAPE[0] {
+            return self.escape(tables, counts, port, channel, cell);
+        }
+        let first = 3 * usize::from(cell.class);
+        let from = &self.ports[port];
+        let block = from.blocks[channel - first];
+        let row = tables.by_index(tables.entry(block, component));
+        // A class has three channels: behind a fibre the next one (M303).
+        let onward = channel + usize::from(from.kind == PortKind::Global);
+        if row.is_empty() || onward >= first + 3 {
+            return self.escape(tables, counts, port, channel, cell);
+        }
+        let is_minimal = mode == Mode::MinimalAdaptive;
+        if is_minimal || mode == Mode::FullyAdaptive {
+            let draw = self.chance(port, channel, cell);
+            let queued = &self.queued[onward];
+            let (output, is_detour) = compare(limits, row, queued, draw, is_minimal);
+            counts.detours += u64::from(is_detour);
+            return Some(Way { output: output.into(), onward, is_drawn: true });
+        }
+        let others = if mode == Mode::Deterministic { OTHER_SLOTS } else { 0 };
+        let output = self.by_hash(limits, row, cell, others);
         Some(Way { output: output.into(), onward, is_drawn: false })
     }
 
     /// The way of a cell that has none on its class's channels, or none any more: on an escape channel (M308).
     #[inline(never)]
-    fn escape(&self, shared: &mut Shared, port: usize, channel: usize, cell: &Cell) -> Option<Way> {
+    fn escape(
+        &self,
+        tables: &Tables,
+        counts: &mut Counts,
+        port: usize,
+        channel: usize,
+        cell: &Cell,
+    ) -> Option<Way> {
         let is_escaping = channel >= ESCAPE[0];
-        let (tables, to) = (&*shared.tables, Address::from_bits(cell.to));
+        let to = Address::from_bits(cell.to);
         let has_come_down = is_escaping && self.ports[port].comes_down;
         let to = tables.shape().tin(to.pod(), to.tin());
         let output = tables.escape(self.id, has_come_down, to);
@@ -133,13 +163,14 @@ impl Tin {
         if output == tables::NONE {
             return None;
         }
-        shared.counts.escapes += u64::from(!is_escaping);
+        counts.escapes += u64::from(!is_escaping);
         Some(Way { output: output.into(), onward, is_drawn: false })
     }
 
     /// By a hash, among the shortest ways and so many slots of others; where dead ports are left out, the next slot
     /// whose link is up (M314, M319).
-    fn by_hash(&self, shared: &Shared, row: &Row, cell: &Cell, others: usize) -> u8 {
+    #[inline(never)]
+    fn by_hash(&self, limits: &Limits, row: &Row, cell: &Cell, others: usize) -> u8 {
         let shortest = if row.minimal[0] == tables::NONE { 0 } else { MINIMAL_SLOTS };
         // Where no shortest way is left all others are as good.
         let others = match row.others[0] {
@@ -153,7 +184,7 @@ impl Tin {
             slot => row.others[slot - shortest],
         };
         let first = self.hash(cell) as usize % count;
-        if shared.limits.at_dead_link != AtDeadLink::PortMask {
+        if limits.at_dead_link != AtDeadLink::PortMask {
             return slot(first);
         }
         let mut slots = (first..first + count).map(slot);
@@ -193,13 +224,12 @@ impl Tin {
 /// earlier draw.
 #[inline]
 fn compare(
-    shared: &Shared,
+    limits: &Limits,
     row: &Row,
     queued: &[u8; LANES],
     draw: u64,
     is_minimal: bool,
 ) -> (u8, bool) {
-    let limits = &shared.limits;
     let (weight, bias) = (limits.detour_weight, limits.detour_bias);
     if limits.compares_all {
         return compare_all(row, queued, (weight, bias), is_minimal);

@@ -1,6 +1,5 @@
 //! Credit (M212, M213, M216): what inputs free, and how the other end learns of it.
 
-use super::Body;
 use super::calendar::{Credit, Queue, split_queue};
 use super::settings::CHANNELS;
 use super::shared::Shared;
@@ -53,7 +52,7 @@ impl Tin {
     pub(super) fn tell(&mut self, shared: &mut Shared, port: usize, channel: usize, tick: u64) {
         let mut limits = [0; PER_SET];
         let count = PER_SET.min(CHANNELS - channel);
-        for (limit, channel) in limits.iter_mut().zip(channel..channel + count) {
+        for (limit, channel) in limits.iter_mut().zip(channel..CHANNELS) {
             *limit = self.inputs[at(channel, port)].credit.advertise();
         }
         let state = &mut self.ports[port];
@@ -62,8 +61,9 @@ impl Tin {
             return;
         }
         shared.counts.updates += 1;
-        let body = Body::Credit(channel as u8, count as u8, limits);
-        self.send_set(shared, port, body, tick);
+        let (first, count) = (channel as u8, count as u8);
+        let credit = Credit { place: state.far, first, count, limits };
+        self.send_credit(shared, port, credit, tick);
     }
 
     /// The other end has told what may be sent in all.

@@ -1,6 +1,6 @@
 //! From an input to an output: matches, crossings, and what an input does when a cell has left it (M104 to M107).
 
-use switching::islip::Requests;
+use switching::islip::match_busy;
 
 use super::OUT_PS;
 use super::calendar::{Mail, Release, split_queue};
@@ -25,7 +25,7 @@ impl Tin {
     }
 
     /// A cell joins a FIFO.
-    #[inline]
+    #[inline(always)]
     pub(super) fn enter(
         &mut self,
         shared: &mut Shared,
@@ -61,24 +61,21 @@ impl Tin {
         // While its last cell still crosses the next waits for its release.
         let crosses = self.free_inputs >> port & 1 == 0 && usize::from(state.crossing) == channel;
         if !crosses {
-            self.decide(shared, port, channel, tick);
+            self.decide_inline(shared, port, channel, tick);
             shared.mark(self);
         }
     }
 
     /// Matches inputs and outputs that are free.
+    #[inline]
     pub(super) fn match_ports(&mut self, shared: &mut Shared, tick: u64) {
         let open = self.wanted & self.free_outputs;
         if open == 0 {
             return;
         }
-        let requests = Requests {
-            of_output: &self.of_output,
-            of_input: &self.of_input,
-            free_inputs: self.free_inputs,
-            free_outputs: open,
-        };
-        let is_open = self.islip.schedule(requests, shared.limits.iterations, &mut shared.matches);
+        let free = (self.free_inputs, open);
+        let is_open =
+            match_busy(&mut self.ports, free, shared.limits.iterations, &mut shared.matches);
         for at in 0..shared.matches.count() {
             let (input, output) = shared.matches.pair(at);
             self.cross(shared, input, output, tick);
@@ -90,6 +87,7 @@ impl Tin {
     }
 
     /// A head crosses.
+    #[inline]
     fn cross(&mut self, shared: &mut Shared, input: usize, output: usize, tick: u64) {
         let (channel, onward) = self.channel_of(input, output);
         debug_assert!(
@@ -120,7 +118,7 @@ impl Tin {
         shared.counts.hops += 1;
         if is_traced {
             let to = if is_fine { output as u8 } else { NOWHERE };
-            let cell = shared.cell(index);
+            let cell = *shared.pool.get(index);
             shared.note(self.id, (input, channel), (to, onward as u8), cell, tick);
         }
         shared.calendar.at(tick + shared.durations.cross(blocks)).releases.push(release);
@@ -192,7 +190,7 @@ impl Tin {
         self.free_outputs |= 1 << release.output;
         self.free_units(shared, port, channel, release.units.into(), tick);
         if self.inputs[at(channel, port)].head != NONE {
-            self.decide(shared, port, channel, tick);
+            self.decide_inline(shared, port, channel, tick);
         }
         shared.mark(self);
     }

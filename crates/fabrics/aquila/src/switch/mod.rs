@@ -221,7 +221,7 @@ pub struct Switches<E> {
     /// By TiN of the Clique: its place here, or none.
     places: Vec<u32>,
     /// What is due at the tick at hand.
-    due: Due,
+    due: Option<Box<Due>>,
     /// Wakes beyond the calendar's reach.
     later: Later,
     /// Writes to tables that are to come.
@@ -304,7 +304,7 @@ impl<E: Endpoints> Switches<E> {
             shared,
             endpoints,
             places,
-            due: Due::default(),
+            due: Some(Box::default()),
             later: Later::default(),
             writes: writes::Writes::default(),
         }
@@ -348,10 +348,15 @@ impl<E: Endpoints> Switches<E> {
     /// The instant of the next thing to do, if there is one.
     #[must_use]
     pub fn next(&self) -> Option<Time> {
+        let tick = self.next_tick();
+        (tick != NEVER).then(|| Time::from_ps(tick * TICK_PS))
+    }
+
+    /// The tick of the next thing to do, or [`NEVER`].
+    #[inline]
+    fn next_tick(&self) -> u64 {
         let Shared { calendar, refreshes, .. } = &self.shared;
-        let ticks = [calendar.next(), self.later.next(), refreshes.next(), self.writes.next()];
-        let tick = ticks.into_iter().flatten().min()?;
-        Some(Time::from_ps(tick * TICK_PS))
+        calendar.next().min(self.later.next()).min(refreshes.next()).min(self.writes.next())
     }
 
     /// Lets endpoints of a TiN act at `now`, before which all has happened.
@@ -360,7 +365,7 @@ impl<E: Endpoints> Switches<E> {
     /// If the TiN is not here.
     pub fn act<T>(&mut self, tin: u16, now: Time, act: impl FnOnce(&mut E, &mut Wishes) -> T) -> T {
         let tick = now.as_ps() / TICK_PS;
-        if self.next().is_none_or(|next| next.as_ps() / TICK_PS >= tick) {
+        if self.next_tick() >= tick {
             self.shared.calendar.skip_to(tick);
         }
         self.shared.wishes.now = now.as_ps();
@@ -394,9 +399,7 @@ impl<E: Endpoints> Switches<E> {
     fn catch_up(&mut self, tick: u64) {
         let reach = self.shared.calendar.reach();
         if tick > self.shared.calendar.now() + reach {
-            let first =
-                [self.shared.calendar.next(), self.writes.next()].into_iter().flatten().min();
-            let first = first.unwrap_or(u64::MAX);
+            let first = self.shared.calendar.next().min(self.writes.next());
             self.shared.calendar.skip_to(first.min(tick - reach));
         }
     }
@@ -420,8 +423,14 @@ impl<E: Endpoints> Switches<E> {
 
     /// Does everything that is due before `end`.
     pub fn run(&mut self, end: Time) {
-        while let Some(next) = self.next().filter(|&next| next < end) {
-            self.tick(next.as_ps() / TICK_PS);
+        // Ticks that begin before the end.
+        let ticks = end.as_ps().div_ceil(TICK_PS);
+        loop {
+            let next = self.next_tick();
+            if next >= ticks {
+                break;
+            }
+            self.tick(next);
         }
         if end != Time::NEVER {
             // What comes within this tick is acted upon in it, whether or not it had anything to do by then.

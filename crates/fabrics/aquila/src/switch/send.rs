@@ -47,9 +47,12 @@ impl Tin {
     #[inline]
     fn eligible(&self, port: usize, end: u64, credits: bool) -> (u32, u64) {
         let state = &self.ports[port];
-        let has_room = state.kind == PortKind::Terminal || !credits;
+        let (mut has_room, mut filled) = (!credits, state.filled);
+        if state.kind == PortKind::Terminal {
+            (has_room, filled) = (true, filled & !state.stalled);
+        }
         let (mut able, mut soon) = (0, NEVER);
-        for channel in channels(state.filled & !state.stalled) {
+        for channel in channels(filled) {
             let queue = &self.outputs[at(channel, port)];
             if !has_room && !queue.credit.can_send(queue.blocks.div_ceil(2).into()) {
                 continue;
@@ -120,11 +123,9 @@ impl Tin {
         let is_filled = state.filled != 0;
         let queued = &mut self.queued[channel][port];
         *queued -= blocks.div_ceil(2);
-        let has_room = u16::from(*queued) + CELL_UNITS <= shared.limits.outputs[kind as usize];
-        if has_room && state.room >> channel & 1 == 0 {
-            state.room |= 1 << channel;
-            self.count_wants(port);
-            shared.mark(self);
+        let queued = *queued;
+        if state.room >> channel & 1 == 0 {
+            self.reopen(shared, port, channel, queued);
         }
         if is_filled {
             shared.look_at(self, port, (free / TICK_PS).max(tick + 1));
@@ -138,6 +139,18 @@ impl Tin {
                 shared.calendar.at(tail / TICK_PS).deliveries.push(delivery);
             }
             _ => self.put_on_wire(shared, port, channel, index, start),
+        }
+    }
+
+    /// An output's channel had no room for a largest cell, and may have it again.
+    #[inline(never)]
+    fn reopen(&mut self, shared: &mut Shared, port: usize, channel: usize, queued: u8) {
+        let state = &mut self.ports[port];
+        let limit = shared.limits.outputs[state.kind as usize];
+        if u16::from(queued) + CELL_UNITS <= limit {
+            state.room |= 1 << channel;
+            self.count_wants(port);
+            shared.mark(self);
         }
     }
 
@@ -167,7 +180,7 @@ impl Tin {
         let cell = shared.pool.get_mut(index);
         cell.ready = arrival + HOP.as_ps();
         let able = arrival + shared.durations.eligible(state.kind, cell.blocks);
-        let tick = able.div_ceil(TICK_PS);
+        let tick = tick_from(able);
         if state.far == NONE {
             let mut cell = shared.pool.take(index);
             let content = shared.wishes.contents.take(&mut cell).map(Box::new);
@@ -182,7 +195,7 @@ impl Tin {
     /// What errors of a link leave of a cell: false if nothing.
     #[inline(never)]
     fn survives(&self, shared: &mut Shared, port: usize, index: u32) -> bool {
-        let cell = shared.cell(index);
+        let cell = *shared.pool.get(index);
         match self.hit(shared, port, &cell) {
             Hit::None => return true,
             Hit::Payload => {
@@ -215,14 +228,41 @@ impl Tin {
         }
     }
 
-    /// Sends an ordered set over a port's link, between cells; it arrives as `body` there.
-    pub(super) fn send_set(&mut self, shared: &mut Shared, port: usize, body: Body, tick: u64) {
+    /// Lets an ordered set take a port's line at a tick, behind what is on it; gives the tick at which it may be acted
+    /// upon at the other end.
+    #[inline]
+    fn occupy(&mut self, shared: &Shared, port: usize, tick: u64) -> u64 {
         let state = &mut self.ports[port];
         let length = u64::from(shared.durations.ordered_set[state.kind as usize]);
         state.line_free = state.line_free.max(tick * TICK_PS) + length;
-        let able = state.line_free + u64::from(state.delay) + RECEIVE.as_ps();
-        let tick = able.div_ceil(TICK_PS);
-        let (far, far_tin, far_port) = (state.far, state.far_tin, state.far_port);
+        tick_from(state.line_free + u64::from(state.delay) + RECEIVE.as_ps())
+    }
+
+    /// Sends credit over a port's link.
+    #[inline]
+    pub(super) fn send_credit(
+        &mut self,
+        shared: &mut Shared,
+        port: usize,
+        credit: Credit,
+        tick: u64,
+    ) {
+        if shared.errors.is_some() || shared.is_wire || credit.place == NONE {
+            let body = Body::Credit(credit.first, credit.count, credit.limits);
+            return self.send_set(shared, port, body, tick);
+        }
+        let tick = self.occupy(shared, port, tick);
+        shared.calendar.at(tick).credits.push(credit);
+    }
+
+    /// Sends an ordered set over a port's link, between cells; it arrives as `body` there.
+    #[inline(never)]
+    pub(super) fn send_set(&mut self, shared: &mut Shared, port: usize, body: Body, tick: u64) {
+        let tick = self.occupy(shared, port, tick);
+        let (far, far_tin, far_port) = {
+            let state = &self.ports[port];
+            (state.far, state.far_tin, state.far_port)
+        };
         // A set is as long as a header, and damaged as often.
         let set = super::cell::Cell::new(0, 0, 0, 0, 1, 0);
         let is_hit = shared.errors.is_some()
@@ -244,9 +284,14 @@ impl Tin {
     }
 }
 
+/// The first tick that does not begin before an instant. Unit: ps.
+#[inline]
+fn tick_from(instant: u64) -> u64 {
+    (instant + (TICK_PS - 1)) / TICK_PS
+}
+
 impl Shared {
     /// An ordered set comes to a place at a tick.
-    #[inline]
     pub(super) fn receive_set(&mut self, place: u32, body: Body, tick: u64) {
         let due = self.calendar.at(tick);
         match body {

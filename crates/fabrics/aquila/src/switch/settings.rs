@@ -131,16 +131,19 @@ impl Settings {
     }
 }
 
+/// Lengths that arrays have room for: a power of two, so that an index needs no check.
+const LENGTHS: usize = (BLOCKS_MAX as usize + 1).next_power_of_two();
+
 /// Durations by length, worked out once.
 #[derive(Clone, Debug)]
 pub(super) struct Durations {
     /// By kind of port and blocks: on the wire. Unit: ps.
-    wire: [[u32; BLOCKS_MAX as usize + 1]; 3],
+    wire: [[u32; LENGTHS]; 3],
     /// By blocks: in the crossbar. Unit: ticks.
-    cross: [u8; BLOCKS_MAX as usize + 1],
+    cross: [u8; LENGTHS],
     /// By kind of port and blocks: from a head's arrival until it may cross, so that the crossbar never waits for
     /// what is still on the wire. Unit: ps.
-    eligible: [[u32; BLOCKS_MAX as usize + 1]; 3],
+    eligible: [[u32; LENGTHS]; 3],
     /// An ordered set on the wire of a kind of port. Unit: ps.
     pub(super) ordered_set: [u32; 3],
 }
@@ -165,7 +168,7 @@ impl Durations {
         };
         Self {
             wire: kinds.map(|kind| std::array::from_fn(|blocks| wire(kind, blocks))),
-            cross: std::array::from_fn(|blocks| cross(blocks) as u8),
+            cross: std::array::from_fn(|blocks| cross(blocks.min(BLOCKS_MAX.into())) as u8),
             eligible: kinds.map(|kind| std::array::from_fn(|blocks| eligible(kind, blocks))),
             ordered_set: kinds.map(|kind| wire(kind, 1)),
         }
@@ -173,16 +176,16 @@ impl Durations {
 
     #[inline]
     pub(super) fn wire(&self, kind: PortKind, blocks: u8) -> u64 {
-        u64::from(self.wire[kind as usize][usize::from(blocks)])
+        u64::from(self.wire[kind as usize][usize::from(blocks) % LENGTHS])
     }
 
     #[inline]
     pub(super) fn cross(&self, blocks: u8) -> u64 {
-        u64::from(self.cross[usize::from(blocks)])
+        u64::from(self.cross[usize::from(blocks) % LENGTHS])
     }
 
     #[inline]
     pub(super) fn eligible(&self, kind: PortKind, blocks: u8) -> u64 {
-        u64::from(self.eligible[kind as usize][usize::from(blocks)])
+        u64::from(self.eligible[kind as usize][usize::from(blocks) % LENGTHS])
     }
 }

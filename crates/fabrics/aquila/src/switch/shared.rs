@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::calendar::{Calendar, Place, Queue};
-use super::cell::{Cell, Pool};
+use super::cell::Pool;
 use super::settings::{Durations, Limits, TICK_PS};
 use super::tin::{LANES, Tin};
 use super::{Counts, Posted, Wishes, faults, traced};
@@ -42,9 +42,8 @@ impl Shared {
     /// Marks a switch that may match something.
     #[inline]
     pub(super) fn mark(&mut self, tin: &Tin) {
-        if tin.may_match() {
-            self.dirty[tin.slot as usize / 64] |= 1 << (tin.slot % 64);
-        }
+        let word = &mut self.dirty[tin.slot as usize / 64];
+        *word |= u64::from(tin.may_match()) << (tin.slot % 64);
     }
 
     /// Lets an output be looked at at a tick, if that is sooner than what is due.
@@ -71,14 +70,9 @@ impl Shared {
     }
 
     /// Throws a cell away.
+    #[inline(never)]
     pub(super) fn discard(&mut self, index: u32) {
         self.wishes.contents.release(&self.pool.take(index));
-    }
-
-    /// A copy of a cell.
-    #[inline]
-    pub(super) fn cell(&self, index: u32) -> Cell {
-        *self.pool.get(index)
     }
 }
 
@@ -97,10 +91,10 @@ impl Default for Later {
 }
 
 impl Later {
-    /// The first tick at which something is due.
+    /// The first tick at which something is due, or `u64::MAX`.
     #[inline]
-    pub(super) fn next(&self) -> Option<u64> {
-        (self.next != u64::MAX).then_some(self.next)
+    pub(super) fn next(&self) -> u64 {
+        self.next
     }
 
     /// Something is due at a tick.

@@ -1,36 +1,39 @@
 //! A tick of the core's clock: all that is due, one kind after another.
 
 use super::calendar::{Delivery, Due, Mail, Place, Queue, split, split_queue};
-use super::settings::{HOP, TICK_PS};
-use super::tin::{LANES, NEVER, at};
+use super::settings::{CHANNELS, HOP, TICK_PS};
+use super::tin::{NEVER, at};
 use super::{Endpoints, Room, Switches, Wish};
 use crate::address::Address;
-use crate::tables::{self, Component, ROUTING_VCS};
 use crate::topology::PortKind;
 
 /// How many entries of a list ahead memory is asked for (our choice: some 100 ns).
 const AHEAD: usize = 8;
 
+/// What stands some places ahead in a list, or last: it is asked for without a branch to mispredict.
+#[inline]
+fn ahead<T: Copy>(list: &[T], at: usize, places: usize) -> T {
+    list[(at + places).min(list.len() - 1)]
+}
+
 impl<E: Endpoints> Switches<E> {
     /// Does what is due at a tick.
     pub(super) fn tick(&mut self, tick: u64) {
-        let mut due = std::mem::take(&mut self.due);
+        let mut due = self.due.take().unwrap_or_default();
         self.shared.calendar.take(tick, &mut due);
         if let Some(wakes) = self.later.take(tick) {
             due.wakes.extend(wakes);
         }
         let refreshes = self.shared.refreshes.take(tick);
         self.shared.wishes.now = tick * TICK_PS;
-        if self.writes.next() == Some(tick) {
+        if self.writes.next() == tick {
             self.write_tables(tick);
         }
         self.release_all(&due, tick);
         self.take_all(&due, tick);
         self.serve_endpoints(&mut due, tick);
         for (at, &queue) in due.draws.iter().enumerate() {
-            if let Some(&ahead) = due.draws.get(at + AHEAD) {
-                self.prefetch_input(ahead);
-            }
+            self.prefetch_input(ahead(&due.draws, at, AHEAD));
             let (slot, ..) = split_queue(queue);
             self.tins[slot].draw_again(&mut self.shared, queue, tick);
         }
@@ -48,21 +51,17 @@ impl<E: Endpoints> Switches<E> {
         }
         self.match_all(tick);
         self.expect_draws(tick);
-        self.due = due;
+        self.due = Some(due);
     }
 
     /// Inputs from which cells have crossed whole.
     #[inline]
     fn release_all(&mut self, due: &Due, tick: u64) {
         for (at, release) in due.releases.iter().enumerate() {
-            if let Some(ahead) = due.releases.get(at + AHEAD) {
-                self.prefetch_input(ahead.queue);
-            }
-            if let Some(ahead) = due.releases.get(at + AHEAD / 2) {
-                let (slot, port, channel) = split_queue(ahead.queue);
-                let queue = super::at(channel, port);
-                self.shared.pool.prefetch(self.tins[slot].inputs[queue].head);
-            }
+            self.prefetch_input(ahead(&due.releases, at, AHEAD).queue);
+            let (slot, port, channel) = split_queue(ahead(&due.releases, at, AHEAD / 2).queue);
+            let head = self.tins[slot].inputs[super::at(channel, port)].head;
+            self.shared.pool.prefetch(head);
             let (slot, ..) = split_queue(release.queue);
             self.tins[slot].release(&mut self.shared, *release, tick);
         }
@@ -72,21 +71,20 @@ impl<E: Endpoints> Switches<E> {
     #[inline]
     fn take_all(&mut self, due: &Due, tick: u64) {
         for (at, mail) in due.mail.iter().enumerate() {
-            if let Some(Mail::Cell { queue, cell }) = due.mail.get(at + AHEAD) {
-                self.shared.pool.prefetch(*cell);
-                self.prefetch_input(*queue);
+            if let Mail::Cell { queue, cell } = ahead(&due.mail, at, AHEAD) {
+                self.shared.pool.prefetch(cell);
+                self.prefetch_input(queue);
             }
-            if let Some(Mail::Cell { queue, cell }) = due.mail.get(at + AHEAD / 2) {
-                self.prefetch_ways(*queue, *cell);
+            if let Mail::Cell { queue, cell } = ahead(&due.mail, at, AHEAD / 2) {
+                self.prefetch_ways(queue, cell);
             }
             let (Mail::Cell { queue, .. } | Mail::Sync { queue, .. }) = *mail;
             let (slot, ..) = split_queue(queue);
             self.tins[slot].take_mail(&mut self.shared, *mail, tick);
         }
         for (at, credit) in due.credits.iter().enumerate() {
-            if let Some(ahead) = due.credits.get(at + AHEAD) {
-                self.prefetch_output(ahead.place, ahead.first.into());
-            }
+            let next = ahead(&due.credits, at, AHEAD);
+            self.prefetch_output(next.place, next.first.into());
             let (slot, _) = split(credit.place);
             self.tins[slot].take_credit(&mut self.shared, *credit, tick);
         }
@@ -96,9 +94,7 @@ impl<E: Endpoints> Switches<E> {
     #[inline]
     fn serve_endpoints(&mut self, due: &mut Due, tick: u64) {
         for (at, delivery) in due.deliveries.iter().enumerate() {
-            if let Some(ahead) = due.deliveries.get(at + AHEAD) {
-                self.shared.pool.prefetch(ahead.cell);
-            }
+            self.shared.pool.prefetch(ahead(&due.deliveries, at, AHEAD).cell);
             self.hand_over(*delivery);
         }
         if !due.wakes.is_empty() {
@@ -120,21 +116,16 @@ impl<E: Endpoints> Switches<E> {
     #[inline]
     fn look_all(&mut self, due: &Due, tick: u64) {
         for (at, &place) in due.looks.iter().enumerate() {
-            if let Some(&ahead) = due.looks.get(at + AHEAD) {
-                let (slot, port) = split(ahead);
-                kernel::prefetch(&self.tins[slot].ports, port);
-            }
-            if let Some(&ahead) = due.looks.get(at + AHEAD / 2) {
-                let (slot, port) = split(ahead);
-                let channel = self.tins[slot].ports[port].filled.trailing_zeros() as usize % 32;
-                self.prefetch_output(ahead, channel);
-            }
-            if let Some(&ahead) = due.looks.get(at + AHEAD / 4) {
-                let (slot, port) = split(ahead);
-                let tin = &self.tins[slot];
-                let channel = tin.ports[port].filled.trailing_zeros() as usize % 32;
-                self.shared.pool.prefetch(tin.outputs[super::at(channel, port)].head);
-            }
+            let (slot, port) = split(ahead(&due.looks, at, AHEAD));
+            kernel::prefetch(&self.tins[slot].ports, port);
+            let (slot, port) = split(ahead(&due.looks, at, AHEAD / 2));
+            let tin = &self.tins[slot];
+            let channel = tin.ports[port].filled.trailing_zeros() as usize % CHANNELS;
+            kernel::prefetch(&tin.outputs, super::at(channel, port));
+            let (slot, port) = split(ahead(&due.looks, at, AHEAD / 4));
+            let tin = &self.tins[slot];
+            let channel = tin.ports[port].filled.trailing_zeros() as usize % CHANNELS;
+            self.shared.pool.prefetch(tin.outputs[super::at(channel, port)].head);
             let (slot, port) = split(place);
             let tin = &mut self.tins[slot];
             if tin.ports[port].look_at == tick {
@@ -276,13 +267,10 @@ impl<E: Endpoints> Switches<E> {
         let (slot, port, channel) = split_queue(queue);
         let (tin, cell) = (&self.tins[slot], self.shared.pool.get(cell));
         let tables = &self.shared.tables;
-        let to = Address::from_bits(cell.to);
-        let component = tables::component(tables.shape(), tin.own.pod(), tin.own.tin(), to);
+        // What ends here or goes by an escape channel has no use for it: to ask in vain takes less than to find out.
+        let component = tables.far_component(tin.own, Address::from_bits(cell.to));
         let rvc = channel.wrapping_sub(3 * usize::from(cell.class));
-        if let Component::Far(component) = component
-            && rvc < usize::from(ROUTING_VCS)
-        {
-            tables.prefetch(tin.ports[port % LANES].blocks[rvc], component);
-        }
+        let blocks = &tin.ports[port].blocks;
+        tables.prefetch(blocks[rvc.min(blocks.len() - 1)], component);
     }
 }

@@ -1,6 +1,6 @@
 //! The state of one switch, in flat arrays: channels first, so that those that are not in use stay cold.
 
-use switching::BusyIslip;
+use switching::islip::{BusyPort, BusyTurns};
 
 use super::calendar::{Place, Queue};
 use super::cell::{Cell, NONE};
@@ -61,33 +61,38 @@ pub(super) struct Port {
     pub(super) line_free: u64,
     /// The tick of the next look at its output that is due.
     pub(super) look_at: u64,
+    /// As an output: inputs that ask and have room there.
+    pub(super) asked_by: u64,
+    /// As an input: outputs that it asks for, with room or not.
+    pub(super) asks_for: u64,
     /// As an output: channels that heads ask for, channels with room for a largest cell, channels with cells.
     pub(super) asked: u32,
     pub(super) room: u32,
     pub(super) filled: u32,
-    /// As an output to an endpoint: channels that it does not take now (M111).
-    pub(super) stalled: u32,
     /// As an input: channels whose heads have a way.
     pub(super) decided: u32,
     /// As an input: channels that have freed units which the other end was not told of.
     pub(super) untold: u32,
-    /// Channels on which something was sent or freed since the last refresh.
-    pub(super) used: u32,
-    /// From the last bit's way out to its way in at the other end, with correction. Unit: ps.
-    pub(super) delay: u32,
-    /// The port at the other end, by its place here, or none: it is no port of a switch here.
-    pub(super) far: Place,
     pub(super) kind: PortKind,
     /// Whether there is no link, or a dead one.
     pub(super) is_down: bool,
     /// The channel of the cell that crosses from it.
     pub(super) crossing: u8,
-    /// The channel whose turn it is among equals.
-    pub(super) turn: u8,
     /// Whether a refresh of its credit is due.
     pub(super) is_refreshed: bool,
+    pub(super) turns: BusyTurns,
     /// Whether cells that come from there on an escape channel have come down (M308).
     pub(super) comes_down: bool,
+    /// The channel whose turn it is among equals.
+    pub(super) turn: u8,
+    /// The port at the other end, by its place here, or none: it is no port of a switch here.
+    pub(super) far: Place,
+    /// From the last bit's way out to its way in at the other end, with correction. Unit: ps.
+    pub(super) delay: u32,
+    /// Channels on which something was sent or freed since the last refresh.
+    pub(super) used: u32,
+    /// As an output to an endpoint: channels that it does not take now (M111).
+    pub(super) stalled: u32,
     /// By routing channel: where its table begins ([`Tables::block`]).
     pub(super) blocks: [u32; ROUTING_VCS as usize],
     /// Channels on which something was sent or freed between the last refresh and the one before.
@@ -100,6 +105,31 @@ pub(super) struct Port {
     pub(super) far_tin: u16,
     pub(super) far_port: u8,
 }
+
+impl BusyPort for Port {
+    #[inline]
+    fn asked_by(&self) -> u64 {
+        self.asked_by
+    }
+
+    #[inline]
+    fn asks_for(&self) -> u64 {
+        self.asks_for
+    }
+
+    #[inline]
+    fn turns(&self) -> &BusyTurns {
+        &self.turns
+    }
+
+    #[inline]
+    fn turns_mut(&mut self) -> &mut BusyTurns {
+        &mut self.turns
+    }
+}
+
+// What each cell looks at ends with the first line of the cache.
+const _: () = assert!(std::mem::offset_of!(Port, turns) + size_of::<BusyTurns>() <= 64);
 
 /// A switch that nothing leads to.
 pub(super) const NO_TIN: u16 = u16::MAX;
@@ -121,10 +151,6 @@ pub(super) struct Tin {
     pub(super) own: Address,
     /// Its index among all.
     pub(super) id: u16,
-    /// By output: inputs that ask and have room there. By input: outputs that it asks for, with room or not.
-    pub(super) of_output: [u64; LANES],
-    pub(super) of_input: [u64; LANES],
-    pub(super) islip: BusyIslip,
     pub(super) ports: [Port; LANES],
     /// By channel and output: units queued there.
     pub(super) queued: [[u8; LANES]; CHANNELS],
@@ -180,9 +206,6 @@ impl Tin {
             slot,
             own: Address::new(pod, place, Endpoint::ETHERNET),
             id,
-            of_output: [0; LANES],
-            of_input: [0; LANES],
-            islip: BusyIslip::default(),
             ports: std::array::from_fn(|port| new_port(topology, limits, id, port as u8)),
             queued: [[0; LANES]; CHANNELS],
             inputs: std::array::from_fn(input),
@@ -234,34 +257,32 @@ impl Tin {
     /// The head of an input's channel asks for an output's.
     #[inline]
     pub(super) fn ask(&mut self, input: usize, channel: usize, output: usize, onward: usize) {
-        self.ports[input % LANES].decided |= 1 << channel;
+        let from = &mut self.ports[input % LANES];
+        from.decided |= 1 << channel;
+        from.asks_for |= 1 << output;
         self.outputs[at(onward, output)].asks |= 1 << input;
-        self.of_input[input % LANES] |= 1 << output;
         let to = &mut self.ports[output % LANES];
         to.asked |= 1 << onward;
-        if to.room >> onward & 1 == 1 {
-            self.of_output[output % LANES] |= 1 << input;
-            self.wanted |= 1 << output;
-        }
+        let has_room = u64::from(to.room >> onward & 1);
+        to.asked_by |= has_room << input;
+        self.wanted |= has_room << output;
     }
 
     /// It asks no longer.
     #[inline]
     pub(super) fn unask(&mut self, input: usize, channel: usize, output: usize, onward: usize) {
-        let decided = &mut self.ports[input % LANES].decided;
-        *decided &= !(1 << channel);
-        if *decided != 0 {
+        let from = &mut self.ports[input % LANES];
+        from.decided &= !(1 << channel);
+        if from.decided != 0 {
             return self.unask_beside_others(input, output, onward);
         }
-        self.of_input[input % LANES] = 0;
+        from.asks_for = 0;
         let queue = &mut self.outputs[at(onward, output)];
         queue.asks &= !(1 << input);
-        if queue.asks == 0 {
-            self.ports[output % LANES].asked &= !(1 << onward);
-        }
-        let wants = &mut self.of_output[output % LANES];
-        *wants &= !(1 << input);
-        self.wanted = self.wanted & !(1 << output) | u64::from(*wants != 0) << output;
+        let to = &mut self.ports[output % LANES];
+        to.asked &= !(u32::from(queue.asks == 0) << onward);
+        to.asked_by &= !(1 << input);
+        self.wanted &= !(u64::from(to.asked_by == 0) << output);
     }
 
     /// The same where heads of other channels of the input are decided.
@@ -275,7 +296,7 @@ impl Tin {
             }
         }
         if !self.has_other_way(input, output) {
-            self.of_input[input] &= !(1 << output);
+            self.ports[input].asks_for &= !(1 << output);
         }
         self.count_wants(output);
     }
@@ -302,7 +323,7 @@ impl Tin {
         let port = &self.ports[output];
         let open = channels(port.asked & port.room);
         let wants = open.fold(0, |wants, channel| wants | self.outputs[at(channel, output)].asks);
-        self.of_output[output] = wants;
+        self.ports[output].asked_by = wants;
         self.wanted = self.wanted & !(1 << output) | u64::from(wants != 0) << output;
     }
 }
@@ -330,21 +351,24 @@ fn new_port(topology: &Topology, limits: &Limits, tin: u16, port: u8) -> Port {
     Port {
         line_free: 0,
         look_at: NEVER,
+        asked_by: 0,
+        asks_for: 0,
         asked: 0,
         room: u32::MAX,
         filled: 0,
-        stalled: 0,
         decided: 0,
         untold: 0,
-        used: 0,
-        delay: (topology.delay(tin, port).as_ps() + correction) as u32,
-        far: NONE,
         kind,
         is_down: kind != PortKind::Terminal && far.is_none(),
         crossing: 0,
-        turn: 0,
         is_refreshed: false,
+        turns: BusyTurns::default(),
         comes_down: false,
+        turn: 0,
+        far: NONE,
+        delay: (topology.delay(tin, port).as_ps() + correction) as u32,
+        used: 0,
+        stalled: 0,
         blocks: [0; ROUTING_VCS as usize],
         used_before: 0,
         feed_free: 0,
