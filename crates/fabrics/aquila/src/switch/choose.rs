@@ -73,7 +73,8 @@ impl Tin {
         let (_, port, channel) = split_queue(queue);
         let input = &self.inputs[at(channel, port)];
         if input.output != UNDECIDED && input.drawn == tick as u8 {
-            shared.calendar.at(tick + shared.limits.draw_again).draws.push(queue);
+            let when = tick + shared.limits.draw_again;
+            shared.calendar.at(when).draws.push(when, queue);
         }
     }
 

@@ -7,6 +7,9 @@ use super::tin::{LANES, NO_TIN, Tin, at, channels};
 use crate::link::ordered_sets::CHANNELS_MAX as PER_SET;
 use crate::topology::PortKind;
 
+/// A bit for each channel of a set.
+const ALL: u32 = (1 << PER_SET) - 1;
+
 impl Tin {
     /// Units of a FIFO have come free: tells the other end, at once if they are many.
     #[inline]
@@ -35,8 +38,8 @@ impl Tin {
         let was_told = state.untold == 0;
         state.untold |= 1 << channel;
         if was_told {
-            let after = shared.limits.update_after;
-            shared.calendar.at(tick + after).updates.push(self.place(port));
+            let when = tick + shared.limits.update_after;
+            shared.calendar.at(when).updates.push(when, self.place(port));
         }
     }
 
@@ -48,15 +51,20 @@ impl Tin {
         }
     }
 
-    /// Tells the other end what it may send in all on a channel and the two behind it.
+    /// Tells the other end what it may send in all on a channel and the two behind it: on those behind it as far as
+    /// there is something that it does not know.
     pub(super) fn tell(&mut self, shared: &mut Shared, port: usize, channel: usize, tick: u64) {
         let mut limits = [0; PER_SET];
-        let count = PER_SET.min(CHANNELS - channel);
-        for (limit, channel) in limits.iter_mut().zip(channel..CHANNELS) {
+        let behind = self.ports[port].untold >> channel & ALL >> 1 << 1;
+        let count = match shared.may_lose_sets {
+            true => PER_SET.min(CHANNELS - channel),
+            false => (u32::BITS - (behind | 1).leading_zeros()) as usize,
+        };
+        for (limit, channel) in limits.iter_mut().zip(channel..channel + count) {
             *limit = self.inputs[at(channel, port)].credit.advertise();
         }
         let state = &mut self.ports[port];
-        state.untold &= !(((1 << PER_SET) - 1) << channel);
+        state.untold &= !(ALL << channel);
         if state.far_tin == NO_TIN || state.is_down {
             return;
         }

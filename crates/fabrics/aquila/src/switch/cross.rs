@@ -82,7 +82,7 @@ impl Tin {
         }
         if is_open && self.may_match() {
             // What one round left open the next takes up.
-            shared.calendar.at(tick + 1).rounds.push(self.slot);
+            shared.calendar.at(tick + 1).rounds.push(tick + 1, self.slot);
         }
     }
 
@@ -121,7 +121,8 @@ impl Tin {
             let cell = *shared.pool.get(index);
             shared.note(self.id, (input, channel), (to, onward as u8), cell, tick);
         }
-        shared.calendar.at(tick + shared.durations.cross(blocks)).releases.push(release);
+        let whole = tick + shared.durations.cross(blocks);
+        shared.calendar.at(whole).releases.push(whole, release);
         if !is_fine {
             shared.counts.discarded += 1;
             return shared.discard(index);

@@ -103,6 +103,7 @@ impl<E: Endpoints> Switches<E> {
         if std::mem::replace(&mut tin.ports[port].is_down, true) {
             return;
         }
+        shared.may_lose_sets = true;
         if shared.limits.at_dead_link == AtDeadLink::QueueOnly {
             return;
         }
@@ -130,6 +131,7 @@ impl<E: Endpoints> Switches<E> {
         if !std::mem::replace(&mut state.is_down, false) || state.far_tin == NO_TIN {
             return;
         }
+        shared.may_lose_sets = true;
         state.line_free = state.line_free.max(now.as_ps());
         for channel in 0..CHANNELS {
             let output = &mut tin.outputs[at(channel, port)];

@@ -39,7 +39,7 @@ use kernel::{Stream, Time};
 
 use crate::tables::Tables;
 use crate::topology::{PortKind, Topology};
-use calendar::{Calendar, Due, Mail, queue_at};
+use calendar::{Calendar, Mail, queue_at};
 use cell::{Cell, NONE, Pool};
 use contents::{Content, Contents};
 use settings::{CHANNELS, Durations, Limits, Settings, TICK_PS};
@@ -220,8 +220,6 @@ pub struct Switches<E> {
     endpoints: E,
     /// By TiN of the Clique: its place here, or none.
     places: Vec<u32>,
-    /// What is due at the tick at hand.
-    due: Option<Box<Due>>,
     /// Wakes beyond the calendar's reach.
     later: Later,
     /// Writes to tables that are to come.
@@ -278,16 +276,17 @@ impl<E: Endpoints> Switches<E> {
         let has_errors = limits.errors.iter().any(|&rate| rate > 0.0);
         let errors_of = |&id: &u16| faults::Errors::new(id, LANES, seed);
         let errors = has_errors.then(|| own.iter().map(errors_of).collect());
-        // A cell on the longest link, and whatever else is put ahead.
+        // What lies ahead of a switch at the most; the same beyond the longest link; and times that are set.
+        let near = durations.longest() / TICK_PS + 16;
         let delays = tins.iter().flat_map(|tin| tin.ports.iter().map(|port| u64::from(port.delay)));
-        let wire = delays.max().unwrap_or(0) + durations.eligible(PortKind::Local, 20) + 300_000;
-        let reach = (wire / TICK_PS).max(limits.update_after).max(limits.draw_again) + 80;
+        let far = near + delays.max().unwrap_or(0) / TICK_PS;
+        let far = far.max(limits.update_after).max(limits.draw_again);
         let shared = Shared {
             limits,
             durations,
             tables,
             pool: Pool::default(),
-            calendar: Calendar::new(reach),
+            calendar: Calendar::new(near, far),
             dirty: vec![0; tins.len().div_ceil(64)],
             wishes: Wishes::default(),
             posted: Vec::new(),
@@ -297,6 +296,7 @@ impl<E: Endpoints> Switches<E> {
             refreshes: Later::default(),
             drawn: Vec::new(),
             is_wire: false,
+            may_lose_sets: has_errors,
             matches: Default::default(),
         };
         Self {
@@ -304,7 +304,6 @@ impl<E: Endpoints> Switches<E> {
             shared,
             endpoints,
             places,
-            due: Some(Box::default()),
             later: Later::default(),
             writes: writes::Writes::default(),
         }
@@ -392,7 +391,7 @@ impl<E: Endpoints> Switches<E> {
         };
         let cell = self.shared.pool.put(cell);
         let mail = Mail::Cell { queue: queue_at(place, channel), cell };
-        self.shared.calendar.at(posted.tick).mail.push(mail);
+        self.shared.calendar.at(posted.tick).mail.push(posted.tick, mail);
     }
 
     /// Nothing has happened here for long: brings a tick at which something will be within reach.

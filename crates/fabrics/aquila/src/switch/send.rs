@@ -136,7 +136,8 @@ impl Tin {
                 let line = shared.durations.wire(PortKind::Local, blocks);
                 let tail = free.max(ready + line);
                 let delivery = Delivery { place: self.place(port), cell: index, tail };
-                shared.calendar.at(tail / TICK_PS).deliveries.push(delivery);
+                let tick = tail / TICK_PS;
+                shared.calendar.at(tick).deliveries.push(tick, delivery);
             }
             _ => self.put_on_wire(shared, port, channel, index, start),
         }
@@ -189,7 +190,7 @@ impl Tin {
             return shared.posted.push(Posted { tick, tin, port, body, content });
         }
         let mail = Mail::Cell { queue: queue_at(state.far, channel), cell: index };
-        shared.calendar.at(tick).mail.push(mail);
+        shared.calendar.at(tick).mail.push(tick, mail);
     }
 
     /// What errors of a link leave of a cell: false if nothing.
@@ -252,7 +253,7 @@ impl Tin {
             return self.send_set(shared, port, body, tick);
         }
         let tick = self.occupy(shared, port, tick);
-        shared.calendar.at(tick).credits.push(credit);
+        shared.calendar.at(tick).credits.push(tick, credit);
     }
 
     /// Sends an ordered set over a port's link, between cells; it arrives as `body` there.
@@ -296,10 +297,10 @@ impl Shared {
         let due = self.calendar.at(tick);
         match body {
             Body::Credit(first, count, limits) => {
-                due.credits.push(Credit { place, first, count, limits });
+                due.credits.push(tick, Credit { place, first, count, limits });
             }
             Body::Sync(channel, used) => {
-                due.mail.push(Mail::Sync { queue: queue_at(place, channel), used });
+                due.mail.push(tick, Mail::Sync { queue: queue_at(place, channel), used });
             }
             Body::Cell(..) => unreachable!("a cell is no ordered set"),
         }

@@ -158,6 +158,8 @@ impl Durations {
             };
             settings.rate(kind).send_time(Bytes::new(bytes)).as_ps() as u32
         };
+        // No cell is longer than the longest.
+        let length = |blocks: usize| blocks.min(BLOCKS_MAX.into());
         let kinds = [PortKind::Local, PortKind::Global, PortKind::Terminal];
         let speedup = (settings.switch.speedup * 100.0).round() as usize;
         let cross = |blocks: usize| (blocks * 100).div_ceil(speedup).max(1);
@@ -167,11 +169,22 @@ impl Durations {
             receive.max(wire(kind, blocks).saturating_sub(crossing))
         };
         Self {
-            wire: kinds.map(|kind| std::array::from_fn(|blocks| wire(kind, blocks))),
-            cross: std::array::from_fn(|blocks| cross(blocks.min(BLOCKS_MAX.into())) as u8),
-            eligible: kinds.map(|kind| std::array::from_fn(|blocks| eligible(kind, blocks))),
+            wire: kinds.map(|kind| std::array::from_fn(|blocks| wire(kind, length(blocks)))),
+            cross: std::array::from_fn(|blocks| cross(length(blocks)) as u8),
+            eligible: kinds
+                .map(|kind| std::array::from_fn(|blocks| eligible(kind, length(blocks)))),
             ordered_set: kinds.map(|kind| wire(kind, 1)),
         }
+    }
+
+    /// The longest time from now until something at a switch that is certain to come: a line is busy with a cell and
+    /// with all that tells of credit on all its channels twice, and what comes then crosses. Unit: ps.
+    pub(super) fn longest(&self) -> u64 {
+        let longest = |of: &[u32]| u64::from(of.iter().copied().max().unwrap_or(0));
+        let cell = longest(self.wire.as_flattened()) + longest(self.eligible.as_flattened());
+        let sets = 4 * CHANNELS as u64 * longest(&self.ordered_set);
+        let crossing = longest(&self.cross.map(u32::from)) * TICK_PS;
+        2 * cell + sets + crossing + HOP.as_ps()
     }
 
     #[inline]

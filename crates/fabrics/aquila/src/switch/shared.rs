@@ -34,6 +34,8 @@ pub(super) struct Shared {
     pub(super) drawn: Vec<Queue>,
     /// Everything on links goes through its bytes.
     pub(super) is_wire: bool,
+    /// Ordered sets may get lost: credit is told even where nothing has changed since it was told last.
+    pub(super) may_lose_sets: bool,
     /// Matches of a switch at the tick at hand: room for them.
     pub(super) matches: switching::islip::Matches,
 }
@@ -53,7 +55,7 @@ impl Shared {
         if tick < state.look_at {
             state.look_at = tick;
             let place = tin.place(port);
-            self.calendar.at(tick).looks.push(place);
+            self.calendar.at(tick).looks.push(tick, place);
         }
     }
 
@@ -65,7 +67,7 @@ impl Shared {
         if tick < state.feed_at {
             state.feed_at = tick;
             let place = tin.place(port);
-            self.calendar.at(tick).injections.push(place);
+            self.calendar.at(tick).injections.push(tick, place);
         }
     }
 

@@ -1,6 +1,6 @@
 //! A tick of the core's clock: all that is due, one kind after another.
 
-use super::calendar::{Delivery, Due, Mail, Place, Queue, split, split_queue};
+use super::calendar::{Delivery, Lanes, Mail, Place, Queue, split, split_queue};
 use super::settings::{CHANNELS, HOP, TICK_PS};
 use super::tin::{NEVER, at};
 use super::{Endpoints, Room, Switches, Wish};
@@ -19,110 +19,146 @@ fn ahead<T: Copy>(list: &[T], at: usize, places: usize) -> T {
 impl<E: Endpoints> Switches<E> {
     /// Does what is due at a tick.
     pub(super) fn tick(&mut self, tick: u64) {
-        let mut due = self.due.take().unwrap_or_default();
-        self.shared.calendar.take(tick, &mut due);
-        if let Some(wakes) = self.later.take(tick) {
-            due.wakes.extend(wakes);
-        }
-        let refreshes = self.shared.refreshes.take(tick);
+        self.shared.calendar.begin(tick);
         self.shared.wishes.now = tick * TICK_PS;
         if self.writes.next() == tick {
             self.write_tables(tick);
         }
-        self.release_all(&due, tick);
-        self.take_all(&due, tick);
-        self.serve_endpoints(&mut due, tick);
-        for (at, &queue) in due.draws.iter().enumerate() {
-            self.prefetch_input(ahead(&due.draws, at, AHEAD));
-            let (slot, ..) = split_queue(queue);
-            self.tins[slot].draw_again(&mut self.shared, queue, tick);
-        }
-        for &place in &due.updates {
-            let (slot, port) = split(place);
-            self.tins[slot].tell_freed(&mut self.shared, port, tick);
-        }
-        for place in refreshes.into_iter().flatten() {
-            let (slot, port) = split(place);
-            self.tins[slot].refresh(&mut self.shared, port, tick);
-        }
-        self.look_all(&due, tick);
-        for &slot in &due.rounds {
-            self.shared.mark(&self.tins[slot as usize]);
-        }
+        // What is put in these lists for this tick from here on is done when all else has been.
+        let Lanes { looks, injections, wakes, .. } = &mut self.shared.calendar.lanes;
+        let (looks, injections) = (looks.take(tick), injections.take(tick));
+        let wakes = wakes.take(tick);
+        self.release_all(tick);
+        self.take_all(tick);
+        self.deliver_all(tick);
+        self.wake_all(wakes, tick);
+        self.inject_all(injections, tick);
+        self.draw_all(tick);
+        self.tell_all(tick);
+        self.look_all(looks, tick);
         self.match_all(tick);
         self.expect_draws(tick);
-        self.due = Some(due);
     }
 
     /// Inputs from which cells have crossed whole.
     #[inline]
-    fn release_all(&mut self, due: &Due, tick: u64) {
-        for (at, release) in due.releases.iter().enumerate() {
-            self.prefetch_input(ahead(&due.releases, at, AHEAD).queue);
-            let (slot, port, channel) = split_queue(ahead(&due.releases, at, AHEAD / 2).queue);
+    fn release_all(&mut self, tick: u64) {
+        let list = self.shared.calendar.lanes.releases.take(tick);
+        for (at, release) in list.iter().enumerate() {
+            self.prefetch_input(ahead(&list, at, AHEAD).queue);
+            let (slot, port, channel) = split_queue(ahead(&list, at, AHEAD / 2).queue);
             let head = self.tins[slot].inputs[super::at(channel, port)].head;
             self.shared.pool.prefetch(head);
             let (slot, ..) = split_queue(release.queue);
             self.tins[slot].release(&mut self.shared, *release, tick);
         }
+        self.shared.calendar.lanes.releases.give_back(list);
     }
 
     /// What has come over links.
     #[inline]
-    fn take_all(&mut self, due: &Due, tick: u64) {
-        for (at, mail) in due.mail.iter().enumerate() {
-            if let Mail::Cell { queue, cell } = ahead(&due.mail, at, AHEAD) {
+    fn take_all(&mut self, tick: u64) {
+        let list = self.shared.calendar.lanes.mail.take(tick);
+        for (at, mail) in list.iter().enumerate() {
+            if let Mail::Cell { queue, cell } = ahead(&list, at, AHEAD) {
                 self.shared.pool.prefetch(cell);
                 self.prefetch_input(queue);
             }
-            if let Mail::Cell { queue, cell } = ahead(&due.mail, at, AHEAD / 2) {
+            if let Mail::Cell { queue, cell } = ahead(&list, at, AHEAD / 2) {
                 self.prefetch_ways(queue, cell);
             }
             let (Mail::Cell { queue, .. } | Mail::Sync { queue, .. }) = *mail;
             let (slot, ..) = split_queue(queue);
             self.tins[slot].take_mail(&mut self.shared, *mail, tick);
         }
-        for (at, credit) in due.credits.iter().enumerate() {
-            let next = ahead(&due.credits, at, AHEAD);
+        self.shared.calendar.lanes.mail.give_back(list);
+        let list = self.shared.calendar.lanes.credits.take(tick);
+        for (at, credit) in list.iter().enumerate() {
+            let next = ahead(&list, at, AHEAD);
             self.prefetch_output(next.place, next.first.into());
             let (slot, _) = split(credit.place);
             self.tins[slot].take_credit(&mut self.shared, *credit, tick);
         }
+        self.shared.calendar.lanes.credits.give_back(list);
     }
 
-    /// What comes to endpoints, and what they have to send.
+    /// What comes to endpoints.
     #[inline]
-    fn serve_endpoints(&mut self, due: &mut Due, tick: u64) {
-        for (at, delivery) in due.deliveries.iter().enumerate() {
-            self.shared.pool.prefetch(ahead(&due.deliveries, at, AHEAD).cell);
+    fn deliver_all(&mut self, tick: u64) {
+        let list = self.shared.calendar.lanes.deliveries.take(tick);
+        for (at, delivery) in list.iter().enumerate() {
+            self.shared.pool.prefetch(ahead(&list, at, AHEAD).cell);
             self.hand_over(*delivery);
         }
-        if !due.wakes.is_empty() {
+        self.shared.calendar.lanes.deliveries.give_back(list);
+    }
+
+    /// Endpoints that wanted to be asked.
+    #[inline]
+    fn wake_all(&mut self, mut list: Vec<u32>, tick: u64) {
+        if let Some(wakes) = self.later.take(tick) {
+            list.extend(wakes);
+        }
+        if !list.is_empty() {
             // Once is enough, however often it was asked for.
-            due.wakes.sort_unstable();
-            due.wakes.dedup();
-            for &slot in &due.wakes {
+            list.sort_unstable();
+            list.dedup();
+            for &slot in &list {
                 let id = self.tins[slot as usize].id;
                 self.endpoints.wake(id, &mut self.shared.wishes);
                 self.grant_wishes(slot as usize);
             }
         }
-        for &place in &due.injections {
+        self.shared.calendar.lanes.wakes.give_back(list);
+    }
+
+    /// Endpoints that may have something to send.
+    #[inline]
+    fn inject_all(&mut self, list: Vec<Place>, tick: u64) {
+        for &place in &list {
             self.inject(place, tick);
+        }
+        self.shared.calendar.lanes.injections.give_back(list);
+    }
+
+    /// Heads that draw again.
+    #[inline]
+    fn draw_all(&mut self, tick: u64) {
+        let list = self.shared.calendar.lanes.draws.take(tick);
+        for (at, &queue) in list.iter().enumerate() {
+            self.prefetch_input(ahead(&list, at, AHEAD));
+            let (slot, ..) = split_queue(queue);
+            self.tins[slot].draw_again(&mut self.shared, queue, tick);
+        }
+        self.shared.calendar.lanes.draws.give_back(list);
+    }
+
+    /// Inputs that tell of what they freed, and ports whose credit is told anew.
+    #[inline]
+    fn tell_all(&mut self, tick: u64) {
+        let list = self.shared.calendar.lanes.updates.take(tick);
+        for &place in &list {
+            let (slot, port) = split(place);
+            self.tins[slot].tell_freed(&mut self.shared, port, tick);
+        }
+        self.shared.calendar.lanes.updates.give_back(list);
+        for place in self.shared.refreshes.take(tick).into_iter().flatten() {
+            let (slot, port) = split(place);
+            self.tins[slot].refresh(&mut self.shared, port, tick);
         }
     }
 
     /// Outputs that may send.
     #[inline]
-    fn look_all(&mut self, due: &Due, tick: u64) {
-        for (at, &place) in due.looks.iter().enumerate() {
-            let (slot, port) = split(ahead(&due.looks, at, AHEAD));
+    fn look_all(&mut self, list: Vec<Place>, tick: u64) {
+        for (at, &place) in list.iter().enumerate() {
+            let (slot, port) = split(ahead(&list, at, AHEAD));
             kernel::prefetch(&self.tins[slot].ports, port);
-            let (slot, port) = split(ahead(&due.looks, at, AHEAD / 2));
+            let (slot, port) = split(ahead(&list, at, AHEAD / 2));
             let tin = &self.tins[slot];
             let channel = tin.ports[port].filled.trailing_zeros() as usize % CHANNELS;
             kernel::prefetch(&tin.outputs, super::at(channel, port));
-            let (slot, port) = split(ahead(&due.looks, at, AHEAD / 4));
+            let (slot, port) = split(ahead(&list, at, AHEAD / 4));
             let tin = &self.tins[slot];
             let channel = tin.ports[port].filled.trailing_zeros() as usize % CHANNELS;
             self.shared.pool.prefetch(tin.outputs[super::at(channel, port)].head);
@@ -132,11 +168,17 @@ impl<E: Endpoints> Switches<E> {
                 tin.look(&mut self.shared, port, tick);
             }
         }
+        self.shared.calendar.lanes.looks.give_back(list);
     }
 
     /// Matches inputs and outputs of all switches that may have something to match.
     #[inline]
     fn match_all(&mut self, tick: u64) {
+        let list = self.shared.calendar.lanes.rounds.take(tick);
+        for &slot in &list {
+            self.shared.mark(&self.tins[slot as usize]);
+        }
+        self.shared.calendar.lanes.rounds.give_back(list);
         for word in 0..self.shared.dirty.len() {
             let marked = std::mem::take(&mut self.shared.dirty[word]);
             for bit in switching::ones(marked) {
@@ -226,7 +268,7 @@ impl<E: Endpoints> Switches<E> {
                     shared.expect_injection(tin, usize::from(first + terminal), now);
                 }
                 Wish::Wake(tick) if tick <= now + shared.calendar.reach() => {
-                    shared.calendar.at(tick.max(now)).wakes.push(tin.slot);
+                    shared.calendar.at(tick.max(now)).wakes.push(tick.max(now), tin.slot);
                 }
                 Wish::Wake(tick) => self.later.put(tick, tin.slot),
                 Wish::Stall { terminal, channels, is_stalled } => {
