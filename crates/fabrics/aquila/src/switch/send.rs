@@ -288,7 +288,9 @@ impl Tin {
 /// The first tick that does not begin before an instant. Unit: ps.
 #[inline]
 fn tick_from(instant: u64) -> u64 {
-    (instant + (TICK_PS - 1)) / TICK_PS
+    // `div_ceil` takes the remainder as well: no instant is so late that this addition could overflow.
+    const ROUND_UP: u64 = TICK_PS - 1;
+    (instant + ROUND_UP) / TICK_PS
 }
 
 impl Shared {
