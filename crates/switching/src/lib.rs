@@ -32,7 +32,7 @@ pub use bits::{BitRows, first_in_turn, iter_ones, next_in_turn, next_in_turn_by,
 pub use crossbar::{Crossbar, CrossbarConfig};
 pub use egress::Egress;
 pub use fifo::Fifo;
-pub use islip::{BusyIslip, Islip, Matching, Ports};
+pub use islip::{Islip, Matching, Ports};
 pub use line::{Line, Ticks};
 pub use output_queued::OutputQueued;
 pub use packet::{Departure, Packet, Switch};

@@ -93,6 +93,13 @@ impl Address {
         self.0 >> 6 & 0xF
     }
 
+    /// Whether both are of one TiN.
+    #[inline]
+    #[must_use]
+    pub const fn is_with(self, other: Self) -> bool {
+        (self.0 ^ other.0) >> 6 == 0
+    }
+
     /// The endpoint of the TiN.
     #[must_use]
     pub const fn endpoint(self) -> Endpoint {

@@ -12,7 +12,27 @@ use crate::{first_in_turn, ones};
 /// How many others a port serves while the partner whose turn it is asks but is busy.
 pub const PASSES_MAX: u8 = 64;
 
-/// Whose turn it is at one port.
+/// A port of a crossbar, as an output and as an input.
+pub trait BusyPort {
+    /// As an output: inputs that ask for it, busy ones too.
+    fn asked_by(&self) -> u64;
+    /// As an input: outputs that it asks for, busy ones too. All of the mirror of [`BusyPort::asked_by`], and more if
+    /// there are some that it would ask for but which have no room.
+    fn asks_for(&self) -> u64;
+    /// Whose turn it is.
+    fn turns(&self) -> &BusyTurns;
+    /// The same, to move it.
+    fn turns_mut(&mut self) -> &mut BusyTurns;
+}
+
+/// Whose turn it is at a port, as an output and as an input.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BusyTurns {
+    grant: Turn,
+    accept: Turn,
+}
+
+/// Whose turn it is at one side of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Turn {
     /// Whom the port favours.
@@ -62,61 +82,108 @@ impl Turn {
     }
 }
 
-/// Who asks whom in a round, by port, one bit a partner.
-#[derive(Clone, Copy, Debug)]
-pub struct Requests<'a> {
-    /// By output: inputs that ask for it, busy ones too.
-    pub of_output: &'a [u64; 64],
-    /// By input: outputs that it asks for, busy ones too. All of the mirror of `of_output`, and more if there
-    /// are some that it would ask for but which have no room.
-    pub of_input: &'a [u64; 64],
-    /// Inputs that are free.
-    pub free_inputs: u64,
-    /// Outputs that are free.
-    pub free_outputs: u64,
-}
-
-/// The scheduler of a crossbar of up to 64 inputs and 64 outputs, in flat words.
+/// The pairs of a round, in the order in which they were made, and what it is worked out with. Belongs to no crossbar:
+/// one is enough for all that are matched one after another.
 #[derive(Clone, Debug)]
-pub struct BusyIslip {
-    grant: [Turn; 64],
-    accept: [Turn; 64],
+pub struct Matches {
+    pairs: [(u8, u8); 64],
+    count: usize,
+    /// By input: outputs that grant; empty between rounds.
+    granted: [u64; 64],
 }
 
-impl Default for BusyIslip {
+impl Default for Matches {
     fn default() -> Self {
-        Self { grant: [Turn::default(); 64], accept: [Turn::default(); 64] }
+        Self { pairs: [(0, 0); 64], count: 0, granted: [0; 64] }
     }
 }
 
-impl BusyIslip {
-    /// Matches free ports in so many iterations and tells each pair, input first. True if more could be
-    /// matched in another round at once: ports that were granted twice, or not accepted.
+impl Matches {
+    /// How many pairs there are.
     #[inline]
-    pub fn schedule(
-        &mut self,
-        requests: Requests<'_>,
-        iterations: u32,
-        mut pair: impl FnMut(usize, usize),
-    ) -> bool {
-        let (mut inputs, mut outputs) = (requests.free_inputs, requests.free_outputs);
-        let mut granted = [0u64; 64];
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Input and output of a pair.
+    #[inline]
+    #[must_use]
+    pub fn pair(&self, at: usize) -> (usize, usize) {
+        let (input, output) = self.pairs[at % 64];
+        (usize::from(input) % 64, usize::from(output) % 64)
+    }
+
+    /// All pairs.
+    pub fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        (0..self.count).map(|at| self.pair(at))
+    }
+
+    #[inline]
+    fn push(&mut self, input: usize, output: usize) {
+        self.pairs[self.count % 64] = (input as u8, output as u8);
+        self.count += 1;
+    }
+}
+
+/// A round of a crossbar of up to 64 inputs and 64 outputs.
+struct Round<'a, P> {
+    ports: &'a mut [P; 64],
+    /// Inputs and outputs that were free as it began.
+    inputs: u64,
+    outputs: u64,
+}
+
+/// Matches free inputs and outputs of a crossbar in so many iterations. True if more could be matched in another round
+/// at once: ports that were granted twice, or not accepted.
+#[inline]
+pub fn match_busy<P: BusyPort>(
+    ports: &mut [P; 64],
+    (inputs, outputs): (u64, u64),
+    iterations: u32,
+    matches: &mut Matches,
+) -> bool {
+    matches.count = 0;
+    let mut round = Round { ports, inputs, outputs };
+    if outputs & outputs.wrapping_sub(1) == 0 {
+        // What one iteration leaves open no other matches.
+        if outputs != 0 {
+            round.match_one(matches);
+        }
+        return false;
+    }
+    round.match_all(iterations, matches)
+}
+
+impl<P: BusyPort> Round<'_, P> {
+    /// Matches the one output that is free.
+    #[inline]
+    fn match_one(&mut self, matches: &mut Matches) {
+        let output = self.outputs.trailing_zeros() as usize;
+        let Some(input) = self.granted_by(self.inputs, output) else { return };
+        if self.accept((0, input), self.outputs).is_some() {
+            matches.push(input, output);
+        }
+    }
+
+    fn match_all(&mut self, iterations: u32, matches: &mut Matches) -> bool {
+        let (mut inputs, mut outputs) = (self.inputs, self.outputs);
         let mut is_open = false;
         for iteration in 0..iterations {
-            let offered = self.grant(requests, inputs, outputs, &mut granted);
+            let offered = self.grant(inputs, outputs, &mut matches.granted);
             if offered == 0 {
                 return false;
             }
             is_open = false;
             for input in ones(offered) {
-                let by = std::mem::take(&mut granted[input]);
+                let by = std::mem::take(&mut matches.granted[input % 64]);
                 is_open |= by & (by - 1) != 0;
-                let Some(output) = self.accept(requests, (iteration, input), by) else {
+                let Some(output) = self.accept((iteration, input), by) else {
                     continue;
                 };
                 inputs &= !(1 << input);
                 outputs &= !(1 << output);
-                pair(input, output);
+                matches.push(input, output);
             }
         }
         is_open
@@ -124,64 +191,57 @@ impl BusyIslip {
 
     /// Outputs grant; gives inputs with a grant.
     #[inline]
-    fn grant(
-        &self,
-        requests: Requests<'_>,
-        inputs: u64,
-        outputs: u64,
-        granted: &mut [u64; 64],
-    ) -> u64 {
+    fn grant(&self, inputs: u64, outputs: u64, granted: &mut [u64; 64]) -> u64 {
         let mut offered = 0;
         for output in ones(outputs) {
-            let asking = requests.of_output[output];
-            let open = asking & inputs;
-            if open == 0 {
-                continue;
-            }
-            match self.grant[output].choose(open, asking & !requests.free_inputs) {
-                Choice::InTurn(input) | Choice::Meanwhile(input) => {
-                    granted[usize::from(input)] |= 1 << output;
-                    offered |= 1 << input;
-                }
-                Choice::Wait => {}
+            if let Some(input) = self.granted_by(inputs, output) {
+                granted[input % 64] |= 1 << output;
+                offered |= 1 << input;
             }
         }
         offered
     }
 
+    /// The input, of those that are left, to which an output grants.
+    #[inline]
+    fn granted_by(&self, inputs: u64, output: usize) -> Option<usize> {
+        let port = &self.ports[output % 64];
+        let asking = port.asked_by();
+        let open = asking & inputs;
+        if open == 0 {
+            return None;
+        }
+        match port.turns().grant.choose(open, asking & !self.inputs) {
+            Choice::InTurn(input) | Choice::Meanwhile(input) => Some(usize::from(input)),
+            Choice::Wait => None,
+        }
+    }
+
     /// An input takes one of the outputs that granted it; pointers move in the first iteration.
     #[inline]
-    fn accept(
-        &mut self,
-        requests: Requests<'_>,
-        (iteration, input): (u32, usize),
-        by: u64,
-    ) -> Option<usize> {
-        let choice =
-            self.accept[input].choose(by, requests.of_input[input] & !requests.free_outputs);
+    fn accept(&mut self, (iteration, input): (u32, usize), by: u64) -> Option<usize> {
+        let port = &mut self.ports[input % 64];
+        let busy = port.asks_for() & !self.outputs;
+        let turn = &mut port.turns_mut().accept;
+        let choice = turn.choose(by, busy);
         let (Choice::InTurn(output) | Choice::Meanwhile(output)) = choice else { return None };
-        let output = usize::from(output);
         // Turns in which others go meanwhile count whenever they happen.
         let is_first = iteration == 0;
-        if is_first || choice != Choice::InTurn(output as u8) {
-            self.accept[input].took(choice);
+        if is_first || choice != Choice::InTurn(output) {
+            turn.took(choice);
         }
-        let busy = requests.of_output[output] & !requests.free_inputs;
-        let grant = self.grant[output].choose(1 << input, busy);
-        let grant = match grant {
+        let output = usize::from(output) % 64;
+        let port = &mut self.ports[output];
+        let busy = port.asked_by() & !self.inputs;
+        let turn = &mut port.turns_mut().grant;
+        let grant = match turn.choose(1 << input, busy) {
             Choice::InTurn(_) => Choice::InTurn(input as u8),
             _ => Choice::Meanwhile(input as u8),
         };
         if is_first || grant != Choice::InTurn(input as u8) {
-            self.grant[output].took(grant);
+            turn.took(grant);
         }
         Some(output)
-    }
-
-    /// Where the pointers stand: those of the outputs, those of the inputs.
-    pub fn pointers(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let at = |turn: &Turn| usize::from(turn.at);
-        self.grant.iter().zip(&self.accept).map(move |(grant, accept)| (at(grant), at(accept)))
     }
 }
 
@@ -193,62 +253,94 @@ mod tests {
     use crate::islip::{Islip, Ports};
     use crate::{BitRows, iter_ones};
 
-    #[derive(Clone)]
+    /// A port that asks for what it is told to.
+    #[derive(Clone, Copy, Default)]
     struct Wants {
-        of_output: [u64; 64],
-        of_input: [u64; 64],
+        asked_by: u64,
+        asks_for: u64,
+        turns: BusyTurns,
     }
 
-    impl Wants {
-        fn none() -> Self {
-            Self { of_output: [0; 64], of_input: [0; 64] }
+    impl BusyPort for Wants {
+        fn asked_by(&self) -> u64 {
+            self.asked_by
         }
 
-        fn put(&mut self, input: usize, output: usize, asks: bool) {
-            self.of_output[output] &= !(1 << input);
-            self.of_input[input] &= !(1 << output);
-            self.of_output[output] |= u64::from(asks) << input;
-            self.of_input[input] |= u64::from(asks) << output;
+        fn asks_for(&self) -> u64 {
+            self.asks_for
         }
 
-        fn of(&self, free_inputs: u64, free_outputs: u64) -> Requests<'_> {
-            let (of_output, of_input) = (&self.of_output, &self.of_input);
-            Requests { of_output, of_input, free_inputs, free_outputs }
+        fn turns(&self) -> &BusyTurns {
+            &self.turns
         }
+
+        fn turns_mut(&mut self) -> &mut BusyTurns {
+            &mut self.turns
+        }
+    }
+
+    fn put(ports: &mut [Wants; 64], input: usize, output: usize, asks: bool) {
+        ports[output].asked_by &= !(1 << input);
+        ports[input].asks_for &= !(1 << output);
+        ports[output].asked_by |= u64::from(asks) << input;
+        ports[input].asks_for |= u64::from(asks) << output;
     }
 
     #[test]
     fn with_all_ports_free_it_is_the_textbooks() {
         for iterations in [1, 2, 4] {
             let mut stream = Stream::new(3, "test/busy-islip", iterations);
-            let (mut busy, mut textbook) =
-                (BusyIslip::default(), Islip::new(64, iterations as usize));
+            let mut ports = [Wants::default(); 64];
+            let mut textbook = Islip::new(64, iterations as usize);
+            let mut matches = Matches::default();
             let mut all = BitRows::new(1, 64);
             all.fill(0);
             for slot in 0..300 {
                 let density = [0.01, 0.2, 0.9][slot % 3];
-                let (mut wants, mut rows) = (Wants::none(), BitRows::new(64, 64));
+                let mut rows = BitRows::new(64, 64);
                 for (input, output) in (0..64 * 64).map(|pair| (pair / 64, pair % 64)) {
                     let asks = stream.bernoulli(density);
-                    wants.put(input, output, asks);
+                    put(&mut ports, input, output, asks);
                     rows.put(output, input, asks);
                 }
-                let mut found = Vec::new();
-                busy.schedule(wants.of(u64::MAX, u64::MAX), iterations as u32, |input, output| {
-                    found.push((input, output));
-                });
+                match_busy(&mut ports, (u64::MAX, u64::MAX), iterations as u32, &mut matches);
+                let found: Vec<_> = matches.pairs().collect();
                 let free = Ports { inputs: all.row(0), outputs: all.row(0) };
                 let expected: Vec<_> = textbook.schedule(&rows, free).pairs().collect();
                 assert_eq!(found, expected, "{iterations} iterations, slot {slot}");
-                assert!(busy.pointers().eq(textbook.pointers()));
+                let at = |port: &Wants| (port.turns.grant.at.into(), port.turns.accept.at.into());
+                assert!(ports.iter().map(at).eq(textbook.pointers()));
             }
             assert_eq!(iter_ones(all.row(0)).count(), 64);
         }
     }
 
+    /// The short way that one free output takes ends where the long one does.
+    #[test]
+    fn one_free_output_is_matched_as_many_are() {
+        let mut stream = Stream::new(5, "test/busy-islip", 0);
+        let (mut ports, mut matches) = ([Wants::default(); 64], Matches::default());
+        let mut seen = [0; 2];
+        for _ in 0..20_000 {
+            let (input, output) = (stream.below(4) as usize, stream.below(4) as usize);
+            put(&mut ports, input, output, stream.bernoulli(0.6));
+            let (inputs, outputs) = (stream.below(16), 1 << stream.below(4));
+            let mut copy = ports;
+            matches.count = 0;
+            let mut round = Round { ports: &mut copy, inputs, outputs };
+            let is_open = round.match_all(3, &mut matches);
+            let expected: Vec<_> = matches.pairs().collect();
+            assert_eq!(match_busy(&mut ports, (inputs, outputs), 3, &mut matches), is_open);
+            assert!(matches.pairs().eq(expected.iter().copied()));
+            assert!(ports.iter().map(|port| port.turns).eq(copy.iter().map(|port| port.turns)));
+            seen[expected.len()] += 1;
+        }
+        assert!(seen.iter().all(|&times| times > 1_000), "{seen:?}");
+    }
+
     /// Cells that keep input and output busy for so many cycles.
     struct Bench {
-        wants: Wants,
+        ports: [Wants; 64],
         cycles: Vec<Vec<u32>>,
         frees: Vec<(u32, usize, usize)>,
         /// Longest that a pair has asked without a cell.
@@ -259,17 +351,18 @@ mod tests {
     /// Ports of `late` are busy for so many cycles at first.
     fn run(pairs: &[(usize, usize, u32)], late: &[(usize, u32)], cycles: u32) -> Bench {
         let mut bench = Bench {
-            wants: Wants::none(),
+            ports: [Wants::default(); 64],
             cycles: vec![vec![0; 64]; 64],
             frees: Vec::new(),
             worst: 0,
             served: vec![vec![0; 64]; 64],
         };
         for &(input, output, length) in pairs {
-            bench.wants.put(input, output, true);
+            put(&mut bench.ports, input, output, true);
             bench.cycles[input][output] = length;
         }
-        let (mut islip, mut inputs, mut outputs) = (BusyIslip::default(), u64::MAX, u64::MAX);
+        let (mut inputs, mut outputs) = (u64::MAX, u64::MAX);
+        let mut matches = Matches::default();
         let mut last = vec![vec![0; 64]; 64];
         for &(port, until) in late {
             (inputs, outputs) = (inputs & !(1 << port), outputs & !(1 << port));
@@ -283,10 +376,8 @@ mod tests {
                 }
                 at != now
             });
-            let mut found = Vec::new();
-            let pair = |input: usize, output: usize| found.push((input, output));
-            islip.schedule(bench.wants.of(inputs, outputs), 2, pair);
-            for (input, output) in found {
+            match_busy(&mut bench.ports, (inputs, outputs), 2, &mut matches);
+            for (input, output) in matches.pairs() {
                 let is_free = inputs >> input & 1 == 1 && outputs >> output & 1 == 1;
                 assert!(is_free && bench.cycles[input][output] > 0, "{input} to {output} at {now}");
                 inputs &= !(1 << input);

@@ -8,7 +8,7 @@
 
 mod busy;
 
-pub use busy::{BusyIslip, PASSES_MAX, Requests};
+pub use busy::{BusyPort, BusyTurns, Matches, PASSES_MAX, match_busy};
 
 use crate::arbiters::RoundRobin;
 use crate::{BitRows, iter_ones};

@@ -9,7 +9,7 @@ pub const NONE: u32 = u32::MAX;
 
 /// What a cell carries, as much of it as switches and endpoints look at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(C, align(32))]
+#[repr(C)]
 pub struct Cell {
     /// The earliest instant of its first bit on the next wire. Unit: ps.
     pub(super) ready: u64,
@@ -110,10 +110,15 @@ impl Cell {
     }
 }
 
+/// A cell's place, half a line of the cache.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
+struct Place(Cell);
+
 /// All cells of a set of TiNs.
 #[derive(Clone, Debug)]
 pub(super) struct Pool {
-    cells: Vec<Cell>,
+    cells: Vec<Place>,
     free: u32,
     count: u32,
 }
@@ -129,39 +134,39 @@ impl Pool {
     pub(super) fn put(&mut self, cell: Cell) -> u32 {
         self.count += 1;
         if self.free == NONE {
-            self.cells.push(cell);
+            self.cells.push(Place(cell));
             return (self.cells.len() - 1) as u32;
         }
         let index = self.free;
-        self.free = self.cells[index as usize].next;
+        self.free = self.cells[index as usize].0.next;
         self.prefetch(self.free);
-        self.cells[index as usize] = cell;
+        self.cells[index as usize].0 = cell;
         index
     }
 
     #[inline]
     pub(super) fn take(&mut self, index: u32) -> Cell {
         self.count -= 1;
-        let cell = self.cells[index as usize];
-        self.cells[index as usize].next = self.free;
+        let cell = self.cells[index as usize].0;
+        self.cells[index as usize].0.next = self.free;
         self.free = index;
         cell
     }
 
     #[inline]
     pub(super) fn get(&self, index: u32) -> &Cell {
-        &self.cells[index as usize]
+        &self.cells[index as usize].0
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, index: u32) -> &mut Cell {
-        &mut self.cells[index as usize]
+        &mut self.cells[index as usize].0
     }
 
     /// Links a cell behind the last of a queue.
     #[inline]
     pub(super) fn link(&mut self, last: u32, next: u32) {
-        self.cells[last as usize].next = next;
+        self.cells[last as usize].0.next = next;
     }
 
     /// Asks for the memory of a cell.
@@ -182,7 +187,8 @@ mod tests {
 
     #[test]
     fn a_cell_is_half_a_line_of_the_cache() {
-        assert_eq!(size_of::<Cell>(), 32);
+        assert_eq!((size_of::<Cell>(), size_of::<Place>()), (32, 32));
+        assert!(size_of::<crate::switch::Posted>() <= 64);
         assert_eq!(u16::from(BLOCKS_MAX) * BLOCK, 160);
     }
 

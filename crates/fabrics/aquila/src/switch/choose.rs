@@ -4,11 +4,13 @@
 //! outputs (M310). Drawn again while it waits (M313). Chance depends on the switch, the port, the channel,
 //! the cell's ends and how many were drawn there before, so the order in which heads are looked at makes no difference.
 
+use super::Counts;
+use super::calendar::{Queue, split_queue};
 use super::cell::{Cell, NONE};
-use super::settings::ESCAPE;
+use super::settings::{ESCAPE, Limits};
+use super::shared::Shared;
 use super::tin::{LANES, Tin, UNDECIDED, at};
 use super::traced::NOWHERE;
-use super::{Endpoints, Switches, split};
 use crate::address::Address;
 use crate::config::AtDeadLink;
 use crate::link::classes::{CellKind, Mode};
@@ -20,159 +22,156 @@ use crate::topology::PortKind;
 pub(super) struct Way {
     pub(super) output: usize,
     pub(super) onward: usize,
+    /// Whether it is drawn again if it is not gone for long.
+    is_drawn: bool,
 }
 
-/// Which ways there are.
-enum Ways<'a> {
-    /// A row of the tables, for cells that stay on their class's channels.
-    Of(&'a Row, usize),
-    /// One, on an escape channel.
-    Escape(Way),
-    /// None.
-    None,
+/// What a way is chosen by, besides the switch.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    limits: &'a Limits,
+    tables: &'a Tables,
 }
 
-impl<E: Endpoints> Switches<E> {
+impl Tin {
     /// The head of a FIFO has come there: decides its way, and asks for it.
-    pub(super) fn decide(&mut self, place: usize, port: usize, channel: usize, tick: u64) {
-        let head = self.tins[place].inputs[at(channel, port)].head;
+    #[inline(never)]
+    pub(super) fn decide(&mut self, shared: &mut Shared, port: usize, channel: usize, tick: u64) {
+        self.decide_inline(shared, port, channel, tick);
+    }
+
+    /// The same, where most heads come.
+    #[inline(always)]
+    pub(super) fn decide_inline(
+        &mut self,
+        shared: &mut Shared,
+        port: usize,
+        channel: usize,
+        tick: u64,
+    ) {
+        let head = self.inputs[at(channel, port)].head;
         debug_assert_ne!(head, NONE, "nothing to decide");
-        let cell = *self.pool.get(head);
-        self.counts.decisions += 1;
-        let Some((way, mode)) = self.choose(place, port, channel, &cell) else {
-            return self.discard_head(place, port, channel, tick);
+        let Shared { limits, tables, counts, pool, .. } = shared;
+        counts.decisions += 1;
+        let around = Around { limits, tables };
+        let Some(way) = self.choose(around, counts, port, channel, pool.get(head)) else {
+            return self.discard_head(shared, port, channel, tick);
         };
-        let tin = &mut self.tins[place];
-        let input = &mut tin.inputs[at(channel, port)];
+        let input = &mut self.inputs[at(channel, port)];
         (input.output, input.onward) = (way.output as u8, way.onward as u8);
         input.drawn = tick as u8;
         input.draws = input.draws.wrapping_add(1);
-        tin.ask(port, channel, way.output, way.onward);
-        let is_ours = tin.ports[way.output].kind == PortKind::Terminal;
-        let redraws = matches!(mode, Mode::FullyAdaptive | Mode::MinimalAdaptive);
-        if redraws && !is_ours && self.limits.draw_again > 0 {
-            self.drawn.push(((place << 6 | port) as u32, channel as u8));
-        }
-        if self.tins[place].wanted & self.tins[place].free_outputs != 0 {
-            self.mark(place);
+        self.ask(port, channel, way.output, way.onward);
+        if way.is_drawn && shared.limits.draw_again > 0 {
+            shared.drawn.push(self.queue(port, channel));
         }
     }
 
-    /// Heads that have drawn a way at this tick and did not go at once draw again later, if they wait until then.
-    pub(super) fn expect_draws(&mut self, tick: u64) {
-        let mut drawn = std::mem::take(&mut self.drawn);
-        for (place, channel) in drawn.drain(..) {
-            let (tin, port) = split(place);
-            let input = &self.tins[tin].inputs[at(channel.into(), port)];
-            if input.output != UNDECIDED && input.drawn == tick as u8 {
-                self.calendar.at(tick + self.limits.draw_again).draws.push((place, channel));
-            }
+    /// A head that has drawn a way at this tick and did not go at once draws again later, if it waits until then.
+    #[inline]
+    pub(super) fn expect_draw(&self, shared: &mut Shared, queue: Queue, tick: u64) {
+        let (_, port, channel) = split_queue(queue);
+        let input = &self.inputs[at(channel, port)];
+        if input.output != UNDECIDED && input.drawn == tick as u8 {
+            let when = tick + shared.limits.draw_again;
+            shared.calendar.at(when).draws.push(when, queue);
         }
-        self.drawn = drawn;
     }
 
     /// A head may have waited for long: if it is still the one, and still waits, its way is drawn again.
-    pub(super) fn draw_again(&mut self, place: u32, channel: usize, tick: u64) {
-        let (place, port) = split(place);
-        let again = self.limits.draw_again;
-        let tin = &mut self.tins[place];
-        let input = &mut tin.inputs[at(channel, port)];
-        if input.output == UNDECIDED || input.drawn != (tick - again) as u8 {
+    #[inline]
+    pub(super) fn draw_again(&mut self, shared: &mut Shared, queue: Queue, tick: u64) {
+        let (_, port, channel) = split_queue(queue);
+        let input = &mut self.inputs[at(channel, port)];
+        if input.output == UNDECIDED || input.drawn != (tick - shared.limits.draw_again) as u8 {
             return;
         }
         let (output, onward) = (usize::from(input.output), usize::from(input.onward));
         input.output = UNDECIDED;
-        tin.unask(port, channel, output, onward);
-        self.decide(place, port, channel, tick);
+        self.unask(port, channel, output, onward);
+        self.decide(shared, port, channel, tick);
+        shared.mark(self);
     }
 
     /// The way of a cell that came in at a port on a channel; none if there is none.
+    #[inline(always)]
     fn choose(
-        &mut self,
-        place: usize,
+        &self,
+        around: Around<'_>,
+        counts: &mut Counts,
         port: usize,
         channel: usize,
         cell: &Cell,
-    ) -> Option<(Way, Mode)> {
-        let tin = &self.tins[place];
-        let mode = self.settings.classes[usize::from(cell.class)].mode;
+    ) -> Option<Way> {
+        let Around { limits, tables } = around;
+        let mode = limits.modes[usize::from(cell.class)];
         let to = Address::from_bits(cell.to);
-        let component = tables::component(self.tables.shape(), tin.pod, tin.place, to);
-        let (row, onward) = match ways(&self.tables, tin, (port, channel), cell, component) {
-            Ways::Of(row, onward) => (row, onward),
-            Ways::Escape(way) => {
-                self.counts.escapes += u64::from(!ESCAPE.contains(&channel));
-                return Some((way, Mode::Deterministic));
-            }
-            Ways::None => return None,
-        };
-        let queued = &tin.queued[onward];
-        let is_here = matches!(component, Component::Own(_));
-        let output = if is_here {
-            hand_over(row, queued, mode, || hash(tin, cell), || tin.chance(port, channel, cell))
-        } else {
-            match mode {
-                Mode::Deterministic => self.by_hash(tin, row, cell, OTHER_SLOTS),
-                Mode::MinimalDeterministic => self.by_hash(tin, row, cell, 0),
-                Mode::FullyAdaptive | Mode::MinimalAdaptive => {
-                    let draw = tin.chance(port, channel, cell);
-                    let is_minimal = mode == Mode::MinimalAdaptive;
-                    let (output, is_detour) = self.compare(row, queued, draw, is_minimal);
-                    self.counts.detours += u64::from(is_detour);
-                    output
+        let component = match tables::component_from(tables.shape(), self.own, to) {
+            Component::Own(endpoint) => {
+                let row = tables.terminals(endpoint);
+                if row.is_empty() {
+                    return None;
                 }
+                let queued = &self.queued[channel];
+                let draw = || self.chance(port, channel, cell);
+                let output = hand_over(row, queued, mode, || self.hash(cell), draw);
+                return Some(Way { output: output.into(), onward: channel, is_drawn: false });
             }
+            Component::Unknown => return None,
+            Component::Far(component) => component,
         };
-        Some((Way { output: usize::from(output), onward }, mode))
+        if channel >= ESCAPE[0] {
+            return self.escape(tables, counts, port, channel, cell);
+        }
+        let first = 3 * usize::from(cell.class);
+        let from = &self.ports[port];
+        let block = from.blocks[channel - first];
+        let row = tables.by_index(tables.entry(block, component));
+        // A class has three channels: behind a fibre the next one (M303).
+        let onward = channel + usize::from(from.kind == PortKind::Global);
+        if row.is_empty() || onward >= first + 3 {
+            return self.escape(tables, counts, port, channel, cell);
+        }
+        let is_minimal = mode == Mode::MinimalAdaptive;
+        if is_minimal || mode == Mode::FullyAdaptive {
+            let draw = self.chance(port, channel, cell);
+            let queued = &self.queued[onward];
+            let (output, is_detour) = compare(limits, row, queued, draw, is_minimal);
+            counts.detours += u64::from(is_detour);
+            return Some(Way { output: output.into(), onward, is_drawn: true });
+        }
+        let others = if mode == Mode::Deterministic { OTHER_SLOTS } else { 0 };
+        let output = self.by_hash(limits, row, cell, others);
+        Some(Way { output: output.into(), onward, is_drawn: false })
     }
 
-    /// Of two ports on shortest ways and three on others, drawn without putting slots back, the one with the
-    /// least queue, weighted (M311, M312). Ties go to shortest ways, then to the earlier draw.
-    #[inline]
-    fn compare(&self, row: &Row, queued: &[u8; LANES], draw: u64, is_minimal: bool) -> (u8, bool) {
-        if self.settings.switch.compares_all {
-            return self.compare_all(row, queued, is_minimal);
+    /// The way of a cell that has none on its class's channels, or none any more: on an escape channel (M308).
+    #[inline(never)]
+    fn escape(
+        &self,
+        tables: &Tables,
+        counts: &mut Counts,
+        port: usize,
+        channel: usize,
+        cell: &Cell,
+    ) -> Option<Way> {
+        let is_escaping = channel >= ESCAPE[0];
+        let to = Address::from_bits(cell.to);
+        let has_come_down = is_escaping && self.ports[port].comes_down;
+        let to = tables.shape().tin(to.pod(), to.tin());
+        let output = tables.escape(self.id, has_come_down, to);
+        let onward = if is_escaping { channel } else { ESCAPE[usize::from(always_sinks(cell))] };
+        if output == tables::NONE {
+            return None;
         }
-        let mut best = (u32::MAX, tables::NONE, false);
-        let mut offer = |cost: u32, port: u8, is_detour: bool| {
-            if cost < best.0 {
-                best = (cost, port, is_detour);
-            }
-        };
-        let length = |port: u8| u32::from(queued[usize::from(port) % LANES]) * 100;
-        if row.minimal[0] != tables::NONE {
-            let one = draw as usize % MINIMAL_SLOTS;
-            let two = (one + 1 + (draw >> 8) as usize % (MINIMAL_SLOTS - 1)) % MINIMAL_SLOTS;
-            for slot in [one, two] {
-                offer(length(row.minimal[slot]), row.minimal[slot], false);
-            }
-        }
-        let has_no_other = row.others[0] == tables::NONE;
-        if !has_no_other && (!is_minimal || row.minimal[0] == tables::NONE) {
-            let (weight, bias) = (self.limits.detour_weight, self.limits.detour_bias);
-            for slot in three_of_24(draw >> 16) {
-                let port = row.others[slot];
-                offer(length(port) / 100 * weight + bias, port, true);
-            }
-        }
-        (best.1, best.2)
-    }
-
-    /// The same of all ports of a row, to test what drawing is for (M321).
-    fn compare_all(&self, row: &Row, queued: &[u8; LANES], is_minimal: bool) -> (u8, bool) {
-        let (weight, bias) = (self.limits.detour_weight, self.limits.detour_bias);
-        let length = |port: u8| u32::from(queued[usize::from(port) % LANES]);
-        let shortest = row.minimal.iter().map(|&port| (length(port) * 100, port, false));
-        let others = row.others.iter().filter(|_| !is_minimal || row.minimal[0] == tables::NONE);
-        let others = others.map(|&port| (length(port) * weight + bias, port, true));
-        let ways = shortest.chain(others).filter(|way| way.1 != tables::NONE);
-        let best = ways.min_by_key(|way| way.0).expect("a row that is not empty");
-        (best.1, best.2)
+        counts.escapes += u64::from(!is_escaping);
+        Some(Way { output: output.into(), onward, is_drawn: false })
     }
 
     /// By a hash, among the shortest ways and so many slots of others; where dead ports are left out, the next slot
     /// whose link is up (M314, M319).
-    fn by_hash(&self, tin: &Tin, row: &Row, cell: &Cell, others: usize) -> u8 {
+    #[inline(never)]
+    fn by_hash(&self, limits: &Limits, row: &Row, cell: &Cell, others: usize) -> u8 {
         let shortest = if row.minimal[0] == tables::NONE { 0 } else { MINIMAL_SLOTS };
         // Where no shortest way is left all others are as good.
         let others = match row.others[0] {
@@ -185,74 +184,93 @@ impl<E: Endpoints> Switches<E> {
             slot if slot < shortest => row.minimal[slot],
             slot => row.others[slot - shortest],
         };
-        let first = hash(tin, cell) as usize % count;
-        if self.settings.switch.at_dead_link != AtDeadLink::PortMask {
+        let first = self.hash(cell) as usize % count;
+        if limits.at_dead_link != AtDeadLink::PortMask {
             return slot(first);
         }
         let mut slots = (first..first + count).map(slot);
-        let is_up = |port: &u8| !tin.ports[usize::from(*port) % LANES].is_down;
+        let is_up = |port: &u8| !self.ports[usize::from(*port) % LANES].is_down;
         slots.find(is_up).unwrap_or_else(|| slot(first))
     }
 
+    /// What of a cell stays the same for all of its source, destination and class, mixed with the switch (U17).
+    fn hash(&self, cell: &Cell) -> u32 {
+        let key = u64::from(cell.from) << 24 | u64::from(cell.to) << 8 | u64::from(cell.class);
+        let mut word = (key ^ self.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        word = (word ^ word >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        (word >> 32) as u32
+    }
+
     /// A head that cannot go anywhere is thrown away; the room it took comes free (M110).
-    fn discard_head(&mut self, place: usize, port: usize, channel: usize, tick: u64) {
-        self.counts.discarded += 1;
-        let input = &mut self.tins[place].inputs[at(channel, port)];
+    #[inline(never)]
+    fn discard_head(&mut self, shared: &mut Shared, port: usize, channel: usize, tick: u64) {
+        shared.counts.discarded += 1;
+        let input = &mut self.inputs[at(channel, port)];
         let cell = input.head;
-        input.head = if cell == input.tail { NONE } else { self.pool.get(cell).next };
-        let cell = self.pool.take(cell);
+        input.head = if cell == input.tail { NONE } else { shared.pool.get(cell).next };
+        let cell = shared.pool.take(cell);
         if cell.is_traced() {
-            self.note(place, (port, channel), (NOWHERE, channel as u8), cell, tick);
+            shared.note(self.id, (port, channel), (NOWHERE, channel as u8), cell, tick);
         }
-        self.wishes.contents.release(&cell);
-        self.free_units(place, port, channel, cell.units(), tick);
-        if self.tins[place].inputs[at(channel, port)].head != NONE {
-            self.decide(place, port, channel, tick);
+        shared.wishes.contents.release(&cell);
+        self.free_units(shared, port, channel, cell.units(), tick);
+        if self.inputs[at(channel, port)].head != NONE {
+            self.decide(shared, port, channel, tick);
         }
     }
 }
 
-/// Which ways a cell has from a switch.
+/// Of two ports on shortest ways and three on others, drawn without putting slots back, the one with the
+/// least queue, weighted (M311, M312), and whether it is one of the others. Ties go to shortest ways, then to the
+/// earlier draw.
 #[inline]
-fn ways<'a>(
-    tables: &'a Tables,
-    tin: &Tin,
-    (port, channel): (usize, usize),
-    cell: &Cell,
-    component: Component,
-) -> Ways<'a> {
-    let to = Address::from_bits(cell.to);
-    let from = &tin.ports[port];
-    let is_escaping = channel >= ESCAPE[0];
-    let (row, rvc) = match component {
-        Component::Own(endpoint) => (tables.terminals(endpoint), 0),
-        _ if is_escaping => (&Row::EMPTY, 0),
-        Component::Far(component) => {
-            let rvc = (channel - 3 * usize::from(cell.class)) as u8;
-            let block = tables.block(tin.id, port as u8, rvc);
-            (
-                tables.by_index(tables.entry(block, component)),
-                u8::from(from.kind == PortKind::Global),
-            )
+fn compare(
+    limits: &Limits,
+    row: &Row,
+    queued: &[u8; LANES],
+    draw: u64,
+    is_minimal: bool,
+) -> (u8, bool) {
+    let (weight, bias) = (limits.detour_weight, limits.detour_bias);
+    if limits.compares_all {
+        return compare_all(row, queued, (weight, bias), is_minimal);
+    }
+    // Cost first, then the order in which they were drawn, then the port: the least word is the best.
+    let length = |port: u8| u64::from(queued[usize::from(port) % LANES]);
+    let has_minimal = row.minimal[0] != tables::NONE;
+    let mut best = u64::MAX;
+    if has_minimal {
+        let one = draw as usize % MINIMAL_SLOTS;
+        let two = (one + 1 + (draw >> 8) as usize % (MINIMAL_SLOTS - 1)) % MINIMAL_SLOTS;
+        let [one, two] = [row.minimal[one], row.minimal[two]];
+        best = (length(one) * 100) << 16 | u64::from(one);
+        best = best.min((length(two) * 100) << 16 | 1 << 8 | u64::from(two));
+    }
+    if row.others[0] != tables::NONE && !(is_minimal && has_minimal) {
+        let (weight, bias) = (u64::from(weight), u64::from(bias));
+        for (at, slot) in (2..).zip(three_of_24(draw >> 16)) {
+            let port = row.others[slot];
+            let cost = length(port) * weight + bias;
+            best = best.min(cost << 16 | at << 8 | u64::from(port));
         }
-        Component::Unknown => return Ways::None,
-    };
-    if !row.is_empty()
-        && (is_escaping || channel + usize::from(rvc) < 3 * usize::from(cell.class) + 3)
-    {
-        return Ways::Of(row, channel + usize::from(rvc));
     }
-    if matches!(component, Component::Own(_)) {
-        return Ways::None;
-    }
-    let shape = tables.shape();
-    let has_come_down = is_escaping && from.comes_down;
-    let output = tables.escape(tin.id, has_come_down, shape.tin(to.pod(), to.tin()));
-    let onward = if is_escaping { channel } else { ESCAPE[usize::from(always_sinks(cell))] };
-    match output {
-        tables::NONE => Ways::None,
-        output => Ways::Escape(Way { output: usize::from(output), onward }),
-    }
+    (best as u8, best >> 8 & 0xff >= 2)
+}
+
+/// The same of all ports of a row, to test what drawing is for (M321).
+fn compare_all(
+    row: &Row,
+    queued: &[u8; LANES],
+    (weight, bias): (u32, u32),
+    is_minimal: bool,
+) -> (u8, bool) {
+    let length = |port: u8| u32::from(queued[usize::from(port) % LANES]);
+    let shortest = row.minimal.iter().map(|&port| (length(port) * 100, port, false));
+    let others = row.others.iter().filter(|_| !is_minimal || row.minimal[0] == tables::NONE);
+    let others = others.map(|&port| (length(port) * weight + bias, port, true));
+    let ways = shortest.chain(others).filter(|way| way.1 != tables::NONE);
+    let best = ways.min_by_key(|way| way.0).expect("a row that is not empty");
+    (best.1, best.2)
 }
 
 /// Whether a cell's end has kept room for it: CTS, CTD, DATA and RESP always sink (M211, M308).
@@ -275,14 +293,6 @@ fn hand_over(
     let start = draw() as usize % MINIMAL_SLOTS;
     let slots = (0..MINIMAL_SLOTS).map(|step| row.minimal[(start + step) % MINIMAL_SLOTS]);
     slots.min_by_key(|&port| queued[usize::from(port) % LANES]).expect("eight slots")
-}
-
-/// What of a cell stays the same for all of its source, destination and class, mixed with the switch (U17).
-fn hash(tin: &Tin, cell: &Cell) -> u32 {
-    let key = u64::from(cell.from) << 24 | u64::from(cell.to) << 8 | u64::from(cell.class);
-    let mut word = (key ^ tin.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    word = (word ^ word >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    (word >> 32) as u32
 }
 
 /// Three different ones of 24 slots.

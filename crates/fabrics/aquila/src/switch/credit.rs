@@ -1,100 +1,103 @@
 //! Credit (M212, M213, M216): what inputs free, and how the other end learns of it.
 
+use super::calendar::{Credit, Queue, split_queue};
 use super::settings::CHANNELS;
-use super::tin::{NO_TIN, at, channels};
-use super::{Body, Endpoints, Switches, split};
+use super::shared::Shared;
+use super::tin::{LANES, NO_TIN, Tin, at, channels};
 use crate::link::ordered_sets::CHANNELS_MAX as PER_SET;
 use crate::topology::PortKind;
 
-impl<E: Endpoints> Switches<E> {
+/// A bit for each channel of a set.
+const ALL: u32 = (1 << PER_SET) - 1;
+
+impl Tin {
     /// Units of a FIFO have come free: tells the other end, at once if they are many.
     #[inline]
     pub(super) fn free_units(
         &mut self,
-        place: usize,
+        shared: &mut Shared,
         port: usize,
         channel: usize,
         units: u16,
         tick: u64,
     ) {
-        let tin = &mut self.tins[place];
-        let input = &mut tin.inputs[at(channel, port)];
+        let input = &mut self.inputs[at(channel, port)];
         input.credit.free(units);
-        let state = &mut tin.ports[port];
-        if state.kind == PortKind::Terminal {
-            return self.expect_injection(place, port, tick);
+        let unsaid = input.credit.unsaid();
+        if self.ports[port].kind == PortKind::Terminal {
+            return shared.expect_injection(self, port, tick);
         }
-        if !self.limits.credits {
+        if !shared.limits.credits {
             return;
         }
-        self.note_use(place, port, channel, tick);
-        let tin = &mut self.tins[place];
-        let (input, state) = (&mut tin.inputs[at(channel, port)], &mut tin.ports[port]);
-        if input.credit.unsaid() >= self.limits.update {
-            return self.tell(place, port, channel, tick);
+        self.note_use(shared, port, channel, tick);
+        if unsaid >= shared.limits.update {
+            return self.tell(shared, port, channel, tick);
         }
+        let state = &mut self.ports[port];
         let was_told = state.untold == 0;
         state.untold |= 1 << channel;
         if was_told {
-            let after = self.limits.update_after;
-            self.calendar.at(tick + after).updates.push((place << 6 | port) as u32);
+            let when = tick + shared.limits.update_after;
+            shared.calendar.at(when).updates.push(when, self.place(port));
         }
     }
 
     /// An input has kept back what it freed for long enough.
-    pub(super) fn tell_freed(&mut self, place: u32, tick: u64) {
-        let (place, port) = split(place);
-        while let Some(channel) = channels(self.tins[place].ports[port].untold).next() {
-            self.tell(place, port, channel, tick);
+    #[inline]
+    pub(super) fn tell_freed(&mut self, shared: &mut Shared, port: usize, tick: u64) {
+        while let Some(channel) = channels(self.ports[port].untold).next() {
+            self.tell(shared, port, channel, tick);
         }
     }
 
-    /// Tells the other end what it may send in all on a channel and the two behind it.
-    pub(super) fn tell(&mut self, place: usize, port: usize, channel: usize, tick: u64) {
-        let tin = &mut self.tins[place];
+    /// Tells the other end what it may send in all on a channel and the two behind it: on those behind it as far as
+    /// there is something that it does not know.
+    pub(super) fn tell(&mut self, shared: &mut Shared, port: usize, channel: usize, tick: u64) {
         let mut limits = [0; PER_SET];
-        let count = PER_SET.min(CHANNELS - channel);
+        let behind = self.ports[port].untold >> channel & ALL >> 1 << 1;
+        let count = match shared.may_lose_sets {
+            true => PER_SET.min(CHANNELS - channel),
+            false => (u32::BITS - (behind | 1).leading_zeros()) as usize,
+        };
         for (limit, channel) in limits.iter_mut().zip(channel..channel + count) {
-            let input = &mut tin.inputs[at(channel, port)];
-            *limit = input.credit.advertise();
-            tin.ports[port].untold &= !(1 << channel);
+            *limit = self.inputs[at(channel, port)].credit.advertise();
         }
-        if tin.ports[port].far_tin == NO_TIN || tin.ports[port].is_down {
+        let state = &mut self.ports[port];
+        state.untold &= !(ALL << channel);
+        if state.far_tin == NO_TIN || state.is_down {
             return;
         }
-        self.counts.updates += 1;
-        self.send_set(place, port, Body::Credit(channel as u8, count as u8, limits), tick);
+        shared.counts.updates += 1;
+        let (first, count) = (channel as u8, count as u8);
+        let credit = Credit { place: state.far, first, count, limits };
+        self.send_credit(shared, port, credit, tick);
     }
 
     /// The other end has told what may be sent in all.
-    pub(super) fn take_credit(
-        &mut self,
-        place: u32,
-        (first, count, limits): (u8, u8, [u16; PER_SET]),
-        tick: u64,
-    ) {
-        let (place, port) = split(place);
-        let tin = &mut self.tins[place];
-        if tin.ports[port].is_down {
+    #[inline]
+    pub(super) fn take_credit(&mut self, shared: &mut Shared, credit: Credit, tick: u64) {
+        let port = credit.place as usize % LANES;
+        if self.ports[port].is_down {
             return;
         }
-        for (channel, limit) in (usize::from(first)..).zip(limits).take(count.into()) {
-            tin.outputs[at(channel, port)].credit.update(limit);
+        let said = credit.limits.into_iter().take(credit.count.into());
+        for (channel, limit) in (usize::from(credit.first)..).zip(said) {
+            self.outputs[at(channel, port)].credit.update(limit);
         }
-        if tin.ports[port].filled != 0 {
-            self.look_at(place, port, tick);
+        if self.ports[port].filled != 0 {
+            shared.look_at(self, port, tick);
         }
     }
 
     /// The other end has told what it sent in all: what of it never came takes no room (M216).
-    pub(super) fn take_sync(&mut self, place: u32, channel: u8, used: u16, tick: u64) {
-        let (place, port) = split(place);
-        let channel = usize::from(channel);
-        if self.tins[place].ports[port].is_down {
+    pub(super) fn take_sync(&mut self, shared: &mut Shared, queue: Queue, used: u16, tick: u64) {
+        let (_, port, channel) = split_queue(queue);
+        if self.ports[port].is_down {
             return;
         }
-        if self.tins[place].inputs[at(channel, port)].credit.synchronise(used) > 0 {
-            self.tell(place, port, channel, tick);
+        if self.inputs[at(channel, port)].credit.synchronise(used) > 0 {
+            self.tell(shared, port, channel, tick);
         }
     }
 }

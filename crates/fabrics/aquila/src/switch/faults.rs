@@ -7,9 +7,10 @@
 use kernel::{Stream, Time};
 
 use super::cell::{Cell, NONE};
-use super::settings::CHANNELS;
-use super::tin::{NO_TIN, UNDECIDED, at, channels};
-use super::{Body, Endpoints, Switches, TICK_PS, split};
+use super::settings::{CHANNELS, TICK_PS};
+use super::shared::Shared;
+use super::tin::{LANES, NO_TIN, Tin, UNDECIDED, at, channels};
+use super::{Body, Endpoints, Switches};
 use crate::config::AtDeadLink;
 use crate::link::credits::{Receiver, Sender};
 use crate::tables::Tables;
@@ -82,18 +83,92 @@ impl<E: Endpoints> Switches<E> {
     /// If the switch is not here, or has no such port.
     pub fn set_silent_loss(&mut self, tin: u16, port: u8, share: f64, seed: u64) {
         let tins = &self.tins;
-        let new = || tins.iter().map(|tin| Errors::new(tin.id, super::LANES, seed)).collect();
-        let errors = self.errors.get_or_insert_with(new);
+        let new = || tins.iter().map(|tin| Errors::new(tin.id, LANES, seed)).collect();
+        let errors = self.shared.errors.get_or_insert_with(new);
         errors[self.places[usize::from(tin)] as usize].silent[usize::from(port)] = share;
     }
 
+    /// The link at a port goes down at `now`, at this end; what is on it is lost. The other end has to be told
+    /// apart. Nothing happens if it is down already.
+    ///
+    /// # Panics
+    /// If the TiN is not here.
+    pub fn break_link(&mut self, tin: u16, port: u8, now: Time) {
+        let place = self.places[usize::from(tin)] as usize;
+        let port = usize::from(port);
+        let Self { tins, shared, .. } = self;
+        let tin = &mut tins[place];
+        shared.calendar.skip_to(now.as_ps() / TICK_PS);
+        let tick = shared.calendar.now();
+        if std::mem::replace(&mut tin.ports[port].is_down, true) {
+            return;
+        }
+        shared.may_lose_sets = true;
+        if shared.limits.at_dead_link == AtDeadLink::QueueOnly {
+            return;
+        }
+        for channel in 0..CHANNELS {
+            tin.empty_output(shared, port, channel);
+            let units = shared.limits.outputs[tin.ports[port].kind as usize];
+            tin.queued[channel][port] = units as u8;
+        }
+        tin.decide_again(shared, tick);
+    }
+
+    /// The link at a port is up again at `now`, at this end: its credit begins anew, and the other end is told
+    /// what there is room for (M215: INIT_FC).
+    ///
+    /// # Panics
+    /// If the TiN is not here.
+    pub fn mend_link(&mut self, tin: u16, port: u8, now: Time) {
+        let place = self.places[usize::from(tin)] as usize;
+        let port = usize::from(port);
+        let Self { tins, shared, .. } = self;
+        let tin = &mut tins[place];
+        shared.calendar.skip_to(now.as_ps() / TICK_PS);
+        let tick = shared.calendar.now();
+        let state = &mut tin.ports[port];
+        if !std::mem::replace(&mut state.is_down, false) || state.far_tin == NO_TIN {
+            return;
+        }
+        shared.may_lose_sets = true;
+        state.line_free = state.line_free.max(now.as_ps());
+        for channel in 0..CHANNELS {
+            let output = &mut tin.outputs[at(channel, port)];
+            output.credit = Sender::new();
+            if shared.limits.at_dead_link != AtDeadLink::QueueOnly {
+                tin.queued[channel][port] = 0;
+            }
+            let input = &mut tin.inputs[at(channel, port)];
+            input.credit = Receiver::new(input.credit.room());
+        }
+        for channel in (0..CHANNELS).step_by(3) {
+            tin.tell(shared, port, channel, tick);
+        }
+    }
+
+    /// Puts other tables in place at `now`. Heads that wait choose anew.
+    pub fn install(&mut self, tables: std::sync::Arc<Tables>, now: Time) {
+        let Self { tins, shared, .. } = self;
+        shared.calendar.skip_to(now.as_ps() / TICK_PS);
+        let tick = shared.calendar.now();
+        shared.tables = tables;
+        for tin in tins {
+            tin.read_tables(&shared.tables);
+            for port in tin.ports.iter_mut().filter(|port| port.far_tin != NO_TIN) {
+                port.comes_down = shared.tables.escapes().is_down(port.far_tin, tin.id);
+            }
+            tin.decide_again(shared, tick);
+        }
+    }
+}
+
+impl Tin {
     /// What the link at a port does to a cell.
-    #[inline]
-    pub(super) fn hit(&mut self, place: usize, port: usize, cell: &Cell) -> Hit {
-        let Some(errors) = &mut self.errors else { return Hit::None };
-        let kind = self.tins[place].ports[port].kind;
-        let rate = self.limits.errors[kind as usize];
-        let of = &mut errors[place];
+    pub(super) fn hit(&self, shared: &mut Shared, port: usize, cell: &Cell) -> Hit {
+        let Some(errors) = &mut shared.errors else { return Hit::None };
+        let rate = shared.limits.errors[self.ports[port].kind as usize];
+        let of = &mut errors[self.slot as usize];
         if of.silent[port] > 0.0 && of.streams[port].bernoulli(of.silent[port]) {
             return Hit::Silent;
         }
@@ -105,158 +180,89 @@ impl<E: Endpoints> Switches<E> {
 
     /// A channel of a link was used: what is counted at its ends is told again before long.
     #[inline]
-    pub(super) fn note_use(&mut self, place: usize, port: usize, channel: usize, tick: u64) {
-        if !self.limits.credits {
+    pub(super) fn note_use(&mut self, shared: &mut Shared, port: usize, channel: usize, tick: u64) {
+        if !shared.limits.credits {
             return;
         }
-        let state = &mut self.tins[place].ports[port];
-        state.used[0] |= 1 << channel;
+        let state = &mut self.ports[port];
+        state.used |= 1 << channel;
         if !state.is_refreshed {
-            self.refresh_later(place, port, tick);
+            self.refresh_later(shared, port, tick);
         }
     }
 
     #[inline(never)]
-    fn refresh_later(&mut self, place: usize, port: usize, tick: u64) {
-        self.tins[place].ports[port].is_refreshed = true;
-        let key = tick + self.limits.refresh;
-        self.refreshes.entry(key).or_default().push((place << 6 | port) as u32);
+    fn refresh_later(&mut self, shared: &mut Shared, port: usize, tick: u64) {
+        self.ports[port].is_refreshed = true;
+        shared.refreshes.put(tick + shared.limits.refresh, self.place(port));
     }
 
     /// Tells the other end of a port's link what was granted and what was sent on channels in use: twice after
     /// each use, as the first time may be lost as well.
-    pub(super) fn refresh(&mut self, place: u32, tick: u64) {
-        let (place, port) = split(place);
-        let state = &mut self.tins[place].ports[port];
+    pub(super) fn refresh(&mut self, shared: &mut Shared, port: usize, tick: u64) {
+        let state = &mut self.ports[port];
         state.is_refreshed = false;
-        let [used, before] = std::mem::take(&mut state.used);
+        let used = std::mem::take(&mut state.used);
+        let before = std::mem::take(&mut state.used_before);
         if state.is_down {
             return;
         }
         if used != 0 {
-            state.used[1] = used;
-            self.refresh_later(place, port, tick);
+            state.used_before = used;
+            self.refresh_later(shared, port, tick);
         }
         for channel in channels(used | before) {
-            self.tell(place, port, channel, tick);
-            let sent = self.tins[place].outputs[at(channel, port)].credit.consumed();
-            self.send_set(place, port, Body::Sync(channel as u8, sent), tick);
+            self.tell(shared, port, channel, tick);
+            let sent = self.outputs[at(channel, port)].credit.consumed();
+            self.send_set(shared, port, Body::Sync(channel as u8, sent), tick);
         }
-    }
-
-    /// The link at a port goes down at `now`, at this end; what is on it is lost. The other end has to be told
-    /// apart. Nothing happens if it is down already.
-    ///
-    /// # Panics
-    /// If the TiN is not here.
-    pub fn break_link(&mut self, tin: u16, port: u8, now: Time) {
-        let place = self.places[usize::from(tin)] as usize;
-        let port = usize::from(port);
-        self.calendar.skip_to(now.as_ps() / TICK_PS);
-        let tick = self.calendar.now();
-        if std::mem::replace(&mut self.tins[place].ports[port].is_down, true) {
-            return;
-        }
-        if self.settings.switch.at_dead_link == AtDeadLink::QueueOnly {
-            return;
-        }
-        for channel in 0..CHANNELS {
-            self.empty_output(place, port, channel);
-            let units = self.limits.outputs[self.tins[place].ports[port].kind as usize];
-            self.tins[place].queued[channel][port] = units as u8;
-        }
-        self.decide_again(place, tick);
     }
 
     /// Throws away what waits in an output's channel.
-    fn empty_output(&mut self, place: usize, port: usize, channel: usize) {
-        let tin = &mut self.tins[place];
-        let queue = &mut tin.outputs[at(channel, port)];
+    fn empty_output(&mut self, shared: &mut Shared, port: usize, channel: usize) {
+        let queue = &mut self.outputs[at(channel, port)];
         while queue.head != NONE {
             let index = queue.head;
-            queue.head = if index == queue.tail { NONE } else { self.pool.get(index).next };
-            self.wishes.contents.release(&self.pool.take(index));
-            self.counts.lost_at_dead_links += 1;
+            queue.head = if index == queue.tail { NONE } else { shared.pool.get(index).next };
+            shared.discard(index);
+            shared.counts.lost_at_dead_links += 1;
         }
         queue.deficit = 0;
-        tin.queued[channel][port] = 0;
-        let state = &mut tin.ports[port];
+        self.queued[channel][port] = 0;
+        let state = &mut self.ports[port];
         state.filled &= !(1 << channel);
         state.room |= 1 << channel;
-        tin.count_wants(port);
+        self.count_wants(port);
     }
 
-    /// The link at a port is up again at `now`, at this end: its credit begins anew, and the other end is told
-    /// what there is room for (M215: INIT_FC).
-    ///
-    /// # Panics
-    /// If the TiN is not here.
-    pub fn mend_link(&mut self, tin: u16, port: u8, now: Time) {
-        let place = self.places[usize::from(tin)] as usize;
-        let port = usize::from(port);
-        self.calendar.skip_to(now.as_ps() / TICK_PS);
-        let tick = self.calendar.now();
-        let state = &mut self.tins[place].ports[port];
-        if !std::mem::replace(&mut state.is_down, false) || state.far_tin == NO_TIN {
-            return;
-        }
-        state.line_free = state.line_free.max(now.as_ps());
-        for channel in 0..CHANNELS {
-            let tin = &mut self.tins[place];
-            let output = &mut tin.outputs[at(channel, port)];
-            output.credit = Sender::new();
-            if self.settings.switch.at_dead_link != AtDeadLink::QueueOnly {
-                tin.queued[channel][port] = 0;
-            }
-            let input = &mut tin.inputs[at(channel, port)];
-            input.credit = Receiver::new(input.credit.room());
-        }
-        for channel in (0..CHANNELS).step_by(3) {
-            self.tell(place, port, channel, tick);
-        }
+    /// Lets all heads choose anew, at no tick that is being done.
+    fn decide_again(&mut self, shared: &mut Shared, tick: u64) {
+        self.choose_again(shared, tick);
+        let drawn = std::mem::take(&mut shared.drawn);
+        drawn.iter().for_each(|&queue| self.expect_draw(shared, queue, tick));
     }
 
-    /// Puts other tables in place at `now`. Heads that wait choose anew.
-    pub fn install(&mut self, tables: std::sync::Arc<Tables>, now: Time) {
-        self.calendar.skip_to(now.as_ps() / TICK_PS);
-        let tick = self.calendar.now();
-        self.tables = tables;
-        for place in 0..self.tins.len() {
-            let id = self.tins[place].id;
-            for port in self.tins[place].ports.iter_mut().filter(|port| port.far_tin != NO_TIN) {
-                port.comes_down = self.tables.escapes().is_down(port.far_tin, id);
-            }
-            self.decide_again(place, tick);
-        }
-    }
-
-    /// Lets all heads of a switch choose anew, at no tick that is being done.
-    fn decide_again(&mut self, place: usize, tick: u64) {
-        self.choose_again(place, tick);
-        self.expect_draws(tick);
-    }
-
-    /// Lets all heads of a switch choose anew.
-    pub(super) fn choose_again(&mut self, place: usize, tick: u64) {
-        for port in 0..self.tins[place].ports.len() {
-            for channel in channels(self.tins[place].ports[port].decided) {
-                let tin = &mut self.tins[place];
-                let head = &mut tin.inputs[at(channel, port)];
+    /// Lets all heads choose anew.
+    pub(super) fn choose_again(&mut self, shared: &mut Shared, tick: u64) {
+        for port in 0..LANES {
+            for channel in channels(self.ports[port].decided) {
+                let head = &mut self.inputs[at(channel, port)];
                 let (output, onward) = (usize::from(head.output), usize::from(head.onward));
                 head.output = UNDECIDED;
-                tin.unask(port, channel, output, onward);
-                self.decide(place, port, channel, tick);
+                self.unask(port, channel, output, onward);
+                self.decide(shared, port, channel, tick);
             }
         }
+        shared.mark(self);
     }
 
     /// Whether what crosses to an output is discarded there: its link is down (M319).
     #[inline]
-    pub(super) fn discards(&self, place: usize, port: usize) -> bool {
-        let port = &self.tins[place].ports[port];
+    pub(super) fn discards(&self, shared: &Shared, port: usize) -> bool {
+        let port = &self.ports[port];
         port.is_down
             && port.kind != PortKind::Terminal
-            && self.settings.switch.at_dead_link != AtDeadLink::QueueOnly
+            && shared.limits.at_dead_link != AtDeadLink::QueueOnly
     }
 }
 

@@ -25,44 +25,30 @@ mod faults;
 pub mod post;
 mod send;
 pub mod settings;
+mod shared;
 #[cfg(test)]
 mod tests;
+mod tick;
 mod tin;
 pub mod traced;
 mod writes;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kernel::{Stream, Time};
 
-use crate::address::Address;
-use crate::tables::{self, Component, Tables};
+use crate::tables::Tables;
 use crate::topology::{PortKind, Topology};
-use calendar::{Calendar, Due};
+use calendar::{Calendar, Mail, queue_at};
 use cell::{Cell, NONE, Pool};
 use contents::{Content, Contents};
-use settings::{CHANNELS, Durations, Limits, Settings, TICK};
+use settings::{CHANNELS, Durations, Limits, Settings, TICK_PS};
+use shared::{Later, Shared};
 use tin::{LANES, NEVER, NO_TIN, Tin, at};
 
-/// How many entries of a list ahead memory is asked for (our choice: some 100 ns).
-const AHEAD: usize = 8;
-/// A tick. Unit: ps.
-const TICK_PS: u64 = TICK.as_ps();
 /// From a match to the first bit's way out, at the least. Unit: ps. (Our choice: half the core's 20 ns; what is
 /// matched at once leaves when `Settings::hop` says so.)
 const OUT_PS: u64 = 10_000;
-
-/// What has come over a link to a switch here.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Mail {
-    /// A cell, on a channel.
-    Cell { place: u32, cell: u32, channel: u8 },
-    /// Credit of up to three channels from `first` on: a flow-control ordered set (M213).
-    Credit { place: u32, first: u8, count: u8, limits: [u16; 3] },
-    /// All units that were sent on a channel so far (M216).
-    Sync { place: u32, channel: u8, used: u16 },
-}
 
 /// What goes over a link to a switch elsewhere.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -229,37 +215,13 @@ pub struct Counts {
 /// The switches of a set of TiNs, with their endpoints.
 #[derive(Clone, Debug)]
 pub struct Switches<E> {
-    settings: Arc<Settings>,
-    limits: Arc<Limits>,
-    durations: Arc<Durations>,
-    tables: Arc<Tables>,
     tins: Vec<Tin>,
+    shared: Shared,
+    endpoints: E,
     /// By TiN of the Clique: its place here, or none.
     places: Vec<u32>,
-    pool: Pool,
-    calendar: Calendar,
-    /// What is due at the tick at hand.
-    due: Due,
-    /// Switches that may match something.
-    dirty: Vec<u64>,
-    /// Wakes beyond the calendar's reach, by tick.
-    later: BTreeMap<u64, Vec<u32>>,
-    endpoints: E,
-    wishes: Wishes,
-    posted: Vec<Posted>,
-    /// What was seen of traced cells and not asked for yet.
-    seen: Vec<traced::Seen>,
-    counts: Counts,
-    /// Matches of a switch at the tick at hand.
-    pairs: Vec<(u8, u8)>,
-    /// By switch: the errors of its links; none where there are none.
-    errors: Option<Vec<faults::Errors>>,
-    /// By tick: ports whose credit is to be told anew.
-    refreshes: BTreeMap<u64, Vec<u32>>,
-    /// Inputs and channels whose heads have drawn a way at the tick at hand.
-    drawn: Vec<(u32, u8)>,
-    /// Everything on links goes through its bytes.
-    is_wire: bool,
+    /// Wakes beyond the calendar's reach.
+    later: Later,
     /// Writes to tables that are to come.
     writes: writes::Writes,
 }
@@ -297,70 +259,71 @@ impl<E: Endpoints> Switches<E> {
         endpoints: E,
     ) -> Self {
         let shape = topology.shape();
-        let limits = Limits::new(&settings);
+        let (limits, durations) = (Limits::new(&settings), Durations::new(&settings));
         let mut places = vec![NONE; usize::from(shape.tins())];
-        let tins: Vec<_> = own
-            .iter()
-            .enumerate()
-            .map(|(place, &id)| {
-                places[usize::from(id)] = place as u32;
+        let mut tins: Vec<_> = (0..)
+            .zip(own)
+            .map(|(slot, &id)| {
+                places[usize::from(id)] = slot;
                 let chance = Stream::new(seed, "aquila/ways", id.into()).below(u64::MAX);
-                let mut tin = Tin::new(topology, &settings, &limits, id, chance);
-                for port in tin.ports.iter_mut().filter(|port| port.far_tin != NO_TIN) {
-                    port.comes_down = tables.escapes().is_down(port.far_tin, id);
-                }
-                tin
+                Tin::new(topology, &tables, &limits, (id, slot), chance)
             })
             .collect();
-        let durations = Durations::new(&settings);
+        for port in tins.iter_mut().flat_map(|tin| &mut tin.ports) {
+            let there = places.get(usize::from(port.far_tin)).filter(|&&there| there != NONE);
+            port.far = there.map_or(NONE, |there| there << 6 | u32::from(port.far_port));
+        }
         let has_errors = limits.errors.iter().any(|&rate| rate > 0.0);
         let errors_of = |&id: &u16| faults::Errors::new(id, LANES, seed);
         let errors = has_errors.then(|| own.iter().map(errors_of).collect());
-        // A cell on the longest link, and whatever else is put ahead.
+        // What lies ahead of a switch at the most; the same beyond the longest link; and times that are set.
+        let near = durations.longest() / TICK_PS + 16;
         let delays = tins.iter().flat_map(|tin| tin.ports.iter().map(|port| u64::from(port.delay)));
-        let wire = delays.max().unwrap_or(0) + durations.eligible(PortKind::Local, 20) + 300_000;
-        let reach = (wire / TICK_PS).max(limits.update_after).max(limits.draw_again) + 80;
-        Self {
-            dirty: vec![0; tins.len().div_ceil(64)],
-            settings,
-            limits: Arc::new(limits),
-            durations: Arc::new(durations),
+        let far = near + delays.max().unwrap_or(0) / TICK_PS;
+        let far = far.max(limits.update_after).max(limits.draw_again);
+        let shared = Shared {
+            limits,
+            durations,
             tables,
-            tins,
-            places,
             pool: Pool::default(),
-            calendar: Calendar::new(reach),
-            due: Due::default(),
-            later: BTreeMap::new(),
-            endpoints,
+            calendar: Calendar::new(near, far),
+            dirty: vec![0; tins.len().div_ceil(64)],
             wishes: Wishes::default(),
             posted: Vec::new(),
             seen: Vec::new(),
             counts: Counts::default(),
-            pairs: Vec::with_capacity(LANES),
             errors,
-            refreshes: BTreeMap::new(),
+            refreshes: Later::default(),
             drawn: Vec::new(),
             is_wire: false,
+            may_lose_sets: has_errors,
+            matches: Default::default(),
+        };
+        Self {
+            tins,
+            shared,
+            endpoints,
+            places,
+            later: Later::default(),
             writes: writes::Writes::default(),
         }
     }
 
     /// Sends everything on links through its bytes from now on, or not. Results do not depend on it.
     pub fn set_wire(&mut self, is_on: bool) {
-        self.is_wire = is_on;
+        self.shared.is_wire = is_on;
     }
 
     /// What has happened so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        self.counts
+        self.shared.counts
     }
 
     /// The routing tables that are in place.
     #[must_use]
     pub fn tables(&self) -> Arc<Tables> {
-        Arc::clone(&self.tables)
+        Arc::clone(&self.shared.tables)
     }
 
     /// The endpoints.
@@ -378,17 +341,21 @@ impl<E: Endpoints> Switches<E> {
     /// Cells here now, on their way to switches here too.
     #[must_use]
     pub fn cells(&self) -> u32 {
-        self.pool.count()
+        self.shared.pool.count()
     }
 
     /// The instant of the next thing to do, if there is one.
     #[must_use]
     pub fn next(&self) -> Option<Time> {
-        let first = |of: &BTreeMap<u64, Vec<u32>>| of.first_key_value().map(|(&tick, _)| tick);
-        let ticks =
-            [self.calendar.next(), first(&self.later), first(&self.refreshes), self.writes.next()];
-        let tick = ticks.into_iter().flatten().min()?;
-        Some(Time::from_ps(tick * TICK_PS))
+        let tick = self.next_tick();
+        (tick != NEVER).then(|| Time::from_ps(tick * TICK_PS))
+    }
+
+    /// The tick of the next thing to do, or [`NEVER`].
+    #[inline]
+    fn next_tick(&self) -> u64 {
+        let Shared { calendar, refreshes, .. } = &self.shared;
+        calendar.next().min(self.later.next()).min(refreshes.next()).min(self.writes.next())
     }
 
     /// Lets endpoints of a TiN act at `now`, before which all has happened.
@@ -397,11 +364,11 @@ impl<E: Endpoints> Switches<E> {
     /// If the TiN is not here.
     pub fn act<T>(&mut self, tin: u16, now: Time, act: impl FnOnce(&mut E, &mut Wishes) -> T) -> T {
         let tick = now.as_ps() / TICK_PS;
-        if self.next().is_none_or(|next| next.as_ps() / TICK_PS >= tick) {
-            self.calendar.skip_to(tick);
+        if self.next_tick() >= tick {
+            self.shared.calendar.skip_to(tick);
         }
-        self.wishes.now = now.as_ps();
-        let done = act(&mut self.endpoints, &mut self.wishes);
+        self.shared.wishes.now = now.as_ps();
+        let done = act(&mut self.endpoints, &mut self.shared.wishes);
         self.grant_wishes(self.places[usize::from(tin)] as usize);
         done
     }
@@ -412,197 +379,61 @@ impl<E: Endpoints> Switches<E> {
     /// If its switch is not here.
     pub fn take(&mut self, posted: &Posted) {
         self.catch_up(posted.tick);
-        let place = self.places[usize::from(posted.tin)] << 6 | u32::from(posted.port);
-        assert_ne!(place >> 6, NONE >> 6, "TiN {} is not here", posted.tin);
-        let mail = match posted.body {
-            Body::Cell(cell, channel) => {
-                let contents = &mut self.wishes.contents;
-                let cell = match &posted.content {
-                    Some(content) => contents.insert(cell, (**content).clone()),
-                    None => cell,
-                };
-                Mail::Cell { place, cell: self.pool.put(cell), channel }
-            }
-            Body::Credit(first, count, limits) => Mail::Credit { place, first, count, limits },
-            Body::Sync(channel, used) => Mail::Sync { place, channel, used },
+        let there = self.places[usize::from(posted.tin)];
+        assert_ne!(there, NONE, "TiN {} is not here", posted.tin);
+        let place = there << 6 | u32::from(posted.port);
+        let Body::Cell(cell, channel) = posted.body else {
+            return self.shared.receive_set(place, posted.body, posted.tick);
         };
-        self.calendar.at(posted.tick).mail.push(mail);
+        let cell = match &posted.content {
+            Some(content) => self.shared.wishes.contents.insert(cell, (**content).clone()),
+            None => cell,
+        };
+        let cell = self.shared.pool.put(cell);
+        let mail = Mail::Cell { queue: queue_at(place, channel), cell };
+        self.shared.calendar.at(posted.tick).mail.push(posted.tick, mail);
     }
 
     /// Nothing has happened here for long: brings a tick at which something will be within reach.
     fn catch_up(&mut self, tick: u64) {
-        let reach = self.calendar.reach();
-        if tick > self.calendar.now() + reach {
-            let first = [self.calendar.next(), self.writes.next()].into_iter().flatten().min();
-            let first = first.unwrap_or(u64::MAX);
-            self.calendar.skip_to(first.min(tick - reach));
+        let reach = self.shared.calendar.reach();
+        if tick > self.shared.calendar.now() + reach {
+            let first = self.shared.calendar.next().min(self.writes.next());
+            self.shared.calendar.skip_to(first.min(tick - reach));
         }
     }
 
     /// The tick at hand: what has happened before cannot be changed any more.
     #[must_use]
     pub fn tick_at_hand(&self) -> u64 {
-        self.calendar.now()
+        self.shared.calendar.now()
     }
 
     /// What is to go to switches elsewhere, since this was last called.
     pub fn posted(&mut self) -> std::vec::Drain<'_, Posted> {
-        self.posted.drain(..)
+        self.shared.posted.drain(..)
     }
 
     /// The same, for an empty list that is filled from now on.
     fn exchange_posted(&mut self, list: &mut Vec<Posted>) {
         debug_assert!(list.is_empty(), "what was posted before is lost");
-        std::mem::swap(&mut self.posted, list);
+        std::mem::swap(&mut self.shared.posted, list);
     }
 
     /// Does everything that is due before `end`.
     pub fn run(&mut self, end: Time) {
-        while let Some(next) = self.next().filter(|&next| next < end) {
-            self.tick(next.as_ps() / TICK_PS);
+        // Ticks that begin before the end.
+        let ticks = end.as_ps().div_ceil(TICK_PS);
+        loop {
+            let next = self.next_tick();
+            if next >= ticks {
+                break;
+            }
+            self.tick(next);
         }
         if end != Time::NEVER {
             // What comes within this tick is acted upon in it, whether or not it had anything to do by then.
-            self.calendar.skip_to(end.as_ps() / TICK_PS);
-        }
-    }
-
-    /// Does what is due at a tick.
-    fn tick(&mut self, tick: u64) {
-        let mut due = std::mem::take(&mut self.due);
-        self.calendar.take(tick, &mut due);
-        if let Some(wakes) = self.later.remove(&tick) {
-            due.wakes.extend(wakes);
-        }
-        if let Some(refreshes) = self.refreshes.remove(&tick) {
-            due.refreshes.extend(refreshes);
-        }
-        self.wishes.now = tick * TICK_PS;
-        if self.writes.next() == Some(tick) {
-            self.write_tables(tick);
-        }
-        for (at, release) in due.releases.iter().enumerate() {
-            if let Some(ahead) = due.releases.get(at + AHEAD) {
-                self.prefetch_input(ahead.place, ahead.channel);
-            }
-            if let Some(ahead) = due.releases.get(at + AHEAD / 2) {
-                let (place, port) = split(ahead.place);
-                let queue = tin::at(ahead.channel.into(), port);
-                self.pool.prefetch(self.tins[place].inputs[queue].head);
-            }
-            self.release(*release, tick);
-        }
-        for (at, mail) in due.mail.iter().enumerate() {
-            match due.mail.get(at + AHEAD) {
-                Some(Mail::Cell { place, channel, cell }) => {
-                    self.pool.prefetch(*cell);
-                    self.prefetch_input(*place, *channel);
-                }
-                Some(Mail::Credit { place, first, .. }) => self.prefetch_output(*place, *first),
-                _ => {}
-            }
-            if let Some(Mail::Cell { place, channel, cell }) = due.mail.get(at + AHEAD / 2) {
-                self.prefetch_ways(*place, *channel, *cell);
-            }
-            self.take_mail(*mail, tick);
-        }
-        for (at, delivery) in due.deliveries.iter().enumerate() {
-            if let Some(ahead) = due.deliveries.get(at + AHEAD) {
-                self.pool.prefetch(ahead.cell);
-            }
-            self.hand_over(*delivery);
-        }
-        // Once is enough, however often it was asked for.
-        due.wakes.sort_unstable();
-        due.wakes.dedup();
-        for &place in &due.wakes {
-            let id = self.tins[place as usize].id;
-            self.endpoints.wake(id, &mut self.wishes);
-            self.grant_wishes(place as usize);
-        }
-        for &place in &due.injections {
-            self.inject(place, tick);
-        }
-        for (at, &(place, channel)) in due.draws.iter().enumerate() {
-            if let Some(&(ahead, channel)) = due.draws.get(at + AHEAD) {
-                self.prefetch_input(ahead, channel);
-            }
-            self.draw_again(place, usize::from(channel), tick);
-        }
-        for &place in &due.updates {
-            self.tell_freed(place, tick);
-        }
-        for &place in &due.refreshes {
-            self.refresh(place, tick);
-        }
-        for (at, &place) in due.looks.iter().enumerate() {
-            if let Some(&ahead) = due.looks.get(at + AHEAD) {
-                let (place, port) = split(ahead);
-                kernel::prefetch(&self.tins[place].ports[..], port);
-            }
-            if let Some(&ahead) = due.looks.get(at + AHEAD / 2) {
-                let (place, port) = split(ahead);
-                let channel = self.tins[place].ports[port].filled.trailing_zeros() as u8 % 32;
-                self.prefetch_output(ahead, channel);
-            }
-            if let Some(&ahead) = due.looks.get(at + AHEAD / 4) {
-                let (place, port) = split(ahead);
-                let channel = self.tins[place].ports[port].filled.trailing_zeros() as usize % 32;
-                self.pool.prefetch(self.tins[place].outputs[tin::at(channel, port)].head);
-            }
-            self.look(place, tick);
-        }
-        for &place in &due.rounds {
-            self.mark(place as usize);
-        }
-        self.match_all(tick);
-        self.expect_draws(tick);
-        self.due = due;
-    }
-
-    /// Carries out what endpoints want.
-    #[inline]
-    fn grant_wishes(&mut self, place: usize) {
-        if !self.wishes.list.is_empty() {
-            self.grant_all_wishes(place);
-        }
-    }
-
-    #[inline(never)]
-    fn grant_all_wishes(&mut self, place: usize) {
-        let now = self.calendar.now();
-        let mut list = std::mem::take(&mut self.wishes.list);
-        let first = self.tables.shape().external_ports();
-        for wish in list.drain(..) {
-            match wish {
-                Wish::Inject(terminal) => {
-                    self.expect_injection(place, usize::from(first + terminal), now);
-                }
-                Wish::Wake(tick) if tick <= now + self.calendar.reach() => {
-                    self.calendar.at(tick.max(now)).wakes.push(place as u32);
-                }
-                Wish::Wake(tick) => self.later.entry(tick).or_default().push(place as u32),
-                Wish::Stall { terminal, channels, is_stalled } => {
-                    let port = usize::from(first + terminal);
-                    let stalled = &mut self.tins[place].ports[port].stalled;
-                    *stalled = if is_stalled { *stalled | channels } else { *stalled & !channels };
-                    if !is_stalled && self.tins[place].ports[port].filled & channels != 0 {
-                        self.look_at(place, port, now);
-                    }
-                }
-            }
-        }
-        self.wishes.list = list;
-    }
-
-    /// Lets a terminal port be asked for a cell at a tick, or when its line is free.
-    #[inline]
-    fn expect_injection(&mut self, place: usize, port: usize, tick: u64) {
-        let state = &mut self.tins[place].ports[port];
-        let tick = tick.max(state.feed_free / TICK_PS);
-        if tick < state.feed_at {
-            state.feed_at = tick;
-            self.calendar.at(tick).injections.push((place << 6 | port) as u32);
+            self.shared.calendar.skip_to(end.as_ps() / TICK_PS);
         }
     }
 
@@ -616,7 +447,7 @@ impl<E: Endpoints> Switches<E> {
                 (0..tin.ports.len()).flat_map(|p| (0..CHANNELS).map(move |c| (p, c)))
             {
                 let input = &tin.inputs[at(channel, port)];
-                let whole = self.limits.inputs[tin.ports[port].kind as usize];
+                let whole = self.shared.limits.inputs[tin.ports[port].kind as usize];
                 let room = input.credit.room();
                 if room > whole {
                     return Err(format!(
@@ -634,11 +465,15 @@ impl<E: Endpoints> Switches<E> {
     /// # Errors
     /// What is wrong, where.
     pub fn check_home(&self) -> Result<(), String> {
-        if self.pool.count() != 0 {
-            return Err(format!("{} cells are left", self.pool.count()));
+        let cells = self.cells();
+        if cells != 0 {
+            return Err(format!("{cells} cells are left"));
         }
-        if self.wishes.contents.live() != 0 {
-            return Err(format!("contents of {} cells are left", self.wishes.contents.live()));
+        if self.shared.wishes.contents.live() != 0 {
+            return Err(format!(
+                "contents of {} cells are left",
+                self.shared.wishes.contents.live()
+            ));
         }
         for tin in &self.tins {
             for (number, port) in tin.ports.iter().enumerate() {
@@ -648,9 +483,9 @@ impl<E: Endpoints> Switches<E> {
                 for channel in 0..CHANNELS {
                     let credit = tin.outputs[at(channel, number)].credit.credit();
                     let own = &tin.inputs[at(channel, number)].credit;
-                    let whole = self.limits.inputs[port.kind as usize];
-                    let credit = if self.limits.credits { credit } else { whole };
-                    let unsaid = if self.limits.credits { own.unsaid() } else { 0 };
+                    let whole = self.shared.limits.inputs[port.kind as usize];
+                    let credit = if self.shared.limits.credits { credit } else { whole };
+                    let unsaid = if self.shared.limits.credits { own.unsaid() } else { 0 };
                     if credit != whole || own.room() != whole || unsaid != 0 {
                         return Err(format!(
                             "TiN {}, port {number}, channel {channel}: credit {credit} of {whole}, room for {}, \
@@ -665,61 +500,6 @@ impl<E: Endpoints> Switches<E> {
         }
         Ok(())
     }
-
-    /// Asks for the memory of an input's channel.
-    #[inline]
-    fn prefetch_input(&self, place: u32, channel: u8) {
-        let (place, port) = split(place);
-        let tin = &self.tins[place];
-        kernel::prefetch(&tin.ports[..], port);
-        kernel::prefetch(&tin.inputs[..], at(channel.into(), port));
-    }
-
-    /// Asks for the memory of a cell's ways on from an input.
-    #[inline]
-    fn prefetch_ways(&self, place: u32, channel: u8, cell: u32) {
-        let (place, port) = split(place);
-        let (tin, cell) = (&self.tins[place], self.pool.get(cell));
-        let to = Address::from_bits(cell.to);
-        let component = tables::component(self.tables.shape(), tin.pod, tin.place, to);
-        let rvc = channel.wrapping_sub(3 * cell.class);
-        if let Component::Far(component) = component
-            && rvc < tables::ROUTING_VCS
-        {
-            self.tables.prefetch(self.tables.block(tin.id, port as u8, rvc), component);
-        }
-    }
-
-    /// Asks for the memory of an output's channel.
-    #[inline]
-    fn prefetch_output(&self, place: u32, channel: u8) {
-        let (place, port) = split(place);
-        let tin = &self.tins[place];
-        kernel::prefetch(&tin.ports[..], port);
-        kernel::prefetch(&tin.outputs[..], at(channel.into(), port));
-    }
-
-    /// Marks a switch that may match something.
-    #[inline]
-    fn mark(&mut self, place: usize) {
-        self.dirty[place / 64] |= 1 << (place % 64);
-    }
-
-    /// Lets an output be looked at at a tick, if that is sooner than what is due.
-    #[inline]
-    fn look_at(&mut self, place: usize, port: usize, tick: u64) {
-        let state = &mut self.tins[place].ports[port];
-        if tick < state.look_at {
-            state.look_at = tick;
-            self.calendar.at(tick).looks.push((place << 6 | port) as u32);
-        }
-    }
-}
-
-/// A place's switch and port.
-#[inline]
-fn split(place: u32) -> (usize, usize) {
-    ((place >> 6) as usize, (place & 63) as usize)
 }
 
 const _: () = assert!(NEVER == u64::MAX && LANES == 64);

@@ -1,20 +1,21 @@
 //! Outputs: which channel goes next, and the wire (M108, M201 to M206).
 
 use super::bytes;
-use super::calendar::Delivery;
+use super::calendar::{Credit, Delivery, Mail, queue_at};
 use super::cell::NONE;
 use super::faults::Hit;
-use super::settings::{CELL_UNITS, CHANNELS, HOP, RECEIVE};
+use super::settings::{CELL_UNITS, CHANNELS, HOP, RECEIVE, TICK_PS};
+use super::shared::Shared;
 use super::tin::{NEVER, Tin, at, channels};
-use super::{Body, Endpoints, Mail, Posted, Switches, TICK_PS, split};
+use super::{Body, Posted};
 use crate::topology::PortKind;
 
-impl<E: Endpoints> Switches<E> {
+impl Tin {
     /// Starts a cell on an output's line within this tick, if there is one that may.
-    pub(super) fn look(&mut self, place: u32, tick: u64) {
-        let (place, port) = split(place);
+    #[inline]
+    pub(super) fn look(&mut self, shared: &mut Shared, port: usize, tick: u64) {
         let (begin, end) = (tick * TICK_PS, (tick + 1) * TICK_PS);
-        let state = &mut self.tins[place].ports[port];
+        let state = &mut self.ports[port];
         if state.look_at != tick {
             return;
         }
@@ -24,44 +25,70 @@ impl<E: Endpoints> Switches<E> {
         }
         if state.line_free >= end {
             let when = state.line_free / TICK_PS;
-            return self.look_at(place, port, when);
+            return shared.look_at(self, port, when);
         }
-        let (able, soon) = eligible(&self.tins[place], port, end, self.limits.credits);
+        let (able, soon) = self.eligible(port, end, shared.limits.credits);
         if able == 0 {
             match soon {
-                NEVER => self.counts.credit_stalls += 1,
-                soon => self.look_at(place, port, soon / TICK_PS),
+                NEVER => shared.counts.credit_stalls += 1,
+                soon => shared.look_at(self, port, soon / TICK_PS),
             }
             return;
         }
-        let channel = self.next_in_turn(place, port, able);
-        self.send(place, port, channel, begin, tick);
+        let channel = match able & (able - 1) {
+            0 => able.trailing_zeros() as usize,
+            _ => self.next_in_turn(shared, port, able),
+        };
+        self.send(shared, port, channel, begin, tick);
     }
 
-    /// Of channels that may send: those of the highest level, and of these the one whose turn it is, by what each
-    /// has sent (byte-deficit round robin).
-    fn next_in_turn(&mut self, place: usize, port: usize, able: u32) -> usize {
-        let level = self.limits.levels.iter().rev().find(|&&level| able & level != 0);
+    /// Channels of an output whose heads may start before `end`, and when the next may of those that have credit, if
+    /// that is asked for.
+    #[inline]
+    fn eligible(&self, port: usize, end: u64, credits: bool) -> (u32, u64) {
+        let state = &self.ports[port];
+        let (mut has_room, mut filled) = (!credits, state.filled);
+        if state.kind == PortKind::Terminal {
+            (has_room, filled) = (true, filled & !state.stalled);
+        }
+        let (mut able, mut soon) = (0, NEVER);
+        for channel in channels(filled) {
+            let queue = &self.outputs[at(channel, port)];
+            if !has_room && !queue.credit.can_send(queue.blocks.div_ceil(2).into()) {
+                continue;
+            }
+            if queue.ready >= end {
+                soon = soon.min(queue.ready);
+            } else {
+                able |= 1 << channel;
+            }
+        }
+        (able, soon)
+    }
+
+    /// Of several channels that may send: those of the highest level, and of these the one whose turn it is, by what
+    /// each has sent (byte-deficit round robin).
+    #[inline(never)]
+    fn next_in_turn(&mut self, shared: &Shared, port: usize, able: u32) -> usize {
+        let level = shared.limits.levels.iter().rev().find(|&&level| able & level != 0);
         let able = able & level.copied().unwrap_or(u32::MAX);
         if able & (able - 1) == 0 {
             return able.trailing_zeros() as usize;
         }
-        let Self { tins, limits, .. } = self;
-        let tin = &mut tins[place];
         let next = |from: u8| switching::first_in_turn(able.into(), from.into());
-        let mut channel = next(tin.ports[port].turn);
+        let mut channel = next(self.ports[port].turn);
         loop {
-            let queue = &mut tin.outputs[at(channel, port)];
+            let queue = &mut self.outputs[at(channel, port)];
             let units = i16::from(queue.blocks.div_ceil(2));
             if queue.deficit < units {
-                let weight = limits.services[channel].weight;
+                let weight = shared.limits.services[channel].weight;
                 queue.deficit += i16::from(weight) * CELL_UNITS as i16;
             }
             if queue.deficit >= units {
                 queue.deficit -= units;
                 let keeps = queue.deficit >= CELL_UNITS as i16;
                 let turn = if keeps { channel } else { (channel + 1) % CHANNELS };
-                tin.ports[port].turn = turn as u8;
+                self.ports[port].turn = turn as u8;
                 return channel;
             }
             channel = next((channel as u8 + 1) % CHANNELS as u8);
@@ -69,173 +96,215 @@ impl<E: Endpoints> Switches<E> {
     }
 
     /// Puts the head of an output's channel on the line.
-    fn send(&mut self, place: usize, port: usize, channel: usize, begin: u64, tick: u64) {
-        let tin = &mut self.tins[place];
-        let queue = &mut tin.outputs[at(channel, port)];
+    #[inline]
+    fn send(&mut self, shared: &mut Shared, port: usize, channel: usize, begin: u64, tick: u64) {
+        let queue = &mut self.outputs[at(channel, port)];
         let index = queue.head;
-        let cell = *self.pool.get(index);
+        let cell = shared.pool.get(index);
+        let (blocks, next) = (cell.blocks, cell.next);
         let ready = queue.ready;
-        let start = tin.ports[port].line_free.max(ready).max(begin);
-        let state = &mut tin.ports[port];
+        let state = &mut self.ports[port];
+        let start = state.line_free.max(ready).max(begin);
         let kind = state.kind;
-        if kind != PortKind::Terminal && self.limits.credits {
-            queue.credit.send(cell.units());
+        if kind != PortKind::Terminal && shared.limits.credits {
+            queue.credit.send(blocks.div_ceil(2).into());
         }
         if index == queue.tail {
             queue.head = NONE;
             queue.deficit = 0;
             state.filled &= !(1 << channel);
         } else {
-            queue.head = cell.next;
-            let next = self.pool.get(cell.next);
+            queue.head = next;
+            let next = shared.pool.get(next);
             (queue.ready, queue.blocks) = (next.ready, next.blocks);
         }
-        let length = self.durations.wire(kind, cell.blocks);
-        state.line_free = start + length;
-        let (free, is_filled) = (state.line_free, state.filled != 0);
-        let queued = &mut tin.queued[channel][port];
-        *queued -= cell.units() as u8;
-        let has_room = u16::from(*queued) + CELL_UNITS <= self.limits.outputs[kind as usize];
-        if has_room && tin.ports[port].room >> channel & 1 == 0 {
-            tin.ports[port].room |= 1 << channel;
-            tin.count_wants(port);
-            if tin.wanted & tin.free_outputs != 0 {
-                self.mark(place);
-            }
+        let free = start + shared.durations.wire(kind, blocks);
+        state.line_free = free;
+        let is_filled = state.filled != 0;
+        let queued = &mut self.queued[channel][port];
+        *queued -= blocks.div_ceil(2);
+        let queued = *queued;
+        if state.room >> channel & 1 == 0 {
+            self.reopen(shared, port, channel, queued);
         }
         if is_filled {
-            self.look_at(place, port, (free / TICK_PS).max(tick + 1));
+            shared.look_at(self, port, (free / TICK_PS).max(tick + 1));
         }
         match kind {
             PortKind::Terminal => {
                 // The tail is no earlier than the line at which it came in allows.
-                let line = self.durations.wire(PortKind::Local, cell.blocks);
+                let line = shared.durations.wire(PortKind::Local, blocks);
                 let tail = free.max(ready + line);
-                let place = (place << 6 | port) as u32;
-                let delivery = Delivery { place, cell: index, tail };
-                self.calendar.at(tail / TICK_PS).deliveries.push(delivery);
+                let delivery = Delivery { place: self.place(port), cell: index, tail };
+                let tick = tail / TICK_PS;
+                shared.calendar.at(tick).deliveries.push(tick, delivery);
             }
-            _ => self.put_on_wire(place, port, channel, index, start),
+            _ => self.put_on_wire(shared, port, channel, index, start),
         }
     }
 
-    /// A cell's last bit has come out of a terminal port.
-    pub(super) fn hand_over(&mut self, delivery: Delivery) {
-        let (place, port) = split(delivery.place);
-        let cell = self.pool.take(delivery.cell);
-        self.counts.delivered += 1;
-        self.counts.delivered_blocks += u64::from(cell.blocks);
-        let terminal = port as u8 - self.tables.shape().external_ports();
-        let at = kernel::Time::from_ps(delivery.tail);
-        let id = self.tins[place].id;
-        self.endpoints.deliver(id, terminal, &cell, at, &mut self.wishes);
-        self.wishes.contents.release(&cell);
-        self.grant_wishes(place);
+    /// An output's channel had no room for a largest cell, and may have it again.
+    #[inline(never)]
+    fn reopen(&mut self, shared: &mut Shared, port: usize, channel: usize, queued: u8) {
+        let state = &mut self.ports[port];
+        let limit = shared.limits.outputs[state.kind as usize];
+        if u16::from(queued) + CELL_UNITS <= limit {
+            state.room |= 1 << channel;
+            self.count_wants(port);
+            shared.mark(self);
+        }
     }
 
     /// A cell's first bit goes on the wire at `start`.
-    fn put_on_wire(&mut self, place: usize, port: usize, channel: usize, index: u32, start: u64) {
-        self.note_use(place, port, channel, start / TICK_PS);
-        let hit = self.hit(place, port, &self.pool.get(index).clone());
-        match hit {
-            Hit::None => {}
-            Hit::Header => {
-                self.counts.header_errors += 1;
-                self.wishes.contents.release(&self.pool.take(index));
-                return;
-            }
-            Hit::Silent => {
-                self.counts.lost_silently += 1;
-                self.wishes.contents.release(&self.pool.take(index));
-                return;
-            }
-            Hit::Payload => {
-                self.counts.payload_errors += 1;
-                self.pool.get_mut(index).damage();
-            }
-        }
+    #[inline]
+    fn put_on_wire(
+        &mut self,
+        shared: &mut Shared,
+        port: usize,
+        channel: usize,
+        index: u32,
+        start: u64,
+    ) {
+        self.note_use(shared, port, channel, start / TICK_PS);
         let mut channel = channel as u8;
-        if self.is_wire {
-            let cell = self.pool.get(index);
-            let content = self.wishes.contents.get_mut(cell);
-            let Some((there, vc)) = bytes::cell(cell, channel, content) else {
-                self.counts.header_errors += 1;
-                self.wishes.contents.release(&self.pool.take(index));
-                return;
-            };
-            (*self.pool.get_mut(index), channel) = (there, vc);
+        if shared.errors.is_some() && !self.survives(shared, port, index) {
+            return;
         }
-        let state = &self.tins[place].ports[port];
+        if shared.is_wire {
+            match self.pass_as_bytes(shared, channel, index) {
+                Some(there) => channel = there,
+                None => return,
+            }
+        }
+        let state = &self.ports[port];
         let arrival = start + u64::from(state.delay);
-        let (tin, far) = (state.far_tin, state.far_port);
-        let cell = self.pool.get_mut(index);
+        let cell = shared.pool.get_mut(index);
         cell.ready = arrival + HOP.as_ps();
-        let able = arrival + self.durations.eligible(state.kind, cell.blocks);
-        let tick = able.div_ceil(TICK_PS);
-        let place = self.places[usize::from(tin)];
-        if place == NONE {
-            let mut cell = self.pool.take(index);
-            let content = self.wishes.contents.take(&mut cell).map(Box::new);
+        let able = arrival + shared.durations.eligible(state.kind, cell.blocks);
+        let tick = tick_from(able);
+        if state.far == NONE {
+            let mut cell = shared.pool.take(index);
+            let content = shared.wishes.contents.take(&mut cell).map(Box::new);
+            let (tin, port) = (state.far_tin, state.far_port);
             let body = Body::Cell(cell, channel);
-            return self.posted.push(Posted { tick, tin, port: far, body, content });
+            return shared.posted.push(Posted { tick, tin, port, body, content });
         }
-        let place = place << 6 | u32::from(far);
-        self.calendar.at(tick).mail.push(Mail::Cell { place, cell: index, channel });
+        let mail = Mail::Cell { queue: queue_at(state.far, channel), cell: index };
+        shared.calendar.at(tick).mail.push(tick, mail);
+    }
+
+    /// What errors of a link leave of a cell: false if nothing.
+    #[inline(never)]
+    fn survives(&self, shared: &mut Shared, port: usize, index: u32) -> bool {
+        let cell = *shared.pool.get(index);
+        match self.hit(shared, port, &cell) {
+            Hit::None => return true,
+            Hit::Payload => {
+                shared.counts.payload_errors += 1;
+                shared.pool.get_mut(index).damage();
+                return true;
+            }
+            Hit::Header => shared.counts.header_errors += 1,
+            Hit::Silent => shared.counts.lost_silently += 1,
+        }
+        shared.discard(index);
+        false
+    }
+
+    /// A cell as it is read from its bytes, and its channel; `None` if it cannot be read.
+    #[inline(never)]
+    fn pass_as_bytes(&self, shared: &mut Shared, channel: u8, index: u32) -> Option<u8> {
+        let cell = shared.pool.get(index);
+        let content = shared.wishes.contents.get_mut(cell);
+        match bytes::cell(cell, channel, content) {
+            Some((there, vc)) => {
+                *shared.pool.get_mut(index) = there;
+                Some(vc)
+            }
+            None => {
+                shared.counts.header_errors += 1;
+                shared.discard(index);
+                None
+            }
+        }
+    }
+
+    /// Lets an ordered set take a port's line at a tick, behind what is on it; gives the tick at which it may be acted
+    /// upon at the other end.
+    #[inline]
+    fn occupy(&mut self, shared: &Shared, port: usize, tick: u64) -> u64 {
+        let state = &mut self.ports[port];
+        let length = u64::from(shared.durations.ordered_set[state.kind as usize]);
+        state.line_free = state.line_free.max(tick * TICK_PS) + length;
+        tick_from(state.line_free + u64::from(state.delay) + RECEIVE.as_ps())
+    }
+
+    /// Sends credit over a port's link.
+    #[inline]
+    pub(super) fn send_credit(
+        &mut self,
+        shared: &mut Shared,
+        port: usize,
+        credit: Credit,
+        tick: u64,
+    ) {
+        if shared.errors.is_some() || shared.is_wire || credit.place == NONE {
+            let body = Body::Credit(credit.first, credit.count, credit.limits);
+            return self.send_set(shared, port, body, tick);
+        }
+        let tick = self.occupy(shared, port, tick);
+        shared.calendar.at(tick).credits.push(tick, credit);
     }
 
     /// Sends an ordered set over a port's link, between cells; it arrives as `body` there.
-    pub(super) fn send_set(&mut self, place: usize, port: usize, body: Body, tick: u64) {
-        let state = &mut self.tins[place].ports[port];
-        let length = u64::from(self.durations.ordered_set[state.kind as usize]);
-        state.line_free = state.line_free.max(tick * TICK_PS) + length;
-        let able = state.line_free + u64::from(state.delay) + RECEIVE.as_ps();
-        let (tin, far, tick) = (state.far_tin, state.far_port, able.div_ceil(TICK_PS));
+    #[inline(never)]
+    pub(super) fn send_set(&mut self, shared: &mut Shared, port: usize, body: Body, tick: u64) {
+        let tick = self.occupy(shared, port, tick);
+        let (far, far_tin, far_port) = {
+            let state = &self.ports[port];
+            (state.far, state.far_tin, state.far_port)
+        };
         // A set is as long as a header, and damaged as often.
         let set = super::cell::Cell::new(0, 0, 0, 0, 1, 0);
-        if matches!(self.hit(place, port, &set), Hit::Header | Hit::Payload) {
-            self.counts.header_errors += 1;
+        let is_hit = shared.errors.is_some()
+            && matches!(self.hit(shared, port, &set), Hit::Header | Hit::Payload);
+        let body = match shared.is_wire {
+            _ if is_hit => None,
+            false => Some(body),
+            true => bytes::set(body),
+        };
+        let Some(body) = body else {
+            shared.counts.header_errors += 1;
             return;
-        }
-        let body = match self.is_wire {
-            false => body,
-            true => match bytes::set(body) {
-                Some(body) => body,
-                None => {
-                    self.counts.header_errors += 1;
-                    return;
-                }
-            },
         };
-        let there = self.places[usize::from(tin)];
-        if there == NONE {
-            return self.posted.push(Posted { tick, tin, port: far, body, content: None });
+        if far == NONE {
+            let (tin, port) = (far_tin, far_port);
+            return shared.posted.push(Posted { tick, tin, port, body, content: None });
         }
-        let place = there << 6 | u32::from(far);
-        let mail = match body {
-            Body::Credit(first, count, limits) => Mail::Credit { place, first, count, limits },
-            Body::Sync(channel, used) => Mail::Sync { place, channel, used },
-            Body::Cell(..) => unreachable!("a cell is no ordered set"),
-        };
-        self.calendar.at(tick).mail.push(mail);
+        shared.receive_set(far, body, tick);
     }
 }
 
-/// Channels of an output whose heads may start before `end`, and when the next may of those that have credit, if that is
-/// asked for.
-fn eligible(tin: &Tin, port: usize, end: u64, credits: bool) -> (u32, u64) {
-    let state = &tin.ports[port];
-    let has_room = state.kind == PortKind::Terminal || !credits;
-    let (mut able, mut soon) = (0, NEVER);
-    for channel in channels(state.filled & !state.stalled) {
-        let queue = &tin.outputs[at(channel, port)];
-        if !has_room && !queue.credit.can_send(queue.blocks.div_ceil(2).into()) {
-            continue;
-        }
-        if queue.ready >= end {
-            soon = soon.min(queue.ready);
-        } else {
-            able |= 1 << channel;
+/// The first tick that does not begin before an instant. Unit: ps.
+#[inline]
+fn tick_from(instant: u64) -> u64 {
+    // `div_ceil` takes the remainder as well: no instant is so late that this addition could overflow.
+    const ROUND_UP: u64 = TICK_PS - 1;
+    (instant + ROUND_UP) / TICK_PS
+}
+
+impl Shared {
+    /// An ordered set comes to a place at a tick.
+    pub(super) fn receive_set(&mut self, place: u32, body: Body, tick: u64) {
+        let due = self.calendar.at(tick);
+        match body {
+            Body::Credit(first, count, limits) => {
+                due.credits.push(tick, Credit { place, first, count, limits });
+            }
+            Body::Sync(channel, used) => {
+                due.mail.push(tick, Mail::Sync { queue: queue_at(place, channel), used });
+            }
+            Body::Cell(..) => unreachable!("a cell is no ordered set"),
         }
     }
-    (able, soon)
 }

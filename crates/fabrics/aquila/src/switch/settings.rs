@@ -3,14 +3,16 @@
 use kernel::{Bytes, Rate, Span};
 
 use super::cell::BLOCKS_MAX;
-use crate::config::{Link, Plan, Switch};
-use crate::link::classes::{self, Class, Service};
+use crate::config::{AtDeadLink, Link, Plan, Switch};
+use crate::link::classes::{self, Class, Mode, Service};
 use crate::link::credits::UNIT_BYTES;
 use crate::topology::PortKind;
 
 /// A cycle of the core's clock: 400 MHz, 8 bytes a cycle and port (derived from the paper's 20, 30 and 40 ns
 /// and the 2.5 ns of App. B.2; M103).
 pub const TICK: Span = Span::from_ps(2_500);
+/// The same. Unit: ps.
+pub(super) const TICK_PS: u64 = TICK.as_ps();
 /// From a head's arrival to its first bit on the next wire, on an idle way (§3.2).
 pub(super) const HOP: Span = Span::from_ns(40);
 /// From a head's arrival until its cell may be matched: the half of a hop that is not the core's (§3.1).
@@ -75,6 +77,15 @@ pub(super) struct Limits {
     /// How a channel is served, and the channels of each strict level.
     pub(super) services: [Service; CHANNELS],
     pub(super) levels: [u32; classes::LEVELS as usize],
+    /// How cells of each class are routed.
+    pub(super) modes: [Mode; classes::CLASSES as usize],
+    /// All ports of a row are compared, not some that are drawn.
+    pub(super) compares_all: bool,
+    /// Iterations of a match.
+    pub(super) iterations: u32,
+    pub(super) at_dead_link: AtDeadLink,
+    /// What error correction takes on a fibre. Unit: ps.
+    pub(super) correction: u64,
 }
 
 impl Limits {
@@ -100,6 +111,11 @@ impl Limits {
             errors: [link.local_bit_error_rate, link.global_bit_error_rate, 0.0],
             services,
             levels,
+            modes: classes.map(|class| class.mode),
+            compares_all: switch.compares_all,
+            iterations: switch.iterations,
+            at_dead_link: switch.at_dead_link,
+            correction: link.fec_delay.as_ps(),
         }
     }
 }
@@ -115,16 +131,19 @@ impl Settings {
     }
 }
 
+/// Lengths that arrays have room for: a power of two, so that an index needs no check.
+const LENGTHS: usize = (BLOCKS_MAX as usize + 1).next_power_of_two();
+
 /// Durations by length, worked out once.
 #[derive(Clone, Debug)]
 pub(super) struct Durations {
     /// By kind of port and blocks: on the wire. Unit: ps.
-    wire: [[u32; BLOCKS_MAX as usize + 1]; 3],
+    wire: [[u32; LENGTHS]; 3],
     /// By blocks: in the crossbar. Unit: ticks.
-    cross: [u8; BLOCKS_MAX as usize + 1],
+    cross: [u8; LENGTHS],
     /// By kind of port and blocks: from a head's arrival until it may cross, so that the crossbar never waits for
     /// what is still on the wire. Unit: ps.
-    eligible: [[u32; BLOCKS_MAX as usize + 1]; 3],
+    eligible: [[u32; LENGTHS]; 3],
     /// An ordered set on the wire of a kind of port. Unit: ps.
     pub(super) ordered_set: [u32; 3],
 }
@@ -139,6 +158,8 @@ impl Durations {
             };
             settings.rate(kind).send_time(Bytes::new(bytes)).as_ps() as u32
         };
+        // No cell is longer than the longest.
+        let length = |blocks: usize| blocks.min(BLOCKS_MAX.into());
         let kinds = [PortKind::Local, PortKind::Global, PortKind::Terminal];
         let speedup = (settings.switch.speedup * 100.0).round() as usize;
         let cross = |blocks: usize| (blocks * 100).div_ceil(speedup).max(1);
@@ -148,25 +169,36 @@ impl Durations {
             receive.max(wire(kind, blocks).saturating_sub(crossing))
         };
         Self {
-            wire: kinds.map(|kind| std::array::from_fn(|blocks| wire(kind, blocks))),
-            cross: std::array::from_fn(|blocks| cross(blocks) as u8),
-            eligible: kinds.map(|kind| std::array::from_fn(|blocks| eligible(kind, blocks))),
+            wire: kinds.map(|kind| std::array::from_fn(|blocks| wire(kind, length(blocks)))),
+            cross: std::array::from_fn(|blocks| cross(length(blocks)) as u8),
+            eligible: kinds
+                .map(|kind| std::array::from_fn(|blocks| eligible(kind, length(blocks)))),
             ordered_set: kinds.map(|kind| wire(kind, 1)),
         }
     }
 
+    /// The longest time from now until something at a switch that is certain to come: a line is busy with a cell and
+    /// with all that tells of credit on all its channels twice, and what comes then crosses. Unit: ps.
+    pub(super) fn longest(&self) -> u64 {
+        let longest = |of: &[u32]| u64::from(of.iter().copied().max().unwrap_or(0));
+        let cell = longest(self.wire.as_flattened()) + longest(self.eligible.as_flattened());
+        let sets = 4 * CHANNELS as u64 * longest(&self.ordered_set);
+        let crossing = longest(&self.cross.map(u32::from)) * TICK_PS;
+        2 * cell + sets + crossing + HOP.as_ps()
+    }
+
     #[inline]
     pub(super) fn wire(&self, kind: PortKind, blocks: u8) -> u64 {
-        u64::from(self.wire[kind as usize][usize::from(blocks)])
+        u64::from(self.wire[kind as usize][usize::from(blocks) % LENGTHS])
     }
 
     #[inline]
     pub(super) fn cross(&self, blocks: u8) -> u64 {
-        u64::from(self.cross[usize::from(blocks)])
+        u64::from(self.cross[usize::from(blocks) % LENGTHS])
     }
 
     #[inline]
     pub(super) fn eligible(&self, kind: PortKind, blocks: u8) -> u64 {
-        u64::from(self.eligible[kind as usize][usize::from(blocks)])
+        u64::from(self.eligible[kind as usize][usize::from(blocks) % LENGTHS])
     }
 }

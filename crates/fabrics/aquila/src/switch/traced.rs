@@ -1,6 +1,7 @@
 //! What switches see of traced cells (M901): nothing of it changes what they do (I93).
 
 use super::cell::Cell;
+use super::shared::Shared;
 use super::{Endpoints, Switches};
 
 /// In [`Seen::output`]: the cell was thrown away.
@@ -29,22 +30,23 @@ impl<E: Endpoints> Switches<E> {
     /// What was seen of traced cells since this was last called, first to last. To be called while there are any:
     /// until then they are kept.
     pub fn seen(&mut self) -> std::vec::Drain<'_, Seen> {
-        self.seen.drain(..)
+        self.shared.seen.drain(..)
     }
+}
 
-    /// Writes down a traced cell. Ports and channels of input and output.
+impl Shared {
+    /// Writes down a traced cell at a TiN. Ports and channels of input and output.
     #[cold]
     #[inline(never)]
     pub(super) fn note(
         &mut self,
-        place: usize,
+        tin: u16,
         input: (usize, usize),
         output: (u8, u8),
         cell: Cell,
         tick: u64,
     ) {
         let (input, input_vc) = (input.0 as u8, input.1 as u8);
-        let tin = self.tins[place].id;
         let (output, output_vc) = output;
         self.seen.push(Seen { tick, tin, input, input_vc, output, output_vc, cell });
     }

@@ -6,32 +6,39 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::tin::NO_TIN;
-use super::{Endpoints, Switches, TICK_PS};
+use super::settings::TICK_PS;
+use super::tin::{NEVER, NO_TIN, Tin};
+use super::{Endpoints, Switches};
 use crate::tables::journal::{Change, Editor, Journal};
 
 /// Writes that are to come.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Writes {
     journal: Arc<Journal>,
     /// Of the journal's, those of the TiNs here, by time.
     own: VecDeque<u32>,
-    /// The tick of the first.
-    next: Option<u64>,
+    /// The tick of the first, or [`NEVER`].
+    next: u64,
     /// `None`: the tables are still those that all switches of a Clique have in common.
     editor: Option<Box<Editor>>,
 }
 
+impl Default for Writes {
+    fn default() -> Self {
+        Self { journal: Arc::default(), own: VecDeque::new(), next: NEVER, editor: None }
+    }
+}
+
 impl Writes {
-    /// The tick of the next one.
+    /// The tick of the next one, or [`NEVER`].
     #[inline]
-    pub(super) fn next(&self) -> Option<u64> {
+    pub(super) fn next(&self) -> u64 {
         self.next
     }
 
     fn look(&mut self) {
         let first = self.own.front().map(|&index| self.journal.writes()[index as usize]);
-        self.next = first.map(|write| write.at.as_ps().div_ceil(TICK_PS));
+        self.next = first.map_or(NEVER, |write| write.at.as_ps().div_ceil(TICK_PS));
     }
 }
 
@@ -44,10 +51,10 @@ impl<E: Endpoints> Switches<E> {
         let here = |tin: u16| self.places[usize::from(tin)] != super::NONE;
         let own = (0..).zip(journal.writes()).filter(|(_, write)| here(write.tin));
         let own = own.map(|(index, _)| index).collect();
-        self.writes = Writes { journal, own, next: None, editor: self.writes.editor.take() };
+        self.writes = Writes { journal, own, next: NEVER, editor: self.writes.editor.take() };
         self.writes.look();
-        let now = self.calendar.now();
-        assert!(self.writes.next.is_none_or(|next| next >= now), "{:?} < {now}", self.writes.next);
+        let now = self.shared.calendar.now();
+        assert!(self.writes.next >= now, "{} < {now}", self.writes.next);
     }
 
     /// Carries out the writes of a tick.
@@ -57,34 +64,38 @@ impl<E: Endpoints> Switches<E> {
             Some(editor) => editor,
             None => {
                 let here = |tin: u16| self.places[usize::from(tin)] != super::NONE;
-                let (editor, tables) = Editor::new(&self.tables, here);
-                self.tables = Arc::new(tables);
+                let (editor, tables) = Editor::new(&self.shared.tables, here);
+                self.tins.iter_mut().for_each(|tin| tin.read_tables(&tables));
+                self.shared.tables = Arc::new(tables);
                 Box::new(editor)
             }
         };
-        while self.writes.next == Some(tick) {
+        while self.writes.next == tick {
             let index = self.writes.own.pop_front().expect("it is the next");
             let write = self.writes.journal.writes()[index as usize];
             self.writes.look();
-            editor.apply(Arc::make_mut(&mut self.tables), write.tin, &write.change);
-            let place = self.places[usize::from(write.tin)] as usize;
+            editor.apply(Arc::make_mut(&mut self.shared.tables), write.tin, &write.change);
+            let tin = &mut self.tins[self.places[usize::from(write.tin)] as usize];
             match write.change {
-                Change::Down { ports } => self.set_down(place, ports),
-                Change::Reset => self.set_down(place, 0),
+                Change::Down { ports } => tin.set_down(ports),
+                Change::Reset => tin.set_down(0),
                 _ => {}
             }
             let next = self.writes.own.front();
             let next = next.map(|&index| self.writes.journal.writes()[index as usize].tin);
-            if self.writes.next != Some(tick) || next != Some(write.tin) {
-                self.choose_again(place, tick);
+            if self.writes.next != tick || next != Some(write.tin) {
+                tin.read_tables(&self.shared.tables);
+                tin.choose_again(&mut self.shared, tick);
             }
         }
         self.writes.editor = Some(editor);
     }
+}
 
-    /// Which ports of a switch lead down the tree of the escape channels: what comes in at others has come down.
-    fn set_down(&mut self, place: usize, down: u64) {
-        for (port, state) in self.tins[place].ports.iter_mut().enumerate() {
+impl Tin {
+    /// Which ports lead down the tree of the escape channels: what comes in at others has come down.
+    fn set_down(&mut self, down: u64) {
+        for (port, state) in self.ports.iter_mut().enumerate() {
             state.comes_down = state.far_tin != NO_TIN && down >> port & 1 == 0;
         }
     }

@@ -151,6 +151,15 @@ impl Tables {
         self.entries[block as usize + usize::from(component)]
     }
 
+    /// The component of a destination that is not of the TiN in which the address `own` is, if it exists.
+    #[inline]
+    pub(crate) fn far_component(&self, own: Address, destination: Address) -> u16 {
+        match destination.pod() == own.pod() {
+            true => self.shape.pods + destination.tin(),
+            false => destination.pod(),
+        }
+    }
+
     /// Asks for the memory of an entry.
     #[inline]
     pub(crate) fn prefetch(&self, block: u32, component: u16) {
@@ -240,15 +249,20 @@ pub const fn components(shape: &Shape) -> u16 {
 #[inline]
 #[must_use]
 pub fn component(shape: &Shape, pod: u16, place: u16, destination: Address) -> Component {
+    component_from(shape, Address::new(pod, place, Endpoint::ETHERNET), destination)
+}
+
+/// Which part of a destination the TiN looks at in which the address `own` is.
+#[inline]
+#[must_use]
+pub fn component_from(shape: &Shape, own: Address, destination: Address) -> Component {
     let (to, tin) = (destination.pod(), destination.tin());
-    if to >= shape.pods || tin >= shape.tins_per_pod {
-        Component::Unknown
-    } else if to != pod {
-        Component::Far(to)
-    } else if tin != place {
-        Component::Far(shape.pods + tin)
-    } else {
+    if destination.is_with(own) {
         Component::Own(destination.endpoint())
+    } else if to >= shape.pods || tin >= shape.tins_per_pod {
+        Component::Unknown
+    } else {
+        Component::Far(if to != own.pod() { to } else { shape.pods + tin })
     }
 }
 
