@@ -6,7 +6,7 @@ use std::path::Path as FilePath;
 use axum::body::{Body, to_bytes};
 use kernel::{Bytes, Span, Time};
 use rack::results::{FlowEnd, FlowRecord, FlowSink, SeriesTable};
-use rack::trace::{Hop, Line, LineSpan, Lines, Outcome, Place, Trace};
+use rack::trace::{ETHERNET, Hop, Line, LineSpan, Lines, Outcome, Place, Trace};
 use rack::{Class, Flow, FlowId, Gauge, GaugeKind, NodeId};
 use report::{FlowWriter, Provenance, write_links, write_series, write_trace};
 use serde_json::json;
@@ -64,7 +64,8 @@ fn run(place: &FilePath) {
         beside: vec![(Some(FlowId::new(4)), 9000)],
         header: Vec::new(),
     };
-    let places = vec![Place { port: 0, from: "node 0".into(), to: "node 1".into() }];
+    let places =
+        vec![Place { port: 0, link_type: ETHERNET, from: "node 0".into(), to: "node 1".into() }];
     let trace = Trace { hops: vec![hop], places, ..Trace::default() };
     write_trace(&place.join("trace.parquet"), &trace, &origin()).unwrap();
     let spans = vec![LineSpan { carried: 1058, waiting: 9000 }];
