@@ -206,6 +206,24 @@ def test_a_search_on_a_cluster_is_that_of_this_machine(
     assert [name for name in found if found[name] != expected[name]] == []
 
 
+def test_experiments_on_a_cluster_are_those_of_this_machine(
+    here: Path, processes: Processes, client: Any
+) -> None:
+    processes.worker()
+    client.wait_for_workers(1)
+    found = []
+    for out, more in [("there", ["--dask", processes.address]), ("here", [])]:
+        line = command("reproduce", "all", "pl2/section2", "--out", out, *more)
+        done = subprocess.run(line, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        measured = json.loads((here / out / "pl2/section2/measured.json").read_text())
+        # When, and how long it took.
+        del measured["date"], measured["wall_seconds"]
+        page = (here / out / "pl2/section2/report.html").read_bytes()
+        found.append((done.stdout, measured, page, (here / out / "claims.json").read_bytes()))
+    assert found[0] == found[1]
+
+
 @pytest.mark.usefixtures("here")
 def test_points_go_where_they_have_the_memory(
     small: Scenario, processes: Processes, client: Any

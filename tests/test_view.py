@@ -1,5 +1,6 @@
 """The page of ``rackloom view`` in a real browser: by mouse, by keyboard, on a narrow screen."""
 
+import importlib.util
 import json
 import os
 import re
@@ -54,7 +55,7 @@ def chromium() -> str:
 
 @pytest.fixture(scope="module")
 def results(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with a record of packets, a comparison, a sweep."""
+    """A run with a record of packets, a comparison, a sweep, and where there is Optuna a search."""
     place = tmp_path_factory.mktemp("view")
     (place / "run.toml").write_text(SCENARIO.format(flows=600))
     several = SCENARIO.format(flows=200).replace(TRACE, "").split("[fabric]")[0]
@@ -66,6 +67,13 @@ def results(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["sweep", "several.toml", "--grid", "workload.load=0.2,0.4", "--out", "results/grid"],
     ]:
         subprocess.run([binary, *arguments, "--quiet"], cwd=place, check=True, capture_output=True)
+    if importlib.util.find_spec("optuna"):
+        search = (
+            "--over workload.load=0.2,0.4 --minimise fct.all.p99 --maximise throughput.mean_node"
+        )
+        command = [sys.executable, "-m", "rackloom", "search", "several.toml", *search.split()]
+        command += ["--trials", "4", "--out", "results/found", "--quiet"]
+        subprocess.run(command, cwd=place, check=True, capture_output=True)
     return place / "results"
 
 
@@ -269,9 +277,10 @@ def test_slow_everything_is_reached_by_the_keyboard_alone(page: Page, address: s
     expect(page.locator(".choose [role=alert]")).to_contain_text("Size")
 
 
-def test_slow_a_narrow_screen_has_room_for_all(page: Page, address: str) -> None:
+def test_slow_a_narrow_screen_has_room_for_all(page: Page, address: str, results: Path) -> None:
     page.set_viewport_size({"width": 360, "height": 740})
-    for path in ["traced", "both", "grid"]:
+    paths = ["traced", "both", "grid"]
+    for path in [*paths, "found"] if (results / "found").exists() else paths:
         shown(page, address, path)
         width = page.evaluate("document.documentElement.scrollWidth")
         assert width <= 360, f"{path} is {width} wide"
@@ -297,7 +306,7 @@ def test_slow_comparisons_and_sweeps_lead_to_their_runs(page: Page, address: str
     page.locator(".masthead a").click()
     expect(page.locator("body")).to_have_attribute("data-shown", "grid")
     page.select_option("#figure", label="FCT of short flows, 99%")
-    expect(page.locator("main .plot .ytitle")).to_contain_text("FCT of short flows")
+    expect(page.locator("main .plot .ytitle").first).to_contain_text("FCT of short flows")
     shown(page, address, "both")
     expect(page.locator("main table tbody tr")).to_have_count(2)
     # The stored reports are shown, apart from the page: that of a sweep has its library beside it.
@@ -311,6 +320,77 @@ def test_slow_comparisons_and_sweeps_lead_to_their_runs(page: Page, address: str
         )
         assert report.evaluate("origin") == "null"
         report.close()
+
+
+DRAWN = """plot => document.querySelectorAll("#curves .plot")[plot].data
+    .map(trace => [trace.name, Array.from(trace.x), Array.from(trace.y)])"""
+
+
+def test_slow_curves_of_fabrics_lie_over_each_other(
+    page: Page, address: str, results: Path
+) -> None:
+    shown(page, address, "both")
+    expect(page.locator("#curves [role=status]")).to_have_text("")
+    curves = page.evaluate(DRAWN, 1)
+    assert [name for name, *_ in curves] == ["packet-switched", "shoal"]
+    for name, times, shares in curves:
+        table = parquet.read_table(results / "both" / name / "flows.parquet").to_pandas()
+        measured = table[table["measured"]]
+        took = (measured["end_ps"] - measured["start_ps"]) / 1e12
+        assert [times[0], times[-1]] == pytest.approx([took.min(), took.max()])
+        assert shares[-1] == 1
+        # The share of flows within each of the times that are drawn.
+        for at in range(0, len(times), 20):
+            assert shares[at] == pytest.approx((took <= times[at] * (1 + 1e-12)).mean(), abs=0.02)
+    # All flows have 20 KB, between 16 and 32 KiB: one point a fabric.
+    tails = page.evaluate(DRAWN, 0)
+    for name, sizes, slowdowns in tails:
+        table = parquet.read_table(results / "both" / name / "flows.parquet").to_pandas()
+        expected = table[table["measured"]]["slowdown"].sort_values().iloc[198 - 1]
+        assert (len(sizes), 2**14 < sizes[0] < 2**15) == (1, True)
+        assert slowdowns[0] == pytest.approx(expected)
+    page.select_option("#curves-quantity", label="Completion time, median")
+    expect(page.locator("#curves .plot").first.locator(".ytitle")).to_contain_text("median")
+
+
+def test_slow_curves_of_a_sweep_go_over_fabrics_or_settings(page: Page, address: str) -> None:
+    shown(page, address, "grid")
+    expect(page.locator("#curves [role=status]")).to_have_text("")
+    light = page.evaluate(DRAWN, 1)
+    assert [name for name, *_ in light] == ["shoal", "packet-switched"]
+    page.select_option("#curves-at", label="workload.load 0.4")
+    expect(page.locator("#curves [role=status]")).to_have_text("")
+    page.wait_for_function(
+        f"light => JSON.stringify(({DRAWN})(1)) !== light", arg=json.dumps(light)
+    )
+    page.select_option("#curves-over", label="workload.load")
+    page.wait_for_function(
+        "() => document.querySelectorAll('#curves .plot')[1].data[0].name === '0.2'"
+    )
+    assert [name for name, *_ in page.evaluate(DRAWN, 1)] == ["0.2", "0.4"]
+
+
+def test_slow_the_front_of_a_search_is_drawn_over_its_aims(
+    page: Page, address: str, results: Path
+) -> None:
+    if not (results / "found").exists():
+        pytest.skip("no Optuna (pip install 'rackloom[search]')")
+    shown(page, address, "found")
+    expect(page.locator("#figure")).to_contain_text("hroughput")
+    trials = parquet.read_table(results / "found/trials.parquet").to_pandas()
+    front = trials[trials["is_best"]].sort_values("fct.all.p99")
+    found = page.evaluate(
+        """() => document.querySelector("main .plot").data
+        .map(trace => [trace.name, trace.mode, [...trace.x], [...trace.y]])"""
+    )
+    name, mode, times, rates = found[0]
+    assert (name, mode) == ("Front", "lines+markers")
+    assert times == pytest.approx(list(front["fct.all.p99"]))
+    assert rates == pytest.approx(list(front["throughput.mean_node"]))
+    assert sum(len(kind[2]) for kind in found) == len(trials)
+    # Below it, the curves of the front's trials, each by what was searched.
+    best = [f"{row['set.workload.load']}, {row['label']}" for _, row in front.iterrows()]
+    assert sorted(name for name, *_ in page.evaluate(DRAWN, 1)) == sorted(best)
 
 
 def test_slow_a_run_under_way_is_followed_to_its_end(

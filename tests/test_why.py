@@ -146,6 +146,8 @@ FABRICS: dict[str, tuple[dict[str, Any], str, str, tuple[str, ...]]] = {
         "r2c2.sequence",
         (),
     ),
+    "scoc": ({"kind": "scoc", "nodes": 8}, "scoc_rackloom", "scoc_rackloom.sequence", ()),
+    "shoal": ({"kind": "shoal", "nodes": 8}, "shoal_rackloom", "shoal_rackloom.sequence", ()),
 }
 
 

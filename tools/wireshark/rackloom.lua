@@ -1,11 +1,12 @@
--- Wireshark's dissectors of the formats that are no standard's: R2C2, PL2, Homa, NDP and RDS, as Rackloom writes them
--- (docs/wire-formats.md). For captures of `rackloom why RESULTS --pcapng FILE`.
+-- Wireshark's dissectors of the formats that are no standard's: R2C2, PL2, Homa, NDP, RDS, Shoal's cells and
+-- packets of a SCOC chip, as Rackloom writes them (docs/wire-formats.md). For captures of `rackloom why RESULTS --pcapng FILE`.
 --
 --     wireshark -X lua_script:tools/wireshark/rackloom.lua FILE
 --
 -- or copied to Wireshark's folder of personal plugins. R2C2 and PL2 share an Ethernet type and are told apart by R2C2's
 -- length; Homa has a number of its own in IPv4. NDP and RDS stand in UDP between ports that name flows: say which with
--- "Decode As" on the port, or for all of a capture with the preferences of the protocol "rackloom".
+-- "Decode As" on the port, or for all of a capture with the preferences of the protocol "rackloom". Cells have link types
+-- for private use: USER0 is Shoal's, USER1 SCOC's.
 
 local ETHERNET_LOCAL, PL2_TAG, HOMA = 0x88B5, 0x88B6, 146
 
@@ -281,3 +282,82 @@ local function heuristic(tvb, pinfo, tree)
 end
 
 whole:register_heuristic("udp", heuristic)
+
+-- Shoal: a header of 64 bits, whose fields are as wide as the rack needs (crates/fabrics/shoal/src/wire/mod.rs).
+
+local shoal = Proto("shoal_rackloom", "Shoal cell")
+local s = {
+    source = ProtoField.uint16("shoal_rackloom.source", "Source"),
+    destination = ProtoField.uint16("shoal_rackloom.destination", "Destination"),
+    sequence = ProtoField.uint32("shoal_rackloom.sequence", "Sequence number"),
+    feedback = ProtoField.uint16("shoal_rackloom.feedback", "Rate limit feedback"),
+    start = ProtoField.bool("shoal_rackloom.start", "Start of packet"),
+    ending = ProtoField.bool("shoal_rackloom.end", "End of packet"),
+    dropped = ProtoField.bool("shoal_rackloom.dropped", "Last cell dropped"),
+    class = ProtoField.uint8("shoal_rackloom.class", "Class"),
+    checksum = ProtoField.uint8("shoal_rackloom.checksum", "Checksum", base.HEX),
+}
+shoal.fields = {
+    s.source, s.destination, s.sequence, s.feedback, s.start, s.ending, s.dropped, s.class, s.checksum,
+}
+shoal.prefs.nodes = Pref.uint("Nodes", 512, "Nodes of the rack: on them depends how wide the fields are")
+shoal.prefs.classes = Pref.uint("Classes", 1, "Traffic classes of the rack")
+
+function shoal.dissector(tvb, pinfo, tree)
+    pinfo.cols.protocol = "Shoal"
+    local nodes, classes = shoal.prefs.nodes, shoal.prefs.classes
+    local id = nodes > 1024 and 11 or (nodes <= 512 and classes > 1) and 9 or 10
+    local class = classes > 1 and 3 or 0
+    local sub, at, value = tree:add(shoal, tvb(0, 8)), 0, {}
+    for _, field in ipairs({
+        { "source", id }, { "destination", id }, { "sequence", 64 - 3 * id - 12 - class }, { "feedback", id + 1 },
+        { "start", 1 }, { "ending", 1 }, { "dropped", 1 }, { "class", class }, { "checksum", 8 },
+    }) do
+        local name, bits = field[1], field[2]
+        if bits > 0 then
+            local first, last = math.floor(at / 8), math.floor((at + bits - 1) / 8)
+            value[name] = tvb:range(0, 8):bitfield(at, bits)
+            local is_flag = bits == 1
+            sub:add(s[name], tvb(first, last - first + 1), is_flag and value[name] == 1 or not is_flag and value[name])
+            at = at + bits
+        end
+    end
+    pinfo.cols.info = string.format("%d to %d, sequence %d, feedback %d", value.source, value.destination,
+        value.sequence, value.feedback)
+    return tvb:len()
+end
+
+DissectorTable.get("wtap_encap"):add(wtap.USER0, shoal)
+
+-- SCOC: a header of 36 bytes, the lowest byte of each number first (crates/fabrics/scoc/src/rack/header.rs). Instants are in
+-- ticks, of which a byte and a cycle are whole numbers.
+
+local scoc = Proto("scoc_rackloom", "SCOC packet")
+local c = {
+    source = ProtoField.uint16("scoc_rackloom.source", "Source"),
+    destination = ProtoField.uint16("scoc_rackloom.destination", "Destination"),
+    size = ProtoField.uint32("scoc_rackloom.size", "Bytes on the line"),
+    sequence = ProtoField.uint32("scoc_rackloom.sequence", "Packet of the flow"),
+    flow = ProtoField.uint32("scoc_rackloom.flow", "Flow of the source", base.DEC, nil, 0x7FFFFFFF),
+    last = ProtoField.bool("scoc_rackloom.last", "Last packet", 32, nil, 0x80000000),
+    born = ProtoField.uint64("scoc_rackloom.born", "Ready at its source (ticks)"),
+    entered = ProtoField.uint64("scoc_rackloom.entered", "On the line (ticks)"),
+    checksum = ProtoField.uint32("scoc_rackloom.checksum", "Checksum", base.HEX),
+}
+scoc.fields = { c.source, c.destination, c.size, c.sequence, c.flow, c.last, c.born, c.entered, c.checksum }
+
+function scoc.dissector(tvb, pinfo, tree)
+    pinfo.cols.protocol = "SCOC"
+    local sub = tree:add(scoc, tvb(0, 36))
+    for _, field in ipairs({
+        { c.source, 0, 2 }, { c.destination, 2, 2 }, { c.size, 4, 4 }, { c.sequence, 8, 4 }, { c.flow, 12, 4 },
+        { c.last, 12, 4 }, { c.born, 16, 8 }, { c.entered, 24, 8 }, { c.checksum, 32, 4 },
+    }) do
+        sub:add_le(field[1], tvb(field[2], field[3]))
+    end
+    pinfo.cols.info = string.format("%d to %d, flow %d, packet %d", tvb(0, 2):le_uint(), tvb(2, 2):le_uint(),
+        bit.band(tvb(12, 4):le_uint(), 0x7FFFFFFF), tvb(8, 4):le_uint())
+    return tvb:len()
+end
+
+DissectorTable.get("wtap_encap"):add(wtap.USER1, scoc)

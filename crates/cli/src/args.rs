@@ -241,6 +241,10 @@ pub struct ReproduceArguments {
     /// Runs at a time. Default: as many as there are cores.
     #[arg(long, value_name = "N")]
     pub jobs: Option<std::num::NonZero<usize>>,
+    /// Of `all`: carry the experiments out on the workers of a Dask cluster, which have the same build: the scheduler's
+    /// address, as tcp://HOST:8786, or its file.
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["jobs", "judge"])]
+    pub dask: Option<String>,
     /// Of `all`: write the page of all papers' claims, in Markdown, to this file.
     #[arg(long, value_name = "FILE")]
     pub page: Option<PathBuf>,

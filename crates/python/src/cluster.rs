@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use cli::Extras;
 use cli::engine::Failure;
-use cli::engine::cluster::{self, Cluster, Ended, Job, News};
+use cli::engine::cluster::{Cluster, Ended, Job, News};
 use cli::engine::search::{Sampler, Study};
+use cli::reproduce::away;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -104,7 +105,7 @@ pub fn carry_out(
         false => Ok(()),
     };
     attended(py, ask, move |watched| {
-        match cluster::carry_out(&work, &files, &directory, &|| watched.is_stopped()) {
+        match away::carry_out(&work, &files, &directory, &|| watched.is_stopped()) {
             Ok(()) => Ok(None),
             Err(Failure::Interrupted) => Err(Failure::Interrupted),
             Err(failure) => Ok(Some(failure.to_string())),

@@ -6,7 +6,7 @@
 use rack::results;
 use serde_json::Value;
 
-use crate::units::label_of_key;
+use crate::units::{capitalised, label_of_key};
 use crate::{Cell, Column, ResultsTable, Tone, Unit};
 
 /// A figure of the summary.
@@ -238,8 +238,33 @@ const OF_JOB: &[(&str, &str)] = &[
     ("energy_joules", "Energy of the network"),
 ];
 
+/// What bounds the time of the jobs of some summaries, as keys of a job; in the order of the first that has them.
+pub(crate) fn bounds_of_jobs<'a>(summaries: impl Iterator<Item = &'a Value>) -> Vec<String> {
+    let mut keys: Vec<String> = Vec::new();
+    let jobs = summaries.filter_map(|summary| get(summary, "job").and_then(Value::as_object));
+    let tables =
+        jobs.flat_map(|jobs| jobs.values()).filter_map(|job| job["bounded_by"].as_object());
+    for key in tables.flat_map(|table| table.keys()) {
+        let key = format!("bounded_by.{key}");
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    keys
+}
+
+/// What people call a part of the time of a job: its key is `bounded_by.all_reduce_seconds`.
+pub(crate) fn name_of_bound(key: &str) -> String {
+    let name = key.trim_start_matches("bounded_by.").trim_end_matches("_seconds");
+    match name {
+        "compute" => "computing".into(),
+        "transfer" => "messages".into(),
+        name => name.replace('_', "-"),
+    }
+}
+
 /// The names of the jobs of a run.
-fn names_of_jobs(summary: &Value) -> impl Iterator<Item = &str> {
+pub(crate) fn names_of_jobs(summary: &Value) -> impl Iterator<Item = &str> {
     let jobs = get(summary, "job").and_then(Value::as_object);
     jobs.into_iter().flat_map(|jobs| jobs.keys().map(String::as_str))
 }
@@ -249,9 +274,15 @@ fn names_of_jobs(summary: &Value) -> impl Iterator<Item = &str> {
 pub fn jobs(summary: &Value) -> ResultsTable {
     let names: Vec<&str> = names_of_jobs(summary).collect();
     let found = |key: &str| names.iter().any(|name| cell(summary, &of_job(name, key)).is_some());
-    let known: Vec<_> = OF_JOB.iter().filter(|(key, _)| found(key)).collect();
+    let told = OF_JOB.iter().map(|&(key, title)| (key.to_string(), title.to_string()));
+    let bounds = bounds_of_jobs(std::iter::once(summary));
+    let bounds = bounds.into_iter().map(|key| {
+        let title = capitalised(&name_of_bound(&key));
+        (key, title)
+    });
+    let known: Vec<_> = told.chain(bounds).filter(|(key, _)| found(key)).collect();
     let mut columns = vec![Column::new("job", "Job")];
-    columns.extend(known.iter().map(|&&(key, title)| Column::new(key, title)));
+    columns.extend(known.iter().map(|(key, title)| Column::new(key, title)));
     let mut table = ResultsTable::new(columns);
     for name in names {
         let mut cells = vec![Cell::text(name)];
@@ -264,7 +295,7 @@ pub fn jobs(summary: &Value) -> ResultsTable {
     table
 }
 
-fn of_job(name: &str, key: &str) -> String {
+pub(crate) fn of_job(name: &str, key: &str) -> String {
     format!("job.{name}.{key}")
 }
 
@@ -285,10 +316,18 @@ pub fn comparison(runs: &[(&str, &Value)]) -> ResultsTable {
         table.push(cells);
     }
     // The jobs of all runs are the same.
+    let bounds = bounds_of_jobs(runs.iter().map(|(_, summary)| *summary));
     for name in runs.first().into_iter().flat_map(|(_, summary)| names_of_jobs(summary)) {
-        let told = [("seconds", "time"), ("alone_ratio", "times as long as alone")];
-        for (key, what) in told.into_iter().chain([("energy_joules", "energy of the network")]) {
-            let key = of_job(name, key);
+        let told = [
+            ("seconds", "time"),
+            ("alone_ratio", "times as long as alone"),
+            ("energy_joules", "energy of the network"),
+        ];
+        let told = told.map(|(key, what)| (key.to_string(), what.to_string()));
+        let bounds =
+            bounds.iter().map(|key| (key.clone(), format!("time in {}", name_of_bound(key))));
+        for (key, what) in told.into_iter().chain(bounds) {
+            let key = of_job(name, &key);
             let found: Vec<_> = runs.iter().map(|(_, summary)| toned(summary, &key)).collect();
             if found.iter().any(Option::is_some) {
                 let none = || Cell::new(Value::Null, Unit::of_key(&key));

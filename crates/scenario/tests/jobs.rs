@@ -15,6 +15,8 @@ use test_bytes::{message, number, text};
 
 /// `NodeType` of Chakra's schema.
 const COMP: u64 = 4;
+const SEND: u64 = 5;
+const RECEIVE: u64 = 6;
 const COLL: u64 = 7;
 /// `CollectiveCommType` of Chakra's schema.
 const ALL_REDUCE: u64 = 0;
@@ -91,6 +93,44 @@ fn a_ring_all_reduce_takes_two_times_n_less_one_steps_of_an_nth_and_computations
             fs::remove_file(folder.path().join(format!("t.{rank}.et"))).unwrap();
         }
     }
+}
+
+/// What bounded a job: a part of it.
+#[track_caller]
+fn bounded(summary: &Value, job: &str, by: &str) -> f64 {
+    let found = &summary["job"][job]["bounded_by"][format!("{by}_seconds")];
+    found.as_f64().unwrap_or_else(|| panic!("{}", summary["job"]))
+}
+
+#[test]
+fn what_bounds_a_job_is_told_by_its_kind_and_adds_up_to_its_time() {
+    let folder = tempfile::tempdir().unwrap();
+    // A millisecond, and then a message of 1.25 MB: at 100 Gbps 100 us, headers and the way apart.
+    let message = [("comm_src", 0), ("comm_dst", 1), ("comm_size", 1_250_000), ("comm_tag", 3)];
+    let ranks = [
+        [node(0, COMP, &[], 1_000, &[]), node(1, SEND, &[0], 0, &message)],
+        [node(0, COMP, &[], 5, &[]), node(1, RECEIVE, &[0], 0, &message)],
+    ];
+    for (rank, nodes) in ranks.iter().enumerate() {
+        let trace = [self::message(&[text(1, b"0.0.4")]), nodes.concat()].concat();
+        fs::write(folder.path().join(format!("m.{rank}.et")), trace).unwrap();
+    }
+    let job = "[workload]\nkind = \"jobs\"\n[[workload.job]]\nname = \"a\"\ntrace = \"m\"\nstart = \"7 us\"\n";
+    let summary = run(folder.path(), job);
+    let (alone, sent) = (flow_alone(folder.path(), 1_250_000), bounded(&summary, "a", "transfer"));
+    assert!((100e-6..110e-6).contains(&alone), "{alone}");
+    assert_eq!(bounded(&summary, "a", "compute"), 1e-3);
+    assert!((sent / alone - 1.0).abs() < 1e-9, "{sent} for {alone}");
+    assert!((seconds(&summary, "a") - 1e-3 - sent).abs() < 1e-15);
+    // 20 us, six steps of a ring among four, and 30 us.
+    training(folder.path(), "t", 4, 400_000);
+    let summary = run(folder.path(), &job.replace("\"m\"", "\"t\""));
+    let expected = 6.0 * flow_alone(folder.path(), 100_000);
+    assert_eq!(bounded(&summary, "a", "compute"), 50e-6);
+    assert!((bounded(&summary, "a", "all_reduce") / expected - 1.0).abs() < 1e-6);
+    // Stopped before it is over, nobody knows.
+    let summary = run(folder.path(), &format!("run.time = \"50 us\"\n{job}"));
+    assert!(summary["job"]["a"]["bounded_by"]["compute_seconds"].is_null(), "{}", summary["job"]);
 }
 
 #[test]

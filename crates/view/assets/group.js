@@ -1,14 +1,29 @@
 // Runs that belong together: a row each, and one figure over one setting; both lead to the runs.
 import { askJson, element, grouped, tableOf, trouble } from "./elements.js";
+import { showCurves } from "./curves.js";
 
 /* global charts, Plotly */
 // Rows of the table (our choice: a page stays quick).
 const ROWS = 1000;
 const textOf = (cell) => cell.text || "–";
+const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star", "pentagon"];
+
+/** How the trials of a search stand, each kind with its marks: hollow ones do not meet the conditions. */
+const standings = (columns, aims) => {
+  const [bestAt, statusAt] = ["is_best", "status"].map((key) => columns.findIndex((column) => column.key === key));
+  const isBest = (row) => row.cells[bestAt].value === true;
+  const is = (status) => (row) => !isBest(row) && row.cells[statusAt].value === status;
+  return [
+    { name: aims.length > 1 ? "Front" : "Best", has: isBest, symbol: "diamond", line: aims.length > 1 },
+    { name: "Feasible", has: is("feasible"), symbol: "circle" },
+    { name: "Infeasible", has: is("infeasible"), symbol: "circle-open" },
+  ];
+};
 
 /** The page of the group at `path`; `open` shows a run. */
 export const showGroup = async (entry, place, open) => {
-  const { columns, rows } = await askJson("group", { path: entry.path });
+  const group = await askJson("group", { path: entry.path });
+  const { columns, rows, aims = [] } = group;
   if (!rows.length) {
     const text = "There is no table yet: it is written when the command ends. Runs that are over are in the list.";
     place.append(element("p", {}, text));
@@ -21,7 +36,9 @@ export const showGroup = async (entry, place, open) => {
   const settings = shown.filter((column) => column.kind === "setting" && !["status", "is_best"].includes(column.key));
   const pick = (label, options, id) => element("label", { for: id }, `${label} `,
     element("select", { id }, options.map(({ index, title }) => element("option", { value: index }, title))));
-  const vertical = pick("Figure", figures, "figure"), horizontal = pick("over", settings, "over");
+  // Of a search, figures over figures: the front of two aims.
+  const across = aims.length ? [...settings, ...figures] : settings;
+  const vertical = pick("Figure", figures, "figure"), horizontal = pick("over", across, "over");
   const chart = element("div", { class: "plot", role: "img", "aria-label": "A figure over a setting" });
 
   const draw = () => {
@@ -33,24 +50,33 @@ export const showGroup = async (entry, place, open) => {
     const isNumber = values.every((value) => typeof value === "number");
     const names = isNumber ? null : values.map(String);
     const xOf = (row) => isNumber ? row.cells[xAt].value : values.indexOf(row.cells[xAt].value);
-    const axis = isNumber ? { kind: "linear", label: x.title, unit: "", scales: [[1, ""]] } : { kind: "named", label: x.title, names };
+    const axis = x.kind === "figure" ? x.axis : isNumber ? { kind: "linear", label: x.title, unit: "", scales: [[1, ""]] } : { kind: "named", label: x.title, names };
     const labels = labelAt < 0 ? [""] : [...new Set(points.map((row) => row.cells[labelAt].text))];
-    const symbols = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star", "pentagon"];
-    const traces = labels.map((label, hue) => {
-      const own = points.filter((row) => labelAt < 0 || row.cells[labelAt].text === label);
-      return {
-        name: charts.escaped(label), type: "scatter", mode: "markers",
-        x: own.map(xOf), y: own.map((row) => row.cells[yAt].value), customdata: own.map((row) => row.path && full(row)),
-        text: own.map((row) => `<b>${charts.escaped(label)}</b><br>${charts.escaped(x.title)}: ${charts.escaped(textOf(row.cells[xAt]))}` +
-          `<br>${charts.escaped(y.title)}: ${charts.escaped(textOf(row.cells[yAt]))}`),
-        hovertemplate: "%{text}<extra></extra>",
-        marker: { size: 9, color: charts.colour(`--series-${hue % 8}`), symbol: symbols[hue % 8] },
-      };
+    const ofFabric = (name, hue) => ({
+      name, symbol: SYMBOLS[hue % 8], has: (row) => labelAt < 0 || row.cells[labelAt].text === name,
     });
-    const xRange = isNumber ? charts.rangeOf(axis, values) : [0, 1];
+    const kinds = aims.length ? standings(columns, aims) : labels.map(ofFabric);
+    // The front is a line where it is drawn over its own aims.
+    const isFront = x.kind === "figure" && aims.includes(x.key) && aims.includes(y.key) && x.key !== y.key;
+    const toSay = aims.length ? settings : settings.filter((column) => column.key === "label");
+    const tip = (row) => [...toSay.map(({ title, index }) => `${title}: ${textOf(row.cells[index])}`),
+      `${x.title}: ${textOf(row.cells[xAt])}`, `${y.title}: ${textOf(row.cells[yAt])}`].map(charts.escaped).join("<br>");
+    const traces = kinds.map(({ name, symbol, has, line }, hue) => {
+      const own = points.filter(has);
+      if (line && isFront) own.sort((a, b) => xOf(a) - xOf(b));
+      return {
+        name: charts.escaped(name), type: "scatter", mode: line && isFront ? "lines+markers" : "markers",
+        x: own.map(xOf), y: own.map((row) => row.cells[yAt].value), customdata: own.map((row) => row.path && full(row)),
+        text: own.map(tip),
+        hovertemplate: "%{text}<extra></extra>",
+        line: { color: charts.colour(`--series-${hue % 8}`), width: 1.4, dash: "dot" },
+        marker: { size: 9, color: charts.colour(`--series-${hue % 8}`), symbol },
+      };
+    }).filter((trace) => trace.x.length);
+    const xRange = axis.kind !== "named" ? charts.rangeOf(axis, values) : [0, 1];
     return Plotly.react(chart, traces, {
       ...charts.baseLayout(),
-      showlegend: labels.length > 1,
+      showlegend: traces.length > 1,
       xaxis: charts.axisLayout(axis, xRange),
       yaxis: charts.axisLayout(y.axis, charts.rangeOf(y.axis, points.map((row) => row.cells[yAt].value)), chart.clientHeight * 0.65),
     }, { responsive: true, displaylogo: false, modeBarButtons: [["zoom2d", "pan2d", "resetScale2d", "toImage"]] });
@@ -67,8 +93,12 @@ export const showGroup = async (entry, place, open) => {
   if (figures.length && settings.length) {
     place.append(element("figure", {}, element("figcaption", {}, element("div", { class: "buttons" }, vertical, horizontal),
       element("p", { class: "note" }, "Each run a mark; a click shows it.")), chart));
-    const wanted = figures.findIndex((column) => column.key === "slowdown.all.p99");
-    if (wanted >= 0) vertical.querySelector("select").value = String(figures[wanted].index);
+    const choose = (one, key) => {
+      const wanted = figures.find((column) => column.key === key);
+      if (wanted) one.querySelector("select").value = String(wanted.index);
+    };
+    choose(vertical, aims.length ? aims[aims.length > 1 ? 1 : 0] : "slowdown.all.p99");
+    if (aims.length > 1) choose(horizontal, aims[0]);
     for (const one of [vertical, horizontal]) {
       one.addEventListener("change", () => draw().catch((error) => place.append(trouble(error))));
     }
@@ -80,5 +110,6 @@ export const showGroup = async (entry, place, open) => {
   const note = rows.length > ROWS
     ? element("p", { class: "note" }, `The first ${grouped(ROWS)} of ${grouped(rows.length)}; the plot has all.`) : "";
   place.append(element("h2", {}, "Runs"), note, table);
-  return draw;
+  const drawCurves = await showCurves(place, group, full);
+  return () => Promise.all([draw(), drawCurves()]);
 };

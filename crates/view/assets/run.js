@@ -13,7 +13,7 @@ const tile = ({ label, value, note, tone }) => element("div", { class: `tile ${t
 /** How to have packets recorded, of a run that did not. */
 const unrecorded = (overview) => [
   element("p", {}, "This run recorded nothing of single lines and queues over time. The key ",
-    element("code", {}, "run.trace"), " of its scenario does, with the packet engine's fabrics. The same run with it, and the ",
+    element("code", {}, "run.trace"), " of its scenario does. The same run with it, and the ",
     "same results:"),
   element("pre", { class: "command" }, element("code", {}, overview.again)),
 ];

@@ -11,7 +11,7 @@ const STYLES: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Names, kinds and contents.
-const ASSETS: [(&str, &str, &str); 15] = [
+const ASSETS: [(&str, &str, &str); 16] = [
     ("index.html", HTML, include_str!("../assets/index.html")),
     ("report.css", STYLES, STYLE),
     ("view.css", STYLES, include_str!("../assets/view.css")),
@@ -27,6 +27,7 @@ const ASSETS: [(&str, &str, &str); 15] = [
     ("why.js", SCRIPT, include_str!("../assets/why.js")),
     ("rack.js", SCRIPT, include_str!("../assets/rack.js")),
     ("group.js", SCRIPT, include_str!("../assets/group.js")),
+    ("curves.js", SCRIPT, include_str!("../assets/curves.js")),
 ];
 
 /// The file called `name`.

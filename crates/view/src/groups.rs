@@ -23,6 +23,18 @@ const FIGURES: [&str; 9] = [
     "queue.max_bytes",
 ];
 
+/// What a search leaves beside its trials.
+const SEARCH: &str = "search.json";
+
+/// The aims of the search in `directory`, if there is one: the figures that were to be small or large.
+fn aims_of(directory: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(directory.join(SEARCH)).unwrap_or_default();
+    let search: Value = serde_json::from_str(&text).unwrap_or_default();
+    let aims = search["aims"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    // Each is a word and a key.
+    aims.filter_map(|aim| Some(aim.split_once(' ')?.1.to_string())).collect()
+}
+
 /// Settings come in columns so named in the tables of sweeps and searches.
 const SETTING: &str = "set.";
 
@@ -35,17 +47,19 @@ pub fn group(directory: &Path) -> Result<Value, Refusal> {
     for table in ["trials.parquet", "sweep.parquet"] {
         let path = directory.join(table);
         if path.is_file() {
-            return of_table(&path);
+            return of_table(&path, &aims_of(directory));
         }
     }
     Ok(of_folders(directory))
 }
 
-/// Of a table of points.
-fn of_table(path: &Path) -> Result<Value, Refusal> {
+/// Of a table of points, or of the trials of a search with these aims.
+fn of_table(path: &Path, aims: &[String]) -> Result<Value, Refusal> {
+    let others = FIGURES.iter().filter(|key| !aims.iter().any(|aim| aim == *key));
+    let figures: Vec<&str> = aims.iter().map(String::as_str).chain(others.copied()).collect();
     let fixed = ["trial", "is_best", "status", "label", "seed", "scenario_hash"];
     let wanted =
-        |name: &str| name.starts_with(SETTING) || fixed.contains(&name) || FIGURES.contains(&name);
+        |name: &str| name.starts_with(SETTING) || fixed.contains(&name) || figures.contains(&name);
     let columns = read_table(path, &wanted)?;
     let rows = columns.first().map_or(0, |(_, values)| values.len());
     let value = |name: &str, row: usize| {
@@ -66,7 +80,7 @@ fn of_table(path: &Path) -> Result<Value, Refusal> {
             );
             cell_json(&Cell { value: found, ..Cell::text(text) })
         });
-        let figures = FIGURES.iter().map(|key| {
+        let figures = figures.iter().map(|key| {
             cell_json(&Cell::new(value(key, row).unwrap_or_default(), Unit::of_key(key)))
         });
         // Settings of a trial of several seeds have several runs: their table names none of them.
@@ -77,7 +91,10 @@ fn of_table(path: &Path) -> Result<Value, Refusal> {
         })
     };
     let heads = settings.iter().map(|name| name.strip_prefix(SETTING).unwrap_or(name));
-    Ok(described(&heads.collect::<Vec<_>>(), (0..rows).map(row).collect()))
+    let rows = (0..rows).map(row).collect();
+    let mut told = described(&heads.collect::<Vec<_>>(), &figures, rows);
+    told["aims"] = json!(aims);
+    Ok(told)
 }
 
 /// Of the folders of a comparison.
@@ -97,11 +114,11 @@ fn of_folders(directory: &Path) -> Value {
         let cells = [cell_json(&Cell::text(called))].into_iter().chain(figures);
         Some(json!({ "path": name, "cells": cells.collect::<Value>() }))
     });
-    described(&["label"], rows.collect())
+    described(&["label"], &FIGURES, rows.collect())
 }
 
 /// Rows with the heads of their columns.
-fn described(settings: &[&str], rows: Vec<Value>) -> Value {
+fn described(settings: &[&str], figures: &[&str], rows: Vec<Value>) -> Value {
     let head = |name: &str| match name {
         "label" => "Fabric".to_string(),
         "is_best" => "Best".to_string(),
@@ -110,9 +127,13 @@ fn described(settings: &[&str], rows: Vec<Value>) -> Value {
     };
     let settings =
         settings.iter().map(|name| json!({ "key": name, "title": head(name), "kind": "setting" }));
-    let figures = FIGURES.iter().map(|key| {
+    let figures = figures.iter().map(|key| {
         let axis = report::page::Axis::linear(label(key), Unit::of_key(key));
         json!({ "key": key, "title": label(key), "kind": "figure", "axis": axis.to_json() })
     });
-    json!({ "columns": settings.chain(figures).collect::<Value>(), "rows": rows })
+    json!({
+        "columns": settings.chain(figures).collect::<Value>(),
+        "rows": rows,
+        "axes": crate::run::axes(),
+    })
 }

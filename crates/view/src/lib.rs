@@ -5,6 +5,7 @@
 //! address only, answers requests that name it by that address only, and opens nothing outside its directory.
 
 mod assets;
+mod curves;
 mod flows;
 mod folder;
 mod groups;

@@ -41,11 +41,16 @@ pub fn picture(lines: &Lines) -> Value {
 mod tests {
     use super::*;
     use kernel::Span;
-    use rack::trace::{Line, LineSpan, Place};
+    use rack::trace::{ETHERNET, Line, LineSpan, Place};
 
     #[test]
     fn lines_lead_to_nodes_and_say_what_they_carried_when() {
-        let place = Place { port: 3, from: "node 0".into(), to: "leaf 0 (link 1)".into() };
+        let place = Place {
+            port: 3,
+            link_type: ETHERNET,
+            from: "node 0".into(),
+            to: "leaf 0 (link 1)".into(),
+        };
         let spans = [(0, 0), (2_200, 700), (0, 0), (1_100, 40)];
         let spans = spans.map(|(carried, waiting)| LineSpan { carried, waiting }).to_vec();
         let lines = Lines { span: Span::from_us(4), lines: vec![Line { place, spans }] };
@@ -67,7 +72,7 @@ mod tests {
     #[test]
     fn the_line_of_a_nodes_own_nic_begins_and_ends_at_the_node() {
         let line = |from: &str, to: &str| Line {
-            place: Place { port: 0, from: from.into(), to: to.into() },
+            place: Place { port: 0, link_type: ETHERNET, from: from.into(), to: to.into() },
             spans: vec![LineSpan { carried: 1, waiting: 0 }],
         };
         let lines = vec![line("node 0 (NIC)", "node 0"), line("node 0", "node 1")];

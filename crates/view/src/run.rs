@@ -93,6 +93,18 @@ fn tone(tone: Tone) -> &'static str {
     }
 }
 
+/// The axes of plots of flows.
+pub fn axes() -> Value {
+    json!({
+        "size": Axis::log("Flow size", Unit::Bytes).to_json(),
+        "slowdown": Axis::log("Slowdown", Unit::Ratio).to_json(),
+        "fct": Axis::log("Completion time", Unit::Seconds).to_json(),
+        "share": Axis::linear("Share of flows", Unit::Share).to_json(),
+        "start": Axis::linear("Time", Unit::Seconds).to_json(),
+        "count": Axis::linear("Flows begun", Unit::Count).to_json(),
+    })
+}
+
 /// Figures, axes and what else there is of the run in `directory`, which people call `typed`.
 ///
 /// # Errors
@@ -114,14 +126,7 @@ pub fn overview(directory: &Path, typed: &Path) -> Result<Value, Refusal> {
         "tiles": tiles.collect::<Value>(),
         "figures": table_json(&figures(&summary)),
         "distributions": table_json(&distributions(&summary)),
-        "axes": {
-            "size": Axis::log("Flow size", Unit::Bytes).to_json(),
-            "slowdown": Axis::log("Slowdown", Unit::Ratio).to_json(),
-            "fct": Axis::log("Completion time", Unit::Seconds).to_json(),
-            "share": Axis::linear("Share of flows", Unit::Share).to_json(),
-            "start": Axis::linear("Time", Unit::Seconds).to_json(),
-            "count": Axis::linear("Flows begun", Unit::Count).to_json(),
-        },
+        "axes": axes(),
         "has_trace": has(TRACE),
         "has_report": has("report.html"),
         "has_links": has(LINKS),

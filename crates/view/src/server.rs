@@ -24,7 +24,7 @@ use crate::assets::asset;
 use crate::folder::Folder;
 use crate::refusal::Refusal;
 use crate::run::{self, FLOWS, Traces};
-use crate::{flows, groups, live};
+use crate::{curves, flows, groups, live};
 
 /// What the page may do: load what this server has, and nothing else. Plotly writes its own styles into the page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: \
@@ -87,6 +87,7 @@ pub fn router(folder: Folder) -> Router {
         .route("/api/why", get(why))
         .route("/api/rack", get(rack))
         .route("/api/group", get(group))
+        .route("/api/curves", get(curves_of))
         .route("/api/live", get(async |State(shared): Of| live::news(shared.folder.clone())))
         .route("/files/{*path}", get(file))
         .fallback(async || Refusal::missing("no such page; the page is at /"))
@@ -215,6 +216,11 @@ async fn rack(State(shared): Of, Query(Which { path }): Query<Which>) -> Answer 
 
 async fn group(State(shared): Of, Query(Which { path }): Query<Which>) -> Answer {
     Ok(json(&with_place(shared, path, |_, place| groups::group(&place)).await?))
+}
+
+async fn curves_of(State(shared): Of, Query(Which { path }): Query<Which>) -> Answer {
+    let work = |_: &Shared, place: PathBuf| Ok(curves::curves(&place.join(FLOWS))?);
+    Ok(json(&with_place(shared, path, work).await?))
 }
 
 /// A stored report, or the chart library that those of a sweep share.

@@ -6,9 +6,11 @@ use std::path::Path as FilePath;
 use axum::body::{Body, to_bytes};
 use kernel::{Bytes, Span, Time};
 use rack::results::{FlowEnd, FlowRecord, FlowSink, SeriesTable};
-use rack::trace::{Hop, Line, LineSpan, Lines, Outcome, Place, Trace};
+use rack::trace::{ETHERNET, Hop, Line, LineSpan, Lines, Outcome, Place, Trace};
 use rack::{Class, Flow, FlowId, Gauge, GaugeKind, NodeId};
-use report::{FlowWriter, Provenance, write_links, write_series, write_trace};
+use report::{
+    FlowWriter, Provenance, TableColumn, write_links, write_series, write_table, write_trace,
+};
 use serde_json::json;
 use tower::ServiceExt;
 
@@ -64,7 +66,8 @@ fn run(place: &FilePath) {
         beside: vec![(Some(FlowId::new(4)), 9000)],
         header: Vec::new(),
     };
-    let places = vec![Place { port: 0, from: "node 0".into(), to: "node 1".into() }];
+    let places =
+        vec![Place { port: 0, link_type: ETHERNET, from: "node 0".into(), to: "node 1".into() }];
     let trace = Trace { hops: vec![hop], places, ..Trace::default() };
     write_trace(&place.join("trace.parquet"), &trace, &origin()).unwrap();
     let spans = vec![LineSpan { carried: 1058, waiting: 9000 }];
@@ -152,7 +155,7 @@ async fn nothing_outside_of_the_directory_is_told() {
     for path in
         ["..", "a/../..", "%2e%2e", "a%2F..%2F..", absolute.as_str(), "..%5C", "link", "a%00"]
     {
-        for what in ["run", "flows", "series", "why", "rack", "group"] {
+        for what in ["run", "flows", "series", "why", "rack", "group", "curves"] {
             let (status, text) = ask(&router, &format!("/api/{what}?path={path}&flow=5")).await;
             let is_refused = [StatusCode::FORBIDDEN, StatusCode::NOT_FOUND].contains(&status);
             assert!(is_refused, "{what} {path}: {status} {text}");
@@ -251,6 +254,35 @@ async fn a_comparison_has_a_row_for_each_of_its_runs() {
     let list = told(&router, "/api/list").await;
     let parts = list["entries"].as_array().unwrap().iter().filter(|e| e["part_of"] == "both");
     assert_eq!(parts.count(), 2);
+}
+
+#[tokio::test]
+async fn a_search_has_its_aims_first_and_runs_have_curves() {
+    let (place, router) = results();
+    let found = place.path().join("results/found");
+    fs::create_dir(&found).unwrap();
+    let search = json!({ "aims": ["minimise fct.all.p99", "maximise nodes"], "trials": [] });
+    fs::write(found.join("search.json"), search.to_string()).unwrap();
+    let column = |name: &str, value: Value| TableColumn::of_key(name, vec![value]);
+    let trial = [
+        column("trial", json!(0)),
+        column("is_best", json!(true)),
+        column("fct.all.p99", json!(2e-6)),
+        column("slowdown.all.p99", json!(1.5)),
+    ];
+    write_table(&found.join("trials.parquet"), &trial, &origin()).unwrap();
+    let group = told(&router, "/api/group?path=found").await;
+    assert_eq!(group["aims"], json!(["fct.all.p99", "nodes"]));
+    let columns = group["columns"].as_array().unwrap().iter();
+    let figures: Vec<&str> = columns
+        .filter(|column| column["kind"] == "figure")
+        .map(|column| column["key"].as_str().unwrap())
+        .collect();
+    assert_eq!(figures[..2], ["fct.all.p99", "nodes"]);
+    assert!(figures.contains(&"slowdown.all.p99"), "{figures:?}");
+    let curves = told(&router, "/api/curves?path=a").await;
+    assert_eq!(curves["distribution"], json!([[4e-7, 1.0]]));
+    assert_eq!(curves["slowdown"]["p50"][0][1], json!(4.0));
 }
 
 #[tokio::test]

@@ -43,7 +43,7 @@ pub fn carry_out(
         Command::Compare(arguments) => compare::compare(&arguments, &registry, output),
         Command::Sweep(arguments) => sweep::sweep(&arguments, &registry, extras, output),
         Command::Search(arguments) => search::search(&arguments, &registry, extras, output),
-        Command::Reproduce(arguments) => reproduce::reproduce(&arguments, output),
+        Command::Reproduce(arguments) => reproduce::reproduce(&arguments, extras, output),
         Command::Why(arguments) => why::why(&arguments, output),
         Command::View(arguments) => view::view(&arguments, output),
         Command::Record(arguments) => record::record(&arguments, &registry, output),

@@ -12,6 +12,7 @@ use crate::reproduce::{self, Effort};
 
 use super::{DONE, jobs};
 use crate::args::ReproduceArguments;
+use crate::extras::{self, Extras};
 use crate::interrupt;
 use crate::output::Output;
 use crate::progress::{Meter, Step};
@@ -23,12 +24,20 @@ const STEPS: f64 = 1_000.0;
 const ALL: &str = "all";
 
 /// Repeats the experiments of a paper, or of all.
-pub fn reproduce(arguments: &ReproduceArguments, output: &mut Output) -> Result<u8, Failure> {
+pub fn reproduce(
+    arguments: &ReproduceArguments,
+    extras: Option<&dyn Extras>,
+    output: &mut Output,
+) -> Result<u8, Failure> {
     if arguments.paper == ALL {
-        return reproduce_all(arguments, output);
+        return reproduce_all(arguments, extras, output);
     }
     let paper = reproduce::paper(&arguments.paper)?;
-    let is_given = [("--page", arguments.page.is_some()), ("--judge", arguments.judge)];
+    let is_given = [
+        ("--page", arguments.page.is_some()),
+        ("--judge", arguments.judge),
+        ("--dask", arguments.dask.is_some()),
+    ];
     let wrong = is_given.iter().filter(|(_, is_given)| *is_given).map(|(name, _)| {
         Located::whole(name, format!("is of `reproduce {ALL}` alone, not of {}", paper.name))
     });
@@ -82,18 +91,28 @@ fn exit_code(interrupted: bool, sound: bool) -> u8 {
 }
 
 /// Repeats every experiment of every paper, but those that are done.
-fn reproduce_all(arguments: &ReproduceArguments, output: &mut Output) -> Result<u8, Failure> {
+fn reproduce_all(
+    arguments: &ReproduceArguments,
+    extras: Option<&dyn Extras>,
+    output: &mut Output,
+) -> Result<u8, Failure> {
     let chosen = all::select(&arguments.experiments)?;
     let effort = if arguments.full { Effort::Full } else { Effort::Quick };
     let word = if arguments.full { "full" } else { "quick" };
     let directory = arguments.out.clone();
     let directory = directory.unwrap_or_else(|| PathBuf::from(format!("reproduced/{ALL}-{word}")));
-    let missing = match arguments.judge {
-        true => Missing::Judge,
-        false => Missing::Run(jobs(arguments.jobs)),
+    let cluster = match &arguments.dask {
+        Some(address) => Some(extras::needed(extras, "--dask", "dask")?.cluster(address)?),
+        None => None,
+    };
+    let missing = match &cluster {
+        Some(cluster) => Missing::On(cluster.as_ref()),
+        None if arguments.judge => Missing::Judge,
+        None => Missing::Run(jobs(arguments.jobs)),
     };
     let mut meter = Meter::new("all experiments", output);
     let done = all::all(&chosen, effort, &directory, missing, &mut |progress| {
+        progress.told.iter().for_each(|text| meter.say(text));
         meter.update(|| Step {
             done: (progress.done * STEPS) as u64,
             total: Some(progress.total as u64 * STEPS as u64),

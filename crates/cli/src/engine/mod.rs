@@ -10,6 +10,7 @@ pub mod estimate;
 mod failure;
 mod guard;
 mod here;
+mod keys;
 mod machine;
 mod place;
 pub mod record;

@@ -16,21 +16,24 @@ use scenario::BadInput;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Effort, Experiment, Paper, failed, lost, page, papers, unknown};
+use super::{Effort, Experiment, Paper, away, failed, lost, page, papers, unknown};
 use crate::VERSION;
+use crate::engine::cluster::Cluster;
 use crate::engine::{Busy, Failure, Place, caught};
 
 /// The commit that is built; empty where it is not known.
 pub(super) const COMMIT: &str = env!("RACKLOOM_COMMIT");
 /// What an experiment measured, in its directory.
-const MEASURED: &str = "measured.json";
+pub(super) const MEASURED: &str = "measured.json";
+/// Its page, there too.
+pub(super) const REPORT: &str = "report.html";
 /// How often experiments under way are looked at (our choice).
-const PATIENCE: Duration = Duration::from_millis(200);
+pub(super) const PATIENCE: Duration = Duration::from_millis(200);
 
 /// What an experiment measured, and what measured it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Stored {
+pub(super) struct Stored {
     rackloom_version: String,
     commit: String,
     /// Year, month and day, UTC.
@@ -43,12 +46,13 @@ struct Stored {
 
 impl Stored {
     /// Whether this build would measure the same.
-    fn is_ours(&self, effort: Effort) -> bool {
+    pub(super) fn is_ours(&self, effort: Effort) -> bool {
         let build = (self.rackloom_version.as_str(), self.commit.as_str());
         build == (VERSION, COMMIT) && self.effort == word(effort)
     }
 
-    fn read(directory: &Path) -> Option<Self> {
+    /// What is stored in `directory`; `None`: nothing, or half of it.
+    pub(super) fn read(directory: &Path) -> Option<Self> {
         let text = std::fs::read(directory.join(MEASURED)).ok()?;
         serde_json::from_slice(&text).ok()
     }
@@ -63,10 +67,12 @@ pub(super) fn word(effort: Effort) -> &'static str {
 }
 
 /// What is to be done about experiments that have not been measured by this build.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Missing {
+#[derive(Clone, Copy)]
+pub enum Missing<'a> {
     /// They are run, so many at a time.
     Run(usize),
+    /// They are run on the machines of a cluster.
+    On(&'a dyn Cluster),
     /// What another build measured is judged; nothing is run.
     Judge,
 }
@@ -80,6 +86,8 @@ pub struct Progress {
     pub total: usize,
     /// Those under way.
     pub under_way: Vec<String>,
+    /// What is to be known of where they run, since this was last told.
+    pub told: Vec<String>,
 }
 
 /// One paper's rows.
@@ -227,21 +235,27 @@ pub fn all(
     chosen: &[(&'static Paper, &'static Experiment)],
     effort: Effort,
     directory: &Path,
-    missing: Missing,
+    missing: Missing<'_>,
     watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<All, Failure> {
     let place = Place::create(directory)?;
     let mut outcome = Outcome::default();
-    if let Missing::Run(jobs) = missing {
+    if !matches!(missing, Missing::Judge) {
         let todo = |(paper, experiment): &(&'static Paper, &'static Experiment)| {
             let stored = Stored::read(&directory.join(paper.name).join(experiment.name));
             !stored.is_some_and(|stored| {
                 stored.is_ours(effort) && experiment.judge(&stored.measured).is_ok()
             })
         };
-        let left = chosen.iter().filter(|one| todo(one)).copied().collect();
-        let queue = Queue::new(left, chosen.len(), effort, directory);
-        outcome = queue.carry_out(jobs, watch)?;
+        let left: Vec<_> = chosen.iter().filter(|one| todo(one)).copied().collect();
+        let (total, where_to) = (chosen.len(), (effort, directory));
+        outcome = match missing {
+            Missing::Run(jobs) => {
+                Queue::new(left, total, effort, directory).carry_out(jobs, watch)?
+            }
+            Missing::On(cluster) => away::carry_out_all(&left, total, where_to, cluster, watch)?,
+            Missing::Judge => outcome,
+        };
     }
     let papers = papers().iter().map(|paper| gather(paper, effort, directory)).collect();
     let Outcome { broken, interrupted } = outcome;
@@ -284,9 +298,10 @@ fn gather(paper: &'static Paper, effort: Effort, directory: &Path) -> OfPaper {
 
 /// What came of the experiments that were run.
 #[derive(Default)]
-struct Outcome {
-    broken: Vec<(String, String)>,
-    interrupted: bool,
+pub(super) struct Outcome {
+    /// Which broke, and why.
+    pub(super) broken: Vec<(String, String)>,
+    pub(super) interrupted: bool,
 }
 
 /// Experiments to be run, of which each thread takes the next.
@@ -356,7 +371,8 @@ impl<'a> Queue<'a> {
             under_way.map(|(_, (paper, experiment))| format!("{} {}", paper.name, experiment.name));
         let begun: f64 = shares.iter().filter(|share| !share.is_nan()).sum();
         let before = self.total - self.todo.len();
-        Progress { done: before as f64 + begun, total: self.total, under_way: under_way.collect() }
+        let (done, total) = (before as f64 + begun, self.total);
+        Progress { done, total, under_way: under_way.collect(), told: Vec::new() }
     }
 
     fn work(&self) -> Result<(), Failure> {
@@ -383,7 +399,10 @@ impl<'a> Queue<'a> {
             let outcome = caught(|| experiment.run(self.effort, &mut heard));
             let outcome = outcome.map_err(|panic| reproductions::Failure::Model(panic.message));
             match outcome.and_then(|outcome| outcome) {
-                Ok(findings) => self.store(paper, experiment, findings, began.elapsed())?,
+                Ok(findings) => {
+                    let place = self.directory.join(paper.name).join(experiment.name);
+                    store(&place, paper, experiment, self.effort, findings, began.elapsed())?;
+                }
                 Err(reproductions::Failure::Interrupted) => return Ok(()),
                 Err(failure) => {
                     let mut broken = self.broken.lock().expect("no thread panics");
@@ -393,32 +412,37 @@ impl<'a> Queue<'a> {
             note(1.0);
         }
     }
+}
 
-    fn store(
-        &self,
-        paper: &Paper,
-        experiment: &Experiment,
-        findings: Findings,
-        took: Duration,
-    ) -> Result<(), Failure> {
-        let place = Place::create(&self.directory.join(paper.name).join(experiment.name))?;
-        let title = format!("Reproduction of {}: {}", paper.name, experiment.name);
-        let page = claims_page(&title, paper.citation, &findings.claims, vec![findings.section]);
-        place.directory().write("report.html", &page.to_html())?;
-        let stored = Stored {
-            rackloom_version: VERSION.into(),
-            commit: COMMIT.into(),
-            date: today(),
-            effort: word(self.effort).into(),
-            wall_seconds: took.as_secs_f64(),
-            measured: findings.measured,
-        };
-        // Last: who finds it finds the report.
-        let stored = serde_json::to_value(stored).expect("numbers and texts");
-        place.directory().write_json(MEASURED, &stored)?;
-        place.keep();
-        Ok(())
-    }
+/// Stores what an experiment has found in its directory.
+///
+/// # Errors
+/// When it cannot be written.
+pub(super) fn store(
+    directory: &Path,
+    paper: &Paper,
+    experiment: &Experiment,
+    effort: Effort,
+    findings: Findings,
+    took: Duration,
+) -> Result<(), Failure> {
+    let place = Place::create(directory)?;
+    let title = format!("Reproduction of {}: {}", paper.name, experiment.name);
+    let page = claims_page(&title, paper.citation, &findings.claims, vec![findings.section]);
+    place.directory().write(REPORT, &page.to_html())?;
+    let stored = Stored {
+        rackloom_version: VERSION.into(),
+        commit: COMMIT.into(),
+        date: today(),
+        effort: word(effort).into(),
+        wall_seconds: took.as_secs_f64(),
+        measured: findings.measured,
+    };
+    // Last: who finds it finds the report.
+    let stored = serde_json::to_value(stored).expect("numbers and texts");
+    place.directory().write_json(MEASURED, &stored)?;
+    place.keep();
+    Ok(())
 }
 
 /// The day, UTC.
@@ -463,8 +487,8 @@ mod tests {
         let experiment = paper.experiments.iter().find(|one| one.name == "section2").unwrap();
         let mut watch = |_: f64, _: &str| ControlFlow::Continue(());
         let findings = experiment.run(Effort::Quick, &mut watch).unwrap();
-        let queue = Queue::new(Vec::new(), 1, Effort::Quick, directory);
-        queue.store(paper, experiment, findings, Duration::from_secs(1)).unwrap();
+        let (place, took) = (directory.join("pl2/section2"), Duration::from_secs(1));
+        store(&place, paper, experiment, Effort::Quick, findings, took).unwrap();
         let path = directory.join("pl2/section2").join(MEASURED);
         let text = std::fs::read_to_string(&path).unwrap();
         let mut stored: Stored = serde_json::from_str(&text).unwrap();

@@ -1,6 +1,7 @@
 //! Papers whose figures can be reproduced: chosen, carried out, stored.
 
 pub mod all;
+pub mod away;
 mod page;
 
 use std::ops::ControlFlow;

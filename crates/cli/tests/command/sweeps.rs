@@ -130,9 +130,25 @@ fn a_report_is_made_again_without_running_anything() {
 }
 
 #[test]
-fn a_key_that_cannot_be_drawn_costs_its_figure_alone() {
+fn a_key_that_no_summary_has_is_refused_before_any_point_runs() {
     let place = place();
-    let done = sweep(&place, &["--grid", "workload.load=0.2", "--plot", "slowdown.al.p99"]);
+    let plots = ["--plot", "slowdown.al.p99", "--plot", "fct.all.p99", "--over", "load.realized"];
+    let done = sweep(&place, &[&["--grid", "workload.load=0.2"][..], &plots].concat());
+    assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{done:#?}");
+    for expected in [
+        "--plot slowdown.al.p99: no summary of this scenario has such a number; did you mean \"slowdown.all.p99\"?",
+        "--over load.realized: no summary of this scenario has such a number; did you mean \"load.realised\"?",
+    ] {
+        assert!(done.stderr.contains(expected), "{done:#?}");
+    }
+    assert!(!done.stderr.contains("fct.all.p99:") && !place.join("s").exists());
+}
+
+#[test]
+fn a_key_without_a_number_in_any_summary_costs_its_figure_alone() {
+    let place = place();
+    // No flow is long.
+    let done = sweep(&place, &["--grid", "workload.load=0.2", "--plot", "fct.long.p99"]);
     assert_eq!(done.code, Some(1), "{done:#?}");
     assert!(done.stderr.contains("no summary of this sweep has such a number"), "{done:#?}");
     assert!(place.join("s/report.html").exists() && !place.join("s/figures").exists());

@@ -125,8 +125,9 @@ fn fabrics_and_settings_that_cannot_be_recorded_are_refused_at_their_key() {
         assert!(!place.join("r").exists());
         said
     };
-    let said = run(&["run.trace=slowest 5"]);
-    assert!(said.contains("run.trace: shoal cannot record its packets yet"), "{said}");
+    place.write("fluid.toml", &INCAST.replace("'newreno'", "'fluid'"));
+    let said = refused(&place, &["run", "fluid.toml", "--set", ALL, "--out", "r"]);
+    assert!(said.contains("run.trace: fluid has no packets to record"), "{said}");
     let said = run(&["run.trace=fastest 5"]);
     assert!(said.contains("run.trace: found \"fastest 5\"; expected \"slowest 100\""), "{said}");
     place.write("incast.toml", INCAST);

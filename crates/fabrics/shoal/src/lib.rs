@@ -42,6 +42,7 @@ mod shard_tests;
 mod stages;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod transport;
 pub mod wire;
 

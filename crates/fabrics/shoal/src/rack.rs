@@ -12,6 +12,7 @@ use rack::equipment::Bill;
 use rack::node::Nodes;
 use rack::results::Table;
 use rack::shards::{Shards, Stop, Windows, usable_threads};
+use rack::trace::{Followed, Trace};
 use rack::{
     Advance, Completion, Fabric, Failure, Flow, Gauge, Probe, Problem, Stage, Totals, Unfinished,
 };
@@ -532,6 +533,9 @@ impl Fabric for Rack {
         let shard = self.shards.get_mut(shard);
         shard.catch_up();
         shard.offer(flow, handle);
+        if self.whole().recorder.is_some() {
+            self.shards.iter_mut().for_each(|shard| shard.note_flow(flow, handle));
+        }
     }
 
     fn set_wire(&mut self, is_on: bool) -> Result<(), Problem> {
@@ -545,6 +549,18 @@ impl Fabric for Rack {
     fn set_shards(&mut self, shards: usize) -> usize {
         Self::set_shards(self, shards);
         self.shards.count()
+    }
+
+    fn can_trace(&self) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    fn set_trace(&mut self, followed: &[Followed]) {
+        self.record(followed);
+    }
+
+    fn take_trace(&mut self) -> Trace {
+        self.recorded()
     }
 
     fn apart(&self) -> Option<Nodes> {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use kernel::Time;
 use rack::shards::{NEVER, Outbox};
+use rack::trace::Outcome;
 use rack::{Flow, Problem};
 
 use crate::cell::Frame;
@@ -23,6 +24,7 @@ use crate::messages::{Messages, Report};
 use crate::mode::{Lean, LeanPart, Lossless, Lossy, Mode};
 use crate::nic::{Bank, CellSource as _, Meetings, Now};
 use crate::stages::SlotTimes;
+use crate::trace::Recorder;
 use crate::wire::{Codec, Said};
 
 /// Odd constants of the event hash (the golden ratio in 64 bits, and a multiplier of SplitMix64).
@@ -81,6 +83,8 @@ pub(crate) struct Shard {
     pub(crate) hash: u64,
     /// What can be lost; absent where nothing can.
     pub(crate) losses: Option<Box<Losses>>,
+    /// The record of cells, if there is one.
+    pub(crate) recorder: Option<Box<Recorder>>,
 }
 
 impl Shard {
@@ -114,10 +118,16 @@ impl Shard {
             hops: 0,
             hash: 0,
             losses: plan.is_lossy.then(|| Box::new(Losses::new(plan, own.clone(), seed))),
+            recorder: None,
             own,
             shards,
             plan: Arc::clone(plan),
         }
+    }
+
+    /// Whether a node is one of these.
+    pub(crate) fn is_here(&self, node: u32) -> bool {
+        self.own.contains(&node)
     }
 
     /// Start of a slot.
@@ -232,6 +242,10 @@ impl Shard {
             if M::LOSSY && self.sends_all {
                 self.bank.fill(now, &mut self.meetings);
             }
+            if let Some(recorder) = self.recorder.as_deref_mut() {
+                let frames = self.meetings.frames().map(|(frame, _)| frame);
+                recorder.leave((now, channel), frames, &self.bank, &self.messages);
+            }
             let salt = now.slot.wrapping_mul(HASH_FACTOR).wrapping_add(u64::from(channel) << 60);
             let lists = arrivals.on_mut(channel);
             let before = CARRYING.map(|kind| lists.count(kind));
@@ -323,6 +337,8 @@ impl Shard {
         out: &mut Outbox<Passing>,
     ) -> bool {
         if M::LOSSY && matters && self.is_cut(frame) {
+            let sent = arrival - u64::from(self.plan.delay_slots);
+            self.note_loss(sent, &frame, Outcome::DeadLink);
             self.messages.discard(frame.cargo());
             return false;
         }
@@ -419,7 +435,12 @@ impl Shard {
         }
         for kind in Kind::ALL {
             for channel in 0..self.bank.schedule.channels() {
-                self.arrive_on::<M>(kind, arrivals.on(channel).of(kind), now);
+                let frames = arrivals.on(channel).of(kind);
+                if let Some(recorder) = self.recorder.as_deref_mut().filter(|_| kind == Kind::Relay)
+                {
+                    recorder.join(now, frames, &self.bank);
+                }
+                self.arrive_on::<M>(kind, frames, now);
             }
         }
         let sent = (now.slot + 1).saturating_sub(u64::from(self.plan.delay_slots));
@@ -441,6 +462,9 @@ impl Shard {
             let is_lost = M::LOSSY && (self.is_lost(*frame) || !self.heeds(frame, now));
             let back = if is_lost { None } else { self.bank.hear::<M>(frame, now) };
             let Some(back) = back else {
+                if M::LOSSY {
+                    self.note_not_heard(frame, now);
+                }
                 self.messages.discard(frame.cargo());
                 continue;
             };
@@ -449,6 +473,7 @@ impl Shard {
                 Kind::Relay => {
                     let is_taken = self.bank.relay::<M>(frame, back);
                     if M::LOSSY && !is_taken {
+                        self.note_not_taken(frame, now);
                         self.messages.discard(frame.cargo());
                     }
                 }

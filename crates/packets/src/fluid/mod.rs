@@ -16,8 +16,8 @@ mod tests;
 use kernel::{Bytes, Calendar, PS_PER_SECOND, Rate, Span, Time};
 use rack::topology::Vertex;
 use rack::{
-    Advance, Completion, Fabric, Failure, Flow, Gauge, GaugeKind, NodeId, Probe, Stage, Totals,
-    Unfinished,
+    Advance, Completion, Fabric, Failure, Flow, Gauge, GaugeKind, NodeId, Probe, Problem, Stage,
+    Totals, Unfinished,
 };
 
 use crate::config::Plan;
@@ -311,6 +311,10 @@ impl Fabric for Oracle {
 
     fn nodes(&self) -> u32 {
         self.net.plan.topology.hosts()
+    }
+
+    fn can_trace(&self) -> Result<(), Problem> {
+        Err(Problem::new("trace", "fluid has no packets to record"))
     }
 
     fn node_rate(&self) -> Rate {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use kernel::Time;
 use rack::FlowId;
 use rack::topology::{Tier, Vertex};
-use rack::trace::{Covered, Followed, Hop, LineRecorder, Outcome, Place, Trace};
+use rack::trace::{Covered, ETHERNET, Followed, Hop, LineRecorder, Outcome, Place, Trace};
 
 use super::Network;
 use crate::net::{NONE, Name, Net, Sight, What};
@@ -302,7 +302,7 @@ fn place(net: &Net, names: &[String], port: u32) -> Place {
     let wire = &net.wires[port as usize];
     let [from, to] = [wire.vertex, wire.peer].map(|vertex| names[vertex.index()].clone());
     if wire.vertex == wire.peer {
-        return Place { port, from: format!("{from} (NIC)"), to };
+        return Place { port, link_type: ETHERNET, from: format!("{from} (NIC)"), to };
     }
     let links = net.plan.topology.links_between(wire.vertex, wire.peer);
     let links: Vec<u32> = links.map(|link| link.get()).collect();
@@ -311,5 +311,5 @@ fn place(net: &Net, names: &[String], port: u32) -> Place {
         Some(link) => format!("{to} (link {link})"),
         None => to,
     };
-    Place { port, from, to }
+    Place { port, link_type: ETHERNET, from, to }
 }

@@ -1,10 +1,10 @@
 //! What a summary says of the jobs of a workload.
 
-use kernel::Time;
+use kernel::{Span, Time};
 use serde_json::{Map, Value, json};
 
 use super::figure::Figure;
-use crate::workload::JobState;
+use crate::workload::{Bound, JobState};
 
 /// The jobs of a run that ended at `end`, by name; none where there are none.
 pub(crate) fn summary(jobs: &[JobState], end: Time) -> Option<Value> {
@@ -28,6 +28,14 @@ fn one(job: &JobState, end: Time) -> Value {
     took.put("seconds", &mut table);
     table.insert("flows".into(), json!(job.flows));
     table.insert("bytes".into(), json!(job.bytes.get()));
+    if !job.bounds.is_empty() {
+        // What bounds a job is known at its end alone.
+        let seconds = |span: Span| job.end.map(|_| span.as_seconds());
+        let part = |&(bound, span): &(Bound, Span)| {
+            (format!("{}_seconds", bound.as_str()), json!(seconds(span)))
+        };
+        table.insert("bounded_by".into(), Value::Object(job.bounds.iter().map(part).collect()));
+    }
     Value::Object(table)
 }
 
@@ -48,13 +56,19 @@ mod tests {
             end,
             flows: 3,
             bytes: Bytes::new(70),
+            bounds: vec![(Bound::Compute, Span::from_us(15)), (Bound::AllReduce, Span::from_us(5))],
         };
         let of = |job: JobState, end| summary(&[job], end).expect("there is one")["a"].clone();
         let common = json!({
             "nodes": 2, "start_seconds": 1e-5, "seconds": 2e-5, "flows": 3, "bytes": 70,
+            "bounded_by": { "compute_seconds": 1.5e-5, "all_reduce_seconds": 5e-6 },
         });
         assert_eq!(of(job(Some(at(30))), at(25)), common);
         let open = of(job(None), at(25));
+        assert_eq!(
+            open["bounded_by"],
+            json!({ "compute_seconds": null, "all_reduce_seconds": null })
+        );
         assert_eq!(
             (&open["seconds"], &open["at_least"]["seconds"]),
             (&Value::Null, &json!(1.5e-5))

@@ -90,14 +90,16 @@ impl Part {
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
-            Self::Start => "before the first data: handshake, credit, grant or host",
+            Self::Start => "before the first data: handshake, credit, grant, slot or host",
             Self::Sending => "sending the flow's packets before the critical one",
             Self::SourceOthers => "source's line busy with other flows",
-            Self::Waiting => "source's line idle: window, credit, pull or pacing",
+            Self::Waiting => "source's line idle: window, credit, pull, pacing or schedule",
             Self::Recovery => "source's line idle until lost bytes were sent again",
             Self::QueueOwn => "in the queue behind the flow's own packets",
             Self::QueueOthers => "in the queue behind other flows",
-            Self::QueueHeld => "in the queue of an idle line: paused, without credit, or down",
+            Self::QueueHeld => {
+                "in the queue of an idle line: paused, no credit, not its slot, or down"
+            }
             Self::Inside => "inside the switch, before its queue",
             Self::Transmission => "transmission",
             Self::Propagation => "cable and switch latency",

@@ -124,7 +124,8 @@ mod tests {
     use super::*;
 
     fn place(port: u32) -> Place {
-        Place { port, from: format!("node {port}"), to: "leaf 0".into() }
+        let (from, to) = (format!("node {port}"), "leaf 0".into());
+        Place { port, link_type: crate::trace::ETHERNET, from, to }
     }
 
     fn at(us: u64) -> Time {

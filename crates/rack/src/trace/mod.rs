@@ -42,11 +42,18 @@ pub struct Followed {
     pub end: Time,
 }
 
+/// What goes on lines of packet networks: Ethernet's frames, by its number in the registry of link-layer header types
+/// of captures (LINKTYPE_ETHERNET). Cells have numbers of those that are for private use, 147 to 162.
+pub const ETHERNET: u16 = 1;
+
 /// An output port, with its line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
     /// Its number in the network.
     pub port: u32,
+    /// What [`Hop::header`] of its packets is, as a link-layer header type of captures: [`ETHERNET`], or a fabric's
+    /// own cells.
+    pub link_type: u16,
     /// Whose port it is, as faults and results name it: `node 3`, `leaf 0`.
     pub from: String,
     /// Who is at the other end.

@@ -7,6 +7,7 @@
 
 use kernel::{Bytes, Span, Time};
 
+use super::Bound;
 use super::burst::Order;
 use super::gate::{Gate, GateBuilder, Step, Task};
 use crate::{Class, NodeId};
@@ -42,9 +43,11 @@ impl Collective {
     /// the round after it.
     fn repeat(
         &self,
+        bound: Bound,
         mut round: impl FnMut(&mut GateBuilder, &[Vec<Step>]) -> Vec<Vec<Step>>,
     ) -> Gate {
         let mut list = GateBuilder::new();
+        list.begin(bound);
         let mut free = vec![vec![]; self.nodes as usize];
         for _ in 0..self.rounds {
             let done = round(&mut list, &free);
@@ -66,7 +69,7 @@ impl Collective {
         let part = |index: u64| {
             Bytes::new(size.get() / count + u64::from(index % count < size.get() % count))
         };
-        self.repeat(|list, free| {
+        self.repeat(Bound::AllReduce, |list, free| {
             let (mut received, mut all) = (free.to_vec(), vec![vec![]; self.nodes as usize]);
             for step in 0..2 * (count - 1) {
                 // What a node passes on holds its own part of the sum, so it has to be free itself.
@@ -93,7 +96,7 @@ impl Collective {
     #[must_use]
     pub fn tree_all_reduce(&self, size: Bytes, chunks: u64) -> Gate {
         assert!(chunks > 0 && size.get() >= chunks, "{size} in {chunks} chunks");
-        self.repeat(|list, free| {
+        self.repeat(Bound::AllReduce, |list, free| {
             let mut done = vec![vec![]; self.nodes as usize];
             for chunk in 0..chunks {
                 let size = size.get() / chunks + u64::from(chunk < size.get() % chunks);
@@ -128,7 +131,7 @@ impl Collective {
     /// ends when all has come back. 2 N (N - 1) flows.
     #[must_use]
     pub fn expert_all_to_all(&self, size: Bytes, expert: Span) -> Gate {
-        self.repeat(|list, free| {
+        self.repeat(Bound::AllToAll, |list, free| {
             let mut tokens = self.exchange(list, free, size);
             // A node's own tokens are there from the start of its round.
             tokens.iter_mut().zip(free).for_each(|(tokens, own)| tokens.extend(own));
@@ -159,7 +162,7 @@ impl Collective {
     pub fn all_to_all(&self, size: Bytes, order: &Order, parallel: u32) -> Gate {
         assert!(parallel > 0, "an all-to-all with no flow open");
         let pairs = u64::from(self.nodes) * u64::from(self.nodes - 1);
-        self.repeat(|list, free| {
+        self.repeat(Bound::AllToAll, |list, free| {
             let mut sent: Vec<Vec<Step>> = vec![vec![]; self.nodes as usize];
             let mut involved = vec![vec![]; self.nodes as usize];
             for index in 0..pairs {

@@ -3,6 +3,7 @@ use kernel::Time;
 use super::super::Workload;
 use super::super::jobs::{Job, Jobs};
 use super::super::testing::play;
+use super::super::{Bound, JobState};
 use super::*;
 
 fn node(id: u64, after: &[u64], work: Work) -> Node {
@@ -25,6 +26,11 @@ fn execution(ranks: Vec<Vec<Node>>) -> Execution {
 
 /// When it is over in a network that carries any flow in a microsecond.
 fn end(execution: &Execution, start: Span) -> Time {
+    state(execution, start).end.expect("all has ended")
+}
+
+/// The same, with all that is known of it.
+fn state(execution: &Execution, start: Span) -> JobState {
     let work = Box::new(execution.gate().unwrap());
     let nodes = (0..execution.ranks.len() as u32).map(NodeId::new).collect();
     let mut jobs = Jobs::new(vec![Job { name: "it".into(), nodes, start, work }]);
@@ -43,7 +49,46 @@ fn end(execution: &Execution, start: Span) -> Time {
             _ => break,
         }
     }
-    jobs.jobs()[0].end.expect("all has ended")
+    let state = jobs.jobs().remove(0);
+    let sum: Span = state.bounds.iter().map(|(_, span)| *span).sum();
+    assert_eq!(sum, state.end.expect("all has ended") - state.start, "{:?}", state.bounds);
+    state
+}
+
+#[track_caller]
+fn check_bounds(execution: &Execution, expected: &[(Bound, u64)]) {
+    let found = state(execution, Span::from_us(3)).bounds;
+    let expected: Vec<_> = expected.iter().map(|&(bound, us)| (bound, Span::from_us(us))).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn what_bounds_a_job_is_its_longest_chain() {
+    let send =
+        |id, after: &[u64]| node(id, after, Work::Send { to: 1, tag: 0, size: Bytes::new(9) });
+    let receive = |id, after: &[u64]| node(id, after, Work::Receive { from: 0, tag: 0 });
+    // A millisecond, a message, and 200 us after it; what rank 1 does meanwhile is over before.
+    let ranks = vec![
+        vec![compute(0, &[], 1_000), send(1, &[0])],
+        vec![compute(0, &[], 900), receive(1, &[0]), compute(2, &[1], 200)],
+    ];
+    check_bounds(&execution(ranks), &[(Bound::Compute, 1_200), (Bound::Transfer, 1)]);
+    // Rank 1 is the last, and the message has long been there: it bounds nothing.
+    let ranks = vec![
+        vec![compute(0, &[], 1_000), send(1, &[0])],
+        vec![compute(0, &[], 1_500), receive(1, &[0]), compute(2, &[1], 200)],
+    ];
+    check_bounds(&execution(ranks), &[(Bound::Compute, 1_700), (Bound::Transfer, 0)]);
+    // An all-reduce among four in 6 steps behind the last of its ranks, then an all-to-all at once.
+    let rank = |rank: u64| {
+        vec![
+            compute(0, &[], 10 * (rank + 1)),
+            collective(1, &[0], Operation::AllReduce, 400),
+            collective(2, &[1], Operation::AllToAll, 400),
+        ]
+    };
+    let expected = [(Bound::Compute, 40), (Bound::AllReduce, 6), (Bound::AllToAll, 1)];
+    check_bounds(&execution((0..4).map(rank).collect()), &expected);
 }
 
 #[test]

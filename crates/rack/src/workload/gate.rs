@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 
 use kernel::{Bytes, Span, Time};
 
-use super::Workload;
+use super::{Bound, Bounds, Workload};
 use crate::{Class, Flow, FlowId, NodeId};
 
 /// What a flow of a gate is, apart from its number and its start.
@@ -38,18 +38,23 @@ pub struct Step(u32);
 struct Pending {
     /// The flow; `None` for a meeting point.
     flow: Option<FlowId>,
+    /// What its flow is part of.
+    bound: Bound,
     /// How many steps it still waits for.
     waiting: u32,
-    /// When the last of those so far happened.
+    /// When the last of those so far happened, and which that was: of several at once the first in the list.
     ready: Time,
+    cause: Option<Step>,
     delay: Span,
     /// First of its dependents in the list of edges; they end where the next step's begin.
     dependents: u32,
 }
 
 /// Makes a [`Gate`].
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct GateBuilder {
+    /// What flows are part of that are added now.
+    bound: Bound,
     tasks: Vec<(Task, Step)>,
     pending: Vec<Pending>,
     /// (what happens, who waits for it).
@@ -60,7 +65,13 @@ impl GateBuilder {
     /// An empty list.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        let (tasks, pending, edges) = (Vec::new(), Vec::new(), Vec::new());
+        Self { bound: Bound::Transfer, tasks, pending, edges }
+    }
+
+    /// Flows that are added from now on are part of this. What they were part of until now.
+    pub fn begin(&mut self, bound: Bound) -> Bound {
+        std::mem::replace(&mut self.bound, bound)
     }
 
     /// Adds a flow that starts when all of `after` have ended, plus its delay. Its number is how
@@ -89,7 +100,15 @@ impl GateBuilder {
         // A delay counts from the last step waited for; without any, there is nothing to count from.
         let delay = if after.is_empty() { Span::ZERO } else { delay };
         let waiting = after.len() as u32;
-        self.pending.push(Pending { flow, waiting, ready: Time::ZERO, delay, dependents: 0 });
+        self.pending.push(Pending {
+            flow,
+            bound: self.bound,
+            waiting,
+            ready: Time::ZERO,
+            cause: None,
+            delay,
+            dependents: 0,
+        });
         step
     }
 
@@ -115,6 +134,7 @@ impl GateBuilder {
             ready: BinaryHeap::new(),
             last: Time::ZERO,
             met: Time::ZERO,
+            end: None,
         };
         open.into_iter().for_each(|step| gate.release(step));
         gate
@@ -134,6 +154,14 @@ pub struct Gate {
     last: Time,
     /// When the last of the points that were reached is, delays included.
     met: Time,
+    /// What has happened last, and when: of several at once the first in the list.
+    end: Option<(Time, Step)>,
+}
+
+impl Default for GateBuilder {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Gate {
@@ -157,6 +185,9 @@ impl Gate {
 
     /// `step` happened at `at`; adds those that waited for it alone to `released`.
     fn pass(&mut self, step: Step, at: Time, released: &mut Vec<Step>) {
+        if self.end.is_none_or(|(end, last)| at > end || at == end && step < last) {
+            self.end = Some((at, step));
+        }
         let first = self.pending[step.0 as usize].dependents as usize;
         let end = self
             .pending
@@ -164,7 +195,10 @@ impl Gate {
             .map_or(self.dependents.len(), |next| next.dependents as usize);
         for &later in &self.dependents[first..end] {
             let pending = &mut self.pending[later.0 as usize];
-            pending.ready = pending.ready.max(at);
+            let is_later = at > pending.ready;
+            if is_later || at == pending.ready && pending.cause.is_none_or(|cause| step < cause) {
+                (pending.ready, pending.cause) = (at, Some(step));
+            }
             pending.waiting -= 1;
             if pending.waiting == 0 {
                 released.push(later);
@@ -204,6 +238,34 @@ impl Workload for Gate {
 
     fn busy_until(&self) -> Time {
         self.met
+    }
+
+    fn bounds(&self) -> Bounds {
+        let mut spans = [Span::ZERO; Bound::ALL.len()];
+        let mut occurs = [false; Bound::ALL.len()];
+        for Pending { flow, bound, delay, .. } in &self.pending {
+            occurs[Bound::Compute as usize] |= *delay > Span::ZERO;
+            if let Some(flow) = flow {
+                occurs[*bound as usize] = true;
+                let not_before = self.tasks[flow.get() as usize].0.not_before;
+                occurs[Bound::Waiting as usize] |= not_before > Time::ZERO;
+            }
+        }
+        let between = |from: Time, to: Time| if to > from { to - from } else { Span::ZERO };
+        let mut next = self.end;
+        while let Some((end, step)) = next {
+            let Pending { flow, bound, ready, cause, delay, .. } = self.pending[step.0 as usize];
+            let computed = ready + delay;
+            spans[Bound::Compute as usize] += between(ready, computed);
+            if let Some(flow) = flow {
+                let start = computed.max(self.tasks[flow.get() as usize].0.not_before);
+                spans[Bound::Waiting as usize] += between(computed, start);
+                spans[bound as usize] += between(start, end);
+            }
+            next = cause.map(|cause| (ready, cause));
+        }
+        let all = Bound::ALL.into_iter().zip(spans).zip(occurs);
+        all.filter(|(_, occurs)| *occurs).map(|(part, _)| part).collect()
     }
 }
 

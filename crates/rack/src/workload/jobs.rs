@@ -6,7 +6,7 @@
 
 use kernel::{Bytes, Span, Time};
 
-use super::Workload;
+use super::{Bounds, Workload};
 use crate::{Flow, FlowId, NodeId};
 
 /// A job.
@@ -36,6 +36,8 @@ pub struct JobState {
     pub flows: u64,
     /// What they carry.
     pub bytes: Bytes,
+    /// What bounded its time ([`Workload::bounds`]), of one that is over: the parts add up to that.
+    pub bounds: Bounds,
 }
 
 /// A job under way.
@@ -76,6 +78,7 @@ impl Running {
             end: is_done.then_some(end),
             flows: self.offered,
             bytes: self.bytes,
+            bounds: self.job.work.bounds(),
         }
     }
 }

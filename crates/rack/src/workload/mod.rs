@@ -5,6 +5,7 @@
 //! ended; the list of flows and of what waits for what is still the same for every fabric.
 
 pub mod arrivals;
+pub mod bound;
 pub mod burst;
 pub mod collectives;
 pub mod config;
@@ -29,6 +30,7 @@ pub mod trace;
 
 use kernel::Time;
 
+pub use bound::{Bound, Bounds};
 pub use config::{Kind, Nominal, WorkloadConfig, WorkloadContext, kinds};
 pub use jobs::JobState;
 pub use tables::catalogue;
@@ -68,6 +70,12 @@ pub trait Workload {
         Time::ZERO
     }
 
+    /// What bounded its time, from its beginning until all that has happened by now: the parts add up to that. Empty
+    /// where nothing waits for anything.
+    fn bounds(&self) -> Bounds {
+        Bounds::new()
+    }
+
     /// How far its jobs have come; none where it does not consist of jobs.
     fn jobs(&self) -> Vec<JobState> {
         Vec::new()
@@ -102,6 +110,10 @@ impl<W: Workload + ?Sized> Workload for Box<W> {
 
     fn busy_until(&self) -> Time {
         (**self).busy_until()
+    }
+
+    fn bounds(&self) -> Bounds {
+        (**self).bounds()
     }
 
     fn jobs(&self) -> Vec<JobState> {

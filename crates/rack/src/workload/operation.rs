@@ -14,6 +14,7 @@ use kernel::{Bytes, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Bound;
 use super::gate::{GateBuilder, Step, Task};
 use crate::{Class, NodeId};
 
@@ -130,7 +131,36 @@ impl Operation {
         if count < 2 {
             return ready.to_vec();
         }
-        let size = sizes[0];
+        let before = list.begin(self.bound());
+        let done = self.steps(list, group, sizes, ready);
+        list.begin(before);
+        done
+    }
+
+    /// What its flows are part of.
+    const fn bound(self) -> Bound {
+        match self {
+            Self::AllReduce => Bound::AllReduce,
+            Self::ReduceScatter => Bound::ReduceScatter,
+            Self::AllGather => Bound::AllGather,
+            Self::AllToAll => Bound::AllToAll,
+            Self::Broadcast { .. } => Bound::Broadcast,
+            Self::Reduce { .. } => Bound::Reduce,
+            Self::Gather { .. } => Bound::Gather,
+            Self::Scatter { .. } => Bound::Scatter,
+            Self::Barrier => Bound::Barrier,
+        }
+    }
+
+    /// As [`Operation::add`], among two nodes or more.
+    fn steps(
+        self,
+        list: &mut GateBuilder,
+        group: &Group<'_>,
+        sizes: &[Bytes],
+        ready: &[Step],
+    ) -> Steps {
+        let (count, size) = (group.nodes.len(), sizes[0]);
         match self {
             Self::AllReduce => group.all_reduce(list, size, ready),
             Self::Barrier => group.all_reduce(list, Bytes::ZERO, ready),

@@ -1,5 +1,5 @@
 //! The record as a capture, for Wireshark and what else reads pcapng: an interface for each line, and on it the frames
-//! as they left, their payload cut off.
+//! as they left, their payload cut off. An interface says what its frames are: Ethernet's, or cells of a fabric.
 //!
 //! Times are nanoseconds, counted from the run's beginning, and those at which first bits went on the line: of finer
 //! ones Wireshark 4.0 computes wrong fractions of a second. Each frame has a comment: flow, packet, the exact time, how
@@ -24,8 +24,6 @@ const COMMENT: u16 = 1;
 const APPLICATION: u16 = 4;
 const NAME: u16 = 2;
 const RESOLUTION: u16 = 9;
-/// LINKTYPE_ETHERNET.
-const ETHERNET: u16 = 1;
 /// The power of ten of a nanosecond, and how many picoseconds that is.
 const NANOSECONDS: u8 = 9;
 const PS: u64 = 1_000;
@@ -54,7 +52,7 @@ fn write(mut out: impl Write, flows: &[FlowId], trace: &Trace) -> io::Result<usi
     block(&mut out, SECTION, &section)?;
     for place in &trace.places {
         let mut interface = Vec::new();
-        interface.extend(ETHERNET.to_le_bytes());
+        interface.extend(place.link_type.to_le_bytes());
         interface.extend([0; 6]);
         let name = place.to_string();
         options(&mut interface, &[(NAME, name.as_bytes()), (RESOLUTION, &[NANOSECONDS])]);

@@ -211,7 +211,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use kernel::{Bytes, Span};
-    use rack::trace::{Outcome, Place};
+    use rack::trace::{ETHERNET, Outcome, Place};
     use rack::{FlowId, NodeId};
 
     use super::*;
@@ -264,8 +264,12 @@ mod tests {
 
     fn written(count: u64, events_max: usize) -> (usize, Vec<Value>) {
         let (rows, hops): (Vec<_>, Vec<_>) = (0..count).map(sample).unzip();
-        let place =
-            |port: u32, from: &str, to: &str| Place { port, from: from.into(), to: to.into() };
+        let place = |port: u32, from: &str, to: &str| Place {
+            port,
+            link_type: ETHERNET,
+            from: from.into(),
+            to: to.into(),
+        };
         let trace = Trace {
             places: vec![place(0, "node 0", "leaf 0"), place(1, "leaf 0", "node 1")],
             hops: hops.concat(),

@@ -10,7 +10,7 @@ use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, UInt32Array, UInt64Array};
 use arrow_schema::DataType;
 use kernel::Span;
-use rack::trace::{Line, LineSpan, Lines, Place, SPANS_MAX};
+use rack::trace::{ETHERNET, Line, LineSpan, Lines, Place, SPANS_MAX};
 
 use super::Provenance;
 use super::columns::{Column, ColumnWriter};
@@ -33,7 +33,8 @@ fn write(out: std::fs::File, lines: &Lines, origin: &Provenance) -> io::Result<(
         writer.write(arrays(lines.span, line))?;
     }
     if lines.lines.is_empty() {
-        let place = Place { port: 0, from: String::new(), to: String::new() };
+        let (from, to) = (String::new(), String::new());
+        let place = Place { port: 0, link_type: ETHERNET, from, to };
         writer.write(arrays(lines.span, &Line { place, spans: Vec::new() }))?;
     }
     writer.finish()
@@ -111,7 +112,8 @@ pub fn read_links(path: &Path) -> Result<Lines, FileError> {
             let at = at.ok_or_else(|| foreign("has a span that lies beyond its last"))?;
             let port = ports.value(row);
             let [from, to] = [&from[row], &to[row]].map(String::clone);
-            let fresh = || Line { place: Place { port, from, to }, spans: Vec::new() };
+            let place = Place { port, link_type: ETHERNET, from, to };
+            let fresh = || Line { place, spans: Vec::new() };
             let line = lines.entry(port).or_insert_with(fresh);
             if line.spans.len() <= at {
                 line.spans.resize(at + 1, LineSpan::default());
@@ -131,7 +133,12 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let line = |port: u32, spans: &[(u64, u32)]| Line {
-            place: Place { port, from: format!("node {port}"), to: "leaf 0 (link 1)".into() },
+            place: Place {
+                port,
+                link_type: ETHERNET,
+                from: format!("node {port}"),
+                to: "leaf 0 (link 1)".into(),
+            },
             spans: spans.iter().map(|&(carried, waiting)| LineSpan { carried, waiting }).collect(),
         };
         let span = Span::from_us(4);

@@ -12,7 +12,7 @@ use arrow_schema::DataType;
 use kernel::{Bytes, Span, Time};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use rack::trace::{Hop, Outcome, Place, Trace};
+use rack::trace::{ETHERNET, Hop, Outcome, Place, Trace};
 use rack::{FlowId, NodeId};
 
 use crate::files::FileError;
@@ -243,12 +243,16 @@ pub fn read_trace(path: &Path) -> Result<Trace, FileError> {
     read(path, &[], &mut |batch| {
         let (from, to) = (words(batch, "from")?, words(batch, "to")?);
         let ports = ints(batch, "port")?;
+        // Records of versions that knew no other have no such column.
+        let link_types = batch.column_by_name("link_type").map(|_| shorts(batch, "link_type"));
+        let link_types = link_types.transpose()?;
         let outcomes = words(batch, "outcome")?;
         let rows = Rows::of(batch)?;
         for row in 0..batch.num_rows() {
             let port = ports.value(row);
             let [from, to] = [&from[row], &to[row]].map(String::clone);
-            places.entry(port).or_insert(Place { port, from, to });
+            let link_type = link_types.map_or(ETHERNET, |types| types.value(row));
+            places.entry(port).or_insert(Place { port, link_type, from, to });
             let outcome = Outcome::of_word(&outcomes[row])
                 .ok_or_else(|| foreign(&format!("has the outcome {:?}", outcomes[row])))?;
             trace.hops.push(rows.hop(row, port, outcome)?);

@@ -87,6 +87,7 @@ fn arrays(trace: &Trace, hops: &[Hop]) -> Vec<ArrayRef> {
         short(|hop| hop.payload),
         short(|hop| hop.bytes),
         Arc::new(UInt32Array::from_iter_values(hops.iter().map(|hop| place(hop).port))),
+        Arc::new(UInt16Array::from_iter_values(hops.iter().map(|hop| place(hop).link_type))),
         names(hops.iter().map(|hop| place(hop).from.as_str())),
         names(hops.iter().map(|hop| place(hop).to.as_str())),
         truth(|hop| hop.is_last),
@@ -132,6 +133,12 @@ fn columns() -> Vec<Column> {
         ("payload_bytes", UInt16, "bytes", "Application bytes in it as it leaves"),
         ("wire_bytes", UInt16, "bytes", "Its size on the wire as it leaves, headers included"),
         ("port", UInt32, "", "Number of the output port in the network"),
+        (
+            "link_type",
+            UInt16,
+            "",
+            "What goes on its line, by the number of captures: 1 Ethernet, from 147 on a fabric's cells",
+        ),
         ("from", name(), "", "Whose port it is"),
         ("to", name(), "", "Who is at the other end of its line"),
         ("last", Boolean, "", "Whether it leads to the host that the packet is for"),
@@ -226,7 +233,10 @@ mod tests {
 
         #[test]
         fn what_is_written_is_read(hops in hops()) {
-            let place = |port: u32| Place { port, from: format!("node {port}"), to: "leaf 0".into() };
+            let place = |port: u32| {
+                let (from, link_type) = (format!("node {port}"), 137 + port as u16);
+                Place { port, link_type, from, to: "leaf 0".into() }
+            };
             let mut used: Vec<u32> = hops.iter().map(|hop| hop.place).collect();
             used.sort_unstable();
             used.dedup();

@@ -1,9 +1,11 @@
 //! Figures of several runs as bars, a group of bars a run: goodput, power and cost.
 
 use rack::results::RunResult;
+use serde_json::Value;
 
 use crate::page::{Axis, Plot, PlotSeries, SeriesStyle};
-use crate::summary::{interval, number};
+use crate::summary::{bounds_of_jobs, interval, name_of_bound, names_of_jobs, number, of_job};
+use crate::units::capitalised;
 use crate::{Cell, Column, ResultsTable, Unit};
 
 /// One part of the bars: its name in the legend and the key of the summary.
@@ -39,6 +41,49 @@ fn with_intervals(runs: &[RunResult], part: Part) -> PlotSeries {
 
 fn names(runs: &[RunResult]) -> Axis {
     Axis::named("", runs.iter().map(|run| run.label.clone()).collect())
+}
+
+/// What bounded jobs, a bar for each of these: its name, the summary and the job in it.
+fn bounds(title: String, jobs: &[(&str, &Value, &str)]) -> Plot {
+    let part = |key: &String| {
+        let bars = jobs.iter().enumerate();
+        let bars = bars.filter_map(|(at, (_, summary, job))| {
+            Some((at as f64, number(summary, &of_job(job, key))?))
+        });
+        PlotSeries::new(capitalised(&name_of_bound(key)), SeriesStyle::Bars, bars.collect())
+    };
+    let keys = bounds_of_jobs(jobs.iter().map(|(_, summary, _)| *summary));
+    let is_there = |part: &PlotSeries| part.points.iter().any(|(_, height)| *height > 0.0);
+    let series: Vec<_> = keys.iter().map(part).filter(is_there).collect();
+    let chain = "Along its longest chain: what happened last, what that had waited for last, and so \
+                 on to its start.";
+    Plot {
+        title,
+        // A plot of one part has no legend.
+        note: match &series[..] {
+            [one] => format!("{} alone. {chain}", one.name),
+            _ => chain.into(),
+        },
+        x: Axis::named("", jobs.iter().map(|(name, ..)| (*name).to_string()).collect()),
+        y: Axis::linear("Time of the job", Unit::Seconds),
+        series,
+    }
+}
+
+/// What bounded each job of a run.
+pub(super) fn bounds_of_run(summary: &Value) -> Plot {
+    let jobs: Vec<_> = names_of_jobs(summary).map(|name| (name, summary, name)).collect();
+    bounds("What bounded each job".into(), &jobs)
+}
+
+/// What bounded each job in each of several runs: a plot a job.
+pub(super) fn bounds_of_runs(runs: &[RunResult]) -> Vec<Plot> {
+    let names = runs.first().into_iter().flat_map(|run| names_of_jobs(&run.summary));
+    let plot = |name: &str| {
+        let bars = runs.iter().map(|run| (run.label.as_str(), &run.summary, name));
+        bounds(format!("What bounded the job {name}"), &bars.collect::<Vec<_>>())
+    };
+    names.map(plot).filter(|plot| !plot.series.is_empty()).collect()
 }
 
 /// What long flows reach.

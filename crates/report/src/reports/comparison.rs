@@ -26,6 +26,10 @@ pub fn comparison_page(title: &str, runs: &[RunResult], command: &str) -> Page {
     let mut overview: Vec<_> = means.chain(notes).collect();
     overview.push(Block::table(side_by_side(runs)));
     page.push("Side by side", overview);
+    let bounds = bars::bounds_of_runs(runs);
+    if !bounds.is_empty() {
+        page.push("Jobs", vec![Block::Plots(bounds)]);
+    }
     page.push("Flow sizes", vec![Block::Plots(size_plots(runs))]);
     page.push("Distributions", vec![Block::Plots(cdf_plots(runs))]);
     page.push("Goodput", vec![Block::Plots(bars::goodput(runs))]);

@@ -3,6 +3,7 @@
 use rack::results::RunResult;
 use serde_json::Value;
 
+use super::bars;
 use super::gauges::{self, Topic};
 use super::sizes::{self, Quantity};
 use super::{lead, provenance};
@@ -96,7 +97,12 @@ fn job_blocks(summary: &Value) -> Vec<Block> {
     let note = "The time of a job is from its start until its last flow has ended and its last computation is \
                 done. Times as long: together with the others over alone, on the same nodes.";
     let table = TableBlock { title: "Jobs".into(), note: note.into(), table: jobs(summary) };
-    if table.table.rows.is_empty() { Vec::new() } else { vec![Block::Table(table)] }
+    if table.table.rows.is_empty() {
+        return Vec::new();
+    }
+    let bounds = bars::bounds_of_run(summary);
+    let plots = (!bounds.series.is_empty()).then(|| Block::Plots(vec![bounds]));
+    [Block::Table(table)].into_iter().chain(plots).collect()
 }
 
 /// The bound of the longest queue, where the fabric states one.

@@ -9,6 +9,7 @@
 
 mod aims;
 mod files;
+mod names;
 mod record;
 mod space;
 
@@ -198,6 +199,7 @@ pub fn search(
             PathBuf::from,
         );
         let recorded = record::load(&directory, &plan)?;
+        names::check(search, &plan, registry, machines.memory_to_look())?;
         let sampler = sampler(&plan.study(search))?;
         let place = Place::create(&directory)?;
         let folder = directory.join("points");

@@ -182,6 +182,28 @@ fn another_search_in_the_same_directory_is_refused() {
     assert_eq!(searched(&more, place.path(), &()).0.unwrap().trials.len(), 2);
 }
 
+/// Of the two fabrics one alone is Shoal, and a key is known if any of them has it.
+#[test]
+fn names_that_no_summary_of_the_space_has_are_refused_before_any_trial() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path().join("none");
+    let mut search_for = wanted(1, 1);
+    search_for.aims[0].key = "fct.al.p99".into();
+    search_for.aims[1].key = "shoal.payload_hops".into();
+    search_for.constraints.push(Constraint::parse("queue.max_byte < 5000").unwrap());
+    let (failed, log) = searched(&search_for, &directory, &());
+    let failure = failed.unwrap_err();
+    assert_eq!((failure.exit_code(), log.asked.len()), (2, 0));
+    let said = failure.to_string();
+    for expected in [
+        "--minimise fct.al.p99: no summary of this scenario has such a number; did you mean \"fct.all.p99\"?",
+        "--subject \"queue.max_byte < 5000\": no summary of this scenario has such a number",
+    ] {
+        assert!(said.contains(expected), "{said}");
+    }
+    assert!(!said.contains("payload_hops") && !directory.exists(), "{said}");
+}
+
 #[test]
 fn a_space_in_which_nothing_can_be_read_is_refused_and_leaves_nothing() {
     let place = tempfile::tempdir().unwrap();

@@ -92,7 +92,7 @@ pub(super) fn write(
 }
 
 /// What stands for an axis where the grid has none: the fabrics.
-const FABRIC: &str = "fabric";
+pub(super) const FABRIC: &str = "fabric";
 
 fn file_name(key: &str, over: &str) -> String {
     let name = if over == FABRIC { key.to_string() } else { format!("{key}-over-{over}") };

@@ -10,12 +10,14 @@ mod away;
 mod drawn;
 mod files;
 mod means;
+mod names;
 mod queue;
 mod record;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use kernel::Bytes;
 use scenario::{Argument, BadInput, Document, Located, Registry, Scenario};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -220,20 +222,27 @@ impl Grid {
         settings
     }
 
-    /// The scenarios of a point, one a fabric.
+    /// The scenario of a point.
     ///
     /// # Errors
     /// When its settings are bad, or checking them goes wrong.
-    fn scenarios(&self, settings: &[String], registry: &Registry) -> Result<Vec<Checked>, Failure> {
+    fn scenario(&self, settings: &[String], registry: &Registry) -> Result<Scenario, Failure> {
         let set = |(axis, value): (&Axis, &String)| {
             Argument::text(&axis.key, value, &format!("--grid {}={value}", axis.key))
         };
         guarded(|| {
             let mut arguments = self.arguments.clone();
             arguments.extend(self.axes.iter().zip(settings).map(set));
-            let scenario = Scenario::read(self.document.clone(), &arguments, registry)?;
-            Ok(Checked::all(&scenario, &self.axes))
+            Ok(Scenario::read(self.document.clone(), &arguments, registry)?)
         })
+    }
+
+    /// The scenarios of a point, one a fabric.
+    ///
+    /// # Errors
+    /// As [`Grid::scenario`].
+    fn scenarios(&self, settings: &[String], registry: &Registry) -> Result<Vec<Checked>, Failure> {
+        Ok(Checked::all(&self.scenario(settings, registry)?, &self.axes))
     }
 }
 
@@ -244,6 +253,21 @@ pub enum Machines<'a> {
     This(&'a Budget<'a>),
     /// On those of a cluster; each point is checked and stored here.
     Cluster(&'a dyn Cluster),
+}
+
+/// What a run may take that is made here only to see which numbers its summary has, where the points run elsewhere (our
+/// choice: it is over in moments, and fits the machine from which a cluster is used).
+const MEMORY_TO_LOOK: Bytes = Bytes::new(1 << 30);
+
+impl Machines<'_> {
+    /// What a run may take that is made on this machine to see which numbers its summary has.
+    pub(super) fn memory_to_look(self) -> Bytes {
+        match self {
+            // Whether it may run here was decided when its scenario was read.
+            Self::This(_) => Bytes::new(u64::MAX),
+            Self::Cluster(_) => MEMORY_TO_LOOK,
+        }
+    }
 }
 
 /// Runs every point of `grid` that has not run yet.
@@ -266,6 +290,7 @@ pub fn sweep(
             || PathBuf::from(super::RESULTS).join(format!("{name}-sweep")),
             PathBuf::from,
         );
+        names::check(grid, drawing, &directory, registry, machines.memory_to_look())?;
         let place = Place::create(&directory)?;
         let folder = directory.join("points");
         let (points, broken) = match machines {

@@ -16,10 +16,12 @@ mod receivers;
 mod senders;
 #[cfg(test)]
 mod tests;
+mod trace;
 
 use ::rack::equipment::Bill;
 use ::rack::node::Nodes;
 use ::rack::results::Table;
+use ::rack::trace::{Followed, Trace};
 use ::rack::{
     Advance, Completion, Fabric, Flow, Gauge, GaugeKind, Probe, Problem, Stage, Totals, Unfinished,
 };
@@ -36,6 +38,7 @@ use link::{Counted, Link};
 pub use receivers::End;
 use receivers::Receivers;
 use senders::Numbers;
+use trace::{Recorder, Watched};
 
 /// Odd constant of the event hash (the golden ratio in 64 bits).
 const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -90,6 +93,8 @@ pub struct Rack {
     /// The counts at the last sample.
     sampled: Totals,
     departed: u64,
+    /// The record of packets, if there is one.
+    recorder: Option<Box<Recorder>>,
 }
 
 impl Rack {
@@ -113,6 +118,7 @@ impl Rack {
             totals: Totals::default(),
             sampled: Totals::default(),
             departed: 0,
+            recorder: None,
             plan,
             seed,
         }
@@ -146,12 +152,19 @@ impl Rack {
     }
 
     fn feed(&mut self) {
-        let Self { hosts, switch, link, counted, .. } = self;
-        hosts.feed(self.cycle, &mut link.to(switch, counted));
+        let Self { hosts, switch, link, counted, recorder, .. } = self;
+        let mut uplink = link.to(switch, counted);
+        match recorder.as_deref_mut() {
+            None => hosts.feed(self.cycle, &mut uplink),
+            Some(recorder) => hosts.feed(self.cycle, &mut Watched { uplink, recorder }),
+        }
     }
 
     /// What leaves the switch.
     fn depart(&mut self) {
+        if let Some(recorder) = self.recorder.as_deref_mut() {
+            recorder.leave(&self.departures);
+        }
         for departure in &self.departures {
             let Departure { packet, at } = departure;
             self.counted.left(packet);
@@ -239,6 +252,18 @@ impl Fabric for Rack {
         Ok(())
     }
 
+    fn can_trace(&self) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    fn set_trace(&mut self, followed: &[Followed]) {
+        self.recorder = Some(Box::new(Recorder::new(&self.plan, followed)));
+    }
+
+    fn take_trace(&mut self) -> Trace {
+        self.recorder.take().map_or_else(Trace::default, |recorder| recorder.close())
+    }
+
     fn apart(&self) -> Option<Nodes> {
         node::apart(&self.plan, self.seed)
     }
@@ -246,6 +271,9 @@ impl Fabric for Rack {
     fn offer(&mut self, flow: &Flow) {
         let number = self.hosts.add(flow, self.cycle);
         self.flows.open(flow, number);
+        if let Some(recorder) = self.recorder.as_deref_mut() {
+            recorder.begins(flow, number);
+        }
     }
 
     fn advance(&mut self, until: Time, probe: &mut dyn Probe) -> Advance {

@@ -12,7 +12,7 @@ use crate::{ChipConfig, CutThrough};
 
 /// Ends of flows, ideal completion times and sums of stages.
 #[derive(Default)]
-struct Ends(BTreeMap<u64, (Time, Span, Span)>);
+pub(super) struct Ends(pub(super) BTreeMap<u64, (Time, Span, Span)>);
 
 impl Probe for Ends {
     fn completed(&mut self, completion: &Completion<'_>) -> ControlFlow<()> {
@@ -24,7 +24,7 @@ impl Probe for Ends {
     }
 }
 
-fn flow(id: u64, src: u32, dst: u32, size: u64, start: Time) -> Flow {
+pub(super) fn flow(id: u64, src: u32, dst: u32, size: u64, start: Time) -> Flow {
     Flow {
         id: FlowId::new(id),
         src: NodeId::new(src),
@@ -35,7 +35,7 @@ fn flow(id: u64, src: u32, dst: u32, size: u64, start: Time) -> Flow {
     }
 }
 
-fn switches() -> Vec<SwitchTable> {
+pub(super) fn switches() -> Vec<SwitchTable> {
     vec![
         SwitchTable::Scoc(ChipConfig::default()),
         SwitchTable::Flat(FlatTable {
@@ -48,12 +48,12 @@ fn switches() -> Vec<SwitchTable> {
     ]
 }
 
-fn rack(nodes: u32, switch: SwitchTable) -> Rack {
+pub(super) fn rack(nodes: u32, switch: SwitchTable) -> Rack {
     Rack::new(Config { nodes, switch, ..Config::default() }.plan().unwrap(), 1)
 }
 
 /// Carries flows, given by start, to the end.
-fn carry(rack: &mut Rack, flows: &[Flow]) -> Ends {
+pub(super) fn carry(rack: &mut Rack, flows: &[Flow]) -> Ends {
     let mut ends = Ends::default();
     for flow in flows {
         while rack.now() < flow.start {
@@ -160,7 +160,7 @@ fn a_permutation_of_long_flows_is_full_on_the_chip() {
 }
 
 /// Flows at random between 32 nodes.
-fn random_flows(seed: u64, count: u64) -> Vec<Flow> {
+pub(super) fn random_flows(seed: u64, count: u64) -> Vec<Flow> {
     let mut stream = Stream::new(seed, "test/flows", 0);
     let mut start = Time::ZERO;
     (0..count)

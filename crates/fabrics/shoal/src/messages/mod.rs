@@ -93,6 +93,11 @@ impl Messages {
         self
     }
 
+    /// The handle of the message that a cell is of which is no datagram.
+    pub(crate) fn handle_of(cargo: Cargo) -> u32 {
+        cargo.payload & !LAST
+    }
+
     fn may_lose(&self) -> bool {
         self.receivers.is_lossy
     }

@@ -40,6 +40,11 @@ impl Bank {
         &self.lengths
     }
 
+    /// Cells in all queues of `node`.
+    pub(crate) fn queued_in(&self, node: u32) -> u32 {
+        self.queued[node as usize]
+    }
+
     /// Cells of all classes queued at `node` for its next meeting with `peer`.
     pub(crate) fn queued_for(&self, node: u32, peer: u32) -> u32 {
         let position = self.schedule.position(node, peer);

@@ -1,0 +1,59 @@
+//! The numbers that a sweep is to draw are checked before its first point.
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
+
+use kernel::Bytes;
+use scenario::Registry;
+
+use super::super::Failure;
+use super::super::keys::{self, Wanted};
+use super::drawn::FABRIC;
+use super::{Drawing, Grid, record};
+
+/// Refuses keys that no summary of the grid has, nor that of a point which an earlier sweep left in the directory.
+///
+/// # Errors
+/// Each of them, with what is like it.
+pub(super) fn check(
+    grid: &Grid,
+    drawing: &Drawing,
+    directory: &Path,
+    registry: &Registry,
+    memory: Bytes,
+) -> Result<(), Failure> {
+    let wanted =
+        |flag: &str, key: &String| Wanted { place: format!("{flag} {key}"), key: key.clone() };
+    let mut all: Vec<_> = drawing.keys.iter().map(|key| wanted("--plot", key)).collect();
+    let is_axis = |key: &String| key == FABRIC || grid.axes.iter().any(|axis| axis.key == *key);
+    let over = drawing.over.iter().filter(|key| !is_axis(key));
+    all.extend(over.map(|key| wanted("--over", key)));
+    if all.is_empty() {
+        return Ok(());
+    }
+    let older = record::load(directory).ok();
+    let older = older.iter().flat_map(|swept| &swept.points);
+    let summaries = older.filter_map(|point| point.outcome.summary());
+    let known: BTreeSet<String> = summaries.flat_map(keys::of).collect();
+    // What cannot be read has no summary.
+    let scenarios = corners(grid);
+    let scenarios = scenarios.into_iter().filter_map(|point| grid.scenario(&point, registry).ok());
+    Ok(keys::check(&all, known, scenarios, memory)?)
+}
+
+/// Points in which each value of each axis occurs.
+fn corners(grid: &Grid) -> Vec<Vec<String>> {
+    let first: Vec<String> = grid.axes.iter().map(|axis| axis.values[0].clone()).collect();
+    let mut seen = HashSet::from([first.clone()]);
+    let mut corners = vec![first.clone()];
+    for (at, axis) in grid.axes.iter().enumerate() {
+        for value in &axis.values {
+            let mut point = first.clone();
+            point[at].clone_from(value);
+            if seen.insert(point.clone()) {
+                corners.push(point);
+            }
+        }
+    }
+    corners
+}
