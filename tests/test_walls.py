@@ -160,7 +160,9 @@ def tracked(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def test_no_file_is_too_long_to_read(root: Path) -> None:
-    counts = {name: text.count("\n") for name, text in tracked(root)}
+    # A command makes the page of all claims, one row each.
+    made = "docs/reproduced.md"
+    counts = {name: text.count("\n") for name, text in tracked(root) if name != made}
     assert len(counts) > 100
     assert {name: count for name, count in counts.items() if count > LINES_MAX} == {}
 
