@@ -337,6 +337,15 @@ fn slow_i70_i71_i72_i73_i79_i80_planned_changes_lose_nothing() {
     explore(12, cases(planned(), 12), |case| check_planned(&SMALL, case));
 }
 
+/// Of 10,000 random runs one in which the routing engine missed the last change, and heard of it when it asked again.
+#[test]
+fn i75_a_change_that_was_missed_is_heard_of_later() {
+    let change = Event::Node(0, Admin::Drained);
+    let events =
+        vec![Event::Long(2_744), Event::Reset(11_763), Event::Reset(64), change, Event::Wait(2)];
+    check_any(&Shape::TINY, &(388_834_944_564_681_892, 1, events));
+}
+
 #[test]
 fn slow_i70_i72_i73_i75_i76_i78_i79_i80_all_ends_as_it_should() {
     explore(12, cases(any_event(), 20), |case| check_any(&Shape::TINY, case));

@@ -12,7 +12,7 @@ use kernel::{Span, Stream, Time};
 
 use crate::apps::Clique;
 use crate::apps::constellation::{Constellation, Outside};
-use crate::apps::election::Application;
+use crate::apps::election::{Application, LEASE};
 use crate::apps::front_end::Settings;
 use crate::apps::rows::{Admin, BatchRow};
 use crate::apps::session::{Over, Progress, Session};
@@ -20,6 +20,9 @@ use crate::memory::Memory;
 use crate::nib::{Key, Nib, Table, Write};
 use crate::registers::file::RegisterFile;
 use crate::rpc::{Agent, Item, MESSAGE_BYTES_MAX, Outcome};
+
+/// What passes between two looks at the clock.
+const STEP: Span = Span::from_us(20_000);
 
 /// A chip and its firmware.
 pub struct Chip {
@@ -140,7 +143,7 @@ impl World {
             watch(self);
         }
         self.steps += 1;
-        self.now += Span::from_us(20_000);
+        self.now += STEP;
         self.constellation.tick(self.now);
         self.connect();
     }
@@ -296,12 +299,14 @@ impl World {
         }
     }
 
-    /// Until nothing has to be done any more.
+    /// Until nothing has to be done any more: for as long as a lease lasts, within which whoever has missed something
+    /// has asked for it again.
     #[track_caller]
     pub fn settle(&mut self) {
+        let enough = LEASE.as_ps() / STEP.as_ps() + 20;
         let until = self.now + Span::from_us(200_000_000);
         let mut quiet = 0;
-        while quiet < 20 {
+        while quiet < enough {
             self.step();
             let is_settled =
                 self.constellation.routing_engine().is_some_and(|app| app.is_settled())
