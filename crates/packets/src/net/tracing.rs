@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use kernel::{Span, Time};
-use rack::trace::{BESIDE_MAX, Followed, HOPS_MAX, LineRecorder, Outcome};
+use rack::trace::{Followed, HOPS_MAX, LineRecorder, Outcome, Tally};
 use rack::{Flow, FlowId};
 
 use super::Net;
@@ -32,35 +32,11 @@ struct Sent {
     bytes: u16,
 }
 
-/// What went on a line while something waited for it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Tally {
-    pub(crate) own: Span,
-    pub(crate) others: Span,
-    beside: BTreeMap<Option<Name>, u64>,
-}
-
-impl Tally {
-    /// `sent` was on the line, of which the part since `since` counts.
-    fn add(&mut self, name: Name, sent: &Sent, since: Time) {
-        let busy = if sent.end > since { sent.end - sent.start.max(since) } else { Span::ZERO };
-        if busy == Span::ZERO {
-            return;
-        }
-        if sent.name == Some(name) {
-            self.own += busy;
-        } else {
-            self.others += busy;
-            *self.beside.entry(sent.name).or_default() += u64::from(sent.bytes);
-        }
-    }
-
-    /// The flows with most bytes.
-    fn most(self) -> Vec<(Option<Name>, u64)> {
-        let mut most: Vec<_> = self.beside.into_iter().collect();
-        most.sort_by_key(|&(name, bytes)| (std::cmp::Reverse(bytes), name));
-        most.truncate(BESIDE_MAX);
-        most
+impl Sent {
+    /// Counts it for a packet of `name` that has waited for the line since then.
+    fn count(&self, tally: &mut Tally<Name>, name: Name, since: Time) {
+        let times = [self.start, self.end];
+        tally.add_since(since, name, self.name, times, self.bytes.into());
     }
 }
 
@@ -82,7 +58,7 @@ struct Turn {
     since: Time,
     /// When the flow ends.
     until: Time,
-    tally: Tally,
+    tally: Tally<Name>,
 }
 
 /// What waits for a port.
@@ -218,7 +194,7 @@ impl Recorder {
         let Some(&until) = self.ends.get(&flow.id) else { return };
         self.names.push((name, flow.id));
         let mut tally = Tally::default();
-        tally.add(name, &self.last[port as usize], flow.start);
+        self.last[port as usize].count(&mut tally, name, flow.start);
         let waits = self.waits.entry(port).or_default();
         waits.turns.push(Turn { name, since: flow.start, until, tally });
     }
@@ -287,7 +263,7 @@ impl Turn {
             self.since = sent.end;
             self.tally = Tally::default();
         } else {
-            self.tally.add(self.name, sent, self.since);
+            sent.count(&mut self.tally, self.name, self.since);
         }
         sent.start <= self.until
     }
@@ -301,7 +277,7 @@ impl Waits {
         packet: &Packet,
         waiter: Option<Waiter>,
         now: Time,
-    ) -> (Time, Tally, [u32; 2]) {
+    ) -> (Time, Tally<Name>, [u32; 2]) {
         let found = waiter.as_ref().map_or([0; 2], |waiter| waiter.found);
         let turn = self.turns.iter().find(|turn| turn.name == name);
         if let Some(turn) = turn.filter(|_| !packet.goes_to_source()) {
@@ -309,9 +285,9 @@ impl Waits {
         }
         let Some(waiter) = waiter else { return (now, Tally::default(), found) };
         let mut tally = Tally::default();
-        tally.add(name, &waiter.ahead, waiter.joined);
+        waiter.ahead.count(&mut tally, name, waiter.joined);
         let from = (waiter.from - self.gone) as usize;
-        self.log.range(from..).for_each(|sent| tally.add(name, sent, waiter.joined));
+        self.log.range(from..).for_each(|sent| sent.count(&mut tally, name, waiter.joined));
         (waiter.joined, tally, waiter.found)
     }
 }

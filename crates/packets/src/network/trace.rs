@@ -266,17 +266,8 @@ impl<'a> Book<'a> {
 
     /// The record, in order, with the names of its ports.
     fn close(self) -> Trace {
-        let Self { net, mut hops, .. } = self;
-        hops.sort_by_key(|hop| (hop.flow, hop.packet, hop.hop));
-        let mut ports: Vec<u32> = hops.iter().map(|hop| hop.place).collect();
-        ports.sort_unstable();
-        ports.dedup();
-        for hop in &mut hops {
-            hop.place = ports.partition_point(|&port| port < hop.place) as u32;
-        }
-        let names = names(net);
-        let places = ports.into_iter().map(|port| place(net, &names, port)).collect();
-        Trace { places, hops, ..Trace::default() }
+        let names = names(self.net);
+        Trace::of_hops(self.hops, |port| place(self.net, &names, port))
     }
 }
 

@@ -9,6 +9,7 @@ mod account;
 mod choice;
 mod covered;
 mod lines;
+mod tally;
 
 use std::fmt;
 
@@ -20,6 +21,7 @@ pub use account::{Account, Part, Queue, Share, account, queues_of};
 pub use choice::{Chooser, Ended, slowest};
 pub use covered::Covered;
 pub use lines::{Line, LineRecorder, LineSpan, Lines, SPANS_MAX};
+pub use tally::Tally;
 
 /// Other flows that a hop names at most, those with most bytes first (our choice: what a table shows).
 pub const BESIDE_MAX: usize = 8;
@@ -225,6 +227,20 @@ pub struct Trace {
 }
 
 impl Trace {
+    /// A record of hops in any order, which name their ports by numbers of which `place` knows what they are.
+    #[must_use]
+    pub fn of_hops(mut hops: Vec<Hop>, place: impl FnMut(u32) -> Place) -> Self {
+        hops.sort_by_key(|hop| (hop.flow, hop.packet, hop.hop));
+        let mut ports: Vec<u32> = hops.iter().map(|hop| hop.place).collect();
+        ports.sort_unstable();
+        ports.dedup();
+        for hop in &mut hops {
+            hop.place = ports.partition_point(|&port| port < hop.place) as u32;
+        }
+        let places = ports.into_iter().map(place).collect();
+        Self { places, hops, ..Self::default() }
+    }
+
     /// The flows that are in it, by number.
     #[must_use]
     pub fn flows(&self) -> Vec<FlowId> {

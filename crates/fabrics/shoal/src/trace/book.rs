@@ -224,15 +224,6 @@ impl<'a> Book<'a> {
 
     /// The record, in order, with the names of its ports.
     fn close(self) -> Trace {
-        let Self { rack, mut hops, .. } = self;
-        hops.sort_by_key(|hop| (hop.flow, hop.packet, hop.hop));
-        let mut ports: Vec<u32> = hops.iter().map(|hop| hop.place).collect();
-        ports.sort_unstable();
-        ports.dedup();
-        for hop in &mut hops {
-            hop.place = ports.partition_point(|&port| port < hop.place) as u32;
-        }
-        let places = ports.into_iter().map(|port| rack.place(port)).collect();
-        Trace { places, hops, ..Trace::default() }
+        Trace::of_hops(self.hops, |port| self.rack.place(port))
     }
 }

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kernel::{Span, Time};
-use rack::trace::{BESIDE_MAX, Followed, HOPS_MAX, LineRecorder, Outcome};
+use rack::trace::{Followed, HOPS_MAX, LineRecorder, Outcome, Tally};
 use rack::{Flow, FlowId};
 
 use crate::cell::{Cell, Frame};
@@ -30,34 +30,6 @@ use crate::stages::SlotTimes;
 
 /// The link-layer header type of captures for Shoal's cells: LINKTYPE_USER0, for private use (our choice).
 const LINK_TYPE: u16 = 147;
-
-/// What went by while a cell waited.
-#[derive(Clone, Debug, Default)]
-struct Tally {
-    own: Span,
-    others: Span,
-    beside: BTreeMap<Option<FlowId>, u64>,
-}
-
-impl Tally {
-    /// For so long it waited for a cell of so many bytes, of the flow `whose`; `flow` is its own.
-    fn add(&mut self, flow: FlowId, whose: Option<FlowId>, span: Span, bytes: u64) {
-        if whose == Some(flow) {
-            self.own += span;
-        } else {
-            self.others += span;
-            *self.beside.entry(whose).or_default() += bytes;
-        }
-    }
-
-    /// The flows with most bytes.
-    fn most(self) -> Vec<(Option<FlowId>, u64)> {
-        let mut most: Vec<_> = self.beside.into_iter().collect();
-        most.sort_by_key(|&(flow, bytes)| (std::cmp::Reverse(bytes), flow));
-        most.truncate(BESIDE_MAX);
-        most
-    }
-}
 
 /// A flow at its source that waits for its next cell to go on a channel.
 #[derive(Clone, Debug)]
@@ -75,7 +47,7 @@ struct Wait {
     since: Time,
     /// Up to when it is accounted for.
     counted: Time,
-    tally: Tally,
+    tally: Tally<FlowId>,
     /// Cells that were found waiting.
     found: u32,
 }

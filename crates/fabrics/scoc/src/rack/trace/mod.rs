@@ -13,7 +13,7 @@ mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use ::rack::trace::{BESIDE_MAX, Followed, HOPS_MAX, Hop, LineRecorder, Outcome, Place, Trace};
+use ::rack::trace::{Followed, HOPS_MAX, Hop, LineRecorder, Outcome, Place, Tally, Trace};
 use ::rack::{Flow, FlowId};
 use kernel::{Bytes, Span, Time};
 use switching::{Departure, Line, Packet, Ticks};
@@ -34,40 +34,22 @@ struct Sent {
     bytes: Bytes,
 }
 
-/// What went on a line while something waited for it.
+/// A wait for a line, and what went on that meanwhile.
 #[derive(Clone, Debug)]
-struct Tally {
+struct Wait {
     since: Time,
-    own: Span,
-    others: Span,
-    beside: BTreeMap<Option<FlowId>, u64>,
+    tally: Tally<FlowId>,
 }
 
-impl Tally {
+impl Wait {
     fn new(since: Time) -> Self {
-        Self { since, own: Span::ZERO, others: Span::ZERO, beside: BTreeMap::new() }
+        Self { since, tally: Tally::default() }
     }
 
-    /// `sent` was on the line, of which the part since it waits counts.
+    /// `sent` was on the line for which `flow` waits.
     fn add(&mut self, flow: FlowId, sent: &Sent) {
-        if sent.end <= self.since {
-            return;
-        }
-        let busy = sent.end - sent.start.max(self.since);
-        if sent.flow == Some(flow) {
-            self.own += busy;
-        } else {
-            self.others += busy;
-            *self.beside.entry(sent.flow).or_default() += sent.bytes.get();
-        }
-    }
-
-    /// The flows with most bytes.
-    fn most(self) -> Vec<(Option<FlowId>, u64)> {
-        let mut most: Vec<_> = self.beside.into_iter().collect();
-        most.sort_by_key(|&(flow, bytes)| (std::cmp::Reverse(bytes), flow));
-        most.truncate(BESIDE_MAX);
-        most
+        let Sent { start, end, flow: whose, bytes } = *sent;
+        self.tally.add_since(self.since, flow, whose, [start, end], bytes.get());
     }
 }
 
@@ -76,7 +58,7 @@ impl Tally {
 struct Turn {
     flow: FlowId,
     until: Time,
-    tally: Tally,
+    wait: Wait,
     /// Packets that have gone.
     packets: u32,
 }
@@ -90,7 +72,7 @@ struct Waiter {
     arrived: Time,
     /// Packets and bytes for the same destination that it found in the switch.
     found: (u32, Bytes),
-    tally: Tally,
+    wait: Wait,
 }
 
 /// The switch's line to a node.
@@ -155,11 +137,11 @@ impl Recorder {
         let source = flow.src.get() as u16;
         self.names.insert((source, number), flow.id);
         let Some(&until) = self.ends.get(&flow.id) else { return };
-        let mut tally = Tally::new(flow.start);
+        let mut wait = Wait::new(flow.start);
         if let Some(last) = &self.last[usize::from(source)] {
-            tally.add(flow.id, last);
+            wait.add(flow.id, last);
         }
-        let turn = Turn { flow: flow.id, until, tally, packets: 0 };
+        let turn = Turn { flow: flow.id, until, wait, packets: 0 };
         self.turns.entry(source).or_default().push(turn);
     }
 
@@ -187,17 +169,17 @@ impl Recorder {
             turns.retain(|turn| start <= turn.until);
             for turn in turns {
                 if Some(turn.flow) == flow {
-                    let tally = std::mem::replace(&mut turn.tally, Tally::new(end));
-                    gone = Some((turn.flow, turn.packets, tally));
+                    let wait = std::mem::replace(&mut turn.wait, Wait::new(end));
+                    gone = Some((turn.flow, turn.packets, wait));
                     turn.packets += 1;
                 } else {
-                    turn.tally.add(turn.flow, &sent);
+                    turn.wait.add(turn.flow, &sent);
                 }
             }
         }
-        if let Some((flow, number, tally)) = gone {
+        if let Some((flow, number, wait)) = gone {
             let arrived = start + self.plan.config.cable;
-            let hop = self.hop((flow, number), packet, u32::from(packet.source), tally);
+            let hop = self.hop((flow, number), packet, u32::from(packet.source), wait);
             let propagation = self.plan.config.cable;
             self.see(Hop { started: start, sent: end, arrived, propagation, ..hop });
             self.comes_to_switch((flow, number), packet, arrived);
@@ -212,10 +194,10 @@ impl Recorder {
         let least = packet.entered + self.plan.switch.least_delay(packet.size());
         let joined = self.at_output(least);
         let output = &mut self.outputs[usize::from(packet.destination)];
-        let mut tally = Tally::new(joined);
-        output.ahead.iter().for_each(|sent| tally.add(flow, sent));
+        let mut wait = Wait::new(joined);
+        output.ahead.iter().for_each(|sent| wait.add(flow, sent));
         let found = (output.packets, output.bytes);
-        output.waiters.push(Waiter { flow, packet: *packet, number, arrived, found, tally });
+        output.waiters.push(Waiter { flow, packet: *packet, number, arrived, found, wait });
     }
 
     /// An instant at the switch's outputs: behind a cable, and the serial links of the chip.
@@ -250,7 +232,7 @@ impl Recorder {
             };
             let place = output.waiters.iter().position(is_it);
             let waiter = place.map(|place| output.waiters.remove(place));
-            output.waiters.iter_mut().for_each(|waiter| waiter.tally.add(waiter.flow, &sent));
+            output.waiters.iter_mut().for_each(|waiter| waiter.wait.add(waiter.flow, &sent));
             if let Some(waiter) = waiter {
                 self.leaves(waiter, &sent);
             }
@@ -259,11 +241,11 @@ impl Recorder {
 
     /// A packet of a recorded flow goes on the line to its destination.
     fn leaves(&mut self, waiter: Waiter, sent: &Sent) {
-        let Waiter { flow, packet, number, found, tally, arrived } = waiter;
+        let Waiter { flow, packet, number, found, wait, arrived } = waiter;
         let port = self.nodes + u32::from(packet.destination);
         // Not before its first bit is there, whatever the switch takes at the least.
-        let since = tally.since.clamp(arrived, sent.start.max(arrived));
-        let hop = self.hop((flow, number), &packet, port, Tally { since, ..tally });
+        let since = wait.since.clamp(arrived, sent.start.max(arrived));
+        let hop = self.hop((flow, number), &packet, port, Wait { since, ..wait });
         let propagation = self.plan.config.cable;
         self.see(Hop {
             hop: 1,
@@ -279,7 +261,7 @@ impl Recorder {
     }
 
     /// A hop, without its times.
-    fn hop(&self, of: (FlowId, u32), packet: &Packet, port: u32, tally: Tally) -> Hop {
+    fn hop(&self, of: (FlowId, u32), packet: &Packet, port: u32, wait: Wait) -> Hop {
         let payload = header::payload(packet, self.plan.payload(), self.plan.config.header);
         Hop {
             flow: of.0,
@@ -296,37 +278,29 @@ impl Recorder {
             is_marked: false,
             is_trimmed: false,
             outcome: Outcome::Arrived,
-            joined: tally.since,
+            joined: wait.since,
             started: Time::ZERO,
             sent: Time::ZERO,
             arrived: Time::ZERO,
             propagation: Span::ZERO,
-            own: tally.own,
-            others: tally.others,
+            own: wait.tally.own,
+            others: wait.tally.others,
             found_bytes: 0,
             found_packets: 0,
-            beside: tally.most(),
+            beside: wait.tally.most(),
             header: header::encode(packet).to_vec(),
         }
     }
 
     /// The record, in order, with the names of its ports.
     pub(super) fn close(self) -> Trace {
-        let Self { nodes, mut hops, is_full, lines, .. } = self;
+        let Self { nodes, hops, is_full, lines, .. } = self;
         let place = |port: u32| {
             let (node, switch) = (format!("node {}", port % nodes), "switch 0".to_string());
             let [from, to] = if port < nodes { [node, switch] } else { [switch, node] };
             Place { port, link_type: LINK_TYPE, from, to }
         };
-        hops.sort_by_key(|hop| (hop.flow, hop.packet, hop.hop));
-        let mut ports: Vec<u32> = hops.iter().map(|hop| hop.place).collect();
-        ports.sort_unstable();
-        ports.dedup();
-        for hop in &mut hops {
-            hop.place = ports.partition_point(|&port| port < hop.place) as u32;
-        }
-        let places = ports.into_iter().map(place).collect();
-        Trace { places, hops, is_full, lines: lines.close(place) }
+        Trace { is_full, lines: lines.close(place), ..Trace::of_hops(hops, place) }
     }
 }
 
