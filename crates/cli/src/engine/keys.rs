@@ -45,6 +45,23 @@ pub(super) fn of(summary: &Value) -> BTreeSet<String> {
     keys
 }
 
+/// `base`, and `base` with one of its values replaced, by each that `values` has for its place: which numbers a summary
+/// has may depend on any value, hardly on two together.
+pub(super) fn one_replaced(
+    base: Vec<String>,
+    values: impl Fn(usize) -> Vec<String>,
+) -> Vec<Vec<String>> {
+    let mut all = vec![base.clone()];
+    for place in 0..base.len() {
+        for value in values(place).into_iter().filter(|value| *value != base[place]) {
+            let mut other = base.clone();
+            other[place] = value;
+            all.push(other);
+        }
+    }
+    all
+}
+
 /// Adds the keys that summaries of a scenario have, of all of its fabrics. False if that is not known: it would take
 /// more memory than `memory`, or breaks.
 fn look(scenario: &Scenario, memory: Bytes, known: &mut BTreeSet<String>) -> bool {

@@ -39,29 +39,16 @@ pub(super) fn check(
 /// Settings in which every choice occurs: which numbers a summary has depends on those, and not on where in its range
 /// a number lies.
 fn corners(space: &[Over]) -> Vec<Vec<String>> {
+    let ends = |end: usize| {
+        let base = space.iter().map(|Over { range, .. }| range.value(range.ends()[end])).collect();
+        keys::one_replaced(base, |axis| match &space[axis].range {
+            Range::Choice(values) => values.clone(),
+            _ => Vec::new(),
+        })
+    };
+    let mut corners = [ends(0), ends(1)].concat();
     let mut seen = HashSet::new();
-    let mut corners = Vec::new();
-    for end in 0..2 {
-        let corner: Vec<f64> = space.iter().map(|over| over.range.ends()[end]).collect();
-        let mut all = vec![corner.clone()];
-        for (axis, over) in space.iter().enumerate() {
-            if let Range::Choice(values) = &over.range {
-                let other = |value: usize| {
-                    let mut numbers = corner.clone();
-                    numbers[axis] = value as f64;
-                    numbers
-                };
-                all.extend((0..values.len()).map(other));
-            }
-        }
-        for numbers in all {
-            let values = space.iter().zip(&numbers);
-            let settings: Vec<_> = values.map(|(over, value)| over.range.value(*value)).collect();
-            if seen.insert(settings.clone()) {
-                corners.push(settings);
-            }
-        }
-    }
+    corners.retain(|corner| seen.insert(corner.clone()));
     corners
 }
 

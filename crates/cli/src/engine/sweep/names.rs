@@ -1,6 +1,6 @@
 //! The numbers that a sweep is to draw are checked before its first point.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use kernel::Bytes;
@@ -36,24 +36,8 @@ pub(super) fn check(
     let summaries = older.filter_map(|point| point.outcome.summary());
     let known: BTreeSet<String> = summaries.flat_map(keys::of).collect();
     // What cannot be read has no summary.
-    let scenarios = corners(grid);
-    let scenarios = scenarios.into_iter().filter_map(|point| grid.scenario(&point, registry).ok());
+    let first = grid.axes.iter().map(|axis| axis.values[0].clone()).collect();
+    let points = keys::one_replaced(first, |axis| grid.axes[axis].values.clone());
+    let scenarios = points.into_iter().filter_map(|point| grid.scenario(&point, registry).ok());
     Ok(keys::check(&all, known, scenarios, memory)?)
-}
-
-/// Points in which each value of each axis occurs.
-fn corners(grid: &Grid) -> Vec<Vec<String>> {
-    let first: Vec<String> = grid.axes.iter().map(|axis| axis.values[0].clone()).collect();
-    let mut seen = HashSet::from([first.clone()]);
-    let mut corners = vec![first.clone()];
-    for (at, axis) in grid.axes.iter().enumerate() {
-        for value in &axis.values {
-            let mut point = first.clone();
-            point[at].clone_from(value);
-            if seen.insert(point.clone()) {
-                corners.push(point);
-            }
-        }
-    }
-    corners
 }
