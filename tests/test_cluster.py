@@ -225,6 +225,46 @@ def test_experiments_on_a_cluster_are_those_of_this_machine(
 
 
 @pytest.mark.usefixtures("here")
+def test_an_experiment_whose_worker_dies_runs_again(processes: Processes, client: Any) -> None:
+    experiments = ["aquila/headline", "pl2/section2"]
+    doomed = processes.worker()
+    client.wait_for_workers(1)
+    [address] = client.run(os.getpid)
+    killed: list[Any] = []
+
+    def kill(_: rackloom.Progress) -> None:
+        if not killed and client.processing()[address]:
+            processes.worker()
+            killed.append(client.processing()[address])
+            os.kill(doomed.pid, signal.SIGKILL)
+
+    there = rackloom.reproduce("all", *experiments, client=client, progress=kill, out="there")
+    assert killed, "it was killed while it ran an experiment"
+    ours = rackloom.reproduce("all", *experiments, out="here")
+    assert not there.broken
+    assert there.missing == ours.missing
+    assert there.claims == ours.claims
+    for one in experiments:
+        assert there.report(one).read_bytes() == ours.report(one).read_bytes()
+
+
+def test_jobs_of_a_cluster_read_their_traces_there(
+    root: Path, here: Path, processes: Processes, client: Any
+) -> None:
+    processes.worker()
+    client.wait_for_workers(1)
+    scenario = root / "examples" / "jobs.toml"
+    grid = {"workload.job.0.collective": ["ring", "halving_doubling"]}
+    for out, more in [("there", {"client": client}), ("ours", {})]:
+        swept = rackloom.sweep(scenario, grid, out=out, **more)
+        assert [point.status for point in swept] == ["done"] * len(swept)
+    found, expected = files(here / "there"), files(here / "ours")
+    assert sum(name.endswith("flows.parquet") for name in found) == 2 * 3
+    assert found.keys() == expected.keys()
+    assert [name for name in found if found[name] != expected[name]] == []
+
+
+@pytest.mark.usefixtures("here")
 def test_points_go_where_they_have_the_memory(
     small: Scenario, processes: Processes, client: Any
 ) -> None:

@@ -473,6 +473,36 @@ def test_an_experiment_is_repeated() -> None:
     assert {row["verdict"] for row in found.claims} <= {"reproduced", "differs", "not run"}
     assert found.report().is_file()
     assert found._repr_html_().count("<tr>") == len(found.claims) + 1
+    assert (found.failed, found.lost, found.missing) == ([], [], [])
+
+
+@pytest.mark.usefixtures("here")
+def test_experiments_of_all_papers_are_repeated_once() -> None:
+    heard: list[rackloom.Progress] = []
+    found = rackloom.reproduce("all", "pl2/section2", jobs=1, progress=heard.append)
+    assert {row["paper"] for row in found.claims} == {"pl2"}
+    assert found.report("pl2/section2").is_file()
+    assert not found.broken
+    everything = {row["name"].replace(" ", "/") for row in rackloom.list("experiments")}
+    assert {*found.missing} == everything - {"pl2/section2"}
+    assert heard[-1].total == 1
+    measured = found.directory / "pl2/section2/measured.json"
+    before = measured.stat().st_mtime_ns
+    again = rackloom.reproduce("all", "pl2/section2")
+    assert measured.stat().st_mtime_ns == before
+    assert again.claims == found.claims
+
+
+@pytest.mark.usefixtures("here")
+def test_a_cluster_is_for_all_papers_alone() -> None:
+    with pytest.raises(rackloom.InputError, match="expected paper 'all'"):
+        rackloom.reproduce("pl2", "section2", client="tcp://127.0.0.1:1")
+    with pytest.raises(rackloom.InputError, match="without client"):
+        rackloom.reproduce("all", jobs=1, client="tcp://127.0.0.1:1")
+    with pytest.raises(rackloom.InputError, match="unknown"):
+        rackloom.reproduce("all", "pl2/fig77")
+    with pytest.raises(rackloom.InputError, match="at least 1"):
+        rackloom.reproduce("pl2", jobs=0)
 
 
 def test_the_command_of_the_wheel_is_the_command(

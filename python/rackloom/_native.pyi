@@ -19,6 +19,7 @@ _Trial: TypeAlias = tuple[
     list[str], str, bool, list[str], list[Path], list[float] | None, str | None
 ]
 _Searched: TypeAlias = tuple[Path, list[str], list["_Trial"], bool]
+_Found: TypeAlias = tuple[str, list[tuple[str, str]], list[str], list[str], list[str]]
 _Progress: TypeAlias = Callable[[str, float, float | None, str], None] | None
 
 def command(arguments: list[str], extras: ModuleType) -> int: ...
@@ -66,6 +67,15 @@ def reproduce(
     paper: str,
     experiments: Sequence[str],
     effort: str,
+    jobs: int | None,
     out: Path,
     progress: _Progress,
-) -> tuple[str, list[tuple[str, str]], list[str]]: ...
+) -> _Found: ...
+def reproduce_all(
+    experiments: Sequence[str],
+    effort: str,
+    jobs: int | None,
+    out: Path,
+    progress: _Progress,
+    cluster: Cluster | None,
+) -> tuple[_Found, str | None]: ...

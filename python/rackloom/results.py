@@ -392,20 +392,29 @@ class Search(Sequence[Trial]):
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A paper's experiments repeated: its claims beside what we found."""
+    """Experiments repeated, of one paper or of all: their claims beside what we found."""
 
     directory: Path
     """Where its files are."""
     claims: list[dict[str, Any]]
-    """The rows of the table: what was published, what we found, the verdict, and why."""
+    """The rows of the table: what was published, what we found, the verdict, and why; of all papers
+    also which ``paper``, and every row that is measured in the directory."""
     broken: dict[str, str]
     """Experiments that broke, and why."""
     lost: list[str]
     """Claims that the last release reproduced and this one does not."""
+    failed: list[str]
+    """Checks that do not hold."""
+    missing: list[str]
+    """Of all papers: experiments that have not been measured, as `reproduce` takes them."""
 
-    def report(self) -> Path:
-        """The report: one page, that opens in any browser."""
-        return _report(self.directory)
+    def report(self, experiment: str = "") -> Path:
+        """The report: one page, that opens in any browser.
+
+        Args:
+            experiment: Of all papers, whose pages are apart: which, such as ``"pl2/fig7"``.
+        """
+        return _report(self.directory / experiment)
 
     def _repr_html_(self) -> str:
         if not self.claims:

@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, cast
 
 from rackloom import _native, cluster, extras, inputs, traces
 from rackloom.errors import InputError
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 Place: TypeAlias = str | os.PathLike[str]
 """A directory for results."""
+
+ALL = "all"
+"""What stands for every paper."""
 
 Rows: TypeAlias = list[dict[str, str]]
 """A table of text, a row each."""
@@ -208,11 +211,9 @@ def sweep(
         InputError: No point can run. A point that fails among others is listed as failed.
         RunError: The cluster is gone; what had ended is kept, and the same call goes on from there.
     """
+    _check_jobs(jobs)
     if jobs is not None and client is not None:
-        message = "says how many points run here; expected it without client"
-        raise InputError([(None, None, "jobs", message)])
-    if jobs is not None and jobs < 1:
-        raise InputError([(None, None, "jobs", f"expected at least 1, found {jobs}")])
+        _refuse("jobs", "says how many points run here; expected it without client")
     axes = inputs.grid(grid) if grid or seeds is None else []
     if seeds is not None:
         overrides = {**overrides, "run.seeds": seeds}
@@ -277,13 +278,12 @@ def search(
             another search. A trial that fails among others is listed as failed.
         RunError: The cluster is gone; what had ended is kept, and the same call goes on from there.
     """
-    if jobs is not None and jobs < 1:
-        raise InputError([(None, None, "jobs", f"expected at least 1, found {jobs}")])
+    _check_jobs(jobs)
     if trials < 1:
-        raise InputError([(None, None, "trials", f"expected at least 1, found {trials}")])
+        _refuse("trials", f"expected at least 1, found {trials}")
     aims = _texts(minimise), _texts(maximise)
     if not any(aims):
-        raise InputError([(None, None, "minimise", "expected a key to minimise or to maximise")])
+        _refuse("minimise", "expected a key to minimise or to maximise")
     if seeds is not None:
         overrides = {**overrides, "run.seeds": seeds}
     step, close = listener(progress)
@@ -312,28 +312,50 @@ def reproduce(
     /,
     *experiments: str,
     effort: Literal["quick", "full"] = "quick",
+    jobs: int | None = None,
+    client: Client | str | None = None,
     out: Place | None = None,
     progress: bool | Listener = False,
 ) -> Reproduction:
-    """Repeats experiments of a paper and puts our figures beside its own.
+    """Repeats experiments of a paper, or of all, and puts our figures beside the published ones.
+
+    Of ``"all"`` each experiment is kept: one that this build has measured is not measured again,
+    here or on the command line, and after Ctrl-C the same call goes on from there.
 
     Args:
-        paper: The paper, as ``list("experiments")`` names it.
-        *experiments: Which experiments. Default: all.
+        paper: The paper, as ``list("experiments")`` names it, or ``"all"``.
+        *experiments: Which experiments; of all papers ``"pl2"`` or ``"pl2/fig7"``. Default: all.
         effort: ``quick`` takes minutes; ``full`` is the paper's size.
-        out: Where results go. Default: ``reproduced/PAPER``.
+        jobs: How many runs are made at a time. Default: as many as there are cores.
+        client: A client of Dask, or its scheduler's address: experiments of ``"all"`` run on its
+            workers, and those of workers that are lost run again. Workers have the same build.
+        out: Where results go. Default: ``reproduced/PAPER``, ``reproduced/all-EFFORT``.
         progress: True for a line on stderr, or a function that is told.
 
     Raises:
         InputError: There is no such paper or experiment, or the directory cannot be used.
+        RunError: The cluster is gone; what had ended is kept.
     """
-    directory = _path(out) or Path("reproduced") / paper
+    _check_jobs(jobs)
+    if jobs is not None and client is not None:
+        _refuse("jobs", "says how many runs are made here; expected it without client")
+    if client is not None and paper != ALL:
+        _refuse("client", f"expected paper {ALL!r} with names of experiments, found {paper!r}")
+    name = f"{ALL}-{effort}" if paper == ALL else paper
+    directory = _path(out) or Path("reproduced") / name
+    told = None
     step, close = listener(progress)
     try:
-        claims, broken, lost = _native.reproduce(paper, experiments, effort, directory, step)
+        if paper == ALL:
+            there = None if client is None else cluster.of(client)
+            found, told = _native.reproduce_all(experiments, effort, jobs, directory, step, there)
+        else:
+            found = _native.reproduce(paper, experiments, effort, jobs, directory, step)
     finally:
         close()
-    return Reproduction(directory, json.loads(claims), dict(broken), lost)
+    _warn(told)
+    claims, broken, *rest = found
+    return Reproduction(directory, json.loads(claims), dict(broken), *rest)
 
 
 def list(  # noqa: A001 - the command's verb
@@ -364,6 +386,15 @@ def load(directory: Place, /) -> Result:
         InputError: There is no finished run.
     """
     return Result.load(Path(directory))
+
+
+def _check_jobs(jobs: int | None) -> None:
+    if jobs is not None and jobs < 1:
+        _refuse("jobs", f"expected at least 1, found {jobs}")
+
+
+def _refuse(argument: str, message: str) -> NoReturn:
+    raise InputError([(None, None, argument, message)])
 
 
 def _path(place: Place | None) -> Path | None:

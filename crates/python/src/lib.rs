@@ -26,7 +26,9 @@ mod _native {
     #[pymodule_export]
     use crate::tables::{command, describe, listing, page, schema, text};
     #[pymodule_export]
-    use crate::verbs::{compare, estimate, figure, record, reproduce, resolve, run, sweep, swept};
+    use crate::verbs::{
+        compare, estimate, figure, record, reproduce, reproduce_all, resolve, run, sweep, swept,
+    };
 
     /// The version of Rackloom.
     #[pymodule_export]

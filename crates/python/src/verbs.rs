@@ -12,6 +12,7 @@ use cli::engine::sweep::{
     self as grids, Drawing, Grid, Machines, Outcome as PointOutcome, Point, Swept,
 };
 use cli::engine::{self, Budget, Failure};
+use cli::reproduce::all::{self, Missing, OfPaper};
 use cli::reproduce::{self as papers, Effort};
 use pyo3::prelude::*;
 use rack::apart::Outcome;
@@ -40,8 +41,8 @@ type RecordedRow = (String, Option<PathBuf>, usize, u64, u64, u64, u64);
 type EstimateRow = (String, u64, Option<f64>, String);
 
 /// Claims, as rows in JSON; what broke and why; claims that the last release reproduced and this one
-/// does not.
-type Found = (String, Vec<(String, String)>, Vec<String>);
+/// does not; checks that do not hold; experiments that have not been measured.
+type Found = (String, Vec<(String, String)>, Vec<String>, Vec<String>, Vec<String>);
 
 /// The scenario with all defaults filled in, as JSON.
 #[pyfunction]
@@ -204,26 +205,22 @@ fn rows(swept: Swept) -> SweptRows {
     (swept.directory, keys, swept.points.into_iter().map(row).collect())
 }
 
-/// Repeats experiments of a paper.
+/// Repeats experiments of a paper, here.
 #[pyfunction]
 pub fn reproduce(
     py: Python<'_>,
-    paper: &str,
+    paper: String,
     experiments: Vec<String>,
     effort: &str,
+    jobs: Option<usize>,
     out: PathBuf,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Found> {
-    let known = ["quick".to_string(), "full".to_string()];
-    let effort = match effort {
-        "quick" => Effort::Quick,
-        "full" => Effort::Full,
-        other => return Err(errors::of_bad_input(py, &papers::unknown("effort", other, &known))),
-    };
-    let paper = paper.to_string();
+    let effort = effort_of(py, effort)?;
     let done = watched(py, progress, move |watched| {
         let paper = papers::paper(&paper)?;
         let chosen = papers::select(paper, &experiments)?;
+        papers::spread::set_runs(at_a_time(jobs));
         papers::reproduce(paper, &chosen, effort, &out, &mut |which, share, note| {
             let step = || Step {
                 what: which.name.into(),
@@ -236,7 +233,72 @@ pub fn reproduce(
         })
     })?;
     let claims = report::claims_table(&done.claims).to_json();
-    Ok((claims.to_string(), done.broken, done.lost))
+    Ok((claims.to_string(), done.broken, done.lost, done.failed, Vec::new()))
+}
+
+/// Repeats experiments of all papers that this build has not, here or on a cluster, and judges all that is
+/// measured; beside that what there is to know of where they ran. Names of lost claims and of checks begin with
+/// their paper's, those of missing experiments are as `experiments` takes them.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "as many as the verb has options")]
+pub fn reproduce_all(
+    py: Python<'_>,
+    experiments: Vec<String>,
+    effort: &str,
+    jobs: Option<usize>,
+    out: PathBuf,
+    progress: Option<Py<PyAny>>,
+    cluster: Option<Py<PyAny>>,
+) -> PyResult<(Found, Option<String>)> {
+    let effort = effort_of(py, effort)?;
+    let (done, told) = watched(py, progress, move |watched| {
+        let chosen = all::select(&experiments)?;
+        let cluster = cluster.map(OfPackage::new);
+        let missing = match &cluster {
+            Some(cluster) => Missing::On(cluster),
+            None => Missing::Run(at_a_time(jobs)),
+        };
+        let mut told = Vec::new();
+        let done = all::all(&chosen, effort, &out, missing, &mut |progress| {
+            told.extend_from_slice(&progress.told);
+            watched.report(|| Step {
+                what: "all experiments".into(),
+                done: progress.done,
+                total: Some(progress.total as f64),
+                note: progress.under_way.join(", "),
+            });
+            go_on(watched)
+        })?;
+        Ok((done, (!told.is_empty()).then(|| told.join("\n"))))
+    })?;
+    let named = |between: char, pick: fn(&OfPaper) -> Vec<&str>| {
+        let of_one = |paper: &OfPaper| {
+            let name = paper.paper.name;
+            let with_paper = |row: &str| format!("{name}{between}{row}");
+            pick(paper).into_iter().map(with_paper).collect::<Vec<_>>()
+        };
+        done.papers.iter().flat_map(of_one).collect()
+    };
+    let lost = named(' ', |paper| paper.lost.iter().map(String::as_str).collect());
+    let failed = named(' ', |paper| paper.failed.iter().map(String::as_str).collect());
+    let missing = named('/', |paper| paper.missing.clone());
+    Ok(((done.rows().to_string(), done.broken, lost, failed, missing), told))
+}
+
+fn effort_of(py: Python<'_>, name: &str) -> PyResult<Effort> {
+    match name {
+        "quick" => Ok(Effort::Quick),
+        "full" => Ok(Effort::Full),
+        other => {
+            let known = ["quick".to_string(), "full".to_string()];
+            Err(errors::of_bad_input(py, &papers::unknown("effort", other, &known)))
+        }
+    }
+}
+
+/// How many runs are made at a time: as many as asked for, or as there are cores.
+fn at_a_time(jobs: Option<usize>) -> usize {
+    jobs.unwrap_or_else(|| available_parallelism().map_or(1, std::num::NonZero::get))
 }
 
 /// Carries out `work` with as many runs at a time as asked for, or as there are cores, as far as there is
@@ -245,7 +307,7 @@ pub fn within_memory<T>(
     jobs: Option<usize>,
     work: impl FnOnce(&Budget<'_>) -> Result<T, Failure>,
 ) -> Result<(T, Option<String>), Failure> {
-    let jobs = jobs.unwrap_or_else(|| available_parallelism().map_or(1, std::num::NonZero::get));
+    let jobs = at_a_time(jobs);
     let said = Mutex::new(None);
     let tell =
         |text: &str| *said.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.into());

@@ -42,7 +42,7 @@ pub fn reproduce(
         Located::whole(name, format!("is of `reproduce {ALL}` alone, not of {}", paper.name))
     });
     BadInput::unless_empty(wrong.collect())?;
-    reproductions::spread::set_runs(jobs(arguments.jobs));
+    reproduce::spread::set_runs(jobs(arguments.jobs));
     let experiments = reproduce::select(paper, &arguments.experiments)?;
     let effort = if arguments.full { Effort::Full } else { Effort::Quick };
     let directory = arguments.out.clone();

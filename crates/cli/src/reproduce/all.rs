@@ -163,8 +163,9 @@ impl All {
         table
     }
 
-    /// Every row, with its paper behind.
-    fn rows(&self) -> Value {
+    /// Every row, as JSON, with its paper behind.
+    #[must_use]
+    pub fn rows(&self) -> Value {
         let mut rows = Vec::new();
         for paper in &self.papers {
             let Value::Array(of_paper) = claims_table(&paper.rows).to_json() else { continue };

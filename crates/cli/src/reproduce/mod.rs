@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::engine::{Busy, Failure, Place, caught};
 
-pub use reproductions::{Effort, Experiment, Paper, papers};
+pub use reproductions::{Effort, Experiment, Paper, papers, spread};
 
 /// The paper of this name.
 ///
