@@ -7,13 +7,14 @@ const BYTES = { scales: [[1e9, "GB"], [1e6, "MB"], [1e3, "KB"], [1, "B"]] };
 const RATE = { scales: [[1e12, "Tbps"], [1e9, "Gbps"], [1e6, "Mbps"], [1e3, "Kbps"], [1, "bps"]] };
 const SECONDS = { scales: [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"], [1e-12, "ps"]] };
 const WIDTH = 1000, ROW = 150, MARGIN = 40, QUEUE_MAX = 13;
-// Labels of more nodes in a row would cover each other.
+// Labels of more nodes in a row would cover each other, and so would their lines to one switch.
 const LABELLED = 40;
 const BUSIEST = 8;
 
 const kindOf = (name) => name.replace(/[\s\d.,/:-]*$/, "");
 
-/** Where each node is drawn: rows by the distance from the hosts, hosts at the bottom; alike nodes alone in a circle. */
+/** Where each node is drawn: rows by the distance from the hosts, hosts at the bottom; alike nodes alone in a circle, and
+    many around a single switch. */
 const placesOf = (nodes, links) => {
   const compare = new Intl.Collator("en", { numeric: true }).compare;
   const sorted = [...nodes].sort(compare);
@@ -36,24 +37,29 @@ const placesOf = (nodes, links) => {
   const rows = [];
   for (const name of sorted) (rows[level.get(name) ?? 0] ??= []).push(name);
   const places = new Map();
-  if (rows.length === 1) {
-    const radius = WIDTH / 2 - 2 * MARGIN;
+  const isStar = rows.length === 2 && rows[1].length === 1 && rows[0].length > LABELLED;
+  if (rows.length === 1 || isStar) {
+    const [centre, radius] = [WIDTH / 2, WIDTH / 2 - 2 * MARGIN];
     rows[0].forEach((name, at) => {
       const angle = 2 * Math.PI * at / rows[0].length - Math.PI / 2;
-      places.set(name, [WIDTH / 2 + radius * Math.cos(angle), WIDTH / 2 + radius * Math.sin(angle)]);
+      places.set(name, [centre + radius * Math.cos(angle), centre + radius * Math.sin(angle)]);
     });
-    return { places, height: WIDTH, largest: rows[0].length };
+    rows[1]?.forEach((name) => places.set(name, [centre, centre]));
+    const outside = ([x, y]) => [x + (x - centre) / radius * 20, y + (y - centre) / radius * 20 + 4];
+    return { places, height: WIDTH, apart: 2 * Math.PI * radius / rows[0].length, outside };
   }
   const height = (rows.length - 1) * ROW + 2 * MARGIN;
   rows.forEach((row, depth) => row.forEach((name, at) => {
     places.set(name, [(at + 0.5) * WIDTH / row.length, height - MARGIN - depth * ROW]);
   }));
-  return { places, height, largest: Math.max(...rows.map((row) => row.length)) };
+  return { places, height, apart: WIDTH / Math.max(...rows.map((row) => row.length)), outside: ([x, y]) => [x, y + 22] };
 };
 
 /** The drawing with its slider; `mark` sets lines off by their names. */
 export const makeRack = (picture) => {
-  const { places, height, largest } = placesOf(picture.nodes, picture.links);
+  const { places, height, apart, outside } = placesOf(picture.nodes, picture.links);
+  const widest = Math.min(3.5, apart / 6);
+  const largestQueue = Math.min(QUEUE_MAX, Math.max(apart / 2, 3));
   const most = { carried: 1, found: 1 };
   for (const link of picture.links) {
     link.at = new Map(link.spans.map(([at, carried, found]) => [at, { carried, found }]));
@@ -72,8 +78,8 @@ export const makeRack = (picture) => {
     beside.set(pair, (beside.get(pair) ?? 0) + 1);
     // The line of a node's own NIC has no length: what waits for it stands at the node.
     const length = Math.hypot(x2 - x1, y2 - y1) || 1;
-    const apart = 5 * beside.get(pair) - 2;
-    const [dx, dy] = [-(y2 - y1) / length * apart, (x2 - x1) / length * apart];
+    const aside = Math.min(5, apart / 5) * (beside.get(pair) - 0.4);
+    const [dx, dy] = [-(y2 - y1) / length * aside, (x2 - x1) / length * aside];
     const title = drawn("title");
     const line = drawn("line", { x1: x1 + dx, y1: y1 + dy, x2: x2 + dx, y2: y2 + dy, class: "wire" }, title);
     // A queue stands where its line begins, outside of the node.
@@ -84,12 +90,13 @@ export const makeRack = (picture) => {
   const nodes = picture.nodes.map((name) => {
     const [x, y] = places.get(name);
     const isHost = kindOf(name) === "node";
-    const shape = isHost ? drawn("circle", { cx: x, cy: y, r: Math.min(6, 300 / largest), class: "host" })
+    const shape = isHost ? drawn("circle", { cx: x, cy: y, r: Math.min(6, 0.3 * apart), class: "host" })
       : drawn("rect", { x: x - 12, y: y - 7, width: 24, height: 14, rx: 3, class: "switch" });
     shape.append(drawn("title"));
     shape.firstChild.textContent = name;
-    if (isHost && largest > LABELLED) return [shape];
-    const label = drawn("text", { x, y: isHost ? y + 22 : y - 14, class: "label" });
+    if (isHost && apart < WIDTH / LABELLED) return [shape];
+    const [labelX, labelY] = isHost ? outside([x, y]) : [x, y - 14];
+    const label = drawn("text", { x: labelX, y: labelY, class: "label" });
     label.textContent = isHost ? name.replace(/^node /, "") : name;
     return [shape, label];
   });
@@ -107,9 +114,9 @@ export const makeRack = (picture) => {
     for (const { link, line, queue, title } of lines) {
       const { carried, found } = link.at.get(at) ?? { carried: 0, found: 0 };
       const share = carried / most.carried;
-      line.style.strokeWidth = carried ? 1 + 3.5 * share : 1;
+      line.style.strokeWidth = carried ? 1 + widest * share : 1;
       line.style.stroke = carried ? `color-mix(in srgb, var(--series-1) ${Math.round(15 + 85 * share)}%, var(--grid))` : "";
-      queue.setAttribute("r", found ? Math.max(2, QUEUE_MAX * Math.sqrt(found / most.found)) : 0);
+      queue.setAttribute("r", found ? Math.max(2, largestQueue * Math.sqrt(found / most.found)) : 0);
       title.textContent = `${link.name}: ${rate(carried)}, queue ${charts.format(BYTES, found)}`;
     }
     const rows = lines.map(({ link }) => ({ link, ...(link.at.get(at) ?? { carried: 0, found: 0 }) }))

@@ -127,7 +127,7 @@ fn a24_a25_a26_a29_a30_sizes_of_cells() {
     assert_eq!(u16::from(HEADER_BYTES) * 100, u16::from(CELL_MAX) * 5, "5 % of the wire");
     let data = f64::from(CELL_MAX - HEADER_BYTES - DATA_HEADER_BYTES);
     assert!((f64::from(CELL_MAX) - data) / f64::from(CELL_MAX) * 100.0 - 7.5 < 1e-9);
-    assert_eq!(1_024 / u16::from(CELL_MIN), 64, "a packet of 1 kB against its request");
+    assert_eq!(1_024 / u16::from(CELL_MIN), 64, "a packet of 1 KB against its request");
     let request = HEADER_BYTES as usize + crate::cells::rma::REQUEST_BYTES;
     assert_eq!(request, 3 * usize::from(CELL_MIN));
     assert_eq!((PODS_MAX * TINS_MAX).ilog2() + u32::from(ENDPOINTS_MAX).ilog2(), 16);

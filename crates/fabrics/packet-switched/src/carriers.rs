@@ -176,7 +176,7 @@ impl Carrier for transports::dcqcn::Config {
 }
 
 /// Packets that a port holds for Homa (our choice). Receivers keep a round trip's bytes granted to each of
-/// up to seven senders (Homa §3.5), besides what comes unscheduled: at 50 Gbps and 5 us 220 kB, more than
+/// up to seven senders (Homa §3.5), besides what comes unscheduled: at 50 Gbps and 5 us 220 KB, more than
 /// the 100 packets that suit window-based senders, and what is dropped is asked for after milliseconds
 /// alone. Switches whose memory ports share have room for it (Homa §3.7 takes losses to be rare).
 const HOMA_PORT_PACKETS: u64 = 1000;

@@ -1,6 +1,6 @@
 //! How fast the rack is, on a torus of `SIDE` cubed nodes (8):
 //!
-//! - `perf_r2c2 poisson FLOWS TAU_NS [SIDE]`: flows of Pareto sizes (R2C2 §5.2: shape 1.05, mean 100 kB;
+//! - `perf_r2c2 poisson FLOWS TAU_NS [SIDE]`: flows of Pareto sizes (R2C2 §5.2: shape 1.05, mean 100 KB;
 //!   here at most 10 MB) that start every `TAU_NS` on average;
 //! - `perf_r2c2 share FLOWS TAU_NS [SIDE]`: the same, of any size, each of which starts at its share;
 //! - `perf_r2c2 permutation BYTES [SIDE]`: every node sends BYTES to one other, all at once, and starts at

@@ -65,7 +65,7 @@ pub struct Config {
     pub batch: Batch,
     /// Largest data packet, its header of 36 bytes included. Unit: bytes. Default 1500 B (R2C2 §3.4).
     pub mtu: Bytes,
-    /// Bytes that a flow may send at once when it has not sent for long. Unit: bytes. Default 3 kB:
+    /// Bytes that a flow may send at once when it has not sent for long. Unit: bytes. Default 3 KB:
     /// two packets (our choice: the paper gives none).
     pub burst: Bytes,
     /// Broadcast trees of a node, which take turns. Default 4 (our choice: the paper has "several").
@@ -205,7 +205,7 @@ pub struct Recovery {
     pub patience: Span,
     /// How long a source waits before it repeats a broadcast that was dropped for lack of room: up to
     /// twice as long the first time, and twice as long each further time. Unit: time. Default 10 us (our choice: a
-    /// queue of 12 kB empties in that time). From 100 ns to a day.
+    /// queue of 12 KB empties in that time). From 100 ns to a day.
     #[schemars(extend("x-minimum" = "100 ns", "x-maximum" = "86400 s"))]
     pub pause: Span,
 }

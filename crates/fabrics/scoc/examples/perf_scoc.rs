@@ -1,4 +1,4 @@
-//! How fast the racks are: `perf_scoc chip|network NODES FLOWS [SHARDS]` carries flows of up to 20 kB between
+//! How fast the racks are: `perf_scoc chip|network NODES FLOWS [SHARDS]` carries flows of up to 20 KB between
 //! random nodes at a load of 0.6, through one chip or through leaves and spines, cut into SHARDS shards on as
 //! many threads.
 //!

@@ -13,7 +13,7 @@ use crate::packet::PRIORITIES;
 #[serde(default, deny_unknown_fields)]
 pub struct Queues {
     /// Most bytes that wait at one port, all priorities together; with trimming, header queue apart.
-    /// The packet on the line does not count. Unit: bytes. Default 150 kB: 100 packets (Shoal §7.3).
+    /// The packet on the line does not count. Unit: bytes. Default 150 KB: 100 packets (Shoal §7.3).
     pub port_buffer: Bytes,
     /// Memory that the ports of a switch share; 0 B: as much as the ports' limits add up to. Unit:
     /// bytes. Default 0 B.
@@ -85,7 +85,7 @@ pub enum Marking {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Step {
-    /// A packet that finds more than this waiting is marked: DCTCP's K. Unit: bytes. Default 97.5 kB:
+    /// A packet that finds more than this waiting is marked: DCTCP's K. Unit: bytes. Default 97.5 KB:
     /// 65 packets (DCTCP §4, at 10 Gbps). Less than `port_buffer`.
     pub threshold: Bytes,
 }
@@ -100,9 +100,9 @@ impl Default for Step {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Red {
-    /// Below it nothing is marked: Kmin. Unit: bytes. Default 5 kB (DCQCN §5.2).
+    /// Below it nothing is marked: Kmin. Unit: bytes. Default 5 KB (DCQCN §5.2).
     pub min: Bytes,
-    /// Above it everything is marked: Kmax. Unit: bytes. Default 200 kB (DCQCN §5.2). Above `min`; if
+    /// Above it everything is marked: Kmax. Unit: bytes. Default 200 KB (DCQCN §5.2). Above `min`; if
     /// above what the queue holds, probability rises on the same slope until that is full.
     pub max: Bytes,
     /// Probability just below `max`: Pmax. Default 0.01 (DCQCN §5.2). From 0 to 1.
@@ -120,7 +120,7 @@ impl Default for Red {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Trimming {
-    /// Most bytes in the header queue. Unit: bytes. Default 18 kB: as much memory as 12 data packets
+    /// Most bytes in the header queue. Unit: bytes. Default 18 KB: as much memory as 12 data packets
     /// (NDP §3.2: both queues have equal size). At least one header.
     pub header_buffer: Bytes,
     /// Size of a packet without its payload. Unit: bytes. Default 64 B (NDP §3.2).
@@ -174,7 +174,7 @@ pub enum FlowControl {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CreditFlow {
-    /// Buffer of an input port for each priority. Unit: bytes. Default 64 kB (our choice: several
+    /// Buffer of an input port for each priority. Unit: bytes. Default 64 KB (our choice: several
     /// round trips of a rack's link). At least one largest packet.
     pub buffer: Bytes,
     /// Size of the frame that gives credits back. Unit: bytes. Default 8 B (InfiniBand's flow control

@@ -22,7 +22,7 @@ pub struct Config {
     /// received: what a line carries in a round trip. 0 B: that of the idle network, and one packet
     /// for each link on the way, as grants wait for what is on the line already (our choice: without
     /// it hosts that send and receive at once reach three quarters of their rate). Unit: bytes.
-    /// Default 0 B (Homa §3.2; 9.7 kB in its 10 Gbps networks, §5.1). Rounded up to whole packets.
+    /// Default 0 B (Homa §3.2; 9.7 KB in its 10 Gbps networks, §5.1). Rounded up to whole packets.
     pub rtt_bytes: Bytes,
     /// Priorities used; control packets share the most urgent. Default 8 (Homa §5.2). From 1 to 8.
     #[schemars(range(min = 1, max = 8))]

@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_small_distribution_is_divided_as_by_hand() {
-        // Of each 100 B, 1,000 B and 98,900 B one: 100 kB, of which 100 + 1,000 + 10,000 go
+        // Of each 100 B, 1,000 B and 98,900 B one: 100 KB, of which 100 + 1,000 + 10,000 go
         // unscheduled: 11.1 %, 0.9 of 8 priorities, so one.
         let split = split(&[(100, 1.0), (1_000, 1.0), (98_900, 1.0)], 10_000, 8);
         assert_eq!((split.unscheduled(), split.scheduled()), (1, 7));
@@ -160,8 +160,8 @@ mod tests {
 
     #[test]
     fn cutoffs_divide_unscheduled_bytes_evenly() {
-        // 12 + 12 + 12 of 72 kB go unscheduled: half, so four of eight priorities, 9 kB each. They end
-        // at 9, 18 and 27 kB: with the first, the second and the third size.
+        // 12 + 12 + 12 of 72 KB go unscheduled: half, so four of eight priorities, 9 KB each. They end
+        // at 9, 18 and 27 KB: with the first, the second and the third size.
         let split = split(&[(1_000, 12.0), (2_000, 6.0), (16_000, 3.0)], 4_000, 8);
         assert_eq!((split.unscheduled(), split.scheduled()), (4, 4));
         assert_eq!(split.cutoffs(), [1_000, 2_000, 16_000]);

@@ -29,41 +29,51 @@ pub struct Drawing {
 /// Hues of the palette: lines beyond are dashed, so that no two look alike.
 const HUES: usize = 8;
 
+/// Figures by their names as files.
+type Figures = Vec<(String, Vec<Plot>)>;
+
 /// The figures of `drawing`, by their names as files.
 ///
 /// # Errors
 /// Which keys no summary has, with those that are like them.
-pub fn draw(swept: &Swept, drawing: &Drawing) -> Result<Vec<(String, Vec<Plot>)>, BadInput> {
+pub fn draw(swept: &Swept, drawing: &Drawing) -> Result<Figures, BadInput> {
+    let (figures, problems) = draw_what_is_there(swept, drawing);
+    BadInput::unless_empty(problems)?;
+    Ok(figures)
+}
+
+/// The figures of those keys that some summary has, and what is wrong with the others.
+pub(super) fn draw_what_is_there(swept: &Swept, drawing: &Drawing) -> (Figures, Vec<Located>) {
     let means = swept.means();
     let over =
         drawing.over.as_deref().or(swept.axes_of_means().first().map(|axis| axis.key.as_str()));
     let over = over.unwrap_or(FABRIC);
-    let is_axis = |key: &str| key == FABRIC || swept.axes_of_means().iter().any(|a| a.key == key);
+    let is_axis = over == FABRIC || swept.axes_of_means().iter().any(|a| a.key == over);
     let is_figure = |key: &str| {
         means.iter().filter_map(|mean| mean.summary.as_ref()).any(|summary| has(summary, key))
     };
-    let mut unknown: Vec<String> =
-        drawing.keys.iter().filter(|key| !is_figure(key)).cloned().collect();
-    if !is_axis(over) && !is_figure(over) {
-        unknown.push(over.into());
+    let (mut keys, unknown): (Vec<&str>, Vec<&str>) =
+        drawing.keys.iter().map(String::as_str).partition(|key| is_figure(key));
+    let mut problems: Vec<_> =
+        unknown.into_iter().map(|key| no_number(swept, "--plot", key)).collect();
+    if !is_axis && !is_figure(over) {
+        problems.push(no_number(swept, "--over", over));
+        keys.clear();
     }
-    if !unknown.is_empty() {
-        let known = known_keys(swept);
-        let problem = |key: String| {
-            let hint = scenario::suggest(&key, &known);
-            let message = format!("no summary of this sweep has such a number; {hint}");
-            Located::whole(&format!("--plot {key}"), message)
-        };
-        return Err(BadInput::new(unknown.into_iter().map(problem).collect()));
-    }
-    let plot = |key: &String| plot(swept, &means, key, over, drawing);
-    let mut all: Vec<(String, Vec<Plot>)> =
-        drawing.keys.iter().map(|key| (file_name(key, over), vec![plot(key)])).collect();
+    let plot = |key: &str| plot(swept, &means, key, over, drawing);
+    let mut all: Figures =
+        keys.into_iter().map(|key| (file_name(key, over), vec![plot(key)])).collect();
     if all.len() > 1 {
         let together = all.iter().flat_map(|(_, plots)| plots.clone()).collect();
         all.push(("overview".into(), together));
     }
-    Ok(all)
+    (all, problems)
+}
+
+fn no_number(swept: &Swept, option: &str, key: &str) -> Located {
+    let hint = scenario::suggest(key, &known_keys(swept));
+    let message = format!("no summary of this sweep has such a number; {hint}");
+    Located::whole(&format!("{option} {key}"), message)
 }
 
 /// Writes figures as SVG and PDF into `folder`; the names of the files.
@@ -405,6 +415,18 @@ mod tests {
         assert!(bad.contains("--plot slowdown.all.p98: no summary of this sweep has"), "{bad}");
         assert!(bad.contains("did you mean \"slowdown.all.p99\"?"), "{bad}");
         assert!(bad.contains("--plot nodes: "), "{bad}");
+    }
+
+    #[test]
+    fn a_key_that_no_summary_has_costs_its_own_figure_alone() {
+        let keys = drawing(&["nodes", "slowdown.all.p99"]);
+        let (drawn, problems) = draw_what_is_there(&swept(), &keys);
+        let alone = draw(&swept(), &drawing(&["slowdown.all.p99"])).unwrap();
+        assert_eq!(format!("{drawn:?}"), format!("{alone:?}"));
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        let over = Drawing { over: Some("nodes".into()), ..keys };
+        let (drawn, problems) = draw_what_is_there(&swept(), &over);
+        assert_eq!((drawn.len(), problems.len()), (0, 2), "nothing to draw them over");
     }
 
     #[test]

@@ -303,10 +303,8 @@ pub fn sweep(
             record::join_older(&mut swept);
             record::write(&swept)?;
             // What cannot be drawn is known only now: it costs its figure, not the runs.
-            let drawn = drawn::draw(&swept, drawing).unwrap_or_else(|bad| {
-                swept.undrawn = bad.problems().iter().map(ToString::to_string).collect();
-                Vec::new()
-            });
+            let (drawn, undrawn) = drawn::draw_what_is_there(&swept, drawing);
+            swept.undrawn = undrawn.iter().map(ToString::to_string).collect();
             files::write(&swept, &drawn)?;
             place.keep();
         }

@@ -53,15 +53,15 @@ pub struct Config {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spine_latency: Option<Span>,
     /// Most bytes of one queue of a leaf, for one destination, acknowledged ones apart; what does not
-    /// fit is dropped. Unit: bytes. Default 150 kB: 100 packets (our choice).
+    /// fit is dropped. Unit: bytes. Default 150 KB: 100 packets (our choice).
     #[schemars(extend("x-maximum" = "1 GB"))]
     pub queue: Bytes,
     /// Bytes of a queue from which on packets that allow it are marked; 0 B: none. Unit: bytes.
-    /// Default 45 kB: 30 packets (our choice, as DCTCP elsewhere).
+    /// Default 45 KB: 30 packets (our choice, as DCTCP elsewhere).
     #[schemars(extend("x-maximum" = "1 GB"))]
     pub mark_from: Bytes,
     /// Bytes that a leaf grants for one of its nodes before they have gone on the node's line. Unit:
-    /// bytes. Default 9 kB (our choice: six packets, several round trips of requests).
+    /// bytes. Default 9 KB (our choice: six packets, several round trips of requests).
     #[schemars(extend("x-maximum" = "1 GB"))]
     pub credit: Bytes,
     /// The core of the spines. Default SCOC.

@@ -165,7 +165,7 @@ fn m50_credits_bound_what_spines_hold_for_a_node() {
             (4..16).map(|src| flow(u64::from(src), src, 0, 60_000, Time::ZERO)).collect();
         let (rack, _) = carry(&config, &flows);
         let details = rack.details();
-        // 9 kB are six packets of 1500 B of six segments each, over four spines.
+        // 9 KB are six packets of 1500 B of six segments each, over four spines.
         let held = details["spine_max_packets"].as_u64().unwrap();
         assert!(held <= 36, "{held} segments in a spine: {details:?}");
     }
