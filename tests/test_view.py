@@ -377,6 +377,8 @@ def test_slow_the_front_of_a_search_is_drawn_over_its_aims(
         pytest.skip("no Optuna (pip install 'rackloom[search]')")
     shown(page, address, "found")
     expect(page.locator("#figure")).to_contain_text("hroughput")
+    heads = page.locator("main th").all_inner_texts()
+    assert sum(head.startswith("Fabric") for head in heads) == 1, heads
     trials = parquet.read_table(results / "found/trials.parquet").to_pandas()
     front = trials[trials["is_best"]].sort_values("fct.all.p99")
     found = page.evaluate(

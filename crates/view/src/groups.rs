@@ -65,8 +65,13 @@ fn of_table(path: &Path, aims: &[String]) -> Result<Value, Refusal> {
     let value = |name: &str, row: usize| {
         columns.iter().find(|(known, _)| known == name).map(|(_, values)| values[row].clone())
     };
-    let is_setting = |name: &str| {
-        name.starts_with(SETTING) || ["trial", "label", "seed", "status", "is_best"].contains(&name)
+    // Where the fabric is one of the settings a label says it again.
+    let has_fabric = columns
+        .iter()
+        .any(|(name, _)| name.strip_prefix(SETTING).is_some_and(|key| key == "fabric"));
+    let is_setting = |name: &str| match name {
+        "label" => !has_fabric,
+        name => name.starts_with(SETTING) || ["trial", "seed", "status", "is_best"].contains(&name),
     };
     let settings: Vec<&str> =
         columns.iter().map(|(name, _)| name.as_str()).filter(|name| is_setting(name)).collect();
