@@ -74,13 +74,22 @@ impl Clique {
     /// Bare cells of every TiN.
     pub(super) fn raw(&self, settings: &Settings, traffic: Traffic, seed: u64) -> Blocks<Raw> {
         let raw = || Raw::new(self.shape(), traffic, settings.switch.hops, seed);
-        let (tins, settings) = (self.shape().tins(), Arc::new(settings.clone()));
-        let blocks = best(tins);
-        let mut cells = Blocks::new(&self.topology, &self.tables, &settings, blocks, seed, raw);
-        for tin in 0..tins {
+        let mut cells = self.carry_in_sets(settings, raw, seed);
+        for tin in 0..self.shape().tins() {
             cells.of(tin).act(tin, Time::ZERO, |raw, wishes| raw.begin(tin, wishes));
         }
         cells
+    }
+
+    /// What there is at the ends of each set of TiNs, in as many sets as are best on one thread.
+    pub(super) fn carry_in_sets<E: Endpoints>(
+        &self,
+        settings: &Settings,
+        endpoints: impl FnMut() -> E,
+        seed: u64,
+    ) -> Blocks<E> {
+        let (blocks, settings) = (best(self.shape().tins()), Arc::new(settings.clone()));
+        Blocks::new(&self.topology, &self.tables, &settings, blocks, seed, endpoints)
     }
 
     /// Places of hosts, two a TiN, as many in each pod.

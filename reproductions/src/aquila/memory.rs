@@ -64,12 +64,16 @@ pub(super) fn ends(
     (settings, rma): (&Settings, &Rma),
     seed: u64,
 ) -> Switches<Ends> {
+    let hops = settings.switch.hops;
+    let ip = Packets::new(clique.shape(), &Ip::default(), hops, seed);
+    clique.carry(settings, Both { ip, memory: memory(clique, rma, hops, seed) }, seed)
+}
+
+/// Idle memory at every TiN.
+pub(super) fn memory(clique: &Clique, rma: &Rma, hops: u8, seed: u64) -> Memory {
     assert_eq!(rma.check(), [], "the experiments' settings are sound");
-    let (shape, hops) = (clique.shape(), settings.switch.hops);
-    let own: Vec<u16> = (0..shape.tins()).collect();
-    let ip = Packets::new(shape, &Ip::default(), hops, seed);
-    let memory = Memory::new(shape, rma, &own, hops, seed);
-    clique.carry(settings, Both { ip, memory }, seed)
+    let own: Vec<u16> = (0..clique.shape().tins()).collect();
+    Memory::new(clique.shape(), rma, &own, hops, seed)
 }
 
 /// Lets these hosts read each other's memory, and send beside it.

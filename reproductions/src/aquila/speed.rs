@@ -130,14 +130,19 @@ impl Speed {
 
     fn reads(&self, clique: &Clique) -> Work {
         let shape = clique.shape();
-        let mut cells = memory::ends(clique, (&Settings::default(), &Rma::default()), 1);
-        let peers = (0..shape.tins()).flat_map(|tin| [(tin, 0), (tin, 1)]).collect();
+        let (settings, rma) = (Settings::default(), Rma::default());
+        let peers: Vec<_> = (0..shape.tins()).flat_map(|tin| [(tin, 0), (tin, 1)]).collect();
         let until = Time::ZERO + self.length;
         let rate = Rate::from_gbps(35);
         let reads = rma::Traffic { kind: Kind::Read, length: READ, rate, half: None, until };
-        cells.endpoints_mut().memory.set_traffic(reads, peers);
+        let ends = || {
+            let mut memory = memory::memory(clique, &rma, settings.switch.hops, 1);
+            memory.set_traffic(reads, peers.clone());
+            memory
+        };
+        let mut cells = clique.carry_in_sets(&settings, ends, 1);
         for tin in 0..shape.tins() {
-            cells.act(tin, Time::ZERO, |both, wishes| both.memory.begin(tin, wishes));
+            cells.of(tin).act(tin, Time::ZERO, |memory, wishes| memory.begin(tin, wishes));
         }
         let begun = Instant::now();
         cells.run(Time::NEVER);

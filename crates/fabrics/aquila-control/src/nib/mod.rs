@@ -11,8 +11,13 @@
 //!
 //! Leaves out: where it is kept.
 
+mod stored;
 #[cfg(test)]
 mod tests;
+
+pub use stored::{pack, unpack};
+
+use stored::Stored;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,10 +27,6 @@ use thiserror::Error;
 pub const DELETIONS_MAX: usize = 4_096;
 /// No key is before it.
 const FIRST: Key = (Table::Node, Vec::new());
-/// How hard zstd tries (our choice): its fastest ordinary level.
-const LEVEL: i32 = 1;
-/// No value that was kept elsewhere is longer (our choice).
-const VALUE_BYTES_MAX: usize = 16 << 20;
 /// What tables and rows mean (our choice): applications refuse a base of another layout.
 pub const LAYOUT: u32 = 1;
 
@@ -155,67 +156,6 @@ pub struct Fence {
 struct Row {
     version: u64,
     stored: Stored,
-}
-
-#[derive(Clone, Debug)]
-enum Stored {
-    /// Compression would have made it larger.
-    Raw(Box<[u8]>),
-    Compressed {
-        bytes: Box<[u8]>,
-        raw: u32,
-    },
-}
-
-impl Stored {
-    fn new(value: &[u8]) -> Self {
-        match (zstd::bulk::compress(value, LEVEL), u32::try_from(value.len())) {
-            (Ok(bytes), Ok(raw)) if bytes.len() < value.len() => {
-                Self::Compressed { bytes: bytes.into(), raw }
-            }
-            _ => Self::Raw(value.into()),
-        }
-    }
-
-    fn value(&self) -> Vec<u8> {
-        match self {
-            Self::Raw(bytes) => bytes.to_vec(),
-            Self::Compressed { bytes, raw } => zstd::bulk::decompress(bytes, *raw as usize)
-                .expect("we have compressed it, and know its size"),
-        }
-    }
-
-    fn sizes(&self) -> (u64, u64) {
-        match self {
-            Self::Raw(bytes) => (bytes.len() as u64, bytes.len() as u64),
-            Self::Compressed { bytes, raw } => (u64::from(*raw), bytes.len() as u64),
-        }
-    }
-}
-
-/// A value as it is kept elsewhere: one byte, and it or, where that is smaller, its length and what zstd makes of it.
-#[must_use]
-pub fn pack(value: &[u8]) -> Vec<u8> {
-    match Stored::new(value) {
-        Stored::Raw(bytes) => [&[0], &bytes[..]].concat(),
-        Stored::Compressed { bytes, raw } => [&[1], &raw.to_be_bytes()[..], &bytes].concat(),
-    }
-}
-
-/// The value that was kept so; `None`: it is none.
-#[must_use]
-pub fn unpack(kept: &[u8]) -> Option<Vec<u8>> {
-    let (&kind, rest) = kept.split_first()?;
-    match kind {
-        0 => Some(rest.to_vec()),
-        1 => {
-            let (&raw, bytes) = rest.split_first_chunk()?;
-            let raw = u32::from_be_bytes(raw) as usize;
-            let raw = Some(raw).filter(|&raw| raw <= VALUE_BYTES_MAX)?;
-            zstd::bulk::decompress(bytes, raw).ok().filter(|value| value.len() == raw)
-        }
-        _ => None,
-    }
 }
 
 /// What values take, without keys and indices. Unit: bytes.
