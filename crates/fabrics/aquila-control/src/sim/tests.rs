@@ -7,6 +7,7 @@ use aquila::tables::Condition;
 use aquila::tables::compute::compute;
 use aquila::turns::TurnTable;
 use proptest::prelude::*;
+use proptest::sample::Index;
 
 use super::journal::{Booted, replay};
 use super::*;
@@ -282,66 +283,91 @@ fn slow_m729_the_journal_says_what_chips_are_written_with_and_when() {
     assert!(tables(clique.topology().shape(), &files).unwrap() == damaged);
 }
 
+/// A start of the tiny Clique: a seed, the connected TiNs, broken links, of a million words how many are lost, and what
+/// happens when: a second, a kind of fault, where.
+type Start = (u64, BTreeSet<u16>, Vec<Index>, u32, Vec<(u64, usize, Index)>);
+
+fn starts(mos_lost: &'static [u32]) -> impl Strategy<Value = Start> {
+    (
+        any::<u64>(),
+        prop::collection::btree_set(0..18u16, 1..4),
+        prop::collection::vec(any::<Index>(), 0..30),
+        prop::sample::select(mos_lost),
+        prop::collection::vec((0..240u64, 0..7usize, any::<Index>()), 0..8),
+    )
+}
+
+fn check_start((seed, set, broken, mos_lost, faults): Start) {
+    let mut config = Config::new(&Shape::TINY, set.iter().copied().collect(), seed);
+    config.mos_lost = mos_lost;
+    config.mos_interval = Span::from_us(500);
+    config.limit = second(7_200);
+    let topology = Topology::new(&Shape::TINY, aquila::topology::Fibres::Grid).unwrap();
+    let mut links: Vec<bool> = vec![true; topology.links().len()];
+    for link in broken {
+        let link = link.index(links.len());
+        links[link] = false;
+        // Not if that cuts the Clique.
+        links[link] = !is_connected(&topology, &links);
+        if !links[link] {
+            config.faults.push((Time::ZERO, Fault::Link { link: link as u32, is_up: false }));
+        }
+    }
+    for (at, kind, which) in faults {
+        let (fault, after) = fault(kind, which, &links, &set);
+        config.faults.push((second(at), fault));
+        config.faults.extend(after.map(|after| (second(at + 20), after)));
+    }
+    let mut sim = Sim::new(config);
+    sim.run_to(second(300));
+    check(&mut sim);
+}
+
+/// A fault, and what ends it, if something has to.
+fn fault(
+    kind: usize,
+    which: Index,
+    links: &[bool],
+    connected: &BTreeSet<u16>,
+) -> (Fault, Option<Fault>) {
+    let tin = which.index(18) as u16;
+    let link = which.index(links.len()) as u32;
+    let both = |fault: &dyn Fn(bool) -> Fault| (fault(false), Some(fault(true)));
+    match kind {
+        0 => (Fault::Restart { tin }, None),
+        1 => both(&|is_on| Fault::Power { tin, is_on }),
+        2 => (Fault::Controller, None),
+        4 => {
+            let name = (Application::ALL[which.index(4)], (which.index(8) / 4) as u8);
+            both(&|runs| Fault::Instance { name, runs })
+        }
+        5 => both(&|runs| Fault::Base { copy: which.index(2) as u8, runs }),
+        3 if links[link as usize] => both(&|is_up| Fault::Link { link, is_up }),
+        _ if connected.contains(&tin) => both(&|is_up| Fault::Ethernet { tin, is_up }),
+        _ => (Fault::Restart { tin }, None),
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
     /// From any set of connected TiNs, if the links that work connect all: with words lost, and processors, chips, links
     /// and the controller failing while it goes on.
     #[test]
-    fn slow_i81_all_become_ready(
-        seed in any::<u64>(),
-        set in prop::collection::btree_set(0..18u16, 1..4),
-        broken in prop::collection::vec(any::<prop::sample::Index>(), 0..30),
-        mos_lost in prop::sample::select(&[0u32, 500][..]),
-        faults in prop::collection::vec((0..240u64, 0..7usize, any::<prop::sample::Index>()), 0..8),
-    ) {
-        let mut config = Config::new(&Shape::TINY, set.iter().copied().collect(), seed);
-        config.mos_lost = mos_lost;
-        config.mos_interval = Span::from_us(500);
-        config.limit = second(7_200);
-        let topology = Topology::new(&Shape::TINY, aquila::topology::Fibres::Grid).unwrap();
-        let mut links: Vec<bool> = vec![true; topology.links().len()];
-        for link in broken {
-            let link = link.index(links.len());
-            links[link] = false;
-            // Not if that cuts the Clique.
-            links[link] = !is_connected(&topology, &links);
-            if !links[link] {
-                config.faults.push((Time::ZERO, Fault::Link { link: link as u32, is_up: false }));
-            }
-        }
-        for (at, kind, which) in faults {
-            let tin = which.index(18) as u16;
-            let link = which.index(links.len()) as u32;
-            let back = |fault| (second(at + 20), fault);
-            let (fault, after) = match kind {
-                0 => (Fault::Restart { tin }, None),
-                1 => (Fault::Power { tin, is_on: false }, Some(back(Fault::Power { tin, is_on: true }))),
-                2 => (Fault::Controller, None),
-                4 => {
-                    let application = Application::ALL[which.index(4)];
-                    let name = (application, (which.index(8) / 4) as u8);
-                    let back = back(Fault::Instance { name, runs: true });
-                    (Fault::Instance { name, runs: false }, Some(back))
-                }
-                5 => {
-                    let copy = which.index(2) as u8;
-                    (Fault::Base { copy, runs: false }, Some(back(Fault::Base { copy, runs: true })))
-                }
-                3 if links[link as usize] => {
-                    (Fault::Link { link, is_up: false }, Some(back(Fault::Link { link, is_up: true })))
-                }
-                _ if set.contains(&tin) => {
-                    (Fault::Ethernet { tin, is_up: false }, Some(back(Fault::Ethernet { tin, is_up: true })))
-                }
-                _ => (Fault::Restart { tin }, None),
-            };
-            config.faults.push((second(at), fault));
-            config.faults.extend(after);
-        }
-        let mut sim = Sim::new(config);
-        sim.run_to(second(300));
-        check(&mut sim);
+    fn slow_i81_all_become_ready(start in starts(&[0, 500])) {
+        check_start(start);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1_000) })]
+
+    /// The same a thousand times, with up to six times as many words lost:
+    /// `cargo test --release -p rackloom-aquila-control --lib -- --ignored a_thousand_starts`
+    #[test]
+    #[ignore = "minutes"]
+    fn i81_a_thousand_starts(start in starts(&[0, 500, 3_000])) {
+        check_start(start);
     }
 }
 
