@@ -86,31 +86,42 @@ impl Links {
 impl Sim {
     /// Looks at all links of a TiN after its power has changed.
     pub(super) fn relink_all(&mut self, tin: u16) {
-        for port in 0..self.topology.shape().external_ports() {
-            if let Some(link) = self.topology.link(tin, port) {
-                self.relink(link);
-            }
-        }
+        let ports = 0..self.topology.shape().external_ports();
+        let links: Vec<u32> = ports.filter_map(|port| self.topology.link(tin, port)).collect();
+        self.relink_together(&links);
     }
 
     /// A link begins to come up, or is down.
     pub(super) fn relink(&mut self, link: u32) {
-        let ends = self.topology.links()[link as usize];
-        let place = &mut self.links.links[link as usize];
-        let is_on = |tin: u16| self.nodes[usize::from(tin)].is_on;
-        let may = !place.is_broken && is_on(ends.low.tin) && is_on(ends.high.tin);
-        place.life += 1;
-        let life = place.life;
-        if place.state != LinkState::Down {
-            place.state = LinkState::Down;
-            for end in [ends.low, ends.high] {
-                let wire = self.links.wire(end.tin, end.port);
-                wire.life += 1;
-                (wire.frame, wire.acks) = (None, Time::ZERO);
-                self.tell_link(end.tin, end.port);
+        self.relink_together(&[link]);
+    }
+
+    /// All are down before anybody hears of one: what they say then goes over none of them.
+    fn relink_together(&mut self, links: &[u32]) {
+        let mut fallen = Vec::new();
+        for &link in links {
+            let place = &mut self.links.links[link as usize];
+            place.life += 1;
+            if place.state != LinkState::Down {
+                place.state = LinkState::Down;
+                let ends = self.topology.links()[link as usize];
+                fallen.extend([ends.low, ends.high]);
             }
         }
-        if may {
+        for end in &fallen {
+            let wire = self.links.wire(end.tin, end.port);
+            wire.life += 1;
+            (wire.frame, wire.acks) = (None, Time::ZERO);
+        }
+        fallen.iter().for_each(|end| self.tell_link(end.tin, end.port));
+        for &link in links {
+            let ends = self.topology.links()[link as usize];
+            let is_on = |tin: u16| self.nodes[usize::from(tin)].is_on;
+            let place = &self.links.links[link as usize];
+            if place.is_broken || !is_on(ends.low.tin) || !is_on(ends.high.tin) {
+                continue;
+            }
+            let life = place.life;
             // A processor whose link is there before it runs finds it in the chip.
             let starts = self.config.start_time + self.config.power_on;
             let at = self.now + self.config.lock_time;
