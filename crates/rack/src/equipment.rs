@@ -6,13 +6,15 @@
 //! Cost is relative, since absolute prices are hard to know (Shoal §5): a packet switch of
 //! [`SWITCH_PORTS`] ports of [`PORT_RATE`] costs 1.
 //!
-//! Leaves out: cables, transceivers, cooling, and that a switch draws less where ports idle.
+//! Between racks ([`Racks`](crate::topology::Racks)) cables count, and the Ethernet switches of tunnels.
+//!
+//! Leaves out: cables within a rack, transceivers, cooling, and that a switch draws less where ports idle.
 
 use kernel::Rate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::topology::{Topology, Vertex};
+use crate::topology::{Joint, Topology, Vertex};
 
 /// Ports of the packet switch that others are measured by (Shoal §5).
 pub const SWITCH_PORTS: u32 = 64;
@@ -39,6 +41,10 @@ pub struct Bill {
     pub switches_watts: f64,
     /// What the NICs draw together. Unit: W.
     pub nics_watts: f64,
+    /// Cables from rack to rack, or to a switch between racks; other cables do not count.
+    pub cables: u32,
+    /// What the ends of these cables draw together. Unit: W.
+    pub cables_watts: f64,
     /// What all parts cost, in packet switches of [`SWITCH_PORTS`] ports of [`PORT_RATE`].
     pub cost: f64,
 }
@@ -47,7 +53,7 @@ impl Bill {
     /// What the network draws. Unit: W.
     #[must_use]
     pub fn watts(&self) -> f64 {
-        self.switches_watts + self.nics_watts
+        self.switches_watts + self.nics_watts + self.cables_watts
     }
 }
 
@@ -78,6 +84,22 @@ pub struct PacketParts {
     /// (our choice: what Shoal's break-even points follow from, 1/128 at 50 Gbps). From 0.
     #[schemars(range(min = 0.0))]
     pub nic_cost: f64,
+    /// Power of a cable between racks, both ends together. Unit: W. Default 0 (our choice: Shoal §5 leaves
+    /// cables out). From 0.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0.0))]
+    pub cable_watts: f64,
+    /// Cost of a cable between racks as a fraction of the switch. Default 0 (our choice: Shoal §5 leaves cables
+    /// out). From 0.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0.0))]
+    pub cable_cost: f64,
+}
+
+/// Whether a figure is left out.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_zero(figure: &f64) -> bool {
+    *figure == 0.0
 }
 
 impl Default for PacketParts {
@@ -89,6 +111,8 @@ impl Default for PacketParts {
             nic_rate: NIC_RATE,
             integration_factor: INTEGRATION_FACTOR,
             nic_cost: NIC_COST * quotient(NIC_RATE, PORT_RATE),
+            cable_watts: 0.0,
+            cable_cost: 0.0,
         }
     }
 }
@@ -110,14 +134,28 @@ impl PacketParts {
             let rates = ports.map(|port| topology.port(port).link.rate.as_bps() as f64);
             rates.sum::<f64>() / of.as_bps() as f64
         };
-        let nics = bandwidth(0..hosts, self.nic_rate);
-        let switches = bandwidth(hosts..all, self.switch_rate);
+        // A tunnel's NICs and its two ports of a switch are as fast as its cables, which it may not fill.
+        let tunnels =
+            || topology.joints().iter().filter_map(|joint| Some((joint.port, joint.tunnel?)));
+        let of_cables =
+            |of: Rate| tunnels().map(|(_, t)| 2.0 * quotient(t.cables, of)).sum::<f64>();
+        let of_links = |of: Rate| {
+            tunnels()
+                .map(|(port, _)| 2.0 * quotient(topology.port(port).link.rate, of))
+                .sum::<f64>()
+        };
+        let nics =
+            bandwidth(0..hosts, self.nic_rate) - of_links(self.nic_rate) + of_cables(self.nic_rate);
+        let switches = bandwidth(hosts..all, self.switch_rate) + of_cables(self.switch_rate);
+        let cables = topology.joints().iter().map(Joint::cables).sum::<u32>();
         let unit = quotient(self.switch_rate, PORT_RATE * u64::from(SWITCH_PORTS));
         Bill {
-            switches: all - hosts,
+            switches: all - hosts + topology.ethernet_switches(),
             switches_watts: switches * self.switch_watts,
             nics_watts: nics * self.nic_watts / self.integration_factor,
-            cost: switches * unit + nics * self.nic_cost,
+            cables,
+            cables_watts: f64::from(cables) * self.cable_watts,
+            cost: switches * unit + nics * self.nic_cost + f64::from(cables) * self.cable_cost,
         }
     }
 }
@@ -125,7 +163,7 @@ impl PacketParts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::{LeafSpine, SingleSwitch, Torus};
+    use crate::topology::{Ethernet, LeafSpine, Racks, SingleSwitch, Torus};
 
     #[track_caller]
     fn check(found: f64, expected: f64) {
@@ -165,6 +203,25 @@ mod tests {
         assert_eq!(bill.switches, 0);
         check(bill.watts(), 512.0 * 0.6 * 1.24);
         check(bill.cost, 512.0 * 0.6 / 64.0);
+    }
+
+    #[test]
+    fn m55_between_racks_cables_count_and_switches_of_tunnels() {
+        let racks = Racks { dimensions: vec![4, 4, 4], links: 16, ..Racks::default() };
+        let priced = PacketParts { cable_watts: 2.0, cable_cost: 0.01, ..PacketParts::default() };
+        let bill = priced.bill(&racks.build().unwrap());
+        // Six links a node and 16 between the racks, of 10 Gbps each, at 100 Gbps a NIC.
+        let nics = (128.0 * 6.0 + 32.0) / 10.0;
+        assert_eq!((bill.switches, bill.cables), (0, 16));
+        check(bill.watts(), nics * 1.24 + 16.0 * 2.0);
+        check(bill.cost, nics / 64.0 + 16.0 * 0.01);
+        // Tunnels of half the rate of their cables: twice the cables, and 32 ports of 10 Gbps.
+        let ethernet = Some(Ethernet { oversubscription: 2, ..Ethernet::default() });
+        let bill = priced.bill(&Racks { ethernet, ..racks }.build().unwrap());
+        assert_eq!((bill.switches, bill.cables), (1, 32));
+        check(bill.switches_watts, 350.0 * 320.0 / 3_200.0);
+        check(bill.watts(), nics * 1.24 + 350.0 / 10.0 + 32.0 * 2.0);
+        check(bill.cost, nics / 64.0 + 0.1 + 32.0 * 0.01);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod arithmetic;
 mod assigned;
 mod capacity;
+mod cluster;
 mod completion;
 mod control;
 mod controller;
@@ -99,4 +100,5 @@ const EXPERIMENTS: &[Experiment] = &[
         "Control traffic beside a controller's, by packets",
         controller::run,
     ),
+    experiment!("r2c2", "cluster", "§6", "Two racks joined", cluster::run),
 ];

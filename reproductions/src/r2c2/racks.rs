@@ -37,6 +37,8 @@ pub(super) enum Rack {
     /// R2C2 as §5.1 has its computations: only of flows that have lasted an interval. Until then flows go
     /// as fast as a link.
     Lasting,
+    /// All flows are considered, and go as fast as a link until their node computes.
+    Linked,
 }
 
 /// The first three in the order of the scenario's `[[fabric]]` entries.
@@ -50,13 +52,14 @@ impl Rack {
             Self::Tcp => "TCP",
             Self::Pfq => "PFQ",
             Self::Lasting => "R2C2, lasting flows alone",
+            Self::Linked => "R2C2, all flows, at first at a link's rate",
         }
     }
 
     /// Which of the scenario's fabrics it is.
     fn fabric(self) -> usize {
         match self {
-            Self::R2c2 | Self::Lasting => 0,
+            Self::R2c2 | Self::Lasting | Self::Linked => 0,
             Self::Tcp => 1,
             Self::Pfq => 2,
         }
@@ -92,6 +95,8 @@ impl Case {
         ];
         if self.rack == Rack::Lasting {
             settings.push(("fabric.0.batch", json!("lasting")));
+        }
+        if matches!(self.rack, Rack::Lasting | Rack::Linked) {
             settings.push(("fabric.0.start", json!("link")));
         }
         settings

@@ -26,11 +26,13 @@ enum System {
     Hiera,
     /// Hiera with 16 packets at each input of a subswitch.
     HieraLarge,
+    /// Not in the figure: Hiera with room for 16 packets at each output of a subswitch.
+    HieraOutputs,
     /// Not in the figure: CRRD with 32 times the buffers.
     CrrdLarge,
 }
 
-use System::{CrrdLarge, Flat, HieraLarge, Scoc};
+use System::{CrrdLarge, Flat, HieraLarge, HieraOutputs, Scoc};
 
 const SYSTEMS: [(System, &str); 5] = [
     (Scoc, "SCOC"),
@@ -71,6 +73,13 @@ impl Part {
 const LOADS: [u32; 9] = [10, 30, 50, 60, 65, 70, 80, 90, 100];
 /// The load up to which the paper draws.
 const HIGH: u32 = 90;
+
+/// Where room at the outputs of Hiera's subswitches is tested.
+const OUTPUTS: [Case; 3] = [
+    (HieraOutputs, Part::Uniform, HIGH),
+    (HieraOutputs, Part::Diagonal, 100),
+    (HieraOutputs, Part::LogDiagonal, 100),
+];
 
 const fn window(effort: Effort) -> Window {
     match effort {
@@ -128,9 +137,10 @@ fn measure((system, part, load): Case, effort: Effort, seed: u64) -> Result<Poin
             let config = FlatConfig::default();
             on_bench(flat(config), config.line(), Span::ZERO, traffic, run, seed)
         }
-        System::Hiera | HieraLarge => {
+        System::Hiera | HieraLarge | HieraOutputs => {
             let packets = if system == HieraLarge { 16 } else { 1 };
-            let config = HieraConfig { packets, ..HieraConfig::default() };
+            let output_packets = (system == HieraOutputs).then_some(16);
+            let config = HieraConfig { packets, output_packets, ..HieraConfig::default() };
             // §4.E: "yielding the same fall-through latency as SCOC".
             let rest = fall_through(config.clock_hertz);
             on_bench(Hiera::new(config), config.line(), rest, traffic, run, seed)
@@ -188,6 +198,13 @@ impl Figure {
             ones.iter().zip(&others).map(|(one, other)| one / other - 1.0).collect();
         Measured::mean(&gains)
     }
+
+    /// The same in points of what the lines carry.
+    fn points(&self, part: Part, one: System, other: System) -> Measured {
+        let (ones, others) = (self.carried((one, part, 100)), self.carried((other, part, 100)));
+        let gains: Vec<f64> = ones.iter().zip(&others).map(|(one, other)| one - other).collect();
+        Measured::mean(&gains)
+    }
 }
 
 /// Fig. 11.
@@ -197,6 +214,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         .iter()
         .flat_map(|&(part, _)| SYSTEMS.map(|(system, _)| (system, part)))
         .flat_map(|(system, part)| LOADS.map(|load| (system, part, load)))
+        .chain(OUTPUTS)
         .collect();
     let jobs = with_seeds(&cases, SEEDS);
     let found = spread(&jobs, watch, |&(case, seed), _| measure(case, effort, seed))?;
@@ -240,6 +258,7 @@ fn judge(sheet: &mut Sheet, figure: &Figure) {
     put("flat-delay", Measured::mean(&higher.map(|(flat, scoc)| flat / scoc).collect::<Vec<_>>()));
     put("scoc-partitioned", carried(Scoc, Part::Partitioned, HIGH));
     put("hiera-partitioned", carried(System::Hiera, Part::Partitioned, 100));
+    put("hiera-uniform-outputs", carried(HieraOutputs, Part::Uniform, HIGH));
     put("hiera-large-partitioned", carried(HieraLarge, Part::Partitioned, 100));
     let larger = figure.delay((HieraLarge, Part::Partitioned, 70)).into_iter();
     let larger = larger.zip(figure.delay((System::Hiera, Part::Partitioned, 70)));
@@ -248,5 +267,8 @@ fn judge(sheet: &mut Sheet, figure: &Figure) {
     for (id, part) in [("diagonal", Part::Diagonal), ("logdiagonal", Part::LogDiagonal)] {
         put(&format!("{id}-hiera"), figure.gain(part, Scoc, System::Hiera));
         put(&format!("{id}-flat"), figure.gain(part, Scoc, Flat));
+        put(&format!("{id}-hiera-outputs"), figure.gain(part, Scoc, HieraOutputs));
+        put(&format!("{id}-hiera-points"), figure.points(part, Scoc, System::Hiera));
+        put(&format!("{id}-hiera-outputs-points"), figure.points(part, Scoc, HieraOutputs));
     }
 }

@@ -37,6 +37,8 @@ enum System {
     /// Flat whose crossbar is as fast as the lines.
     FlatSlow,
     Hiera,
+    /// Hiera with room for 16 packets at each output of a subswitch.
+    HieraOutputs,
     Crrd,
     /// CRRD whose shared buffers give room that comes free to the lowest input that waits.
     CrrdLowestInput,
@@ -44,7 +46,7 @@ enum System {
     CrrdLarge,
 }
 
-const SYSTEMS: [System; 10] = [
+const SYSTEMS: [System; 11] = [
     System::Scoc,
     System::Variant,
     System::VariantLarge,
@@ -52,6 +54,7 @@ const SYSTEMS: [System; 10] = [
     System::Flat,
     System::FlatSlow,
     System::Hiera,
+    System::HieraOutputs,
     System::Crrd,
     System::CrrdLowestInput,
     System::CrrdLarge,
@@ -71,6 +74,7 @@ impl System {
             Self::Flat => "Flat, 1.45×".into(),
             Self::FlatSlow => "Flat, 1.0×".into(),
             Self::Hiera => "Hiera".into(),
+            Self::HieraOutputs => "Hiera, 16 packets at outputs of subswitches".into(),
             Self::Crrd => "CRRD".into(),
             Self::CrrdLowestInput => "CRRD, lowest input first".into(),
             Self::CrrdLarge => "CRRD, buffers never full".into(),
@@ -82,6 +86,7 @@ impl System {
     fn is_in(self, scenario: &Microbenchmark) -> bool {
         match self {
             Self::Variant => variant(scenario.number).is_some(),
+            Self::HieraOutputs => scenario.number == 1,
             Self::VariantLarge | Self::VariantNeverFull => scenario.number == 3,
             Self::FlatSlow => scenario.number == 7,
             Self::CrrdLowestInput | Self::CrrdLarge => scenario.number == 5,
@@ -173,9 +178,10 @@ fn measure(
             let shape = (scenario, 4, Arrivals::Saturated);
             rates(flat(config), (config.line(), usual), shape, effort, seed)
         }
-        System::Hiera => {
+        System::Hiera | System::HieraOutputs => {
             // Its groups are its subswitches.
-            let config = HieraConfig::default();
+            let output_packets = (system == System::HieraOutputs).then_some(16);
+            let config = HieraConfig { output_packets, ..HieraConfig::default() };
             let shape = (scenario, config.subswitch, drifting);
             rates(Hiera::new(config), (config.line(), usual), shape, effort, seed)
         }
@@ -268,6 +274,7 @@ fn judge(sheet: &mut Sheet, bars: &[Bar]) {
     for number in [1, 2, 3, 7] {
         sheet.measure(&format!("fairness.hiera-{number}"), bar(System::Hiera, number).distance());
     }
+    sheet.measure("fairness.hiera-1-outputs", bar(System::HieraOutputs, 1).distance());
     sheet.measure("fairness.hiera-5", bar(System::Hiera, 5).rate(4));
     sheet.measure("fairness.crrd-1", bar(System::Crrd, 1).gain(2));
     let loss = |rates: &[f64], fair: &[f64]| 1.0 - rates[0] / fair[0];

@@ -1,5 +1,6 @@
 //! SCOC (HPCA 2015): the experiments on the switch alone.
 
+mod chip;
 mod delay;
 mod fairness;
 mod hot_spot;
@@ -85,6 +86,7 @@ const EXPERIMENTS: &[Experiment] = &[
         "Spines of a rack, with end-to-end credits",
         spine::run,
     ),
+    experiment!("scoc", "chip", "§1, §4.E, §5", "The chip's own figures", chip::run),
     experiment!(
         "scoc",
         "hot-spot",

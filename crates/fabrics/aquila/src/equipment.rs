@@ -75,6 +75,8 @@ impl Equipment {
             switches: tins,
             switches_watts: switches * self.switch_watts,
             nics_watts: f64::from(tins) * self.nic_watts,
+            cables: 0,
+            cables_watts: 0.0,
             cost: switches * self.switch_cost + f64::from(tins) * self.nic_cost,
         }
     }

@@ -200,6 +200,7 @@ impl Config {
                 let hosts = lengths.fold(1u64, u64::saturating_mul);
                 return agree(nodes, hosts, "dimensions");
             }
+            Shape::Racks(racks) => return agree(nodes, racks.hosts(), "racks and dimensions"),
         };
         if nodes > 0 && default == Some(*hosts) {
             *hosts = nodes;

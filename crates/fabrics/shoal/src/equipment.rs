@@ -201,6 +201,8 @@ impl Equipment {
             switches: power.switches,
             switches_watts: switches * power.switch_watts,
             nics_watts: f64::from(nodes) * power.nic_watts,
+            cables: 0,
+            cables_watts: 0.0,
             cost: switches * self.circuit_switch_cost + self.shoal_nics_cost(nodes),
         })
     }

@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 
-use rack::topology::{Tier, Vertex};
+use rack::topology::{PortId, Tier, Vertex};
 
 use super::waterfill::Use;
 use crate::net::Net;
@@ -106,7 +106,8 @@ impl Classes {
             let is_host =
                 [end.vertex, end.peer].into_iter().any(|v| topology.tier(v) == Tier::Host);
             let own = if is_host { port as u64 + 1 } else { 0 };
-            let rate = end.link.rate.as_bps();
+            let rate =
+                topology.carried_rate(PortId::new(port as u32), net.plan.config.mtu).as_bps();
             let fresh = classes.capacity.len() as u32;
             let number = *numbers.entry((own, signatures[port], rate)).or_insert(fresh);
             if number == fresh {

@@ -127,6 +127,7 @@ fn wires(plan: &Plan) -> Vec<Wire> {
             last_delay: end.link.delay + host_latency,
             cut_through: cuts.then(|| header(end.link.rate)),
             nic: is_host.then_some(end.vertex.get()),
+            is_tunnel: topology.is_tunnel(port),
         }
     };
     let mut wires: Vec<Wire> =
@@ -143,6 +144,7 @@ fn wires(plan: &Plan) -> Vec<Wire> {
                 // The packet is all there: it is the host's own.
                 cut_through: Some(Span::ZERO),
                 nic: Some(host.get()),
+                is_tunnel: false,
             });
         }
     }

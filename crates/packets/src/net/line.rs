@@ -133,7 +133,10 @@ impl Net {
         self.arena.set_way(index, NONE);
         let packet = self.arena.get(index);
         let time = match out.byte_time {
-            Span::ZERO => self.clocks[port as usize].send(packet.size()),
+            Span::ZERO => {
+                let size = self.wires[port as usize].on_line(packet.size());
+                self.clocks[port as usize].send(size)
+            }
             byte => byte * u64::from(packet.wire),
         };
         out.free_at = self.now + time;

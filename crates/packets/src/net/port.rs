@@ -1,7 +1,7 @@
 //! An output port: its line, and the packets that wait for it.
 
-use kernel::{LinkClock, Span, Time};
-use rack::topology::Vertex;
+use kernel::{Bytes, LinkClock, Span, Time};
+use rack::topology::{Vertex, framed};
 
 use super::arena::Fifo;
 use crate::packet::PRIORITIES;
@@ -26,7 +26,7 @@ pub(crate) struct Queue {
 pub(crate) struct OutPort {
     /// The line is busy until then.
     pub(crate) free_at: Time,
-    /// The time of a byte on the line; zero where it is no whole number of picoseconds.
+    /// The time of a byte on the line; zero where it is no whole number of picoseconds, or packets are in frames.
     pub(crate) byte_time: Span,
     /// As [`Wire::delay`] and [`Wire::last_delay`].
     pub(crate) delay: Span,
@@ -69,7 +69,7 @@ impl OutPort {
     pub(crate) fn new(clock: &LinkClock, wire: &Wire) -> Self {
         Self {
             free_at: Time::ZERO,
-            byte_time: clock.byte_time().unwrap_or(Span::ZERO),
+            byte_time: clock.byte_time().filter(|_| !wire.is_tunnel).unwrap_or(Span::ZERO),
             delay: wire.delay,
             last_delay: wire.last_delay,
             reverse: wire.reverse,
@@ -125,4 +125,14 @@ pub(crate) struct Wire {
     pub(crate) cut_through: Option<Span>,
     /// The host whose NIC it is; `None`: a switch's.
     pub(crate) nic: Option<u32>,
+    /// Whether it is a tunnel between racks, in which packets are in Ethernet frames.
+    pub(crate) is_tunnel: bool,
+}
+
+impl Wire {
+    /// What a packet takes of the line.
+    #[inline]
+    pub(crate) fn on_line(&self, size: Bytes) -> Bytes {
+        if self.is_tunnel { framed(size) } else { size }
+    }
 }

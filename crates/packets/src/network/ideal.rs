@@ -24,7 +24,7 @@ impl Hop<'_> {
     /// From the first bit sent to the next vertex, or host, acting on the packet. Rounded down, as the
     /// clock of a line may.
     fn transit(&self, size: Bytes, dst: u32) -> Span {
-        let time = self.rate.least_send_time(size);
+        let time = self.rate.least_send_time(self.wire.on_line(size));
         match self.wire.cut_through {
             _ if self.wire.peer.get() == dst => time + self.wire.last_delay,
             Some(header) => header.min(time) + self.wire.delay,
@@ -165,7 +165,7 @@ fn network_time(net: &Net, framing: Framing, flow: &Flow) -> Span {
     };
     let config = &net.plan.config;
     let (ideal, goes_round) = match config.topology {
-        Shape::Graph(_) => (
+        Shape::Graph(_) | Shape::Racks(_) => (
             by_shortest_paths(net, src, &packets),
             matches!(config.routing, Routing::Valiant | Routing::SourceRoute),
         ),
@@ -233,7 +233,7 @@ fn by_any_path(net: &Net, src: u32, packets: &Packets) -> Span {
             topology.ports_of(dst).map(|port| topology.port(port).link.rate).fold(rate, Rate::min);
     }
     let others = rate.least_send_time(packets.full * (packets.count - 1));
-    if !matches!(net.plan.config.topology, Shape::Graph(_)) {
+    if !matches!(net.plan.config.topology, Shape::Graph(_) | Shape::Racks(_)) {
         // All links are alike: a shortest way is the fastest.
         return others + transit(net, src, packets.dst, packets.last);
     }

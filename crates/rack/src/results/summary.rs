@@ -7,6 +7,7 @@ use super::recorder::{Distribution, Recorder};
 use super::steady::{Settled, Settling};
 use super::{Quantiles, RunResult, SeriesTable};
 use crate::Fabric;
+use crate::equipment::Bill;
 use crate::run::{Options, Stop, Tally};
 
 /// Puts a finished run together. What only the caller knows (version, hash, seed, label, wall time)
@@ -103,13 +104,7 @@ fn summary(
         "reorder": { "max_bytes": totals.reorder_max.get() },
         "drops": totals.drops,
         "retransmissions": totals.retransmissions,
-        "equipment": fabric.bill().map(|bill| json!({
-            "switches": bill.switches,
-            "switches_watts": bill.switches_watts,
-            "nics_watts": bill.nics_watts,
-            "power_watts": bill.watts(),
-            "cost_ratio": bill.cost,
-        })),
+        "equipment": fabric.bill().map(equipment),
         fabric.name().replace('-', "_"): fabric.details(),
         "engine": { "hops": totals.hops, "events": totals.events },
     });
@@ -117,6 +112,22 @@ fn summary(
         Value::Object(map) => map,
         _ => unreachable!("json! of braces is an object"),
     }
+}
+
+/// What the fabric is made of; cables are counted between racks alone.
+fn equipment(bill: Bill) -> Value {
+    let mut parts = json!({
+        "switches": bill.switches,
+        "switches_watts": bill.switches_watts,
+        "nics_watts": bill.nics_watts,
+        "power_watts": bill.watts(),
+        "cost_ratio": bill.cost,
+    });
+    if bill.cables > 0 {
+        parts["cables"] = json!(bill.cables);
+        parts["cables_watts"] = json!(bill.cables_watts);
+    }
+    parts
 }
 
 /// What was left out at the start and how that was found, and whether what was measured has settled:

@@ -3,7 +3,7 @@
 use kernel::Bytes;
 
 use super::clos::{Counts, LeafSpine, SingleSwitch, ThreeTier};
-use super::{Graph, Link, Port, Shape, Vertex};
+use super::{Graph, Link, Port, Racks, Shape, Vertex};
 use crate::Estimate;
 
 /// Numbers of a topology's parts, saturating. Where the topology makes no sense, those of as much as
@@ -58,6 +58,7 @@ impl Shape {
             }
             Self::Torus(shape) => grid(&shape.dimensions),
             Self::Mesh(shape) => grid(&shape.dimensions),
+            Self::Racks(shape) => racks(shape),
             Self::Graph(shape) => graph(shape),
         }
     }
@@ -66,6 +67,13 @@ impl Shape {
 fn grid(dimensions: &[u32]) -> Extent {
     let hosts = dimensions.iter().fold(1u64, |all, &length| all.saturating_mul(length.into()));
     let ports = hosts.saturating_mul(2 * dimensions.len() as u64);
+    Extent { hosts, vertices: hosts, ports, sets: hosts.saturating_mul(hosts) }
+}
+
+fn racks(racks: &Racks) -> Extent {
+    let hosts = racks.hosts();
+    let inner = hosts.saturating_mul(2 * racks.dimensions.len() as u64);
+    let ports = inner.saturating_add(racks.joints().saturating_mul(2));
     Extent { hosts, vertices: hosts, ports, sets: hosts.saturating_mul(hosts) }
 }
 

@@ -13,10 +13,11 @@ mod edges;
 mod extent;
 mod measure;
 mod parts;
+mod racks;
 mod shape;
 mod torus;
 
-use kernel::{Rate, Span};
+use kernel::{Bytes, Rate, Span};
 
 use crate::{NodeId, Problem};
 
@@ -25,6 +26,7 @@ pub use edges::Graph;
 pub use extent::Extent;
 pub use measure::UNREACHABLE;
 pub use parts::Parts;
+pub use racks::{Ethernet, FRAME_MIN, FRAME_OVERHEAD, Joint, Racks, Tunnel, framed};
 pub use shape::Shape;
 pub use torus::{Mesh, Torus};
 
@@ -121,6 +123,10 @@ pub struct Topology {
     /// First port of each vertex, and the number of ports at the end.
     first: Vec<u32>,
     ports: Vec<Port>,
+    /// Links from rack to rack, in the order in which they were added.
+    joints: Vec<Joint>,
+    /// The ports that lead to other racks, in order, and whether into a tunnel.
+    outward: Vec<(PortId, bool)>,
 }
 
 impl Topology {
@@ -185,6 +191,37 @@ impl Topology {
     pub fn links(&self) -> impl Iterator<Item = PortId> + '_ {
         (0..self.ports.len() as u32).map(PortId).filter(|&p| p < self.port(p).reverse)
     }
+
+    /// The links from rack to rack, where there are several racks.
+    #[must_use]
+    pub fn joints(&self) -> &[Joint] {
+        &self.joints
+    }
+
+    /// Whether a port leads to another rack.
+    #[inline]
+    #[must_use]
+    pub fn leads_out(&self, port: PortId) -> bool {
+        self.outward.binary_search_by_key(&port, |&(port, _)| port).is_ok()
+    }
+
+    /// Whether a port leads into a tunnel, in which packets are in Ethernet frames.
+    #[must_use]
+    pub fn is_tunnel(&self, port: PortId) -> bool {
+        let found = self.outward.binary_search_by_key(&port, |&(port, _)| port);
+        found.is_ok_and(|place| self.outward[place].1)
+    }
+
+    /// The rate at which a link carries packets of this size: less than its own where it puts them in frames. Unit: bit/s.
+    #[must_use]
+    pub fn carried_rate(&self, port: PortId, size: Bytes) -> Rate {
+        let rate = self.port(port).link.rate;
+        if !self.is_tunnel(port) {
+            return rate;
+        }
+        let (size, framed) = (u128::from(size.get()), u128::from(racks::framed(size).get()));
+        Rate::from_bps((u128::from(rate.as_bps()) * size / framed) as u64)
+    }
 }
 
 /// Puts a topology together.
@@ -193,6 +230,8 @@ pub struct Builder {
     hosts: u32,
     tiers: Vec<Tier>,
     links: Vec<(Vertex, Vertex, Link)>,
+    /// Which links lead from rack to rack.
+    joints: Vec<(usize, Option<Tunnel>)>,
 }
 
 /// The slowest link (our choice: the largest packet takes a minute on it).
@@ -207,7 +246,12 @@ impl Builder {
     /// `hosts` hosts and no link.
     #[must_use]
     pub fn new(hosts: u32) -> Self {
-        Self { hosts, tiers: vec![Tier::Host; hosts as usize], links: Vec::new() }
+        Self {
+            hosts,
+            tiers: vec![Tier::Host; hosts as usize],
+            links: Vec::new(),
+            joints: Vec::new(),
+        }
     }
 
     /// Adds a switch.
@@ -224,6 +268,12 @@ impl Builder {
     /// Joins two vertices, in both directions.
     pub fn link(&mut self, a: Vertex, b: Vertex, link: Link) {
         self.links.push((a, b, link));
+    }
+
+    /// Joins two vertices of different racks, in both directions, by a cable or by a tunnel.
+    pub fn join(&mut self, a: Vertex, b: Vertex, link: Link, tunnel: Option<Tunnel>) {
+        self.joints.push((self.links.len(), tunnel));
+        self.link(a, b, link);
     }
 
     /// The topology.
@@ -301,12 +351,22 @@ impl Builder {
         let blank = Link { rate: Rate::default(), delay: Span::ZERO };
         let unset = Port { vertex: Vertex(0), peer: Vertex(0), reverse: PortId(0), link: blank };
         let mut ports = vec![unset; 2 * self.links.len()];
-        for &(a, b, link) in &self.links {
+        let mut named = Vec::with_capacity(self.joints.len());
+        let mut joints = self.joints.iter().peekable();
+        for (index, &(a, b, link)) in self.links.iter().enumerate() {
             let (there, back) = (place(a), place(b));
             ports[there.index()] = Port { vertex: a, peer: b, reverse: back, link };
             ports[back.index()] = Port { vertex: b, peer: a, reverse: there, link };
+            let joint = joints.next_if(|(joint, _)| *joint == index);
+            named.extend(joint.map(|&(_, tunnel)| Joint { port: there, tunnel }));
         }
-        Topology { hosts: self.hosts, tiers: self.tiers, first, ports }
+        let ends = |joint: &Joint| {
+            let is_tunnel = joint.tunnel.is_some();
+            [joint.port, ports[joint.port.index()].reverse].map(|port| (port, is_tunnel))
+        };
+        let mut outward: Vec<_> = named.iter().flat_map(ends).collect();
+        outward.sort_unstable();
+        Topology { hosts: self.hosts, tiers: self.tiers, first, ports, joints: named, outward }
     }
 }
 

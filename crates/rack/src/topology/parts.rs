@@ -23,6 +23,13 @@ impl Topology {
         self.ports_of(a).filter(move |&port| self.port(port).peer == b)
     }
 
+    /// How many switches lie between racks.
+    #[must_use]
+    pub fn ethernet_switches(&self) -> u32 {
+        let tunnels = self.joints.iter().filter_map(|joint| joint.tunnel);
+        tunnels.map(|tunnel| tunnel.switch + 1).max().unwrap_or(0)
+    }
+
     /// What `component` means here.
     ///
     /// # Errors
@@ -53,6 +60,18 @@ impl Topology {
             Component::LeafSpine { leaf, spine, link: index } => {
                 let leaf = switch(Tier::Leaf, leaf, "leaves")?;
                 link(leaf, switch(Tier::Spine, spine, "spines")?, index)
+            }
+            Component::Switch(index) if self.ethernet_switches() > 0 => {
+                let tunnels =
+                    self.joints.iter().filter_map(|joint| Some((joint.port, joint.tunnel?)));
+                let through = tunnels.filter(|(_, tunnel)| tunnel.switch == index);
+                let links: Vec<PortId> = through.map(|(port, _)| port).collect();
+                let count = self.ethernet_switches() as usize;
+                if links.is_empty() {
+                    Err(missing(count, "switches"))
+                } else {
+                    Ok(Parts::Links(links))
+                }
             }
             Component::Switch(index) => {
                 let vertex = hosts.saturating_add(index);

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Graph, LeafSpine, Mesh, SingleSwitch, ThreeTier, Topology, Torus};
+use super::{Graph, LeafSpine, Mesh, Racks, SingleSwitch, ThreeTier, Topology, Torus};
 use crate::Problem;
 
 /// The shape of a network.
@@ -20,6 +20,8 @@ pub enum Shape {
     Torus(Torus),
     /// Hosts in a grid with ends.
     Mesh(Mesh),
+    /// Several tori, joined by links or by tunnels through Ethernet switches.
+    Racks(Racks),
     /// Any graph, link by link.
     Graph(Graph),
 }
@@ -42,6 +44,7 @@ impl Shape {
             Self::ThreeTier(shape) => shape.build(),
             Self::Torus(shape) => shape.build(),
             Self::Mesh(shape) => shape.build(),
+            Self::Racks(shape) => shape.build(),
             Self::Graph(shape) => shape.build(),
         }
     }

@@ -272,7 +272,7 @@ fn check_extent(shape: &Shape) {
     let topology = shape.build().unwrap();
     let found = (topology.hosts(), topology.vertices(), topology.ports().len());
     assert_eq!((extent.hosts, extent.vertices), (found.0.into(), found.1.into()), "{shape:?}");
-    let is_open = matches!(shape, Shape::Mesh(_)) || matches!(shape, Shape::Torus(_));
+    let is_open = matches!(shape, Shape::Mesh(_) | Shape::Torus(_) | Shape::Racks(_));
     let ports = found.2 as u64;
     assert!(extent.ports == ports || (is_open && extent.ports >= ports), "{shape:?}: {extent:?}");
 }
@@ -290,6 +290,8 @@ fn the_size_of_a_topology_is_known_before_it_is_built() {
     }
     for dimensions in [vec![8, 8, 8], vec![2, 2], vec![3, 5]] {
         check_extent(&Shape::Torus(Torus { dimensions: dimensions.clone(), ..Default::default() }));
+        let racks = Racks { dimensions: dimensions.clone(), racks: 3, ..Racks::default() };
+        check_extent(&Shape::Racks(racks));
         check_extent(&Shape::Mesh(Mesh { dimensions, ..Default::default() }));
     }
     let edges = "a,b,rate,delay\n0,2,1 Gbps,1 ns\n1,2,1 Gbps,1 ns".to_string();
@@ -369,5 +371,118 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+fn two_racks(links: u32) -> Racks {
+    Racks { dimensions: vec![4, 4, 4], links, ..Racks::default() }
+}
+
+#[test]
+fn m55_between_two_racks_there_is_what_their_links_carry() {
+    for links in [1, 2, 3, 7, 16, 64, 100] {
+        let topology = two_racks(links).build().unwrap();
+        check_wiring(&topology);
+        assert_eq!(topology.hosts(), 128);
+        assert_eq!(topology.joints().len(), links as usize);
+        assert_eq!(bisection(&topology), u64::from(links), "{links} links");
+    }
+}
+
+#[test]
+fn m55_links_between_racks_lie_evenly_over_the_same_places_of_both() {
+    for (links, step) in [(16, 4), (8, 8), (64, 1)] {
+        let topology = two_racks(links).build().unwrap();
+        for (index, joint) in (0u32..).zip(topology.joints()) {
+            let end = topology.port(joint.port);
+            let places = (Vertex::new(index * step), Vertex::new(64 + index * step));
+            assert_eq!((end.vertex, end.peer), places, "link {index} of {links}");
+            assert!(topology.leads_out(joint.port) && topology.leads_out(end.reverse));
+        }
+    }
+}
+
+#[test]
+fn m55_each_two_of_several_racks_are_joined() {
+    for racks in 2..=6 {
+        let shape = Racks { racks, dimensions: vec![4, 4], links: 2, ..Racks::default() };
+        let topology = shape.build().unwrap();
+        check_wiring(&topology);
+        let mut pairs = std::collections::BTreeMap::new();
+        for joint in topology.joints() {
+            let end = topology.port(joint.port);
+            *pairs.entry([end.vertex, end.peer].map(|v| v.get() / 16)).or_insert(0) += 1;
+            assert_eq!(end.vertex.get() % 16, end.peer.get() % 16);
+        }
+        let all = (0..racks).flat_map(|a| (a + 1..racks).map(move |b| ([a, b], 2)));
+        assert_eq!(pairs, all.collect());
+        // A torus of 4 x 4 has four links a host; up to 10 more lie at 16 different ones.
+        let most = (0..topology.hosts()).map(|host| topology.degree(Vertex::new(host))).max();
+        assert_eq!(most, Some(5), "{racks} racks");
+    }
+}
+
+#[test]
+fn m55_a_tunnel_is_two_cables_a_switch_and_a_bridge_at_each_end() {
+    let ethernet = Ethernet { ports: 5, oversubscription: 4, ..Ethernet::default() };
+    let shape = Racks {
+        link_rate: Rate::from_gbps(40),
+        link_delay: Span::from_ns(30),
+        ethernet: Some(ethernet),
+        ..two_racks(5)
+    };
+    let topology = shape.build().unwrap();
+    let switches: Vec<u32> =
+        topology.joints().iter().map(|joint| joint.tunnel.unwrap().switch).collect();
+    // Four of a switch's five ports are two tunnels.
+    assert_eq!((switches, topology.ethernet_switches()), (vec![0, 0, 1, 1, 2], 3));
+    let first = topology.joints()[0];
+    let link = topology.port(first.port).link;
+    assert_eq!((link.rate, link.delay), (Rate::from_gbps(10), Span::from_ns(30 * 2 + 500 * 3)));
+    // 1,500 bytes are 1,538 on the line; 16 are 84 with the padding of the smallest frame.
+    for (size, framed) in [(1_500, 1_538), (16, 84), (46, 84), (47, 85)] {
+        assert_eq!(super::framed(Bytes::new(size)), Bytes::new(framed));
+        let rate = topology.carried_rate(first.port, Bytes::new(size));
+        assert_eq!(rate.as_bps(), 10_000_000_000 * size / framed);
+    }
+    let inner = topology.ports_of(Vertex::new(0)).next().unwrap();
+    assert_eq!(topology.carried_rate(inner, Bytes::new(16)), Rate::from_gbps(10));
+}
+
+#[test]
+fn m55_with_a_switch_its_tunnels_fail() {
+    let ethernet = Some(Ethernet { ports: 4, ..Ethernet::default() });
+    let topology = Racks { ethernet, ..two_racks(5) }.build().unwrap();
+    let ports: Vec<PortId> = topology.joints().iter().map(|joint| joint.port).collect();
+    let parts = |switch| topology.parts(Component::Switch(switch));
+    assert_eq!(parts(1).unwrap(), Parts::Links(ports[2..4].to_vec()));
+    assert_eq!(parts(2).unwrap(), Parts::Links(ports[4..].to_vec()));
+    assert!(parts(3).unwrap_err().message.contains("has 3 switches"));
+    assert!(two_racks(5).build().unwrap().parts(Component::Switch(0)).is_err());
+}
+
+#[test]
+fn mistakes_in_racks_are_all_named() {
+    let ethernet = Ethernet { ports: 1, oversubscription: 0, ..Ethernet::default() };
+    let wrong = Racks {
+        racks: 1,
+        links: 0,
+        dimensions: vec![4, 1],
+        link_delay: Span::from_us(u64::MAX / 1_000_000),
+        ethernet: Some(ethernet),
+        ..Racks::default()
+    };
+    let mut keys: Vec<_> =
+        wrong.build().unwrap_err().into_iter().map(|problem| problem.key).collect();
+    keys.sort();
+    let ethernet = ["ethernet.oversubscription", "ethernet.ports"];
+    assert_eq!(keys, [&["dimensions"], &ethernet[..], &["link_delay", "links", "racks"]].concat());
+    for large in [
+        Racks { racks: u32::MAX, ..Racks::default() },
+        Racks { dimensions: vec![u32::MAX; 9], ..Racks::default() },
+        Racks { links: u32::MAX, ..Racks::default() },
+    ] {
+        assert!(!large.build().unwrap_err().is_empty());
+        let _ = Shape::Racks(large).extent();
     }
 }

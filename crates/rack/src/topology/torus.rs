@@ -75,7 +75,7 @@ impl Mesh {
 }
 
 /// Most hosts of a grid: what R2C2's headers can name (§3.2).
-const HOSTS_MAX: u64 = 1 << 16;
+pub(super) const HOSTS_MAX: u64 = 1 << 16;
 
 fn grid(dimensions: &[u32], ends: Ends, link: Link) -> Result<Topology, Vec<Problem>> {
     let problem = |message: String| Err(vec![Problem::new("dimensions", message)]);
@@ -88,18 +88,29 @@ fn grid(dimensions: &[u32], ends: Ends, link: Link) -> Result<Topology, Vec<Prob
     };
     let hosts = hosts as u32;
     let mut build = Builder::new(hosts);
+    wire_ends(&mut build, dimensions, (0, ends), link);
+    build.build()
+}
+
+/// Wires the hosts from `first` on to a torus of these dimensions.
+pub(super) fn wire_torus(build: &mut Builder, dimensions: &[u32], first: u32, link: Link) {
+    wire_ends(build, dimensions, (first, Ends::Joined), link);
+}
+
+fn wire_ends(build: &mut Builder, dimensions: &[u32], (first, ends): (u32, Ends), link: Link) {
+    let hosts: u32 = dimensions.iter().product();
     for host in 0..hosts {
+        let at = first + host;
         // The first dimension varies fastest.
         let mut stride = 1;
         for &length in dimensions {
             let place = host / stride % length;
             if place + 1 < length {
-                build.link(Vertex::new(host), Vertex::new(host + stride), link);
+                build.link(Vertex::new(at), Vertex::new(at + stride), link);
             } else if ends == Ends::Joined && length > 2 {
-                build.link(Vertex::new(host), Vertex::new(host - place * stride), link);
+                build.link(Vertex::new(at), Vertex::new(at - place * stride), link);
             }
             stride *= length;
         }
     }
-    build.build()
 }

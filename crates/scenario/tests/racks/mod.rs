@@ -72,6 +72,7 @@ pub fn all(registry: &Registry) -> Vec<Rack> {
         racks.extend(with_hosts(fabric.name(), &schema));
         racks.extend(with_controller(fabric.name(), &schema));
         racks.extend(with_computing_node(fabric.name(), &schema));
+        racks.extend(of_several_racks(fabric.name(), registry));
     }
     racks
 }
@@ -125,6 +126,21 @@ fn with_computing_node(kind: &str, schema: &Value) -> Option<Rack> {
             name: format!("{kind}/controller"),
             table: format!("kind = '{kind}'\ncontroller = 4\n{}\n", SMALL[2]),
         })
+}
+
+/// Nodes of several racks, joined by links and by tunnels, under a fabric that takes such networks.
+fn of_several_racks(kind: &str, registry: &Registry) -> Vec<Rack> {
+    let joined = [
+        ("racks", "links = 2"),
+        ("tunnels", "links = 3, ethernet = { ports = 4, oversubscription = 2 }"),
+    ];
+    let rack = |(name, joined): (&str, &str)| {
+        let shape = format!("kind = 'racks', dimensions = [2, 2], racks = 2, {joined}");
+        let table = format!("kind = '{kind}'\ntopology = {{ {shape} }}\n");
+        let is_taken = read(&table, "", LIGHT, "", registry).is_ok();
+        is_taken.then(|| Rack { name: format!("{kind}/{name}"), table })
+    };
+    joined.into_iter().filter_map(rack).collect()
 }
 
 /// How often a key that has alternatives is set.

@@ -12,7 +12,7 @@ use rack::{Fault, NodeId, Problem};
 use super::{Batch, Config};
 use crate::broadcast::Fib;
 use crate::endpoint::frames::CARRIED_MAX;
-use crate::rates::{DemandPlan, Routed, Waterfill, capacities};
+use crate::rates::{DemandPlan, Routed, Waterfill, capacities_for};
 use crate::routing::{Network, Protocol, Routes};
 use crate::selection::Utility;
 use crate::view::INDICES;
@@ -269,7 +269,7 @@ impl Plan {
         // What [`Routes::usable`] may come to, here or in the map of a node that tells of its flows.
         let protocols: Vec<Protocol> = self.protocols_on(&routes).into_iter().collect();
         let shares = Routed::new(routing, &protocols).expect("the protocols suit the network");
-        let free = capacities(routing.topology(), self.config.headroom);
+        let free = capacities_for(routing.topology(), self.config.headroom, self.config.mtu);
         Wiring {
             filling: Waterfill::new(shares, free),
             trees: Fib::unprepared(routing, seed, self.config.trees),

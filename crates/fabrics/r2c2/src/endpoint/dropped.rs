@@ -175,7 +175,7 @@ impl News {
             (map.trees.towards(source, tree, vertex(node), vertex(dropper)), *copy)
         };
         let Some(port) = port else { return scene.out.unexpected() };
-        self.counts.copies += 1;
+        self.counts.copy(scene.topology, port);
         scene.tell(node, port, copy);
     }
 

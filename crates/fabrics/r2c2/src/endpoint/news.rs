@@ -51,6 +51,20 @@ pub(super) struct Counts {
     pub(super) lost: u64,
     /// Copies that sources retransmitted because a queue had no room for them.
     pub(super) repeated: u64,
+    /// Copies put on links to other racks; none where there is one rack.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) to_other_racks: Option<u64>,
+}
+
+impl Counts {
+    /// A copy goes on the link of this port.
+    #[inline]
+    pub(super) fn copy(&mut self, topology: &Topology, port: PortId) {
+        self.copies += 1;
+        if let Some(count) = &mut self.to_other_racks {
+            *count += u64::from(topology.leads_out(port));
+        }
+    }
 }
 
 /// A flow's name at its source: where it goes, and which of the flows there.
@@ -106,6 +120,7 @@ impl News {
         let nodes = plan.nodes();
         let ports = plan.network.topology.ports().len();
         let protocols = plan.protocols_used();
+        let has_racks = !plan.network.topology.joints().is_empty();
         Self {
             facts: Facts::new(nodes, plan.asks_for_ages()),
             names: Names::new(nodes, plan.tenants(), plan.may_drop()),
@@ -115,7 +130,7 @@ impl News {
             turns: Turns::new(nodes, plan.config.trees),
             priority: plan.config.broadcast_priority,
             repeats: Repeats::new(nodes, ports, plan.config.recovery.pause, seed),
-            counts: Counts::default(),
+            counts: Counts { to_other_racks: has_racks.then_some(0), ..Counts::default() },
             protocols: protocols.iter().fold(0, |all, protocol| all | 1 << protocol.number()),
             found: None,
             central: Central::new(plan),
@@ -290,13 +305,11 @@ impl News {
         let first = scene.topology.ports_of(vertex(node)).next().map_or(0, PortId::get);
         let trees = &mut scene.maps.of_mut(node).trees;
         trees.prepare(source);
-        let mut copies = 0;
         for port in trees.children(source, tree, vertex(node)) {
             let entropy = (port.get() - first) as u16;
             scene.out.tell(port, Packet { entropy, ..copy });
-            copies += 1;
+            self.counts.copy(scene.topology, port);
         }
-        self.counts.copies += copies;
     }
 
     /// Puts a copy on all living links of `node` but that by which it came.
@@ -305,7 +318,7 @@ impl News {
         for port in scene.topology.ports_of(vertex(node)) {
             if port != came && scene.neighbours.lives(port) {
                 scene.tell(node, port, copy);
-                self.counts.copies += 1;
+                self.counts.copy(scene.topology, port);
             }
         }
     }
@@ -492,11 +505,14 @@ impl News {
 
     /// Adds what was counted for other nodes.
     pub(super) fn add_counts(&mut self, other: &Self) {
-        let Counts { sent, copies, lost, repeated } = other.counts;
+        let Counts { sent, copies, lost, repeated, to_other_racks } = other.counts;
         self.counts.sent += sent;
         self.counts.copies += copies;
         self.counts.lost += lost;
         self.counts.repeated += repeated;
+        if let (Some(own), Some(other)) = (&mut self.counts.to_other_racks, to_other_racks) {
+            *own += other;
+        }
         if let (Some(own), Some(other)) = (&mut self.central, &other.central) {
             own.add_counts(other);
         }

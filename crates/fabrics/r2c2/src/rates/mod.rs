@@ -24,7 +24,7 @@ pub use demand::{DEMAND_MAX, Demand, DemandPlan, estimate};
 pub use routed::Routed;
 pub use terms::{Course, Courses, Terms};
 pub use unrestricted::unrestricted;
-pub use waterfill::{Waterfill, Whose, capacities};
+pub use waterfill::{Waterfill, Whose, capacities, capacities_for};
 
 #[cfg(test)]
 mod tests;

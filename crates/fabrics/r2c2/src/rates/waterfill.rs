@@ -10,9 +10,9 @@
 //! does: they are the same numbers but for rounding, which depends on the way there, and nodes with
 //! equal views must not differ (claim I05).
 
-use kernel::Rate;
+use kernel::{Bytes, Rate};
 use rack::NodeId;
-use rack::topology::Topology;
+use rack::topology::{PortId, Topology};
 
 use super::bundles::Bundles;
 use super::fill::{Fill, Scene};
@@ -27,9 +27,24 @@ use super::tier::Tier;
 /// Unless `headroom` is a fraction: at least 0 and less than 1.
 #[must_use]
 pub fn capacities(topology: &Topology, headroom: f64) -> Vec<f64> {
+    let rates = topology.ports().iter().map(|port| port.link.rate);
+    left_over(rates, headroom)
+}
+
+/// The same of flows whose packets are of this size: tunnels between racks carry less of them than their
+/// rate, as they put each in a frame (§6, claim M55).
+///
+/// # Panics
+/// As [`capacities`].
+#[must_use]
+pub fn capacities_for(topology: &Topology, headroom: f64, size: Bytes) -> Vec<f64> {
+    let ports = (0..topology.ports().len() as u32).map(PortId::new);
+    left_over(ports.map(|port| topology.carried_rate(port, size)), headroom)
+}
+
+fn left_over(rates: impl Iterator<Item = Rate>, headroom: f64) -> Vec<f64> {
     assert!((0.0..1.0).contains(&headroom), "a headroom of {headroom}; expected 0 up to 1");
-    let rates = topology.ports().iter().map(|port| port.link.rate.as_bps() as f64);
-    rates.map(|rate| rate * (1.0 - headroom)).collect()
+    rates.map(|rate| rate.as_bps() as f64 * (1.0 - headroom)).collect()
 }
 
 /// Whose rates are asked for.

@@ -5,6 +5,7 @@ mod books;
 mod central;
 mod failures;
 mod headers;
+mod racks;
 mod tight;
 mod translation;
 
