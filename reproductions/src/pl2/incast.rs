@@ -75,9 +75,9 @@ impl Faster {
         Self(if effort == Effort::Full { 10 } else { 100 })
     }
 
-    /// Ticks of 200 ms, time-outs of three and at first of fifteen, answers after half a one.
+    /// Ticks of 200 ms, time-outs of three, also at first as connections last, answers after half a one.
     pub(super) fn settings(self, keys: [&'static str; 4]) -> Vec<(&'static str, Value)> {
-        let spans = [200_000, 600_000, 3_000_000, 100_000].map(|us| format!("{} us", us / self.0));
+        let spans = [200_000, 600_000, 600_000, 100_000].map(|us| format!("{} us", us / self.0));
         keys.into_iter().zip(spans).map(|(key, span)| (key, json!(span))).collect()
     }
 }
