@@ -3,7 +3,7 @@
 use rack::results::RunResult;
 use report::Unit;
 use report::page::{Axis, Block, Plot, PlotSeries};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::racks::{
     Case, LOST, at_ingress, carry_all, gauge, goodput, numbers, on_the_line, quotients,
@@ -28,26 +28,25 @@ const CUBIC: usize = 3;
 const MOST: usize = 4;
 /// Flows of a sender (§6.4).
 const FLOWS: usize = 12;
-/// What a burst would cost its thread if that were all that keeps one sender's twelve flows at 80 Gbps (§6.4,
-/// `configuration.toml`): 12 threads, 6,000 B and 7.2 µs, of which 2.05 are the exchange.
-pub(super) const BURST_COST: &str = "5.1 us";
-/// What is not measured of a run, in seconds: queues are full within a tenth of it, and CUBIC's slow starts
-/// over with what they lost (tried: of three hosts' first 40 ms a third is idle, and nothing later).
+/// What is not measured of a run, in seconds: queues are full within a tenth of it.
 const WARM_UP: f64 = 1e-3;
-const WARM_UP_TCP: f64 = 40e-3;
+const WARM_UP_TCP: f64 = 10e-3;
+/// How long 24 million messages of 6 KiB of one host take on a line with 94.9 Gbps of payload, in seconds: what one
+/// host adds to a run of the paper (§6.4).
+const RUN: f64 = 24e6 * 6_144.0 * 8.0 / 94.9e9;
 
 /// A run: so many senders and receivers with twelve flows from each to each, in threads of their own at
 /// either end, under the fabric of this index.
 pub(super) fn case(fabric: usize, senders: usize, receivers: usize, effort: Effort) -> Case {
-    let is_tcp = matches!(fabric, PL2_TCP | CUBIC);
-    let milliseconds = match (is_tcp, effort) {
-        (false, Effort::Quick) => 4,
-        (false, Effort::Full) => 100,
-        (true, Effort::Quick) => 140,
-        (true, Effort::Full) => 1_000,
+    let milliseconds = match (fabric, effort) {
+        (CUBIC, _) => (RUN * senders as f64 * 1e3 / Faster::of(effort).0 as f64).round() as u64,
+        (PL2_TCP, Effort::Quick) => 60,
+        (PL2_TCP, Effort::Full) => 1_000,
+        (_, Effort::Quick) => 4,
+        (_, Effort::Full) => 100,
     };
     let threads = FLOWS * senders.max(receivers);
-    let settings = vec![
+    let mut settings = vec![
         ("workload.mappers", json!(senders)),
         ("workload.reducers", json!(receivers)),
         ("workload.timing.rounds", json!(FLOWS)),
@@ -55,7 +54,37 @@ pub(super) fn case(fabric: usize, senders: usize, receivers: usize, effort: Effo
         ("fabric.2.threads", json!(threads)),
         ("run.time", json!(format!("{milliseconds} ms"))),
     ];
+    if fabric == CUBIC {
+        settings.extend(Faster::of(effort).settings([
+            "fabric.3.transport.clock.tick",
+            "fabric.3.transport.rto_min",
+            "fabric.3.transport.stream.rto_initial",
+            "fabric.3.transport.stream.ack_delay",
+        ]));
+    }
     Case { file: FILE, fabric, settings }
+}
+
+/// How much faster than its own the clock of VMA's TCP goes, so that the paper's runs take as much less: their losses come
+/// at ticks, and a tick is long beside a round trip either way.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Faster(pub(super) u64);
+
+impl Faster {
+    pub(super) fn of(effort: Effort) -> Self {
+        Self(if effort == Effort::Full { 10 } else { 100 })
+    }
+
+    /// Ticks of 200 ms, time-outs of three, also at first as connections last, answers after half a one.
+    pub(super) fn settings(self, keys: [&'static str; 4]) -> Vec<(&'static str, Value)> {
+        let spans = [200_000, 600_000, 600_000, 100_000].map(|us| format!("{} us", us / self.0));
+        keys.into_iter().zip(spans).map(|(key, span)| (key, json!(span))).collect()
+    }
+}
+
+/// Settings by which threads of the first fabric do nothing but send.
+pub(super) fn free() -> [(&'static str, Value); 2] {
+    ["fabric.0.host.byte_cost", "fabric.0.host.exchange_cost"].map(|key| (key, json!("0 ns")))
 }
 
 /// Payload that arrived once nothing changed any more, in bit/s.
@@ -133,7 +162,7 @@ pub(super) fn incast(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, 
     let sweep = |&fabric: &usize| (1..=MOST).map(move |hosts| case(fabric, hosts, 1, effort));
     let mut cases: Vec<Case> = fabrics.iter().flat_map(sweep).collect();
     let swept_cases = cases.len();
-    cases.extend((1..=MOST).map(|hosts| worked(case(PL2, hosts, 1, effort))));
+    cases.extend((1..=MOST).map(|hosts| without_work(case(PL2, hosts, 1, effort))));
     let ingress = |hosts| {
         let mut case = case(PL2, hosts, 1, effort);
         case.settings.push(at_ingress("fabric.0.switch.decrement"));
@@ -141,8 +170,8 @@ pub(super) fn incast(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, 
     };
     cases.extend((1..=MOST).map(ingress));
     let mut runs = carry_all(&cases, watch)?;
-    let mut worked = runs.split_off(swept_cases);
-    let ingress = worked.split_off(MOST).concat();
+    let mut free = runs.split_off(swept_cases);
+    let ingress = free.split_off(MOST).concat();
     let swept = Swept { fabrics: &fabrics, runs };
     let mut put = |word: &str, measured| sheet.measure(&format!("fig9.{word}"), measured);
     put("raw-1", Measured::mean(&swept.goodput(RAW, 1)));
@@ -155,8 +184,8 @@ pub(super) fn incast(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, 
     put("pl2-1", Measured::mean(&swept.goodput(PL2, 1)));
     let rates =
         |runs: &[RunResult]| -> Vec<f64> { runs.iter().map(|run| steady(PL2, run)).collect() };
-    put("pl2-1-work", Measured::mean(&rates(&worked[0])));
-    put("pl2-more-work", Measured::smallest(&rates(&worked[1..].concat())));
+    put("pl2-1-free", Measured::mean(&rates(&free[0])));
+    put("pl2-more-free", Measured::smallest(&rates(&free[1..].concat())));
     put("loss", Measured::largest(&swept.all(PL2, LOST)));
     put("queue", Measured::largest(&swept.all(PL2, "queue.max_bytes")));
     put("loss-ingress", Measured::largest(&numbers(&ingress, LOST)));
@@ -200,9 +229,9 @@ impl Queue {
     }
 }
 
-/// The same with the work that a burst would be to its thread.
-fn worked(mut case: Case) -> Case {
-    case.settings.push(("fabric.0.host.burst_cost", json!(BURST_COST)));
+/// The same with threads that do nothing but send.
+pub(super) fn without_work(mut case: Case) -> Case {
+    case.settings.extend(free());
     case
 }
 
@@ -248,14 +277,14 @@ pub(super) fn outcast(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings,
     let mut few = case(PL2, 1, MOST, effort);
     few.settings.push(("workload.timing.rounds", json!(FLOWS / MOST)));
     cases.push(few);
-    cases.push(worked(case(PL2, 1, MOST, effort)));
+    cases.push(without_work(case(PL2, 1, MOST, effort)));
     let mut runs = carry_all(&cases, watch)?;
-    let worked = runs.pop().expect("the last case");
+    let free = runs.pop().expect("the last case");
     let few = runs.pop().expect("the case before it");
     let swept = Swept { fabrics: &fabrics, runs };
     let mut put = |word: &str, measured| sheet.measure(&format!("fig10.{word}"), measured);
     put("pl2-twelve", Measured::mean(&few.iter().map(|run| steady(PL2, run)).collect::<Vec<_>>()));
-    put("pl2-work", Measured::mean(&worked.iter().map(|run| steady(PL2, run)).collect::<Vec<_>>()));
+    put("pl2-free", Measured::mean(&free.iter().map(|run| steady(PL2, run)).collect::<Vec<_>>()));
     let best = |fabric| {
         let each = (1..=MOST).map(|hosts| swept.goodput(fabric, hosts));
         each.max_by(|a, b| Spread::of(a).mean.total_cmp(&Spread::of(b).mean)).expect("four cases")

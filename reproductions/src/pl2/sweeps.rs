@@ -26,38 +26,37 @@ pub(super) fn over(runs: &[RunResult], get: impl Fn(&RunResult) -> f64) -> Vec<f
     runs.iter().map(get).collect()
 }
 
-/// t: the microbursts of Fig. 1, with threads that only send, and with threads that have as much work with a
-/// burst as those of Fig. 9.
+/// t: the microbursts of Fig. 1, and with threads that only send.
 pub(super) fn thresholds(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../pl2/threshold.claims.toml"));
-    let case = |(threshold, burst_cost): (u32, &str)| {
+    let case = |threshold: u32| {
         let settings: Vec<(&'static str, Value)> = vec![
             ("run.flows", json!(microbursts::messages(effort))),
             ("fabric.0.unsolicited_below", json!(threshold)),
-            ("fabric.0.host.burst_cost", json!(burst_cost)),
         ];
         Case { file: microbursts::FILE, fabric: microbursts::PL2, settings }
     };
-    let costs = ["0 ns", incast::BURST_COST];
-    let pairs = costs.iter().flat_map(|cost| THRESHOLDS.map(|threshold| (threshold, *cost)));
-    let mut runs = carry_all(&pairs.map(case).collect::<Vec<_>>(), watch)?;
-    let slow = runs.split_off(THRESHOLDS.len());
+    let mut cases = THRESHOLDS.map(case).to_vec();
+    cases.extend(THRESHOLDS.map(case).map(incast::without_work));
+    let mut runs = carry_all(&cases, watch)?;
+    let free = runs.split_off(THRESHOLDS.len());
     let mut put = |word: &str, measured| sheet.measure(&format!("threshold.{word}"), measured);
     put("loss", Measured::largest(&robust(&runs, lost)));
     put("latency", latency(&runs));
     put("large", Measured::mean(&over(of(&runs, LARGE), lost)));
     let dropped = |run: &RunResult| number(run, "drops");
-    put("slow-drops", Measured::largest(&robust(&slow, dropped)));
-    put("slow-latency", latency(&slow));
-    put("slow-large", Measured::mean(&over(of(&slow, LARGE), dropped)));
-    let curves = [("Microbursts", &runs), ("with work for each burst", &slow)];
+    put("drops", Measured::largest(&robust(&runs, dropped)));
+    put("drops-large", Measured::mean(&over(of(&runs, LARGE), dropped)));
+    put("free-latency", latency(&free));
+    put("free-drops-large", Measured::mean(&over(of(&free, LARGE), dropped)));
+    let curves = [("Microbursts", &runs), ("with threads that only send", &free)];
     let names = THRESHOLDS.map(|threshold| format!("t = {threshold}"));
-    let slow_names = names.each_ref().map(|name| format!("{name}, with work for each burst"));
-    let names: Vec<&str> = names.iter().chain(&slow_names).map(String::as_str).collect();
-    let all = [runs.clone(), slow.clone()].concat();
+    let free_names = names.each_ref().map(|name| format!("{name}, threads that only send"));
+    let names: Vec<&str> = names.iter().chain(&free_names).map(String::as_str).collect();
+    let all = [runs.clone(), free.clone()].concat();
     let blocks = vec![Block::Plots(threshold_plots(&curves)), microbursts::summary(&names, &all)];
     let text = "The microbursts of Fig. 1 with thresholds of 10 to 90 slots below which bursts go \
-                unsolicited; then with threads to which each burst is as much work as to those of Fig. 9.";
+                unsolicited; then with threads that do nothing but send.";
     Ok(findings("When bursts go unsolicited (t)", text, blocks, sheet))
 }
 

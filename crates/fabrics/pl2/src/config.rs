@@ -42,6 +42,8 @@ pub struct Config {
     pub hosts_per_port: NonZeroU32,
     /// The node rate that load 1.0 refers to. Unit: bit/s. Default 0 bps: that of a host's line.
     pub load_rate: Rate,
+    /// Who says when bursts go. Default reservations.
+    pub scheduling: Scheduling,
     /// Most packets of a burst (K). Default 4 (PL2 §4.3). From 1 to 16.
     #[schemars(range(min = 1, max = 16))]
     pub burst_packets: u32,
@@ -50,7 +52,7 @@ pub struct Config {
     pub unsolicited_below: u32,
     /// How long a grant is current: a burst goes unsolicited only if the last one is no older than this.
     /// Unit: time. Default 0 ns: the longest
-    /// exchange of the rack when idle, and `host.burst_cost`; 22.18 us here. PL2 §4.4 has "comparable to
+    /// exchange of the rack when idle, and what a burst costs its thread and its host; 22.18 us here. PL2 §4.4 has "comparable to
     /// the time for a RSV-GRT exchange", and says that it holds "when senders send consecutive bursts to
     /// the same destination". With two usual exchanges, 4.1 us, it would not: the prototype's threads
     /// send a burst in 7.2 us (PL2 §6.4), so that none would ever go unsolicited.
@@ -66,7 +68,7 @@ pub struct Config {
     /// Default thread (PL2 §4.2.1).
     pub outstanding: Outstanding,
     /// Threads of a host. A flow belongs to the thread that has the fewest, the first of them, at its
-    /// sender, and at its receiver for acknowledgments. Default 12 (PL2 §6.4). From 1 to 64. Of no effect
+    /// sender, and at its receiver for acknowledgments; between equals the flows of the other direction decide. Default 12 (PL2 §6.4). From 1 to 64. Of no effect
     /// with one exchange a destination.
     #[schemars(range(min = 1, max = 64))]
     pub threads: u32,
@@ -100,6 +102,18 @@ pub struct Config {
     pub transport: Transport,
     /// Power and cost of the parts.
     pub equipment: PacketParts,
+}
+
+/// Who says when bursts go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheduling {
+    /// The switch: PL2.
+    #[default]
+    Reservations,
+    /// Nobody: a thread's burst goes when the thread has it, and its next one when that has left. The same hosts
+    /// without PL2, to compare with: their threads, and what bursts cost them.
+    None,
 }
 
 /// What has one exchange of reservation and grant at a time.
@@ -201,6 +215,7 @@ impl Default for Config {
             line_delay: Span::from_ns(320),
             hosts_per_port: NonZeroU32::MIN,
             load_rate: Rate::default(),
+            scheduling: Scheduling::default(),
             burst_packets: 4,
             unsolicited_below: 15,
             unsolicited_age: Span::ZERO,

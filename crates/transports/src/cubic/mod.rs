@@ -3,8 +3,10 @@
 //! Models: RFC 9438: §4.2 (the cubic function), §4.3 (the Reno-friendly region), §4.4 and §4.5
 //! (concave and convex), §4.6 (decrease), §4.7 (fast convergence), §4.8 (timeout), §4.10 (slow start,
 //! by HyStart++, RFC 9406, where asked for). Windows are in segments, as in the RFC.
+//! Or, where a clock is given, the same function as stacks compute it that know no time but a coarse tick.
 //! Leaves out: undoing a cut that proves needless (§4.9).
 
+mod clock;
 mod hystart;
 
 use kernel::{Span, Time};
@@ -13,6 +15,7 @@ use rack::Problem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::clock::Clock;
 use self::hystart::{Growth, HyStart};
 use crate::stream::Stream;
 use crate::stream::config::{Config as StreamConfig, Echo};
@@ -42,6 +45,14 @@ pub struct Config {
     pub hystart_rise_max: Span,
     /// Whether packets may be marked instead of dropped. Default false (RFC 3168).
     pub ecn: bool,
+    /// First threshold at which slow start ends. Unit: segments. Default: none, the first loss ends it (RFC
+    /// 5681 §3.1). 3 is libvma's. Above 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_threshold: Option<u32>,
+    /// Windows grow by a clock that ticks seldom, as those of Mellanox's VMA do. Default: none, time is exact and
+    /// round trips are measured (RFC 9438).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock: Option<Clock>,
     /// Floor of the retransmission timeout. Unit: time. Default 200 ms (Linux's).
     pub rto_min: Span,
     /// The byte stream.
@@ -58,6 +69,8 @@ impl Default for Config {
             hystart_rise_min: Span::from_us(4_000),
             hystart_rise_max: Span::from_us(16_000),
             ecn: false,
+            first_threshold: None,
+            clock: None,
             rto_min: Span::from_us(200_000),
             stream: StreamConfig::default(),
         }
@@ -82,6 +95,10 @@ impl Config {
             );
             own.push(Problem::new("hystart_rise_min", message));
         }
+        if self.first_threshold == Some(0) {
+            own.push(Problem::new("first_threshold", "0 segments; expected above 0"));
+        }
+        own.extend(self.clock.and_then(|clock| clock.check()).map(|p| p.below("clock")));
         self.stream.with(self.rto_min, own)
     }
 
@@ -106,6 +123,8 @@ impl Config {
             alpha: 3.0 * (1.0 - self.beta) / (1.0 + self.beta),
             fast_convergence: self.fast_convergence,
             hystart: self.hystart.then_some((self.hystart_rise_min, self.hystart_rise_max)),
+            first_threshold: self.first_threshold.map_or(f64::INFINITY, f64::from),
+            clock: self.clock,
         }
     }
 }
@@ -119,6 +138,9 @@ pub struct Plan {
     alpha: f64,
     fast_convergence: bool,
     hystart: Option<(Span, Span)>,
+    /// Segments at which the first slow start ends; infinite: only a loss ends it.
+    first_threshold: f64,
+    clock: Option<Clock>,
 }
 
 /// A stage of congestion avoidance, from one loss to the next (RFC 9438 §4.1.2).
@@ -214,11 +236,11 @@ impl Congestion for Window {
     const NAME: &'static str = "cubic";
     type Plan = Plan;
 
-    fn new(_: &Plan, start: &Start) -> Self {
+    fn new(plan: &Plan, start: &Start) -> Self {
         Self {
             segment: start.segment,
             cwnd: (start.window as f64 / start.segment as f64).max(1.0),
-            ssthresh: f64::INFINITY,
+            ssthresh: plan.first_threshold,
             w_max: 0.0,
             cwnd_prior: 0.0,
             epoch: None,
@@ -239,6 +261,8 @@ impl Congestion for Window {
             if acked.fills_half(self.window()) {
                 self.slow_start(plan, acked);
             }
+        } else if let Some(clock) = &plan.clock {
+            self.grow_by(clock, plan, acked.now);
         } else if acked.fills(self.window(), self.segment) {
             self.avoid(plan, acked, acked.bytes as f64 / self.segment as f64);
         }
@@ -250,6 +274,7 @@ impl Congestion for Window {
                 self.ssthresh = self.decrease(plan, flight);
                 self.cwnd = self.ssthresh;
             }
+            Signal::Timeout(_) if plan.clock.is_some() => self.expire_by_clock(),
             Signal::Timeout(expiry) => {
                 let threshold = self.decrease(plan, flight);
                 if expiry == Expiry::First {

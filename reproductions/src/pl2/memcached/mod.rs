@@ -61,10 +61,10 @@ pub(super) fn beside_tcp(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
         |fabric, hosts, variant| Case::new(fabric, Background::Tcp, hosts, effort).varied(variant);
     let first = cases.len();
     cases.extend([PL2, CUBIC].map(|fabric| beside(fabric, 4, Variant::Small)));
-    cases.extend([beside(CUBIC, 4, Variant::Bounded), beside(PL2, 4, Variant::Ingress)]);
+    cases.extend([beside(CUBIC, 4, Variant::Linux), beside(PL2, 4, Variant::Ingress)]);
     cases.extend([beside(PL2, 0, Variant::Brief), beside(PL2, 4, Variant::Unreserved)]);
     cases.extend([PL2, CUBIC].map(|fabric| beside(fabric, 1, Variant::Half)));
-    cases.extend([0, 4].map(|hosts| beside(PL2, hosts, Variant::Worked)));
+    cases.extend([0, 4].map(|hosts| beside(PL2, hosts, Variant::Free)));
     let swept = Swept::carry(&cases, watch)?;
     let mut put = |word: &str, measured| sheet.measure(&format!("fig3.{word}"), measured);
     let between = |hosts, get: fn(&Carried) -> f64, [above, below]: [usize; 2]| {
@@ -78,10 +78,10 @@ pub(super) fn beside_tcp(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
         "idle-brief",
         Measured::mean(&quotients(&over(brief, rate), &over(swept.with(CUBIC, 0), rate))),
     );
-    let worked = [8, 9].map(|case| swept.at(first + case));
-    let idle = quotients(&over(worked[0], rate), &over(swept.with(CUBIC, 0), rate));
-    put("idle-work", Measured::mean(&idle));
-    put("p99-pl2-work", Measured::mean(&over(worked[1], p99)));
+    let free = [8, 9].map(|case| swept.at(first + case));
+    let idle = quotients(&over(free[0], rate), &over(swept.with(CUBIC, 0), rate));
+    put("idle-free", Measured::mean(&idle));
+    put("p99-pl2-free", Measured::mean(&over(free[1], p99)));
     put("idle-latency", Measured::mean(&between(0, p99, [PL2, CUBIC])));
     put("one-load", Measured::mean(&over(swept.with(CUBIC, 1), |run| run.background)));
     put("one", Measured::mean(&between(1, rate, [PL2, CUBIC])));
@@ -105,11 +105,8 @@ pub(super) fn beside_tcp(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
     let runs = [0, 1].map(|case| Spread::of(&over(swept.at(first + case), p99)).mean);
     let words = runs.map(|seconds| Unit::Seconds.format(seconds)).join(" and ");
     put("small", Measured::shape(words, Shape::of(runs[PL2] < runs[CUBIC])));
-    let [bounded, ingress] = [swept.at(first + 2), swept.at(first + 3)];
-    let usual = swept.with(PL2, 4);
-    put("p99-bounded", Measured::mean(&over(bounded, p99)));
-    put("ratio-bounded", Measured::mean(&quotients(&over(bounded, p99), &over(usual, p99))));
-    put("rate-bounded", Measured::mean(&quotients(&over(usual, rate), &over(bounded, rate))));
+    let [linux, ingress] = [swept.at(first + 2), swept.at(first + 3)];
+    put("p99-linux", Measured::mean(&over(linux, p99)));
     put("loss-ingress", Measured::largest(&over(ingress, |run| run.drops)));
     let text = "One client asks for values of 4 KiB, one at a time, beside up to four hosts that each \
                 send it 12 TCP flows that never end; the first of them is memcached's own.";
@@ -125,12 +122,12 @@ pub(super) fn beside_udp(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
     let beside_tcp = cases.len();
     cases.push(Case::new(PL2, Background::Tcp, 4, effort));
     cases.push(Case::new(PL2, Background::Udp, 4, effort).varied(Variant::Few));
-    cases.push(Case::new(PL2, Background::Udp, 4, effort).varied(Variant::Worked));
+    cases.push(Case::new(PL2, Background::Udp, 4, effort).varied(Variant::Free));
     let swept = Swept::carry(&cases, watch)?;
     let mut put = |word: &str, measured| sheet.measure(&format!("fig5.{word}"), measured);
     put("p99-pl2", Measured::mean(&over(swept.with(PL2, 4), p99)));
     put("p99-few", Measured::mean(&over(swept.at(beside_tcp + 1), p99)));
-    put("p99-pl2-work", Measured::mean(&over(swept.at(beside_tcp + 2), p99)));
+    put("p99-pl2-free", Measured::mean(&over(swept.at(beside_tcp + 2), p99)));
     let medians = [4, 0].map(|hosts| over(swept.with(PL2, hosts), |run| run.calls.quantile(0.5)));
     put("median", Measured::mean(&quotients(&medians[0], &medians[1])));
     put("p99-cubic", Measured::mean(&over(swept.with(CUBIC, 4), p99)));

@@ -1,6 +1,6 @@
 //! The `host` table: what software and NICs of the hosts cost.
 
-use kernel::Span;
+use kernel::{Bytes, Span};
 use rack::Problem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,10 @@ pub struct Host {
     /// What software takes between a thread and the NIC, each way, for every packet. Unit: time.
     /// Default 490 ns: an exchange then takes 1.98 us at least (PL2 §5).
     pub delay: Span,
+    /// What a message takes besides, at both ends together, between the stack and the application: no part of an
+    /// exchange. Unit: time. Default 0 ns (480 ns make the round trip of 64 bytes 5 us, as in PL2 §2). Up to 1 s.
+    #[schemars(extend("x-maximum" = "1 s"))]
+    pub application: Span,
     /// What comes on top of it at random: when a reservation is sent, when its grant is read, and when
     /// a burst goes in its slot.
     pub jitter: Jitter,
@@ -23,6 +27,15 @@ pub struct Host {
     /// Default 0 ns (PL2 does not say; 12 threads that each send a burst of 6 kB in 7.2 us make the
     /// 80 Gbps of PL2 §6.4).
     pub burst_cost: Span,
+    /// What each byte of a burst's packets costs the thread besides. Unit: time. Default 0 ns (PL2 does not
+    /// say; 0.85 ns make the same 80 Gbps, and cost acknowledgments next to nothing). At most 1 us.
+    #[schemars(extend("x-maximum" = "1 us"))]
+    pub byte_cost: Span,
+    /// What a reservation and its grant cost their host, whose threads take turns at it. Unit: time. Default
+    /// 0 ns (PL2 §6.4 blames it for the outcast, which loses a tenth of the line, and gives no time; 530 ns for a
+    /// burst of 6 kB leave 90 Gbps). At most 1 ms.
+    #[schemars(extend("x-maximum" = "1 ms"))]
+    pub exchange_cost: Span,
 }
 
 /// Where the time of an exchange begins (PL2 §5: "using hardware and software timestamping").
@@ -71,10 +84,13 @@ impl Default for Host {
     fn default() -> Self {
         Self {
             delay: Span::from_ns(490),
+            application: Span::ZERO,
             jitter: Jitter::default(),
             time_stamps: TimeStamps::default(),
             pending: Pending::default(),
             burst_cost: Span::ZERO,
+            byte_cost: Span::ZERO,
+            exchange_cost: Span::ZERO,
         }
     }
 }
@@ -93,6 +109,11 @@ impl Jitter {
 }
 
 impl Host {
+    /// What a burst of so many bytes is to its thread, besides the exchange.
+    pub(crate) fn work(&self, size: Bytes) -> Span {
+        self.burst_cost + self.byte_cost * size.get()
+    }
+
     /// What its keys are to each other.
     pub(super) fn check(&self) -> Option<Problem> {
         let Jitter { median, max, .. } = self.jitter;

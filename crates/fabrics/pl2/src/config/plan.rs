@@ -1,6 +1,7 @@
 //! What follows from a configuration: the network below, slots, the switch's program.
 
 use kernel::{Bytes, Span};
+use packets::config::{Host, WakeUp};
 use rack::equipment::Bill;
 use rack::topology::{Shape, SingleSwitch};
 use rack::{Estimate, Fault, NodeId, Problem};
@@ -115,7 +116,7 @@ impl Config {
             return Err(vec![Problem::new(key, message)]);
         }
         let unsolicited_age = match self.unsolicited_age {
-            Span::ZERO => self.longest_exchange() + self.host.burst_cost,
+            Span::ZERO => self.longest_exchange() + self.longest_work(mtu),
             age => age,
         };
         let (increment, unit) = match &self.entering {
@@ -224,6 +225,11 @@ impl Config {
         self.switch.latency + each_way * 2
     }
 
+    /// The most that a burst is to its thread and to its host.
+    fn longest_work(&self, mtu: Bytes) -> Span {
+        self.host.work(mtu * u64::from(self.burst_packets)) + self.host.exchange_cost
+    }
+
     /// Who tracks what was granted.
     fn tracking(&self) -> Tracking {
         let usual = if self.switch.can_track_pairs() { Tracking::Pairs } else { Tracking::None };
@@ -239,6 +245,7 @@ impl Config {
     /// every packet alike.
     fn network(&self, mtu: Bytes) -> packets::Config {
         let delay = self.line_delay + self.host.delay;
+        let application = Some(self.host.application);
         let shape = SingleSwitch { hosts: self.nodes, rate: self.line_rate, delay };
         packets::Config {
             topology: Shape::SingleSwitch(shape),
@@ -252,6 +259,10 @@ impl Config {
             loss_rate: self.loss_rate,
             bit_error_rate: self.bit_error_rate,
             clock_tolerance: 0,
+            host: Host {
+                wake_up: WakeUp { least: application, most: application },
+                ..Host::default()
+            },
             ..packets::Config::default()
         }
     }

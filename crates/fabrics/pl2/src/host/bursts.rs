@@ -1,6 +1,6 @@
 //! Bursts under way, agents with their exchanges, and lanes with what they know of their switch ports.
 
-use kernel::{Bytes, Time};
+use kernel::{Bytes, Span, Time};
 use rack::NodeId;
 
 use super::books::Holding;
@@ -55,6 +55,8 @@ pub(crate) struct Agent {
     pub(crate) repeats: u8,
     /// The burst that it speaks of.
     pub(crate) burst: u32,
+    /// What its burst costs it besides the exchange.
+    pub(crate) work: Span,
     /// How many bursts it has asked for.
     pub(crate) sequence: u32,
     /// When it began to ask; after a grant, before when it may not go on.
@@ -75,6 +77,7 @@ impl Agent {
             is_called: false,
             repeats: 0,
             burst: NONE,
+            work: Span::ZERO,
             sequence: 0,
             since: Time::ZERO,
             deadline: Time::NEVER,

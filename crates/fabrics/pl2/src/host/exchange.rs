@@ -21,7 +21,7 @@ use super::held::{NONE, Note};
 use super::nic::{Passage, Role};
 use super::wait::{chosen, waiting};
 use super::{Shim, framed_size};
-use crate::config::{GrantHandling, Pending, TimeStamps};
+use crate::config::{GrantHandling, Pending, Scheduling, TimeStamps};
 use crate::message;
 use crate::message::{Message, framed};
 use crate::wire::tag::{BURSTS, Place, THREADS_MAX};
@@ -46,8 +46,9 @@ impl<T: Transport> Shim<T> {
         if waiting.count > 0 {
             self.list(agent, lane);
         }
-        let sizes = self.held.iter(packets).map(|slot| self.held.note(slot).size);
-        let size = sizes.map(framed_size).sum::<Bytes>();
+        let sizes = || self.held.iter(packets).map(|slot| self.held.note(slot).size);
+        let size = sizes().map(framed_size).sum::<Bytes>();
+        let work = self.rules.host.work(Bytes::new(sizes().map(u64::from).sum()));
         let burst = self.bursts.insert(Burst {
             packets,
             size,
@@ -64,19 +65,32 @@ impl<T: Transport> Shim<T> {
         self.counts.packets += u64::from(packets.count);
         let host = self.agents[agent as usize].host;
         let delay = self.delays.draw(&mut self.chance[host.index()]);
+        let at = self.take_turn(host, out.now() + delay);
         let entry = &mut self.agents[agent as usize];
         entry.state = State::Preparing;
         entry.burst = burst;
+        entry.work = work;
         entry.sequence = entry.sequence.wrapping_add(1);
         entry.since = out.now();
-        if delay == Span::ZERO {
-            return self.ask(agent, out.now(), out);
+        if at == out.now() {
+            return self.ask(agent, at, out);
         }
-        let at = out.now() + delay;
         entry.deadline = at;
         self.nics[host.index()].push_ask(at, agent);
         self.ask_for_pull_at(host, at, out);
         self.free_if_in_vain(agent, out);
+    }
+
+    /// When a thread that would make a reservation at `at` does, as those of its host take turns at that work.
+    fn take_turn(&mut self, host: NodeId, at: Time) -> Time {
+        let cost = self.rules.host.exchange_cost;
+        if cost == Span::ZERO || self.rules.scheduling == Scheduling::None {
+            return at;
+        }
+        let turn = &mut self.turns[host.index()];
+        let at = at.max(*turn);
+        *turn = at + cost;
+        at
     }
 
     /// A reservation that turns out to be useless leaves the agent free at its instant, and not when the
@@ -110,6 +124,9 @@ impl<T: Transport> Shim<T> {
         if self.is_in_vain(place) {
             return self.give_up(agent, out);
         }
+        if self.rules.scheduling == Scheduling::None {
+            return self.send_unasked(agent, at, out);
+        }
         let lane = self.bursts[place as usize].lane;
         if self.is_silent(lane, at) {
             return self.drop_burst(agent, out);
@@ -125,6 +142,15 @@ impl<T: Transport> Shim<T> {
             self.counts.unsolicited += 1;
             self.depart(place, at, Role::Unsolicited, out);
         }
+    }
+
+    /// Sends a burst as it comes; its thread goes on when it has left.
+    fn send_unasked(&mut self, agent: u32, at: Time, out: &mut Outbox) {
+        let entry = &mut self.agents[agent as usize];
+        (entry.state, entry.since) = (State::Leaving, at);
+        let place = entry.burst;
+        self.bursts[place as usize].is_settled = true;
+        self.depart(place, at, Role::Unasked, out);
     }
 
     /// M23: the slot chosen last at this lane was below t, and is known since a short time.
@@ -206,7 +232,7 @@ impl<T: Transport> Shim<T> {
             self.settle_holding((host, packet.src), place, role);
         }
         if let Some(role) = role {
-            let pending = match self.rules.pending {
+            let pending = match self.rules.host.pending {
                 // What would remain after the wait makes the burst late, and no wait less than none
                 // mends that.
                 Pending::Remaining => Span::ZERO,
@@ -317,7 +343,7 @@ impl<T: Transport> Shim<T> {
     pub(super) fn next_packet(&mut self, host: NodeId, out: &mut Outbox) -> Option<Packet> {
         self.send_ripe_asks(host, out);
         if let Some(mut packet) = self.next_control(host) {
-            if packet.kind == message::KIND && self.rules.time_stamps == TimeStamps::Hardware {
+            if packet.kind == message::KIND && self.rules.host.time_stamps == TimeStamps::Hardware {
                 packet.stamp = out.now();
             }
             if self.books.are_kept() {
@@ -341,7 +367,7 @@ impl<T: Transport> Shim<T> {
         self.held.prefetch(next);
         let packet = self.held.get(slot);
         let mut framed = match role {
-            Role::Solicited => framed(packet, None),
+            Role::Solicited | Role::Unasked => framed(packet, None),
             _ => framed(packet, self.tag(place, left, role)),
         };
         if self.is_over(flow, life) {
@@ -356,7 +382,7 @@ impl<T: Transport> Shim<T> {
                 Role::Unsolicited => {
                     self.books.went_unsolicited(pair, &mut self.bursts[place as usize].holding);
                 }
-                Role::AgainUncounted => {}
+                Role::AgainUncounted | Role::Unasked => {}
             }
         }
         self.nics[host.index()].sent(framed_size(size), is_last);
@@ -374,7 +400,7 @@ impl<T: Transport> Shim<T> {
         let index = (burst.packets.count - left) as u8;
         let place = Place { thread: thread as u8, burst: burst.number, index };
         match role {
-            Role::Solicited => None,
+            Role::Solicited | Role::Unasked => None,
             Role::Unsolicited => Some(Tag::Unsolicited(place)),
             Role::Again => Some(Tag::Again(place)),
             Role::AgainUncounted => Some(Tag::AgainUncounted(place)),
@@ -409,8 +435,8 @@ impl<T: Transport> Shim<T> {
 
     /// The agent has done with its burst at `at`; then it has its own work (M28, M39).
     pub(super) fn finish(&mut self, agent: u32, at: Time, out: &mut Outbox) {
-        let until = at.max(out.now()) + self.rules.burst_cost;
         let entry = &mut self.agents[agent as usize];
+        let until = at.max(out.now()) + entry.work;
         (entry.burst, entry.repeats) = (NONE, 0);
         if until > out.now() {
             entry.state = State::Resting;

@@ -73,12 +73,11 @@ struct Rules {
     /// The time of a count.
     unit: Span,
     line_rate: Rate,
-    time_stamps: config::TimeStamps,
-    pending: config::Pending,
-    burst_cost: Span,
+    host: config::Host,
     patience: Span,
     longest_exchange: Span,
     threads: u32,
+    scheduling: config::Scheduling,
     handling: config::GrantHandling,
     acknowledgments: config::Acknowledgments,
     has_copies: bool,
@@ -132,6 +131,8 @@ pub struct Shim<T> {
     nics: Vec<Nic>,
     /// By host: when it looks for grants that do not come.
     looks: Vec<Time>,
+    /// By host: when a thread may make the next reservation, where each is work to the host.
+    turns: Vec<Time>,
     /// By host: whether it is known to be dead, where an oracle tells of failures.
     is_dead: Vec<bool>,
     /// By host: who it heard last, where something fails and no oracle tells.
@@ -164,12 +165,11 @@ impl<T: Transport> Shim<T> {
             increment: plan.increment,
             unit: plan.unit,
             line_rate: config.line_rate,
-            time_stamps: config.host.time_stamps,
-            pending: config.host.pending,
-            burst_cost: config.host.burst_cost,
+            host: config.host.clone(),
             patience: config.recovery.patience,
             longest_exchange: config.longest_exchange(),
             threads: config.threads,
+            scheduling: config.scheduling,
             handling: config.grant_handling,
             acknowledgments: config.acknowledgments,
             has_copies: plan.tracks(config::Tracking::Receivers),
@@ -196,6 +196,7 @@ impl<T: Transport> Shim<T> {
             held: Held::default(),
             nics: vec![Nic::default(); hosts as usize],
             looks: vec![Time::NEVER; hosts as usize],
+            turns: vec![Time::ZERO; hosts as usize],
             is_dead: vec![false; hosts as usize],
             heard_last: vec![None; if plan.hosts_watch() { hosts as usize } else { 0 }],
             alarms: vec![Time::NEVER; hosts as usize],
@@ -334,19 +335,20 @@ impl<T: Transport> Shim<T> {
         self.busy[(entry * self.rules.threads + thread) as usize] -= 1;
     }
 
-    /// The thread that takes the next flow of a host: the first of those with the fewest. Flows that hosts
-    /// receive stand behind those that they send.
+    /// The thread that takes the next flow of a host. Flows that hosts receive stand behind those that they send.
     fn take_thread(&mut self, entry: u32) -> u32 {
         let thread = self.idlest_thread(entry);
         self.busy[(entry * self.rules.threads + thread) as usize] += 1;
         thread
     }
 
-    /// The first of the threads with the fewest flows.
+    /// The first of the threads with the fewest flows of this kind, and of those with the fewest of the other: a
+    /// thread that answers a long flow without a pause has no time for a request.
     fn idlest_thread(&self, entry: u32) -> u32 {
-        let first = (entry * self.rules.threads) as usize;
-        let threads = &self.busy[first..first + self.rules.threads as usize];
-        let least = (0..).zip(threads).min_by_key(|&(_, &flows)| flows);
+        let count = self.rules.threads;
+        let of = |entry: u32| &self.busy[(entry * count) as usize..((entry + 1) * count) as usize];
+        let other = of((entry + self.layout.hosts) % (2 * self.layout.hosts));
+        let least = (0..).zip(of(entry).iter().zip(other)).min_by_key(|&(_, flows)| flows);
         least.expect("a host has a thread").0
     }
 

@@ -25,6 +25,8 @@ pub(crate) enum Role {
     Again,
     /// … and the switch has counted the first.
     AgainUncounted,
+    /// Nothing is asked for.
+    Unasked,
 }
 
 /// A burst that goes out once.

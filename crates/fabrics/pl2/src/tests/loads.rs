@@ -1,7 +1,7 @@
 //! What PL2 claims under load: nothing lost, short queues, lines well used.
 
 use super::*;
-use crate::config::{Entering, Outstanding, Schedule, ShareBy};
+use crate::config::{Entering, Outstanding, Schedule, Scheduling, ShareBy};
 use crate::switch::Decrement;
 
 /// The most that PL2 §2 and §4.1 allow a queue: 200 KiB.
@@ -65,6 +65,49 @@ fn m22_a_receiver_answers_in_as_many_threads_as_it_has() {
     config.host.burst_cost = Span::from_us(20);
     let [one, five] = [1, 5].map(|senders| carry(&config, &incast(senders, 1, 400 * 1_448)).last());
     assert!(five.as_seconds() < 2.0 * one.as_seconds(), "{one} and {five}");
+}
+
+/// M39: twelve threads to which a burst of 6,000 B is 5.1 µs of work besides an exchange of 2 µs send 12 times
+/// that in 7.1 µs, whether the work is by burst or by byte.
+#[test]
+fn m39_work_of_threads_bounds_what_one_host_sends() {
+    for (burst, byte) in [(Span::from_us(5) + Span::from_ns(100), 0), (Span::ZERO, 850)] {
+        let mut config = Config { transport: raw(), ..steady() };
+        (config.host.burst_cost, config.host.byte_cost) = (burst, Span::from_ps(byte));
+        let gbps = carry(&config, &incast(1, 12, 400 * 1_458)).gbps();
+        // Four packets, 1,458 B of 1,500 each.
+        let expected =
+            12.0 * 4.0 * 1_458.0 * 8e-9 / (config.longest_exchange().as_seconds() + 5.1e-6);
+        assert!((gbps / expected - 1.0).abs() < 0.02, "{gbps} Gbps, expected {expected}");
+    }
+}
+
+/// §6.4: threads of a host take turns at the work of an exchange, so a burst of 6,000 B in each 530 ns leaves
+/// 90.6 Gbps of packets, however many threads there are.
+#[test]
+fn m39_work_of_exchanges_bounds_what_all_threads_of_a_host_send() {
+    let mut config = Config { transport: raw(), ..steady() };
+    config.host.exchange_cost = Span::from_ns(530);
+    let gbps = carry(&config, &incast(1, 12, 400 * 1_458)).gbps();
+    let expected = 4.0 * 1_458.0 * 8.0 / 530.0;
+    assert!((gbps / expected - 1.0).abs() < 0.02, "{gbps} Gbps, expected {expected}");
+}
+
+/// The same hosts without reservations: one sends at line rate, four lose what the line does not carry, and nobody
+/// asks for anything.
+#[test]
+fn hosts_without_reservations_fill_the_line_and_lose_what_it_does_not_carry() {
+    for (senders, transport, is_lossy) in [(1, raw(), false), (4, raw_repeating(), true)] {
+        let config = Config { transport, scheduling: Scheduling::None, ..steady() };
+        let outcome = carry(&config, &incast(senders, 12, 400 * 1_458));
+        let totals = outcome.rack.totals();
+        assert_eq!(totals.drops > 0, is_lossy, "{senders} senders: {} drops", totals.drops);
+        assert_eq!((outcome.count("reservations"), outcome.count("control_bytes")), (0, 0));
+        if !is_lossy {
+            let share = outcome.gbps() / (100.0 * 1_458.0 / 1_538.0);
+            assert!(share > 0.98 && share <= 1.0, "{share} of the line");
+        }
+    }
 }
 
 /// I13: with one slot for both ports, and hosts without random delays, nothing waits but the burst
