@@ -262,7 +262,7 @@ impl Blueprint {
         let is_link = |of: &Option<(u16, u8)>| of.is_some_and(|(_, port)| port != HOST_PORT);
         let ends = |tin: u16, terminal: u8| {
             let (inside, outside) =
-                (format!("leaf {tin}"), format!("leaf {tin} terminal {terminal}"));
+                (format!("leaf {tin}"), format!("leaf {tin} (terminal {terminal})"));
             [[outside.clone(), inside.clone()], [inside, outside]]
         };
         let tins = 0..self.shape().tins();

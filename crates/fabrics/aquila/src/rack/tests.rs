@@ -321,7 +321,7 @@ impl ::rack::Probe for Books {
     }
 }
 
-fn fault(component: Component, at: u64, until: Option<u64>) -> Fault {
+pub(super) fn fault(component: Component, at: u64, until: Option<u64>) -> Fault {
     let time = |us| Time::ZERO + Span::from_us(us);
     Fault { component, at: time(at), until: until.map(time) }
 }

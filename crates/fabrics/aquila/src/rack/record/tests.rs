@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use ::rack::topology::PortId;
-use ::rack::trace::{Account, Followed, Hop, Part, Purpose, Trace, account};
-use ::rack::{Completion, Fabric, Failure, Flow, FlowId, Probe};
+use ::rack::trace::{Account, Followed, Hop, Outcome, Part, Purpose, Trace, account};
+use ::rack::{Completion, Component as Fails, Fabric, Failure, Flow, FlowId, Group, Probe};
 use kernel::{Span, Time};
 use proptest::prelude::*;
 
 use super::super::Rack;
 use super::super::blueprint::Blueprint;
-use super::super::tests::flow;
+use super::super::tests::{fault, flow};
 use crate::Config;
 use crate::address::{Address, Endpoint};
-use crate::config::{Carrier, Ip, Order};
+use crate::config::{Carrier, Ip, Order, Plan};
 use crate::link::classes::class_of;
 use crate::link::header::Header;
 use crate::tables::{Component, Condition, component_from, compute::compute};
@@ -55,7 +55,12 @@ fn run(rack: &mut Rack, flows: &[Flow]) -> Told {
 /// Runs flows, and runs them again recorded, whole and in parts: all of them.
 #[track_caller]
 fn traced(config: &Config, flows: &[Flow]) -> (Vec<Account>, Trace) {
-    let rack = || Rack::new(config.plan().unwrap(), 1);
+    traced_plan(&config.plan().unwrap(), flows)
+}
+
+#[track_caller]
+fn traced_plan(plan: &Plan, flows: &[Flow]) -> (Vec<Account>, Trace) {
+    let rack = || Rack::new(plan.clone(), 1);
     let mut told = run(&mut rack(), flows);
     told.0.sort_by_key(|followed| followed.flow);
     let once = |shards: usize| {
@@ -196,11 +201,11 @@ fn m303_hops_are_those_that_the_tables_allow() {
         let [before, hop] = pair else { unreachable!() };
         let Some(cell) = hop.cell.as_ref().filter(|_| hop.hop > 0) else { continue };
         let (from, to) = (&trace.places[before.place as usize], &trace.places[hop.place as usize]);
-        let there = from.to.split(" (link").next();
+        let there = from.to.split(" (").next();
         assert_eq!(there, Some(to.from.as_str()), "{before:?} {hop:?}");
         if hop.hop == 1 {
             let (_, terminal) = from.from.rsplit_once(' ').unwrap();
-            let terminal: u8 = terminal.parse().unwrap();
+            let terminal: u8 = terminal.trim_end_matches(')').parse().unwrap();
             let tin = from.to.trim_start_matches("leaf ").parse().unwrap();
             input = (tin, plan.topology.shape().external_ports() + terminal);
         }
@@ -369,5 +374,31 @@ fn slow_m506_who_waits_for_memory_is_told_for_whom() {
             let others = beside.filter(|(flow, _)| flow.is_some()).count();
             assert!(others > 0, "{carrier:?}: {accounts:#?}");
         }
+    }
+}
+
+/// M922: whatever fails while flows are carried, a record changes nothing, is the same however the Clique is cut, and of
+/// each flow that completes the parts add up; what is lost is told.
+#[test]
+fn slow_m922_what_fails_is_recorded_and_adds_up() {
+    let components = [Fails::Group(Group::Bundle, 0), Fails::Switch(3)];
+    for carrier in [Carrier::Ip, Carrier::RmaRead, Carrier::RmaWrite] {
+        let convergence = Span::from_us(50);
+        let config = Config { nodes: 34, convergence, carrier, ..Config::default() };
+        let of = |id: u64| {
+            let (src, by) = (id as u32 * 7 % 34, 1 + id as u32 * 5 % 33);
+            flow(id, (src, (src + by) % 34), 20_000, Time::ZERO + Span::from_ns(150 * id))
+        };
+        let flows: Vec<_> = (0..120).map(of).collect();
+        let mut lost = 0;
+        for component in components {
+            let plan = config.plan().unwrap();
+            let plan = plan.with_faults(&[fault(component, 10, Some(3_000))]).unwrap();
+            let (accounts, trace) = traced_plan(&plan, &flows);
+            assert!(accounts.len() > 60, "{carrier:?}, {component}: {}", accounts.len());
+            let cells = trace.hops.iter().filter(|hop| hop.cell.is_some());
+            lost += cells.filter(|hop| hop.outcome == Outcome::DeadLink).count();
+        }
+        assert!(lost > 0, "{carrier:?}");
     }
 }
