@@ -159,9 +159,7 @@ FABRICS: dict[str, tuple[dict[str, Any], str, str, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("carrier", ["ip", "1rma-read", "1rma-write"])
-def test_cells_of_aquila_say_what_they_waited_for(
-    here: Path, command: Any, carrier: str
-) -> None:
+def test_cells_of_aquila_say_what_they_waited_for(here: Path, command: Any, carrier: str) -> None:
     hops = record(here, command, {"kind": "aquila", "nodes": 36, "carrier": carrier})
     page = (ROOT / "docs" / "why.md").read_text()
     assert [name for name in hops.column_names if f"`{name}`" not in page] == []
