@@ -83,7 +83,7 @@ impl<E: Endpoints> Switches<E> {
     }
 
     /// What comes to endpoints.
-    #[inline]
+    #[inline(always)]
     fn deliver_all(&mut self, tick: u64) {
         let list = self.shared.calendar.lanes.deliveries.take(tick);
         for (at, delivery) in list.iter().enumerate() {
@@ -134,7 +134,7 @@ impl<E: Endpoints> Switches<E> {
     }
 
     /// Inputs that tell of what they freed, and ports whose credit is told anew.
-    #[inline]
+    #[inline(always)]
     fn tell_all(&mut self, tick: u64) {
         let list = self.shared.calendar.lanes.updates.take(tick);
         for &place in &list {
@@ -188,7 +188,7 @@ impl<E: Endpoints> Switches<E> {
     }
 
     /// Heads that have drawn a way at this tick and did not go at once draw again later.
-    #[inline]
+    #[inline(always)]
     fn expect_draws(&mut self, tick: u64) {
         let mut drawn = std::mem::take(&mut self.shared.drawn);
         for queue in drawn.drain(..) {
