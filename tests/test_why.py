@@ -147,8 +147,48 @@ FABRICS: dict[str, tuple[dict[str, Any], str, str, tuple[str, ...]]] = {
         (),
     ),
     "scoc": ({"kind": "scoc", "nodes": 8}, "scoc_rackloom", "scoc_rackloom.sequence", ()),
+    "aquila": ({"kind": "aquila", "nodes": 36}, "aquila_rackloom", "aquila_rackloom.vc", ()),
+    "aquila-read": (
+        {"kind": "aquila", "nodes": 36, "carrier": "1rma-read"},
+        "aquila_rackloom",
+        "aquila_rackloom.vc",
+        (),
+    ),
     "shoal": ({"kind": "shoal", "nodes": 8}, "shoal_rackloom", "shoal_rackloom.sequence", ()),
 }
+
+
+@pytest.mark.parametrize("carrier", ["ip", "1rma-read", "1rma-write"])
+def test_cells_of_aquila_say_what_they_waited_for(here: Path, command: Any, carrier: str) -> None:
+    hops = record(here, command, {"kind": "aquila", "nodes": 36, "carrier": carrier})
+    page = (ROOT / "docs" / "why.md").read_text()
+    assert [name for name in hops.column_names if f"`{name}`" not in page] == []
+    assert all(field.metadata[b"description"] for field in hops.schema)
+    cells = [row for row in hops.to_pylist() if row["cell"] is not None]
+    kinds = {row["cell_kind"] for row in cells}
+    expected = {"ip": "RTS CTS DATA", "1rma-read": "REQ RESP", "1rma-write": "WRITE_REQ REQ RESP"}
+    assert kinds == set(expected[carrier].split())
+    assert [kind for kind in kinds if f"`{kind}`" not in page] == []
+    waits = ["fifo", "room", "crossbar", "line", "credit"]
+    for before, after in pairwise(cells):
+        if after["hop"] == 0:
+            continue
+        assert (after["cell"], after["hop"]) == (before["cell"], before["hop"] + 1)
+        waited = sum(after[f"wait_{name}_ps"] for name in waits)
+        assert waited == after["started_ps"] - after["joined_ps"]
+        # 40 ns of a TiN, 20 on the way to an endpoint; a cycle before the first of them may be cut.
+        inside = after["joined_ps"] - before["arrived_ps"]
+        assert inside in (20_000, 40_000) or (before["hop"] == 0 and 37_500 < inside < 40_000)
+    parts = set()
+    for flow in pc.unique(hops["flow_id"]).to_pylist():
+        done = command("why", "r", str(flow), "--format", "json")
+        found = json.loads(done.stdout)
+        assert sum(part["ps"] for part in found["parts"]) == found["fct_ps"]
+        parts |= {part["part"] for part in found["parts"]}
+        assert found["cells"]
+    assert [part for part in parts if f"`{part}`" not in page] == []
+    assert "solicitation_way" in parts
+    assert ("request_way" in parts) == (carrier != "1rma-read")
 
 
 @pytest.mark.skipif(TSHARK is None, reason="tshark is not installed")

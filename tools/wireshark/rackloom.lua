@@ -1,4 +1,4 @@
--- Wireshark's dissectors of the formats that are no standard's: R2C2, PL2, Homa, NDP, RDS, Shoal's cells and
+-- Wireshark's dissectors of the formats that are no standard's: R2C2, PL2, Homa, NDP, RDS, cells of Shoal and Aquila, and
 -- packets of a SCOC chip, as Rackloom writes them (docs/wire-formats.md). For captures of `rackloom why RESULTS --pcapng FILE`.
 --
 --     wireshark -X lua_script:tools/wireshark/rackloom.lua FILE
@@ -6,7 +6,7 @@
 -- or copied to Wireshark's folder of personal plugins. R2C2 and PL2 share an Ethernet type and are told apart by R2C2's
 -- length; Homa has a number of its own in IPv4. NDP and RDS stand in UDP between ports that name flows: say which with
 -- "Decode As" on the port, or for all of a capture with the preferences of the protocol "rackloom". Cells have link types
--- for private use: USER0 is Shoal's, USER1 SCOC's.
+-- for private use: USER0 is Shoal's, USER1 SCOC's, USER2 Aquila's.
 
 local ETHERNET_LOCAL, PL2_TAG, HOMA = 0x88B5, 0x88B6, 146
 
@@ -361,3 +361,142 @@ function scoc.dissector(tvb, pinfo, tree)
 end
 
 DissectorTable.get("wtap_encap"):add(wtap.USER1, scoc)
+
+-- Aquila: a header of 8 bytes (crates/fabrics/aquila/src/link/header.rs), and behind it what each kind of cell says
+-- (crates/fabrics/aquila/src/cells). Addresses are of a pod, a TiN in it, and an endpoint of that.
+
+local aquila = Proto("aquila_rackloom", "Aquila cell")
+local aquila_kinds = {
+    [0] = "RTS", [1] = "CTS", [2] = "CTD", [3] = "DATA", [4] = "REQ", [5] = "RESP", [6] = "WRITE_REQ",
+    [7] = "RESP_ERROR", [8] = "RAW",
+}
+local aquila_operations = { [1] = "read", [2] = "write", [3] = "compare and swap", [4] = "fetch and add" }
+local aquila_statuses = {
+    [0] = "done", [1] = "bad tag", [2] = "out of bounds", [3] = "no region", [4] = "forbidden", [5] = "host error",
+}
+local function aquila_field(kind, name, title, mask, values)
+    return ProtoField[kind]("aquila_rackloom." .. name, title, base.DEC, values, mask)
+end
+local a = {
+    destination = ProtoField.uint16("aquila_rackloom.destination", "Destination", base.HEX),
+    source = ProtoField.uint16("aquila_rackloom.source", "Source", base.HEX),
+    length = aquila_field("uint8", "length", "Bytes of the cell"),
+    kind = aquila_field("uint16", "kind", "Kind", 0xF800, aquila_kinds),
+    vc = aquila_field("uint16", "vc", "Virtual channel", 0x07C0),
+    hops = aquila_field("uint16", "hops", "Hops left", 0x003E),
+    traced = ProtoField.bool("aquila_rackloom.traced", "Traced", 16, nil, 0x0001),
+    checksum = ProtoField.uint8("aquila_rackloom.checksum", "Checksum", base.HEX),
+    bytes = aquila_field("uint64", "packet_length", "Bytes of the packet"),
+    class = aquila_field("uint64", "class_of_service", "Class of service"),
+    ingress = aquila_field("uint64", "ingress", "Place in the ingress buffer"),
+    ingress_use = aquila_field("uint64", "ingress_generation", "Use of that place"),
+    usage = aquila_field("uint64", "usage", "Ingress buffer full (sixteenths)"),
+    port = aquila_field("uint64", "egress_port", "Egress port"),
+    marks = aquila_field("uint64", "may_be_marked", "May be marked"),
+    hash = aquila_field("uint64", "flow_hash", "Hash of the flow"),
+    egress = aquila_field("uint64", "egress", "Place in the egress buffer"),
+    egress_use = aquila_field("uint64", "egress_generation", "Use of that place"),
+    index = aquila_field("uint64", "index", "Cell of the packet"),
+    last = aquila_field("uint64", "last", "Last cell"),
+    operation = aquila_field("uint8", "operation", "Operation", nil, aquila_operations),
+    asked = aquila_field("uint16", "asked", "Bytes asked for"),
+    slot = aquila_field("uint16", "slot", "Slot of the command"),
+    segment = aquila_field("uint8", "segment", "Segment"),
+    generation = aquila_field("uint8", "generation", "Use of the slot"),
+    region = aquila_field("uint32", "region", "Region"),
+    key = aquila_field("uint32", "key", "Key"),
+    address = ProtoField.uint64("aquila_rackloom.address", "Address", base.HEX),
+    tag = ProtoField.bytes("aquila_rackloom.tag", "Tag"),
+    offset = aquila_field("uint16", "offset", "Offset in the segment (8 bytes)"),
+    words = aquila_field("uint8", "words", "Length (8 bytes)"),
+    status = aquila_field("uint8", "status", "Status", nil, aquila_statuses),
+}
+local aquila_fields = {}
+for _, field in pairs(a) do
+    aquila_fields[#aquila_fields + 1] = field
+end
+aquila.fields = aquila_fields
+aquila.prefs.data_header = Pref.uint("Header of data", 4, "Bytes that data cells say of themselves: 4, or 0")
+
+-- Fields of a number of bytes from `at` on, by their widths in bits, the highest first; those without a name are spare.
+local function aquila_bits(sub, tvb, at, fields)
+    local first, value = 0, {}
+    for _, field in ipairs(fields) do
+        local name, bits = field[1], field[2]
+        if name then
+            local from, to = math.floor(first / 8), math.floor((first + bits - 1) / 8)
+            value[name] = tvb(at + from, to - from + 1):bitfield(first % 8, bits)
+            sub:add(a[name], tvb(at + from, to - from + 1), UInt64(value[name]))
+        end
+        first = first + bits
+    end
+    return value
+end
+
+local function aquila_name(bits)
+    local pod, tin = bit.rshift(bits, 10), bit.band(bit.rshift(bits, 6), 15)
+    return string.format("%d.%d:%d", pod, tin, bit.band(bits, 63))
+end
+
+local function aquila_says(kind, sub, tvb)
+    if kind == 0 then
+        local says = aquila_bits(sub, tvb, 8, {
+            { "bytes", 14 }, { "class", 3 }, { "ingress", 20 }, { "ingress_use", 4 }, { "usage", 4 }, { "port", 2 },
+            { "marks", 1 }, { nil, 1 }, { "hash", 12 },
+        })
+        return string.format("%d bytes at %d", says.bytes, says.ingress)
+    elseif kind == 1 or kind == 2 then
+        local says = aquila_bits(sub, tvb, 8, {
+            { "ingress", 20 }, { "ingress_use", 4 }, { "egress", 20 }, { "egress_use", 4 },
+        })
+        return string.format("from %d to %d", says.ingress, says.egress)
+    elseif kind == 3 then
+        if aquila.prefs.data_header == 0 then
+            return ""
+        end
+        local says = aquila_bits(sub, tvb, 8, {
+            { "egress", 20 }, { "egress_use", 4 }, { "index", 7 }, { "last", 1 },
+        })
+        return string.format("cell %d%s for %d", says.index, says.last == 1 and ", the last," or "", says.egress)
+    elseif kind == 4 or kind == 6 then
+        sub:add(a.operation, tvb(8, 1))
+        sub:add(a.asked, tvb(10, 2))
+        sub:add(a.slot, tvb(12, 2))
+        sub:add(a.segment, tvb(14, 1))
+        sub:add(a.generation, tvb(15, 1))
+        sub:add(a.region, tvb(16, 4))
+        sub:add(a.key, tvb(20, 4))
+        sub:add(a.address, tvb(24, 8))
+        sub:add(a.tag, tvb(32, 16))
+        return string.format("%d bytes, slot %d, segment %d", tvb(10, 2):uint(), tvb(12, 2):uint(), tvb(14, 1):uint())
+    elseif kind == 5 or kind == 7 then
+        sub:add(a.slot, tvb(8, 2))
+        sub:add(a.segment, tvb(10, 1))
+        sub:add(a.generation, tvb(11, 1))
+        sub:add(a.offset, tvb(12, 2))
+        sub:add(a.words, tvb(14, 1))
+        sub:add(a.status, tvb(15, 1))
+        return string.format("slot %d, segment %d, offset %d", tvb(8, 2):uint(), tvb(10, 1):uint(),
+            8 * tvb(12, 2):uint())
+    end
+    return ""
+end
+
+function aquila.dissector(tvb, pinfo, tree)
+    pinfo.cols.protocol = "Aquila"
+    local sub = tree:add(aquila, tvb())
+    sub:add(a.destination, tvb(0, 2))
+    sub:add(a.source, tvb(2, 2))
+    sub:add(a.length, tvb(4, 1))
+    for _, field in ipairs({ a.kind, a.vc, a.hops, a.traced }) do
+        sub:add(field, tvb(5, 2))
+    end
+    sub:add(a.checksum, tvb(7, 1))
+    local kind = tvb(5, 1):bitfield(0, 5)
+    pinfo.cols.info = string.format("%s %s to %s, channel %d %s", aquila_kinds[kind] or "unknown",
+        aquila_name(tvb(2, 2):uint()), aquila_name(tvb(0, 2):uint()), tvb(5, 2):bitfield(5, 5),
+        aquila_says(kind, sub, tvb))
+    return tvb:len()
+end
+
+DissectorTable.get("wtap_encap"):add(wtap.USER2, aquila)

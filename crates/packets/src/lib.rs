@@ -7,6 +7,7 @@
 pub mod config;
 mod cut;
 pub mod fluid;
+mod inside;
 mod message;
 mod net;
 mod network;
@@ -20,7 +21,8 @@ pub mod wire;
 pub use config::{Config, Forwarding, Plan, Routing};
 pub use cut::Cut;
 pub use fluid::Oracle;
-pub use net::{NextHop, NextHops};
+pub use inside::{Chosen, Inner, Inside};
+pub use net::{Name, NextHop, NextHops};
 pub use network::{Network, surroundings};
 pub use outbox::{Effect, Outbox};
 pub use packet::{

@@ -16,12 +16,15 @@
 //!
 //! **Invariant:** a network of [`Plain`] switches asks nothing: the type says so, not a test.
 
+use std::sync::Arc;
+
 use kernel::{Bytes, Span, Time};
 use rack::Problem;
 use rack::node::{Payload, Unit};
 use rack::topology::{PortId, Vertex};
 use serde_json::{Map, Value};
 
+use crate::inside::{Chosen, Inside};
 use crate::net::NextHops;
 #[cfg(doc)]
 use crate::packet::FlowKey;
@@ -267,6 +270,17 @@ pub trait Program: Clone + Send + 'static {
     /// has happened: switches know of each other what packets tell, and no packet's handle matters.
     fn can_be_cut(&self) -> bool {
         false
+    }
+
+    /// From now on records what packets of these flows do inside of its switches. Asked before the network begins.
+    fn record(&mut self, chosen: &Arc<Chosen>) {
+        let _ = chosen;
+    }
+
+    /// What all parts have recorded since [`Program::record`]; `None`, if switches have no inside to speak of.
+    fn recorded<'a>(parts: impl Iterator<Item = &'a mut Self>) -> Option<Inside> {
+        let _ = parts;
+        None
     }
 
     /// Adds what another one has counted for other switches, for [`Program::details`]. For those that

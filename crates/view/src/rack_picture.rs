@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use rack::trace::Lines;
 use serde_json::{Value, json};
 
-/// A node at the end of a line, without the number of the line, of several between two nodes: `spine 0 (link 3)`; and
-/// without its NIC, where the node passes on what others send: `node 3 (NIC)`.
+/// A node at the end of a line, without the number of the line, of several between two nodes: `spine 0 (link 3)`;
+/// without its NIC, where the node passes on what others send: `node 3 (NIC)`; and without its terminal port, where a
+/// line is between a switch and what is in the same chip: `leaf 2 (terminal 5)`.
 fn node_of(end: &str) -> &str {
-    let node = end.split_once(" (link ").map_or(end, |(node, _)| node);
-    node.strip_suffix(" (NIC)").unwrap_or(node)
+    end.split_once(" (").map_or(end, |(node, _)| node)
 }
 
 /// The picture of `lines`: spans in which a line carried nothing are left out.
@@ -68,16 +68,17 @@ mod tests {
         assert_eq!(picture(&lines), expected);
     }
 
-    /// In a torus: two nodes, not four.
+    /// In a torus: two nodes, not four; and no more for what is in the chip of a switch.
     #[test]
     fn the_line_of_a_nodes_own_nic_begins_and_ends_at_the_node() {
         let line = |from: &str, to: &str| Line {
             place: Place { port: 0, link_type: ETHERNET, from: from.into(), to: to.into() },
             spans: vec![LineSpan { carried: 1, waiting: 0 }],
         };
-        let lines = vec![line("node 0 (NIC)", "node 0"), line("node 0", "node 1")];
+        let inside = line("leaf 2", "leaf 2 (terminal 5)");
+        let lines = vec![line("node 0 (NIC)", "node 0"), line("node 0", "node 1"), inside];
         let found = picture(&Lines { span: Span::from_us(1), lines });
-        assert_eq!(found["nodes"], json!(["node 0", "node 1"]));
+        assert_eq!(found["nodes"], json!(["leaf 2", "node 0", "node 1"]));
         assert_eq!(
             (&found["links"][0]["from"], &found["links"][0]["to"]),
             (&json!("node 0"), &json!("node 0"))

@@ -40,7 +40,8 @@ impl Name {
 
     /// The flow of a packet on its way.
     #[inline]
-    pub(crate) fn of(packet: &Packet) -> Self {
+    #[must_use]
+    pub fn of(packet: &Packet) -> Self {
         let (from, to) = (packet.src, packet.dst);
         let (src, dst) = if packet.goes_to_source() { (to, from) } else { (from, to) };
         Self { src, dst, number: packet.flow.place() }

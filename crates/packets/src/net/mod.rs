@@ -61,7 +61,7 @@ pub(crate) use pause::QUANTUM;
 pub(crate) use perflow::FlowQueues;
 pub(crate) use port::{OutPort, Wire};
 pub(crate) use timers::Timers;
-pub(crate) use tracing::{Recorder, Sight, What};
+pub(crate) use tracing::{Recorder, Sight, What, owner};
 
 use credit::Credits;
 use detour::Detours;

@@ -16,6 +16,7 @@ use rack::{Flow, FlowId};
 
 use super::Net;
 use super::halves::Name;
+use crate::inside::Chosen;
 use crate::packet::{FlowKey, Packet};
 
 /// Packets that a port has sent are kept while somebody waits for it; the list is looked through for what nobody
@@ -133,8 +134,8 @@ pub(crate) struct Passage {
 /// The record of a part.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorder {
-    /// By source and destination: when flows between them are open that are to be recorded.
-    windows: Arc<BTreeMap<[u32; 2], Vec<[Time; 2]>>>,
+    /// Flows that are to be recorded.
+    chosen: Arc<Chosen>,
     /// By flow: when it ends.
     ends: Arc<BTreeMap<FlowId, Time>>,
     /// By port: what it has sent last.
@@ -150,21 +151,16 @@ pub(crate) struct Recorder {
 }
 
 /// Whose a packet is: the flow as its hosts name it; `None`: no flow's.
-fn owner(packet: &Packet) -> Option<Name> {
+pub(crate) fn owner(packet: &Packet) -> Option<Name> {
     let is_flows = packet.flow.place() != FlowKey::NEIGHBOURS.place() && !packet.is_link_frame();
     is_flows.then(|| Name::of(packet))
 }
 
 impl Recorder {
     /// Of these flows, in a network of so many ports.
-    pub(crate) fn new(followed: &[Followed], ports: usize) -> Self {
-        let mut windows: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        for flow in followed {
-            let pair = [flow.src.get(), flow.dst.get()];
-            windows.entry(pair).or_default().push([flow.start, flow.end]);
-        }
+    pub(crate) fn new(followed: &[Followed], chosen: &Arc<Chosen>, ports: usize) -> Self {
         Self {
-            windows: Arc::new(windows),
+            chosen: Arc::clone(chosen),
             ends: Arc::new(followed.iter().map(|flow| (flow.flow, flow.end)).collect()),
             last: vec![Sent::default(); ports],
             waits: BTreeMap::new(),
@@ -177,9 +173,7 @@ impl Recorder {
 
     /// The flow of a packet, if it may be one that is recorded.
     fn wanted(&self, packet: &Packet, now: Time) -> Option<Name> {
-        let name = owner(packet)?;
-        let windows = self.windows.get(&[name.src.get(), name.dst.get()])?;
-        windows.iter().any(|&[start, end]| start <= now && now <= end).then_some(name)
+        self.chosen.wanted(packet, now)
     }
 
     fn see(&mut self, sight: Sight) {
@@ -294,8 +288,8 @@ impl Waits {
 
 impl Net {
     /// From now on packets of these flows are recorded.
-    pub(crate) fn record(&mut self, followed: &[Followed]) {
-        self.recorder = Some(Box::new(Recorder::new(followed, self.ports.len())));
+    pub(crate) fn record(&mut self, followed: &[Followed], chosen: &Arc<Chosen>) {
+        self.recorder = Some(Box::new(Recorder::new(followed, chosen, self.ports.len())));
         self.is_observed = true;
         self.admits_apart = true;
         self.asks_at_nics = true;

@@ -5,13 +5,15 @@
 //! it went.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use kernel::Time;
 use rack::FlowId;
 use rack::topology::{Tier, Vertex};
-use rack::trace::{Covered, ETHERNET, Followed, Hop, LineRecorder, Outcome, Place, Trace};
+use rack::trace::{Covered, ETHERNET, Followed, Hop, LineRecorder, Outcome, Place, Tally, Trace};
 
 use super::Network;
+use crate::inside::{Chosen, Inner};
 use crate::net::{NONE, Name, Net, Sight, What};
 use crate::packet::{Marks, Packet};
 use crate::program::Program;
@@ -22,7 +24,11 @@ impl<T: Transport, S: Program> Network<T, S> {
     /// From now on records packets of these flows.
     pub(super) fn record(&mut self, followed: &[Followed]) {
         self.desk.names = Some(Vec::new());
-        self.parts.iter_mut().for_each(|part| part.net.record(followed));
+        let chosen = Arc::new(Chosen::new(followed));
+        for part in self.parts.iter_mut() {
+            part.net.record(followed, &chosen);
+            part.program.record(&chosen);
+        }
     }
 
     /// What was recorded since.
@@ -43,16 +49,27 @@ impl<T: Transport, S: Program> Network<T, S> {
         sights.sort_by_key(order);
         let mut all = self.desk.names.take().unwrap_or_default();
         all.sort_unstable();
+        let inside = S::recorded(self.parts.iter_mut().map(|part| &mut part.program));
         let net = self.net();
         let mut book = Book { net, all, chosen, ..Book::new(net) };
+        book.comes = inside.is_some().then(HashMap::new);
         let codec = self.transport().codec();
         for sight in &sights {
             let offset = self.transport().offset_of(&sight.packet);
             book.enter(sight, offset, header(&*codec, &sight.packet));
         }
-        let trace = book.close();
-        let names = names(net);
-        let lines = lines.map(|lines| lines.close(|port| place(net, &names, port)));
+        let mut ports = Ports::new(net);
+        if let Some(inside) = inside {
+            for inner in &inside.packets {
+                book.enter_inner(inner, self.transport().offset_of(&inner.packet));
+            }
+            if let Some(lines) = &mut lines {
+                lines.join(inside.lines);
+            }
+            ports.inside = Some((inside.link_type, inside.is_inner, inside.names));
+        }
+        let trace = Trace::of_hops(book.hops, |port| ports.place(port));
+        let lines = lines.map(|lines| lines.close(|port| ports.place(port)));
         Trace { is_full, lines: lines.unwrap_or_default(), ..trace }
     }
 }
@@ -96,6 +113,16 @@ struct Way {
     is_there: bool,
 }
 
+/// A packet that has come to a switch.
+#[derive(Clone, Copy)]
+struct Comes {
+    flow: FlowId,
+    number: u32,
+    /// The places of the hop by which it came, and of that by which it left.
+    hop: usize,
+    next: Option<usize>,
+}
+
 /// The record in the making.
 struct Book<'a> {
     net: &'a Net,
@@ -104,6 +131,9 @@ struct Book<'a> {
     /// Those that are recorded.
     chosen: BTreeMap<Name, FlowId>,
     under_way: HashMap<Identity, Vec<Way>>,
+    /// By packet and when it came to a switch: its flow, its number there, and the place of its hop; where programs record
+    /// as well.
+    comes: Option<HashMap<(Identity, Time), Comes>>,
     /// By flow: how many of its packets were seen, and which of its bytes have left the source.
     flows: BTreeMap<FlowId, (u32, Covered)>,
     hops: Vec<Hop>,
@@ -116,6 +146,7 @@ impl<'a> Book<'a> {
             all: Vec::new(),
             chosen: BTreeMap::new(),
             under_way: HashMap::new(),
+            comes: None,
             flows: BTreeMap::new(),
             hops: Vec::new(),
         }
@@ -154,9 +185,20 @@ impl<'a> Book<'a> {
         }
         let mut way = way.unwrap_or_else(|| self.sets_out(flow));
         let hop = self.hop(&way, sight, (offset, Outcome::Arrived));
-        let is_last = hop.is_last;
+        let (is_last, arrived) = (hop.is_last, hop.arrived);
         let place = self.add(hop);
+        if let (Some(comes), Some(&last)) = (&mut self.comes, way.hops.last()) {
+            // It has left the switch that it had come to by then.
+            let known = self.hops[last].arrived;
+            if let Some(before) = comes.get_mut(&(identity(packet), known)) {
+                before.next = Some(place);
+            }
+        }
         way.hops.push(place);
+        if let Some(comes) = self.comes.as_mut().filter(|_| !is_last) {
+            let new = Comes { flow, number: way.number, hop: place, next: None };
+            comes.insert((identity(packet), arrived), new);
+        }
         (way.port, way.at) = (*port, wire.peer);
         // What has come to its host is under way no more, but it may still turn out to be lost.
         let known = self.under_way.entry(identity(packet)).or_default();
@@ -178,18 +220,25 @@ impl<'a> Book<'a> {
         let Sight { port, packet, .. } = sight;
         let vertex = self.net.wires.get(*port as usize).map(|wire| wire.vertex);
         let known = self.under_way.entry(identity(packet)).or_default();
-        let on_line = known.iter().position(|way| way.port == *port);
+        // Of several that look alike the first one that has not come to its end there yet.
+        let hops = &self.hops;
+        let last = |way: &Way| way.hops.last().map(|&last| hops[last].outcome);
+        let is_on_line = |way: &Way| way.port == *port && last(way) != Some(Outcome::Absorbed);
+        let on_line = known.iter().position(is_on_line);
+        let on_line = on_line.or_else(|| known.iter().position(|way| way.port == *port));
         let here = known.iter().position(|way| Some(way.at) == vertex);
         let any = known.iter().position(|way| *port == NONE && !way.is_there);
-        let way = on_line.or(here).or(any).map(|place| known.remove(place));
+        let at = on_line.or(here).or(any);
+        let way = at.map(|place| known.remove(place));
         let is_past = *port == NONE || on_line.is_some();
         match way {
             Some(way) if is_past => {
                 let last = way.hops.last().expect("it was seen before");
                 self.hops[*last].outcome = why;
                 // What a program has taken it may send on, from another switch.
-                if why == Outcome::Absorbed {
-                    self.under_way.entry(identity(packet)).or_default().push(way);
+                // They leave in the order in which they came, where they look alike.
+                if let (Outcome::Absorbed, Some(at)) = (why, at) {
+                    self.under_way.entry(identity(packet)).or_default().insert(at, way);
                 }
                 None
             }
@@ -218,6 +267,7 @@ impl<'a> Book<'a> {
             flow: way.flow,
             packet: way.number,
             hop: way.hops.len() as u16,
+            cell: None,
             is_data: packet.is_data(),
             to_source,
             is_again: false,
@@ -254,20 +304,46 @@ impl<'a> Book<'a> {
             (hop.own, hop.others) = (passage.own, passage.others);
             hop.propagation = passage.propagation;
             [hop.found_bytes, hop.found_packets] = passage.found;
-            let name = |name: Name| {
-                let place = self.all.binary_search_by_key(&name, |(name, _)| *name);
-                place.ok().map(|place| self.all[place].1)
-            };
-            let beside = passage.beside.iter();
-            hop.beside = beside.map(|&(of, bytes)| (of.and_then(name), bytes)).collect();
+            hop.beside = self.beside(passage.beside.clone());
         }
         hop
     }
 
-    /// The record, in order, with the names of its ports.
-    fn close(self) -> Trace {
-        let names = names(self.net);
-        Trace::of_hops(self.hops, |port| place(self.net, &names, port))
+    /// Takes in what a program has recorded of a packet.
+    fn enter_inner(&mut self, inner: &Inner, offset: u64) {
+        let key = (identity(&inner.packet), inner.at);
+        let Some(&Comes { flow, number, hop, next }) =
+            self.comes.as_ref().and_then(|comes| comes.get(&key))
+        else {
+            return;
+        };
+        let is_again = self.hops[hop].is_again;
+        for (hop, tally) in &inner.hops {
+            let Tally { own, others, .. } = *tally;
+            let beside = self.beside(tally.clone().most());
+            let packet = number;
+            let offset = offset + hop.offset;
+            let is_again = is_again || hop.is_again;
+            let hop = Hop { flow, packet, is_again, offset, own, others, beside, ..hop.clone() };
+            self.hops.push(hop);
+        }
+        let Some(([joined, started], tally)) = &inner.leaves else { return };
+        // Of packets that look alike another one may be meant.
+        if let Some(next) = next.filter(|&next| self.hops[next].started == *started) {
+            let beside = self.beside(tally.clone().most());
+            let hop = &mut self.hops[next];
+            hop.joined = *joined;
+            (hop.own, hop.others, hop.beside) = (tally.own, tally.others, beside);
+        }
+    }
+
+    /// Names as numbers in the run.
+    fn beside(&self, beside: Vec<(Option<Name>, u64)>) -> Vec<(Option<FlowId>, u64)> {
+        let name = |name: Name| {
+            let place = self.all.binary_search_by_key(&name, |(name, _)| *name);
+            place.ok().map(|place| self.all[place].1)
+        };
+        beside.into_iter().map(|(of, bytes)| (of.and_then(name), bytes)).collect()
     }
 }
 
@@ -287,6 +363,39 @@ fn names(net: &Net) -> Vec<String> {
         format!("{word} {}", counts[kind] - 1)
     };
     (0..topology.vertices()).map(name).collect()
+}
+
+/// What ports are called, and what goes on their lines.
+struct Ports<'a> {
+    net: &'a Net,
+    /// By vertex.
+    names: Vec<String>,
+    /// Of what programs record: what goes on lines inside, on which of the network's that is, and the ends of others.
+    inside: Option<(u16, Vec<bool>, Vec<[String; 2]>)>,
+}
+
+impl<'a> Ports<'a> {
+    fn new(net: &'a Net) -> Self {
+        Self { net, names: names(net), inside: None }
+    }
+
+    fn place(&self, port: u32) -> Place {
+        let known = self.net.wires.len();
+        let Some((link_type, is_inner, names)) = &self.inside else {
+            return place(self.net, &self.names, port);
+        };
+        let link_type = *link_type;
+        match (port as usize).checked_sub(known) {
+            None if is_inner[port as usize] => {
+                Place { link_type, ..place(self.net, &self.names, port) }
+            }
+            None => place(self.net, &self.names, port),
+            Some(beyond) => {
+                let [from, to] = names[beyond].clone();
+                Place { port, link_type, from, to }
+            }
+        }
+    }
 }
 
 fn place(net: &Net, names: &[String], port: u32) -> Place {

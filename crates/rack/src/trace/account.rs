@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 use kernel::{Span, Time};
 
-use super::{Covered, Followed, Hop};
+use super::{Covered, Followed, Hop, Purpose};
 use crate::FlowId;
 
 /// A part of a completion time.
@@ -40,6 +40,16 @@ pub enum Part {
     QueueOthers,
     /// In a switch's queue, with nothing on the line.
     QueueHeld,
+    /// A request to send cells, on its way to the destination.
+    Request,
+    /// The request at the destination, whose line has the flow's other packets to come.
+    SolicitationOwn,
+    /// The same, with packets of others to come.
+    SolicitationOthers,
+    /// The same, with nothing to come.
+    SolicitationHeld,
+    /// What the destination asks by for data, on its way to the source.
+    Solicitation,
     /// Inside a switch, before its queue.
     Inside,
     /// Onto a line.
@@ -52,12 +62,17 @@ pub enum Part {
 
 impl Part {
     /// All of them, in the order in which a flow comes by them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 17] = [
         Self::Start,
         Self::Sending,
         Self::SourceOthers,
         Self::Waiting,
         Self::Recovery,
+        Self::Request,
+        Self::SolicitationOwn,
+        Self::SolicitationOthers,
+        Self::SolicitationHeld,
+        Self::Solicitation,
         Self::QueueOwn,
         Self::QueueOthers,
         Self::QueueHeld,
@@ -76,6 +91,11 @@ impl Part {
             Self::SourceOthers => "source_behind_others",
             Self::Waiting => "source_waiting",
             Self::Recovery => "retransmission_wait",
+            Self::Request => "request_way",
+            Self::SolicitationOwn => "solicitation_behind_own",
+            Self::SolicitationOthers => "solicitation_behind_others",
+            Self::SolicitationHeld => "solicitation_held",
+            Self::Solicitation => "solicitation_way",
             Self::QueueOwn => "queue_behind_own",
             Self::QueueOthers => "queue_behind_others",
             Self::QueueHeld => "queue_held",
@@ -100,6 +120,11 @@ impl Part {
             Self::QueueHeld => {
                 "in the queue of an idle line: paused, no credit, not its slot, or down"
             }
+            Self::Request => "request to send, on its way",
+            Self::SolicitationOwn => "until asked for, behind the flow's own packets",
+            Self::SolicitationOthers => "until asked for, behind other flows",
+            Self::SolicitationHeld => "until asked for: window, room or turn",
+            Self::Solicitation => "clearance or request for data, on its way",
             Self::Inside => "inside the switch, before its queue",
             Self::Transmission => "transmission",
             Self::Propagation => "cable and switch latency",
@@ -180,15 +205,17 @@ impl Account {
 /// Where the time of a flow went, whose hops these are, by packet; `None` if its data never came to its end in them.
 #[must_use]
 pub fn account(followed: &Followed, hops: &[Hop]) -> Option<Account> {
-    let critical = critical(followed.end, hops)?;
-    let way: Vec<&Hop> = hops.iter().filter(|hop| hop.packet == critical).collect();
+    let way = critical_way(followed.end, hops)?;
+    let critical = way.last()?.packet;
     let mut shares = at_source(followed.start, way[0], hops);
     along(&way, &mut shares);
     let arrived = way.last().map_or(followed.end, |hop| hop.arrived);
     push(&mut shares, Part::Destination, None, span(arrived, followed.end));
     let fct = followed.end - followed.start;
     let sum: Span = shares.iter().map(|share| share.span).sum();
-    let data = || hops.iter().filter(|hop| hop.hop == 0 && hop.is_data && !hop.to_source);
+    let is_whole = hops.iter().any(|hop| hop.cell.is_none() && hop.is_data);
+    let is_counted = |hop: &&Hop| hop.hop == 0 && (hop.cell.is_none() || !is_whole);
+    let data = || hops.iter().filter(is_counted).filter(|hop| hop.is_data && !hop.to_source);
     let again = data().filter(|hop| hop.is_again).count() as u64;
     Some(Account {
         flow: followed.flow,
@@ -215,14 +242,46 @@ fn push(shares: &mut Vec<Share>, part: Part, place: Option<u32>, span: Span) {
     }
 }
 
-/// The packet that brought the last bytes that were missing, by `end`.
-fn critical(end: Time, hops: &[Hop]) -> Option<u32> {
+/// The way of the packet that brought the last bytes that were missing by `end`, hop by hop. Where packets go in cells,
+/// with those of its cells that the rest waited for: from hop to hop backwards, the last that came before.
+#[must_use]
+pub fn critical_way(end: Time, hops: &[Hop]) -> Option<Vec<&Hop>> {
+    let last = critical(end, hops)?;
+    let all: Vec<&Hop> = hops.iter().filter(|hop| hop.packet == last.packet).collect();
+    if all.iter().all(|hop| hop.cell.is_none()) {
+        return Some(all);
+    }
+    let number = |hop: &Hop| hop.cell.as_ref().map(|cell| cell.number);
+    let (mut way, mut at) = (vec![last], last);
+    loop {
+        let own = all.iter().find(|hop| number(hop) == number(at) && hop.hop + 1 == at.hop);
+        let own = own.copied();
+        let before =
+            if at.cell.is_some() && own.is_some() { own } else { others(&all, at).or(own) };
+        let Some(before) = before else { break };
+        way.push(before);
+        at = before;
+    }
+    way.reverse();
+    Some(way)
+}
+
+/// Of what is of other cells of a packet, or of the packet itself, the last that had come when this hop began to wait.
+fn others<'a>(all: &[&'a Hop], at: &Hop) -> Option<&'a Hop> {
+    let number = |hop: &Hop| hop.cell.as_ref().map(|cell| cell.number);
+    let others = all.iter().filter(|hop| number(hop) != number(at) && hop.arrived <= at.joined);
+    let is_before = |hop: &&&Hop| (hop.joined, hop.started) < (at.joined, at.started);
+    others.filter(is_before).max_by_key(|hop| (hop.arrived, hop.cell.is_some(), hop.hop)).copied()
+}
+
+/// The hop that brought the last bytes that were missing, by `end`.
+fn critical(end: Time, hops: &[Hop]) -> Option<&Hop> {
     let mut arrivals: Vec<&Hop> =
         hops.iter().filter(|hop| hop.delivers() && hop.arrived <= end).collect();
     arrivals.sort_by_key(|hop| (hop.arrived, hop.packet));
     let mut covered = Covered::default();
     let brings = |hop: &&&Hop| covered.add(hop.offset, hop.payload.into()) > 0;
-    arrivals.iter().filter(brings).last().map(|hop| hop.packet)
+    arrivals.iter().filter(brings).last().copied()
 }
 
 /// What the source's line did from the flow's beginning until its packet `critical` went on it.
@@ -266,7 +325,10 @@ fn along(way: &[&Hop], shares: &mut Vec<Share>) {
     let mut before: Option<&Hop> = None;
     for hop in way {
         let place = Some(hop.place);
-        if let Some(before) = before {
+        let asks = hop.purpose().is_some_and(|purpose| purpose != Purpose::Payload);
+        if let Some(before) = before.filter(|_| asks) {
+            solicited(before, hop, shares);
+        } else if let Some(before) = before {
             push(shares, Part::Inside, place, span(before.arrived, hop.joined));
             push(shares, Part::QueueOwn, place, hop.own.min(hop.wait()));
             push(
@@ -277,10 +339,31 @@ fn along(way: &[&Hop], shares: &mut Vec<Share>) {
             );
             push(shares, Part::QueueHeld, place, hop.held());
         }
-        push(shares, Part::Transmission, place, hop.transmission());
-        push(shares, Part::Propagation, place, hop.propagation);
+        if before.is_none() || !asks {
+            push(shares, Part::Transmission, place, hop.transmission());
+            push(shares, Part::Propagation, place, hop.propagation);
+        }
         before = Some(hop);
     }
+}
+
+/// What a hop took of a cell that asks, or is asked by: all that is its way counts as such, where its destination lets it
+/// wait apart.
+fn solicited(before: &Hop, hop: &Hop, shares: &mut Vec<Share>) {
+    let place = Some(hop.place);
+    if hop.purpose() == Some(Purpose::Request) {
+        return push(shares, Part::Request, place, span(before.arrived, hop.arrived));
+    }
+    let own = hop.own.min(hop.wait());
+    if hop.hop == 0 {
+        push(shares, Part::SolicitationOwn, place, own);
+        push(shares, Part::SolicitationOthers, place, hop.others.min(hop.wait() - own));
+        push(shares, Part::SolicitationHeld, place, hop.held());
+    } else {
+        push(shares, Part::Solicitation, place, hop.wait());
+    }
+    push(shares, Part::Solicitation, place, span(before.arrived, hop.joined));
+    push(shares, Part::Solicitation, place, span(hop.started, hop.arrived));
 }
 
 /// The ports that the data of a flow came by, and what it found there; of a flow without a critical packet, what all
@@ -291,7 +374,9 @@ pub fn queues_of(hops: &[Hop]) -> Vec<Queue> {
 }
 
 fn queues(hops: &[Hop], way: &[&Hop]) -> Vec<Queue> {
-    let data = hops.iter().filter(|hop| hop.is_data && !hop.to_source);
+    let asks = |hop: &Hop| hop.purpose() == Some(Purpose::Solicitation) && hop.hop == 0;
+    let is_shown = |hop: &Hop| if hop.to_source { asks(hop) } else { hop.is_data };
+    let data = hops.iter().filter(|hop| is_shown(hop));
     let mut at: BTreeMap<u32, (Time, Vec<&Hop>)> = BTreeMap::new();
     for hop in data {
         let (first, all) = at.entry(hop.place).or_insert((hop.joined, Vec::new()));
@@ -299,12 +384,16 @@ fn queues(hops: &[Hop], way: &[&Hop]) -> Vec<Queue> {
         all.push(hop);
     }
     let mut in_order: Vec<_> = at.into_iter().collect();
-    in_order
-        .sort_by_key(|(place, (first, all))| (all.iter().map(|hop| hop.hop).min(), *first, *place));
+    // Cells are between the packet's line into the first switch and that out of the last.
+    let stage = |hop: &&Hop| match &hop.cell {
+        None => (3 * u8::from(hop.hop > 0), hop.hop),
+        Some(_) => (1 + u8::from(hop.is_data), hop.hop),
+    };
+    in_order.sort_by_key(|(place, (first, all))| (all.iter().map(stage).min(), *first, *place));
     let source = way.first();
     let queue = |(place, (_, all)): (u32, (Time, Vec<&Hop>))| {
-        let on_way = way.iter().find(|hop| hop.place == place);
-        let is_source = all.iter().any(|hop| hop.hop == 0);
+        let on_way = way.iter().find(|hop| hop.place == place && is_shown(hop));
+        let is_source = all.iter().any(|hop| hop.hop == 0 && hop.cell.is_none());
         let until = source.map(|hop| hop.started);
         let seen: Vec<&Hop> = match on_way {
             // What went before the data, as a handshake did, has waited too.

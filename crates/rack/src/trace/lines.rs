@@ -93,7 +93,7 @@ impl LineRecorder {
         }
     }
 
-    /// Takes in what another part of the network has recorded.
+    /// Takes in what another part of the network has recorded, or what lines beyond those known here carried.
     pub fn join(&mut self, mut other: Self) {
         while self.span < other.span {
             self.double();
@@ -101,6 +101,8 @@ impl LineRecorder {
         while other.span < self.span {
             other.double();
         }
+        let ports = self.ports.len().max(other.ports.len());
+        self.ports.resize(ports, Vec::new());
         for (spans, others) in self.ports.iter_mut().zip(other.ports) {
             if spans.len() < others.len() {
                 spans.resize(others.len(), LineSpan::default());

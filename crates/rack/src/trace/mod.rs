@@ -6,6 +6,7 @@
 //! ended ([`slowest`]): runs are deterministic, so an equal one that is recorded ends in the same way.
 
 mod account;
+mod cell;
 mod choice;
 mod covered;
 mod lines;
@@ -17,7 +18,8 @@ use kernel::{Span, Time};
 
 use crate::{FlowId, NodeId};
 
-pub use account::{Account, Part, Queue, Share, account, queues_of};
+pub use account::{Account, Part, Queue, Share, account, critical_way, queues_of};
+pub use cell::{CellHop, Purpose};
 pub use choice::{Chooser, Ended, slowest};
 pub use covered::Covered;
 pub use lines::{Line, LineRecorder, LineSpan, Lines, SPANS_MAX};
@@ -128,8 +130,10 @@ pub struct Hop {
     /// Which of the flow's packets, counted from 0 as they left their hosts, in both directions. One that is sent
     /// again is another.
     pub packet: u32,
-    /// Which hop of the packet, from 0.
+    /// Which hop of the packet, from 0; of a cell, of the cell.
     pub hop: u16,
+    /// What it is of a cell, where the packet goes in cells inside of switches; `None`: of the packet itself.
+    pub cell: Option<Box<CellHop>>,
     /// Whether the packet carries the flow's bytes, or did before it was trimmed.
     pub is_data: bool,
     /// Whether it goes to the flow's source: an acknowledgment, a grant, a pull.
@@ -138,7 +142,7 @@ pub struct Hop {
     pub is_again: bool,
     /// Which byte of the flow is the first in it, of data.
     pub offset: u64,
-    /// Application bytes in it as it leaves.
+    /// Application bytes in it as it leaves; of a cell, bytes of its packet.
     pub payload: u16,
     /// Its size on the wire as it leaves, headers included. Unit: bytes.
     pub bytes: u16,
@@ -182,6 +186,19 @@ pub struct Hop {
 }
 
 impl Hop {
+    /// What it is for, if it is of a cell.
+    #[must_use]
+    pub fn purpose(&self) -> Option<Purpose> {
+        self.cell.as_ref().map(|cell| cell.purpose)
+    }
+
+    /// By what hops stand in a record: those of packets themselves before those of their cells.
+    #[must_use]
+    pub fn order(&self) -> (FlowId, u32, u32, u16) {
+        let cell = self.cell.as_ref().map_or(0, |cell| cell.number + 1);
+        (self.flow, self.packet, cell, self.hop)
+    }
+
     /// How long it waited.
     #[must_use]
     pub fn wait(&self) -> Span {
@@ -218,7 +235,7 @@ impl Hop {
 pub struct Trace {
     /// The ports that hops name.
     pub places: Vec<Place>,
-    /// By flow, packet and hop.
+    /// By flow, packet, cell and hop.
     pub hops: Vec<Hop>,
     /// Whether there were more than [`HOPS_MAX`], of which the first were kept.
     pub is_full: bool,
@@ -230,7 +247,7 @@ impl Trace {
     /// A record of hops in any order, which name their ports by numbers of which `place` knows what they are.
     #[must_use]
     pub fn of_hops(mut hops: Vec<Hop>, place: impl FnMut(u32) -> Place) -> Self {
-        hops.sort_by_key(|hop| (hop.flow, hop.packet, hop.hop));
+        hops.sort_by_key(Hop::order);
         let mut ports: Vec<u32> = hops.iter().map(|hop| hop.place).collect();
         ports.sort_unstable();
         ports.dedup();

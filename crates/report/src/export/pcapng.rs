@@ -90,8 +90,11 @@ fn packet(hop: &Hop) -> Vec<u8> {
         Outcome::Refused => "; refused at the other end",
     };
     let again = if hop.is_again { ", sent again" } else { "" };
+    let cell = hop.cell.as_ref().map_or_else(String::new, |cell| {
+        format!(", cell {} ({}) on virtual channel {}", cell.number, cell.kind, cell.vc)
+    });
     let comment = format!(
-        "flow {}, packet {}{again}; at {} ps, after waiting {}{fate}",
+        "flow {}, packet {}{cell}{again}; at {} ps, after waiting {}{fate}",
         hop.flow.get(),
         hop.packet,
         hop.started.as_ps(),

@@ -1,14 +1,14 @@
 //! The record as a trace for Perfetto (<https://ui.perfetto.dev>) and Chrome: JSON in the Trace Event Format.
 //!
 //! Three groups of tracks: **flows**, one each, with the way of its critical packet in it; **queues**, what packets
-//! found waiting, as a counter, and how long each waited; **links**, what was on each line, packets joined by arrows
-//! from hop to hop. Viewers have nanoseconds, so times below one are rounded by them; the file has them whole.
+//! found waiting, as a counter, and how long each waited; **links**, what was on each line, packets and cells joined by
+//! arrows from hop to hop. Viewers have nanoseconds, so times below one are rounded by them; the file has them whole.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use kernel::Time;
-use rack::trace::{Account, Hop, Trace};
+use rack::trace::{Account, Hop, Trace, critical_way};
 use serde_json::{Value, json};
 
 use crate::files::{AtomicFile, FileError};
@@ -53,7 +53,12 @@ fn write(
             break;
         }
         events.flow(row, account_of(row, trace).as_ref());
-        hops.iter().for_each(|hop| events.hop(hop, is_only(hop, hops)));
+        for (at, hop) in hops.iter().enumerate() {
+            let is_next = |other: &&Hop| unit(other) == unit(hop);
+            let has = [at.checked_sub(1), Some(at + 1)]
+                .map(|at| at.and_then(|at| hops.get(at)).filter(is_next).is_some());
+            events.hop(hop, has);
+        }
         written += 1;
         for event in events.list.drain(..) {
             out.write_all(if count == 0 { b"\n" } else { b",\n" })?;
@@ -66,9 +71,16 @@ fn write(
     Ok(written)
 }
 
-/// Whether a packet was seen at no other port.
-fn is_only(hop: &Hop, hops: &[Hop]) -> bool {
-    hop.hop == 0 && !hops.iter().any(|other| other.packet == hop.packet && other.hop > 0)
+/// What a hop is of: a packet, or a cell of it. Hops of one stand side by side.
+fn unit(hop: &Hop) -> (u32, Option<u32>) {
+    (hop.packet, hop.cell.as_ref().map(|cell| cell.number))
+}
+
+/// The same as a word.
+fn id(hop: &Hop) -> String {
+    let (flow, packet) = (hop.flow.get(), hop.packet);
+    let cell = hop.cell.as_ref().map_or_else(String::new, |cell| format!(".cell {}", cell.number));
+    format!("{flow}.{packet}{cell}")
 }
 
 /// What names the tracks.
@@ -123,14 +135,15 @@ impl Events<'_> {
             "size_bytes": row.size.get(), "status": row.status, "slowdown": row.slowdown,
         });
         self.slice(FLOWS, tid, &name, [row.start, end], args);
-        let Some(account) = account else { return };
-        let way: Vec<&Hop> = hops.iter().filter(|hop| hop.packet == account.critical).collect();
+        let way = row.end.filter(|_| account.is_some()).and_then(|end| critical_way(end, hops));
+        let way = way.unwrap_or_default();
         let Some(first) = way.first() else { return };
         self.slice(FLOWS, tid, "at source", [row.start, first.started], json!({}));
         let mut at = first.started;
-        for hop in way {
+        for (number, hop) in way.into_iter().enumerate() {
             let place = &self.trace.places[hop.place as usize];
-            if hop.hop > 0 {
+            let kind = hop.cell.as_ref().map_or_else(String::new, |cell| format!("{} ", cell.kind));
+            if number > 0 {
                 self.slice(
                     FLOWS,
                     tid,
@@ -141,14 +154,20 @@ impl Events<'_> {
                 self.slice(
                     FLOWS,
                     tid,
-                    &format!("queue {place}"),
+                    &format!("{kind}queue {place}"),
                     [hop.joined, hop.started],
                     json!({}),
                 );
             }
             let there = hop.started + hop.transmission();
-            self.slice(FLOWS, tid, &format!("onto {place}"), [hop.started, there], json!({}));
-            self.slice(FLOWS, tid, &format!("along {place}"), [there, hop.arrived], json!({}));
+            self.slice(FLOWS, tid, &format!("{kind}onto {place}"), [hop.started, there], json!({}));
+            self.slice(
+                FLOWS,
+                tid,
+                &format!("{kind}along {place}"),
+                [there, hop.arrived],
+                json!({}),
+            );
             at = hop.arrived;
         }
         self.slice(FLOWS, tid, "at destination", [at, end], json!({}));
@@ -156,21 +175,34 @@ impl Events<'_> {
         self.list.retain(|event| event["ph"] != "X" || event["dur"] != json!(0.0));
     }
 
-    /// A packet at a port.
-    fn hop(&mut self, hop: &Hop, is_only: bool) {
+    /// A packet, or a cell, at a port; whether it was at another before, and is at another next.
+    fn hop(&mut self, hop: &Hop, [has_before, has_next]: [bool; 2]) {
         let place = self.trace.places[hop.place as usize].to_string();
         let (flow, packet) = (hop.flow.get(), hop.packet);
-        let name = format!("flow {flow} packet {packet}");
-        let args = json!({
+        let mut name = format!("flow {flow} packet {packet}");
+        let mut args = json!({
             "flow": flow, "packet": packet, "offset_bytes": hop.offset, "payload_bytes": hop.payload,
             "wire_bytes": hop.bytes, "data": hop.is_data, "retransmission": hop.is_again,
             "marked": hop.is_marked, "trimmed": hop.is_trimmed, "outcome": hop.outcome.as_str(),
             "found_bytes": hop.found_bytes,
         });
-        if hop.joined < hop.started && hop.hop > 0 {
+        if let Some(cell) = &hop.cell {
+            name = format!("{name} {} {}", cell.kind, cell.number);
+            let waits = [
+                ("wait_fifo_ps", cell.fifo),
+                ("wait_room_ps", cell.room),
+                ("wait_crossbar_ps", cell.crossbar),
+                ("wait_line_ps", cell.line),
+                ("wait_credit_ps", cell.credit),
+            ];
+            args["cell"] = cell.number.into();
+            args["vc"] = cell.vc.into();
+            waits.iter().for_each(|(key, span)| args[*key] = span.as_ps().into());
+        }
+        if hop.joined < hop.started && (hop.hop > 0 || hop.cell.is_some()) {
             let depth = json!({"ph": "C", "pid": QUEUES, "tid": 0, "name": place, "ts": us(hop.joined),
                 "args": {"bytes found": hop.found_bytes}});
-            let id = format!("{flow}.{packet}.{}", hop.hop);
+            let id = format!("{}.{}", id(hop), hop.hop);
             let wait = |ph: &str, at: Time| {
                 json!({"ph": ph, "cat": "wait", "id": id, "pid": QUEUES, "tid": 0,
                 "name": format!("waits for {place}"), "ts": us(at), "args": if ph == "b" { args.clone() } else { json!({}) }})
@@ -188,15 +220,16 @@ impl Events<'_> {
             return;
         }
         self.slice(LINKS, tid, &name, [hop.started, hop.sent], args);
-        if is_only {
+        if !has_before && !has_next {
             return;
         }
-        let ph = match (hop.hop, hop.is_last) {
+        let is_end = hop.is_last || (hop.cell.is_some() && !has_next);
+        let ph = match (hop.hop, is_end) {
             (0, _) => "s",
             (_, true) => "f",
             _ => "t",
         };
-        let id = format!("{flow}.{packet}");
+        let id = id(hop);
         let mut arrow = json!({"ph": ph, "cat": "packet", "id": id, "pid": LINKS, "tid": tid, "name": "packet", "ts": us(hop.started)});
         if ph == "f" {
             // It ends in the slice that it is in, not in the one after.
@@ -223,6 +256,7 @@ mod tests {
             flow: FlowId::new(flow),
             packet: 0,
             hop,
+            cell: None,
             is_data: true,
             to_source: false,
             is_again: false,

@@ -47,6 +47,11 @@ impl Column {
         Self { name, kind, nullable: Nullable::Never, unit, description }
     }
 
+    /// The same, one that may lack values.
+    pub(super) fn nullable(of: (&str, DataType, &'static str, &str)) -> Self {
+        Self { nullable: Nullable::Sometimes, ..Self::filled(of) }
+    }
+
     fn field(&self) -> Field {
         let metadata = HashMap::from([
             ("description".to_string(), self.description.clone()),

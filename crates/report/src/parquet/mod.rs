@@ -4,6 +4,7 @@
 //! nothing of the writer, the machine or the hour is in the file. Memory is bounded by one row
 //! group, however many rows there are.
 
+mod cells;
 mod columns;
 mod flows;
 mod links;

@@ -15,6 +15,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use rack::trace::{ETHERNET, Hop, Outcome, Place, Trace};
 use rack::{FlowId, NodeId};
 
+use super::cells::Cells;
 use crate::files::FileError;
 
 /// A flow of a run, as its table has it.
@@ -264,7 +265,7 @@ pub fn read_trace(path: &Path) -> Result<Trace, FileError> {
         hop.place = ports.partition_point(|&port| port < hop.place) as u32;
     }
     trace.places = places.into_values().collect();
-    trace.hops.sort_by_key(|hop| (hop.flow, hop.packet, hop.hop));
+    trace.hops.sort_by_key(Hop::order);
     Ok(trace)
 }
 
@@ -276,6 +277,7 @@ struct Rows<'a> {
     truths: [&'a arrow_array::BooleanArray; 6],
     beside: [&'a arrow_array::ListArray; 2],
     header: &'a arrow_array::BinaryArray,
+    cells: Option<Cells<'a>>,
 }
 
 impl<'a> Rows<'a> {
@@ -321,6 +323,7 @@ impl<'a> Rows<'a> {
             ],
             beside: [list("beside_flows")?, list("beside_bytes")?],
             header: column(batch, "header", &DataType::Binary)?.as_binary::<i32>(),
+            cells: Cells::of(batch)?,
         })
     }
 
@@ -350,6 +353,7 @@ impl<'a> Rows<'a> {
             flow: FlowId::new(flow),
             packet,
             hop,
+            cell: self.cells.as_ref().map_or(Ok(None), |cells| cells.cell(row))?,
             is_data,
             to_source,
             is_again,

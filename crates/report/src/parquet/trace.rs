@@ -11,6 +11,7 @@ use arrow_schema::{DataType, Field};
 use rack::trace::{Hop, Trace};
 
 use super::Provenance;
+use super::cells;
 use super::columns::{Column, ColumnWriter};
 use crate::files::{AtomicFile, FileError};
 
@@ -28,12 +29,22 @@ pub fn write_trace(path: &Path, trace: &Trace, origin: &Provenance) -> Result<()
 }
 
 fn write(out: std::fs::File, trace: &Trace, origin: &Provenance) -> io::Result<()> {
-    let mut writer = ColumnWriter::new(out, &columns(), origin)?;
+    // Records without cells are as they always were.
+    let has_cells = trace.hops.iter().any(|hop| hop.cell.is_some());
+    let mut columns = columns();
+    if has_cells {
+        columns.extend(cells::columns());
+    }
+    let arrays = |hops: &[Hop]| match has_cells {
+        true => [arrays(trace, hops), cells::arrays(hops)].concat(),
+        false => arrays(trace, hops),
+    };
+    let mut writer = ColumnWriter::new(out, &columns, origin)?;
     if trace.hops.is_empty() {
-        writer.write(arrays(trace, &[]))?;
+        writer.write(arrays(&[]))?;
     }
     for hops in trace.hops.chunks(BATCH_ROWS) {
-        writer.write(arrays(trace, hops))?;
+        writer.write(arrays(hops))?;
     }
     writer.finish()
 }
@@ -187,7 +198,7 @@ mod tests {
     use kernel::{Span, Time};
     use proptest::prelude::*;
     use rack::FlowId;
-    use rack::trace::{Outcome, Place};
+    use rack::trace::{CellHop, Outcome, Place, Purpose};
 
     use super::*;
     use crate::parquet::read_trace;
@@ -197,10 +208,22 @@ mod tests {
         let hop = (any::<[u16; 4]>(), any::<[bool; 6]>(), 0usize..7, 0u64..1 << 40, 0u32..3);
         let hop = hop.prop_map(|([a, b, c, d], bits, outcome, at, place)| {
             let time = |later: u64| Time::from_ps(at + later);
+            let cell = CellHop {
+                number: b.into(),
+                purpose: Purpose::ALL[usize::from(c % 4)],
+                kind: ["RTS", "DATA"][usize::from(c / 4 % 2)].into(),
+                vc: d as u8,
+                fifo: Span::from_ps(a.into()),
+                room: Span::from_ps(b.into()),
+                crossbar: Span::from_ps(c.into()),
+                line: Span::from_ps(d.into()),
+                credit: Span::from_ps(at),
+            };
             Hop {
                 flow: FlowId::new(0),
                 packet: 0,
                 hop: a,
+                cell: (bits[0] && c % 3 > 0).then(|| Box::new(cell)),
                 is_data: bits[0],
                 to_source: bits[1],
                 is_again: bits[2],

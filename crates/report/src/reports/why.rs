@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rack::FlowId;
-use rack::trace::{Account, Followed, Hop, Part, Queue, Trace, account, queues_of};
+use rack::trace::{Account, Followed, Hop, Part, Queue, Trace, account, critical_way, queues_of};
 use serde_json::{Value, json};
 
 use crate::page::{Axis, Block, Plot, PlotSeries, SeriesStyle, TableBlock};
@@ -159,10 +159,47 @@ pub fn queues_table(queues: &[Queue], trace: &Trace) -> ResultsTable {
     table
 }
 
+/// What each cell on a way waited for, from hop to hop; what was no wait is left out.
+#[must_use]
+pub fn cells_table(way: &[&Hop], trace: &Trace) -> ResultsTable {
+    let columns = [
+        ("cell", "Cell"),
+        ("at", "Waited for"),
+        ("vc", "VC"),
+        ("wait_seconds", "Wait"),
+        ("fifo_seconds", "Behind in FIFO"),
+        ("room_seconds", "Output full"),
+        ("crossbar_seconds", "Crossbar"),
+        ("line_seconds", "Line busy"),
+        ("credit_seconds", "No credit"),
+    ];
+    let mut table = ResultsTable::new(columns.map(|(key, title)| Column::new(key, title)).into());
+    for hop in way {
+        let Some(cell) = hop.cell.as_deref().filter(|_| hop.wait() > kernel::Span::ZERO) else {
+            continue;
+        };
+        let seconds = |span: kernel::Span| Cell::new(span.as_seconds(), Unit::Seconds);
+        table.push(vec![
+            Cell::text(format!("{} {}", cell.kind, cell.number)),
+            Cell::text(trace.places[hop.place as usize].to_string()),
+            Cell::new(cell.vc, Unit::Count),
+            seconds(hop.wait()),
+            seconds(cell.fifo),
+            seconds(cell.room),
+            seconds(cell.crossbar),
+            seconds(cell.line),
+            seconds(cell.credit),
+        ]);
+    }
+    table
+}
+
 /// All that is said of one flow.
 pub struct Why<'a> {
     row: &'a FlowRow,
     trace: &'a Trace,
+    /// The way of its critical packet.
+    way: Vec<&'a Hop>,
     account: Option<Account>,
     queues: Vec<Queue>,
 }
@@ -175,7 +212,27 @@ impl<'a> Why<'a> {
         let hops: &[Hop] = trace.of(row.flow);
         let queues =
             account.as_ref().map_or_else(|| queues_of(hops), |account| account.queues.clone());
-        Self { row, trace, account, queues }
+        let end = row.end.filter(|_| account.is_some());
+        let way = end.and_then(|end| critical_way(end, hops)).unwrap_or_default();
+        Self { row, trace, way, account, queues }
+    }
+
+    /// The queues as people are shown them. Cells go by many lines: shown are those that the critical packet met, and how
+    /// many there are besides.
+    fn queues_text(&self, style: TextStyle) -> String {
+        let has_cells = self.way.iter().any(|hop| hop.cell.is_some());
+        let is_shown = |queue: &&Queue| !has_cells || queue.critical.is_some();
+        let shown: Vec<Queue> = self.queues.iter().filter(is_shown).cloned().collect();
+        let mut text = queues_table(&shown, self.trace).to_text(style);
+        let rest = self.queues.len() - shown.len();
+        if rest > 0 {
+            text.push_str(&format!("and {rest} more, which other cells took (--format json)\n"));
+        }
+        if has_cells {
+            let cells = cells_table(&self.way, self.trace).to_text(style);
+            text.push_str(&format!("\nWhat the cells on that way waited for:\n\n{cells}"));
+        }
+        text
     }
 
     /// For people.
@@ -210,7 +267,7 @@ impl<'a> Why<'a> {
             ratio(row.slowdown),
             account.critical,
             parts_table(account, self.trace).to_text(style),
-            queues_table(&self.queues, self.trace).to_text(style)
+            self.queues_text(style)
         ));
         text
     }
@@ -220,7 +277,7 @@ impl<'a> Why<'a> {
     pub fn to_json(&self) -> Value {
         let row = self.row;
         let account = self.account.as_ref();
-        json!({
+        let mut why = json!({
             "flow_id": row.flow.get(),
             "src": row.src.get(),
             "dst": row.dst.get(),
@@ -241,7 +298,11 @@ impl<'a> Why<'a> {
                 table.to_json()
             }),
             "queues": queues_table(&self.queues, self.trace).to_json(),
-        })
+        });
+        if self.way.iter().any(|hop| hop.cell.is_some()) {
+            why["cells"] = cells_table(&self.way, self.trace).to_json();
+        }
+        why
     }
 }
 

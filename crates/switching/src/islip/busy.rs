@@ -136,7 +136,8 @@ struct Round<'a, P> {
 
 /// Matches free inputs and outputs of a crossbar in so many iterations. True if more could be matched in another round
 /// at once: ports that were granted twice, or not accepted.
-#[inline]
+// Always: a switch that is compiled more than once, as with a record and without, calls it from as many places.
+#[inline(always)]
 pub fn match_busy<P: BusyPort>(
     ports: &mut [P; 64],
     (inputs, outputs): (u64, u64),
@@ -166,6 +167,7 @@ impl<P: BusyPort> Round<'_, P> {
         }
     }
 
+    #[inline(always)]
     fn match_all(&mut self, iterations: u32, matches: &mut Matches) -> bool {
         let (mut inputs, mut outputs) = (self.inputs, self.outputs);
         let mut is_open = false;

@@ -13,7 +13,7 @@ use packets::config::Law;
 
 use crate::config::Rma;
 use crate::rma::{Access, Counts, Engine, Grant, Kind, Outcome, Permissions};
-use crate::switch::cell::Cell;
+use crate::switch::cell::{Cell, Watch};
 use crate::switch::settings::TICK;
 use crate::switch::{Endpoints, Room, Wishes};
 use crate::topology::Shape;
@@ -243,7 +243,7 @@ impl CliqueMap {
             offset: 0,
             local: 0,
             half: None,
-            is_traced: false,
+            watch: Watch::NONE,
         };
         let (tin, host) = lookup.client;
         self.engine.submit(tin, host, &access, wishes);

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use super::Settings;
 use crate::cells::ip::Rts;
+use crate::switch::cell::Watch;
 
 /// Quantum of a share of 1 (our choice, M413). Unit: bytes.
 const QUANTUM: u32 = 4 << 10;
@@ -22,7 +23,7 @@ pub(super) struct Request {
     pub(super) from: u16,
     /// The address that it goes to.
     pub(super) to: u16,
-    pub(super) is_traced: bool,
+    pub(super) watch: Watch,
     pub(super) rts: Rts,
 }
 
@@ -121,6 +122,11 @@ pub(super) enum Wait {
 impl Budget {
     pub(super) fn new(settings: &Settings) -> Self {
         Self { free: settings.egress_buffer, outstanding: 0, paid: 0 }
+    }
+
+    /// Until when the line has work by what was asked for. Unit: ps.
+    pub(super) fn paid(&self) -> u64 {
+        self.paid
     }
 
     /// Takes what a packet needs, or says what is missing. `times` are how long the line takes for it, and for what

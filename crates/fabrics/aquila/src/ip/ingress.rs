@@ -11,7 +11,7 @@ use super::ages::Ages;
 use super::{Arrival, Loss, Outcome, Part, Settings, unsolicited};
 use crate::cells::ip::{ABORT, Clear, DATA_CELLS_MAX, Data, Pointer, Rts};
 use crate::link::classes::{CellKind, data_class, half_of};
-use crate::switch::cell::{BLOCK, Cell};
+use crate::switch::cell::{BLOCK, Cell, Watch};
 
 /// Bytes of a segment of the buffer (our choice, M406).
 pub(super) const SEGMENT: u32 = 256;
@@ -41,7 +41,7 @@ struct Place {
     state: State,
     may_be_marked: bool,
     is_encapsulated: bool,
-    is_traced: bool,
+    watch: Watch,
     is_bad: bool,
     /// Cells that have gone, and all.
     sent: u8,
@@ -109,7 +109,7 @@ impl Ingress {
             state: State::Waiting,
             may_be_marked: arrival.may_be_marked,
             is_encapsulated: arrival.is_encapsulated,
-            is_traced: arrival.is_traced,
+            watch: arrival.watch,
             is_bad: arrival.is_bad,
             sent: 0,
             cells: settings.cells(arrival.length),
@@ -144,7 +144,7 @@ impl Ingress {
         let rts = Rts { ingress: pointer, usage: self.usage(settings), ..place.says() };
         let class = CellKind::Rts.class(half_of(place.class_of_service));
         let cell = Cell::new(place.from, place.to, class, CellKind::Rts as u8, 2, settings.hops);
-        Some(cell.with_payload(rts.word()).traced(place.is_traced))
+        Some(cell.with_payload(rts.word()).watched(place.watch))
     }
 
     /// How full the buffer is, in sixteenths.
@@ -196,7 +196,7 @@ impl Ingress {
             true => self.give_back(pointer.slot),
             false => self.places[pointer.slot as usize].sent += 1,
         }
-        let cell = cell.with_payload(data.word()).traced(place.is_traced);
+        let cell = cell.with_payload(data.word()).watched(place.watch);
         let header = (!settings.is_solicited).then(|| unsolicited::header(&place.says()));
         Next::Cell(cell, header, is_last)
     }

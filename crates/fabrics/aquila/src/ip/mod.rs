@@ -24,13 +24,14 @@ mod unsolicited;
 
 use std::collections::VecDeque;
 
-use kernel::Time;
+use kernel::{Rate, Time};
 
 use crate::address::{Address, Endpoint};
 use crate::cells::ip::{Clear, Data, Pointer, Rts};
 use crate::config;
 use crate::link::classes::{CellKind, Half, SCAVENGER, half_of};
-use crate::switch::cell::Cell;
+use crate::switch::cell::{Cell, Watch};
+use crate::switch::record::{Key, Sent};
 use crate::switch::settings::TICK;
 use crate::switch::{Endpoints, Room, Wishes};
 use clearing::{Budget, Queues, Request, Wait};
@@ -75,8 +76,8 @@ pub struct Arrival {
     pub may_be_marked: bool,
     /// Whether it is no IP packet, and goes encapsulated (M403).
     pub is_encapsulated: bool,
-    /// Whether its cells are traced (M901).
-    pub is_traced: bool,
+    /// Who looks at its cells (M901).
+    pub watch: Watch,
     /// Whether it will be found to be bad when its last byte is here (M421).
     pub is_bad: bool,
     /// When its last byte is here: the request goes out before (M407).
@@ -144,6 +145,16 @@ const fn port_of(address: u16) -> Option<u8> {
         Endpoint::CONTROL_IP => Some(3),
         _ => None,
     }
+}
+
+/// The group of the port that an address is; the hosts', if it takes no IP.
+pub(crate) fn group_of(address: u16) -> usize {
+    GROUP_OF[port_of(address).map_or(1, usize::from)]
+}
+
+/// How long a line of this rate takes for a packet, which may be that of an Ethernet port. Unit: ps.
+pub(crate) fn line_time(rate: Rate, length: u16, is_ethernet: bool) -> u64 {
+    settings::line_time(rate, usize::from(is_ethernet), length.into())
 }
 
 /// The lane of a terminal port; `None` if IP does not use it.
@@ -283,6 +294,10 @@ impl Engine {
             return;
         };
         self.counts.ingress_max = self.counts.ingress_max.max(state.ingress.used());
+        wishes.record(|recorder| {
+            let key = Key::ingress(arrival.from, pointer);
+            recorder.takes(tin, key, arrival.packet, (now, arrival.watch));
+        });
         if !settings.is_solicited {
             let deadline = state.ingress.deadline(settings).unwrap_or(NEVER);
             state.arm(deadline, wishes);
@@ -340,13 +355,12 @@ impl Engine {
             let class = CellKind::Ctd.class(half);
             let answer =
                 Cell::new(cell.to, cell.from, class, CellKind::Ctd as u8, 2, settings.hops);
-            let answer = answer.with_payload(clear.word()).traced(cell.is_traced());
+            let answer = answer.with_payload(clear.word()).watched(cell.watch());
             state.outgoing.answers[group][half as usize].push_back(answer);
             wish_all(group, wishes);
             return;
         }
-        let is_traced = cell.is_traced();
-        queues.push(Request { from: cell.from, to: cell.to, is_traced, rts });
+        queues.push(Request { from: cell.from, to: cell.to, watch: cell.watch(), rts });
         self.counts.queue_max = self.counts.queue_max.max(depth + 1);
         if depth + 1 >= settings.queue_limit {
             state.stall(group, half, true, wishes);
@@ -369,8 +383,15 @@ impl Engine {
             self.counts.stale_clearances += 1;
             return;
         };
-        if let Outcome::Lost { why, .. } = outcome {
-            self.counts.lost[why as usize] += 1;
+        match outcome {
+            Outcome::Lost { why, .. } => self.counts.lost[why as usize] += 1,
+            Outcome::Cleared { packet, to, egress } => {
+                let now = wishes.now().as_ps();
+                wishes.record(|recorder| {
+                    recorder.clears(tin, packet, Key::egress(to, egress), now);
+                });
+            }
+            Outcome::Leaves { .. } => {}
         }
         self.outcomes.push_back((tin, outcome));
         let group = GROUP_OF[port_of(from).map_or(0, usize::from)];
@@ -460,7 +481,7 @@ impl Engine {
 
     /// Asks for packets that a group has room and time for.
     fn clear(&mut self, place: usize, group: usize, wishes: &mut Wishes) {
-        let now = end_of_tick(wishes);
+        let (now, wishes_now) = (end_of_tick(wishes), wishes.now().as_ps());
         let settings = &self.settings;
         let (state, mut is_sent) = (&mut self.tins[place], false);
         while let Some((port, request)) = state.pick(group, settings) {
@@ -479,6 +500,12 @@ impl Engine {
             self.counts.outstanding_max = self.counts.outstanding_max.max(outstanding);
             self.counts.egress_max = self.counts.egress_max.max(used);
             self.counts.cleared += 1;
+            let end = budget.paid();
+            wishes.record(|recorder| {
+                let key = Key::ingress(request.from, request.rts.ingress);
+                let sent = Sent { start: end - times.0, end, key, bytes: length };
+                recorder.grants((state.id, group as u8), wishes_now, sent);
+            });
             state.grant(port, &request, settings, wishes);
             is_sent = true;
         }
@@ -682,7 +709,7 @@ impl Tin {
         let class = CellKind::Cts.class(half);
         let cell =
             Cell::new(request.to, request.from, class, CellKind::Cts as u8, 2, settings.hops);
-        let cell = cell.with_payload(clear.word()).traced(request.is_traced);
+        let cell = cell.with_payload(clear.word()).watched(request.watch);
         self.outgoing.answers[group][half as usize].push_back(cell);
     }
 
@@ -732,7 +759,8 @@ impl Tin {
         wishes: &mut Wishes,
     ) -> Option<Cell> {
         let now = end_of_tick(wishes);
-        let Self { ingress, outgoing, .. } = self;
+        let Self { id, ingress, outgoing, .. } = self;
+        let id = *id;
         let cleared = &mut outgoing.cleared[group_of_lane(lane)][usize::from(part.0)];
         if cleared.is_empty() || !room.fits(part.class(), crate::switch::cell::BLOCKS_MAX) {
             return None;
@@ -744,6 +772,7 @@ impl Tin {
                 Next::Cell(cell, header, is_last) => {
                     if is_last {
                         cleared.pop_front();
+                        wishes.record(|recorder| recorder.has_sent(id, Key::of(&cell)));
                     }
                     return Some(match header {
                         Some(header) => wishes.enclose(cell, &header.to_be_bytes()),

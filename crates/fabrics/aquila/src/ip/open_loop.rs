@@ -13,7 +13,7 @@ use crate::address::{Address, Endpoint};
 use crate::config::Ip;
 use crate::link::classes::CellKind;
 use crate::raw::Pattern;
-use crate::switch::cell::{BLOCK, Cell};
+use crate::switch::cell::{BLOCK, Cell, Watch};
 use crate::switch::settings::TICK;
 use crate::switch::{Endpoints, Room, Wishes};
 use crate::topology::Shape;
@@ -284,7 +284,7 @@ impl OpenLoop {
                 flow_hash: 0,
                 may_be_marked: true,
                 is_encapsulated: false,
-                is_traced: self.is_traced,
+                watch: Watch::new(self.is_traced, false),
                 is_bad: packet.is_bad,
                 whole_at: packet.whole_at,
             };

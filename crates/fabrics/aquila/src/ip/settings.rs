@@ -40,6 +40,17 @@ pub(super) struct Settings {
     pub(super) bursts: [u64; GROUPS],
 }
 
+/// How long the line of a group takes for a packet, where ports have this rate. Unit: ps.
+pub(super) fn line_time(port_rate: Rate, group: usize, length: u32) -> u64 {
+    let (rate, bytes) = match group {
+        0 => (port_rate, length),
+        1 => (port_rate, length + ETHERNET_FRAMING),
+        _ => (CONTROL_RATE, length),
+    };
+    // As `Rate::send_time`, for sizes that need no wider number.
+    (u64::from(bytes) * 8_000_000_000_000).div_ceil(rate.as_bps())
+}
+
 impl Settings {
     pub(super) fn new(ip: &config::Ip, hops: u8) -> Self {
         let bytes = |of: Bytes| of.get() as u32;
@@ -93,12 +104,6 @@ impl Settings {
 
     /// How long the line of a group takes for a packet. Unit: ps.
     pub(super) fn line_time(&self, group: usize, length: u32) -> u64 {
-        let (rate, bytes) = match group {
-            0 => (self.port_rate, length),
-            1 => (self.port_rate, length + ETHERNET_FRAMING),
-            _ => (CONTROL_RATE, length),
-        };
-        // As `Rate::send_time`, for sizes that need no wider number.
-        (u64::from(bytes) * 8_000_000_000_000).div_ceil(rate.as_bps())
+        line_time(self.port_rate, group, length)
     }
 }

@@ -151,7 +151,7 @@ impl Engine {
         let (outstanding, used) = (budget.outstanding, self.settings.egress_buffer - budget.free);
         self.counts.outstanding_max = self.counts.outstanding_max.max(outstanding);
         self.counts.egress_max = self.counts.egress_max.max(used);
-        let request = Request { from: cell.from, to: cell.to, is_traced: cell.is_traced(), rts };
+        let request = Request { from: cell.from, to: cell.to, watch: cell.watch(), rts };
         let (pointer, is_first) = state.egress.reserve(&request, at, &self.settings);
         state.egress.attach(pointer, packet);
         state.unsolicited.packets.insert(key, (packet, State::At(pointer)));

@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ::rack::topology::{PortId, Topology as Graph, Vertex};
-use kernel::Span;
+use kernel::{Bytes, Span};
 use packets::Live;
 use serde_json::{Map, Value};
 
 use super::jobs::Place;
 use super::nic::Cores;
 use super::outside::{ETHERNET, attached};
+use crate::address::{Address, Endpoint};
 use crate::config::{self, Carrier, Plan};
 use crate::ip::Engine;
 use crate::pipeline::Interface;
@@ -20,6 +21,7 @@ use crate::pipeline::plan::{Plan as AddressPlan, Version};
 use crate::pipeline::routes::Found;
 use crate::rma::{self, Permissions};
 use crate::switch::Switches;
+use crate::switch::record::Numbers;
 use crate::switch::settings::Settings;
 use crate::tables::condition::State;
 use crate::tables::{Condition, Tables, compute::compute};
@@ -198,6 +200,74 @@ impl Blueprint {
             Place { at: (tin, host), address: engine.address(tin, host), grant }
         };
         hosts.iter().map(place).collect()
+    }
+
+    /// The TiN of a GNet address, and which of its hosts it is, or its Ethernet port.
+    pub(super) fn place_of(&self, address: u16) -> (u16, usize) {
+        let address = Address::from_bits(address);
+        let tin = self.shape().tin(address.pod(), address.tin());
+        let host = match address.endpoint() {
+            Endpoint::HOST_1 => 1,
+            Endpoint::ETHERNET => ETHERNET,
+            _ => 0,
+        };
+        (tin, host)
+    }
+
+    /// Bytes that data cells say of themselves, and most bytes of a packet in one.
+    pub(super) fn data_header(&self) -> Bytes {
+        self.ip.data_header
+    }
+
+    /// Most bytes of a packet in a data cell.
+    pub(super) fn cell_payload(&self) -> u64 {
+        self.ip.cell_payload().into()
+    }
+
+    /// Most bytes of memory that a request asks for.
+    pub(super) fn segment(&self) -> u64 {
+        self.memory.as_ref().map_or(0, |(rma, _)| rma.segment.get())
+    }
+
+    /// Terminal ports of a TiN.
+    fn terminals(&self) -> u8 {
+        self.shape().ports() - self.shape().external_ports()
+    }
+
+    /// What a record calls lines of TiNs: by the engine's number where it knows them; behind those the lines into the
+    /// terminal ports of each TiN and out of them.
+    pub(super) fn numbers(&self) -> Numbers {
+        let tins = self.shape().tins();
+        let (external, terminals) = (self.shape().external_ports(), self.terminals());
+        let size = Numbers::at(tins, 0);
+        let (mut outputs, mut feeds) = (vec![u32::MAX; size], vec![u32::MAX; size]);
+        let mut count = self.tin_ports.len() as u32;
+        for tin in 0..tins {
+            for port in 0..external {
+                if let Some(known) = self.link_port(tin, port) {
+                    outputs[Numbers::at(tin, port)] = known.get();
+                }
+            }
+            for port in external..external + terminals {
+                let at = Numbers::at(tin, port);
+                (feeds[at], outputs[at]) = (count, count + 1);
+                count += 2;
+            }
+        }
+        Numbers { outputs, feeds, count }
+    }
+
+    /// By port of the engine whether cells go on its line, and the ends of lines that it does not know, by their numbers.
+    pub(super) fn lines(&self) -> (Vec<bool>, Vec<[String; 2]>) {
+        let is_link = |of: &Option<(u16, u8)>| of.is_some_and(|(_, port)| port != HOST_PORT);
+        let ends = |tin: u16, terminal: u8| {
+            let (inside, outside) =
+                (format!("leaf {tin}"), format!("leaf {tin} (terminal {terminal})"));
+            [[outside.clone(), inside.clone()], [inside, outside]]
+        };
+        let tins = 0..self.shape().tins();
+        let names = tins.flat_map(|tin| (0..self.terminals()).flat_map(move |at| ends(tin, at)));
+        (self.tin_ports.iter().map(is_link).collect(), names.collect())
     }
 
     /// The TiN and the host of a line that has this end; `None` for links of TiNs.

@@ -15,19 +15,24 @@ use ::rack::Problem;
 use ::rack::node::{Payload, Unit};
 use ::rack::topology::{PortId, Topology as Graph, Vertex};
 use kernel::{Bytes, Rate, Slab, Span, Time};
-use packets::{Hop, Live, Marks, NOTE_WORDS, Orders, PRIORITIES, Packet, Post, Program, Verdict};
+use packets::{
+    Chosen, Hop, Inside, Live, Marks, NOTE_WORDS, Orders, PRIORITIES, Packet, Post, Program,
+    Verdict,
+};
 use serde_json::{Map, Value};
 
 use super::blueprint::{Blueprint, HOST_PORT};
 use super::jobs::Jobs;
 use super::nic::Cores;
-use super::outside::{ETHERNET, Outside};
+use super::outside::Outside;
+use super::record::{self, Ended, Record};
 use super::tracing::Tracing;
 use crate::address::{Address, Endpoint};
 use crate::cells::ip::Pointer;
 use crate::config::{Carrier, Plan};
 use crate::ip::{self, Arrival, Outcome};
 use crate::rma;
+use crate::switch::cell::Watch;
 use crate::switch::settings::TICK;
 use crate::switch::{self, Body, Posted, Switches, blocks, post};
 use crate::tables::journal::Journal;
@@ -115,6 +120,8 @@ pub(crate) struct Clique {
     damaged: u64,
     unexpected: u64,
     tracing: Tracing,
+    /// The record of chosen packets, where one is kept.
+    record: Option<Box<Record>>,
     outside: Option<Outside>,
     /// What a controller writes to tables, where there is one.
     journal: Option<Arc<Journal>>,
@@ -133,6 +140,7 @@ impl Clique {
         Self {
             outside: Outside::new(plan, &blueprint, graph),
             tracing,
+            record: None,
             // Those that are here are built when that is known.
             switches: blueprint.switches(&[], tables),
             packets: Slab::default(),
@@ -193,18 +201,49 @@ impl Clique {
 
     /// The TiN of a GNet address, and which of its hosts it is, or its Ethernet port.
     fn place_of(&self, address: u16) -> (u16, usize) {
-        let address = Address::from_bits(address);
-        let tin = self.blueprint.shape().tin(address.pod(), address.tin());
-        let host = match address.endpoint() {
-            Endpoint::HOST_1 => 1,
-            Endpoint::ETHERNET => ETHERNET,
-            _ => 0,
-        };
-        (tin, host)
+        self.blueprint.place_of(address)
+    }
+
+    /// A host has told its TiN what to do for a flow, for the record.
+    fn note_command(&mut self, tin: u16, packet: &Packet, job: u32, now: Time) {
+        let Some(record) = &mut self.record else { return };
+        let is_recorded = record.comes(packet, job, now);
+        if let Some(recorder) = self.switches.recorder().filter(|_| is_recorded) {
+            recorder.begins(tin, job, now.as_ps());
+        }
+    }
+
+    /// Tells the record who has come to have which place.
+    fn note_known(&mut self) {
+        let Some(record) = &mut self.record else { return };
+        if let Some(recorder) = self.switches.recorder() {
+            let (packets, jobs) = (&self.packets, &self.jobs);
+            record.learns(
+                recorder.known(),
+                |handle| packets[handle as usize],
+                |handle| jobs.as_ref().map(|jobs| jobs.whose(handle)),
+            );
+        }
+    }
+
+    /// A packet leaves a TiN at an instant, for the record.
+    fn note_leaving(&mut self, tin: u16, leaving: &Leaving) {
+        if let Some(record) = &mut self.record {
+            let packet = &self.packets[leaving.packet as usize];
+            record.leaves((tin, leaving.host), packet, leaving.at);
+        }
+    }
+
+    /// A packet is lost at a TiN, for the record.
+    fn note_lost(&mut self, tin: u16, packet: u32) {
+        if let Some(recorder) = self.switches.recorder() {
+            recorder.loses(tin, packet);
+        }
     }
 
     /// Carries out what has become of packets, and sends what goes to other parts, since this was last done.
     fn settle(&mut self, orders: &mut Orders) {
+        self.note_known();
         if self.jobs.is_some() {
             self.settle_memory(orders);
         }
@@ -217,9 +256,13 @@ impl Clique {
                     let (_, host) = self.place_of(to);
                     let leaving = Leaving { at, packet, host, is_marked, is_damaged };
                     self.leaving[usize::from(tin)].push_back(leaving);
+                    self.note_leaving(tin, &leaving);
                     orders.wake_at(self.blueprint.vertex(tin), at.max(orders.now()));
                 }
-                Outcome::Lost { packet, .. } => self.packets.release(packet),
+                Outcome::Lost { packet, .. } => {
+                    self.note_lost(tin, packet);
+                    self.packets.release(packet);
+                }
             }
         }
         self.tracing.hear(&mut self.switches);
@@ -244,7 +287,10 @@ impl Clique {
             return Verdict::Drop;
         };
         match jobs.take(packet) {
-            Some(Ok(job)) => self.go_on(job, orders.now()),
+            Some(Ok(job)) => {
+                self.note_command(tin, packet, job, orders.now());
+                self.go_on(job, orders.now());
+            }
             Some(Err(told)) => self.tell_host(told, orders),
             None => {
                 self.unexpected += 1;
@@ -258,8 +304,11 @@ impl Clique {
     /// Asks for more of a command.
     fn go_on(&mut self, job: u32, now: Time) {
         let (Some(jobs), tracing) = (&mut self.jobs, &mut self.tracing) else { return };
-        while let Some(((tin, host), access)) = jobs.next(job, |tin| tracing.takes(tin)) {
+        let since = self.record.as_ref().and_then(|record| record.commanded(job));
+        let watch = |tracing: &mut Tracing, tin| Watch::new(tracing.takes(tin), since.is_some());
+        while let Some(((tin, host), access)) = jobs.next(job, |tin| watch(tracing, tin)) {
             self.switches.act(tin, now, |cores, wishes| {
+                wishes.record(|recorder| recorder.submits(access.handle, since));
                 if let Some(memory) = &mut cores.memory {
                     memory.submit(tin, host, &access, wishes);
                 }
@@ -271,11 +320,15 @@ impl Clique {
     fn settle_memory(&mut self, orders: &mut Orders) {
         loop {
             let memory = self.switches.endpoints_mut().memory.as_mut();
-            let Some((_, outcome)) = memory.and_then(|memory| memory.next_outcome()) else {
+            let Some((tin, outcome)) = memory.and_then(|memory| memory.next_outcome()) else {
                 return;
             };
             let Some(jobs) = &mut self.jobs else { return };
+            let (ended, _) = jobs.whose(outcome.handle());
             let (told, job) = jobs.end(&outcome);
+            if let Some(recorder) = self.switches.recorder().filter(|_| job.is_none()) {
+                recorder.ends(tin, ended);
+            }
             told.into_iter().for_each(|told| self.tell_host(told, orders));
             if let Some(job) = job {
                 self.go_on(job, orders.now());
@@ -369,8 +422,12 @@ impl Program for Clique {
         let Some((from, to)) = self.ends(packet, tin) else { return Verdict::Drop };
         // Its header is here; the rest comes as fast as the host's line is.
         let rest = u64::from(packet.wire).saturating_sub(packets::config::CUT_THROUGH_HEADER.get());
+        let handle = self.packets.insert(*packet);
+        let now = orders.now();
+        let is_recorded =
+            self.record.as_mut().is_some_and(|record| record.comes(packet, handle, now));
         let arrival = Arrival {
-            packet: self.packets.insert(*packet),
+            packet: handle,
             length: packet.wire,
             class_of_service: self.classes_of_service[usize::from(packet.priority)],
             from,
@@ -378,7 +435,7 @@ impl Program for Clique {
             flow_hash: packet.entropy & 0xFFF,
             may_be_marked: packet.marks.contains(Marks::ECT),
             is_encapsulated: false,
-            is_traced: self.tracing.takes(tin),
+            watch: Watch::new(self.tracing.takes(tin), is_recorded),
             is_bad: false,
             whole_at: orders.now() + self.rate.send_time(Bytes::new(rest)),
         };
@@ -496,6 +553,9 @@ impl Program for Clique {
         if let Some(journal) = &self.journal {
             self.switches.follow(Arc::clone(journal));
         }
+        if let Some(record) = &self.record {
+            record.begin(&mut self.switches);
+        }
     }
 
     fn home(&self, switch: Vertex) -> Vertex {
@@ -507,6 +567,22 @@ impl Program for Clique {
 
     fn blocks(&self) -> usize {
         blocks::best(self.blueprint.shape().tins())
+    }
+
+    fn record(&mut self, chosen: &Arc<Chosen>) {
+        self.record = Some(Box::new(Record::new(chosen, &self.blueprint, self.rate)));
+    }
+
+    fn recorded<'a>(parts: impl Iterator<Item = &'a mut Self>) -> Option<Inside> {
+        let (mut ended, mut blueprint) = (Vec::new(), None);
+        for part in parts {
+            part.note_known();
+            let seen = part.switches.take_record().map(|recorder| recorder.into_seen());
+            let record = part.record.take();
+            ended.extend(record.zip(seen).map(|(record, seen)| Ended { record: *record, seen }));
+            blueprint = Some(Arc::clone(&part.blueprint));
+        }
+        record::close(&*blueprint?, ended)
     }
 
     fn add_counts(&mut self, other: &Self) {

@@ -165,6 +165,10 @@ impl Transport for Commands {
         true
     }
 
+    fn offset_of(&self, _: &Packet) -> u64 {
+        0
+    }
+
     fn can_be_cut(&self) -> bool {
         true
     }

@@ -13,6 +13,7 @@ use packets::{FlowKey, Packet};
 
 use super::commands::{COMMAND, COMMAND_BYTES, DONE, FAILED, HEARD};
 use crate::rma::{Access, Grant, Kind, Outcome};
+use crate::switch::cell::Watch;
 
 /// Operations of a flow that are asked for at a time (our choice: two windows of the default operation).
 const AHEAD: u32 = 8;
@@ -142,12 +143,12 @@ impl Jobs {
         Some(Ok(place))
     }
 
-    /// The next operation of a command, and who asks; none if enough are under way. `traces` says of a TiN whether its
-    /// next operation is traced.
+    /// The next operation of a command, and who asks; none if enough are under way. `watch` says of a TiN who looks at
+    /// its next operation.
     pub(super) fn next(
         &mut self,
         place: u32,
-        traces: impl FnOnce(u16) -> bool,
+        watch: impl FnOnce(u16) -> Watch,
     ) -> Option<((u16, usize), Access)> {
         let job = &mut self.jobs[place as usize];
         if job.rest == 0 || job.operations == AHEAD || job.has_failed {
@@ -162,8 +163,8 @@ impl Jobs {
         let handle = self.parts.insert(Part { job: place, length, by: by.at, is_open: true });
         let (kind, grant, half) = (self.kind, to.grant, None);
         let (offset, local) = (address, address);
-        let (to, is_traced) = (to.address, traces(by.at.0));
-        let access = Access { handle, to, kind, length, grant, offset, local, half, is_traced };
+        let (to, watch) = (to.address, watch(by.at.0));
+        let access = Access { handle, to, kind, length, grant, offset, local, half, watch };
         Some((by.at, access))
     }
 
@@ -221,6 +222,18 @@ impl Jobs {
         let number = (address >> BYTE_BITS) as u32;
         let offset = address % (1 << BYTE_BITS);
         Some(Payload { flow: FlowName { src, dst, number }, offset, bytes })
+    }
+
+    /// The command of an operation, and the flow that it is for, as hosts name it.
+    pub(super) fn whose(&self, handle: u32) -> (u32, packets::Name) {
+        let job = self.parts[handle as usize].job;
+        let Job { asks, is_asked, number, .. } = self.jobs[job as usize];
+        (job, packets::Name { src: asks, dst: is_asked, number })
+    }
+
+    /// Which byte of its flow is at an address.
+    pub(super) const fn byte_of(address: u64) -> u64 {
+        address % (1 << BYTE_BITS)
     }
 
     /// Whether no command is under way.
@@ -318,7 +331,7 @@ mod tests {
         }
 
         fn go_on(&mut self, job: u32) {
-            while let Some((_, access)) = self.tin.next(job, |_| false) {
+            while let Some((_, access)) = self.tin.next(job, |_| Watch::NONE) {
                 self.operations.push_back(access);
             }
         }

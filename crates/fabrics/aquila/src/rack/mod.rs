@@ -13,6 +13,7 @@ mod ideal;
 mod jobs;
 mod nic;
 mod outside;
+mod record;
 mod remote;
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 
 use ::rack::equipment::Bill;
 use ::rack::node::{End, Ending, FlowName, Memory, Message, Node, Nodes, Unit};
+use ::rack::trace::{Followed, Trace};
 use ::rack::{
     Advance, Completion, Fabric, Failure, Flow, Gauge, Probe, Problem, Stage, Totals, Unfinished,
 };
@@ -198,6 +199,22 @@ impl Fabric for Remote {
 
     fn set_threads(&mut self, threads: usize) {
         self.network.set_threads(threads);
+    }
+
+    fn can_trace(&self) -> Result<(), Problem> {
+        self.network.can_trace()
+    }
+
+    fn set_trace(&mut self, followed: &[Followed]) {
+        let turned = |of: &Followed| match self.manner.reads() {
+            true => Followed { src: of.dst, dst: of.src, ..*of },
+            false => *of,
+        };
+        self.network.set_trace(&followed.iter().map(turned).collect::<Vec<_>>());
+    }
+
+    fn take_trace(&mut self) -> Trace {
+        self.network.take_trace()
     }
 
     fn apart(&self) -> Option<Nodes> {

@@ -14,7 +14,7 @@ use crate::tables::journal::{Journal, Repair, Write};
 use crate::tables::{Condition, compute::compute};
 use crate::topology::Fibres;
 
-fn flow(id: u64, (src, dst): (u32, u32), size: u64, start: Time) -> Flow {
+pub(super) fn flow(id: u64, (src, dst): (u32, u32), size: u64, start: Time) -> Flow {
     let (src, dst) = (NodeId::new(src), NodeId::new(dst));
     Flow { id: FlowId::new(id), src, dst, size: Bytes::new(size), start, class: Class::new(0) }
 }
@@ -321,7 +321,7 @@ impl ::rack::Probe for Books {
     }
 }
 
-fn fault(component: Component, at: u64, until: Option<u64>) -> Fault {
+pub(super) fn fault(component: Component, at: u64, until: Option<u64>) -> Fault {
     let time = |us| Time::ZERO + Span::from_us(us);
     Fault { component, at: time(at), until: until.map(time) }
 }

@@ -128,6 +128,7 @@ mod tests {
     use super::*;
     use crate::rma::open_loop::{Issue, OpenLoop};
     use crate::rma::{Access, Kind};
+    use crate::switch::cell::Watch;
     use crate::switch::settings::Settings as Chip;
     use crate::tables::{Condition, compute::compute};
     use crate::topology::{Fibres, Shape};
@@ -153,10 +154,10 @@ mod tests {
             let at = Time::ZERO + Span::from_ns(100 * read);
             let (from, to) = ((read % 18) as u16, (read * 7 % 18 + 5) as u16 % tins);
             switches.run(at);
-            let is_traced = tracing.takes(from);
+            let watch = Watch::new(tracing.takes(from), false);
             switches.act(from, at, |ends, wishes| {
                 let access = ends.access((to, 1), Kind::Read, 512);
-                let access = Access { is_traced, ..access };
+                let access = Access { watch, ..access };
                 ends.ask(Issue { from: (from, 0), access, at, end: None }, wishes);
             });
             tracing.hear(&mut switches);

@@ -183,8 +183,13 @@ impl Software {
             offset: access.offset,
             local: access.local,
             half: access.half.unwrap_or(settings.half),
-            is_traced: access.is_traced,
+            watch: access.watch,
         }
+    }
+
+    /// What an operation that has not ended does.
+    pub(super) fn access(&self, operation: u32) -> &Access {
+        &self.open[operation as usize].access
     }
 
     /// Bytes of an operation have landed.

@@ -14,6 +14,7 @@ use super::{Landing, Outgoing};
 use crate::cells::rma::{Operation, Request, Response, Status, TAG_BYTES};
 use crate::ip::ages::Ages;
 use crate::link::classes::Half;
+use crate::switch::cell::Watch;
 
 /// Slots that are used in turn before one is used again, as far as there are so many (our choice: 2^13 uses until a
 /// generation comes back).
@@ -36,7 +37,7 @@ pub(super) struct Command {
     /// Where in the own memory.
     pub(super) local: u64,
     pub(super) half: Half,
-    pub(super) is_traced: bool,
+    pub(super) watch: Watch,
 }
 
 impl Command {
@@ -215,7 +216,8 @@ impl Initiator {
             operands: command.operands,
         };
         request.tag = memory::tag(&request, (from, command.to), &command.grant.secret);
-        Some(Outgoing { to: command.to, request, is_traced: command.is_traced })
+        let begins = (segment == 0).then_some(command.operation);
+        Some(Outgoing { to: command.to, request, watch: command.watch, begins })
     }
 
     /// A response has come, with `value` at its beginning.

@@ -32,7 +32,8 @@ use crate::address::{Address, Endpoint};
 use crate::cells::rma::{Operation, Request, Response, Status};
 use crate::config;
 use crate::link::classes::{CellKind, Half};
-use crate::switch::cell::{BLOCKS_MAX, Cell};
+use crate::switch::cell::{BLOCKS_MAX, Cell, Watch};
+use crate::switch::record::Key;
 use crate::switch::settings::TICK;
 use crate::switch::{Endpoints, Room, Wishes};
 use crate::topology::Shape;
@@ -102,8 +103,8 @@ pub struct Access {
     pub local: u64,
     /// The half of the channels that it takes, if not the one configured.
     pub half: Option<Half>,
-    /// Whether all of its cells are traced, here and at its target.
-    pub is_traced: bool,
+    /// Who looks at its cells, here and at its target.
+    pub watch: Watch,
 }
 
 /// Why an operation has failed.
@@ -144,6 +145,15 @@ pub enum Outcome {
         /// When.
         at: Time,
     },
+}
+
+impl Outcome {
+    /// The owner's name for the operation.
+    #[must_use]
+    pub const fn handle(&self) -> u32 {
+        let (Self::Done { handle, .. } | Self::Failed { handle, .. }) = self;
+        *handle
+    }
 }
 
 /// What has happened so far.
@@ -233,7 +243,15 @@ struct Outgoing {
     /// GNet address of the host that is asked.
     to: u16,
     request: Request,
-    is_traced: bool,
+    watch: Watch,
+    /// The operation that it is the first request of, by its place in software.
+    begins: Option<u32>,
+}
+
+/// Slot, generation and segment of a writer's command, if a request is for what is to be written.
+pub(crate) fn offer(request: &Request) -> Option<(u16, u8, u8)> {
+    let [.., generation, segment] = request.address.to_be_bytes();
+    (request.slot >= FETCH_FIRST).then_some(((request.address >> 16) as u16, generation, segment))
 }
 
 /// A TiN.
@@ -380,7 +398,14 @@ impl Engine {
             return;
         };
         self.counts.requests += 1;
-        let asked = Asked { request, from: cell.from, at, is_traced: cell.is_traced() };
+        let asked = Asked { request, from: cell.from, at, watch: cell.watch() };
+        let id = self.tins[place].id;
+        wishes.record(|recorder| {
+            // Memory needs its time; what is to be written can be asked for at once.
+            let is_offer = request.operation == Operation::Write;
+            let since = if is_offer { at } else { at + self.settings.request_time };
+            recorder.is_asked(id, cell, request.length, since);
+        });
         let waiting = self.tins[place].hosts[host].target.take(asked) as u32;
         self.counts.queue_max = self.counts.queue_max.max(waiting);
         self.found.record(u64::from(waiting) - 1);
@@ -681,7 +706,7 @@ impl Host {
     /// A request as a cell.
     fn request(
         &self,
-        &Outgoing { to, ref request, is_traced }: &Outgoing,
+        &Outgoing { to, ref request, watch, begins }: &Outgoing,
         half: Half,
         settings: &Settings,
         wishes: &mut Wishes,
@@ -689,10 +714,20 @@ impl Host {
         let is_read = request.operation == Operation::Read;
         let kind = if is_read { CellKind::Req } else { CellKind::WriteReq };
         let blocks = if request.operation.is_atomic() { ATOMIC_BLOCKS } else { REQUEST_BLOCKS };
+        let key = Key::command(self.address, (request.slot, request.generation));
+        let now = wishes.now().as_ps();
+        wishes.record(|recorder| match (begins, offer(request)) {
+            (Some(operation), _) => recorder.commands(key, self.software.access(operation), now),
+            (None, Some((slot, generation, segment))) => {
+                let of = Key::command(to, (slot, generation));
+                recorder.fetches(key, (of, u64::from(segment) * u64::from(settings.segment)), now);
+            }
+            _ => {}
+        });
         let (word, rest) = request.parts();
         let class = kind.class(half);
         let cell = Cell::new(self.address, to, class, kind as u8, blocks, settings.hops);
-        wishes.enclose(cell.with_payload(word).traced(is_traced), &rest)
+        wishes.enclose(cell.with_payload(word).watched(watch), &rest)
     }
 
     /// A response without bytes as a cell.
@@ -701,7 +736,7 @@ impl Host {
         let kind = if is_done { CellKind::Resp } else { CellKind::RespError };
         let class = kind.class(half);
         let cell = Cell::new(self.address, answer.to, class, kind as u8, 2, settings.hops);
-        cell.with_payload(answer.response.word()).traced(answer.is_traced)
+        cell.with_payload(answer.response.word()).watched(answer.watch)
     }
 
     /// A response with bytes as a cell.
@@ -715,7 +750,7 @@ impl Host {
         let (kind, blocks) = (CellKind::Resp, settings.response_blocks(of.length));
         let class = kind.class(half);
         let cell = Cell::new(self.address, of.answer.to, class, kind as u8, blocks, settings.hops);
-        let cell = cell.with_payload(of.answer.response.word()).traced(of.answer.is_traced);
+        let cell = cell.with_payload(of.answer.response.word()).watched(of.answer.watch);
         match of.value {
             Some(value) => wishes.enclose(cell, &value.to_be_bytes()),
             None => match self.memory.read(of.address, of.length as usize) {

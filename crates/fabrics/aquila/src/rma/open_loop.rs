@@ -10,7 +10,7 @@ use super::{Access, Counts, Engine, Failure, Grant, Kind, NEVER, Outcome, Permis
 use crate::address::Address;
 use crate::config::Rma;
 use crate::link::classes::Half;
-use crate::switch::cell::Cell;
+use crate::switch::cell::{Cell, Watch};
 use crate::switch::settings::TICK;
 use crate::switch::{Endpoints, Room, Wishes};
 use crate::topology::Shape;
@@ -162,7 +162,7 @@ impl OpenLoop {
     pub fn access(&self, (tin, host): (u16, usize), kind: Kind, length: u32) -> Access {
         let (to, grant) = (self.engine.address(tin, host), self.grants[place(tin, host)]);
         let (offset, local) = (0, 0);
-        Access { handle: 0, to, kind, length, grant, offset, local, half: None, is_traced: false }
+        Access { handle: 0, to, kind, length, grant, offset, local, half: None, watch: Watch::NONE }
     }
 
     /// All operations so far, in the order in which they were drawn.

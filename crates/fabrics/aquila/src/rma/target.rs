@@ -17,6 +17,7 @@ use super::{Heard, Landing, Outgoing};
 use crate::cells::rma::{Operation, Request, Response, Status, TAG_BYTES};
 use crate::ip::ages::Ages;
 use crate::link::classes::Half;
+use crate::switch::cell::Watch;
 
 /// The first number of responses to a target that fetches what it was offered: those below are commands' slots.
 pub(super) const FETCH_FIRST: u16 = 1 << 12;
@@ -28,7 +29,7 @@ pub(super) struct Asked {
     pub(super) from: u16,
     /// When. Unit: ps.
     pub(super) at: u64,
-    pub(super) is_traced: bool,
+    pub(super) watch: Watch,
 }
 
 impl Asked {
@@ -47,7 +48,7 @@ impl Asked {
 pub(super) struct Answer {
     pub(super) to: u16,
     pub(super) response: Response,
-    pub(super) is_traced: bool,
+    pub(super) watch: Watch,
 }
 
 /// Memory that is being read for somebody.
@@ -162,7 +163,7 @@ impl Target {
             if let Err(status) = self.begin(asked, start + settings.request_time, bench) {
                 refused[status as usize] += 1;
                 let response = asked.response(status);
-                let answer = Answer { to: asked.from, response, is_traced: asked.is_traced };
+                let answer = Answer { to: asked.from, response, watch: asked.watch };
                 self.refusals[half].push_back((start + settings.request_time, answer));
             }
         }
@@ -268,7 +269,8 @@ impl Target {
                 ..of
             };
             request.tag = memory::tag(&request, (own, asked.from), &secret);
-            return Some(Outgoing { to: asked.from, request, is_traced: asked.is_traced });
+            let (to, watch) = (asked.from, asked.watch);
+            return Some(Outgoing { to, request, watch, begins: None });
         }
     }
 
@@ -300,7 +302,7 @@ impl Target {
             return 0;
         };
         let response = asked.response(Status::Done);
-        let answer = Answer { to: asked.from, response, is_traced: asked.is_traced };
+        let answer = Answer { to: asked.from, response, watch: asked.watch };
         self.written[asked.half() as usize].push_back(answer);
         self.end(place)
     }
@@ -372,7 +374,7 @@ impl Target {
             length: length.div_ceil(8) as u8,
             ..job.asked.response(Status::Done)
         };
-        let answer = Answer { to: job.asked.from, response, is_traced: job.asked.is_traced };
+        let answer = Answer { to: job.asked.from, response, watch: job.asked.watch };
         let address = job.address + u64::from(offset);
         let value = job.value;
         if job.sent == job.length() {

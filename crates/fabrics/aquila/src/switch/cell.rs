@@ -29,13 +29,38 @@ pub struct Cell {
     pub kind: u8,
     /// Traffic class: 0 to 9 (M210).
     pub class: u8,
-    /// Switches that it may still pass, and in the highest bits whether it is traced, and whether damaged.
+    /// Switches that it may still pass, and in the highest bits whether it is traced, damaged, and recorded.
     hops: u8,
 }
 
-/// In `hops`: the cell is traced (M901), and bits behind its header are wrong.
+/// In `hops`: the cell is traced (M901), bits behind its header are wrong, and a run records it, of which no link knows.
 const TRACED: u8 = 0x80;
 const DAMAGED: u8 = 0x40;
+const RECORDED: u8 = 0x20;
+/// All of them: hops are fewer than 32.
+const MARKS: u8 = TRACED | DAMAGED | RECORDED;
+
+/// Who looks at a cell on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Watch(u8);
+
+impl Watch {
+    /// Nobody.
+    pub const NONE: Self = Self(0);
+
+    /// Whether each switch reports it, and whether a run that keeps a record writes down where it is.
+    #[must_use]
+    pub const fn new(is_traced: bool, is_recorded: bool) -> Self {
+        let recorded = if is_recorded { RECORDED } else { 0 };
+        Self(if is_traced { TRACED } else { 0 } | recorded)
+    }
+
+    /// Whether a run that keeps a record writes down where it is.
+    #[must_use]
+    pub const fn is_recorded(self) -> bool {
+        self.0 & RECORDED != 0
+    }
+}
 
 impl Cell {
     /// A cell at its source, with so many switches to pass at most.
@@ -57,7 +82,19 @@ impl Cell {
         Self { hops, ..self }
     }
 
-    /// Whether each switch on its way records it.
+    /// The same, looked at so.
+    #[must_use]
+    pub const fn watched(self, watch: Watch) -> Self {
+        Self { hops: self.hops & !(TRACED | RECORDED) | watch.0, ..self }
+    }
+
+    /// Who looks at it on its way.
+    #[must_use]
+    pub const fn watch(&self) -> Watch {
+        Watch(self.hops & (TRACED | RECORDED))
+    }
+
+    /// Whether each switch on its way reports it.
     #[must_use]
     pub const fn is_traced(&self) -> bool {
         self.hops & TRACED != 0
@@ -76,12 +113,12 @@ impl Cell {
     /// Switches that it may still pass.
     #[must_use]
     pub const fn hops(&self) -> u8 {
-        self.hops & !(TRACED | DAMAGED)
+        self.hops & !MARKS
     }
 
     /// The same with so many switches to pass at most.
     pub(super) const fn with_hops(self, hops: u8) -> Self {
-        Self { hops: self.hops & (TRACED | DAMAGED) | hops, ..self }
+        Self { hops: self.hops & MARKS | hops, ..self }
     }
 
     /// Switches that it may still pass, and what it is marked with, as one byte.

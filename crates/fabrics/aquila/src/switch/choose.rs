@@ -4,12 +4,14 @@
 //! outputs (M310). Drawn again while it waits (M313). Chance depends on the switch, the port, the channel,
 //! the cell's ends and how many were drawn there before, so the order in which heads are looked at makes no difference.
 
+use ::rack::trace::Outcome;
+
 use super::Counts;
 use super::calendar::{Queue, split_queue};
-use super::cell::{Cell, NONE};
+use super::cell::{BLOCK, Cell, NONE, Pool};
 use super::settings::{ESCAPE, Limits};
 use super::shared::Shared;
-use super::tin::{LANES, Tin, UNDECIDED, at};
+use super::tin::{LANES, Tin, UNDECIDED, at, channels};
 use super::traced::NOWHERE;
 use crate::address::Address;
 use crate::config::AtDeadLink;
@@ -36,13 +38,19 @@ struct Around<'a> {
 impl Tin {
     /// The head of a FIFO has come there: decides its way, and asks for it.
     #[inline(never)]
-    pub(super) fn decide(&mut self, shared: &mut Shared, port: usize, channel: usize, tick: u64) {
-        self.decide_inline(shared, port, channel, tick);
+    pub(super) fn decide<const RECORDS: bool>(
+        &mut self,
+        shared: &mut Shared,
+        port: usize,
+        channel: usize,
+        tick: u64,
+    ) {
+        self.decide_inline::<RECORDS>(shared, port, channel, tick);
     }
 
     /// The same, where most heads come.
     #[inline(always)]
-    pub(super) fn decide_inline(
+    pub(super) fn decide_inline<const RECORDS: bool>(
         &mut self,
         shared: &mut Shared,
         port: usize,
@@ -55,13 +63,16 @@ impl Tin {
         counts.decisions += 1;
         let around = Around { limits, tables };
         let Some(way) = self.choose(around, counts, port, channel, pool.get(head)) else {
-            return self.discard_head(shared, port, channel, tick);
+            return self.discard_head::<RECORDS>(shared, port, channel, tick);
         };
         let input = &mut self.inputs[at(channel, port)];
         (input.output, input.onward) = (way.output as u8, way.onward as u8);
         input.drawn = tick as u8;
         input.draws = input.draws.wrapping_add(1);
         self.ask(port, channel, way.output, way.onward);
+        if RECORDS {
+            self.note_asked(shared, head, (way.output, way.onward), tick);
+        }
         if way.is_drawn && shared.limits.draw_again > 0 {
             shared.drawn.push(self.queue(port, channel));
         }
@@ -80,7 +91,12 @@ impl Tin {
 
     /// A head may have waited for long: if it is still the one, and still waits, its way is drawn again.
     #[inline]
-    pub(super) fn draw_again(&mut self, shared: &mut Shared, queue: Queue, tick: u64) {
+    pub(super) fn draw_again<const RECORDS: bool>(
+        &mut self,
+        shared: &mut Shared,
+        queue: Queue,
+        tick: u64,
+    ) {
         let (_, port, channel) = split_queue(queue);
         let input = &mut self.inputs[at(channel, port)];
         if input.output == UNDECIDED || input.drawn != (tick - shared.limits.draw_again) as u8 {
@@ -89,7 +105,7 @@ impl Tin {
         let (output, onward) = (usize::from(input.output), usize::from(input.onward));
         input.output = UNDECIDED;
         self.unask(port, channel, output, onward);
-        self.decide(shared, port, channel, tick);
+        self.decide::<RECORDS>(shared, port, channel, tick);
         shared.mark(self);
     }
 
@@ -203,20 +219,57 @@ impl Tin {
 
     /// A head that cannot go anywhere is thrown away; the room it took comes free (M110).
     #[inline(never)]
-    fn discard_head(&mut self, shared: &mut Shared, port: usize, channel: usize, tick: u64) {
+    fn discard_head<const RECORDS: bool>(
+        &mut self,
+        shared: &mut Shared,
+        port: usize,
+        channel: usize,
+        tick: u64,
+    ) {
         shared.counts.discarded += 1;
         let input = &mut self.inputs[at(channel, port)];
         let cell = input.head;
         input.head = if cell == input.tail { NONE } else { shared.pool.get(cell).next };
-        let cell = shared.pool.take(cell);
+        let (index, cell) = (cell, shared.pool.take(cell));
+        shared.note_lost(index, &cell, Outcome::NoRoute);
         if cell.is_traced() {
             shared.note(self.id, (port, channel), (NOWHERE, channel as u8), cell, tick);
         }
         shared.wishes.contents.release(&cell);
         self.free_units(shared, port, channel, cell.units(), tick);
         if self.inputs[at(channel, port)].head != NONE {
-            self.decide(shared, port, channel, tick);
+            self.decide::<RECORDS>(shared, port, channel, tick);
         }
+    }
+
+    /// A recorded head asks for an output's channel.
+    #[inline(never)]
+    fn note_asked(&self, shared: &mut Shared, head: u32, way: (usize, usize), tick: u64) {
+        let Shared { pool, wishes, .. } = shared;
+        wishes.record(|recorder| {
+            if recorder.has(head) {
+                let found = self.waiting(pool, way.0);
+                recorder.asks(head, (way.0 as u8, way.1 as u8), found, tick);
+            }
+        });
+    }
+
+    /// Bytes and cells in the queues of an output.
+    fn waiting(&self, pool: &Pool, output: usize) -> [u32; 2] {
+        let (mut bytes, mut cells) = (0, 0);
+        for channel in channels(self.ports[output].filled) {
+            let queue = &self.outputs[at(channel, output)];
+            let mut next = queue.head;
+            loop {
+                let cell = pool.get(next);
+                (bytes, cells) = (bytes + u32::from(cell.blocks) * u32::from(BLOCK), cells + 1);
+                if next == queue.tail {
+                    break;
+                }
+                next = cell.next;
+            }
+        }
+        [bytes, cells]
     }
 }
 

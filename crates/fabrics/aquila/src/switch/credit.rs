@@ -12,7 +12,8 @@ const ALL: u32 = (1 << PER_SET) - 1;
 
 impl Tin {
     /// Units of a FIFO have come free: tells the other end, at once if they are many.
-    #[inline]
+    // Always: it is called from each of the ways in which switches are compiled.
+    #[inline(always)]
     pub(super) fn free_units(
         &mut self,
         shared: &mut Shared,
@@ -75,7 +76,7 @@ impl Tin {
     }
 
     /// The other end has told what may be sent in all.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_credit(&mut self, shared: &mut Shared, credit: Credit, tick: u64) {
         let port = credit.place as usize % LANES;
         if self.ports[port].is_down {

@@ -1,5 +1,6 @@
 //! From an input to an output: matches, crossings, and what an input does when a cell has left it (M104 to M107).
 
+use ::rack::trace::Outcome;
 use switching::islip::match_busy;
 
 use super::OUT_PS;
@@ -14,11 +15,16 @@ use crate::topology::PortKind;
 impl Tin {
     /// What has come over a link may be acted upon.
     #[inline]
-    pub(super) fn take_mail(&mut self, shared: &mut Shared, mail: Mail, tick: u64) {
+    pub(super) fn take_mail<const RECORDS: bool>(
+        &mut self,
+        shared: &mut Shared,
+        mail: Mail,
+        tick: u64,
+    ) {
         match mail {
             Mail::Cell { queue, cell } => {
                 let (_, port, channel) = split_queue(queue);
-                self.enter(shared, port, channel, cell, tick);
+                self.enter::<RECORDS>(shared, port, channel, cell, tick);
             }
             Mail::Sync { queue, used } => self.take_sync(shared, queue, used, tick),
         }
@@ -26,7 +32,7 @@ impl Tin {
 
     /// A cell joins a FIFO.
     #[inline(always)]
-    pub(super) fn enter(
+    pub(super) fn enter<const RECORDS: bool>(
         &mut self,
         shared: &mut Shared,
         port: usize,
@@ -38,7 +44,7 @@ impl Tin {
         let state = &self.ports[port];
         if state.is_down {
             shared.counts.lost_at_dead_links += 1;
-            return shared.discard(cell);
+            return shared.discard(cell, Outcome::DeadLink);
         }
         let input = &mut self.inputs[at(channel, port)];
         if input.credit.receive(units).is_err() {
@@ -48,10 +54,13 @@ impl Tin {
                 self.id
             );
             shared.counts.dropped_full += 1;
-            return shared.discard(cell);
+            return shared.discard(cell, Outcome::NoRoom);
         }
         let held = shared.limits.inputs[state.kind as usize] - input.credit.room();
         shared.counts.fifo_max = shared.counts.fifo_max.max(held);
+        if RECORDS {
+            shared.note_entered(self.slot << 6 | port as u32, cell);
+        }
         if input.head != NONE {
             shared.pool.link(input.tail, cell);
             input.tail = cell;
@@ -61,14 +70,14 @@ impl Tin {
         // While its last cell still crosses the next waits for its release.
         let crosses = self.free_inputs >> port & 1 == 0 && usize::from(state.crossing) == channel;
         if !crosses {
-            self.decide_inline(shared, port, channel, tick);
+            self.decide_inline::<RECORDS>(shared, port, channel, tick);
             shared.mark(self);
         }
     }
 
     /// Matches inputs and outputs that are free.
     #[inline]
-    pub(super) fn match_ports(&mut self, shared: &mut Shared, tick: u64) {
+    pub(super) fn match_ports<const RECORDS: bool>(&mut self, shared: &mut Shared, tick: u64) {
         let open = self.wanted & self.free_outputs;
         if open == 0 {
             return;
@@ -78,7 +87,7 @@ impl Tin {
             match_busy(&mut self.ports, free, shared.limits.iterations, &mut shared.matches);
         for at in 0..shared.matches.count() {
             let (input, output) = shared.matches.pair(at);
-            self.cross(shared, input, output, tick);
+            self.cross::<RECORDS>(shared, input, output, tick);
         }
         if is_open && self.may_match() {
             // What one round left open the next takes up.
@@ -88,7 +97,13 @@ impl Tin {
 
     /// A head crosses.
     #[inline]
-    fn cross(&mut self, shared: &mut Shared, input: usize, output: usize, tick: u64) {
+    fn cross<const RECORDS: bool>(
+        &mut self,
+        shared: &mut Shared,
+        input: usize,
+        output: usize,
+        tick: u64,
+    ) {
         let (channel, onward) = self.channel_of(input, output);
         debug_assert!(
             self.free_inputs >> input & 1 == 1 && self.free_outputs >> output & 1 == 1,
@@ -121,21 +136,27 @@ impl Tin {
             let cell = *shared.pool.get(index);
             shared.note(self.id, (input, channel), (to, onward as u8), cell, tick);
         }
+        if RECORDS {
+            shared.wishes.record(|recorder| recorder.crosses(index, ready, tick));
+        }
         let whole = tick + shared.durations.cross(blocks);
         shared.calendar.at(whole).releases.push(whole, release);
         if !is_fine {
             shared.counts.discarded += 1;
-            return shared.discard(index);
+            return shared.discard(index, Outcome::NoRoute);
         }
         if self.discards(shared, output) {
             shared.counts.lost_at_dead_links += 1;
-            return shared.discard(index);
+            return shared.discard(index, Outcome::DeadLink);
         }
         let queued = &mut self.queued[onward][output];
         *queued += units;
         if u16::from(*queued) + CELL_UNITS > shared.limits.outputs[kind as usize] {
             self.ports[output].room &= !(1 << onward);
             self.count_wants(output);
+            if RECORDS {
+                shared.note_room(self.place(output), onward, false);
+            }
         }
         let queue = &mut self.outputs[at(onward, output)];
         if queue.head != NONE {
@@ -185,13 +206,18 @@ impl Tin {
 
     /// The last byte of a cell has left an input.
     #[inline]
-    pub(super) fn release(&mut self, shared: &mut Shared, release: Release, tick: u64) {
+    pub(super) fn release<const RECORDS: bool>(
+        &mut self,
+        shared: &mut Shared,
+        release: Release,
+        tick: u64,
+    ) {
         let (_, port, channel) = split_queue(release.queue);
         self.free_inputs |= 1 << port;
         self.free_outputs |= 1 << release.output;
         self.free_units(shared, port, channel, release.units.into(), tick);
         if self.inputs[at(channel, port)].head != NONE {
-            self.decide_inline(shared, port, channel, tick);
+            self.decide_inline::<RECORDS>(shared, port, channel, tick);
         }
         shared.mark(self);
     }

@@ -4,6 +4,7 @@
 //! given back when its sender tells, in order with cells, all that it has sent. Credit and that count are told
 //! every 100 µs on links in use, so that what is lost of them is repaired.
 
+use ::rack::trace::Outcome;
 use kernel::{Stream, Time};
 
 use super::cell::{Cell, NONE};
@@ -224,7 +225,7 @@ impl Tin {
         while queue.head != NONE {
             let index = queue.head;
             queue.head = if index == queue.tail { NONE } else { shared.pool.get(index).next };
-            shared.discard(index);
+            shared.discard(index, Outcome::DeadLink);
             shared.counts.lost_at_dead_links += 1;
         }
         queue.deficit = 0;
@@ -233,6 +234,7 @@ impl Tin {
         state.filled &= !(1 << channel);
         state.room |= 1 << channel;
         self.count_wants(port);
+        shared.note_room(self.place(port), channel, true);
     }
 
     /// Lets all heads choose anew, at no tick that is being done.
@@ -250,7 +252,7 @@ impl Tin {
                 let (output, onward) = (usize::from(head.output), usize::from(head.onward));
                 head.output = UNDECIDED;
                 self.unask(port, channel, output, onward);
-                self.decide(shared, port, channel, tick);
+                self.decide::<true>(shared, port, channel, tick);
             }
         }
         shared.mark(self);

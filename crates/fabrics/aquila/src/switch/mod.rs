@@ -23,6 +23,7 @@ mod credit;
 mod cross;
 mod faults;
 pub mod post;
+pub(crate) mod record;
 mod send;
 pub mod settings;
 mod shared;
@@ -42,6 +43,7 @@ use crate::topology::{PortKind, Topology};
 use calendar::{Calendar, Mail, queue_at};
 use cell::{Cell, NONE, Pool};
 use contents::{Content, Contents};
+use record::{Numbers, Recorder};
 use settings::{CHANNELS, Durations, Limits, Settings, TICK_PS};
 use shared::{Later, Shared};
 use tin::{LANES, NEVER, NO_TIN, Tin, at};
@@ -93,6 +95,8 @@ pub struct Wishes {
     now: u64,
     list: Vec<Wish>,
     contents: Contents,
+    /// The record, where one is kept.
+    recorder: Option<Box<Recorder>>,
 }
 
 impl Wishes {
@@ -131,6 +135,14 @@ impl Wishes {
     #[must_use]
     pub fn enclosed(&self, cell: &Cell) -> &[u8] {
         self.contents.get(cell).map_or(&[], Content::bytes)
+    }
+
+    /// Tells the record of something, where one is kept.
+    #[inline]
+    pub(crate) fn record(&mut self, tell: impl FnOnce(&mut Recorder)) {
+        if let Some(recorder) = &mut self.recorder {
+            tell(recorder);
+        }
     }
 
     /// Cells of these channels are taken again.
@@ -296,6 +308,7 @@ impl<E: Endpoints> Switches<E> {
             refreshes: Later::default(),
             drawn: Vec::new(),
             is_wire: false,
+            is_observed: false,
             may_lose_sets: has_errors,
             matches: Default::default(),
         };
@@ -312,6 +325,25 @@ impl<E: Endpoints> Switches<E> {
     /// Sends everything on links through its bytes from now on, or not. Results do not depend on it.
     pub fn set_wire(&mut self, is_on: bool) {
         self.shared.is_wire = is_on;
+        self.shared.is_observed = is_on || self.shared.wishes.recorder.is_some();
+    }
+
+    /// From now on keeps a record of cells that say so, with lines by these numbers. `is_end` says by TiN whether
+    /// recorded flows end there.
+    pub(crate) fn set_record(&mut self, numbers: Arc<Numbers>, is_end: Arc<Vec<bool>>) {
+        let tins = self.tins.iter().map(|tin| tin.id).collect();
+        self.shared.wishes.recorder = Some(Box::new(Recorder::new(numbers, tins, is_end)));
+        self.shared.is_observed = true;
+    }
+
+    /// The record, where one is kept.
+    pub(crate) fn recorder(&mut self) -> Option<&mut Recorder> {
+        self.shared.wishes.recorder.as_deref_mut()
+    }
+
+    /// The record, where one was kept: it goes on no more.
+    pub(crate) fn take_record(&mut self) -> Option<Box<Recorder>> {
+        self.shared.wishes.recorder.take()
     }
 
     /// What has happened so far.
@@ -424,16 +456,26 @@ impl<E: Endpoints> Switches<E> {
     pub fn run(&mut self, end: Time) {
         // Ticks that begin before the end.
         let ticks = end.as_ps().div_ceil(TICK_PS);
-        loop {
-            let next = self.next_tick();
-            if next >= ticks {
-                break;
-            }
-            self.tick(next);
+        // Switches that keep no record ask nowhere whether they do.
+        match self.shared.wishes.recorder.is_some() {
+            false => self.run_ticks::<false>(ticks),
+            true => self.run_ticks::<true>(ticks),
         }
         if end != Time::NEVER {
             // What comes within this tick is acted upon in it, whether or not it had anything to do by then.
             self.shared.calendar.skip_to(end.as_ps() / TICK_PS);
+        }
+    }
+
+    /// Does everything that is due before a tick.
+    #[inline]
+    fn run_ticks<const RECORDS: bool>(&mut self, end: u64) {
+        loop {
+            let next = self.next_tick();
+            if next >= end {
+                break;
+            }
+            self.tick::<RECORDS>(next);
         }
     }
 

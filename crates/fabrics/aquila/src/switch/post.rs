@@ -119,7 +119,7 @@ mod tests {
         #[test]
         fn what_is_read_is_what_was_written(
             (to, from, payload, lead) in any::<(u16, u16, u64, i16)>(),
-            (class, blocks, hops) in (0..CLASSES, 2..=BLOCKS_MAX, 0..64u8),
+            (class, blocks, hops) in (0..CLASSES, 2..=BLOCKS_MAX, 0..32u8),
             (tick, channel, first) in (1_000_000..u64::MAX / 10_000, 0..32u8, 0..30u8),
             limits: [u16; CHANNELS_MAX],
             is_traced: bool,

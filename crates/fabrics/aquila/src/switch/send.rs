@@ -1,19 +1,28 @@
 //! Outputs: which channel goes next, and the wire (M108, M201 to M206).
 
+use ::rack::trace::Outcome;
+
 use super::bytes;
 use super::calendar::{Credit, Delivery, Mail, queue_at};
 use super::cell::NONE;
 use super::faults::Hit;
+use super::record::Going;
 use super::settings::{CELL_UNITS, CHANNELS, HOP, RECEIVE, TICK_PS};
 use super::shared::Shared;
 use super::tin::{NEVER, Tin, at, channels};
-use super::{Body, Posted};
+use super::{Body, Posted, Wishes};
+use crate::link::credits::UNIT_BYTES;
 use crate::topology::PortKind;
 
 impl Tin {
     /// Starts a cell on an output's line within this tick, if there is one that may.
     #[inline]
-    pub(super) fn look(&mut self, shared: &mut Shared, port: usize, tick: u64) {
+    pub(super) fn look<const RECORDS: bool>(
+        &mut self,
+        shared: &mut Shared,
+        port: usize,
+        tick: u64,
+    ) {
         let (begin, end) = (tick * TICK_PS, (tick + 1) * TICK_PS);
         let state = &mut self.ports[port];
         if state.look_at != tick {
@@ -39,7 +48,7 @@ impl Tin {
             0 => able.trailing_zeros() as usize,
             _ => self.next_in_turn(shared, port, able),
         };
-        self.send(shared, port, channel, begin, tick);
+        self.send::<RECORDS>(shared, port, channel, begin, tick);
     }
 
     /// Channels of an output whose heads may start before `end`, and when the next may of those that have credit, if
@@ -97,7 +106,14 @@ impl Tin {
 
     /// Puts the head of an output's channel on the line.
     #[inline]
-    fn send(&mut self, shared: &mut Shared, port: usize, channel: usize, begin: u64, tick: u64) {
+    fn send<const RECORDS: bool>(
+        &mut self,
+        shared: &mut Shared,
+        port: usize,
+        channel: usize,
+        begin: u64,
+        tick: u64,
+    ) {
         let queue = &mut self.outputs[at(channel, port)];
         let index = queue.head;
         let cell = shared.pool.get(index);
@@ -125,7 +141,7 @@ impl Tin {
         *queued -= blocks.div_ceil(2);
         let queued = *queued;
         if state.room >> channel & 1 == 0 {
-            self.reopen(shared, port, channel, queued);
+            self.reopen::<RECORDS>(shared, port, channel, queued);
         }
         if is_filled {
             shared.look_at(self, port, (free / TICK_PS).max(tick + 1));
@@ -135,29 +151,41 @@ impl Tin {
                 // The tail is no earlier than the line at which it came in allows.
                 let line = shared.durations.wire(PortKind::Local, blocks);
                 let tail = free.max(ready + line);
+                if RECORDS {
+                    self.note_sent(shared, (port, channel), index, [start, free], tail);
+                }
                 let delivery = Delivery { place: self.place(port), cell: index, tail };
                 let tick = tail / TICK_PS;
                 shared.calendar.at(tick).deliveries.push(tick, delivery);
             }
-            _ => self.put_on_wire(shared, port, channel, index, start),
+            _ => self.put_on_wire::<RECORDS>(shared, port, channel, index, start),
         }
     }
 
     /// An output's channel had no room for a largest cell, and may have it again.
     #[inline(never)]
-    fn reopen(&mut self, shared: &mut Shared, port: usize, channel: usize, queued: u8) {
+    fn reopen<const RECORDS: bool>(
+        &mut self,
+        shared: &mut Shared,
+        port: usize,
+        channel: usize,
+        queued: u8,
+    ) {
         let state = &mut self.ports[port];
         let limit = shared.limits.outputs[state.kind as usize];
         if u16::from(queued) + CELL_UNITS <= limit {
             state.room |= 1 << channel;
             self.count_wants(port);
             shared.mark(self);
+            if RECORDS {
+                shared.note_room(self.place(port), channel, true);
+            }
         }
     }
 
     /// A cell's first bit goes on the wire at `start`.
     #[inline]
-    fn put_on_wire(
+    fn put_on_wire<const RECORDS: bool>(
         &mut self,
         shared: &mut Shared,
         port: usize,
@@ -166,6 +194,10 @@ impl Tin {
         start: u64,
     ) {
         self.note_use(shared, port, channel, start / TICK_PS);
+        if RECORDS {
+            let line = [start, self.ports[port].line_free];
+            self.note_sent(shared, (port, channel), index, line, 0);
+        }
         let mut channel = channel as u8;
         if shared.errors.is_some() && !self.survives(shared, port, index) {
             return;
@@ -175,6 +207,9 @@ impl Tin {
                 Some(there) => channel = there,
                 None => return,
             }
+        }
+        if RECORDS {
+            shared.wishes.record(|recorder| recorder.leaves(index));
         }
         let state = &self.ports[port];
         let arrival = start + u64::from(state.delay);
@@ -193,6 +228,40 @@ impl Tin {
         shared.calendar.at(tick).mail.push(tick, mail);
     }
 
+    /// A cell goes on the line of a port; `tail` is when its last bit is at the endpoint, if it is one's.
+    #[inline(never)]
+    fn note_sent(
+        &self,
+        shared: &mut Shared,
+        (port, channel): (usize, usize),
+        index: u32,
+        line: [u64; 2],
+        tail: u64,
+    ) {
+        let Shared { pool, durations, wishes, .. } = shared;
+        let Wishes { recorder, contents, .. } = wishes;
+        let Some(recorder) = recorder else { return };
+        let (cell, state) = (pool.get(index), &self.ports[port]);
+        let content = contents.get(cell).map_or(&[][..], |content| content.bytes());
+        let waiting = channels(state.filled).map(|channel| u32::from(self.queued[channel][port]));
+        let delay = (state.kind != PortKind::Terminal).then_some(u64::from(state.delay));
+        let going = Going {
+            place: self.place(port),
+            channel: channel as u8,
+            index,
+            cell,
+            content,
+            line,
+            delay,
+            tail,
+            slow: durations.wire(PortKind::Local, cell.blocks),
+        };
+        recorder.sends(&going, waiting.sum::<u32>() * u32::from(UNIT_BYTES));
+        if delay.is_none() {
+            recorder.leaves(index);
+        }
+    }
+
     /// What errors of a link leave of a cell: false if nothing.
     #[inline(never)]
     fn survives(&self, shared: &mut Shared, port: usize, index: u32) -> bool {
@@ -207,7 +276,7 @@ impl Tin {
             Hit::Header => shared.counts.header_errors += 1,
             Hit::Silent => shared.counts.lost_silently += 1,
         }
-        shared.discard(index);
+        shared.discard(index, Outcome::Lost);
         false
     }
 
@@ -223,7 +292,7 @@ impl Tin {
             }
             None => {
                 shared.counts.header_errors += 1;
-                shared.discard(index);
+                shared.discard(index, Outcome::Lost);
                 None
             }
         }
@@ -248,7 +317,7 @@ impl Tin {
         credit: Credit,
         tick: u64,
     ) {
-        if shared.errors.is_some() || shared.is_wire || credit.place == NONE {
+        if shared.errors.is_some() || shared.is_observed || credit.place == NONE {
             let body = Body::Credit(credit.first, credit.count, credit.limits);
             return self.send_set(shared, port, body, tick);
         }
@@ -259,7 +328,10 @@ impl Tin {
     /// Sends an ordered set over a port's link, between cells; it arrives as `body` there.
     #[inline(never)]
     pub(super) fn send_set(&mut self, shared: &mut Shared, port: usize, body: Body, tick: u64) {
+        let length = u64::from(shared.durations.ordered_set[self.ports[port].kind as usize]);
         let tick = self.occupy(shared, port, tick);
+        let (place, end) = (self.place(port), self.ports[port].line_free);
+        shared.wishes.record(|recorder| recorder.sends_set(place, [end - length, end]));
         let (far, far_tin, far_port) = {
             let state = &self.ports[port];
             (state.far, state.far_tin, state.far_port)

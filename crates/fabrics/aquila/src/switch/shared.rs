@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ::rack::trace::Outcome;
+
 use super::calendar::{Calendar, Place, Queue};
-use super::cell::Pool;
+use super::cell::{Cell, Pool};
 use super::settings::{Durations, Limits, TICK_PS};
 use super::tin::{LANES, Tin};
 use super::{Counts, Posted, Wishes, faults, traced};
@@ -34,6 +36,8 @@ pub(super) struct Shared {
     pub(super) drawn: Vec<Queue>,
     /// Everything on links goes through its bytes.
     pub(super) is_wire: bool,
+    /// It does, or a record is kept: what goes on links takes the longer way through the code, to the same end.
+    pub(super) is_observed: bool,
     /// Ordered sets may get lost: credit is told even where nothing has changed since it was told last.
     pub(super) may_lose_sets: bool,
     /// Matches of a switch at the tick at hand: room for them.
@@ -73,8 +77,37 @@ impl Shared {
 
     /// Throws a cell away.
     #[inline(never)]
-    pub(super) fn discard(&mut self, index: u32) {
-        self.wishes.contents.release(&self.pool.take(index));
+    pub(super) fn discard(&mut self, index: u32, why: Outcome) {
+        let cell = self.pool.take(index);
+        self.note_lost(index, &cell, why);
+        self.wishes.contents.release(&cell);
+    }
+
+    /// A cell goes from an endpoint on the line into a terminal port.
+    pub(super) fn note_fed(&mut self, place: Place, cell: &Cell, line: [u64; 2]) {
+        let Wishes { recorder, contents, .. } = &mut self.wishes;
+        if let Some(recorder) = recorder {
+            let content = contents.get(cell).map_or(&[][..], |content| content.bytes());
+            recorder.feeds(place, cell, content, line);
+        }
+    }
+
+    /// A cell joins a FIFO.
+    pub(super) fn note_entered(&mut self, place: Place, index: u32) {
+        let Self { pool, wishes, .. } = self;
+        wishes.record(|recorder| recorder.enters(place, index, pool.get(index)));
+    }
+
+    /// A cell is lost.
+    pub(super) fn note_lost(&mut self, index: u32, cell: &Cell, why: Outcome) {
+        let now = self.calendar.now() * TICK_PS;
+        self.wishes.record(|recorder| recorder.is_lost(index, cell, why, now));
+    }
+
+    /// The queue of an output's channel has no room for a largest cell, or has it again.
+    pub(super) fn note_room(&mut self, place: Place, channel: usize, has_room: bool) {
+        let now = self.calendar.now();
+        self.wishes.record(|recorder| recorder.room(place, channel as u8, has_room, now));
     }
 }
 

@@ -18,7 +18,7 @@ fn ahead<T: Copy>(list: &[T], at: usize, places: usize) -> T {
 
 impl<E: Endpoints> Switches<E> {
     /// Does what is due at a tick.
-    pub(super) fn tick(&mut self, tick: u64) {
+    pub(super) fn tick<const RECORDS: bool>(&mut self, tick: u64) {
         self.shared.calendar.begin(tick);
         self.shared.wishes.now = tick * TICK_PS;
         if self.writes.next() == tick {
@@ -28,21 +28,21 @@ impl<E: Endpoints> Switches<E> {
         let Lanes { looks, injections, wakes, .. } = &mut self.shared.calendar.lanes;
         let (looks, injections) = (looks.take(tick), injections.take(tick));
         let wakes = wakes.take(tick);
-        self.release_all(tick);
-        self.take_all(tick);
+        self.release_all::<RECORDS>(tick);
+        self.take_all::<RECORDS>(tick);
         self.deliver_all(tick);
         self.wake_all(wakes, tick);
-        self.inject_all(injections, tick);
-        self.draw_all(tick);
+        self.inject_all::<RECORDS>(injections, tick);
+        self.draw_all::<RECORDS>(tick);
         self.tell_all(tick);
-        self.look_all(looks, tick);
-        self.match_all(tick);
+        self.look_all::<RECORDS>(looks, tick);
+        self.match_all::<RECORDS>(tick);
         self.expect_draws(tick);
     }
 
     /// Inputs from which cells have crossed whole.
     #[inline]
-    fn release_all(&mut self, tick: u64) {
+    fn release_all<const RECORDS: bool>(&mut self, tick: u64) {
         let list = self.shared.calendar.lanes.releases.take(tick);
         for (at, release) in list.iter().enumerate() {
             self.prefetch_input(ahead(&list, at, AHEAD).queue);
@@ -50,14 +50,14 @@ impl<E: Endpoints> Switches<E> {
             let head = self.tins[slot].inputs[super::at(channel, port)].head;
             self.shared.pool.prefetch(head);
             let (slot, ..) = split_queue(release.queue);
-            self.tins[slot].release(&mut self.shared, *release, tick);
+            self.tins[slot].release::<RECORDS>(&mut self.shared, *release, tick);
         }
         self.shared.calendar.lanes.releases.give_back(list);
     }
 
     /// What has come over links.
     #[inline]
-    fn take_all(&mut self, tick: u64) {
+    fn take_all<const RECORDS: bool>(&mut self, tick: u64) {
         let list = self.shared.calendar.lanes.mail.take(tick);
         for (at, mail) in list.iter().enumerate() {
             if let Mail::Cell { queue, cell } = ahead(&list, at, AHEAD) {
@@ -69,7 +69,7 @@ impl<E: Endpoints> Switches<E> {
             }
             let (Mail::Cell { queue, .. } | Mail::Sync { queue, .. }) = *mail;
             let (slot, ..) = split_queue(queue);
-            self.tins[slot].take_mail(&mut self.shared, *mail, tick);
+            self.tins[slot].take_mail::<RECORDS>(&mut self.shared, *mail, tick);
         }
         self.shared.calendar.lanes.mail.give_back(list);
         let list = self.shared.calendar.lanes.credits.take(tick);
@@ -83,7 +83,7 @@ impl<E: Endpoints> Switches<E> {
     }
 
     /// What comes to endpoints.
-    #[inline]
+    #[inline(always)]
     fn deliver_all(&mut self, tick: u64) {
         let list = self.shared.calendar.lanes.deliveries.take(tick);
         for (at, delivery) in list.iter().enumerate() {
@@ -114,27 +114,27 @@ impl<E: Endpoints> Switches<E> {
 
     /// Endpoints that may have something to send.
     #[inline]
-    fn inject_all(&mut self, list: Vec<Place>, tick: u64) {
+    fn inject_all<const RECORDS: bool>(&mut self, list: Vec<Place>, tick: u64) {
         for &place in &list {
-            self.inject(place, tick);
+            self.inject::<RECORDS>(place, tick);
         }
         self.shared.calendar.lanes.injections.give_back(list);
     }
 
     /// Heads that draw again.
     #[inline]
-    fn draw_all(&mut self, tick: u64) {
+    fn draw_all<const RECORDS: bool>(&mut self, tick: u64) {
         let list = self.shared.calendar.lanes.draws.take(tick);
         for (at, &queue) in list.iter().enumerate() {
             self.prefetch_input(ahead(&list, at, AHEAD));
             let (slot, ..) = split_queue(queue);
-            self.tins[slot].draw_again(&mut self.shared, queue, tick);
+            self.tins[slot].draw_again::<RECORDS>(&mut self.shared, queue, tick);
         }
         self.shared.calendar.lanes.draws.give_back(list);
     }
 
     /// Inputs that tell of what they freed, and ports whose credit is told anew.
-    #[inline]
+    #[inline(always)]
     fn tell_all(&mut self, tick: u64) {
         let list = self.shared.calendar.lanes.updates.take(tick);
         for &place in &list {
@@ -150,7 +150,7 @@ impl<E: Endpoints> Switches<E> {
 
     /// Outputs that may send.
     #[inline]
-    fn look_all(&mut self, list: Vec<Place>, tick: u64) {
+    fn look_all<const RECORDS: bool>(&mut self, list: Vec<Place>, tick: u64) {
         for (at, &place) in list.iter().enumerate() {
             let (slot, port) = split(ahead(&list, at, AHEAD));
             kernel::prefetch(&self.tins[slot].ports, port);
@@ -165,7 +165,7 @@ impl<E: Endpoints> Switches<E> {
             let (slot, port) = split(place);
             let tin = &mut self.tins[slot];
             if tin.ports[port].look_at == tick {
-                tin.look(&mut self.shared, port, tick);
+                tin.look::<RECORDS>(&mut self.shared, port, tick);
             }
         }
         self.shared.calendar.lanes.looks.give_back(list);
@@ -173,7 +173,7 @@ impl<E: Endpoints> Switches<E> {
 
     /// Matches inputs and outputs of all switches that may have something to match.
     #[inline]
-    fn match_all(&mut self, tick: u64) {
+    fn match_all<const RECORDS: bool>(&mut self, tick: u64) {
         let list = self.shared.calendar.lanes.rounds.take(tick);
         for &slot in &list {
             self.shared.mark(&self.tins[slot as usize]);
@@ -182,13 +182,13 @@ impl<E: Endpoints> Switches<E> {
         for word in 0..self.shared.dirty.len() {
             let marked = std::mem::take(&mut self.shared.dirty[word]);
             for bit in switching::ones(marked) {
-                self.tins[word * 64 + bit].match_ports(&mut self.shared, tick);
+                self.tins[word * 64 + bit].match_ports::<RECORDS>(&mut self.shared, tick);
             }
         }
     }
 
     /// Heads that have drawn a way at this tick and did not go at once draw again later.
-    #[inline]
+    #[inline(always)]
     fn expect_draws(&mut self, tick: u64) {
         let mut drawn = std::mem::take(&mut self.shared.drawn);
         for queue in drawn.drain(..) {
@@ -216,7 +216,7 @@ impl<E: Endpoints> Switches<E> {
 
     /// Lets a terminal port be asked for a cell.
     #[inline]
-    fn inject(&mut self, place: Place, tick: u64) {
+    fn inject<const RECORDS: bool>(&mut self, place: Place, tick: u64) {
         let (slot, port) = split(place);
         let (tin, shared) = (&mut self.tins[slot], &mut self.shared);
         let end = (tick + 1) * TICK_PS;
@@ -242,8 +242,11 @@ impl<E: Endpoints> Switches<E> {
         let channel = 3 * usize::from(cell.class);
         let length = shared.durations.wire(PortKind::Terminal, cell.blocks);
         tin.ports[port].feed_free = start + length;
+        if RECORDS {
+            shared.note_fed(place, &cell, [start, start + length]);
+        }
         let cell = shared.pool.put(cell);
-        tin.enter(shared, port, channel, cell, tick);
+        tin.enter::<RECORDS>(shared, port, channel, cell, tick);
         shared.expect_injection(tin, port, tick + 1);
         self.grant_wishes(slot);
     }

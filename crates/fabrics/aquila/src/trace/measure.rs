@@ -13,6 +13,7 @@ use crate::config::{Ip, Rma};
 use crate::ip::open_loop::{OpenLoop, Packet};
 use crate::rma::open_loop::{Issue, OpenLoop as Memory};
 use crate::rma::{Access, Kind};
+use crate::switch::cell::Watch;
 use crate::switch::settings::Settings as SwitchSettings;
 use crate::switch::{Endpoints, Switches, Wishes};
 use crate::tables::{Row, Tables};
@@ -145,7 +146,7 @@ pub fn run_reads(
     let ends = Memory::new(&shape, &Rma::default(), &own, hops, seed);
     let mut ask = |ends: &mut Memory, (from, to), at, wishes: &mut Wishes| {
         let access = ends.access((to, 0), Kind::Read, load.length.into());
-        let access = Access { is_traced: load.is_traced, ..access };
+        let access = Access { watch: Watch::new(load.is_traced, false), ..access };
         ends.ask(Issue { from: (from, 0), access, at, end: None }, wishes);
     };
     drive((topology, tables), planted, (load, settings), seed, (ends, &mut ask))

@@ -186,6 +186,7 @@ impl<'a> Book<'a> {
             flow,
             packet: 0,
             hop: 0,
+            cell: None,
             is_data: true,
             to_source: false,
             is_again: false,

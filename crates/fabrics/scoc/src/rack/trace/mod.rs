@@ -267,6 +267,7 @@ impl Recorder {
             flow: of.0,
             packet: of.1,
             hop: 0,
+            cell: None,
             is_data: true,
             to_source: false,
             is_again: false,
