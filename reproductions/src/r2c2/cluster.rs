@@ -4,17 +4,15 @@
 //! here is what follows from its words by closed forms: what parallel links carry, what bridging takes,
 //! what of broadcasts crosses, and what the parts cost.
 
-use std::ops::ControlFlow;
-
-use kernel::{Bytes, Span, Time};
+use kernel::{Bytes, Span};
 use r2c2::config::Config;
 use r2c2::wire::data::HEADER_BYTES;
 use rack::topology::{Ethernet, Racks, Shape, Torus};
-use rack::{Advance, Completion, Fabric, Flow, FlowId, NodeId, Probe};
+use rack::{Fabric, NodeId};
 use report::Unit;
 use serde_json::json;
 
-use super::SEEDS;
+use super::{SEEDS, slowest};
 use crate::claims::{Measured, Shape as Agreement, Sheet};
 use crate::drawing::{findings, table};
 use crate::spread::{Pulse, spread, with_seeds};
@@ -64,22 +62,6 @@ impl Join {
     }
 }
 
-/// Hears how long the slowest flow takes.
-struct Slowest<'a, 'b> {
-    pulse: &'a mut Pulse<'b>,
-    flows: u64,
-    ended: u64,
-    fct: Span,
-}
-
-impl Probe for Slowest<'_, '_> {
-    fn completed(&mut self, completion: &Completion<'_>) -> ControlFlow<()> {
-        self.ended += 1;
-        self.fct = self.fct.max(completion.end - completion.flow.start);
-        self.pulse.at(self.ended as f64 / self.flows as f64)
-    }
-}
-
 /// Carries a flow from each of these nodes to the one at its place in the other rack. How long the
 /// slowest takes.
 fn carry(
@@ -88,17 +70,9 @@ fn carry(
     size: u64,
     pulse: &mut Pulse<'_>,
 ) -> Result<Span, Failure> {
-    let flows = nodes.len() as u64;
-    for src in nodes {
-        let (src, dst) = (NodeId::new(src), NodeId::new((src + NODES) % (2 * NODES)));
-        let (id, class) = (FlowId::new(src.get().into()), rack::Class::default());
-        rack.offer(&Flow { id, src, dst, size: Bytes::new(size), start: Time::ZERO, class });
-    }
-    let mut slowest = Slowest { pulse, flows, ended: 0, fct: Span::ZERO };
-    match rack.advance(Time::NEVER, &mut slowest) {
-        Advance::Paused => Err(Failure::Interrupted),
-        _ => Ok(slowest.fct),
-    }
+    let other = |node: u32| NodeId::new((node + NODES) % (2 * NODES));
+    let pairs = nodes.map(|node| (NodeId::new(node), other(node)));
+    slowest::carry(rack, pairs, Bytes::new(size), pulse)
 }
 
 /// What all nodes of a rack together send to the other at the pace of the slowest, headers included, in bit/s.

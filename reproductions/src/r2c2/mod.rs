@@ -13,6 +13,7 @@ mod racks;
 mod saturation;
 mod selection;
 mod served;
+mod slowest;
 mod small;
 pub mod speed;
 #[cfg(test)]

@@ -7,21 +7,18 @@
 //!
 //! Leaves out what a node sends to itself, which is part of the patterns.
 
-use std::ops::ControlFlow;
-
-use kernel::{Bytes, Span, Time};
+use kernel::Bytes;
 use r2c2::config::{Class, Config};
 use r2c2::routing::{Network, Protocol, Shares};
 use r2c2::throughput::{Pattern, Traffic, capacity, throughput, throughput_min, worst_case};
 use r2c2::wire::data::HEADER_BYTES;
 use rack::topology::{Shape, Torus};
-use rack::{Advance, Completion, Fabric, Flow, FlowId, Probe};
 use report::Unit;
 use report::page::Block;
 use serde_json::{Value, json};
 
-use super::SEEDS;
 use super::capacity::{PATTERNS, square};
+use super::{SEEDS, slowest};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{findings, table};
 use crate::spread::{Pulse, spread, with_seeds};
@@ -61,22 +58,6 @@ fn shares(network: &Network, protocol: Protocol) -> Shares {
     Shares::new(network, protocol).expect("every protocol suits a torus")
 }
 
-/// Hears how long the slowest flow takes, in parts of its node's traffic.
-struct Slowest<'a, 'b> {
-    pulse: &'a mut Pulse<'b>,
-    flows: u64,
-    ended: u64,
-    fct: Span,
-}
-
-impl Probe for Slowest<'_, '_> {
-    fn completed(&mut self, completion: &Completion<'_>) -> ControlFlow<()> {
-        self.ended += 1;
-        self.fct = self.fct.max(completion.end - completion.flow.start);
-        self.pulse.at(self.ended as f64 / self.flows as f64)
-    }
-}
-
 /// What nodes can send by packets, in parts of the capacity.
 fn carry(
     torus: &Torus,
@@ -97,23 +78,14 @@ fn carry(
     let plan = config.plan().expect("the configuration is sound");
     let mut rack = r2c2::Rack::new(plan, seed);
     let traffic = traffic(&network, case);
-    let pairs = traffic.pairs().filter(|(src, dst, _)| src != dst);
-    let (mut flows, mut part) = (0, 1.0);
-    for (src, dst, of_node) in pairs {
-        // All parts of a pattern are alike.
-        part = of_node;
-        let (id, start, class) = (FlowId::new(flows), Time::ZERO, rack::Class::default());
-        let size = Bytes::new((bytes * part) as u64);
-        rack.offer(&Flow { id, src, dst, size, start, class });
-        flows += 1;
-    }
-    let mut slowest = Slowest { pulse, flows, ended: 0, fct: Span::ZERO };
-    if rack.advance(Time::NEVER, &mut slowest) == Advance::Paused {
-        return Err(Failure::Interrupted);
-    }
+    let pairs: Vec<_> = traffic.pairs().filter(|(src, dst, _)| src != dst).collect();
+    // All parts of a pattern are alike.
+    let part = pairs.last().map_or(1.0, |&(_, _, part)| part);
     let size = (bytes * part) as u64;
+    let ends = pairs.into_iter().map(|(src, dst, _)| (src, dst));
+    let fct = slowest::carry(&mut rack, ends, Bytes::new(size), pulse)?;
     let wire = size + size.div_ceil(payload) * HEADER_BYTES as u64;
-    let sent = 8.0 * wire as f64 / slowest.fct.as_seconds() / part;
+    let sent = 8.0 * wire as f64 / fct.as_seconds() / part;
     let grid = network.grid().expect("a torus is a grid");
     Ok(sent / torus.rate.as_bps() as f64 / capacity(grid))
 }
@@ -177,6 +149,8 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+
     use super::*;
     use crate::spread::spread;
 
