@@ -64,6 +64,7 @@ fn run(place: &FilePath) {
         found_bytes: 9000,
         found_packets: 6,
         beside: vec![(Some(FlowId::new(4)), 9000)],
+        cell: None,
         header: Vec::new(),
     };
     let places =
