@@ -303,6 +303,24 @@ mod tests {
         assert_eq!(*second.done.borrow(), 2);
     }
 
+    /// Writes down how many points there are said to be.
+    #[derive(Default)]
+    struct Counted(std::sync::Mutex<Vec<usize>>);
+
+    impl Watch for Counted {
+        fn ended(&self, count: usize, _: &Point) {
+            self.0.lock().unwrap().push(count);
+        }
+    }
+
+    #[test]
+    fn points_that_are_being_checked_are_counted() {
+        let place = tempfile::tempdir().unwrap();
+        let watch = Counted::default();
+        swept(POISSON, "seed=1,2,3,4,5,6", place.path(), None, &watch).unwrap();
+        assert_eq!(*watch.0.lock().unwrap(), [6; 6]);
+    }
+
     /// Stops after a point has ended.
     struct Impatient(std::sync::atomic::AtomicBool);
 

@@ -40,7 +40,9 @@ struct State {
     tasks: VecDeque<Task>,
     /// Fabrics of the scenario, as far as is known: the rest is taken to have as many.
     fabrics: usize,
-    /// Tasks of the combinations that are checked.
+    /// Combinations that are checked, and their tasks.
+    checked: usize,
+    /// The same.
     known: usize,
     done: BTreeMap<Key, Point>,
     /// Held while the point with this hash runs: two points may be the same, written in two ways.
@@ -119,6 +121,7 @@ impl<'a> Queue<'a> {
                 checking: 0,
                 tasks: VecDeque::new(),
                 fabrics: 1,
+                checked: 0,
                 known: 0,
                 done: BTreeMap::new(),
                 running: HashMap::new(),
@@ -209,7 +212,7 @@ impl<'a> Queue<'a> {
     /// A task is over, whatever became of it.
     pub(super) fn end(&self, task: Task) {
         let mut state = self.lock();
-        let count = state.known + (self.combinations - state.next) * state.fabrics;
+        let count = state.known + (self.combinations - state.checked) * state.fabrics;
         self.watch.ended(count, &task.point);
         state.done.insert(task.key, task.point);
     }
@@ -264,6 +267,7 @@ impl<'a> Queue<'a> {
             }
         };
         let mut state = self.lock();
+        state.checked += 1;
         state.known += tasks.len();
         state.tasks.extend(tasks);
     }
