@@ -240,7 +240,6 @@ pub fn reproduce(
 /// measured; beside that what there is to know of where they ran. Names of lost claims and of checks begin with
 /// their paper's, those of missing experiments are as `experiments` takes them.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "as many as the verb has options")]
 pub fn reproduce_all(
     py: Python<'_>,
     experiments: Vec<String>,
