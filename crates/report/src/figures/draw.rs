@@ -25,6 +25,8 @@ use crate::units::MISSING;
 /// plotters places things at whole pixels. Drawn this much larger, and shown smaller, they lie where they
 /// should.
 const FINE: i32 = 20;
+/// The font by which letters are measured, and those with letters as wide: any other may be wider than its room.
+const FAMILY: &str = "Liberation Sans, Arial, Helvetica, sans-serif";
 /// The page's colours (`assets/report.css`), which people with any colour vision tell apart.
 const HUES: [RGBColor; 8] = [
     RGBColor(0x00, 0x72, 0xb2),
@@ -226,14 +228,14 @@ fn in_pixels(text: &str, width: i32) -> String {
 fn use_font() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let known = register_font("sans-serif", FontStyle::Normal, FONT);
+        let known = register_font(FAMILY, FontStyle::Normal, FONT);
         assert!(known.is_ok(), "the font that comes along cannot be read");
     });
 }
 
 fn font(size: f64) -> TextStyle<'static> {
     // plotters calls size what a line takes, of which letters have so much.
-    ("sans-serif", size * 1.24 * f64::from(FINE)).into_text_style(&(1, 1)).color(&BLACK)
+    (FAMILY, size * 1.24 * f64::from(FINE)).into_text_style(&(1, 1)).color(&BLACK)
 }
 
 fn anchored(size: f64, colour: RGBColor, horizontal: HPos) -> TextStyle<'static> {

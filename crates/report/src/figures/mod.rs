@@ -70,6 +70,9 @@ mod tests {
             assert!(svg.contains(text), "{text:?} is not in {svg}");
         }
         assert!(!svg.contains("<b>"));
+        // Each text asks for the font by which it was measured first.
+        let fonts = svg.matches("font-family=\"Liberation Sans, ").count();
+        assert_eq!(fonts, svg.matches("<text").count());
         assert!(svg.ends_with("</svg>\n"), "{}", &svg[svg.len() - 20..]);
     }
 
