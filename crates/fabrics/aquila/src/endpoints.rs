@@ -45,3 +45,21 @@ impl<I: Endpoints, M: Endpoints> Endpoints for Both<I, M> {
         self.memory.wake(tin, wishes);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ip::lane_of;
+    use crate::rma::host_of;
+
+    /// I08: a request for memory that has to wait is at a port at which no clearance of IP arrives, though both are of
+    /// one class.
+    #[test]
+    fn i08_m102_each_terminal_port_is_ip_s_or_memory_s() {
+        for terminal in 0..17 {
+            let is_memory = MEMORY.contains(&terminal);
+            let takes = (host_of(terminal).is_some(), lane_of(terminal).is_some());
+            assert_eq!(takes, (is_memory, !is_memory), "port {terminal}");
+        }
+    }
+}

@@ -158,7 +158,7 @@ pub(crate) fn line_time(rate: Rate, length: u16, is_ethernet: bool) -> u64 {
 }
 
 /// The lane of a terminal port; `None` if IP does not use it.
-const fn lane_of(terminal: u8) -> Option<usize> {
+pub(crate) const fn lane_of(terminal: u8) -> Option<usize> {
     match terminal {
         0..8 => Some(terminal as usize),
         16 => Some(8),
@@ -664,8 +664,7 @@ impl Tin {
             return;
         }
         *stalled = is_stalled;
-        let class = CellKind::Rts.class(half);
-        let channels = 0b111 << (3 * class) | 1 << CellKind::Rts.escape();
+        let channels = CellKind::Rts.channels(half);
         let (first, count) = LANES_OF[group];
         for lane in first..first + count {
             match is_stalled {

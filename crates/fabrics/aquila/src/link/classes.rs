@@ -104,7 +104,33 @@ impl CellKind {
             (Half::Bulk, _) => low_latency + 5,
         }
     }
+
+    /// The virtual channels that its cells of a half may be in, a bit each (M209, M308).
+    #[must_use]
+    pub const fn channels(self, half: Half) -> u32 {
+        channels(self.class(half)) | 1 << self.escape()
+    }
 }
+
+/// The virtual channels of a class, without escapes, a bit each (M209).
+const fn channels(class: u8) -> u32 {
+    ((1 << ROUTING_VCS) - 1) << vc(class, 0)
+}
+
+/// The virtual channels of cells that have space at their sink before they are sent, and alone among themselves, a bit
+/// each: no endpoint may refuse them (M211, I08). Clearances have it, too, and share a class with requests.
+pub const ALWAYS_TAKEN: u32 = {
+    let mut of = 1 << ESCAPE_SINKING | channels(SCAVENGER);
+    let mut kind = 0;
+    while kind < CellKind::ALL.len() {
+        if matches!(CellKind::ALL[kind], CellKind::Data | CellKind::Resp | CellKind::RespError) {
+            of |= CellKind::ALL[kind].channels(Half::LowLatency);
+            of |= CellKind::ALL[kind].channels(Half::Bulk);
+        }
+        kind += 1;
+    }
+    of
+};
 
 /// The class of data that goes when nothing else does (M427).
 pub const SCAVENGER: u8 = 8;
@@ -251,6 +277,22 @@ mod tests {
             CellKind::WriteReq.class(Half::LowLatency),
             CellKind::Req.class(Half::LowLatency)
         );
+    }
+
+    /// I08, with what endpoints refuse: requests alone, IP's at its own ports and memory's at its own.
+    #[test]
+    fn i08_nobody_refuses_what_has_space_already() {
+        for half in [Half::LowLatency, Half::Bulk] {
+            let solicited = [CellKind::Cts, CellKind::Ctd, CellKind::Data, CellKind::Resp];
+            for kind in solicited.into_iter().chain([CellKind::RespError]) {
+                assert_eq!(kind.channels(half) & CellKind::Rts.channels(half), 0, "{kind:?}");
+            }
+            for kind in [CellKind::Rts, CellKind::Req, CellKind::WriteReq] {
+                assert_eq!(kind.channels(half) & ALWAYS_TAKEN, 0, "{kind:?}");
+            }
+        }
+        // Two classes of data and the scavenger's, of three channels, and an escape.
+        assert_eq!(ALWAYS_TAKEN.count_ones(), 3 * 3 + 1);
     }
 
     #[test]

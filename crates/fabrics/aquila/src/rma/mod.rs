@@ -549,8 +549,7 @@ impl Engine {
         for (kind, _) in
             [CellKind::Req, CellKind::WriteReq].into_iter().zip(is_full).filter(|&(_, full)| full)
         {
-            stalled |= 1 << kind.escape();
-            stalled |= HALVES.iter().fold(0, |of, &half| of | 0b111 << (3 * kind.class(half)));
+            stalled |= HALVES.iter().fold(0, |of, &half| of | kind.channels(half));
         }
         let before = std::mem::replace(&mut state.stalled, stalled);
         if before != stalled {

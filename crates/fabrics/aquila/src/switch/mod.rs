@@ -38,6 +38,7 @@ use std::sync::Arc;
 
 use kernel::{Stream, Time};
 
+use crate::link::classes::ALWAYS_TAKEN;
 use crate::tables::Tables;
 use crate::topology::{PortKind, Topology};
 use calendar::{Calendar, Mail, queue_at};
@@ -117,8 +118,10 @@ impl Wishes {
         self.list.push(Wish::Wake(at.as_ps() / TICK_PS));
     }
 
-    /// No cells of these channels are taken at a terminal port, until [`Wishes::resume`] (M111).
+    /// No cells of these channels are taken at a terminal port, until [`Wishes::resume`] (M111): of requests alone, for
+    /// which nobody has kept a place (I08).
     pub fn stall(&mut self, terminal: u8, channels: u32) {
+        debug_assert_eq!(channels & ALWAYS_TAKEN, 0, "solicited cells are refused");
         self.list.push(Wish::Stall { terminal, channels, is_stalled: true });
     }
 

@@ -7,7 +7,8 @@ use proptest::prelude::*;
 
 use super::blocks::Blocks;
 use super::cell::Cell;
-use super::settings::{CHANNELS, Settings};
+use super::record::Numbers;
+use super::settings::{CHANNELS, Settings, TICK_PS};
 use super::{Counts, Endpoints, Posted, Room, Switches, Wishes};
 use crate::address::{Address, Endpoint};
 use crate::config::{AtDeadLink, Link as LinkConfig, Switch};
@@ -535,6 +536,60 @@ fn i09_levels_go_first_and_shares_are_kept() {
     // 640 cells take 5.5 us of the six links; what was on its way before them comes in the first microsecond.
     let (low, others) = (of(2, 21, 25), of(7, 21, 25) + of(8, 21, 25));
     assert!(low > 440.0 && others < 20.0, "{low} of low latency, {others} others");
+}
+
+/// I14: on each line a cell of the highest level waits for one cell of a lower level at the most, which is on it, and
+/// for ordered sets, which split no cell (I13, asserted where lines are recorded).
+#[test]
+fn i13_i14_a_cell_of_a_higher_level_waits_for_one_cell_at_the_most() {
+    let (topology, tables) = clique(&Shape::MINI, Fibres::Metres(30));
+    let shape = Shape::MINI;
+    let own: Vec<u16> = (0..shape.tins()).collect();
+    let mut settings = Settings::default();
+    for class in [0, 7, 8] {
+        settings.classes[class].mode = Mode::MinimalAdaptive;
+    }
+    let letters = Letters::default();
+    let mut cells = Switches::new(&topology, tables, Arc::new(settings), &own, 1, letters);
+    let size = Numbers::at(shape.tins(), 0);
+    let every: Vec<u32> = (0..size as u32).collect();
+    let feeds = every.iter().map(|line| line + size as u32).collect();
+    let numbers = Numbers { outputs: every, feeds, count: 2 * size as u32 };
+    cells.set_record(Arc::new(numbers), Arc::new(vec![false; shape.tins().into()]));
+    // More bulk than the six links to a neighbour have room for, and now and then a cell of the highest level.
+    let (from, to) = (0, 1);
+    let letter = |class| Cell::new(address(&shape, from), address(&shape, to), class, DATA, 20, 16);
+    cells.act(from, Time::ZERO, |letters, wishes| {
+        for terminal in 0..15 {
+            letters
+                .out
+                .extend((0..300).map(|at| (from, terminal, letter(7 + u8::from(at % 2 == 0)))));
+            wishes.inject(terminal);
+        }
+    });
+    for probe in 0..60 {
+        let at = Time::ZERO + Span::from_us(3) + Span::from_ns(311) * probe;
+        cells.run(at);
+        cells.act(from, at, |letters, wishes| {
+            letters.out.push((from, 15, letter(0).watched(super::cell::Watch::new(false, true))));
+            wishes.inject(15);
+        });
+    }
+    cells.run(Time::ZERO + Span::from_us(60));
+    let seen = cells.take_record().unwrap().into_seen();
+    let probes: Vec<_> = seen.steps.iter().filter(|step| step.tin == from).collect();
+    assert_eq!(probes.len(), 60);
+    let longest = Rate::from_gbps(25).send_time(Bytes::new(160)).as_ps();
+    assert_eq!(longest, 51_200);
+    let mut by_cells = Vec::new();
+    for step in probes {
+        let sets = step.beside.iter().filter(|beside| beside.key == super::record::Key::NONE);
+        by_cells.push(step.waits.line - sets.map(|beside| beside.ps).sum::<u64>());
+    }
+    by_cells.sort_unstable();
+    // Lines are never idle, so that waits spread evenly over the time of a cell.
+    assert!(by_cells[59] <= longest + TICK_PS, "{by_cells:?}");
+    assert!(by_cells[30] > longest / 8, "{by_cells:?}");
 }
 
 /// Headers that are damaged take credit with them; what senders tell of what they have sent brings it home (I03,

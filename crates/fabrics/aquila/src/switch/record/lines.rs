@@ -47,8 +47,13 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Something goes on the line.
+    /// Something goes on the line, when what was on it is through: nothing splits a cell (I13).
     pub(super) fn push(&mut self, sent: Sent, watched: Option<Watched>) {
+        debug_assert!(
+            self.last.is_none_or(|last| last.end <= sent.start),
+            "{sent:?} splits {:?}",
+            self.last
+        );
         if let Some(Watched { epoch, oldest }) = watched {
             if self.epoch != epoch {
                 self.epoch = epoch;
