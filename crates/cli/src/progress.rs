@@ -31,7 +31,16 @@ pub struct Meter {
 enum Face {
     None,
     Bar(ProgressBar),
-    Lines { label: String, began: Instant, last: Instant, tenths: u64 },
+    Lines { label: String, pace: Pace },
+}
+
+/// When lines are due, and what was done when the first step came: work of an earlier command that this one
+/// goes on with says nothing of how long the rest takes.
+struct Pace {
+    began: Instant,
+    last: Instant,
+    tenths: u64,
+    from: Option<u64>,
 }
 
 /// How far something has come.
@@ -106,7 +115,7 @@ impl Meter {
             bar.set_style(style("{prefix} {spinner} {elapsed} {wide_msg}"));
             Face::Bar(bar)
         } else {
-            Face::Lines { label: label.into(), began: now, last: now, tenths: 0 }
+            Face::Lines { label: label.into(), pace: Pace::new(now) }
         };
         Self { face }
     }
@@ -120,6 +129,9 @@ impl Meter {
                 if let Some(total) = step.total {
                     if bar.length().is_none() {
                         bar.set_style(style(template(columns())));
+                        // What an earlier command did is not this one's pace.
+                        bar.set_position(step.done);
+                        bar.reset_eta();
                     }
                     // It may grow: a sweep learns what it holds on the way.
                     bar.set_length(total.max(step.done));
@@ -127,9 +139,8 @@ impl Meter {
                 bar.set_position(step.done);
                 bar.set_message(step.text());
             }
-            Face::Lines { label, began, last, tenths } => {
-                let step = step();
-                if let Some(line) = line(&step, tenths, last, *began) {
+            Face::Lines { label, pace } => {
+                if let Some(line) = pace.line(&step()) {
                     say(&format!("{label}: {line}"));
                 }
             }
@@ -246,22 +257,32 @@ fn run_step(progress: Progress) -> Step<'static> {
     }
 }
 
-/// The line that is due, if one is.
-fn line(step: &Step<'_>, tenths: &mut u64, last: &mut Instant, began: Instant) -> Option<String> {
-    let reached = step.total.map(|total| step.done.saturating_mul(LINES) / total.max(1));
-    let is_due = reached.map_or(last.elapsed() >= LINE_EVERY, |reached| reached > *tenths);
-    if !is_due {
-        return None;
+impl Pace {
+    fn new(now: Instant) -> Self {
+        Self { began: now, last: now, tenths: 0, from: None }
     }
-    (*last, *tenths) = (Instant::now(), reached.unwrap_or(0));
-    let share = step.per_cent().map_or(String::new(), |share| format!("{share} %, "));
-    let elapsed = began.elapsed();
-    let left = step.total.filter(|_| step.done > 0).map(|total| {
-        let left = total.saturating_sub(step.done) as f64 / step.done as f64;
-        format!(", some {:.0} s left", elapsed.as_secs_f64() * left)
-    });
-    let text = step.text();
-    Some(format!("{share}{text} ({} s{})", elapsed.as_secs(), left.unwrap_or_default()))
+
+    /// The line that is due, if one is.
+    fn line(&mut self, step: &Step<'_>) -> Option<String> {
+        let from = *self.from.get_or_insert(step.done);
+        let reached = step.total.map(|total| step.done.saturating_mul(LINES) / total.max(1));
+        let is_due =
+            reached.map_or(self.last.elapsed() >= LINE_EVERY, |reached| reached > self.tenths);
+        if !is_due {
+            return None;
+        }
+        (self.last, self.tenths) = (Instant::now(), reached.unwrap_or(0));
+        let elapsed = self.began.elapsed();
+        let left = step.total.filter(|_| step.done > from).map(|total| {
+            let left = total.saturating_sub(step.done) as f64 / (step.done - from) as f64;
+            format!(", some {:.0} s left", elapsed.as_secs_f64() * left)
+        });
+        let share = step.per_cent().map(|share| format!("{share} %"));
+        let parts = [share.unwrap_or_default(), step.text()];
+        let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        let seconds = elapsed.as_secs();
+        Some(format!("{} ({seconds} s{})", parts.join(", "), left.unwrap_or_default()))
+    }
 }
 
 fn style(template: &str) -> ProgressStyle {
@@ -295,18 +316,25 @@ mod tests {
 
     #[test]
     fn off_a_terminal_there_is_one_line_a_tenth() {
-        let (mut tenths, began) = (0, Instant::now());
-        let mut last = began;
+        let mut pace = Pace::new(Instant::now());
         let step = |done| Step { done, total: Some(1_000), what: "flows", note: String::new() };
-        let lines: Vec<_> = (0..=1_000)
-            .filter_map(|done| line(&step(done), &mut tenths, &mut last, began))
-            .collect();
+        let lines: Vec<_> = (0..=1_000).filter_map(|done| pace.line(&step(done))).collect();
         assert_eq!(lines.len(), 10, "{lines:#?}");
         assert!(
             lines[0].starts_with("10 %, 100 of 1,000 flows (0 s, some 0 s left)"),
             "{lines:#?}"
         );
         assert!(lines[9].starts_with("100 %, 1,000 of 1,000 flows"), "{lines:#?}");
+    }
+
+    /// Half was done an hour ago by another command; this one did a tenth in ten seconds.
+    #[test]
+    fn time_left_is_told_by_what_this_command_did() {
+        let began = Instant::now() - Duration::from_secs(10);
+        let mut pace = Pace::new(began);
+        let step = |done| Step { done, total: Some(100), what: "", note: String::new() };
+        assert_eq!(pace.line(&step(50)).as_deref(), Some("50 % (10 s)"));
+        assert_eq!(pace.line(&step(60)).as_deref(), Some("60 % (10 s, some 40 s left)"));
     }
 
     /// What stands in a template beside the message, at its longest, leaves room for the count.
