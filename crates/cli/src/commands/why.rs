@@ -46,6 +46,12 @@ pub fn why(arguments: &WhyArguments, output: &mut Output) -> Result<u8, Failure>
         }
         _ => output.table(&flows_table(&rows, &trace)),
     }
+    if rows.is_empty() {
+        output.note(&format!(
+            "{} has a record of no flow: none that run.trace asks for was offered, or completed",
+            arguments.results.display()
+        ));
+    }
     Ok(DONE)
 }
 
