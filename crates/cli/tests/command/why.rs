@@ -177,4 +177,12 @@ fn exports_are_whole_files_in_the_formats_of_others() {
     assert_eq!(bytes[..4], [0x0A, 0x0D, 0x0D, 0x0A]);
     let said = refused(&place, &["why", "r", "--perfetto", "none/x.json"]);
     assert!(said.contains("none/x.json"), "{said}");
+    // A device takes what it can, and stays.
+    std::os::unix::fs::symlink("/dev/full", place.join("full")).unwrap();
+    for export in ["--perfetto", "--pcapng"] {
+        let full = place.run(&["why", "r", export, "full"]);
+        assert!(full.code == Some(1) && full.stderr.contains("full: no space left"), "{full:#?}");
+        let device = std::fs::metadata(place.join("full")).unwrap();
+        assert!(!device.is_file(), "{device:?}");
+    }
 }
