@@ -185,7 +185,7 @@ def test_every_problem_is_told_with_its_place(here: Path) -> None:
     ("scenario", "words"),
     [
         ("absent.toml", "absent.toml: cannot be read"),
-        ({"fabric": {"kind": "shoal", "nodes": float("nan")}}, "not JSON compliant"),
+        ({"fabric": {"kind": "shoal", "nodes": float("nan")}}, "found nan; expected a finite"),
         ({"fabric": {"kind": object()}}, "a scenario cannot hold"),
     ],
 )
@@ -257,7 +257,14 @@ def test_a_point_that_fails_fails_alone(small: Scenario) -> None:
 
 @pytest.mark.parametrize(
     ("grid", "words"),
-    [({}, "at least one key"), ({"seed": []}, "no values"), ({"seed": [1, 1]}, "twice")],
+    [
+        ({}, "at least one key"),
+        ({"seed": []}, "no values"),
+        ({"seed": [1, 1]}, "twice"),
+        ({"seed": 1}, r"grid: seed: found 1; expected a list of values"),
+        ({"workload.load": "0.2,0.5"}, "found '0.2,0.5'; expected a list of values"),
+        ({"workload.load": [float("inf")]}, "found inf; expected a finite number"),
+    ],
 )
 def test_a_grid_of_nothing_is_refused(small: Scenario, grid: Any, words: str) -> None:
     with pytest.raises(rackloom.InputError, match=words):
@@ -440,6 +447,14 @@ def test_results_show_themselves(small: Scenario) -> None:
     assert result.report().read_text().startswith("<!DOCTYPE html>")
 
 
+def test_arrays_of_numpy_are_lists(small: Scenario) -> None:
+    numpy = pytest.importorskip("numpy")
+    pattern = {"kind": "hot_spot", "share": numpy.float32(0.5), "nodes": numpy.arange(2)}
+    listed = {"kind": "hot_spot", "share": 0.5, "nodes": [0, 1]}
+    found = rackloom.resolve(small, workload__pattern=pattern)
+    assert found == rackloom.resolve(small, workload__pattern=listed)
+
+
 def test_a_directory_without_a_finished_run_is_refused(here: Path) -> None:
     with pytest.raises(rackloom.InputError, match="holds no finished run"):
         rackloom.load(here)
@@ -574,6 +589,9 @@ def test_a_sweep_of_seeds_has_means_with_intervals_and_figures(here: Path, small
         figure.save("a.png")
     with pytest.raises(rackloom.InputError, match="no summary of this sweep has"):
         swept.plot("slowdown.all.p98")
+    assert repr(figure).startswith("<rackloom.Figure, ")
+    with pytest.raises(rackloom.InputError, match=r"holds a sweep; use rackloom\.Sweep\.load"):
+        rackloom.load(swept.directory)
     again = rackloom.Sweep.load("sweep")
     assert [point.settings for point in again] == [point.settings for point in swept]
     assert again.plot(key, "equipment.power_watts", log="y").svg == figure.svg

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -70,8 +71,9 @@ def grid(axes: Mapping[str, Iterable[Any]]) -> list[tuple[str, list[str]]]:
     """A grid, its values written as on the command line, so that both name the same points."""
     found = []
     for key, values in axes.items():
-        if isinstance(values, str):
-            raise InputError([(None, None, key, f"expected a list of values, found {values!r}")])
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            message = f"found {_shortened(values)}; expected a list of values, such as [0.2, 0.5]"
+            raise InputError([("grid", None, key, message)])
         written: list[str] = []
         for value in values:
             if len(written) >= VALUES_MAX:
@@ -128,7 +130,7 @@ def _toml(value: object) -> str:
 
 
 def _check(value: object, origin: str) -> None:
-    """Refuses what is nested without end, or holds more than any scenario: itself, say."""
+    """Refuses what is nested without end, or holds more than any scenario: itself, say; and NaN."""
     level, depth, count = [value], 0, 0
     while level:
         below: list[object] = []
@@ -137,6 +139,9 @@ def _check(value: object, origin: str) -> None:
                 below.extend(each.values())
             elif isinstance(each, list | tuple):
                 below.extend(each)
+            elif isinstance(each, float) and not math.isfinite(each):
+                message = f"found {float(each)}; expected a finite number"
+                raise InputError([(origin, None, None, message)])
             if count + len(below) > PARTS_MAX:
                 message = f"holds more than {PARTS_MAX:,} parts; flows belong in a trace, a file"
                 raise InputError([(origin, None, None, message)])
@@ -155,7 +160,7 @@ def _shortened(value: object) -> str:
 
 
 def _json(value: object, origin: str) -> bytes:
-    """JSON, with paths as text and with the numbers of NumPy as numbers."""
+    """JSON, with paths as text, and with the numbers and arrays of NumPy as numbers and lists."""
     _check(value, origin)
     try:
         return json.dumps(value, allow_nan=False, default=_plain).encode()
@@ -168,7 +173,7 @@ def _plain(value: object) -> object:
         return os.fspath(value)
     if isinstance(value, Mapping):
         return dict(value)
-    if hasattr(value, "item"):
-        return value.item()
+    if hasattr(value, "tolist"):
+        return value.tolist()
     message = f"a scenario cannot hold {value!r}, of type {type(value).__name__}"
     raise TypeError(message)

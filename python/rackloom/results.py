@@ -40,6 +40,8 @@ class Result:
             summary = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             problem = f"holds no finished run: {error}"
+            if (directory / "sweep.json").is_file():
+                problem = "holds a sweep; use rackloom.Sweep.load"
             raise InputError([(str(directory), None, None, problem)]) from None
         if not isinstance(summary, dict):
             problem = "holds several runs; load one of the folders in it"
@@ -210,6 +212,9 @@ class Figure:
                 problem = f"ends in {other!r}; expected .svg or .pdf"
                 raise InputError([(str(target), None, None, problem)])
         return target
+
+    def __repr__(self) -> str:
+        return f"<rackloom.Figure, {len(self.svg):,} letters of SVG>"
 
     def _repr_svg_(self) -> str:
         return self.svg

@@ -132,7 +132,8 @@ impl PacketParts {
         let bandwidth = |vertices: std::ops::Range<u32>, of: Rate| -> f64 {
             let ports = vertices.flat_map(|vertex| topology.ports_of(Vertex::new(vertex)));
             let rates = ports.map(|port| topology.port(port).link.rate.as_bps() as f64);
-            rates.sum::<f64>() / of.as_bps() as f64
+            // The sum of nothing is a negative zero, which would stand in the summary as -0.0.
+            (rates.sum::<f64>() + 0.0) / of.as_bps() as f64
         };
         // A tunnel's NICs and its two ports of a switch are as fast as its cables, which it may not fill.
         let tunnels =
@@ -201,6 +202,7 @@ mod tests {
     fn a_direct_connect_rack_is_all_nics() {
         let bill = PacketParts::default().bill(&Torus::default().build().unwrap());
         assert_eq!(bill.switches, 0);
+        assert!(bill.switches_watts.is_sign_positive(), "{:?}", bill.switches_watts);
         check(bill.watts(), 512.0 * 0.6 * 1.24);
         check(bill.cost, 512.0 * 0.6 / 64.0);
     }

@@ -69,9 +69,19 @@ impl FileError {
 /// A file in the making. Dropped before [`AtomicFile::finish`], it leaves nothing behind.
 pub(crate) struct AtomicFile {
     target: PathBuf,
-    temporary: NamedTempFile,
-    /// Forgotten last.
-    _noted: Unfinished,
+    writing: Writing,
+}
+
+/// Where the bytes of a file in the making go.
+enum Writing {
+    /// To a file beside it, which takes its name at the end.
+    Beside {
+        temporary: NamedTempFile,
+        /// Forgotten last.
+        _noted: Unfinished,
+    },
+    /// To what stands there: a device, a pipe or `/dev/stdout`, which no file may replace.
+    Straight(File),
 }
 
 /// Files in the making are called `.NAME.RANDOM.partial`.
@@ -81,6 +91,10 @@ impl AtomicFile {
     /// Begins `target`: a hidden file beside it, so that the rename stays on one file system.
     pub(crate) fn create(target: &Path) -> Result<Self, FileError> {
         let error = |source| FileError::new(target, source);
+        if is_stream(target) {
+            let file = File::options().append(true).open(target).map_err(error)?;
+            return Ok(Self { target: target.to_path_buf(), writing: Writing::Straight(file) });
+        }
         let name = target
             .file_name()
             .ok_or_else(|| error(io::Error::new(io::ErrorKind::InvalidInput, "not a file name")))?;
@@ -98,22 +112,47 @@ impl AtomicFile {
             Ok((temporary, path))
         };
         let (temporary, noted) = Unfinished::make(make).map_err(error)?;
-        Ok(Self { target: target.to_path_buf(), temporary, _noted: noted })
+        let writing = Writing::Beside { temporary, _noted: noted };
+        Ok(Self { target: target.to_path_buf(), writing })
+    }
+
+    fn file(&self) -> &File {
+        match &self.writing {
+            Writing::Beside { temporary, .. } => temporary.as_file(),
+            Writing::Straight(file) => file,
+        }
+    }
+
+    fn write(&self, bytes: &[u8]) -> Result<(), FileError> {
+        self.file().write_all(bytes).map_err(|source| FileError::new(&self.target, source))
     }
 
     /// Another handle to write through, for a writer that wants to own one.
     pub(crate) fn handle(&self) -> Result<File, FileError> {
-        self.temporary.as_file().try_clone().map_err(|e| FileError::new(&self.target, e))
+        self.file().try_clone().map_err(|e| FileError::new(&self.target, e))
     }
 
     /// Makes the bytes last, then shows them under the final name.
     pub(crate) fn finish(self) -> Result<(), FileError> {
-        let Self { target, temporary, _noted } = self;
+        let Self { target, writing } = self;
+        let Writing::Beside { temporary, _noted } = writing else { return Ok(()) };
         let error = |source| FileError::new(&target, source);
         temporary.as_file().sync_all().map_err(error)?;
         temporary.persist(&target).map_err(|e| error(e.error))?;
         sync_directory(directory_of(&target)).map_err(error)
     }
+}
+
+/// Whether what stands at `target` takes bytes as they come: a device or a pipe, or a file that is
+/// reached as one that the process has open, as `/dev/stdout` is.
+fn is_stream(target: &Path) -> bool {
+    let Ok(found) = fs::metadata(target) else { return false };
+    let is_system = |path: &Path| path.starts_with("/proc");
+    let is_open_file = || {
+        fs::read_link(target).is_ok_and(|path| is_system(&path))
+            || fs::canonicalize(directory_of(target)).is_ok_and(|place| is_system(&place))
+    };
+    !found.is_dir() && (!found.is_file() || is_open_file())
 }
 
 /// Without this a crash could forget the new name though the bytes are safe.
@@ -132,10 +171,10 @@ fn directory_of(path: &Path) -> &Path {
 /// Writes `bytes` to `path` so that the file is, at every instant, the old one or the new one.
 ///
 /// # Errors
-/// When it cannot be written; what stood there stands unchanged.
+/// When it cannot be written; what stood there stands unchanged. A device or a pipe is written to as it is.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    let mut file = AtomicFile::create(path)?;
-    file.temporary.write_all(bytes).map_err(|source| FileError::new(path, source))?;
+    let file = AtomicFile::create(path)?;
+    file.write(bytes)?;
     file.finish()
 }
 
@@ -197,9 +236,9 @@ impl ResultsDir {
             FileError::Full { .. } => FileError::Full { path: path.display().to_string() },
             other => other,
         };
-        let mut proof = AtomicFile::create(&path.join("proof")).map_err(in_it)?;
-        let proved = proof.temporary.write_all(b"rackloom");
-        proved.and_then(|()| proof.temporary.as_file().sync_all()).map_err(error)?;
+        let proof = AtomicFile::create(&path.join("proof")).map_err(in_it)?;
+        let proved = proof.file().write_all(b"rackloom");
+        proved.and_then(|()| proof.file().sync_all()).map_err(error)?;
         drop(proof);
         Ok(Self { path })
     }
@@ -289,6 +328,48 @@ mod tests {
         drop(file);
         assert_eq!(names(place.path()), ["flows.parquet"]);
         assert_eq!(fs::read(&path).unwrap(), b"old");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_takes_the_bytes_and_stays_a_pipe() {
+        use std::os::unix::fs::FileTypeExt;
+        let place = tempfile::tempdir().unwrap();
+        let pipe = place.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        let reader = {
+            let pipe = pipe.clone();
+            std::thread::spawn(move || fs::read_to_string(pipe).unwrap())
+        };
+        write_atomically(&pipe, b"bytes").unwrap();
+        assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
+        assert_eq!(reader.join().unwrap(), "bytes");
+        assert_eq!(names(place.path()), ["pipe"]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_that_is_open_is_written_to_through_the_name_of_its_descriptor() {
+        use std::os::fd::AsRawFd;
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("output");
+        fs::write(&path, b"before ").unwrap();
+        let file = File::open(&path).unwrap();
+        let name = format!("/proc/self/fd/{}", file.as_raw_fd());
+        write_atomically(Path::new(&name), b"after").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"before after");
+        // As /dev/stdout is a name of such a name.
+        let link = place.path().join("link");
+        std::os::unix::fs::symlink(&name, &link).unwrap();
+        write_atomically(&link, b" all").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"before after all");
+        // Any other link is replaced, as any other file.
+        let other = place.path().join("other");
+        std::os::unix::fs::symlink(&path, &other).unwrap();
+        write_atomically(&other, b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"before after all");
+        assert_eq!(fs::read(&other).unwrap(), b"new");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 pub mod export;
 pub mod figures;
 pub mod files;
+mod narrow;
 pub mod page;
 pub mod parquet;
 pub mod reports;

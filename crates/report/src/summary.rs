@@ -127,11 +127,34 @@ pub fn cell(summary: &Value, key: &str) -> Option<Cell> {
 /// What people call the figure at `key`; its key where nobody calls it anything.
 #[must_use]
 pub fn label(key: &str) -> String {
-    if key == "slowdown_common.short.p99" {
-        return "Slowdown of short flows to a common ideal, 99%".into();
-    }
     let known = FIGURES.iter().find(|figure| figure.key == key);
-    known.map_or_else(|| key.to_string(), |figure| figure.label.to_string())
+    known
+        .map(|figure| figure.label.to_string())
+        .or_else(|| of_distribution(key))
+        .unwrap_or_else(|| key.to_string())
+}
+
+/// What people call a figure of a distribution, `fct.all.p999`, as those are called that are compared.
+fn of_distribution(key: &str) -> Option<String> {
+    let mut parts = key.split('.');
+    let (quantity, class, figure) = (parts.next()?, parts.next()?, parts.next()?);
+    let quantity = match quantity {
+        "slowdown_common" if class != "all" => {
+            let name = of_distribution(&format!("slowdown.{class}.{figure}"))?;
+            return Some(name.replace("flows,", "flows to a common ideal,"));
+        }
+        "fct" => "FCT",
+        "slowdown" => "Slowdown",
+        "slowdown_common" => "Slowdown to a common ideal",
+        _ => return None,
+    };
+    let is_class = CLASSES.iter().any(|(name, _)| *name == class);
+    let (_, head) = QUANTILES[2..].iter().find(|(name, _)| *name == figure)?;
+    let figure = head.to_lowercase();
+    (is_class && parts.next().is_none()).then(|| match class {
+        "all" => format!("{quantity}, {figure}"),
+        _ => format!("{quantity} of {class} flows, {figure}"),
+    })
 }
 
 /// The value at `key` as people read it; a dash where there is none.
@@ -505,6 +528,25 @@ mod tests {
             "queue": { "max_cells": 9 },
             "shoal": { "epoch_seconds": 2.1e-6, "power": { "total_watts": 1200.0 }, "sync": "DTP" },
         })
+    }
+
+    #[test]
+    fn every_figure_of_a_distribution_is_called_something() {
+        for (key, expected) in [
+            ("fct.all.p50", "FCT, median"),
+            ("fct.short.p50", "FCT of short flows, median"),
+            ("fct.medium.p999", "FCT of medium flows, 99.9%"),
+            ("slowdown.long.max", "Slowdown of long flows, largest"),
+            ("slowdown_common.all.mean", "Slowdown to a common ideal, mean"),
+            ("slowdown_common.short.p99", "Slowdown of short flows to a common ideal, 99%"),
+            // What is no figure of a distribution keeps its key.
+            ("fct.all.count", "fct.all.count"),
+            ("fct.huge.p50", "fct.huge.p50"),
+            ("fct.all.p50.low", "fct.all.p50.low"),
+            ("shoal.cells", "shoal.cells"),
+        ] {
+            assert_eq!(label(key), expected);
+        }
     }
 
     #[test]

@@ -8,7 +8,8 @@ use std::ffi::OsStr;
 use std::io::IsTerminal;
 
 use comfy_table::{
-    Attribute, CellAlignment, Color, ContentArrangement, LineStyle, Table, TableStyle,
+    Attribute, CellAlignment, Color, ColumnConstraint, ContentArrangement, LineStyle, Table,
+    TableStyle, Width,
 };
 use serde_json::Value;
 
@@ -58,9 +59,21 @@ pub fn size() -> Option<(u16, u16)> {
 }
 
 impl ResultsTable {
-    /// The table as text, with a newline after each line.
+    /// The table as text, with a newline after each line; what the style has no room for stands in
+    /// blocks below each other.
     #[must_use]
     pub fn to_text(&self, style: TextStyle) -> String {
+        match style.width {
+            Some(width) => {
+                let blocks = self.blocks(width.into());
+                let texts: Vec<_> = blocks.iter().map(|block| block.arranged(style)).collect();
+                texts.join("\n")
+            }
+            None => self.arranged(style),
+        }
+    }
+
+    fn arranged(&self, style: TextStyle) -> String {
         let mut table = Table::new();
         table.load_style(LOOK).force_no_tty();
         match style.width {
@@ -83,6 +96,12 @@ impl ResultsTable {
         table.set_header(head);
         for row in &self.rows {
             table.add_row(row.iter().zip(&numeric).map(|(cell, &numeric)| styled(cell, numeric)));
+        }
+        for column in table.column_iter_mut().filter(|_| style.width.is_some()) {
+            // The boundary counts the space at both sides.
+            let least = self.least_width(column.index) + usize::from(column.padding_width());
+            let least = Width::Fixed(least.try_into().unwrap_or(u16::MAX));
+            column.set_constraint(ColumnConstraint::LowerBoundary(least));
         }
         let lines: Vec<_> = table.lines().map(|line| format!("{}\n", line.trim_end())).collect();
         lines.concat()

@@ -34,5 +34,6 @@ pub use run_config::{RunConfig, WarmUp};
 pub use scenario::{Error, FabricChoice, Scenario};
 pub use source::{Argument, Document, Format};
 pub use trace::TraceFormat;
+pub use traced::TraceChoice;
 pub use tree::Place;
 pub use workload::{InputFiles, TraceConfig, WorkloadChoice};

@@ -3,7 +3,8 @@
 //! There is one list of links, `a,b,rate,delay`, which the fabric reads ([`rack::topology::Graph`])
 //! and a resolved scenario holds. What else is read here is written down as that list:
 //!
-//! - edge lists: the same four values a line, without a head, parted by commas or by spaces;
+//! - edge lists: the same four values a line, without a head, parted by commas, semicolons or spaces;
+//!   also with the empty `{}` that networkx writes behind edges without attributes;
 //! - GraphML: what networkx, Gephi and yEd save. Edges have the attributes `rate` (or `bandwidth`)
 //!   and `delay` (or `latency`), with units, their own or by a key's default. Nodes with `kind` (or
 //!   `type`, `role`) `host` or `switch` are numbered hosts first; without it, in the order of the
@@ -50,7 +51,11 @@ pub struct Stated {
 ///
 /// # Errors
 /// What cannot be read, by line.
-pub fn read(name: &str, text: String, stated: Stated) -> Result<Links, String> {
+pub fn read(name: &str, mut text: String, stated: Stated) -> Result<Links, String> {
+    // What editors of Windows write at the beginning of a text in UTF-8.
+    if text.starts_with('\u{feff}') {
+        text.remove(0);
+    }
     let located = |(line, message): (u32, String)| format!("{name}:{line}: {message}");
     let mut lines =
         text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -72,10 +77,10 @@ fn list(text: &str, stated: Stated) -> Result<String, (u32, String)> {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let values: Vec<&str> = if line.contains(',') {
-            line.split(',').map(str::trim).collect()
-        } else {
-            line.split_whitespace().collect()
+        let line = line.strip_suffix("{}").map_or(line, str::trim_end);
+        let values: Vec<&str> = match [',', ';'].into_iter().find(|&mark| line.contains(mark)) {
+            Some(mark) => line.split(mark).map(str::trim).collect(),
+            None => line.split_whitespace().collect(),
         };
         let (ends, rate, delay) = match values[..] {
             [a, b] if stated.rate && stated.delay => ([a, b], String::new(), String::new()),

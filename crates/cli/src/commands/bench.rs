@@ -8,7 +8,7 @@ use reproductions::aquila::control::Speed as Control;
 use reproductions::aquila::speed::Speed as Cells;
 use reproductions::r2c2::speed::Speed as Rates;
 use reproductions::scoc::tools::Speed;
-use scenario::{Document, Format, Registry, Scenario};
+use scenario::{BadInput, Document, Format, Located, Registry, Scenario};
 use serde_json::Value;
 
 use super::DONE;
@@ -143,6 +143,27 @@ fn direct() -> impl Iterator<Item = (String, String)> {
     all.into_iter().map(move |(name, text)| (name.to_string(), format!("{text}\n{fabric}")))
 }
 
+/// Every benchmark that is a scenario.
+fn scenarios() -> impl Iterator<Item = (String, String)> {
+    let slotted = BENCHES.iter().map(|(name, text)| (name.to_string(), text.to_string()));
+    slotted.chain(packet_switched()).chain(reserved()).chain(direct())
+}
+
+/// Refuses a filter that leaves no benchmark.
+fn check(wanted: &str) -> Result<(), BadInput> {
+    let mut names: Vec<String> = scenarios().map(|(name, _)| name).collect();
+    names.extend(Speed::all().into_iter().map(|speed| speed.name));
+    names.extend(Rates::all().into_iter().map(|speed| speed.name));
+    names.extend(Cells::all().into_iter().map(|speed| speed.name));
+    names.extend(Control::all().into_iter().map(|speed| speed.name));
+    if names.iter().any(|name| name.contains(wanted)) {
+        return Ok(());
+    }
+    let hint = scenario::suggest(wanted, &names);
+    let message = format!("no benchmark's name holds it; {hint} (`rackloom bench` runs all)");
+    Err(BadInput::single(Located::whole(&format!("filter {wanted:?}"), message)))
+}
+
 /// Runs the benchmarks whose name holds the filter.
 pub fn bench(
     arguments: &BenchArguments,
@@ -161,9 +182,8 @@ pub fn bench(
     ];
     let mut table = ResultsTable::new(columns.map(|(key, title)| Column::new(key, title)).to_vec());
     let wanted = arguments.filter.as_deref().unwrap_or("");
-    let slotted = BENCHES.iter().map(|(name, text)| (name.to_string(), text.to_string()));
-    let all = slotted.chain(packet_switched()).chain(reserved()).chain(direct());
-    for (name, text) in all.filter(|(name, _)| name.contains(wanted)) {
+    check(wanted)?;
+    for (name, text) in scenarios().filter(|(name, _)| name.contains(wanted)) {
         let document = Document::parse(&name, &text, Format::Toml)?;
         let scenario = Scenario::read(document, &[], registry)?;
         let mut meter = Meter::new(&name, output);

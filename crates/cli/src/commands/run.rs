@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 
 use crate::engine::{self, EXIT_BROKEN, EXIT_INTERRUPTED, Failure, estimate};
 use report::run_text;
-use scenario::{BadInput, Located, Registry, Scenario};
+use scenario::{BadInput, Located, Registry, Scenario, TraceChoice};
+use serde_json::Value;
 
 use super::{DONE, settings};
 use crate::args::RunArguments;
@@ -50,6 +51,9 @@ pub fn run(
             engine::TRACE
         ));
     }
+    if let Some(message) = unoffered(&scenario, summary) {
+        output.note(&message);
+    }
     if finished.is_interrupted() {
         output.error("interrupted: the results cover the run up to here and say so");
         return Ok(EXIT_INTERRUPTED);
@@ -61,4 +65,20 @@ pub fn run(
         return Ok(EXIT_BROKEN);
     }
     Ok(DONE)
+}
+
+/// What to say of flows that `run.trace` names and that the run did not offer.
+fn unoffered(scenario: &Scenario, summary: &Value) -> Option<String> {
+    let Some(TraceChoice::Flows(numbers)) = &scenario.run.trace else { return None };
+    let offered = summary["flows"]["offered"].as_u64()?;
+    let missing: Vec<String> =
+        numbers.iter().filter(|&&number| number >= offered).map(u64::to_string).collect();
+    let (count, last) = (missing.len(), offered.checked_sub(1)?);
+    let flows = if count == 1 { "flow" } else { "flows" };
+    (count > 0).then(|| {
+        format!(
+            "run.trace asks for {flows} {}, which this run did not offer: it offered flows 0 to {last}",
+            missing.join(", ")
+        )
+    })
 }

@@ -5,7 +5,9 @@ use std::path::Path;
 use rack::FlowId;
 use rack::trace::Trace;
 use report::export::{write_pcapng, write_perfetto};
-use report::{FlowRow, Why, flows_table, read_flows, read_trace, run_again, slowest_first};
+use report::{
+    FileError, FlowRow, Why, flows_table, read_flows, read_trace, run_again, slowest_first,
+};
 use scenario::{BadInput, Located};
 
 use super::DONE;
@@ -28,12 +30,12 @@ pub fn why(arguments: &WhyArguments, output: &mut Output) -> Result<u8, Failure>
         None => slowest_first(rows),
     };
     if let Some(path) = &arguments.perfetto {
-        let count = write_perfetto(path, &rows, &trace).map_err(Failure::Place)?;
+        let count = write_perfetto(path, &rows, &trace).map_err(unwritten)?;
         say_written(output, path, (count, rows.len()));
     }
     if let Some(path) = &arguments.pcapng {
         let flows: Vec<FlowId> = rows.iter().map(|row| row.flow).collect();
-        let count = write_pcapng(path, &flows, &trace).map_err(Failure::Place)?;
+        let count = write_pcapng(path, &flows, &trace).map_err(unwritten)?;
         output.note(&format!("{} has {count} frames", path.display()));
     }
     if arguments.perfetto.is_some() || arguments.pcapng.is_some() {
@@ -46,7 +48,21 @@ pub fn why(arguments: &WhyArguments, output: &mut Output) -> Result<u8, Failure>
         }
         _ => output.table(&flows_table(&rows, &trace)),
     }
+    if rows.is_empty() {
+        output.note(&format!(
+            "{} has a record of no flow: none that run.trace asks for was offered, or completed",
+            arguments.results.display()
+        ));
+    }
     Ok(DONE)
+}
+
+/// An export that was not written: what is full is no bad input.
+fn unwritten(error: FileError) -> Failure {
+    match error {
+        FileError::Full { .. } => Failure::Write(error),
+        other => Failure::Place(other),
+    }
 }
 
 /// Says what was exported.

@@ -18,6 +18,8 @@ pub(super) struct Wanted {
     pub place: String,
     /// Its key.
     pub key: String,
+    /// What else could have been meant, beside numbers of the summary.
+    pub others: Vec<String>,
 }
 
 /// The keys of numbers in a summary, and of those that it may have, which stand as null.
@@ -105,8 +107,8 @@ pub(super) fn check(
     if !is_known {
         return Ok(());
     }
-    let names: Vec<String> = known.iter().cloned().collect();
     let problem = |wanted: &Wanted| {
+        let names: Vec<String> = known.iter().chain(&wanted.others).cloned().collect();
         let hint = scenario::suggest(&wanted.key, &names);
         let message = format!("no summary of this scenario has such a number; {hint}");
         Located::whole(&wanted.place, message)
@@ -142,7 +144,11 @@ mod tests {
 
     #[test]
     fn what_no_summary_has_is_refused_with_what_is_like_it_and_each_at_its_place() {
-        let wanted = |key: &str| Wanted { place: format!("--minimise {key}"), key: key.into() };
+        let wanted = |key: &str| Wanted {
+            place: format!("--minimise {key}"),
+            key: key.into(),
+            others: Vec::new(),
+        };
         let all = [wanted("fct.all.p99"), wanted("fct.al.p99")];
         let check = |wanted: &[Wanted], memory| {
             let known = ["mine.alone".to_string()].into();

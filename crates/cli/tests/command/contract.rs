@@ -194,6 +194,15 @@ fn a_point_that_fails_does_not_stop_the_others() {
 }
 
 #[test]
+fn a_filter_that_leaves_no_benchmark_is_refused() {
+    let done = Place::new().run(&["bench", "permutation-46"]);
+    assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{done:#?}");
+    let expected =
+        "filter \"permutation-46\": no benchmark's name holds it; did you mean \"permutation-";
+    assert!(done.stderr.contains(expected), "{done:#?}");
+}
+
+#[test]
 fn lists_descriptions_and_the_schema_are_there() {
     let place = Place::new();
     let fabrics = place.run(&["list", "fabrics", "--format", "json"]).succeeds().json();

@@ -142,6 +142,11 @@ fn a_key_that_no_summary_has_is_refused_before_any_point_runs() {
         assert!(done.stderr.contains(expected), "{done:#?}");
     }
     assert!(!done.stderr.contains("fct.all.p99:") && !place.join("s").exists());
+    // Figures go over keys of the grid, too.
+    let over = ["--grid", "workload.load=0.2", "--plot", "fct.all.p99", "--over", "workload.lod"];
+    let done = sweep(&place, &over);
+    let expected = "--over workload.lod: no summary of this scenario has such a number; did you mean \"workload.load\"?";
+    assert!(done.code == Some(2) && done.stderr.contains(expected), "{done:#?}");
 }
 
 #[test]

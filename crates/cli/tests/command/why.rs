@@ -101,6 +101,25 @@ fn parts_add_up_to_the_completion_time_and_queues_say_beside_whom() {
 }
 
 #[test]
+fn flows_that_a_run_does_not_offer_are_named() {
+    let place = Place::new();
+    place.write("incast.toml", INCAST);
+    let run = |flows: &str| {
+        let trace = format!("run.trace=flows {flows}");
+        place.run(&["run", "incast.toml", "--out", "r", "--set", &trace]).succeeds().stderr
+    };
+    let said = run("2, 6, 90");
+    let expected =
+        "run.trace asks for flows 6, 90, which this run did not offer: it offered flows 0 to 5";
+    assert!(said.contains(expected), "{said}");
+    assert!(!run("0, 5").contains("did not offer"));
+    run("6");
+    let why = place.run(&["why", "r", "--format", "json"]).succeeds();
+    assert_eq!(why.json(), serde_json::json!([]));
+    assert!(why.stderr.contains("r has a record of no flow"), "{why:#?}");
+}
+
+#[test]
 fn what_cannot_be_answered_says_what_to_do() {
     let place = Place::new();
     recorded(&place, "plain", &[]);
@@ -158,4 +177,12 @@ fn exports_are_whole_files_in_the_formats_of_others() {
     assert_eq!(bytes[..4], [0x0A, 0x0D, 0x0D, 0x0A]);
     let said = refused(&place, &["why", "r", "--perfetto", "none/x.json"]);
     assert!(said.contains("none/x.json"), "{said}");
+    // A device takes what it can, and stays.
+    std::os::unix::fs::symlink("/dev/full", place.join("full")).unwrap();
+    for export in ["--perfetto", "--pcapng"] {
+        let full = place.run(&["why", "r", export, "full"]);
+        assert!(full.code == Some(1) && full.stderr.contains("full: no space left"), "{full:#?}");
+        let device = std::fs::metadata(place.join("full")).unwrap();
+        assert!(!device.is_file(), "{device:?}");
+    }
 }

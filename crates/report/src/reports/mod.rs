@@ -62,13 +62,35 @@ fn provenance(runs: &[(&str, &Value)], command: &str) -> Vec<Block> {
 /// What was simulated, in a sentence.
 fn lead(summary: &Value) -> String {
     let mut parts = vec![format!("{} nodes", shown(summary, "nodes"))];
-    if get(summary, "load.nominal").is_some() {
+    let is_load_asked_for = get(summary, "load.nominal").is_some();
+    if is_load_asked_for {
         parts.push(format!("load {}", shown(summary, "load.nominal")));
     }
     if get(summary, "load.realised").is_some() {
-        parts.push(format!("{} realised", shown(summary, "load.realised")));
+        let what = if is_load_asked_for { "" } else { "load " };
+        parts.push(format!("{what}{} realised", shown(summary, "load.realised")));
     }
     parts.push(format!("{} flows measured", shown(summary, "flows.measured")));
     parts.push(format!("{} simulated", shown(summary, "simulated_seconds")));
     parts.join(" · ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_lead_says_load_once() {
+        for (nominal, expected) in
+            [(json!(0.5), "load 50% · 48% realised"), (json!(null), "load 48% realised")]
+        {
+            let summary = json!({
+                "nodes": 8, "load": { "nominal": nominal, "realised": 0.48 },
+                "flows": { "measured": 600 }, "simulated_seconds": 4.79e-4,
+            });
+            let expected = format!("8 nodes · {expected} · 600 flows measured · 479 µs simulated");
+            assert_eq!(lead(&summary), expected);
+        }
+    }
 }

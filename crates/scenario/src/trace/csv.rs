@@ -1,6 +1,8 @@
-//! Traces in CSV, first line the column heads.
+//! Traces in CSV, first line the column heads. Values are parted by commas; by semicolons or tabs
+//! where the heads are, as spreadsheets of many countries write them. Lines that begin with `#` are
+//! comments.
 
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 
 use csv::{ErrorKind, Reader, ReaderBuilder, StringRecord};
 
@@ -12,13 +14,19 @@ const LINE_MAX: usize = 1 << 20;
 
 /// Reads all rows into `rows`, problems included. `is_ended`: whether the last line has its end.
 pub fn read(file: impl Read, is_ended: bool, rows: &mut Rows<'_>) {
-    let short = ShortLines { inner: file, length: 0 };
-    let mut reader = ReaderBuilder::new().flexible(true).from_reader(short);
+    let mut short = BufReader::new(ShortLines { inner: file, length: 0 });
+    let delimiter = short.fill_buf().map_or(b',', delimiter);
+    let mut reader = ReaderBuilder::new()
+        .flexible(true)
+        .delimiter(delimiter)
+        .comment(Some(b'#'))
+        .from_reader(short);
     let heads = match reader.headers() {
         Ok(heads) => heads.clone(),
         Err(error) => return rows.complain_whole(unreadable(&error)),
     };
-    if !rows.heads(Place::Line(1), heads.iter()) {
+    let line = heads.position().map_or(1, |position| position.line() as usize);
+    if !rows.heads(Place::Line(line.max(1)), heads.iter()) {
         return;
     }
     // A line is judged when it is known whether another follows: one cut short may still look whole,
@@ -38,6 +46,14 @@ pub fn read(file: impl Read, is_ended: bool, rows: &mut Rows<'_>) {
         }
         std::mem::swap(&mut record, &mut next);
     }
+}
+
+/// What parts the values, as the first line that is neither empty nor a comment shows.
+fn delimiter(beginning: &[u8]) -> u8 {
+    let mut lines = beginning.split(|&byte| byte == b'\n' || byte == b'\r');
+    let heads = lines.find(|line| !line.is_empty() && !line.starts_with(b"#")).unwrap_or_default();
+    let others = [b';', b'\t'].into_iter().find(|other| heads.contains(other));
+    others.filter(|_| !heads.contains(&b',')).unwrap_or(b',')
 }
 
 /// Reads the next record; whether there is one. What cannot be read ends the file.

@@ -28,6 +28,18 @@ fn refuses(format: TraceFormat, text: &str, expected: &str) {
 }
 
 #[test]
+fn a_mark_of_byte_order_and_line_ends_of_windows_are_no_part_of_a_list() {
+    let expected = [flow(0, 0, 1, 10)];
+    let matrix = "\u{feff}Nodes 8\r\nConnections 1\r\n0->1 id 1 start 0 size 10\r\n";
+    reads(TraceFormat::Htsim, matrix, &expected);
+    reads(
+        TraceFormat::Hpcc,
+        "\u{feff}1\r\n0 1 3 100 10 0\r\n",
+        &[TraceRow { class: 3, ..flow(0, 0, 1, 10) }],
+    );
+}
+
+#[test]
 fn a_connection_matrix_is_its_flows() {
     reads(
         TraceFormat::Htsim,
@@ -172,9 +184,9 @@ fn a_list_of_hpcc_is_as_many_flows_as_it_says() {
         ("2\n0 1 3 100 5 0\n", "t: ends after 1 flows; its first line says 2: it is cut off"),
         ("1\n0 1 3 100 5 0", "t:2: the last line is torn: it does not end in a line break"),
         ("1\n0 1 3 5 0\n", "t:2: found 5 values; expected 6: src dst priority port bytes start"),
-        ("1\n0 1 3 100 5 -1\n", "t:2: start: found \"-1\"; expected a time in seconds"),
-        ("1\n0 1 3 100 5 nan\n", "t:2: start: found \"nan\"; expected a time in seconds"),
-        ("1\n0 1 3 100 5 1e300\n", "t:2: start: found \"1e300\"; expected a time in seconds"),
+        ("1\n0 1 3 100 5 -1\n", "t:2: start: found \"-1\"; expected a time in s"),
+        ("1\n0 1 3 100 5 nan\n", "t:2: start: found \"nan\"; expected a time in s"),
+        ("1\n0 1 3 100 5 1e300\n", "t:2: start: found \"1e300\"; expected a time in s"),
         ("1\n0 1 300 100 5 0\n", "t:2: class: found 300; expected at most 255"),
         ("1\n0 8 3 100 5 0\n", "t:2: dst: found node 8; expected one from 0 to 7"),
         ("1\n0 1 3 100 0 0\n", "t:2: bytes: found 0; expected at least 1"),

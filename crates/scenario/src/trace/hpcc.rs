@@ -6,8 +6,6 @@
 
 use std::io::Read;
 
-use kernel::Time;
-
 use super::lines::Lines;
 use super::{At, Draft, Rows};
 
@@ -63,7 +61,7 @@ fn take(line: usize, values: &[&str], rows: &mut Rows<'_>) {
     };
     rows.whole(at, "port", port);
     let draft = Draft {
-        start: seconds(at, start, rows),
+        start: rows.instant(at, "start", start, ("s", 1e12)),
         src: rows.whole(at, "src", src),
         dst: rows.whole(at, "dst", dst),
         bytes: rows.whole(at, "bytes", bytes),
@@ -71,23 +69,4 @@ fn take(line: usize, values: &[&str], rows: &mut Rows<'_>) {
         after: Vec::new(),
     };
     rows.take(at, before, draft);
-}
-
-/// A time in seconds: to the picosecond as it is written, and rounded to one if it has more digits
-/// or an exponent.
-fn seconds(at: At, text: &str, rows: &mut Rows<'_>) -> Time {
-    let with_unit = format!("{text} s");
-    if with_unit.parse::<Time>().is_ok() {
-        return rows.time(at, "start", &with_unit);
-    }
-    let ps = text.parse::<f64>().map(|seconds| (seconds * 1e12).round());
-    match ps {
-        Ok(ps) if ps >= 0.0 && ps < Time::NEVER.as_ps() as f64 => Time::from_ps(ps as u64),
-        _ => {
-            let message =
-                format!("found {text:?}; expected a time in seconds, from 0, such as 2.000001");
-            rows.complain(at, "start", message);
-            Time::ZERO
-        }
-    }
 }

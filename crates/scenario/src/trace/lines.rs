@@ -7,6 +7,9 @@ use super::{At, Rows};
 /// Longest line, in bytes. Our choice: that of a flow takes some hundred.
 const LINE_MAX: u64 = 1 << 16;
 
+/// What editors of Windows write at the beginning of a text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// The lines of a file, from 1.
 pub(super) struct Lines<R> {
     file: BufReader<R>,
@@ -33,6 +36,9 @@ impl<R: Read> Lines<R> {
                     let message = format!("cannot be read: a line is longer than {LINE_MAX} bytes");
                     rows.complain(at, "", message);
                     return None;
+                }
+                Ok(_) if self.line == 1 && self.buffer.starts_with(BYTE_ORDER_MARK) => {
+                    self.buffer.drain(..BYTE_ORDER_MARK.len());
                 }
                 Ok(_) => {}
                 Err(error) => {

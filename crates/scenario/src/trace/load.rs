@@ -46,7 +46,10 @@ impl Offered {
     #[must_use]
     pub fn nominal(&self, load: Option<f64>, context: &WorkloadContext) -> Nominal {
         Nominal {
-            sizes: format!("those of a trace of {} flows", self.flows),
+            sizes: match self.flows {
+                1 => "that of a trace of 1 flow".to_string(),
+                flows => format!("those of a trace of {flows} flows"),
+            },
             mean_bytes: Some(self.bytes as f64 / self.flows as f64),
             interarrival_seconds: None,
             load,

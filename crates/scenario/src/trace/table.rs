@@ -1,10 +1,10 @@
 //! Flows as a table, in CSV or Parquet.
 //!
-//! Columns, in any order: `start` (text with a unit, `"1.5 us"`) or `start_ns` or `start_ps` (a
-//! number); `src`, `dst` (nodes from 0); `bytes`; optionally `class` (0 is the most urgent) and
-//! `after` (the rows, from 0, of earlier flows that must end first, several parted by spaces or
-//! semicolons; `start` is then the earliest start). A column with any other name is refused, for it
-//! is more often misspelt than meant.
+//! Columns, in any order: `start` (text with a unit, `"1.5 us"`) or `start_s`, `start_ms`,
+//! `start_us`, `start_ns` or `start_ps` (a number, rounded to a picosecond); `src`, `dst` (nodes from
+//! 0); `bytes`; optionally `class` (0 is the most urgent) and `after` (the rows, from 0, of earlier
+//! flows that must end first, several parted by spaces or semicolons; `start` is then the earliest
+//! start). A column with any other name is refused, for it is more often misspelt than meant.
 //!
 //! Or the flows of an earlier run, told by their column `flow_id`: `flows.parquet`, or the same as
 //! CSV. Of them `flow_id`, `start_ps`, `src`, `dst`, `size_bytes` and `class` are read, whatever
@@ -19,10 +19,16 @@ use crate::problem::Located;
 use crate::tree::Place;
 
 /// The columns a trace may have.
-const TRACE: [&str; 8] = ["start", "start_ns", "start_ps", "src", "dst", "bytes", "class", "after"];
+const TRACE: [&str; 11] = [
+    "start", "start_s", "start_ms", "start_us", "start_ns", "start_ps", "src", "dst", "bytes",
+    "class", "after",
+];
 /// The same of a run's flows, where they have another name, and their own.
-const RESULTS: [&str; 10] = [
+const RESULTS: [&str; 13] = [
     "start",
+    "start_s",
+    "start_ms",
+    "start_us",
     "start_ns",
     "start_ps",
     "src",
@@ -33,17 +39,21 @@ const RESULTS: [&str; 10] = [
     "flow_id",
     "seed",
 ];
+/// The units of the columns of starts that are numbers, by their place in [`RESULTS`], and how many
+/// picoseconds one is.
+const UNITS: [(&str, f64); 6] =
+    [("", 0.0), ("s", 1e12), ("ms", 1e9), ("us", 1e6), ("ns", 1e3), ("ps", 1.0)];
 /// How many columns there are, of either kind.
 const COUNT: usize = RESULTS.len();
 
 /// Columns by their place in [`RESULTS`].
-const SRC: usize = 3;
-const DST: usize = 4;
-const SIZE: usize = 5;
-const CLASS: usize = 6;
-const AFTER: usize = 7;
-const FLOW_ID: usize = 8;
-const SEED: usize = 9;
+const SRC: usize = UNITS.len();
+const DST: usize = SRC + 1;
+const SIZE: usize = SRC + 2;
+const CLASS: usize = SRC + 3;
+const AFTER: usize = SRC + 4;
+const FLOW_ID: usize = SRC + 5;
+const SEED: usize = SRC + 6;
 
 /// Which column of a file is which.
 #[derive(Default)]
@@ -93,8 +103,10 @@ impl Rows<'_> {
         }
         let starts = self.columns.places[..SRC].iter().flatten().count();
         if starts != 1 {
-            let message =
-                format!("found {starts} of the columns start, start_ns and start_ps; expected one");
+            let message = format!(
+                "found {starts} of the columns start (with a unit), start_s, start_ms, start_us, start_ns and \
+                 start_ps; expected one"
+            );
             self.problems.push(Located::new(self.name, at.clone(), "", message));
         }
         for column in [SRC, DST, SIZE] {
@@ -163,13 +175,37 @@ impl Rows<'_> {
     fn start(&mut self, at: At, texts: &[Option<&str>; COUNT]) -> Time {
         let column = (0..SRC).find(|column| self.columns.places[*column].is_some()).unwrap_or(0);
         let name = self.columns.name(column);
-        let with_unit = match (column, texts[column]) {
-            (_, None) => return self.missing(at, name),
-            (1, Some(number)) => format!("{number} ns"),
-            (2, Some(number)) => format!("{number} ps"),
-            (_, Some(text)) => text.to_string(),
-        };
-        self.time(at, name, &with_unit)
+        match (texts[column], UNITS[column]) {
+            (None, _) => self.missing(at, name),
+            (Some(text), ("", _)) => self.time(at, name, text),
+            (Some(number), unit) => self.instant(at, name, number, unit),
+        }
+    }
+
+    /// A time that is written as a number: to the picosecond as it stands, and rounded to one if it has
+    /// more digits or an exponent, as what programs compute has.
+    pub(super) fn instant(
+        &mut self,
+        at: At,
+        name: &str,
+        number: &str,
+        (unit, picoseconds): (&str, f64),
+    ) -> Time {
+        let with_unit = format!("{number} {unit}");
+        if with_unit.parse::<Time>().is_ok() {
+            return self.time(at, name, &with_unit);
+        }
+        let ps = number.parse::<f64>().map(|count| (count * picoseconds).round());
+        match ps {
+            Ok(ps) if ps >= 0.0 && ps < Time::NEVER.as_ps() as f64 => Time::from_ps(ps as u64),
+            _ => {
+                let message = format!(
+                    "found {number:?}; expected a time in {unit}, from 0, such as 2.000001"
+                );
+                self.complain(at, name, message);
+                Time::ZERO
+            }
+        }
     }
 
     /// A time, written with its unit.

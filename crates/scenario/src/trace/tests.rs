@@ -48,9 +48,31 @@ fn csv_starts_may_carry_any_unit_and_columns_any_order() {
         "start,src,dst,bytes\n1.5 us,0,1,100\n2 us,7,2,9000000000\n",
         "start_ns,src,dst,bytes\n1500,0,1,100\n2000.0,7,2,9000000000\n",
         "bytes, dst, src, start_ps\r\n100, 1, 0, 1500000\r\n9000000000, 2, 7, 2000000\r\n",
+        "start_us,src,dst,bytes\n1.5,0,1,100\n2.0000000000000004,7,2,9000000000\n",
+        "start_ms,src,dst,bytes\n0.0015,0,1,100\n2e-3,7,2,9000000000\n",
+        "start_s,src,dst,bytes\n1.5E-6,0,1,100\n0.000002,7,2,9000000000\n",
+        "# from a spreadsheet\n\nstart;src;dst;bytes\n1.5 us;0;1;100\n# ;\n2 us;7;2;9000000000\n",
+        "\u{feff}start\tsrc\tdst\tbytes\r\n1.5 us\t0\t1\t100\r\n\r\n2 us\t7\t2\t9000000000\r\n",
     ] {
         assert_eq!(read_csv("t.csv", text.as_bytes(), 8).unwrap(), expected, "for\n{text}");
     }
+}
+
+#[test]
+fn starts_that_are_computed_numbers_are_rounded_to_a_picosecond() {
+    // 0.1 + 0.2 in binary, and halves of picoseconds.
+    let text = "start_ns,src,dst,bytes\n0.30000000000000004,0,1,5\n1.0004,0,1,5\n1.0006,0,1,5\n";
+    let expected = [row(300, 0, 1, 5), row(1_000, 0, 1, 5), row(1_001, 0, 1, 5)];
+    assert_eq!(read_csv("t.csv", text.as_bytes(), 8).unwrap(), expected);
+    refuses(
+        "start_us,src,dst,bytes\n-1,0,1,5\nNaN,0,1,5\n1e300,0,1,5\nsoon,0,1,5\n",
+        &[
+            "t.csv:2: start_us: found \"-1\"; expected a time in us, from 0, such as 2.000001",
+            "t.csv:3: start_us: found \"NaN\"; expected a time in us, from 0, such as 2.000001",
+            "t.csv:4: start_us: found \"1e300\"; expected a time in us, from 0, such as 2.000001",
+            "t.csv:5: start_us: found \"soon\"; expected a time in us, from 0, such as 2.000001",
+        ],
+    );
 }
 
 #[test]
@@ -97,10 +119,11 @@ fn wrong_columns_are_named() {
     refuses(
         "time,src,dest,bytes\n0 ns,0,1,5\n",
         &[
-            "t.csv:1: time: unknown column; expected one of \"start\", \"start_ns\", \"start_ps\", \
-             \"src\", \"dst\", \"bytes\", \"class\", \"after\"",
+            "t.csv:1: time: unknown column; expected one of \"start\", \"start_s\", \"start_ms\", \
+             \"start_us\", \"start_ns\", \"start_ps\", \"src\", \"dst\", \"bytes\", \"class\", \"after\"",
             "t.csv:1: dest: unknown column; did you mean \"dst\"?",
-            "t.csv:1: found 0 of the columns start, start_ns and start_ps; expected one",
+            "t.csv:1: found 0 of the columns start (with a unit), start_s, start_ms, start_us, \
+             start_ns and start_ps; expected one",
             "t.csv:1: dst: column missing",
         ],
     );

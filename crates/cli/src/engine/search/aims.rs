@@ -117,6 +117,13 @@ fn limit_of(key: &str, text: &str) -> Result<f64, String> {
     })?;
     const PS_PER_SECOND: f64 = 1e12;
     match (quantity, Unit::of_key(key)) {
+        // A number of the summary is in its unit; these are none, but lack the unit that was meant.
+        (Quantity::Number, Unit::Seconds) if number >= 1.0 => Err(expected(&format!(
+            "a unit, such as \"{number} us\", or \"{number} s\" if it is seconds"
+        ))),
+        (Quantity::Number, Unit::BitsPerSecond) if number > 0.0 && number < 1e6 => {
+            Err(expected(&format!("a unit, such as \"{number} Gbps\", or \"{number} bps\"")))
+        }
         (Quantity::Number, _) => Ok(number),
         (Quantity::Time, Unit::Seconds) => Ok(number / PS_PER_SECOND),
         (Quantity::Size, Unit::Bytes) | (Quantity::Rate, Unit::BitsPerSecond) => Ok(number),
@@ -197,6 +204,9 @@ mod tests {
             ("goodput.long.mean > 5 Gbps", "goodput.long.mean", true, false, 5e9),
             ("queue.max_bytes <= 64 KB", "queue.max_bytes", false, true, 64e3),
             ("equipment.cost_ratio < 1.5", "equipment.cost_ratio", false, false, 1.5),
+            // As a program writes what it has read from a summary.
+            ("fct.all.p99 < 4.8e-05", "fct.all.p99", false, false, 4.8e-5),
+            ("fct.all.p99 < 50 s", "fct.all.p99", false, false, 50.0),
         ];
         for (text, key, is_floor, is_closed, limit) in cases {
             let found = Constraint::parse(text).unwrap();
@@ -217,6 +227,14 @@ mod tests {
             ("fct.short.p999 < soon", "expected a number, or one with its unit"),
             ("fct.short.p999 < 5 KB", "expected a limit of fct.short.p999"),
             ("load.realised > x %", "a number before %"),
+            (
+                "fct.short.p999 < 50",
+                "found \"50\"; expected a unit, such as \"50 us\", or \"50 s\"",
+            ),
+            (
+                "goodput.long.mean > 5",
+                "found \"5\"; expected a unit, such as \"5 Gbps\", or \"5 bps\"",
+            ),
         ];
         for (text, expected) in cases {
             let message = Constraint::parse(text).unwrap_err().to_string();

@@ -22,10 +22,12 @@ pub(super) fn check(
     let aims = search.aims.iter().map(|aim| Wanted {
         place: format!("--{} {}", if aim.is_maximised { "maximise" } else { "minimise" }, aim.key),
         key: aim.key.clone(),
+        others: Vec::new(),
     });
     let conditions = search.constraints.iter().map(|constraint| Wanted {
         place: format!("--subject {:?}", constraint.text),
         key: constraint.key.clone(),
+        others: Vec::new(),
     });
     let wanted: Vec<_> = aims.chain(conditions).collect();
     // What cannot be read has no summary.

@@ -130,6 +130,11 @@ fn known_keys(swept: &Swept) -> Vec<String> {
     keys
 }
 
+/// Whether anything has run with this value of an axis.
+fn has_run(means: &[Mean], axis: usize, value: &str) -> bool {
+    means.iter().any(|mean| mean.summary.is_some() && mean.settings[axis] == value)
+}
+
 /// One figure: a line for each fabric and combination of the other settings. What is the same wherever it
 /// is looked at is a bar for each of them.
 pub(super) fn plot(
@@ -141,7 +146,8 @@ pub(super) fn plot(
 ) -> Plot {
     let axes = swept.axes_of_means();
     let position = axes.iter().position(|axis| axis.key == over);
-    let places = position.map(|index| Places::of(axes[index]));
+    let places =
+        position.map(|index| Places::of(axes[index], |value| has_run(means, index, value)));
     let mut lines: Vec<PlotSeries> = Vec::new();
     for mean in means {
         let Some(summary) = &mean.summary else { continue };
@@ -256,8 +262,11 @@ struct Places {
 }
 
 impl Places {
-    fn of(axis: &Axis) -> Self {
-        let values = axis.values.clone();
+    /// The places of the values that are `drawn`. One that could not run is no place, or a misspelt number
+    /// would make names of all the others.
+    fn of(axis: &Axis, drawn: impl Fn(&str) -> bool) -> Self {
+        let values: Vec<String> =
+            axis.values.iter().filter(|value| drawn(value)).cloned().collect();
         let all = |read: fn(&str) -> Option<f64>| {
             values.iter().map(|value| read(value)).collect::<Option<Vec<f64>>>()
         };
@@ -381,6 +390,22 @@ mod tests {
     }
 
     #[test]
+    fn a_value_that_could_not_run_leaves_the_others_numbers() {
+        let mut swept = swept();
+        swept.axes[0].values.insert(1, "half".into());
+        let refused = Point {
+            settings: vec!["half".into()],
+            outcome: Outcome::Failed("found the text \"half\"".into()),
+            ..swept.points[0].clone()
+        };
+        swept.points.push(refused);
+        let drawn = draw(&swept, &drawing(&["slowdown.all.p99"])).unwrap();
+        let plot = &drawn[0].1[0];
+        assert_eq!((&plot.x.scale, plot.x.unit), (&Scale::Linear, Unit::Share));
+        assert_eq!(plot.series[0].points, [(0.2, 2.5), (0.5, 3.5), (0.8, 4.5)]);
+    }
+
+    #[test]
     fn what_no_setting_changes_is_a_bar_a_fabric_and_all_stand_side_by_side() {
         let keys = ["slowdown.all.p99", "equipment.power_watts"];
         let drawn = draw(&swept(), &Drawing { log_y: true, ..drawing(&keys) }).unwrap();
@@ -435,10 +460,10 @@ mod tests {
             key: "fabric.guard".into(),
             values: values.iter().map(ToString::to_string).collect(),
         };
-        let places = Places::of(&axis(&["2.5 ns", "'1 us'"]));
+        let places = Places::of(&axis(&["2.5 ns", "'1 us'"]), |_| true);
         assert_eq!((places.at("2.5 ns"), places.at("'1 us'")), (Some(2.5e-9), Some(1e-6)));
-        assert_eq!(Places::of(&axis(&["10 KB", "1 MB"])).at("1 MB"), Some(1e6));
-        assert_eq!(Places::of(&axis(&["10 Gbps", "1 Tbps"])).at("1 Tbps"), Some(1e12));
-        assert_eq!(Places::of(&axis(&["ecmp", "spray"])).at("spray"), Some(1.0));
+        assert_eq!(Places::of(&axis(&["10 KB", "1 MB"]), |_| true).at("1 MB"), Some(1e6));
+        assert_eq!(Places::of(&axis(&["10 Gbps", "1 Tbps"]), |_| true).at("1 Tbps"), Some(1e12));
+        assert_eq!(Places::of(&axis(&["ecmp", "spray"]), |_| true).at("spray"), Some(1.0));
     }
 }

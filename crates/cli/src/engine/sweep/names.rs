@@ -22,12 +22,16 @@ pub(super) fn check(
     registry: &Registry,
     memory: Bytes,
 ) -> Result<(), Failure> {
-    let wanted =
-        |flag: &str, key: &String| Wanted { place: format!("{flag} {key}"), key: key.clone() };
-    let mut all: Vec<_> = drawing.keys.iter().map(|key| wanted("--plot", key)).collect();
-    let is_axis = |key: &String| key == FABRIC || grid.axes.iter().any(|axis| axis.key == *key);
+    let axes: Vec<String> = grid.axes.iter().map(|axis| axis.key.clone()).collect();
+    let wanted = |flag: &str, key: &String, others: &[String]| Wanted {
+        place: format!("{flag} {key}"),
+        key: key.clone(),
+        others: others.to_vec(),
+    };
+    let mut all: Vec<_> = drawing.keys.iter().map(|key| wanted("--plot", key, &[])).collect();
+    let is_axis = |key: &String| key == FABRIC || axes.contains(key);
     let over = drawing.over.iter().filter(|key| !is_axis(key));
-    all.extend(over.map(|key| wanted("--over", key)));
+    all.extend(over.map(|key| wanted("--over", key, &axes)));
     if all.is_empty() {
         return Ok(());
     }
