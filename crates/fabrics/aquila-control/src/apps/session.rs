@@ -24,6 +24,8 @@ pub enum Session {
         over: Over,
         /// How often its chip has started cold: another number, and its registers are as after a cold start.
         boot: u32,
+        /// Which version of the firmware runs there (M617).
+        firmware: u16,
     },
     /// It is lost: what was asked may have been done, or not.
     Down {

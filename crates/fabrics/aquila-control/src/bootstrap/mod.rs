@@ -26,6 +26,7 @@ use crate::apps::front_end::order;
 use crate::apps::rows::SessionRow;
 use crate::apps::session::{Over, Progress, Request, Session};
 use crate::dhcp::{self, Kind, Message};
+use crate::flash::GENERATION;
 use crate::pmos;
 use crate::session::{Client, Hello, PIECE_BYTES, Pieces, Progress as Call, Said};
 use target::Target;
@@ -163,6 +164,8 @@ pub struct Counts {
     pub tcp_lost: u64,
     /// Words and packets that were none, or of TiNs that are not what they say.
     pub malformed: u64,
+    /// Sessions of chips of another generation, whose registers this controller does not know: they are refused (M617).
+    pub other_generations: u64,
 }
 
 impl std::ops::Add for Counts {
@@ -178,6 +181,7 @@ impl std::ops::Add for Counts {
             tcp_sessions: self.tcp_sessions + other.tcp_sessions,
             tcp_lost: self.tcp_lost + other.tcp_lost,
             malformed: self.malformed + other.malformed,
+            other_generations: self.other_generations + other.other_generations,
         }
     }
 }
@@ -499,6 +503,11 @@ impl Manager {
             self.tin(tin).client.hang_up(now);
             return;
         }
+        if hello.generation != GENERATION {
+            self.counts.other_generations += 1;
+            self.tin(tin).client.hang_up(now);
+            return;
+        }
         self.drop_target(tin, out);
         let place = self.tin(tin);
         // After a cold start it is not.
@@ -512,7 +521,12 @@ impl Manager {
         (place.avoid, place.up_since) = (None, now);
         self.counts.tcp_sessions += 1;
         self.set_stage(tin, if was_ready { Stage::Ready } else { Stage::Tcp }, out);
-        out.push(Output::Session(Session::Up { tin, over: Over::Tcp, boot: hello.boot }));
+        out.push(Output::Session(Session::Up {
+            tin,
+            over: Over::Tcp,
+            boot: hello.boot,
+            firmware: hello.firmware,
+        }));
         out.push(Output::Links { tin, up: hello.links });
     }
 

@@ -31,10 +31,11 @@ use crate::apps::rows::Admin;
 use crate::bootstrap::{self, Stage};
 use crate::dhcp;
 use crate::firmware::chip::Chip;
-use crate::firmware::{self, Firmware};
+use crate::firmware::{self, Firmware, NotStarted};
 use crate::memory::Memory;
 use crate::nib::{Nib, Table, Write};
 use crate::pmos;
+use crate::rpc::Restart;
 use controller::{Controller, Told};
 use journal::{Journal, What};
 use links::Links;
@@ -500,6 +501,7 @@ impl Sim {
             }
             Fault::Power { tin, is_on: false } => {
                 self.stop(tin);
+                self.chips[usize::from(tin)].flash.cut(self.now);
                 self.nodes[usize::from(tin)].is_on = false;
                 self.ready[usize::from(tin)] = false;
                 self.relink_all(tin);
@@ -616,7 +618,8 @@ impl Sim {
         let ethernet = self.plan.ethernet(tin, Interface::Control);
         // Another number at each start, and of each chip.
         let start = node.chip_start << 16 | u32::from(tin);
-        self.chips[usize::from(tin)] = Chip::new(ethernet, start);
+        let place = &mut self.chips[usize::from(tin)];
+        *place = std::mem::replace(place, Chip::new(ethernet, start)).cold(start);
         self.note_cold(tin);
         self.results.tins[usize::from(tin)].powered = self.now + after;
         self.start(tin, after);
@@ -657,8 +660,12 @@ impl Sim {
         let chip = &mut self.chips[usize::from(tin)];
         match Firmware::new(self.now, chip, settings, &node.memory, stream) {
             Ok(firmware) => node.firmware = Some(firmware),
-            Err(_) => {
+            Err(NotStarted::Memory(_)) => {
                 self.results.out_of_memory += 1;
+                return;
+            }
+            Err(NotStarted::NoImage(_)) => {
+                self.results.without_image += 1;
                 return;
             }
         }
@@ -672,7 +679,7 @@ impl Sim {
     fn tell(&mut self, tin: u16, input: firmware::Input) {
         let at = usize::from(tin);
         let Some(firmware) = &mut self.nodes[at].firmware else { return };
-        let mut out = Vec::new();
+        let (mut out, mut restarts) = (Vec::new(), None);
         firmware.step(self.now, &mut self.chips[at], input, &mut out);
         self.note_written(tin);
         for output in out {
@@ -687,10 +694,25 @@ impl Sim {
                 // Hosts are not simulated.
                 firmware::Output::Frame { .. } => {}
                 firmware::Output::Packet { by, packet } => self.send_from_tin(tin, by, packet),
+                firmware::Output::Restart(restart) => restarts = Some(restart),
             }
+        }
+        if let Some(restart) = restarts {
+            return self.restart(tin, restart);
         }
         self.pump(tin);
         self.schedule(tin);
+    }
+
+    /// Another image is to run: the processor starts again, or the chip with it (M609, M611).
+    fn restart(&mut self, tin: u16, restart: Restart) {
+        match restart {
+            Restart::Processor => self.fault(Fault::Restart { tin }),
+            Restart::Chip => {
+                self.fault(Fault::Power { tin, is_on: false });
+                self.fault(Fault::Power { tin, is_on: true });
+            }
+        }
     }
 
     /// Sets the event of a firmware, if it is not there.

@@ -93,6 +93,8 @@ pub struct Results {
     pub reports: u64,
     /// Firmware that did not start, as its memory did not suffice (I74: never).
     pub out_of_memory: u64,
+    /// Firmware that did not start, as no image was whole (M617: never).
+    pub without_image: u64,
     /// Events of the simulation.
     pub events: u64,
 }
@@ -121,6 +123,7 @@ impl Results {
             lost: [0; Lost::ALL.len()],
             reports: 0,
             out_of_memory: 0,
+            without_image: 0,
             events: 0,
         }
     }

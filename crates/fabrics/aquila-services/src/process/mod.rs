@@ -8,6 +8,7 @@ mod agent;
 mod application;
 mod cables;
 mod datacenter;
+mod flash;
 mod serve;
 
 use std::path::Path;
@@ -204,7 +205,9 @@ pub async fn run(folder: &Path, place: Place) -> Result<(), ProcessError> {
             let name = (application, place.1);
             Box::new(application::Instances::new(cluster.clone(), name, base, sender.clone()))
         }
-        (Role::Agent, _) | (_, None) => Box::new(agent::Agent::new(cluster.clone(), place.1)),
+        (Role::Agent, _) | (_, None) => {
+            Box::new(agent::Agent::new(cluster.clone(), place.1, folder))
+        }
     };
     let looked = Arc::new(Mutex::new(Looked {
         role: place.0.name().to_owned(),

@@ -16,6 +16,7 @@ use crate::apps::election::{Application, LEASE};
 use crate::apps::front_end::Settings;
 use crate::apps::rows::{Admin, BatchRow};
 use crate::apps::session::{Over, Progress, Session};
+use crate::flash::{FACTORY, Flash};
 use crate::memory::Memory;
 use crate::nib::{Key, Nib, Table, Write};
 use crate::registers::file::RegisterFile;
@@ -27,8 +28,11 @@ const STEP: Span = Span::from_us(20_000);
 /// A chip and its firmware.
 pub struct Chip {
     pub file: RegisterFile,
+    pub flash: Flash,
     pub agent: Agent,
     pub boot: u32,
+    /// The version that runs: what the flash held when it last started.
+    pub firmware: u16,
     /// Whose session it has, and which session that is.
     pub session: Option<(u8, u32)>,
     /// Whether sessions can be had at all.
@@ -92,8 +96,10 @@ impl World {
         let constellation = Constellation::around(Time::ZERO, clique.clone(), settings, base);
         let chip = |file| Chip {
             file,
+            flash: Flash::default(),
             agent: Agent::new(&Memory::default()).unwrap(),
             boot: 1,
+            firmware: FACTORY,
             session: None,
             can_connect: true,
             sessions: 0,
@@ -198,7 +204,8 @@ impl World {
             chip.session = Some((leader, chip.sessions));
             chip.agent.begin();
             chip.last.clear();
-            let up = Session::Up { tin, over: Over::Tcp, boot: chip.boot };
+            let (boot, firmware) = (chip.boot, chip.firmware);
+            let up = Session::Up { tin, over: Over::Tcp, boot, firmware };
             self.constellation.session(self.now, leader, up);
         }
     }
@@ -267,7 +274,11 @@ impl World {
             self.write(wire.tin, &wire.bytes);
         }
         let chip = &mut self.chips[usize::from(wire.tin)];
-        let bytes = chip.agent.receive(&mut chip.file, &wire.bytes).expect("a request").to_vec();
+        let bytes = chip
+            .agent
+            .receive(self.now, &mut chip.file, &mut chip.flash, &wire.bytes)
+            .expect("a request")
+            .to_vec();
         let answer = crate::rpc::Answer::decode(&bytes).unwrap();
         let written = answer.outcomes.iter().filter(|o| **o == Outcome::Written).count();
         self.written += written as u64;

@@ -49,6 +49,8 @@ pub fn options(folder: &Path, profile: Profile, agents: u8) -> Result<Options, F
             asks: ms(4_000),
             tcp_rate: 50_000_000,
             pmos_rate: 5_000_000,
+            start: ms(200),
+            block: Span::from_us(200),
         },
         program: (own()?, vec!["process".to_owned()]),
     })
