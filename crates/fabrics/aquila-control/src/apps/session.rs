@@ -58,6 +58,11 @@ pub enum Progress {
         /// Which TiN's.
         tin: u16,
     },
+    /// Its control processor is about to restart, as another version of its firmware is to run (M617).
+    Restarts {
+        /// Which TiN's.
+        tin: u16,
+    },
     /// Its registers equal what is wanted of it.
     Complete {
         /// Which TiN's.

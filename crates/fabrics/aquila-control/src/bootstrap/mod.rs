@@ -42,6 +42,8 @@ pub struct Settings {
     pub targets_max: usize,
     /// For how long a lost session is only called for (M813).
     pub reconnect: Span,
+    /// For how long a TiN is only called for that said it would restart (M617: its processor takes 5 s).
+    pub restart: Span,
     /// For how long a target may be silent by PMOS: longer than a window of largest frames takes, and the largest request
     /// ([`Settings::with_times`]).
     pub silence: Span,
@@ -58,6 +60,7 @@ impl Default for Settings {
             calls_max: 64,
             targets_max: 4,
             reconnect: seconds(10),
+            restart: seconds(60),
             silence: seconds(60),
             asks: seconds(150),
         }
@@ -204,6 +207,8 @@ struct Tin {
     is_enough: bool,
     /// It is to be taken for lost then.
     gives_up: Option<Time>,
+    /// It has said that it would restart: it is called without a pause.
+    is_restarting: bool,
     links: u64,
     /// Since when there is a session over TCP, and when the TiN last asked for an address by PMOS.
     up_since: Time,
@@ -267,6 +272,7 @@ impl Manager {
             ready_boot: None,
             is_enough: false,
             gives_up: None,
+            is_restarting: false,
             links: 0,
             up_since: now,
             asked: now,
@@ -325,6 +331,7 @@ impl Manager {
             Input::Request(request) => self.on_request(now, request, out),
             Input::Progress(Progress::Enough { tin }) => self.on_enough(now, tin),
             Input::Progress(Progress::Complete { tin }) => self.on_complete(tin, out),
+            Input::Progress(Progress::Restarts { tin }) => self.on_restart(now, tin, out),
         }
         self.on_time(now, out);
     }
@@ -518,7 +525,7 @@ impl Manager {
         place.request.clear();
         place.said = 0;
         place.pieces.clear();
-        (place.avoid, place.up_since) = (None, now);
+        (place.avoid, place.up_since, place.is_restarting) = (None, now, false);
         self.counts.tcp_sessions += 1;
         self.set_stage(tin, if was_ready { Stage::Ready } else { Stage::Tcp }, out);
         out.push(Output::Session(Session::Up {
@@ -582,6 +589,21 @@ impl Manager {
         }
     }
 
+    /// A TiN is about to restart, as another version of its firmware is to run: its session is over, and it is called again
+    /// until it is back.
+    fn on_restart(&mut self, now: Time, tin: u16, out: &mut Vec<Output>) {
+        if !self.tin(tin).is_up {
+            return;
+        }
+        self.tin(tin).client.hang_up(now);
+        self.on_lost(now, tin, out);
+        let gives_up = now + self.settings.restart;
+        let place = self.tin(tin);
+        (place.is_restarting, place.gives_up) = (true, Some(gives_up));
+        self.next_tick = self.next_tick.min(now + TICK);
+        self.flush(tin, out);
+    }
+
     fn on_complete(&mut self, tin: u16, out: &mut Vec<Output>) {
         let place = self.tin(tin);
         if place.is_up {
@@ -634,12 +656,13 @@ impl Manager {
             if place.call_ends.take_if(|ends| *ends <= now && !place.is_up).is_some() {
                 place.client.hang_up(now);
                 // Whoever waits longest is called next; who was told to be within reach, at once.
-                place.call_next = if place.is_enough { now } else { now + call };
+                let is_expected = place.is_enough || place.is_restarting;
+                place.call_next = if is_expected { now } else { now + call };
                 self.flush(tin, out);
             }
             let place = self.tin(tin);
             if place.gives_up.take_if(|at| *at <= now).is_some() {
-                place.is_enough = false;
+                (place.is_enough, place.is_restarting) = (false, false);
                 self.set_stage(tin, Stage::Addressed, out);
             }
             let silent = self.settings.silence;

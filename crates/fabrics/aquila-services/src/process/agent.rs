@@ -470,6 +470,7 @@ impl Part for Agent {
                 is_ready: false,
                 is_over_pmos: state == Some(firmware::State::Pmos),
                 boot: tin.chip.start,
+                firmware: tin.firmware.as_ref().map_or(0, Firmware::version).into(),
             });
         }
         let peak = self.tins.iter().map(|tin| tin.memory.peak()).max().unwrap_or(0);

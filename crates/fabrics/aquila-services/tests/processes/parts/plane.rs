@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use aquila_control::apps::front_end::order::owned;
 use aquila_control::registers::file::RegisterFile;
 use aquila_services::cluster::{Place, Profile, Role, Times};
-use aquila_services::status::{Report, Viewer};
+use aquila_services::status::{Image, Report, Viewer};
 use aquila_services::supervisor::{self, Options, SupervisorError};
 use kernel::{Span, Stream};
 use libtest_mimic::Failed;
@@ -138,6 +138,11 @@ impl Plane {
                 && report.count(Role::RoutingEngine, "settled") == 1
                 && report.count(Role::FrontEnd, "complete") == tins
         })
+    }
+
+    /// Asks for another version of the firmware.
+    pub fn upgrade(&self, image: &Image, at_once: u8) -> Result<u32, Failed> {
+        Ok(self.runtime.block_on(self.viewer.upgrade(image, at_once))?)
     }
 
     /// Kills a process, by its number.
