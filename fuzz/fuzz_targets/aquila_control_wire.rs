@@ -3,6 +3,7 @@
 #![no_main]
 
 use aquila::link::ordered_sets::OrderedSet;
+use aquila_control::flash::{Flash, GENERATION};
 use aquila_control::memory::Memory;
 use aquila_control::pmos::{End, Frame};
 use aquila_control::registers::file::RegisterFile;
@@ -47,8 +48,11 @@ fn message(bytes: &[u8]) {
     let Ok(request) = Request::decode(bytes) else { return };
     assert_eq!(request.encode(), bytes);
     let mut agent = Agent::new(&Memory::default()).expect("there is memory");
-    let answer = agent.receive(&mut RegisterFile::new(), bytes).expect("it was decoded");
+    let (mut file, mut flash) = (RegisterFile::new(), Flash::default());
+    let answer = agent.receive(Time::ZERO, &mut file, &mut flash, bytes).expect("it was decoded");
     assert!(answer.len() <= MESSAGE_BYTES_MAX);
     let answer = Answer::decode(answer).expect("our own answer");
     assert_eq!(answer.outcomes.len(), request.items.len());
+    // Whatever was staged, what runs is whole.
+    assert!(flash.start(GENERATION).is_some());
 }

@@ -418,6 +418,14 @@ pub enum AquilaCommand {
     Control(ControlArguments),
     /// Show the processes, leaders, batches and sessions of a control plane that runs.
     Status(StatusArguments),
+    /// Have all TiNs of a control plane that runs get another version of their firmware, a few at a time.
+    #[command(
+        after_help = "The image goes to each TiN over its session, block by block; then the TiN's control processor \
+                      restarts with it, while its chip goes on with what it holds. A TiN with which it does not come to \
+                      its end ends the upgrade, and what runs there goes on. Interrupted, the command ends; the upgrade goes \
+                      on, also with another front end."
+    )]
+    Upgrade(UpgradeArguments),
     /// Be one of its processes.
     #[command(hide = true)]
     Process(ProcessArguments),
@@ -442,9 +450,14 @@ pub struct BootstrapArguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub mos_lost: u32,
     /// What happens meanwhile: TIME:KIND:NUMBER, as "60 s:power-off:7". Kinds: link-down, link-up,
-    /// ethernet-down, ethernet-up, restart, power-off, power-on; and "60 s:controller". Repeat for several.
+    /// ethernet-down, ethernet-up, restart, power-off, power-on; "60 s:controller"; and upgrade, to a version of the
+    /// firmware that all TiNs are to run, as "1 h:upgrade:2", with upgrade-cold if chips are to start again with their
+    /// processors. Repeat for several.
     #[arg(long, value_name = "FAULT")]
     pub fault: Vec<String>,
+    /// How many TiNs at once get another version of the firmware.
+    #[arg(long, value_name = "N", default_value_t = Boot::default().at_once)]
+    pub at_once: u8,
     /// Simulated time after which it is given up.
     #[arg(long, value_name = "TIME", default_value_t = Boot::default().limit)]
     pub limit: Span,
@@ -491,6 +504,23 @@ pub struct ControlArguments {
 /// `aquila status`.
 #[derive(Debug, Args)]
 pub struct StatusArguments {
+    /// The folder of `rackloom aquila control --dir`.
+    #[arg(long, value_name = "DIR", default_value = "aquila-control")]
+    pub dir: PathBuf,
+}
+
+/// `aquila upgrade`.
+#[derive(Debug, Args)]
+pub struct UpgradeArguments {
+    /// Which version; TiNs leave the factory with 1.
+    #[arg(value_name = "VERSION", value_parser = clap::value_parser!(u16).range(1..))]
+    pub to: u16,
+    /// How many TiNs at once.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..))]
+    pub at_once: u8,
+    /// The generation of chips that the image is for: those of this Clique are of generation 1.
+    #[arg(long, value_name = "N", default_value_t = aquila_services::status::GENERATION)]
+    pub generation: u8,
     /// The folder of `rackloom aquila control --dir`.
     #[arg(long, value_name = "DIR", default_value = "aquila-control")]
     pub dir: PathBuf,

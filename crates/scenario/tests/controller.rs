@@ -11,13 +11,14 @@ use rack::{
 use scenario::Registry;
 use serde_json::{Map, Value, json};
 
-/// How many flows completed, and failed.
+/// How many flows completed, and failed; and when each completed.
 #[derive(Default)]
-struct Ends(usize, usize);
+struct Ends(usize, usize, Vec<(FlowId, Time)>);
 
 impl Probe for Ends {
-    fn completed(&mut self, _: &Completion<'_>) -> ControlFlow<()> {
+    fn completed(&mut self, completion: &Completion<'_>) -> ControlFlow<()> {
         self.0 += 1;
+        self.2.push((completion.flow.id, completion.end));
         ControlFlow::Continue(())
     }
 
@@ -31,20 +32,24 @@ fn ms(ms: u64) -> Time {
     Time::ZERO + Span::from_us(1_000 * ms)
 }
 
-/// Flows of 16 KB between hosts at random, some 2 us apart, until 14 ms; what the summary says after a minute.
+/// Flows of 16 KB between hosts at random, 2 us apart, until 14 ms; what the summary says after a minute.
 fn carried(fabric: Value, faults: &[(u64, Component)]) -> (Ends, Map<String, Value>) {
+    let fault = |&(at, component)| Fault { component, at: ms(at), until: None };
+    carried_apart(fabric, &faults.iter().map(fault).collect::<Vec<_>>(), Span::from_us(2))
+}
+
+/// The same, so far apart.
+fn carried_apart(fabric: Value, faults: &[Fault], apart: Span) -> (Ends, Map<String, Value>) {
     let registry = Registry::standard();
     let kind = registry.fabric("aquila").expect("it is registered");
     let plan = kind.plan(fabric, registry.memory()).unwrap_or_else(|wrong| panic!("{wrong:?}"));
-    let fault = |&(at, component)| Fault { component, at: ms(at), until: None };
-    let faults: Vec<Fault> = faults.iter().map(fault).collect();
-    let mut rack = plan.rack(&faults, 1).unwrap_or_else(|wrong| panic!("{wrong:?}"));
+    let mut rack = plan.rack(faults, 1).unwrap_or_else(|wrong| panic!("{wrong:?}"));
     let (nodes, mut stream) = (u64::from(plan.nodes()), Stream::new(1, "test/controller", 0));
     for id in 0..7_000 {
         let src = stream.below(nodes);
         let dst = (src + 1 + stream.below(nodes - 1)) % nodes;
         let [src, dst] = [src, dst].map(|node| NodeId::new(node as u32));
-        let start = Time::ZERO + Span::from_us(2 * id);
+        let start = Time::ZERO + apart * id;
         let (id, size) = (FlowId::new(id), Bytes::new(16_000));
         rack.offer(&Flow { id, src, dst, size, start, class: Class::new(0) });
     }
@@ -97,4 +102,33 @@ fn m729_three_failures_are_repaired_while_flows_are_carried() {
         let (tin, port) = end.unwrap_or_else(|| panic!("{suspect} is no end of a link"));
         assert!(dead.contains(&(tin, port as u8)), "{suspect} of {dead:?}");
     }
+}
+
+/// M617, M609: while all TiNs get another version of the firmware, and their control processors restart for it, no flow ends
+/// a picosecond later, and nothing is lost. A TiN that loses its power for as long as a restart takes loses flows.
+#[test]
+fn slow_m617_m609_an_upgrade_is_not_seen_by_traffic() {
+    let times = json!({ "message": "20 us", "start_time": "300 ms", "block_time": "1 ms" });
+    let upgrade = json!([{ "at": "100 ms", "upgrade": 2, "at_once": 6 }]);
+    let fabric = |maintenance: Option<&Value>| {
+        let mut sdn = times.clone();
+        if let Some(maintenance) = maintenance {
+            sdn["maintenance"] = maintenance.clone();
+        }
+        json!({ "nodes": 36, "control": "sdn", "sdn": sdn })
+    };
+    // Seven thousand flows in 21 s.
+    let apart = Span::from_us(3_000);
+    let (quiet, none) = carried_apart(fabric(None), &[], apart);
+    let (ends, details) = carried_apart(fabric(Some(&upgrade)), &[], apart);
+    assert_eq!((ends.0, ends.1), (7_000, 0));
+    assert!(ends.2 == quiet.2, "a flow ends at another time");
+    assert_eq!(details["control_upgraded"], 18);
+    assert_eq!(details["control_entries"], 0);
+    let longest = details["control_restart_max_us"].as_f64().unwrap();
+    assert!((400_000.0..3_000_000.0).contains(&longest), "{longest} us");
+    assert!(none.get("control_upgraded").is_none());
+    let fault = Fault { component: Component::Switch(5), at: ms(3_000), until: Some(ms(3_400)) };
+    let (ends, _) = carried_apart(fabric(None), &[fault], apart);
+    assert!(ends.2 != quiet.2 && ends.1 > 0, "{} flows failed", ends.1);
 }

@@ -6,6 +6,7 @@ pub use aquila::config::Profile;
 use aquila::pipeline::compute::connected;
 use aquila::topology::{Fibres, Shape, Topology};
 use aquila_control::bootstrap::Stage;
+use aquila_control::rpc::Restart;
 use aquila_control::sim::path::Lost;
 use aquila_control::sim::results::{Results, Tin};
 use aquila_control::sim::{Config, Fault, Sim};
@@ -14,6 +15,8 @@ use rack::Problem;
 use report::page::{Axis, Block, Page, Plot, PlotSeries, SeriesStyle, TableBlock, Tile};
 use report::{Cell, Column, ResultsTable, TableColumn, Tone, Unit};
 use serde_json::{Value, json};
+
+use super::upgrade;
 
 /// How often it is asked whether to go on. Unit: simulated time.
 const STEP: Span = Span::from_us(250_000);
@@ -39,6 +42,8 @@ pub struct Boot {
     pub seed: u64,
     /// What happens: TIME:KIND or TIME:KIND:NUMBER.
     pub faults: Vec<String>,
+    /// How many TiNs at once get another version of the firmware.
+    pub at_once: u8,
     /// After so long it is given up.
     pub limit: Span,
 }
@@ -54,6 +59,7 @@ impl Default for Boot {
             mos_lost: 0,
             seed: 1,
             faults: Vec::new(),
+            at_once: 4,
             limit: Span::from_us(86_400_000_000),
         }
     }
@@ -101,10 +107,13 @@ impl Boot {
             let message = format!("{} of a million; expected 0 to 500000", self.mos_lost);
             problems.push(Problem::new("mos-lost", message));
         }
+        if self.at_once == 0 {
+            problems.push(Problem::new("at-once", "0; expected 1 to 255"));
+        }
         let links = Topology::new(&shape, Fibres::Grid).map_or(0, |built| built.links().len());
         let mut faults = Vec::new();
         for text in &self.faults {
-            match fault(text, shape.tins(), links as u32) {
+            match fault(text, shape.tins(), links as u32, self.at_once) {
                 Ok(fault) => faults.push(fault),
                 Err(message) => problems.push(Problem::new("fault", message)),
             }
@@ -139,7 +148,8 @@ impl Boot {
         let mut sim = Sim::new(config);
         let mut is_interrupted = false;
         let is_done = loop {
-            let is_over = last.is_none_or(|last| sim.now() >= last);
+            // What happens at an instant has not happened when it is that time.
+            let is_over = last.is_none_or(|last| sim.now() > last);
             if is_over && sim.is_done() {
                 break true;
             }
@@ -158,9 +168,9 @@ impl Boot {
 }
 
 /// A fault as it is written on the command line.
-fn fault(text: &str, tins: u16, links: u32) -> Result<(Time, Fault), String> {
-    const KINDS: &str = "link-down, link-up, ethernet-down, ethernet-up, restart, power-off, power-on \
-                         with a number, or controller";
+fn fault(text: &str, tins: u16, links: u32, at_once: u8) -> Result<(Time, Fault), String> {
+    const KINDS: &str = "link-down, link-up, ethernet-down, ethernet-up, restart, power-off, power-on, \
+                         upgrade, upgrade-cold with a number, or controller";
     let bad =
         |what: &str| format!("`{text}`: {what}; expected TIME:KIND:NUMBER, as 60 s:power-off:7");
     let mut parts = text.split(':');
@@ -182,6 +192,10 @@ fn fault(text: &str, tins: u16, links: u32) -> Result<(Time, Fault), String> {
     };
     let tin = || which(tins.into(), "TiN").map(|tin| tin as u16);
     let link = || which(links, "link");
+    let version = || match number.map(u16::try_from) {
+        Some(Ok(version @ 1..)) => Ok(version),
+        _ => Err(bad("its number is no version of firmware, 1 to 65535")),
+    };
     let fault = match kind {
         "link-down" | "link-up" => Fault::Link { link: link()?, is_up: kind == "link-up" },
         "ethernet-down" | "ethernet-up" => {
@@ -189,6 +203,11 @@ fn fault(text: &str, tins: u16, links: u32) -> Result<(Time, Fault), String> {
         }
         "restart" => Fault::Restart { tin: tin()? },
         "power-off" | "power-on" => Fault::Power { tin: tin()?, is_on: kind == "power-on" },
+        "upgrade" | "upgrade-cold" => {
+            let is_cold = kind == "upgrade-cold";
+            let restart = if is_cold { Restart::Chip } else { Restart::Processor };
+            Fault::Upgrade { version: version()?, restart, at_once }
+        }
         "controller" if number.is_none() => Fault::Controller,
         other => return Err(format!("`{text}`: kind `{other}`; expected {KINDS}")),
     };
@@ -196,7 +215,7 @@ fn fault(text: &str, tins: u16, links: u32) -> Result<(Time, Fault), String> {
 }
 
 /// The least, the one in the middle and the largest of sorted times. Unit: s.
-fn extremes(times: &[Span]) -> [Value; 3] {
+pub(super) fn extremes(times: &[Span]) -> [Value; 3] {
     let at = |index: usize| times.get(index).map_or(Value::Null, |time| json!(time.as_seconds()));
     [at(0), at(times.len() / 2), at(times.len().saturating_sub(1))]
 }
@@ -232,7 +251,7 @@ impl Outcome {
             .zip(results.lost)
             .map(|(why, count)| (format!("{why:?}").to_lowercase(), json!(count)))
             .collect();
-        json!({
+        let mut summary = json!({
             "rackloom_version": version,
             "profile": boot.profile.to_string(),
             "tins": self.shape.tins(),
@@ -270,7 +289,11 @@ impl Outcome {
             },
             "packets": { "crossed": results.crossed, "passed_unready": results.passed_unready, "lost": lost },
             "events": results.events,
-        })
+        });
+        if let Some(upgrade) = upgrade::summary(results) {
+            summary["upgrade"] = upgrade;
+        }
+        summary
     }
 
     /// TiNs through which others were booted.
@@ -317,6 +340,7 @@ impl Outcome {
         );
         put("Base, raw", Cell::new(get("nib.raw_bytes"), Unit::Bytes));
         put("Base, as kept", Cell::new(get("nib.stored_bytes"), Unit::Bytes));
+        upgrade::put(&self.results, &mut table);
         table
     }
 
@@ -338,7 +362,7 @@ impl Outcome {
         };
         let wave = |_: usize, tin: &Tin| (tin.wave != u16::MAX).then_some(u64::from(tin.wave));
         let connected = |at: usize, _: &Tin| Some(u64::from(self.connected.contains(&(at as u16))));
-        vec![
+        let mut columns = vec![
             count("tin", "Number of the TiN.", &|at, _| Some(at as u64)),
             count("pod", "Its pod.", &|at, _| Some(self.shape.split(at as u16).0.into())),
             count("connected", "1: it is connected to the datacenter's network.", &connected),
@@ -368,7 +392,9 @@ impl Outcome {
                 "The most memory that its firmware had in use.",
                 &|_, tin| Some(tin.memory_peak.into()),
             ),
-        ]
+        ];
+        columns.extend(upgrade::columns(&self.results));
+        columns
     }
 
     /// The report. `command`: what to type to obtain it again.
@@ -394,6 +420,9 @@ impl Outcome {
             "Who booted whom, and when",
             vec![Block::Plots(vec![self.stages(), self.tree()])],
         );
+        if let Some(plot) = upgrade::plot(&self.results) {
+            page.push("Another version of the firmware", vec![Block::Plots(vec![plot])]);
+        }
         page.push("All figures", vec![Block::table(self.table())]);
         let packets =
             ResultsTable::new(vec![Column::new("why", "Lost"), Column::new("packets", "Packets")]);
@@ -502,6 +531,12 @@ impl Outcome {
         }
     }
 
+    /// TiNs with which an upgrade has ended, and why.
+    #[must_use]
+    pub fn not_upgraded(&self) -> Vec<(u16, String)> {
+        upgrade::failed(&self.results)
+    }
+
     /// TiNs at a stage at the end, for whom it did not come to ready.
     #[must_use]
     pub fn left(&self) -> Vec<(u16, Stage)> {
@@ -514,7 +549,7 @@ impl Outcome {
 }
 
 /// Seconds as minutes, for people.
-fn minutes(seconds: &Value) -> Cell {
+pub(super) fn minutes(seconds: &Value) -> Cell {
     let text = match seconds.as_f64() {
         Some(seconds) if seconds >= 120.0 => format!("{:.1} min", seconds / 60.0),
         Some(seconds) => format!("{seconds:.3} s"),
@@ -545,6 +580,32 @@ mod tests {
         assert!(outcome.page("x").to_html().contains("Who booted whom"));
     }
 
+    /// M617: all TiNs run another version, and every face of the results says when; without it none of them says anything.
+    #[test]
+    fn m617_an_upgrade_is_in_all_faces_of_the_results() {
+        let faults = vec!["400 s:upgrade:2".to_owned()];
+        let quick = Span::from_us(10);
+        let boot = Boot { faults, mos_interval: quick, entry_time: Span::ZERO, ..tiny() };
+        let outcome = boot.run(&mut |_, _, _| ControlFlow::Continue(())).unwrap();
+        let summary = outcome.summary("0");
+        assert!(outcome.is_done && outcome.not_upgraded().is_empty());
+        assert_eq!(
+            (&summary["upgrade"]["done"], &summary["upgrade"]["version"]),
+            (&json!(18), &json!(2))
+        );
+        // 64 blocks of 4 KiB, a tenth slower than flash takes them, 50 ms each.
+        let sent = summary["upgrade"]["image_seconds"]["min"].as_f64().unwrap();
+        assert!((3.4..4.0).contains(&sent), "{sent}");
+        let rows = outcome.rows();
+        assert_eq!(rows.last().unwrap().values, vec![json!(2); 18]);
+        assert!(outcome.page("x").to_html().contains("Upgrade of each TiN"));
+        assert!(outcome.table().to_text(Default::default()).contains("TiNs upgraded"));
+        let without = Boot { faults: Vec::new(), ..boot };
+        let without = without.run(&mut |_, _, _| ControlFlow::Continue(())).unwrap();
+        assert!(without.summary("0").get("upgrade").is_none());
+        assert_eq!(without.rows().len() + 4, rows.len());
+    }
+
     #[test]
     fn all_problems_are_said_at_once() {
         let bad = Boot {
@@ -552,13 +613,14 @@ mod tests {
             entry_time: TIME_MAX + TIME_MAX,
             limit: Span::ZERO,
             connected: Some(19),
-            faults: ["x", "1 s:power-off:18", "1 s:melt:2", "1 s:controller:2"]
+            at_once: 0,
+            faults: ["x", "1 s:power-off:18", "1 s:melt:2", "1 s:controller:2", "1 s:upgrade:0"]
                 .map(str::to_owned)
                 .to_vec(),
             ..tiny()
         };
         let problems = bad.config().unwrap_err();
-        assert_eq!(problems.len(), 8, "{problems:?}");
+        assert_eq!(problems.len(), 10, "{problems:?}");
         let none = Boot { connected: Some(0), ..tiny() };
         assert_eq!(none.config().unwrap_err()[0].key, "connected");
     }

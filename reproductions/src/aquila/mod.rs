@@ -31,6 +31,7 @@ mod tests;
 mod throughput;
 mod timing;
 mod tracing;
+pub mod upgrade;
 mod window;
 
 use crate::paper::experiment;

@@ -57,6 +57,9 @@ fn command(boot: &Boot) -> String {
         " --mos-interval '{}' --entry-time '{}' --mos-lost {} --limit '{}' --seed {}",
         boot.mos_interval, boot.entry_time, boot.mos_lost, boot.limit, boot.seed
     );
+    if boot.at_once != Boot::default().at_once {
+        command += &format!(" --at-once {}", boot.at_once);
+    }
     boot.faults.iter().for_each(|fault| command += &format!(" --fault '{fault}'"));
     command
 }

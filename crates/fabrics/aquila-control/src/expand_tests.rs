@@ -3,10 +3,11 @@
 use aquila::tables::compute::{compute, routes};
 use aquila::topology::Fibres;
 use aquila::topology::packaging::{Packaging, Part};
-use kernel::Stream;
+use kernel::{Stream, Time};
 use proptest::prelude::*;
 
 use super::*;
+use crate::flash::Flash;
 use crate::memory::Memory;
 use crate::registers::map::CLASS_MODE;
 use crate::rpc::{Agent, Caller, MESSAGE_BYTES_MAX, Outcome, pack};
@@ -14,11 +15,11 @@ use crate::rpc::{Agent, Caller, MESSAGE_BYTES_MAX, Outcome, pack};
 /// Writes items to a chip as a controller would: by requests, one at a time; how many entries were written.
 fn program(chip: &mut RegisterFile, items: Vec<Item>) -> usize {
     let (mut caller, mut agent) = (Caller::new(), Agent::new(&Memory::default()).unwrap());
-    let mut written = 0;
+    let (mut written, mut flash) = (0, Flash::default());
     for request in pack(items) {
         let bytes = caller.send(request).unwrap().to_vec();
         assert!(bytes.len() <= MESSAGE_BYTES_MAX, "I73");
-        let answer = agent.receive(chip, &bytes).unwrap().to_vec();
+        let answer = agent.receive(Time::ZERO, chip, &mut flash, &bytes).unwrap().to_vec();
         for (item, outcome) in caller.receive(&answer).unwrap() {
             assert_eq!(outcome, Outcome::Written, "{item:?}");
             written += match item {

@@ -3,7 +3,7 @@
 //!
 //! Pure state machines over messages: a driver gives them time and wires. The registers of a chip, by name and by
 //! address ([`registers`]); requests that read and write them ([`rpc`]); flows as registers, and back ([`expand`]);
-//! packets between neighbours before there is a network ([`pmos`]); the firmware's memory ([`memory`]); the base in which
+//! packets between neighbours before there is a network ([`pmos`]); the firmware's memory ([`memory`]) and its images ([`flash`]); the base in which
 //! the controller's applications keep what they know ([`nib`]).
 
 pub mod apps;
@@ -12,6 +12,7 @@ pub mod bootstrap;
 pub mod dhcp;
 pub mod expand;
 pub mod firmware;
+pub mod flash;
 pub mod ip;
 pub mod memory;
 pub mod nib;

@@ -10,6 +10,7 @@ use aquila::topology::{Fibres, Topology};
 use aquila::turns::TurnTable;
 use aquila_control::apps::Clique;
 use aquila_control::apps::election::Application;
+use aquila_control::flash::BLOCK_TIME;
 use kernel::Span;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -120,6 +121,10 @@ pub struct Times {
     pub tcp_rate: u64,
     /// By PMOS. Unit: bytes a second.
     pub pmos_rate: u64,
+    /// How long a control processor takes to start again (M609: 5 s).
+    pub start: Span,
+    /// How long its flash takes for a block (M617).
+    pub block: Span,
 }
 
 impl Default for Times {
@@ -134,6 +139,8 @@ impl Default for Times {
             asks: ms(150_000),
             tcp_rate: 4_000_000,
             pmos_rate: 200_000,
+            start: ms(5_000),
+            block: BLOCK_TIME,
         }
     }
 }

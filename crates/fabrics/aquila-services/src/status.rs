@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+pub use aquila_control::flash::{GENERATION, Image};
 use aquila_control::registers::file::RegisterFile;
 use aquila_control::registers::{find, map::REGISTERS};
 use serde::Serialize;
@@ -13,7 +14,7 @@ use crate::cluster::{Cluster, ClusterError, Place, Role};
 use crate::convert;
 use crate::links::MESSAGE_BYTES_MAX;
 use crate::proto::control::peer_client::PeerClient;
-use crate::proto::control::{AuditRequest, LookRequest, Looked};
+use crate::proto::control::{AuditRequest, LookRequest, Looked, UpgradeRequest};
 use crate::tls::{Tls, TlsError, channel};
 
 /// For how long a process is waited for (our choice).
@@ -28,6 +29,17 @@ pub enum StatusError {
     /// Its certificates cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
+}
+
+/// Why an upgrade has not begun.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NotBegun {
+    /// Nobody has taken it.
+    #[error("{0}")]
+    Away(String),
+    /// The image will not do.
+    #[error("{0}")]
+    Refused(String),
 }
 
 /// A process.
@@ -79,6 +91,36 @@ pub struct Session {
     pub is_over_pmos: bool,
     /// The number of its chip's cold start.
     pub boot: u32,
+    /// The version of its firmware, as far as is known.
+    pub firmware: u32,
+}
+
+/// The upgrade that was asked for last.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Upgrade {
+    /// Which: each has another number.
+    pub number: u32,
+    /// The version of the firmware that all TiNs are to run.
+    pub version: u32,
+    /// How many TiNs at once.
+    pub at_once: u32,
+    /// TiNs to which the image goes.
+    pub sending: Vec<u32>,
+    /// TiNs that restart.
+    pub restarting: Vec<u32>,
+    /// How many run it, and hold what they are to hold.
+    pub done: u32,
+    /// TiNs with which it has ended, and why.
+    pub failed: BTreeMap<u32, String>,
+}
+
+impl Upgrade {
+    /// Whether nothing more comes of it, in a Clique of so many TiNs.
+    #[must_use]
+    pub fn is_over(&self, tins: u16) -> bool {
+        let waits = self.sending.len() + self.restarting.len();
+        self.done == u32::from(tins) || !self.failed.is_empty() && waits == 0
+    }
 }
 
 /// Who leads an application.
@@ -111,6 +153,8 @@ pub struct Report {
     pub leaders: BTreeMap<&'static str, Leader>,
     /// The last batch.
     pub batch: Batch,
+    /// The last upgrade; none: there was none.
+    pub upgrade: Option<Upgrade>,
     /// By TiN.
     pub sessions: Vec<Session>,
     /// All processes.
@@ -230,7 +274,17 @@ impl Viewer {
             is_ready: session.is_ready,
             is_over_pmos: session.is_over_pmos,
             boot: session.boot,
+            firmware: session.firmware,
         };
+        let upgrade = newest.upgrade.map(|upgrade| Upgrade {
+            number: upgrade.number,
+            version: upgrade.version,
+            at_once: upgrade.at_once,
+            sending: upgrade.sending,
+            restarting: upgrade.restarting,
+            done: upgrade.done,
+            failed: upgrade.failed.into_iter().map(|failed| (failed.tin, failed.why)).collect(),
+        });
         Report {
             tins: self.cluster.profile.shape().tins(),
             base_version: newest.version,
@@ -240,8 +294,38 @@ impl Viewer {
             base_stored_bytes: newest.stored_bytes,
             leaders: newest.leases.iter().filter_map(leader).collect(),
             batch,
+            upgrade,
             sessions: newest.sessions.iter().map(session).collect(),
             processes,
+        }
+    }
+
+    /// Asks the front end that leads for another version of the firmware on all TiNs, so many at once; the number of the
+    /// upgrade.
+    ///
+    /// # Errors
+    /// Nobody leads, it does not answer, or it does not take the image.
+    pub async fn upgrade(&self, image: &Image, at_once: u8) -> Result<u32, NotBegun> {
+        let report = self.report().await;
+        let leader = report.leaders.get(Role::FrontEnd.name()).filter(|leader| leader.is_there);
+        let none = "no front end leads at the moment; try again in some seconds";
+        let leader = leader.ok_or_else(|| NotBegun::Away(none.to_owned()))?;
+        let place: Place = (Role::FrontEnd, leader.instance as u8);
+        let address = self.cluster.address(place).unwrap_or_default();
+        let away = |status: Status| NotBegun::Away(status.message().to_owned());
+        let mut client = self.client(address).await.map_err(away)?;
+        let request = UpgradeRequest {
+            header: image.header.encode().to_vec(),
+            image: image.bytes().to_vec(),
+            at_once: at_once.into(),
+        };
+        let asked = tokio::time::timeout(PATIENCE, client.upgrade(request)).await;
+        let silent = |_| NotBegun::Away("the front end does not answer".to_owned());
+        let reply = asked.map_err(silent)?.map_err(away)?.into_inner();
+        if reply.refused.is_empty() {
+            Ok(reply.number)
+        } else {
+            Err(NotBegun::Refused(reply.refused))
         }
     }
 

@@ -109,7 +109,7 @@ fn with_controller(kind: &str, schema: &Value) -> Option<Rack> {
     let words = alternatives(schema, properties).into_iter().find(|(key, _)| key == "control")?.1;
     let sdn = "sdn = { message = '2 us', network = '2 us', entry_time = '10 ns', \
                maintenance = [{ at = '3 us', until = '1 ms', drain_tin = 1 }, { at = '5 us', drain_cable = 0 }, \
-               { at = '9 us', restart = 2 }] }";
+               { at = '9 us', restart = 2 }, { at = '10 us', upgrade = 2, at_once = 3 }], block_time = '1 us' }";
     words.contains(&json!("sdn")).then(|| Rack {
         name: format!("{kind}/sdn"),
         table: format!("kind = '{kind}'\ncontrol = 'sdn'\n{sdn}\nnodes = 8\n"),

@@ -53,8 +53,12 @@ fn ending(outcome: &Outcome, output: &Output) -> u8 {
         output.error("interrupted: the results cover the bootstrap up to here and say so");
         return EXIT_INTERRUPTED;
     }
+    let left = outcome.left();
+    if !outcome.is_done && left.is_empty() {
+        output.error("not all is done that was asked for; --limit gives it more time");
+        return EXIT_BROKEN;
+    }
     if !outcome.is_done {
-        let left = outcome.left();
         let some: Vec<String> = left
             .iter()
             .take(LEFT_MAX)
@@ -65,6 +69,10 @@ fn ending(outcome: &Outcome, output: &Output) -> u8 {
             left.len(),
             some.join(", ")
         ));
+        return EXIT_BROKEN;
+    }
+    if let Some((tin, why)) = outcome.not_upgraded().first() {
+        output.error(&format!("the upgrade ended with TiN {tin}: {why}"));
         return EXIT_BROKEN;
     }
     DONE
@@ -79,6 +87,7 @@ fn asked(arguments: &BootstrapArguments) -> Boot {
         mos_lost: arguments.mos_lost,
         seed: arguments.seed,
         faults: arguments.fault.clone(),
+        at_once: arguments.at_once,
         limit: arguments.limit,
     }
 }

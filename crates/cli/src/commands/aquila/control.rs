@@ -20,7 +20,7 @@ const PERIOD: Duration = Duration::from_millis(20);
 /// How often it is looked whether all TiNs are ready.
 const LOOK: Duration = Duration::from_secs(1);
 
-fn runtime() -> tokio::runtime::Runtime {
+pub(super) fn runtime() -> tokio::runtime::Runtime {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.expect("the system has threads")
@@ -166,6 +166,7 @@ fn table(report: &Report) -> String {
         count(&|session| session.is_up && !session.is_over_pmos),
         count(&|session| session.is_up && session.is_over_pmos),
     );
+    let _ = writeln!(text, "firmware  {}", firmware(report));
     let batch = &report.batch;
     let _ = writeln!(
         text,
@@ -208,6 +209,32 @@ fn table(report: &Report) -> String {
         );
     }
     text.truncate(text.trim_end().len());
+    text
+}
+
+/// Which versions run, and how far an upgrade is.
+fn firmware(report: &Report) -> String {
+    let mut versions = std::collections::BTreeMap::<u32, usize>::new();
+    for session in report.sessions.iter().filter(|session| session.is_up) {
+        *versions.entry(session.firmware).or_default() += 1;
+    }
+    let mut parts: Vec<String> =
+        versions.iter().map(|(version, tins)| format!("version {version}: {tins} TiNs")).collect();
+    if parts.is_empty() {
+        parts.push("nobody has a session".to_owned());
+    }
+    let mut text = parts.join(", ");
+    if let Some(upgrade) = &report.upgrade {
+        let under_way = upgrade.sending.len() + upgrade.restarting.len();
+        let (version, done) = (upgrade.version, upgrade.done);
+        text += &format!("; upgrade to {version}: {done} of {} done", report.tins);
+        if under_way > 0 {
+            text += &format!(", {under_way} under way");
+        }
+        for (tin, why) in &upgrade.failed {
+            text += &format!("; ended with TiN {tin}: {why}");
+        }
+    }
     text
 }
 

@@ -235,6 +235,10 @@ impl Instance {
                 let changes = base.since(app.seen(), &FlowManager::TABLES);
                 app.learn(now, changes, &mut wanted.manager);
             }
+            Some(App::FrontEnd(app)) => {
+                let changes = base.since(app.seen(), &[Table::Firmware]);
+                app.learn(now, &changes, &mut wanted.front_end);
+            }
             Some(App::InterBlock(app)) => {
                 app.learn(now, &base.since(app.seen(), &InterBlock::TABLES));
             }
@@ -369,6 +373,10 @@ impl Instance {
                 front_end::Output::Results(results) => out.push(Output::Results(results)),
                 front_end::Output::Session(tin, row) => {
                     let write = Write::set(Table::TinSession, &tin.to_be_bytes(), &row.encode());
+                    self.push_rows(vec![write]);
+                }
+                front_end::Output::Firmware(tin, row) => {
+                    let write = Write::set(Table::Firmware, &tin.to_be_bytes(), &row.encode());
                     self.push_rows(vec![write]);
                 }
             }

@@ -19,6 +19,7 @@
 //! | ProgrammingResult | table 1, key of the row | version 8, outcome 1 |
 //! | ExternalReachability | shard 1, version 1, prefix 1, address 16 | version 8; by member: TiN 2, weight 4 |
 //! | Batch | nothing | number 8, is done 1, failed 4, held back 4, unreachable 4 |
+//! | Firmware | see [`super::front_end::upgrade`] | |
 //! | Lease | application 1 | term 8, holder 1, renewals 8 |
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -24,6 +24,8 @@ pub enum Session {
         over: Over,
         /// How often its chip has started cold: another number, and its registers are as after a cold start.
         boot: u32,
+        /// Which version of the firmware runs there (M617).
+        firmware: u16,
     },
     /// It is lost: what was asked may have been done, or not.
     Down {
@@ -53,6 +55,11 @@ pub struct Request {
 pub enum Progress {
     /// A TCP session through the GNet pipeline can be had (M811).
     Enough {
+        /// Which TiN's.
+        tin: u16,
+    },
+    /// Its control processor is about to restart, as another version of its firmware is to run (M617).
+    Restarts {
         /// Which TiN's.
         tin: u16,
     },

@@ -1,6 +1,6 @@
 //! The control plane beside a run of the fabric: from what breaks in it to what is written to its tables when.
 //!
-//! Models: Aquila §3.2, §4.1 to §4.3 (M729, M730, M609): a Clique that is up when the run begins; what fails in it is
+//! Models: Aquila §3.2, §4.1 to §4.3, §6 (M729, M730, M609, M617): a Clique that is up when the run begins; what fails in it is
 //! seen by firmware, told to the base, worked out by the routing engine, and written to chips register by register.
 //!
 //! **Our choice**: packets of the control plane are few and wait for nobody, so what hosts send makes no difference to
@@ -21,18 +21,21 @@ mod tests;
 
 use aquila::config::{Sdn, Work};
 use aquila::tables::compute::compute;
-use aquila::tables::journal::{Change, Journal, Repair, Write};
+use aquila::tables::journal::{Change, Journal, Repair, Upgrade, Write};
 use aquila::tables::{Condition, NONE};
 use aquila::topology::Shape;
 use aquila::{Hardware, Plan};
 use kernel::{Span, Time};
 
+use crate::apps::front_end::{self, image_rate};
 use crate::apps::rows::Admin;
 use crate::expand::{component, row, tables, tin};
 use crate::registers::file::RegisterFile;
 use crate::registers::map::{ESCAPE_DOWN, ESCAPE_ORDER, ESCAPE_PORT, ROUTE};
 use crate::registers::{Register, map};
+use crate::rpc::Restart;
 use crate::sim::journal::{Booted, Entry, What};
+use crate::sim::results::Upgraded;
 use crate::sim::{Config, Fault};
 
 /// How often it is looked at whether all is as it should be (our choice: no message takes less)...
@@ -63,14 +66,22 @@ fn watch(plan: &Plan, faults: &[(Time, Fault)], seed: u64) -> (Journal, Option<B
     let mut found = Found::new(*plan.topology.shape(), first);
     found.writes = held(plan, &clique);
     found.run(&mut clique, &faults);
+    let upgrade = |(tin, one): (u16, Upgraded)| {
+        let since = found.time(one.restarted?);
+        Some(Upgrade { tin, since, until: one.done.map(|at| found.time(at)) })
+    };
+    let upgrades = clique.upgraded().into_iter().filter_map(upgrade).collect();
     let Found { writes, repairs, batches, .. } = found;
     let mut journal = Journal::new(writes);
+    journal.upgrades = upgrades;
     (journal.repairs, journal.batches) = (repairs, batches);
     (journal, Some(clique))
 }
 
 /// A Clique that is up, with the times of a scenario.
 fn config(sdn: &Sdn, shape: &Shape, seed: u64) -> Config {
+    let config = Config::new(shape, sdn.connected(shape), seed);
+    let block_time = sdn.block_time.unwrap_or(config.block_time);
     Config {
         network: sdn.network,
         hop: sdn.hop,
@@ -78,7 +89,9 @@ fn config(sdn: &Sdn, shape: &Shape, seed: u64) -> Config {
         entry_time: sdn.entry_time,
         start_time: sdn.start_time,
         mos_interval: sdn.mos_interval,
-        ..Config::new(shape, sdn.connected(shape), seed)
+        block_time,
+        front_end: front_end::Settings { image_rate: image_rate(block_time), ..config.front_end },
+        ..config
     }
 }
 
@@ -177,9 +190,9 @@ impl Found {
     }
 }
 
-/// A processor that starts again changes nothing that cells see (M609).
+/// A processor that starts again, with the firmware that it had or with another, changes nothing that cells see (M609).
 fn needs_repair(fault: Fault) -> bool {
-    !matches!(fault, Fault::Restart { .. })
+    !matches!(fault, Fault::Restart { .. } | Fault::Upgrade { .. })
 }
 
 /// What happens in a plan, by time.
@@ -196,6 +209,11 @@ fn faults(plan: &Plan) -> Vec<(Time, Fault)> {
         let (links, tins) = match work {
             Work::Restart { tin } => {
                 faults.push((at, Fault::Restart { tin: *tin }));
+                continue;
+            }
+            Work::Upgrade { version, at_once } => {
+                let (version, at_once, restart) = (*version, *at_once, Restart::Processor);
+                faults.push((at, Fault::Upgrade { version, restart, at_once }));
                 continue;
             }
             Work::Drain { links, tins } => (links, tins),

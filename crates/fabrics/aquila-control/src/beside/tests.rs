@@ -111,6 +111,33 @@ fn i76_i77_m609_a_restart_writes_nothing() {
     assert_eq!(journal.repairs, []);
 }
 
+/// M617, M609, I76: all TiNs get another version while nothing is written; a link that dies meanwhile is repaired as ever.
+#[test]
+fn slow_m617_m609_i76_an_upgrade_writes_nothing_and_delays_no_repair() {
+    let upgrade = Maintenance { upgrade: Some(2), at_once: Some(6), ..Maintenance::default() };
+    let plan = planned(Profile::Tiny, vec![upgrade]);
+    let journal = journal(&plan, 1);
+    assert_eq!((journal.writes(), &journal.repairs[..]), (&[][..], &[][..]));
+    assert_eq!(journal.upgrades.len(), 18);
+    for upgrade in &journal.upgrades {
+        let took = upgrade.until.expect("it is back") - upgrade.since;
+        assert!((5.0..12.0).contains(&took.as_seconds()), "{took}");
+    }
+    // Beside blocks of an image, of which the flash takes 50 ms each, a repair takes as long as without, but for a request
+    // that is under way.
+    let took = |with: bool| {
+        let asks = Fault::Upgrade { version: 2, restart: Restart::Processor, at_once: 18 };
+        let fails = Fault::Link { link: 7, is_up: false };
+        let faults = [(us(0), asks), (us(1_500_000), fails)];
+        let (journal, clique) = watch(&plan, if with { &faults } else { &faults[1..] }, 1);
+        assert_eq!(clique.unwrap().upgraded().len(), if with { 18 } else { 0 });
+        assert_eq!(journal.repairs.len(), 1);
+        journal.repairs[0].took().expect("it is over")
+    };
+    let (with, without) = (took(true), took(false));
+    assert!(with < without + Span::from_us(2_000), "{with} with an upgrade, {without} without");
+}
+
 /// M730: a drain and its end are written in batches, and lead back to the tables that were there.
 #[test]
 fn m730_what_is_drained_and_put_back_leaves_the_tables_as_they_were() {

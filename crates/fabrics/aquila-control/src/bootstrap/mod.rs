@@ -26,6 +26,7 @@ use crate::apps::front_end::order;
 use crate::apps::rows::SessionRow;
 use crate::apps::session::{Over, Progress, Request, Session};
 use crate::dhcp::{self, Kind, Message};
+use crate::flash::GENERATION;
 use crate::pmos;
 use crate::session::{Client, Hello, PIECE_BYTES, Pieces, Progress as Call, Said};
 use target::Target;
@@ -41,6 +42,8 @@ pub struct Settings {
     pub targets_max: usize,
     /// For how long a lost session is only called for (M813).
     pub reconnect: Span,
+    /// For how long a TiN is only called for that said it would restart (M617: its processor takes 5 s).
+    pub restart: Span,
     /// For how long a target may be silent by PMOS: longer than a window of largest frames takes, and the largest request
     /// ([`Settings::with_times`]).
     pub silence: Span,
@@ -57,6 +60,7 @@ impl Default for Settings {
             calls_max: 64,
             targets_max: 4,
             reconnect: seconds(10),
+            restart: seconds(60),
             silence: seconds(60),
             asks: seconds(150),
         }
@@ -163,6 +167,8 @@ pub struct Counts {
     pub tcp_lost: u64,
     /// Words and packets that were none, or of TiNs that are not what they say.
     pub malformed: u64,
+    /// Sessions of chips of another generation, whose registers this controller does not know: they are refused (M617).
+    pub other_generations: u64,
 }
 
 impl std::ops::Add for Counts {
@@ -178,6 +184,7 @@ impl std::ops::Add for Counts {
             tcp_sessions: self.tcp_sessions + other.tcp_sessions,
             tcp_lost: self.tcp_lost + other.tcp_lost,
             malformed: self.malformed + other.malformed,
+            other_generations: self.other_generations + other.other_generations,
         }
     }
 }
@@ -200,6 +207,8 @@ struct Tin {
     is_enough: bool,
     /// It is to be taken for lost then.
     gives_up: Option<Time>,
+    /// It has said that it would restart: it is called without a pause.
+    is_restarting: bool,
     links: u64,
     /// Since when there is a session over TCP, and when the TiN last asked for an address by PMOS.
     up_since: Time,
@@ -263,6 +272,7 @@ impl Manager {
             ready_boot: None,
             is_enough: false,
             gives_up: None,
+            is_restarting: false,
             links: 0,
             up_since: now,
             asked: now,
@@ -321,6 +331,7 @@ impl Manager {
             Input::Request(request) => self.on_request(now, request, out),
             Input::Progress(Progress::Enough { tin }) => self.on_enough(now, tin),
             Input::Progress(Progress::Complete { tin }) => self.on_complete(tin, out),
+            Input::Progress(Progress::Restarts { tin }) => self.on_restart(now, tin, out),
         }
         self.on_time(now, out);
     }
@@ -499,6 +510,11 @@ impl Manager {
             self.tin(tin).client.hang_up(now);
             return;
         }
+        if hello.generation != GENERATION {
+            self.counts.other_generations += 1;
+            self.tin(tin).client.hang_up(now);
+            return;
+        }
         self.drop_target(tin, out);
         let place = self.tin(tin);
         // After a cold start it is not.
@@ -509,10 +525,15 @@ impl Manager {
         place.request.clear();
         place.said = 0;
         place.pieces.clear();
-        (place.avoid, place.up_since) = (None, now);
+        (place.avoid, place.up_since, place.is_restarting) = (None, now, false);
         self.counts.tcp_sessions += 1;
         self.set_stage(tin, if was_ready { Stage::Ready } else { Stage::Tcp }, out);
-        out.push(Output::Session(Session::Up { tin, over: Over::Tcp, boot: hello.boot }));
+        out.push(Output::Session(Session::Up {
+            tin,
+            over: Over::Tcp,
+            boot: hello.boot,
+            firmware: hello.firmware,
+        }));
         out.push(Output::Links { tin, up: hello.links });
     }
 
@@ -568,6 +589,21 @@ impl Manager {
         }
     }
 
+    /// A TiN is about to restart, as another version of its firmware is to run: its session is over, and it is called again
+    /// until it is back.
+    fn on_restart(&mut self, now: Time, tin: u16, out: &mut Vec<Output>) {
+        if !self.tin(tin).is_up {
+            return;
+        }
+        self.tin(tin).client.hang_up(now);
+        self.on_lost(now, tin, out);
+        let gives_up = now + self.settings.restart;
+        let place = self.tin(tin);
+        (place.is_restarting, place.gives_up) = (true, Some(gives_up));
+        self.next_tick = self.next_tick.min(now + TICK);
+        self.flush(tin, out);
+    }
+
     fn on_complete(&mut self, tin: u16, out: &mut Vec<Output>) {
         let place = self.tin(tin);
         if place.is_up {
@@ -620,12 +656,13 @@ impl Manager {
             if place.call_ends.take_if(|ends| *ends <= now && !place.is_up).is_some() {
                 place.client.hang_up(now);
                 // Whoever waits longest is called next; who was told to be within reach, at once.
-                place.call_next = if place.is_enough { now } else { now + call };
+                let is_expected = place.is_enough || place.is_restarting;
+                place.call_next = if is_expected { now } else { now + call };
                 self.flush(tin, out);
             }
             let place = self.tin(tin);
             if place.gives_up.take_if(|at| *at <= now).is_some() {
-                place.is_enough = false;
+                (place.is_enough, place.is_restarting) = (false, false);
                 self.set_stage(tin, Stage::Addressed, out);
             }
             let silent = self.settings.silence;

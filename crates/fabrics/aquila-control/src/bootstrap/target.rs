@@ -7,6 +7,7 @@ use kernel::Time;
 use super::{Manager, Output, Stage};
 use crate::apps::session::{Over, Session};
 use crate::dhcp::{self, Message};
+use crate::flash::GENERATION;
 use crate::pmos::{Kind, WINDOW};
 use crate::session::{Client, PIECE_BYTES, Point, Said};
 
@@ -167,9 +168,19 @@ impl Manager {
                         self.end_target(now, far.tin, out);
                         return;
                     }
-                    let (tin, boot) = (far.tin, hello.boot);
+                    if hello.generation != GENERATION {
+                        self.counts.other_generations += 1;
+                        self.end_target(now, far.tin, out);
+                        return;
+                    }
+                    let (tin, boot, firmware) = (far.tin, hello.boot, hello.firmware);
                     self.tin(tin).links = hello.links;
-                    out.push(Output::Session(Session::Up { tin, over: Over::Pmos, boot }));
+                    out.push(Output::Session(Session::Up {
+                        tin,
+                        over: Over::Pmos,
+                        boot,
+                        firmware,
+                    }));
                     out.push(Output::Links { tin, up: hello.links });
                 }
                 Some(Point::Hello(..)) => {}

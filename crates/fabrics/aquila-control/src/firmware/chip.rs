@@ -5,8 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use aquila::pipeline::plan::EthernetAddress;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
+use crate::flash::Flash;
 use crate::registers::file::RegisterFile;
-use crate::registers::map::{ID_ETHERNET, LINK_STATE};
+use crate::registers::map::{ID_DESCRIPTION, ID_ETHERNET, LINK_STATE};
 
 /// Ports that registers have.
 pub const PORTS: u8 = 64;
@@ -28,7 +29,7 @@ pub enum LinkState {
     Up = 3,
 }
 
-/// A chip: its registers, and the rule by which packets reach the control processor.
+/// A chip: its registers, the rule by which packets reach the control processor, and that processor's flash.
 #[derive(Clone, Debug)]
 pub struct Chip {
     /// All that the controller can see.
@@ -38,6 +39,8 @@ pub struct Chip {
     pub trap: Option<Ipv4Addr>,
     /// Another number at each cold start.
     pub start: u32,
+    /// Images of firmware, which outlive its power (M617).
+    pub flash: Flash,
 }
 
 impl Chip {
@@ -47,7 +50,28 @@ impl Chip {
         let mut registers = RegisterFile::new();
         let [a, b, c, d, e, f] = ethernet;
         registers.set(ID_ETHERNET, [], u64::from_be_bytes([0, 0, a, b, c, d, e, f]));
-        Self { registers, trap: None, start }
+        Self { registers, trap: None, start, flash: Flash::default() }
+    }
+
+    /// The same after another cold start, of this number: it holds nothing but its firmware.
+    #[must_use]
+    pub fn cold(self, start: u32) -> Self {
+        let mut chip = Self::new(self.ethernet(), start);
+        chip.registers.set(ID_DESCRIPTION, [], self.generation().into());
+        Self { flash: self.flash, ..chip }
+    }
+
+    /// The same of another generation, with its own firmware.
+    #[must_use]
+    pub fn of_generation(mut self, generation: u8) -> Self {
+        self.registers.set(ID_DESCRIPTION, [], generation.into());
+        Self { flash: Flash::new(generation), ..self }
+    }
+
+    /// Which generation it is: the version of the register description that it was built to (§6).
+    #[must_use]
+    pub fn generation(&self) -> u8 {
+        self.registers.get(ID_DESCRIPTION, []) as u8
     }
 
     /// A chip that has been on for a while, in the cold start of this number, and holds something.

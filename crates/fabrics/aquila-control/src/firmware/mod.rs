@@ -1,16 +1,17 @@
 //! The firmware of a TiN's control processor.
 //!
-//! Models: Aquila §3.5, §4.3, §4.4 (M601, M603, M605, M608 to M613, M803, M808 to M810, M813). It brings up links, asks for
+//! Models: Aquila §3.5, §4.3, §4.4, §6 (M601, M603, M605, M608 to M613, M617, M803, M808 to M810, M813). It brings up links, asks for
 //! an address on all of them, traps packets to that address, and answers by the interface at which they came (I83); it
 //! does what requests ask of the chip's registers, reports some of them, passes packets on between the controller and
 //! neighbours that have no other way, and answers hosts that ask who has an address. All else is the controller's.
 //!
 //! It keeps nothing that outlives it: after a restart ([`Firmware::new`] on the same [`Chip`]) it finds its address in
-//! the chip's own rule, and the controller connects anew (M609). All that it keeps is charged to its memory (I74).
+//! the chip's own rule, and the controller connects anew (M609). All that it keeps is charged to its memory (I74). Another
+//! version of it is written to the flash ([`crate::flash`]) as it arrives, and runs after a restart (M617).
 //!
 //! **Our choice**: how long an entry of a register takes, and that a new session takes the place of the one before it.
 //!
-//! Leaves out: IPv6 sessions (M615 has both; the pipeline traps both), flash and upgrades (M617), and the sideband (M616).
+//! Leaves out: IPv6 sessions (M615 has both; the pipeline traps both), and the sideband (M616).
 
 pub mod chip;
 mod ports;
@@ -27,10 +28,13 @@ use aquila::pipeline::Interface;
 use aquila::pipeline::plan::EthernetAddress;
 use kernel::{Span, Stream, Time};
 
+use thiserror::Error;
+
 use crate::dhcp;
 use crate::memory::{Charge, Memory, OutOfMemory, Purpose};
 use crate::pmos;
 use crate::registers::map::{LINK_CONTROL, LINK_NEIGHBOUR, LINK_STATE};
+use crate::rpc::Restart;
 use crate::session::{Hello, Point, Said, Server};
 use chip::{Chip, ETHERNET_PORT, LinkState};
 use ports::Ports;
@@ -39,6 +43,8 @@ use requests::{Requests, Source};
 
 /// Peers whose interface is remembered (our choice): as many as sessions.
 const WAYS_MAX: usize = 4;
+/// From the answer that another image was chosen until the restart (our choice): the answer has gone by then.
+const GRACE: Span = Span::from_us(100_000);
 /// What the firmware keeps beside what its parts charge: its own state, with room to spare. Unit: bytes.
 const STATE_BYTES: usize = 8 << 10;
 
@@ -123,6 +129,8 @@ pub enum Output {
         /// The frame.
         frame: Vec<u8>,
     },
+    /// Another image is to run: this is to be started again, with the chip or without it, and does nothing any more.
+    Restart(Restart),
     /// A packet, from the header of IP on; [`Interface::Control`]: over the Clique, as the chip's tables have it.
     Packet {
         /// By which interface.
@@ -156,6 +164,19 @@ pub struct Counts {
     pub malformed: u64,
     /// Reports that had no room.
     pub reports_refused: u64,
+    /// Images for chips of another generation that were refused (M617).
+    pub other_generations: u64,
+}
+
+/// Why no firmware runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum NotStarted {
+    /// The memory is not there.
+    #[error(transparent)]
+    Memory(#[from] OutOfMemory),
+    /// The boot loader finds nothing to start.
+    #[error("no image in the flash is whole and for chips of generation {0}")]
+    NoImage(u8),
 }
 
 /// The firmware of one control processor.
@@ -175,6 +196,10 @@ pub struct Firmware {
     is_hello_due: bool,
     are_links_due: bool,
     counts: Counts,
+    /// Which it is (M617).
+    version: u16,
+    /// What is to restart, and when.
+    restart: Option<(Time, Restart)>,
 }
 
 impl Firmware {
@@ -182,14 +207,16 @@ impl Firmware {
     /// at each start.
     ///
     /// # Errors
-    /// The memory is not there.
+    /// The memory is not there, or no image.
     pub fn new(
         now: Time,
         chip: &mut Chip,
         settings: Settings,
         memory: &Memory,
         mut stream: Stream,
-    ) -> Result<Self, OutOfMemory> {
+    ) -> Result<Self, NotStarted> {
+        let generation = chip.generation();
+        let image = chip.flash.start(generation).ok_or(NotStarted::NoImage(generation))?;
         let room = memory.charge(Purpose::Other, STATE_BYTES)?;
         let mut server = Server::new(memory, now, stream.below(1 << 63))?;
         let requests = Requests::new(memory, settings.entry_time)?;
@@ -222,6 +249,8 @@ impl Firmware {
             is_hello_due: false,
             are_links_due: false,
             counts: Counts::default(),
+            version: image.version,
+            restart: None,
         })
     }
 
@@ -272,7 +301,9 @@ impl Firmware {
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         let asks = self.client.deadline().filter(|_| self.can_ask());
-        let own = [asks, self.server.deadline(), self.requests.deadline(), self.reports.deadline()];
+        let restart = self.restart.map(|(at, _)| at);
+        let (requests, reports) = (self.requests.deadline(), self.reports.deadline());
+        let own = [asks, self.server.deadline(), requests, reports, restart];
         own.into_iter().flatten().chain(self.ports.deadline()).min()
     }
 
@@ -287,6 +318,12 @@ impl Firmware {
         }
     }
 
+    /// Which version it is.
+    #[must_use]
+    pub fn version(&self) -> u16 {
+        self.version
+    }
+
     /// Its memory.
     #[must_use]
     pub fn memory(&self) -> &Memory {
@@ -299,6 +336,7 @@ impl Firmware {
         let mut counts = self.counts;
         counts.malformed += self.requests.malformed + self.server.counts().malformed;
         counts.reports_refused = self.reports.refused;
+        counts.other_generations = self.requests.other_generations();
         counts
     }
 
@@ -313,8 +351,10 @@ impl Firmware {
         self.is_ethernet_up || self.ports.open_ports() != 0
     }
 
-    fn hello(chip: &Chip) -> Hello {
-        Hello { boot: chip.start, ethernet: chip.ethernet(), links: chip.links() }
+    fn hello(&self, chip: &Chip) -> Hello {
+        let (ethernet, links) = (chip.ethernet(), chip.links());
+        let (generation, firmware) = (chip.generation(), self.version);
+        Hello { boot: chip.start, ethernet, links, generation, firmware }
     }
 
     fn on_link(
@@ -387,20 +427,26 @@ impl Firmware {
         self.hear_neighbours(now, chip);
         // What neighbours said may have been an address.
         self.keep_address(now, chip, out);
-        self.requests.run(now, &mut chip.registers);
+        self.requests.run(now, chip);
         let (server, ports) = (&mut self.server, &mut self.ports);
         self.requests.answer(|source, piece| match source {
             Source::Tcp => server.say(&Said::Rpc(piece.to_vec())),
             Source::Pmos(port) => ports.send(port, pmos::Kind::Rpc, piece),
         });
         // What has been said for the last request makes room for the next.
-        self.requests.run(now, &mut chip.registers);
+        self.requests.run(now, chip);
+        if let Some(restart) = self.requests.take_restart() {
+            self.restart = Some((now + GRACE, restart));
+        }
         self.tell(now, chip);
         self.server.poll(now);
         for packet in self.server.packets() {
             let peer = end(&packet, 16, 2);
             let way = self.ways.iter().find(|way| Some(way.0) == peer);
             out.extend(way.map(|&(_, by)| Output::Packet { by, packet }));
+        }
+        if let Some((_, restart)) = self.restart.take_if(|(at, _)| *at <= now) {
+            out.push(Output::Restart(restart));
         }
     }
 
@@ -472,7 +518,7 @@ impl Firmware {
         if let Some(Point::Begin(number)) = point {
             self.server.end();
             self.requests.begin(Some(Source::Pmos(port)));
-            let hello = Point::Hello(number, Self::hello(chip));
+            let hello = Point::Hello(number, self.hello(chip));
             if !self.ports.send(port, pmos::Kind::Debug, &hello.encode()) {
                 self.counts.not_passed += 1;
             }
@@ -489,7 +535,7 @@ impl Firmware {
             return;
         }
         if self.is_hello_due {
-            self.is_hello_due = !self.server.say(&Said::Hello(Self::hello(chip)));
+            self.is_hello_due = !self.server.say(&Said::Hello(self.hello(chip)));
             self.are_links_due &= self.is_hello_due;
         }
         if self.are_links_due {

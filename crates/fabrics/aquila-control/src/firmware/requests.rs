@@ -3,9 +3,10 @@
 use kernel::{Span, Time};
 
 use crate::memory::{Charge, Memory, OutOfMemory, Purpose};
-use crate::registers::file::RegisterFile;
-use crate::rpc::{Agent, Item, MESSAGE_BYTES_MAX, Request};
+use crate::rpc::{Agent, Item, MESSAGE_BYTES_MAX, Request, Restart};
 use crate::session::{PIECE_BYTES, Pieces};
+
+use super::chip::Chip;
 
 /// How the controller is reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,7 +70,7 @@ impl Requests {
     }
 
     /// Begins what has come whole, and ends what has been done.
-    pub fn run(&mut self, now: Time, file: &mut RegisterFile) {
+    pub fn run(&mut self, now: Time, chip: &mut Chip) {
         if self.doing.is_none()
             && self.said == self.answer.len()
             && let Some(bytes) = self.pieces.take()
@@ -78,7 +79,8 @@ impl Requests {
             self.doing = Some((now + self.entry_time * entries, bytes));
         }
         let Some((_, bytes)) = self.doing.take_if(|(done, _)| *done <= now) else { return };
-        match self.agent.receive(file, &bytes) {
+        let Chip { registers, flash, .. } = chip;
+        match self.agent.receive(now, registers, flash, &bytes) {
             Ok(answer) => (self.answer, self.said) = (answer.to_vec(), 0),
             Err(_) => self.malformed += 1,
         }
@@ -96,6 +98,19 @@ impl Requests {
         }
     }
 
+    /// What is to restart, if another image has been chosen and all has been said.
+    pub fn take_restart(&mut self) -> Option<Restart> {
+        if self.said < self.answer.len() {
+            return None;
+        }
+        self.agent.take_restart()
+    }
+
+    /// Images for chips of another generation that were refused.
+    pub fn other_generations(&self) -> u64 {
+        self.agent.other_generations()
+    }
+
     /// When [`Requests::run`] is to be called.
     pub fn deadline(&self) -> Option<Time> {
         self.doing.as_ref().map(|&(done, _)| done)
@@ -110,6 +125,8 @@ fn entries(request: &Request) -> u64 {
         Item::WriteBlock { size, bytes, .. } => bytes.len() as u64 / u64::from((*size).max(1)),
         // The chip works out digests by itself.
         Item::Digests { count, .. } => u64::from(*count),
+        // The flash has its own time.
+        _ => 0,
     };
     request.items.iter().map(of).sum()
 }

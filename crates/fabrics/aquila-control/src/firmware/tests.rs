@@ -8,8 +8,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::dhcp::{Kind, Message};
-use crate::registers::Word;
-use crate::registers::map::{CLASS_MODE, ID_CHIP, RESPONDER};
+use crate::flash::{self, FACTORY, GENERATION, Image};
+use crate::registers::map::{CLASS_MODE, ID_CHIP, ID_DESCRIPTION, RESPONDER};
+use crate::registers::{Status, Word};
 use crate::rpc::{Caller, Item, Outcome};
 use crate::session::{Client, Pieces};
 
@@ -55,6 +56,8 @@ struct Pair {
     heard: Vec<Said>,
     /// By which interfaces TiN 0's packets left.
     left_by: Vec<Interface>,
+    /// When a firmware wanted to be started again.
+    restarts: Vec<(Time, Restart)>,
     /// By which interface the controller's packets come to TiN 0.
     comes_by: Interface,
 }
@@ -68,6 +71,7 @@ impl Pair {
             server: dhcp::Server::for_ever(&plan(), CONTROLLER),
             heard: Vec::new(),
             left_by: Vec::new(),
+            restarts: Vec::new(),
             comes_by: Interface::Ethernet,
         };
         pair.tell(0, Input::Ethernet { is_up: true });
@@ -99,6 +103,7 @@ impl Pair {
                     self.left_by.push(by);
                     self.client.receive(self.now, packet);
                 }
+                Output::Restart(restart) => self.restarts.push((self.now, restart)),
                 output => panic!("{output:?}"),
             }
         }
@@ -201,6 +206,24 @@ impl Pair {
         self.until(5, |pair| pair.tins[1].chip.trap);
     }
 
+    /// A request to TiN 0, answered over TCP.
+    fn ask(&mut self, caller: &mut Caller, items: Vec<Item>) -> Vec<Outcome> {
+        let bytes = caller.send(items).unwrap().to_vec();
+        for piece in bytes.chunks(crate::session::PIECE_BYTES) {
+            assert!(self.client.say(&Said::Rpc(piece.to_vec())));
+        }
+        self.client.poll(self.now);
+        let mut pieces = Pieces::default();
+        let answer = self.until(5, |pair| {
+            for said in pair.heard.drain(..) {
+                let Said::Rpc(piece) = said else { continue };
+                pieces.add(&piece).unwrap();
+            }
+            pieces.take()
+        });
+        caller.receive(&answer).unwrap().into_iter().map(|(_, outcome)| outcome).collect()
+    }
+
     /// A request to the target, answered by PMOS.
     fn ask_target(&mut self, caller: &mut Caller, items: Vec<Item>) -> Vec<Outcome> {
         let bytes = caller.send(items).unwrap().to_vec();
@@ -227,7 +250,9 @@ fn m803_m808_i83_a_connected_tin_gets_its_address_and_answers_by_the_same_interf
         let hello = pair.connect();
         assert_eq!(pair.tins[0].chip.trap, Some(address(0)));
         let ethernet = plan().ethernet(0, Interface::Control);
-        assert_eq!(hello, Hello { boot: 1, ethernet, links: 1 << 3 | 1 << chip::ETHERNET_PORT });
+        let links = 1 << 3 | 1 << chip::ETHERNET_PORT;
+        let (generation, firmware) = (GENERATION, FACTORY);
+        assert_eq!(hello, Hello { boot: 1, ethernet, links, generation, firmware });
         assert_eq!(pair.tins[0].firmware.state(), State::Tcp);
         assert!(pair.left_by.len() >= 2);
         assert!(pair.left_by.iter().all(|&left| left == by), "{:?}", pair.left_by);
@@ -265,7 +290,8 @@ fn m809_m810_a_target_gets_address_and_registers_through_a_proxy() {
     pair.tell_target(pmos::Kind::Debug, Point::Begin(77).encode());
     let (_, data) = pair.until(5, Pair::told_by_target);
     let ethernet = plan().ethernet(1, Interface::Control);
-    let hello = Hello { boot: 1, ethernet, links: 1 << 5 };
+    let (generation, firmware) = (GENERATION, FACTORY);
+    let hello = Hello { boot: 1, ethernet, links: 1 << 5, generation, firmware };
     assert_eq!(Point::decode(&data), Some(Point::Hello(77, hello)));
     assert_eq!(pair.tins[1].firmware.state(), State::Pmos);
     // 9 KB: more than a piece, and than what may be under way in words.
@@ -307,6 +333,59 @@ fn m609_i77_a_restarted_processor_is_reached_without_a_bootstrap() {
     assert_eq!(pair.server.counts, asked);
     // The ends of PMOS find together again, too.
     pair.address_target();
+}
+
+/// M617: another version comes block by block over the session, is charged nowhere, and runs after a restart, in which the
+/// chip keeps what it holds; a cold start keeps both images.
+#[test]
+fn m617_another_version_is_sent_chosen_and_started() {
+    let mut pair = Pair::new();
+    assert_eq!(pair.connect().firmware, FACTORY);
+    let mut caller = Caller::new();
+    let other = Image::new(2, GENERATION + 1);
+    let refused = pair.ask(&mut caller, vec![Item::Stage(other.header)]);
+    assert_eq!(refused, [Outcome::Failed(Status::Generation)]);
+    assert_eq!(pair.tins[0].firmware.counts().other_generations, 1);
+    let image = Image::new(2, GENERATION);
+    let used = pair.tins[0].firmware.memory().used();
+    let mode = CLASS_MODE.address([3]).unwrap();
+    let write = Item::Write { address: mode, entry: 2u8.to_entry() };
+    pair.ask(&mut caller, vec![write, Item::Stage(image.header)]);
+    for block in 0..image.header.blocks() {
+        let (offset, bytes) = (block * flash::BLOCK_BYTES, image.block(block).to_vec());
+        let store = Item::Store { offset, bytes };
+        while pair.ask(&mut caller, vec![store.clone()]) != [Outcome::Written] {}
+    }
+    assert_eq!(pair.tins[0].firmware.memory().used(), used);
+    while pair.ask(&mut caller, vec![Item::Verify]) != [Outcome::Written] {}
+    let activate = Item::Activate { version: 2, restart: Restart::Processor };
+    assert_eq!(pair.ask(&mut caller, vec![activate]), [Outcome::Written]);
+    let answered = pair.now;
+    let (at, restart) = pair.until(1, |pair| pair.restarts.pop());
+    assert_eq!(restart, Restart::Processor);
+    assert!(at > answered, "the answer has gone first");
+    let trap = pair.tins[0].chip.trap;
+    let mut chip = pair.tins[0].chip.clone();
+    let firmware = start(&mut chip, pair.now, 2);
+    assert_eq!((firmware.version(), chip.trap), (2, trap));
+    assert_eq!(chip.registers.get(CLASS_MODE, [3]), 2);
+    let mut cold = chip.cold(7);
+    assert_eq!(start(&mut cold, pair.now, 3).version(), 2);
+    assert_eq!((cold.registers.get(CLASS_MODE, [3]), cold.trap, cold.start), (0, None, 7));
+}
+
+#[test]
+fn m617_a_processor_without_a_whole_image_does_not_start() {
+    let ethernet = plan().ethernet(0, Interface::Control);
+    let mut chip = Chip::new(ethernet, 1);
+    chip.registers.set(ID_DESCRIPTION, [], u32::from(GENERATION) + 1);
+    let (settings, stream) = (Settings::default(), Stream::new(9, "firmware", 0));
+    let start = Firmware::new(Time::ZERO, &mut chip, settings, &Memory::default(), stream);
+    assert_eq!(start.unwrap_err(), NotStarted::NoImage(GENERATION + 1));
+    // With firmware of its own it does.
+    let mut chip = Chip::new(ethernet, 1).of_generation(GENERATION + 1);
+    let firmware = super::tests::start(&mut chip, Time::ZERO, 0);
+    assert_eq!(firmware.hello(&chip).generation, GENERATION + 1);
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub const DELETIONS_MAX: usize = 4_096;
 /// No key is before it.
 const FIRST: Key = (Table::Node, Vec::new());
 /// What tables and rows mean (our choice): applications refuse a base of another layout.
-pub const LAYOUT: u32 = 1;
+pub const LAYOUT: u32 = 2;
 
 /// A table (M702, our choice).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -60,11 +60,13 @@ pub enum Table {
     Batch,
     /// Which instance of an application leads (M701).
     Lease,
+    /// Firmware: what is wanted, and how far TiNs are (M617).
+    Firmware,
 }
 
 impl Table {
     /// All of them, by number.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Node,
         Self::Port,
         Self::Link,
@@ -78,6 +80,7 @@ impl Table {
         Self::TinSession,
         Self::Batch,
         Self::Lease,
+        Self::Firmware,
     ];
 }
 

@@ -254,11 +254,23 @@ pub enum Status {
     /// The answer has no room for what was asked for.
     #[error("the answer has no room for it; ask for less at once")]
     NoRoom = 6,
+    /// The flash is programming a block.
+    #[error("the flash is programming a block; try again later")]
+    Busy = 7,
+    /// The image is for chips of another generation.
+    #[error("the image is for chips of another generation")]
+    Generation = 8,
+    /// The image is not what its header says.
+    #[error("the image is not what its header says; it is given up")]
+    Damaged = 9,
+    /// It is not what is next of the image that is staged.
+    #[error("it is not what is next of the image that is staged; ask what the flash holds")]
+    NotNext = 10,
 }
 
 impl Status {
     /// All of them, by number.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 11] = [
         Self::Done,
         Self::Unknown,
         Self::Misaligned,
@@ -266,6 +278,10 @@ impl Status {
         Self::ReadOnly,
         Self::Width,
         Self::NoRoom,
+        Self::Busy,
+        Self::Generation,
+        Self::Damaged,
+        Self::NotNext,
     ];
 
     /// The status of this number.

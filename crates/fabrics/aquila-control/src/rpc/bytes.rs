@@ -1,6 +1,9 @@
 //! Messages as bytes.
 
-use super::{Answer, HEADER_BYTES, Item, MESSAGE_BYTES_MAX, MessageError, Outcome, Request};
+use super::{
+    Answer, HEADER_BYTES, Item, MESSAGE_BYTES_MAX, MessageError, Outcome, Request, Restart,
+};
+use crate::flash::{Header, Staged};
 use crate::registers::{Entry, Status};
 
 /// First bytes of a message, and its kind.
@@ -65,11 +68,37 @@ impl Listed for Item {
                 begin(4, *address);
                 out.extend(count.to_be_bytes());
             }
+            Self::Flash => out.push(5),
+            Self::Stage(header) => {
+                out.push(6);
+                out.extend(header.encode());
+            }
+            Self::Store { offset, bytes } => {
+                begin(7, *offset);
+                out.extend(length_of(bytes.len()));
+                out.extend(bytes);
+            }
+            Self::Verify => out.push(8),
+            Self::Activate { version, restart } => {
+                out.push(9);
+                out.extend(version.to_be_bytes());
+                out.push(*restart as u8);
+            }
         }
     }
 
     fn read(from: &mut &[u8]) -> Option<Option<Self>> {
         let kind = byte(from)?;
+        match kind {
+            5 => return Some(Some(Self::Flash)),
+            6 => return Some(Some(Self::Stage(Header::decode(&array(from)?)))),
+            8 => return Some(Some(Self::Verify)),
+            9 => {
+                let (version, restart) = (word(from)?, Restart::from_number(byte(from)?));
+                return Some(restart.map(|restart| Self::Activate { version, restart }));
+            }
+            _ => {}
+        }
         let address = u32::from_be_bytes(array(from)?);
         Some(match kind {
             0 => Some(Self::Read { address }),
@@ -85,6 +114,11 @@ impl Listed for Item {
                 Some(Self::WriteBlock { address, size, bytes })
             }
             4 => Some(Self::Digests { address, count: word(from)? }),
+            7 => {
+                let length = word(from)?;
+                let bytes = take(from, length.into())?.to_vec();
+                Some(Self::Store { offset: address, bytes })
+            }
             _ => None,
         })
     }
@@ -95,6 +129,9 @@ const WRITTEN: u8 = 1;
 const ENTRY: u8 = 2;
 const ENTRIES: u8 = 3;
 const DIGESTS: u8 = 4;
+const FLASH: u8 = 5;
+/// Of an outcome of that kind: its kind, version 2, flags 1, a header, blocks 4.
+pub(super) const FLASH_BYTES: usize = 8 + Header::BYTES;
 
 impl Listed for Outcome {
     fn write(&self, out: &mut Vec<u8>) {
@@ -114,6 +151,13 @@ impl Listed for Outcome {
                 out.push(DIGESTS);
                 out.extend(length_of(digests.len()));
                 out.extend(digests.iter().flat_map(|digest| digest.to_be_bytes()));
+            }
+            Self::Flash { running, staged } => {
+                out.push(FLASH);
+                out.extend(running.to_be_bytes());
+                out.push(u8::from(staged.header.is_some()) | u8::from(staged.is_verified) << 1);
+                out.extend(staged.header.map_or([0; Header::BYTES], |header| header.encode()));
+                out.extend(staged.blocks.to_be_bytes());
             }
         }
     }
@@ -141,6 +185,21 @@ impl Listed for Outcome {
                     digests.iter().map(|&digest| u64::from_be_bytes(digest)).collect(),
                 ))
             }
+            FLASH => {
+                let (running, flags) = (word(from)?, byte(from)?);
+                let header: [u8; Header::BYTES] = array(from)?;
+                let blocks = u32::from_be_bytes(array(from)?);
+                let is_verified = flags & 2 == 2;
+                let staged = match flags {
+                    0 if (header, blocks) == ([0; Header::BYTES], 0) => Some(Staged::default()),
+                    1 | 3 => {
+                        let header = Some(Header::decode(&header));
+                        Some(Staged { header, blocks, is_verified })
+                    }
+                    _ => None,
+                };
+                staged.map(|staged| Self::Flash { running, staged })
+            }
             _ => None,
         })
     }
@@ -155,6 +214,10 @@ impl Item {
             Self::Write { entry, .. } => 6 + entry.as_bytes().len(),
             Self::ReadBlock { .. } | Self::Digests { .. } => 7,
             Self::WriteBlock { bytes, .. } => 8 + bytes.len(),
+            Self::Flash | Self::Verify => 1,
+            Self::Stage(_) => 1 + Header::BYTES,
+            Self::Store { bytes, .. } => 7 + bytes.len(),
+            Self::Activate { .. } => 4,
         }
     }
 }
@@ -169,6 +232,7 @@ impl Outcome {
             Self::Entry(entry) => 2 + entry.as_bytes().len(),
             Self::Entries(bytes) => 3 + bytes.len(),
             Self::Digests(digests) => 3 + 8 * digests.len(),
+            Self::Flash { .. } => FLASH_BYTES,
         }
     }
 }

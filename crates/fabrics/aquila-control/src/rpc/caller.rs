@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use super::bytes::FLASH_BYTES;
 use super::{Answer, HEADER_BYTES, Item, MESSAGE_BYTES_MAX, MessageError, Outcome, Request};
 use crate::registers::{ENTRY_BYTES_MAX, find, map::REGISTERS};
 
@@ -112,6 +113,9 @@ fn fits(item: &Item, outcome: &Outcome) -> bool {
         (_, Outcome::Failed(_)) => true,
         (Item::Read { .. }, Outcome::Entry(_)) => true,
         (Item::Write { .. } | Item::WriteBlock { .. }, Outcome::Written) => true,
+        (Item::Stage(_) | Item::Store { .. } | Item::Verify, Outcome::Written) => true,
+        (Item::Activate { .. }, Outcome::Written) => true,
+        (Item::Flash, Outcome::Flash { .. }) => true,
         (Item::ReadBlock { address, count }, Outcome::Entries(bytes)) => {
             bytes.len() == block_bytes(*address, *count)
         }
@@ -138,7 +142,8 @@ pub fn pack(items: impl IntoIterator<Item = Item>) -> Vec<Vec<Item>> {
             Item::Read { .. } => 3 + ENTRY_BYTES_MAX,
             Item::ReadBlock { address, count } => 3 + block_bytes(*address, *count),
             Item::Digests { count, .. } => 3 + 8 * usize::from(*count),
-            Item::Write { .. } | Item::WriteBlock { .. } => 2,
+            Item::Flash => FLASH_BYTES,
+            _ => 2,
         };
         (asked, answered) = (asked + item.size(), answered + answer);
         match requests.last_mut() {

@@ -12,7 +12,15 @@
 //!   2 READ_BLOCK   address 4 | count 2                   2 entry    size 1 | entry
 //!   3 WRITE_BLOCK  address 4 | size 1 | length 2 | ...   3 entries  length 2 | entries
 //!   4 DIGESTS      address 4 | count 2                   4 digests  count 2 | 8 bytes each
+//!   5 FLASH                                              5 flash    version that runs 2 | flags 1 | header 11 | blocks 4
+//!   6 STAGE        header 11
+//!   7 STORE        offset 4 | length 2 | bytes
+//!   8 VERIFY
+//!   9 ACTIVATE     version 2 | restart 1
 //! ```
+//!
+//! 5 to 9 are about images of firmware (M617, [`crate::flash`]): a header is version 2, generation 1, length 4, CRC-32; of
+//! the flags bit 0 says that an image is staged, and bit 1 that it is verified.
 //!
 //! Numbers are big-endian; `length` is that of the whole message. Each item begins with its number, a byte.
 
@@ -24,6 +32,7 @@ mod tests;
 
 use thiserror::Error;
 
+use crate::flash::{Header, Staged};
 use crate::registers::{Entry, Status};
 
 pub use agent::Agent;
@@ -72,6 +81,49 @@ pub enum Item {
         /// How many blocks.
         count: u16,
     },
+    /// FLASH: which firmware runs, and what stands beside it.
+    Flash,
+    /// STAGE: begins an image beside the one that runs.
+    Stage(Header),
+    /// STORE: the next block of it.
+    Store {
+        /// Of its first byte in the image.
+        offset: u32,
+        /// All of it.
+        bytes: Vec<u8>,
+    },
+    /// VERIFY: whether the image is what its header says.
+    Verify,
+    /// ACTIVATE: the image is what runs after a restart, which follows.
+    Activate {
+        /// Which image.
+        version: u16,
+        /// What restarts.
+        restart: Restart,
+    },
+}
+
+/// What restarts when another firmware is to run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+#[repr(u8)]
+pub enum Restart {
+    /// The processor alone; the chip goes on (M609: non-stop forwarding).
+    #[default]
+    Processor = 0,
+    /// The chip with it: what it holds is gone (M611).
+    Chip = 1,
+}
+
+impl Restart {
+    /// That of this number.
+    #[must_use]
+    pub const fn from_number(number: u8) -> Option<Self> {
+        match number {
+            0 => Some(Self::Processor),
+            1 => Some(Self::Chip),
+            _ => None,
+        }
+    }
 }
 
 /// What became of an item.
@@ -87,6 +139,13 @@ pub enum Outcome {
     Entries(Vec<u8>),
     /// Digests of blocks.
     Digests(Vec<u64>),
+    /// What the flash holds.
+    Flash {
+        /// The version that runs.
+        running: u16,
+        /// What stands beside it.
+        staged: Staged,
+    },
 }
 
 /// A request.

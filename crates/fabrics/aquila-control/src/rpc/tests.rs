@@ -1,8 +1,10 @@
 //! Messages, and both ends.
 
+use kernel::Time;
 use proptest::prelude::*;
 
 use super::*;
+use crate::flash::{BLOCK_BYTES, Flash, GENERATION, Image};
 use crate::memory::{Memory, Purpose};
 use crate::registers::file::RegisterFile;
 use crate::registers::map::*;
@@ -33,6 +35,23 @@ fn items() -> impl Strategy<Value = Item> {
         (addresses(), 0..9u16).prop_map(|(address, count)| Item::ReadBlock { address, count }),
         block.prop_map(|(address, size, bytes)| Item::WriteBlock { address, size, bytes }),
         (addresses(), 0..70u16).prop_map(|(address, count)| Item::Digests { address, count }),
+        flash_items(),
+    ]
+}
+
+fn headers() -> impl Strategy<Value = Header> {
+    any::<[u8; Header::BYTES]>().prop_map(|bytes| Header::decode(&bytes))
+}
+
+fn flash_items() -> impl Strategy<Value = Item> {
+    let block = (any::<u32>(), prop::collection::vec(any::<u8>(), 0..200));
+    let restart = prop::sample::select(&[Restart::Processor, Restart::Chip][..]);
+    prop_oneof![
+        Just(Item::Flash),
+        headers().prop_map(Item::Stage),
+        block.prop_map(|(offset, bytes)| Item::Store { offset, bytes }),
+        Just(Item::Verify),
+        (any::<u16>(), restart).prop_map(|(version, restart)| Item::Activate { version, restart }),
     ]
 }
 
@@ -43,6 +62,13 @@ fn outcomes() -> impl Strategy<Value = Outcome> {
         entries().prop_map(Outcome::Entry),
         prop::collection::vec(any::<u8>(), 0..300).prop_map(Outcome::Entries),
         prop::collection::vec(any::<u64>(), 0..40).prop_map(Outcome::Digests),
+        (any::<u16>(), headers(), any::<u32>(), any::<bool>()).prop_map(
+            |(running, header, blocks, is_verified)| {
+                let staged = Staged { header: Some(header), blocks, is_verified };
+                Outcome::Flash { running, staged }
+            }
+        ),
+        any::<u16>().prop_map(|running| Outcome::Flash { running, staged: Staged::default() }),
     ]
 }
 
@@ -98,13 +124,14 @@ proptest! {
         let memory = Memory::default();
         let (mut caller, mut agent) = (Caller::new(), Agent::new(&memory).unwrap());
         let (mut file, mut direct) = (RegisterFile::new(), RegisterFile::new());
+        let mut flash = Flash::default();
         for items in requests {
             let bytes = caller.send(items).unwrap().to_vec();
             prop_assert_eq!(caller.send(Vec::new()).unwrap_err(), NotSent::Busy(Request::decode(&bytes).unwrap().sequence));
-            let answer = agent.receive(&mut file, &bytes).unwrap().to_vec();
+            let answer = agent.receive(Time::ZERO, &mut file, &mut flash, &bytes).unwrap().to_vec();
             prop_assert!(answer.len() <= MESSAGE_BYTES_MAX);
             let before = file.clone();
-            prop_assert_eq!(agent.receive(&mut file, caller.under_way().unwrap()).unwrap(), &answer[..]);
+            prop_assert_eq!(agent.receive(Time::ZERO, &mut file, &mut flash, caller.under_way().unwrap()).unwrap(), &answer[..]);
             prop_assert!(file == before);
             for (item, outcome) in caller.receive(&answer).unwrap() {
                 let expected = match &item {
@@ -121,6 +148,8 @@ proptest! {
                     Item::Digests { address, count } => {
                         direct.digests(*address, (*count).into()).map(Outcome::Digests)
                     }
+                    // Registers are not touched by these.
+                    _ => continue,
                 };
                 if outcome != Outcome::Failed(Status::NoRoom) {
                     prop_assert_eq!(expected.unwrap_or_else(Outcome::Failed), outcome);
@@ -148,14 +177,14 @@ proptest! {
 fn m606_an_answer_without_room_says_so_and_the_rest_is_done() {
     let memory = Memory::default();
     let (mut caller, mut agent) = (Caller::new(), Agent::new(&memory).unwrap());
-    let mut file = RegisterFile::new();
+    let (mut file, mut flash) = (RegisterFile::new(), Flash::default());
     let base = ROUTE.register().base;
     let read = |count| Item::ReadBlock { address: base, count };
     let mode = CLASS_MODE.address([3]).unwrap();
     // 64 KiB less the header: 2047 entries of 32 bytes fit, and not one more.
     let written = Item::Write { address: mode, entry: 2u8.to_entry() };
     let bytes = caller.send(vec![read(2_048), read(2_047), written]).unwrap().to_vec();
-    let answer = agent.receive(&mut file, &bytes).unwrap().to_vec();
+    let answer = agent.receive(Time::ZERO, &mut file, &mut flash, &bytes).unwrap().to_vec();
     let outcomes: Vec<_> = caller.receive(&answer).unwrap().into_iter().map(|(_, o)| o).collect();
     assert_eq!(outcomes[0], Outcome::Failed(Status::NoRoom));
     assert_eq!(outcomes[1], Outcome::Entries(vec![0xFF; 2_047 * 32]));
@@ -193,11 +222,13 @@ fn m606_i74_an_agent_without_memory_does_not_start() {
 #[test]
 fn m606_another_request_of_the_same_number_is_done() {
     let mut agent = Agent::new(&Memory::default()).unwrap();
-    let mut file = RegisterFile::new();
+    let (mut file, mut flash) = (RegisterFile::new(), Flash::default());
     let address = CLASS_MODE.address([0]).unwrap();
     for mode in [1u8, 2] {
         let items = vec![Item::Write { address, entry: mode.to_entry() }];
-        agent.receive(&mut file, &Request { sequence: 9, items }.encode()).unwrap();
+        agent
+            .receive(Time::ZERO, &mut file, &mut flash, &Request { sequence: 9, items }.encode())
+            .unwrap();
         assert_eq!(file.get(CLASS_MODE, [0]), mode);
     }
 }
@@ -205,7 +236,7 @@ fn m606_another_request_of_the_same_number_is_done() {
 #[test]
 fn m606_a_register_that_does_not_exist_is_refused_and_the_rest_is_done() {
     let (mut caller, mut agent) = (Caller::new(), Agent::new(&Memory::default()).unwrap());
-    let mut file = RegisterFile::new();
+    let (mut file, mut flash) = (RegisterFile::new(), Flash::default());
     let nowhere = 0xFFFF_0000;
     let mode = CLASS_MODE.address([3]).unwrap();
     let block = Item::WriteBlock { address: nowhere, size: 1, bytes: vec![1; 8] };
@@ -218,7 +249,7 @@ fn m606_a_register_that_does_not_exist_is_refused_and_the_rest_is_done() {
         Item::Write { address: mode, entry: 2u8.to_entry() },
     ];
     let bytes = caller.send(items).unwrap().to_vec();
-    let answer = agent.receive(&mut file, &bytes).unwrap().to_vec();
+    let answer = agent.receive(Time::ZERO, &mut file, &mut flash, &bytes).unwrap().to_vec();
     let outcomes: Vec<_> = caller.receive(&answer).unwrap().into_iter().map(|(_, o)| o).collect();
     assert_eq!(outcomes[..5], vec![Outcome::Failed(Status::Unknown); 5]);
     assert_eq!(outcomes[5], Outcome::Written);
@@ -230,18 +261,51 @@ fn m606_a_register_that_does_not_exist_is_refused_and_the_rest_is_done() {
 #[test]
 fn m606_a_request_cut_short_anywhere_changes_nothing() {
     let mut agent = Agent::new(&Memory::default()).unwrap();
-    let mut file = RegisterFile::new();
+    let (mut file, mut flash) = (RegisterFile::new(), Flash::default());
     let address = CLASS_MODE.address([0]).unwrap();
     let write = |mode: u8| Item::Write { address, entry: mode.to_entry() };
     let bytes = Request { sequence: 1, items: vec![write(1), write(2)] }.encode();
     for length in 0..bytes.len() {
-        assert!(agent.receive(&mut file, &bytes[..length]).is_err());
+        assert!(agent.receive(Time::ZERO, &mut file, &mut flash, &bytes[..length]).is_err());
         // Nor if its header says that this is all.
         let mut short = bytes[..length].to_vec();
         if length >= HEADER_BYTES {
             short[8..12].copy_from_slice(&(length as u32).to_be_bytes());
         }
-        assert!(agent.receive(&mut file, &short).is_err());
+        assert!(agent.receive(Time::ZERO, &mut file, &mut flash, &short).is_err());
     }
     assert!(file == RegisterFile::new());
+}
+
+/// M617: over requests an image comes into the flash as it does by hand, once however often they come.
+#[test]
+fn m617_an_image_is_staged_verified_and_chosen_by_requests() {
+    let (mut caller, mut agent) = (Caller::new(), Agent::new(&Memory::default()).unwrap());
+    let (mut file, mut flash) = (RegisterFile::new(), Flash::default());
+    let mut now = Time::ZERO;
+    let mut ask = |item: Item| {
+        let bytes = caller.send(vec![item]).unwrap().to_vec();
+        let answer = agent.receive(now, &mut file, &mut flash, &bytes).unwrap().to_vec();
+        let again = agent.receive(now, &mut file, &mut flash, &bytes).unwrap();
+        assert_eq!(again, answer);
+        now += crate::flash::BLOCK_TIME;
+        let restart = agent.take_restart();
+        (caller.receive(&answer).unwrap().remove(0).1, restart, agent.other_generations())
+    };
+    let image = Image::new(2, GENERATION);
+    let other = Header { generation: GENERATION + 1, ..image.header };
+    let refused = (Outcome::Failed(Status::Generation), None, 1);
+    assert_eq!(ask(Item::Stage(other)), refused);
+    let done = (Outcome::Written, None, 1);
+    assert_eq!(ask(Item::Stage(image.header)), done);
+    for block in 0..image.header.blocks() {
+        let (offset, bytes) = (block * BLOCK_BYTES, image.block(block).to_vec());
+        assert_eq!(ask(Item::Store { offset, bytes }), done);
+    }
+    assert_eq!(ask(Item::Verify), done);
+    let staged = Staged { header: Some(image.header), blocks: 64, is_verified: true };
+    assert_eq!(ask(Item::Flash).0, Outcome::Flash { running: 1, staged });
+    let activate = Item::Activate { version: 2, restart: Restart::Processor };
+    assert_eq!(ask(activate), (Outcome::Written, Some(Restart::Processor), 1));
+    assert!(matches!(ask(Item::Flash).0, Outcome::Flash { running: 2, .. }));
 }

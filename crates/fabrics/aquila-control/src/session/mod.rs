@@ -5,7 +5,8 @@
 //!
 //! ```text
 //! over TCP, both ways:  kind 1 | port 1 | length 2 | body, at most 1501 bytes
-//!   1 HELLO  boot 4, Ethernet address 6, links 8   the TiN's first word
+//!   1 HELLO  boot 4, Ethernet address 6, links 8,  the TiN's first word
+//!            generation 1, firmware 2
 //!   2 RPC    a piece of a request or an answer     at most 1400 bytes
 //!   3 PMOS   kind 1, data                          to or from the neighbour at `port`
 //!   4 ROOM   (nothing)                             the neighbour at `port` has another packet
@@ -46,6 +47,10 @@ pub struct Hello {
     pub ethernet: EthernetAddress,
     /// A bit for each port that is up.
     pub links: u64,
+    /// Of its chip: the version of the register description that it was built to (M617).
+    pub generation: u8,
+    /// Which version of the firmware runs.
+    pub firmware: u16,
 }
 
 /// What is said over TCP.
@@ -110,14 +115,18 @@ impl Hello {
         let mut bytes = self.boot.to_be_bytes().to_vec();
         bytes.extend(self.ethernet);
         bytes.extend(self.links.to_be_bytes());
+        bytes.push(self.generation);
+        bytes.extend(self.firmware.to_be_bytes());
         bytes
     }
 
     fn decode(bytes: &[u8]) -> Option<Self> {
         let (&boot, rest) = bytes.split_first_chunk()?;
         let (&ethernet, rest) = rest.split_first_chunk()?;
-        let links = u64::from_be_bytes(rest.try_into().ok()?);
-        Some(Self { boot: u32::from_be_bytes(boot), ethernet, links })
+        let (&links, rest) = rest.split_first_chunk()?;
+        let &[generation, a, b] = rest else { return None };
+        let (links, firmware) = (u64::from_be_bytes(links), u16::from_be_bytes([a, b]));
+        Some(Self { boot: u32::from_be_bytes(boot), ethernet, links, generation, firmware })
     }
 }
 

@@ -14,9 +14,11 @@ const CONTROLLER: Ipv4Addr = Ipv4Addr::new(172, 16, 0, 1);
 
 fn said() -> impl Strategy<Value = Said> {
     let bytes = || prop::collection::vec(any::<u8>(), 0..=PIECE_BYTES);
-    let hello = (any::<u32>(), any::<EthernetAddress>(), any::<u64>());
+    let hello = (any::<u32>(), any::<EthernetAddress>(), any::<u64>(), any::<u8>(), any::<u16>());
     prop_oneof![
-        hello.prop_map(|(boot, ethernet, links)| Said::Hello(Hello { boot, ethernet, links })),
+        hello.prop_map(|(boot, ethernet, links, generation, firmware)| {
+            Said::Hello(Hello { boot, ethernet, links, generation, firmware })
+        }),
         bytes().prop_map(Said::Rpc),
         (any::<u8>(), 0..3usize, bytes()).prop_map(|(port, kind, data)| Said::Pmos {
             port,

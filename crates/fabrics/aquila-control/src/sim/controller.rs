@@ -212,7 +212,11 @@ impl Sim {
         if base.version() == controller.version {
             return;
         }
-        controller.version = base.version();
+        let before = std::mem::replace(&mut controller.version, base.version());
+        if self.results.plan.is_some() {
+            let changes = base.since(before, &[Table::Firmware]).changes;
+            self.results.on_firmware(self.now, &changes);
+        }
         let row = base.get(Table::Batch, &[]).and_then(|(_, value)| BatchRow::decode(&value));
         controller.constellation.publish();
         let (before, row) = (controller.batch, row.unwrap_or(controller.batch));
@@ -353,7 +357,12 @@ impl Sim {
 
     /// The base gets a row that no instance has written.
     pub(super) fn write_row(&mut self, row: Write) {
-        self.controller.constellation.write(&[row]);
+        self.write_rows(&[row]);
+    }
+
+    /// The same of several.
+    pub(super) fn write_rows(&mut self, rows: &[Write]) {
+        self.controller.constellation.write(rows);
         self.look_at_base();
         self.attend();
     }

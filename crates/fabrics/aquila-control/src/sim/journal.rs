@@ -7,6 +7,7 @@
 use aquila::topology::Topology;
 use kernel::{Span, Time};
 
+use super::results::Upgraded;
 use super::{Config, Fault, Sim};
 use crate::bootstrap::Stage;
 use crate::firmware::chip::{Chip, LinkState};
@@ -144,7 +145,7 @@ impl Sim {
 /// ```
 #[derive(Debug)]
 pub struct Booted {
-    sim: Sim,
+    pub(super) sim: Sim,
     start: Time,
 }
 
@@ -198,7 +199,19 @@ impl Booted {
     /// [`Booted::is_done`].
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.sim.is_seen() && self.sim.is_done()
+        self.sim.is_upgraded() && self.sim.is_seen() && self.sim.is_done()
+    }
+
+    /// TiNs that had a part in the upgrade that was asked for last.
+    #[must_use]
+    pub fn upgraded(&self) -> Vec<(u16, Upgraded)> {
+        let own = |time: Time| Time::ZERO + (time - self.start);
+        let of = |(&tin, one): (&u16, &Upgraded)| {
+            let Upgraded { begun, restarted, done, .. } = *one;
+            let [begun, restarted, done] = [begun, restarted, done].map(|time| time.map(own));
+            (tin, Upgraded { begun, restarted, done, ..*one })
+        };
+        self.sim.results.upgraded.iter().map(of).collect()
     }
 
     /// Something happens, now.

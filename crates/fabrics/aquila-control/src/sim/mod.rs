@@ -27,14 +27,17 @@ use kernel::{Calendar, Span, Stream, Time};
 
 use crate::apps::constellation::{Constellation, Name};
 use crate::apps::front_end;
+use crate::apps::front_end::upgrade::PlanRow;
 use crate::apps::rows::Admin;
 use crate::bootstrap::{self, Stage};
 use crate::dhcp;
 use crate::firmware::chip::Chip;
-use crate::firmware::{self, Firmware};
+use crate::firmware::{self, Firmware, NotStarted};
+use crate::flash::{BLOCK_TIME, Flash, GENERATION, Image};
 use crate::memory::Memory;
 use crate::nib::{Nib, Table, Write};
 use crate::pmos;
+use crate::rpc::Restart;
 use controller::{Controller, Told};
 use journal::{Journal, What};
 use links::Links;
@@ -95,6 +98,15 @@ pub enum Fault {
         /// What.
         admin: Admin,
     },
+    /// Operators want another version of the firmware on all TiNs, a few at a time (M617).
+    Upgrade {
+        /// Which.
+        version: u16,
+        /// What restarts for it.
+        restart: Restart,
+        /// On how many TiNs at once.
+        at_once: u8,
+    },
     /// All instances of all applications are others, which know what is in the base, and no session.
     Controller,
     /// An instance of an application stops, or starts anew.
@@ -128,6 +140,8 @@ pub struct Config {
     pub mos_lost: u32,
     /// How long a control processor takes for an entry of a register.
     pub entry_time: Span,
+    /// How long a control processor's flash takes for a block; images go as fast as that allows.
+    pub block_time: Span,
     /// All TiNs are switched on within this time.
     pub power_on: Span,
     /// From the power, or from the start of a restart, until the firmware runs (M609: 5 s).
@@ -166,6 +180,7 @@ impl Config {
             mos_interval: Span::from_us(10),
             mos_lost: 0,
             entry_time: Span::ZERO,
+            block_time: BLOCK_TIME,
             power_on: ms(1_000),
             start_time: ms(5_000),
             lock_time: ms(50),
@@ -288,9 +303,11 @@ impl Sim {
         for (tin, image) in (0..).zip(images) {
             sim.power_on(tin, Span::ZERO);
             let ethernet = sim.plan.ethernet(tin, Interface::Control);
+            let place = &mut sim.chips[usize::from(tin)];
             let mut chip = Chip::holding(ethernet, first_start(tin), image);
+            chip.flash = place.flash.clone();
             chip.trap = controller::address(&sim.plan, tin);
-            sim.chips[usize::from(tin)] = chip;
+            *place = chip;
             sim.ready[usize::from(tin)] = true;
         }
         sim.links_are_up();
@@ -321,7 +338,10 @@ impl Sim {
         Self {
             nodes: (0..tins).map(node).collect(),
             chips: (0..tins)
-                .map(|tin| Chip::new(plan.ethernet(tin, Interface::Control), 0))
+                .map(|tin| Chip {
+                    flash: Flash::default().taking(config.block_time),
+                    ..Chip::new(plan.ethernet(tin, Interface::Control), 0)
+                })
                 .collect(),
             links: Links::new(&topology, config.seed),
             server: dhcp::Server::for_ever(&plan, SERVER),
@@ -396,8 +416,15 @@ impl Sim {
         let tins = || (0..).zip(&self.nodes).filter(|(_, node)| node.is_on);
         tins().all(|(tin, _)| self.stage(tin) == Stage::Ready)
             && self.controller.is_settled()
+            && self.is_upgraded()
             && tins()
                 .all(|(tin, _)| self.controller.is_ready(tin, self.chips[usize::from(tin)].start))
+    }
+
+    /// Whether nothing more comes of the upgrade that was asked for last, if one was.
+    pub(in crate::sim) fn is_upgraded(&self) -> bool {
+        let on = self.nodes.iter().filter(|node| node.is_on).count();
+        self.results.is_upgraded(on)
     }
 
     /// Whether links are up that can be, and the base knows of every port of TiNs that run whether it is.
@@ -500,6 +527,7 @@ impl Sim {
             }
             Fault::Power { tin, is_on: false } => {
                 self.stop(tin);
+                self.chips[usize::from(tin)].flash.cut(self.now);
                 self.nodes[usize::from(tin)].is_on = false;
                 self.ready[usize::from(tin)] = false;
                 self.relink_all(tin);
@@ -515,6 +543,9 @@ impl Sim {
             Fault::AdminLink { link, admin } => {
                 self.write_row(Write::set(Table::Link, &link.to_be_bytes(), &[admin as u8]));
             }
+            Fault::Upgrade { version, restart, at_once } => {
+                self.upgrade(&Image::new(version, GENERATION), restart, at_once);
+            }
             Fault::Controller => self.restart_controller(),
             Fault::Instance { name, runs } => self.set_instance(name, runs),
             Fault::Base { copy, runs } => {
@@ -526,6 +557,15 @@ impl Sim {
                 self.attend();
             }
         }
+    }
+
+    /// All TiNs are to run an image. Nothing happens if no copy of the base runs.
+    pub fn upgrade(&mut self, image: &Image, restart: Restart, at_once: u8) {
+        let Some(base) = self.controller.constellation.base() else { return };
+        let writes = PlanRow::writes(base, image, restart, at_once);
+        self.results.upgraded.clear();
+        self.write_rows(&writes);
+        self.results.plan = self.controller.constellation.base().and_then(PlanRow::of);
     }
 
     fn on_event(&mut self, event: Event) {
@@ -616,7 +656,8 @@ impl Sim {
         let ethernet = self.plan.ethernet(tin, Interface::Control);
         // Another number at each start, and of each chip.
         let start = node.chip_start << 16 | u32::from(tin);
-        self.chips[usize::from(tin)] = Chip::new(ethernet, start);
+        let place = &mut self.chips[usize::from(tin)];
+        *place = std::mem::replace(place, Chip::new(ethernet, start)).cold(start);
         self.note_cold(tin);
         self.results.tins[usize::from(tin)].powered = self.now + after;
         self.start(tin, after);
@@ -657,8 +698,12 @@ impl Sim {
         let chip = &mut self.chips[usize::from(tin)];
         match Firmware::new(self.now, chip, settings, &node.memory, stream) {
             Ok(firmware) => node.firmware = Some(firmware),
-            Err(_) => {
+            Err(NotStarted::Memory(_)) => {
                 self.results.out_of_memory += 1;
+                return;
+            }
+            Err(NotStarted::NoImage(_)) => {
+                self.results.without_image += 1;
                 return;
             }
         }
@@ -672,7 +717,7 @@ impl Sim {
     fn tell(&mut self, tin: u16, input: firmware::Input) {
         let at = usize::from(tin);
         let Some(firmware) = &mut self.nodes[at].firmware else { return };
-        let mut out = Vec::new();
+        let (mut out, mut restarts) = (Vec::new(), None);
         firmware.step(self.now, &mut self.chips[at], input, &mut out);
         self.note_written(tin);
         for output in out {
@@ -687,10 +732,25 @@ impl Sim {
                 // Hosts are not simulated.
                 firmware::Output::Frame { .. } => {}
                 firmware::Output::Packet { by, packet } => self.send_from_tin(tin, by, packet),
+                firmware::Output::Restart(restart) => restarts = Some(restart),
             }
+        }
+        if let Some(restart) = restarts {
+            return self.restart(tin, restart);
         }
         self.pump(tin);
         self.schedule(tin);
+    }
+
+    /// Another image is to run: the processor starts again, or the chip with it (M609, M611).
+    fn restart(&mut self, tin: u16, restart: Restart) {
+        match restart {
+            Restart::Processor => self.fault(Fault::Restart { tin }),
+            Restart::Chip => {
+                self.fault(Fault::Power { tin, is_on: false });
+                self.fault(Fault::Power { tin, is_on: true });
+            }
+        }
     }
 
     /// Sets the event of a firmware, if it is not there.

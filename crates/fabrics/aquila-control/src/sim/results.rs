@@ -1,8 +1,11 @@
 //! What a bootstrap was like.
 
+use std::collections::BTreeMap;
+
 use kernel::{Span, Time};
 
 use super::path::Lost;
+use crate::apps::front_end::upgrade::{self, FirmwareRow, PlanRow};
 use crate::bootstrap::{self, Stage};
 use crate::dhcp;
 use crate::nib;
@@ -39,6 +42,21 @@ impl Tin {
     }
 }
 
+/// A TiN's part in an upgrade, as the base has it (M617).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Upgraded {
+    /// When its image was begun.
+    pub begun: Option<Time>,
+    /// When it was told to restart, the last time.
+    pub restarted: Option<Time>,
+    /// When it was back, and held what it was to hold.
+    pub done: Option<Time>,
+    /// Which version it runs.
+    pub runs: u16,
+    /// Why it does not run what it was to run.
+    pub failed: Option<upgrade::Failure>,
+}
+
 /// A change of a TiN's stage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Change {
@@ -63,6 +81,10 @@ pub struct Results {
     pub ready_count: usize,
     /// When all were, for the first time.
     pub all_ready: Option<Time>,
+    /// The upgrade that was asked for last.
+    pub plan: Option<PlanRow>,
+    /// By TiN that had a part in it.
+    pub upgraded: BTreeMap<u16, Upgraded>,
     /// When it was looked at last.
     pub end: Time,
     /// Of the session manager.
@@ -93,6 +115,8 @@ pub struct Results {
     pub reports: u64,
     /// Firmware that did not start, as its memory did not suffice (I74: never).
     pub out_of_memory: u64,
+    /// Firmware that did not start, as no image was whole (M617: never).
+    pub without_image: u64,
     /// Events of the simulation.
     pub events: u64,
 }
@@ -106,6 +130,8 @@ impl Results {
             changes: Vec::new(),
             ready_count: 0,
             all_ready: None,
+            plan: None,
+            upgraded: BTreeMap::new(),
             end: Time::ZERO,
             sessions: bootstrap::Counts::default(),
             leases: dhcp::Counts::default(),
@@ -121,6 +147,7 @@ impl Results {
             lost: [0; Lost::ALL.len()],
             reports: 0,
             out_of_memory: 0,
+            without_image: 0,
             events: 0,
         }
     }
@@ -153,6 +180,42 @@ impl Results {
                 if self.ready_count == self.tins.len() {
                     self.all_ready = Some(time);
                 }
+            }
+        }
+    }
+
+    /// Whether nothing more comes of an upgrade, if one was asked for, of so many TiNs that have power.
+    pub(super) fn is_upgraded(&self, tins: usize) -> bool {
+        let all = || self.upgraded.values();
+        let has_failed = all().any(|one| one.failed.is_some());
+        let restarts =
+            |one: &Upgraded| one.restarted.is_some() && one.done.is_none() && one.failed.is_none();
+        self.plan.is_none()
+            || all().filter(|one| one.done.is_some()).count() >= tins
+            || has_failed && !all().any(restarts)
+    }
+
+    /// Rows about firmware have changed.
+    pub(super) fn on_firmware(&mut self, time: Time, changes: &[nib::Change]) {
+        let Some(plan) = self.plan else { return };
+        for change in changes {
+            let (Ok(tin), Some(value)) = (change.key.1[..].try_into(), &change.value) else {
+                continue;
+            };
+            let row = FirmwareRow::decode(value).filter(|row| row.number == plan.number);
+            let Some(row) = row else { continue };
+            let place = self.upgraded.entry(u16::from_be_bytes(tin)).or_default();
+            place.runs = row.runs;
+            match row.stage {
+                upgrade::Stage::Idle => {}
+                upgrade::Stage::Sending => place.begun = place.begun.or(Some(time)),
+                upgrade::Stage::Restarting => {
+                    // The version that it says when it is back is another change of the row.
+                    let is_told = row.runs != plan.header.version || place.restarted.is_none();
+                    place.restarted = if is_told { Some(time) } else { place.restarted };
+                }
+                upgrade::Stage::Done => place.done = Some(time),
+                upgrade::Stage::Failed(why) => place.failed = Some(why),
             }
         }
     }

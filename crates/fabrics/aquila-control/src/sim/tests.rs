@@ -1,5 +1,7 @@
 //! Whole Cliques from power-on.
 
+mod upgrade;
+
 use std::collections::BTreeSet;
 
 use aquila::pipeline::compute::connected;
@@ -314,7 +316,7 @@ fn starts(mos_lost: &'static [u32]) -> impl Strategy<Value = Start> {
         prop::collection::btree_set(0..18u16, 1..4),
         prop::collection::vec(any::<Index>(), 0..30),
         prop::sample::select(mos_lost),
-        prop::collection::vec((0..240u64, 0..7usize, any::<Index>()), 0..8),
+        prop::collection::vec((0..240u64, 0..8usize, any::<Index>()), 0..8),
     )
 }
 
@@ -341,7 +343,15 @@ fn check_start((seed, set, broken, mos_lost, faults): Start) {
     }
     let mut sim = Sim::new(config);
     sim.run_to(second(300));
-    check(&mut sim);
+    let results = check(&mut sim);
+    assert_eq!(results.without_image, 0, "M617");
+    // A TiN whose power was cut while it restarted may have been away for too long, and ended it.
+    let has_failed = results.upgraded.values().any(|one| one.failed.is_some());
+    if let Some(plan) = results.plan.filter(|_| !has_failed) {
+        for tin in (0..18).filter_map(|tin| sim.firmware(tin)) {
+            assert_eq!(tin.version(), plan.header.version, "M617");
+        }
+    }
 }
 
 /// A fault, and what ends it, if something has to.
@@ -361,6 +371,10 @@ fn fault(
         4 => {
             let name = (Application::ALL[which.index(4)], (which.index(8) / 4) as u8);
             both(&|runs| Fault::Instance { name, runs })
+        }
+        7 => {
+            let (version, at_once) = (2 + which.index(3) as u16, 1 + which.index(6) as u8);
+            (Fault::Upgrade { version, restart: Restart::Processor, at_once }, None)
         }
         5 => both(&|runs| Fault::Base { copy: which.index(2) as u8, runs }),
         3 if links[link as usize] => both(&|is_up| Fault::Link { link, is_up }),

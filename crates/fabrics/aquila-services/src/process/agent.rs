@@ -2,10 +2,12 @@
 //!
 //! A packet of the control plane crosses the Clique as it would in hardware: each chip on the way looks up its own
 //! registers, which say by which port it goes on; the agent of the TiN there has the next look. Nothing else knows a way.
-//! **Our choice**: an agent that ends takes its TiNs' power with it, and one that starts switches them on.
+//! **Our choice**: an agent that ends takes its TiNs' power with it, and one that starts switches them on. What is in their
+//! flash stays, in files.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 use aquila::address::{Address, Endpoint};
@@ -18,11 +20,13 @@ use aquila_control::firmware::chip::{Chip, LinkState};
 use aquila_control::firmware::{self, Firmware, Input};
 use aquila_control::memory::Memory;
 use aquila_control::pmos::{self, End, Frame};
+use aquila_control::rpc::Restart;
 use aquila_control::sim::path::{self, HOPS_MAX, Lost, Travel};
 use kernel::{Span, Stream, Time};
 
 use super::cables::{Cables, LIT, ports_to};
 use super::datacenter::{address_at, instance_of};
+use super::flash::Kept;
 use super::{Event, Part, add, life};
 use crate::cluster::{Cluster, Role};
 use crate::links::Links;
@@ -34,8 +38,14 @@ struct Tin {
     number: u16,
     chip: Chip,
     memory: Memory,
-    /// `None`: its memory did not suffice (I74: never).
+    /// `None`: it starts again, or its memory did not suffice (I74: never).
     firmware: Option<Firmware>,
+    /// When it starts again.
+    starts: Option<Time>,
+    /// Starts so far, of which each draws from a stream of its own.
+    lives: u64,
+    /// What its flash holds when this process has ended.
+    kept: Kept,
     is_connected: bool,
 }
 
@@ -47,6 +57,7 @@ struct Counts {
     frames: u64,
     malformed: u64,
     out_of_memory: u64,
+    restarts: u64,
 }
 
 /// An agent.
@@ -66,37 +77,25 @@ pub struct Agent {
 }
 
 impl Agent {
-    pub fn new(cluster: Arc<Cluster>, own: u8) -> Self {
+    pub fn new(cluster: Arc<Cluster>, own: u8, folder: &Path) -> Self {
         let (clique, life) = (cluster.configuration(), life());
         let agents = cluster.count(Role::Agent);
         let all = 0..clique.topology.shape().tins();
         let numbers: Vec<u16> = all.filter(|&tin| cluster.agent_of(tin) == own).collect();
-        let interval = cluster.times.mos_interval;
-        let settings = firmware::Settings {
-            entry_time: Span::ZERO,
-            // There and back for two words, and what may be before them; and the machine's own delays.
-            pmos_timeout: Span::from_us(50_000).max(interval * 16),
-        };
-        let mut counts = Counts::default();
-        let mut tin = |&number: &u16| {
+        let tin = |&number: &u16| {
             let ethernet = clique.plan.ethernet(number, Interface::Control);
             // Another number at each cold start, and of each chip.
             let start = ((life / 100) as u32) << 16 | u32::from(number);
-            let (mut chip, memory) = (Chip::new(ethernet, start), Memory::default());
-            let stream = Stream::new(life, "firmware", number.into());
-            let firmware = Firmware::new(Time::ZERO, &mut chip, settings, &memory, stream).ok();
-            counts.out_of_memory += u64::from(firmware.is_none());
+            let (kept, flash) = Kept::open(folder, number, cluster.times.block);
+            let chip = Chip { flash, ..Chip::new(ethernet, start) };
             let is_connected = cluster.connected.contains(&number);
-            Tin { number, chip, memory, firmware, is_connected }
+            let (memory, starts) = (Memory::default(), Some(Time::ZERO));
+            Tin { number, chip, memory, firmware: None, starts, lives: 0, kept, is_connected }
         };
-        let tins: Vec<Tin> = numbers.iter().map(&mut tin).collect();
+        let tins: Vec<Tin> = numbers.iter().map(tin).collect();
         let cables = Cables::new(&cluster, own, agents);
         let first = numbers.first().copied().unwrap_or(0);
-        let mut local = VecDeque::new();
-        for tin in &tins {
-            local.push_back((tin.number, Input::Ethernet { is_up: tin.is_connected }));
-        }
-        let says = Time::ZERO;
+        let (local, counts, says) = (VecDeque::new(), Counts::default(), Time::ZERO);
         Self { cluster, clique, own, agents, life, says, first, tins, cables, local, counts }
     }
 
@@ -111,6 +110,7 @@ impl Agent {
             let Some(firmware) = &mut tin.firmware else { continue };
             let mut out = Vec::new();
             firmware.step(now, &mut tin.chip, input, &mut out);
+            tin.kept.keep(&mut tin.chip.flash);
             let is_connected = tin.is_connected;
             for output in out {
                 match output {
@@ -125,9 +125,59 @@ impl Agent {
                     firmware::Output::Packet { by, packet } => {
                         self.leave(number, by, packet, links)
                     }
+                    firmware::Output::Restart(restart) => self.restart(now, number, restart),
                 }
             }
             self.pump(now, number);
+        }
+    }
+
+    /// A processor does nothing any more, and starts in a while; the chip goes on, or starts cold.
+    fn restart(&mut self, now: Time, number: u16, restart: Restart) {
+        self.counts.restarts += 1;
+        let starts = now + self.cluster.times.start;
+        let Some(tin) = self.tin(number) else { return };
+        (tin.firmware, tin.starts) = (None, Some(starts));
+        if restart == Restart::Chip {
+            let chip = std::mem::replace(&mut tin.chip, Chip::new([0; 6], 0));
+            let start = chip.start.wrapping_add(1 << 16);
+            tin.chip = chip.cold(start);
+        }
+        for port in 0..self.clique.topology.shape().external_ports() {
+            self.cables.clear(number, port);
+        }
+        tracing::info!(tin = number, ?restart, "its control processor starts again");
+    }
+
+    /// Starts processors whose time has come; they are told what their links are like.
+    fn start(&mut self, now: Time) {
+        let settings = firmware::Settings {
+            entry_time: Span::ZERO,
+            // There and back for two words, and what may be before them; and the machine's own delays.
+            pmos_timeout: Span::from_us(50_000).max(self.cluster.times.mos_interval * 16),
+        };
+        for tin in &mut self.tins {
+            if tin.starts.take_if(|at| *at <= now).is_none() {
+                continue;
+            }
+            let number = tin.number;
+            let stream = Stream::new(self.life ^ tin.lives << 48, "firmware", number.into());
+            (tin.memory, tin.lives) = (Memory::default(), tin.lives + 1);
+            match Firmware::new(now, &mut tin.chip, settings, &tin.memory, stream) {
+                Ok(firmware) => tin.firmware = Some(firmware),
+                Err(why) => {
+                    tracing::error!(tin = number, %why, "it does not start");
+                    self.counts.out_of_memory += 1;
+                    continue;
+                }
+            }
+            self.local.push_back((number, Input::Ethernet { is_up: tin.is_connected }));
+            for port in 0..self.clique.topology.shape().external_ports() {
+                let Some(far) = self.clique.topology.far(number, port) else { continue };
+                let neighbour = self.clique.plan.ethernet(far.tin, Interface::Control);
+                let state = self.cables.state(far.tin);
+                self.local.push_back((number, Input::Link { port, state, neighbour }));
+            }
         }
     }
 
@@ -375,6 +425,7 @@ impl Part for Agent {
                 links.send((Role::Agent, agent), What::Lit(lit));
             }
         }
+        self.start(now);
         let clique = self.clique.clone();
         for agent in self.cables.on_time(now, self.own) {
             for at in 0..self.tins.len() {
@@ -404,12 +455,13 @@ impl Part for Agent {
     }
 
     fn deadline(&self) -> Option<Time> {
+        let starts = self.tins.iter().filter_map(|tin| tin.starts);
         let firmware = self.tins.iter().filter_map(|tin| tin.firmware.as_ref()?.deadline());
-        firmware.chain(self.cables.deadline()).min()
+        firmware.chain(starts).chain(self.cables.deadline()).min()
     }
 
     fn look(&self, looked: &mut Looked) {
-        let Counts { crossed, lost, frames, malformed, out_of_memory } = &self.counts;
+        let Counts { crossed, lost, frames, malformed, out_of_memory, restarts } = &self.counts;
         for tin in &self.tins {
             let state = tin.firmware.as_ref().map(Firmware::state);
             looked.sessions.push(Session {
@@ -418,6 +470,7 @@ impl Part for Agent {
                 is_ready: false,
                 is_over_pmos: state == Some(firmware::State::Pmos),
                 boot: tin.chip.start,
+                firmware: tin.firmware.as_ref().map_or(0, Firmware::version).into(),
             });
         }
         let peak = self.tins.iter().map(|tin| tin.memory.peak()).max().unwrap_or(0);
@@ -436,6 +489,7 @@ impl Part for Agent {
         let own: u64 = all.iter().map(|(counts, _)| counts.malformed).sum();
         add(looked, "malformed", malformed + own);
         add(looked, "out_of_memory", *out_of_memory);
+        add(looked, "restarts", *restarts);
         add(looked, "firmware_peak_bytes", peak.into());
     }
 }

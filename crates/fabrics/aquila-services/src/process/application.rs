@@ -7,11 +7,14 @@ use std::time::Duration;
 use aquila::pipeline::Interface;
 use aquila_control::apps::Clique;
 use aquila_control::apps::election::Application;
-use aquila_control::apps::front_end::Settings;
+use aquila_control::apps::front_end::upgrade::{FirmwareRow, PlanRow, Progress};
+use aquila_control::apps::front_end::{Settings, image_rate};
 use aquila_control::apps::instance::{Instance, Job, Name, Output};
 use aquila_control::apps::rows::{BatchRow, ETHERNET_PORT, SessionRow};
 use aquila_control::bootstrap::{self, Manager, Stage};
+use aquila_control::flash::{FACTORY, GENERATION, Header, Image};
 use aquila_control::nib::{LAYOUT, Nib, Table, Write};
+use aquila_control::rpc::Restart;
 use aquila_control::sim::path;
 use kernel::{Span, Time};
 use tokio::sync::mpsc;
@@ -23,7 +26,10 @@ use crate::cluster::{Cluster, Role};
 use crate::convert;
 use crate::links::Links;
 use crate::proto::control::message::What;
-use crate::proto::control::{Batch, Dhcp, Lease, Looked, Packet, Session, Tell};
+use crate::proto::control::{
+    Batch, Dhcp, Lease, Looked, NotUpgraded, Packet, Session, Tell, Upgrade, UpgradeReply,
+    UpgradeRequest,
+};
 
 /// From one try to reach the base to the next (our choice).
 const AGAIN: Duration = Duration::from_millis(200);
@@ -64,7 +70,8 @@ impl Instances {
     ) -> Self {
         let clique = cluster.configuration();
         let (tcp_rate, pmos_rate) = (cluster.times.tcp_rate, cluster.times.pmos_rate);
-        let settings = Settings { tcp_rate, pmos_rate, ..Settings::default() };
+        let image_rate = image_rate(cluster.times.block);
+        let settings = Settings { tcp_rate, pmos_rate, image_rate, ..Settings::default() };
         // Numbers of writes go on behind those of a former life: a million a millisecond are not written.
         let instance = Instance::new(Time::ZERO, name, clique.clone(), settings, life() << 20);
         tokio::spawn(follow(base.clone(), events.clone()));
@@ -154,6 +161,7 @@ impl Instances {
     fn new_manager(&mut self, now: Time) -> Manager {
         let settings = bootstrap::Settings {
             call: self.cluster.times.call,
+            restart: bootstrap::Settings::default().restart + self.cluster.times.start,
             reconnect: self.cluster.times.reconnect,
             asks: self.cluster.times.asks,
             ..bootstrap::Settings::default()
@@ -246,6 +254,34 @@ impl Instances {
         }
     }
 
+    /// Somebody wants another version of the firmware on all TiNs.
+    fn upgrade(&mut self, now: Time, ask: UpgradeRequest, out: &mut Vec<Output>) -> UpgradeReply {
+        let refused = |why: String| UpgradeReply { refused: why, number: 0 };
+        if self.instance.front_end().is_none() {
+            return refused("this is not the front end that leads; ask that one".to_owned());
+        }
+        let header: Result<[u8; Header::BYTES], _> = ask.header[..].try_into();
+        let Ok(header) = header.map(|bytes| Header::decode(&bytes)) else {
+            return refused("the header of the image is none".to_owned());
+        };
+        let image = Image::of(header.version, header.generation, ask.image.into());
+        if image.header != header || !header.fits() {
+            return refused("the image is not what its header says".to_owned());
+        }
+        if header.generation != GENERATION {
+            let found = header.generation;
+            return refused(format!(
+                "it is for chips of generation {found}; expected {GENERATION}"
+            ));
+        }
+        let at_once = u8::try_from(ask.at_once).unwrap_or(u8::MAX);
+        let writes = PlanRow::writes(&self.copy, &image, Restart::Processor, at_once);
+        let number = PlanRow::of(&self.copy).map_or(1, |plan| plan.number.wrapping_add(1));
+        self.instance.write(now, writes, out);
+        tracing::info!(version = header.version, number, at_once, "an upgrade is asked for");
+        UpgradeReply { refused: String::new(), number }
+    }
+
     /// It reads what is new.
     fn news(&mut self, now: Time, out: &mut Vec<Output>) {
         if self.instance.wants_news(self.copy.version()) && self.instance.news(now, &self.copy, out)
@@ -273,6 +309,18 @@ pub fn look_at(base: &Nib, looked: &mut Looked) {
         held_back: row.failed[1],
         unreachable: row.failed[2],
     });
+    let firmware = FirmwareRow::all(base);
+    looked.upgrade = Progress::of(base).map(|upgrade| Upgrade {
+        number: upgrade.plan.number,
+        version: upgrade.plan.header.version.into(),
+        at_once: upgrade.plan.at_once.into(),
+        sending: upgrade.sending.into_iter().map(u32::from).collect(),
+        restarting: upgrade.restarting.into_iter().map(u32::from).collect(),
+        done: upgrade.done.into(),
+        failed: { upgrade.failed.into_iter() }
+            .map(|(tin, why)| NotUpgraded { tin: tin.into(), why: why.to_string() })
+            .collect(),
+    });
     looked.sessions = SessionRow::all(base)
         .into_iter()
         .map(|(tin, row)| Session {
@@ -281,6 +329,7 @@ pub fn look_at(base: &Nib, looked: &mut Looked) {
             is_ready: row.is_ready,
             is_over_pmos: row.is_over_pmos,
             boot: row.boot,
+            firmware: firmware.get(&tin).map_or(FACTORY, |row| row.runs).into(),
         })
         .collect();
     let lease = |application: Application| {
@@ -321,6 +370,10 @@ impl Part for Instances {
         match event {
             Event::Message(what) => self.on_message(now, what, &mut out, links),
             Event::Audit(_, answer) => drop(answer.send(None)),
+            Event::Upgrade(ask, answer) => {
+                let reply = self.upgrade(now, ask, &mut out);
+                let _ = answer.send(reply);
+            }
             Event::Changes(changes) => {
                 if changes.layout != LAYOUT && self.layout() == LAYOUT {
                     tracing::error!(found = changes.layout, expected = LAYOUT, "another layout");
@@ -384,6 +437,7 @@ impl Part for Instances {
             add(looked, "pmos_sessions_lost", counts.pmos_lost);
             add(looked, "tcp_sessions", counts.tcp_sessions);
             add(looked, "tcp_sessions_lost", counts.tcp_lost);
+            add(looked, "other_generations", counts.other_generations);
         }
         if let Some(engine) = self.instance.routing_engine() {
             let counts = engine.counts();

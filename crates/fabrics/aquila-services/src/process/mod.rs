@@ -8,6 +8,7 @@ mod agent;
 mod application;
 mod cables;
 mod datacenter;
+mod flash;
 mod serve;
 
 use std::path::Path;
@@ -28,7 +29,7 @@ use crate::base::{Away, Base, LogError};
 use crate::cluster::{Cluster, ClusterError, Place, Role, SOFTWARE};
 use crate::links::Links;
 use crate::proto::control::message::What;
-use crate::proto::control::{Looked, Number, Registers};
+use crate::proto::control::{Looked, Number, Registers, UpgradeReply, UpgradeRequest};
 use crate::tls::{Refused as RefusedPeers, Tls, TlsError, channel};
 
 /// The embedded base's file.
@@ -96,6 +97,8 @@ enum Event {
     Message(What),
     /// Somebody wants a chip's registers; none: there is no such chip here.
     Audit(u16, oneshot::Sender<Option<Vec<Registers>>>),
+    /// Somebody wants another version of the firmware on all TiNs.
+    Upgrade(UpgradeRequest, oneshot::Sender<UpgradeReply>),
     /// The base has changed.
     Changes(Changes),
     /// The base has taken a write, or refused it.
@@ -204,7 +207,9 @@ pub async fn run(folder: &Path, place: Place) -> Result<(), ProcessError> {
             let name = (application, place.1);
             Box::new(application::Instances::new(cluster.clone(), name, base, sender.clone()))
         }
-        (Role::Agent, _) | (_, None) => Box::new(agent::Agent::new(cluster.clone(), place.1)),
+        (Role::Agent, _) | (_, None) => {
+            Box::new(agent::Agent::new(cluster.clone(), place.1, folder))
+        }
     };
     let looked = Arc::new(Mutex::new(Looked {
         role: place.0.name().to_owned(),
@@ -278,7 +283,7 @@ async fn drive(
             looks = now + LOOK;
             let own =
                 Looked { counts: Vec::new(), sessions: Vec::new(), ..lock(&told.looked).clone() };
-            let mut new = Looked { leases: Vec::new(), batch: None, term: 0, ..own };
+            let mut new = Looked { leases: Vec::new(), batch: None, upgrade: None, term: 0, ..own };
             part.look(&mut new);
             add(&mut new, "messages_lost", links.lost);
             add(&mut new, "peers_refused", told.refused.count());

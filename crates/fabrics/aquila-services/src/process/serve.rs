@@ -24,7 +24,9 @@ use crate::base::embedded::Embedded;
 use crate::links::MESSAGE_BYTES_MAX;
 use crate::proto::control::base_server::BaseServer;
 use crate::proto::control::peer_server::{Peer, PeerServer};
-use crate::proto::control::{AuditRequest, LookRequest, Looked, Message, Registers, Sent};
+use crate::proto::control::{
+    AuditRequest, LookRequest, Looked, Message, Registers, Sent, UpgradeReply, UpgradeRequest,
+};
 use crate::tls::{Refused, Tls, accept};
 
 /// The server of a process.
@@ -71,6 +73,17 @@ impl Peer for Peers {
 
     async fn look(&self, _: Request<LookRequest>) -> Result<Response<Looked>, Status> {
         Ok(Response::new(lock(&self.looked).clone()))
+    }
+
+    async fn upgrade(
+        &self,
+        request: Request<UpgradeRequest>,
+    ) -> Result<Response<UpgradeReply>, Status> {
+        let (answer, answered) = oneshot::channel();
+        let asked = self.events.send(Event::Upgrade(request.into_inner(), answer)).await;
+        asked.map_err(|_| Status::unavailable("it ends"))?;
+        let none = |_| Status::unimplemented("this process is no front end");
+        Ok(Response::new(answered.await.map_err(none)?))
     }
 
     type AuditStream = Pin<Box<dyn Stream<Item = Result<Registers, Status>> + Send>>;

@@ -142,6 +142,50 @@ pub struct Dhcp {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct LookRequest {}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UpgradeRequest {
+    /// Version, generation, length and checksum, as the flash has them.
+    #[prost(bytes = "vec", tag = "1")]
+    pub header: ::prost::alloc::vec::Vec<u8>,
+    #[prost(bytes = "vec", tag = "2")]
+    pub image: ::prost::alloc::vec::Vec<u8>,
+    #[prost(uint32, tag = "3")]
+    pub at_once: u32,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UpgradeReply {
+    /// Why it was not taken; empty: it was.
+    #[prost(string, tag = "1")]
+    pub refused: ::prost::alloc::string::String,
+    /// Which upgrade it is.
+    #[prost(uint32, tag = "2")]
+    pub number: u32,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NotUpgraded {
+    #[prost(uint32, tag = "1")]
+    pub tin: u32,
+    #[prost(string, tag = "2")]
+    pub why: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Upgrade {
+    #[prost(uint32, tag = "1")]
+    pub number: u32,
+    #[prost(uint32, tag = "2")]
+    pub version: u32,
+    #[prost(uint32, tag = "3")]
+    pub at_once: u32,
+    /// TiNs to which the image goes, and those that restart.
+    #[prost(uint32, repeated, tag = "4")]
+    pub sending: ::prost::alloc::vec::Vec<u32>,
+    #[prost(uint32, repeated, tag = "5")]
+    pub restarting: ::prost::alloc::vec::Vec<u32>,
+    #[prost(uint32, tag = "6")]
+    pub done: u32,
+    #[prost(message, repeated, tag = "7")]
+    pub failed: ::prost::alloc::vec::Vec<NotUpgraded>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Number {
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
@@ -173,6 +217,9 @@ pub struct Session {
     pub is_over_pmos: bool,
     #[prost(uint32, tag = "5")]
     pub boot: u32,
+    /// The version that runs, as far as is known.
+    #[prost(uint32, tag = "6")]
+    pub firmware: u32,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Lease {
@@ -216,6 +263,9 @@ pub struct Looked {
     /// Of the program.
     #[prost(string, tag = "14")]
     pub software: ::prost::alloc::string::String,
+    /// None was ever asked for: there is none.
+    #[prost(message, optional, tag = "15")]
+    pub upgrade: ::core::option::Option<Upgrade>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AuditRequest {
@@ -488,6 +538,28 @@ pub mod peer_client {
                 .insert(GrpcMethod::new("aquila.control.v1.Peer", "Audit"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// Another version of the firmware for all TiNs. The front end that leads alone takes it.
+        pub async fn upgrade(
+            &mut self,
+            request: impl tonic::IntoRequest<super::UpgradeRequest>,
+        ) -> std::result::Result<tonic::Response<super::UpgradeReply>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/aquila.control.v1.Peer/Upgrade",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("aquila.control.v1.Peer", "Upgrade"));
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -524,6 +596,11 @@ pub mod peer_server {
             &self,
             request: tonic::Request<super::AuditRequest>,
         ) -> std::result::Result<tonic::Response<Self::AuditStream>, tonic::Status>;
+        /// Another version of the firmware for all TiNs. The front end that leads alone takes it.
+        async fn upgrade(
+            &self,
+            request: tonic::Request<super::UpgradeRequest>,
+        ) -> std::result::Result<tonic::Response<super::UpgradeReply>, tonic::Status>;
     }
     /// Every process serves this.
     #[derive(Debug)]
@@ -730,6 +807,49 @@ pub mod peer_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/aquila.control.v1.Peer/Upgrade" => {
+                    #[allow(non_camel_case_types)]
+                    struct UpgradeSvc<T: Peer>(pub Arc<T>);
+                    impl<T: Peer> tonic::server::UnaryService<super::UpgradeRequest>
+                    for UpgradeSvc<T> {
+                        type Response = super::UpgradeReply;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::UpgradeRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Peer>::upgrade(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = UpgradeSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use aquila_services::cluster::{Profile, Role};
+use aquila_services::status::{GENERATION, Image, Report, Upgrade};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use parts::etcd::Etcd;
@@ -68,9 +69,38 @@ fn boot(mut etcd: Option<Etcd>, seed: u64, rounds: u32) -> Result<(), Failed> {
         plane.kill_leader(Role::RoutingEngine)?;
         plane.settle(Duration::from_secs(60))?;
     }
+    upgrade(&mut plane)?;
     let expected = simulated::registers(&plane.viewer.cluster);
     plane.check_registers(&expected)?;
     plane.stop()
+}
+
+/// M617: all TiNs get another version of the firmware, while a front end and an agent are killed; another generation's is
+/// refused. What chips hold is as before.
+fn upgrade(plane: &mut Plane) -> Result<(), Failed> {
+    if plane.upgrade(&Image::new(3, GENERATION + 1), 8).is_ok() {
+        return Err("an image of another generation was taken".into());
+    }
+    let number = plane.upgrade(&Image::new(2, GENERATION), 30)?;
+    let of = |report: &Report| report.upgrade.clone().filter(|upgrade| upgrade.number == number);
+    plane.wait(Duration::from_secs(60), "the first TiN runs it", |report| {
+        of(report).is_some_and(|upgrade| upgrade.done > 0)
+    })?;
+    plane.kill_leader(Role::FrontEnd)?;
+    plane.kill_any(Role::Agent)?;
+    let report = plane.wait(Duration::from_secs(300), "all run it", |report| {
+        of(report).is_some_and(|upgrade| upgrade.is_over(report.tins))
+    })?;
+    let is_right = |upgrade: &Upgrade| upgrade.failed.is_empty();
+    if !of(&report).as_ref().is_some_and(is_right) {
+        return Err(format!("{:?}", report.upgrade).into());
+    }
+    let report = plane.settle(Duration::from_secs(60))?;
+    let others = report.sessions.iter().filter(|session| session.firmware != 2).count();
+    if others > 0 || report.count(Role::Agent, "restarts") == 0 {
+        return Err(format!("{others} TiNs run something else").into());
+    }
+    Ok(())
 }
 
 /// Where a test keeps its files.

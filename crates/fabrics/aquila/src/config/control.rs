@@ -47,6 +47,10 @@ pub struct Sdn {
     /// From one management ordered set to the next on a link, by which a TiN is programmed that has lost its power
     /// (§4.4). Unit: time. Default 10 us (our choice). 100 ns to 1 ms.
     pub mos_interval: Span,
+    /// What the flash of a control processor takes for a block of 4 KiB of its firmware, for `upgrade`. Unit: time. Default
+    /// 50 ms (data sheets of serial NOR flash). 1 us to 1 s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_time: Option<Span>,
     /// What operators do in the run.
     pub maintenance: Vec<Maintenance>,
 }
@@ -61,12 +65,14 @@ impl Default for Sdn {
             entry_time: Span::from_us(2),
             start_time: Span::from_us(5_000_000),
             mos_interval: Span::from_us(10),
+            block_time: None,
             maintenance: Vec::new(),
         }
     }
 }
 
-/// What an operator does: one of `drain_tin`, `drain_module`, `drain_cable`, `drain_bundle`, `drain_card` and `restart`.
+/// What an operator does: one of `drain_tin`, `drain_module`, `drain_cable`, `drain_bundle`, `drain_card`, `restart` and
+/// `upgrade`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Maintenance {
@@ -93,6 +99,13 @@ pub struct Maintenance {
     /// The TiN whose control processor starts again while its chip goes on (M609). From 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restart: Option<u16>,
+    /// The version of the firmware that all TiNs are to run: each gets it and starts its control processor again, while its
+    /// chip goes on (M617). 1 to 65535; chips leave the factory with 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub upgrade: Option<u16>,
+    /// How many TiNs at once get it, for `upgrade`. Default 4 (our choice). At least 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<u8>,
 }
 
 /// What an operator does, by what the Clique consists of.
@@ -109,6 +122,13 @@ pub enum Work {
     Restart {
         /// The TiN.
         tin: u16,
+    },
+    /// All TiNs get another version of the firmware.
+    Upgrade {
+        /// Which.
+        version: u16,
+        /// How many at once.
+        at_once: u8,
     },
 }
 
@@ -132,6 +152,12 @@ impl Maintenance {
         if let Some(until) = self.until.filter(|until| *until <= self.at) {
             return wrong("until", format!("{until}; expected a time after at, {}", self.at));
         }
+        if let Some(version) = self.upgrade {
+            return self.upgrade_to(version, drains.next().is_some() || self.restart.is_some());
+        }
+        if self.at_once.is_some() {
+            return wrong("at_once", "is for an upgrade; add upgrade".into());
+        }
         let (work, key, found) = match (drains.next(), drains.next(), self.restart) {
             (Some((key, part)), None, None) => {
                 let packaging = Packaging::new(topology);
@@ -152,8 +178,7 @@ impl Maintenance {
             }
             (None, _, Some(tin)) => (Work::Restart { tin }, "restart", Some(tin)),
             (None, _, None) => {
-                let keys =
-                    "drain_tin, drain_module, drain_cable, drain_bundle, drain_card or restart";
+                let keys = "drain_tin, drain_module, drain_cable, drain_bundle, drain_card, restart or upgrade";
                 return wrong("", format!("names nothing to do; add {keys}"));
             }
             _ => return wrong("", "names more than one thing; write two tables".to_string()),
@@ -167,6 +192,30 @@ impl Maintenance {
         }
     }
 }
+
+impl Maintenance {
+    /// The same of an upgrade; whether the table names something else, too.
+    fn upgrade_to(&self, version: u16, has_other: bool) -> Result<Work, Problem> {
+        let at_once = self.at_once.unwrap_or(AT_ONCE);
+        let problem = if has_other {
+            ("", "names more than one thing; write two tables")
+        } else if self.until.is_some() {
+            ("until", "is for what is drained; write another upgrade to go back")
+        } else if version == 0 {
+            ("upgrade", "0; expected a version, 1 to 65535")
+        } else if at_once == 0 {
+            ("at_once", "0; expected 1 to 255")
+        } else {
+            return Ok(Work::Upgrade { version, at_once });
+        };
+        Err(Problem::new(problem.0, problem.1.to_owned()))
+    }
+}
+
+/// How many TiNs at once get another version of the firmware (our choice).
+const AT_ONCE: u8 = 4;
+/// Bounds of [`Sdn::block_time`].
+const BLOCK_TIMES: [Span; 2] = [Span::from_us(1), Span::from_us(1_000_000)];
 
 /// A key with a time, and its bounds.
 type Bound = (&'static str, fn(&Sdn) -> Span, Span, Span);
@@ -192,6 +241,11 @@ impl Sdn {
                 let message = format!("{found}; expected {least} to {most}");
                 problems.push(Problem::new(key, message));
             }
+        }
+        let [least, most] = BLOCK_TIMES;
+        if let Some(found) = self.block_time.filter(|found| !(least..=most).contains(found)) {
+            let message = format!("{found}; expected {least} to {most}");
+            problems.push(Problem::new("block_time", message));
         }
         let tins = u32::from(shape.tins_per_pod) * u32::from(shape.pods);
         if u32::from(self.connected) > tins {

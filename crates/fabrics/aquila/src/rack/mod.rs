@@ -28,7 +28,7 @@ use serde_json::{Map, Value};
 
 use crate::config::Plan;
 use crate::switch::Counts;
-use crate::tables::journal::{Journal, Repair};
+use crate::tables::journal::{Journal, Repair, Upgrade};
 use crate::transport::{Network, each};
 pub use carrier::Rack;
 pub(crate) use clique::Clique;
@@ -132,6 +132,15 @@ fn say_control(journal: &Journal, now: Time, details: &mut Map<String, Value>) {
     say("control_batches", journal.batches.iter().filter(began).count().into());
     let written = journal.writes().partition_point(|write| write.at <= now);
     say("control_entries", written.into());
+    if !journal.upgrades.is_empty() {
+        let done = |upgrade: &&Upgrade| upgrade.until.is_some_and(|until| until <= now);
+        let done = journal.upgrades.iter().filter(done);
+        say("control_upgraded", done.clone().count().into());
+        let took = |upgrade: &Upgrade| Some(upgrade.until? - upgrade.since);
+        if let Some(longest) = done.filter_map(took).max() {
+            say("control_restart_max_us", us(longest).into());
+        }
+    }
 }
 
 impl Packets {

@@ -77,6 +77,17 @@ impl Repair {
     }
 }
 
+/// A control processor that has started again with another version of its firmware.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Upgrade {
+    /// Of which TiN.
+    pub tin: u16,
+    /// When it was told to.
+    pub since: Time,
+    /// When the controller knew that its registers were right; `None`: it did not come to that.
+    pub until: Option<Time>,
+}
+
 /// What is written in a run, and what the controller has to say of it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Journal {
@@ -86,6 +97,8 @@ pub struct Journal {
     pub repairs: Vec<Repair>,
     /// When the controller has begun a batch, by time (M703).
     pub batches: Vec<Time>,
+    /// By TiN, those that were told to start again with another version of the firmware.
+    pub upgrades: Vec<Upgrade>,
 }
 
 impl Journal {

@@ -14,6 +14,8 @@ const PS_PER_SECOND: u128 = 1_000_000_000_000;
 pub struct Bucket {
     /// Unit: bytes a second.
     rate: u64,
+    /// Unit: bytes.
+    size: u64,
     /// Unit: bytes, as of `at`.
     bytes: u64,
     at: Time,
@@ -23,7 +25,13 @@ impl Bucket {
     /// A full one. Unit: bytes a second, at least one.
     #[must_use]
     pub fn new(rate: u64, now: Time) -> Self {
-        Self { rate: rate.max(1), bytes: MESSAGE_BYTES_MAX as u64, at: now }
+        Self::holding(rate, MESSAGE_BYTES_MAX as u32, now)
+    }
+
+    /// A full one of another size. Unit: bytes.
+    #[must_use]
+    pub fn holding(rate: u64, size: u32, now: Time) -> Self {
+        Self { rate: rate.max(1), size: size.into(), bytes: size.into(), at: now }
     }
 
     /// Takes bytes out.
@@ -35,8 +43,8 @@ impl Bucket {
         let elapsed = u128::from((now - self.at).as_ps());
         let more = elapsed * u128::from(self.rate) / PS_PER_SECOND;
         let sum = u128::from(self.bytes) + more;
-        if sum >= MESSAGE_BYTES_MAX as u128 {
-            (self.bytes, self.at) = (MESSAGE_BYTES_MAX as u64, now);
+        if sum >= u128::from(self.size) {
+            (self.bytes, self.at) = (self.size, now);
         } else {
             // What is not a whole byte yet counts the next time.
             self.bytes = sum as u64;

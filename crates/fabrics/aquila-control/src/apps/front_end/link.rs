@@ -43,6 +43,8 @@ pub struct Link {
     again: Span,
     wakes_at: Time,
     said: [bool; 2],
+    /// What is under way is about firmware, and not about registers.
+    is_of_flash: bool,
 }
 
 impl Link {
@@ -60,6 +62,7 @@ impl Link {
             again,
             wakes_at: now,
             said: [false; 2],
+            is_of_flash: false,
         }
     }
 
@@ -72,7 +75,24 @@ impl Link {
     pub fn is_complete(&self) -> bool {
         matches!(self.held, Held::Equal)
             || matches!(&self.plan, Some((plan, _)) if plan.is_empty())
-                && self.caller.under_way().is_none()
+                && (self.is_of_flash || self.caller.under_way().is_none())
+    }
+
+    /// Whether nothing is to be done about registers, and no request is under way.
+    pub fn is_free(&self) -> bool {
+        self.is_complete() && self.caller.under_way().is_none()
+    }
+
+    /// Something is to be looked at then, at the latest.
+    pub fn wake_by(&mut self, at: Time) {
+        self.wakes_at = self.wakes_at.min(at);
+    }
+
+    /// The bytes of a request about firmware; nothing else is under way.
+    pub fn ask(&mut self, now: Time, item: Item, counts: &mut Counts) -> Vec<u8> {
+        self.is_of_flash = true;
+        let bytes = self.caller.send(vec![item]).expect("none is under way, and it fits").to_vec();
+        self.sent(now, bytes, counts)
     }
 
     /// Whether the chip holds of what is wanted all that comes first (M811): everything but the routes of others' cells.
@@ -212,7 +232,7 @@ impl Link {
         }
     }
 
-    /// An answer has come.
+    /// An answer has come; what it says about firmware, if it does.
     pub fn answer(
         &mut self,
         clique: &Clique,
@@ -220,12 +240,15 @@ impl Link {
         intent: &Intent,
         bytes: &[u8],
         counts: &mut Counts,
-    ) {
-        let Ok(pairs) = self.caller.receive(bytes) else {
+    ) -> Option<Outcome> {
+        let Ok(mut pairs) = self.caller.receive(bytes) else {
             counts.stray += 1;
-            return;
+            return None;
         };
         self.wakes_at = Time::ZERO;
+        if std::mem::take(&mut self.is_of_flash) {
+            return pairs.pop().map(|(_, outcome)| outcome);
+        }
         self.is_first_under_way = false;
         match std::mem::replace(&mut self.held, Held::Unknown) {
             Held::Unknown => {
@@ -255,6 +278,7 @@ impl Link {
             self.held = Held::Known(held);
             self.plan = None;
         }
+        None
     }
 
     fn written(

@@ -11,6 +11,7 @@ pub mod bucket;
 pub mod intent;
 mod link;
 pub mod order;
+pub mod upgrade;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,9 +22,11 @@ use super::Clique;
 use super::flow_manager;
 use super::rows::{Outcome, PROGRAMMED, SessionRow, split_key};
 use super::session::{Over, Progress, Request, Session};
+use crate::flash::{BLOCK_BYTES, BLOCK_TIME};
 use crate::nib::{Changes, Key, LAYOUT, Table};
 use intent::Intent;
 use link::Link;
+use upgrade::{FirmwareRow, Standing, Upgrade};
 
 /// Rates (M727, our choice), and patience.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +38,8 @@ pub struct Settings {
     /// After how long without an answer a TiN is asked once more, and the front end after twice that. Where sessions
     /// lose nothing, and TiNs may be slow, it can be as long as one likes.
     pub again: Span,
+    /// How fast images of firmware go to a TiN (M617): no faster than flash takes them. Unit: bytes a second.
+    pub image_rate: u64,
     /// How long a batch of routes waits for a TiN that carries others' traffic and has a session.
     pub patience: Span,
 }
@@ -42,7 +47,13 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         let again = Span::from_us(1_000_000);
-        Self { tcp_rate: 4_000_000, pmos_rate: 200_000, again, patience: flow_manager::PATIENCE }
+        Self {
+            tcp_rate: 4_000_000,
+            pmos_rate: 200_000,
+            image_rate: image_rate(BLOCK_TIME),
+            again,
+            patience: flow_manager::PATIENCE,
+        }
     }
 }
 
@@ -54,6 +65,14 @@ impl Settings {
         let entries = order::owned().iter().map(|register| u64::from(register.entries())).sum();
         Self { patience: self.patience.max(entry_time * entries), ..self }
     }
+}
+
+/// How fast images may go where flash takes so long for a block: a tenth slower. Unit: bytes a second.
+#[must_use]
+pub fn image_rate(block_time: Span) -> u64 {
+    let picoseconds = block_time.as_ps().max(1) * 11 / 10;
+    let rate = u128::from(BLOCK_BYTES) * 1_000_000_000_000 / u128::from(picoseconds);
+    rate.min(u64::MAX.into()) as u64
 }
 
 /// An operation on a row of a TiN.
@@ -98,6 +117,8 @@ pub enum Output {
     Results(Results),
     /// A row of TinSession is to be written.
     Session(u16, SessionRow),
+    /// A row of Firmware is.
+    Firmware(u16, FirmwareRow),
 }
 
 /// What has happened so far.
@@ -139,6 +160,7 @@ pub struct FrontEnd {
     term: u64,
     /// Whether it has read the base.
     is_loaded: bool,
+    upgrade: Upgrade,
     counts: Counts,
 }
 
@@ -147,17 +169,19 @@ impl FrontEnd {
     #[must_use]
     pub fn new(clique: Arc<Clique>, settings: Settings) -> Self {
         let (tins, counts) = (BTreeMap::new(), Counts::default());
-        Self { clique, settings, tins, term: 0, is_loaded: false, counts }
+        let upgrade = Upgrade::default();
+        Self { clique, settings, tins, term: 0, is_loaded: false, upgrade, counts }
     }
 
     /// The tables that it reads when it starts.
-    pub const TABLES: [Table; 6] = [
+    pub const TABLES: [Table; 7] = [
         PROGRAMMED[0],
         PROGRAMMED[1],
         PROGRAMMED[2],
         PROGRAMMED[3],
         PROGRAMMED[4],
         Table::TinSession,
+        Table::Firmware,
     ];
 
     /// What has happened so far.
@@ -178,6 +202,7 @@ impl FrontEnd {
             return;
         }
         self.is_loaded = true;
+        self.upgrade.learn(changes);
         let (clique, tins) = (self.clique.clone(), &mut self.tins);
         for change in &changes.changes {
             let (Some((tin, _)), Some(value)) = (split_key(&change.key.1), &change.value) else {
@@ -191,6 +216,20 @@ impl FrontEnd {
                 let fits = tin.intent.set(&clique, &change.key, Some(value)).is_ok();
                 tin.rows.insert(change.key.clone(), (change.version, fits));
             }
+        }
+    }
+
+    /// The version of the base up to which it knows what firmware is wanted.
+    #[must_use]
+    pub fn seen(&self) -> u64 {
+        self.upgrade.seen()
+    }
+
+    /// The base has changed: another version of the firmware may be wanted (M617).
+    pub fn learn(&mut self, now: Time, changes: &Changes, out: &mut Vec<Output>) {
+        if self.is_loaded {
+            self.upgrade.learn(changes);
+            self.go_on_with_upgrades(now, out);
         }
     }
 
@@ -235,7 +274,8 @@ impl FrontEnd {
         let tin = self.tins.entry(number).or_default();
         let before = tin.session;
         match event {
-            Session::Up { over, boot, .. } => {
+            Session::Up { over, boot, firmware, .. } => {
+                self.upgrade.session(now, number, firmware);
                 let rate = match over {
                     Over::Tcp => self.settings.tcp_rate,
                     Over::Pmos => self.settings.pmos_rate,
@@ -250,17 +290,25 @@ impl FrontEnd {
                 tin.link = None;
                 tin.session.is_up = false;
             }
-            Session::Answer { bytes, .. } => match &mut tin.link {
-                Some(link) => {
-                    link.answer(&self.clique, number, &tin.intent, &bytes, &mut self.counts)
+            Session::Answer { bytes, .. } => {
+                let counts = &mut self.counts;
+                let of_flash = match &mut tin.link {
+                    Some(link) => link.answer(&self.clique, number, &tin.intent, &bytes, counts),
+                    None => {
+                        counts.stray += 1;
+                        None
+                    }
+                };
+                if of_flash.is_some_and(|outcome| self.upgrade.answered(now, number, &outcome)) {
+                    out.push(Output::Progress(Progress::Restarts { tin: number }));
                 }
-                None => self.counts.stray += 1,
-            },
+            }
         }
         if tin.session != before {
             out.push(Output::Session(number, tin.session));
         }
         self.go_on(now, number, out);
+        self.go_on_with_upgrades(now, out);
     }
 
     /// Time goes on.
@@ -271,13 +319,48 @@ impl FrontEnd {
         for tin in due {
             self.go_on(now, tin, out);
         }
+        self.upgrade.on_time(now);
+        self.go_on_with_upgrades(now, out);
+    }
+
+    /// Begins with TiNs that may have another version of the firmware, and says what of it is new.
+    fn go_on_with_upgrades(&mut self, now: Time, out: &mut Vec<Output>) {
+        let rate = self.settings.image_rate;
+        let standing = |tin: u16| standing(&self.tins, tin);
+        for tin in self.upgrade.begin(now, &self.clique, rate, standing) {
+            if self.tins.contains_key(&tin) {
+                self.go_on(now, tin, out);
+            }
+        }
+        out.extend(self.upgrade.changed().into_iter().map(|(tin, row)| Output::Firmware(tin, row)));
+    }
+
+    /// Asks a TiN of which nothing else is wanted for what its upgrade needs.
+    fn ask_for_upgrade(&mut self, now: Time, number: u16, out: &mut Vec<Output>) {
+        let link = self.tins.get(&number).and_then(|tin| tin.link.as_ref());
+        let is_free = link.is_some_and(Link::is_free) && standing(&self.tins, number).is_ready;
+        let mut next = || {
+            let standing = |tin: u16| standing(&self.tins, tin);
+            self.upgrade.next(now, &self.clique, number, standing)
+        };
+        let next = if is_free { next() } else { return };
+        let Some(link) = self.tins.get_mut(&number).and_then(|tin| tin.link.as_mut()) else {
+            return;
+        };
+        match next {
+            Ok(item) => {
+                let bytes = link.ask(now, item, &mut self.counts);
+                out.push(Output::Request(Request { tin: number, bytes }));
+            }
+            Err(at) => link.wake_by(at),
+        }
     }
 
     /// When [`FrontEnd::tick`] has something to do.
     #[must_use]
     pub fn wakes_at(&self) -> Time {
         let links = self.tins.values().filter_map(|tin| tin.link.as_ref());
-        links.map(Link::wakes_at).min().unwrap_or(Time::NEVER)
+        links.map(Link::wakes_at).min().unwrap_or(Time::NEVER).min(self.upgrade.deadline())
     }
 
     /// Sends what can be sent to a TiN, and says what is finished.
@@ -325,6 +408,7 @@ impl FrontEnd {
         if is_complete && tin.intent.is_whole() {
             self.is_as_wanted(now, number, out);
         }
+        self.ask_for_upgrade(now, number, out);
     }
 
     /// A TiN's registers equal what is wanted of it. Since its cold start that may be for the first time: then it may
@@ -336,15 +420,26 @@ impl FrontEnd {
             out.push(Output::Progress(Progress::Complete { tin: number }));
         }
         if tin.session.is_over_pmos || tin.session.is_ready {
+            if !tin.session.is_over_pmos {
+                self.upgrade.is_whole(number);
+            }
             return;
         }
         if tin.intent.passes() {
             tin.session.is_ready = true;
             out.push(Output::Session(number, tin.session));
+            self.upgrade.is_whole(number);
             return;
         }
         link.intent_changes(&self.clique, number, &tin.intent);
         tin.intent.set_passes(true);
         self.go_on(now, number, out);
     }
+}
+
+/// What speaks for and against an upgrade of a TiN, or beside it.
+fn standing(tins: &BTreeMap<u16, Tin>, tin: u16) -> Standing {
+    let session = tins.get(&tin).map(|tin| tin.session).unwrap_or_default();
+    let is_over_pmos = session.is_up && session.is_over_pmos;
+    Standing { is_ready: session.is_up && session.is_ready && !is_over_pmos, is_over_pmos }
 }

@@ -22,7 +22,7 @@ use crate::apps::inter_block::Message;
 use crate::apps::rows::Admin;
 use crate::nib::Nib;
 use crate::registers::file::RegisterFile;
-use crate::rpc::Item;
+use crate::rpc::{Item, Restart};
 
 /// Fewer pods than the tiny Clique, with detours in them: a TiN leads to the others of its pod, which lead to other pods.
 const SMALL: Shape =
@@ -41,6 +41,8 @@ enum Event {
     /// All instances stop for a while, and no chip has a session.
     Dark(u8),
     Session(u16),
+    /// Another version of the firmware on all TiNs, so many at a time; with their chips or without.
+    Upgrade(u16, u8, Restart),
     Long(u16),
     Reset(u16),
     Wait(u8),
@@ -60,6 +62,7 @@ fn planned() -> impl Strategy<Value = Event> {
         1 => (0..2u8).prop_map(Event::StopBase),
         1 => (0..30u8).prop_map(Event::Dark),
         2 => any::<u16>().prop_map(Event::Session),
+        1 => (2..5u16, 1..6u8).prop_map(|(v, n)| Event::Upgrade(v, n, Restart::Processor)),
         4 => (0..60u8).prop_map(Event::Wait),
     ]
 }
@@ -77,6 +80,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         2 => port.prop_map(|(link, is_low, is_up)| Event::Port(link, is_low, is_up)),
         1 => any::<u16>().prop_map(Event::Long),
         1 => any::<u16>().prop_map(Event::Reset),
+        1 => (2..5u16, 1..6u8).prop_map(|(v, n)| Event::Upgrade(v, n, Restart::Chip)),
     ]
 }
 
@@ -100,6 +104,7 @@ struct Met {
     take_overs: u64,
     deposed: u64,
     reloads: u64,
+    restarts: u64,
 }
 
 impl Met {
@@ -110,6 +115,7 @@ impl Met {
         self.steps += world.steps;
         self.delivered += counts.delivered;
         self.lost += world.lost;
+        self.restarts += world.restarts;
         self.batches += world.constellation.base().map_or(0, Nib::batch);
         self.entries += world.written;
         self.take_overs += counts.take_overs;
@@ -146,6 +152,8 @@ struct Run {
     links: BTreeMap<u32, Admin>,
     /// By TiN: its ports that are up.
     ports: BTreeMap<u16, u64>,
+    /// The version of the firmware that all are to run.
+    wants: Option<u16>,
 }
 
 impl Run {
@@ -171,7 +179,7 @@ impl Run {
         world.loss = loss;
         world.watch_step = Some(watch_results);
         let condition = Condition::healthy(&world.clique.topology);
-        Self { world, condition, links: BTreeMap::new(), ports: BTreeMap::new() }
+        Self { world, condition, links: BTreeMap::new(), ports: BTreeMap::new(), wants: None }
     }
 
     /// Whether every cell arrives by ordinary channels in a condition, by the tables for it.
@@ -251,6 +259,10 @@ impl Run {
                 all_instances().for_each(|name| world.constellation.start(world.now, name));
             }
             Event::Session(tin) => world.disconnect(tin % tins, true),
+            Event::Upgrade(version, at_once, restart) => {
+                world.upgrade(version, restart, at_once);
+                self.wants = Some(version);
+            }
             Event::Long(tin) => {
                 let can_connect = world.chips[usize::from(tin % tins)].can_connect;
                 world.disconnect(tin % tins, !can_connect);
@@ -272,6 +284,16 @@ impl Run {
         (0..2).for_each(|copy| world.constellation.start_base(copy));
         world.chips.iter_mut().for_each(|chip| chip.can_connect = true);
         world.settle();
+        if let Some(version) = self.wants {
+            // A TiN that was away for too long has ended it; what is asked for again comes to its end.
+            let has_failed = world.upgrade_progress().is_some_and(|p| !p.failed.is_empty());
+            if has_failed {
+                world.upgrade(version, Restart::Processor, 3);
+                world.settle();
+            }
+            let runs: Vec<u16> = world.chips.iter().map(|chip| chip.firmware).collect();
+            assert_eq!(runs, vec![version; world.chips.len()], "M617");
+        }
         audit(world, &self.condition);
     }
 

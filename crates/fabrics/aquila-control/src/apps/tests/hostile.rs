@@ -11,6 +11,7 @@ use crate::apps::election::Application;
 use crate::apps::front_end::{FrontEnd, Output, Settings};
 use crate::apps::rows::Admin;
 use crate::apps::session::{Over, Session};
+use crate::flash::Flash;
 use crate::memory::Memory;
 use crate::nib::Nib;
 use crate::registers::file::RegisterFile;
@@ -34,9 +35,12 @@ fn m706_i73_answers_that_are_none_are_counted_and_the_right_one_still_counts() {
     front_end.load(&Nib::new().since(0, &FrontEnd::TABLES));
     let mut out = Vec::new();
     let now = Time::ZERO;
-    front_end.session(now, Session::Up { tin: 4, over: Over::Tcp, boot: 1 }, &mut out);
+    front_end.session(now, Session::Up { tin: 4, over: Over::Tcp, boot: 1, firmware: 1 }, &mut out);
     let mut agent = Agent::new(&Memory::default()).unwrap();
-    let right = agent.receive(&mut RegisterFile::new(), request(&out)).unwrap().to_vec();
+    let right = agent
+        .receive(now, &mut RegisterFile::new(), &mut Flash::default(), request(&out))
+        .unwrap()
+        .to_vec();
     let decoded = Answer::decode(&right).unwrap();
     let mut wrong: Vec<Vec<u8>> = (0..64).map(|length| right[..length].to_vec()).collect();
     // Of another request; of one item less; without outcomes; of another TiN than has a session.

@@ -14,12 +14,14 @@ use crate::apps::Clique;
 use crate::apps::constellation::{Constellation, Outside};
 use crate::apps::election::{Application, LEASE};
 use crate::apps::front_end::Settings;
+use crate::apps::front_end::upgrade::{self, PlanRow};
 use crate::apps::rows::{Admin, BatchRow};
 use crate::apps::session::{Over, Progress, Session};
+use crate::flash::{FACTORY, Flash, GENERATION, Image};
 use crate::memory::Memory;
 use crate::nib::{Key, Nib, Table, Write};
 use crate::registers::file::RegisterFile;
-use crate::rpc::{Agent, Item, MESSAGE_BYTES_MAX, Outcome};
+use crate::rpc::{Agent, Item, MESSAGE_BYTES_MAX, Outcome, Restart};
 
 /// What passes between two looks at the clock.
 const STEP: Span = Span::from_us(20_000);
@@ -27,8 +29,11 @@ const STEP: Span = Span::from_us(20_000);
 /// A chip and its firmware.
 pub struct Chip {
     pub file: RegisterFile,
+    pub flash: Flash,
     pub agent: Agent,
     pub boot: u32,
+    /// The version that runs: what the flash held when it last started.
+    pub firmware: u16,
     /// Whose session it has, and which session that is.
     pub session: Option<(u8, u32)>,
     /// Whether sessions can be had at all.
@@ -62,6 +67,8 @@ pub struct World {
     pub written: u64,
     /// Messages, requests and answers that were lost.
     pub lost: u64,
+    /// Restarts for another version of the firmware.
+    pub restarts: u64,
     /// Called after each item that a chip has written.
     pub watch: Option<fn(&World, u16, &Item)>,
     /// Called when nothing is on its way.
@@ -92,8 +99,10 @@ impl World {
         let constellation = Constellation::around(Time::ZERO, clique.clone(), settings, base);
         let chip = |file| Chip {
             file,
+            flash: Flash::default(),
             agent: Agent::new(&Memory::default()).unwrap(),
             boot: 1,
+            firmware: FACTORY,
             session: None,
             can_connect: true,
             sessions: 0,
@@ -111,6 +120,7 @@ impl World {
             loss: 0,
             written: 0,
             lost: 0,
+            restarts: 0,
             watch: None,
             watch_step: None,
             rows: BTreeMap::new(),
@@ -198,7 +208,8 @@ impl World {
             chip.session = Some((leader, chip.sessions));
             chip.agent.begin();
             chip.last.clear();
-            let up = Session::Up { tin, over: Over::Tcp, boot: chip.boot };
+            let (boot, firmware) = (chip.boot, chip.firmware);
+            let up = Session::Up { tin, over: Over::Tcp, boot, firmware };
             self.constellation.session(self.now, leader, up);
         }
     }
@@ -218,6 +229,8 @@ impl World {
         let chip = &mut self.chips[usize::from(tin)];
         chip.file = RegisterFile::new();
         chip.boot += 1;
+        chip.flash.cut(self.now);
+        chip.firmware = chip.flash.start(GENERATION).expect("one is always whole").version;
     }
 
     fn collect(&mut self) {
@@ -267,11 +280,50 @@ impl World {
             self.write(wire.tin, &wire.bytes);
         }
         let chip = &mut self.chips[usize::from(wire.tin)];
-        let bytes = chip.agent.receive(&mut chip.file, &wire.bytes).expect("a request").to_vec();
+        let bytes = chip
+            .agent
+            .receive(self.now, &mut chip.file, &mut chip.flash, &wire.bytes)
+            .expect("a request")
+            .to_vec();
+        let restart = chip.agent.take_restart();
         let answer = crate::rpc::Answer::decode(&bytes).unwrap();
         let written = answer.outcomes.iter().filter(|o| **o == Outcome::Written).count();
         self.written += written as u64;
-        self.wires.push(Wire { is_to_chip: false, bytes, ..wire });
+        if let Some(restart) = restart {
+            self.restart(wire.tin, restart);
+        } else {
+            self.wires.push(Wire { is_to_chip: false, bytes, ..wire });
+        }
+    }
+
+    /// A processor starts what its flash holds; the chip goes on, or starts cold.
+    fn restart(&mut self, tin: u16, restart: Restart) {
+        self.restarts += 1;
+        match restart {
+            Restart::Processor => {
+                let can_connect = self.chips[usize::from(tin)].can_connect;
+                self.disconnect(tin, can_connect);
+            }
+            Restart::Chip => self.reset(tin),
+        }
+        let chip = &mut self.chips[usize::from(tin)];
+        chip.agent = Agent::new(&Memory::default()).unwrap();
+        chip.firmware = chip.flash.start(GENERATION).expect("one is always whole").version;
+    }
+
+    /// Operators want another version of the firmware on all TiNs.
+    pub fn upgrade(&mut self, version: u16, restart: Restart, at_once: u8) {
+        // A small one: two blocks and a half.
+        let bytes: Vec<u8> = (0..10_000).map(|at: u32| (at * 7) as u8 ^ version as u8).collect();
+        let image = Image::of(version, GENERATION, bytes.into());
+        let Some(base) = self.constellation.base() else { return };
+        let writes = PlanRow::writes(base, &image, restart, at_once);
+        self.constellation.write(&writes);
+    }
+
+    /// How far the last upgrade is.
+    pub fn upgrade_progress(&self) -> Option<upgrade::Progress> {
+        self.constellation.base().and_then(upgrade::Progress::of)
     }
 
     /// A chip writes the items of a request one by one, and is looked at after each. No entry is written that is right
@@ -310,7 +362,8 @@ impl World {
             self.step();
             let is_settled =
                 self.constellation.routing_engine().is_some_and(|app| app.is_settled())
-                    && self.all_complete();
+                    && self.all_complete()
+                    && self.is_upgraded();
             quiet = if is_settled { quiet + 1 } else { 0 };
             assert!(
                 self.now < until,
@@ -319,6 +372,11 @@ impl World {
                 self.constellation.flow_manager().map(|app| app.counts()),
             );
         }
+    }
+
+    fn is_upgraded(&self) -> bool {
+        let tins = self.chips.len() as u16;
+        self.upgrade_progress().is_none_or(|progress| progress.is_over(tins))
     }
 
     fn all_complete(&self) -> bool {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use aquila_control::apps::front_end::order::owned;
 use aquila_control::registers::file::RegisterFile;
 use aquila_services::cluster::{Place, Profile, Role, Times};
-use aquila_services::status::{Report, Viewer};
+use aquila_services::status::{Image, Report, Viewer};
 use aquila_services::supervisor::{self, Options, SupervisorError};
 use kernel::{Span, Stream};
 use libtest_mimic::Failed;
@@ -49,6 +49,8 @@ pub fn options(folder: &Path, profile: Profile, agents: u8) -> Result<Options, F
             asks: ms(4_000),
             tcp_rate: 50_000_000,
             pmos_rate: 5_000_000,
+            start: ms(200),
+            block: Span::from_us(200),
         },
         program: (own()?, vec!["process".to_owned()]),
     })
@@ -136,6 +138,11 @@ impl Plane {
                 && report.count(Role::RoutingEngine, "settled") == 1
                 && report.count(Role::FrontEnd, "complete") == tins
         })
+    }
+
+    /// Asks for another version of the firmware.
+    pub fn upgrade(&self, image: &Image, at_once: u8) -> Result<u32, Failed> {
+        Ok(self.runtime.block_on(self.viewer.upgrade(image, at_once))?)
     }
 
     /// Kills a process, by its number.

@@ -10,6 +10,7 @@ use aquila_control::apps::front_end::Settings;
 use aquila_control::apps::inter_block::Message;
 use aquila_control::apps::session::{Over, Session};
 use aquila_control::expand::tables;
+use aquila_control::flash::Flash;
 use aquila_control::memory::Memory;
 use aquila_control::registers::file::RegisterFile;
 use aquila_control::rpc::Agent;
@@ -26,6 +27,8 @@ pub fn registers(cluster: &Cluster) -> Vec<RegisterFile> {
     let mut files = vec![RegisterFile::new(); usize::from(tins)];
     let mut agents: Vec<Agent> =
         files.iter().map(|_| Agent::new(&Memory::default()).expect("room for one")).collect();
+    // Of firmware nobody says anything here.
+    let mut flash = Flash::default();
     let mut opened = None;
     let mut quiet = 0;
     while quiet < 500 {
@@ -44,7 +47,9 @@ pub fn registers(cluster: &Cluster) -> Vec<RegisterFile> {
                 let Outside::Request(instance, request) = outside else { continue };
                 quiet = 0;
                 let (tin, at) = (request.tin, usize::from(request.tin));
-                let answer = agents[at].receive(&mut files[at], &request.bytes).expect("a request");
+                let answer = agents[at]
+                    .receive(now, &mut files[at], &mut flash, &request.bytes)
+                    .expect("a request");
                 let answer = Session::Answer { tin, bytes: answer.to_vec() };
                 all.session(now, instance, answer);
             }
@@ -53,7 +58,11 @@ pub fn registers(cluster: &Cluster) -> Vec<RegisterFile> {
         if let Some(instance) = leader.filter(|_| opened != leader) {
             opened = leader;
             for tin in 0..tins {
-                all.session(now, instance, Session::Up { tin, over: Over::Tcp, boot: 1 });
+                all.session(
+                    now,
+                    instance,
+                    Session::Up { tin, over: Over::Tcp, boot: 1, firmware: 1 },
+                );
             }
         }
         let prefix = outside();
