@@ -59,10 +59,11 @@ pub struct Config {
     pub unsolicited_age: Span,
     /// Length of a slot, at most 1 ms. Unit: time. Default 0 ns: the time that the longest packet of a slot
     /// takes on the line. That is a packet of the transport's largest size and the 38 bytes that Ethernet adds: 123.04
-    /// ns with 1500 B at 100 Gbps (PL2 §4.1; with the 120 ns of the packet alone the switch gives out
-    /// more than the line carries). Where receivers answer each packet, and slots are reserved for that,
-    /// the grants of the answers share the line with the data: 84 bytes more, 129.76 ns; as much for
-    /// copies of grants (our choice: without it a full line loses packets).
+    /// ns with 1500 B at 100 Gbps (PL2 §4.1: "the time it takes to transmit an MTU sized packet"; with the 120 ns of
+    /// the packet alone the switch gives out more than the line carries). Where receivers answer each packet, slots are
+    /// reserved for that, and the switch's counters know of no queue (`switch.decrement = "ingress"`, or another
+    /// schedule), 84 bytes more for the grants of the answers, which share the line with the data: 129.76 ns (our
+    /// choice: without it a full line loses packets). As much for copies of grants.
     pub slot: Span,
     /// What has one exchange of reservation and grant at a time: each thread of a host, or each destination.
     /// Default thread (PL2 §4.2.1).

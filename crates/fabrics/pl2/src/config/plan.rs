@@ -211,7 +211,10 @@ impl Config {
     /// receiver answers, the grant of the answer; where grants are copied, a copy.
     fn slot_size(&self, mtu: Bytes) -> Bytes {
         let is_reserved = self.acknowledgments == Acknowledgments::Reserved;
-        let is_answered = is_reserved && self.transport.table().answers();
+        // Grants that come to a receiver take its line, too. Counters that hold what waits at a port give out later
+        // slots by themselves where that delays data; others would give out more than the line carries.
+        let is_blind = !self.switch.counts_waiting();
+        let is_answered = is_blind && is_reserved && self.transport.table().answers();
         let is_copied = self.tracking() == Tracking::Receivers;
         let frames = u64::from(is_answered) + u64::from(is_copied);
         on_the_wire(mtu, Bytes::ZERO) + Bytes::new(CONTROL_WIRE.into()) * frames

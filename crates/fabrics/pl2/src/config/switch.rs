@@ -134,9 +134,12 @@ impl Switch {
 
     /// Whether slots can be told apart by pair: what is not there must not be taken off.
     pub(super) fn can_track_pairs(&self) -> bool {
-        self.schedule == Schedule::Counters
-            && self.decrement == Decrement::Egress
-            && self.accounting == Accounting::Flagged
+        self.counts_waiting() && self.accounting == Accounting::Flagged
+    }
+
+    /// Whether slots are given out by what waits at a port, too, and not by what is to come alone.
+    pub(super) fn counts_waiting(&self) -> bool {
+        self.schedule == Schedule::Counters && self.decrement == Decrement::Egress
     }
 
     fn check_schedule(&self) -> Vec<Problem> {

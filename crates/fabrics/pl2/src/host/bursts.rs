@@ -66,6 +66,8 @@ pub(crate) struct Agent {
     /// Lanes with packets, in turn.
     pub(crate) first: u32,
     pub(crate) last: u32,
+    /// The lane behind others that has got a packet from the transport, and its turn to come.
+    pub(crate) guest: u32,
 }
 
 impl Agent {
@@ -83,6 +85,7 @@ impl Agent {
             deadline: Time::NEVER,
             first: NONE,
             last: NONE,
+            guest: NONE,
         }
     }
 }

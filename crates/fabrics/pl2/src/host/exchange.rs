@@ -41,6 +41,10 @@ impl<T: Transport> Shim<T> {
         }
         let Some(lane) = self.next_lane(agent) else { return };
         self.shut(agent);
+        let guest = &mut self.agents[agent as usize].guest;
+        if *guest == lane {
+            *guest = NONE;
+        }
         let waiting = &mut self.lanes[lane as usize].waiting;
         let packets = self.held.split(waiting, self.rules.burst_packets);
         if waiting.count > 0 {

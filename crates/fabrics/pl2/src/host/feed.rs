@@ -9,7 +9,7 @@ use kernel::Time;
 use packets::{Effect, Gate, Line, Outbox, Packet, Transport};
 use rack::NodeId;
 
-use super::bursts::State;
+use super::bursts::{Agent, State};
 use super::held::NONE;
 use super::{ANSWER, Shim};
 use crate::message::framed;
@@ -109,8 +109,25 @@ impl<T: Transport> Shim<T> {
             out.divert(before, &mut self.wishes, concerns);
             let Some(packet) = packet else { return };
             if !self.is_dead[host.index()] {
-                self.take_in(&packet, out);
+                let way = self.take_in(&packet, out);
+                way.into_iter().for_each(|(agent, lane)| self.seat(agent, lane));
             }
+        }
+    }
+
+    /// After a packet that an agent has pulled for another lane than the one whose turn it is: the rest is for the
+    /// burst that comes next.
+    #[inline]
+    fn seat(&mut self, agent: u32, lane: u32) {
+        if self.layout.width == 1 {
+            return;
+        }
+        let entry = &mut self.agents[agent as usize];
+        if entry.first != lane && entry.guest == NONE {
+            entry.guest = lane;
+        }
+        if entry.is_open {
+            self.gates[agent as usize] = Gate::of_lane(entry.first);
         }
     }
 
@@ -124,7 +141,7 @@ impl<T: Transport> Shim<T> {
             self.outside.push(&mut self.held, packet, life);
             return out.wake(packet.src);
         }
-        self.take_in(packet, out);
+        let _ = self.take_in(packet, out);
     }
 
     /// Takes note of a packet that will be held: the life of its flow, and the thread that sends it.
@@ -138,14 +155,15 @@ impl<T: Transport> Shim<T> {
         (known.life, known.thread)
     }
 
-    /// Puts a packet in its lane.
-    fn take_in(&mut self, packet: &Packet, out: &mut Outbox) {
+    /// Puts a packet in its lane: of which agent, and which lane, if a slot is reserved for it.
+    fn take_in(&mut self, packet: &Packet, out: &mut Outbox) -> Option<(u32, u32)> {
         if !self.is_reserved(packet) {
             let flow = match packet.flow.is_closed() {
                 true => packet.flow,
                 false => self.known(packet.flow).label,
             };
-            return self.send(framed(&Packet { flow, ..*packet }, Some(Tag::Unreserved)), out);
+            self.send(framed(&Packet { flow, ..*packet }, Some(Tag::Unreserved)), out);
+            return None;
         }
         let (life, thread) = self.hold(packet);
         let (agent, lane) = self.layout.way(packet.src, thread, packet.dst);
@@ -154,6 +172,7 @@ impl<T: Transport> Shim<T> {
         self.list(agent, lane);
         self.narrow(agent, lane, is_first);
         self.call(agent);
+        Some((agent, lane))
     }
 
     /// Gives a lane a turn, unless it has one.
@@ -216,12 +235,14 @@ impl<T: Transport> Shim<T> {
     }
 
     /// The agent takes packets from the transport: for the destination whose turn it is, if there is
-    /// one.
+    /// one, and one for another that then waits for its turn. Otherwise a thread that always has answers to send would
+    /// never get to its data.
     #[inline]
     pub(super) fn open(&mut self, agent: u32) {
-        let front = self.agents[agent as usize].first;
+        let Agent { first: front, guest, .. } = self.agents[agent as usize];
         self.gates[agent as usize] = match front {
             NONE => Gate::OPEN,
+            _ if guest == NONE && self.layout.width > 1 => Gate::OPEN,
             _ if self.lanes[front as usize].waiting.count >= self.rules.burst_packets => return,
             _ => Gate::of_lane(front),
         };
@@ -264,7 +285,7 @@ impl<T: Transport> Shim<T> {
                 self.lanes[lane as usize].waiting = waiting;
             }
             let entry = &mut self.agents[agent as usize];
-            (entry.state, entry.repeats) = (State::Idle, 0);
+            (entry.state, entry.repeats, entry.guest) = (State::Idle, 0, NONE);
             if !entry.is_open {
                 self.open(agent);
             }

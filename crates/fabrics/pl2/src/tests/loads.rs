@@ -67,6 +67,28 @@ fn m22_a_receiver_answers_in_as_many_threads_as_it_has() {
     assert!(five.as_seconds() < 2.0 * one.as_seconds(), "{one} and {five}");
 }
 
+/// M22, §5: a thread that answers three hosts without a pause sends its own data in turn with the answers: each of
+/// the 40 packets goes in a burst of its own at the worst, and each burst behind one to each of the three.
+#[test]
+fn m22_answers_that_never_end_do_not_hold_up_a_threads_data() {
+    let mut above = ::transports::uncontrolled::Config::default();
+    above.stream.handshake = false;
+    let transport = Transport::Uncontrolled(above);
+    let config = Config { threads: 1, unsolicited_below: 0, transport, ..steady() };
+    let to_one = |(id, src)| flow(id, src, 1, 2_000 * 1_448, Time::ZERO);
+    let mut flows: Vec<_> = [(0, 0), (1, 2), (2, 3)].map(to_one).into();
+    flows.push(flow(3, 1, 4, 40 * 1_448, Time::ZERO + Span::from_us(50)));
+    let outcome = carry(&config, &flows);
+    let end = |id| {
+        let ends = &outcome.ends.completed;
+        let (flow, end) = ends.iter().find(|(flow, _)| flow.id == FlowId::new(id)).unwrap();
+        *end - flow.start
+    };
+    let most = config.longest_exchange() * (40 * 4) + Span::from_us(10);
+    assert!(end(3) < most, "{} of {most}", end(3));
+    assert!(end(0) > most * 2, "answers end after {}", end(0));
+}
+
 /// M39: twelve threads to which a burst of 6,000 B is 5.1 µs of work besides an exchange of 2 µs send 12 times
 /// that in 7.1 µs, whether the work is by burst or by byte.
 #[test]
