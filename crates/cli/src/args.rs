@@ -175,7 +175,7 @@ pub struct SweepArguments {
 pub struct SearchArguments {
     /// The scenario file, TOML or JSON. Of several fabrics, which is best is part of the search.
     pub scenario: PathBuf,
-    /// A key and what it may be: fabric.nodes=16..64, with /STEP behind it; "run.wire_delay=1 us..1 ms log", by its
+    /// A key and what it may be: fabric.nodes=16..64, with /STEP behind it; "fabric.wire_latency=10 ns..10 us log", by its
     /// logarithm; workload.kind=poisson,shuffle; fabric=Shoal,NDP of several fabrics. Repeat for several.
     #[arg(long, value_name = "KEY=LOW..HIGH|VALUE,...")]
     pub over: Vec<String>,

@@ -399,11 +399,15 @@ pub fn warnings(summary: &Value) -> Vec<String> {
         ));
     }
     if is("saturated", true) {
-        warnings.push(
+        let faults = get(summary, "faults").and_then(Value::as_array);
+        let why = match faults.is_some_and(|faults| !faults.is_empty()) {
+            true => " Flows to and from what had failed count as offered, too.",
+            false => "",
+        };
+        warnings.push(format!(
             "This run was saturated: more was offered than the network carried. Completion times grow \
-             with the length of such a run and say little by themselves."
-                .into(),
-        );
+             with the length of such a run and say little by themselves.{why}"
+        ));
     }
     if is("warm_up.settled", false) {
         warnings.push(
@@ -424,9 +428,11 @@ pub fn warnings(summary: &Value) -> Vec<String> {
         ));
     }
     warnings.extend(left_out(summary));
-    if number(summary, "faults_after_end").unwrap_or(0.0) > 0.0 {
+    let late = number(summary, "faults_after_end").unwrap_or(0.0);
+    if late > 0.0 {
+        let lie = if late == 1.0 { "lies" } else { "lie" };
         warnings.push(format!(
-            "{} of the scenario's faults lie after the end of the run and never happened.",
+            "{} of the scenario's faults {lie} after the end of the run and never happened.",
             shown(summary, "faults_after_end")
         ));
     }
@@ -528,6 +534,23 @@ mod tests {
             "queue": { "max_cells": 9 },
             "shoal": { "epoch_seconds": 2.1e-6, "power": { "total_watts": 1200.0 }, "sync": "DTP" },
         })
+    }
+
+    #[test]
+    fn a_saturated_run_with_faults_says_what_counts_as_offered() {
+        let warned = |summary: Value| warnings(&summary).concat();
+        let broken = json!({ "saturated": true, "faults": [{ "component": "leaf 1" }] });
+        assert!(warned(broken).contains("what had failed count as offered"));
+        for whole in [json!({ "saturated": true }), json!({ "saturated": true, "faults": [] })] {
+            let said = warned(whole);
+            assert!(said.contains("saturated") && !said.contains("failed"), "{said}");
+        }
+        assert!(
+            warned(json!({ "faults_after_end": 1 })).starts_with("1 of the scenario's faults lies")
+        );
+        assert!(
+            warned(json!({ "faults_after_end": 2 })).starts_with("2 of the scenario's faults lie ")
+        );
     }
 
     #[test]

@@ -51,11 +51,7 @@ pub struct Stated {
 ///
 /// # Errors
 /// What cannot be read, by line.
-pub fn read(name: &str, mut text: String, stated: Stated) -> Result<Links, String> {
-    // What editors of Windows write at the beginning of a text in UTF-8.
-    if text.starts_with('\u{feff}') {
-        text.remove(0);
-    }
+pub fn read(name: &str, text: String, stated: Stated) -> Result<Links, String> {
     let located = |(line, message): (u32, String)| format!("{name}:{line}: {message}");
     let mut lines =
         text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));

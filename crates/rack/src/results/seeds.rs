@@ -61,6 +61,10 @@ pub fn together(runs: Vec<RunResult>) -> RunResult {
     let mut intervals = json!({});
     let mut summary = merged(&summaries, &mut intervals);
     summary["seed"] = summaries[0]["seed"].clone();
+    // A seed is a name; nothing is known about it within an interval.
+    if let Value::Object(table) = &mut intervals {
+        table.shift_remove("seed");
+    }
     summary["seeds"] = summaries.iter().map(|summary| summary["seed"].clone()).collect();
     summary["event_hash"] = hashes(&summaries).into();
     summary["intervals"] = intervals;
@@ -325,6 +329,7 @@ mod tests {
         assert_eq!(one["fct"]["all"]["at_least"]["p99"], json!(5.0));
         assert_eq!((&one["saturated"], &one["nodes"]), (&json!(true), &json!(8)));
         assert_eq!((&one["seed"], &one["seeds"]), (&json!(1), &json!([1, 2])));
+        assert_eq!(one["intervals"].get("seed"), None);
         assert_eq!(one["drops"], json!(15.0));
         assert_eq!(one["fct"]["all"]["count"], json!(200));
         let (low, high) = interval(&[1.0, 3.0]).unwrap();

@@ -89,14 +89,23 @@ const TEXT_MAX: u64 = 16 << 20;
 pub fn read_text(path: &Path) -> Result<String, String> {
     let unreadable = |error| format!("cannot be read: {error}");
     let file = crate::trace::open(path).map_err(unreadable)?;
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     // One byte more than there may be, so that a file that grows while it is read is found out too.
-    file.take(TEXT_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
-    if text.len() as u64 > TEXT_MAX {
+    file.take(TEXT_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > TEXT_MAX {
         let found = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
         return Err(format!(
             "is {found} bytes long; expected at most {TEXT_MAX}: flows belong in a trace, a file of its own"
         ));
+    }
+    let is_utf16 = [[0xFF, 0xFE], [0xFE, 0xFF]].iter().any(|mark| bytes.starts_with(mark));
+    let text = String::from_utf8(bytes).map_err(|_| match is_utf16 {
+        true => "is text in UTF-16; expected UTF-8: save it as that".to_string(),
+        false => "is not text in UTF-8".to_string(),
+    })?;
+    // What editors of Windows write at the beginning is no part of it.
+    if let Some(text) = text.strip_prefix('\u{feff}') {
+        return Ok(text.to_string());
     }
     Ok(text)
 }
@@ -153,5 +162,27 @@ impl Lines {
     /// The line that holds the byte at `offset`.
     fn place(&self, offset: usize) -> Place {
         Place::Line(self.starts.partition_point(|&start| start <= offset))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_may_begin_with_the_mark_of_its_bytes_and_is_utf_8() {
+        let place = tempfile::tempdir().unwrap();
+        let read = |bytes: &[u8]| {
+            let path = place.path().join("text");
+            std::fs::write(&path, bytes).unwrap();
+            read_text(&path)
+        };
+        assert_eq!(read(b"\xEF\xBB\xBF{}").unwrap(), "{}");
+        assert_eq!(read(b"seed = 1\n").unwrap(), "seed = 1\n");
+        assert_eq!(read(b"").unwrap(), "");
+        for bytes in [b"\xFF\xFEs\0", b"\xFE\xFF\0s"] {
+            assert!(read(bytes).unwrap_err().starts_with("is text in UTF-16; expected UTF-8"));
+        }
+        assert_eq!(read(b"caf\xE9").unwrap_err(), "is not text in UTF-8");
     }
 }
