@@ -28,31 +28,69 @@ pub(super) fn messages(effort: Effort) -> u64 {
     }
 }
 
+/// Hosts that send (§2: "5-way incast").
+const SENDERS: u64 = 5;
+/// Messages of a microburst at each host (§2: "only 6 simultaneous 5 µs (1 RTT) network transfers per rack-scale
+/// unit" overrun 2 MB).
+const AT_ONCE: u64 = 6;
+/// Within so long all messages of a microburst begin: fitted to RDS's losses (Fig. 1c).
+const APART: &str = "25 us";
+/// Another such time (our choice): what a port has room for has gone by a third.
+const FAR_APART: &str = "40 us";
+
+/// Microbursts of six messages at each of five hosts, that begin within `apart`; a host's 252 packets each 170.82 µs
+/// are 18 Gbps with all that Ethernet adds.
+fn at_once(messages: u64, apart: &str) -> Vec<(&'static str, Value)> {
+    let rounds = messages / (SENDERS * AT_ONCE);
+    let timing = json!({ "rounds": rounds, "period": "170.82 us", "jitter": apart });
+    let incast = json!({ "kind": "incast", "senders": SENDERS, "receiver": 0, "size": "61 KiB",
+                         "timing": timing });
+    let parts = vec![incast; AT_ONCE as usize];
+    let workload = json!({ "kind": "mix", "parts": parts });
+    vec![("workload", workload), ("run.flows", json!(rounds * SENDERS * AT_ONCE))]
+}
+
+/// The same load in messages that come at random (Poisson) at each host.
+pub(super) fn at_random(messages: u64) -> Vec<(&'static str, Value)> {
+    let workload = json!({
+        "kind": "poisson", "load": 0.1462, "sizes": { "kind": "fixed", "size": "61 KiB" },
+        "pattern": { "kind": "gather" },
+    });
+    vec![("workload", workload), ("run.flows", json!(messages))]
+}
+
 /// What Fig. 1 and what is said of it needs.
 fn cases(effort: Effort) -> Vec<Case> {
     let messages = messages(effort);
-    let case = |fabric, more: Vec<(&'static str, Value)>| {
-        let settings = [vec![("run.flows", json!(messages))], more].concat();
-        Case { file: FILE, fabric, settings }
+    let case = |fabric, settings: Vec<Vec<(&'static str, Value)>>| Case {
+        file: FILE,
+        fabric,
+        settings: settings.concat(),
     };
+    let (burst, random) = (|| at_once(messages, APART), || at_random(messages));
     // One message a host each 28.47 µs: 18 Gbps with all that Ethernet adds to its 42 packets.
     let paced = || {
-        let timing = json!({ "rounds": messages / 5, "period": "28.47 us", "jitter": "28.47 us" });
-        let incast = json!({ "kind": "incast", "senders": 5, "receiver": 0, "size": "61 KiB",
+        let timing = json!({ "rounds": messages / SENDERS, "period": "28.47 us",
+                             "jitter": "28.47 us" });
+        let incast = json!({ "kind": "incast", "senders": SENDERS, "receiver": 0, "size": "61 KiB",
                              "timing": timing });
-        vec![("workload", incast)]
+        vec![("workload", incast), ("run.flows", json!(messages))]
     };
+    let ingress = || vec![at_ingress("fabric.0.switch.decrement")];
+    let hasty = || vec![("fabric.1.transport.timeout", json!("200 us"))];
     vec![
-        case(PL2, vec![]),
-        case(RDS, vec![]),
-        case(PL2, paced()),
-        case(RDS, paced()),
-        case(RDS, vec![("fabric.1.transport.timeout", json!("200 us"))]),
-        case(PL2, vec![at_ingress("fabric.0.switch.decrement")]),
-        case(
-            PL2,
-            vec![at_ingress("fabric.0.switch.decrement"), ("fabric.0.unsolicited_below", json!(0))],
-        ),
+        case(PL2, vec![burst()]),
+        case(RDS, vec![burst()]),
+        case(PL2, vec![at_once(messages, FAR_APART)]),
+        case(RDS, vec![at_once(messages, FAR_APART)]),
+        case(PL2, vec![random()]),
+        case(RDS, vec![random()]),
+        case(PL2, vec![paced()]),
+        case(RDS, vec![paced()]),
+        case(RDS, vec![burst(), hasty()]),
+        case(RDS, vec![random(), hasty()]),
+        case(PL2, vec![random(), ingress()]),
+        case(PL2, vec![random(), ingress(), vec![("fabric.0.unsolicited_below", json!(0))]]),
     ]
 }
 
@@ -71,43 +109,61 @@ fn over(runs: &[RunResult], get: impl Fn(&RunResult) -> f64) -> Vec<f64> {
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../pl2/fig1.claims.toml"));
     let runs = carry_all(&cases(effort), watch)?;
-    let [pl2, rds, paced, paced_rds, hasty, ingress, solicited] = &runs[..] else {
-        unreachable!("seven cases")
+    let [pl2, rds, far, far_rds, random, random_rds, paced, _, rest @ ..] = &runs[..] else {
+        unreachable!("twelve cases")
     };
+    let [hasty, random_hasty, ingress, solicited] = rest else { unreachable!("twelve cases") };
     let mut put = |word: &str, measured| sheet.measure(&format!("fig1.{word}"), measured);
     let [p50, p99, p999] = ["p50", "p99", "p999"].map(|word| format!("fct.all.{word}"));
-    put("rds-p99", Measured::mean(&numbers(rds, &p99)));
-    put("rds-tail", Measured::mean(&quotients(&numbers(rds, &p999), &numbers(rds, &p99))));
-    put("rds-drops", Measured::mean(&over(rds, lost)));
     let longest = |runs| over(runs, |run| on_the_line(number(run, "queue.max_bytes")));
     put("rds-queue", Measured::mean(&longest(rds)));
-    for (word, runs) in
-        [("", pl2), ("-paced", paced), ("-ingress", ingress), ("-solicited", solicited)]
-    {
+    for (word, runs) in [("", rds), ("-apart", far_rds), ("-random", random_rds)] {
+        let (tail, late) = (numbers(runs, &p999), numbers(runs, &p99));
+        put(&format!("rds-p99{word}"), Measured::mean(&late));
+        put(&format!("rds-tail{word}"), Measured::mean(&quotients(&tail, &late)));
+        put(&format!("rds-drops{word}"), Measured::mean(&over(runs, lost)));
+    }
+    for (word, runs) in [
+        ("", pl2),
+        ("-random", random),
+        ("-paced", paced),
+        ("-ingress", ingress),
+        ("-solicited", solicited),
+    ] {
         put(&format!("pl2-drops{word}"), Measured::largest(&numbers(runs, LOST)));
         put(&format!("pl2-queue{word}"), Measured::largest(&numbers(runs, "queue.max_bytes")));
     }
-    for (word, runs) in [("", pl2), ("-paced", paced)] {
+    for (word, runs) in [("", pl2), ("-random", random), ("-paced", paced)] {
         let tail = quotients(&numbers(runs, &p999), &numbers(runs, &p50));
         put(&format!("pl2-tail{word}"), Measured::mean(&tail));
     }
-    put("tails", {
+    for (word, rds, pl2) in
+        [("", rds, pl2), ("-apart", far_rds, far), ("-random", random_rds, random)]
+    {
         let ahead = quotients(&numbers(rds, &p999), &numbers(pl2, &p999));
-        Measured::mean(&ahead)
-    });
+        put(&format!("tails{word}"), Measured::mean(&ahead));
+    }
     put("timeout", timeout(rds, hasty, &p999));
+    put("timeout-random", timeout(random_rds, random_hasty, &p999));
     let names = [
         "PL2",
         "RDS",
+        "PL2, within 40 µs",
+        "RDS, within 40 µs",
+        "PL2, at random",
+        "RDS, at random",
         "PL2, paced",
         "RDS, paced",
         "RDS, time-out of 200 µs",
-        "PL2, counters at ingress",
+        "RDS, at random, time-out of 200 µs",
+        "PL2, at random, counters at ingress",
         "the same, never unsolicited",
     ];
-    let blocks = vec![Block::Plots(plots(&[pl2, rds, paced, paced_rds])), summary(&names, &runs)];
-    let text = "Five hosts send messages of 61 KiB to the sixth, 18 Gbps each with all that Ethernet \
-                adds: at random, or each host one at a random moment of each 28.47 µs (paced).";
+    let drawn = [pl2, rds, random, random_rds];
+    let blocks = vec![Block::Plots(plots(&drawn)), summary(&names, &runs)];
+    let text = "Five hosts send messages of 61 KiB to the sixth, 18 Gbps each with all that Ethernet adds: six at \
+                once, each 170.82 µs, that begin within 25 or 40 µs; at random; or each host one at a random moment of \
+                each 28.47 µs (paced).";
     Ok(findings("Microbursts", text, blocks, sheet))
 }
 
@@ -128,7 +184,7 @@ fn timeout(usual: &[RunResult], hasty: &[RunResult], p999: &str) -> Measured {
 
 /// Figs 1a to 1c: the first seed.
 fn plots(runs: &[&Vec<RunResult>; 4]) -> Vec<Plot> {
-    let names = ["PL2", "RDS", "PL2, paced", "RDS, paced"];
+    let names = ["PL2", "RDS", "PL2, at random", "RDS, at random"];
     let latency = |(name, runs): (&str, &&Vec<RunResult>)| {
         let cdf = runs[0].cdfs.iter().find(|cdf| cdf.quantity == "fct" && cdf.class == "all");
         let points = cdf.map(|cdf| cdf.points.clone()).unwrap_or_default();

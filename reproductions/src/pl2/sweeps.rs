@@ -3,7 +3,7 @@
 use rack::results::RunResult;
 use report::Unit;
 use report::page::{Axis, Block, Plot};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::SEEDS;
 use super::incast::{self, overhead};
@@ -26,14 +26,12 @@ pub(super) fn over(runs: &[RunResult], get: impl Fn(&RunResult) -> f64) -> Vec<f
     runs.iter().map(get).collect()
 }
 
-/// t: the microbursts of Fig. 1, and with threads that only send.
+/// t: the messages of Fig. 1 at random, and with threads that only send.
 pub(super) fn thresholds(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../pl2/threshold.claims.toml"));
     let case = |threshold: u32| {
-        let settings: Vec<(&'static str, Value)> = vec![
-            ("run.flows", json!(microbursts::messages(effort))),
-            ("fabric.0.unsolicited_below", json!(threshold)),
-        ];
+        let mut settings = microbursts::at_random(microbursts::messages(effort));
+        settings.push(("fabric.0.unsolicited_below", json!(threshold)));
         Case { file: microbursts::FILE, fabric: microbursts::PL2, settings }
     };
     let mut cases = THRESHOLDS.map(case).to_vec();
@@ -55,8 +53,8 @@ pub(super) fn thresholds(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
     let names: Vec<&str> = names.iter().chain(&free_names).map(String::as_str).collect();
     let all = [runs.clone(), free.clone()].concat();
     let blocks = vec![Block::Plots(threshold_plots(&curves)), microbursts::summary(&names, &all)];
-    let text = "The microbursts of Fig. 1 with thresholds of 10 to 90 slots below which bursts go \
-                unsolicited; then with threads that do nothing but send.";
+    let text = "The messages of Fig. 1, at random, with thresholds of 10 to 90 slots below which bursts \
+                go unsolicited; then with threads that do nothing but send.";
     Ok(findings("When bursts go unsolicited (t)", text, blocks, sheet))
 }
 
@@ -130,12 +128,12 @@ pub(super) fn exchange(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings
     let messages: u64 = if effort == Effort::Full { 1_000_000 } else { 10_000 };
     // One host to another, a packet now and then.
     let idle = |delay: Option<(&str, &str)>| {
-        let mut settings = vec![
+        let mut settings = microbursts::at_random(messages);
+        settings.extend([
             ("workload.load", json!(0.0005)),
             ("workload.sizes.size", json!("1500 B")),
             ("workload.pattern.senders", json!([1])),
-            ("run.flows", json!(messages)),
-        ];
+        ]);
         if let Some((software, jitter)) = delay {
             settings.push(("fabric.0.host.delay", json!(software)));
             settings.push(("fabric.0.host.jitter.median", json!(jitter)));
