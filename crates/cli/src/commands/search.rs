@@ -127,7 +127,10 @@ fn told(searched: &Searched, trials: usize, output: &Output) -> u8 {
     if searched.is_exhausted {
         output.note("Every point of the space was tried");
     }
-    output.note(&format!("Results are in {}", searched.directory.display()));
+    // Nothing is there where the disk was full from the first on.
+    if searched.directory.is_dir() {
+        output.note(&format!("Results are in {}", searched.directory.display()));
+    }
     let front = searched.directory.join(format!("{FRONT}.svg"));
     if front.exists() {
         output.note(&format!("The figure is {}", front.display()));

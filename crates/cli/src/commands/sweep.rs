@@ -115,7 +115,10 @@ fn told(swept: &Swept, drawing: &Drawing, output: &Output) -> Result<u8, Failure
     output.note(&format!(
         "{ran} points ran, {found} had run before, {failed} failed, {left} did not run"
     ));
-    output.note(&format!("Results are in {}", swept.directory.display()));
+    // Nothing is there where the disk was full from the first on.
+    if swept.directory.is_dir() {
+        output.note(&format!("Results are in {}", swept.directory.display()));
+    }
     if !drawing.keys.is_empty() {
         let folder = swept.directory.join(sweep::FIGURES_FOLDER);
         output.note(&format!("Figures are in {}", folder.display()));
