@@ -73,9 +73,10 @@ pub fn put(results: &Results, table: &mut ResultsTable) {
         put("Upgrade ended", Cell::text(format!("TiN {tin}: {why}")));
     }
     put("Upgrade of all", minutes(&summary["total_seconds"]));
-    for (what, key) in
-        [("An image, until it may restart", "image_seconds"), ("From a restart until whole", "restart_seconds")]
-    {
+    for (what, key) in [
+        ("An image, until it may restart", "image_seconds"),
+        ("From a restart until whole", "restart_seconds"),
+    ] {
         put(&format!("{what}, median"), minutes(&summary[key]["median"]));
         put(&format!("{what}, longest"), minutes(&summary[key]["max"]));
     }
