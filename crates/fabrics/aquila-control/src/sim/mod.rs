@@ -498,11 +498,9 @@ impl Sim {
         }
         for (tin, node) in results.tins.iter_mut().zip(&self.nodes) {
             tin.memory_peak = node.memory.peak().max(tin.memory_peak);
-            if let Some(firmware) = &node.firmware {
-                let counts = firmware.pmos_counts();
-                results.frames += counts.delivered;
-                results.frames_again += counts.sent_again;
-            }
+        }
+        for firmware in self.nodes.iter().filter_map(|node| node.firmware.as_ref()) {
+            results.add_frames(firmware.pmos_counts());
         }
         results
     }
@@ -678,7 +676,10 @@ impl Sim {
         let node = &mut self.nodes[usize::from(tin)];
         let peak = &mut self.results.tins[usize::from(tin)].memory_peak;
         *peak = (*peak).max(node.memory.peak());
-        (node.firmware, node.scheduled) = (None, None);
+        if let Some(firmware) = node.firmware.take() {
+            self.results.add_frames(firmware.pmos_counts());
+        }
+        node.scheduled = None;
         node.life += 1;
         self.links.clear(tin);
     }

@@ -8,7 +8,7 @@ use super::path::Lost;
 use crate::apps::front_end::upgrade::{self, FirmwareRow, PlanRow};
 use crate::bootstrap::{self, Stage};
 use crate::dhcp;
-use crate::nib;
+use crate::{nib, pmos};
 
 /// A TiN's bootstrap.
 #[derive(Clone, Debug, Default)]
@@ -150,6 +150,12 @@ impl Results {
             without_image: 0,
             events: 0,
         }
+    }
+
+    /// Of a firmware that runs no more, or no further: what it has counted ends with it.
+    pub(super) fn add_frames(&mut self, counts: pmos::Counts) {
+        self.frames += counts.delivered;
+        self.frames_again += counts.sent_again;
     }
 
     pub(super) fn on_stage(&mut self, time: Time, tin: u16, stage: Stage, via: Option<(u16, u8)>) {

@@ -170,6 +170,7 @@ fn slow_m609_i77_a_restart_costs_no_packet_and_no_bootstrap() {
     assert_eq!(results.leases, before.leases);
     assert_eq!(results.sessions.pmos_sessions, before.sessions.pmos_sessions);
     assert_eq!(results.entries, before.entries, "I76");
+    assert!(before.frames > 0 && results.frames >= before.frames, "what is counted stays counted");
     for (tin, (chip, old)) in sim.chips().iter().zip(&chips).enumerate() {
         for register in crate::expand::owned() {
             assert!(chip.registers.differing(&old.registers, register).is_empty(), "TiN {tin}");
