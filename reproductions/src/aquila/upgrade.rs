@@ -116,6 +116,7 @@ pub fn plot(results: &Results) -> Option<Plot> {
     let mut order: Vec<&Upgraded> =
         results.upgraded.values().filter(|one| one.begun.is_some()).collect();
     order.sort_by_key(|one| (one.begun, one.done));
+    let first = order.first()?.begun?;
     type Of = fn(&Upgraded) -> Option<Time>;
     let parts: [(&str, Of, Of); 2] = [
         ("Image", |one| one.begun, |one| one.restarted),
@@ -125,7 +126,7 @@ pub fn plot(results: &Results) -> Option<Plot> {
         let mut points = Vec::new();
         for (rank, one) in (1..).zip(&order) {
             if let (Some(from), Some(to)) = (from(one), to(one)) {
-                let seconds = |time: Time| (time - Time::ZERO).as_seconds();
+                let seconds = |time: Time| (time - first).as_seconds();
                 points.extend([from, to].map(|time| (seconds(time), f64::from(rank))));
             }
         }
@@ -134,7 +135,7 @@ pub fn plot(results: &Results) -> Option<Plot> {
     Some(Plot {
         title: "Upgrade of each TiN".into(),
         note: "A line a TiN: its image is sent, then it restarts, until its registers are known to be right.".into(),
-        x: Axis::linear("Time since the first power", Unit::Seconds),
+        x: Axis::linear("Time since the first image was begun", Unit::Seconds),
         y: Axis::linear("TiNs in order", Unit::Count),
         series: series.to_vec(),
     })
