@@ -135,14 +135,19 @@ impl Progress {
     }
 }
 
+/// Looks into the folder of one that runs; the exit code, if there is none.
+pub(super) fn viewer(folder: &Path, output: &mut Output) -> Result<Viewer, u8> {
+    Viewer::new(folder).map_err(|error| {
+        output.error(&error.to_string());
+        EXIT_INPUT
+    })
+}
+
 /// Shows one that runs.
 pub fn status(arguments: &StatusArguments, output: &mut Output) -> u8 {
-    let viewer = match Viewer::new(&arguments.dir) {
+    let viewer = match viewer(&arguments.dir, output) {
         Ok(viewer) => viewer,
-        Err(error) => {
-            output.error(&error.to_string());
-            return EXIT_INPUT;
-        }
+        Err(code) => return code,
     };
     let runtime = runtime();
     let report = runtime.block_on(viewer.report());

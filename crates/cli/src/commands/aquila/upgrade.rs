@@ -5,7 +5,7 @@ use std::time::Duration;
 use aquila_services::status::{Image, NotBegun, Upgrade, Viewer};
 
 use super::super::DONE;
-use super::control::runtime;
+use super::control::{runtime, viewer};
 use crate::args::UpgradeArguments;
 use crate::engine::{EXIT_BROKEN, EXIT_INPUT, EXIT_INTERRUPTED};
 use crate::interrupt;
@@ -16,12 +16,9 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// Asks for it, and tells how far it is until nothing more comes of it.
 pub fn upgrade(arguments: &UpgradeArguments, output: &mut Output) -> u8 {
-    let viewer = match Viewer::new(&arguments.dir) {
+    let viewer = match viewer(&arguments.dir, output) {
         Ok(viewer) => viewer,
-        Err(error) => {
-            output.error(&error.to_string());
-            return EXIT_INPUT;
-        }
+        Err(code) => return code,
     };
     let runtime = runtime();
     let image = Image::new(arguments.to, arguments.generation);
