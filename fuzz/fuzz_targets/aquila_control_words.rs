@@ -11,7 +11,7 @@ use aquila_control::apps::inter_block::{InterBlock, Message as Reach};
 use aquila_control::dhcp::{Client, Message, Server, from_frame, relay, to_client, to_server};
 use aquila_control::nib::Nib;
 use aquila_control::rpc::{MESSAGE_BYTES_MAX, Request};
-use aquila_control::session::{Pieces, Point, Said};
+use aquila_control::session::{Pieces, Point, Said, ip};
 use arbitrary::Arbitrary;
 use kernel::{Span, Stream, Time};
 use libfuzzer_sys::fuzz_target;
@@ -26,7 +26,7 @@ struct Input<'a> {
 
 fuzz_target!(|input: Input<'_>| {
     let plan = Plan::new(&Shape::TINY, 2);
-    let mut server = Server::for_ever(&plan, SERVER);
+    let mut server = Server::for_ever(&plan, SERVER).telling_v6(true);
     let ethernet = plan.ethernet(3, aquila::pipeline::Interface::Control);
     let mut client = Client::new(Time::ZERO, ethernet, Stream::new(1, "firmware", 3));
     let mut inter_block = InterBlock::new(plan);
@@ -34,6 +34,9 @@ fuzz_target!(|input: Input<'_>| {
     let mut pieces = Pieces::default();
     for bytes in input.parts {
         session(bytes);
+        if let Some((from, to)) = ip::ends(bytes) {
+            assert_eq!(ip::addresses(bytes), Some((from.ip(), to.ip())));
+        }
         dhcp(bytes, &mut server, &mut client);
         // The same behind a header that fits, which random bytes seldom have.
         inter_block.hear(Time::ZERO, &[b"IB", bytes].concat(), &mut Vec::new());
