@@ -2,7 +2,7 @@
 //! `hiera`, `crrd` and `output-queued`.
 //!
 //! Uniform traffic of 288-byte packets at load 0.9, as in `rackloom bench scoc`:
-//! `valgrind --tool=callgrind target/release/examples/speed scoc 128 20000`.
+//! `valgrind --tool=callgrind target/profiling/examples/speed scoc 128 20000`.
 
 use std::io::Write;
 use std::time::Instant;
