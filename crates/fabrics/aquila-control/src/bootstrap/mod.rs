@@ -42,7 +42,8 @@ pub struct Settings {
     pub targets_max: usize,
     /// For how long a lost session is only called for (M813).
     pub reconnect: Span,
-    /// For how long a TiN is only called for that said it would restart (M617: its processor takes 5 s).
+    /// For how long a TiN is only called for that said it would restart (M617: its processor takes 5 s, and its image may
+    /// have to give way to the one before it).
     pub restart: Span,
     /// For how long a target may be silent by PMOS: longer than a window of largest frames takes, and the largest request
     /// ([`Settings::with_times`]).
@@ -60,7 +61,7 @@ impl Default for Settings {
             calls_max: 64,
             targets_max: 4,
             reconnect: seconds(10),
-            restart: seconds(60),
+            restart: seconds(300),
             silence: seconds(60),
             asks: seconds(150),
         }

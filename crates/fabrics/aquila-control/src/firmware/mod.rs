@@ -7,7 +7,8 @@
 //!
 //! It keeps nothing that outlives it: after a restart ([`Firmware::new`] on the same [`Chip`]) it finds its address in
 //! the chip's own rule, and the controller connects anew (M609). All that it keeps is charged to its memory (I74). Another
-//! version of it is written to the flash ([`crate::flash`]) as it arrives, and runs after a restart (M617).
+//! version of it is written to the flash ([`crate::flash`]) as it arrives, and runs after a restart (M617): on trial, under
+//! a watchdog that starts what ran before when its time is over. The chip goes on meanwhile.
 //!
 //! **Our choice**: how long an entry of a register takes, and that a new session takes the place of the one before it.
 //!
@@ -31,6 +32,7 @@ use kernel::{Span, Stream, Time};
 use thiserror::Error;
 
 use crate::dhcp;
+use crate::flash::Trial;
 use crate::memory::{Charge, Memory, OutOfMemory, Purpose};
 use crate::pmos;
 use crate::registers::map::{LINK_CONTROL, LINK_NEIGHBOUR, LINK_STATE};
@@ -200,6 +202,10 @@ pub struct Firmware {
     version: u16,
     /// What is to restart, and when.
     restart: Option<(Time, Restart)>,
+    /// While it is on trial: when the watchdog restarts it.
+    watchdog: Option<Time>,
+    /// Its code does nothing ([`crate::flash::Code::Silent`]).
+    is_silent: bool,
 }
 
 impl Firmware {
@@ -251,11 +257,20 @@ impl Firmware {
             counts: Counts::default(),
             version: image.version,
             restart: None,
+            watchdog: chip.flash.trial_time().map(|time| now + time),
+            is_silent: chip.flash.is_silent(),
         })
     }
 
     /// Advances by one input.
     pub fn step(&mut self, now: Time, chip: &mut Chip, input: Input, out: &mut Vec<Output>) {
+        if self.is_given_up(now, chip) {
+            out.push(Output::Restart(Restart::Processor));
+            return;
+        }
+        if self.is_silent {
+            return;
+        }
         match input {
             Input::Nothing => {}
             Input::Link { port, state, neighbour } => {
@@ -286,10 +301,19 @@ impl Firmware {
         self.run(now, chip, out);
     }
 
+    /// Whether the time of its trial is over and it was not confirmed: what ran before it is to start.
+    fn is_given_up(&mut self, now: Time, chip: &mut Chip) -> bool {
+        let is_over = self.watchdog.take_if(|at| *at <= now).is_some();
+        if is_over {
+            chip.flash.expire();
+        }
+        is_over
+    }
+
     /// A frame for the wire of a port, and whether it is an acknowledgement, which goes at once; `is_free`: no other frame
     /// is on it.
     pub fn next_frame(&mut self, port: u8, is_free: bool) -> Option<pmos::Frame> {
-        self.ports.next_frame(port, is_free)
+        if self.is_silent { None } else { self.ports.next_frame(port, is_free) }
     }
 
     /// Takes the ports, a bit each, that may have something for their wires since this was last asked.
@@ -303,7 +327,10 @@ impl Firmware {
         let asks = self.client.deadline().filter(|_| self.can_ask());
         let restart = self.restart.map(|(at, _)| at);
         let (requests, reports) = (self.requests.deadline(), self.reports.deadline());
-        let own = [asks, self.server.deadline(), requests, reports, restart];
+        if self.is_silent {
+            return self.watchdog;
+        }
+        let own = [asks, self.server.deadline(), requests, reports, restart, self.watchdog];
         own.into_iter().flatten().chain(self.ports.deadline()).min()
     }
 
@@ -428,6 +455,8 @@ impl Firmware {
         // What neighbours said may have been an address.
         self.keep_address(now, chip, out);
         self.requests.run(now, chip);
+        // It may have been confirmed.
+        self.watchdog = self.watchdog.filter(|_| chip.flash.trial() == Trial::Runs);
         let (server, ports) = (&mut self.server, &mut self.ports);
         self.requests.answer(|source, piece| match source {
             Source::Tcp => server.say(&Said::Rpc(piece.to_vec())),

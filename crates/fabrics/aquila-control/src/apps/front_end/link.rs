@@ -80,7 +80,12 @@ impl Link {
 
     /// Whether nothing is to be done about registers, and no request is under way.
     pub fn is_free(&self) -> bool {
-        self.is_complete() && self.caller.under_way().is_none()
+        self.is_complete() && self.is_idle()
+    }
+
+    /// Whether no request is under way.
+    pub fn is_idle(&self) -> bool {
+        self.caller.under_way().is_none()
     }
 
     /// Something is to be looked at then, at the latest.

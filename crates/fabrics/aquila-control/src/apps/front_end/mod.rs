@@ -26,7 +26,7 @@ use crate::flash::{BLOCK_BYTES, BLOCK_TIME};
 use crate::nib::{Changes, Key, LAYOUT, Table};
 use intent::Intent;
 use link::Link;
-use upgrade::{FirmwareRow, Standing, Upgrade};
+use upgrade::{FirmwareRow, Standing, Trials, Upgrade};
 
 /// Rates (M727, our choice), and patience.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +40,8 @@ pub struct Settings {
     pub again: Span,
     /// How fast images of firmware go to a TiN (M617): no faster than flash takes them. Unit: bytes a second.
     pub image_rate: u64,
+    /// For how long images are on trial until they are confirmed (M617).
+    pub trials: Trials,
     /// How long a batch of routes waits for a TiN that carries others' traffic and has a session.
     pub patience: Span,
 }
@@ -51,6 +53,7 @@ impl Default for Settings {
             tcp_rate: 4_000_000,
             pmos_rate: 200_000,
             image_rate: image_rate(BLOCK_TIME),
+            trials: Trials::default(),
             again,
             patience: flow_manager::PATIENCE,
         }
@@ -335,13 +338,16 @@ impl FrontEnd {
         out.extend(self.upgrade.changed().into_iter().map(|(tin, row)| Output::Firmware(tin, row)));
     }
 
-    /// Asks a TiN of which nothing else is wanted for what its upgrade needs.
+    /// Asks a TiN of which nothing else is wanted, or that is on trial, for what its upgrade needs.
     fn ask_for_upgrade(&mut self, now: Time, number: u16, out: &mut Vec<Output>) {
         let link = self.tins.get(&number).and_then(|tin| tin.link.as_ref());
-        let is_free = link.is_some_and(Link::is_free) && standing(&self.tins, number).is_ready;
+        let is_free = match self.upgrade.is_on_trial(number) {
+            true => link.is_some_and(Link::is_idle),
+            false => link.is_some_and(Link::is_free) && standing(&self.tins, number).is_ready,
+        };
         let mut next = || {
             let standing = |tin: u16| standing(&self.tins, tin);
-            self.upgrade.next(now, &self.clique, number, standing)
+            self.upgrade.next(now, &self.clique, number, &self.settings.trials, standing)
         };
         let next = if is_free { next() } else { return };
         let Some(link) = self.tins.get_mut(&number).and_then(|tin| tin.link.as_mut()) else {
@@ -365,6 +371,10 @@ impl FrontEnd {
 
     /// Sends what can be sent to a TiN, and says what is finished.
     fn go_on(&mut self, now: Time, number: u16, out: &mut Vec<Output>) {
+        // An image on trial is told first that it was heard of: by whatever way there is a session.
+        if self.upgrade.is_on_trial(number) {
+            self.ask_for_upgrade(now, number, out);
+        }
         let tin = self.tins.get_mut(&number).expect("it is known");
         let Some(link) = &mut tin.link else { return };
         let counts = &mut self.counts;
@@ -441,5 +451,6 @@ impl FrontEnd {
 fn standing(tins: &BTreeMap<u16, Tin>, tin: u16) -> Standing {
     let session = tins.get(&tin).map(|tin| tin.session).unwrap_or_default();
     let is_over_pmos = session.is_up && session.is_over_pmos;
-    Standing { is_ready: session.is_up && session.is_ready && !is_over_pmos, is_over_pmos }
+    let (is_up, is_ready) = (session.is_up, session.is_up && session.is_ready && !is_over_pmos);
+    Standing { is_ready, is_over_pmos, is_up }
 }
