@@ -28,6 +28,7 @@ use crate::apps::session::{Over, Progress, Request, Session};
 use crate::dhcp::{self, Kind, Message};
 use crate::flash::GENERATION;
 use crate::pmos;
+use crate::rpc::Restart;
 use crate::session::{Client, Hello, PIECE_BYTES, Pieces, Progress as Call, Said};
 use target::Target;
 
@@ -45,6 +46,8 @@ pub struct Settings {
     /// For how long a TiN is only called for that said it would restart (M617: its processor takes 5 s, and its image may
     /// have to give way to the one before it).
     pub restart: Span,
+    /// The same of one whose chip restarts: it has to be booted again.
+    pub restart_cold: Span,
     /// For how long a target may be silent by PMOS: longer than a window of largest frames takes, and the largest request
     /// ([`Settings::with_times`]).
     pub silence: Span,
@@ -62,6 +65,7 @@ impl Default for Settings {
             targets_max: 4,
             reconnect: seconds(10),
             restart: seconds(300),
+            restart_cold: seconds(60),
             silence: seconds(60),
             asks: seconds(150),
         }
@@ -332,7 +336,9 @@ impl Manager {
             Input::Request(request) => self.on_request(now, request, out),
             Input::Progress(Progress::Enough { tin }) => self.on_enough(now, tin),
             Input::Progress(Progress::Complete { tin }) => self.on_complete(tin, out),
-            Input::Progress(Progress::Restarts { tin }) => self.on_restart(now, tin, out),
+            Input::Progress(Progress::Restarts { tin, restart }) => {
+                self.on_restart(now, tin, restart, out);
+            }
         }
         self.on_time(now, out);
     }
@@ -592,13 +598,17 @@ impl Manager {
 
     /// A TiN is about to restart, as another version of its firmware is to run: its session is over, and it is called again
     /// until it is back.
-    fn on_restart(&mut self, now: Time, tin: u16, out: &mut Vec<Output>) {
+    fn on_restart(&mut self, now: Time, tin: u16, restart: Restart, out: &mut Vec<Output>) {
         if !self.tin(tin).is_up {
             return;
         }
         self.tin(tin).client.hang_up(now);
         self.on_lost(now, tin, out);
-        let gives_up = now + self.settings.restart;
+        let gives_up = now
+            + match restart {
+                Restart::Processor => self.settings.restart,
+                Restart::Chip => self.settings.restart_cold,
+            };
         let place = self.tin(tin);
         (place.is_restarting, place.gives_up) = (true, Some(gives_up));
         self.next_tick = self.next_tick.min(now + TICK);

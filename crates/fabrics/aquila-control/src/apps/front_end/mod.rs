@@ -303,7 +303,8 @@ impl FrontEnd {
                     }
                 };
                 if of_flash.is_some_and(|outcome| self.upgrade.answered(now, number, &outcome)) {
-                    out.push(Output::Progress(Progress::Restarts { tin: number }));
+                    let restart = self.upgrade.restart();
+                    out.push(Output::Progress(Progress::Restarts { tin: number, restart }));
                 }
             }
         }

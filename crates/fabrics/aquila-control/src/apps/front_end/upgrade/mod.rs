@@ -312,6 +312,11 @@ impl Upgrade {
         work.next(now, image, (plan.restart, trials.seconds(plan.restart)), may_restart)
     }
 
+    /// What restarts for the version that is wanted.
+    pub fn restart(&self) -> Restart {
+        self.plan.map_or(Restart::default(), |plan| plan.restart)
+    }
+
     /// Whether a TiN has to be told to keep what it runs, before anything else is asked of it.
     pub fn is_on_trial(&self, tin: u16) -> bool {
         self.work.get(&tin).is_some_and(Work::is_on_trial)
