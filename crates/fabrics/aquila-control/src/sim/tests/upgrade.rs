@@ -225,6 +225,33 @@ fn slow_m617_an_image_on_trial_starts_twice_and_not_more() {
     }
 }
 
+/// What runs for a plan that another one has followed is kept, whatever becomes of that one.
+#[test]
+fn slow_m617_an_image_of_a_plan_that_was_followed_is_kept() {
+    let mut clique = up();
+    clique.fault(asks(2, Restart::Processor, 2));
+    let due = loop {
+        clique.run_to(clique.now() + ms(10));
+        let due: Vec<usize> = (0..)
+            .zip(trials(&clique))
+            .filter(|&(_, trial)| trial == Trial::Due)
+            .map(|(tin, _)| tin)
+            .collect();
+        if due.len() == 2 {
+            break due;
+        }
+    };
+    let (restart, code) = (Restart::Processor, Code::Silent);
+    clique.fault(Fault::Upgrade { version: 3, restart, at_once: 1, code });
+    finish(&mut clique, 400);
+    clique.run_to(clique.now() + ms(200_000));
+    let mut expected = [1; 18];
+    due.iter().for_each(|&tin| expected[tin] = 2);
+    assert_eq!(versions(&clique), expected);
+    let is_on_trial = |trial: &Trial| matches!(trial, Trial::Due | Trial::Runs);
+    assert!(!trials(&clique).iter().any(is_on_trial));
+}
+
 /// A TiN whose chip is of another generation has no session, by whatever way, and the others are booted.
 #[test]
 fn slow_m617_a_chip_of_another_generation_is_refused() {

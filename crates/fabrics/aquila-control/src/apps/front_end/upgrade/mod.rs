@@ -6,7 +6,7 @@
 //! session, and nothing has to be written (I76).
 //!
 //! An image runs on trial until this has heard of it: the first request of the first session in which a TiN says that it
-//! runs the version confirms it, also by PMOS. An image that never gets a session gives way to the one before it; when
+//! runs another version confirms it, also by PMOS, and also if another plan has followed. An image that never gets a session gives way to the one before it; when
 //! that one is back the TiN has failed ([`Failure::RolledBack`]).
 //!
 //! What is wanted, the image, and how far each TiN is are rows of the base, so another instance that takes over goes on; and
@@ -90,6 +90,8 @@ pub struct Upgrade {
     work: BTreeMap<u16, Work>,
     /// By TiN that restarts and is not back: when it is taken for lost.
     back: BTreeMap<u16, Time>,
+    /// By TiN that runs another version than before, of whatever plan: which it is to be told to keep.
+    heard: BTreeMap<u16, u16>,
     /// TiNs whose rows have to be written.
     changed: Vec<u16>,
 }
@@ -184,6 +186,11 @@ impl Upgrade {
 
     /// A TiN has a session, and says which version it runs.
     pub fn session(&mut self, now: Time, tin: u16, runs: u16) {
+        if self.row(tin).runs != runs {
+            self.heard.insert(tin, runs);
+        } else if self.heard.get(&tin).is_some_and(|&heard| heard != runs) {
+            self.heard.remove(&tin);
+        }
         self.set(tin, FirmwareRow { runs, ..self.row(tin) });
         let stage = self.stage(tin);
         let is_new = self.plan.is_some_and(|plan| plan.header.version == runs);
@@ -305,6 +312,9 @@ impl Upgrade {
         trials: &Trials,
         standing: impl Fn(u16) -> Standing,
     ) -> Result<Item, Time> {
+        if let Some(&version) = self.heard.get(&tin) {
+            return Ok(Item::Confirm { version });
+        }
         let may_restart =
             self.work.contains_key(&tin) && self.may_restart(now, clique, tin, standing);
         let (Some(plan), Some(image)) = (self.plan, &self.image) else { return Err(Time::NEVER) };
@@ -319,7 +329,7 @@ impl Upgrade {
 
     /// Whether a TiN has to be told to keep what it runs, before anything else is asked of it.
     pub fn is_on_trial(&self, tin: u16) -> bool {
-        self.work.get(&tin).is_some_and(Work::is_on_trial)
+        self.heard.contains_key(&tin) || self.work.get(&tin).is_some_and(Work::is_on_trial)
     }
 
     fn may_restart(
@@ -347,6 +357,10 @@ impl Upgrade {
     /// A TiN has answered; whether it restarts.
     pub fn answered(&mut self, now: Time, tin: u16, outcome: &Outcome) -> bool {
         let runs = self.row(tin).runs;
+        let is_of_trial = self.work.get(&tin).is_some_and(Work::is_on_trial);
+        if self.heard.remove(&tin).is_some() && !is_of_trial {
+            return false;
+        }
         let (Some(image), Some(work)) = (&self.image, self.work.get_mut(&tin)) else {
             return false;
         };
