@@ -3,7 +3,8 @@
 //! Models: Aquila §3.5, §4.3, §4.4, §6 (M601, M603, M605, M608 to M613, M617, M803, M808 to M810, M813). It brings up links, asks for
 //! an address on all of them, traps packets to that address, and answers by the interface at which they came (I83); it
 //! does what requests ask of the chip's registers, reports some of them, passes packets on between the controller and
-//! neighbours that have no other way, and answers hosts that ask who has an address. All else is the controller's.
+//! neighbours that have no other way, and answers hosts that ask who has an address, and management controllers that bring
+//! up their sideband ([`crate::nc_si`], M616). All else is the controller's.
 //!
 //! It keeps nothing that outlives it: after a restart ([`Firmware::new`] on the same [`Chip`]) it finds its address in
 //! the chip's own rule, and the controller connects anew (M609). All that it keeps is charged to its memory (I74). Another
@@ -12,7 +13,7 @@
 //!
 //! **Our choice**: how long an entry of a register takes, and that a new session takes the place of the one before it.
 //!
-//! Leaves out: IPv6 sessions (M615 has both; the pipeline traps both), and the sideband (M616).
+//! Leaves out: IPv6 sessions (M615 has both; the pipeline traps both).
 
 pub mod chip;
 mod ports;
@@ -34,6 +35,7 @@ use thiserror::Error;
 use crate::dhcp;
 use crate::flash::Trial;
 use crate::memory::{Charge, Memory, OutOfMemory, Purpose};
+use crate::nc_si;
 use crate::pmos;
 use crate::registers::map::{LINK_CONTROL, LINK_NEIGHBOUR, LINK_STATE};
 use crate::rpc::Restart;
@@ -47,6 +49,8 @@ use requests::{Requests, Source};
 const WAYS_MAX: usize = 4;
 /// From the answer that another image was chosen until the restart (our choice): the answer has gone by then.
 const GRACE: Span = Span::from_us(100_000);
+/// Hosts of a TiN.
+const HOSTS: u8 = 2;
 /// What the firmware keeps beside what its parts charge: its own state, with room to spare. Unit: bytes.
 const STATE_BYTES: usize = 8 << 10;
 
@@ -119,6 +123,13 @@ pub enum Input {
         /// Of which port.
         port: u8,
     },
+    /// A control packet of NC-SI has come by the sideband of a host (M616).
+    Sideband {
+        /// Which host.
+        host: u8,
+        /// The frame.
+        frame: Vec<u8>,
+    },
 }
 
 /// What the firmware wants sent.
@@ -139,6 +150,13 @@ pub enum Output {
         by: Interface,
         /// The packet.
         packet: Vec<u8>,
+    },
+    /// A control packet of NC-SI, for the management controller of a host (M616).
+    Sideband {
+        /// Which host.
+        host: u8,
+        /// The frame.
+        frame: Vec<u8>,
     },
 }
 
@@ -168,6 +186,8 @@ pub struct Counts {
     pub reports_refused: u64,
     /// Images for chips of another generation that were refused (M617).
     pub other_generations: u64,
+    /// Frames of management controllers that were no control packets, or for nobody here (M616).
+    pub sideband_refused: u64,
 }
 
 /// Why no firmware runs.
@@ -198,6 +218,8 @@ pub struct Firmware {
     is_hello_due: bool,
     are_links_due: bool,
     counts: Counts,
+    /// A frame of NC-SI each way, from the first that comes on.
+    sideband_room: Option<Charge>,
     /// Which it is (M617).
     version: u16,
     /// What is to restart, and when.
@@ -255,6 +277,7 @@ impl Firmware {
             is_hello_due: false,
             are_links_due: false,
             counts: Counts::default(),
+            sideband_room: None,
             version: image.version,
             restart: None,
             watchdog: chip.flash.trial_time().map(|time| now + time),
@@ -274,12 +297,16 @@ impl Firmware {
         match input {
             Input::Nothing => {}
             Input::Link { port, state, neighbour } => {
-                self.on_link(now, chip, port, state, neighbour)
+                let before = link_to_tell(chip);
+                self.on_link(now, chip, port, state, neighbour);
+                notify(chip, before, out);
             }
             Input::Ethernet { is_up } => {
                 self.is_ethernet_up = is_up;
                 let state = if is_up { LinkState::Up } else { LinkState::Down };
+                let before = link_to_tell(chip);
                 chip.registers.set(LINK_STATE, [ETHERNET_PORT.into()], state as u8);
+                notify(chip, before, out);
                 self.are_links_due = true;
                 if is_up {
                     self.client.hurry(now);
@@ -297,6 +324,7 @@ impl Firmware {
             Input::Word { port, set } => self.ports.receive(now, port, set),
             Input::Pmos { port, frame } => self.ports.receive_frame(now, port, frame),
             Input::Gone { port } => self.ports.has_gone(now, port),
+            Input::Sideband { host, frame } => self.on_sideband(chip, host, &frame, out),
         }
         self.run(now, chip, out);
     }
@@ -413,6 +441,25 @@ impl Firmware {
         chip.registers.set(LINK_STATE, at, state as u8);
         chip.registers.set(LINK_NEIGHBOUR, at, heard);
         self.are_links_due = true;
+    }
+
+    /// A management controller's control packet: what cannot be answered is counted (M616).
+    fn on_sideband(&mut self, chip: &mut Chip, host: u8, frame: &[u8], out: &mut Vec<Output>) {
+        let is_on = host < HOSTS && nc_si::settings(&chip.registers, host).is_on;
+        if is_on && self.sideband_room.is_none() {
+            let room = self.memory.charge(Purpose::Sideband, 2 * nc_si::FRAME_BYTES_MAX);
+            self.sideband_room = room.ok();
+        }
+        let can = is_on && self.sideband_room.is_some();
+        let command = nc_si::Packet::decode(frame).ok().filter(|_| can);
+        let link = nc_si::Link::of(chip);
+        let answer = command.and_then(|command| {
+            nc_si::respond(&mut chip.registers, host, &command, link, self.version)
+        });
+        match answer {
+            Some(answer) => out.push(Output::Sideband { host, frame: answer.encode() }),
+            None => self.counts.sideband_refused += 1,
+        }
     }
 
     fn on_dhcp(&mut self, now: Time, message: &[u8]) {
@@ -580,6 +627,21 @@ impl Firmware {
             let report = Said::Report { address, entry: entry.as_bytes().to_vec() };
             self.reports.refused += u64::from(!self.server.say(&report));
         }
+    }
+}
+
+/// The link, if a sideband is on.
+fn link_to_tell(chip: &Chip) -> Option<nc_si::Link> {
+    let is_on = |host| nc_si::settings(&chip.registers, host).is_on;
+    (0..HOSTS).any(is_on).then(|| nc_si::Link::of(chip))
+}
+
+/// Tells management controllers that want to know that the TiN has its first link, or has lost its last (M616).
+fn notify(chip: &Chip, before: Option<nc_si::Link>, out: &mut Vec<Output>) {
+    let Some(link) = link_to_tell(chip).filter(|link| Some(*link) != before) else { return };
+    for host in 0..HOSTS {
+        let notice = nc_si::notify(&chip.registers, host, link);
+        out.extend(notice.map(|notice| Output::Sideband { host, frame: notice.encode() }));
     }
 }
 

@@ -732,8 +732,8 @@ impl Sim {
                         self.send(self.config.network, parcel);
                     }
                 }
-                // Hosts are not simulated.
-                firmware::Output::Frame { .. } => {}
+                // Hosts are not simulated, nor who manages them.
+                firmware::Output::Frame { .. } | firmware::Output::Sideband { .. } => {}
                 firmware::Output::Packet { by, packet } => self.send_from_tin(tin, by, packet),
                 firmware::Output::Restart(restart) => restarts = Some(restart),
             }

@@ -120,8 +120,8 @@ impl Agent {
                             links.send((Role::Datacenter, 0), What::Dhcp(asked));
                         }
                     }
-                    // There are no hosts.
-                    firmware::Output::Frame { .. } => {}
+                    // There are no hosts, nor who manages them.
+                    firmware::Output::Frame { .. } | firmware::Output::Sideband { .. } => {}
                     firmware::Output::Packet { by, packet } => {
                         self.leave(number, by, packet, links)
                     }

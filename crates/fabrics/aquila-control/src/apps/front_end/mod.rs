@@ -177,7 +177,7 @@ impl FrontEnd {
     }
 
     /// The tables that it reads when it starts.
-    pub const TABLES: [Table; 7] = [
+    pub const TABLES: [Table; 8] = [
         PROGRAMMED[0],
         PROGRAMMED[1],
         PROGRAMMED[2],
@@ -185,7 +185,10 @@ impl FrontEnd {
         PROGRAMMED[4],
         Table::TinSession,
         Table::Firmware,
+        Table::Sideband,
     ];
+    /// Those that it goes on reading.
+    pub const NEWS: [Table; 2] = [Table::Firmware, Table::Sideband];
 
     /// What has happened so far.
     #[must_use]
@@ -212,7 +215,9 @@ impl FrontEnd {
                 continue;
             };
             let tin = tins.entry(tin).or_default();
-            if change.key.0 == Table::TinSession {
+            if change.key.0 == Table::Sideband {
+                tin.intent.set_sidebands(value.first().copied().unwrap_or(0));
+            } else if change.key.0 == Table::TinSession {
                 let row = SessionRow::decode(value).unwrap_or_default();
                 tin.session = SessionRow { is_up: false, ..row };
             } else if PROGRAMMED.contains(&change.key.0) {
@@ -228,12 +233,33 @@ impl FrontEnd {
         self.upgrade.seen()
     }
 
-    /// The base has changed: another version of the firmware may be wanted (M617).
+    /// The base has changed: another version of the firmware may be wanted (M617), or other sidebands (M616).
     pub fn learn(&mut self, now: Time, changes: &Changes, out: &mut Vec<Output>) {
-        if self.is_loaded {
-            self.upgrade.learn(changes);
-            self.go_on_with_upgrades(now, out);
+        if !self.is_loaded {
+            return;
         }
+        for change in changes.changes.iter().filter(|change| change.key.0 == Table::Sideband) {
+            let tin = split_key(&change.key.1).map(|(tin, _)| tin);
+            let tin = tin.filter(|&tin| tin < self.clique.topology.shape().tins());
+            if let Some(number) = tin {
+                let sidebands = change.value.as_ref().and_then(|value| value.first()).copied();
+                self.set_sidebands(now, number, sidebands.unwrap_or(0), out);
+            }
+        }
+        self.upgrade.learn(changes);
+        self.go_on_with_upgrades(now, out);
+    }
+
+    fn set_sidebands(&mut self, now: Time, number: u16, sidebands: u8, out: &mut Vec<Output>) {
+        let tin = self.tins.entry(number).or_default();
+        if tin.intent.sidebands() == Some(sidebands) {
+            return;
+        }
+        if let Some(link) = &mut tin.link {
+            link.intent_changes(&self.clique, number, &tin.intent);
+        }
+        tin.intent.set_sidebands(sidebands);
+        self.go_on(now, number, out);
     }
 
     /// Operations have come.
