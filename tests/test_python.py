@@ -592,6 +592,9 @@ def test_a_sweep_of_seeds_has_means_with_intervals_and_figures(here: Path, small
     assert repr(figure).startswith("<rackloom.Figure, ")
     with pytest.raises(rackloom.InputError, match=r"holds a sweep; use rackloom\.Sweep\.load"):
         rackloom.load(swept.directory)
+    shown = swept._repr_html_()
+    assert shown.count("<tr>") == 1 + 6
+    assert "<th>workload.load</th>" in shown
     again = rackloom.Sweep.load("sweep")
     assert [point.settings for point in again] == [point.settings for point in swept]
     assert again.plot(key, "equipment.power_watts", log="y").svg == figure.svg

@@ -132,6 +132,10 @@ def test_what_cannot_run_is_listed_and_does_not_end_a_search(scenario: Scenario)
     assert "1" in failed
     assert "fabric.nodes" in failed["1"].why[0]
     assert found.best is not None
+    shown = found._repr_html_()
+    assert shown.count("<tr>") == 1 + len(found)
+    assert shown.count("<td>best</td>") == len(found.front)
+    assert shown.count("<td>failed; ") == len(failed)
 
 
 def test_the_command_stops_at_ctrl_c_and_goes_on(here: Path, scenario: Scenario) -> None:

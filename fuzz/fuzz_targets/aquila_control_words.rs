@@ -13,7 +13,7 @@ use aquila_control::nc_si::{Link, Packet, respond};
 use aquila_control::nib::Nib;
 use aquila_control::registers::file::RegisterFile;
 use aquila_control::rpc::{MESSAGE_BYTES_MAX, Request};
-use aquila_control::session::{Pieces, Point, Said};
+use aquila_control::session::{Pieces, Point, Said, ip};
 use arbitrary::Arbitrary;
 use kernel::{Span, Stream, Time};
 use libfuzzer_sys::fuzz_target;
@@ -28,7 +28,7 @@ struct Input<'a> {
 
 fuzz_target!(|input: Input<'_>| {
     let plan = Plan::new(&Shape::TINY, 2);
-    let mut server = Server::for_ever(&plan, SERVER);
+    let mut server = Server::for_ever(&plan, SERVER).telling_v6(true);
     let ethernet = plan.ethernet(3, aquila::pipeline::Interface::Control);
     let mut client = Client::new(Time::ZERO, ethernet, Stream::new(1, "firmware", 3));
     let mut inter_block = InterBlock::new(plan);
@@ -37,6 +37,9 @@ fuzz_target!(|input: Input<'_>| {
     let mut registers = RegisterFile::new();
     for bytes in input.parts {
         session(bytes);
+        if let Some((from, to)) = ip::ends(bytes) {
+            assert_eq!(ip::addresses(bytes), Some((from.ip(), to.ip())));
+        }
         // The same behind a header of Ethernet, which random bytes seldom have; without a checksum, that is one of zeros.
         let header = [&[0xFF; 12][..], &[0x88, 0xF8]].concat();
         control_packet(bytes, &mut registers);

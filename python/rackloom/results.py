@@ -303,6 +303,15 @@ class Sweep(Sequence[Point]):
         done = len(self.results)
         return f"<rackloom.Sweep, {done} of {len(self)} points done, in {str(self.directory)!r}>"
 
+    def _repr_html_(self) -> str:
+        keys = list(self.points[0].settings) if self.points else []
+        rows = [
+            [*point.settings.values(), point.label, point.problem or point.status]
+            for point in self.points
+        ]
+        note = "means and intervals: .means; a figure: .plot(key); the page: .report()"
+        return "".join([*_markup([*keys, "fabric", "status"], rows), f"<p>{note}</p>"])
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -393,6 +402,19 @@ class Search(Sequence[Trial]):
         feasible = sum(trial.status == "feasible" for trial in self.trials)
         place = str(self.directory)
         return f"<rackloom.Search, {feasible} of {len(self)} trials feasible, in {place!r}>"
+
+    def _repr_html_(self) -> str:
+        keys = list(self.trials[0].settings) if self.trials else []
+        rows = [
+            [
+                *trial.settings.values(),
+                "; ".join([trial.status, *trial.why]),
+                "" if trial.values is None else ", ".join(f"{value:.4g}" for value in trial.values),
+                "best" if trial.is_best else "",
+            ]
+            for trial in self.trials
+        ]
+        return "".join(_markup([*keys, "status", "aims", ""], rows))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use kernel::{Bytes, Span};
-use reproductions::aquila::boot::{Boot, Profile};
+use reproductions::aquila::boot::{Boot, Profile, Versions};
 
 use crate::catalogue::Listed;
 
@@ -458,6 +458,10 @@ pub struct BootstrapArguments {
     /// How many TiNs at once get another version of the firmware.
     #[arg(long, value_name = "N", default_value_t = Boot::default().at_once)]
     pub at_once: u8,
+    /// Over which version of IP the controller has its sessions: v4, v6, or both: v6, and after a call that nobody
+    /// answered v4, in turns.
+    #[arg(long, value_name = "VERSION", default_value_t)]
+    pub ip: Versions,
     /// Simulated time after which it is given up.
     #[arg(long, value_name = "TIME", default_value_t = Boot::default().limit)]
     pub limit: Span,
@@ -496,6 +500,9 @@ pub struct ControlArguments {
     /// How logs are written.
     #[arg(long, value_enum, default_value_t)]
     pub log_format: Format,
+    /// Over which version of IP the controller has its sessions, as of `aquila bootstrap`.
+    #[arg(long, value_name = "VERSION", default_value_t)]
+    pub ip: Versions,
     /// From one management ordered set to the next on a cable.
     #[arg(long, value_name = "TIME", default_value_t = Times::default().mos_interval)]
     pub mos_interval: Span,

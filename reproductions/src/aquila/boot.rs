@@ -8,6 +8,7 @@ use aquila::topology::{Fibres, Shape, Topology};
 use aquila_control::bootstrap::Stage;
 use aquila_control::flash::Code;
 use aquila_control::rpc::Restart;
+pub use aquila_control::session::Versions;
 use aquila_control::sim::path::Lost;
 use aquila_control::sim::results::{Results, Tin};
 use aquila_control::sim::{Config, Fault, Sim};
@@ -45,6 +46,8 @@ pub struct Boot {
     pub faults: Vec<String>,
     /// How many TiNs at once get another version of the firmware.
     pub at_once: u8,
+    /// Over which versions of IP TiNs are called.
+    pub versions: Versions,
     /// After so long it is given up.
     pub limit: Span,
 }
@@ -61,6 +64,7 @@ impl Default for Boot {
             seed: 1,
             faults: Vec::new(),
             at_once: 4,
+            versions: Versions::default(),
             limit: Span::from_us(86_400_000_000),
         }
     }
@@ -129,6 +133,7 @@ impl Boot {
         config.mos_lost = self.mos_lost;
         config.faults = faults;
         config.limit = Time::ZERO + self.limit;
+        config.manager.versions = self.versions;
         config.manager = config.manager.with_times(config.mos_interval, config.entry_time);
         config.front_end = config.front_end.with_entry_time(config.entry_time);
         Ok(config)
@@ -260,6 +265,7 @@ impl Outcome {
             "profile": boot.profile.to_string(),
             "tins": self.shape.tins(),
             "connected": self.connected.len(),
+            "ip": boot.versions.to_string(),
             "seed": boot.seed,
             "mos_interval_seconds": boot.mos_interval.as_seconds(),
             "entry_seconds": boot.entry_time.as_seconds(),
@@ -291,7 +297,9 @@ impl Outcome {
                 "rows": results.base.rows, "raw_bytes": results.base.raw,
                 "stored_bytes": results.base.stored,
             },
-            "packets": { "crossed": results.crossed, "passed_unready": results.passed_unready, "lost": lost },
+            "packets": {
+                "ipv4": results.packets[0], "ipv6": results.packets[1], "crossed": results.crossed,
+                "passed_unready": results.passed_unready, "lost": lost },
             "events": results.events,
         });
         if let Some(upgrade) = upgrade::summary(results) {

@@ -60,6 +60,9 @@ fn command(boot: &Boot) -> String {
     if boot.at_once != Boot::default().at_once {
         command += &format!(" --at-once {}", boot.at_once);
     }
+    if boot.versions != Boot::default().versions {
+        command += &format!(" --ip {}", boot.versions);
+    }
     boot.faults.iter().for_each(|fault| command += &format!(" --fault '{fault}'"));
     command
 }

@@ -11,6 +11,7 @@ use aquila::turns::TurnTable;
 use aquila_control::apps::Clique;
 use aquila_control::apps::election::Application;
 use aquila_control::flash::BLOCK_TIME;
+pub use aquila_control::session::Versions;
 use kernel::Span;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -160,6 +161,8 @@ pub struct Cluster {
     pub tls: Option<PathBuf>,
     /// Whether logs are lines of JSON.
     pub json_logs: bool,
+    /// Over which versions of IP TiNs are called.
+    pub versions: Versions,
     /// How fast everything is.
     pub times: Times,
     /// All processes.

@@ -15,7 +15,9 @@ use tokio::sync::mpsc;
 use aquila::pipeline::compute::connected;
 use kernel::Span;
 
-use crate::cluster::{Cluster, ClusterError, Place, Process, Profile, Role, SOFTWARE, Times};
+use crate::cluster::{
+    Cluster, ClusterError, Place, Process, Profile, Role, SOFTWARE, Times, Versions,
+};
 use crate::tls::{Tls, TlsError};
 
 /// From the end of a process to its next start (our choice).
@@ -44,6 +46,8 @@ pub struct Options {
     pub tls: Option<PathBuf>,
     /// Where processes listen.
     pub bind: IpAddr,
+    /// Over which versions of IP TiNs are called.
+    pub versions: Versions,
     /// Whether logs are lines of JSON.
     pub json_logs: bool,
     /// How fast everything is.
@@ -160,6 +164,7 @@ impl Options {
             etcd: self.etcd.clone(),
             tls: self.tls.as_ref().map(absolute),
             json_logs: self.json_logs,
+            versions: self.versions,
             times: self.times.clone(),
             processes,
         })

@@ -88,6 +88,7 @@ fn asked(arguments: &BootstrapArguments) -> Boot {
         seed: arguments.seed,
         faults: arguments.fault.clone(),
         at_once: arguments.at_once,
+        versions: arguments.ip,
         limit: arguments.limit,
     }
 }

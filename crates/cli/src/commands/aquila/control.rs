@@ -48,6 +48,7 @@ pub fn control(arguments: &ControlArguments, output: &mut Output) -> u8 {
         etcd: arguments.etcd.clone(),
         tls: arguments.tls.clone(),
         bind: arguments.bind,
+        versions: arguments.ip,
         json_logs: arguments.log_format == Format::Json,
         times: Times { mos_interval: arguments.mos_interval, ..Times::default() },
         program: program(),

@@ -15,7 +15,6 @@ mod schedule;
 mod target;
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr};
 
 use aquila::pipeline::Interface;
 use aquila::pipeline::plan::{EthernetAddress, Plan, Version};
@@ -29,7 +28,9 @@ use crate::dhcp::{self, Kind, Message};
 use crate::flash::GENERATION;
 use crate::pmos;
 use crate::rpc::Restart;
-use crate::session::{Client, Hello, PIECE_BYTES, Pieces, Progress as Call, Said};
+use crate::session::{
+    Addresses, Client, Hello, PIECE_BYTES, Pieces, Progress as Call, Said, Versions, ip,
+};
 use target::Target;
 
 /// What the controller's patience is like.
@@ -54,6 +55,8 @@ pub struct Settings {
     /// Who has not asked a proxy for an address for so long has one, of a controller before this one (our choice: whoever
     /// asks does so within 64 s and a tenth, M803, there and on the wire).
     pub asks: Span,
+    /// Over which versions of IP TiNs are called (M615).
+    pub versions: Versions,
 }
 
 impl Default for Settings {
@@ -68,6 +71,7 @@ impl Default for Settings {
             restart_cold: seconds(60),
             silence: seconds(60),
             asks: seconds(150),
+            versions: Versions::default(),
         }
     }
 }
@@ -203,6 +207,8 @@ struct Tin {
     call_ends: Option<Time>,
     /// It is called then at the earliest.
     call_next: Time,
+    /// Over which version of IP.
+    version: Version,
     /// There is a session over TCP: it has said who it is.
     is_up: bool,
     /// The number of its chip's cold start, and of that in which it was ready.
@@ -236,7 +242,7 @@ pub struct Manager {
     topology: Topology,
     plan: Plan,
     settings: Settings,
-    address: Ipv4Addr,
+    own: Addresses,
     tins: Vec<Tin>,
     /// By TiN: its place in the order in which targets are taken.
     order: Vec<u16>,
@@ -259,7 +265,7 @@ impl Manager {
         now: Time,
         topology: &Topology,
         connected: &[u16],
-        address: Ipv4Addr,
+        own: Addresses,
         settings: Settings,
         seed: u64,
     ) -> Self {
@@ -268,7 +274,13 @@ impl Manager {
         let mut numbers = Stream::new(seed, "session manager", now.as_ps());
         let tins = 0..shape.tins();
         let tin = |tin| Tin {
-            client: Client::new(now, numbers.below(1 << 63), address, ip(&plan, tin)),
+            client: Client::new(
+                now,
+                numbers.below(1 << 63),
+                own,
+                settings.versions.addresses(&plan, tin),
+            ),
+            version: settings.versions.first(),
             stage: Stage::Waiting,
             call_ends: None,
             call_next: now,
@@ -294,7 +306,7 @@ impl Manager {
             topology: topology.clone(),
             plan,
             settings,
-            address,
+            own,
             merge: dhcp::Merge::default(),
             timers: BTreeSet::new(),
             timer_of: vec![None; usize::from(shape.tins())],
@@ -379,8 +391,8 @@ impl Manager {
 
     /// Whose packet it is.
     fn sender(&self, packet: &[u8]) -> Option<u16> {
-        let address: [u8; 4] = packet.get(12..16)?.try_into().ok()?;
-        let found = self.plan.of_ip(IpAddr::V4(address.into()))?;
+        let (from, _) = ip::addresses(packet)?;
+        let found = self.plan.of_ip(from)?;
         (found.1 == Interface::Control).then_some(found.0)
     }
 
@@ -662,10 +674,11 @@ impl Manager {
     /// Ends calls and sessions that have had their time.
     fn give_up(&mut self, now: Time, out: &mut Vec<Output>) {
         for tin in 0..self.tins.len() as u16 {
-            let call = self.settings.call;
+            let Settings { call, versions, .. } = self.settings;
             let place = self.tin(tin);
             if place.call_ends.take_if(|ends| *ends <= now && !place.is_up).is_some() {
                 place.client.hang_up(now);
+                place.version = versions.after(place.version);
                 // Whoever waits longest is called next; who was told to be within reach, at once.
                 let is_expected = place.is_enough || place.is_restarting;
                 place.call_next = if is_expected { now } else { now + call };
@@ -701,25 +714,17 @@ impl Manager {
             let ends = now + self.settings.call;
             let place = self.tin(tin);
             place.call_ends = Some(ends);
-            place.client.call(now);
+            place.client.call(now, place.version);
             self.counts.calls += 1;
             self.flush(tin, out);
         }
     }
 }
 
-/// The address of a TiN's control processor.
-fn ip(plan: &Plan, tin: u16) -> Ipv4Addr {
-    match plan.ip(tin, Interface::Control, Version::V4) {
-        IpAddr::V4(address) => address,
-        IpAddr::V6(_) => unreachable!("IPv4 was asked for"),
-    }
-}
-
 impl Manager {
-    /// The controller's address.
+    /// The controller's addresses.
     #[must_use]
-    pub fn address(&self) -> Ipv4Addr {
-        self.address
+    pub fn addresses(&self) -> Addresses {
+        self.own
     }
 }

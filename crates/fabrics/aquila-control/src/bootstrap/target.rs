@@ -208,7 +208,7 @@ impl Manager {
         if !self.merge.admit(now, &message, way) {
             return;
         }
-        if let Ok(bytes) = dhcp::relay(self.address, data) {
+        if let Ok(bytes) = dhcp::relay(self.own.v4, data) {
             self.counts.relayed += 1;
             out.push(Output::Dhcp(bytes));
         }

@@ -1,11 +1,12 @@
 //! The client, in the firmware.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use aquila::pipeline::plan::EthernetAddress;
 use kernel::{Span, Stream, Time};
 
 use super::{FOR_EVER, Kind, Message};
+use crate::session::Addresses;
 
 /// First wait for an answer, and the longest (M803, our choice). Unit: s.
 const WAIT_MIN: u64 = 1;
@@ -21,11 +22,11 @@ const fn seconds(seconds: u64) -> Span {
     Span::from_us(1_000_000 * seconds)
 }
 
-/// An address that was given.
+/// Addresses that were given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lease {
-    /// The address.
-    pub address: Ipv4Addr,
+    /// The addresses.
+    pub own: Addresses,
     /// When it is to be asked for again; `None`: it is for ever.
     renew: Option<Time>,
     /// When it must not be used any more.
@@ -68,22 +69,17 @@ impl Client {
 
     /// A client that knows its address: its chip had it before the processor restarted (M609).
     #[must_use]
-    pub fn knowing(
-        now: Time,
-        ethernet: EthernetAddress,
-        stream: Stream,
-        address: Ipv4Addr,
-    ) -> Self {
+    pub fn knowing(now: Time, ethernet: EthernetAddress, stream: Stream, own: Addresses) -> Self {
         let mut client = Self::new(now, ethernet, stream);
-        client.state = State::Has(Lease { address, renew: None, end: None });
+        client.state = State::Has(Lease { own, renew: None, end: None });
         client
     }
 
-    /// The address, while there is one.
+    /// The addresses, while there are any.
     #[must_use]
-    pub fn address(&self) -> Option<Ipv4Addr> {
+    pub fn addresses(&self) -> Option<Addresses> {
         match self.state {
-            State::Has(lease) => Some(lease.address),
+            State::Has(lease) => Some(lease.own),
             _ => None,
         }
     }
@@ -99,7 +95,7 @@ impl Client {
 
     /// Starts over, as when a link has come up that was down; an address that it has stays.
     pub fn hurry(&mut self, now: Time) {
-        if self.address().is_none() {
+        if self.addresses().is_none() {
             self.look(now);
         }
     }
@@ -113,7 +109,7 @@ impl Client {
             if lease.end.is_none_or(|end| now < end) {
                 lease.renew = Some(now + seconds(RENEW_WAIT));
                 let mut message = self.message(Kind::Request);
-                message.has = self.address().expect("it has one");
+                message.has = self.addresses().expect("it has some").v4;
                 return Some(message);
             }
             self.look(now);
@@ -155,7 +151,8 @@ impl Client {
                         (Some(now + seconds(lease / 2)), Some(now + seconds(lease)))
                     }
                 };
-                self.state = State::Has(Lease { address: given, renew, end });
+                let v6 = message.given_v6.filter(is_unicast);
+                self.state = State::Has(Lease { own: Addresses { v4: given, v6 }, renew, end });
             }
             (State::Taking { .. } | State::Has(_), Kind::Nak) => self.look(now),
             _ => return false,
@@ -178,4 +175,9 @@ impl Client {
         let permille = 900 + self.stream.below(201);
         Span::from_us(wait * permille * 1_000)
     }
+}
+
+/// Whether an end can have it.
+fn is_unicast(address: &Ipv6Addr) -> bool {
+    !address.is_unspecified() && !address.is_multicast()
 }

@@ -2,7 +2,8 @@
 //!
 //! Models: Aquila §4.4 (M803, M810): firmware asks on its link to the datacenter's network, and on all GNet links by
 //! PMOS; a switch of the spine, or the controller, relays to a server that gives addresses by Ethernet address. RFC 2131;
-//! the bytes are `smoltcp`'s. **Our choice**: how long is waited for an answer (1, 2, 4 … 64 s ± 10 %), and that leases
+//! the bytes are `smoltcp`'s. **Our choice**: that the server tells a control processor its address of IPv6 beside
+//! (M615), in an option that vendors may use as they like (RFC 2132 §8.4); how long is waited for an answer (1, 2, 4 … 64 s ± 10 %), and that leases
 //! never end, as an address stands in the controller's records; the client keeps to leases that do.
 //!
 //! Leaves out: what else DHCP can tell (names, boot files), DECLINE, RELEASE and INFORM.
@@ -14,10 +15,12 @@ mod server;
 #[cfg(test)]
 mod tests;
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use aquila::pipeline::plan::EthernetAddress;
-use smoltcp::wire::{DhcpMessageType, DhcpPacket, DhcpRepr, EthernetAddress as Hardware};
+use smoltcp::wire::{
+    DhcpMessageType, DhcpOption, DhcpPacket, DhcpRepr, EthernetAddress as Hardware,
+};
 use thiserror::Error;
 
 pub use client::{Client, Lease};
@@ -31,6 +34,9 @@ pub const FOR_EVER: u32 = u32::MAX;
 pub const MESSAGE_BYTES_MAX: usize = crate::pmos::DATA_BYTES_MAX;
 /// The address where a relay writes itself, in the message (RFC 2131 §2), and its count of relays.
 const HOPS_AT: usize = 3;
+/// The option of vendors, and what stands in ours before an address of IPv6: our first item, of 16 bytes.
+const VENDOR_OPTION: u8 = 43;
+const VENDOR_V6: [u8; 2] = [1, 16];
 
 /// What a message says.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -87,6 +93,8 @@ pub struct Message {
     pub lease: Option<u32>,
     /// Of the subnet.
     pub mask: Option<Ipv4Addr>,
+    /// The address of IPv6 that the client is to have as well.
+    pub given_v6: Option<Ipv6Addr>,
 }
 
 /// Why bytes are no message.
@@ -116,6 +124,7 @@ impl Message {
             server: None,
             lease: None,
             mask: None,
+            given_v6: None,
         }
     }
 
@@ -128,6 +137,8 @@ impl Message {
         let (_, message_type) =
             *Kind::ALL.iter().find(|known| known.0 == self.kind).expect("all kinds are listed");
         let client = Hardware(self.client);
+        let vendor = self.given_v6.map(|address| [&VENDOR_V6[..], &address.octets()].concat());
+        let vendor = vendor.as_ref().map(|data| DhcpOption { kind: VENDOR_OPTION, data });
         let repr = DhcpRepr {
             message_type,
             transaction_id: self.transaction,
@@ -149,7 +160,7 @@ impl Message {
             lease_duration: self.lease,
             renew_duration: None,
             rebind_duration: None,
-            additional_options: &[],
+            additional_options: vendor.as_slice(),
         };
         let mut bytes = vec![0; repr.buffer_len()];
         let mut packet = DhcpPacket::new_unchecked(&mut bytes[..]);
@@ -170,6 +181,9 @@ impl Message {
         let repr = DhcpRepr::parse(&packet).map_err(|_| malformed)?;
         let kind = Kind::ALL.iter().find(|known| known.1 == repr.message_type);
         let &(kind, _) = kind.ok_or(MessageError::Kind)?;
+        let vendor = packet.options().find(|option| option.kind == VENDOR_OPTION);
+        let v6 = vendor.and_then(|option| option.data.strip_prefix(&VENDOR_V6));
+        let v6 = v6.and_then(|octets| <[u8; 16]>::try_from(octets).ok());
         Ok(Self {
             kind,
             transaction: repr.transaction_id,
@@ -181,6 +195,7 @@ impl Message {
             server: repr.server_identifier,
             lease: repr.lease_duration,
             mask: repr.subnet_mask,
+            given_v6: v6.map(Ipv6Addr::from),
         })
     }
 }

@@ -28,6 +28,8 @@ pub struct Server {
     plan: Plan,
     address: Ipv4Addr,
     lease: u32,
+    /// Whether it tells addresses of IPv6 as well.
+    has_v6: bool,
     /// What has happened.
     pub counts: Counts,
 }
@@ -36,13 +38,20 @@ impl Server {
     /// A server of a Clique's control processors. `lease`: for how long, in seconds; [`FOR_EVER`] is usual.
     #[must_use]
     pub fn new(plan: &Plan, address: Ipv4Addr, lease: u32) -> Self {
-        Self { plan: *plan, address, lease, counts: Counts::default() }
+        Self { plan: *plan, address, lease, has_v6: false, counts: Counts::default() }
     }
 
     /// A server that gives addresses for ever.
     #[must_use]
     pub fn for_ever(plan: &Plan, address: Ipv4Addr) -> Self {
         Self::new(plan, address, FOR_EVER)
+    }
+
+    /// The same that tells addresses of IPv6 as well, or does not (M615).
+    #[must_use]
+    pub const fn telling_v6(mut self, has_v6: bool) -> Self {
+        self.has_v6 = has_v6;
+        self
     }
 
     /// The answer to a message, for the relay that is named in it.
@@ -73,10 +82,21 @@ impl Server {
             _ if message.requested.or(has) == Some(right) => Kind::Ack,
             _ => Kind::Nak,
         };
-        let mut answer = Message { kind, server: Some(self.address), requested: None, ..message };
+        let mut answer = Message {
+            kind,
+            server: Some(self.address),
+            requested: None,
+            given_v6: None,
+            ..message
+        };
         if kind != Kind::Nak {
             answer.given = right;
             (answer.lease, answer.mask) = (Some(self.lease), Some(subnet.netmask()));
+            let v6 = self.plan.ip(tin, Interface::Control, Version::V6);
+            answer.given_v6 = match v6 {
+                IpAddr::V6(v6) if self.has_v6 => Some(v6),
+                _ => None,
+            };
         }
         let place = match kind {
             Kind::Offer => 0,

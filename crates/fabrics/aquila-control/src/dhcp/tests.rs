@@ -7,6 +7,7 @@ use kernel::{Span, Stream, Time};
 use proptest::prelude::*;
 
 use super::*;
+use crate::session::Addresses;
 
 const SERVER: Ipv4Addr = Ipv4Addr::new(172, 16, 0, 2);
 const SPINE: Ipv4Addr = Ipv4Addr::new(172, 16, 1, 9);
@@ -37,12 +38,19 @@ fn m803_a_discover_is_what_the_standard_says() {
 }
 
 #[test]
-fn m803_a_client_gets_the_address_that_the_plan_has_for_it() {
-    let mut server = Server::for_ever(&plan(), SERVER);
+fn m803_m615_a_client_gets_the_addresses_that_the_plan_has_for_it() {
+    for has_v6 in [false, true] {
+        gets_its_addresses(has_v6);
+    }
+}
+
+#[track_caller]
+fn gets_its_addresses(has_v6: bool) {
+    let mut server = Server::for_ever(&plan(), SERVER).telling_v6(has_v6);
     for tin in [0, 7, 67] {
         let mut client = client(tin);
         let mut kinds = Vec::new();
-        while client.address().is_none() {
+        while client.addresses().is_none() {
             let message = client.on_time(client.deadline().unwrap()).unwrap();
             kinds.push(message.kind);
             let frame = to_server(message.client, &message.encode());
@@ -55,7 +63,9 @@ fn m803_a_client_gets_the_address_that_the_plan_has_for_it() {
         }
         assert_eq!(kinds, [Kind::Discover, Kind::Request]);
         // 10.0.8.0/22, one address a TiN.
-        assert_eq!(client.address(), Some(Ipv4Addr::new(10, 0, 8, tin as u8)));
+        let v4 = Ipv4Addr::new(10, 0, 8, tin as u8);
+        let v6 = has_v6.then(|| Ipv6Addr::new(0xfd47, 0, 0, 3, 0, 0, 0, tin));
+        assert_eq!(client.addresses(), Some(Addresses { v4, v6 }));
         assert_eq!(client.deadline(), None);
     }
     assert_eq!(server.counts.answers, [3, 3, 0]);
@@ -115,7 +125,35 @@ fn m803_a_refusal_starts_over_and_a_lease_is_kept() {
     assert_eq!(client.deadline(), Some(at(104)));
     assert!(client.on_time(at(104)).is_some());
     assert_eq!(client.on_time(at(154)).map(|message| message.kind), Some(Kind::Discover));
-    assert_eq!(client.address(), None);
+    assert_eq!(client.addresses(), None);
+}
+
+/// RFC 2132 §8.4, by hand: an option of vendors, an item in it, of 16 bytes.
+#[test]
+fn m615_the_address_of_ipv6_stands_in_the_option_of_vendors() {
+    let mut answer = Message::of_client(Kind::Ack, 1, [2, 0x47, 0, 3, 0, 7]);
+    answer.given_v6 = Some(Ipv6Addr::new(0xfd47, 0, 0, 3, 0, 0, 0, 7));
+    let bytes = answer.encode();
+    let option = [43, 18, 1, 16, 0xFD, 0x47, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 7, 255];
+    assert_eq!(bytes[bytes.len() - 21..], option);
+    assert_eq!(Message::decode(&bytes), Ok(answer));
+    // Of another vendor, or cut short, it says nothing; nor is an address taken that nobody can have.
+    for (at, by) in [(2, 9), (3, 15)] {
+        let mut other = bytes.clone();
+        let at = other.len() - 21 + at;
+        other[at] = by;
+        assert_eq!(Message::decode(&other), Ok(Message { given_v6: None, ..answer }));
+    }
+    let (mut server, mut client) = (Server::for_ever(&plan(), SERVER), client(7));
+    let mut offer = client.on_time(Time::ZERO).unwrap();
+    for given_v6 in [Ipv6Addr::UNSPECIFIED, Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1)] {
+        while client.addresses().is_none() {
+            let answer = Message::decode(&server.receive(&offer.encode()).unwrap()).unwrap();
+            client.receive(Time::ZERO, &Message { given_v6: Some(given_v6), ..answer });
+            offer = client.on_time(Time::ZERO).unwrap_or(offer);
+        }
+        assert_eq!(client.addresses().and_then(|own| own.v6), None);
+    }
 }
 
 #[test]
@@ -185,10 +223,24 @@ fn messages() -> impl Strategy<Value = Message> {
     let address = || any::<u32>().prop_map(Ipv4Addr::from);
     let head = (0..5usize, any::<u32>(), any::<[u8; 6]>(), address(), address(), address());
     let option = || prop::option::of(any::<u32>().prop_map(Ipv4Addr::from));
-    (head, option(), option(), prop::option::of(any::<u32>()), option()).prop_map(
-        |((kind, transaction, client, has, given, relay), requested, server, lease, mask)| {
+    let options = (option(), option(), prop::option::of(any::<u32>()), option());
+    (head, options, prop::option::of(any::<Ipv6Addr>())).prop_map(
+        |((kind, transaction, client, has, given, relay), options, given_v6)| {
             let kind = Kind::ALL[kind].0;
-            Message { kind, transaction, client, has, given, relay, requested, server, lease, mask }
+            let (requested, server, lease, mask) = options;
+            Message {
+                kind,
+                transaction,
+                client,
+                has,
+                given,
+                relay,
+                requested,
+                server,
+                lease,
+                mask,
+                given_v6,
+            }
         },
     )
 }
@@ -209,7 +261,7 @@ proptest! {
         for message in messages {
             let (ethernet, transaction) = (client.ethernet, client.transaction);
             client.receive(Time::ZERO, &Message { client: ethernet, transaction, ..message });
-            prop_assert!(client.address().is_some() || client.deadline().is_some());
+            prop_assert!(client.addresses().is_some() || client.deadline().is_some());
             if let Some(deadline) = client.deadline() {
                 client.on_time(deadline);
                 prop_assert!(client.deadline().is_some_and(|next| next > deadline));
@@ -237,7 +289,7 @@ proptest! {
             if let Ok(message) = Message::decode(&bytes) {
                 client.receive(Time::ZERO, &message);
             }
-            prop_assert_eq!(client.address(), None);
+            prop_assert_eq!(client.addresses(), None);
         }
     }
 }

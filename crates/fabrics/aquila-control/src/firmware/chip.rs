@@ -8,6 +8,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use crate::flash::Flash;
 use crate::registers::file::RegisterFile;
 use crate::registers::map::{ID_DESCRIPTION, ID_ETHERNET, LINK_STATE};
+use crate::session::Addresses;
 
 /// Ports that registers have.
 pub const PORTS: u8 = 64;
@@ -34,9 +35,9 @@ pub enum LinkState {
 pub struct Chip {
     /// All that the controller can see.
     pub registers: RegisterFile,
-    /// Packets to this address go to the control processor (M808): a rule of the firmware's own. It is not among the
-    /// registers, as the controller has no business there.
-    pub trap: Option<Ipv4Addr>,
+    /// Packets to these addresses go to the control processor (M615, M808): a rule of the firmware's own. It is not among
+    /// the registers, as the controller has no business there.
+    pub trap: Option<Addresses>,
     /// Another number at each cold start.
     pub start: u32,
     /// Images of firmware, which outlive its power (M617).
@@ -66,6 +67,12 @@ impl Chip {
     pub fn of_generation(mut self, generation: u8) -> Self {
         self.registers.set(ID_DESCRIPTION, [], generation.into());
         Self { flash: Flash::new(generation), ..self }
+    }
+
+    /// Whether a packet to this address goes to the control processor.
+    #[must_use]
+    pub fn traps(&self, to: IpAddr) -> bool {
+        self.trap.is_some_and(|own| own.contains(to))
     }
 
     /// Which generation it is: the version of the register description that it was built to (§6).

@@ -1,7 +1,7 @@
 //! The firmware of a TiN's control processor.
 //!
-//! Models: Aquila §3.5, §4.3, §4.4, §6 (M601, M603, M605, M608 to M613, M617, M803, M808 to M810, M813). It brings up links, asks for
-//! an address on all of them, traps packets to that address, and answers by the interface at which they came (I83); it
+//! Models: Aquila §3.5, §4.3, §4.4, §6 (M601, M603, M605, M608 to M613, M615 to M617, M803, M808 to M810, M813). It brings up links, asks for
+//! addresses on all of them, traps packets to these, and answers by the interface at which they came (I83); it
 //! does what requests ask of the chip's registers, reports some of them, passes packets on between the controller and
 //! neighbours that have no other way, and answers hosts that ask who has an address, and management controllers that bring
 //! up their sideband ([`crate::nc_si`], M616). All else is the controller's.
@@ -12,8 +12,6 @@
 //! a watchdog that starts what ran before when its time is over. The chip goes on meanwhile.
 //!
 //! **Our choice**: how long an entry of a register takes, and that a new session takes the place of the one before it.
-//!
-//! Leaves out: IPv6 sessions (M615 has both; the pipeline traps both).
 
 pub mod chip;
 mod ports;
@@ -23,7 +21,7 @@ pub mod responder;
 #[cfg(test)]
 mod tests;
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::SocketAddr;
 
 use aquila::link::ordered_sets::OrderedSet;
 use aquila::pipeline::Interface;
@@ -39,7 +37,7 @@ use crate::nc_si;
 use crate::pmos;
 use crate::registers::map::{LINK_CONTROL, LINK_NEIGHBOUR, LINK_STATE};
 use crate::rpc::Restart;
-use crate::session::{Hello, Point, Said, Server};
+use crate::session::{Hello, Point, Said, Server, ip};
 use chip::{Chip, ETHERNET_PORT, LinkState};
 use ports::Ports;
 use reports::Reports;
@@ -213,7 +211,7 @@ pub struct Firmware {
     reports: Reports,
     ports: Ports,
     /// By which interface a peer's packets came, the latest last.
-    ways: Vec<(SocketAddrV4, Interface)>,
+    ways: Vec<(SocketAddr, Interface)>,
     /// What the controller is still to be told of itself: the first word, and links that changed.
     is_hello_due: bool,
     are_links_due: bool,
@@ -260,10 +258,10 @@ impl Firmware {
         }
         let ethernet = chip.ethernet();
         let client = match chip.trap {
-            Some(address) => dhcp::Client::knowing(now, ethernet, stream, address),
+            Some(own) => dhcp::Client::knowing(now, ethernet, stream, own),
             None => dhcp::Client::new(now, ethernet, stream),
         };
-        server.set_address(chip.trap);
+        server.set_addresses(chip.trap);
         Ok(Self {
             memory: memory.clone(),
             _room: room,
@@ -365,7 +363,7 @@ impl Firmware {
     /// How far it is.
     #[must_use]
     pub fn state(&self) -> State {
-        match (self.client.address(), self.requests.source) {
+        match (self.client.addresses(), self.requests.source) {
             (None, _) => State::Asking,
             (_, None) => State::Addressed,
             (_, Some(Source::Pmos(_))) => State::Pmos,
@@ -472,7 +470,7 @@ impl Firmware {
     }
 
     fn on_packet(&mut self, by: Interface, packet: Vec<u8>) {
-        let Some(peer) = end(&packet, 12, 0) else {
+        let Some((peer, _)) = ip::ends(&packet) else {
             self.counts.malformed += 1;
             return;
         };
@@ -517,7 +515,7 @@ impl Firmware {
         self.tell(now, chip);
         self.server.poll(now);
         for packet in self.server.packets() {
-            let peer = end(&packet, 16, 2);
+            let peer = ip::ends(&packet).map(|(_, to)| to);
             let way = self.ways.iter().find(|way| Some(way.0) == peer);
             out.extend(way.map(|&(_, by)| Output::Packet { by, packet }));
         }
@@ -539,10 +537,10 @@ impl Firmware {
             // M810: on all GNet links; not where the last time has not gone yet.
             self.ports.send_to_idle(pmos::Kind::Dhcp, &bytes);
         }
-        let address: Option<Ipv4Addr> = self.client.address();
-        if chip.trap != address {
-            chip.trap = address;
-            self.server.set_address(address);
+        let own = self.client.addresses();
+        if chip.trap != own {
+            chip.trap = own;
+            self.server.set_addresses(own);
         }
     }
 
@@ -643,12 +641,4 @@ fn notify(chip: &Chip, before: Option<nc_si::Link>, out: &mut Vec<Output>) {
         let notice = nc_si::notify(&chip.registers, host, link);
         out.extend(notice.map(|notice| Output::Sideband { host, frame: notice.encode() }));
     }
-}
-
-/// An address and a port in a packet of IPv4 with TCP or UDP.
-fn end(packet: &[u8], address: usize, port: usize) -> Option<SocketAddrV4> {
-    let header = 4 * usize::from(packet.first().filter(|&&first| first >> 4 == 4)? & 0xF);
-    let address: [u8; 4] = packet.get(address..address + 4)?.try_into().ok()?;
-    let port: [u8; 2] = packet.get(header + port..header + port + 2)?.try_into().ok()?;
-    Some(SocketAddrV4::new(address.into(), u16::from_be_bytes(port)))
 }

@@ -1,8 +1,8 @@
 //! Two TiNs, of which one has a link to the datacenter's network, and a controller's hand.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use aquila::pipeline::plan::Plan;
+use aquila::pipeline::plan::{Plan, Version};
 use aquila::topology::Shape;
 use proptest::prelude::*;
 
@@ -12,9 +12,12 @@ use crate::flash::{self, Code, FACTORY, Flash, GENERATION, Image};
 use crate::registers::map::{CLASS_MODE, ID_CHIP, ID_DESCRIPTION, RESPONDER};
 use crate::registers::{Status, Word};
 use crate::rpc::{Caller, Item, Outcome};
-use crate::session::{Client, Pieces};
+use crate::session::{Addresses, Client, Pieces, Versions};
 
-const CONTROLLER: Ipv4Addr = Ipv4Addr::new(172, 16, 0, 1);
+const CONTROLLER: Addresses = Addresses {
+    v4: Ipv4Addr::new(172, 16, 0, 1),
+    v6: Some(Ipv6Addr::new(0xfd48, 0, 0, 0, 0, 0, 0, 1)),
+};
 /// The proxy's port to the target, and the target's to the proxy.
 const PORTS_BETWEEN: [u8; 2] = [3, 5];
 
@@ -22,8 +25,9 @@ fn plan() -> Plan {
     Plan::new(&Shape::TINY, 2)
 }
 
-fn address(tin: u16) -> Ipv4Addr {
-    Ipv4Addr::new(10, 0, 8, tin as u8)
+fn address(tin: u16) -> Addresses {
+    let v6 = Ipv6Addr::new(0xfd47, 0, 0, 3, 0, 0, 0, tin);
+    Addresses { v4: Ipv4Addr::new(10, 0, 8, tin as u8), v6: Some(v6) }
 }
 
 /// A processor on its chip.
@@ -60,6 +64,8 @@ struct Pair {
     restarts: Vec<(Time, Restart)>,
     /// By which interface the controller's packets come to TiN 0.
     comes_by: Interface,
+    /// Over which version of IP it calls.
+    version: Version,
 }
 
 impl Pair {
@@ -68,11 +74,12 @@ impl Pair {
             now: Time::ZERO,
             tins: [Tin::new(0), Tin::new(1)],
             client: Client::new(Time::ZERO, 5, CONTROLLER, address(0)),
-            server: dhcp::Server::for_ever(&plan(), CONTROLLER),
+            server: dhcp::Server::for_ever(&plan(), CONTROLLER.v4).telling_v6(true),
             heard: Vec::new(),
             left_by: Vec::new(),
             restarts: Vec::new(),
             comes_by: Interface::Ethernet,
+            version: Version::V4,
         };
         pair.tell(0, Input::Ethernet { is_up: true });
         for tin in [0, 1] {
@@ -92,10 +99,10 @@ impl Pair {
             match output {
                 Output::Frame { by: Interface::Ethernet, frame } => {
                     assert_eq!(tin, 0, "TiN 1 has no such link");
-                    let message = dhcp::relay(CONTROLLER, &dhcp::from_frame(&frame).unwrap());
+                    let message = dhcp::relay(CONTROLLER.v4, &dhcp::from_frame(&frame).unwrap());
                     let answer = self.server.receive(&message.unwrap()).unwrap();
                     let to = Message::decode(&answer).unwrap().client;
-                    let frame = dhcp::to_client(CONTROLLER, to, &answer);
+                    let frame = dhcp::to_client(CONTROLLER.v4, to, &answer);
                     self.tell(0, Input::Frame(frame));
                 }
                 Output::Packet { by, packet } => {
@@ -144,8 +151,7 @@ impl Pair {
         }
         for packet in self.client.packets() {
             // The chip's rule (M808).
-            let to = self.tins[0].chip.trap;
-            if to.is_some_and(|to| packet[16..20] == to.octets()) {
+            if self.tins[0].chip.traps(ip::addresses(&packet).unwrap().1) {
                 self.tell(0, Input::Trapped { by: self.comes_by, packet });
             }
         }
@@ -168,7 +174,7 @@ impl Pair {
     /// TiN 0 has an address and a session.
     fn connect(&mut self) -> Hello {
         self.until(5, |pair| pair.tins[0].chip.trap);
-        self.client.call(self.now);
+        self.client.call(self.now, self.version);
         self.until(5, |pair| {
             pair.heard.iter().find_map(|said| match said {
                 Said::Hello(hello) => Some(*hello),
@@ -199,7 +205,7 @@ impl Pair {
                     .filter(|(_, data)| Message::decode(data).unwrap().kind == expected)
             });
             assert_eq!(kind, pmos::Kind::Dhcp);
-            let relayed = dhcp::relay(CONTROLLER, &data).unwrap();
+            let relayed = dhcp::relay(CONTROLLER.v4, &data).unwrap();
             let answer = self.server.receive(&relayed).unwrap();
             self.tell_target(pmos::Kind::Dhcp, answer);
         }
@@ -243,10 +249,11 @@ impl Pair {
 }
 
 #[test]
-fn m803_m808_i83_a_connected_tin_gets_its_address_and_answers_by_the_same_interface() {
-    for by in [Interface::Ethernet, Interface::Control, Interface::Host0] {
+fn m803_m808_m615_i83_a_connected_tin_gets_its_addresses_and_answers_by_the_same_interface() {
+    let interfaces = [Interface::Ethernet, Interface::Control, Interface::Host0];
+    for (by, version) in interfaces.into_iter().flat_map(|by| Plan::VERSIONS.map(|v| (by, v))) {
         let mut pair = Pair::new();
-        pair.comes_by = by;
+        (pair.comes_by, pair.version) = (by, version);
         let hello = pair.connect();
         assert_eq!(pair.tins[0].chip.trap, Some(address(0)));
         let ethernet = plan().ethernet(0, Interface::Control);
@@ -256,6 +263,15 @@ fn m803_m808_i83_a_connected_tin_gets_its_address_and_answers_by_the_same_interf
         assert_eq!(pair.tins[0].firmware.state(), State::Tcp);
         assert!(pair.left_by.len() >= 2);
         assert!(pair.left_by.iter().all(|&left| left == by), "{:?}", pair.left_by);
+    }
+}
+
+/// The plan is that of the whole Clique: what a session expects is what the server tells.
+#[test]
+fn m615_addresses_are_those_of_the_plan() {
+    for tin in [0, 1, 17] {
+        assert_eq!(Versions::Both.addresses(&plan(), tin), address(tin));
+        assert_eq!(Versions::V4.addresses(&plan(), tin), Addresses { v6: None, ..address(tin) });
     }
 }
 
@@ -411,7 +427,7 @@ fn m617_an_image_on_trial_is_confirmed_or_gives_way() {
             assert_eq!(start(&mut pair.tins[0].chip, pair.now, 8).version(), 2);
             continue;
         }
-        pair.client.call(pair.now);
+        pair.client.call(pair.now, Version::V4);
         let restart = pair.until(40, |pair| pair.restarts.pop());
         assert_eq!(restart, (begin + Span::from_us(30_000_000), Restart::Processor));
         assert_eq!(start(&mut pair.tins[0].chip, pair.now, 8).version(), FACTORY);

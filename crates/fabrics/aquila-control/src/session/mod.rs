@@ -1,6 +1,6 @@
 //! What controller and control processor say in a session, beside requests themselves, and how it is carried.
 //!
-//! Models: Aquila §4.4 (M804, M809, M810): a session over TCP carries requests about the TiN's own registers, and the
+//! Models: Aquila §4.4 (M615, M804, M809, M810): a session over TCP carries requests about the TiN's own registers, and the
 //! packets that it passes on, as a proxy, to its neighbours and from them, by PMOS. **Our choice**: the bytes.
 //!
 //! ```text
@@ -18,6 +18,7 @@
 //!
 //! A request goes in pieces, so that what a proxy passes on has room between them.
 
+pub mod ip;
 mod pieces;
 mod stack;
 #[cfg(test)]
@@ -28,6 +29,7 @@ use thiserror::Error;
 
 use crate::pmos;
 
+pub use ip::{Addresses, Versions};
 pub use pieces::{PIECE_BYTES, Pieces};
 pub use stack::{Client, Progress, Server, ServerCounts, WELL_KNOWN_PORT};
 

@@ -1,8 +1,8 @@
 //! TCP/IP, by `smoltcp`: the firmware's end, which waits, and the controller's, which calls.
 
 use std::collections::VecDeque;
-use std::net::Ipv4Addr;
 
+use aquila::pipeline::plan::{Plan, Version};
 use kernel::{Span, Time};
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
@@ -10,7 +10,7 @@ use smoltcp::socket::tcp::{Socket, SocketBuffer, State};
 use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{HardwareAddress, IpCidr};
 
-use super::{BODY_BYTES_MAX, HEADER_BYTES, Said};
+use super::{Addresses, BODY_BYTES_MAX, HEADER_BYTES, Said};
 use crate::memory::{Charge, Memory, OutOfMemory, Purpose};
 
 /// Where control processors wait for the controller (M804: "a well known port"; the number is our choice).
@@ -111,12 +111,14 @@ impl Stack {
         (Self { wire, interface, sockets: set, deadline: None }, handles)
     }
 
-    fn set_address(&mut self, address: Option<Ipv4Addr>) {
+    fn set_addresses(&mut self, own: Option<Addresses>) {
         self.interface.update_ip_addrs(|all| {
             all.clear();
             // Everything else is behind whoever the packets came from: there are no routes here.
-            let only = address.map(|address| IpCidr::new(address.into(), 0));
-            only.into_iter().for_each(|only| all.push(only).expect("there is room for one"));
+            let of = |version| own?.of(version).map(|address| IpCidr::new(address.into(), 0));
+            for address in Plan::VERSIONS.into_iter().filter_map(of) {
+                all.push(address).expect("there is room for one of each version");
+            }
         });
     }
 
@@ -204,10 +206,10 @@ impl Server {
         Ok(Self { _room: room, stack, handles, current, words, counts })
     }
 
-    /// Its address; `None`: it has none any more, and no session.
-    pub fn set_address(&mut self, address: Option<Ipv4Addr>) {
-        self.stack.set_address(address);
-        if address.is_none() {
+    /// Its addresses; `None`: it has none any more, and no session.
+    pub fn set_addresses(&mut self, own: Option<Addresses>) {
+        self.stack.set_addresses(own);
+        if own.is_none() {
             self.end();
         }
     }
@@ -328,30 +330,31 @@ pub enum Progress {
 pub struct Client {
     stack: Stack,
     handle: SocketHandle,
-    to: Ipv4Addr,
+    to: Addresses,
     /// Of the next try: each has a port of its own.
     pub(super) port: u16,
     words: Words,
 }
 
 impl Client {
-    /// An end at an address, for a TiN at another.
+    /// An end with these addresses, for a TiN with others.
     #[must_use]
-    pub fn new(now: Time, seed: u64, from: Ipv4Addr, to: Ipv4Addr) -> Self {
+    pub fn new(now: Time, seed: u64, from: Addresses, to: Addresses) -> Self {
         let (mut stack, handles) = Stack::new(now, seed, 1, CLIENT_BUFFER_BYTES);
-        stack.set_address(Some(from));
+        stack.set_addresses(Some(from));
         Self { stack, handle: handles[0], to, port: 49_152, words: Words::default() }
     }
 
-    /// Tries to connect; what there was before is given up.
-    pub fn call(&mut self, now: Time) {
+    /// Tries to connect over a version of IP, of which both ends have an address; what there was before is given up.
+    pub fn call(&mut self, now: Time, version: Version) {
         self.hang_up(now);
         // Ports of one's own choosing (RFC 6335 §6).
         self.port = if self.port == u16::MAX { 49_152 } else { self.port + 1 };
         self.words = Words::default();
+        let to = self.to.of(version).expect("both ends have an address");
         let Stack { interface, sockets, .. } = &mut self.stack;
         let socket = sockets.get_mut::<Socket<'_>>(self.handle);
-        let called = socket.connect(interface.context(), (self.to, WELL_KNOWN_PORT), self.port);
+        let called = socket.connect(interface.context(), (to, WELL_KNOWN_PORT), self.port);
         called.expect("a closed socket may call an address");
         self.stack.poll(now);
     }

@@ -1,16 +1,23 @@
 //! Words through bytes, and two ends through packets.
 
-use aquila::pipeline::plan::EthernetAddress;
+use aquila::pipeline::plan::Version::{V4, V6};
+use aquila::pipeline::plan::{EthernetAddress, Version};
 use kernel::{Span, Stream, Time};
 use proptest::prelude::*;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::*;
 use crate::memory::Memory;
 use crate::rpc::{Item, Request};
 
-const TIN: Ipv4Addr = Ipv4Addr::new(10, 0, 8, 7);
-const CONTROLLER: Ipv4Addr = Ipv4Addr::new(172, 16, 0, 1);
+const TIN: Addresses = Addresses {
+    v4: Ipv4Addr::new(10, 0, 8, 7),
+    v6: Some(Ipv6Addr::new(0xfd47, 0, 0, 3, 0, 0, 0, 7)),
+};
+const CONTROLLER: Addresses = Addresses {
+    v4: Ipv4Addr::new(172, 16, 0, 1),
+    v6: Some(Ipv6Addr::new(0xfd48, 0, 0, 0, 0, 0, 0, 1)),
+};
 
 fn said() -> impl Strategy<Value = Said> {
     let bytes = || prop::collection::vec(any::<u8>(), 0..=PIECE_BYTES);
@@ -92,12 +99,12 @@ proptest! {
             pair.server.receive(packet.clone());
             pair.client.receive(pair.now, packet);
         }
-        pair.client.call(pair.now);
+        pair.client.call(pair.now, V4);
         for (at, by) in damage {
             pair.step(0, |packet| if at < packet.len() { packet[at] ^= by });
         }
         // What was harmed is given up, and tried again.
-        pair.client.call(pair.now);
+        pair.client.call(pair.now, V4);
         pair.until(600, |pair| pair.client.progress() == Progress::Open && pair.server.has_session());
     }
 }
@@ -114,7 +121,7 @@ impl Pair {
     fn new(seed: u64) -> Self {
         let now = Time::ZERO;
         let mut server = Server::new(&Memory::default(), now, seed).unwrap();
-        server.set_address(Some(TIN));
+        server.set_addresses(Some(TIN));
         let client = Client::new(now, seed + 1, CONTROLLER, TIN);
         Self { now, server, client, stream: Stream::new(seed, "what is lost", 0) }
     }
@@ -152,9 +159,16 @@ impl Pair {
 }
 
 #[test]
-fn m804_what_is_said_arrives_in_order_though_packets_are_lost() {
+fn m804_m615_what_is_said_arrives_in_order_though_packets_are_lost() {
+    for version in [V4, V6] {
+        arrives_in_order(version);
+    }
+}
+
+#[track_caller]
+fn arrives_in_order(version: Version) {
     let mut pair = Pair::new(7);
-    pair.client.call(pair.now);
+    pair.client.call(pair.now, version);
     pair.until(5, |pair| pair.client.progress() == Progress::Open && pair.server.has_session());
     let words: Vec<Said> = (0..200).map(|at| Said::Rpc(vec![at; PIECE_BYTES])).collect();
     let (mut said, mut heard) = (0, Vec::new());
@@ -170,10 +184,10 @@ fn m804_what_is_said_arrives_in_order_though_packets_are_lost() {
 }
 
 #[test]
-fn m804_a_new_session_takes_the_place_of_the_old() {
+fn m804_m615_a_new_session_takes_the_place_of_the_old_whichever_version_it_is_of() {
     let mut pair = Pair::new(3);
-    for sessions in 1..=5 {
-        pair.client.call(pair.now);
+    for (sessions, version) in (1..=5).zip([V4, V6, V6, V4, V6]) {
+        pair.client.call(pair.now, version);
         pair.until(5, |pair| pair.client.progress() == Progress::Open);
         pair.until(5, |pair| {
             pair.server.counts().sessions == sessions && pair.server.has_session()
@@ -192,7 +206,7 @@ fn m804_a_new_session_takes_the_place_of_the_old() {
 #[test]
 fn m804_nonsense_ends_a_session_and_is_counted() {
     let mut pair = Pair::new(4);
-    pair.client.call(pair.now);
+    pair.client.call(pair.now, V4);
     pair.until(5, |pair| pair.client.progress() == Progress::Open && pair.server.has_session());
     pair.client.nonsense();
     pair.until(5, |pair| {
@@ -206,7 +220,7 @@ fn m804_nonsense_ends_a_session_and_is_counted() {
 #[test]
 fn m804_silence_ends_a_session_at_both_ends() {
     let mut pair = Pair::new(5);
-    pair.client.call(pair.now);
+    pair.client.call(pair.now, V4);
     pair.until(5, |pair| pair.client.progress() == Progress::Open && pair.server.has_session());
     // Both ask from time to time, and stay.
     for _ in 0..20_000 {
@@ -217,6 +231,34 @@ fn m804_silence_ends_a_session_at_both_ends() {
         pair.step(1_000, |_| ());
     }
     assert!(!pair.server.has_session() && pair.client.progress() == Progress::Closed);
+}
+
+#[test]
+fn m615_packets_are_of_the_version_that_was_called_and_from_the_address_that_was() {
+    for version in [V4, V6] {
+        let mut pair = Pair::new(8);
+        pair.client.call(pair.now, version);
+        let is_right = move |packet: &mut Vec<u8>| {
+            let (from, to) = ip::addresses(packet).expect("a packet of IP");
+            let both = [TIN, CONTROLLER].map(|end| end.of(version).expect("it has both"));
+            assert!(both.contains(&from) && both.contains(&to) && from != to, "{from} to {to}");
+        };
+        for _ in 0..10 {
+            pair.step(0, is_right);
+        }
+        assert!(pair.server.has_session());
+    }
+}
+
+#[test]
+fn m615_who_has_no_address_of_a_version_does_not_answer_over_it() {
+    let mut pair = Pair::new(9);
+    pair.server.set_addresses(Some(Addresses { v6: None, ..TIN }));
+    pair.client.call(pair.now, V6);
+    (0..300).for_each(|_| pair.step(0, |_| ()));
+    assert_eq!(pair.client.progress(), Progress::Calling);
+    pair.client.call(pair.now, V4);
+    pair.until(5, |pair| pair.client.progress() == Progress::Open && pair.server.has_session());
 }
 
 #[test]

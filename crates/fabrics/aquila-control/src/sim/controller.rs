@@ -6,13 +6,12 @@
 //! the front end: another one that leads opens sessions of its own, and knows from the base who was ready.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use aquila::pipeline::plan::Plan;
+use aquila::pipeline::plan::{Plan, Version};
 use aquila::topology::Topology;
 use aquila::turns::TurnTable;
-use ipnet::{IpNet, Ipv4Net};
+use ipnet::IpNet;
 use kernel::{Span, Stream, Time};
 
 use super::journal::What;
@@ -276,10 +275,12 @@ impl Sim {
 
     /// A shard of the inter-block controllers says by whom the controller is reached.
     pub(super) fn hear_shard(&mut self) {
-        let members = self.config.connected.iter().map(|&tin| (tin, 1)).collect();
-        let prefix = controller_prefix();
-        let message = Message::Reach { shard: 0, version: 1, prefix, members };
-        self.controller.constellation.hear(self.now, &message.encode());
+        let members: Vec<_> = self.config.connected.iter().map(|&tin| (tin, 1)).collect();
+        for prefix in controller_prefixes(&self.config) {
+            let members = members.clone();
+            let message = Message::Reach { shard: 0, version: 1, prefix, members };
+            self.controller.constellation.hear(self.now, &message.encode());
+        }
         self.calendar.push(self.now + SHARD, Event::Shard);
         self.attend();
     }
@@ -403,8 +404,12 @@ pub(super) fn clique(topology: &Topology) -> Arc<Clique> {
     Arc::new(Clique::new(topology.clone(), TurnTable::P1, plan))
 }
 
-fn controller_prefix() -> IpNet {
-    IpNet::V4(Ipv4Net::from(CONTROLLER))
+/// By what the controller is known outside the Clique.
+fn controller_prefixes(config: &Config) -> impl Iterator<Item = IpNet> + use<> {
+    let has_v6 = config.manager.versions.has_v6();
+    let versions =
+        Plan::VERSIONS.into_iter().filter(move |&version| version == Version::V4 || has_v6);
+    versions.filter_map(|version| CONTROLLER.of(version)).map(IpNet::from)
 }
 
 fn session_row(base: &Nib, tin: u16) -> Option<SessionRow> {
@@ -429,9 +434,11 @@ pub(super) fn settled(
     };
     let mut rows: Vec<Write> = (0..topology.shape().tins()).map(session).collect();
     let members: Vec<(u16, u32)> = config.connected.iter().map(|&tin| (tin, 1)).collect();
-    let key = [&[0][..], &encode_prefix(controller_prefix())].concat();
-    let value = [&1u64.to_be_bytes()[..], &encode_members(&members)].concat();
-    rows.push(Write::set(Table::ExternalReachability, &key, &value));
+    for prefix in controller_prefixes(config) {
+        let key = [&[0][..], &encode_prefix(prefix)].concat();
+        let value = [&1u64.to_be_bytes()[..], &encode_members(&members)].concat();
+        rows.push(Write::set(Table::ExternalReachability, &key, &value));
+    }
     base.write(&rows).expect("nothing is expected of rows");
     let mut engine = RoutingEngine::new(clique.clone());
     loop {
@@ -462,14 +469,4 @@ pub(super) fn images(clique: &Clique, base: &Nib) -> Vec<RegisterFile> {
     }
     let image = |(tin, intent): (u16, &Intent)| intent.image(clique, tin, &BTreeSet::new());
     (0..).zip(&intents).map(image).collect()
-}
-
-/// The address of a TiN's control processor.
-pub(super) fn address(plan: &Plan, tin: u16) -> Option<Ipv4Addr> {
-    let (interface, version) =
-        (aquila::pipeline::Interface::Control, aquila::pipeline::plan::Version::V4);
-    match plan.ip(tin, interface, version) {
-        IpAddr::V4(address) => Some(address),
-        IpAddr::V6(_) => None,
-    }
 }

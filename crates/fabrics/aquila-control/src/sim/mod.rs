@@ -18,7 +18,7 @@ pub mod results;
 #[cfg(test)]
 mod tests;
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use aquila::pipeline::Interface;
 use aquila::pipeline::plan::Plan;
@@ -38,13 +38,17 @@ use crate::memory::Memory;
 use crate::nib::{Nib, Table, Write};
 use crate::pmos;
 use crate::rpc::Restart;
+use crate::session::Addresses;
 use controller::{Controller, Told};
 use journal::{Journal, What};
 use links::Links;
 use results::Results;
 
-/// The controller's address, and that of the DHCP server and of the spine's switches (our choice).
-pub const CONTROLLER: Ipv4Addr = Ipv4Addr::new(172, 16, 0, 1);
+/// The controller's addresses, and that of the DHCP server and of the spine's switches (our choice).
+pub const CONTROLLER: Addresses = Addresses {
+    v4: Ipv4Addr::new(172, 16, 0, 1),
+    v6: Some(Ipv6Addr::new(0xfd48, 0, 0, 0, 0, 0, 0, 1)),
+};
 const SERVER: Ipv4Addr = Ipv4Addr::new(172, 16, 0, 2);
 const SPINE: Ipv4Addr = Ipv4Addr::new(172, 16, 1, 1);
 
@@ -308,7 +312,7 @@ impl Sim {
             let place = &mut sim.chips[usize::from(tin)];
             let mut chip = Chip::holding(ethernet, first_start(tin), image);
             chip.flash = place.flash.clone();
-            chip.trap = controller::address(&sim.plan, tin);
+            chip.trap = Some(sim.config.manager.versions.addresses(&sim.plan, tin));
             *place = chip;
             sim.ready[usize::from(tin)] = true;
         }
@@ -346,7 +350,8 @@ impl Sim {
                 })
                 .collect(),
             links: Links::new(&topology, config.seed),
-            server: dhcp::Server::for_ever(&plan, SERVER),
+            server: dhcp::Server::for_ever(&plan, SERVER)
+                .telling_v6(config.manager.versions.has_v6()),
             controller: Controller::new(&config, &topology, base),
             ready: vec![false; usize::from(tins)],
             results: Results::new(tins, &config.connected),

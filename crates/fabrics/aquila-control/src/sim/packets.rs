@@ -1,6 +1,6 @@
 //! Packets of the control plane: by which chips they pass, and where they are lost.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use aquila::address::Endpoint;
 use aquila::pipeline::Interface;
@@ -9,12 +9,14 @@ use kernel::Span;
 use super::path::{self, Lost};
 use super::{CONTROLLER, Parcel, Sim};
 use crate::firmware;
+use crate::session::ip;
 
 impl Sim {
     /// A packet of the controller's: by the TiN's own link to the datacenter's network, or over one that is ready.
     pub(super) fn send_from_controller(&mut self, packet: Vec<u8>) {
-        let Some(to) = address_at(&packet, 16) else { return };
-        let known = self.plan.of_ip(IpAddr::V4(to));
+        let Some((_, to)) = ip::addresses(&packet) else { return };
+        self.results.packets[usize::from(to.is_ipv6())] += 1;
+        let known = self.plan.of_ip(to);
         let Some((tin, Interface::Control)) = known else { return };
         let is_open = |&tin: &u16| {
             let node = &self.nodes[usize::from(tin)];
@@ -31,14 +33,14 @@ impl Sim {
             return;
         };
         let chip = &self.chips[usize::from(entrance)];
-        if chip.trap == Some(to) {
+        if chip.traps(to) {
             let input = firmware::Input::Trapped { by: Interface::Ethernet, packet };
             self.send_to(entrance, self.config.network, input);
             return;
         }
         match self.cross((entrance, Endpoint::ETHERNET), to, &packet) {
             Ok((end, after)) => {
-                if self.chips[usize::from(end.0)].trap != Some(to) {
+                if !self.chips[usize::from(end.0)].traps(to) {
                     self.lose(Lost::Nobody);
                     return;
                 }
@@ -51,7 +53,9 @@ impl Sim {
 
     /// A packet of a control processor's.
     pub(super) fn send_from_tin(&mut self, tin: u16, by: Interface, packet: Vec<u8>) {
-        let Some(to) = address_at(&packet, 16).filter(|&to| to == CONTROLLER) else { return };
+        let to = ip::addresses(&packet).map(|(_, to)| to);
+        let Some(to) = to.filter(|&to| CONTROLLER.contains(to)) else { return };
+        self.results.packets[usize::from(to.is_ipv6())] += 1;
         let has_way = |sim: &Self, tin: u16| sim.nodes[usize::from(tin)].is_ethernet_up;
         let after = match by {
             Interface::Ethernet if has_way(self, tin) => Ok(Span::ZERO),
@@ -74,7 +78,7 @@ impl Sim {
     fn cross(
         &mut self,
         from: (u16, Endpoint),
-        to: Ipv4Addr,
+        to: IpAddr,
         packet: &[u8],
     ) -> Result<((u16, Endpoint), Span), Lost> {
         let chip = &self.chips[usize::from(from.0)];
@@ -95,10 +99,4 @@ impl Sim {
     fn lose(&mut self, lost: Lost) {
         self.results.lost[lost as usize] += 1;
     }
-}
-
-/// The address at a place of a packet of IPv4.
-fn address_at(packet: &[u8], at: usize) -> Option<Ipv4Addr> {
-    let bytes: [u8; 4] = packet.get(at..at + 4)?.try_into().ok()?;
-    Some(bytes.into())
 }

@@ -3,9 +3,10 @@
 //! A packet of the control plane crosses the Clique as any other: each chip on the way looks up its own registers. What
 //! they do not say goes nowhere.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use aquila::address::{Address, Endpoint};
+use aquila::pipeline::routes::place;
 use aquila::tables::{NONE, ROUTING_VCS, next_rvc};
 use aquila::topology::{PortKind, Shape, Topology};
 
@@ -59,11 +60,11 @@ impl Lost {
 }
 
 /// The GNet address that a chip has for an address: of its longest prefix. `hash`: of the flow (M408).
-pub fn flow(chip: &Chip, to: Ipv4Addr, hash: u64) -> Option<Address> {
+pub fn flow(chip: &Chip, to: IpAddr, hash: u64) -> Option<Address> {
     let entries = (0..FLOWS_MAX).map(|at| chip.registers.get(IP_FLOW, [at]));
     let entries =
         entries.filter_map(|entry: [u8; 32]| prefix(&entry).map(|prefix| (prefix, entry)));
-    let fits = entries.filter(|(prefix, _)| prefix.contains(&IpAddr::V4(to)));
+    let fits = entries.filter(|(prefix, _)| prefix.contains(&to));
     let (_, entry) = fits.max_by_key(|(prefix, _)| prefix.prefix_len())?;
     let target = u16::from_be_bytes([entry[20], entry[21]]);
     match entry[18] {
@@ -79,8 +80,8 @@ pub fn flow(chip: &Chip, to: Ipv4Addr, hash: u64) -> Option<Address> {
             let [groups, members] = *INDEXED_MEMBER.register().dimensions else { return None };
             let group = Some(u32::from(target)).filter(|&group| group < groups)?;
             let subnet: [u8; 32] = chip.registers.get(INDEXED_SUBNET, [group]);
-            let IpAddr::V4(base) = prefix(&subnet)?.network() else { return None };
-            let place = u32::from(to).checked_sub(base.into()).filter(|&place| place < members)?;
+            let place = place(prefix(&subnet)?.network(), to)?;
+            let place = u32::try_from(place).ok().filter(|&place| place < members)?;
             let member = chip.registers.get(INDEXED_MEMBER, [group, place]);
             (member != u16::MAX).then(|| Address::from_bits(member))
         }
@@ -88,10 +89,12 @@ pub fn flow(chip: &Chip, to: Ipv4Addr, hash: u64) -> Option<Address> {
     }
 }
 
-/// Of the addresses and ports of a packet of IPv4: a flow goes one way (M408).
+/// Of the addresses and ports of a packet: a flow goes one way (M408).
 #[must_use]
 pub fn hash(packet: &[u8]) -> u64 {
-    packet.get(12..24).map_or(0, |bytes| u64::from(crc32fast::hash(bytes)))
+    // With the ports, which follow at once.
+    let fields = if packet.first().is_some_and(|first| first >> 4 == 6) { 8..44 } else { 12..24 };
+    packet.get(fields).map_or(0, |bytes| u64::from(crc32fast::hash(bytes)))
 }
 
 /// A packet of the control plane on its way.

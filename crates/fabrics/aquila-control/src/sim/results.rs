@@ -105,7 +105,9 @@ pub struct Results {
     pub frames: u64,
     /// The same.
     pub frames_again: u64,
-    /// Packets of the control plane that crossed the Clique.
+    /// Packets of the control plane that were sent, of IPv4 and of IPv6.
+    pub packets: [u64; 2],
+    /// Those that crossed the Clique.
     pub crossed: u64,
     /// Times that such a packet passed a TiN that has not been ready (I82: never).
     pub passed_unready: u64,
@@ -142,6 +144,7 @@ impl Results {
             words_lost: 0,
             frames: 0,
             frames_again: 0,
+            packets: [0; 2],
             crossed: 0,
             passed_unready: 0,
             lost: [0; Lost::ALL.len()],

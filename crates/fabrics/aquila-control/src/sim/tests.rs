@@ -17,6 +17,7 @@ use crate::apps::election::Application;
 use crate::expand::tables;
 use crate::firmware::State;
 use crate::flash::Trial;
+use crate::session::Versions;
 
 fn second(seconds: u64) -> Time {
     Time::ZERO + ms(1_000 * seconds)
@@ -102,6 +103,47 @@ fn slow_m801_m815_i82_the_mini_clique_boots() {
     for count in [1, 4, 68] {
         check_clique(&Shape::MINI, count);
     }
+}
+
+/// Sessions over the version that was asked for alone, and the same registers in the end.
+#[test]
+fn slow_m615_a_clique_boots_over_either_version_of_ip() {
+    for versions in [Versions::V4, Versions::V6, Versions::Both] {
+        let mut config = Config::new(&Shape::TINY, vec![4, 11], 1);
+        config.manager.versions = versions;
+        // Sessions are lost, and come back over the same.
+        config.faults = vec![(second(30), Fault::Restart { tin: 4 })];
+        let mut sim = Sim::new(config);
+        // Its silence is noticed after 75 s.
+        sim.run_to(second(120));
+        let results = check(&mut sim);
+        check_order(&sim, &results);
+        check_tables(&sim);
+        let [v4, v6] = results.packets;
+        // With both, calls alternate until a TiN has power.
+        assert_eq!((v4 > 0, v6 > 0), (versions != Versions::V6, versions.has_v6()), "{versions}");
+        assert_eq!(results.sessions.tcp_sessions, 18 + 1);
+    }
+}
+
+/// A DHCP server that tells no address of IPv6: who calls both reaches all TiNs, who calls IPv6 alone none.
+#[test]
+fn slow_m615_a_call_that_nobody_answers_is_followed_by_one_over_the_other_version() {
+    let run = |versions| {
+        let mut config = Config::new(&Shape::TINY, vec![4, 11], 1);
+        (config.manager.versions, config.limit) = (versions, second(600));
+        let mut sim = Sim::new(config);
+        sim.server = sim.server.clone().telling_v6(false);
+        sim
+    };
+    let results = check(&mut run(Versions::Both));
+    assert_eq!(results.sessions.tcp_sessions, 18);
+    assert!(results.packets[0] > 0 && results.packets[1] > 0);
+    let mut alone = run(Versions::V6);
+    assert!(!alone.run());
+    let results = alone.results();
+    assert_eq!((results.sessions.tcp_sessions, results.packets[0]), (0, 0));
+    assert!(results.packets[1] > 0);
 }
 
 #[test]
@@ -327,6 +369,7 @@ fn check_start((seed, set, broken, mos_lost, faults): Start) {
     config.mos_lost = mos_lost;
     config.mos_interval = Span::from_us(500);
     config.limit = second(7_200);
+    config.manager.versions = [Versions::V4, Versions::V6, Versions::Both][seed as usize % 3];
     let topology = Topology::new(&Shape::TINY, aquila::topology::Fibres::Grid).unwrap();
     let mut links: Vec<bool> = vec![true; topology.links().len()];
     for link in broken {

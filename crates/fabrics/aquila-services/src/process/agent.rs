@@ -6,7 +6,6 @@
 //! flash stays, in files.
 
 use std::collections::VecDeque;
-use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,11 +20,12 @@ use aquila_control::firmware::{self, Firmware, Input};
 use aquila_control::memory::Memory;
 use aquila_control::pmos::{self, End, Frame};
 use aquila_control::rpc::Restart;
+use aquila_control::session::ip;
 use aquila_control::sim::path::{self, HOPS_MAX, Lost, Travel};
 use kernel::{Span, Stream, Time};
 
 use super::cables::{Cables, LIT, ports_to};
-use super::datacenter::{address_at, instance_of};
+use super::datacenter::instance_of;
 use super::flash::Kept;
 use super::{Event, Part, add, life};
 use crate::cluster::{Cluster, Role};
@@ -234,10 +234,8 @@ impl Agent {
     fn come_out(&mut self, number: u16, packet: Vec<u8>, links: &mut Links) {
         let is_connected = self.tin(number).is_some_and(|tin| tin.is_connected);
         let count = self.cluster.count(Role::FrontEnd);
-        let to = match address_at(&packet, 16) {
-            Some(IpAddr::V4(to)) if is_connected => instance_of(to, count),
-            _ => None,
-        };
+        let to = ip::addresses(&packet).filter(|_| is_connected);
+        let to = to.and_then(|(_, to)| instance_of(to, count));
         match to {
             Some(to) => {
                 let packet = Packet { tin: number.into(), packet };
@@ -253,7 +251,7 @@ impl Agent {
             self.lose(Lost::NoEntrance);
             return;
         };
-        if tin.chip.trap.is_some() && tin.chip.trap.map(IpAddr::V4) == address_at(&packet, 16) {
+        if ip::addresses(&packet).is_some_and(|(_, to)| tin.chip.traps(to)) {
             self.local.push_back((number, Input::Trapped { by: Interface::Ethernet, packet }));
         } else {
             self.enter(number, Endpoint::ETHERNET, packet, links);
@@ -263,7 +261,7 @@ impl Agent {
     /// A packet enters the Clique, at an endpoint of a TiN.
     fn enter(&mut self, number: u16, from: Endpoint, packet: Vec<u8>, links: &mut Links) {
         let hash = path::hash(&packet);
-        let Some(IpAddr::V4(to)) = address_at(&packet, 16) else { return };
+        let Some((_, to)) = ip::addresses(&packet) else { return };
         let Some(tin) = self.tin(number) else { return };
         let Some(address) = path::flow(&tin.chip, to, hash) else {
             self.lose(Lost::NoFlow);
@@ -323,8 +321,8 @@ impl Agent {
         if to.endpoint() == Endpoint::ETHERNET {
             return self.come_out(number, packet, links);
         }
-        let trap = self.tin(number).and_then(|tin| tin.chip.trap).map(IpAddr::V4);
-        if trap.is_some() && trap == address_at(&packet, 16) {
+        let to = ip::addresses(&packet).map(|(_, to)| to);
+        if self.tin(number).zip(to).is_some_and(|(tin, to)| tin.chip.traps(to)) {
             self.local.push_back((number, Input::Trapped { by: Interface::Control, packet }));
         } else {
             self.lose(Lost::Nobody);

@@ -15,11 +15,12 @@ use aquila_control::bootstrap::{self, Manager, Stage};
 use aquila_control::flash::{FACTORY, GENERATION, Header, Image};
 use aquila_control::nib::{LAYOUT, Nib, Table, Write};
 use aquila_control::rpc::Restart;
+use aquila_control::session::ip;
 use aquila_control::sim::path;
 use kernel::{Span, Time};
 use tokio::sync::mpsc;
 
-use super::datacenter::{address_at, controller};
+use super::datacenter::controller;
 use super::{Event, Part, add, life};
 use crate::base::{Answer, Base, Writing};
 use crate::cluster::{Cluster, Role};
@@ -164,12 +165,13 @@ impl Instances {
             restart: bootstrap::Settings::default().restart + self.cluster.times.start,
             reconnect: self.cluster.times.reconnect,
             asks: self.cluster.times.asks,
+            versions: self.cluster.versions,
             ..bootstrap::Settings::default()
         };
         let (_, number) = self.instance.name();
         let (topology, connected) = (&self.clique.topology, &self.cluster.connected);
-        let address = controller(number);
-        let mut manager = Manager::new(now, topology, connected, address, settings, life());
+        let own = controller(number);
+        let mut manager = Manager::new(now, topology, connected, own, settings, life());
         manager.take_over(now, SessionRow::all(&self.copy));
         self.ports.clear();
         tracing::info!(term = self.instance.leads(), "it leads, and opens sessions");
@@ -215,7 +217,8 @@ impl Instances {
     /// A packet of the controller's, for a TiN: by its own link to the datacenter's network, or by that of one that is ready,
     /// as the routers there were told.
     fn send(&self, packet: Vec<u8>, links: &mut Links) {
-        let (Some(manager), Some(to)) = (&self.manager, address_at(&packet, 16)) else { return };
+        let Some(manager) = &self.manager else { return };
+        let Some((_, to)) = ip::addresses(&packet) else { return };
         let Some((tin, Interface::Control)) = self.clique.plan.of_ip(to) else { return };
         let connected = &self.cluster.connected;
         let is_open =

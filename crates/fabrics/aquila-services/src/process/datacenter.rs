@@ -1,13 +1,14 @@
 //! What is outside the Clique: the datacenter's network, with its DHCP server, and the four shards of the inter-block
 //! routing controllers (M704, M803).
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use aquila::pipeline::Interface;
 use aquila::pipeline::plan::Plan;
 use aquila_control::apps::inter_block::{Message, SHARDS};
 use aquila_control::dhcp;
-use ipnet::{IpNet, Ipv4Net};
+use aquila_control::session::{Addresses, Versions};
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use kernel::{Span, Time};
 
 use super::{Event, Part, add, life};
@@ -19,31 +20,36 @@ use crate::proto::control::{Dhcp, Looked};
 /// Of the DHCP server, and of the spine's switches (our choice).
 const SERVER: Ipv4Addr = Ipv4Addr::new(172, 16, 0, 2);
 const SPINE: Ipv4Addr = Ipv4Addr::new(172, 16, 1, 1);
-/// What is reached outside: the controllers' subnet (our choice).
+/// What is reached outside: the controllers' subnets (our choice).
 const OUTSIDE: Ipv4Addr = Ipv4Addr::new(172, 16, 0, 0);
 const OUTSIDE_LENGTH: u8 = 24;
+const OUTSIDE_V6: Ipv6Addr = Ipv6Addr::new(0xfd48, 0, 0, 0, 0, 0, 0, 0);
+const OUTSIDE_V6_LENGTH: u8 = 64;
 /// How often a shard says that it is there (our choice; what it has said stands for 30 s).
 const ALIVE: Span = Span::from_us(1_000_000);
 
-/// The address of a front end: each instance has its own, so that what is said to one does not end the other's sessions.
+/// The addresses of a front end: each instance has its own, so that what is said to one does not end the other's sessions.
 #[must_use]
-pub fn controller(instance: u8) -> Ipv4Addr {
-    Ipv4Addr::from(u32::from(OUTSIDE) + 1 + 16 * u32::from(instance))
+pub fn controller(instance: u8) -> Addresses {
+    let place = 1 + 16 * u32::from(instance);
+    let v6 = Ipv6Addr::from(u128::from(OUTSIDE_V6) + u128::from(place));
+    Addresses { v4: Ipv4Addr::from(u32::from(OUTSIDE) + place), v6: Some(v6) }
 }
 
 /// What is reached outside.
 ///
 /// # Panics
-/// Never: it is a prefix.
-#[must_use]
-pub fn outside() -> IpNet {
-    IpNet::V4(Ipv4Net::new(OUTSIDE, OUTSIDE_LENGTH).expect("the length is one"))
+/// Never: they are prefixes.
+pub fn outside(versions: Versions) -> impl Iterator<Item = IpNet> {
+    let v4 = IpNet::V4(Ipv4Net::new_assert(OUTSIDE, OUTSIDE_LENGTH));
+    let v6 = IpNet::V6(Ipv6Net::new_assert(OUTSIDE_V6, OUTSIDE_V6_LENGTH));
+    [v4].into_iter().chain(versions.has_v6().then_some(v6))
 }
 
 /// The front end that has an address.
 #[must_use]
-pub fn instance_of(address: Ipv4Addr, count: u8) -> Option<u8> {
-    (0..count).find(|&instance| controller(instance) == address)
+pub fn instance_of(address: IpAddr, count: u8) -> Option<u8> {
+    (0..count).find(|&instance| controller(instance).contains(address))
 }
 
 /// What is outside.
@@ -64,7 +70,7 @@ impl Datacenter {
         Self {
             plan,
             cluster: cluster.clone(),
-            server: dhcp::Server::for_ever(&plan, SERVER),
+            server: dhcp::Server::for_ever(&plan, SERVER).telling_v6(cluster.versions.has_v6()),
             speaks: Time::ZERO,
             // What is said in this life is later than what was said in others.
             version: life(),
@@ -122,9 +128,12 @@ impl Part for Datacenter {
         self.speaks = now + ALIVE;
         let members: Vec<_> = self.cluster.connected.iter().map(|&tin| (tin, 1)).collect();
         for shard in 0..SHARDS {
-            let (prefix, members, version) = (outside(), members.clone(), self.version);
-            let reach = Message::Reach { shard, version, prefix, members };
-            for message in [Message::Alive { shard }, reach] {
+            let version = self.version;
+            let reach = outside(self.cluster.versions).map(|prefix| {
+                let members = members.clone();
+                Message::Reach { shard, version, prefix, members }
+            });
+            for message in [Message::Alive { shard }].into_iter().chain(reach) {
                 for instance in 0..self.cluster.count(Role::InterBlock) {
                     self.said += 1;
                     links.send((Role::InterBlock, instance), What::Hear(message.encode()));
@@ -147,10 +156,4 @@ impl Part for Datacenter {
         add(looked, "shards_said", self.said);
         add(looked, "shards_told", self.told);
     }
-}
-
-/// The address at a place of a packet of IPv4.
-pub fn address_at(packet: &[u8], at: usize) -> Option<IpAddr> {
-    let bytes: [u8; 4] = packet.get(at..at + 4)?.try_into().ok()?;
-    Some(IpAddr::V4(bytes.into()))
 }

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use aquila_control::nib::{Changes, Refused};
+use aquila_control::session::Versions;
 use kernel::{Span, Time};
 use thiserror::Error;
 use tokio::io::AsyncReadExt;
@@ -152,10 +153,9 @@ fn life() -> u64 {
     since.as_millis() as u64
 }
 
-/// What is reached outside: the controllers' subnet.
-#[must_use]
-pub fn outside() -> ipnet::IpNet {
-    datacenter::outside()
+/// What is reached outside: the controllers' subnets.
+pub fn outside(versions: Versions) -> impl Iterator<Item = ipnet::IpNet> {
+    datacenter::outside(versions)
 }
 
 /// Runs a process until its standard input ends, on threads of its own.

@@ -9,12 +9,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use aquila_services::cluster::{Profile, Role};
+use aquila_services::cluster::{Profile, Role, Versions};
 use aquila_services::status::{GENERATION, Image, Report, Upgrade};
+use aquila_services::supervisor::Options;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use parts::etcd::Etcd;
-use parts::plane::Plane;
+use parts::plane::{Plane, options};
 use parts::{bases, refusals, simulated};
 
 fn main() -> ExitCode {
@@ -36,19 +37,24 @@ fn main() -> ExitCode {
         test("m701_messages_that_are_none_are_counted", refusals::check_messages),
         test("m701_a_base_of_another_version_is_refused", refusals::check_layout),
         with_etcd("m701_etcd_of_another_version_is_refused", refusals::check_etcd),
-        test("slow_m801_i79_a_mini_clique_boots_whoever_is_killed", || boot(None, 1, 1)),
-        with_etcd("slow_m701_i79_a_mini_clique_boots_around_etcd", || {
-            boot(Some(Etcd::start()?), 2, 1)
+        test("slow_m801_m615_i79_a_mini_clique_boots_over_ipv6_whoever_is_killed", || {
+            boot(None, Versions::V6, 1, 1)
         }),
-        Trial::test("soak_twenty_rounds", || boot(None, 3, 20)).with_ignored_flag(true),
+        with_etcd("slow_m701_i79_a_mini_clique_boots_around_etcd", || {
+            boot(Some(Etcd::start()?), Versions::V4, 2, 1)
+        }),
+        Trial::test("soak_twenty_rounds", || boot(None, Versions::Both, 3, 20))
+            .with_ignored_flag(true),
     ];
     libtest_mimic::run(&arguments, tests).exit_code()
 }
 
 /// Boots a mini Clique, kills processes in so many rounds, and looks at what chips hold.
-fn boot(mut etcd: Option<Etcd>, seed: u64, rounds: u32) -> Result<(), Failed> {
+fn boot(mut etcd: Option<Etcd>, versions: Versions, seed: u64, rounds: u32) -> Result<(), Failed> {
     let address = etcd.as_ref().map(Etcd::address);
-    let mut plane = Plane::start(Profile::Mini, 4, address, seed)?;
+    let folder = folder()?;
+    let options = Options { etcd: address, versions, ..options(folder.path(), Profile::Mini, 4)? };
+    let mut plane = Plane::of(folder, options, seed)?;
     // From power-on, while it boots: each application, leader or not; the base; an agent.
     plane.wait(Duration::from_secs(60), "the first TiN is ready", |report| report.ready() > 0)?;
     for round in 0..rounds {

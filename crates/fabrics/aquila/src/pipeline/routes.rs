@@ -142,7 +142,8 @@ impl IndexedGroup {
 }
 
 /// How far an address is behind another; `None`: it is before it, or of the other version.
-pub(super) fn place(base: IpAddr, address: IpAddr) -> Option<u128> {
+#[must_use]
+pub fn place(base: IpAddr, address: IpAddr) -> Option<u128> {
     match (base, address) {
         (IpAddr::V4(base), IpAddr::V4(address)) => {
             u32::from(address).checked_sub(u32::from(base)).map(u128::from)

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use aquila_control::apps::front_end::order::owned;
 use aquila_control::registers::file::RegisterFile;
-use aquila_services::cluster::{Place, Profile, Role, Times};
+use aquila_services::cluster::{Place, Profile, Role, Times, Versions};
 use aquila_services::status::{Image, Report, Viewer};
 use aquila_services::supervisor::{self, Options, SupervisorError};
 use kernel::{Span, Stream};
@@ -38,6 +38,7 @@ pub fn options(folder: &Path, profile: Profile, agents: u8) -> Result<Options, F
         etcd: None,
         tls: None,
         bind: [127, 0, 0, 1].into(),
+        versions: Versions::default(),
         json_logs: false,
         // Hardware that is quick, so that the test is: what is looked at are results, not times.
         times: Times {

@@ -65,9 +65,10 @@ pub fn registers(cluster: &Cluster) -> Vec<RegisterFile> {
                 );
             }
         }
-        let prefix = outside();
         let members = cluster.connected.iter().map(|&tin| (tin, 1)).collect::<Vec<_>>();
-        for shard in 0..4 {
+        for (shard, prefix) in
+            (0..4).flat_map(|shard| outside(cluster.versions).map(move |p| (shard, p)))
+        {
             let members = members.clone();
             all.hear(now, &Message::Reach { shard, version: 1, prefix, members }.encode());
         }
