@@ -452,7 +452,7 @@ pub struct BootstrapArguments {
     /// What happens meanwhile: TIME:KIND:NUMBER, as "60 s:power-off:7". Kinds: link-down, link-up,
     /// ethernet-down, ethernet-up, restart, power-off, power-on; "60 s:controller"; and upgrade, to a version of the
     /// firmware that all TiNs are to run, as "1 h:upgrade:2", with upgrade-cold if chips are to start again with their
-    /// processors. Repeat for several.
+    /// processors, and upgrade-silent for an image that starts and never connects. Repeat for several.
     #[arg(long, value_name = "FAULT")]
     pub fault: Vec<String>,
     /// How many TiNs at once get another version of the firmware.

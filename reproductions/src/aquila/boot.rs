@@ -6,6 +6,7 @@ pub use aquila::config::Profile;
 use aquila::pipeline::compute::connected;
 use aquila::topology::{Fibres, Shape, Topology};
 use aquila_control::bootstrap::Stage;
+use aquila_control::flash::Code;
 use aquila_control::rpc::Restart;
 pub use aquila_control::session::Versions;
 use aquila_control::sim::path::Lost;
@@ -175,7 +176,7 @@ impl Boot {
 /// A fault as it is written on the command line.
 fn fault(text: &str, tins: u16, links: u32, at_once: u8) -> Result<(Time, Fault), String> {
     const KINDS: &str = "link-down, link-up, ethernet-down, ethernet-up, restart, power-off, power-on, \
-                         upgrade, upgrade-cold with a number, or controller";
+                         upgrade, upgrade-cold, upgrade-silent with a number, or controller";
     let bad =
         |what: &str| format!("`{text}`: {what}; expected TIME:KIND:NUMBER, as 60 s:power-off:7");
     let mut parts = text.split(':');
@@ -208,10 +209,13 @@ fn fault(text: &str, tins: u16, links: u32, at_once: u8) -> Result<(Time, Fault)
         }
         "restart" => Fault::Restart { tin: tin()? },
         "power-off" | "power-on" => Fault::Power { tin: tin()?, is_on: kind == "power-on" },
-        "upgrade" | "upgrade-cold" => {
-            let is_cold = kind == "upgrade-cold";
-            let restart = if is_cold { Restart::Chip } else { Restart::Processor };
-            Fault::Upgrade { version: version()?, restart, at_once }
+        "upgrade" | "upgrade-cold" | "upgrade-silent" => {
+            let (restart, code) = match kind {
+                "upgrade-cold" => (Restart::Chip, Code::Whole),
+                "upgrade-silent" => (Restart::Processor, Code::Silent),
+                _ => (Restart::Processor, Code::Whole),
+            };
+            Fault::Upgrade { version: version()?, restart, at_once, code }
         }
         "controller" if number.is_none() => Fault::Controller,
         other => return Err(format!("`{text}`: kind `{other}`; expected {KINDS}")),
@@ -612,6 +616,27 @@ mod tests {
         let without = without.run(&mut |_, _, _| ControlFlow::Continue(())).unwrap();
         assert!(without.summary("0").get("upgrade").is_none());
         assert_eq!(without.rows().len() + 4, rows.len());
+    }
+
+    /// M617: an image that never connects gives way to the one before it, which every face of the results says.
+    #[test]
+    fn m617_an_image_that_never_connects_is_in_the_results() {
+        let faults = vec!["400 s:upgrade-silent:2".to_owned()];
+        let quick = Span::from_us(10);
+        let boot =
+            Boot { faults, at_once: 1, mos_interval: quick, entry_time: Span::ZERO, ..tiny() };
+        let outcome = boot.run(&mut |_, _, _| ControlFlow::Continue(())).unwrap();
+        assert!(outcome.is_done && outcome.left().is_empty());
+        let failed = outcome.not_upgraded();
+        assert_eq!(failed.len(), 1);
+        assert!(failed[0].1.contains("the one before it runs again"), "{failed:?}");
+        let summary = outcome.summary("0");
+        assert_eq!(summary["upgrade"]["failed"][0]["tin"], failed[0].0);
+        assert!(outcome.table().to_text(Default::default()).contains("runs again"));
+        // It was told to restart, and is back with the version that it had; the others had no part in it.
+        let rows = outcome.rows();
+        let firmware = &rows.last().unwrap().values;
+        assert_eq!(firmware.iter().filter(|runs| **runs == json!(1)).count(), 1);
     }
 
     #[test]

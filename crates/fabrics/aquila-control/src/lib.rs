@@ -3,7 +3,8 @@
 //!
 //! Pure state machines over messages: a driver gives them time and wires. The registers of a chip, by name and by
 //! address ([`registers`]); requests that read and write them ([`rpc`]); flows as registers, and back ([`expand`]);
-//! packets between neighbours before there is a network ([`pmos`]); the firmware's memory ([`memory`]) and its images ([`flash`]); the base in which
+//! packets between neighbours before there is a network ([`pmos`]); what management controllers of hosts ask
+//! ([`nc_si`]); the firmware's memory ([`memory`]) and its images ([`flash`]); the base in which
 //! the controller's applications keep what they know ([`nib`]).
 
 pub mod apps;
@@ -15,6 +16,7 @@ pub mod firmware;
 pub mod flash;
 pub mod ip;
 pub mod memory;
+pub mod nc_si;
 pub mod nib;
 pub mod pmos;
 pub mod registers;

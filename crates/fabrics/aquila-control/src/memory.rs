@@ -28,13 +28,15 @@ pub enum Purpose {
     Pmos,
     /// Sessions over TCP.
     Tcp,
+    /// Control packets of NC-SI.
+    Sideband,
     /// Everything else.
     Other,
 }
 
 impl Purpose {
     /// All of them, by number.
-    pub const ALL: [Self; 4] = [Self::Rpc, Self::Pmos, Self::Tcp, Self::Other];
+    pub const ALL: [Self; 5] = [Self::Rpc, Self::Pmos, Self::Tcp, Self::Sideband, Self::Other];
 }
 
 /// It does not fit.

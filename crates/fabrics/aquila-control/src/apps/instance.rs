@@ -236,7 +236,7 @@ impl Instance {
                 app.learn(now, changes, &mut wanted.manager);
             }
             Some(App::FrontEnd(app)) => {
-                let changes = base.since(app.seen(), &[Table::Firmware]);
+                let changes = base.since(app.seen(), &FrontEnd::NEWS);
                 app.learn(now, &changes, &mut wanted.front_end);
             }
             Some(App::InterBlock(app)) => {

@@ -3,6 +3,8 @@
 //! Models: Aquila §4.2, §4.4 (M606, M801, M811): who is reached how is the session manager's business; what is to be
 //! written to whom is the front end's.
 
+use crate::rpc::Restart;
+
 /// By which way a TiN is reached.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
@@ -62,6 +64,8 @@ pub enum Progress {
     Restarts {
         /// Which TiN's.
         tin: u16,
+        /// Whether its chip does with it.
+        restart: Restart,
     },
     /// Its registers equal what is wanted of it.
     Complete {

@@ -30,6 +30,7 @@ use kernel::{Span, Time};
 use crate::apps::front_end::{self, image_rate};
 use crate::apps::rows::Admin;
 use crate::expand::{component, row, tables, tin};
+use crate::flash::Code;
 use crate::registers::file::RegisterFile;
 use crate::registers::map::{ESCAPE_DOWN, ESCAPE_ORDER, ESCAPE_PORT, ROUTE};
 use crate::registers::{Register, map};
@@ -213,7 +214,8 @@ fn faults(plan: &Plan) -> Vec<(Time, Fault)> {
             }
             Work::Upgrade { version, at_once } => {
                 let (version, at_once, restart) = (*version, *at_once, Restart::Processor);
-                faults.push((at, Fault::Upgrade { version, restart, at_once }));
+                let code = Code::Whole;
+                faults.push((at, Fault::Upgrade { version, restart, at_once, code }));
                 continue;
             }
             Work::Drain { links, tins } => (links, tins),

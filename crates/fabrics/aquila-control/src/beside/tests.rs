@@ -126,7 +126,8 @@ fn slow_m617_m609_i76_an_upgrade_writes_nothing_and_delays_no_repair() {
     // Beside blocks of an image, of which the flash takes 50 ms each, a repair takes as long as without, but for a request
     // that is under way.
     let took = |with: bool| {
-        let asks = Fault::Upgrade { version: 2, restart: Restart::Processor, at_once: 18 };
+        let (restart, code) = (Restart::Processor, Code::Whole);
+        let asks = Fault::Upgrade { version: 2, restart, at_once: 18, code };
         let fails = Fault::Link { link: 7, is_up: false };
         let faults = [(us(0), asks), (us(1_500_000), fails)];
         let (journal, clique) = watch(&plan, if with { &faults } else { &faults[1..] }, 1);

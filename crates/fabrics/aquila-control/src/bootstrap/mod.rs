@@ -27,6 +27,7 @@ use crate::apps::session::{Over, Progress, Request, Session};
 use crate::dhcp::{self, Kind, Message};
 use crate::flash::GENERATION;
 use crate::pmos;
+use crate::rpc::Restart;
 use crate::session::{
     Addresses, Client, Hello, PIECE_BYTES, Pieces, Progress as Call, Said, Versions, ip,
 };
@@ -43,8 +44,11 @@ pub struct Settings {
     pub targets_max: usize,
     /// For how long a lost session is only called for (M813).
     pub reconnect: Span,
-    /// For how long a TiN is only called for that said it would restart (M617: its processor takes 5 s).
+    /// For how long a TiN is only called for that said it would restart (M617: its processor takes 5 s, and its image may
+    /// have to give way to the one before it).
     pub restart: Span,
+    /// The same of one whose chip restarts: it has to be booted again.
+    pub restart_cold: Span,
     /// For how long a target may be silent by PMOS: longer than a window of largest frames takes, and the largest request
     /// ([`Settings::with_times`]).
     pub silence: Span,
@@ -63,7 +67,8 @@ impl Default for Settings {
             calls_max: 64,
             targets_max: 4,
             reconnect: seconds(10),
-            restart: seconds(60),
+            restart: seconds(300),
+            restart_cold: seconds(60),
             silence: seconds(60),
             asks: seconds(150),
             versions: Versions::default(),
@@ -343,7 +348,9 @@ impl Manager {
             Input::Request(request) => self.on_request(now, request, out),
             Input::Progress(Progress::Enough { tin }) => self.on_enough(now, tin),
             Input::Progress(Progress::Complete { tin }) => self.on_complete(tin, out),
-            Input::Progress(Progress::Restarts { tin }) => self.on_restart(now, tin, out),
+            Input::Progress(Progress::Restarts { tin, restart }) => {
+                self.on_restart(now, tin, restart, out);
+            }
         }
         self.on_time(now, out);
     }
@@ -603,13 +610,17 @@ impl Manager {
 
     /// A TiN is about to restart, as another version of its firmware is to run: its session is over, and it is called again
     /// until it is back.
-    fn on_restart(&mut self, now: Time, tin: u16, out: &mut Vec<Output>) {
+    fn on_restart(&mut self, now: Time, tin: u16, restart: Restart, out: &mut Vec<Output>) {
         if !self.tin(tin).is_up {
             return;
         }
         self.tin(tin).client.hang_up(now);
         self.on_lost(now, tin, out);
-        let gives_up = now + self.settings.restart;
+        let gives_up = now
+            + match restart {
+                Restart::Processor => self.settings.restart,
+                Restart::Chip => self.settings.restart_cold,
+            };
         let place = self.tin(tin);
         (place.is_restarting, place.gives_up) = (true, Some(gives_up));
         self.next_tick = self.next_tick.min(now + TICK);

@@ -1,17 +1,17 @@
 //! The firmware of a TiN's control processor.
 //!
-//! Models: Aquila §3.5, §4.3, §4.4, §6 (M601, M603, M605, M608 to M613, M615, M617, M803, M808 to M810, M813). It brings up links, asks for
+//! Models: Aquila §3.5, §4.3, §4.4, §6 (M601, M603, M605, M608 to M613, M615 to M617, M803, M808 to M810, M813). It brings up links, asks for
 //! addresses on all of them, traps packets to these, and answers by the interface at which they came (I83); it
 //! does what requests ask of the chip's registers, reports some of them, passes packets on between the controller and
-//! neighbours that have no other way, and answers hosts that ask who has an address. All else is the controller's.
+//! neighbours that have no other way, and answers hosts that ask who has an address, and management controllers that bring
+//! up their sideband ([`crate::nc_si`], M616). All else is the controller's.
 //!
 //! It keeps nothing that outlives it: after a restart ([`Firmware::new`] on the same [`Chip`]) it finds its address in
 //! the chip's own rule, and the controller connects anew (M609). All that it keeps is charged to its memory (I74). Another
-//! version of it is written to the flash ([`crate::flash`]) as it arrives, and runs after a restart (M617).
+//! version of it is written to the flash ([`crate::flash`]) as it arrives, and runs after a restart (M617): on trial, under
+//! a watchdog that starts what ran before when its time is over. The chip goes on meanwhile.
 //!
 //! **Our choice**: how long an entry of a register takes, and that a new session takes the place of the one before it.
-//!
-//! Leaves out: the sideband (M616).
 
 pub mod chip;
 mod ports;
@@ -31,7 +31,9 @@ use kernel::{Span, Stream, Time};
 use thiserror::Error;
 
 use crate::dhcp;
+use crate::flash::Trial;
 use crate::memory::{Charge, Memory, OutOfMemory, Purpose};
+use crate::nc_si;
 use crate::pmos;
 use crate::registers::map::{LINK_CONTROL, LINK_NEIGHBOUR, LINK_STATE};
 use crate::rpc::Restart;
@@ -45,6 +47,8 @@ use requests::{Requests, Source};
 const WAYS_MAX: usize = 4;
 /// From the answer that another image was chosen until the restart (our choice): the answer has gone by then.
 const GRACE: Span = Span::from_us(100_000);
+/// Hosts of a TiN.
+const HOSTS: u8 = 2;
 /// What the firmware keeps beside what its parts charge: its own state, with room to spare. Unit: bytes.
 const STATE_BYTES: usize = 8 << 10;
 
@@ -117,6 +121,13 @@ pub enum Input {
         /// Of which port.
         port: u8,
     },
+    /// A control packet of NC-SI has come by the sideband of a host (M616).
+    Sideband {
+        /// Which host.
+        host: u8,
+        /// The frame.
+        frame: Vec<u8>,
+    },
 }
 
 /// What the firmware wants sent.
@@ -137,6 +148,13 @@ pub enum Output {
         by: Interface,
         /// The packet.
         packet: Vec<u8>,
+    },
+    /// A control packet of NC-SI, for the management controller of a host (M616).
+    Sideband {
+        /// Which host.
+        host: u8,
+        /// The frame.
+        frame: Vec<u8>,
     },
 }
 
@@ -166,6 +184,8 @@ pub struct Counts {
     pub reports_refused: u64,
     /// Images for chips of another generation that were refused (M617).
     pub other_generations: u64,
+    /// Frames of management controllers that were no control packets, or for nobody here (M616).
+    pub sideband_refused: u64,
 }
 
 /// Why no firmware runs.
@@ -196,10 +216,16 @@ pub struct Firmware {
     is_hello_due: bool,
     are_links_due: bool,
     counts: Counts,
+    /// A frame of NC-SI each way, from the first that comes on.
+    sideband_room: Option<Charge>,
     /// Which it is (M617).
     version: u16,
     /// What is to restart, and when.
     restart: Option<(Time, Restart)>,
+    /// While it is on trial: when the watchdog restarts it.
+    watchdog: Option<Time>,
+    /// Its code does nothing ([`crate::flash::Code::Silent`]).
+    is_silent: bool,
 }
 
 impl Firmware {
@@ -249,22 +275,36 @@ impl Firmware {
             is_hello_due: false,
             are_links_due: false,
             counts: Counts::default(),
+            sideband_room: None,
             version: image.version,
             restart: None,
+            watchdog: chip.flash.trial_time().map(|time| now + time),
+            is_silent: chip.flash.is_silent(),
         })
     }
 
     /// Advances by one input.
     pub fn step(&mut self, now: Time, chip: &mut Chip, input: Input, out: &mut Vec<Output>) {
+        if self.is_given_up(now, chip) {
+            out.push(Output::Restart(Restart::Processor));
+            return;
+        }
+        if self.is_silent {
+            return;
+        }
         match input {
             Input::Nothing => {}
             Input::Link { port, state, neighbour } => {
-                self.on_link(now, chip, port, state, neighbour)
+                let before = link_to_tell(chip);
+                self.on_link(now, chip, port, state, neighbour);
+                notify(chip, before, out);
             }
             Input::Ethernet { is_up } => {
                 self.is_ethernet_up = is_up;
                 let state = if is_up { LinkState::Up } else { LinkState::Down };
+                let before = link_to_tell(chip);
                 chip.registers.set(LINK_STATE, [ETHERNET_PORT.into()], state as u8);
+                notify(chip, before, out);
                 self.are_links_due = true;
                 if is_up {
                     self.client.hurry(now);
@@ -282,14 +322,24 @@ impl Firmware {
             Input::Word { port, set } => self.ports.receive(now, port, set),
             Input::Pmos { port, frame } => self.ports.receive_frame(now, port, frame),
             Input::Gone { port } => self.ports.has_gone(now, port),
+            Input::Sideband { host, frame } => self.on_sideband(chip, host, &frame, out),
         }
         self.run(now, chip, out);
+    }
+
+    /// Whether the time of its trial is over and it was not confirmed: what ran before it is to start.
+    fn is_given_up(&mut self, now: Time, chip: &mut Chip) -> bool {
+        let is_over = self.watchdog.take_if(|at| *at <= now).is_some();
+        if is_over {
+            chip.flash.expire();
+        }
+        is_over
     }
 
     /// A frame for the wire of a port, and whether it is an acknowledgement, which goes at once; `is_free`: no other frame
     /// is on it.
     pub fn next_frame(&mut self, port: u8, is_free: bool) -> Option<pmos::Frame> {
-        self.ports.next_frame(port, is_free)
+        if self.is_silent { None } else { self.ports.next_frame(port, is_free) }
     }
 
     /// Takes the ports, a bit each, that may have something for their wires since this was last asked.
@@ -303,7 +353,10 @@ impl Firmware {
         let asks = self.client.deadline().filter(|_| self.can_ask());
         let restart = self.restart.map(|(at, _)| at);
         let (requests, reports) = (self.requests.deadline(), self.reports.deadline());
-        let own = [asks, self.server.deadline(), requests, reports, restart];
+        if self.is_silent {
+            return self.watchdog;
+        }
+        let own = [asks, self.server.deadline(), requests, reports, restart, self.watchdog];
         own.into_iter().flatten().chain(self.ports.deadline()).min()
     }
 
@@ -388,6 +441,25 @@ impl Firmware {
         self.are_links_due = true;
     }
 
+    /// A management controller's control packet: what cannot be answered is counted (M616).
+    fn on_sideband(&mut self, chip: &mut Chip, host: u8, frame: &[u8], out: &mut Vec<Output>) {
+        let is_on = host < HOSTS && nc_si::settings(&chip.registers, host).is_on;
+        if is_on && self.sideband_room.is_none() {
+            let room = self.memory.charge(Purpose::Sideband, 2 * nc_si::FRAME_BYTES_MAX);
+            self.sideband_room = room.ok();
+        }
+        let can = is_on && self.sideband_room.is_some();
+        let command = nc_si::Packet::decode(frame).ok().filter(|_| can);
+        let link = nc_si::Link::of(chip);
+        let answer = command.and_then(|command| {
+            nc_si::respond(&mut chip.registers, host, &command, link, self.version)
+        });
+        match answer {
+            Some(answer) => out.push(Output::Sideband { host, frame: answer.encode() }),
+            None => self.counts.sideband_refused += 1,
+        }
+    }
+
     fn on_dhcp(&mut self, now: Time, message: &[u8]) {
         match dhcp::Message::decode(message) {
             Ok(message) => {
@@ -428,6 +500,8 @@ impl Firmware {
         // What neighbours said may have been an address.
         self.keep_address(now, chip, out);
         self.requests.run(now, chip);
+        // It may have been confirmed.
+        self.watchdog = self.watchdog.filter(|_| chip.flash.trial() == Trial::Runs);
         let (server, ports) = (&mut self.server, &mut self.ports);
         self.requests.answer(|source, piece| match source {
             Source::Tcp => server.say(&Said::Rpc(piece.to_vec())),
@@ -551,5 +625,20 @@ impl Firmware {
             let report = Said::Report { address, entry: entry.as_bytes().to_vec() };
             self.reports.refused += u64::from(!self.server.say(&report));
         }
+    }
+}
+
+/// The link, if a sideband is on.
+fn link_to_tell(chip: &Chip) -> Option<nc_si::Link> {
+    let is_on = |host| nc_si::settings(&chip.registers, host).is_on;
+    (0..HOSTS).any(is_on).then(|| nc_si::Link::of(chip))
+}
+
+/// Tells management controllers that want to know that the TiN has its first link, or has lost its last (M616).
+fn notify(chip: &Chip, before: Option<nc_si::Link>, out: &mut Vec<Output>) {
+    let Some(link) = link_to_tell(chip).filter(|link| Some(*link) != before) else { return };
+    for host in 0..HOSTS {
+        let notice = nc_si::notify(&chip.registers, host, link);
+        out.extend(notice.map(|notice| Output::Sideband { host, frame: notice.encode() }));
     }
 }

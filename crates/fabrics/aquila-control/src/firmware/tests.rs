@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::dhcp::{Kind, Message};
-use crate::flash::{self, FACTORY, GENERATION, Image};
+use crate::flash::{self, Code, FACTORY, Flash, GENERATION, Image};
 use crate::registers::map::{CLASS_MODE, ID_CHIP, ID_DESCRIPTION, RESPONDER};
 use crate::registers::{Status, Word};
 use crate::rpc::{Caller, Item, Outcome};
@@ -374,7 +374,7 @@ fn m617_another_version_is_sent_chosen_and_started() {
     }
     assert_eq!(pair.tins[0].firmware.memory().used(), used);
     while pair.ask(&mut caller, vec![Item::Verify]) != [Outcome::Written] {}
-    let activate = Item::Activate { version: 2, restart: Restart::Processor };
+    let activate = Item::Activate { version: 2, restart: Restart::Processor, trial: 30 };
     assert_eq!(pair.ask(&mut caller, vec![activate]), [Outcome::Written]);
     let answered = pair.now;
     let (at, restart) = pair.until(1, |pair| pair.restarts.pop());
@@ -388,6 +388,52 @@ fn m617_another_version_is_sent_chosen_and_started() {
     let mut cold = chip.cold(7);
     assert_eq!(start(&mut cold, pair.now, 3).version(), 2);
     assert_eq!((cold.registers.get(CLASS_MODE, [3]), cold.trap, cold.start), (0, None, 7));
+}
+
+/// An image runs on trial until the controller confirms it, in the session in which it says who it is; otherwise its watchdog
+/// starts what ran before.
+#[test]
+fn m617_an_image_on_trial_is_confirmed_or_gives_way() {
+    for code in [Code::Whole, Code::Silent] {
+        let mut pair = Pair::new();
+        pair.connect();
+        let mut flash = Flash::default().taking(Span::ZERO);
+        let image = Image::new(2, GENERATION).doing(code);
+        flash.stage(pair.now, GENERATION, &image.header).unwrap();
+        for block in 0..image.header.blocks() {
+            flash.store(pair.now, block * flash::BLOCK_BYTES, image.block(block)).unwrap();
+        }
+        flash.verify(pair.now).unwrap();
+        flash.activate(pair.now, 2, 30).unwrap();
+        pair.tins[0].chip.flash = flash;
+        let registers = pair.tins[0].chip.registers.clone();
+        pair.tins[0].firmware = start(&mut pair.tins[0].chip, pair.now, 7);
+        let begin = pair.now;
+        assert_eq!(pair.tins[0].chip.flash.trial(), Trial::Runs);
+        pair.tell(0, Input::Ethernet { is_up: true });
+        if code == Code::Whole {
+            pair.heard.clear();
+            assert_eq!(pair.connect().firmware, 2);
+            let mut caller = Caller::new();
+            let other = pair.ask(&mut caller, vec![Item::Confirm { version: 3 }]);
+            assert_eq!(other, [Outcome::Failed(Status::NotNext)]);
+            let confirm = Item::Confirm { version: 2 };
+            assert_eq!(pair.ask(&mut caller, vec![confirm]), [Outcome::Written]);
+            (0..40_000).for_each(|_| pair.step());
+            assert_eq!(
+                (&pair.restarts[..], pair.tins[0].chip.flash.trial()),
+                (&[][..], Trial::Kept)
+            );
+            assert_eq!(start(&mut pair.tins[0].chip, pair.now, 8).version(), 2);
+            continue;
+        }
+        pair.client.call(pair.now, Version::V4);
+        let restart = pair.until(40, |pair| pair.restarts.pop());
+        assert_eq!(restart, (begin + Span::from_us(30_000_000), Restart::Processor));
+        assert_eq!(start(&mut pair.tins[0].chip, pair.now, 8).version(), FACTORY);
+        assert_eq!(pair.tins[0].chip.flash.trial(), Trial::Back);
+        assert!(pair.tins[0].chip.registers == registers, "M609: the chip goes on");
+    }
 }
 
 #[test]

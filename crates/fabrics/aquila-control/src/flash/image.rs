@@ -11,6 +11,16 @@ pub const FACTORY: u16 = 1;
 /// What an image takes (our choice; the paper gives 100 thousand lines of C and C++). Unit: bytes.
 pub const IMAGE_BYTES: u32 = 256 << 10;
 
+/// What an image's code does, of what its bytes do not say as they are drawn.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Code {
+    /// What this crate's firmware does.
+    #[default]
+    Whole,
+    /// It starts and never connects: to try what becomes of a bad one.
+    Silent,
+}
+
 /// What is known of an image without its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
@@ -87,6 +97,23 @@ impl Image {
         let words = (0..IMAGE_BYTES / 8).flat_map(|_| stream.below(u64::MAX).to_be_bytes());
         let bytes: Arc<[u8]> = words.collect();
         Self::of(version, generation, bytes)
+    }
+
+    /// The first bytes of one that never connects.
+    pub(super) const SILENT: [u8; 16] = *b"never connects\n\0";
+
+    /// The same, of which is known what its code does.
+    #[must_use]
+    pub fn doing(self, code: Code) -> Self {
+        let Header { version, generation, .. } = self.header;
+        match code {
+            Code::Whole => self,
+            Code::Silent => {
+                let rest = self.bytes.iter().skip(Self::SILENT.len());
+                let bytes = Self::SILENT.iter().chain(rest).copied().collect();
+                Self::of(version, generation, bytes)
+            }
+        }
     }
 
     /// The image of these bytes.

@@ -5,15 +5,20 @@
 //! that runs, and is charged nowhere in the processor's memory. It is checked against its header before it may be
 //! chosen, and chosen by one record, so that whenever the power goes one whole image is there to start.
 //!
+//! An image is chosen on trial: the record says so, and for how long. Another record confirms it, once somebody has heard
+//! of it. One that is not confirmed in time, or starts on trial more often than [`TRIAL_STARTS`] times, gives way to the
+//! one before it, which stays untouched until then ([`Flash::start`]).
+//!
 //! ```text
-//! sector 0, 1      which image runs: sequence 4 | slot 1 | zeros 3 | CRC-32 of these; the later whole record counts
+//! sector 0, 1      which image runs: sequence 4 | slot 1 | back 1 | trial 2 | CRC-32 of these; the later whole record counts;
+//!                  trial: how many seconds, 0: for good; from byte 64 on a mark for each start on trial
 //! sector 2         of slot 0: header 11 | zero 1 | CRC-32; from byte 256 on a mark for each block; at 1024: verified
 //! sector 3 to 258  its blocks
 //! sector 259 ...   slot 1, alike
 //! ```
 //!
 //! As in serial NOR flash a sector of 4 KiB is erased to ones, and bits are cleared when it is programmed. **Our choice**:
-//! the layout, and [`BLOCK_TIME`].
+//! the layout, [`BLOCK_TIME`] and [`TRIAL_STARTS`].
 //!
 //! Leaves out: wear, and the code of a boot loader: [`Flash::start`] is what it decides.
 
@@ -26,7 +31,7 @@ use std::sync::{Arc, OnceLock};
 
 use kernel::{Span, Time};
 
-pub use image::{FACTORY, Header, IMAGE_BYTES, Image};
+pub use image::{Code, FACTORY, Header, IMAGE_BYTES, Image};
 
 use crate::registers::{Status, map};
 
@@ -39,11 +44,17 @@ pub const BLOCK_TIME: Span = Span::from_us(50_000);
 /// The generation of chips whose registers this controller knows: the version of their description.
 pub const GENERATION: u8 = map::VERSION as u8;
 
+/// How often an image on trial starts: a restart of another cause, such as one power cut, is not held against it (our
+/// choice).
+pub const TRIAL_STARTS: usize = 2;
+
 /// Sectors of a slot: its header and its blocks.
 const SLOT_SECTORS: u16 = 1 + (IMAGE_BYTES_MAX / BLOCK_BYTES) as u16;
 const MARKS_AT: usize = 256;
 const VERIFIED_AT: usize = 1_024;
 const RECORD_BYTES: usize = 12;
+/// Of the marks of starts on trial, behind a record.
+const STARTS_AT: usize = 64;
 
 type Sector = [u8; BLOCK_BYTES as usize];
 
@@ -59,6 +70,38 @@ pub struct Staged {
     pub blocks: u32,
     /// Whether it was found to be what its header says.
     pub is_verified: bool,
+}
+
+/// How the image that was chosen stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum Trial {
+    /// It was confirmed, or chosen for good.
+    #[default]
+    Kept = 0,
+    /// It starts next, on trial.
+    Due = 1,
+    /// It has started on trial.
+    Runs = 2,
+    /// It ran before the other one, which was on trial and has given way to it again.
+    Back = 3,
+}
+
+impl Trial {
+    /// All of them, by number.
+    pub const ALL: [Self; 4] = [Self::Kept, Self::Due, Self::Runs, Self::Back];
+}
+
+/// What a record says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Record {
+    sequence: u32,
+    /// Of the image that was chosen.
+    slot: u16,
+    /// The other one was on trial, and has given way.
+    is_back: bool,
+    /// For how long it is on trial; 0: it is not. Unit: s.
+    trial: u16,
 }
 
 /// A flash.
@@ -110,7 +153,7 @@ impl Flash {
             flash.program(slot(0), MARKS_AT + block as usize, &[0]);
         }
         flash.program(slot(0), VERIFIED_AT, &[0]);
-        flash.select(0);
+        flash.select(Record::default());
         flash.changed.clear();
         flash
     }
@@ -152,20 +195,59 @@ impl Flash {
     }
 
     /// What the boot loader starts on a chip of a generation: the image that was chosen, or the other one if that is not
-    /// whole; `None`: neither is.
+    /// whole, or has had its trial and was not confirmed; `None`: neither is whole.
     pub fn start(&mut self, generation: u8) -> Option<Header> {
-        let chosen = self.chosen();
+        let record = self.record();
+        let is_tried = record.trial > 0;
+        let is_over = is_tried && self.starts() >= TRIAL_STARTS;
+        let (chosen, other) = (record.slot, 1 - record.slot);
         let is_whole = |&slot: &u16| {
             let header = self.header(slot);
             header.is_some_and(|header| {
                 header.generation == generation && self.checksum(slot, &header) == header.checksum
             })
         };
-        let found = [chosen, 1 - chosen].into_iter().find(is_whole)?;
-        if found != chosen {
-            self.select(found);
+        let order = if is_over { [other, chosen] } else { [chosen, other] };
+        let slot = order.into_iter().find(is_whole)?;
+        if slot != chosen {
+            self.select(Record { slot, is_back: is_tried, ..Record::default() });
+        } else if is_over {
+            // There is nothing to go back to.
+            self.select(Record { slot, ..Record::default() });
+        } else if is_tried {
+            self.mark_start();
         }
-        self.header(found)
+        self.header(slot)
+    }
+
+    /// How the image that was chosen stands.
+    #[must_use]
+    pub fn trial(&self) -> Trial {
+        match self.record() {
+            Record { is_back: true, .. } => Trial::Back,
+            Record { trial: 0, .. } => Trial::Kept,
+            _ if self.starts() == 0 => Trial::Due,
+            _ => Trial::Runs,
+        }
+    }
+
+    /// How often an image was chosen, confirmed or gone back to.
+    #[must_use]
+    pub fn records(&self) -> u32 {
+        self.record().sequence
+    }
+
+    /// How long the image that runs has to be confirmed, if it is on trial.
+    #[must_use]
+    pub fn trial_time(&self) -> Option<Span> {
+        let seconds = u64::from(self.record().trial);
+        (self.trial() == Trial::Runs).then(|| Span::from_us(seconds * 1_000_000))
+    }
+
+    /// Whether the image that was chosen is one that never connects ([`Code::Silent`]).
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        self.sector(sector(self.chosen(), 0)).starts_with(&Image::SILENT)
     }
 
     /// The image that was chosen to run.
@@ -188,7 +270,8 @@ impl Flash {
     /// Begins an image beside the one that runs; what stood there is gone.
     ///
     /// # Errors
-    /// It is for chips of another generation, there is no room for it, or a block is being programmed.
+    /// It is for chips of another generation, there is no room for it, a block is being programmed, or the one that runs is
+    /// on trial: what ran before it has to stay.
     pub fn stage(&mut self, now: Time, generation: u8, header: &Header) -> Result<(), Status> {
         if header.generation != generation {
             return Err(Status::Generation);
@@ -196,6 +279,7 @@ impl Flash {
         if !header.fits() {
             return Err(Status::OutOfRange);
         }
+        self.is_not_tried()?;
         self.wait(now)?;
         self.write_header(1 - self.chosen(), header);
         Ok(())
@@ -227,8 +311,9 @@ impl Flash {
     /// Looks whether the image is what its header says. One that is not is given up.
     ///
     /// # Errors
-    /// It is not, it has not come whole, or a block is being programmed.
+    /// It is not, it has not come whole, a block is being programmed, or the one that runs is on trial.
     pub fn verify(&mut self, now: Time) -> Result<(), Status> {
+        self.is_not_tried()?;
         self.wait(now)?;
         let at = 1 - self.chosen();
         let Staged { header: Some(header), blocks, .. } = self.staged() else {
@@ -245,19 +330,58 @@ impl Flash {
         Ok(())
     }
 
-    /// Chooses the image: it is what starts next.
+    /// Chooses the image: it is what starts next, on trial for so many seconds; 0: for good.
     ///
     /// # Errors
-    /// It is another one, or was not verified.
-    pub fn activate(&mut self, now: Time, version: u16) -> Result<(), Status> {
+    /// It is another one, or was not verified; or one is on trial already.
+    pub fn activate(&mut self, now: Time, version: u16, trial: u16) -> Result<(), Status> {
+        self.is_not_tried()?;
         self.wait(now)?;
         match self.staged() {
             Staged { header: Some(header), is_verified: true, .. } if header.version == version => {
-                self.select(1 - self.chosen());
+                self.select(Record { slot: 1 - self.chosen(), trial, ..Record::default() });
                 Ok(())
             }
             _ => Err(Status::NotNext),
         }
+    }
+
+    /// The image that runs is kept: its trial is over. One that is kept already stays so.
+    ///
+    /// # Errors
+    /// It is another one, or has not started yet.
+    pub fn confirm(&mut self, version: u16) -> Result<(), Status> {
+        let is_it = self.running().is_some_and(|header| header.version == version);
+        match self.trial() {
+            Trial::Kept | Trial::Back if is_it => Ok(()),
+            Trial::Runs if is_it => {
+                self.select(Record { slot: self.chosen(), ..Record::default() });
+                Ok(())
+            }
+            _ => Err(Status::NotNext),
+        }
+    }
+
+    /// The time of a trial is over: the image that ran before starts next.
+    pub fn expire(&mut self) {
+        if self.trial() == Trial::Runs {
+            self.program(self.record_sector(), STARTS_AT, &[0; TRIAL_STARTS]);
+        }
+    }
+
+    /// An error, if an image is on trial.
+    fn is_not_tried(&self) -> Result<(), Status> {
+        if self.record().trial > 0 { Err(Status::OnTrial) } else { Ok(()) }
+    }
+
+    /// Starts on trial of the image that was chosen.
+    fn starts(&self) -> usize {
+        let marks = &self.sector(self.record_sector())[STARTS_AT..][..TRIAL_STARTS];
+        marks.iter().filter(|&&mark| mark != 0xFF).count()
+    }
+
+    fn mark_start(&mut self) {
+        self.program(self.record_sector(), STARTS_AT + self.starts(), &[0]);
     }
 
     /// The power goes: a block that is being programmed is neither what it was nor what it was to be.
@@ -287,29 +411,37 @@ impl Flash {
         self.sectors.get(&number).map_or(&ONES, |sector| sector)
     }
 
-    /// Which slot is to run, as the later whole record says; of an empty flash the first.
+    /// Which slot is to run.
     fn chosen(&self) -> u16 {
-        self.record().map_or(0, |record| record.1)
+        self.record().slot
     }
 
-    /// Sequence and slot of the record that counts.
-    fn record(&self) -> Option<(u32, u16)> {
+    /// The record that counts: the later one that is whole. An empty flash is taken for one whose first slot was chosen.
+    fn record(&self) -> Record {
         let record = |number| {
             let bytes = &self.sector(number)[..RECORD_BYTES];
             let (&body, &sum) = (bytes.first_chunk::<8>()?, bytes.last_chunk::<4>()?);
-            let [a, b, c, d, slot @ 0..=1, 0, 0, 0] = body else { return None };
+            let [a, b, c, d, slot @ 0..=1, back @ 0..=1, e, f] = body else { return None };
+            let (sequence, trial) = (u32::from_be_bytes([a, b, c, d]), u16::from_be_bytes([e, f]));
             let is_whole = crc32fast::hash(&body) == u32::from_be_bytes(sum);
-            is_whole.then(|| (u32::from_be_bytes([a, b, c, d]), u16::from(slot)))
+            is_whole.then(|| Record { sequence, slot: slot.into(), is_back: back == 1, trial })
         };
-        [record(0), record(1)].into_iter().flatten().max()
+        let whole = [record(0), record(1)].into_iter().flatten();
+        whole.max_by_key(|record| record.sequence).unwrap_or_default()
     }
 
-    /// Writes a record behind the one that counts, which stays until this one is whole.
-    fn select(&mut self, slot: u16) {
-        let sequence = self.record().map_or(1, |(sequence, _)| sequence + 1);
+    /// The sector of the record that counts.
+    fn record_sector(&self) -> u16 {
+        (self.record().sequence % 2) as u16
+    }
+
+    /// Writes a record behind the one that counts, which stays until this one is whole. Its number follows from that one.
+    fn select(&mut self, record: Record) {
+        let sequence = self.record().sequence + 1;
         let mut bytes = [0; RECORD_BYTES];
         bytes[..4].copy_from_slice(&sequence.to_be_bytes());
-        bytes[4] = slot as u8;
+        bytes[4..6].copy_from_slice(&[record.slot as u8, u8::from(record.is_back)]);
+        bytes[6..8].copy_from_slice(&record.trial.to_be_bytes());
         let sum = crc32fast::hash(&bytes[..8]);
         bytes[8..].copy_from_slice(&sum.to_be_bytes());
         let number = (sequence % 2) as u16;

@@ -62,11 +62,13 @@ pub enum Table {
     Lease,
     /// Firmware: what is wanted, and how far TiNs are (M617).
     Firmware,
+    /// Management sidebands of hosts: which operators want (M616).
+    Sideband,
 }
 
 impl Table {
     /// All of them, by number.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Node,
         Self::Port,
         Self::Link,
@@ -81,6 +83,7 @@ impl Table {
         Self::Batch,
         Self::Lease,
         Self::Firmware,
+        Self::Sideband,
     ];
 }
 

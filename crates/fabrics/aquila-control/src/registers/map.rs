@@ -31,41 +31,45 @@ pub const CLASS_MODE: Handle<u8, 1> = Handle::new(8);
 pub const CLASS_DETOUR_WEIGHT: Handle<u16, 1> = Handle::new(9);
 /// By traffic class: units of 16 bytes that a longer way counts beside its queue (M312).
 pub const CLASS_DETOUR_BIAS: Handle<u16, 1> = Handle::new(10);
+/// By host: bit 0 turns its management sideband on (M616).
+pub const SIDEBAND_ALLOWED: Handle<u8, 1> = Handle::new(11);
+/// By host, of NC-SI: Ethernet address in 48 bits; bit 48 initialised, 49 enabled, 50 sends, 51 notified, 52 selected; by whom 8.
+pub const SIDEBAND_CHANNEL: Handle<u64, 1> = Handle::new(12);
 /// By port: cells that came in (M605).
-pub const COUNT_CELLS_RECEIVED: Handle<u64, 1> = Handle::new(11);
+pub const COUNT_CELLS_RECEIVED: Handle<u64, 1> = Handle::new(13);
 /// By port: cells that went out (M605).
-pub const COUNT_CELLS_SENT: Handle<u64, 1> = Handle::new(12);
+pub const COUNT_CELLS_SENT: Handle<u64, 1> = Handle::new(14);
 /// By port: cells that came in and found no way or no hops left (M605).
-pub const COUNT_CELLS_DISCARDED: Handle<u64, 1> = Handle::new(13);
+pub const COUNT_CELLS_DISCARDED: Handle<u64, 1> = Handle::new(15);
 /// By port: blocks whose checksum was wrong (M605).
-pub const COUNT_BLOCKS_DAMAGED: Handle<u64, 1> = Handle::new(14);
+pub const COUNT_BLOCKS_DAMAGED: Handle<u64, 1> = Handle::new(16);
 /// Whose ARP and neighbour requests are answered: address 16 bytes, prefix 1, version 1, Ethernet address 6 (M612).
-pub const RESPONDER: Handle<[u8; 32], 1> = Handle::new(15);
+pub const RESPONDER: Handle<[u8; 32], 1> = Handle::new(17);
 /// By endpoint: its ports in 8 slots of a byte; ones: nothing listens there (M102).
-pub const TERMINAL: Handle<u64, 1> = Handle::new(16);
+pub const TERMINAL: Handle<u64, 1> = Handle::new(18);
 /// By whether the cell has come down, and pod and TiN: the port of the escape channels; ones: none (M308).
-pub const ESCAPE_PORT: Handle<u8, 2> = Handle::new(17);
+pub const ESCAPE_PORT: Handle<u8, 2> = Handle::new(19);
 /// A bit for each port that leads down the escape tree (M308).
-pub const ESCAPE_DOWN: Handle<u64, 0> = Handle::new(18);
+pub const ESCAPE_DOWN: Handle<u64, 0> = Handle::new(20);
 /// This TiN's place in the order of the escape tree; ones: not in it (M308).
-pub const ESCAPE_ORDER: Handle<u32, 0> = Handle::new(19);
+pub const ESCAPE_ORDER: Handle<u32, 0> = Handle::new(21);
 /// By weighted group: how many of its slots count; 0: there is no such group (M404).
-pub const GROUP_SIZE: Handle<u16, 1> = Handle::new(20);
+pub const GROUP_SIZE: Handle<u16, 1> = Handle::new(22);
 /// By indexed group: address of its first member 16 bytes, prefix 1, version 1; version 0: no group (M405).
-pub const INDEXED_SUBNET: Handle<[u8; 32], 1> = Handle::new(21);
+pub const INDEXED_SUBNET: Handle<[u8; 32], 1> = Handle::new(23);
 /// By indexed group and place in the subnet: a GNet address; ones: nobody (M405).
-pub const INDEXED_MEMBER: Handle<u16, 2> = Handle::new(22);
+pub const INDEXED_MEMBER: Handle<u16, 2> = Handle::new(24);
 /// By weighted group and slot: a GNet address (M404).
-pub const GROUP_SLOT: Handle<u16, 2> = Handle::new(23);
+pub const GROUP_SLOT: Handle<u16, 2> = Handle::new(25);
 /// A prefix: address 16 bytes, prefix 1, version 1, what it leads to 1, one zero, target 2; version 0: empty (M402).
-pub const IP_FLOW: Handle<[u8; 32], 1> = Handle::new(24);
+pub const IP_FLOW: Handle<[u8; 32], 1> = Handle::new(26);
 /// By input port, routing channel and destination (64 pods, 16 TiNs of the own one): 8 and 24 slots of a byte (M302).
-pub const ROUTE: Handle<[u8; 32], 3> = Handle::new(25);
+pub const ROUTE: Handle<[u8; 32], 3> = Handle::new(27);
 /// Bit 0 lets cells for other TiNs that come in at GNet ports go on (M815).
-pub const TRANSIT_ALLOWED: Handle<u8, 0> = Handle::new(26);
+pub const TRANSIT_ALLOWED: Handle<u8, 0> = Handle::new(28);
 
 /// All registers, by address.
-pub static REGISTERS: [Register; 27] = [
+pub static REGISTERS: [Register; 29] = [
     Register {
         name: "id.chip",
         base: 0x0,
@@ -164,6 +168,24 @@ pub static REGISTERS: [Register; 27] = [
         access: Access::ReadWrite,
         reset: Reset::Number(0x50),
         meaning: "By traffic class: units of 16 bytes that a longer way counts beside its queue (M312).",
+    },
+    Register {
+        name: "sideband.allowed",
+        base: 0x3000,
+        width: 8,
+        dimensions: &[2],
+        access: Access::ReadWrite,
+        reset: Reset::Zeros,
+        meaning: "By host: bit 0 turns its management sideband on (M616).",
+    },
+    Register {
+        name: "sideband.channel",
+        base: 0x3010,
+        width: 64,
+        dimensions: &[2],
+        access: Access::ReadOnly,
+        reset: Reset::Zeros,
+        meaning: "By host, of NC-SI: Ethernet address in 48 bits; bit 48 initialised, 49 enabled, 50 sends, 51 notified, 52 selected; by whom 8.",
     },
     Register {
         name: "count.cells_received",

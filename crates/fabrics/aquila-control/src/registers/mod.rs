@@ -266,11 +266,14 @@ pub enum Status {
     /// It is not what is next of the image that is staged.
     #[error("it is not what is next of the image that is staged; ask what the flash holds")]
     NotNext = 10,
+    /// An image is on trial: what ran before it has to stay.
+    #[error("an image is on trial; confirm it first, or wait until it has given way")]
+    OnTrial = 11,
 }
 
 impl Status {
     /// All of them, by number.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Done,
         Self::Unknown,
         Self::Misaligned,
@@ -282,6 +285,7 @@ impl Status {
         Self::Generation,
         Self::Damaged,
         Self::NotNext,
+        Self::OnTrial,
     ];
 
     /// The status of this number.

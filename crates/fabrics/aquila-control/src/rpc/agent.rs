@@ -118,7 +118,8 @@ impl Agent {
         let done = match item {
             Item::Flash => {
                 let running = flash.running().map_or(0, |header| header.version);
-                let outcome = Outcome::Flash { running, staged: flash.staged() };
+                let (staged, trial, records) = (flash.staged(), flash.trial(), flash.records());
+                let outcome = Outcome::Flash { running, staged, trial, records };
                 return Some(if outcome.size() <= room {
                     Ok(outcome)
                 } else {
@@ -128,9 +129,10 @@ impl Agent {
             Item::Stage(header) => flash.stage(now, generation, header),
             Item::Store { offset, bytes } => flash.store(now, *offset, bytes),
             Item::Verify => flash.verify(now),
-            Item::Activate { version, restart } => {
-                flash.activate(now, *version).inspect(|()| self.restart = Some(*restart))
+            Item::Activate { version, restart, trial } => {
+                flash.activate(now, *version, *trial).inspect(|()| self.restart = Some(*restart))
             }
+            Item::Confirm { version } => flash.confirm(*version),
             _ => return None,
         };
         self.other_generations += u64::from(done == Err(Status::Generation));

@@ -3,7 +3,7 @@
 use super::{
     Answer, HEADER_BYTES, Item, MESSAGE_BYTES_MAX, MessageError, Outcome, Request, Restart,
 };
-use crate::flash::{Header, Staged};
+use crate::flash::{Header, Staged, Trial};
 use crate::registers::{Entry, Status};
 
 /// First bytes of a message, and its kind.
@@ -79,10 +79,15 @@ impl Listed for Item {
                 out.extend(bytes);
             }
             Self::Verify => out.push(8),
-            Self::Activate { version, restart } => {
+            Self::Activate { version, restart, trial } => {
                 out.push(9);
                 out.extend(version.to_be_bytes());
                 out.push(*restart as u8);
+                out.extend(trial.to_be_bytes());
+            }
+            Self::Confirm { version } => {
+                out.push(10);
+                out.extend(version.to_be_bytes());
             }
         }
     }
@@ -95,8 +100,10 @@ impl Listed for Item {
             8 => return Some(Some(Self::Verify)),
             9 => {
                 let (version, restart) = (word(from)?, Restart::from_number(byte(from)?));
-                return Some(restart.map(|restart| Self::Activate { version, restart }));
+                let trial = word(from)?;
+                return Some(restart.map(|restart| Self::Activate { version, restart, trial }));
             }
+            10 => return Some(Some(Self::Confirm { version: word(from)? })),
             _ => {}
         }
         let address = u32::from_be_bytes(array(from)?);
@@ -130,8 +137,8 @@ const ENTRY: u8 = 2;
 const ENTRIES: u8 = 3;
 const DIGESTS: u8 = 4;
 const FLASH: u8 = 5;
-/// Of an outcome of that kind: its kind, version 2, flags 1, a header, blocks 4.
-pub(super) const FLASH_BYTES: usize = 8 + Header::BYTES;
+/// Of an outcome of that kind: its kind, version 2, flags 1, a header, blocks 4, records 4.
+pub(super) const FLASH_BYTES: usize = 12 + Header::BYTES;
 
 impl Listed for Outcome {
     fn write(&self, out: &mut Vec<u8>) {
@@ -152,12 +159,14 @@ impl Listed for Outcome {
                 out.extend(length_of(digests.len()));
                 out.extend(digests.iter().flat_map(|digest| digest.to_be_bytes()));
             }
-            Self::Flash { running, staged } => {
+            Self::Flash { running, staged, trial, records } => {
                 out.push(FLASH);
                 out.extend(running.to_be_bytes());
-                out.push(u8::from(staged.header.is_some()) | u8::from(staged.is_verified) << 1);
+                let flags = u8::from(staged.header.is_some()) | u8::from(staged.is_verified) << 1;
+                out.push(flags | (*trial as u8) << 2);
                 out.extend(staged.header.map_or([0; Header::BYTES], |header| header.encode()));
                 out.extend(staged.blocks.to_be_bytes());
+                out.extend(records.to_be_bytes());
             }
         }
     }
@@ -189,8 +198,10 @@ impl Listed for Outcome {
                 let (running, flags) = (word(from)?, byte(from)?);
                 let header: [u8; Header::BYTES] = array(from)?;
                 let blocks = u32::from_be_bytes(array(from)?);
+                let records = u32::from_be_bytes(array(from)?);
                 let is_verified = flags & 2 == 2;
-                let staged = match flags {
+                let trial = Trial::ALL.get(usize::from(flags >> 2)).copied();
+                let staged = match flags & 3 {
                     0 if (header, blocks) == ([0; Header::BYTES], 0) => Some(Staged::default()),
                     1 | 3 => {
                         let header = Some(Header::decode(&header));
@@ -198,7 +209,8 @@ impl Listed for Outcome {
                     }
                     _ => None,
                 };
-                staged.map(|staged| Self::Flash { running, staged })
+                let found = staged.zip(trial);
+                found.map(|(staged, trial)| Self::Flash { running, staged, trial, records })
             }
             _ => None,
         })
@@ -217,7 +229,8 @@ impl Item {
             Self::Flash | Self::Verify => 1,
             Self::Stage(_) => 1 + Header::BYTES,
             Self::Store { bytes, .. } => 7 + bytes.len(),
-            Self::Activate { .. } => 4,
+            Self::Activate { .. } => 6,
+            Self::Confirm { .. } => 3,
         }
     }
 }

@@ -114,7 +114,7 @@ fn fits(item: &Item, outcome: &Outcome) -> bool {
         (Item::Read { .. }, Outcome::Entry(_)) => true,
         (Item::Write { .. } | Item::WriteBlock { .. }, Outcome::Written) => true,
         (Item::Stage(_) | Item::Store { .. } | Item::Verify, Outcome::Written) => true,
-        (Item::Activate { .. }, Outcome::Written) => true,
+        (Item::Activate { .. } | Item::Confirm { .. }, Outcome::Written) => true,
         (Item::Flash, Outcome::Flash { .. }) => true,
         (Item::ReadBlock { address, count }, Outcome::Entries(bytes)) => {
             bytes.len() == block_bytes(*address, *count)

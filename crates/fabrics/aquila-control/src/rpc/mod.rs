@@ -12,15 +12,16 @@
 //!   2 READ_BLOCK   address 4 | count 2                   2 entry    size 1 | entry
 //!   3 WRITE_BLOCK  address 4 | size 1 | length 2 | ...   3 entries  length 2 | entries
 //!   4 DIGESTS      address 4 | count 2                   4 digests  count 2 | 8 bytes each
-//!   5 FLASH                                              5 flash    version that runs 2 | flags 1 | header 11 | blocks 4
+//!   5 FLASH                                              5 flash    version that runs 2 | flags 1 | header 11 | blocks 4 | records 4
 //!   6 STAGE        header 11
 //!   7 STORE        offset 4 | length 2 | bytes
 //!   8 VERIFY
-//!   9 ACTIVATE     version 2 | restart 1
+//!   9 ACTIVATE     version 2 | restart 1 | trial 2, in seconds
+//!  10 CONFIRM      version 2
 //! ```
 //!
-//! 5 to 9 are about images of firmware (M617, [`crate::flash`]): a header is version 2, generation 1, length 4, CRC-32; of
-//! the flags bit 0 says that an image is staged, and bit 1 that it is verified.
+//! 5 to 10 are about images of firmware (M617, [`crate::flash`]): a header is version 2, generation 1, length 4, CRC-32; of
+//! the flags bit 0 says that an image is staged, bit 1 that it is verified, and bits 2 and 3 how the one that runs stands.
 //!
 //! Numbers are big-endian; `length` is that of the whole message. Each item begins with its number, a byte.
 
@@ -32,7 +33,7 @@ mod tests;
 
 use thiserror::Error;
 
-use crate::flash::{Header, Staged};
+use crate::flash::{Header, Staged, Trial};
 use crate::registers::{Entry, Status};
 
 pub use agent::Agent;
@@ -100,6 +101,13 @@ pub enum Item {
         version: u16,
         /// What restarts.
         restart: Restart,
+        /// For how long it is on trial; 0: it is not. Unit: s.
+        trial: u16,
+    },
+    /// CONFIRM: the image that runs on trial is kept.
+    Confirm {
+        /// Which image.
+        version: u16,
     },
 }
 
@@ -145,6 +153,10 @@ pub enum Outcome {
         running: u16,
         /// What stands beside it.
         staged: Staged,
+        /// Whether it is on trial, or was gone back to.
+        trial: Trial,
+        /// How often an image was chosen, confirmed or gone back to.
+        records: u32,
     },
 }
 

@@ -51,8 +51,14 @@ fn flash_items() -> impl Strategy<Value = Item> {
         headers().prop_map(Item::Stage),
         block.prop_map(|(offset, bytes)| Item::Store { offset, bytes }),
         Just(Item::Verify),
-        (any::<u16>(), restart).prop_map(|(version, restart)| Item::Activate { version, restart }),
+        (any::<u16>(), restart, any::<u16>())
+            .prop_map(|(version, restart, trial)| Item::Activate { version, restart, trial }),
+        any::<u16>().prop_map(|version| Item::Confirm { version }),
     ]
+}
+
+fn trials() -> impl Strategy<Value = Trial> {
+    prop::sample::select(&Trial::ALL[..])
 }
 
 fn outcomes() -> impl Strategy<Value = Outcome> {
@@ -62,13 +68,15 @@ fn outcomes() -> impl Strategy<Value = Outcome> {
         entries().prop_map(Outcome::Entry),
         prop::collection::vec(any::<u8>(), 0..300).prop_map(Outcome::Entries),
         prop::collection::vec(any::<u64>(), 0..40).prop_map(Outcome::Digests),
-        (any::<u16>(), headers(), any::<u32>(), any::<bool>()).prop_map(
-            |(running, header, blocks, is_verified)| {
+        (any::<u16>(), headers(), any::<u32>(), any::<bool>(), trials(), any::<u32>()).prop_map(
+            |(running, header, blocks, is_verified, trial, records)| {
                 let staged = Staged { header: Some(header), blocks, is_verified };
-                Outcome::Flash { running, staged }
+                Outcome::Flash { running, staged, trial, records }
             }
         ),
-        any::<u16>().prop_map(|running| Outcome::Flash { running, staged: Staged::default() }),
+        (any::<u16>(), trials()).prop_map(|(running, trial)| {
+            Outcome::Flash { running, staged: Staged::default(), trial, records: 1 }
+        }),
     ]
 }
 
@@ -304,8 +312,17 @@ fn m617_an_image_is_staged_verified_and_chosen_by_requests() {
     }
     assert_eq!(ask(Item::Verify), done);
     let staged = Staged { header: Some(image.header), blocks: 64, is_verified: true };
-    assert_eq!(ask(Item::Flash).0, Outcome::Flash { running: 1, staged });
-    let activate = Item::Activate { version: 2, restart: Restart::Processor };
-    assert_eq!(ask(activate), (Outcome::Written, Some(Restart::Processor), 1));
-    assert!(matches!(ask(Item::Flash).0, Outcome::Flash { running: 2, .. }));
+    let trial = Trial::Kept;
+    assert_eq!(ask(Item::Flash).0, Outcome::Flash { running: 1, staged, trial, records: 1 });
+    let activate = Item::Activate { version: 2, restart: Restart::Processor, trial: 9 };
+    assert_eq!(ask(activate.clone()), (Outcome::Written, Some(Restart::Processor), 1));
+    // It has not started yet; and until it is confirmed nothing takes the place of what ran before.
+    let trial = Trial::Due;
+    assert!(
+        matches!(ask(Item::Flash).0, Outcome::Flash { running: 2, trial: t, .. } if t == trial)
+    );
+    assert_eq!(ask(Item::Confirm { version: 2 }).0, Outcome::Failed(Status::NotNext));
+    for item in [Item::Stage(image.header), Item::Verify, activate] {
+        assert_eq!(ask(item).0, Outcome::Failed(Status::OnTrial));
+    }
 }

@@ -33,7 +33,7 @@ use crate::bootstrap::{self, Stage};
 use crate::dhcp;
 use crate::firmware::chip::Chip;
 use crate::firmware::{self, Firmware, NotStarted};
-use crate::flash::{BLOCK_TIME, Flash, GENERATION, Image};
+use crate::flash::{BLOCK_TIME, Code, Flash, GENERATION, Image};
 use crate::memory::Memory;
 use crate::nib::{Nib, Table, Write};
 use crate::pmos;
@@ -110,6 +110,8 @@ pub enum Fault {
         restart: Restart,
         /// On how many TiNs at once.
         at_once: u8,
+        /// What its image does.
+        code: Code,
     },
     /// All instances of all applications are others, which know what is in the base, and no session.
     Controller,
@@ -546,8 +548,8 @@ impl Sim {
             Fault::AdminLink { link, admin } => {
                 self.write_row(Write::set(Table::Link, &link.to_be_bytes(), &[admin as u8]));
             }
-            Fault::Upgrade { version, restart, at_once } => {
-                self.upgrade(&Image::new(version, GENERATION), restart, at_once);
+            Fault::Upgrade { version, restart, at_once, code } => {
+                self.upgrade(&Image::new(version, GENERATION).doing(code), restart, at_once);
             }
             Fault::Controller => self.restart_controller(),
             Fault::Instance { name, runs } => self.set_instance(name, runs),
@@ -735,8 +737,8 @@ impl Sim {
                         self.send(self.config.network, parcel);
                     }
                 }
-                // Hosts are not simulated.
-                firmware::Output::Frame { .. } => {}
+                // Hosts are not simulated, nor who manages them.
+                firmware::Output::Frame { .. } | firmware::Output::Sideband { .. } => {}
                 firmware::Output::Packet { by, packet } => self.send_from_tin(tin, by, packet),
                 firmware::Output::Restart(restart) => restarts = Some(restart),
             }
@@ -748,7 +750,7 @@ impl Sim {
         self.schedule(tin);
     }
 
-    /// Another image is to run: the processor starts again, or the chip with it (M609, M611).
+    /// Another image is to run, or the same once more: the processor starts again, or the chip with it (M609, M611).
     fn restart(&mut self, tin: u16, restart: Restart) {
         match restart {
             Restart::Processor => self.fault(Fault::Restart { tin }),

@@ -216,7 +216,8 @@ impl Results {
             let place = self.upgraded.entry(u16::from_be_bytes(tin)).or_default();
             place.runs = row.runs;
             match row.stage {
-                upgrade::Stage::Idle => {}
+                // It was left with what it runs.
+                upgrade::Stage::Idle => place.restarted = None,
                 upgrade::Stage::Sending => place.begun = place.begun.or(Some(time)),
                 upgrade::Stage::Restarting => {
                     // The version that it says when it is back is another change of the row.

@@ -16,6 +16,7 @@ use super::*;
 use crate::apps::election::Application;
 use crate::expand::tables;
 use crate::firmware::State;
+use crate::flash::Trial;
 use crate::session::Versions;
 
 fn second(seconds: u64) -> Time {
@@ -396,6 +397,8 @@ fn check_start((seed, set, broken, mos_lost, faults): Start) {
             assert_eq!(tin.version(), plan.header.version, "M617");
         }
     }
+    let is_on_trial = |chip: &Chip| matches!(chip.flash.trial(), Trial::Due | Trial::Runs);
+    assert!(!sim.chips().iter().any(is_on_trial), "M617");
 }
 
 /// A fault, and what ends it, if something has to.
@@ -418,7 +421,9 @@ fn fault(
         }
         7 => {
             let (version, at_once) = (2 + which.index(3) as u16, 1 + which.index(6) as u8);
-            (Fault::Upgrade { version, restart: Restart::Processor, at_once }, None)
+            // One image of three never connects.
+            let code = if which.index(9) < 3 { Code::Silent } else { Code::Whole };
+            (Fault::Upgrade { version, restart: Restart::Processor, at_once, code }, None)
         }
         5 => both(&|runs| Fault::Base { copy: which.index(2) as u8, runs }),
         3 if links[link as usize] => both(&|is_up| Fault::Link { link, is_up }),

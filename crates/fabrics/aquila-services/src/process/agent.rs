@@ -120,8 +120,8 @@ impl Agent {
                             links.send((Role::Datacenter, 0), What::Dhcp(asked));
                         }
                     }
-                    // There are no hosts.
-                    firmware::Output::Frame { .. } => {}
+                    // There are no hosts, nor who manages them.
+                    firmware::Output::Frame { .. } | firmware::Output::Sideband { .. } => {}
                     firmware::Output::Packet { by, packet } => {
                         self.leave(number, by, packet, links)
                     }
@@ -164,7 +164,11 @@ impl Agent {
             let stream = Stream::new(self.life ^ tin.lives << 48, "firmware", number.into());
             (tin.memory, tin.lives) = (Memory::default(), tin.lives + 1);
             match Firmware::new(now, &mut tin.chip, settings, &tin.memory, stream) {
-                Ok(firmware) => tin.firmware = Some(firmware),
+                Ok(firmware) => {
+                    tin.firmware = Some(firmware);
+                    // That it has started, if it is on trial (M617).
+                    tin.kept.keep(&mut tin.chip.flash);
+                }
                 Err(why) => {
                     tracing::error!(tin = number, %why, "it does not start");
                     self.counts.out_of_memory += 1;

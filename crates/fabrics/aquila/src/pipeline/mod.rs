@@ -6,6 +6,8 @@
 //! stays here; where the packet leaves it gets another ([`rewrite`]). What is punted goes to the control processor, as
 //! many a second as that can take ([`police`]), and it answers some of it ([`control`]).
 //!
+//! Beside the output to each host a management sideband leads past it ([`sideband`], M616).
+//!
 //! Tables are one thing, who computes them another: [`compute`] has plain functions for what a controller would install,
 //! over the addresses of [`plan`].
 //!
@@ -19,6 +21,7 @@ pub mod police;
 pub mod rewrite;
 pub mod routes;
 pub mod rules;
+pub mod sideband;
 #[cfg(test)]
 mod tests;
 

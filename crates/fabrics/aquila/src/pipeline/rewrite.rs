@@ -51,17 +51,22 @@ impl Neighbours {
     /// The frame in which a packet leaves at an interface; `None`: nobody is known there, or it is no IP packet.
     #[must_use]
     pub fn leave(&self, at: Interface, own: EthernetAddress, packet: &[u8]) -> Option<Vec<u8>> {
-        let kind = match packet.first()? >> 4 {
-            4 => IP_V4,
-            6 => IP_V6,
-            _ => return None,
-        };
-        let mut frame = Vec::with_capacity(HEADER + packet.len());
-        frame.extend(self.0[at as usize]?);
-        frame.extend(own);
-        frame.extend(kind.to_be_bytes());
-        frame.extend(packet);
-        frame.resize(frame.len().max(LEAST), 0);
-        Some(frame)
+        frame(self.0[at as usize]?, own, packet)
     }
+}
+
+/// The frame of a packet from one Ethernet address to another; `None`: it is no IP packet.
+pub(super) fn frame(to: EthernetAddress, from: EthernetAddress, packet: &[u8]) -> Option<Vec<u8>> {
+    let kind = match packet.first()? >> 4 {
+        4 => IP_V4,
+        6 => IP_V6,
+        _ => return None,
+    };
+    let mut frame = Vec::with_capacity(HEADER + packet.len());
+    frame.extend(to);
+    frame.extend(from);
+    frame.extend(kind.to_be_bytes());
+    frame.extend(packet);
+    frame.resize(frame.len().max(LEAST), 0);
+    Some(frame)
 }

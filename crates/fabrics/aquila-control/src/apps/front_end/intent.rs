@@ -22,8 +22,8 @@ use crate::ip;
 use crate::nib::{Key, Table};
 use crate::registers::file::RegisterFile;
 use crate::registers::map::{
-    ESCAPE_DOWN, ESCAPE_ORDER, ESCAPE_PORT, ID_GNET, REGISTERS, ROUTE, TERMINAL, TRANSIT_ALLOWED,
-    TURN_ALLOWED,
+    ESCAPE_DOWN, ESCAPE_ORDER, ESCAPE_PORT, ID_GNET, REGISTERS, ROUTE, SIDEBAND_ALLOWED, TERMINAL,
+    TRANSIT_ALLOWED, TURN_ALLOWED,
 };
 use crate::registers::{Register, find};
 
@@ -37,6 +37,8 @@ pub struct Intent {
     groups: BTreeMap<u16, Vec<(Address, u32)>>,
     indexed: BTreeMap<u16, IndexedRow>,
     passes: bool,
+    /// A bit for each host whose sideband is on; `None`: operators have never said.
+    sidebands: Option<u8>,
 }
 
 /// It cannot be programmed: it is no such row, or the chip has no room for it.
@@ -71,6 +73,18 @@ impl Intent {
     /// Whether the TiN may carry others' cells from now on (M815): once its registers have equalled what is wanted of it.
     pub fn set_passes(&mut self, passes: bool) {
         self.passes = passes;
+    }
+
+    /// A bit for each host whose management sideband is wanted (M616); `None`: nobody has ever said, and the register is
+    /// as after a cold start.
+    #[must_use]
+    pub fn sidebands(&self) -> Option<u8> {
+        self.sidebands
+    }
+
+    /// Operators want these sidebands.
+    pub fn set_sidebands(&mut self, sidebands: u8) {
+        self.sidebands = Some(sidebands);
     }
 
     /// Sets a row, or takes it out. Nothing is changed if it does not fit.
@@ -214,6 +228,10 @@ impl Intent {
         image.set(ID_GNET, [], (number(shape, tin) << 6) as u16);
         image.set(TURN_ALLOWED, [], clique.turns.bits());
         image.set(TRANSIT_ALLOWED, [], u8::from(self.passes));
+        for host in 0..SIDEBAND_ALLOWED.register().entries() {
+            let is_on = self.sidebands.unwrap_or(0) >> host & 1;
+            image.set(SIDEBAND_ALLOWED, [host], is_on);
+        }
         for endpoint in 0..ENDPOINTS_MAX {
             let row = terminals(shape, endpoint);
             image.set(TERMINAL, [endpoint.into()], u64::from_be_bytes(row.minimal));

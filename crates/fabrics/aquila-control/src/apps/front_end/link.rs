@@ -10,7 +10,8 @@ use super::{Counts, order};
 use crate::apps::Clique;
 use crate::nib::Key;
 use crate::registers::file::{BLOCK_ENTRIES, RegisterFile};
-use crate::registers::{Entry, Register, find, map::REGISTERS};
+use crate::registers::map::{REGISTERS, SIDEBAND_ALLOWED};
+use crate::registers::{Entry, Register, find};
 use crate::rpc::{Caller, Item, Outcome, pack};
 
 /// What is known of what the chip holds.
@@ -80,7 +81,12 @@ impl Link {
 
     /// Whether nothing is to be done about registers, and no request is under way.
     pub fn is_free(&self) -> bool {
-        self.is_complete() && self.caller.under_way().is_none()
+        self.is_complete() && self.is_idle()
+    }
+
+    /// Whether no request is under way.
+    pub fn is_idle(&self) -> bool {
+        self.caller.under_way().is_none()
     }
 
     /// Something is to be looked at then, at the latest.
@@ -168,7 +174,8 @@ impl Link {
                     let count = register.entries().div_ceil(BLOCK_ENTRIES) as u16;
                     Item::Digests { address: register.base, count }
                 };
-                return Some(order::owned().iter().map(digests).collect());
+                let sideband = intent.sidebands().map(|_| SIDEBAND_ALLOWED.register());
+                return Some(order::owned().iter().chain(&sideband).map(digests).collect());
             }
             Held::Read(_, reads) => return reads.front().cloned(),
             Held::Equal => return None,

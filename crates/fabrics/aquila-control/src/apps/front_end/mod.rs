@@ -26,7 +26,7 @@ use crate::flash::{BLOCK_BYTES, BLOCK_TIME};
 use crate::nib::{Changes, Key, LAYOUT, Table};
 use intent::Intent;
 use link::Link;
-use upgrade::{FirmwareRow, Standing, Upgrade};
+use upgrade::{FirmwareRow, Standing, Trials, Upgrade};
 
 /// Rates (M727, our choice), and patience.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +40,8 @@ pub struct Settings {
     pub again: Span,
     /// How fast images of firmware go to a TiN (M617): no faster than flash takes them. Unit: bytes a second.
     pub image_rate: u64,
+    /// For how long images are on trial until they are confirmed (M617).
+    pub trials: Trials,
     /// How long a batch of routes waits for a TiN that carries others' traffic and has a session.
     pub patience: Span,
 }
@@ -51,6 +53,7 @@ impl Default for Settings {
             tcp_rate: 4_000_000,
             pmos_rate: 200_000,
             image_rate: image_rate(BLOCK_TIME),
+            trials: Trials::default(),
             again,
             patience: flow_manager::PATIENCE,
         }
@@ -174,7 +177,7 @@ impl FrontEnd {
     }
 
     /// The tables that it reads when it starts.
-    pub const TABLES: [Table; 7] = [
+    pub const TABLES: [Table; 8] = [
         PROGRAMMED[0],
         PROGRAMMED[1],
         PROGRAMMED[2],
@@ -182,7 +185,10 @@ impl FrontEnd {
         PROGRAMMED[4],
         Table::TinSession,
         Table::Firmware,
+        Table::Sideband,
     ];
+    /// Those that it goes on reading.
+    pub const NEWS: [Table; 2] = [Table::Firmware, Table::Sideband];
 
     /// What has happened so far.
     #[must_use]
@@ -209,7 +215,9 @@ impl FrontEnd {
                 continue;
             };
             let tin = tins.entry(tin).or_default();
-            if change.key.0 == Table::TinSession {
+            if change.key.0 == Table::Sideband {
+                tin.intent.set_sidebands(value.first().copied().unwrap_or(0));
+            } else if change.key.0 == Table::TinSession {
                 let row = SessionRow::decode(value).unwrap_or_default();
                 tin.session = SessionRow { is_up: false, ..row };
             } else if PROGRAMMED.contains(&change.key.0) {
@@ -225,12 +233,33 @@ impl FrontEnd {
         self.upgrade.seen()
     }
 
-    /// The base has changed: another version of the firmware may be wanted (M617).
+    /// The base has changed: another version of the firmware may be wanted (M617), or other sidebands (M616).
     pub fn learn(&mut self, now: Time, changes: &Changes, out: &mut Vec<Output>) {
-        if self.is_loaded {
-            self.upgrade.learn(changes);
-            self.go_on_with_upgrades(now, out);
+        if !self.is_loaded {
+            return;
         }
+        for change in changes.changes.iter().filter(|change| change.key.0 == Table::Sideband) {
+            let tin = split_key(&change.key.1).map(|(tin, _)| tin);
+            let tin = tin.filter(|&tin| tin < self.clique.topology.shape().tins());
+            if let Some(number) = tin {
+                let sidebands = change.value.as_ref().and_then(|value| value.first()).copied();
+                self.set_sidebands(now, number, sidebands.unwrap_or(0), out);
+            }
+        }
+        self.upgrade.learn(changes);
+        self.go_on_with_upgrades(now, out);
+    }
+
+    fn set_sidebands(&mut self, now: Time, number: u16, sidebands: u8, out: &mut Vec<Output>) {
+        let tin = self.tins.entry(number).or_default();
+        if tin.intent.sidebands() == Some(sidebands) {
+            return;
+        }
+        if let Some(link) = &mut tin.link {
+            link.intent_changes(&self.clique, number, &tin.intent);
+        }
+        tin.intent.set_sidebands(sidebands);
+        self.go_on(now, number, out);
     }
 
     /// Operations have come.
@@ -300,7 +329,8 @@ impl FrontEnd {
                     }
                 };
                 if of_flash.is_some_and(|outcome| self.upgrade.answered(now, number, &outcome)) {
-                    out.push(Output::Progress(Progress::Restarts { tin: number }));
+                    let restart = self.upgrade.restart();
+                    out.push(Output::Progress(Progress::Restarts { tin: number, restart }));
                 }
             }
         }
@@ -335,13 +365,16 @@ impl FrontEnd {
         out.extend(self.upgrade.changed().into_iter().map(|(tin, row)| Output::Firmware(tin, row)));
     }
 
-    /// Asks a TiN of which nothing else is wanted for what its upgrade needs.
+    /// Asks a TiN of which nothing else is wanted, or that is on trial, for what its upgrade needs.
     fn ask_for_upgrade(&mut self, now: Time, number: u16, out: &mut Vec<Output>) {
         let link = self.tins.get(&number).and_then(|tin| tin.link.as_ref());
-        let is_free = link.is_some_and(Link::is_free) && standing(&self.tins, number).is_ready;
+        let is_free = match self.upgrade.is_on_trial(number) {
+            true => link.is_some_and(Link::is_idle),
+            false => link.is_some_and(Link::is_free) && standing(&self.tins, number).is_ready,
+        };
         let mut next = || {
             let standing = |tin: u16| standing(&self.tins, tin);
-            self.upgrade.next(now, &self.clique, number, standing)
+            self.upgrade.next(now, &self.clique, number, &self.settings.trials, standing)
         };
         let next = if is_free { next() } else { return };
         let Some(link) = self.tins.get_mut(&number).and_then(|tin| tin.link.as_mut()) else {
@@ -365,6 +398,10 @@ impl FrontEnd {
 
     /// Sends what can be sent to a TiN, and says what is finished.
     fn go_on(&mut self, now: Time, number: u16, out: &mut Vec<Output>) {
+        // An image on trial is told first that it was heard of: by whatever way there is a session.
+        if self.upgrade.is_on_trial(number) {
+            self.ask_for_upgrade(now, number, out);
+        }
         let tin = self.tins.get_mut(&number).expect("it is known");
         let Some(link) = &mut tin.link else { return };
         let counts = &mut self.counts;
@@ -441,5 +478,6 @@ impl FrontEnd {
 fn standing(tins: &BTreeMap<u16, Tin>, tin: u16) -> Standing {
     let session = tins.get(&tin).map(|tin| tin.session).unwrap_or_default();
     let is_over_pmos = session.is_up && session.is_over_pmos;
-    Standing { is_ready: session.is_up && session.is_ready && !is_over_pmos, is_over_pmos }
+    let (is_up, is_ready) = (session.is_up, session.is_up && session.is_ready && !is_over_pmos);
+    Standing { is_ready, is_over_pmos, is_up }
 }

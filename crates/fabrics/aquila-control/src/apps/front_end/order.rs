@@ -8,7 +8,8 @@ use crate::ip;
 use crate::registers::file::RegisterFile;
 use crate::registers::map::{
     ESCAPE_DOWN, ESCAPE_ORDER, ESCAPE_PORT, GROUP_SIZE, GROUP_SLOT, ID_GNET, INDEXED_MEMBER,
-    INDEXED_SUBNET, IP_FLOW, RESPONDER, ROUTE, TERMINAL, TRANSIT_ALLOWED, TURN_ALLOWED,
+    INDEXED_SUBNET, IP_FLOW, RESPONDER, ROUTE, SIDEBAND_ALLOWED, TERMINAL, TRANSIT_ALLOWED,
+    TURN_ALLOWED,
 };
 use crate::registers::{ENTRY_BYTES_MAX, Register};
 use crate::rpc::{Item, MESSAGE_BYTES_MAX};
@@ -23,7 +24,8 @@ pub struct Order {
     pub rest: Vec<Item>,
 }
 
-/// All registers that the front end sets.
+/// All registers that the front end sets of every TiN. Beside them there is [`SIDEBAND_ALLOWED`], of those of which
+/// operators have said what they want (M616).
 #[must_use]
 pub fn owned() -> Vec<&'static Register> {
     let transit = [TRANSIT_ALLOWED.register()];
@@ -77,6 +79,7 @@ pub fn order(from: &RegisterFile, to: &RegisterFile, terminals: u8) -> Order {
     let per_port: u32 = ROUTE.register().dimensions[1..].iter().product();
     let is_terminal = |at: u32| at / per_port >= terminals.into();
     first.extend(some(ROUTE.register(), &is_terminal));
+    first.extend(some(SIDEBAND_ALLOWED.register(), &|_| true));
 
     let mut rest = some(ROUTE.register(), &|at| !is_terminal(at));
     rest.extend(some(IP_FLOW.register(), &|at| to.get(IP_FLOW, [at]) == EMPTY));

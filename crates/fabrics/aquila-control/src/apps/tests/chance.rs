@@ -14,12 +14,13 @@ use proptest::test_runner::TestRunner;
 
 use super::ends::{audit, watch_results};
 use super::routes::{Works, check_groups, destinations, stuck, stuck_to};
-use super::world::World;
+use super::world::{Chip, World};
 use crate::apps::Clique;
 use crate::apps::constellation::{INSTANCES, Name};
 use crate::apps::election::Application;
 use crate::apps::inter_block::Message;
 use crate::apps::rows::Admin;
+use crate::flash::{Code, Trial};
 use crate::nib::Nib;
 use crate::registers::file::RegisterFile;
 use crate::rpc::{Item, Restart};
@@ -41,8 +42,8 @@ enum Event {
     /// All instances stop for a while, and no chip has a session.
     Dark(u8),
     Session(u16),
-    /// Another version of the firmware on all TiNs, so many at a time; with their chips or without.
-    Upgrade(u16, u8, Restart),
+    /// Another version of the firmware on all TiNs, so many at a time; with their chips or without; one that connects or not.
+    Upgrade(u16, u8, Restart, Code),
     Long(u16),
     Reset(u16),
     Wait(u8),
@@ -50,6 +51,12 @@ enum Event {
 
 fn admin() -> impl Strategy<Value = Admin> {
     prop_oneof![Just(Admin::InService), Just(Admin::Drained)]
+}
+
+/// One image of three never connects.
+fn upgrade(restart: Restart) -> impl Strategy<Value = Event> {
+    let code = prop::sample::select(&[Code::Whole, Code::Whole, Code::Silent][..]);
+    (2..5u16, 1..6u8, code).prop_map(move |(v, n, code)| Event::Upgrade(v, n, restart, code))
 }
 
 /// Planned changes, and failures of the controller and of sessions.
@@ -62,7 +69,7 @@ fn planned() -> impl Strategy<Value = Event> {
         1 => (0..2u8).prop_map(Event::StopBase),
         1 => (0..30u8).prop_map(Event::Dark),
         2 => any::<u16>().prop_map(Event::Session),
-        1 => (2..5u16, 1..6u8).prop_map(|(v, n)| Event::Upgrade(v, n, Restart::Processor)),
+        1 => upgrade(Restart::Processor),
         4 => (0..60u8).prop_map(Event::Wait),
     ]
 }
@@ -80,7 +87,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         2 => port.prop_map(|(link, is_low, is_up)| Event::Port(link, is_low, is_up)),
         1 => any::<u16>().prop_map(Event::Long),
         1 => any::<u16>().prop_map(Event::Reset),
-        1 => (2..5u16, 1..6u8).prop_map(|(v, n)| Event::Upgrade(v, n, Restart::Chip)),
+        1 => upgrade(Restart::Chip),
     ]
 }
 
@@ -105,6 +112,7 @@ struct Met {
     deposed: u64,
     reloads: u64,
     restarts: u64,
+    rolled_back: u64,
 }
 
 impl Met {
@@ -116,6 +124,7 @@ impl Met {
         self.delivered += counts.delivered;
         self.lost += world.lost;
         self.restarts += world.restarts;
+        self.rolled_back += world.rolled_back;
         self.batches += world.constellation.base().map_or(0, Nib::batch);
         self.entries += world.written;
         self.take_overs += counts.take_overs;
@@ -259,8 +268,8 @@ impl Run {
                 all_instances().for_each(|name| world.constellation.start(world.now, name));
             }
             Event::Session(tin) => world.disconnect(tin % tins, true),
-            Event::Upgrade(version, at_once, restart) => {
-                world.upgrade(version, restart, at_once);
+            Event::Upgrade(version, at_once, restart, code) => {
+                world.upgrade(version, restart, at_once, code);
                 self.wants = Some(version);
             }
             Event::Long(tin) => {
@@ -285,12 +294,16 @@ impl Run {
         world.chips.iter_mut().for_each(|chip| chip.can_connect = true);
         world.settle();
         if let Some(version) = self.wants {
-            // A TiN that was away for too long has ended it; what is asked for again comes to its end.
+            // A TiN that was away for too long, or whose image never connects, has ended it; what is asked for again
+            // comes to its end.
             let has_failed = world.upgrade_progress().is_some_and(|p| !p.failed.is_empty());
             if has_failed {
-                world.upgrade(version, Restart::Processor, 3);
+                world.upgrade(version, Restart::Processor, 3, Code::Whole);
                 world.settle();
             }
+            // All have been heard of, and are not on trial any more.
+            let kept = |chip: &Chip| matches!(chip.flash.trial(), Trial::Kept | Trial::Back);
+            assert!(world.chips.iter().all(kept), "M617");
             let runs: Vec<u16> = world.chips.iter().map(|chip| chip.firmware).collect();
             assert_eq!(runs, vec![version; world.chips.len()], "M617");
         }

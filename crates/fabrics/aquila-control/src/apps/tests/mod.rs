@@ -5,5 +5,6 @@ mod ends;
 mod hostile;
 mod parts;
 mod routes;
+mod sideband;
 mod single;
 mod world;

@@ -14,10 +14,10 @@ use crate::apps::Clique;
 use crate::apps::constellation::{Constellation, Outside};
 use crate::apps::election::{Application, LEASE};
 use crate::apps::front_end::Settings;
-use crate::apps::front_end::upgrade::{self, PlanRow};
+use crate::apps::front_end::upgrade::{self, PlanRow, Trials};
 use crate::apps::rows::{Admin, BatchRow};
 use crate::apps::session::{Over, Progress, Session};
-use crate::flash::{FACTORY, Flash, GENERATION, Image};
+use crate::flash::{Code, FACTORY, Flash, GENERATION, Image, Trial};
 use crate::memory::Memory;
 use crate::nib::{Key, Nib, Table, Write};
 use crate::registers::file::RegisterFile;
@@ -25,6 +25,8 @@ use crate::rpc::{Agent, Item, MESSAGE_BYTES_MAX, Outcome, Restart};
 
 /// What passes between two looks at the clock.
 const STEP: Span = Span::from_us(20_000);
+/// For how long images are on trial.
+const TRIAL: Span = Span::from_us(2_000_000);
 
 /// A chip and its firmware.
 pub struct Chip {
@@ -34,6 +36,8 @@ pub struct Chip {
     pub boot: u32,
     /// The version that runs: what the flash held when it last started.
     pub firmware: u16,
+    /// While it is on trial: when its watchdog restarts it.
+    watchdog: Option<Time>,
     /// Whose session it has, and which session that is.
     pub session: Option<(u8, u32)>,
     /// Whether sessions can be had at all.
@@ -67,8 +71,9 @@ pub struct World {
     pub written: u64,
     /// Messages, requests and answers that were lost.
     pub lost: u64,
-    /// Restarts for another version of the firmware.
+    /// Restarts for another version of the firmware, and those by which it gave way to the one before.
     pub restarts: u64,
+    pub rolled_back: u64,
     /// Called after each item that a chip has written.
     pub watch: Option<fn(&World, u16, &Item)>,
     /// Called when nothing is on its way.
@@ -95,7 +100,8 @@ impl World {
 
     /// A controller that has just started, with a base and chips that there are.
     pub fn around(clique: Arc<Clique>, seed: u64, base: Nib, files: Vec<RegisterFile>) -> Self {
-        let settings = Settings::default();
+        let trials = Trials { processor: TRIAL, chip: TRIAL };
+        let settings = Settings { trials, ..Settings::default() };
         let constellation = Constellation::around(Time::ZERO, clique.clone(), settings, base);
         let chip = |file| Chip {
             file,
@@ -103,6 +109,7 @@ impl World {
             agent: Agent::new(&Memory::default()).unwrap(),
             boot: 1,
             firmware: FACTORY,
+            watchdog: None,
             session: None,
             can_connect: true,
             sessions: 0,
@@ -121,6 +128,7 @@ impl World {
             written: 0,
             lost: 0,
             restarts: 0,
+            rolled_back: 0,
             watch: None,
             watch_step: None,
             rows: BTreeMap::new(),
@@ -155,6 +163,7 @@ impl World {
         self.steps += 1;
         self.now += STEP;
         self.constellation.tick(self.now);
+        self.look_at_trials();
         self.connect();
     }
 
@@ -201,7 +210,8 @@ impl World {
         let Some((leader, _)) = self.constellation.leader(Application::FrontEnd) else { return };
         for tin in 0..self.chips.len() as u16 {
             let chip = &mut self.chips[usize::from(tin)];
-            if !chip.can_connect || chip.session.is_some_and(|(of, _)| of == leader) {
+            let is_silent = !chip.can_connect || chip.flash.is_silent();
+            if is_silent || chip.session.is_some_and(|(of, _)| of == leader) {
                 continue;
             }
             chip.sessions += 1;
@@ -230,7 +240,30 @@ impl World {
         chip.file = RegisterFile::new();
         chip.boot += 1;
         chip.flash.cut(self.now);
+        self.boot(tin);
+    }
+
+    /// The boot loader starts what the flash holds, on trial under a watchdog.
+    fn boot(&mut self, tin: u16) {
+        let chip = &mut self.chips[usize::from(tin)];
         chip.firmware = chip.flash.start(GENERATION).expect("one is always whole").version;
+        chip.watchdog = chip.flash.trial_time().map(|time| self.now + time);
+    }
+
+    /// Images whose trial is over and that were not confirmed give way.
+    fn look_at_trials(&mut self) {
+        for tin in 0..self.chips.len() as u16 {
+            let chip = &mut self.chips[usize::from(tin)];
+            let Some(at) = chip.watchdog else { continue };
+            if chip.flash.trial() != Trial::Runs {
+                chip.watchdog = None;
+            } else if at <= self.now {
+                chip.flash.expire();
+                self.restart(tin, Restart::Processor);
+                self.rolled_back += 1;
+                assert_eq!(self.chips[usize::from(tin)].flash.trial(), Trial::Back);
+            }
+        }
     }
 
     fn collect(&mut self) {
@@ -306,16 +339,17 @@ impl World {
             }
             Restart::Chip => self.reset(tin),
         }
-        let chip = &mut self.chips[usize::from(tin)];
-        chip.agent = Agent::new(&Memory::default()).unwrap();
-        chip.firmware = chip.flash.start(GENERATION).expect("one is always whole").version;
+        self.chips[usize::from(tin)].agent = Agent::new(&Memory::default()).unwrap();
+        if restart == Restart::Processor {
+            self.boot(tin);
+        }
     }
 
     /// Operators want another version of the firmware on all TiNs.
-    pub fn upgrade(&mut self, version: u16, restart: Restart, at_once: u8) {
+    pub fn upgrade(&mut self, version: u16, restart: Restart, at_once: u8, code: Code) {
         // A small one: two blocks and a half.
         let bytes: Vec<u8> = (0..10_000).map(|at: u32| (at * 7) as u8 ^ version as u8).collect();
-        let image = Image::of(version, GENERATION, bytes.into());
+        let image = Image::of(version, GENERATION, bytes.into()).doing(code);
         let Some(base) = self.constellation.base() else { return };
         let writes = PlanRow::writes(base, &image, restart, at_once);
         self.constellation.write(&writes);

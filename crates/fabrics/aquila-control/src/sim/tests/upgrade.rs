@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::apps::front_end::upgrade::Failure;
-use crate::flash::{Header, IMAGE_BYTES};
+use crate::flash::{Header, IMAGE_BYTES, TRIAL_STARTS};
 use crate::sim::journal::What;
 use crate::sim::results::Upgraded;
 
@@ -27,7 +27,12 @@ fn finish(clique: &mut Booted, limit: u64) -> Vec<crate::sim::journal::Entry> {
 }
 
 fn asks(version: u16, restart: Restart, at_once: u8) -> Fault {
-    Fault::Upgrade { version, restart, at_once }
+    Fault::Upgrade { version, restart, at_once, code: Code::Whole }
+}
+
+/// How the image that was chosen stands, of all.
+fn trials(clique: &Booted) -> Vec<Trial> {
+    clique.chips().iter().map(|chip| chip.flash.trial()).collect()
 }
 
 fn versions(clique: &Booted) -> Vec<u16> {
@@ -49,6 +54,7 @@ fn slow_m617_m609_i76_i77_a_rolling_upgrade_writes_nothing() {
     clique.fault(asks(2, Restart::Processor, 3));
     let entries = finish(&mut clique, 400);
     assert_eq!(versions(&clique), [2; 18]);
+    assert_eq!(trials(&clique), [Trial::Kept; 18], "all were heard of");
     assert_eq!(writes(&entries), 0, "I76");
     let after = clique.sim.results();
     assert_eq!(after.sessions.pmos_sessions, before.sessions.pmos_sessions, "I77");
@@ -85,6 +91,7 @@ fn slow_m617_m611_a_cold_upgrade_boots_each_tin_again() {
     clique.fault(asks(7, Restart::Chip, 8));
     let entries = finish(&mut clique, 20_000);
     assert_eq!(versions(&clique), [7; 18]);
+    assert_eq!(trials(&clique), [Trial::Kept; 18], "also by PMOS");
     let cold = entries.iter().filter(|entry| matches!(entry.what, What::Cold { .. })).count();
     assert_eq!(cold, 18);
     assert!(writes(&entries) > 18 * 10);
@@ -143,6 +150,106 @@ fn slow_m617_a_bad_image_ends_it_and_the_old_one_goes_on() {
         finish(&mut clique, 400);
         assert_eq!(versions(&clique), [3; 18]);
     }
+}
+
+/// An image that starts and never connects gives way to the one before it; the upgrade ends, no register is written, no TiN
+/// is booted by PMOS, and another plan may do better.
+#[test]
+fn slow_m617_m609_an_image_that_never_connects_is_rolled_back() {
+    for at_once in [1, 4] {
+        let mut clique = up();
+        let before = clique.sim.results();
+        let (restart, code) = (Restart::Processor, Code::Silent);
+        clique.fault(Fault::Upgrade { version: 2, restart, at_once, code });
+        let entries = finish(&mut clique, 400);
+        assert_eq!((writes(&entries), versions(&clique)), (0, vec![1; 18]));
+        let after = clique.sim.results();
+        assert_eq!(after.sessions.pmos_sessions, before.sessions.pmos_sessions, "I77");
+        assert_eq!((after.entries, after.without_image), (before.entries, 0));
+        let failed: Vec<(u16, Upgraded)> =
+            clique.upgraded().into_iter().filter(|(_, one)| one.failed.is_some()).collect();
+        assert!((1..=usize::from(at_once)).contains(&failed.len()), "{failed:?}");
+        for (tin, one) in failed {
+            assert_eq!((one.failed, one.runs), (Some(Failure::RolledBack), 1));
+            let is_ready = What::Stage { tin, stage: Stage::Ready };
+            let restarted = one.restarted.unwrap();
+            let mut after = entries.iter().filter(|entry| entry.time > restarted);
+            let back = after.find(|entry| entry.what == is_ready).unwrap().time;
+            // A restart of 5 s before the trial, of two minutes, and one after it.
+            let took = (back - restarted).as_seconds();
+            assert!((130.0..145.0).contains(&took), "{took}");
+        }
+        let back = trials(&clique).into_iter().filter(|&trial| trial == Trial::Back).count();
+        assert!((1..=usize::from(at_once)).contains(&back));
+        // The same version again, with an image that does connect.
+        clique.fault(asks(2, Restart::Processor, 6));
+        finish(&mut clique, 400);
+        assert_eq!((versions(&clique), trials(&clique)), (vec![2; 18], vec![Trial::Kept; 18]));
+    }
+}
+
+/// One power cut during a trial is not held against an image, another is.
+#[test]
+fn slow_m617_an_image_on_trial_starts_twice_and_not_more() {
+    for cuts in [TRIAL_STARTS - 1, TRIAL_STARTS] {
+        let mut clique = up();
+        clique.fault(asks(2, Restart::Processor, 1));
+        let restarted = |clique: &Booted| {
+            let upgraded = clique.upgraded();
+            upgraded.iter().find(|(_, one)| one.restarted.is_some()).map(|&(tin, _)| tin)
+        };
+        let tin = loop {
+            clique.run_to(clique.now() + ms(10));
+            if let Some(tin) = restarted(&clique) {
+                break tin;
+            }
+        };
+        for _ in 0..cuts {
+            // It starts after 5 s, and has no session yet.
+            while clique.sim.firmware(tin).is_none_or(|firmware| firmware.version() != 2) {
+                clique.run_to(clique.now() + ms(1));
+            }
+            clique.fault(Fault::Power { tin, is_on: false });
+            clique.fault(Fault::Power { tin, is_on: true });
+        }
+        clique.run_to(clique.now() + ms(6_000));
+        let (runs, trial) = if cuts < TRIAL_STARTS { (2, Trial::Runs) } else { (1, Trial::Back) };
+        let held = (clique.sim.firmware(tin).unwrap().version(), trials(&clique)[usize::from(tin)]);
+        assert!(held == (runs, trial) || held == (runs, Trial::Kept), "{held:?}");
+        finish(&mut clique, 2_000);
+        let (failed, count) =
+            if cuts < TRIAL_STARTS { (None, 18) } else { (Some(Failure::RolledBack), 0) };
+        assert_eq!(clique.sim.results().upgraded[&tin].failed, failed);
+        let upgraded = versions(&clique).into_iter().filter(|&version| version == 2).count();
+        assert_eq!(upgraded, count);
+    }
+}
+
+/// What runs for a plan that another one has followed is kept, whatever becomes of that one.
+#[test]
+fn slow_m617_an_image_of_a_plan_that_was_followed_is_kept() {
+    let mut clique = up();
+    clique.fault(asks(2, Restart::Processor, 2));
+    let due = loop {
+        clique.run_to(clique.now() + ms(10));
+        let due: Vec<usize> = (0..)
+            .zip(trials(&clique))
+            .filter(|&(_, trial)| trial == Trial::Due)
+            .map(|(tin, _)| tin)
+            .collect();
+        if due.len() == 2 {
+            break due;
+        }
+    };
+    let (restart, code) = (Restart::Processor, Code::Silent);
+    clique.fault(Fault::Upgrade { version: 3, restart, at_once: 1, code });
+    finish(&mut clique, 400);
+    clique.run_to(clique.now() + ms(200_000));
+    let mut expected = [1; 18];
+    due.iter().for_each(|&tin| expected[tin] = 2);
+    assert_eq!(versions(&clique), expected);
+    let is_on_trial = |trial: &Trial| matches!(trial, Trial::Due | Trial::Runs);
+    assert!(!trials(&clique).iter().any(is_on_trial));
 }
 
 /// A TiN whose chip is of another generation has no session, by whatever way, and the others are booted.

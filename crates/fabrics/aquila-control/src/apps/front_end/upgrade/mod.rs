@@ -5,6 +5,10 @@
 //! while the chip goes on. When the TiN is back its registers are compared with what is wanted, as after any loss of a
 //! session, and nothing has to be written (I76).
 //!
+//! An image runs on trial until this has heard of it: the first request of the first session in which a TiN says that it
+//! runs another version confirms it, also by PMOS, and also if another plan has followed. An image that never gets a session gives way to the one before it; when
+//! that one is back the TiN has failed ([`Failure::RolledBack`]).
+//!
 //! What is wanted, the image, and how far each TiN is are rows of the base, so another instance that takes over goes on; and
 //! what a flash holds of an image already is not sent again.
 //!
@@ -29,8 +33,9 @@ use crate::flash::Image;
 use crate::nib::{Change, Changes, Table};
 use crate::rpc::{Item, Outcome, Restart};
 
-/// For how long a TiN is waited for whose processor restarts, and one whose chip does (our choice).
-const BACK: Span = Span::from_us(120_000_000);
+/// For how long a TiN is waited for whose processor restarts, and one whose chip does (our choice): longer than a trial, and
+/// what ran before is back.
+const BACK: Span = Span::from_us(300_000_000);
 const BACK_COLD: Span = Span::from_us(4 * 3_600_000_000);
 
 /// What is known of a TiN beside its upgrade.
@@ -40,6 +45,34 @@ pub struct Standing {
     pub is_ready: bool,
     /// It is being programmed by PMOS.
     pub is_over_pmos: bool,
+    /// It has a session, by whatever way.
+    pub is_up: bool,
+}
+
+/// For how long images are on trial (our choice: [`Trials::default`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Trials {
+    /// If the processor restarts alone.
+    pub processor: Span,
+    /// If the chip does, and has to be booted before anything is heard of it.
+    pub chip: Span,
+}
+
+impl Default for Trials {
+    fn default() -> Self {
+        Self { processor: Span::from_us(120_000_000), chip: Span::from_us(2 * 3_600_000_000) }
+    }
+}
+
+impl Trials {
+    /// As the flash takes it: at least one. Unit: s.
+    fn seconds(&self, restart: Restart) -> u16 {
+        let trial = match restart {
+            Restart::Processor => self.processor,
+            Restart::Chip => self.chip,
+        };
+        u16::try_from(trial.as_ps() / 1_000_000_000_000).unwrap_or(u16::MAX).max(1)
+    }
 }
 
 /// Upgrades of a Clique.
@@ -57,6 +90,8 @@ pub struct Upgrade {
     work: BTreeMap<u16, Work>,
     /// By TiN that restarts and is not back: when it is taken for lost.
     back: BTreeMap<u16, Time>,
+    /// By TiN that runs another version than before, of whatever plan: which it is to be told to keep.
+    heard: BTreeMap<u16, u16>,
     /// TiNs whose rows have to be written.
     changed: Vec<u16>,
 }
@@ -120,6 +155,11 @@ impl Upgrade {
         if is_its { row.stage } else { Stage::Idle }
     }
 
+    /// Whether it has ended with a TiN.
+    fn has_failed(&self) -> bool {
+        self.rows.keys().any(|&tin| matches!(self.stage(tin), Stage::Failed(_)))
+    }
+
     fn set(&mut self, tin: u16, row: FirmwareRow) {
         if row != self.row(tin) {
             self.rows.insert(tin, row);
@@ -146,17 +186,29 @@ impl Upgrade {
 
     /// A TiN has a session, and says which version it runs.
     pub fn session(&mut self, now: Time, tin: u16, runs: u16) {
+        if self.row(tin).runs != runs {
+            self.heard.insert(tin, runs);
+        } else if self.heard.get(&tin).is_some_and(|&heard| heard != runs) {
+            self.heard.remove(&tin);
+        }
         self.set(tin, FirmwareRow { runs, ..self.row(tin) });
         let stage = self.stage(tin);
         let is_new = self.plan.is_some_and(|plan| plan.header.version == runs);
         let Some(work) = self.work.get_mut(&tin) else { return };
         match stage {
-            Stage::Restarting if is_new => drop(self.back.remove(&tin)),
-            Stage::Restarting => match work.is_old(now) {
-                News::Failed(failure) => self.set_stage(tin, Stage::Failed(failure)),
-                _ => self.set_stage(tin, Stage::Sending),
-            },
-            _ if is_new => self.restarts(now, tin),
+            // It is waited for until it is confirmed.
+            _ if is_new => {
+                work.is_new(now, runs);
+                if stage != Stage::Restarting {
+                    self.restarts(now, tin);
+                }
+            }
+            // What its flash says decides what is next of it.
+            Stage::Restarting => {
+                if let News::Failed(failure) = work.is_old(now) {
+                    self.set_stage(tin, Stage::Failed(failure));
+                }
+            }
             _ => work.again(now),
         }
     }
@@ -167,12 +219,9 @@ impl Upgrade {
         self.back.insert(tin, now + if is_cold { BACK_COLD } else { BACK });
     }
 
-    /// A TiN holds what it is to hold, and is ready: if it has restarted for its new version, it is done.
+    /// A TiN holds what it is to hold, and is ready: if it keeps its new version, it is done.
     pub fn is_whole(&mut self, tin: u16) {
-        let runs = self.row(tin).runs;
-        if self.stage(tin) == Stage::Restarting
-            && self.plan.is_some_and(|plan| plan.header.version == runs)
-        {
+        if self.work.get(&tin).is_some_and(Work::is_confirmed) {
             self.set_stage(tin, Stage::Done);
         }
     }
@@ -191,7 +240,7 @@ impl Upgrade {
         let shape = clique.topology.shape();
         let tins = 0..shape.tins();
         let mut begun = self.take_over(now, tins.clone(), rate, &standing);
-        let has_failed = tins.clone().any(|tin| matches!(self.stage(tin), Stage::Failed(_)));
+        let has_failed = self.has_failed();
         let idle = |tin: &u16| self.stage(*tin) == Stage::Idle;
         let mut waiting: Vec<u16> = tins.filter(idle).collect();
         self.is_over = (has_failed || waiting.is_empty()) && self.work.is_empty();
@@ -208,10 +257,14 @@ impl Upgrade {
             (place, pod)
         });
         for tin in waiting {
-            if self.row(tin).runs == plan.header.version {
+            let row = self.row(tin);
+            let is_its = row.runs == plan.header.version;
+            // By a plan that this one has followed it may run on trial.
+            let is_tried = is_its && row.stage == Stage::Restarting;
+            if is_its && !is_tried {
                 self.set_stage(tin, Stage::Done);
-            } else if room > 0 {
-                room -= 1;
+            } else if is_tried || room > 0 {
+                room = room.saturating_sub(usize::from(!is_tried));
                 self.work.insert(tin, Work::new(now, rate));
                 self.set_stage(tin, Stage::Sending);
                 begun.push(tin);
@@ -243,7 +296,7 @@ impl Upgrade {
             self.work.insert(tin, Work::restarted(now, rate));
             self.restarts(now, tin);
             // It may be back already.
-            if standing(tin).is_ready {
+            if standing(tin).is_up {
                 self.session(now, tin, self.row(tin).runs);
             }
         }
@@ -256,13 +309,27 @@ impl Upgrade {
         now: Time,
         clique: &Clique,
         tin: u16,
+        trials: &Trials,
         standing: impl Fn(u16) -> Standing,
     ) -> Result<Item, Time> {
+        if let Some(&version) = self.heard.get(&tin) {
+            return Ok(Item::Confirm { version });
+        }
         let may_restart =
             self.work.contains_key(&tin) && self.may_restart(now, clique, tin, standing);
         let (Some(plan), Some(image)) = (self.plan, &self.image) else { return Err(Time::NEVER) };
         let Some(work) = self.work.get_mut(&tin) else { return Err(Time::NEVER) };
-        work.next(now, image, plan.restart, may_restart)
+        work.next(now, image, (plan.restart, trials.seconds(plan.restart)), may_restart)
+    }
+
+    /// What restarts for the version that is wanted.
+    pub fn restart(&self) -> Restart {
+        self.plan.map_or(Restart::default(), |plan| plan.restart)
+    }
+
+    /// Whether a TiN has to be told to keep what it runs, before anything else is asked of it.
+    pub fn is_on_trial(&self, tin: u16) -> bool {
+        self.heard.contains_key(&tin) || self.work.get(&tin).is_some_and(Work::is_on_trial)
     }
 
     fn may_restart(
@@ -289,11 +356,24 @@ impl Upgrade {
 
     /// A TiN has answered; whether it restarts.
     pub fn answered(&mut self, now: Time, tin: u16, outcome: &Outcome) -> bool {
+        let runs = self.row(tin).runs;
+        let is_of_trial = self.work.get(&tin).is_some_and(Work::is_on_trial);
+        if self.heard.remove(&tin).is_some() && !is_of_trial {
+            return false;
+        }
         let (Some(image), Some(work)) = (&self.image, self.work.get_mut(&tin)) else {
             return false;
         };
-        match work.answered(now, image, outcome) {
-            News::Nothing => false,
+        match work.answered(now, image, runs, outcome) {
+            News::Nothing => {
+                if work.is_confirmed() {
+                    self.back.remove(&tin);
+                } else if work.is_sending() && self.stage(tin) == Stage::Restarting {
+                    let stage = if self.has_failed() { Stage::Idle } else { Stage::Sending };
+                    self.set_stage(tin, stage);
+                }
+                false
+            }
             News::Restarts => {
                 self.restarts(now, tin);
                 true

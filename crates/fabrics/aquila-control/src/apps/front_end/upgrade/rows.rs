@@ -111,6 +111,11 @@ pub enum Failure {
     /// It has restarted, and nothing has been heard of it.
     #[error("it has not come back from its restart")]
     Silent = 8,
+    /// The image has started and was not confirmed in time, or not before it started again: the one before it runs.
+    #[error(
+        "the image was not heard of in time after it had started; the one before it runs again"
+    )]
+    RolledBack = 9,
 }
 
 /// How far a TiN is.
@@ -130,8 +135,14 @@ pub enum Stage {
 }
 
 impl Stage {
-    const FAILURES: [Failure; 5] =
-        [Failure::Generation, Failure::Damaged, Failure::Refused, Failure::Old, Failure::Silent];
+    const FAILURES: [Failure; 6] = [
+        Failure::Generation,
+        Failure::Damaged,
+        Failure::Refused,
+        Failure::Old,
+        Failure::Silent,
+        Failure::RolledBack,
+    ];
 
     fn number(self) -> u8 {
         match self {

@@ -4,7 +4,7 @@ use kernel::{Span, Time};
 
 use super::rows::Failure;
 use crate::apps::front_end::bucket::Bucket;
-use crate::flash::{BLOCK_BYTES, Image, Staged};
+use crate::flash::{BLOCK_BYTES, Image, Staged, Trial};
 use crate::registers::Status;
 use crate::rpc::{Item, Outcome, Restart};
 
@@ -30,6 +30,10 @@ enum Step {
     Activate,
     /// Nothing: it restarts.
     Restarted,
+    /// To keep this version, which it runs on trial.
+    Confirm(u16),
+    /// Nothing: it runs the image, which is kept.
+    Confirmed,
 }
 
 /// What has become of it.
@@ -52,6 +56,10 @@ pub struct Work {
     not_before: Time,
     /// When it was asked to choose the image, if it may have done so.
     asked: Option<Time>,
+    /// What the flash last said of its records, and how many there were when it was last to choose the image: if the one
+    /// before it was gone back to since, it has had its trial.
+    records: u32,
+    tried: Option<u32>,
     damaged: u8,
     old: u8,
     surprises: u8,
@@ -65,6 +73,8 @@ impl Work {
             bucket: Bucket::holding(rate, BLOCK_BYTES, now),
             not_before: now,
             asked: None,
+            records: 0,
+            tried: None,
             damaged: 0,
             old: 0,
             surprises: 0,
@@ -73,15 +83,16 @@ impl Work {
 
     /// One that restarts.
     pub fn restarted(now: Time, rate: u64) -> Self {
-        Self { step: Step::Restarted, ..Self::new(now, rate) }
+        Self { step: Step::Restarted, tried: Some(0), ..Self::new(now, rate) }
     }
 
-    /// What is to be asked now; `Err`: nothing before then. `may_restart`: nothing speaks against it.
+    /// What is to be asked now; `Err`: nothing before then. `trial`: how long the image has to be confirmed, in seconds;
+    /// `may_restart`: nothing speaks against it.
     pub fn next(
         &mut self,
         now: Time,
         image: &Image,
-        restart: Restart,
+        (restart, trial): (Restart, u16),
         may_restart: bool,
     ) -> Result<Item, Time> {
         if now < self.not_before {
@@ -98,23 +109,22 @@ impl Work {
             Step::Verify => Item::Verify,
             Step::Activate if !may_restart => return Err(now + AGAIN),
             Step::Activate => {
-                self.asked = Some(now);
-                Item::Activate { version: image.header.version, restart }
+                (self.asked, self.tried) = (Some(now), Some(self.records));
+                Item::Activate { version: image.header.version, restart, trial }
             }
-            Step::Restarted => return Err(Time::NEVER),
+            Step::Confirm(version) => Item::Confirm { version },
+            Step::Restarted | Step::Confirmed => return Err(Time::NEVER),
         })
     }
 
-    /// What the flash has answered.
-    pub fn answered(&mut self, now: Time, image: &Image, outcome: &Outcome) -> News {
+    /// What the flash has answered of a TiN that runs a version.
+    pub fn answered(&mut self, now: Time, image: &Image, runs: u16, outcome: &Outcome) -> News {
         let blocks = image.header.blocks();
         self.asked = None;
         match (self.step, outcome) {
-            (Step::Look, Outcome::Flash { running, staged }) => {
-                self.step = after(image, *running, staged);
-                if self.step == Step::Restarted {
-                    return News::Restarts;
-                }
+            (Step::Look, Outcome::Flash { running, staged, trial, records }) => {
+                self.records = *records;
+                return self.looked(now, image, runs, (*running, staged, *trial));
             }
             (Step::Stage, Outcome::Written) => self.step = Step::Store(0),
             (Step::Store(block), Outcome::Written) if block + 1 == blocks => {
@@ -125,6 +135,10 @@ impl Work {
             (Step::Activate, Outcome::Written) => {
                 self.step = Step::Restarted;
                 return News::Restarts;
+            }
+            (Step::Confirm(version), Outcome::Written) => {
+                let is_its = version == image.header.version;
+                self.step = if is_its { Step::Confirmed } else { Step::Look };
             }
             (_, Outcome::Failed(Status::Busy)) => self.not_before = now + AGAIN,
             (_, Outcome::Failed(Status::Generation)) => return News::Failed(Failure::Generation),
@@ -146,6 +160,63 @@ impl Work {
         News::Nothing
     }
 
+    /// What the flash holds is known: the version that was chosen, what stands beside it, and how it stands.
+    fn looked(
+        &mut self,
+        now: Time,
+        image: &Image,
+        runs: u16,
+        (chosen, staged, trial): (u16, &Staged, Trial),
+    ) -> News {
+        let is_its = chosen == image.header.version;
+        let is_staged = staged.header == Some(image.header);
+        self.step = match trial {
+            Trial::Runs => Step::Confirm(chosen),
+            // Another one was chosen, and its restart is due.
+            Trial::Due if !is_its => {
+                self.not_before = now + AGAIN;
+                Step::Look
+            }
+            Trial::Kept | Trial::Back if is_its && runs == chosen => Step::Confirmed,
+            // It was chosen, and its restart is due.
+            _ if is_its => Step::Restarted,
+            Trial::Back if is_staged && self.tried.is_some_and(|before| self.records > before) => {
+                return News::Failed(Failure::RolledBack);
+            }
+            _ if is_staged && staged.is_verified => Step::Activate,
+            _ if is_staged && staged.blocks >= image.header.blocks() => Step::Verify,
+            _ if is_staged => Step::Store(staged.blocks),
+            _ => Step::Stage,
+        };
+        if self.step != Step::Restarted {
+            return News::Nothing;
+        }
+        self.tried = self.tried.or(Some(self.records));
+        News::Restarts
+    }
+
+    /// Whether the image is to be sent, or chosen.
+    pub fn is_sending(&self) -> bool {
+        matches!(self.step, Step::Stage | Step::Store(_) | Step::Verify | Step::Activate)
+    }
+
+    /// Whether it runs the image, and keeps it.
+    pub fn is_confirmed(&self) -> bool {
+        self.step == Step::Confirmed
+    }
+
+    /// Whether it has to be told to keep what it runs, which comes before everything else.
+    pub fn is_on_trial(&self) -> bool {
+        matches!(self.step, Step::Confirm(_))
+    }
+
+    /// It has come back and runs what it is to run: on trial, unless that was heard of.
+    pub fn is_new(&mut self, now: Time, version: u16) {
+        if self.step != Step::Confirmed {
+            (self.step, self.not_before) = (Step::Confirm(version), now);
+        }
+    }
+
     /// When it was asked to choose the image, if it may have done so and restarts.
     pub fn asked(&self) -> Option<Time> {
         self.asked
@@ -158,7 +229,7 @@ impl Work {
         }
     }
 
-    /// It has come back and runs what it ran before: the restart was another one, or came too early.
+    /// It has come back and runs what it ran before: the restart was another one, came too early, or was not the last.
     pub fn is_old(&mut self, now: Time) -> News {
         self.old += 1;
         if self.old == TRIES {
@@ -166,21 +237,5 @@ impl Work {
         }
         (self.step, self.not_before) = (Step::Look, now);
         News::Nothing
-    }
-}
-
-/// What is next of an image, by what the flash holds.
-fn after(image: &Image, running: u16, staged: &Staged) -> Step {
-    let blocks = image.header.blocks();
-    match staged {
-        // It was chosen, and its restart is due.
-        _ if running == image.header.version => Step::Restarted,
-        Staged { header: Some(header), is_verified: true, .. } if *header == image.header => {
-            Step::Activate
-        }
-        Staged { header: Some(header), blocks: found, .. } if *header == image.header => {
-            if *found >= blocks { Step::Verify } else { Step::Store(*found) }
-        }
-        _ => Step::Stage,
     }
 }
