@@ -149,8 +149,11 @@ fn explore(count: u32, cases: impl Strategy<Value = Case>, check: impl Fn(&Case)
     });
     outcome.unwrap_or_else(|error| panic!("{error}"));
     let met = met.into_inner();
-    // Runs in which nothing got lost, nobody took over and nothing was written would show little.
-    assert!(count < 12 || met.lost * met.take_overs * met.entries * met.batches > 0, "{met:?}");
+    // Runs in which nothing got lost, nobody took over and nothing was written would show little. The seed of every run is in
+    // `.cargo/config.toml`; a few runs of another (`make explore`) may be such ones.
+    let is_drawn = std::env::var("PROPTEST_RNG_SEED").is_ok_and(|seed| seed != "1");
+    let is_enough = met.lost * met.take_overs * met.entries * met.batches > 0;
+    assert!(is_enough || count < if is_drawn { 100 } else { 12 }, "{met:?}");
     met
 }
 
