@@ -49,6 +49,9 @@ struct Pending {
 #[derive(Debug, Default)]
 struct Tin {
     pending: BTreeMap<(Table, Vec<u8>), Pending>,
+    /// Flows that it had no entry for. One that is taken out may make room, as it does where a TiN was away while another flow
+    /// took an entry over: what is taken out comes last.
+    failed: BTreeMap<(Table, Vec<u8>), Pending>,
     /// It has let a batch wait in vain, and not answered since.
     is_unreachable: bool,
     /// As the base has it.
@@ -178,7 +181,7 @@ impl FlowManager {
             if change.value.is_some() {
                 wanted.insert(change.key.clone());
             }
-            self.want(change.key, change.version, change.value);
+            self.want(change.key, change.version, change.value, is_everything);
         }
         if is_everything {
             self.forget_rows_without(&wanted);
@@ -192,7 +195,7 @@ impl FlowManager {
             self.results.keys().filter(|key| !wanted.contains(*key)).cloned().collect();
         for key in gone {
             let version = self.seen;
-            self.want(key, version, None);
+            self.want(key, version, None, true);
         }
     }
 
@@ -210,14 +213,18 @@ impl FlowManager {
         };
     }
 
-    /// A row is to be programmed, unless it is.
-    fn want(&mut self, row: Key, version: u64, value: Option<Vec<u8>>) {
+    /// A row is to be programmed, unless it is. `is_everything`: of a base that is read for the first time.
+    fn want(&mut self, row: Key, version: u64, value: Option<Vec<u8>>, is_everything: bool) {
         let Some((tin, rest)) = split_key(&row.1) else { return };
         let place = (row.0, rest.to_vec());
         let known = self.results.get(&row);
         let is_finished = match (known, &value) {
             (Some(result), Some(_)) => {
-                let is_final = matches!(result.outcome, Outcome::Done | Outcome::Failed);
+                // Whoever takes over does not know what has been taken out since it failed.
+                let is_final = match result.outcome {
+                    Outcome::Failed => row.0 != Table::IpFlow || !is_everything,
+                    outcome => outcome == Outcome::Done,
+                };
                 result.version == version && is_final
             }
             // Where nothing was ever asked, nothing is to be taken out.
@@ -225,6 +232,7 @@ impl FlowManager {
             _ => false,
         };
         let tin = self.tins.entry(tin).or_default();
+        tin.failed.remove(&place);
         if is_finished {
             tin.pending.remove(&place);
         } else {
@@ -259,6 +267,15 @@ impl FlowManager {
         }
         let is_gone = pending.value.is_none() && outcome == Outcome::Done;
         let result = ResultRow { version: pending.version, outcome };
+        if let Some((number, rest)) = split_key(&row.1).filter(|_| row.0 == Table::IpFlow) {
+            let tin = self.tins.entry(number).or_default();
+            if is_gone {
+                tin.pending.append(&mut tin.failed);
+            } else if outcome == Outcome::Failed {
+                let pending = Pending { sent: None, ..pending };
+                tin.failed.insert((row.0, rest.to_vec()), pending);
+            }
+        }
         if is_gone {
             self.results.remove(&row);
         } else {

@@ -278,8 +278,9 @@ impl FrontEnd {
             if split_key(&key.1).is_none_or(|(of, _)| of != number) {
                 continue;
             }
-            let known = tin.rows.get(&key).map_or(0, |row| row.0);
-            if version > known {
+            let (known, fitted) = tin.rows.get(&key).copied().unwrap_or((0, true));
+            // What did not fit may do so now.
+            if version > known || version == known && !fitted {
                 if let Some(link) = &mut tin.link {
                     link.intent_changes(&self.clique, number, &tin.intent);
                 }

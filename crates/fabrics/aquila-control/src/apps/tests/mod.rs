@@ -4,6 +4,7 @@ mod chance;
 mod ends;
 mod hostile;
 mod parts;
+mod reuse;
 mod routes;
 mod sideband;
 mod single;
