@@ -2,9 +2,9 @@
 //!
 //! Models: Aquila §4.4 (M803, M810): firmware asks on its link to the datacenter's network, and on all GNet links by
 //! PMOS; a switch of the spine, or the controller, relays to a server that gives addresses by Ethernet address. RFC 2131;
-//! the bytes are `smoltcp`'s. **Our choice**: that the server tells a control processor its address of IPv6 beside
-//! (M615), in an option that vendors may use as they like (RFC 2132 §8.4); how long is waited for an answer (1, 2, 4 … 64 s ± 10 %), and that leases
-//! never end, as an address stands in the controller's records; the client keeps to leases that do.
+//! the bytes are `smoltcp`'s. **Our choice**: that the server tells a control processor its address of IPv6 beside (M615),
+//! in an option that vendors may use as they like (RFC 2132 §8.4); how long is waited for an answer (1, 2, 4 … 64 s ±
+//! 10 %), and that leases never end, as an address stands in the controller's records; the client keeps to leases that do.
 //!
 //! Leaves out: what else DHCP can tell (names, boot files), DECLINE, RELEASE and INFORM.
 

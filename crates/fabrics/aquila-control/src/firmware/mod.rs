@@ -1,10 +1,10 @@
 //! The firmware of a TiN's control processor.
 //!
-//! Models: Aquila §3.5, §4.3, §4.4, §6 (M601, M603, M605, M608 to M613, M615 to M617, M803, M808 to M810, M813). It brings up links, asks for
-//! addresses on all of them, traps packets to these, and answers by the interface at which they came (I83); it
-//! does what requests ask of the chip's registers, reports some of them, passes packets on between the controller and
-//! neighbours that have no other way, and answers hosts that ask who has an address, and management controllers that bring
-//! up their sideband ([`crate::nc_si`], M616). All else is the controller's.
+//! Models: Aquila §3.5, §4.3, §4.4, §6, App. A (M601, M603, M605, M608 to M613, M615 to M617, M803, M808 to M810, M813). It
+//! brings up links, asks for addresses on all of them, traps packets to these, and answers by the interface at which they
+//! came (I83); it does what requests ask of the chip's registers, reports some of them, passes packets on between the
+//! controller and neighbours that have no other way, and answers hosts that ask who has an address, and management
+//! controllers that bring up their sideband ([`crate::nc_si`], M616). All else is the controller's.
 //!
 //! It keeps nothing that outlives it: after a restart ([`Firmware::new`] on the same [`Chip`]) it finds its address in
 //! the chip's own rule, and the controller connects anew (M609). All that it keeps is charged to its memory (I74). Another

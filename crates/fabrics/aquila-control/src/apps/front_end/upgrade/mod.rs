@@ -6,8 +6,8 @@
 //! session, and nothing has to be written (I76).
 //!
 //! An image runs on trial until this has heard of it: the first request of the first session in which a TiN says that it
-//! runs another version confirms it, also by PMOS, and also if another plan has followed. An image that never gets a session gives way to the one before it; when
-//! that one is back the TiN has failed ([`Failure::RolledBack`]).
+//! runs another version confirms it, also by PMOS, and also if another plan has followed. An image that never gets a
+//! session gives way to the one before it; when that one is back the TiN has failed ([`Failure::RolledBack`]).
 //!
 //! What is wanted, the image, and how far each TiN is are rows of the base, so another instance that takes over goes on; and
 //! what a flash holds of an image already is not sent again.

@@ -135,7 +135,8 @@ pub enum Stage {
 }
 
 impl Stage {
-    const FAILURES: [Failure; 6] = [
+    /// Why it may have failed: all there is.
+    pub(super) const FAILURES: [Failure; 6] = [
         Failure::Generation,
         Failure::Damaged,
         Failure::Refused,

@@ -7,17 +7,9 @@ use crate::flash::{GENERATION, Header};
 use crate::nib::Nib;
 
 fn stages() -> impl Strategy<Value = Stage> {
-    let failures = [
-        Failure::Generation,
-        Failure::Damaged,
-        Failure::Refused,
-        Failure::Old,
-        Failure::Silent,
-        Failure::RolledBack,
-    ];
     prop_oneof![
         prop::sample::select(vec![Stage::Idle, Stage::Sending, Stage::Restarting, Stage::Done]),
-        prop::sample::select(failures.to_vec()).prop_map(Stage::Failed),
+        prop::sample::select(Stage::FAILURES.to_vec()).prop_map(Stage::Failed),
     ]
 }
 
