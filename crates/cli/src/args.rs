@@ -426,6 +426,13 @@ pub enum AquilaCommand {
                       on, also with another front end."
     )]
     Upgrade(UpgradeArguments),
+    /// Drain a TiN or a link of a control plane that runs, or put it back; switch management sidebands on or off.
+    #[command(
+        after_help = "What is set is kept in the base, until something else is set. Nothing that is drained loses a packet: \
+                      routes leave it first. The command waits until it is so; interrupted, it ends, and the controller \
+                      goes on. `rackloom aquila status` shows what is set."
+    )]
+    Set(SetArguments),
     /// Be one of its processes.
     #[command(hide = true)]
     Process(ProcessArguments),
@@ -531,6 +538,93 @@ pub struct UpgradeArguments {
     /// The folder of `rackloom aquila control --dir`.
     #[arg(long, value_name = "DIR", default_value = "aquila-control")]
     pub dir: PathBuf,
+}
+
+/// `aquila set`.
+#[derive(Debug, Args)]
+pub struct SetArguments {
+    /// What to set.
+    #[command(subcommand)]
+    pub what: SetWhat,
+    /// The folder of `rackloom aquila control --dir`.
+    #[arg(long, value_name = "DIR", default_value = "aquila-control", global = true)]
+    pub dir: PathBuf,
+}
+
+/// What operators set.
+#[derive(Clone, Debug, Subcommand)]
+pub enum SetWhat {
+    /// Whether a TiN is to be used.
+    Tin {
+        /// Which: 0 to 67 of a mini Clique.
+        tin: u16,
+        /// What it is to be.
+        #[arg(value_enum)]
+        state: SetState,
+    },
+    /// Whether a link is to be used.
+    Link {
+        /// The TiN and port at either of its ends, as 3:12, or the link's number.
+        #[arg(value_name = "TIN:PORT")]
+        link: LinkName,
+        /// What it is to be.
+        #[arg(value_enum)]
+        state: SetState,
+    },
+    /// Which hosts' management controllers are reached through the Clique, over the TiN's management sidebands.
+    Sideband {
+        /// Of which TiN.
+        tin: u16,
+        /// Of which of its hosts.
+        #[arg(value_enum)]
+        hosts: SetHosts,
+    },
+}
+
+/// What a TiN or a link is to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum SetState {
+    /// It is to be used.
+    InService,
+    /// It is to carry nothing, so that it can be taken out without loss.
+    Drained,
+    /// It is taken for dead.
+    Off,
+}
+
+/// Hosts of a TiN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum SetHosts {
+    /// Neither.
+    None,
+    /// The first alone.
+    #[value(name = "0")]
+    First,
+    /// The second alone.
+    #[value(name = "1")]
+    Second,
+    /// Both.
+    Both,
+}
+
+/// A link, by its number or by one of its ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LinkName {
+    /// Its number in the topology.
+    Number(u32),
+    /// A TiN and its port.
+    End(u16, u8),
+}
+
+impl std::str::FromStr for LinkName {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let end =
+            |(tin, port): (&str, &str)| Some(Self::End(tin.parse().ok()?, port.parse().ok()?));
+        let link = text.split_once(':').map_or_else(|| text.parse().ok().map(Self::Number), end);
+        link.ok_or("expected TIN:PORT, as 3:12, or the number of a link")
+    }
 }
 
 /// `aquila process`.

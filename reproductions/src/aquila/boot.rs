@@ -440,7 +440,7 @@ impl Outcome {
             ResultsTable::new(vec![Column::new("why", "Lost"), Column::new("packets", "Packets")]);
         let lost =
             Lost::ALL.iter().zip(self.results.lost).fold(packets, |mut table, (why, count)| {
-                table.push(vec![Cell::text(format!("{why:?}")), Cell::new(count, Unit::Count)]);
+                table.push(vec![Cell::text(why.text()), Cell::new(count, Unit::Count)]);
                 table
             });
         let note = "Calls of TiNs that cannot be reached yet are among these.".into();

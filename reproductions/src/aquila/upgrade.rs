@@ -109,34 +109,45 @@ pub fn columns(results: &Results) -> Vec<TableColumn> {
     ]
 }
 
-/// By TiN, in the order in which they were done: the image, and the restart.
+/// Most TiNs whose names fit beside a plot.
+const NAMED_MAX: usize = 24;
+
+/// By TiN, in the order in which they began: the image, and the restart, or what it came to instead.
 #[must_use]
 pub fn plot(results: &Results) -> Option<Plot> {
     results.plan?;
-    let mut order: Vec<&Upgraded> =
-        results.upgraded.values().filter(|one| one.begun.is_some()).collect();
-    order.sort_by_key(|one| (one.begun, one.done));
-    let first = order.first()?.begun?;
+    let mut order: Vec<(u16, &Upgraded)> =
+        results.upgraded.iter().map(|(&tin, one)| (tin, one)).collect();
+    order.retain(|(_, one)| one.begun.is_some());
+    order.sort_by_key(|(_, one)| (one.begun, one.done));
+    let first = order.first()?.1.begun?;
     type Of = fn(&Upgraded) -> Option<Time>;
-    let parts: [(&str, Of, Of); 2] = [
-        ("Image", |one| one.begun, |one| one.restarted),
+    let parts: [(&str, Of, Of); 3] = [
+        ("Image", |one| one.begun, |one| one.restarted.or(one.ended)),
         ("Restart", |one| one.restarted, |one| one.done),
+        ("Restart, and back to what ran before", |one| one.restarted, |one| one.ended),
     ];
     let series = parts.map(|(name, from, to)| {
         let mut points = Vec::new();
-        for (rank, one) in (1..).zip(&order) {
+        for (rank, (_, one)) in order.iter().enumerate() {
             if let (Some(from), Some(to)) = (from(one), to(one)) {
                 let seconds = |time: Time| (time - first).as_seconds();
-                points.extend([from, to].map(|time| (seconds(time), f64::from(rank))));
+                points.extend([from, to].map(|time| (seconds(time), rank as f64)));
             }
         }
         PlotSeries::new(name, SeriesStyle::Segments, points)
     });
+    let y = if order.len() <= NAMED_MAX {
+        let names = order.iter().map(|(tin, _)| format!("TiN {tin}")).collect();
+        Axis::named("", names)
+    } else {
+        Axis::linear("TiNs in order", Unit::Count)
+    };
     Some(Plot {
         title: "Upgrade of each TiN".into(),
         note: "A line a TiN: its image is sent, then it restarts, until its registers are known to be right.".into(),
         x: Axis::linear("Time since the first image was begun", Unit::Seconds),
-        y: Axis::linear("TiNs in order", Unit::Count),
-        series: series.to_vec(),
+        y,
+        series: series.into_iter().filter(|series| !series.points.is_empty()).collect(),
     })
 }

@@ -4,7 +4,8 @@
 use aquila_control::apps::election::Application;
 use aquila_control::apps::front_end::{Operation, Program, Results};
 use aquila_control::apps::instance::{Job, Name};
-use aquila_control::apps::rows::Outcome;
+use aquila_control::apps::operator::Wish;
+use aquila_control::apps::rows::{Admin, Outcome};
 use aquila_control::nib::{Change, Changes, Fence, Key, Refused, Table, Write};
 
 use crate::base::{Answer, Writing};
@@ -26,6 +27,33 @@ fn from_key(key: Option<proto::Key>) -> Option<Key> {
 #[must_use]
 pub fn application(number: u32) -> Option<Application> {
     Application::ALL.into_iter().find(|application| *application as u32 == number)
+}
+
+/// What an operator wants.
+#[must_use]
+pub fn wish(wish: Wish) -> proto::Wish {
+    use proto::wish::What;
+    let admin = |number, admin: Admin| proto::Admin { number, state: admin as u32 };
+    let what = match wish {
+        Wish::Tin(tin, state) => What::Tin(admin(tin.into(), state)),
+        Wish::Link(link, state) => What::Link(admin(link, state)),
+        Wish::Sidebands(tin, hosts) => {
+            What::Sidebands(proto::Sidebands { tin: tin.into(), hosts: hosts.into() })
+        }
+    };
+    proto::Wish { what: Some(what) }
+}
+
+/// The same, back.
+#[must_use]
+pub fn from_wish(wish: proto::Wish) -> Option<Wish> {
+    use proto::wish::What;
+    let state = |state: u32| Admin::decode(&[u8::try_from(state).ok()?]);
+    Some(match wish.what? {
+        What::Tin(admin) => Wish::Tin(admin.number.try_into().ok()?, state(admin.state)?),
+        What::Link(admin) => Wish::Link(admin.number, state(admin.state)?),
+        What::Sidebands(of) => Wish::Sidebands(of.tin.try_into().ok()?, of.hosts.try_into().ok()?),
+    })
 }
 
 /// Operations on a TiN.

@@ -4,9 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use aquila_control::apps::operator::HOSTS;
+pub use aquila_control::apps::operator::Wish;
+pub use aquila_control::apps::rows::Admin;
 pub use aquila_control::flash::{GENERATION, Image};
 use aquila_control::registers::file::RegisterFile;
-use aquila_control::registers::{find, map::REGISTERS};
+use aquila_control::registers::find;
+use aquila_control::registers::map::{REGISTERS, SIDEBAND_ALLOWED};
 use serde::Serialize;
 use tonic::Status;
 
@@ -31,13 +35,13 @@ pub enum StatusError {
     Tls(#[from] TlsError),
 }
 
-/// Why an upgrade has not begun.
+/// Why what an operator asked for was not taken.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum NotBegun {
-    /// Nobody has taken it.
+pub enum NotTaken {
+    /// Nobody was there to take it.
     #[error("{0}")]
     Away(String),
-    /// The image will not do.
+    /// It will not do.
     #[error("{0}")]
     Refused(String),
 }
@@ -123,6 +127,66 @@ impl Upgrade {
     }
 }
 
+/// What an operator wants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Wanted {
+    /// What.
+    #[serde(flatten)]
+    pub wish: Wished,
+    /// Nothing passes it any more: it may be taken out.
+    pub is_drained: bool,
+}
+
+/// The same, for those who read the report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Wished {
+    /// Of a TiN.
+    Tin {
+        /// Which.
+        tin: u16,
+        /// What it is to be.
+        state: &'static str,
+    },
+    /// Of a link.
+    Link {
+        /// Which.
+        link: u32,
+        /// What it is to be.
+        state: &'static str,
+    },
+    /// Of a TiN's management sidebands.
+    Sidebands {
+        /// Of which TiN.
+        tin: u16,
+        /// Whether that of each host is to be on.
+        sidebands: [bool; HOSTS as usize],
+    },
+}
+
+/// The name of what a TiN or a link is to be.
+#[must_use]
+pub const fn admin(admin: Admin) -> &'static str {
+    match admin {
+        Admin::InService => "in service",
+        Admin::Drained => "drained",
+        Admin::Off => "off",
+    }
+}
+
+impl From<Wish> for Wished {
+    fn from(wish: Wish) -> Self {
+        match wish {
+            Wish::Tin(tin, state) => Self::Tin { tin, state: admin(state) },
+            Wish::Link(link, state) => Self::Link { link, state: admin(state) },
+            Wish::Sidebands(tin, hosts) => {
+                let sidebands = std::array::from_fn(|host| hosts >> host & 1 != 0);
+                Self::Sidebands { tin, sidebands }
+            }
+        }
+    }
+}
+
 /// Who leads an application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Leader {
@@ -155,6 +219,8 @@ pub struct Report {
     pub batch: Batch,
     /// The last upgrade; none: there was none.
     pub upgrade: Option<Upgrade>,
+    /// What operators have ever wanted, by TiN and link.
+    pub wanted: Vec<Wanted>,
     /// By TiN.
     pub sessions: Vec<Session>,
     /// All processes.
@@ -268,6 +334,10 @@ impl Viewer {
             held_back: batch.held_back,
             unreachable: batch.unreachable,
         });
+        let wanted = |wanted: crate::proto::control::Wanted| {
+            let wish = convert::from_wish(wanted.wish?)?.into();
+            Some(Wanted { wish, is_drained: wanted.is_drained })
+        };
         let session = |session: &crate::proto::control::Session| Session {
             tin: session.tin,
             is_up: session.is_up,
@@ -295,9 +365,21 @@ impl Viewer {
             leaders: newest.leases.iter().filter_map(leader).collect(),
             batch,
             upgrade,
+            wanted: newest.wanted.into_iter().filter_map(wanted).collect(),
             sessions: newest.sessions.iter().map(session).collect(),
             processes,
         }
+    }
+
+    /// The front end that leads.
+    async fn front_end(&self) -> Result<PeerClient<tonic::transport::Channel>, NotTaken> {
+        let report = self.report().await;
+        let leader = report.leaders.get(Role::FrontEnd.name()).filter(|leader| leader.is_there);
+        let none = "no front end leads at the moment; try again in some seconds";
+        let leader = leader.ok_or_else(|| NotTaken::Away(none.to_owned()))?;
+        let place: Place = (Role::FrontEnd, leader.instance as u8);
+        let address = self.cluster.address(place).unwrap_or_default();
+        self.client(address).await.map_err(|status| away(&status))
     }
 
     /// Asks the front end that leads for another version of the firmware on all TiNs, so many at once; the number of the
@@ -305,27 +387,43 @@ impl Viewer {
     ///
     /// # Errors
     /// Nobody leads, it does not answer, or it does not take the image.
-    pub async fn upgrade(&self, image: &Image, at_once: u8) -> Result<u32, NotBegun> {
-        let report = self.report().await;
-        let leader = report.leaders.get(Role::FrontEnd.name()).filter(|leader| leader.is_there);
-        let none = "no front end leads at the moment; try again in some seconds";
-        let leader = leader.ok_or_else(|| NotBegun::Away(none.to_owned()))?;
-        let place: Place = (Role::FrontEnd, leader.instance as u8);
-        let address = self.cluster.address(place).unwrap_or_default();
-        let away = |status: Status| NotBegun::Away(status.message().to_owned());
-        let mut client = self.client(address).await.map_err(away)?;
+    pub async fn upgrade(&self, image: &Image, at_once: u8) -> Result<u32, NotTaken> {
+        let mut client = self.front_end().await?;
         let request = UpgradeRequest {
             header: image.header.encode().to_vec(),
             image: image.bytes().to_vec(),
             at_once: at_once.into(),
         };
-        let asked = tokio::time::timeout(PATIENCE, client.upgrade(request)).await;
-        let silent = |_| NotBegun::Away("the front end does not answer".to_owned());
-        let reply = asked.map_err(silent)?.map_err(away)?.into_inner();
-        if reply.refused.is_empty() {
-            Ok(reply.number)
-        } else {
-            Err(NotBegun::Refused(reply.refused))
+        let reply = answer(client.upgrade(request)).await?;
+        taken(reply.refused).map(|()| reply.number)
+    }
+
+    /// Tells the front end that leads what an operator wants. It is wanted from then on, whoever leads.
+    ///
+    /// # Errors
+    /// Nobody leads, it does not answer, or there is no such thing.
+    pub async fn want(&self, wish: Wish) -> Result<(), NotTaken> {
+        let mut client = self.front_end().await?;
+        taken(answer(client.want(convert::wish(wish))).await?.refused)
+    }
+
+    /// Whether what an operator wants is so: of what is to be drained, nothing passes it; of sidebands, the chip says so.
+    ///
+    /// # Errors
+    /// The chip cannot be asked.
+    pub async fn is_so(&self, wish: Wish, report: &Report) -> Result<bool, Status> {
+        let Some(found) = report.wanted.iter().find(|wanted| wanted.wish == wish.into()) else {
+            return Ok(false);
+        };
+        match wish {
+            Wish::Tin(_, admin) | Wish::Link(_, admin) => {
+                Ok(found.is_drained == (admin == Admin::Drained) || admin == Admin::Off)
+            }
+            Wish::Sidebands(tin, hosts) => {
+                let registers = self.registers(tin).await?;
+                let is_on = |host: u8| registers.get(SIDEBAND_ALLOWED, [host.into()]) != 0;
+                Ok((0..HOSTS).all(|host| is_on(host) == (hosts >> host & 1 != 0)))
+            }
         }
     }
 
@@ -347,6 +445,23 @@ impl Viewer {
         }
         Ok(file)
     }
+}
+
+/// What is answered before patience ends.
+async fn answer<T>(
+    asked: impl Future<Output = Result<tonic::Response<T>, Status>>,
+) -> Result<T, NotTaken> {
+    let silent = |_| NotTaken::Away("the front end does not answer".to_owned());
+    let reply = tokio::time::timeout(PATIENCE, asked).await.map_err(silent)?;
+    Ok(reply.map_err(|status| away(&status))?.into_inner())
+}
+
+fn away(status: &Status) -> NotTaken {
+    NotTaken::Away(status.message().to_owned())
+}
+
+fn taken(refused: String) -> Result<(), NotTaken> {
+    if refused.is_empty() { Ok(()) } else { Err(NotTaken::Refused(refused)) }
 }
 
 /// The place of a process, by the name of its role.

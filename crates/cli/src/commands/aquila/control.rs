@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use aquila_services::cluster::{Role, Times};
-use aquila_services::status::{self, Report, Viewer};
+use aquila_services::status::{self, Admin, Report, Viewer, Wished};
 use aquila_services::supervisor::{self, Notice, Options, SupervisorError};
 use aquila_services::{logs, process};
 
@@ -173,6 +173,9 @@ fn table(report: &Report) -> String {
         count(&|session| session.is_up && session.is_over_pmos),
     );
     let _ = writeln!(text, "firmware  {}", firmware(report));
+    if let Some(set) = set(report) {
+        let _ = writeln!(text, "set       {set}");
+    }
     let batch = &report.batch;
     let _ = writeln!(
         text,
@@ -242,6 +245,33 @@ fn firmware(report: &Report) -> String {
         }
     }
     text
+}
+
+/// What operators have set otherwise than it would be without them; `None`: nothing.
+fn set(report: &Report) -> Option<String> {
+    let part = |wanted: &status::Wanted| {
+        let (name, state) = match wanted.wish {
+            Wished::Tin { tin, state } => (format!("TiN {tin}"), state),
+            Wished::Link { link, state } => (format!("link {link}"), state),
+            Wished::Sidebands { tin, sidebands } => {
+                let hosts = match sidebands {
+                    [false, false] => return None,
+                    [true, false] => "host 0",
+                    [false, true] => "host 1",
+                    [true, true] => "hosts 0 and 1",
+                };
+                return Some(format!("sideband of TiN {tin}, {hosts}"));
+            }
+        };
+        let is_under_way = state == status::admin(Admin::Drained) && !wanted.is_drained;
+        match state {
+            _ if state == status::admin(Admin::InService) => None,
+            _ if is_under_way => Some(format!("{name} to be {state}, not yet")),
+            _ => Some(format!("{name} {state}")),
+        }
+    };
+    let parts: Vec<String> = report.wanted.iter().filter_map(part).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 fn part(process: &status::Process) -> String {

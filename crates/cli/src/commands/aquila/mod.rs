@@ -2,6 +2,7 @@
 
 mod bootstrap;
 mod control;
+mod set;
 mod upgrade;
 
 use crate::args::{AquilaArguments, AquilaCommand};
@@ -15,6 +16,7 @@ pub fn aquila(arguments: &AquilaArguments, output: &mut Output) -> Result<u8, Fa
         AquilaCommand::Control(arguments) => Ok(control::control(arguments, output)),
         AquilaCommand::Status(arguments) => Ok(control::status(arguments, output)),
         AquilaCommand::Upgrade(arguments) => Ok(upgrade::upgrade(arguments, output)),
+        AquilaCommand::Set(arguments) => Ok(set::set(arguments, output)),
         AquilaCommand::Process(arguments) => Ok(control::be(arguments, output)),
     }
 }

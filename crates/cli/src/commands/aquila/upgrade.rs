@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use aquila_services::status::{Image, NotBegun, Upgrade, Viewer};
+use aquila_services::status::{Image, NotTaken, Upgrade, Viewer};
 
 use super::super::DONE;
 use super::control::{runtime, viewer};
@@ -26,7 +26,7 @@ pub fn upgrade(arguments: &UpgradeArguments, output: &mut Output) -> u8 {
         Ok(number) => number,
         Err(why) => {
             output.error(&format!("the upgrade has not begun: {why}"));
-            let is_ours = matches!(why, NotBegun::Refused(_));
+            let is_ours = matches!(why, NotTaken::Refused(_));
             return if is_ours { EXIT_INPUT } else { EXIT_BROKEN };
         }
     };

@@ -10,6 +10,7 @@ pub mod flow_manager;
 pub mod front_end;
 pub mod instance;
 pub mod inter_block;
+pub mod operator;
 pub mod routing;
 pub mod rows;
 pub mod session;

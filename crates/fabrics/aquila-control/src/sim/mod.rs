@@ -28,6 +28,7 @@ use kernel::{Calendar, Span, Stream, Time};
 use crate::apps::constellation::{Constellation, Name};
 use crate::apps::front_end;
 use crate::apps::front_end::upgrade::PlanRow;
+use crate::apps::operator::Wish;
 use crate::apps::rows::Admin;
 use crate::bootstrap::{self, Stage};
 use crate::dhcp;
@@ -35,7 +36,7 @@ use crate::firmware::chip::Chip;
 use crate::firmware::{self, Firmware, NotStarted};
 use crate::flash::{BLOCK_TIME, Code, Flash, GENERATION, Image};
 use crate::memory::Memory;
-use crate::nib::{Nib, Table, Write};
+use crate::nib::{Nib, Table};
 use crate::pmos;
 use crate::rpc::Restart;
 use crate::session::Addresses;
@@ -543,10 +544,10 @@ impl Sim {
                 }
             }
             Fault::AdminTin { tin, admin } => {
-                self.write_row(Write::set(Table::Node, &tin.to_be_bytes(), &[admin as u8]));
+                self.write_row(Wish::Tin(tin, admin).write());
             }
             Fault::AdminLink { link, admin } => {
-                self.write_row(Write::set(Table::Link, &link.to_be_bytes(), &[admin as u8]));
+                self.write_row(Wish::Link(link, admin).write());
             }
             Fault::Upgrade { version, restart, at_once, code } => {
                 self.upgrade(&Image::new(version, GENERATION).doing(code), restart, at_once);

@@ -57,6 +57,20 @@ impl Lost {
         Self::Nobody,
         Self::Transit,
     ];
+
+    /// For people.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::NoEntrance => "No TiN takes it in",
+            Self::NoFlow => "No route for its address where it came in",
+            Self::NoRoute => "No port for it on the way",
+            Self::Dead => "Sent to a dead link or chip",
+            Self::Circle => "Went in circles",
+            Self::Nobody => "Nobody for it at the end",
+            Self::Transit => "A chip lets nothing pass yet",
+        }
+    }
 }
 
 /// The GNet address that a chip has for an address: of its longest prefix. `hash`: of the flow (M408).

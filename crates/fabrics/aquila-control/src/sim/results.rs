@@ -51,6 +51,8 @@ pub struct Upgraded {
     pub restarted: Option<Time>,
     /// When it was back, and held what it was to hold.
     pub done: Option<Time>,
+    /// When it ended with it.
+    pub ended: Option<Time>,
     /// Which version it runs.
     pub runs: u16,
     /// Why it does not run what it was to run.
@@ -225,7 +227,10 @@ impl Results {
                     place.restarted = if is_told { Some(time) } else { place.restarted };
                 }
                 upgrade::Stage::Done => place.done = Some(time),
-                upgrade::Stage::Failed(why) => place.failed = Some(why),
+                upgrade::Stage::Failed(why) => {
+                    place.failed = Some(why);
+                    place.ended = place.ended.or(Some(time));
+                }
             }
         }
     }

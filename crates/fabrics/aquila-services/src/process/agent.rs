@@ -19,6 +19,7 @@ use aquila_control::firmware::chip::{Chip, LinkState};
 use aquila_control::firmware::{self, Firmware, Input};
 use aquila_control::memory::Memory;
 use aquila_control::pmos::{self, End, Frame};
+use aquila_control::registers::map::SIDEBAND_ALLOWED;
 use aquila_control::rpc::Restart;
 use aquila_control::session::ip;
 use aquila_control::sim::path::{self, HOPS_MAX, Lost, Travel};
@@ -400,7 +401,7 @@ impl Agent {
             let (address, count) = (register.base, register.entries());
             Some(Registers { address, count, entries: file.read_block(address, count).ok()? })
         };
-        owned().iter().map(block).collect()
+        owned().iter().chain(&[SIDEBAND_ALLOWED.register()]).map(block).collect()
     }
 }
 

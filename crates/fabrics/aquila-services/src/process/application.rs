@@ -10,6 +10,7 @@ use aquila_control::apps::election::Application;
 use aquila_control::apps::front_end::upgrade::{FirmwareRow, PlanRow, Progress};
 use aquila_control::apps::front_end::{Settings, image_rate};
 use aquila_control::apps::instance::{Instance, Job, Name, Output};
+use aquila_control::apps::operator::Wish;
 use aquila_control::apps::rows::{BatchRow, ETHERNET_PORT, SessionRow};
 use aquila_control::bootstrap::{self, Manager, Stage};
 use aquila_control::flash::{FACTORY, GENERATION, Header, Image};
@@ -26,10 +27,11 @@ use crate::base::{Answer, Base, Writing};
 use crate::cluster::{Cluster, Role};
 use crate::convert;
 use crate::links::Links;
+use crate::proto::control as proto;
 use crate::proto::control::message::What;
 use crate::proto::control::{
     Batch, Dhcp, Lease, Looked, NotUpgraded, Packet, Session, Tell, Upgrade, UpgradeReply,
-    UpgradeRequest,
+    UpgradeRequest, WantReply, Wanted,
 };
 
 /// From one try to reach the base to the next (our choice).
@@ -285,6 +287,23 @@ impl Instances {
         UpgradeReply { refused: String::new(), number }
     }
 
+    /// An operator wants something.
+    fn want(&mut self, now: Time, wish: proto::Wish, out: &mut Vec<Output>) -> WantReply {
+        let refused = |why: String| WantReply { refused: why };
+        if self.instance.front_end().is_none() {
+            return refused("this is not the front end that leads; ask that one".to_owned());
+        }
+        let Some(wish) = convert::from_wish(wish) else {
+            return refused("there is no such wish".to_owned());
+        };
+        if let Err(why) = wish.check(&self.clique) {
+            return refused(why.to_string());
+        }
+        self.instance.write(now, vec![wish.write()], out);
+        tracing::info!(?wish, "an operator wants it");
+        WantReply::default()
+    }
+
     /// It reads what is new.
     fn news(&mut self, now: Time, out: &mut Vec<Output>) {
         if self.instance.wants_news(self.copy.version()) && self.instance.news(now, &self.copy, out)
@@ -324,6 +343,9 @@ pub fn look_at(base: &Nib, looked: &mut Looked) {
             .map(|(tin, why)| NotUpgraded { tin: tin.into(), why: why.to_string() })
             .collect(),
     });
+    looked.wanted = { Wish::all(base).into_iter() }
+        .map(|wish| Wanted { wish: Some(convert::wish(wish)), is_drained: wish.is_drained(base) })
+        .collect();
     looked.sessions = SessionRow::all(base)
         .into_iter()
         .map(|(tin, row)| Session {
@@ -375,6 +397,10 @@ impl Part for Instances {
             Event::Audit(_, answer) => drop(answer.send(None)),
             Event::Upgrade(ask, answer) => {
                 let reply = self.upgrade(now, ask, &mut out);
+                let _ = answer.send(reply);
+            }
+            Event::Want(wish, answer) => {
+                let reply = self.want(now, wish, &mut out);
                 let _ = answer.send(reply);
             }
             Event::Changes(changes) => {

@@ -30,7 +30,9 @@ use crate::base::{Away, Base, LogError};
 use crate::cluster::{Cluster, ClusterError, Place, Role, SOFTWARE};
 use crate::links::Links;
 use crate::proto::control::message::What;
-use crate::proto::control::{Looked, Number, Registers, UpgradeReply, UpgradeRequest};
+use crate::proto::control::{
+    Looked, Number, Registers, UpgradeReply, UpgradeRequest, WantReply, Wish,
+};
 use crate::tls::{Refused as RefusedPeers, Tls, TlsError, channel};
 
 /// The embedded base's file.
@@ -100,6 +102,8 @@ enum Event {
     Audit(u16, oneshot::Sender<Option<Vec<Registers>>>),
     /// Somebody wants another version of the firmware on all TiNs.
     Upgrade(UpgradeRequest, oneshot::Sender<UpgradeReply>),
+    /// An operator wants something of a TiN, a link or hosts.
+    Want(Wish, oneshot::Sender<WantReply>),
     /// The base has changed.
     Changes(Changes),
     /// The base has taken a write, or refused it.
@@ -281,8 +285,12 @@ async fn drive(
         part.on_time(now, &mut links);
         if looks <= now {
             looks = now + LOOK;
-            let own =
-                Looked { counts: Vec::new(), sessions: Vec::new(), ..lock(&told.looked).clone() };
+            let own = Looked {
+                counts: Vec::new(),
+                sessions: Vec::new(),
+                wanted: Vec::new(),
+                ..lock(&told.looked).clone()
+            };
             let mut new = Looked { leases: Vec::new(), batch: None, upgrade: None, term: 0, ..own };
             part.look(&mut new);
             add(&mut new, "messages_lost", links.lost);

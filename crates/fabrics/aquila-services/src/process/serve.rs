@@ -26,6 +26,7 @@ use crate::proto::control::base_server::BaseServer;
 use crate::proto::control::peer_server::{Peer, PeerServer};
 use crate::proto::control::{
     AuditRequest, LookRequest, Looked, Message, Registers, Sent, UpgradeReply, UpgradeRequest,
+    WantReply, Wish,
 };
 use crate::tls::{Refused, Tls, accept};
 
@@ -81,6 +82,14 @@ impl Peer for Peers {
     ) -> Result<Response<UpgradeReply>, Status> {
         let (answer, answered) = oneshot::channel();
         let asked = self.events.send(Event::Upgrade(request.into_inner(), answer)).await;
+        asked.map_err(|_| Status::unavailable("it ends"))?;
+        let none = |_| Status::unimplemented("this process is no front end");
+        Ok(Response::new(answered.await.map_err(none)?))
+    }
+
+    async fn want(&self, request: Request<Wish>) -> Result<Response<WantReply>, Status> {
+        let (answer, answered) = oneshot::channel();
+        let asked = self.events.send(Event::Want(request.into_inner(), answer)).await;
         asked.map_err(|_| Status::unavailable("it ends"))?;
         let none = |_| Status::unimplemented("this process is no front end");
         Ok(Response::new(answered.await.map_err(none)?))

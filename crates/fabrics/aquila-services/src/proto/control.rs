@@ -160,6 +160,54 @@ pub struct UpgradeReply {
     #[prost(uint32, tag = "2")]
     pub number: u32,
 }
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Wish {
+    #[prost(oneof = "wish::What", tags = "1, 2, 3")]
+    pub what: ::core::option::Option<wish::What>,
+}
+/// Nested message and enum types in `Wish`.
+pub mod wish {
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum What {
+        #[prost(message, tag = "1")]
+        Tin(super::Admin),
+        #[prost(message, tag = "2")]
+        Link(super::Admin),
+        #[prost(message, tag = "3")]
+        Sidebands(super::Sidebands),
+    }
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Admin {
+    #[prost(uint32, tag = "1")]
+    pub number: u32,
+    /// 0: in service; 1: drained; 2: off.
+    #[prost(uint32, tag = "2")]
+    pub state: u32,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Sidebands {
+    #[prost(uint32, tag = "1")]
+    pub tin: u32,
+    /// A bit for each host.
+    #[prost(uint32, tag = "2")]
+    pub hosts: u32,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WantReply {
+    /// Why it was not taken; empty: it was.
+    #[prost(string, tag = "1")]
+    pub refused: ::prost::alloc::string::String,
+}
+/// A wish as the base has it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Wanted {
+    #[prost(message, optional, tag = "1")]
+    pub wish: ::core::option::Option<Wish>,
+    /// Nothing passes it any more: it may be taken out.
+    #[prost(bool, tag = "2")]
+    pub is_drained: bool,
+}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct NotUpgraded {
     #[prost(uint32, tag = "1")]
@@ -266,6 +314,8 @@ pub struct Looked {
     /// None was ever asked for: there is none.
     #[prost(message, optional, tag = "15")]
     pub upgrade: ::core::option::Option<Upgrade>,
+    #[prost(message, repeated, tag = "16")]
+    pub wanted: ::prost::alloc::vec::Vec<Wanted>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AuditRequest {
@@ -560,6 +610,28 @@ pub mod peer_client {
                 .insert(GrpcMethod::new("aquila.control.v1.Peer", "Upgrade"));
             self.inner.unary(req, path, codec).await
         }
+        /// What an operator wants of a TiN, a link or a TiN's hosts. The front end that leads alone takes it.
+        pub async fn want(
+            &mut self,
+            request: impl tonic::IntoRequest<super::Wish>,
+        ) -> std::result::Result<tonic::Response<super::WantReply>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/aquila.control.v1.Peer/Want",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("aquila.control.v1.Peer", "Want"));
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -601,6 +673,11 @@ pub mod peer_server {
             &self,
             request: tonic::Request<super::UpgradeRequest>,
         ) -> std::result::Result<tonic::Response<super::UpgradeReply>, tonic::Status>;
+        /// What an operator wants of a TiN, a link or a TiN's hosts. The front end that leads alone takes it.
+        async fn want(
+            &self,
+            request: tonic::Request<super::Wish>,
+        ) -> std::result::Result<tonic::Response<super::WantReply>, tonic::Status>;
     }
     /// Every process serves this.
     #[derive(Debug)]
@@ -839,6 +916,49 @@ pub mod peer_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = UpgradeSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/aquila.control.v1.Peer/Want" => {
+                    #[allow(non_camel_case_types)]
+                    struct WantSvc<T: Peer>(pub Arc<T>);
+                    impl<T: Peer> tonic::server::UnaryService<super::Wish>
+                    for WantSvc<T> {
+                        type Response = super::WantReply;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::Wish>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Peer>::want(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = WantSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use aquila_services::cluster::{Profile, Role, Versions};
-use aquila_services::status::{GENERATION, Image, Report, Upgrade};
+use aquila_services::status::{Admin, GENERATION, Image, Report, Upgrade, Wish};
 use aquila_services::supervisor::Options;
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -76,6 +76,7 @@ fn boot(mut etcd: Option<Etcd>, versions: Versions, seed: u64, rounds: u32) -> R
         plane.settle(Duration::from_secs(60))?;
     }
     upgrade(&mut plane)?;
+    operate(&mut plane)?;
     let expected = simulated::registers(&plane.viewer.cluster);
     plane.check_registers(&expected)?;
     plane.stop()
@@ -107,6 +108,32 @@ fn upgrade(plane: &mut Plane) -> Result<(), Failed> {
         return Err(format!("{others} TiNs run something else").into());
     }
     Ok(())
+}
+
+/// M730, M616: what an operator sets is so also after the front end that took it is gone; what is set back leaves nothing.
+fn operate(plane: &mut Plane) -> Result<(), Failed> {
+    for nothing in [Wish::Tin(68, Admin::Off), Wish::Link(u32::MAX, Admin::Off)] {
+        let refused = plane.set(nothing).err().ok_or("what is not there was set")?;
+        let text = refused.message().unwrap_or_default().to_owned();
+        if !text.contains("expected 0 to") {
+            return Err(format!("{nothing:?}: {text}").into());
+        }
+    }
+    let sidebands = Wish::Sidebands(40, 0b10);
+    for wish in [Wish::Tin(21, Admin::Drained), Wish::Link(7, Admin::Drained), sidebands] {
+        plane.set(wish)?;
+    }
+    plane.kill_leader(Role::FrontEnd)?;
+    let report = plane.settle(Duration::from_secs(60))?;
+    let drained = report.wanted.iter().filter(|wanted| wanted.is_drained).count();
+    if (report.wanted.len(), drained) != (3, 2) {
+        return Err(format!("{:?}", report.wanted).into());
+    }
+    let away = Wish::Sidebands(40, 0);
+    for wish in [Wish::Tin(21, Admin::InService), Wish::Link(7, Admin::InService), away] {
+        plane.set(wish)?;
+    }
+    plane.settle(Duration::from_secs(60)).map(drop)
 }
 
 /// Where a test keeps its files.

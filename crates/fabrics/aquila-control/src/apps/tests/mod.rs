@@ -8,4 +8,4 @@ mod reuse;
 mod routes;
 mod sideband;
 mod single;
-mod world;
+pub(super) mod world;

@@ -11,6 +11,7 @@ use kernel::{Span, Stream, Time};
 
 use super::ends::audit;
 use super::world::World;
+use crate::apps::operator::Wish;
 use crate::firmware::chip::Chip;
 use crate::firmware::{Firmware, Input, Output, Settings};
 use crate::memory::{Memory, Purpose};
@@ -36,7 +37,7 @@ impl Rack {
         let mut world = World::new(&Shape::TINY, 21);
         world.settle();
         if let Some(bits) = sidebands {
-            let write = Write::set(Table::Sideband, &MANAGED.0.to_be_bytes(), &[bits]);
+            let write = Wish::Sidebands(MANAGED.0, bits).write();
             world.constellation.write(&[write]);
             world.settle();
         }

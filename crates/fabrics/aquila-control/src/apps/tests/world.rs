@@ -15,6 +15,7 @@ use crate::apps::constellation::{Constellation, Outside};
 use crate::apps::election::{Application, LEASE};
 use crate::apps::front_end::Settings;
 use crate::apps::front_end::upgrade::{self, PlanRow, Trials};
+use crate::apps::operator::Wish;
 use crate::apps::rows::{Admin, BatchRow};
 use crate::apps::session::{Over, Progress, Session};
 use crate::flash::{Code, FACTORY, Flash, GENERATION, Image, Trial};
@@ -419,7 +420,7 @@ impl World {
     }
 
     pub fn set_node(&mut self, tin: u16, admin: Admin) {
-        self.constellation.write(&[Write::set(Table::Node, &tin.to_be_bytes(), &[admin as u8])]);
+        self.constellation.write(&[Wish::Tin(tin, admin).write()]);
     }
 
     /// A TiN says which of its ports are up.
@@ -429,13 +430,12 @@ impl World {
     }
 
     pub fn set_link(&mut self, link: u32, admin: Admin) {
-        self.constellation.write(&[Write::set(Table::Link, &link.to_be_bytes(), &[admin as u8])]);
+        self.constellation.write(&[Wish::Link(link, admin).write()]);
     }
 
     /// Whether the operator has been told that a TiN may be taken out.
     pub fn is_drained(&self, tin: u16) -> bool {
-        let key = [&tin.to_be_bytes()[..], &[1]].concat();
-        self.constellation.base().unwrap().get(Table::Node, &key).is_some()
+        Wish::Tin(tin, Admin::Drained).is_drained(self.constellation.base().unwrap())
     }
 
     /// Everything lives but these.
