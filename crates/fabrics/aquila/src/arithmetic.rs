@@ -98,7 +98,7 @@ fn local_hops(
 }
 
 #[test]
-fn a16_cells_make_1_736_local_hops_on_shortest_ways() {
+fn slow_a16_cells_make_1_736_local_hops_on_shortest_ways() {
     let (topology, tables) = full();
     let terminal = Shape::FULL.external_ports();
     let pairs = || (0..12u16).flat_map(|from| (0..576u16).map(move |to| (from, to)));

@@ -344,7 +344,7 @@ fn u58_depths_may_be_bytes() {
 
 /// I53: all classes of service wait, and get what their shares say; class 7 all that it wants.
 #[test]
-fn i53_classes_of_service_have_their_shares() {
+fn slow_i53_classes_of_service_have_their_shares() {
     let weights = [1, 2, 3, 4, 5, 6, 7];
     let ip = Ip {
         weights,

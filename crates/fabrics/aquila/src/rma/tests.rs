@@ -479,7 +479,7 @@ fn m506_full_queues_hold_requests_back() {
 /// U37: software that looks at delay asks less at a time of a host that all others ask, so that what it asks for is
 /// answered sooner, and the host is nearly as busy.
 #[test]
-fn u37_software_holds_back_what_would_wait() {
+fn slow_u37_software_holds_back_what_would_wait() {
     let keys = Software { target: Span::from_us(1_000), ..Software::default() };
     let (free_rate, free, _) = incast(&Rma { software: keys, ..Rma::default() }, 48);
     let (rate, held, counts) = incast(&Rma::default(), 48);

@@ -87,7 +87,7 @@ fn alone(
 /// A42: 685 ns for 16 B and 731 ns for 160 B over one fibre of 100 m and a link at each end; and I11: 40 ns a switch,
 /// 30 more on a fibre, 20 to the endpoint, and the wire, on every way.
 #[test]
-fn i11_a42_a_cell_alone_takes_what_the_paper_says() {
+fn slow_i11_a42_a_cell_alone_takes_what_the_paper_says() {
     let clique = clique(&Shape::MINI, Fibres::Metres(100));
     let mut seen = [0; 4];
     for to in 1..Shape::MINI.tins() {

@@ -65,7 +65,7 @@ fn m009_every_pair_of_pods_is_joined_on_tins_of_their_own() {
 }
 
 #[test]
-fn m009_so_it_is_in_cliques_of_any_size() {
+fn slow_m009_so_it_is_in_cliques_of_any_size() {
     for tins_per_pod in 1..=16 {
         for pods in 1..=64 {
             for global_ports in [1, 3, 8] {

@@ -123,7 +123,7 @@ fn idle(trace: &Trace, cell: &[&Hop]) -> Span {
 /// A42, I11: each cell takes what its way takes alone, and what it waited; each part of a hop is what the closed form
 /// says. Requests and clearances are acted upon at the beginning of the cycle of 2.5 ns in which they come.
 #[test]
-fn a42_i11_the_parts_of_a_cell_s_way_are_those_of_the_closed_form() {
+fn slow_a42_i11_the_parts_of_a_cell_s_way_are_those_of_the_closed_form() {
     let mut furthest = 0;
     for dst in [1, 2, 9, 30, 135] {
         let (_, trace) = traced(&mini(), &[flow(0, (0, dst), 500, Time::ZERO)]);
@@ -159,7 +159,7 @@ fn a42_i11_the_parts_of_a_cell_s_way_are_those_of_the_closed_form() {
 
 /// M407, M414, M417: a packet has one request, one clearance, and as many data cells as its bytes need, at most 148 in each.
 #[test]
-fn m417_a_packet_has_the_cells_that_its_bytes_need() {
+fn slow_m417_a_packet_has_the_cells_that_its_bytes_need() {
     for size in [1, 500, 4_000, 30_000] {
         let (accounts, trace) = traced(&mini(), &[flow(0, (0, 30), size, Time::ZERO)]);
         let hops = trace.of(FlowId::new(0));
@@ -306,7 +306,7 @@ fn memory(carrier: Carrier) -> Config {
 
 /// M504, M507: what a flow's bytes need: a request for each 4 KB, and for a write an offer as well; an answer for each 128 B.
 #[test]
-fn m507_memory_has_the_cells_that_its_bytes_need() {
+fn slow_m507_memory_has_the_cells_that_its_bytes_need() {
     for carrier in [Carrier::RmaRead, Carrier::RmaWrite] {
         for size in [1, 128, 129, 4_096, 40_000, 300_000] {
             let (accounts, trace) = traced(&memory(carrier), &[flow(0, (0, 30), size, Time::ZERO)]);
