@@ -1,8 +1,9 @@
 //! Whatever happens, in any order: planned changes lose nothing, and all ends as it should.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use aquila::tables::Condition;
 use aquila::tables::check::check;
@@ -133,8 +134,9 @@ impl Met {
     }
 }
 
-/// So many runs; what fails is made smaller, and said with what makes it again.
+/// So many runs; what fails is made smaller, and said with what makes it again. How far many are is said, too.
 #[track_caller]
+#[allow(clippy::print_stderr)]
 fn explore(count: u32, cases: impl Strategy<Value = Case>, check: impl Fn(&Case) -> World) -> Met {
     let config = ProptestConfig {
         max_shrink_iters: 400,
@@ -142,9 +144,14 @@ fn explore(count: u32, cases: impl Strategy<Value = Case>, check: impl Fn(&Case)
         ..ProptestConfig::with_cases(count)
     };
     let met = RefCell::new(Met::default());
+    let (start, done) = (Instant::now(), Cell::new(0));
     let outcome = TestRunner::new(config).run(&cases, |case| {
         let world = check(&case);
         met.borrow_mut().add(case.2.len(), &world);
+        done.set(done.get() + 1);
+        if count >= 500 && done.get() % 50 == 0 {
+            eprintln!("{} of {count} runs after {} s", done.get(), start.elapsed().as_secs());
+        }
         Ok(())
     });
     outcome.unwrap_or_else(|error| panic!("{error}"));
