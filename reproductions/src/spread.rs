@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rack::run::Progress;
@@ -55,28 +56,46 @@ pub fn spread<J: Sync, R: Send>(
     watch: &mut Watch<'_>,
     run: impl Fn(&J, &mut Pulse<'_>) -> Result<R, Failure> + Sync,
 ) -> Result<Vec<R>, Failure> {
+    let results: Vec<Mutex<Option<R>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
+    spread_any(jobs.len(), watch, &|at, pulse| {
+        let result = run(&jobs[at], pulse)?;
+        *results[at].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+        Ok(())
+    })?;
+    let taken = results.into_iter().map(|place| {
+        place.into_inner().unwrap_or_else(PoisonError::into_inner).expect("its run has ended well")
+    });
+    Ok(taken.collect())
+}
+
+/// The same for runs by their number: one function for all kinds of runs, as there are over a hundred.
+fn spread_any(
+    count: usize,
+    watch: &mut Watch<'_>,
+    run: &(dyn Fn(usize, &mut Pulse<'_>) -> Result<(), Failure> + Sync),
+) -> Result<(), Failure> {
     let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
     let finished = AtomicU64::new(0);
     let (send, receive) = mpsc::channel();
-    let results: Vec<Result<R, Failure>> = std::thread::scope(|scope| {
+    let results: Vec<Result<(), Failure>> = std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
             // Dropped with the closure, when all is done: the loop below then ends.
             let _send: mpsc::Sender<()> = send;
-            let one = |job: &J| {
+            let one = |at: usize| {
                 let mut pulse = Pulse { stop: &stop, done: &done, counted: 0 };
                 pulse.at(0.0).is_continue().then_some(()).ok_or(Failure::Interrupted)?;
                 // An invariant that does not hold is a panic with its numbers.
-                let result = catch_unwind(AssertUnwindSafe(|| run(job, &mut pulse)))
+                let result = catch_unwind(AssertUnwindSafe(|| run(at, &mut pulse)))
                     .unwrap_or_else(|panic| Err(Failure::Model(words(panic.as_ref()))));
                 let _ = pulse.at(1.0);
                 finished.fetch_add(1, Ordering::Relaxed);
                 result
             };
-            jobs.par_iter().with_max_len(1).map(one).collect()
+            (0..count).into_par_iter().with_max_len(1).map(one).collect()
         });
         while receive.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-            let share = done.load(Ordering::Relaxed) as f64 / (PARTS * jobs.len() as f64);
-            let words = format!("{} of {} runs", finished.load(Ordering::Relaxed), jobs.len());
+            let share = done.load(Ordering::Relaxed) as f64 / (PARTS * count as f64);
+            let words = format!("{} of {count} runs", finished.load(Ordering::Relaxed));
             if watch(share, &words).is_break() {
                 stop.store(true, Ordering::Relaxed);
             }

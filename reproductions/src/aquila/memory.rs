@@ -21,7 +21,7 @@ const MESSAGE: u32 = 16;
 const PACKET: u16 = VALUE - 64;
 
 /// What is at TiNs of these experiments.
-pub(super) type Ends = Both<Packets, Memory>;
+pub(super) type Ends = Both;
 
 /// A host of memory: TiN and which of the two.
 pub(super) type Host = (u16, usize);

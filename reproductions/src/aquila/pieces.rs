@@ -11,7 +11,7 @@ use aquila::link::classes::{CellKind, Half};
 use aquila::switch::blocks::{Blocks, best};
 use aquila::switch::cell::Cell;
 use aquila::switch::settings::{Settings, TICK};
-use aquila::switch::{Endpoints, Room, Wishes};
+use aquila::switch::{Endpoints, Room, Switches, Wishes};
 use kernel::{Bytes, Rate, Span, Stream, Time};
 
 use super::clique::{Clique, quantile, run, us};
@@ -196,6 +196,10 @@ impl Endpoints for Ends {
             }
         }
         (0..TERMINALS).for_each(|terminal| wishes.inject(terminal));
+    }
+
+    fn run(switches: &mut Switches<Self>, end: Time) {
+        switches.advance(end);
     }
 }
 

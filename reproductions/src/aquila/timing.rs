@@ -7,7 +7,7 @@ use aquila::rma::Kind;
 use aquila::rma::open_loop::{Issue, latencies};
 use aquila::switch::cell::{BLOCK, Cell};
 use aquila::switch::settings::Settings;
-use aquila::switch::{Endpoints, Room, Wishes};
+use aquila::switch::{Endpoints, Room, Switches, Wishes};
 use aquila::topology::{Fibres, LOCAL_LENGTH, Length, Shape};
 use kernel::{Span, Time};
 use report::Unit;
@@ -46,6 +46,10 @@ impl Endpoints for Lone {
     }
 
     fn wake(&mut self, _: u16, _: &mut Wishes) {}
+
+    fn run(switches: &mut Switches<Self>, end: Time) {
+        switches.advance(end);
+    }
 }
 
 /// How long a cell takes alone, and its links.

@@ -4,22 +4,24 @@
 
 use kernel::Time;
 
+use crate::ip::open_loop::OpenLoop as Packets;
+use crate::rma::open_loop::OpenLoop as Memory;
 use crate::switch::cell::Cell;
-use crate::switch::{Endpoints, Room, Wishes};
+use crate::switch::{Endpoints, Room, Switches, Wishes};
 
 /// Terminal ports of remote memory; the others are IP's and the control processor's (M102).
 const MEMORY: std::ops::Range<u8> = 8..16;
 
 /// What is at the TiNs.
 #[derive(Clone, Debug)]
-pub struct Both<I, M> {
+pub struct Both {
     /// IP.
-    pub ip: I,
+    pub ip: Packets,
     /// Remote memory.
-    pub memory: M,
+    pub memory: Memory,
 }
 
-impl<I: Endpoints, M: Endpoints> Endpoints for Both<I, M> {
+impl Endpoints for Both {
     fn deliver(&mut self, tin: u16, terminal: u8, cell: &Cell, at: Time, wishes: &mut Wishes) {
         match MEMORY.contains(&terminal) {
             true => self.memory.deliver(tin, terminal, cell, at, wishes),
@@ -43,6 +45,10 @@ impl<I: Endpoints, M: Endpoints> Endpoints for Both<I, M> {
     fn wake(&mut self, tin: u16, wishes: &mut Wishes) {
         self.ip.wake(tin, wishes);
         self.memory.wake(tin, wishes);
+    }
+
+    fn run(switches: &mut Switches<Self>, end: Time) {
+        switches.advance(end);
     }
 }
 

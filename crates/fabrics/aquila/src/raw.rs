@@ -11,7 +11,7 @@ use kernel::{Rate, Span, Stream, Time};
 
 use crate::address::{Address, Endpoint};
 use crate::switch::cell::{BLOCKS_MAX, Cell};
-use crate::switch::{Endpoints, Room, Wishes};
+use crate::switch::{Endpoints, Room, Switches, Wishes};
 use crate::topology::Shape;
 
 /// Terminal ports of the NIC, which come first (M102).
@@ -230,5 +230,9 @@ impl Endpoints for Raw {
             self.schedule(tin, at, wishes);
         }
         (0..self.traffic.terminals()).for_each(|port| wishes.inject(port));
+    }
+
+    fn run(switches: &mut Switches<Self>, end: Time) {
+        switches.advance(end);
     }
 }

@@ -15,7 +15,7 @@ use crate::config::Rma;
 use crate::rma::{Access, Counts, Engine, Grant, Kind, Outcome, Permissions};
 use crate::switch::cell::{Cell, Watch};
 use crate::switch::settings::TICK;
-use crate::switch::{Endpoints, Room, Wishes};
+use crate::switch::{Endpoints, Room, Switches, Wishes};
 use crate::topology::Shape;
 
 /// A host: its TiN, and which of the two there.
@@ -353,6 +353,10 @@ impl Endpoints for CliqueMap {
             self.settle();
             self.put(wishes);
         }
+    }
+
+    fn run(switches: &mut Switches<Self>, end: Time) {
+        switches.advance(end);
     }
 }
 

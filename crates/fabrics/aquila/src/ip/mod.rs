@@ -33,7 +33,7 @@ use crate::link::classes::{CellKind, Half, SCAVENGER, half_of};
 use crate::switch::cell::{Cell, Watch};
 use crate::switch::record::{Key, Sent};
 use crate::switch::settings::TICK;
-use crate::switch::{Endpoints, Room, Wishes};
+use crate::switch::{Endpoints, Room, Switches, Wishes};
 use clearing::{Budget, Queues, Request, Wait};
 pub use counts::Counts;
 use egress::{Came, Egress, NONE};
@@ -616,6 +616,10 @@ impl Endpoints for Engine {
         }
         let next = state.next(&self.settings);
         state.arm(next, wishes);
+    }
+
+    fn run(switches: &mut Switches<Self>, end: Time) {
+        switches.advance(end);
     }
 }
 

@@ -15,7 +15,7 @@ use crate::link::classes::CellKind;
 use crate::raw::Pattern;
 use crate::switch::cell::{BLOCK, Cell, Watch};
 use crate::switch::settings::TICK;
-use crate::switch::{Endpoints, Room, Wishes};
+use crate::switch::{Endpoints, Room, Switches, Wishes};
 use crate::topology::Shape;
 
 /// A packet, and what became of it.
@@ -356,6 +356,10 @@ impl Endpoints for OpenLoop {
         self.take_in(tin, end, wishes);
         self.engine.wake(tin, wishes);
         self.settle(wishes);
+    }
+
+    fn run(switches: &mut Switches<Self>, end: Time) {
+        switches.advance(end);
     }
 }
 

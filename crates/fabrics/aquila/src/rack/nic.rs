@@ -14,7 +14,7 @@ use crate::ip::{Arrival, Engine};
 use crate::rma;
 use crate::switch::cell::Cell;
 use crate::switch::settings::TICK;
-use crate::switch::{Endpoints, Room, Wishes};
+use crate::switch::{Endpoints, Room, Switches, Wishes};
 
 /// A packet on its way from a host into the ingress buffer.
 #[derive(Clone, Copy, Debug)]
@@ -177,5 +177,9 @@ impl Endpoints for Cores {
         }
         self.take_in(tin, wishes);
         self.ip.wake(tin, wishes);
+    }
+
+    fn run(switches: &mut Switches<Self>, end: Time) {
+        switches.advance(end);
     }
 }

@@ -35,7 +35,7 @@ use crate::link::classes::{CellKind, Half};
 use crate::switch::cell::{BLOCKS_MAX, Cell, Watch};
 use crate::switch::record::Key;
 use crate::switch::settings::TICK;
-use crate::switch::{Endpoints, Room, Wishes};
+use crate::switch::{Endpoints, Room, Switches, Wishes};
 use crate::topology::Shape;
 use control::Software;
 use initiator::{Heard, Initiator};
@@ -678,6 +678,10 @@ impl Endpoints for Engine {
         }
         (0..2).for_each(|host| self.run(place, host, wishes));
         self.arm(place, wishes);
+    }
+
+    fn run(switches: &mut Switches<Self>, end: Time) {
+        switches.advance(end);
     }
 }
 

@@ -12,7 +12,7 @@ use crate::config::Rma;
 use crate::link::classes::Half;
 use crate::switch::cell::{Cell, Watch};
 use crate::switch::settings::TICK;
-use crate::switch::{Endpoints, Room, Wishes};
+use crate::switch::{Endpoints, Room, Switches, Wishes};
 use crate::topology::Shape;
 
 /// Memory that each host has registered. Unit: bytes.
@@ -277,6 +277,10 @@ impl Endpoints for OpenLoop {
         (0..2).for_each(|host| self.ask_due(tin, host, wishes));
         self.engine.wake(tin, wishes);
         self.settle();
+    }
+
+    fn run(switches: &mut Switches<Self>, end: Time) {
+        switches.advance(end);
     }
 }
 

@@ -188,6 +188,10 @@ pub trait Endpoints: Clone + Send + 'static {
 
     /// The tick has come that was asked for.
     fn wake(&mut self, tin: u16, wishes: &mut Wishes);
+
+    /// Does everything that is due before `end`: what [`Switches::run`] calls. Each says [`Switches::advance`], so that the loop
+    /// is compiled once, where these endpoints are, and not by everybody who has some.
+    fn run(switches: &mut Switches<Self>, end: Time);
 }
 
 /// What has happened so far.
@@ -457,6 +461,11 @@ impl<E: Endpoints> Switches<E> {
 
     /// Does everything that is due before `end`.
     pub fn run(&mut self, end: Time) {
+        E::run(self, end);
+    }
+
+    /// The loop behind [`Switches::run`].
+    pub fn advance(&mut self, end: Time) {
         // Ticks that begin before the end.
         let ticks = end.as_ps().div_ceil(TICK_PS);
         // Switches that keep no record ask nowhere whether they do.

@@ -51,6 +51,10 @@ impl Endpoints for Letters {
     }
 
     fn wake(&mut self, _: u16, _: &mut Wishes) {}
+
+    fn run(switches: &mut Switches<Self>, end: Time) {
+        switches.advance(end);
+    }
 }
 
 fn address(shape: &Shape, tin: u16) -> u16 {
