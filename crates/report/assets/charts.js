@@ -56,8 +56,8 @@ const charts = (() => {
   const ticksOf = (axis, [low, high]) => {
     if (axis.kind === "log") {
       const ticks = logTicks(low, high);
-      const title = axis.unit ? `${axis.label} (${axis.unit})` : axis.label;
-      return { tickvals: ticks, ticktext: ticks.map((tick) => format(axis, tick)), title };
+      // Each tick says its unit, as they differ.
+      return { tickvals: ticks, ticktext: ticks.map((tick) => format(axis, tick)), title: axis.label };
     }
     const ticks = linearTicks(low, high);
     const [scale, name] = scaleFor(axis, Math.max(...ticks.map(Math.abs), 0));

@@ -146,21 +146,6 @@ impl Unit {
         }
     }
 
-    /// The base unit in words, for an axis; empty where there is none.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Unit::Count | Unit::Ratio | Unit::Share => "",
-            Unit::Seconds => "seconds",
-            Unit::Bytes => "bytes",
-            Unit::BitsPerSecond => "bit/s",
-            Unit::PerSecond => "per second",
-            Unit::Cells => "cells",
-            Unit::Watts => "watts",
-            Unit::Joules => "joules",
-            Unit::Dollars => "dollars",
-        }
-    }
-
     /// `value` in the largest unit that it fills, to three significant digits; whole numbers below
     /// the unit's first scale in full, with thousands set apart.
     #[must_use]

@@ -50,7 +50,7 @@ export const showGroup = async (entry, place, open) => {
     const isNumber = values.every((value) => typeof value === "number");
     const names = isNumber ? null : values.map(String);
     const xOf = (row) => isNumber ? row.cells[xAt].value : values.indexOf(row.cells[xAt].value);
-    const axis = x.kind === "figure" ? x.axis : isNumber ? { kind: "linear", label: x.title, unit: "", scales: [[1, ""]] } : { kind: "named", label: x.title, names };
+    const axis = x.kind === "figure" ? x.axis : isNumber ? { kind: "linear", label: x.title, scales: [[1, ""]] } : { kind: "named", label: x.title, names };
     const labels = labelAt < 0 ? [""] : [...new Set(points.map((row) => row.cells[labelAt].text))];
     const ofFabric = (name, hue) => ({
       name, symbol: SYMBOLS[hue % 8], has: (row) => labelAt < 0 || row.cells[labelAt].text === name,

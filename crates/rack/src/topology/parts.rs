@@ -36,8 +36,12 @@ impl Topology {
     /// If there is no such component: one problem without key.
     pub fn parts(&self, component: Component) -> Result<Parts, Problem> {
         let missing = |count: usize, what: &str| {
-            let message = format!("there is no {component}; this network has {count} {what}");
-            Problem::new("", message)
+            let found = match count {
+                0 => format!("no {what}"),
+                1 => "one, number 0".to_owned(),
+                count => format!("{count} {what}"),
+            };
+            Problem::new("", format!("there is no {component}; this network has {found}"))
         };
         let hosts = self.hosts();
         let switch = |tier: Tier, index: u32, what: &str| {

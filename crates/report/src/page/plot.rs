@@ -144,7 +144,6 @@ impl Axis {
             "label": self.label,
             "kind": kind,
             "names": names,
-            "unit": self.unit.word(),
             "scales": scales,
         })
     }
