@@ -96,6 +96,10 @@ def test_commands_in_the_documents_are_understood(line: str, command: Any) -> No
         assert option.split("=")[0] in done.stdout, f"{line}: {option}"
     if verb in {"list", "describe", "schema"}:
         assert command(*words).returncode == 0, line
+    # A file that is there, and for this verb: `run` takes one fabric.
+    for path in (ROOT / word for word in words[1:] if word.startswith("examples/")):
+        fabrics = tomllib.loads(path.read_text())["fabric"]
+        assert verb != "run" or isinstance(fabrics, dict) or len(fabrics) == 1, line
 
 
 def test_the_documents_name_every_key_of_the_summary(here: Path) -> None:
