@@ -313,8 +313,8 @@ pub struct ListArguments {
 /// `describe`.
 #[derive(Debug, Args)]
 pub struct DescribeArguments {
-    /// A fabric (shoal), a workload (poisson), run or fault; a part of one (packet-switched.transport.ndp), a single
-    /// key (shoal.guard); a transport (ndp) or a distribution of sizes (W4).
+    /// A fabric (shoal), a workload (poisson), run, fault, fabric or workload; a part of one (packet-switched.transport.ndp),
+    /// a single key (shoal.guard); a transport (ndp) or a distribution of sizes (W4).
     pub name: String,
 }
 

@@ -79,6 +79,9 @@ pub struct Description {
 /// When there is none; the message names those that are near.
 pub fn describe(name: &str, registry: &Registry) -> Result<Description, BadInput> {
     let root = schema::scenario(registry);
+    if let Some(found) = kinds(name, &root) {
+        return Ok(found);
+    }
     // As messages about a scenario write keys: `workload.load`, `fabric.transport`.
     let written = ["fabric.", "workload."].into_iter().find_map(|table| name.strip_prefix(table));
     let name = written.unwrap_or(name);
@@ -150,6 +153,20 @@ fn walk(path: &str, root: &Value) -> Result<Description, Vec<String>> {
         text = format!("{text} One of: {}.", each.collect::<Vec<_>>().join(", "));
     }
     Ok(Description { place, text: text.trim().into(), keys: key_table(rows) })
+}
+
+/// The tables of a scenario that have a kind, with all of these.
+fn kinds(name: &str, root: &Value) -> Option<Description> {
+    let text = match name {
+        "fabric" => "The network that carries the flows. Each kind has keys of its own: shoal.",
+        "workload" => "Who sends what to whom, and when. Each kind has keys of its own: poisson.",
+        _ => return None,
+    };
+    let rows = schema::kinds(root, name).into_iter().map(|(kind, summary)| {
+        let (key, value) = ("kind".into(), format!("{kind:?}"));
+        describe::KeyDescription { key, value, default: String::new(), description: summary }
+    });
+    Some(Description { place: format!("[{name}]"), text: text.into(), keys: key_table(rows) })
 }
 
 /// A published distribution of sizes, by its name or one of its others.
@@ -270,6 +287,20 @@ mod tests {
         assert!(transports.text.contains("packet-switched.transport.dctcp"), "{}", transports.text);
         assert_eq!(keys(&found("run.seeds")), ["seeds"]);
         assert_eq!(keys(&found("fabric.shoal.guard")), ["guard"]);
+    }
+
+    #[test]
+    fn tables_with_a_kind_name_all_of_them() {
+        let values = |name: &str| -> Vec<String> {
+            found(name).keys.rows.iter().map(|row| row[1].text.clone()).collect()
+        };
+        let fabrics = Registry::standard();
+        let fabrics: Vec<_> = fabrics.fabrics().map(|f| format!("{:?}", f.name())).collect();
+        let mut described = values("fabric");
+        described.sort();
+        assert!(fabrics.len() > 5 && described.len() == fabrics.len(), "{described:?}");
+        assert!(fabrics.iter().all(|fabric| described.contains(fabric)), "{described:?}");
+        assert!(values("workload").contains(&"\"poisson\"".to_owned()));
     }
 
     #[test]
