@@ -14,7 +14,6 @@ pub mod dhcp;
 pub mod expand;
 pub mod firmware;
 pub mod flash;
-pub mod ip;
 pub mod memory;
 pub mod nc_si;
 pub mod nib;

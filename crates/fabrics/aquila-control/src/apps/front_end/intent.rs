@@ -17,8 +17,8 @@ use crate::apps::rows::{
     encode_prefix,
 };
 use crate::apps::{Clique, rows};
+use crate::expand::ip;
 use crate::expand::{number, place, row_bytes};
-use crate::ip;
 use crate::nib::{Key, Table};
 use crate::registers::file::RegisterFile;
 use crate::registers::map::{

@@ -3,8 +3,8 @@
 //! Models: Aquila §4.1, §4.3 (M610, M728, I70): groups before flows to add, flows before groups to remove. Within a
 //! group: members before what makes them count, and the other way round to remove them.
 
+use crate::expand::ip;
 use crate::expand::writes;
-use crate::ip;
 use crate::registers::file::RegisterFile;
 use crate::registers::map::{
     ESCAPE_DOWN, ESCAPE_ORDER, ESCAPE_PORT, GROUP_SIZE, GROUP_SLOT, ID_GNET, INDEXED_MEMBER,

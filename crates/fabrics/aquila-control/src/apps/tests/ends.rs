@@ -37,7 +37,7 @@ pub fn audit(world: &World, condition: &Condition) {
     let is_there = |tin, _| lives(tin);
     let direct = each(&world.clique.plan, &is_there);
     for (_, chip) in (0..).zip(&world.chips).filter(|&(tin, _)| lives(tin)) {
-        let routes = crate::ip::routes(&chip.file).unwrap();
+        let routes = crate::expand::ip::routes(&chip.file).unwrap();
         for interface in world.clique.plan.addressed() {
             for version in Plan::VERSIONS {
                 for tin in 0..topology.shape().tins() {

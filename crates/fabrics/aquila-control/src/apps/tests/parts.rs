@@ -16,7 +16,7 @@ use crate::apps::rows::{
     BatchRow, EscapeRow, IndexedRow, IpFlow, Outcome, ResultRow, SessionRow, decode_flows,
     decode_members, decode_prefix, encode_flows, encode_members, encode_prefix, key,
 };
-use crate::ip;
+use crate::expand::ip;
 use crate::nib::{Nib, Refused, Table, Write};
 
 #[test]

@@ -122,7 +122,7 @@ pub fn check_groups(world: &World, tin: u16, item: &Item) {
         return;
     }
     let file = &world.chips[usize::from(tin)].file;
-    if let Err(error) = crate::ip::routes(file) {
+    if let Err(error) = crate::expand::ip::routes(file) {
         panic!("I70: TiN {tin}: {error}");
     }
 }

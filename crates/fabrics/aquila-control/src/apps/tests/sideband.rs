@@ -76,7 +76,7 @@ impl Rack {
         dead: Option<u16>,
     ) -> Result<(u16, Vec<u8>), Lost> {
         let clique = &self.world.clique;
-        let routes = crate::ip::routes(&self.chips[usize::from(tin)].registers).unwrap();
+        let routes = crate::expand::ip::routes(&self.chips[usize::from(tin)].registers).unwrap();
         let mut pipeline = Pipeline::new(tin, &clique.plan, Arc::new(routes));
         let Verdict::Forward(way) = pipeline.receive(Time::ZERO, interface, frame) else {
             return Err(Lost::NoFlow);
@@ -181,7 +181,7 @@ fn slow_m616_a_management_controller_answers_while_its_host_is_off() {
     }
     // What is for the control processor goes there, from the same ports too; and nothing of the sideband does.
     let control = rack.udp((MANAGER, (MANAGED.0, Interface::Control)), 623);
-    let routes = crate::ip::routes(&rack.chips[usize::from(MANAGED.0)].registers).unwrap();
+    let routes = crate::expand::ip::routes(&rack.chips[usize::from(MANAGED.0)].registers).unwrap();
     let mut pipeline = Pipeline::new(MANAGED.0, &rack.world.clique.plan, Arc::new(routes));
     let asks = rack.udp((MANAGER, MANAGED), 623);
     assert!(matches!(

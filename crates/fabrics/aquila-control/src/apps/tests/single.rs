@@ -23,7 +23,7 @@ enum Part {
 
 /// Where a TiN sends what is for a prefix of a shard.
 fn reached(world: &World, tin: usize, shard: u8) -> Found {
-    let routes = crate::ip::routes(&world.chips[tin].file).unwrap();
+    let routes = crate::expand::ip::routes(&world.chips[tin].file).unwrap();
     routes.look_up(format!("198.51.{shard}.77").parse().unwrap(), 0)
 }
 

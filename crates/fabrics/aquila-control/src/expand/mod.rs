@@ -7,6 +7,8 @@
 //! Which slots a flow's ports take, and what leads back, is decided by [`aquila::tables::compute`], which fills the
 //! tables of switches without a controller.
 
+pub mod ip;
+
 use aquila::address::ENDPOINTS_MAX;
 use aquila::tables::compute::{input, slots};
 use aquila::tables::condition::State;
@@ -317,5 +319,4 @@ pub(crate) fn row(shape: &Shape, bytes: &[u8; 32]) -> Option<Row> {
 }
 
 #[cfg(test)]
-#[path = "expand_tests.rs"]
 mod tests;
