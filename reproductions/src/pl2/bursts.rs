@@ -27,7 +27,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let mut runs =
         carry_all(&groups.concat(), &mut |share, words| watch(0.5 * share, words))?.into_iter();
     let mut next = || -> Vec<Vec<RunResult>> { runs.by_ref().take(BURSTS.len()).collect() };
-    let [alone, three, messages, w3, w4, w5] = std::array::from_fn(|_| next());
+    let [alone, three, messages, w3, w4, w5, free] = std::array::from_fn(|_| next());
     let calls = memcached::rates_by_burst(&BURSTS, effort, &mut |share, words| {
         watch(0.5 + 0.5 * share, words)
     })?;
@@ -39,7 +39,9 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let words = words(&one, Unit::BitsPerSecond);
     sheet.measure("burst.small", Measured::shape(words, Shape::of(rising)));
     let p99 = all(&messages, "fct.all.p99");
-    let slowdowns = [w3, w4, w5].map(|runs| all(&runs, "slowdown.all.p99"));
+    let [w3, w4, w5, free] = [w3, w4, w5, free].map(|runs| all(&runs, "slowdown.all.p99"));
+    sheet.measure("burst.w3-free", least(&free, Unit::Ratio));
+    let slowdowns = [w3, w4, w5];
     let calls: Vec<Spread> = calls.iter().map(|rates| Spread::of(rates)).collect();
     sheet.measure("burst.best", least(&p99, Unit::Seconds));
     for (word, slowdowns) in ["w3", "w4", "w5"].iter().zip(&slowdowns) {
@@ -83,7 +85,12 @@ fn cases(effort: Effort) -> Vec<Vec<Case>> {
         case.settings.push(("fabric.0.burst_packets", json!(packets)));
         case
     };
-    let kinds = [alone, three, messages, trace(0), trace(1), trace(2)];
+    let free = {
+        let mut case = trace(0);
+        case.settings.extend(incast::free());
+        case
+    };
+    let kinds = [alone, three, messages, trace(0), trace(1), trace(2), free];
     kinds.iter().map(|case| BURSTS.map(|packets| with(case, packets)).to_vec()).collect()
 }
 

@@ -54,18 +54,38 @@ pub(super) fn at_ingress(fabric: &'static str) -> (&'static str, Value) {
 
 /// Payload that arrived after `from` seconds, in bit/s.
 pub(super) fn goodput(run: &RunResult, from: f64) -> f64 {
-    let [bytes, seconds] = after(run, "delivered_bytes", from);
+    let [bytes, seconds] = within(run, "delivered_bytes", from, f64::INFINITY);
     bytes * 8.0 / seconds
 }
 
-/// What a gauge counted after `from` seconds, and in how many seconds that was.
-fn after(run: &RunResult, gauge: &str, from: f64) -> [f64; 2] {
+/// What a gauge counted after `from` seconds and up to `to`, and in how many seconds that was.
+fn within(run: &RunResult, gauge: &str, from: f64, to: f64) -> [f64; 2] {
     let series = &run.series;
     let column = column(run, gauge);
-    let first = series.seconds.partition_point(|&end| end <= from);
-    let begin = if first == 0 { 0.0 } else { series.seconds[first - 1] };
-    let end = series.seconds.last().copied().unwrap_or(begin);
-    [series.values[first..].iter().map(|row| row[column]).sum(), end - begin]
+    let [first, last] =
+        [from, to].map(|instant| series.seconds.partition_point(|&end| end <= instant));
+    let at = |row: usize| if row == 0 { 0.0 } else { series.seconds[row - 1] };
+    let counted = series.values[first..last.max(first)].iter().map(|row| row[column]);
+    [counted.sum(), at(last) - at(first)]
+}
+
+/// Share of the time that two runs have in common, at its beginning, of which nothing is compared (our choice: the
+/// scenarios' warm-up).
+const WARM_UP: f64 = 0.1;
+
+/// The quotient of what arrived, seed by seed, until the earlier of both runs ends. Each run goes on until all of the
+/// messages that are measured have ended, and with it the arrivals: later ones only one of the two was offered.
+pub(super) fn carried_alike(above: &[RunResult], below: &[RunResult]) -> Vec<f64> {
+    let end = |run: &RunResult| run.series.seconds.last().copied().unwrap_or_default();
+    let quotient = |(above, below): (&RunResult, &RunResult)| {
+        let to = end(above).min(end(below));
+        let [above, below] = [above, below].map(|run| {
+            let [bytes, seconds] = within(run, "delivered_bytes", WARM_UP * to, to);
+            bytes / seconds
+        });
+        above / below
+    };
+    above.iter().zip(below).map(quotient).collect()
 }
 
 /// A gauge over time: seconds and values.
@@ -97,15 +117,15 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn goodput_counts_what_came_after_an_instant() {
+    /// A run that delivered so much by each of these instants since the one before.
+    fn run(delivered: &[(f64, f64)]) -> RunResult {
         let gauge = |name| Gauge { name, meaning: "", kind: GaugeKind::Count };
         let series = SeriesTable {
             gauges: vec![gauge("hops"), gauge("delivered_bytes")],
-            seconds: vec![1.0, 2.0, 4.0],
-            values: vec![vec![0.0, 100.0], vec![0.0, 10.0], vec![0.0, 40.0]],
+            seconds: delivered.iter().map(|row| row.0).collect(),
+            values: delivered.iter().map(|row| vec![0.0, row.1]).collect(),
         };
-        let run = RunResult {
+        RunResult {
             label: String::new(),
             scenario: String::new(),
             summary: Value::Null,
@@ -114,8 +134,21 @@ mod tests {
             cdfs: Vec::new(),
             series,
             tables: Vec::new(),
-        };
+        }
+    }
+
+    #[test]
+    fn goodput_counts_what_came_after_an_instant() {
+        let run = run(&[(1.0, 100.0), (2.0, 10.0), (4.0, 40.0)]);
         assert_eq!(goodput(&run, 0.0), 150.0 * 8.0 / 4.0);
         assert_eq!(goodput(&run, 1.0), 50.0 * 8.0 / 3.0);
+    }
+
+    #[test]
+    fn what_one_run_carried_after_the_other_had_ended_counts_for_nothing() {
+        let short = [run(&[(0.1, 999.0), (0.5, 20.0), (1.0, 30.0)])];
+        let long = [run(&[(0.1, 1.0), (1.0, 25.0), (2.0, 1e6)])];
+        assert_eq!(carried_alike(&short, &long), [2.0]);
+        assert_eq!(carried_alike(&long, &short), [0.5]);
     }
 }

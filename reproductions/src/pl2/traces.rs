@@ -5,7 +5,7 @@ use report::Unit;
 use report::page::{Axis, Block, Plot, PlotSeries, SeriesStyle};
 use serde_json::json;
 
-use super::racks::{Case, LINE, LOST, NODES, carry_all, numbers, quotients};
+use super::racks::{Case, LINE, LOST, NODES, carried_alike, carry_all, numbers};
 use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::{findings, plot, table};
 use crate::runs::{ScenarioFile, number};
@@ -218,17 +218,19 @@ fn measure(sheet: &mut Sheet, swept: &Swept, workload: usize, word: &str) {
     let share =
         |ratios: &Vec<Figure>| ratios.iter().filter(is_close).count() as f64 / ratios.len() as f64;
     put("close", Measured::mean(&close.iter().map(share).collect::<Vec<_>>()));
-    let throughput = "throughput.aggregate";
-    let [pl2, optimum, tcp, cubic] =
-        [PL2, OPTIMUM, PL2_TCP, CUBIC].map(|fabric| swept.over(workload, fabric, throughput));
-    put("throughput", Measured::mean(&quotients(&pl2, &optimum)));
+    let alike = |[above, below]: [usize; 2]| {
+        let runs = [above, below].map(|fabric| swept.at(workload, fabric));
+        Measured::mean(&carried_alike(runs[0], runs[1]))
+    };
+    put("throughput", alike([PL2, OPTIMUM]));
     let ahead = swept.by_size(workload, [CUBIC, PL2_TCP], p99);
     put("tcp", measured(&ahead));
     if word == "w3" {
-        put("cubic-rate", Measured::mean(&cubic));
-        put("tcp-rate", Measured::mean(&tcp));
+        let rate = |fabric| Measured::mean(&swept.over(workload, fabric, "throughput.aggregate"));
+        put("cubic-rate", rate(CUBIC));
+        put("tcp-rate", rate(PL2_TCP));
     } else {
-        put("tcp-throughput", Measured::mean(&quotients(&tcp, &cubic)));
+        put("tcp-throughput", alike([PL2_TCP, CUBIC]));
     }
 }
 
@@ -243,14 +245,12 @@ fn varied_case((fabric, setting): Varied, effort: Effort) -> Case {
 /// The rows of what varies one thing.
 fn measure_varied(sheet: &mut Sheet, varied: &[Vec<RunResult>]) {
     let [high, optimum, slots] = varied else { unreachable!("three cases") };
-    let mut put = |name: &str, above: &[f64], below: &[f64]| {
-        let ratio = Measured::mean(&quotients(above, below));
+    let mut put = |name: &str, above: &[RunResult]| {
+        let ratio = Measured::mean(&carried_alike(above, optimum));
         sheet.measure(&format!("fig8.{name}"), ratio);
     };
-    let [high, optimum, slots] =
-        [high, optimum, slots].map(|runs| numbers(runs, "throughput.aggregate"));
-    put("w3-throughput-high", &high, &optimum);
-    put("w3-throughput-slots", &slots, &optimum);
+    put("w3-throughput-high", high);
+    put("w3-throughput-slots", slots);
 }
 
 /// Figs 8a to 8f: the first seed.

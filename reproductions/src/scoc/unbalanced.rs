@@ -224,6 +224,8 @@ fn judge(sheet: &mut Sheet, figure: &Figure) {
     put("selective", figure.difference(asking(Requesting::Selective), CHIP(85), 0));
     let apart = figure.differences(CHIP(85), CHIP(40), &UNBALANCE);
     put("padded", Measured::one(most(apart.into_iter().map(f64::abs).collect())));
+    let apart = figure.differences(CHIP(85), single(40), &UNBALANCE);
+    put("padded-single", Measured::one(most(apart.into_iter().map(f64::abs).collect())));
     put("bimodal-directed", Measured::mean(&figure.of(System::Bimodal, 100)));
     put("bimodal", figure.least(System::Bimodal, mixed));
 }

@@ -3,6 +3,7 @@
 use rack::results::RunResult;
 use report::Unit;
 use report::page::{Axis, Block, Plot};
+use scenario::Scenario;
 use serde_json::{Value, json};
 
 use super::SEEDS;
@@ -28,6 +29,9 @@ pub(super) const NODE_RATE: u64 = 50;
 
 /// The two readings of R in the paper's definition of load, in Gbps.
 const RATES: [u64; 2] = [NODE_RATE, 100];
+
+/// Share of the experiment's time that the figure itself takes.
+const MAIN: f64 = 0.97;
 
 /// Flows of a run.
 pub(super) fn flows(effort: Effort) -> u64 {
@@ -162,6 +166,32 @@ fn ends(grouped: &[&[Figures]], get: fn(&Figures) -> f64, unit: Unit) -> (String
     (words.join(", "), quotients)
 }
 
+impl Point {
+    /// Its scenario, with what else is set.
+    fn scenario(&self, more: &[(&str, Value)], seed: u64) -> Result<Scenario, Failure> {
+        let mut settings = vec![
+            ("workload.load", json!(self.load)),
+            ("workload.load_rate", json!(format!("{} Gbps", self.rate))),
+            ("workload.flows", json!(self.flows)),
+        ];
+        settings.extend_from_slice(more);
+        FIG15.with(&settings, seed)
+    }
+}
+
+/// Most cells in a node at load 1 where local cells join a queue in its next slot.
+fn in_slot(effort: Effort, watch: &mut Watch<'_>) -> Result<Measured, Failure> {
+    let point = Point { rack: Rack::Shoal, rate: NODE_RATE, load: 1.0, flows: flows(effort) };
+    let jobs = with_seeds(&[point], SEEDS);
+    let mut watch = |share: f64, words: &str| watch(MAIN + (1.0 - MAIN) * share, words);
+    let runs = spread(&jobs, &mut watch, |&(point, seed), pulse| {
+        let slot = [("fabric.0.admission", json!("slot"))];
+        let (result, _) = point.rack.carry(&point.scenario(&slot, seed)?, pulse)?;
+        Ok(Figures::of(&result))
+    })?;
+    Ok(Measured::mean(&of(&runs, |figures| figures.node)))
+}
+
 /// E12, E13 and E14.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../shoal/fig15.claims.toml"));
@@ -173,15 +203,12 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         .collect();
     all.extend(beside::points(effort));
     let jobs = with_seeds(&all, SEEDS);
-    let runs = spread(&jobs, watch, |&(point, seed), pulse| {
-        let settings = [
-            ("workload.load", json!(point.load)),
-            ("workload.load_rate", json!(format!("{} Gbps", point.rate))),
-            ("workload.flows", json!(point.flows)),
-        ];
-        let (result, delivered) = point.rack.carry(&FIG15.with(&settings, seed)?, pulse)?;
-        Ok(Carried::new(&result, &delivered))
-    })?;
+    let runs =
+        spread(&jobs, &mut |share, words| watch(MAIN * share, words), |&(point, seed), pulse| {
+            let (result, delivered) = point.rack.carry(&point.scenario(&[], seed)?, pulse)?;
+            Ok(Carried::new(&result, &delivered))
+        })?;
+    sheet.measure("fig15.node-slot", in_slot(effort, watch)?);
     let figures: Vec<Figures> = runs.iter().map(|run| run.figures).collect();
     let grouped: Vec<&[Figures]> = figures.chunks(SEEDS as usize).take(points.len()).collect();
     measure_shoal(&mut sheet, &grouped);

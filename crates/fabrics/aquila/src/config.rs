@@ -43,7 +43,7 @@ pub use ip::{Depth, Ip, Order, Sharing};
 pub use link::Link;
 pub use outside::Outside;
 pub use rma::{Pcie, Power, Rma, SEGMENTS_MAX, Software};
-pub use switch::{AtDeadLink, CROSSBAR_RATE, Switch};
+pub use switch::{AtDeadLink, CROSSBAR_RATE, Switch, WithinClass};
 
 /// Why nothing may be lost on purpose.
 pub(crate) const SENDS_ONCE: &str = "the transport sends each packet only once; set transport.losses (of mixed: \

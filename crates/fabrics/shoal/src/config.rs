@@ -56,6 +56,19 @@ pub enum PairOrder {
     Fifo,
 }
 
+/// When the cell of the next flow id in a ready queue joins the queue (§3.3.3: "Shoal then scans the local flow
+/// ids", without a time).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Admission {
+    /// As soon as the local cell before it leaves: cells of others that come until the queue's next slot wait
+    /// behind it.
+    #[default]
+    Departure,
+    /// In the queue's next slot, behind what is there by then: a node holds fewer cells of its own.
+    Slot,
+}
+
 /// The most slots from the one in which a cell is sent to the one in which its receiver acts on it (our
 /// choice: 24 ms of the default slots).
 const DELAY_SLOTS_MAX: u64 = 1 << 20;
@@ -125,6 +138,9 @@ pub struct Config {
     /// Whether local cells wait as flow ids in a ready queue, one cell at a time entering the queue
     /// (Shoal §3.3.3, Eqs 4, 5). Default true.
     pub ready_queue: bool,
+    /// When the next local cell of a ready queue joins the queue. Default departure (our choice; Shoal §3.3.3 does
+    /// not say). Of no effect without `ready_queue`.
+    pub admission: Admission,
     /// Whether feedback counts the ready queue too (Shoal §3.3.3, Eq. 6). Default true; needs
     /// `ready_queue`.
     pub feedback_counts_ready: bool,
@@ -180,6 +196,7 @@ impl Default for Config {
             schedule: Order::default(),
             feedback: Feedback::default(),
             ready_queue: true,
+            admission: Admission::default(),
             feedback_counts_ready: true,
             age_rule: true,
             pair_order: PairOrder::default(),

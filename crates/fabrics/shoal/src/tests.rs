@@ -8,7 +8,7 @@ use rack::{
     Advance, Class, Completion, Component, Fabric, Failure, Fault, Flow, FlowId, NodeId, Probe,
 };
 
-use crate::config::{Config, Feedback, PairOrder, Transport};
+use crate::config::{Admission, Config, Feedback, PairOrder, Transport};
 use crate::losses::Losses;
 use crate::rack::Rack;
 use crate::schedule::Order;
@@ -122,6 +122,7 @@ prop_compose! {
             (
                 prop_oneof![Just(PairOrder::RoundRobin), Just(PairOrder::Fifo)],
                 prop_oneof![3 => Just(Transport::Auto), 1 => Just(Transport::None)],
+                prop_oneof![Just(Admission::Departure), Just(Admission::Slot)],
             ),
         ),
         flows in prop::collection::vec(
@@ -148,6 +149,7 @@ prop_compose! {
             schedule_oracle_after: Span::from_ns(update),
             pair_order: order.0,
             transport: order.1,
+            admission: order.2,
             ..Config::default()
         };
         let flows = flows
@@ -361,12 +363,39 @@ fn slow_the_lean_hot_loop_does_what_the_general_one_does() {
 
 #[test]
 fn slow_s62_s65_a_queue_holds_one_cell_of_a_subflow_and_one_local_cell() {
-    for (nodes, channels, ready_queue) in [(16, 1, true), (24, 2, true), (15, 1, false)] {
-        let config =
-            Config { ready_queue, feedback_counts_ready: ready_queue, ..config(nodes, channels) };
+    let (departure, slot) = (Admission::Departure, Admission::Slot);
+    let cases = [
+        (16, 1, true, departure),
+        (24, 2, true, departure),
+        (24, 2, true, slot),
+        (15, 1, false, departure),
+    ];
+    for (nodes, channels, ready_queue, admission) in cases {
+        let config = Config {
+            ready_queue,
+            admission,
+            feedback_counts_ready: ready_queue,
+            ..config(nodes, channels)
+        };
         let mut rack = Rack::new(config.plan().unwrap(), 1);
         random_traffic(&mut rack, 1500, 8, |rack| rack.whole().bank.check_queues());
     }
+}
+
+#[test]
+fn s65_local_cells_that_join_in_the_queues_slot_do_not_wait_in_it() {
+    let fullest = |admission| {
+        let mut rack = Rack::new(Config { admission, ..config(64, 1) }.plan().unwrap(), 1);
+        for to in 1..=3 {
+            rack.offer(&flow(to.into(), 0, to, 54 * 5_000, Time::ZERO));
+        }
+        rack.advance(Time::NEVER, &mut Ends::default());
+        rack.whole().bank.fullest_node()
+    };
+    // Three flows always have an id for each of the 63 queues of their node, and nobody else sends.
+    assert_eq!(fullest(Admission::Departure), 63);
+    // A relay gets a cell an epoch and sends it within the next.
+    assert!(fullest(Admission::Slot) <= 2, "{}", fullest(Admission::Slot));
 }
 
 #[test]

@@ -47,12 +47,29 @@ pub struct Switch {
     /// Compares all ports of an entry, not two of 8 and three of 24 that are drawn. Default false (Aquila §3.2: drawing
     /// keeps neighbours from moving congestion to the same place).
     pub compares_all: bool,
+    /// Which channel of a class goes first at an output, where levels and shares of classes leave a choice (M108).
+    /// Default in-turn (our choice: Aquila §3.1 has weighted round robin and strict priority between channels, and
+    /// does not say which is used within a class).
+    pub within_class: WithinClass,
     /// What a port does whose link is down, until the tables no longer name it. Default flush (our choice, U21).
     pub at_dead_link: AtDeadLink,
     /// Switches that a cell may pass. Default 16, twice the longest way (our choice, U60). From 9, those of the eight links
     /// that are the longest way while all works, to 31; escapes round failures may take more.
     #[schemars(range(min = 9, max = 31))]
     pub hops: u8,
+}
+
+/// Which channel of a class goes first at an output. A class has three, and a cell takes the next behind each fibre
+/// that it has crossed (§3.2, M303).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WithinClass {
+    /// They take turns, by their share.
+    #[default]
+    InTurn,
+    /// That of cells that have crossed more fibres. Where links between pods are full, what was injected waits,
+    /// and not what a link was already used for.
+    FartherFirst,
 }
 
 /// What a port does whose link is down.
@@ -82,6 +99,7 @@ impl Default for Switch {
             detour_bias: cells(8),
             draw_again: Span::from_ns(50),
             compares_all: false,
+            within_class: WithinClass::default(),
             at_dead_link: AtDeadLink::default(),
             hops: crate::link::header::HOPS,
         }

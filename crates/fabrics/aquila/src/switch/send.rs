@@ -11,6 +11,8 @@ use super::settings::{CELL_UNITS, CHANNELS, HOP, RECEIVE, TICK_PS};
 use super::shared::Shared;
 use super::tin::{NEVER, Tin, at, channels};
 use super::{Body, Posted, Wishes};
+use crate::config::WithinClass;
+use crate::link::classes::CLASSES;
 use crate::link::credits::UNIT_BYTES;
 use crate::topology::PortKind;
 
@@ -81,6 +83,10 @@ impl Tin {
     fn next_in_turn(&mut self, shared: &Shared, port: usize, able: u32) -> usize {
         let level = shared.limits.levels.iter().rev().find(|&&level| able & level != 0);
         let able = able & level.copied().unwrap_or(u32::MAX);
+        let able = match shared.limits.within_class {
+            WithinClass::InTurn => able,
+            WithinClass::FartherFirst => farthest(able),
+        };
         if able & (able - 1) == 0 {
             return able.trailing_zeros() as usize;
         }
@@ -378,5 +384,48 @@ impl Shared {
             }
             Body::Cell(..) => unreachable!("a cell is no ordered set"),
         }
+    }
+}
+
+/// The first channel of each class: one in three.
+const FIRST: u32 = {
+    let (mut first, mut class) = (0, 0);
+    while class < CLASSES {
+        first |= 1 << (3 * class);
+        class += 1;
+    }
+    first
+};
+
+/// Of these channels those of which no later one of the same class is among them; escapes have no class.
+#[inline]
+fn farthest(channels: u32) -> u32 {
+    let by_one = channels >> 1 & (FIRST | FIRST << 1);
+    let by_two = channels >> 2 & FIRST;
+    channels & !(by_one | by_two)
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel::Stream;
+
+    use super::*;
+
+    #[test]
+    fn m108_of_a_class_the_last_channel_goes_first() {
+        let naive = |able: u32| {
+            let has_later = |channel: usize| {
+                let last = 3 * (channel / 3) + 2;
+                channel < 30 && (channel + 1..=last).any(|later| able >> later & 1 == 1)
+            };
+            channels(able).filter(|&channel| !has_later(channel)).fold(0, |all, c| all | 1 << c)
+        };
+        let mut stream = Stream::new(1, "test/channels", 0);
+        let drawn = (0..10_000).map(|_| stream.below(1 << 32) as u32);
+        let single = (0..CHANNELS as u32).map(|channel| 1 << channel);
+        for able in drawn.chain(single).chain([u32::MAX]) {
+            assert_eq!(farthest(able), naive(able), "{able:032b}");
+        }
+        assert_eq!(farthest(0b1_011_110_111), 0b1_010_100_100);
     }
 }

@@ -3,7 +3,7 @@
 use kernel::{Bytes, Rate, Span};
 
 use super::cell::BLOCKS_MAX;
-use crate::config::{AtDeadLink, Link, Plan, Switch};
+use crate::config::{AtDeadLink, Link, Plan, Switch, WithinClass};
 use crate::link::classes::{self, Class, Mode, Service};
 use crate::link::credits::UNIT_BYTES;
 use crate::topology::PortKind;
@@ -81,6 +81,7 @@ pub(super) struct Limits {
     pub(super) modes: [Mode; classes::CLASSES as usize],
     /// All ports of a row are compared, not some that are drawn.
     pub(super) compares_all: bool,
+    pub(super) within_class: WithinClass,
     /// Iterations of a match.
     pub(super) iterations: u32,
     pub(super) at_dead_link: AtDeadLink,
@@ -113,6 +114,7 @@ impl Limits {
             levels,
             modes: classes.map(|class| class.mode),
             compares_all: switch.compares_all,
+            within_class: switch.within_class,
             iterations: switch.iterations,
             at_dead_link: switch.at_dead_link,
             correction: link.fec_delay.as_ps(),

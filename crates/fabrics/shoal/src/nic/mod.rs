@@ -41,7 +41,7 @@ use reach::Reach;
 pub(crate) use release::CellSource;
 use subflows::{READY, Subflows};
 
-use crate::config::{Config, Feedback, Plan};
+use crate::config::{Admission, Config, Feedback, Plan};
 #[cfg(doc)]
 use crate::mode::Lean;
 use crate::mode::Mode;
@@ -120,6 +120,7 @@ impl Link {
 struct Mechanisms {
     feedback: Feedback,
     ready_queue: bool,
+    admission: Admission,
     feedback_counts_ready: bool,
     queue_limit: u16,
 }
@@ -129,6 +130,7 @@ impl Mechanisms {
         Self {
             feedback: config.feedback,
             ready_queue: config.ready_queue,
+            admission: config.admission,
             feedback_counts_ready: config.feedback_counts_ready,
             queue_limit: match config.queue_limit {
                 0 => u16::MAX,

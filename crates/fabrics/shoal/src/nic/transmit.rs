@@ -7,6 +7,7 @@
 use kernel::prefetch;
 
 use crate::cell::Frame;
+use crate::config::Admission;
 use crate::mode::{Lossy, Mode};
 
 use super::meeting::{Meeting, Meetings};
@@ -159,8 +160,8 @@ impl Bank {
         self.flow_index(meeting.node(), cell.destination(), cell.class())
     }
 
-    /// A node's own cell leaves: the next joins the queue now, not at the next visit, so that relayed
-    /// cells that arrive until then queue behind it.
+    /// A node's own cell leaves. With [`Admission::Departure`] the next joins the queue now, not at the next visit,
+    /// so that relayed cells that arrive until then queue behind it.
     #[inline]
     fn own_cell_leaves<M: Mode>(
         &mut self,
@@ -176,7 +177,7 @@ impl Bank {
             let index = meeting.link() + class as usize * self.own as usize;
             let link = &mut self.links[index];
             link.ready &= !Link::LOCAL;
-            if link.ready != 0 {
+            if link.ready != 0 && self.mechanisms.admission == Admission::Departure {
                 self.admit::<M>(position, meeting, class, now, source);
             }
         }
