@@ -158,8 +158,12 @@ fn walk(path: &str, root: &Value) -> Result<Description, Vec<String>> {
 /// The tables of a scenario that have a kind, with all of these.
 fn kinds(name: &str, root: &Value) -> Option<Description> {
     let text = match name {
-        "fabric" => "The network that carries the flows. Each kind has keys of its own: shoal.",
-        "workload" => "Who sends what to whom, and when. Each kind has keys of its own: poisson.",
+        "fabric" => {
+            "The network that carries the flows. Keys of a kind: `rackloom describe shoal`."
+        }
+        "workload" => {
+            "Who sends what to whom, and when. Keys of a kind: `rackloom describe poisson`."
+        }
         _ => return None,
     };
     let rows = schema::kinds(root, name).into_iter().map(|(kind, summary)| {

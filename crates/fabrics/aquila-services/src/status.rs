@@ -131,13 +131,17 @@ impl Upgrade {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Wanted {
     /// What.
-    #[serde(flatten)]
-    pub wish: Wished,
+    #[serde(flatten, serialize_with = "named")]
+    pub wish: Wish,
     /// Nothing passes it any more: it may be taken out.
     pub is_drained: bool,
 }
 
-/// The same, for those who read the report.
+fn named<S: serde::Serializer>(wish: &Wish, serializer: S) -> Result<S::Ok, S::Error> {
+    Wished::from(*wish).serialize(serializer)
+}
+
+/// A wish for those who read the report as JSON.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Wished {
@@ -335,7 +339,7 @@ impl Viewer {
             unreachable: batch.unreachable,
         });
         let wanted = |wanted: crate::proto::control::Wanted| {
-            let wish = convert::from_wish(wanted.wish?)?.into();
+            let wish = convert::from_wish(wanted.wish?)?;
             Some(Wanted { wish, is_drained: wanted.is_drained })
         };
         let session = |session: &crate::proto::control::Session| Session {
@@ -412,7 +416,7 @@ impl Viewer {
     /// # Errors
     /// The chip cannot be asked.
     pub async fn is_so(&self, wish: Wish, report: &Report) -> Result<bool, Status> {
-        let Some(found) = report.wanted.iter().find(|wanted| wanted.wish == wish.into()) else {
+        let Some(found) = report.wanted.iter().find(|wanted| wanted.wish == wish) else {
             return Ok(false);
         };
         match wish {

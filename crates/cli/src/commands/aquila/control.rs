@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use aquila_services::cluster::{Role, Times};
-use aquila_services::status::{self, Admin, Report, Viewer, Wished};
+use aquila_services::status::{self, Admin, Report, Viewer, Wish};
 use aquila_services::supervisor::{self, Notice, Options, SupervisorError};
 use aquila_services::{logs, process};
 
@@ -250,24 +250,20 @@ fn firmware(report: &Report) -> String {
 /// What operators have set otherwise than it would be without them; `None`: nothing.
 fn set(report: &Report) -> Option<String> {
     let part = |wanted: &status::Wanted| {
-        let (name, state) = match wanted.wish {
-            Wished::Tin { tin, state } => (format!("TiN {tin}"), state),
-            Wished::Link { link, state } => (format!("link {link}"), state),
-            Wished::Sidebands { tin, sidebands } => {
-                let hosts = match sidebands {
-                    [false, false] => return None,
-                    [true, false] => "host 0",
-                    [false, true] => "host 1",
-                    [true, true] => "hosts 0 and 1",
-                };
+        let (name, admin) = match wanted.wish {
+            Wish::Tin(tin, admin) => (format!("TiN {tin}"), admin),
+            Wish::Link(link, admin) => (format!("link {link}"), admin),
+            Wish::Sidebands(_, 0) => return None,
+            Wish::Sidebands(tin, hosts) => {
+                let hosts = ["host 0", "host 1", "hosts 0 and 1"][usize::from(hosts.min(3)) - 1];
                 return Some(format!("sideband of TiN {tin}, {hosts}"));
             }
         };
-        let is_under_way = state == status::admin(Admin::Drained) && !wanted.is_drained;
-        match state {
-            _ if state == status::admin(Admin::InService) => None,
-            _ if is_under_way => Some(format!("{name} to be {state}, not yet")),
-            _ => Some(format!("{name} {state}")),
+        let state = status::admin(admin);
+        match admin {
+            Admin::InService => None,
+            Admin::Drained if !wanted.is_drained => Some(format!("{name} to be {state}, not yet")),
+            Admin::Drained | Admin::Off => Some(format!("{name} {state}")),
         }
     };
     let parts: Vec<String> = report.wanted.iter().filter_map(part).collect();

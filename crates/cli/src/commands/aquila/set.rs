@@ -104,7 +104,7 @@ fn meaning(wish: Wish) -> &'static str {
             "is drained: nothing passes it, and it may be taken out"
         }
         Wish::Tin(_, Admin::Off) | Wish::Link(_, Admin::Off) => "is taken for dead",
-        Wish::Sidebands(_, 0b11) => "can be managed through the Clique",
+        Wish::Sidebands(_, 0b00 | 0b11) => "can be managed through the Clique",
         Wish::Sidebands(..) => "can be managed through the Clique, and no other",
     }
 }
