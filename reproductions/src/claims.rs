@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use report::{Claim, Kind, Unit, Verdict};
+use report::{Cause, Claim, Kind, Unit, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -42,10 +42,34 @@ pub struct Published {
     pub one_sided: Option<OneSided>,
     /// Why ours is not theirs, for the case that it is not.
     pub differs: Option<String>,
+    /// How well that is known. Without it: not at all.
+    pub cause: Option<KnownCause>,
     /// Why it cannot be run.
     pub not_run: Option<String>,
     /// What else to know.
     pub note: Option<String>,
+}
+
+/// How well it is known why a row differs, as the files name it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KnownCause {
+    /// Something was changed, and the difference went away, or fell to what is said.
+    Tested,
+    /// It follows from arithmetic, or from what is not published.
+    Argued,
+    /// It is not known, or not all of it.
+    Open,
+}
+
+impl KnownCause {
+    fn cause(self) -> Cause {
+        match self {
+            Self::Tested => Cause::Tested,
+            Self::Argued => Cause::Argued,
+            Self::Open => Cause::Open,
+        }
+    }
 }
 
 /// What a row says, as the files name it.
@@ -354,6 +378,11 @@ impl Sheet {
             let id = &claim.id;
             let runs = claim.tolerance.is_some();
             assert!(runs != claim.not_run.is_some(), "{id} needs one of tolerance and not_run");
+            let has_cause = claim.cause.is_some();
+            assert!(
+                !has_cause || claim.differs.is_some(),
+                "{id} has a cause, and does not say which"
+            );
         }
         Self { published: file.claim, measured: BTreeMap::new() }
     }
@@ -463,6 +492,7 @@ fn judge(claim: &Published, measured: Option<Measured>) -> Claim {
     };
     let (ours, interval) = measured
         .map_or((Value::Null, Value::Null), |measured| (measured.shown(unit), measured.interval));
+    let differs = verdict == Verdict::Differs && claim.kind == RowKind::Claim;
     Claim {
         claim: claim.id.clone(),
         section: claim.section.clone(),
@@ -473,6 +503,7 @@ fn judge(claim: &Published, measured: Option<Measured>) -> Claim {
         interval,
         tolerance,
         verdict,
+        cause: differs.then(|| claim.cause.map_or(Cause::Open, KnownCause::cause)),
         note: note.unwrap_or_default(),
         kind: claim.kind.kind(),
         of: claim.of.clone().unwrap_or_default(),
@@ -494,6 +525,7 @@ mod tests {
         published = 2.0
         tolerance = { relative = 0.1 }
         differs = "because"
+        cause = "tested"
 
         [[claim]]
         id = "b"
@@ -536,10 +568,12 @@ mod tests {
     fn a_claim_within_its_tolerance_is_reproduced_and_one_outside_differs_with_its_cause() {
         let claim = first(Measured::mean(&[1.9, 2.1]));
         assert_eq!((claim.verdict, claim.note.as_str()), (Verdict::Reproduced, ""));
+        assert_eq!(claim.cause, None);
         assert_eq!(claim.interval, json!([1.9, 2.1]));
         assert_eq!(claim.tolerance, "±10%");
         let claim = first(Measured::one(3.0));
         assert_eq!((claim.verdict, claim.note.as_str()), (Verdict::Differs, "because"));
+        assert_eq!(claim.cause, Some(Cause::Tested));
         let claim = first(Measured::shape("falls", Shape::Disagrees));
         assert_eq!(claim.verdict, Verdict::Differs);
     }
@@ -602,9 +636,14 @@ mod tests {
 
     #[test]
     fn a_difference_without_a_known_cause_says_so() {
-        let mut sheet = Sheet::read(&FILE.replace("differs = \"because\"", ""));
+        let text = FILE.replace("differs = \"because\"", "").replace("cause = \"tested\"", "");
+        let mut sheet = Sheet::read(&text);
         sheet.measure("a", Measured::one(3.0));
-        assert_eq!(sheet.finish()[0].note, "No cause is known yet.");
+        let claim = sheet.finish().remove(0);
+        assert_eq!(
+            (claim.note.as_str(), claim.cause),
+            ("No cause is known yet.", Some(Cause::Open))
+        );
     }
 
     #[test]

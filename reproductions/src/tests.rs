@@ -103,6 +103,15 @@ fn a_claim_names_what_is_published_and_only_other_readings_of_it_do_so_too() {
     }
 }
 
+#[test]
+fn a_claim_that_says_why_it_differs_says_how_well_that_is_known() {
+    for paper in papers() {
+        for row in rows(paper).iter().filter(|row| row.kind == RowKind::Claim) {
+            assert_eq!(row.differs.is_some(), row.cause.is_some(), "{} {}", paper.name, row.id);
+        }
+    }
+}
+
 /// Why a row's tolerance is not as wide as the paper's words, if it is not.
 fn lopsided(row: &Published) -> Option<String> {
     let (Some(tolerance), RowKind::Claim) = (row.tolerance, row.kind) else {

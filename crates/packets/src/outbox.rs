@@ -36,6 +36,8 @@ pub enum Effect {
     Resent(u64),
     /// So many bytes are held for a flow until earlier ones arrive.
     Held(Bytes),
+    /// The packet at hand has brought bytes of another flow, too.
+    Unpack(Packet),
 }
 
 /// The list, with the instant at which the call is made.
@@ -68,6 +70,12 @@ impl Outbox {
     #[inline]
     pub(crate) fn set_waited(&mut self, waited: Span) {
         self.since_arrival = self.latency + waited;
+    }
+
+    /// How long the packet at hand has waited at its host, besides its way to the engine.
+    #[inline]
+    pub(crate) fn waited(&self) -> Span {
+        self.since_arrival - self.latency
     }
 
     /// In [`crate::Transport::receive`]: how long ago the packet reached the NIC of its host.
@@ -222,6 +230,16 @@ impl Outbox {
     #[must_use]
     pub fn unexpected_count(&self) -> u64 {
         self.unexpected
+    }
+
+    /// At a flow's destination: the packet at hand has brought bytes of another flow of the same two hosts, too.
+    /// `piece` goes to the half of that flow as if it had come by itself, and opens it if it is the first. Its
+    /// `flow` is the half at the source, its `payload` what it brings. For transports whose endpoints of all
+    /// hosts are one value, so that none of them [`crate::Transport::can_be_cut`].
+    #[inline]
+    pub fn unpack(&mut self, piece: Packet) {
+        debug_assert!(!piece.flow.is_receivers(), "{piece:?} goes to a source");
+        self.effects.push(Effect::Unpack(piece));
     }
 
     /// Counts `packets` retransmissions.

@@ -356,6 +356,13 @@ pub trait Transport: Clone + Send + 'static {
         let _ = other;
     }
 
+    /// Where hosts keep connections open: which of those between its two hosts carries the flow of this half,
+    /// which is open, counted from 0.
+    fn connection(&self, flow: FlowKey) -> Option<u32> {
+        let _ = flow;
+        None
+    }
+
     /// Self-checks that take too long for every step.
     ///
     /// # Errors

@@ -24,9 +24,9 @@ pub use parquet::{
     write_trace,
 };
 pub use reports::{
-    Claim, Kind, Tally, Verdict, Why, account_of, claims_page, claims_table, comparison_page,
-    flows_table, key_figures, parts_table, published_claims, queues_table, run_again, run_page,
-    slow_flows, slowest_first, verdict_of,
+    Cause, Claim, Kind, Tally, Verdict, Why, account_of, claims_page, claims_table,
+    comparison_page, flows_table, key_figures, parts_table, published_claims, queues_table,
+    run_again, run_page, slow_flows, slowest_first, verdict_of,
 };
 pub use summary::cell;
 pub use table::{Cell, Column, ResultsTable, Tone};

@@ -326,6 +326,9 @@ impl<T: Transport + Clone> Chaos<T> {
             Effect::Resent(count) => self.resent += count,
             Effect::Held(_) | Effect::InVain(_) => {}
             Effect::Tell(port, _) => unreachable!("nobody here tells a neighbour by {port:?}"),
+            Effect::Unpack(piece) => {
+                unreachable!("hosts here know of each other what packets tell: {piece:?}")
+            }
         }
     }
 

@@ -21,3 +21,5 @@ pub const CNP: Kind = Kind::of_transport(6);
 pub const SYN: Kind = Kind::of_transport(7);
 /// Accepts a connection (TCP).
 pub const SYN_ACK: Kind = Kind::of_transport(8);
+/// Bytes of a message that came in a segment of its connection ([`packets::Outbox::unpack`]); never on a wire.
+pub const PIECE: Kind = Kind::of_transport(9);

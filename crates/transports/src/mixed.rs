@@ -147,6 +147,13 @@ impl<A: Transport, B: Transport> Transport for Mixed<A, B> {
         self.first.recovers() && self.second.recovers()
     }
 
+    fn connection(&self, flow: FlowKey) -> Option<u32> {
+        match self.is_second[usize::from(flow.is_receivers())][flow.index()] {
+            true => self.second.connection(flow),
+            false => self.first.connection(flow),
+        }
+    }
+
     fn has_handshake(&self) -> bool {
         self.first.has_handshake() || self.second.has_handshake()
     }

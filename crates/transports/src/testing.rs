@@ -195,6 +195,7 @@ impl<T: Transport> Rig<T> {
             Effect::Resent(_) | Effect::Held(_) | Effect::InVain(_) => (),
             Effect::GiveUp(key) => unreachable!("{key:?} is given up by a transport that recovers"),
             Effect::Tell(port, _) => unreachable!("nobody here tells a neighbour by {port:?}"),
+            Effect::Unpack(piece) => unreachable!("a packet here is of one flow: {piece:?}"),
         }
     }
 

@@ -22,7 +22,9 @@ pub(super) fn page(all: &All) -> String {
          has found, counted once however many rows carry it: it is reproduced when all of its rows are. *Checks* \
          cannot differ while a model is sound (constants, arithmetic, ideal baselines), *sensitivities* are other \
          readings than the paper's one configuration, and *fitted inputs* are figures of the paper that were put \
-         into the model: none of these counts."
+         into the model: none of these counts. Why a claim differs is *tested* where something was changed and the \
+         difference went away, or fell to what its note says; *argued* where it follows from arithmetic, or from \
+         what is not published; *open* where it is not known, or not all of it."
     ));
     text.line("");
     summary(all, &mut text);
@@ -70,6 +72,7 @@ fn summary(all: &All, text: &mut Text) {
         "distinct claims",
         "reproduced",
         "differ",
+        "of these for a tested cause",
         "not run",
         "checks",
         "sensitivities",
@@ -82,7 +85,8 @@ fn summary(all: &All, text: &mut Text) {
             0 => format!("{} hold", tally.checks_held),
             failed => format!("{} hold, {failed} fail", tally.checks_held),
         };
-        let counts = [tally.claims(), tally.reproduced, tally.differ, tally.not_run];
+        let Tally { reproduced, differ, tested, not_run, .. } = tally;
+        let counts = [tally.claims(), reproduced, differ, tested, not_run];
         let beside = [tally.sensitivities, tally.inputs].map(|count| count.to_string());
         let counts = counts.iter().map(ToString::to_string);
         let cells = std::iter::once(name).chain(counts).chain([checks]).chain(beside);
@@ -190,12 +194,10 @@ fn claims(of_claims: &[Claim], text: &mut Text) {
         for of in names {
             let of_it = together.iter().filter(|row| row.of == of && row.verdict == verdict);
             for row in of_it {
-                text.line(&format!(
-                    "- {} ({}): {}",
-                    plain(of),
-                    plain(&row.claim),
-                    plain(&row.note)
-                ));
+                let cause =
+                    row.cause.map_or(String::new(), |cause| format!(", {}", cause.as_str()));
+                let (of, claim, note) = (plain(of), plain(&row.claim), plain(&row.note));
+                text.line(&format!("- {of} ({claim}{cause}): {note}"));
             }
         }
         text.line("");

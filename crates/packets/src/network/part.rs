@@ -409,7 +409,12 @@ impl<T: Transport, S: Program> Part<T, S> {
                     self.close(key);
                 }
             }
-            Effect::GiveUp(key) => self.give_up(key),
+            Effect::GiveUp(key) => {
+                // The same.
+                if self.net.halves.is_open(key) {
+                    self.give_up(key);
+                }
+            }
             Effect::InVain(key) => {
                 if self.watch.is_some() {
                     self.in_vain.push(key);
@@ -420,7 +425,29 @@ impl<T: Transport, S: Program> Part<T, S> {
                 let max = &mut self.net.counts.reorder_max;
                 *max = (*max).max(bytes.get());
             }
+            Effect::Unpack(piece) => self.unpack(piece),
         }
+    }
+
+    /// Bytes of another flow were in the packet at hand: they go to their half as if in one of their own.
+    fn unpack(&mut self, piece: Packet) {
+        let mut piece = self.labelled(piece);
+        let key = match self.net.halves.find(&piece) {
+            Found::Half(key) => key,
+            Found::New => self.meet(&piece),
+            // Its destination has broken it off.
+            Found::Closed => return,
+        };
+        let receiver = self.net.halves.receiver_mut(key);
+        if !receiver.is_complete {
+            let arrived = self.net.now - self.out.waited();
+            receiver.journey.note(piece.stamp, arrived, piece.payload);
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.hears(key, self.net.now);
+        }
+        piece.flow = key;
+        self.transport.receive(piece.dst, &piece, &mut self.out);
     }
 
     /// A packet as it travels: it names its flow as the host at the other end knows it.

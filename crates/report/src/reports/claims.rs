@@ -64,6 +64,29 @@ impl Kind {
     }
 }
 
+/// How well it is known why a claim differs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// Something was changed, and the difference went away, or fell to what its note says.
+    Tested,
+    /// It follows from arithmetic or from what is not published; no run has shown it.
+    Argued,
+    /// It is not known, or not all of it.
+    Open,
+}
+
+impl Cause {
+    /// The word that scripts rely on.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tested => "tested",
+            Self::Argued => "argued",
+            Self::Open => "open",
+        }
+    }
+}
+
 /// One row of a reproduction.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Claim {
@@ -85,6 +108,8 @@ pub struct Claim {
     pub tolerance: String,
     /// What became of it.
     pub verdict: Verdict,
+    /// Of a claim that differs: how well it is known why.
+    pub cause: Option<Cause>,
     /// Why it differs or was not run; never empty then.
     pub note: String,
     /// What the row says.
@@ -105,6 +130,7 @@ pub fn claims_table(claims: &[Claim]) -> ResultsTable {
         ("interval", "Over seeds"),
         ("tolerance", "Tolerance"),
         ("verdict", "Verdict"),
+        ("cause", "Cause"),
         ("note", "Note"),
         ("kind", "Kind"),
         ("of", "Published claim"),
@@ -120,6 +146,7 @@ pub fn claims_table(claims: &[Claim]) -> ResultsTable {
             Cell::new(claim.interval.clone(), claim.unit),
             Cell::text(&claim.tolerance),
             Cell::text(claim.verdict.as_str()).toned(claim.verdict.tone()),
+            Cell::text(claim.cause.map_or("", Cause::as_str)),
             Cell::text(&claim.note),
             Cell::text(claim.kind.as_str()),
             Cell::text(&claim.of),
@@ -162,6 +189,8 @@ pub struct Tally {
     pub reproduced: usize,
     /// Those of which a row differs.
     pub differ: usize,
+    /// Of these, those of whose rows each that differs does so for a reason that was tested.
+    pub tested: usize,
     /// Those of which a row was not run, and none differs.
     pub not_run: usize,
     /// Checks that hold.
@@ -179,10 +208,18 @@ impl Tally {
     #[must_use]
     pub fn of(rows: &[Claim]) -> Self {
         let mut tally = Self::default();
-        for (_, verdict) in published_claims(rows) {
+        let is_tested = |of: &str| {
+            let of_it = rows.iter().filter(|row| row.kind == Kind::Claim && row.of == of);
+            let mut differing = of_it.filter(|row| row.verdict == Verdict::Differs);
+            differing.all(|row| row.cause == Some(Cause::Tested))
+        };
+        for (of, verdict) in published_claims(rows) {
             match verdict {
                 Verdict::Reproduced => tally.reproduced += 1,
-                Verdict::Differs => tally.differ += 1,
+                Verdict::Differs => {
+                    tally.differ += 1;
+                    tally.tested += usize::from(is_tested(of));
+                }
                 Verdict::NotRun => tally.not_run += 1,
             }
         }
@@ -210,6 +247,7 @@ impl Tally {
         Self {
             reproduced: self.reproduced + other.reproduced,
             differ: self.differ + other.differ,
+            tested: self.tested + other.tested,
             not_run: self.not_run + other.not_run,
             checks_held: self.checks_held + other.checks_held,
             checks_failed: self.checks_failed + other.checks_failed,
@@ -221,15 +259,19 @@ impl Tally {
     /// In one line.
     #[must_use]
     pub fn words(self) -> String {
-        let Self { reproduced, differ, not_run, checks_held, checks_failed, sensitivities, inputs } =
-            self;
+        let Self { reproduced, differ, tested, not_run, .. } = self;
+        let Self { checks_held, checks_failed, sensitivities, inputs, .. } = self;
+        let tested = match differ {
+            0 => String::new(),
+            _ => format!(", {tested} of them for a tested cause"),
+        };
         let failed = match checks_failed {
             0 => String::new(),
             failed => format!(" and {failed} fail"),
         };
         format!(
-            "distinct claims: {} ({reproduced} reproduced, {differ} differ, {not_run} not run); checks: \
-             {checks_held} hold{failed}; not counted: {sensitivities} sensitivities, {inputs} fitted inputs",
+            "distinct claims: {} ({reproduced} reproduced, {differ} differ{tested}, {not_run} not run); \
+             checks: {checks_held} hold{failed}; not counted: {sensitivities} sensitivities, {inputs} fitted inputs",
             self.claims()
         )
     }
@@ -276,7 +318,10 @@ pub fn claims_page(title: &str, lead: &str, claims: &[Claim], experiments: Vec<S
     let checks = format!("of {} hold", tally.checks_held + tally.checks_failed);
     let tiles = vec![
         tile("Reproduced", tally.reproduced, Verdict::Reproduced),
-        tile("Differ", tally.differ, Verdict::Differs),
+        Tile {
+            note: format!("{} of them for a tested cause", tally.tested),
+            ..tile("Differ", tally.differ, Verdict::Differs)
+        },
         tile("Not run", tally.not_run, Verdict::NotRun),
         Tile { tone: failed, ..beside("Checks", tally.checks_held, &checks) },
         beside("Sensitivities", tally.sensitivities, "shown, not counted"),
@@ -305,6 +350,7 @@ mod tests {
             interval: json!([1.5e-6, 1.7e-6]),
             tolerance: "5%".into(),
             verdict: Verdict::Reproduced,
+            cause: None,
             note: String::new(),
             kind: Kind::Claim,
             of: "latency".into(),
@@ -339,6 +385,24 @@ mod tests {
     }
 
     #[test]
+    fn a_claim_differs_for_a_tested_cause_if_each_of_its_rows_does_that_differs() {
+        let row = |of: &str, verdict, cause| Claim { of: of.into(), verdict, cause, ..claim() };
+        let rows = [
+            row("a", Verdict::Differs, Some(Cause::Tested)),
+            row("a", Verdict::Reproduced, None),
+            row("b", Verdict::Differs, Some(Cause::Tested)),
+            row("b", Verdict::Differs, Some(Cause::Open)),
+            row("c", Verdict::Differs, Some(Cause::Argued)),
+            row("d", Verdict::Differs, None),
+            row("e", Verdict::Reproduced, None),
+            Claim { kind: Kind::Sensitivity, ..row("a", Verdict::Differs, None) },
+        ];
+        let tally = Tally::of(&rows);
+        assert_eq!((tally.differ, tally.tested), (4, 1));
+        assert!(tally.words().contains("4 differ, 1 of them for a tested cause"));
+    }
+
+    #[test]
     fn the_page_has_notes_below_what_they_are_about() {
         let noted = Claim { note: "cut off".into(), ..claim() };
         let table = page_table(&[claim(), noted]);
@@ -354,7 +418,7 @@ mod tests {
         let expected = json!([{
             "claim": "S1", "section": "§7", "what": "Latency", "published": 1.57e-6,
             "ours": 1.6e-6, "interval": [1.5e-6, 1.7e-6], "tolerance": "5%",
-            "verdict": "reproduced", "note": "", "kind": "claim", "of": "latency",
+            "verdict": "reproduced", "cause": "", "note": "", "kind": "claim", "of": "latency",
         }]);
         assert_eq!(table.to_json(), expected);
         assert_eq!(table.rows[0][5].text, "1.50 to 1.70 µs");

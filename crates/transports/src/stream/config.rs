@@ -31,8 +31,16 @@ pub struct Config {
     /// 9293, 7323). Selective acknowledgments come on top, 4 B and 8 B a block (RFC 2018).
     pub header: Bytes,
     /// Whether a connection opens with SYN and SYN-ACK before data flows. Default true (RFC 9293
-    /// §3.5). False: the hosts keep connections open and each flow is a message on one.
+    /// §3.5). False: the hosts keep connections open, each flow has one of them to itself. Where flows share
+    /// `connections`, each of those opens once.
     pub handshake: bool,
+    /// Connections that each host keeps open to each other, on which flows are messages, one behind the other. Default
+    /// 0: a connection for each flow. From 0 to 256.
+    #[schemars(range(max = 256))]
+    pub connections: u32,
+    /// Of connections that stay open: whether a segment that is not full waits while another is not acknowledged (RFC
+    /// 896). Default false: TCP_NODELAY, as applications of a rack have it.
+    pub nagle: bool,
     /// Initial window. Unit: segments. Default 10 (RFC 6928). Shoal §7.3 used 35. From 1 to 65,535.
     #[schemars(range(min = 1, max = 65535))]
     pub initial_window: u32,
@@ -77,6 +85,8 @@ impl Default for Config {
             mtu: Bytes::new(1500),
             header: Bytes::new(52),
             handshake: true,
+            connections: 0,
+            nagle: false,
             initial_window: 10,
             receive_window: Bytes::new(6_291_456),
             recovery: Recovery::default(),
@@ -111,6 +121,8 @@ pub(crate) struct Plan {
     pub(crate) segment: u16,
     pub(crate) header: u16,
     pub(crate) handshake: bool,
+    pub(crate) connections: u32,
+    pub(crate) nagle: bool,
     /// Initial window in bytes.
     pub(crate) initial_window: u64,
     /// Segments that fit the receiver's buffer.
@@ -174,6 +186,8 @@ impl Priorities {
 
 /// Most segments under way: selective acknowledgments count in 16 bits.
 const WINDOW_MAX: u64 = 65_535;
+/// Most connections from one host to another (our choice).
+const CONNECTIONS_MAX: u32 = 256;
 /// Least bytes of headers: an IP and a TCP header without options (RFC 791, RFC 9293).
 const HEADER_MIN: Bytes = Bytes::new(40);
 
@@ -218,6 +232,21 @@ impl Config {
             !(1..=WINDOW_MAX).contains(&u64::from(self.initial_window)),
             "initial_window",
             format!("{} segments; expected 1 to {WINDOW_MAX}", self.initial_window),
+        );
+        refuse(
+            self.connections > CONNECTIONS_MAX,
+            "connections",
+            format!("{}; expected 0 to {CONNECTIONS_MAX}", self.connections),
+        );
+        refuse(
+            self.connections > 0 && !self.class_priorities.is_empty(),
+            "connections",
+            "flows of all classes share them; leave class_priorities out".into(),
+        );
+        refuse(
+            self.nagle && self.connections == 0,
+            "nagle",
+            "each flow has a connection of its own, whose last segment waits for nothing; set connections".into(),
         );
         refuse(
             !(1..=64).contains(&self.ack_segments),
@@ -274,6 +303,8 @@ impl Config {
             segment: small(segment),
             header: small(self.header.get()),
             handshake: self.handshake,
+            connections: self.connections,
+            nagle: self.nagle,
             initial_window: u64::from(self.initial_window) * segment,
             receive_window: self.receive_window.get() / segment,
             recovery: self.recovery,
@@ -320,6 +351,17 @@ mod tests {
         check(
             |c| c.receive_window = Bytes::new(100),
             &["receive_window: 100 B are 0 segments; expected 1 to 65535"],
+        );
+        check(|c| c.connections = 257, &["connections: 257; expected 0 to 256"]);
+        check(
+            |c| (c.connections, c.class_priorities) = (1, vec![0, 1]),
+            &["connections: flows of all classes share them; leave class_priorities out"],
+        );
+        check(
+            |c| c.nagle = true,
+            &[
+                "nagle: each flow has a connection of its own, whose last segment waits for nothing; set connections",
+            ],
         );
         check(|c| c.initial_window = 0, &["initial_window: 0 segments; expected 1 to 65535"]);
         check(|c| c.ack_segments = 65, &["ack_segments: 65; expected 1 to 64"]);

@@ -1,9 +1,10 @@
 //! The byte stream that the TCP family shares, with its congestion control as a parameter.
 //!
-//! Models: a connection for each flow, opened by SYN and SYN-ACK (RFC 9293 §3.5); cumulative and
+//! Models: a connection for each flow, or connections that hosts keep open and flows share ([`connections`]), opened
+//! by SYN and SYN-ACK (RFC 9293 §3.5); cumulative and
 //! selective acknowledgments (RFC 5681, 2018, 6675) or cumulative alone (RFC 6582); the retransmission
-//! timer (RFC 6298); delayed acknowledgments; marks (RFC 3168, RFC 8257). Segments are cut once, at
-//! fixed places, so packets carry segment numbers where the real header has byte numbers. The last
+//! timer (RFC 6298); delayed acknowledgments; marks (RFC 3168, RFC 8257). Segments are cut once, those of a flow at
+//! fixed places, so packets carry segment numbers where the real header has byte numbers. A flow's last
 //! segment carries the FIN; its acknowledgment closes the sender's half, and the receiver's half has
 //! closed with it. Flows of a host take turns at its line, a packet each; where classes of flows have
 //! priorities of their own the most urgent go first.
@@ -13,7 +14,11 @@
 
 pub mod config;
 pub mod congestion;
+mod connections;
+mod cuts;
 mod header;
+#[cfg(test)]
+mod lasting_tests;
 #[cfg(test)]
 mod network_tests;
 mod receiver;
@@ -31,13 +36,14 @@ use std::sync::Arc;
 use kernel::{Bytes, Ring, Stream as Chance, Time};
 use packets::wire::Codec;
 use packets::{
-    FlowKey, Framing, Kind, Line, Opening, Outbox, Packet, Surroundings, Timer, Timers, Transport,
-    reply,
+    FlowKey, Framing, Kind, Line, Marks, Opening, Outbox, Packet, Surroundings, Timer, Timers,
+    Transport, reply,
 };
 use rack::NodeId;
 
 use self::config::Plan;
 use self::congestion::Congestion;
+use self::connections::Connections;
 use self::header::Segments;
 use self::receiver::{Receiver, Urgency};
 use self::sender::{Alarm, Choice, Counts, Ends, Sender};
@@ -55,7 +61,9 @@ const TIMERS: u8 = 3;
 pub struct Stream<C: Congestion> {
     plan: Plan,
     control: C::Plan,
-    /// The halves of flows, by key.
+    /// Those that hosts keep open, if they keep any.
+    connections: Option<Box<Connections>>,
+    /// The halves of flows, by key, or of connections.
     senders: Vec<Sender<C>>,
     receivers: Vec<Receiver>,
     /// Flows of each host that can send, in turn: those whose sender is queued, each once. A list for each priority,
@@ -72,6 +80,8 @@ impl<C: Congestion> Stream<C> {
         Self {
             plan,
             control,
+            connections: (plan.connections > 0)
+                .then(|| Box::new(Connections::new(plan.connections))),
             senders: Vec::new(),
             receivers: Vec::new(),
             turns: vec![Ring::new(); around.hosts as usize * plan.priorities.levels()],
@@ -81,9 +91,19 @@ impl<C: Congestion> Stream<C> {
         }
     }
 
+    /// Where the sender or receiver of a half is.
+    #[inline]
+    fn place(&self, flow: FlowKey) -> usize {
+        match &self.connections {
+            None => flow.index(),
+            Some(connections) => connections.of(flow),
+        }
+    }
+
     /// Gives the flow a turn if it can send and has none, or asks to be called when it can.
     fn offer(&mut self, flow: FlowKey, out: &mut Outbox) {
-        let sender = &mut self.senders[flow.index()];
+        let place = self.place(flow);
+        let sender = &mut self.senders[place];
         if sender.is_queued {
             return;
         }
@@ -111,12 +131,21 @@ impl<C: Congestion> Stream<C> {
     /// A segment at its receiver.
     fn take_in(&mut self, packet: &Packet, out: &mut Outbox) {
         let flow = packet.flow;
-        let receiver = &mut self.receivers[flow.index()];
+        let place = self.place(flow);
+        let receiver = &mut self.receivers[place];
         let now = out.now();
         let arrived = now - out.since_arrival();
         let received = receiver.receive(packet, arrived, &self.plan, |early| out.send(early));
         if received.to > received.from {
-            out.delivered(flow, receiver.bytes(received.from, received.to, &self.plan));
+            match &mut self.connections {
+                None => {
+                    out.delivered(flow, receiver.bytes(received.from, received.to, &self.plan));
+                }
+                Some(connections) => {
+                    let to = self.senders[place].bytes_below(received.to, &self.plan);
+                    connections.read(to, packet, out);
+                }
+            }
         } else if received.held > 0 {
             out.held(Bytes::new(received.held * u64::from(self.plan.segment)));
         }
@@ -140,17 +169,40 @@ impl<C: Congestion> Stream<C> {
         }
     }
 
+    /// Whether segments are of the flow of an open half, or of one on a connection that is its carrier.
+    #[inline]
+    fn is_known(&self, flow: FlowKey) -> bool {
+        self.connections.as_ref().is_none_or(|connections| connections.is_carrier(flow))
+    }
+
+    /// Whether a segment may be what its receiver waits for.
+    #[inline]
+    fn makes_sense(&self, packet: &Packet) -> bool {
+        let place = self.place(packet.flow);
+        match &self.connections {
+            None => self.receivers[place].makes_sense(packet, &self.plan),
+            Some(_) => self.senders[place].has_sent(packet),
+        }
+    }
+
     /// An acknowledgment at its sender.
     fn acknowledged(&mut self, packet: &Packet, out: &mut Outbox) {
+        let place = self.place(packet.flow);
         let Self { plan, control, counts, .. } = self;
-        let sender = &mut self.senders[packet.flow.index()];
+        let sender = &mut self.senders[place];
         if !sender.makes_sense(packet, out.now()) {
             return out.unexpected();
         }
         self.trips.note(packet, out, sender.ends.class);
         let here = out.since_arrival();
         let alarm = sender.acknowledged(packet, (out.now(), here), plan, control, counts);
-        if sender.is_done() {
+        if let Some(connections) = &mut self.connections {
+            let to = sender.bytes_below(sender.board.una(), plan);
+            connections.acknowledged(place, to, out);
+            if sender.is_idle() {
+                return self.rest(packet.flow, out);
+            }
+        } else if sender.is_done() {
             self.close_sender(packet.flow);
             return out.close(packet.flow);
         }
@@ -160,16 +212,80 @@ impl<C: Congestion> Stream<C> {
 
     /// Forgets a flow at its source.
     fn close_sender(&mut self, flow: FlowKey) {
-        let sender = &mut self.senders[flow.index()];
-        if sender.is_queued {
-            // Rare: it was to retransmit a segment, whose acknowledgment came first.
-            let Ends { src, class, .. } = sender.ends;
-            let turns = &mut self.turns[self.plan.priorities.place(src, class)];
-            for _ in 0..turns.len() {
-                turns.pop().filter(|&other| other != flow).into_iter().for_each(|f| turns.push(f));
+        self.leave_turns(flow);
+        self.senders[flow.index()].close(&self.plan, &self.control);
+    }
+
+    /// A flow that has nothing to send gives up its turn, if it has one.
+    fn leave_turns(&mut self, flow: FlowKey) {
+        let place = self.place(flow);
+        let sender = &mut self.senders[place];
+        if !std::mem::take(&mut sender.is_queued) {
+            return;
+        }
+        // Rare: it was to retransmit a segment, whose acknowledgment came first.
+        let Ends { src, class, .. } = sender.ends;
+        let turns = &mut self.turns[self.plan.priorities.place(src, class)];
+        for _ in 0..turns.len() {
+            turns.pop().filter(|&other| other != flow).into_iter().for_each(|f| turns.push(f));
+        }
+    }
+
+    /// A flow starts as a message on a connection.
+    fn append(&mut self, opening: &Opening, out: &mut Outbox) {
+        let Opening { key, label, flow, .. } = *opening;
+        let Self { connections: Some(connections), senders, .. } = self else {
+            unreachable!("flows of their own are opened")
+        };
+        let between = connections.between(flow.src, flow.dst);
+        while senders.len() < connections.len() {
+            let mut sender = Sender::new(&self.plan, &self.control);
+            sender.connect(&self.plan, &self.control);
+            senders.push(sender);
+            self.receivers.push(Receiver::default());
+        }
+        let place = connections.next(between.clone(), |place| senders[place].waiting());
+        let sender = &mut senders[place];
+        let cuts = sender.cuts.as_mut().expect("a connection's");
+        cuts.write(flow.size.get());
+        let carrier = connections.append(place, (key, label.place()), cuts.written());
+        if carrier == key {
+            let (src, dst) = (flow.src.get(), flow.dst.get());
+            let which = u64::from(src) << 40 | u64::from(dst) << 8 | (place - between.start) as u64;
+            let mut ports = Chance::new(self.seed, "transports/stream/connections", which);
+            let entropy = ports.below(1 << 16) as u16;
+            let (src, dst, class) = (flow.src, flow.dst, flow.class.get());
+            sender.ends = Ends { key, src, dst, entropy, size: 0, class };
+        }
+        self.offer(carrier, out);
+    }
+
+    /// All that a connection carried has been acknowledged.
+    fn rest(&mut self, carrier: FlowKey, out: &mut Outbox) {
+        self.leave_turns(carrier);
+        let place = self.place(carrier);
+        self.receivers[place].rest();
+        out.cancel_timer(Timer::Flow(carrier, RETRANSMIT));
+        if let Some(connections) = &mut self.connections {
+            connections.rest(place, out);
+        }
+    }
+
+    /// A half of a flow on a connection is given up, and that with it if it is the sender's.
+    fn break_off(&mut self, flow: FlowKey, out: &mut Outbox) {
+        let Some(connections) = &self.connections else { return };
+        let carrier = connections.carrier(connections.of(flow));
+        if let Some(carrier) = carrier.filter(|_| !flow.is_receivers()) {
+            self.leave_turns(carrier);
+            for number in [RETRANSMIT, PACE] {
+                out.cancel_timer(Timer::Flow(carrier, number));
             }
         }
-        sender.close(&self.plan, &self.control);
+        let Self { connections: Some(connections), senders, receivers, .. } = self else { return };
+        if let Some(place) = connections.abandon(flow, out) {
+            senders[place].connect(&self.plan, &self.control);
+            receivers[place].close();
+        }
     }
 
     /// The next packet of the host's flows whose turns are at `place`.
@@ -187,7 +303,11 @@ impl<C: Congestion> Stream<C> {
             let passed_over = line.first_admitted(turns.iter().copied(), whole)?;
             turns.rotate_left(passed_over);
             let flow = turns.pop()?;
-            let sender = &mut self.senders[flow.index()];
+            let half = match &self.connections {
+                None => flow.index(),
+                Some(connections) => connections.of(flow),
+            };
+            let sender = &mut self.senders[half];
             debug_assert!(sender.is_queued && sender.ends.src == host, "{sender:?} has a turn");
             sender.is_queued = false;
             let choice = sender.choice(out.now(), &self.plan);
@@ -232,7 +352,11 @@ impl<C: Congestion> Transport for Stream<C> {
     }
 
     fn can_be_cut(&self) -> bool {
-        true
+        self.connections.is_none()
+    }
+
+    fn connection(&self, flow: FlowKey) -> Option<u32> {
+        self.connections.as_ref().map(|connections| connections.number_of(flow))
     }
 
     fn add_counts(&mut self, other: &Self) {
@@ -260,6 +384,9 @@ impl<C: Congestion> Transport for Stream<C> {
     }
 
     fn start(&mut self, opening: &Opening, out: &mut Outbox) {
+        if self.connections.is_some() {
+            return self.append(opening, out);
+        }
         let Opening { key, flow, .. } = *opening;
         while self.senders.len() <= key.index() {
             self.senders.push(Sender::new(&self.plan, &self.control));
@@ -272,7 +399,14 @@ impl<C: Congestion> Transport for Stream<C> {
         self.offer(key, out);
     }
 
-    fn accept(&mut self, packet: &Packet, _: FlowKey, _: &mut Outbox) {
+    fn accept(&mut self, packet: &Packet, label: FlowKey, _: &mut Outbox) {
+        if let Some(connections) = &mut self.connections {
+            connections.accept(packet, label.place());
+            if connections.is_carrier(packet.flow) {
+                self.receivers[connections.of(packet.flow)].meet(packet);
+            }
+            return;
+        }
         let place = packet.flow.index();
         if self.receivers.len() <= place {
             self.receivers.resize(place + 1, Receiver::default());
@@ -283,19 +417,26 @@ impl<C: Congestion> Transport for Stream<C> {
     fn receive(&mut self, _: NodeId, packet: &Packet, out: &mut Outbox) {
         let is_sender = !packet.flow.is_receivers();
         match packet.kind {
-            Kind::DATA if is_sender => out.unexpected(),
-            Kind::DATA if packet.payload > 0 => {
-                match self.receivers[packet.flow.index()].makes_sense(packet, &self.plan) {
-                    true => self.take_in(packet, out),
-                    false => out.unexpected(),
+            kinds::PIECE => {
+                out.delivered(packet.flow, Bytes::new(packet.payload.into()));
+                if packet.marks.contains(Marks::LAST) {
+                    out.complete(packet.flow);
+                    out.close(packet.flow);
                 }
             }
+            _ if !self.is_known(packet.flow) => out.unexpected(),
+            Kind::DATA if is_sender => out.unexpected(),
+            Kind::DATA if packet.payload > 0 => match self.makes_sense(packet) {
+                true => self.take_in(packet, out),
+                false => out.unexpected(),
+            },
             // A segment cut by a switch is as good as lost.
             Kind::DATA => (),
             kinds::ACK if is_sender => self.acknowledged(packet, out),
             kinds::SYN if !is_sender => out.send(reply(packet, kinds::SYN_ACK, self.plan.header)),
             kinds::SYN_ACK if is_sender && packet.stamp <= out.now() => {
-                let sender = &mut self.senders[packet.flow.index()];
+                let place = self.place(packet.flow);
+                let sender = &mut self.senders[place];
                 let alarm = sender.opened(packet.stamp, out.now(), &self.plan);
                 Self::apply(alarm, packet.flow, out);
                 self.offer(packet.flow, out);
@@ -315,17 +456,23 @@ impl<C: Congestion> Transport for Stream<C> {
         let Timer::Flow(flow, number) = timer else {
             unreachable!("a stream sets no timer of a host, yet {timer:?} fired")
         };
+        if !self.is_known(flow) {
+            // Its connection was broken off.
+            return;
+        }
         match number {
             RETRANSMIT => {
-                let sender = &mut self.senders[flow.index()];
-                let Self { plan, control, counts, .. } = self;
+                let place = self.place(flow);
+                let Self { plan, control, counts, senders, .. } = self;
+                let sender = &mut senders[place];
                 let alarm = sender.expire(out.now(), plan, control, counts);
                 Self::apply(alarm, flow, out);
                 self.offer(flow, out);
                 out.in_vain(flow);
             }
             ACKNOWLEDGE => {
-                let receiver = &mut self.receivers[flow.index()];
+                let place = self.place(flow);
+                let receiver = &mut self.receivers[place];
                 if receiver.owes() {
                     let asked = receiver.stand_in(flow);
                     let leaves = out.now() + out.send_latency();
@@ -352,7 +499,10 @@ impl<C: Congestion> Transport for Stream<C> {
         })
     }
 
-    fn abandon(&mut self, flow: FlowKey, _: &mut Outbox) {
+    fn abandon(&mut self, flow: FlowKey, out: &mut Outbox) {
+        if self.connections.is_some() {
+            return self.break_off(flow, out);
+        }
         match flow.is_receivers() {
             true => self.receivers[flow.index()].close(),
             false => self.close_sender(flow),
@@ -365,6 +515,11 @@ impl<C: Congestion> Transport for Stream<C> {
         }
         for (place, receiver) in self.receivers.iter().enumerate() {
             receiver.check().map_err(|why| format!("receiver {place}: {why}"))?;
+        }
+        let Some(connections) = &self.connections else { return Ok(()) };
+        for (place, sender) in self.senders.iter().enumerate() {
+            let cuts = sender.cuts.as_ref().expect("a connection's");
+            connections.check(place, cuts).map_err(|why| format!("connection {place}: {why}"))?;
         }
         Ok(())
     }

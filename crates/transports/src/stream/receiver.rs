@@ -14,7 +14,7 @@ use super::sack::{BLOCKS, Block, Report, option_size, say_all};
 use crate::kinds;
 use crate::segments::Segments;
 
-/// The receiver of one flow.
+/// The receiver of one flow, or of one connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Receiver {
     /// The next segment in order.
@@ -88,9 +88,21 @@ impl Receiver {
     /// Makes the half ready for the flow of its first packet; keeps its memory.
     pub(crate) fn open(&mut self, packet: &Packet) {
         self.close();
+        self.meet(packet);
+    }
+
+    /// A connection carries something again, of which this is the first packet.
+    pub(crate) fn meet(&mut self, packet: &Packet) {
         let Packet { src, dst, entropy, priority, .. } = *packet;
         self.peer = Peer { src, dst, entropy, priority };
         self.is_open = true;
+    }
+
+    /// A connection is idle, and its other end knows that all has arrived.
+    pub(crate) fn rest(&mut self) {
+        debug_assert!(self.ahead.is_empty(), "{self:?} is idle");
+        self.waiting = 0;
+        self.is_open = false;
     }
 
     /// Whether a segment may be one of this flow: not beyond its end, nor beyond what the window allows.

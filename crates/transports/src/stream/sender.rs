@@ -11,6 +11,7 @@ use rack::NodeId;
 
 use super::config::{Echo, Plan, Recovery};
 use super::congestion::{Acked, Congestion, Expiry, Phase, Signal, Start};
+use super::cuts::Cuts;
 use super::rtt::Timed;
 use super::sack::Report;
 use super::scoreboard::{DUP_THRESH, Scoreboard};
@@ -85,14 +86,16 @@ pub(crate) struct Ends {
     pub(crate) class: u8,
 }
 
-/// The sender of one flow.
+/// The sender of one flow, or of one connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Sender<C> {
     pub(crate) control: C,
     pub(crate) board: Scoreboard,
     pub(crate) ends: Ends,
-    /// Segments of the whole flow.
+    /// Segments of the whole flow; of a connection no number is.
     total: u64,
+    /// Of a connection: where its segments end. Those of a flow are full but for the last.
+    pub(crate) cuts: Option<Box<Cuts>>,
     timeout: Timeout,
     timed: Timed,
     pub(crate) stage: Stage,
@@ -127,6 +130,7 @@ impl<C: Congestion> Sender<C> {
             board: Scoreboard::default(),
             ends: Ends::default(),
             total: 0,
+            cuts: None,
             timeout: Timeout::new(&plan.timeout),
             timed: Timed::default(),
             stage: Stage::Closed,
@@ -152,6 +156,13 @@ impl<C: Congestion> Sender<C> {
         self.stage = if plan.handshake { Stage::Opening } else { Stage::Open };
     }
 
+    /// Makes the half ready for a connection, which has nothing to send yet; keeps its memory.
+    pub(crate) fn connect(&mut self, plan: &Plan, control: &C::Plan) {
+        self.open(Ends::default(), plan, control);
+        self.total = u64::MAX;
+        self.cuts = Some(Box::default());
+    }
+
     pub(crate) fn close(&mut self, plan: &Plan, control: &C::Plan) {
         let mut board = std::mem::take(&mut self.board);
         board.reset();
@@ -161,6 +172,16 @@ impl<C: Congestion> Sender<C> {
     /// Whether all has been acknowledged.
     pub(crate) fn is_done(&self) -> bool {
         self.stage == Stage::Open && self.board.una() == self.total
+    }
+
+    /// Of a connection: whether all that was handed over has been acknowledged.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.waiting() == 0 && self.board.flight() == 0
+    }
+
+    /// Of a connection: bytes that wait to be sent for the first time.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.cuts.as_ref().map_or(0, |cuts| cuts.waiting())
     }
 
     /// Segments estimated to be in the network: Pipe (RFC 6675).
@@ -196,7 +217,7 @@ impl<C: Congestion> Sender<C> {
             return Choice::Again(segment);
         }
         let next = self.board.next();
-        if next < self.total && next < una + plan.receive_window {
+        if next < una + plan.receive_window && self.has_new(next, plan) {
             return Choice::New;
         }
         if self.phase != Phase::Recovery || plan.recovery != Recovery::Sack {
@@ -211,6 +232,15 @@ impl<C: Congestion> Sender<C> {
         self.board.last_hole().map_or(Choice::Nothing, Choice::Rescue)
     }
 
+    /// Whether the next new segment is there.
+    #[inline]
+    fn has_new(&self, next: u64, plan: &Plan) -> bool {
+        match &self.cuts {
+            None => next < self.total,
+            Some(cuts) => cuts.may_cut(self.board.flight(), plan),
+        }
+    }
+
     /// Sends what was chosen. Gives the packet and what becomes of the timer.
     pub(crate) fn send(&mut self, choice: Choice, now: Time, plan: &Plan) -> (Packet, Alarm) {
         let packet = match choice {
@@ -220,6 +250,9 @@ impl<C: Congestion> Sender<C> {
             }
             Choice::New => {
                 let segment = self.board.send_new();
+                if let Some(cuts) = &mut self.cuts {
+                    cuts.cut_next(plan);
+                }
                 self.timed.sent(segment, self.board.una(), now);
                 let mut packet = self.segment(segment, plan, Marks::ECT);
                 // Only new data tells of the answer (RFC 3168 §6.1.2).
@@ -275,7 +308,9 @@ impl<C: Congestion> Sender<C> {
         let Ends { key, src, dst, entropy, size, class } = self.ends;
         let mut marks = if plan.echo == Echo::None { Marks::empty() } else { capable };
         let mut payload = plan.segment;
-        if segment + 1 == self.total {
+        if let Some(cuts) = &self.cuts {
+            payload = cuts.length(segment);
+        } else if segment + 1 == self.total {
             marks |= Marks::LAST;
             payload = (size - segment * u64::from(payload)) as u16;
         }
@@ -351,6 +386,9 @@ impl<C: Congestion> Sender<C> {
         for block in report.blocks.iter().filter(|block| !block.is_empty()) {
             arrived += self.board.sack(block.from, block.to);
         }
+        if let Some(cuts) = &mut self.cuts {
+            cuts.retire(ack);
+        }
         self.board.update_lost();
         if plan.recovery == Recovery::Duplicates {
             self.count_duplicate(ack - before);
@@ -406,7 +444,22 @@ impl<C: Congestion> Sender<C> {
         self.bytes_below(self.board.next(), plan) - self.bytes_below(self.board.una(), plan)
     }
 
-    fn bytes_below(&self, segment: u64, plan: &Plan) -> u64 {
+    /// Of a connection: whether this is one of its segments, or was.
+    pub(crate) fn has_sent(&self, packet: &Packet) -> bool {
+        let (una, next) = (self.board.una(), self.board.next());
+        let is_as_cut = |cuts: &Cuts| cuts.length(packet.seq) == packet.payload;
+        match packet.seq {
+            segment if segment < una => true,
+            segment if segment < next => self.cuts.as_deref().is_some_and(is_as_cut),
+            _ => false,
+        }
+    }
+
+    /// Bytes in the segments below one that is not acknowledged, or the first that was not sent.
+    pub(crate) fn bytes_below(&self, segment: u64, plan: &Plan) -> u64 {
+        if let Some(cuts) = &self.cuts {
+            return cuts.below(segment);
+        }
         (segment * u64::from(plan.segment)).min(self.ends.size)
     }
 

@@ -22,7 +22,7 @@ fn concerns(wish: &Effect) -> bool {
         Effect::Send(_) | Effect::Wake(_) | Effect::WakeAt(..) => true,
         Effect::Close(_) => true,
         Effect::Tell(..) | Effect::Set(..) | Effect::Cancel(_) | Effect::Delivered(..) => false,
-        Effect::Complete(_) | Effect::Resent(_) | Effect::Held(_) => false,
+        Effect::Complete(_) | Effect::Resent(_) | Effect::Held(_) | Effect::Unpack(_) => false,
         // Then the network abandons the flow.
         Effect::GiveUp(_) | Effect::InVain(_) => false,
     }

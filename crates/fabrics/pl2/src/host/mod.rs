@@ -318,7 +318,7 @@ impl<T: Transport> Shim<T> {
     /// Opens a flow at one of its ends.
     fn know(&mut self, key: FlowKey, host: NodeId, label: FlowKey) -> u32 {
         let entry = if key.is_receivers() { self.layout.hosts + host.get() } else { host.get() };
-        let thread = self.take_thread(entry);
+        let thread = self.take_thread(entry, key);
         let list = &mut self.flows[usize::from(key.is_receivers())];
         if list.len() <= key.index() {
             list.resize(key.index() + 1, Known::default());
@@ -335,9 +335,13 @@ impl<T: Transport> Shim<T> {
         self.busy[(entry * self.rules.threads + thread) as usize] -= 1;
     }
 
-    /// The thread that takes the next flow of a host. Flows that hosts receive stand behind those that they send.
-    fn take_thread(&mut self, entry: u32) -> u32 {
-        let thread = self.idlest_thread(entry);
+    /// The thread that takes the next flow of a host: that of its connection, where those last. Flows that hosts
+    /// receive stand behind those that they send.
+    fn take_thread(&mut self, entry: u32, key: FlowKey) -> u32 {
+        let thread = match self.inner.connection(key) {
+            Some(connection) => connection % self.rules.threads,
+            None => self.idlest_thread(entry),
+        };
         self.busy[(entry * self.rules.threads + thread) as usize] += 1;
         thread
     }
@@ -376,8 +380,10 @@ impl<T: Transport> Shim<T> {
     /// A packet that is for the transport, if it is the first of its copies.
     #[inline]
     fn data(&mut self, host: NodeId, packet: &Packet, out: &mut Outbox) {
+        // What was unpacked from a packet came with it.
+        let is_first = packet.wire == 0 || self.note(host, packet, out.now());
         // Nobody's: its flow was over before it went.
-        if !self.note(host, packet, out.now()) || packet.flow == FlowKey::NEIGHBOURS {
+        if !is_first || packet.flow == FlowKey::NEIGHBOURS {
             return;
         }
         if self.known(packet.flow).is_closing {
@@ -528,20 +534,20 @@ impl<T: Transport> Transport for Shim<T> {
 
     fn start(&mut self, opening: &Opening, out: &mut Outbox) {
         let Opening { key, flow, .. } = *opening;
+        self.of_transport(out, |transport, out| transport.start(opening, out));
         let thread = self.know(key, flow.src, opening.label);
         if self.ways.len() <= key.index() {
             self.ways.resize(key.index() + 1, Way::default());
         }
         let (gate, lane) = self.layout.way(flow.src, thread, flow.dst);
         self.ways[key.index()] = Way { gate, lane };
-        self.of_transport(out, |transport, out| transport.start(opening, out));
         self.settle(out);
     }
 
     fn accept(&mut self, packet: &Packet, label: FlowKey, out: &mut Outbox) {
+        let plain = Packet { path: 0, ..*packet };
+        self.of_transport(out, |transport, out| transport.accept(&plain, label, out));
         self.know(packet.flow, packet.dst, label);
-        let packet = Packet { path: 0, ..*packet };
-        self.of_transport(out, |transport, out| transport.accept(&packet, label, out));
         self.settle(out);
     }
 

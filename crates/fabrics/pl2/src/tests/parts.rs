@@ -5,6 +5,7 @@ use packets::Cut;
 use proptest::prelude::*;
 
 use super::random::{any_config, any_cut, any_flows, flows_of, in_rack};
+use super::transports::shares_connections;
 use super::*;
 
 /// What ended, for a probe that pauses at nothing.
@@ -70,7 +71,8 @@ proptest! {
         let (whole, _) = story(&config, &faults, &flows, Some(1));
         for parts in [Some(2), Some(3), None] {
             let (cut, count) = story(&config, &faults, &flows, parts);
-            prop_assert!(count > 1, "{:?} stays whole", config);
+            let is_whole = shares_connections(&config.transport);
+            prop_assert_eq!(count == 1, is_whole, "{:?} in {} parts", config, count);
             if cut != whole {
                 let line = whole.lines().zip(cut.lines()).find(|(a, b)| a != b);
                 panic!("{count} parts: {line:#?}");

@@ -4,6 +4,12 @@ use packets::config::{Marking, Overflow, Step, Trimming};
 
 use super::*;
 
+/// Whether flows share connections: then the hosts of a rack are simulated together, and what a connection carries
+/// ends with it.
+pub(super) fn shares_connections(transport: &Transport) -> bool {
+    matches!(transport, Transport::Uncontrolled(config) if config.stream.connections > 0)
+}
+
 /// All that PL2 carries and that ends whatever is lost, as they are by default.
 pub(super) fn all() -> Vec<Transport> {
     let datagrams = ::transports::raw::Config {
@@ -16,8 +22,17 @@ pub(super) fn all() -> Vec<Transport> {
         datagram_classes: vec![Class::new(0)],
         ..Default::default()
     };
+    let stream = ::transports::stream::config::Config {
+        connections: 2,
+        nagle: true,
+        ack_segments: 2,
+        ack_delay: Span::from_us(100),
+        ..Default::default()
+    };
+    let lasting = ::transports::uncontrolled::Config { stream, ..Default::default() };
     vec![
         Transport::default(),
+        Transport::Uncontrolled(lasting),
         raw_repeating(),
         Transport::Mixed(mixed),
         Transport::Newreno(::transports::newreno::Config::default()),
@@ -55,6 +70,33 @@ fn m29_every_transport_is_carried_whole_and_without_loss() {
         assert_eq!(outcome.rack.totals().drops, outcome.count("unsolicited_dropped"), "{name}");
         assert_eq!(outcome.count("packets_marked") + outcome.count("packets_trimmed"), 0, "{name}");
     }
+}
+
+/// §6.3.1: a connection that lasts has a thread of its own, so that two messages go at once; on one connection they
+/// go one behind the other.
+#[test]
+fn m29_connections_have_threads_of_their_own() {
+    let flows = [flow(0, 1, 0, 200_000, Time::ZERO), flow(1, 1, 0, 200_000, Time::ZERO)];
+    let ends = |connections: u32| {
+        let stream = ::transports::stream::config::Config {
+            connections,
+            handshake: false,
+            ..Default::default()
+        };
+        let transport = Transport::Uncontrolled(::transports::uncontrolled::Config {
+            stream,
+            ..Default::default()
+        });
+        let outcome = carry(&Config { transport, threads: 2, ..steady() }, &flows);
+        let mut ends: Vec<_> = outcome.ends.completed.iter().map(|&(_, end)| end).collect();
+        ends.sort_unstable();
+        [ends[0] - Time::ZERO, ends[1] - Time::ZERO]
+    };
+    let [first, second] = ends(1);
+    assert!(second > first * 2 - Span::from_us(20), "{first}, {second}");
+    let [one, other] = ends(2);
+    assert!(other < one + Span::from_us(20), "{one}, {other}");
+    assert!(other < second - first / 4, "{other} with two threads, {second} with one");
 }
 
 /// What waits for its reservation is not lost: who repeats what is repeats nothing.

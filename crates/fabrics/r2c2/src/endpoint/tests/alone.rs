@@ -291,6 +291,7 @@ impl Alone {
             Effect::Close(key) => self.close(key, node),
             Effect::GiveUp(key) => panic!("{key:?} is given up"),
             Effect::Tell(port, packet) => self.tell(node, port, packet),
+            Effect::Unpack(piece) => unreachable!("a packet here is of one flow: {piece:?}"),
             Effect::Resent(_) | Effect::Held(_) | Effect::InVain(_) => {}
         }
     }
