@@ -24,7 +24,7 @@ pub(super) struct Point {
 /// Flows of the runs in which long flows are compared at high load: in a run of 20,000 only some ten
 /// of them end, the shortest (our choice; a full run is long enough by itself).
 pub(super) fn long_run(effort: Effort) -> u64 {
-    flows(effort).max(100_000)
+    flows(effort).max(50_000)
 }
 
 /// The paper's low and high load (our choice: it gives no numbers).
