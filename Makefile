@@ -19,6 +19,9 @@ VERB = $(if $(shell grep -c "^\[\[fabric\]\]" $(SCENARIO) | grep -v "^0$$"),comp
 FIGURE := --grid workload.load=0.2,0.5,0.8 --seeds 3 --log y --plot slowdown_common.short.p99 \
           --plot equipment.power_watts --plot equipment.cost_ratio
 
+# What is measured for docs/reproduced.md, an experiment a directory; in the project, but for reports.
+MEASURED := reproductions/measured
+
 # One profile, one target directory and one selection of packages for every test: whoever selects
 # fewer packages gets other features of their dependencies, and compiles them all again.
 export CARGO_TARGET_DIR := $(TARGET)
@@ -26,7 +29,7 @@ export CARGO_TARGET_DIR := $(TARGET)
 export PYO3_BUILD_EXTENSION_MODULE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help prerequisites tools run bench reproduce reproduced test quick explore check rust-check python-check \
+.PHONY: help prerequisites tools run bench reproduce reproduced page test quick explore check rust-check python-check \
         rust-test python-test wheel docs browser advisories fuzz-check clean
 
 help: ## Show this list
@@ -52,7 +55,10 @@ reproduce: prerequisites ## Repeat the papers' experiments, in minutes
 	@cargo run --release --locked --package rackloom-cli -- reproduce shoal --quick
 
 reproduced: prerequisites ## Repeat all papers' experiments that this commit has not yet, and make docs/reproduced.md
-	@cargo run --release --locked --package rackloom-cli -- reproduce all --quick --page docs/reproduced.md
+	@cargo run --release --locked --package rackloom-cli -- reproduce all --quick --out $(MEASURED)/quick --beside $(MEASURED)/full --page docs/reproduced.md
+
+page: prerequisites ## Make docs/reproduced.md of what is measured in reproductions/measured, by the claims as they are
+	@cargo run --release --locked --package rackloom-cli -- reproduce all --judge --out $(MEASURED)/quick --beside $(MEASURED)/full --page docs/reproduced.md
 
 test: tools browser check rust-test python-test ## Run every test and every check
 

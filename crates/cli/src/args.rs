@@ -251,6 +251,10 @@ pub struct ReproduceArguments {
     /// Of `all`: run nothing, but judge what is measured already, by whatever build, by the claims of this one.
     #[arg(long)]
     pub judge: bool,
+    /// Of `all`: judge what was measured in this directory, too, as `--out` names them, where it took more computing than what
+    /// is in that of this command, or is not there.
+    #[arg(long, value_name = "DIR")]
+    pub beside: Option<PathBuf>,
     /// Where results go. Default: reproduced/PAPER; of `all` reproduced/all-quick or reproduced/all-full.
     #[arg(long, short, value_name = "DIR")]
     pub out: Option<PathBuf>,

@@ -356,6 +356,11 @@ pub trait Transport: Clone + Send + 'static {
         let _ = other;
     }
 
+    /// Whether a packet may bring bytes of several flows ([`Outbox::unpack`]); asked once.
+    fn shares_packets(&self) -> bool {
+        false
+    }
+
     /// Where hosts keep connections open: which of those between its two hosts carries the flow of this half,
     /// which is open, counted from 0.
     fn connection(&self, flow: FlowKey) -> Option<u32> {

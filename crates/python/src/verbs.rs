@@ -258,7 +258,7 @@ pub fn reproduce_all(
             None => Missing::Run(at_a_time(jobs)),
         };
         let mut told = Vec::new();
-        let done = all::all(&chosen, effort, &out, missing, &mut |progress| {
+        let done = all::all(&chosen, effort, (&out, None), missing, &mut |progress| {
             told.extend_from_slice(&progress.told);
             watched.report(|| Step {
                 what: "all experiments".into(),

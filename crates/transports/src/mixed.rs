@@ -147,6 +147,10 @@ impl<A: Transport, B: Transport> Transport for Mixed<A, B> {
         self.first.recovers() && self.second.recovers()
     }
 
+    fn shares_packets(&self) -> bool {
+        self.first.shares_packets() || self.second.shares_packets()
+    }
+
     fn connection(&self, flow: FlowKey) -> Option<u32> {
         match self.is_second[usize::from(flow.is_receivers())][flow.index()] {
             true => self.second.connection(flow),

@@ -36,6 +36,7 @@ pub fn reproduce(
     let is_given = [
         ("--page", arguments.page.is_some()),
         ("--judge", arguments.judge),
+        ("--beside", arguments.beside.is_some()),
         ("--dask", arguments.dask.is_some()),
     ];
     let wrong = is_given.iter().filter(|(_, is_given)| *is_given).map(|(name, _)| {
@@ -97,6 +98,15 @@ fn reproduce_all(
     output: &mut Output,
 ) -> Result<u8, Failure> {
     let chosen = all::select(&arguments.experiments)?;
+    let no_directory = |beside: &PathBuf| {
+        let message = format!(
+            "{} is no directory; expected one that `reproduce {ALL} --out` has written",
+            beside.display()
+        );
+        Located::whole("--beside", message)
+    };
+    let wrong = arguments.beside.iter().filter(|beside| !beside.is_dir()).map(no_directory);
+    BadInput::unless_empty(wrong.collect())?;
     let effort = if arguments.full { Effort::Full } else { Effort::Quick };
     let word = if arguments.full { "full" } else { "quick" };
     let directory = arguments.out.clone();
@@ -111,7 +121,8 @@ fn reproduce_all(
         None => Missing::Run(jobs(arguments.jobs)),
     };
     let mut meter = Meter::new("all experiments", output);
-    let done = all::all(&chosen, effort, &directory, missing, &mut |progress| {
+    let places = (&*directory, arguments.beside.as_deref());
+    let done = all::all(&chosen, effort, places, missing, &mut |progress| {
         progress.told.iter().for_each(|text| meter.say(text));
         meter.update(|| Step {
             done: (progress.done * STEPS) as u64,

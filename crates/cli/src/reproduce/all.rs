@@ -105,6 +105,8 @@ pub struct OfPaper {
     pub failed: Vec<String>,
     /// Version, commit and date of what measured them, each once.
     pub(super) builds: Vec<[String; 3]>,
+    /// Experiments whose figures are those of runs of the paper's size.
+    pub(super) full: Vec<&'static str>,
 }
 
 /// All papers' rows.
@@ -230,14 +232,15 @@ pub fn select(names: &[String]) -> Result<Vec<(&'static Paper, &'static Experime
 }
 
 /// Carries out those of the chosen experiments that this build has not measured yet, each in a directory of its
-/// own, and judges all that is measured, of whatever paper.
+/// own, and judges all that is measured, of whatever paper; what was measured in the directory `beside`, too, where
+/// it took more computing, or is not measured here.
 ///
 /// # Errors
 /// When the directory is bad. An experiment that breaks does not stop the others.
 pub fn all(
     chosen: &[(&'static Paper, &'static Experiment)],
     effort: Effort,
-    directory: &Path,
+    (directory, beside): (&Path, Option<&Path>),
     missing: Missing<'_>,
     watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<All, Failure> {
@@ -260,7 +263,7 @@ pub fn all(
             Missing::Judge => outcome,
         };
     }
-    let papers = papers().iter().map(|paper| gather(paper, effort, directory)).collect();
+    let papers = papers().iter().map(|paper| gather(paper, effort, directory, beside)).collect();
     let Outcome { broken, interrupted } = outcome;
     let all = All { effort, papers, broken, interrupted };
     place.directory().write_json("claims.json", &all.rows())?;
@@ -269,7 +272,12 @@ pub fn all(
 }
 
 /// What has been measured of a paper, judged.
-fn gather(paper: &'static Paper, effort: Effort, directory: &Path) -> OfPaper {
+fn gather(
+    paper: &'static Paper,
+    effort: Effort,
+    directory: &Path,
+    beside: Option<&Path>,
+) -> OfPaper {
     let mut found = OfPaper {
         paper,
         rows: Vec::new(),
@@ -277,24 +285,31 @@ fn gather(paper: &'static Paper, effort: Effort, directory: &Path) -> OfPaper {
         lost: Vec::new(),
         failed: Vec::new(),
         builds: Vec::new(),
+        full: Vec::new(),
     };
     for experiment in paper.experiments {
-        let stored = Stored::read(&directory.join(paper.name).join(experiment.name));
-        let stored = stored.filter(|stored| stored.effort == word(effort));
-        let judged =
-            stored.and_then(|stored| Some((experiment.judge(&stored.measured).ok()?, stored)));
-        let Some((rows, stored)) = judged else {
+        let read = |root: &Path| Stored::read(&root.join(paper.name).join(experiment.name));
+        let here = read(directory).filter(|stored| stored.effort == word(effort));
+        let mut all: Vec<Stored> = here.into_iter().chain(beside.and_then(read)).collect();
+        // The larger first, and of two alike that which is here.
+        all.sort_by_key(|stored| stored.effort != word(Effort::Full));
+        let judge = |stored: Stored| Some((experiment.judge(&stored.measured).ok()?, stored));
+        let Some((rows, stored)) = all.into_iter().find_map(judge) else {
             found.missing.push(experiment.name);
             continue;
         };
+        let is_full = stored.effort == word(Effort::Full);
+        found.lost.extend(lost(paper, if is_full { Effort::Full } else { Effort::Quick }, &rows));
         found.rows.extend(rows);
+        if is_full {
+            found.full.push(experiment.name);
+        }
         let build = [stored.rackloom_version, stored.commit, stored.date];
         if !found.builds.contains(&build) {
             found.builds.push(build);
         }
     }
     found.builds.sort();
-    found.lost = lost(paper, effort, &found.rows);
     found.failed = failed(&found.rows);
     found
 }
@@ -506,7 +521,8 @@ mod tests {
         let stored = Stored::read(&root.path().join("pl2/section2")).unwrap();
         assert!(!stored.is_ours(Effort::Quick), "it would be run again");
         let mut watch = |_: &Progress| ControlFlow::Continue(());
-        let all = all(&[], Effort::Quick, root.path(), Missing::Judge, &mut watch).unwrap();
+        let places = (root.path(), None);
+        let all = all(&[], Effort::Quick, places, Missing::Judge, &mut watch).unwrap();
         let pl2 = all.papers.iter().find(|of| of.paper.name == "pl2").unwrap();
         assert!(!pl2.rows.is_empty() && !pl2.missing.contains(&"section2"));
         assert!(pl2.missing.contains(&"fig3"));
@@ -521,6 +537,50 @@ mod tests {
                 .unwrap();
         assert_eq!(rows[0]["paper"], "pl2");
         assert_eq!(rows.as_array().unwrap().len(), pl2.rows.len());
+    }
+
+    /// What was measured for the page that ships is in the project, and the page is what its claims make of that.
+    #[test]
+    fn the_page_that_ships_is_of_the_claims_as_they_are() {
+        let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let [quick, full] =
+            ["quick", "full"].map(|name| project.join("reproductions/measured").join(name));
+        let effort = Effort::Quick;
+        let papers =
+            papers().iter().map(|paper| gather(paper, effort, &quick, Some(&full))).collect();
+        let all = All { effort, papers, broken: Vec::new(), interrupted: false };
+        let page = std::fs::read_to_string(project.join("docs/reproduced.md")).unwrap();
+        let other = all.page().lines().zip(page.lines()).find(|(now, ships)| now != ships).map(
+            |(now, ships)| {
+                format!("it would have\n{now}\nwhere it has\n{ships}\n`make page` writes it anew")
+            },
+        );
+        assert_eq!(other, None);
+        assert_eq!(all.page().len(), page.len(), "`make page` writes it anew");
+    }
+
+    #[test]
+    fn the_larger_of_two_measurements_is_judged() {
+        let roots = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        roots
+            .iter()
+            .zip(["here", "beside"])
+            .for_each(|(root, commit)| measure(root.path(), commit));
+        let judged = |beside: Option<&Path>| {
+            let mut watch = |_: &Progress| ControlFlow::Continue(());
+            let places = (roots[0].path(), beside);
+            let all = all(&[], Effort::Quick, places, Missing::Judge, &mut watch).unwrap();
+            let pl2 = all.papers.iter().find(|of| of.paper.name == "pl2").unwrap();
+            (pl2.builds[0][1].clone(), pl2.full.clone(), all.page().contains("paper's size"))
+        };
+        let beside = Some(roots[1].path());
+        assert_eq!(judged(None), ("here".into(), vec![], false));
+        assert_eq!(judged(beside), ("here".into(), vec![], false), "both are quick");
+        let path = roots[1].path().join("pl2/section2").join(MEASURED);
+        let text = std::fs::read_to_string(&path).unwrap().replace("\"quick\"", "\"full\"");
+        std::fs::write(path, text).unwrap();
+        assert_eq!(judged(beside), ("beside".into(), vec!["section2"], true));
+        assert_eq!(judged(None), ("here".into(), vec![], false));
     }
 
     #[test]

@@ -17,8 +17,9 @@ pub(super) fn page(all: &All) -> String {
     text.line("");
     let effort = word(all.effort);
     text.line(&format!(
-        "This page is made by a command, `rackloom reproduce all --{effort} --page docs/reproduced.md`; how to \
-         read it is in [reproductions/README.md](../reproductions/README.md). A *claim* is something that a paper \
+        "This page is made by a command, `rackloom reproduce all --{effort} --page docs/reproduced.md` (`make \
+         reproduced`), and what it is made of is in [reproductions/measured](../reproductions/measured); how to read it is \
+         in [reproductions/README.md](../reproductions/README.md). A *claim* is something that a paper \
          has found, counted once however many rows carry it: it is reproduced when all of its rows are. *Checks* \
          cannot differ while a model is sound (constants, arithmetic, ideal baselines), *sensitivities* are other \
          readings than the paper's one configuration, and *fitted inputs* are figures of the paper that were put \
@@ -124,6 +125,9 @@ fn of_paper(paper: &OfPaper, text: &mut Text) {
     text.line(&format!("Of these rows: {}.", Tally::of(&paper.rows).words()));
     if !paper.builds.is_empty() {
         text.line(&format!("Measured by {}.", measured_by(&paper.builds)));
+    }
+    if !paper.full.is_empty() {
+        text.line(&format!("In runs of the paper's size (`--full`): {}.", paper.full.join(", ")));
     }
     if !paper.missing.is_empty() {
         text.line(&format!("Experiments to do: {}.", paper.missing.join(", ")));

@@ -55,6 +55,11 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
     }
 
     fn can_trace(&self) -> Result<(), Problem> {
+        if self.transport().shares_packets() {
+            let message = "flows share packets on connections that last (stream.connections), and a trace \
+                           tells flows apart by their packets";
+            return Err(Problem::new("trace", message));
+        }
         Ok(())
     }
 

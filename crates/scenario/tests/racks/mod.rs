@@ -70,6 +70,7 @@ pub fn all(registry: &Registry) -> Vec<Rack> {
         }
         racks.extend(by_carrier(fabric.name(), &schema));
         racks.extend(with_hosts(fabric.name(), &schema));
+        racks.extend(with_connections(fabric.name(), &schema, registry));
         racks.extend(with_controller(fabric.name(), &schema));
         racks.extend(with_computing_node(fabric.name(), &schema));
         racks.extend(of_several_racks(fabric.name(), registry));
@@ -100,6 +101,18 @@ fn with_hosts(kind: &str, schema: &Value) -> Option<Rack> {
         name: format!("{kind}/hosts"),
         table: format!("kind = '{kind}'\n{host}\ntransport = {{ kind = 'swift' }}\nnodes = 8\n"),
     })
+}
+
+/// A rack of a fabric whose flows are messages on connections that last, if it carries streams.
+fn with_connections(kind: &str, schema: &Value, registry: &Registry) -> Option<Rack> {
+    let stream = "{ connections = 2, nagle = true, ack_segments = 2, ack_delay = '100 us' }";
+    let mut known = transports(schema, kind).into_iter().flatten();
+    known.find(|(name, _)| name == "newreno")?;
+    let transport = format!("transport = {{ kind = 'newreno', stream = {stream} }}");
+    let table = |small: &&str| format!("kind = '{kind}'\n{transport}\n{small}\n");
+    let is_taken = |table: &String| read(table, "", LIGHT, "", registry).is_ok();
+    let table = SMALL.iter().map(table).find(is_taken).expect("streams go over some small rack");
+    Some(Rack { name: format!("{kind}/connections"), table })
 }
 
 /// A rack of a fabric whose routes a controller writes while traffic flows, if its schema knows one: what is drained makes it

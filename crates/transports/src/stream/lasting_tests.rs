@@ -228,12 +228,15 @@ proptest! {
         let config = Config { loss_rate, ..leaf_spine(8, 4, Routing::RandomSpray, queues) };
         let recovery = if sack { config::Recovery::Sack } else { config::Recovery::Duplicates };
         let stream = StreamConfig { handshake, recovery, ack_segments, ..lasting(connections, nagle) };
-        let run = || {
+        let run = |in_bytes: bool| {
             let make = |around: &Surroundings| reno(around, stream.clone());
-            times(&mut network(config.plan().unwrap(), seed, make), &flows)
+            let mut network = network(config.plan().unwrap(), seed, make);
+            network.set_wire(in_bytes).unwrap();
+            times(&mut network, &flows)
         };
-        let ends = run();
-        prop_assert_eq!(&run(), &ends);
+        let ends = run(false);
+        prop_assert_eq!(&run(false), &ends);
+        prop_assert_eq!(&run(true), &ends, "as bytes");
         for (later, flow) in flows.iter().enumerate().filter(|_| connections == 1) {
             let earlier = flows[..later].iter().zip(&ends);
             for (_, end) in earlier.filter(|(one, _)| (one.src, one.dst) == (flow.src, flow.dst)) {

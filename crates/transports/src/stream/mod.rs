@@ -355,6 +355,10 @@ impl<C: Congestion> Transport for Stream<C> {
         self.connections.is_none()
     }
 
+    fn shares_packets(&self) -> bool {
+        self.connections.is_some()
+    }
+
     fn connection(&self, flow: FlowKey) -> Option<u32> {
         self.connections.as_ref().map(|connections| connections.number_of(flow))
     }

@@ -39,7 +39,8 @@ pub struct Switch {
     pub detour_weight: f64,
     /// Bytes by which a shortest way's queue must be longer besides until a longer way is taken. Unit: bytes.
     /// Default 1280 B, half of `output_queue`: more than what one packet's cells leave behind (our choice, U15; with
-    /// 160 B uniform traffic is not carried, see `output_queue`). Up to 65535 B.
+    /// 160 B uniform traffic is not carried, see `output_queue`). Up to 65535 B; from `output_queue` on no queue is that
+    /// much longer, and cells take longer ways only where no shortest one is left.
     pub detour_bias: Bytes,
     /// How long a cell waits at the head of its buffer until its way is drawn again. Unit: time. Default 50 ns (our
     /// choice, U16). 0 ns: never. Up to 500 ns.

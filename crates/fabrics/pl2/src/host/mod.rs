@@ -513,6 +513,14 @@ impl<T: Transport> Transport for Shim<T> {
         self.inner.recovers()
     }
 
+    fn shares_packets(&self) -> bool {
+        self.inner.shares_packets()
+    }
+
+    fn connection(&self, flow: FlowKey) -> Option<u32> {
+        self.inner.connection(flow)
+    }
+
     fn codec(&self) -> Arc<dyn Codec> {
         Arc::new(Frames { inner: self.inner.codec() })
     }
