@@ -274,11 +274,12 @@ mod tests {
         let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let chosen = select(&["pl2/section2".into()]).unwrap();
         let watch = &mut |_: &Progress| ControlFlow::Continue(());
-        all(&chosen, Effort::Quick, here.path(), Missing::Run(1), watch).unwrap();
+        all(&chosen, Effort::Quick, (here.path(), None), Missing::Run(1), watch).unwrap();
         let cluster = Elsewhere::default();
         for _ in 0..2 {
             let found =
-                all(&chosen, Effort::Quick, there.path(), Missing::On(&cluster), watch).unwrap();
+                all(&chosen, Effort::Quick, (there.path(), None), Missing::On(&cluster), watch)
+                    .unwrap();
             assert!(found.broken.is_empty() && !found.interrupted, "{:?}", found.broken);
             assert_eq!(*cluster.done.borrow(), ["pl2/section2"]);
         }
@@ -292,8 +293,8 @@ mod tests {
         let chosen = select(&["pl2/section2".into()]).unwrap();
         let cluster = Elsewhere { is_foreign: true, ..Elsewhere::default() };
         let watch = &mut |_: &Progress| ControlFlow::Continue(());
-        let found =
-            all(&chosen, Effort::Quick, place.path(), Missing::On(&cluster), watch).unwrap();
+        let found = all(&chosen, Effort::Quick, (place.path(), None), Missing::On(&cluster), watch)
+            .unwrap();
         let [(name, why)] = &found.broken[..] else { panic!("{:?}", found.broken) };
         assert_eq!(name, "pl2 section2");
         assert!(why.contains("install the same build there"), "{why}");

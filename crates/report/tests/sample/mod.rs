@@ -5,7 +5,7 @@ use kernel::Bytes;
 use rack::results::{Cdf, Figure, Quantiles, RunResult, SeriesTable, SizeBin, Table};
 use rack::{Gauge, GaugeKind, Stage};
 use report::page::{Axis, Block, Page, Plot, PlotSeries, Section, SeriesStyle};
-use report::{Claim, Kind, Unit, Verdict, claims_page};
+use report::{Cause, Claim, Kind, Unit, Verdict, claims_page};
 use serde_json::{Value, json};
 
 const STAGES: [Stage; 5] = [
@@ -235,6 +235,7 @@ pub fn reproduction() -> Page {
             ours,
             tolerance: "within 10%".into(),
             verdict,
+            cause: (verdict == Verdict::Differs).then_some(Cause::Tested),
             note: note.into(),
             kind: Kind::Claim,
             of: claim.into(),
