@@ -22,7 +22,7 @@ import pytest
 import rackloom
 
 FABRICS = tuple(row["name"] for row in rackloom.list("fabrics"))
-SCENARIOS = int(os.environ.get("RACKLOOM_SCENARIOS", "24"))
+SCENARIOS = int(os.environ.get("RACKLOOM_SCENARIOS", "40"))
 # Seconds after which a run is interrupted, which some ask for: greetings each nanosecond, say. Then
 # it has to end soon, with its results up to there.
 PATIENCE = 20
