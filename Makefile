@@ -21,6 +21,8 @@ FIGURE := --grid workload.load=0.2,0.5,0.8 --seeds 3 --log y --plot slowdown_com
 
 # What is measured for docs/reproduced.md, an experiment a directory; in the project, but for reports.
 MEASURED := reproductions/measured
+# Full runs go beside quick ones, where there are some.
+FULL := $(if $(wildcard $(MEASURED)/full),--beside $(MEASURED)/full)
 
 # One profile, one target directory and one selection of packages for every test: whoever selects
 # fewer packages gets other features of their dependencies, and compiles them all again.
@@ -55,10 +57,10 @@ reproduce: prerequisites ## Repeat the papers' experiments, in minutes
 	@cargo run --release --locked --package rackloom-cli -- reproduce shoal --quick
 
 reproduced: prerequisites ## Repeat all papers' experiments that this commit has not yet, and make docs/reproduced.md
-	@cargo run --release --locked --package rackloom-cli -- reproduce all --quick --out $(MEASURED)/quick --beside $(MEASURED)/full --page docs/reproduced.md
+	@cargo run --release --locked --package rackloom-cli -- reproduce all --quick --out $(MEASURED)/quick $(FULL) --page docs/reproduced.md
 
 page: prerequisites ## Make docs/reproduced.md of what is measured in reproductions/measured, by the claims as they are
-	@cargo run --release --locked --package rackloom-cli -- reproduce all --judge --out $(MEASURED)/quick --beside $(MEASURED)/full --page docs/reproduced.md
+	@cargo run --release --locked --package rackloom-cli -- reproduce all --judge --out $(MEASURED)/quick $(FULL) --page docs/reproduced.md
 
 test: tools browser check rust-test python-test ## Run every test and every check
 
