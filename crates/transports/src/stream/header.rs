@@ -3,7 +3,8 @@
 //! Models: RFC 9293 §3.1 (header, checksum), §3.2 (maximum segment size), RFC 7323 §2 and §3 (window scale, time
 //! stamps), RFC 2018 §2 and §3 (selective acknowledgments), RFC 3168 §6.1 (ECE, CWR, and how a SYN asks for them).
 //! Numbers are of bytes, as the header has them: the segments of a flow have fixed places, so that segment `n`
-//! begins at byte 1 + n times its size, the SYN being byte 0 (**our choice** of an initial number). The segment with
+//! begins at byte 1 + n times its size (of flows that share a connection a short segment takes the numbers of a full
+//! one), the SYN being byte 0 (**our choice** of an initial number). The segment with
 //! the flow's end has FIN, and so has the acknowledgment of a receiver that has closed.
 //!
 //! Ports are [`Ports`]. Time stamps count microseconds (**our choice** within RFC 7323 §4.1). An acknowledgment has

@@ -1,8 +1,7 @@
 //! The byte stream that the TCP family shares, with its congestion control as a parameter.
 //!
 //! Models: a connection for each flow, or connections that hosts keep open and flows share (`connections`), opened
-//! by SYN and SYN-ACK (RFC 9293 §3.5); cumulative and
-//! selective acknowledgments (RFC 5681, 2018, 6675) or cumulative alone (RFC 6582); the retransmission
+//! by SYN and SYN-ACK (RFC 9293 §3.5); cumulative and selective acknowledgments (RFC 5681, 2018, 6675) or cumulative alone (RFC 6582); the retransmission
 //! timer (RFC 6298); delayed acknowledgments; marks (RFC 3168, RFC 8257). Segments are cut once, those of a flow at
 //! fixed places, so packets carry segment numbers where the real header has byte numbers. A flow's last
 //! segment carries the FIN; its acknowledgment closes the sender's half, and the receiver's half has
@@ -303,10 +302,7 @@ impl<C: Congestion> Stream<C> {
             let passed_over = line.first_admitted(turns.iter().copied(), whole)?;
             turns.rotate_left(passed_over);
             let flow = turns.pop()?;
-            let half = match &self.connections {
-                None => flow.index(),
-                Some(connections) => connections.of(flow),
-            };
+            let half = self.place(flow);
             let sender = &mut self.senders[half];
             debug_assert!(sender.is_queued && sender.ends.src == host, "{sender:?} has a turn");
             sender.is_queued = false;

@@ -517,10 +517,6 @@ impl<T: Transport> Transport for Shim<T> {
         self.inner.shares_packets()
     }
 
-    fn connection(&self, flow: FlowKey) -> Option<u32> {
-        self.inner.connection(flow)
-    }
-
     fn codec(&self) -> Arc<dyn Codec> {
         Arc::new(Frames { inner: self.inner.codec() })
     }
