@@ -1,6 +1,7 @@
 //! The window by hand, and the throughput under loss against the published laws.
 
 use kernel::Bytes;
+use rack::NodeId;
 
 use super::*;
 use crate::stream::config::Recovery;
@@ -27,6 +28,7 @@ pub(crate) fn acked(bytes: u64) -> Acked {
         hops: 1,
         is_marked: false,
         phase: Phase::Open,
+        host: NodeId::new(0),
     }
 }
 

@@ -169,9 +169,17 @@ pub(super) fn incast(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, 
         case
     };
     cases.extend((1..=MOST).map(ingress));
+    let together = |hosts| {
+        let mut case = case(CUBIC, hosts, 1, effort);
+        case.settings.push(("fabric.3.transport.clock.instants", json!("together")));
+        case
+    };
+    cases.extend((2..=MOST).map(together));
     let mut runs = carry_all(&cases, watch)?;
     let mut free = runs.split_off(swept_cases);
-    let ingress = free.split_off(MOST).concat();
+    let mut ingress = free.split_off(MOST);
+    let together = ingress.split_off(MOST);
+    let ingress = ingress.concat();
     let swept = Swept { fabrics: &fabrics, runs };
     let mut put = |word: &str, measured| sheet.measure(&format!("fig9.{word}"), measured);
     put("raw-1", Measured::mean(&swept.goodput(RAW, 1)));
@@ -198,6 +206,8 @@ pub(super) fn incast(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, 
     for hosts in 2..=MOST {
         let again = swept.over(CUBIC, hosts, "retransmissions");
         put(&format!("cubic-again-{hosts}"), Measured::mean(&again));
+        let again = numbers(&together[hosts - 2], "retransmissions");
+        put(&format!("cubic-again-{hosts}-together"), Measured::mean(&again));
         let ratio = quotients(&swept.goodput(PL2_TCP, hosts), &swept.goodput(CUBIC, hosts));
         put(&format!("tcp-{hosts}"), Measured::mean(&ratio));
     }

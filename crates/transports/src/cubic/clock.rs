@@ -7,15 +7,16 @@
 //! third of a segment a tick: what RFC 9438 has for a round trip.
 //!
 //! Until the first loss the plateau follows the window. Windows grow whether they are used or not: there is
-//! no test of RFC 7661. Leaves out: powers in fixed point (8 bits), and ticks of each process that begin at
-//! instants of their own.
+//! no test of RFC 7661. Each host's ticks come at instants of their own, as its process began at one; or those of
+//! all hosts together. Leaves out: powers in fixed point (8 bits).
 
-use kernel::{Span, Time};
-use rack::Problem;
+use kernel::{Span, Stream, Time};
+use rack::{NodeId, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Epoch, FLOOR, Plan, Window};
+use crate::stream::congestion::Acked;
 
 /// A clock that ticks seldom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -26,12 +27,34 @@ pub struct Clock {
     /// Ticks that the function takes for a second. Default 100 (libvma: `hz`). Above 0.
     #[schemars(range(min = 1))]
     pub ticks_per_second: u32,
+    /// When the ticks of different hosts come. Default own.
+    pub instants: Instants,
+}
+
+/// When the ticks of different hosts come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Instants {
+    /// Each host's at instants of their own, at random: processes begin when they do.
+    #[default]
+    Own,
+    /// Those of all hosts at the same.
+    Together,
 }
 
 impl Default for Clock {
     fn default() -> Self {
-        Self { tick: Span::from_us(200_000), ticks_per_second: 100 }
+        let instants = Instants::default();
+        Self { tick: Span::from_us(200_000), ticks_per_second: 100, instants }
     }
+}
+
+/// The clocks of all hosts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clocks {
+    clock: Clock,
+    /// That of all chance in them.
+    seed: u64,
 }
 
 impl Clock {
@@ -43,26 +66,48 @@ impl Clock {
         (self.ticks_per_second == 0)
             .then(|| Problem::new("ticks_per_second", "0; expected above 0"))
     }
+}
 
-    /// Ticks between two instants.
-    fn between(self, from: Time, to: Time) -> u64 {
-        let count = |at: Time| (at - Time::ZERO).as_ps() / self.tick.as_ps();
+impl Clocks {
+    /// `seed` is that of all chance in them.
+    pub(super) fn new(clock: Clock, seed: u64) -> Self {
+        Self { clock, seed }
+    }
+
+    /// For how long a host's last tick before time zero was over then.
+    fn lead(&self, host: NodeId) -> Span {
+        match self.clock.instants {
+            Instants::Together => Span::ZERO,
+            Instants::Own => {
+                let mut chance =
+                    Stream::new(self.seed, "transports/cubic/ticks", host.get().into());
+                Span::from_ps(chance.below(self.clock.tick.as_ps()))
+            }
+        }
+    }
+
+    /// Ticks between two instants, the last before time zero having been over for `lead` then.
+    fn between(&self, lead: Span, from: Time, to: Time) -> u64 {
+        let count = |at: Time| (at + lead - Time::ZERO).as_ps() / self.clock.tick.as_ps();
         count(to) - count(from)
     }
 }
 
 impl Window {
-    /// Congestion avoidance: an acknowledgment has come at `now`.
-    pub(super) fn grow_by(&mut self, clock: &Clock, plan: &Plan, now: Time) {
+    /// Congestion avoidance: an acknowledgment has come.
+    pub(super) fn grow_by(&mut self, clocks: &Clocks, plan: &Plan, acked: &Acked) {
+        let now = acked.now;
         let (cwnd, w_max) = (self.cwnd, self.w_max);
-        let epoch = self.epoch.get_or_insert_with(|| Epoch::new(plan, now, cwnd, w_max));
+        let begin =
+            || Epoch { lead: clocks.lead(acked.host), ..Epoch::new(plan, now, cwnd, w_max) };
+        let epoch = self.epoch.get_or_insert_with(begin);
         if w_max == 0.0 {
             epoch.w_max = cwnd;
         }
-        let ticks = clock.between(epoch.start, now) as f64;
+        let ticks = clocks.between(epoch.lead, epoch.start, now) as f64;
         let friendly = plan.beta * epoch.w_max + plan.alpha * ticks;
         // The function one round trip ahead: one tick.
-        let seconds = (ticks + 1.0) / f64::from(clock.ticks_per_second);
+        let seconds = (ticks + 1.0) / f64::from(clocks.clock.ticks_per_second);
         let target = epoch.w_cubic(plan.c, seconds);
         if target < friendly {
             self.cwnd = cwnd.max(friendly);
@@ -91,8 +136,12 @@ mod tests {
 
     /// As libvma has it: beta is 0.8.
     fn plan() -> Plan {
-        let clock = Some(Clock::default());
-        Config { clock, beta: 0.8, first_threshold: Some(3), ..Config::default() }.control()
+        with(Instants::Together)
+    }
+
+    fn with(instants: Instants) -> Plan {
+        let clock = Some(Clock { instants, ..Clock::default() });
+        Config { clock, beta: 0.8, first_threshold: Some(3), ..Config::default() }.control(1)
     }
 
     /// An acknowledgment each 50 us from `from` to `to`, in ticks.
@@ -144,6 +193,34 @@ mod tests {
         check_near("window", window.cwnd, 100.0 + 0.4 * beyond * beyond * beyond, 2e-3);
     }
 
+    /// Within a tick the windows of two hosts grow once each, at the instants at which their clocks tick.
+    #[test]
+    fn hosts_tick_at_instants_of_their_own() {
+        let tick = Span::from_us(200_000);
+        let grows_at = |plan: &Plan, host: u32| {
+            let mut window = Window::new(plan, &start(100));
+            window.congested(plan, Signal::Loss, 100_000, Time::ZERO);
+            let at = |step: u64| Time::ZERO + tick * step / 1_000;
+            let mut acknowledge = |step: u64| {
+                let host = NodeId::new(host);
+                window.acked(plan, &Acked { now: at(step), host, ..acked(1_000) });
+                window.cwnd
+            };
+            let before = acknowledge(0);
+            let steps: Vec<u64> = (1..1_000).filter(|&step| acknowledge(step) > before).collect();
+            (steps.first().copied(), window.cwnd - before)
+        };
+        let own = with(Instants::Own);
+        let [one, two] = [1, 2].map(|host| grows_at(&own, host));
+        for (first, growth) in [one, two] {
+            assert!(first.is_some(), "no tick within the time of one");
+            check_near("growth", growth, 1.0 / 3.0, 1e-9);
+        }
+        assert_ne!(one.0, two.0, "at one instant");
+        assert_eq!(grows_at(&own, 1), one, "the same host at the same instant");
+        assert_eq!(grows_at(&plan(), 1).0, None, "together: at 200 ms and not before");
+    }
+
     #[test]
     fn a_timeout_keeps_the_plateau() {
         let plan = plan();
@@ -163,7 +240,7 @@ mod tests {
     #[test]
     fn bad_clocks_are_refused() {
         let key = |tick, ticks_per_second| {
-            Clock { tick, ticks_per_second }.check().map(|problem| problem.key)
+            Clock { tick, ticks_per_second, ..Clock::default() }.check().map(|problem| problem.key)
         };
         assert_eq!(key(Span::ZERO, 100).as_deref(), Some("tick"));
         assert_eq!(key(Span::from_us(1), 0).as_deref(), Some("ticks_per_second"));

@@ -84,6 +84,7 @@ impl HyStart {
 #[cfg(test)]
 mod tests {
     use kernel::Time;
+    use rack::NodeId;
 
     use super::*;
     use crate::stream::congestion::Phase;
@@ -113,6 +114,7 @@ mod tests {
                         hops: 0,
                         is_marked: false,
                         phase: Phase::Open,
+                        host: NodeId::new(0),
                     },
                 );
             }

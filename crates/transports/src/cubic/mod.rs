@@ -15,7 +15,8 @@ use rack::Problem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::clock::Clock;
+use self::clock::Clocks;
+pub use self::clock::{Clock, Instants};
 use self::hystart::{Growth, HyStart};
 use crate::stream::Stream;
 use crate::stream::config::{Config as StreamConfig, Echo};
@@ -113,10 +114,11 @@ impl Config {
         }
         let echo = if self.ecn { Echo::UntilAnswered } else { Echo::None };
         let plan = self.stream.plan(self.rto_min, echo);
-        Ok(Stream::with_plan(plan, self.control(), around))
+        Ok(Stream::with_plan(plan, self.control(around.seed), around))
     }
 
-    fn control(&self) -> Plan {
+    /// `seed` is that of all chance.
+    fn control(&self, seed: u64) -> Plan {
         Plan {
             c: self.c,
             beta: self.beta,
@@ -124,7 +126,7 @@ impl Config {
             fast_convergence: self.fast_convergence,
             hystart: self.hystart.then_some((self.hystart_rise_min, self.hystart_rise_max)),
             first_threshold: self.first_threshold.map_or(f64::INFINITY, f64::from),
-            clock: self.clock,
+            clocks: self.clock.map(|clock| Clocks::new(clock, seed)),
         }
     }
 }
@@ -140,7 +142,7 @@ pub struct Plan {
     hystart: Option<(Span, Span)>,
     /// Segments at which the first slow start ends; infinite: only a loss ends it.
     first_threshold: f64,
-    clock: Option<Clock>,
+    clocks: Option<Clocks>,
 }
 
 /// A stage of congestion avoidance, from one loss to the next (RFC 9438 §4.1.2).
@@ -153,6 +155,8 @@ struct Epoch {
     w_max: f64,
     /// The window that Reno would have.
     w_est: f64,
+    /// Where a clock ticks: for how long its last tick before time zero was over then.
+    lead: Span,
 }
 
 /// The window of one flow, in segments. Its law is a cubic of real numbers; it is rounded to bytes
@@ -185,7 +189,13 @@ impl Epoch {
     fn new(plan: &Plan, now: Time, cwnd: f64, w_max: f64) -> Self {
         // Beyond the plateau, or none known: the convex branch from here (RFC 9438 §4.8, §4.10).
         let w_max = w_max.max(cwnd);
-        Self { start: now, k: libm::cbrt((w_max - cwnd) / plan.c), w_max, w_est: cwnd }
+        Self {
+            start: now,
+            k: libm::cbrt((w_max - cwnd) / plan.c),
+            w_max,
+            w_est: cwnd,
+            lead: Span::ZERO,
+        }
     }
 }
 
@@ -261,8 +271,8 @@ impl Congestion for Window {
             if acked.fills_half(self.window()) {
                 self.slow_start(plan, acked);
             }
-        } else if let Some(clock) = &plan.clock {
-            self.grow_by(clock, plan, acked.now);
+        } else if let Some(clocks) = &plan.clocks {
+            self.grow_by(clocks, plan, acked);
         } else if acked.fills(self.window(), self.segment) {
             self.avoid(plan, acked, acked.bytes as f64 / self.segment as f64);
         }
@@ -274,7 +284,7 @@ impl Congestion for Window {
                 self.ssthresh = self.decrease(plan, flight);
                 self.cwnd = self.ssthresh;
             }
-            Signal::Timeout(_) if plan.clock.is_some() => self.expire_by_clock(),
+            Signal::Timeout(_) if plan.clocks.is_some() => self.expire_by_clock(),
             Signal::Timeout(expiry) => {
                 let threshold = self.decrease(plan, flight);
                 if expiry == Expiry::First {

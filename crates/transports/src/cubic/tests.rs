@@ -7,7 +7,7 @@ use crate::newreno::tests::{acked, start};
 use crate::testing::{around, check_near, periodic, window_under_loss};
 
 fn plan() -> Plan {
-    Config::default().control()
+    Config::default().control(1)
 }
 
 /// Feeds a window of acknowledgments in each round trip of `rtt`, for `seconds` after a cut from

@@ -6,6 +6,7 @@
 use std::fmt::Debug;
 
 use kernel::{Span, Time};
+use rack::NodeId;
 
 /// What a control is told when a flow starts, besides its own parameters.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +56,8 @@ pub struct Acked {
     pub is_marked: bool,
     /// Where the sender stood when it came.
     pub phase: Phase,
+    /// The sender's host.
+    pub host: NodeId,
 }
 
 /// A window that is not used says nothing of the network, so it does not grow (RFC 7661, RFC 9438

@@ -413,6 +413,7 @@ impl<C: Congestion> Sender<C> {
             hops: report.hops,
             is_marked: packet.marks.contains(Marks::ECE),
             phase: self.phase,
+            host: self.ends.src,
         };
         self.control.acked(control, &acked);
         self.end_phase();
