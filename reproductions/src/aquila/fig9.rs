@@ -25,6 +25,8 @@ const LOOKUPS: u64 = 10_000;
 /// Bulk of each host (§5.1), and much more of it, to see what bulk takes. Unit: Gbps.
 const BULK: u64 = 10;
 const MUCH: u64 = 40;
+/// Twice the bulk: more would fill the two links of shortest ways between two pods (our choice).
+const TWICE: u64 = 20;
 /// What the scheduler gives the fast half for what it gives bulk (§5.1).
 const WEIGHT: u8 = 8;
 
@@ -47,8 +49,10 @@ const SLOW_MUCH: Bar = (Half::Bulk, MUCH, LOOKUPS, ADAPTIVE);
 /// Bursts on shortest ways alone, which queue behind themselves (§6).
 const FAST_SHORTEST: Bar = (Half::LowLatency, BULK, LOOKUPS, Mode::MinimalAdaptive);
 const SLOW_SHORTEST: Bar = (Half::Bulk, BULK, LOOKUPS, Mode::MinimalAdaptive);
+const FAST_SHORTEST_TWICE: Bar = (Half::LowLatency, TWICE, LOOKUPS, Mode::MinimalAdaptive);
+const SLOW_SHORTEST_TWICE: Bar = (Half::Bulk, TWICE, LOOKUPS, Mode::MinimalAdaptive);
 
-const BARS: [(Bar, &str); 9] = [
+const BARS: [(Bar, &str); 11] = [
     (FAST, "1RMA in fast channels"),
     (FAST_BESIDE, "1RMA in fast channels, beside bulk"),
     (SLOW, "1RMA in channels of bulk"),
@@ -58,6 +62,8 @@ const BARS: [(Bar, &str); 9] = [
     (SLOW_MUCH, "1RMA in channels of bulk, beside four times the bulk"),
     (FAST_SHORTEST, "1RMA in fast channels, beside bulk, all on shortest ways"),
     (SLOW_SHORTEST, "1RMA in channels of bulk, beside bulk, all on shortest ways"),
+    (FAST_SHORTEST_TWICE, "1RMA in fast channels, beside twice the bulk, all on shortest ways"),
+    (SLOW_SHORTEST_TWICE, "1RMA in channels of bulk, beside twice the bulk, all on shortest ways"),
 ];
 
 /// Microseconds of a run.
@@ -91,10 +97,9 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let found = spread(&jobs, watch, |&((half, bulk, lookups, mode), seed), pulse| {
         let rma = Rma { half, ..Rma::default() };
         let reads = Rate::from_bps(lookups * u64::from(READ) * 8);
-        let bulk = (bulk > 0).then(|| Rate::from_gbps(bulk));
         // Four times the bulk is as many cells in a quarter of the time.
-        let all =
-            if bulk > Some(Rate::from_gbps(BULK)) { micros(effort) / 4 } else { micros(effort) };
+        let all = micros(effort) * BULK / bulk.max(BULK);
+        let bulk = (bulk > 0).then(|| Rate::from_gbps(bulk));
         let window = (us(all / 10), us(all));
         let case = Case { settings: settings(mode), rma, reads, bulk, window };
         carry(&clique, &hosts, &case, seed, pulse)
@@ -210,4 +215,6 @@ fn judge(sheet: &mut Sheet, of: &dyn Fn(Bar, Get) -> Vec<f64>) {
     sheet.measure("fig9.slow-much", Measured::mean(&tail(SLOW_MUCH)));
     sheet.measure("fig9.fast-shortest", Measured::mean(&tail(FAST_SHORTEST)));
     sheet.measure("fig9.slow-shortest", Measured::mean(&tail(SLOW_SHORTEST)));
+    sheet.measure("fig9.fast-shortest-twice", Measured::mean(&tail(FAST_SHORTEST_TWICE)));
+    sheet.measure("fig9.slow-shortest-twice", Measured::mean(&tail(SLOW_SHORTEST_TWICE)));
 }

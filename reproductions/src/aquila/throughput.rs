@@ -102,6 +102,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let series = [
         (Pattern::Uniform, adaptive, TRAIN),
         (Pattern::Uniform, adaptive, 1),
+        (Pattern::Uniform, minimal, 1),
         (Pattern::Uniform, minimal, TRAIN),
         (Pattern::NextPod, adaptive, TRAIN),
         (Pattern::NextPod, minimal, TRAIN),
@@ -121,12 +122,15 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         let all = jobs.iter().zip(&found);
         all.filter(|((case, _), _)| *case == wanted).map(|(_, &carried)| carried).collect()
     };
-    let share = |pattern, gbps: u64, cells| {
-        let carried = of(case(pattern, adaptive, gbps, cells));
+    let routed_share = |pattern, mode, gbps: u64, cells| {
+        let carried = of(case(pattern, mode, gbps, cells));
         let shares: Vec<f64> =
             carried.iter().map(|carried| carried / (gbps as f64 * 1e9)).collect();
         Measured::mean(&shares)
     };
+    let share = |pattern, gbps, cells| routed_share(pattern, adaptive, gbps, cells);
+    let by_shortest = routed_share(Pattern::Uniform, minimal, MOST, 1);
+    sheet.measure("throughput.uniform-200-minimal", by_shortest);
     sheet.measure("throughput.uniform", share(Pattern::Uniform, HOSTS, TRAIN));
     sheet.measure("throughput.uniform-200", share(Pattern::Uniform, MOST, 1));
     sheet.measure("throughput.uniform-200-packets", share(Pattern::Uniform, MOST, TRAIN));
