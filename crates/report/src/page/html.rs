@@ -173,25 +173,36 @@ fn table_block(block: &TableBlock) -> Markup {
     }
 }
 
+/// The column whose cells stand below their rows, as wide as the table: in a column of their own sentences would be
+/// too narrow to read.
+const NOTE: &str = "note";
+
 fn table_markup(table: &ResultsTable) -> Markup {
-    let narrow = (table.columns.len() <= 4).then_some("narrow");
-    let numeric: Vec<_> = (0..table.columns.len()).map(|index| table.is_numeric(index)).collect();
+    let note = table.columns.iter().position(|column| column.key == NOTE);
+    let columns: Vec<usize> = (0..table.columns.len()).filter(|&at| Some(at) != note).collect();
+    let narrow = (columns.len() <= 4).then_some("narrow");
+    let class = |at: usize| table.is_numeric(at).then_some("number");
+    let classes: Vec<_> = columns.iter().map(|&at| class(at)).collect();
     html! {
         div.scroll {
             table class=[narrow] {
                 thead {
                     tr {
-                        @for (column, numeric) in table.columns.iter().zip(&numeric) {
-                            th scope="col" class=[numeric.then_some("number")] { (column.title) }
+                        @for (&at, class) in columns.iter().zip(&classes) {
+                            th scope="col" class=[*class] { (table.columns[at].title) }
                         }
                     }
                 }
                 tbody {
                     @for row in &table.rows {
-                        tr {
-                            @for (index, cell) in row.iter().enumerate() {
-                                (cell_markup(cell, &table.columns[index].key, numeric[index]))
+                        @let note = note.map_or("", |at| &row[at].text);
+                        tr class=[(!note.is_empty()).then_some("noted")] {
+                            @for (&at, class) in columns.iter().zip(&classes) {
+                                (cell_markup(&row[at], &table.columns[at].key, *class))
                             }
+                        }
+                        @if !note.is_empty() {
+                            tr.below { td colspan=(columns.len()) { p { (note) } } }
                         }
                     }
                 }
@@ -200,9 +211,9 @@ fn table_markup(table: &ResultsTable) -> Markup {
     }
 }
 
-fn cell_markup(cell: &Cell, column: &str, numeric: bool) -> Markup {
+fn cell_markup(cell: &Cell, column: &str, class: Option<&str>) -> Markup {
     html! {
-        td data-column=(column) class=[numeric.then_some("number")] {
+        td data-column=(column) class=[class] {
             @if cell.tone == Tone::Plain { (cell.text) }
             @else { span.(tone_class(cell.tone)) { (cell.text) } }
         }
@@ -253,6 +264,19 @@ mod tests {
         assert!(!html.contains("alert(1)</script>") && !html.contains("<!-- &"));
         let starts = html.matches("<script").count();
         assert_eq!((starts, html.matches("</script>").count()), (3, 3));
+    }
+
+    #[test]
+    fn notes_stand_below_their_rows() {
+        let names = ["claim", NOTE, "verdict"].map(String::from);
+        let rows = [["a", "cut off", "differs"], ["b", "", "reproduced"]];
+        let rows = rows.map(|row| row.map(String::from).to_vec());
+        let html = table_markup(&ResultsTable::of_text(&names, &rows)).into_string();
+        assert_eq!(html.matches("<th ").count(), 2, "{html}");
+        let below = r#"<tr class="below"><td colspan="2"><p>cut off</p></td></tr>"#;
+        assert_eq!((html.matches(below).count(), html.matches("below").count()), (1, 1), "{html}");
+        let first = html.find("differs").expect("the row is there");
+        assert!(first < html.find(below).expect("checked"), "{html}");
     }
 
     #[test]

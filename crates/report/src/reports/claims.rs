@@ -277,23 +277,6 @@ impl Tally {
     }
 }
 
-/// The claims as the page shows them: each note below what its claim says, since a column of its own
-/// would be too narrow to read.
-fn page_table(claims: &[Claim]) -> ResultsTable {
-    let mut table = claims_table(claims);
-    let place = |key: &str| table.columns.iter().position(|column| column.key == key);
-    let (what, note) = (place("what"), place("note"));
-    let (what, note) = what.zip(note).expect("the table of claims has both columns");
-    for row in &mut table.rows {
-        let text = row.remove(note).text;
-        if !text.is_empty() {
-            row[what].text.push_str(&format!("\n→ {text}"));
-        }
-    }
-    table.columns.remove(note);
-    table
-}
-
 /// The page of a reproduction: how many claims hold, the table, then one section an experiment, which
 /// the caller composes.
 #[must_use]
@@ -327,7 +310,7 @@ pub fn claims_page(title: &str, lead: &str, claims: &[Claim], experiments: Vec<S
         beside("Sensitivities", tally.sensitivities, "shown, not counted"),
         beside("Fitted inputs", tally.inputs, "listed, not counted"),
     ];
-    page.push("Claims", vec![Block::Tiles(tiles), Block::table(page_table(claims))]);
+    page.push("Claims", vec![Block::Tiles(tiles), Block::table(claims_table(claims))]);
     for experiment in experiments {
         page.push(experiment.title, experiment.blocks);
     }
@@ -400,16 +383,6 @@ mod tests {
         let tally = Tally::of(&rows);
         assert_eq!((tally.differ, tally.tested), (4, 1));
         assert!(tally.words().contains("4 differ, 1 of them for a tested cause"));
-    }
-
-    #[test]
-    fn the_page_has_notes_below_what_they_are_about() {
-        let noted = Claim { note: "cut off".into(), ..claim() };
-        let table = page_table(&[claim(), noted]);
-        assert!(table.columns.iter().all(|column| column.key != "note"));
-        let texts: Vec<_> = table.rows.iter().map(|row| row[2].text.as_str()).collect();
-        assert_eq!(texts, ["Latency", "Latency\n→ cut off"]);
-        assert!(table.rows.iter().all(|row| row.len() == table.columns.len()));
     }
 
     #[test]
