@@ -51,7 +51,9 @@ pub(super) fn case(fabric: usize, senders: usize, receivers: usize, effort: Effo
         ("workload.reducers", json!(receivers)),
         ("workload.timing.rounds", json!(FLOWS)),
         ("fabric.0.threads", json!(threads)),
+        ("fabric.1.threads", json!(threads)),
         ("fabric.2.threads", json!(threads)),
+        ("fabric.3.threads", json!(threads)),
         ("run.time", json!(format!("{milliseconds} ms"))),
     ];
     if fabric == CUBIC {

@@ -68,6 +68,8 @@ pub(super) enum Variant {
     Half,
     /// Threads that do nothing but send.
     Free,
+    /// Slots that hold a grant besides the packet.
+    Grants,
     /// Bursts of so many packets at the most.
     Bursts(u32),
 }
@@ -146,7 +148,7 @@ impl Case {
             Variant::Usual | Variant::Small | Variant::Few | Variant::Half => {}
             Variant::Linux => {
                 let usual = json!({
-                    "header": "78 B", "mtu": "1538 B", "timestamps": false, "ack_segments": 2,
+                    "header": "40 B", "timestamps": false, "ack_segments": 2,
                     "ack_delay": "100 ms", "handshake": false, "rto_initial": "200 ms",
                 });
                 settings.push(("fabric.1.transport.stream", json!({ "stream": usual })));
@@ -157,6 +159,7 @@ impl Case {
                 settings.push(("fabric.0.acknowledgments", json!("unreserved")));
             }
             Variant::Free => settings.extend(incast::free()),
+            Variant::Grants => settings.push(("fabric.0.slot", json!("129.76 ns"))),
             Variant::Bursts(packets) => settings.push(("fabric.0.burst_packets", json!(packets))),
         }
         settings

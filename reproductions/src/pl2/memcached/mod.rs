@@ -65,6 +65,7 @@ pub(super) fn beside_tcp(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
     cases.extend([beside(PL2, 0, Variant::Brief), beside(PL2, 4, Variant::Unreserved)]);
     cases.extend([PL2, CUBIC].map(|fabric| beside(fabric, 1, Variant::Half)));
     cases.extend([0, 4].map(|hosts| beside(PL2, hosts, Variant::Free)));
+    cases.push(beside(PL2, 4, Variant::Grants));
     let swept = Swept::carry(&cases, watch)?;
     let mut put = |word: &str, measured| sheet.measure(&format!("fig3.{word}"), measured);
     let between = |hosts, get: fn(&Carried) -> f64, [above, below]: [usize; 2]| {
@@ -95,6 +96,7 @@ pub(super) fn beside_tcp(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
     };
     put("more", more(swept.with(PL2, 4)));
     put("more-unreserved", more(swept.at(first + 5)));
+    put("more-grants", more(swept.at(first + 10)));
     put("rate", Measured::mean(&between(4, rate, [PL2, CUBIC])));
     put("p99-pl2", Measured::mean(&over(swept.with(PL2, 4), p99)));
     put("p99-cubic", Measured::mean(&over(swept.with(CUBIC, 4), p99)));
@@ -123,6 +125,8 @@ pub(super) fn beside_udp(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
     cases.push(Case::new(PL2, Background::Tcp, 4, effort));
     cases.push(Case::new(PL2, Background::Udp, 4, effort).varied(Variant::Few));
     cases.push(Case::new(PL2, Background::Udp, 4, effort).varied(Variant::Free));
+    let grants = |hosts| Case::new(PL2, Background::Udp, hosts, effort).varied(Variant::Grants);
+    cases.extend((2..=4).map(grants));
     let swept = Swept::carry(&cases, watch)?;
     let mut put = |word: &str, measured| sheet.measure(&format!("fig5.{word}"), measured);
     put("p99-pl2", Measured::mean(&over(swept.with(PL2, 4), p99)));
@@ -135,6 +139,8 @@ pub(super) fn beside_udp(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
         put(&format!("rate-{hosts}"), Measured::mean(&over(swept.with(CUBIC, hosts), rate)));
         let background = over(swept.with(PL2, hosts), |run| run.background);
         put(&format!("background-{hosts}"), Measured::mean(&background));
+        let grants = over(swept.at(beside_tcp + 1 + hosts), |run| run.background);
+        put(&format!("background-{hosts}-grants"), Measured::mean(&grants));
     }
     let drops: Vec<f64> =
         (0..=4).flat_map(|hosts| over(swept.with(PL2, hosts), |run| run.drops)).collect();
