@@ -148,7 +148,7 @@ impl Case {
             Variant::Usual | Variant::Small | Variant::Few | Variant::Half => {}
             Variant::Linux => {
                 let usual = json!({
-                    "header": "40 B", "timestamps": false, "ack_segments": 2,
+                    "header": "78 B", "mtu": "1538 B", "timestamps": false, "ack_segments": 2,
                     "ack_delay": "100 ms", "handshake": false, "rto_initial": "200 ms",
                 });
                 settings.push(("fabric.1.transport.stream", json!({ "stream": usual })));
