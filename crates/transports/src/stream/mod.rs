@@ -1,10 +1,11 @@
 //! The byte stream that the TCP family shares, with its congestion control as a parameter.
 //!
-//! Models: a connection for each flow, or connections that hosts keep open and flows share (`connections`), opened
-//! by SYN and SYN-ACK (RFC 9293 §3.5); cumulative and selective acknowledgments (RFC 5681, 2018, 6675) or cumulative
-//! alone (RFC 6582); the retransmission timer (RFC 6298); delayed acknowledgments; marks (RFC 3168, RFC 8257). Segments are cut once, those of a flow at
-//! fixed places, so packets carry segment numbers where the real header has byte numbers. A flow's last
-//! segment carries the FIN; its acknowledgment closes the sender's half, and the receiver's half has
+//! Models: a connection for each flow, or connections that hosts keep open and flows share (`connections`),
+//! opened by SYN and SYN-ACK (RFC 9293 §3.5); cumulative and selective acknowledgments (RFC 5681, 2018, 6675)
+//! or cumulative alone (RFC 6582); the retransmission timer (RFC 6298); delayed acknowledgments; marks (RFC
+//! 3168, RFC 8257). Segments are cut once, those of a flow at fixed places, so packets carry segment numbers
+//! where the real header has byte numbers. A flow's last segment carries the FIN; its acknowledgment closes the
+//! sender's half, and the receiver's half has
 //! closed with it. Flows of a host take turns at its line, a packet each; where classes of flows have
 //! priorities of their own the most urgent go first.
 //!
