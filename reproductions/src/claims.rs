@@ -324,7 +324,7 @@ impl Measured {
 }
 
 /// Values over seeds in three numbers.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Spread {
     /// Smallest.
     pub low: f64,

@@ -11,6 +11,7 @@ pub mod claims;
 pub mod configuration;
 mod drawing;
 mod homa;
+pub mod kept;
 pub mod paper;
 mod pl2;
 pub mod r2c2;
@@ -22,7 +23,7 @@ pub mod steady;
 #[cfg(test)]
 mod tests;
 
-pub use paper::{Effort, Experiment, Failure, Findings, Paper, Watch};
+pub use paper::{Effort, Experiment, Failure, Findings, Paper, Watch, Watcher};
 
 /// Every paper of this build, one line each.
 static PAPERS: &[Paper] =

@@ -1,7 +1,7 @@
 //! What a paper is made of, as the command sees it.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use rack::run::RunError;
 use report::Claim;
@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use crate::claims::{Measured, Sheet};
 use crate::configuration::Configuration;
+use crate::kept::KeptRuns;
 
 /// How much computing a reproduction may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -108,8 +109,47 @@ pub struct Findings {
     pub section: Section,
 }
 
-/// Hears how far an experiment has come, from 0 to 1 and in a few words; a break stops it.
-pub type Watch<'a> = dyn FnMut(f64, &str) -> ControlFlow<()> + 'a;
+/// Hears how far an experiment has come, and may have its runs kept.
+pub type Watch<'a> = dyn Watcher + 'a;
+
+/// What an experiment is watched by. A closure watches, and keeps nothing.
+pub trait Watcher {
+    /// How far it has come, from 0 to 1 and in a few words; a break stops it.
+    fn hear(&mut self, share: f64, words: &str) -> ControlFlow<()>;
+
+    /// Where its runs are kept, if they are.
+    fn kept(&mut self) -> Option<&mut KeptRuns> {
+        None
+    }
+}
+
+impl<F: FnMut(f64, &str) -> ControlFlow<()>> Watcher for F {
+    fn hear(&mut self, share: f64, words: &str) -> ControlFlow<()> {
+        self(share, words)
+    }
+}
+
+/// A watch that takes what it hears for a part of what another watches.
+pub(crate) struct Part<'a, 'b> {
+    whole: &'a mut Watch<'b>,
+    part: Range<f64>,
+}
+
+/// The watch of a part of an experiment, from one share of it to another.
+pub(crate) fn part<'a, 'b>(whole: &'a mut Watch<'b>, part: Range<f64>) -> Part<'a, 'b> {
+    Part { whole, part }
+}
+
+impl Watcher for Part<'_, '_> {
+    fn hear(&mut self, share: f64, words: &str) -> ControlFlow<()> {
+        let Range { start, end } = self.part;
+        self.whole.hear(start + (end - start) * share, words)
+    }
+
+    fn kept(&mut self) -> Option<&mut KeptRuns> {
+        self.whole.kept()
+    }
+}
 
 /// Why an experiment gave nothing.
 #[derive(Debug, thiserror::Error)]

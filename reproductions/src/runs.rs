@@ -83,16 +83,28 @@ pub fn run_nth(
     Ok(result)
 }
 
+/// What has a summary.
+pub trait Summarised {
+    /// As in `summary.json`.
+    fn summary(&self) -> &Value;
+}
+
+impl Summarised for RunResult {
+    fn summary(&self) -> &Value {
+        &self.summary
+    }
+}
+
 /// The number at `path` of a summary, keys parted by dots. Not a number where flows that the run left
 /// unfinished leave only a bound: it agrees with nothing that was published.
 ///
 /// # Panics
 /// If there is no number: a mistake of ours.
 #[must_use]
-pub fn number(result: &RunResult, path: &str) -> f64 {
+pub fn number(result: &impl Summarised, path: &str) -> f64 {
     find_number(result, path).unwrap_or_else(|| {
         let (table, name) = path.rsplit_once('.').unwrap_or(("", path));
-        let table = table.split('.').fold(&result.summary, |value, key| &value[key]);
+        let table = table.split('.').fold(result.summary(), |value, key| &value[key]);
         let is_bounded = Figure::get(name, table).number().is_some();
         assert!(is_bounded, "the summary has no number {path}");
         f64::NAN
@@ -101,8 +113,8 @@ pub fn number(result: &RunResult, path: &str) -> f64 {
 
 /// The same where only some fabrics have one.
 #[must_use]
-pub fn find_number(result: &RunResult, path: &str) -> Option<f64> {
-    path.split('.').fold(&result.summary, |value, key| &value[key]).as_f64()
+pub fn find_number(result: &impl Summarised, path: &str) -> Option<f64> {
+    path.split('.').fold(result.summary(), |value, key| &value[key]).as_f64()
 }
 
 /// A flow that was delivered.

@@ -10,7 +10,10 @@ use std::time::Duration;
 
 use rack::run::Progress;
 use rayon::prelude::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
+use crate::kept::KeptRuns;
 use crate::{Failure, Watch};
 
 /// How often the watch is asked whether to go on (our choice).
@@ -47,11 +50,35 @@ impl Pulse<'_> {
     }
 }
 
-/// Carries out `run` for each of `jobs` on all cores. The results are in the order of the jobs.
+/// Carries out `run` for each of `jobs` on all cores, but for those that the watch has kept. The results are in the
+/// order of the jobs.
 ///
 /// # Errors
 /// The first failure in the order of the jobs; [`Failure::Interrupted`] if the watch stopped them.
-pub fn spread<J: Sync, R: Send>(
+pub fn spread<J: Sync, R: Send + Serialize + DeserializeOwned>(
+    jobs: &[J],
+    watch: &mut Watch<'_>,
+    run: impl Fn(&J, &mut Pulse<'_>) -> Result<R, Failure> + Sync,
+) -> Result<Vec<R>, Failure> {
+    let kept = watch.kept().map(KeptRuns::next_list);
+    let places: Vec<usize> = (0..jobs.len()).collect();
+    spread_anew(&places, watch, |&at, pulse| {
+        if let Some(result) = kept.as_ref().and_then(|kept| kept.find(at)) {
+            return Ok(result);
+        }
+        let result = run(&jobs[at], pulse)?;
+        if let Some(kept) = &kept {
+            kept.keep(at, &result);
+        }
+        Ok(result)
+    })
+}
+
+/// The same where no run is kept: for those that take seconds.
+///
+/// # Errors
+/// As [`spread`].
+pub fn spread_anew<J: Sync, R: Send>(
     jobs: &[J],
     watch: &mut Watch<'_>,
     run: impl Fn(&J, &mut Pulse<'_>) -> Result<R, Failure> + Sync,
@@ -96,7 +123,7 @@ fn spread_any(
         while receive.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
             let share = done.load(Ordering::Relaxed) as f64 / (PARTS * count as f64);
             let words = format!("{} of {count} runs", finished.load(Ordering::Relaxed));
-            if watch(share, &words).is_break() {
+            if watch.hear(share, &words).is_break() {
                 stop.store(true, Ordering::Relaxed);
             }
         }
@@ -131,6 +158,8 @@ pub fn with_seeds<V: Clone>(variations: &[V], seeds: u64) -> Vec<(V, u64)> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     const GO_ON: fn(f64, &str) -> ControlFlow<()> = |_, _| ControlFlow::Continue(());
@@ -167,6 +196,55 @@ mod tests {
         };
         let failure = spread(&[1, 2, 3], &mut watch, run).unwrap_err();
         assert!(matches!(failure, Failure::Interrupted));
+    }
+
+    /// Has runs kept.
+    struct Keeper {
+        runs: KeptRuns,
+    }
+
+    impl crate::Watcher for Keeper {
+        fn hear(&mut self, _: f64, _: &str) -> ControlFlow<()> {
+            ControlFlow::Continue(())
+        }
+
+        fn kept(&mut self) -> Option<&mut KeptRuns> {
+            Some(&mut self.runs)
+        }
+    }
+
+    /// Two lists of runs, of which those that are not kept are counted and the one at `broken` of the second breaks.
+    fn two_lists(directory: &Path, broken: Option<u64>) -> (Result<[Vec<u64>; 2], Failure>, u64) {
+        let mut keeper = Keeper { runs: KeptRuns::new(directory.join("runs"), "1".into()) };
+        let carried = AtomicU64::new(0);
+        let jobs: Vec<u64> = (0..6).collect();
+        let mut list = |broken: Option<u64>, offset: u64| {
+            spread(&jobs, &mut keeper, |&job, _| {
+                if broken == Some(job) {
+                    return Err(Failure::Interrupted);
+                }
+                carried.fetch_add(1, Ordering::Relaxed);
+                Ok(job + offset)
+            })
+        };
+        let first = list(None, 0);
+        let both = first.and_then(|first| Ok([first, list(broken, 100)?]));
+        (both, carried.into_inner())
+    }
+
+    #[test]
+    fn runs_that_are_kept_are_not_made_again() {
+        let place = tempfile::tempdir().unwrap();
+        let expected = [0, 100].map(|offset| (offset..offset + 6).collect::<Vec<u64>>());
+        let (stopped, carried) = two_lists(place.path(), Some(4));
+        assert!(matches!(stopped, Err(Failure::Interrupted)));
+        let (all, more) = two_lists(place.path(), None);
+        assert_eq!((all.unwrap(), carried + more), (expected.clone(), 12));
+        assert!(more >= 1, "the broken one at least");
+        let (again, none) = two_lists(place.path(), None);
+        assert_eq!((again.unwrap(), none), (expected, 0));
+        KeptRuns::new(place.path().join("runs"), "1".into()).forget();
+        assert_eq!(two_lists(place.path(), None).1, 12);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use aquila::turns::TurnTable;
 use kernel::{Bytes, Time};
 use report::Unit;
 use report::page::Block;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::clique::{BULK, Clique, URGENT};
@@ -61,7 +62,7 @@ const WORST: u64 = 100;
 type Get = fn(&Point) -> f64;
 
 /// What a Clique does without something.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Point {
     /// Round trips of lookups: 99 %, in s.
     p99: f64,

@@ -10,6 +10,7 @@ use aquila::topology::{Fibres, Shape};
 use kernel::{Span, Time};
 use report::Unit;
 use report::page::{Axis, Block, Scale};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::SEEDS;
@@ -35,7 +36,7 @@ const CLIENTS: u64 = 68;
 const CLIENT: Span = Span::from_ns(1_300);
 
 /// What lookups at a rate take.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Point {
     /// Unit: s.
     pub(super) p50: f64,

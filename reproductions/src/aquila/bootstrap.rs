@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::boot::{Boot, Outcome, Profile};
 use crate::claims::{Measured, Sheet};
 use crate::drawing::{findings, table};
-use crate::spread::spread;
+use crate::spread::spread_anew;
 use crate::{Effort, Failure, Findings, Watch};
 
 /// From one management ordered set to the next: then the longest bootstrap of a TiN is the paper's.
@@ -74,7 +74,7 @@ fn example() -> bool {
 /// The bootstrap.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../aquila/bootstrap.claims.toml"));
-    let found = spread(cliques(effort), watch, |&clique, _| boot(clique))?;
+    let found = spread_anew(cliques(effort), watch, |&clique, _| boot(clique))?;
     let of = found.last().expect("there are some");
     let [direct, pmos] = of.times();
     let seconds = |time: Option<&Span>| time.map_or(f64::NAN, |time| time.as_seconds());

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::clique::Clique;
 use crate::claims::{Measured, Sheet};
 use crate::drawing::{findings, table};
-use crate::spread::spread;
+use crate::spread::spread_anew;
 use crate::{Effort, Failure, Findings, Watch};
 
 /// Hosts of a TiN (§2).
@@ -121,7 +121,7 @@ pub(super) fn run(_: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure>
     let mut sheet = Sheet::read(include_str!("../../aquila/built.claims.toml"));
     let clique = Clique::new(&Shape::FULL, Fibres::Grid);
     let packaging = Packaging::new(&clique.topology);
-    let mut most = spread(&[()], watch, |(), _| Ok(failures(&clique, &packaging)))?;
+    let mut most = spread_anew(&[()], watch, |(), _| Ok(failures(&clique, &packaging)))?;
     let most = most.remove(0);
     for kind in ["tin", "card", "chassis"] {
         sheet.measure(&format!("built.{kind}"), Measured::one(most[kind].into()));

@@ -8,6 +8,7 @@ use aquila::topology::{Fibres, Shape};
 use kernel::{Bytes, Rate, Stream, Time};
 use report::Unit;
 use report::page::{Axis, Block, Scale};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::SEEDS;
@@ -57,7 +58,7 @@ type Pair = fn(&Clique, u64) -> (u16, u16);
 type Get = fn(&Point) -> f64;
 
 /// What messages of a size met.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Point {
     pub(super) p50: f64,
     pub(super) p99: f64,

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::SEEDS;
 use crate::claims::{Measured, Sheet};
 use crate::drawing::{findings, table};
-use crate::spread::{spread, with_seeds};
+use crate::spread::{spread_anew, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
 
 /// For how long clocks are measured, before and after the primary's death. Unit: ms.
@@ -59,7 +59,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let topology = Topology::new(&Shape::FULL, Fibres::Grid).expect("the paper's Clique");
     let (link, settings) = (Link::default(), Settings::default());
     let duration = Span::from_us(1_000 * millis(effort));
-    let found = spread(&with_seeds(&[()], SEEDS), watch, |&((), seed), _| {
+    let found = spread_anew(&with_seeds(&[()], SEEDS), watch, |&((), seed), _| {
         let found = accuracy(&topology, &link, &settings, (duration, true), seed);
         found.ok_or_else(|| Failure::Model(format!("clocks are not settled within {duration}")))
     })?;

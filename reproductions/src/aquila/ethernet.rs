@@ -3,6 +3,7 @@
 use rack::results::RunResult;
 use report::Unit;
 use report::page::Block;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::SEEDS;
@@ -33,7 +34,7 @@ enum Network {
 type Bar = (Network, bool);
 
 /// What was measured of a bar.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Point {
     /// Round trips of lookups in the network. Unit: s.
     p50: f64,

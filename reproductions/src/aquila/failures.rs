@@ -13,6 +13,7 @@ use aquila::turns::TurnTable;
 use kernel::{Rate, Span, Stream, Time};
 use report::Unit;
 use report::page::{Axis, Block, PlotSeries, Scale, SeriesStyle};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::clique::{Clique, us};
@@ -46,7 +47,7 @@ const ALL: [(What, &str); 3] =
     [(What::Link, "1 link"), (What::Cable, "a cable of 8"), (What::Bundle, "a bundle of 32")];
 
 /// What became of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Reaction {
     /// Cells lost by 50 ns since the failure, until repair.
     losses: Vec<u64>,

@@ -10,6 +10,7 @@ use aquila::switch::settings::Settings;
 use aquila::topology::{Fibres, Shape};
 use kernel::{Bytes, Rate, Span, Stream, Time};
 use report::Unit;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::SEEDS;
@@ -40,7 +41,7 @@ pub(super) struct Case {
 }
 
 /// What came of it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Point {
     /// Most bytes in the fabric at a time: of requests, and of data.
     pub(super) requests: f64,
@@ -113,7 +114,7 @@ pub(super) fn carry(
 }
 
 /// What an incast that is dropped and marked puts into the fabric.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Dropped {
     dropped: u64,
     marked: u64,

@@ -10,6 +10,7 @@ use aquila::topology::{Fibres, Shape};
 use kernel::Rate;
 use report::Unit;
 use report::page::{Axis, Block, Scale};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::clique::{
@@ -53,7 +54,7 @@ pub(super) struct Case {
 type Get = fn(&Point) -> f64;
 
 /// What a run gave.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Point {
     /// Round trips of values and their acknowledgments. Unit: s.
     pub(super) p50: f64,

@@ -13,6 +13,7 @@ use kernel::{Rate, Time};
 use super::clique::{ACK, BULK, Clique, Uniform, VALUE, quantile, run as run_cells};
 use crate::Failure;
 use crate::spread::Pulse;
+use serde::{Deserialize, Serialize};
 
 /// A value (§5.1). Unit: bytes.
 pub(super) const READ: u32 = 4_096;
@@ -40,7 +41,7 @@ pub(super) struct Case {
 }
 
 /// What a run gave.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Point {
     /// Total execution latency of reads. Unit: s.
     pub(super) p50: f64,

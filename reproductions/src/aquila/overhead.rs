@@ -8,6 +8,7 @@ use aquila::topology::{Fibres, Shape};
 use kernel::{Bytes, Time};
 use report::Unit;
 use report::page::{Axis, Block, PlotSeries, Scale, SeriesStyle};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::clique::{ACK, BULK, Clique, quantile, run as run_cells, send_all, us};
@@ -27,7 +28,7 @@ const MANY: u64 = 60;
 type Case = (u16, u64, bool);
 
 /// What a packet alone costs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Cost {
     /// Bytes of cells for a packet: with data, and that ask and answer.
     data: f64,

@@ -17,6 +17,7 @@ use kernel::{Bytes, Rate, Span, Stream, Time};
 use super::clique::{Clique, quantile, run, us};
 use crate::Failure;
 use crate::spread::Pulse;
+use serde::{Deserialize, Serialize};
 
 /// Of a packet in one piece: bytes for each byte that a switch counts.
 const UNIT: u64 = 26;
@@ -72,7 +73,7 @@ impl Pieces {
 const KINDS: [(u64, u64, Half); 2] = [(416, 2, Half::LowLatency), (UNIT * 160, 50, Half::Bulk)];
 
 /// What came of it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Point {
     /// From a message's arrival at its TiN to its last bit at another, 99 %: of small ones and of packets. Unit: s.
     pub(super) small: f64,

@@ -15,7 +15,7 @@ use super::seeds;
 use super::throughput::DATA;
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{findings, table};
-use crate::spread::{spread, with_seeds};
+use crate::spread::{spread_anew, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
 
 /// Half of what a TiN's hosts inject, and seven tenths. Unit: Gbps.
@@ -105,7 +105,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let cases: Vec<(usize, usize)> =
         (0..ALL.len()).flat_map(|what| (0..modes.len()).map(move |mode| (what, mode))).collect();
     let jobs = with_seeds(&cases, seeds(effort));
-    let found = spread(&jobs, watch, |&((what, mode), seed), pulse| {
+    let found = spread_anew(&jobs, watch, |&((what, mode), seed), pulse| {
         let what = ALL[what].0;
         let is_planned = matches!(what, What::Drains | What::Restarts);
         let rate = Rate::from_gbps(if is_planned { MOST } else { HALF });

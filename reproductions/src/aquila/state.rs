@@ -125,7 +125,7 @@ fn readings(counted: &Counted, shape: &Shape) -> Vec<(String, Cells)> {
 /// Counts what is installed.
 pub(super) fn run(_: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../aquila/state.claims.toml"));
-    if watch(0.0, "state").is_break() {
+    if watch.hear(0.0, "state").is_break() {
         return Err(Failure::Interrupted);
     }
     let mut alone = Alone::new(&Shape::FULL);

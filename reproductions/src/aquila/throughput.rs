@@ -14,6 +14,7 @@ use super::clique::{Clique, run as run_cells, us};
 use super::seeds;
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, table};
+use crate::paper::part;
 use crate::spread::{Pulse, spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
 
@@ -114,8 +115,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         })
         .collect();
     let jobs = with_seeds(&cases, seeds(effort));
-    let mut main = |share: f64, words: &str| watch(MAIN * share, words);
-    let found = spread(&jobs, &mut main, |&(case, seed), pulse| {
+    let found = spread(&jobs, &mut part(watch, 0.0..MAIN), |&(case, seed), pulse| {
         carried(&clique, &routed(case.mode), case.offered, micros(effort), seed, pulse)
     })?;
     let of = |wanted: Case| -> Vec<f64> {
@@ -138,8 +138,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let shortest = of(case(Pattern::NextPod, minimal, MOST, TRAIN));
     sheet.measure("throughput.worst-minimal", Measured::mean(&shortest));
     let far_first = with_seeds(&[case(Pattern::NextPod, adaptive, MOST, TRAIN)], seeds(effort));
-    let mut rest = |share: f64, words: &str| watch(MAIN + (1.0 - MAIN) * share, words);
-    let far_first = spread(&far_first, &mut rest, |&(case, seed), pulse| {
+    let far_first = spread(&far_first, &mut part(watch, MAIN..1.0), |&(case, seed), pulse| {
         let mut settings = routed(case.mode);
         settings.switch.within_class = WithinClass::FartherFirst;
         let carried = carried(&clique, &settings, case.offered, micros(effort), seed, pulse)?;

@@ -11,6 +11,7 @@ use aquila::switch::{Endpoints, Room, Switches, Wishes};
 use aquila::topology::{Fibres, LOCAL_LENGTH, Length, Shape};
 use kernel::{Span, Time};
 use report::Unit;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::clique::{BULK, Clique, quantile, run as run_cells, send_all, us};
@@ -69,6 +70,7 @@ fn alone(clique: &Clique, (from, to): (u16, u16), bytes: u8) -> (Span, u8) {
 }
 
 /// What the parts of a way take.
+#[derive(Serialize, Deserialize)]
 struct Parts {
     hop: Span,
     correction: Span,

@@ -8,13 +8,14 @@ use aquila::trace::{Culprit, Journey, Settings, Step};
 use kernel::{Span, Stream};
 use report::Unit;
 use report::page::{Axis, Block, Scale};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::clique::Clique;
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{distribution, findings, plot, table};
 use crate::runs::quantile;
-use crate::spread::{Pulse, spread};
+use crate::spread::{Pulse, spread_anew};
 use crate::{Effort, Failure, Findings, Watch};
 
 /// Traced packets of a run, one size after the other until the fault is named; the last is the most that it may take
@@ -98,7 +99,7 @@ fn plant(clique: &Clique, journeys: &[Journey], kind: Kind, stream: &mut Stream)
 }
 
 /// What came of a fault.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Found {
     /// Packets that were traced until it was named before all others; `None`: it never was.
     after: Option<u64>,
@@ -136,7 +137,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     };
     let cliques: Vec<_> =
         shapes.iter().map(|&(shape, _)| Clique::new(shape, Fibres::Grid)).collect();
-    let sound = spread(&cliques, watch, |clique, _| {
+    let sound = spread_anew(&cliques, watch, |clique, _| {
         let (load, settings) = (load(MOST, None), settings());
         Ok(trace(&clique.topology, &clique.tables, Planted::Nothing, (&load, &settings), 1))
     })?;
@@ -146,7 +147,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         .flat_map(|which| KINDS.map(|(kind, ..)| (which, kind)))
         .flat_map(|(which, kind)| (1..=faults).map(move |seed| (which, kind, seed)))
         .collect();
-    let found = spread(&jobs, watch, |&(which, kind, seed), pulse| {
+    let found = spread_anew(&jobs, watch, |&(which, kind, seed), pulse| {
         let mut stream = Stream::new(seed, "reproductions/aquila/planted", kind as u64);
         let case = plant(&cliques[which], &sound[which].journeys, kind, &mut stream);
         find(&cliques[which], &case, seed, pulse)

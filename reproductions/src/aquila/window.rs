@@ -9,6 +9,7 @@ use aquila::topology::{Fibres, Shape};
 use kernel::{Bytes, Rate, Time};
 use report::Unit;
 use report::page::{Axis, Block, Scale};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::SEEDS;
@@ -28,7 +29,7 @@ const BURSTS: [u32; 2] = [2, 64];
 /// What a TiN offers in uniform traffic. Unit: Gbps.
 const LOAD: u64 = 90;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Point {
     /// What one TiN sends to another. Unit: bit/s.
     pair: f64,

@@ -4,6 +4,7 @@ use rack::results::{FlowEnd, FlowRecord, FlowSink};
 use scenario::Sink;
 
 use crate::runs::quantile;
+use serde::{Deserialize, Serialize};
 
 /// Parts of equally many messages into which a run's are cut (the axis of Figs 12 and 13 has ten).
 pub(super) const TENTHS: usize = 10;
@@ -44,7 +45,7 @@ impl FlowSink for Messages {
 impl Sink for Messages {}
 
 /// The median and the 99th percentile of slowdowns.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Slowdown {
     pub(super) median: f64,
     pub(super) p99: f64,
@@ -58,7 +59,7 @@ impl Slowdown {
 }
 
 /// What a run made of its messages.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct BySize {
     /// The shortest half.
     pub(super) half: Slowdown,

@@ -2,6 +2,7 @@
 
 use report::Unit;
 use report::page::{Axis, Block, Plot, PlotSeries};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::SEEDS;
@@ -62,7 +63,7 @@ pub(super) const WORKLOADS: [Workload; 5] = [
 const FULL: u64 = 20;
 
 /// What a transport made of a workload.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Carried {
     pub(super) by_size: BySize,
     pub(super) realised: f64,

@@ -1,16 +1,16 @@
 //! Packets in a burst (§4.3).
 
-use rack::results::RunResult;
 use report::Unit;
 use report::page::{Axis, Block, Plot, PlotSeries};
 use serde_json::json;
 
-use super::racks::{Case, carry_all, goodput, numbers};
+use super::racks::{Case, Ran, carry_all, goodput, numbers};
 use super::sweeps::over;
 use super::traces::{self, DRAWN, LOW, WORKLOADS};
 use super::{incast, memcached, microbursts};
 use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, table};
+use crate::paper::part;
 use crate::{Effort, Failure, Findings, Watch};
 
 /// Packets in a burst (§4.3 names 4; the others are our choice).
@@ -24,14 +24,11 @@ const SHORTER: u64 = 2;
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../pl2/burst.claims.toml"));
     let groups = cases(effort);
-    let mut runs =
-        carry_all(&groups.concat(), &mut |share, words| watch(0.5 * share, words))?.into_iter();
-    let mut next = || -> Vec<Vec<RunResult>> { runs.by_ref().take(BURSTS.len()).collect() };
+    let mut runs = carry_all(&groups.concat(), &mut part(watch, 0.0..0.5))?.into_iter();
+    let mut next = || -> Vec<Vec<Ran>> { runs.by_ref().take(BURSTS.len()).collect() };
     let [alone, three, messages, w3, w4, w5, free] = std::array::from_fn(|_| next());
-    let calls = memcached::rates_by_burst(&BURSTS, effort, &mut |share, words| {
-        watch(0.5 + 0.5 * share, words)
-    })?;
-    let rates = |group: &[Vec<RunResult>]| -> Vec<Spread> {
+    let calls = memcached::rates_by_burst(&BURSTS, effort, &mut part(watch, 0.5..1.0))?;
+    let rates = |group: &[Vec<Ran>]| -> Vec<Spread> {
         group.iter().map(|runs| Spread::of(&over(runs, |run| goodput(run, 1e-3)))).collect()
     };
     let (one, three) = (rates(&alone), rates(&three));
@@ -95,7 +92,7 @@ fn cases(effort: Effort) -> Vec<Vec<Case>> {
 }
 
 /// A number of the summaries, for each length of bursts.
-fn all(group: &[Vec<RunResult>], path: &str) -> Vec<Spread> {
+fn all(group: &[Vec<Ran>], path: &str) -> Vec<Spread> {
     group.iter().map(|runs| Spread::of(&numbers(runs, path))).collect()
 }
 

@@ -1,12 +1,11 @@
 //! Throughput of flows that never end, and the queues they make (§6.4, Figs 9 and 10).
 
-use rack::results::RunResult;
 use report::Unit;
 use report::page::{Axis, Block, Plot, PlotSeries};
 use serde_json::{Value, json};
 
 use super::racks::{
-    Case, LOST, at_ingress, carry_all, gauge, goodput, numbers, on_the_line, quotients,
+    Case, LOST, Ran, at_ingress, carry_all, gauge, goodput, numbers, on_the_line, quotients,
 };
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, published, table};
@@ -90,18 +89,18 @@ pub(super) fn free() -> [(&'static str, Value); 2] {
 }
 
 /// Payload that arrived once nothing changed any more, in bit/s.
-fn steady(fabric: usize, run: &RunResult) -> f64 {
+fn steady(fabric: usize, run: &Ran) -> f64 {
     goodput(run, if matches!(fabric, PL2_TCP | CUBIC) { WARM_UP_TCP } else { WARM_UP })
 }
 
 /// The runs of a sweep over hosts: for each fabric those of each number of them.
 struct Swept<'a> {
     fabrics: &'a [usize],
-    runs: Vec<Vec<RunResult>>,
+    runs: Vec<Vec<Ran>>,
 }
 
 impl Swept<'_> {
-    fn at(&self, fabric: usize, hosts: usize) -> &[RunResult] {
+    fn at(&self, fabric: usize, hosts: usize) -> &[Ran] {
         let place = self.fabrics.iter().position(|&known| known == fabric).expect("it is swept");
         &self.runs[place * MOST + hosts - 1]
     }
@@ -192,8 +191,7 @@ pub(super) fn incast(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, 
         put(&format!("pl2-{hosts}"), Measured::mean(&swept.goodput(PL2, hosts)));
     }
     put("pl2-1", Measured::mean(&swept.goodput(PL2, 1)));
-    let rates =
-        |runs: &[RunResult]| -> Vec<f64> { runs.iter().map(|run| steady(PL2, run)).collect() };
+    let rates = |runs: &[Ran]| -> Vec<f64> { runs.iter().map(|run| steady(PL2, run)).collect() };
     put("pl2-1-free", Measured::mean(&rates(&free[0])));
     put("pl2-more-free", Measured::smallest(&rates(&free[1..].concat())));
     put("loss", Measured::largest(&swept.all(PL2, LOST)));
@@ -230,7 +228,7 @@ struct Queue {
 }
 
 impl Queue {
-    fn of(run: &RunResult) -> Self {
+    fn of(run: &Ran) -> Self {
         let samples = gauge(run, "queue_max_bytes").into_iter().filter(|&(end, _)| end > WARM_UP);
         let values: Vec<f64> = samples.map(|(_, bytes)| bytes).collect();
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
@@ -248,7 +246,7 @@ pub(super) fn without_work(mut case: Case) -> Case {
 }
 
 /// What arrived of what `hosts` hosts sent at line rate.
-fn delivered(run: &RunResult, hosts: usize) -> f64 {
+fn delivered(run: &Ran, hosts: usize) -> f64 {
     goodput(run, WARM_UP) / (hosts as f64 * super::racks::LINE * 1_500.0 / 1_538.0)
 }
 
@@ -318,6 +316,6 @@ pub(super) fn outcast(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings,
 }
 
 /// Control bytes by payload of a run under PL2.
-pub(super) fn overhead(run: &RunResult) -> f64 {
+pub(super) fn overhead(run: &Ran) -> f64 {
     number(run, "pl2.control_bytes") / (number(run, "pl2.burst_packets") * 1_500.0)
 }

@@ -1,11 +1,12 @@
 //! Five hosts to one, messages that fit a round trip, under PL2 and RDS (§2, Fig. 1).
 
-use rack::results::RunResult;
 use report::Unit;
 use report::page::{Axis, Block, Plot, PlotSeries, SeriesStyle};
 use serde_json::{Value, json};
 
-use super::racks::{Case, LOST, at_ingress, carry_all, gauge, numbers, on_the_line, quotients};
+use super::racks::{
+    Case, LOST, Ran, at_ingress, carry_all, gauge, numbers, on_the_line, quotients,
+};
 use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::{findings, level, plot, table};
 use crate::runs::{ScenarioFile, find_number, number};
@@ -95,13 +96,13 @@ fn cases(effort: Effort) -> Vec<Case> {
 }
 
 /// Packets that were lost, of all data packets that were sent.
-pub(super) fn lost(run: &RunResult) -> f64 {
+pub(super) fn lost(run: &Ran) -> f64 {
     // Each message of 61 KiB is 42 packets of 1500 B of payload.
     let sent = 42.0 * number(run, "flows.offered") + number(run, "retransmissions");
     find_number(run, LOST).unwrap_or_else(|| number(run, "drops")) / sent
 }
 
-fn over(runs: &[RunResult], get: impl Fn(&RunResult) -> f64) -> Vec<f64> {
+fn over(runs: &[Ran], get: impl Fn(&Ran) -> f64) -> Vec<f64> {
     runs.iter().map(get).collect()
 }
 
@@ -168,8 +169,8 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
 }
 
 /// "Reducing the drop-timeout only increases drops, while only slightly reducing the 99.9%ile".
-fn timeout(usual: &[RunResult], hasty: &[RunResult], p999: &str) -> Measured {
-    let mean = |runs: &[RunResult], get: &dyn Fn(&RunResult) -> f64| {
+fn timeout(usual: &[Ran], hasty: &[Ran], p999: &str) -> Measured {
+    let mean = |runs: &[Ran], get: &dyn Fn(&Ran) -> f64| {
         Spread::of(&runs.iter().map(get).collect::<Vec<_>>()).mean
     };
     let drops = [usual, hasty].map(|runs| mean(runs, &lost));
@@ -183,14 +184,12 @@ fn timeout(usual: &[RunResult], hasty: &[RunResult], p999: &str) -> Measured {
 }
 
 /// Figs 1a to 1c: the first seed.
-fn plots(runs: &[&Vec<RunResult>; 4]) -> Vec<Plot> {
+fn plots(runs: &[&Vec<Ran>; 4]) -> Vec<Plot> {
     let names = ["PL2", "RDS", "PL2, at random", "RDS, at random"];
-    let latency = |(name, runs): (&str, &&Vec<RunResult>)| {
-        let cdf = runs[0].cdfs.iter().find(|cdf| cdf.quantity == "fct" && cdf.class == "all");
-        let points = cdf.map(|cdf| cdf.points.clone()).unwrap_or_default();
-        PlotSeries::new(name, SeriesStyle::Steps, points)
+    let latency = |(name, runs): (&str, &&Vec<Ran>)| {
+        PlotSeries::new(name, SeriesStyle::Steps, runs[0].fct.clone())
     };
-    let over_time = |name: &str, runs: &[RunResult], column: &str, scale: f64| {
+    let over_time = |name: &str, runs: &[Ran], column: &str, scale: f64| {
         let points = gauge(&runs[0], column).into_iter();
         let points = points.map(|(end, value)| (end, value * scale)).collect();
         PlotSeries::new(name, SeriesStyle::Line, points)
@@ -228,7 +227,7 @@ fn plots(runs: &[&Vec<RunResult>; 4]) -> Vec<Plot> {
 }
 
 /// Every figure of every case: means over seeds.
-pub(super) fn summary(names: &[&str], runs: &[Vec<RunResult>]) -> Block {
+pub(super) fn summary(names: &[&str], runs: &[Vec<Ran>]) -> Block {
     let columns = [
         ("case", "", Unit::Count),
         ("p50", "Latency, median", Unit::Seconds),
@@ -239,8 +238,8 @@ pub(super) fn summary(names: &[&str], runs: &[Vec<RunResult>]) -> Block {
         ("queue_p99", "Queue found, 99 %", Unit::Bytes),
         ("queue", "Longest queue", Unit::Bytes),
     ];
-    let row = |(name, runs): (&&str, &Vec<RunResult>)| {
-        let mean = |get: &dyn Fn(&RunResult) -> f64| {
+    let row = |(name, runs): (&&str, &Vec<Ran>)| {
+        let mean = |get: &dyn Fn(&Ran) -> f64| {
             json!(Spread::of(&runs.iter().map(get).collect::<Vec<_>>()).mean)
         };
         let of = |path: &'static str| mean(&|run| number(run, path));

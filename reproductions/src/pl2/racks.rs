@@ -1,10 +1,11 @@
 //! Runs of the rack of PL2 §5, and what is read off them.
 
-use rack::results::RunResult;
+use rack::results::{Figure, RunResult};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::SEEDS;
-use crate::runs::{ScenarioFile, number, run_nth};
+use crate::runs::{ScenarioFile, Summarised, number, run_nth};
 use crate::spread::{spread, with_seeds};
 use crate::{Failure, Watch};
 
@@ -24,22 +25,88 @@ pub(super) struct Case {
     pub(super) settings: Vec<(&'static str, Value)>,
 }
 
+/// What is read off a run.
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
+pub(super) struct Ran {
+    summary: Value,
+    /// Completion times in seconds, and the share of all flows at or below each.
+    pub(super) fct: Vec<(f64, f64)>,
+    /// Messages by size, smallest first.
+    pub(super) bins: Vec<Bin>,
+    /// Names of the gauges.
+    gauges: Vec<String>,
+    /// End of each interval over which they count, in seconds.
+    seconds: Vec<f64>,
+    /// A row for each interval, a column for each gauge.
+    values: Vec<Vec<f64>>,
+}
+
+/// The messages of one range of sizes, in bytes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Bin {
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// How many were measured, unfinished ones too.
+    pub(super) count: u64,
+    /// Median of their completion times, in seconds.
+    #[serde(with = "Known")]
+    pub(super) p50: Figure,
+    /// 99th percentile.
+    #[serde(with = "Known")]
+    pub(super) p99: Figure,
+}
+
+/// How a [`Figure`] is kept.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Figure")]
+enum Known {
+    Missing,
+    Exact(f64),
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Ran {
+    pub(super) fn of(result: RunResult) -> Self {
+        let bin = |bin: &rack::results::SizeBin| Bin {
+            from: bin.from.get(),
+            to: bin.to.get(),
+            count: bin.count,
+            p50: bin.fct.p50,
+            p99: bin.fct.p99,
+        };
+        let mut cdfs = result.cdfs.into_iter();
+        let fct = cdfs.find(|cdf| (cdf.quantity, cdf.class) == ("fct", "all"));
+        Self {
+            summary: result.summary,
+            fct: fct.map(|cdf| cdf.points).unwrap_or_default(),
+            bins: result.bins.iter().map(bin).collect(),
+            gauges: result.series.gauges.iter().map(|gauge| gauge.name.into()).collect(),
+            seconds: result.series.seconds,
+            values: result.series.values,
+        }
+    }
+}
+
+impl Summarised for Ran {
+    fn summary(&self) -> &Value {
+        &self.summary
+    }
+}
+
 /// Carries out every case with every seed: a group of seeds for each case.
-pub(super) fn carry_all(
-    cases: &[Case],
-    watch: &mut Watch<'_>,
-) -> Result<Vec<Vec<RunResult>>, Failure> {
+pub(super) fn carry_all(cases: &[Case], watch: &mut Watch<'_>) -> Result<Vec<Vec<Ran>>, Failure> {
     let jobs = with_seeds(cases, SEEDS);
     let mut runs = spread(&jobs, watch, |(case, seed), pulse| {
         let scenario = case.file.with(&case.settings, *seed)?;
-        run_nth(&scenario, case.fabric, &mut (), pulse)
+        Ok(Ran::of(run_nth(&scenario, case.fabric, &mut (), pulse)?))
     })?
     .into_iter();
     Ok(cases.iter().map(|_| runs.by_ref().take(SEEDS as usize).collect()).collect())
 }
 
 /// A number of each run's summary, keys parted by dots.
-pub(super) fn numbers(runs: &[RunResult], path: &str) -> Vec<f64> {
+pub(super) fn numbers(runs: &[Ran], path: &str) -> Vec<f64> {
     runs.iter().map(|run| number(run, path)).collect()
 }
 
@@ -53,19 +120,18 @@ pub(super) fn at_ingress(fabric: &'static str) -> (&'static str, Value) {
 }
 
 /// Payload that arrived after `from` seconds, in bit/s.
-pub(super) fn goodput(run: &RunResult, from: f64) -> f64 {
+pub(super) fn goodput(run: &Ran, from: f64) -> f64 {
     let [bytes, seconds] = within(run, "delivered_bytes", from, f64::INFINITY);
     bytes * 8.0 / seconds
 }
 
 /// What a gauge counted after `from` seconds and up to `to`, and in how many seconds that was.
-fn within(run: &RunResult, gauge: &str, from: f64, to: f64) -> [f64; 2] {
-    let series = &run.series;
+fn within(run: &Ran, gauge: &str, from: f64, to: f64) -> [f64; 2] {
     let column = column(run, gauge);
     let [first, last] =
-        [from, to].map(|instant| series.seconds.partition_point(|&end| end <= instant));
-    let at = |row: usize| if row == 0 { 0.0 } else { series.seconds[row - 1] };
-    let counted = series.values[first..last.max(first)].iter().map(|row| row[column]);
+        [from, to].map(|instant| run.seconds.partition_point(|&end| end <= instant));
+    let at = |row: usize| if row == 0 { 0.0 } else { run.seconds[row - 1] };
+    let counted = run.values[first..last.max(first)].iter().map(|row| row[column]);
     [counted.sum(), at(last) - at(first)]
 }
 
@@ -75,9 +141,9 @@ const WARM_UP: f64 = 0.1;
 
 /// The quotient of what arrived, seed by seed, until the earlier of both runs ends. Each run goes on until all of the
 /// messages that are measured have ended, and with it the arrivals: later ones only one of the two was offered.
-pub(super) fn carried_alike(above: &[RunResult], below: &[RunResult]) -> Vec<f64> {
-    let end = |run: &RunResult| run.series.seconds.last().copied().unwrap_or_default();
-    let quotient = |(above, below): (&RunResult, &RunResult)| {
+pub(super) fn carried_alike(above: &[Ran], below: &[Ran]) -> Vec<f64> {
+    let end = |run: &Ran| run.seconds.last().copied().unwrap_or_default();
+    let quotient = |(above, below): (&Ran, &Ran)| {
         let to = end(above).min(end(below));
         let [above, below] = [above, below].map(|run| {
             let [bytes, seconds] = within(run, "delivered_bytes", WARM_UP * to, to);
@@ -89,14 +155,14 @@ pub(super) fn carried_alike(above: &[RunResult], below: &[RunResult]) -> Vec<f64
 }
 
 /// A gauge over time: seconds and values.
-pub(super) fn gauge(run: &RunResult, gauge: &str) -> Vec<(f64, f64)> {
+pub(super) fn gauge(run: &Ran, gauge: &str) -> Vec<(f64, f64)> {
     let column = column(run, gauge);
-    let rows = run.series.seconds.iter().zip(&run.series.values);
+    let rows = run.seconds.iter().zip(&run.values);
     rows.map(|(&end, row)| (end, row[column])).collect()
 }
 
-fn column(run: &RunResult, gauge: &str) -> usize {
-    let found = run.series.gauges.iter().position(|known| known.name == gauge);
+fn column(run: &Ran, gauge: &str) -> usize {
+    let found = run.gauges.iter().position(|known| known == gauge);
     found.unwrap_or_else(|| panic!("no gauge {gauge}"))
 }
 
@@ -112,28 +178,15 @@ pub(super) fn on_the_line(bytes: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use rack::results::SeriesTable;
-    use rack::{Gauge, GaugeKind};
-
     use super::*;
 
     /// A run that delivered so much by each of these instants since the one before.
-    fn run(delivered: &[(f64, f64)]) -> RunResult {
-        let gauge = |name| Gauge { name, meaning: "", kind: GaugeKind::Count };
-        let series = SeriesTable {
-            gauges: vec![gauge("hops"), gauge("delivered_bytes")],
+    fn run(delivered: &[(f64, f64)]) -> Ran {
+        Ran {
+            gauges: vec!["hops".into(), "delivered_bytes".into()],
             seconds: delivered.iter().map(|row| row.0).collect(),
             values: delivered.iter().map(|row| vec![0.0, row.1]).collect(),
-        };
-        RunResult {
-            label: String::new(),
-            scenario: String::new(),
-            summary: Value::Null,
-            stages: Vec::new(),
-            bins: Vec::new(),
-            cdfs: Vec::new(),
-            series,
-            tables: Vec::new(),
+            ..Ran::default()
         }
     }
 

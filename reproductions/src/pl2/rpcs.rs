@@ -7,6 +7,7 @@ use rack::results::{FlowEnd, FlowRecord, FlowSink};
 use scenario::Sink;
 
 use crate::runs::quantile;
+use serde::{Deserialize, Serialize};
 
 /// One call.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -71,7 +72,7 @@ impl FlowSink for Calls {
 impl Sink for Calls {}
 
 /// What calls took. One that the run's end cut off counts with its age: it takes longer than that.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Latencies {
     seconds: Vec<f64>,
     /// Calls that ended, a second.

@@ -1,6 +1,5 @@
 //! When bursts go unsolicited, and what a reservation costs (§4.4, §5, §7).
 
-use rack::results::RunResult;
 use report::Unit;
 use report::page::{Axis, Block, Plot};
 use serde_json::json;
@@ -8,7 +7,7 @@ use serde_json::json;
 use super::SEEDS;
 use super::incast::{self, overhead};
 use super::microbursts::{self, lost};
-use super::racks::{Case, carry_all, numbers};
+use super::racks::{Case, Ran, carry_all, numbers};
 use super::rpcs::Calls;
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, table};
@@ -22,7 +21,7 @@ const THRESHOLDS: [u32; 6] = [10, 15, 20, 25, 35, 90];
 const ROBUST: [u32; 4] = [10, 15, 20, 25];
 const LARGE: u32 = 35;
 
-pub(super) fn over(runs: &[RunResult], get: impl Fn(&RunResult) -> f64) -> Vec<f64> {
+pub(super) fn over(runs: &[Ran], get: impl Fn(&Ran) -> f64) -> Vec<f64> {
     runs.iter().map(get).collect()
 }
 
@@ -42,7 +41,7 @@ pub(super) fn thresholds(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
     put("loss", Measured::largest(&robust(&runs, lost)));
     put("latency", latency(&runs));
     put("large", Measured::mean(&over(of(&runs, LARGE), lost)));
-    let dropped = |run: &RunResult| number(run, "drops");
+    let dropped = |run: &Ran| number(run, "drops");
     put("drops", Measured::largest(&robust(&runs, dropped)));
     put("drops-large", Measured::mean(&over(of(&runs, LARGE), dropped)));
     put("free-latency", latency(&free));
@@ -59,27 +58,27 @@ pub(super) fn thresholds(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
 }
 
 /// The runs with a threshold.
-fn of(runs: &[Vec<RunResult>], threshold: u32) -> &[RunResult] {
+fn of(runs: &[Vec<Ran>], threshold: u32) -> &[Ran] {
     let place = THRESHOLDS.iter().position(|&known| known == threshold);
     &runs[place.expect("it is swept")]
 }
 
 /// A figure of all runs with thresholds between which nothing is to change.
-fn robust(runs: &[Vec<RunResult>], get: fn(&RunResult) -> f64) -> Vec<f64> {
+fn robust(runs: &[Vec<Ran>], get: fn(&Ran) -> f64) -> Vec<f64> {
     ROBUST.iter().flat_map(|&threshold| over(of(runs, threshold), get)).collect()
 }
 
 /// The largest 99th percentile of those by the smallest.
-fn latency(runs: &[Vec<RunResult>]) -> Measured {
+fn latency(runs: &[Vec<Ran>]) -> Measured {
     let p99 = ROBUST.map(|t| Spread::of(&numbers(of(runs, t), "fct.all.p99")).mean);
     let [low, high] = [f64::min, f64::max].map(|of| p99.into_iter().reduce(of).expect("four"));
     Measured::one(high / low)
 }
 
 /// Queues and drops against the threshold.
-fn threshold_plots(curves: &[(&str, &Vec<Vec<RunResult>>)]) -> Vec<Plot> {
+fn threshold_plots(curves: &[(&str, &Vec<Vec<Ran>>)]) -> Vec<Plot> {
     let one = |title: &str, head: &str, path: &'static str, unit: Unit| {
-        let line = |&(name, runs): &(&str, &Vec<Vec<RunResult>>)| {
+        let line = |&(name, runs): &(&str, &Vec<Vec<Ran>>)| {
             let points = THRESHOLDS.iter().zip(runs);
             let points = points.map(|(&t, runs)| (f64::from(t), Spread::of(&numbers(runs, path))));
             curve(name, &points.collect::<Vec<_>>())
@@ -161,7 +160,7 @@ pub(super) fn exchange(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings
         ("max", "most", Unit::Seconds),
         ("overhead", "Control by payload", Unit::Share),
     ];
-    let row = |(name, runs): (&str, &Vec<RunResult>)| {
+    let row = |(name, runs): (&str, &Vec<Ran>)| {
         let mean = |path: &str| {
             json!(
                 Spread::of(&over(runs, |run| number(run, &format!("pl2.exchange_{path}_seconds"))))

@@ -1,11 +1,11 @@
 //! Messages of W1 to W5, three hosts to one (§6.3, Fig. 8).
 
-use rack::results::{Figure, RunResult, SizeBin};
+use rack::results::Figure;
 use report::Unit;
 use report::page::{Axis, Block, Plot, PlotSeries, SeriesStyle};
 use serde_json::{Value, json};
 
-use super::racks::{Case, LINE, LOST, NODES, carried_alike, carry_all, numbers};
+use super::racks::{Bin, Case, LINE, LOST, NODES, Ran, carried_alike, carry_all, numbers};
 use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::{findings, plot, table};
 use crate::runs::{ScenarioFile, number};
@@ -122,10 +122,10 @@ pub(super) fn loaded(workload: usize, fabric: usize, gbps: f64, messages: u64) -
 }
 
 /// All runs: by workload, by how they are carried, over seeds.
-struct Swept(Vec<Vec<RunResult>>);
+struct Swept(Vec<Vec<Ran>>);
 
 impl Swept {
-    fn at(&self, workload: usize, fabric: usize) -> &[RunResult] {
+    fn at(&self, workload: usize, fabric: usize) -> &[Ran] {
         &self.0[workload * NAMES.len() + fabric]
     }
 
@@ -138,21 +138,21 @@ impl Swept {
         &self,
         workload: usize,
         [above, below]: [usize; 2],
-        get: fn(&SizeBin) -> Figure,
+        get: fn(&Bin) -> Figure,
     ) -> Vec<Vec<Figure>> {
         by_size([above, below].map(|fabric| self.at(workload, fabric)), get)
     }
 }
 
 /// Quotients over ranges of sizes, seed by seed.
-fn by_size([above, below]: [&[RunResult]; 2], get: fn(&SizeBin) -> Figure) -> Vec<Vec<Figure>> {
+fn by_size([above, below]: [&[Ran]; 2], get: fn(&Bin) -> Figure) -> Vec<Vec<Figure>> {
     let pairs = above.iter().zip(below);
     pairs.map(|(above, below)| bin_quotients(above, below, get)).collect()
 }
 
 /// Quotients over the ranges of sizes in which both runs have messages enough: also of those where
 /// unfinished messages leave only a bound, so that no range is left out for being slow.
-fn bin_quotients(above: &RunResult, below: &RunResult, get: fn(&SizeBin) -> Figure) -> Vec<Figure> {
+fn bin_quotients(above: &Ran, below: &Ran, get: fn(&Bin) -> Figure) -> Vec<Figure> {
     let of_size = |size| below.bins.iter().find(|bin| bin.from == size);
     let pairs = above.bins.iter().filter_map(|bin| Some((bin, of_size(bin.from)?)));
     let enough = pairs.filter(|(a, b)| a.count.min(b.count) >= ENOUGH);
@@ -192,12 +192,12 @@ fn measured(over_seeds: &[Vec<Figure>]) -> Measured {
     }
 }
 
-fn p99(bin: &SizeBin) -> Figure {
-    bin.fct.p99
+fn p99(bin: &Bin) -> Figure {
+    bin.p99
 }
 
-fn p50(bin: &SizeBin) -> Figure {
-    bin.fct.p50
+fn p50(bin: &Bin) -> Figure {
+    bin.p50
 }
 
 /// Fig. 8.
@@ -215,7 +215,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         if DRAWN.contains(&workload) {
             measure(&mut sheet, &swept, workload, &word);
         } else {
-            for (row, get) in [("", p99 as fn(&SizeBin) -> Figure), ("-median", p50)] {
+            for (row, get) in [("", p99 as fn(&Bin) -> Figure), ("-median", p50)] {
                 let ratios = swept.by_size(workload, [PL2_TCP, CUBIC], get);
                 sheet.measure(&format!("fig8.{word}{row}"), measured(&ratios));
             }
@@ -283,7 +283,7 @@ fn varied_case(varied: Varied, effort: Effort) -> Case {
 }
 
 /// The rows of what varies one thing.
-fn measure_varied(sheet: &mut Sheet, varied: &[Vec<RunResult>]) {
+fn measure_varied(sheet: &mut Sheet, varied: &[Vec<Ran>]) {
     let [high, optimum, slots, own @ ..] = varied else { unreachable!("cases for each row") };
     let mut put = |name: &str, measured| sheet.measure(&format!("fig8.{name}"), measured);
     put("w3-throughput-high", Measured::mean(&carried_alike(high, optimum)));
@@ -302,9 +302,9 @@ fn measure_varied(sheet: &mut Sheet, varied: &[Vec<RunResult>]) {
 
 /// Figs 8a to 8f: the first seed.
 fn plots(swept: &Swept) -> Vec<Plot> {
-    let line = |workload: usize, fabric: usize, word: &str, get: fn(&SizeBin) -> Figure| {
+    let line = |workload: usize, fabric: usize, word: &str, get: fn(&Bin) -> Figure| {
         let bins = swept.at(workload, fabric)[0].bins.iter().filter(|bin| bin.count >= ENOUGH);
-        let point = |bin: &SizeBin| Some((bin.to.get() as f64, get(bin).exact()?));
+        let point = |bin: &Bin| Some((bin.to as f64, get(bin).exact()?));
         let points = bins.filter_map(point).collect();
         PlotSeries::new(format!("{}, {word}", NAMES[fabric]), SeriesStyle::Line, points)
     };

@@ -5,6 +5,7 @@ use rack::results::{FlowEnd, FlowRecord, FlowSink};
 use report::Unit;
 use report::page::{Axis, Block};
 use scenario::Sink;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::SEEDS;
@@ -109,6 +110,7 @@ impl Ends {
 }
 
 /// What came of a run.
+#[derive(Serialize, Deserialize)]
 struct Carried {
     seconds: Vec<f64>,
     drops: f64,

@@ -11,6 +11,7 @@ use r2c2::rates::{Course, Routed, Terms, Waterfill, Whose, capacities};
 use r2c2::routing::{Network, Protocol};
 use rack::NodeId;
 use rack::topology::{Shape, Torus};
+use serde::{Deserialize, Serialize};
 
 /// §5.2: a link, in bit/s; what a flow sends at before its first rate.
 const LINK_RATE: f64 = 10e9;
@@ -86,7 +87,7 @@ impl Assigned {
 }
 
 /// A computation of rates.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Computation {
     pub(super) flows: usize,
     /// Wall time.

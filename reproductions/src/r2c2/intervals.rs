@@ -2,6 +2,7 @@
 
 use report::Unit;
 use report::page::{Axis, Block, Plot};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::SEEDS;
@@ -41,7 +42,7 @@ fn flows(effort: Effort, gap: u64) -> usize {
 
 /// Differences from the rates computed at every event, in parts of these: over the flows that some
 /// computation considered. Median and 95th percentile.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Error {
     median: f64,
     p95: f64,

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use kernel::Time;
-use rack::FlowId;
 use rack::results::{FlowEnd, FlowRecord, FlowSink, LONG_MIN, RunResult, SHORT_MAX};
 use scenario::Sink;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::SEEDS;
@@ -150,13 +150,13 @@ fn flows(effort: Effort, gap: u64) -> u64 {
 }
 
 /// What a rack made of its flows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Carried {
     pub(super) realised: f64,
     /// Completion times of short flows, in seconds.
     pub(super) short: Vec<f64>,
-    /// Throughput of each long flow that was delivered, in bit/s.
-    pub(super) long: BTreeMap<FlowId, f64>,
+    /// Throughput of each long flow that was delivered, by its number, in bit/s.
+    pub(super) long: BTreeMap<u64, f64>,
     /// Most flows under way at a time.
     pub(super) concurrent: f64,
     /// The longest queue of a port: median and 99th percentile over ports, in bytes; of R2C2 alone,
@@ -223,7 +223,7 @@ pub(super) fn long_quotients(first: &[Carried], second: &[Carried]) -> Vec<f64> 
 #[derive(Default)]
 struct Log {
     short: Vec<f64>,
-    long: BTreeMap<FlowId, f64>,
+    long: BTreeMap<u64, f64>,
     /// A flow more, or one less.
     changes: Vec<(Time, i32)>,
 }
@@ -242,7 +242,7 @@ impl FlowSink for Log {
         if flow.size < SHORT_MAX {
             self.short.push(seconds);
         } else if flow.size > LONG_MIN {
-            self.long.insert(flow.id, flow.size.bits() as f64 / seconds);
+            self.long.insert(flow.id.get(), flow.size.bits() as f64 / seconds);
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::{curve, findings, plot};
 use crate::spread::{spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
+use serde::{Deserialize, Serialize};
 
 /// §5.2: headroom.
 const HEADROOM: f64 = 0.05;
@@ -51,7 +52,7 @@ fn permutation(nodes: u32, count: usize, draw: &mut Stream) -> Vec<LongFlow> {
 }
 
 /// The sums of all flows' rates, in bit/s.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Sums {
     spraying: f64,
     valiant: f64,

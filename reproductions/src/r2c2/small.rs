@@ -2,6 +2,7 @@
 
 use report::Unit;
 use report::page::{Axis, Block};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::SEEDS;
@@ -26,6 +27,7 @@ fn flows(effort: Effort) -> u64 {
 }
 
 /// What a run gave.
+#[derive(Serialize, Deserialize)]
 struct Run {
     /// Throughput of each flow, in bit/s.
     throughput: Vec<f64>,

@@ -11,6 +11,7 @@ use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, findings};
 use crate::spread::{spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
+use serde::{Deserialize, Serialize};
 
 const PORTS: usize = 128;
 /// §4.E: the base packet.
@@ -97,7 +98,7 @@ const fn long_window(effort: Effort) -> Window {
 }
 
 /// What one seed gave.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Point {
     /// Mean delay in seconds, first bit in to first bit out.
     delay: f64,

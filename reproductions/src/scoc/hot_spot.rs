@@ -15,6 +15,7 @@ use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, findings, plot};
 use crate::spread::{spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
+use serde::{Deserialize, Serialize};
 
 const PORTS: usize = 128;
 /// §4.E: the base packet.
@@ -52,7 +53,7 @@ const fn window(effort: Effort) -> Window {
 }
 
 /// What one seed gave, as shares of a line's rate.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Point {
     /// At the hot output.
     hot: f64,

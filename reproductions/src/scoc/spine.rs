@@ -2,6 +2,7 @@
 //! and the ideal (§4.F).
 
 use report::Unit;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::SEEDS;
@@ -60,7 +61,7 @@ fn workload(load: Load, effort: Effort) -> Value {
 }
 
 /// What one seed gave.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Point {
     /// Completion times in seconds.
     mean: f64,

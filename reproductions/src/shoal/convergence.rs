@@ -7,6 +7,7 @@
 use kernel::{Bytes, Time};
 use rack::{Class, Fabric, Flow, FlowId, NodeId};
 use report::Unit;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use shoal::schedule::Schedule;
 use shoal::{Config, Rack};
@@ -35,6 +36,7 @@ struct Case {
 }
 
 /// What was found.
+#[derive(Serialize, Deserialize)]
 struct Found {
     /// Cells in each long queue as the flow begins.
     lengths: Vec<f64>,

@@ -4,6 +4,7 @@ use rack::results::RunResult;
 use report::Unit;
 use report::page::{Axis, Block, Plot};
 use scenario::Scenario;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::SEEDS;
@@ -11,6 +12,7 @@ use super::beside::{self, Point, Swept};
 use super::racks::{Carried, Rack};
 use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::{curve, findings, level, plot, table};
+use crate::paper::part;
 use crate::runs::{ScenarioFile, find_number, number};
 use crate::spread::{spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
@@ -44,7 +46,7 @@ pub(super) fn flows(effort: Effort) -> u64 {
 
 /// What a run of this workload is measured by; not a number where the run or the rack has no such
 /// thing.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
 pub(super) struct Figures {
     pub(super) realised: f64,
     pub(super) fct_mean: f64,
@@ -183,8 +185,7 @@ impl Point {
 fn in_slot(effort: Effort, watch: &mut Watch<'_>) -> Result<Measured, Failure> {
     let point = Point { rack: Rack::Shoal, rate: NODE_RATE, load: 1.0, flows: flows(effort) };
     let jobs = with_seeds(&[point], SEEDS);
-    let mut watch = |share: f64, words: &str| watch(MAIN + (1.0 - MAIN) * share, words);
-    let runs = spread(&jobs, &mut watch, |&(point, seed), pulse| {
+    let runs = spread(&jobs, &mut part(watch, MAIN..1.0), |&(point, seed), pulse| {
         let slot = [("fabric.0.admission", json!("slot"))];
         let (result, _) = point.rack.carry(&point.scenario(&slot, seed)?, pulse)?;
         Ok(Figures::of(&result))
@@ -203,11 +204,10 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         .collect();
     all.extend(beside::points(effort));
     let jobs = with_seeds(&all, SEEDS);
-    let runs =
-        spread(&jobs, &mut |share, words| watch(MAIN * share, words), |&(point, seed), pulse| {
-            let (result, delivered) = point.rack.carry(&point.scenario(&[], seed)?, pulse)?;
-            Ok(Carried::new(&result, &delivered))
-        })?;
+    let runs = spread(&jobs, &mut part(watch, 0.0..MAIN), |&(point, seed), pulse| {
+        let (result, delivered) = point.rack.carry(&point.scenario(&[], seed)?, pulse)?;
+        Ok(Carried::new(&result, &delivered))
+    })?;
     sheet.measure("fig15.node-slot", in_slot(effort, watch)?);
     let figures: Vec<Figures> = runs.iter().map(|run| run.figures).collect();
     let grouped: Vec<&[Figures]> = figures.chunks(SEEDS as usize).take(points.len()).collect();

@@ -276,6 +276,7 @@ mod tests {
     use crate::runs::config_of;
 
     use super::*;
+    use crate::spread::spread_anew;
 
     /// What the experiment rests on: the dead are known before flows start, so that nothing is lost
     /// though no transport runs.
@@ -292,7 +293,7 @@ mod tests {
             let scenario = FIG17.with(&settings, 1).unwrap();
             let mut watch = |_: f64, _: &str| std::ops::ControlFlow::Continue(());
             let run = |&dead: &u32, pulse: &mut Pulse<'_>| carry_out(dead, &scenario, pulse);
-            let result = spread(&[dead], &mut watch, run).unwrap().remove(0);
+            let result = spread_anew(&[dead], &mut watch, run).unwrap().remove(0);
             let flows = &result.summary["flows"];
             assert_eq!((&flows["completed"], &flows["failed"]), (&json!(300), &json!(0)), "{dead}");
             let pairs = result.summary["shoal"]["pairs_given_up"].as_u64().unwrap_or(0);

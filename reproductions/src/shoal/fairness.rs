@@ -4,6 +4,7 @@ use rack::NodeId;
 use rack::fairness::{Use, max_min};
 use report::Unit;
 use report::page::{Axis, Block, Plot};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shoal::Config;
 
@@ -84,7 +85,7 @@ struct Variant {
 }
 
 /// A flow against its fair share.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 struct Share {
     /// Its rate, of the fair one.
     ratio: f64,

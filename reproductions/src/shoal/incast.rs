@@ -3,6 +3,7 @@
 use kernel::Bytes;
 use report::Unit;
 use report::page::{Axis, Block, Plot, PlotSeries, SeriesStyle};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use shoal::Config;
 
@@ -30,6 +31,7 @@ fn swept(effort: Effort) -> &'static [u32] {
 const MANY: u32 = 10;
 
 /// What one incast gave.
+#[derive(Serialize, Deserialize)]
 struct Incast {
     slowest: f64,
     mean: f64,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use rack::FlowId;
 use rack::results::{LONG_MIN, RunResult};
 use scenario::Scenario;
 
@@ -10,6 +9,7 @@ use super::datacentre::Figures;
 use crate::Failure;
 use crate::runs::{Collected, run_nth};
 use crate::spread::Pulse;
+use serde::{Deserialize, Serialize};
 
 /// A rack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,11 +67,11 @@ impl Rack {
 }
 
 /// What a rack made of the flows of one run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Carried {
     pub(super) figures: Figures,
-    /// Goodput of each long flow that was delivered, in bit/s.
-    long: BTreeMap<FlowId, f64>,
+    /// Goodput of each long flow that was delivered, by its number, in bit/s.
+    long: BTreeMap<u64, f64>,
 }
 
 impl Carried {
@@ -81,7 +81,9 @@ impl Carried {
         Self {
             figures: Figures::of(result),
             long: long
-                .map(|one| (one.flow.id, goodput(one.flow.size.bits(), one.fct().as_seconds())))
+                .map(|one| {
+                    (one.flow.id.get(), goodput(one.flow.size.bits(), one.fct().as_seconds()))
+                })
                 .collect(),
         }
     }
@@ -118,7 +120,7 @@ mod tests {
 
     fn carried(fct: f64, long: &[(u64, f64)]) -> Carried {
         let figures = Figures { fct_mean: fct, ..Figures::default() };
-        let long = long.iter().map(|&(id, goodput)| (FlowId::new(id), goodput)).collect();
+        let long = long.iter().copied().collect();
         Carried { figures, long }
     }
 

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use report::{
     Cell, Claim, Column, ResultsTable, Tally, claims_page, claims_table, write_atomically,
 };
-use reproductions::Findings;
 use reproductions::claims::Measured;
+use reproductions::kept::KeptRuns;
+use reproductions::{Findings, Watcher};
 use scenario::BadInput;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -27,6 +28,8 @@ pub(super) const COMMIT: &str = env!("RACKLOOM_COMMIT");
 pub(super) const MEASURED: &str = "measured.json";
 /// Its page, there too.
 pub(super) const REPORT: &str = "report.html";
+/// Its runs, there too, until it has ended.
+const RUNS: &str = "runs";
 /// How often experiments under way are looked at (our choice).
 pub(super) const PATIENCE: Duration = Duration::from_millis(200);
 
@@ -406,7 +409,7 @@ impl<'a> Queue<'a> {
             note(0.0);
             let (paper, experiment) = self.todo[index];
             let began = Instant::now();
-            let mut heard = |share: f64, _: &str| {
+            let heard = |share: f64| {
                 // Done is what is stored.
                 note(share.min(0.999));
                 match self.stop.load(Ordering::Relaxed) {
@@ -414,12 +417,15 @@ impl<'a> Queue<'a> {
                     false => ControlFlow::Continue(()),
                 }
             };
-            let outcome = caught(|| experiment.run(self.effort, &mut heard));
+            let place = self.directory.join(paper.name).join(experiment.name);
+            let build = format!("{VERSION} {COMMIT} {}", word(self.effort));
+            let mut keeper = Keeper { heard, runs: KeptRuns::new(place.join(RUNS), build) };
+            let outcome = caught(|| experiment.run(self.effort, &mut keeper));
             let outcome = outcome.map_err(|panic| reproductions::Failure::Model(panic.message));
             match outcome.and_then(|outcome| outcome) {
                 Ok(findings) => {
-                    let place = self.directory.join(paper.name).join(experiment.name);
                     store(&place, paper, experiment, self.effort, findings, began.elapsed())?;
+                    keeper.runs.forget();
                 }
                 Err(reproductions::Failure::Interrupted) => return Ok(()),
                 Err(failure) => {
@@ -429,6 +435,22 @@ impl<'a> Queue<'a> {
             }
             note(1.0);
         }
+    }
+}
+
+/// Hears how far an experiment has come, and has its runs kept.
+struct Keeper<F> {
+    heard: F,
+    runs: KeptRuns,
+}
+
+impl<F: FnMut(f64) -> ControlFlow<()>> Watcher for Keeper<F> {
+    fn hear(&mut self, share: f64, _: &str) -> ControlFlow<()> {
+        (self.heard)(share)
+    }
+
+    fn kept(&mut self) -> Option<&mut KeptRuns> {
+        Some(&mut self.runs)
     }
 }
 

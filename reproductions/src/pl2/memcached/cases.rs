@@ -1,9 +1,10 @@
 //! One memcached client and its server beside hosts that send to the client: the runs.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::super::incast;
-use super::super::racks::{LINE, LOST, NODES, at_ingress, goodput};
+use super::super::racks::{LINE, LOST, NODES, Ran, at_ingress, goodput};
 use super::super::rpcs::{Calls, Latencies};
 use crate::runs::{ScenarioFile, find_number, number, run_nth};
 use crate::spread::Pulse;
@@ -187,7 +188,7 @@ impl Case {
     pub(super) fn run(&self, seed: u64, pulse: &mut Pulse<'_>) -> Result<Carried, Failure> {
         let scenario = FILE.with(&self.settings(), seed)?;
         let mut calls = Calls::new(2 * ROUNDS);
-        let result = run_nth(&scenario, self.fabric, &mut calls, pulse)?;
+        let result = Ran::of(run_nth(&scenario, self.fabric, &mut calls, pulse)?);
         let calls = calls.after(self.from(), self.milliseconds as f64 * 1e-3);
         let own = calls.rate * self.value() as f64 * 8.0;
         Ok(Carried {
@@ -200,7 +201,7 @@ impl Case {
 }
 
 /// What came of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Carried {
     pub(super) calls: Latencies,
     /// Payload of memcached and of the background, in bit/s.
