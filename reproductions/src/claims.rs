@@ -13,7 +13,20 @@ use serde_json::{Value, json};
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    /// How long the experiment takes.
+    #[serde(default)]
+    takes: Takes,
     claim: Vec<Published>,
+}
+
+/// How long an experiment takes on one core, in seconds; for estimates alone.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Takes {
+    /// With fewer flows than the paper.
+    pub quick: f64,
+    /// At the paper's size.
+    pub full: f64,
 }
 
 /// One published figure.
@@ -362,6 +375,7 @@ impl Spread {
 /// The claims of one experiment while they are measured.
 #[derive(Clone, Debug)]
 pub struct Sheet {
+    takes: Takes,
     published: Vec<Published>,
     measured: BTreeMap<String, Measured>,
 }
@@ -384,7 +398,13 @@ impl Sheet {
                 "{id} has a cause, and does not say which"
             );
         }
-        Self { published: file.claim, measured: BTreeMap::new() }
+        Self { takes: file.takes, published: file.claim, measured: BTreeMap::new() }
+    }
+
+    /// How long its experiment takes.
+    #[must_use]
+    pub fn takes(&self) -> Takes {
+        self.takes
     }
 
     /// The published figures, in the order of the file.

@@ -79,6 +79,16 @@ impl Experiment {
         Sheet::read(self.claims)
     }
 
+    /// How long it takes on one core, in seconds; for estimates alone.
+    #[must_use]
+    pub fn seconds(&self, effort: Effort) -> f64 {
+        let takes = self.sheet().takes();
+        match effort {
+            Effort::Quick => takes.quick,
+            Effort::Full => takes.full,
+        }
+    }
+
     /// The rows of its table from what an earlier run measured, judged by the claims as they are now.
     ///
     /// # Errors

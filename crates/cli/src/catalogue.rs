@@ -7,7 +7,8 @@ use report::{Cell, Column, ResultsTable, Unit};
 use scenario::{BadInput, Registry, describe, schema};
 use serde_json::{Value, json};
 
-use crate::reproduce::{papers, unknown};
+use crate::progress::rough;
+use crate::reproduce::{Effort, papers, unknown};
 
 /// What can be listed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -53,7 +54,10 @@ pub fn list(what: Option<Listed>, registry: &Registry) -> ResultsTable {
         for paper in papers() {
             for experiment in paper.experiments {
                 let name = format!("{} {}", paper.name, experiment.name);
-                add("experiment", &name, &format!("{}: {}", experiment.section, experiment.what));
+                let [quick, full] = [Effort::Quick, Effort::Full]
+                    .map(|effort| rough(experiment.seconds(effort).max(1.0)));
+                let what = format!("{}: {}", experiment.section, experiment.what);
+                add("experiment", &name, &format!("{what} ({quick}; {full} with --full)"));
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rack::run::Progress;
 use report::grouped;
 use report::terminal::{printable, printable_line};
@@ -80,6 +80,14 @@ fn shown(label: &str, columns: u16) -> String {
         return label.into_owned();
     }
     label.chars().take(most - 1).chain(['…']).collect()
+}
+
+/// So many seconds in the unit that says most: `54 s`, `25 minutes`.
+pub fn rough(seconds: f64) -> String {
+    if seconds < 100.0 {
+        return format!("{seconds:.0} s");
+    }
+    HumanDuration(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)).to_string()
 }
 
 /// Columns of the terminal; 80 where there is none.
@@ -275,7 +283,7 @@ impl Pace {
         let elapsed = self.began.elapsed();
         let left = step.total.filter(|_| step.done > from).map(|total| {
             let left = total.saturating_sub(step.done) as f64 / (step.done - from) as f64;
-            format!(", some {:.0} s left", elapsed.as_secs_f64() * left)
+            format!(", some {} left", rough(elapsed.as_secs_f64() * left))
         });
         let share = step.per_cent().map(|share| format!("{share} %"));
         let parts = [share.unwrap_or_default(), step.text()];

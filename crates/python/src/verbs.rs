@@ -263,7 +263,7 @@ pub fn reproduce_all(
             watched.report(|| Step {
                 what: "all experiments".into(),
                 done: progress.done,
-                total: Some(progress.total as f64),
+                total: Some(progress.total),
                 note: progress.under_way.join(", "),
             });
             go_on(watched)

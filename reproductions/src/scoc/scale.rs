@@ -21,6 +21,8 @@ use crate::{Effort, Failure, Findings, Watch};
 enum System {
     /// The chip with four routes.
     Scoc,
+    /// The same with one transfer for each input.
+    Single,
     /// The chip with a crossbar for each of its four routes, so with one transfer for each input.
     Separate,
     /// The chip with sixteen routes through narrow crossbars of a faster clock.
@@ -85,6 +87,11 @@ fn messages() -> Sizes {
     Sizes::Messages { sizes, segment: Bytes::new(288) }
 }
 
+/// The chip with one transfer for each input.
+fn single_chip() -> ChipConfig {
+    ChipConfig { transfers: Transfers::Single, ..papers_chip() }
+}
+
 fn measure((system, ports, load): Case, effort: Effort, seed: u64) -> Result<f64, Failure> {
     let (pattern, sizes) = match load {
         Load::Packets(size, u) => {
@@ -102,6 +109,7 @@ fn measure((system, ports, load): Case, effort: Effort, seed: u64) -> Result<f64
     };
     match system {
         System::Scoc => chip(papers_chip(), traffic),
+        System::Single => chip(single_chip(), traffic),
         System::Separate => chip(separate_chip(), traffic),
         System::Wide => chip(wide_chip(), traffic),
         System::Flat | System::FlatFast => {
@@ -142,7 +150,9 @@ fn cases() -> Vec<Case> {
         cases.push((System::FlatFast, ports, Load::Packets(288, 50)));
         cases.push((System::Crrd, ports, Load::Packets(288, 50)));
     }
-    cases.extend(UNBALANCE.map(|u| (System::Separate, 128, Load::Packets(288, u))));
+    for system in [System::Single, System::Separate] {
+        cases.extend(UNBALANCE.map(|u| (system, 128, Load::Packets(288, u))));
+    }
     for size in WIDE_PACKETS {
         cases.extend(UNBALANCE.map(|u| (System::Wide, 256, Load::Packets(size, u))));
     }
@@ -194,9 +204,14 @@ fn judge(sheet: &mut Sheet, of: &dyn Fn(Case) -> Vec<f64>) {
         PORTS[1..].iter().map(move |&ports| (scoc(ports, u) - scoc(PORTS[0], u)).abs())
     });
     put("ports", Measured::one(apart.fold(0.0, f64::max)));
-    let separate = |u| mean((System::Separate, 128, Load::Packets(288, u)));
-    let apart = UNBALANCE.map(|u| (separate(u) - scoc(128, u)).abs());
-    put("separate", Measured::one(apart.into_iter().fold(0.0, f64::max)));
+    let with = |system: System| move |u| mean((system, 128, Load::Packets(288, u)));
+    let most_apart = |one: &dyn Fn(u32) -> f64, other: &dyn Fn(u32) -> f64| {
+        let apart = UNBALANCE.map(|u| (one(u) - other(u)).abs());
+        Measured::one(apart.into_iter().fold(0.0, f64::max))
+    };
+    let [usual, single, separate] = [System::Scoc, System::Single, System::Separate].map(with);
+    put("separate", most_apart(&separate, &usual));
+    put("separate-of-single", most_apart(&separate, &single));
     for (id, system) in [("flat-ports", System::FlatFast), ("crrd-ports", System::Crrd)] {
         let with = |ports| of((system, ports, Load::Packets(288, 50)));
         let (large, small) = (with(512), with(128));

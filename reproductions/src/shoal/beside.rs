@@ -4,7 +4,6 @@ use report::Unit;
 use report::page::{Axis, Block, Plot};
 use serde_json::{Value, json};
 
-use super::SEEDS;
 use super::datacentre::{Figures, LOADS, NODE_RATE, flows, of};
 use super::racks::{BASELINES, Carried, RACKS, Rack, SIMULATED, goodput_quotients, quotients};
 use crate::Effort;
@@ -54,12 +53,15 @@ pub(super) fn points(effort: Effort) -> Vec<Point> {
 pub(super) struct Swept<'a> {
     points: &'a [Point],
     runs: &'a [Carried],
+    /// Runs of a point.
+    seeds: usize,
 }
 
 impl<'a> Swept<'a> {
-    pub(super) fn new(points: &'a [Point], runs: &'a [Carried]) -> Self {
-        assert_eq!(points.len() * SEEDS as usize, runs.len(), "a run for each point and seed");
-        Self { points, runs }
+    pub(super) fn new(points: &'a [Point], runs: &'a [Carried], seeds: u64) -> Self {
+        let seeds = seeds as usize;
+        assert_eq!(points.len() * seeds, runs.len(), "a run for each point and seed");
+        Self { points, runs, seeds }
     }
 
     fn has(&self, (rack, load, flows): (Rack, f64, u64)) -> bool {
@@ -69,7 +71,7 @@ impl<'a> Swept<'a> {
     fn at(&self, point: Point) -> &'a [Carried] {
         let index = self.points.iter().position(|&known| known == point);
         let index = index.expect("every point asked for was run");
-        &self.runs[index * SEEDS as usize..][..SEEDS as usize]
+        &self.runs[index * self.seeds..][..self.seeds]
     }
 
     /// A rack's runs and Shoal's at this load.
@@ -112,7 +114,7 @@ pub(super) fn plots(effort: Effort, swept: &Swept<'_>) -> Vec<Plot> {
         RACKS.iter().map(line).collect()
     };
     let x = || Axis::linear("Nominal load of 50 Gbps a node", Unit::Ratio);
-    let note = "Bars: least and most over five seeds.";
+    let note = "Bars: least and most over the seeds.";
     let seconds = |label| Axis::log(label, Unit::Seconds);
     let mean = seconds("Mean FCT, short flows");
     let tail = seconds("FCT p99.9, short flows");

@@ -9,8 +9,7 @@ use report::page::{Axis, Block, Plot, PlotSeries};
 use scenario::{BadInput, Job, Located, Scenario};
 use serde_json::{Value, json};
 
-use super::SEEDS;
-use super::datacentre::{Figures, flows, of};
+use super::datacentre::{Figures, flows, of, seeds};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, published, table};
 use crate::runs::ScenarioFile;
@@ -176,12 +175,12 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let mut sheet = Sheet::read(include_str!("../../shoal/fig17.claims.toml"));
     let points: Vec<(Reading, u32)> =
         READINGS.iter().flat_map(|&reading| DEAD.map(|dead| (reading, dead))).collect();
-    let jobs = with_seeds(&points, SEEDS);
+    let jobs = with_seeds(&points, seeds(effort));
     let runs = spread(&jobs, watch, |&((reading, dead), seed), pulse| {
         let scenario = scenario_of(reading, dead, effort, seed)?;
         Ok(Figures::of(&carry_out(dead, &scenario, pulse)?))
     })?;
-    let grouped: Vec<&[Figures]> = runs.chunks(SEEDS as usize).collect();
+    let grouped: Vec<&[Figures]> = runs.chunks(seeds(effort) as usize).collect();
     for (reading, runs) in READINGS.iter().zip(grouped.chunks(DEAD.len())) {
         let suffix = reading.claims;
         let mut put = |word: &str, value| sheet.measure(&format!("fig17.{word}{suffix}"), value);
@@ -223,7 +222,7 @@ fn plots(sheet: &Sheet, grouped: &[&[Figures]]) -> Vec<Plot> {
         published("published", points.collect())
     };
     let dead = || Axis::linear("Dead nodes", Unit::Share);
-    let note = "Bars: least and most over five seeds.";
+    let note = "Bars: least and most over the seeds.";
     let mut tails = lines(|f| f.fct_p999);
     tails.push(printed(&[("fig17.fct-20", 0.2), ("fig17.fct-40", 0.4)]));
     let y = Axis::linear("FCT p99.9, short flows, of that with none dead", Unit::Ratio);

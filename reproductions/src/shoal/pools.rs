@@ -4,9 +4,8 @@ use report::Unit;
 use report::page::{Axis, Block, Plot, PlotSeries, SeriesStyle};
 use serde_json::{Value, json};
 
-use super::SEEDS;
 use super::beside::mean;
-use super::datacentre::{self, Figures, of};
+use super::datacentre::{self, Figures, of, seeds};
 use super::racks::{BASELINES, Carried, RACKS, Rack, goodput_quotients, quotients};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{findings, level, plot, table};
@@ -85,14 +84,17 @@ fn flows(effort: Effort) -> u64 {
 }
 
 /// All runs: for each application each rack's, a run for each seed.
-struct Runs(Vec<Carried>);
+struct Runs {
+    carried: Vec<Carried>,
+    seeds: usize,
+}
 
 impl Runs {
     fn at(&self, application: Application, rack: Rack) -> &[Carried] {
         let places = APPLICATIONS.iter().flat_map(|&one| RACKS.map(|rack| (one, rack)));
         let index = places.into_iter().position(|place| place == (application, rack));
         let index = index.expect("every application runs on every rack");
-        &self.0[index * SEEDS as usize..][..SEEDS as usize]
+        &self.carried[index * self.seeds..][..self.seeds]
     }
 
     fn figures(&self, application: Application, rack: Rack) -> Vec<Figures> {
@@ -105,7 +107,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let mut sheet = Sheet::read(include_str!("../../shoal/fig18.claims.toml"));
     let places: Vec<(Application, Rack)> =
         APPLICATIONS.iter().flat_map(|&one| RACKS.map(|rack| (one, rack))).collect();
-    let jobs = with_seeds(&places, SEEDS);
+    let jobs = with_seeds(&places, seeds(effort));
     let runs = spread(&jobs, watch, |&((application, rack), seed), pulse| {
         let settings =
             [("workload.sizes", application.sizes()), ("workload.flows", json!(flows(effort)))];
@@ -116,7 +118,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         Ok((Carried::new(&result, &delivered), share_among(&delivered, busy)))
     })?;
     let (runs, skews): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
-    let runs = Runs(runs);
+    let runs = Runs { carried: runs, seeds: seeds(effort) as usize };
     sheet.measure("fig18.skew", Measured::mean(&skews));
     measure(&mut sheet, &runs);
     let blocks = vec![Block::Plots(plots(&sheet, &runs)), numbers(&runs)];

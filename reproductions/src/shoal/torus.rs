@@ -4,8 +4,8 @@ use report::Unit;
 use report::page::{Axis, Block};
 use serde_json::{Value, json};
 
-use super::SEEDS;
 use super::beside::mean;
+use super::datacentre::seeds;
 use super::racks::{Carried, goodput_quotients, quotients};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, table};
@@ -79,14 +79,14 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let mut sheet = Sheet::read(include_str!("../../shoal/torus.claims.toml"));
     let points: Vec<(f64, usize)> =
         LOADS.iter().flat_map(|&load| [0, 1].map(|rack| (load, rack))).collect();
-    let jobs = with_seeds(&points, SEEDS);
+    let jobs = with_seeds(&points, seeds(effort));
     let runs = spread(&jobs, watch, |&((load, rack), seed), pulse| {
         let settings = [("workload.load", json!(load)), ("workload.flows", json!(flows(effort)))];
         let mut delivered = Collected::default();
         let result = run_nth(&TORUS.with(&settings, seed)?, rack, &mut delivered, pulse)?;
         Ok(Carried::new(&result, &delivered))
     })?;
-    let seeds = SEEDS as usize;
+    let seeds = seeds(effort) as usize;
     let pair = |both: &[Carried]| {
         let (shoal, torus) = both.split_at(seeds);
         Pair { shoal: shoal.to_vec(), torus: torus.to_vec() }
@@ -108,7 +108,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let x = Axis::linear("Nominal load of 50 Gbps a node", Unit::Ratio);
     let y = Axis::log("Above 1, Shoal is ahead", Unit::Ratio);
     let note = "FCT p99.9 of short flows, goodput of long flows that both delivered; bars: least and \
-                most over five seeds.";
+                most over the seeds.";
     let figure = plot("Shoal beside a 3D torus", note, x, y, series.into());
     let columns = [
         ("nominal", "Load, nominal", Unit::Ratio),

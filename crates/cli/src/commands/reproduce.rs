@@ -125,8 +125,8 @@ fn reproduce_all(
     let done = all::all(&chosen, effort, places, missing, &mut |progress| {
         progress.told.iter().for_each(|text| meter.say(text));
         meter.update(|| Step {
-            done: (progress.done * STEPS) as u64,
-            total: Some(progress.total as u64 * STEPS as u64),
+            done: (progress.done / progress.total * STEPS) as u64,
+            total: Some(STEPS as u64),
             what: "",
             note: progress.under_way.join(", "),
         });

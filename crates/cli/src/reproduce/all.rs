@@ -33,6 +33,9 @@ const RUNS: &str = "runs";
 /// How often experiments under way are looked at (our choice).
 pub(super) const PATIENCE: Duration = Duration::from_millis(200);
 
+/// An experiment and its paper.
+pub(super) type One = (&'static Paper, &'static Experiment);
+
 /// What an experiment measured, and what measured it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -83,10 +86,10 @@ pub enum Missing<'a> {
 /// How far all experiments have come.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Progress {
-    /// Experiments that are done, with the parts that are of those under way.
+    /// Work that is done, with the parts that are of experiments under way: seconds that it takes on one core.
     pub done: f64,
-    /// Experiments in all.
-    pub total: usize,
+    /// Work in all, in the same.
+    pub total: f64,
     /// Those under way.
     pub under_way: Vec<String>,
     /// What is to be known of where they run, since this was last told.
@@ -204,7 +207,7 @@ impl All {
 ///
 /// # Errors
 /// When a name is none of them: every such name.
-pub fn select(names: &[String]) -> Result<Vec<(&'static Paper, &'static Experiment)>, BadInput> {
+pub fn select(names: &[String]) -> Result<Vec<One>, BadInput> {
     let each =
         papers().iter().flat_map(|paper| paper.experiments.iter().map(move |one| (paper, one)));
     if names.is_empty() {
@@ -241,7 +244,7 @@ pub fn select(names: &[String]) -> Result<Vec<(&'static Paper, &'static Experime
 /// # Errors
 /// When the directory is bad. An experiment that breaks does not stop the others.
 pub fn all(
-    chosen: &[(&'static Paper, &'static Experiment)],
+    chosen: &[One],
     effort: Effort,
     (directory, beside): (&Path, Option<&Path>),
     missing: Missing<'_>,
@@ -250,19 +253,19 @@ pub fn all(
     let place = Place::create(directory)?;
     let mut outcome = Outcome::default();
     if !matches!(missing, Missing::Judge) {
-        let todo = |(paper, experiment): &(&'static Paper, &'static Experiment)| {
+        let todo = |(paper, experiment): &One| {
             let stored = Stored::read(&directory.join(paper.name).join(experiment.name));
             !stored.is_some_and(|stored| {
                 stored.is_ours(effort) && experiment.judge(&stored.measured).is_ok()
             })
         };
         let left: Vec<_> = chosen.iter().filter(|one| todo(one)).copied().collect();
-        let (total, where_to) = (chosen.len(), (effort, directory));
+        let (work, where_to) = (Work::new(chosen, &left, effort), (effort, directory));
         outcome = match missing {
             Missing::Run(jobs) => {
-                Queue::new(left, total, effort, directory).carry_out(jobs, watch)?
+                Queue::new(left, work, effort, directory).carry_out(jobs, watch)?
             }
-            Missing::On(cluster) => away::carry_out_all(&left, total, where_to, cluster, watch)?,
+            Missing::On(cluster) => away::carry_out_all(&left, &work, where_to, cluster, watch)?,
             Missing::Judge => outcome,
         };
     }
@@ -317,6 +320,28 @@ fn gather(
     found
 }
 
+/// How much work experiments are: seconds that they take on one core.
+pub(super) struct Work {
+    /// Those that were done before.
+    before: f64,
+    /// Each of those to be run.
+    pub(super) each: Vec<f64>,
+}
+
+impl Work {
+    fn new(chosen: &[One], left: &[One], effort: Effort) -> Self {
+        // However short an experiment is, that it is done is seen.
+        let seconds = |(_, experiment): &One| experiment.seconds(effort).max(1.0);
+        let each: Vec<f64> = left.iter().map(seconds).collect();
+        let all: f64 = chosen.iter().map(seconds).sum();
+        Self { before: (all - each.iter().sum::<f64>()).max(0.0), each }
+    }
+
+    pub(super) fn total(&self) -> f64 {
+        self.before + self.each.iter().sum::<f64>()
+    }
+}
+
 /// What came of the experiments that were run.
 #[derive(Default)]
 pub(super) struct Outcome {
@@ -327,9 +352,8 @@ pub(super) struct Outcome {
 
 /// Experiments to be run, of which each thread takes the next.
 struct Queue<'a> {
-    todo: Vec<(&'static Paper, &'static Experiment)>,
-    /// Experiments in all, with those that were done before.
-    total: usize,
+    todo: Vec<One>,
+    work: Work,
     effort: Effort,
     directory: &'a Path,
     next: AtomicUsize,
@@ -340,15 +364,10 @@ struct Queue<'a> {
 }
 
 impl<'a> Queue<'a> {
-    fn new(
-        todo: Vec<(&'static Paper, &'static Experiment)>,
-        total: usize,
-        effort: Effort,
-        directory: &'a Path,
-    ) -> Self {
+    fn new(todo: Vec<One>, work: Work, effort: Effort, directory: &'a Path) -> Self {
         let shares = Mutex::new(vec![f64::NAN; todo.len()]);
         let (next, stop, broken) = Default::default();
-        Self { todo, total, effort, directory, next, stop, shares, broken }
+        Self { todo, work, effort, directory, next, stop, shares, broken }
     }
 
     /// Runs all, so many at a time, and tells the watch until it breaks.
@@ -390,9 +409,10 @@ impl<'a> Queue<'a> {
         let under_way = shares.iter().zip(&self.todo).filter(|(share, _)| is_under_way(share));
         let under_way =
             under_way.map(|(_, (paper, experiment))| format!("{} {}", paper.name, experiment.name));
-        let begun: f64 = shares.iter().filter(|share| !share.is_nan()).sum();
-        let before = self.total - self.todo.len();
-        let (done, total) = (before as f64 + begun, self.total);
+        let done =
+            |(share, seconds): (&f64, &f64)| if share.is_nan() { 0.0 } else { share * seconds };
+        let begun: f64 = shares.iter().zip(&self.work.each).map(done).sum();
+        let (done, total) = (self.work.before + begun, self.work.total());
         Progress { done, total, under_way: under_way.collect(), told: Vec::new() }
     }
 

@@ -13,7 +13,9 @@ use report::write_atomically;
 use scenario::{BadInput, Located};
 use serde::{Deserialize, Serialize};
 
-use super::all::{COMMIT, MEASURED, Outcome, PATIENCE, Progress, REPORT, Stored, store, word};
+use super::all::{
+    COMMIT, MEASURED, One, Outcome, PATIENCE, Progress, REPORT, Stored, Work, store, word,
+};
 use super::{Effort, Experiment, Paper, papers};
 use crate::engine::cluster::{self, Cluster, Ended, Job, News};
 use crate::engine::{Busy, Failure, Place, caught};
@@ -102,14 +104,13 @@ pub fn carry_out(
     }
 }
 
-/// Has experiments carried out on a cluster, and stores each as it comes, below its key in `directory`. There are
-/// `total` in all, with those that were done before.
+/// Has experiments carried out on a cluster, and stores each as it comes, below its key in `directory`.
 ///
 /// # Errors
 /// When the cluster is gone or of no use: what has come until then is kept.
 pub(super) fn carry_out_all(
-    todo: &[(&'static Paper, &'static Experiment)],
-    total: usize,
+    todo: &[One],
+    work: &Work,
     (effort, directory): (Effort, &Path),
     cluster: &dyn Cluster,
     watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
@@ -123,8 +124,8 @@ pub(super) fn carry_out_all(
     let mut told = Vec::new();
     while !away.left.is_empty() {
         let progress = Progress {
-            done: (total - away.left.len()) as f64,
-            total,
+            done: work.total() - away.left.values().map(|&place| work.each[place]).sum::<f64>(),
+            total: work.total(),
             under_way: vec![format!("{} on the cluster", away.left.len())],
             told: std::mem::take(&mut told),
         };
