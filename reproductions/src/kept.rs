@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use report::write_atomically;
 use serde::Serialize;
@@ -50,17 +51,19 @@ impl KeptList {
         self.runs.directory.join(format!("{}-{index}.msgpack", self.runs.lists))
     }
 
-    /// What the run at `index` gave, if it is here.
-    pub(crate) fn find<R: DeserializeOwned>(&self, index: usize) -> Option<R> {
+    /// How long the run at `index` took and what it gave, if it is here.
+    pub(crate) fn find<R: DeserializeOwned>(&self, index: usize) -> Option<(Duration, R)> {
         let bytes = fs::read(self.file(index)).ok()?;
-        let (build, result): (String, R) = rmp_serde::from_slice(&bytes).ok()?;
-        (build == self.runs.build).then_some(result)
+        let (build, took, result): (String, f64, R) = rmp_serde::from_slice(&bytes).ok()?;
+        let took = Duration::try_from_secs_f64(took).ok()?;
+        (build == self.runs.build).then_some((took, result))
     }
 
-    /// Keeps what the run at `index` gave.
-    pub(crate) fn keep<R: Serialize>(&self, index: usize, result: &R) {
+    /// Keeps how long the run at `index` took, and what it gave.
+    pub(crate) fn keep<R: Serialize>(&self, index: usize, took: Duration, result: &R) {
         // Where it cannot be written the run is not lost: it would only have to be made again after a stop.
-        let Ok(bytes) = rmp_serde::to_vec(&(&self.runs.build, result)) else { return };
+        let kept = (&self.runs.build, took.as_secs_f64(), result);
+        let Ok(bytes) = rmp_serde::to_vec(&kept) else { return };
         let made = fs::create_dir_all(&self.runs.directory);
         let _ = made.is_ok() && write_atomically(&self.file(index), &bytes).is_ok();
     }
@@ -85,8 +88,9 @@ mod tests {
         let given: Difficult = (values, table, Some((u64::MAX, true)));
         let list = runs(place.path(), "1 full");
         assert!(list.find::<Difficult>(3).is_none());
-        list.keep(3, &given);
-        let found: Difficult = runs(place.path(), "1 full").find(3).unwrap();
+        list.keep(3, Duration::from_millis(1_500), &given);
+        let (took, found): (_, Difficult) = runs(place.path(), "1 full").find(3).unwrap();
+        assert_eq!(took, Duration::from_millis(1_500));
         let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
         assert_eq!(bits(&found.0), bits(&given.0));
         assert_eq!(found.1.to_string(), given.1.to_string());
@@ -99,7 +103,7 @@ mod tests {
     fn half_a_file_is_no_run() {
         let place = tempfile::tempdir().unwrap();
         let list = runs(place.path(), "1");
-        list.keep(0, &vec![1.5_f64; 100]);
+        list.keep(0, Duration::ZERO, &vec![1.5_f64; 100]);
         let bytes = fs::read(list.file(0)).unwrap();
         fs::write(list.file(0), &bytes[..bytes.len() / 2]).unwrap();
         assert!(list.find::<Vec<f64>>(0).is_none());

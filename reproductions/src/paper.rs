@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
+use std::time::Duration;
 
 use rack::run::RunError;
 use report::Claim;
@@ -21,6 +22,16 @@ pub enum Effort {
     Quick,
     /// The paper's size.
     Full,
+}
+
+impl Effort {
+    /// Seeds where a run takes long (our choice).
+    pub(crate) const fn seeds(self) -> u64 {
+        match self {
+            Self::Quick => 3,
+            Self::Full => 5,
+        }
+    }
 }
 
 /// Carries out an experiment.
@@ -131,6 +142,11 @@ pub trait Watcher {
     fn kept(&mut self) -> Option<&mut KeptRuns> {
         None
     }
+
+    /// Some of its runs have taken this long, one after the other.
+    fn spent(&mut self, time: Duration) {
+        let _ = time;
+    }
 }
 
 impl<F: FnMut(f64, &str) -> ControlFlow<()>> Watcher for F {
@@ -158,6 +174,10 @@ impl Watcher for Part<'_, '_> {
 
     fn kept(&mut self) -> Option<&mut KeptRuns> {
         self.whole.kept()
+    }
+
+    fn spent(&mut self, time: Duration) {
+        self.whole.spent(time);
     }
 }
 

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rack::run::Progress;
 use rayon::prelude::*;
@@ -28,6 +28,8 @@ pub struct Pulse<'a> {
     done: &'a AtomicU64,
     /// Parts of this run that are counted in `done`.
     counted: u64,
+    /// How long it took when it was made, if it is not made now.
+    before: Duration,
 }
 
 impl Pulse<'_> {
@@ -63,12 +65,14 @@ pub fn spread<J: Sync, R: Send + Serialize + DeserializeOwned>(
     let kept = watch.kept().map(KeptRuns::next_list);
     let places: Vec<usize> = (0..jobs.len()).collect();
     spread_anew(&places, watch, |&at, pulse| {
-        if let Some(result) = kept.as_ref().and_then(|kept| kept.find(at)) {
+        if let Some((took, result)) = kept.as_ref().and_then(|kept| kept.find(at)) {
+            pulse.before = took;
             return Ok(result);
         }
+        let began = Instant::now();
         let result = run(&jobs[at], pulse)?;
         if let Some(kept) = &kept {
-            kept.keep(at, &result);
+            kept.keep(at, began.elapsed(), &result);
         }
         Ok(result)
     })
@@ -102,19 +106,23 @@ fn spread_any(
     run: &(dyn Fn(usize, &mut Pulse<'_>) -> Result<(), Failure> + Sync),
 ) -> Result<(), Failure> {
     let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
-    let finished = AtomicU64::new(0);
+    let (finished, spent) = (AtomicU64::new(0), AtomicU64::new(0));
     let (send, receive) = mpsc::channel();
     let results: Vec<Result<(), Failure>> = std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
             // Dropped with the closure, when all is done: the loop below then ends.
             let _send: mpsc::Sender<()> = send;
             let one = |at: usize| {
-                let mut pulse = Pulse { stop: &stop, done: &done, counted: 0 };
+                let before = Duration::ZERO;
+                let mut pulse = Pulse { stop: &stop, done: &done, counted: 0, before };
                 pulse.at(0.0).is_continue().then_some(()).ok_or(Failure::Interrupted)?;
+                let began = Instant::now();
                 // An invariant that does not hold is a panic with its numbers.
                 let result = catch_unwind(AssertUnwindSafe(|| run(at, &mut pulse)))
                     .unwrap_or_else(|panic| Err(Failure::Model(words(panic.as_ref()))));
                 let _ = pulse.at(1.0);
+                let took = began.elapsed() + pulse.before;
+                spent.fetch_add(took.as_micros() as u64, Ordering::Relaxed);
                 finished.fetch_add(1, Ordering::Relaxed);
                 result
             };
@@ -132,6 +140,7 @@ fn spread_any(
     if stop.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);
     }
+    watch.spent(Duration::from_micros(spent.into_inner()));
     results.into_iter().collect()
 }
 

@@ -8,9 +8,6 @@ mod tests;
 use crate::Paper;
 use crate::paper::experiment;
 
-/// Seeds over which each point is run (our choice, as few as the interval is worth printing for).
-const SEEDS: u64 = 5;
-
 /// The paper.
 pub(crate) const PAPER: Paper = Paper {
     name: "homa",

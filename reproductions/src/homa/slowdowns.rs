@@ -5,7 +5,6 @@ use report::page::{Axis, Block, Plot, PlotSeries};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::SEEDS;
 use super::messages::{BySize, Messages, Slowdown, TENTHS};
 use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, table};
@@ -102,12 +101,13 @@ pub(super) fn carry(
 /// All runs: by workload, by transport, over seeds.
 struct Swept {
     runs: Vec<Carried>,
+    seeds: usize,
 }
 
 impl Swept {
     fn at(&self, workload: usize, transport: usize) -> &[Carried] {
-        let first = (workload * TRANSPORTS.len() + transport) * SEEDS as usize;
-        &self.runs[first..first + SEEDS as usize]
+        let first = (workload * TRANSPORTS.len() + transport) * self.seeds;
+        &self.runs[first..first + self.seeds]
     }
 
     /// The 99th percentile of the shortest half, seed by seed.
@@ -130,11 +130,11 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         .flat_map(|&workload| (0..TRANSPORTS.len()).map(move |transport| (workload, transport)))
         .collect();
     let times = if effort == Effort::Full { FULL } else { 1 };
-    let jobs = with_seeds(&points, SEEDS);
+    let jobs = with_seeds(&points, effort.seeds());
     let runs = spread(&jobs, watch, |&((workload, transport), seed), pulse| {
         carry(workload, transport, workload.messages * times, seed, pulse)
     })?;
-    let swept = Swept { runs };
+    let swept = Swept { runs, seeds: effort.seeds() as usize };
     measure(&mut sheet, &swept);
     let text = format!(
         "144 hosts at 10 Gbps in 9 racks, Poisson arrivals, lines at {}: the same messages under \

@@ -176,7 +176,7 @@ pub(super) fn incast(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, 
         case
     };
     cases.extend((2..=MOST).map(together));
-    let mut runs = carry_all(&cases, watch)?;
+    let mut runs = carry_all(&cases, effort, watch)?;
     let mut free = runs.split_off(swept_cases);
     let mut ingress = free.split_off(MOST);
     let together = ingress.split_off(MOST);
@@ -260,7 +260,7 @@ fn plots(swept: &Swept<'_>) -> Vec<Plot> {
             swept.over(fabric, hosts, path).into_iter().map(on_the_line).collect()
         }
     };
-    let note = "Bars: least and most over five seeds.";
+    let note = "Bars: least and most over the seeds.";
     let theirs =
         published("PL2, published", vec![(1.0, 80e9), (2.0, 97e9), (3.0, 97e9), (4.0, 97e9)]);
     let ethernet = [swept.lines(&[PL2, RAW], goodput), vec![theirs]].concat();
@@ -288,7 +288,7 @@ pub(super) fn outcast(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings,
     few.settings.push(("workload.timing.rounds", json!(FLOWS / MOST)));
     cases.push(few);
     cases.push(without_work(case(PL2, 1, MOST, effort)));
-    let mut runs = carry_all(&cases, watch)?;
+    let mut runs = carry_all(&cases, effort, watch)?;
     let free = runs.pop().expect("the last case");
     let few = runs.pop().expect("the case before it");
     let swept = Swept { fabrics: &fabrics, runs };
@@ -308,7 +308,7 @@ pub(super) fn outcast(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings,
     let y = Axis::linear("Throughput", Unit::BitsPerSecond);
     let lines = swept.lines(&fabrics, |fabric, hosts| swept.goodput(fabric, hosts));
     let theirs = published("PL2, published, at most", vec![(4.0, 90e9)]);
-    let note = "Bars: least and most over five seeds.";
+    let note = "Bars: least and most over the seeds.";
     let drawn = plot("Fig. 10", note, x, y, [lines, vec![theirs]].concat());
     let text = "One host sends to one to four, in 12 flows to each that never end.";
     let blocks = vec![Block::Plots(vec![drawn]), swept.numbers()];

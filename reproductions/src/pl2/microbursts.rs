@@ -109,7 +109,7 @@ fn over(runs: &[Ran], get: impl Fn(&Ran) -> f64) -> Vec<f64> {
 /// Fig. 1.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../pl2/fig1.claims.toml"));
-    let runs = carry_all(&cases(effort), watch)?;
+    let runs = carry_all(&cases(effort), effort, watch)?;
     let [pl2, rds, far, far_rds, random, random_rds, paced, _, rest @ ..] = &runs[..] else {
         unreachable!("twelve cases")
     };

@@ -16,10 +16,6 @@ mod training;
 use crate::paper::experiment;
 use crate::{Experiment, Paper};
 
-/// Seeds over which anything with chance in it is run (our choice, as few as the interval is worth
-/// printing for).
-const SEEDS: u64 = 5;
-
 /// The paper.
 pub(crate) const PAPER: Paper = Paper {
     name: "pl2",

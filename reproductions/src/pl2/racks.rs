@@ -4,10 +4,9 @@ use rack::results::{Figure, RunResult};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::SEEDS;
 use crate::runs::{ScenarioFile, Summarised, number, run_nth};
 use crate::spread::{spread, with_seeds};
-use crate::{Failure, Watch};
+use crate::{Effort, Failure, Watch};
 
 /// PL2 §5: rate of a host's line, in bit/s.
 pub(super) const LINE: f64 = 100e9;
@@ -95,14 +94,18 @@ impl Summarised for Ran {
 }
 
 /// Carries out every case with every seed: a group of seeds for each case.
-pub(super) fn carry_all(cases: &[Case], watch: &mut Watch<'_>) -> Result<Vec<Vec<Ran>>, Failure> {
-    let jobs = with_seeds(cases, SEEDS);
+pub(super) fn carry_all(
+    cases: &[Case],
+    effort: Effort,
+    watch: &mut Watch<'_>,
+) -> Result<Vec<Vec<Ran>>, Failure> {
+    let jobs = with_seeds(cases, effort.seeds());
     let mut runs = spread(&jobs, watch, |(case, seed), pulse| {
         let scenario = case.file.with(&case.settings, *seed)?;
         Ok(Ran::of(run_nth(&scenario, case.fabric, &mut (), pulse)?))
     })?
     .into_iter();
-    Ok(cases.iter().map(|_| runs.by_ref().take(SEEDS as usize).collect()).collect())
+    Ok(cases.iter().map(|_| runs.by_ref().take(effort.seeds() as usize).collect()).collect())
 }
 
 /// A number of each run's summary, keys parted by dots.

@@ -4,7 +4,6 @@ use report::Unit;
 use report::page::{Axis, Block, Plot};
 use serde_json::json;
 
-use super::SEEDS;
 use super::incast::{self, overhead};
 use super::microbursts::{self, lost};
 use super::racks::{Case, Ran, carry_all, numbers};
@@ -35,7 +34,7 @@ pub(super) fn thresholds(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
     };
     let mut cases = THRESHOLDS.map(case).to_vec();
     cases.extend(THRESHOLDS.map(case).map(incast::without_work));
-    let mut runs = carry_all(&cases, watch)?;
+    let mut runs = carry_all(&cases, effort, watch)?;
     let free = runs.split_off(THRESHOLDS.len());
     let mut put = |word: &str, measured| sheet.measure(&format!("threshold.{word}"), measured);
     put("loss", Measured::largest(&robust(&runs, lost)));
@@ -84,7 +83,7 @@ fn threshold_plots(curves: &[(&str, &Vec<Vec<Ran>>)]) -> Vec<Plot> {
             curve(name, &points.collect::<Vec<_>>())
         };
         let (x, y) = (Axis::linear("Threshold t in slots", Unit::Count), Axis::linear(head, unit));
-        let note = "Bars: least and most over five seeds.";
+        let note = "Bars: least and most over the seeds.";
         plot(title, note, x, y, curves.iter().map(line).collect())
     };
     vec![
@@ -110,14 +109,14 @@ fn round_trips(effort: Effort, watch: &mut Watch<'_>) -> Result<[Vec<f64>; 2], F
             ("fabric.0.unsolicited_below", json!(below)),
         ]
     };
-    let jobs = with_seeds(&[15, 0], SEEDS);
+    let jobs = with_seeds(&[15, 0], effort.seeds());
     let medians = spread(&jobs, watch, |&(below, seed), pulse| {
         let scenario = microbursts::FILE.with(&settings(below), seed)?;
         let mut calls = Calls::new(2 * rounds);
         let run = run_nth(&scenario, microbursts::PL2, &mut calls, pulse)?;
         Ok(calls.after(0.0, number(&run, "simulated_seconds")).quantile(0.5))
     })?;
-    let (unsolicited, granted) = medians.split_at(SEEDS as usize);
+    let (unsolicited, granted) = medians.split_at(effort.seeds() as usize);
     Ok([unsolicited.to_vec(), granted.to_vec()])
 }
 
@@ -140,7 +139,7 @@ pub(super) fn exchange(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings
         Case { file: microbursts::FILE, fabric: microbursts::PL2, settings }
     };
     let cases = [idle(None), idle(Some(("0 ns", "0 ns"))), incast::case(incast::PL2, 4, 1, effort)];
-    let runs = carry_all(&cases, watch)?;
+    let runs = carry_all(&cases, effort, watch)?;
     let [software, hardware, busy] = &runs[..] else { unreachable!("three cases") };
     let mut put = |word: &str, measured| sheet.measure(&format!("exchange.{word}"), measured);
     for (name, runs) in [("software", software), ("hardware", hardware)] {

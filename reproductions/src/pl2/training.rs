@@ -8,7 +8,6 @@ use scenario::Sink;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::SEEDS;
 use super::racks::{LOST, quotients};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{distribution, findings, plot, table};
@@ -130,9 +129,9 @@ impl Carried {
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../pl2/fig7.claims.toml"));
     let iterations = if effort == Effort::Full { 100 } else { 2 };
-    let jobs = with_seeds(&CASES, SEEDS);
+    let jobs = with_seeds(&CASES, effort.seeds());
     let runs = spread(&jobs, watch, |&(case, seed), pulse| case.run(iterations, seed, pulse))?;
-    let groups: Vec<&[Carried]> = runs.chunks(SEEDS as usize).collect();
+    let groups: Vec<&[Carried]> = runs.chunks(effort.seeds() as usize).collect();
     let over = |case: Case, get: &dyn Fn(&Carried) -> f64| -> Vec<f64> {
         let place = CASES.iter().position(|&known| known == case).expect("all are listed");
         groups[place].iter().map(get).collect()

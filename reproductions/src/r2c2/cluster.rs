@@ -12,8 +12,8 @@ use rack::{Fabric, NodeId};
 use report::Unit;
 use serde_json::json;
 
-use super::{SEEDS, slowest};
-use crate::claims::{Measured, Shape as Agreement, Sheet};
+use super::slowest;
+use crate::claims::{Measured, Shape as Agreement, Sheet, Spread};
 use crate::drawing::{findings, table};
 use crate::spread::{Pulse, spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
@@ -110,9 +110,9 @@ fn injected() -> f64 {
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../r2c2/cluster.claims.toml"));
     let joins = [DIRECT, TUNNELLED, OVERSUBSCRIBED];
-    let jobs = with_seeds(&joins, SEEDS);
+    let jobs = with_seeds(&joins, effort.seeds());
     let found = spread(&jobs, watch, |&(join, seed), pulse| capacity(join, seed, effort, pulse))?;
-    let capacities: Vec<&[f64]> = found.chunks(SEEDS as usize).collect();
+    let capacities: Vec<&[f64]> = found.chunks(effort.seeds() as usize).collect();
     for (word, values) in ["direct", "tunnelled", "oversubscribed"].iter().zip(&capacities) {
         sheet.measure(&format!("cluster.{word}"), Measured::mean(values));
     }
@@ -131,7 +131,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         let (join, bill) = (joins[index], &bills[index]);
         vec![
             json!(join.name),
-            json!(capacities[index].iter().sum::<f64>() / SEEDS as f64),
+            json!(Spread::of(capacities[index]).mean),
             json!(latencies[index]),
             json!(bill.switches),
             json!(bill.cables),

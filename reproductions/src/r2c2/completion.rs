@@ -21,7 +21,7 @@ const TENTHS: [f64; 9] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../r2c2/fig10.claims.toml"));
     let cases = RACKS.map(|rack| Case::new(rack, USUAL, effort));
-    let runs = carry_all(&cases, watch)?;
+    let runs = carry_all(&cases, effort, watch)?;
     let [r2c2, tcp, pfq, lasting] = [&runs[0], &runs[1], &runs[2], &runs[3]];
     let mut put = |word: &str, measured| sheet.measure(&format!("fig10.{word}"), measured);
     for (ours, reading) in [(r2c2, ""), (lasting, "-lasting")] {
@@ -101,7 +101,7 @@ pub(super) fn sweep(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, F
     let mut sheet = Sheet::read(include_str!("../../r2c2/fig12.claims.toml"));
     let of_a_rack = |&rack: &Rack| GAPS.map(|gap| Case::new(rack, gap, effort));
     let cases: Vec<Case> = RACKS.iter().flat_map(of_a_rack).collect();
-    let runs = carry_all(&cases, watch)?;
+    let runs = carry_all(&cases, effort, watch)?;
     let swept = Swept(&runs);
     for (rack, reading) in [(Rack::R2c2, ""), (Rack::Lasting, "-lasting")] {
         measure_flows(&mut sheet, &swept, rack, reading);
@@ -186,7 +186,7 @@ fn against_load(swept: &Swept<'_>) -> Vec<Plot> {
         ]
     });
     let x = || Axis::log("Time from flow to flow", Unit::Seconds);
-    let note = "Bars: least and most over five seeds.";
+    let note = "Bars: least and most over the seeds.";
     let ratio = |label| Axis::linear(label, Unit::Ratio);
     vec![
         plot("Fig. 12", note, x(), ratio("FCT p99, short flows, of TCP's"), short.into()),

@@ -41,7 +41,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         HEADROOMS.map(|headroom| Case { headroom, ..usual })
     };
     let cases: Vec<Case> = racks.iter().flat_map(of_a_rack).collect();
-    let runs = carry_all(&cases, watch)?;
+    let runs = carry_all(&cases, effort, watch)?;
     let groups: Vec<&[Vec<Carried>]> = runs.chunks(HEADROOMS.len()).collect();
     let short =
         |of: &[Vec<Carried>], index: usize| quotients(&of[index], &of[0], Carried::short_p99);
@@ -74,7 +74,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         groups.iter().zip(racks).map(of_a_rack).collect()
     };
     let x = || Axis::linear("Headroom", Unit::Share);
-    let note = "Of that without headroom, seed by seed; bars: least and most over five seeds.";
+    let note = "Of that without headroom, seed by seed; bars: least and most over the seeds.";
     let (fct, rate) = ("FCT p99, short flows", "Throughput, long flows");
     let plots = vec![
         plot("Fig. 17a", note, x(), Axis::linear(fct, Unit::Ratio), line(&short)),

@@ -5,7 +5,6 @@ use report::page::{Axis, Block, Plot};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::SEEDS;
 use super::assigned::{Computation, When, arrivals, assign, rack};
 use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, table};
@@ -81,7 +80,8 @@ impl Errors {
         let place = |all: &[u64], value| all.iter().position(|&known| known == value);
         let at = place(&GAPS, gap).expect("every τ is listed");
         let index = place(intervals_of(gap), interval).expect("every ρ is listed");
-        let of_seeds = &self.0[at * SEEDS as usize..][..SEEDS as usize];
+        let seeds = self.0.len() / GAPS.len();
+        let of_seeds = &self.0[at * seeds..][..seeds];
         of_seeds.iter().map(|of_a_seed| get(&of_a_seed[index])).collect()
     }
 
@@ -101,14 +101,14 @@ impl Errors {
         };
         let series = [("95th percentile", P95), ("median", MEDIAN)].map(line);
         let y = Axis::linear("Difference from the ideal rate", Unit::Share);
-        plot(title, "Bars: least and most over five seeds.", axis, y, series.into())
+        plot(title, "Bars: least and most over the seeds.", axis, y, series.into())
     }
 }
 
 /// Figs 15 and 16.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../r2c2/fig15.claims.toml"));
-    let jobs = with_seeds(&GAPS, SEEDS);
+    let jobs = with_seeds(&GAPS, effort.seeds());
     let found =
         spread(&jobs, watch, |&(gap, seed), _| Ok(errors(effort, gap, intervals_of(gap), seed)))?;
     let found = Errors(found);
@@ -142,7 +142,8 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
 /// than links this stands for the share of its time that a processor computes, on whichever machine.
 fn work(found: &[Vec<Computation>], interval: u64) -> Vec<f64> {
     let at = INTERVALS.iter().position(|&known| known == interval).expect("every ρ is listed");
-    let of_seeds = &found[at * SEEDS as usize..][..SEEDS as usize];
+    let seeds = found.len() / INTERVALS.len();
+    let of_seeds = &found[at * seeds..][..seeds];
     let median = |of_a_seed: &Vec<Computation>| {
         let flows: Vec<f64> = of_a_seed.iter().map(|one| one.flows as f64).collect();
         quantile(&flows, 0.5) / interval as f64
@@ -153,7 +154,7 @@ fn work(found: &[Vec<Computation>], interval: u64) -> Vec<f64> {
 /// Fig. 8.
 pub(super) fn cost(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../r2c2/fig8.claims.toml"));
-    let jobs = with_seeds(&INTERVALS, SEEDS);
+    let jobs = with_seeds(&INTERVALS, effort.seeds());
     let found = spread(&jobs, watch, |&(interval, seed), _| {
         let network = rack();
         let count = flows(effort, USUAL_GAP);
@@ -168,7 +169,7 @@ pub(super) fn cost(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fa
     let [often, usual] = [INTERVALS[0], USUAL].map(|interval| work(&found, interval));
     let ratios = often.iter().zip(&usual).map(|(often, usual)| often / usual);
     sheet.measure("fig8.ratio", Measured::mean(&ratios.collect::<Vec<_>>()));
-    for (interval, of_seeds) in INTERVALS.iter().zip(found.chunks(SEEDS as usize)) {
+    for (interval, of_seeds) in INTERVALS.iter().zip(found.chunks(effort.seeds() as usize)) {
         let all: Vec<_> = of_seeds.iter().flatten().collect();
         let flows = all.iter().map(|one| one.flows as f64).sum::<f64>() / all.len() as f64;
         considered.push(flows);

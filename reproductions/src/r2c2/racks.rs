@@ -8,7 +8,6 @@ use scenario::Sink;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::SEEDS;
 use crate::runs::{Collected, ScenarioFile, find_number, number, quantile, run_nth};
 use crate::spread::{Pulse, spread, with_seeds};
 use crate::{Effort, Failure, Watch};
@@ -179,11 +178,12 @@ impl Carried {
 /// Carries out every case with every seed: a group of seeds for each case.
 pub(super) fn carry_all(
     cases: &[Case],
+    effort: Effort,
     watch: &mut Watch<'_>,
 ) -> Result<Vec<Vec<Carried>>, Failure> {
-    let jobs = with_seeds(cases, SEEDS);
+    let jobs = with_seeds(cases, effort.seeds());
     let runs = spread(&jobs, watch, |&(case, seed), pulse| case.carry(seed, pulse))?;
-    Ok(runs.chunks(SEEDS as usize).map(<[Carried]>::to_vec).collect())
+    Ok(runs.chunks(effort.seeds() as usize).map(<[Carried]>::to_vec).collect())
 }
 
 /// A figure of the first rack by that of the second, seed by seed.

@@ -18,7 +18,7 @@ use report::page::Block;
 use serde_json::{Value, json};
 
 use super::capacity::{PATTERNS, square};
-use super::{SEEDS, slowest};
+use super::slowest;
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{findings, table};
 use crate::spread::{Pulse, spread, with_seeds};
@@ -98,7 +98,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         .iter()
         .flat_map(|&(_, protocol)| patterns().map(move |pattern| (protocol, pattern)))
         .collect();
-    let jobs = with_seeds(&cases, SEEDS);
+    let jobs = with_seeds(&cases, effort.seeds());
     let torus = square();
     let found = spread(&jobs, watch, |&(case, seed), pulse| {
         carry(&torus, case, bytes(effort), seed, pulse)
@@ -109,7 +109,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         let of = pattern.map_or_else(|| throughput_min(&shares), |one| throughput(&shares, one));
         of.expect("every pattern suits a square")
     };
-    let of_cases: Vec<&[f64]> = found.chunks(SEEDS as usize).collect();
+    let of_cases: Vec<&[f64]> = found.chunks(effort.seeds() as usize).collect();
     let mut rows: Vec<Vec<Value>> = Vec::new();
     for (index, (word, protocol)) in PROTOCOLS.into_iter().enumerate() {
         let range = index * PATTERNS.len()..(index + 1) * PATTERNS.len();

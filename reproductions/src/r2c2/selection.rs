@@ -8,7 +8,6 @@ use rack::NodeId;
 use report::Unit;
 use report::page::{Axis, Block};
 
-use super::SEEDS;
 use super::assigned::rack;
 use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::{curve, findings, plot};
@@ -94,9 +93,9 @@ fn measure(network: &Network, load: u32, effort: Effort, seed: u64) -> Sums {
 /// Fig. 18.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../r2c2/fig18.claims.toml"));
-    let jobs = with_seeds(&LOADS, SEEDS);
+    let jobs = with_seeds(&LOADS, effort.seeds());
     let found = spread(&jobs, watch, |&(load, seed), _| Ok(measure(&rack(), load, effort, seed)))?;
-    let grouped: Vec<&[Sums]> = found.chunks(SEEDS as usize).collect();
+    let grouped: Vec<&[Sums]> = found.chunks(effort.seeds() as usize).collect();
     let gains = |index: usize| -> Vec<Vec<f64>> {
         grouped.iter().map(|sums| sums.iter().map(|sums| sums.gains()[index]).collect()).collect()
     };
@@ -133,7 +132,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let series = names.into_iter().enumerate().map(line).collect();
     let x = Axis::linear("Part of nodes that send", Unit::Share);
     let y = Axis::linear("Sum of rates", Unit::Ratio);
-    let figure = plot("Fig. 18", "Bars: least and most over five seeds.", x, y, series);
+    let figure = plot("Fig. 18", "Bars: least and most over the seeds.", x, y, series);
     let text = "512 nodes in a 3D torus, of which a part each send one endless flow to a node of \
                 its own. Rates by water-filling with 5 % of headroom. The search has 100 genotypes \
                 and changes a gene with probability 0.01; all flows alike, either way, are among \

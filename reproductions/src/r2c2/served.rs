@@ -13,7 +13,6 @@ use report::Unit;
 use report::page::{Axis, Block};
 use serde_json::json;
 
-use super::SEEDS;
 use super::racks::{Case, Rack};
 use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, table};
@@ -75,9 +74,9 @@ fn errors(effort: Effort, gap: u64, seed: u64, pulse: &mut Pulse<'_>) -> Result<
 /// Figs 15 and 16 with packets.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../r2c2/served.claims.toml"));
-    let jobs = with_seeds(&GAPS, SEEDS);
+    let jobs = with_seeds(&GAPS, effort.seeds());
     let found = spread(&jobs, watch, |&(gap, seed), pulse| errors(effort, gap, seed, pulse))?;
-    let of_gaps: Vec<&[Errors]> = found.chunks(SEEDS as usize).collect();
+    let of_gaps: Vec<&[Errors]> = found.chunks(effort.seeds() as usize).collect();
     let of = |gap: usize, interval: usize, figure: usize| -> Vec<f64> {
         of_gaps[gap].iter().map(|errors| errors[interval][figure]).collect()
     };
@@ -110,7 +109,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let series = names.into_iter().enumerate().map(line).collect();
     let x = Axis::linear("From computation to computation", Unit::Seconds);
     let y = Axis::linear("Difference from the rate under every event", Unit::Share);
-    let figure = plot("Fig. 15", "Bars: least and most over five seeds.", x, y, series);
+    let figure = plot("Fig. 15", "Bars: least and most over the seeds.", x, y, series);
     let columns = [
         ("gap", "Time from flow to flow", Unit::Seconds),
         ("interval", "From computation to computation", Unit::Seconds),

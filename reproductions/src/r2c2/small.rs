@@ -5,7 +5,6 @@ use report::page::{Axis, Block};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::SEEDS;
 use crate::claims::{Sheet, Spread};
 use crate::drawing::{distribution, findings, plot, table};
 use crate::runs::{Collected, ScenarioFile, number, quantile, run_into};
@@ -38,7 +37,7 @@ struct Run {
 /// Fig. 7.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let sheet = Sheet::read(include_str!("../../r2c2/fig7.claims.toml"));
-    let jobs = with_seeds(&[flows(effort)], SEEDS);
+    let jobs = with_seeds(&[flows(effort)], effort.seeds());
     let runs = spread(&jobs, watch, |&(flows, seed), pulse| {
         let mut delivered = Collected::default();
         let scenario = FIG7.with(&[("workload.flows", json!(flows))], seed)?;

@@ -4,9 +4,8 @@ use report::Unit;
 use report::page::{Axis, Block, Plot};
 use serde_json::{Value, json};
 
-use super::datacentre::{Figures, LOADS, NODE_RATE, flows, of};
+use super::datacentre::{Figures, LOADS, NODE_RATE, of};
 use super::racks::{BASELINES, Carried, RACKS, Rack, SIMULATED, goodput_quotients, quotients};
-use crate::Effort;
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, plot, table};
 
@@ -17,13 +16,6 @@ pub(super) struct Point {
     /// What load 1 refers to, in Gbps.
     pub(super) rate: u64,
     pub(super) load: f64,
-    pub(super) flows: u64,
-}
-
-/// Flows of the runs in which long flows are compared at high load: in a run of 20,000 only some ten
-/// of them end, the shortest (our choice; a full run is long enough by itself).
-pub(super) fn long_run(effort: Effort) -> u64 {
-    flows(effort).max(50_000)
 }
 
 /// The paper's low and high load (our choice: it gives no numbers).
@@ -32,20 +24,17 @@ const HIGH: f64 = LOADS[LOADS.len() - 1];
 /// From low to moderate (the same).
 const LOW_TO_MODERATE: [f64; 3] = [LOADS[0], LOADS[1], LOADS[2]];
 
-fn at(rack: Rack, load: f64, flows: u64) -> Point {
-    Point { rack, rate: NODE_RATE, load, flows }
+fn at(rack: Rack, load: f64) -> Point {
+    Point { rack, rate: NODE_RATE, load }
 }
 
 /// The runs that this comparison needs beside Shoal's own sweep.
-pub(super) fn points(effort: Effort) -> Vec<Point> {
-    let sweep = |&rack: &Rack| LOADS.map(|load| at(rack, load, flows(effort)));
+pub(super) fn points() -> Vec<Point> {
+    let sweep = |&rack: &Rack| LOADS.map(|load| at(rack, load));
     let mut points: Vec<_> = BASELINES.iter().flat_map(sweep).collect();
-    let simulated = |&rack: &Rack| LOW_TO_MODERATE.map(|load| at(rack, load, flows(effort)));
+    let simulated = |&rack: &Rack| LOW_TO_MODERATE.map(|load| at(rack, load));
     points.extend(SIMULATED.iter().flat_map(simulated));
-    points.extend(SIMULATED.map(|rack| at(rack, HIGH, long_run(effort))));
-    if long_run(effort) > flows(effort) {
-        points.extend(RACKS.map(|rack| at(rack, HIGH, long_run(effort))));
-    }
+    points.extend(SIMULATED.map(|rack| at(rack, HIGH)));
     points
 }
 
@@ -64,8 +53,8 @@ impl<'a> Swept<'a> {
         Self { points, runs, seeds }
     }
 
-    fn has(&self, (rack, load, flows): (Rack, f64, u64)) -> bool {
-        self.points.contains(&at(rack, load, flows))
+    fn has(&self, (rack, load): (Rack, f64)) -> bool {
+        self.points.contains(&at(rack, load))
     }
 
     fn at(&self, point: Point) -> &'a [Carried] {
@@ -75,24 +64,24 @@ impl<'a> Swept<'a> {
     }
 
     /// A rack's runs and Shoal's at this load.
-    fn pair(&self, rack: Rack, load: f64, flows: u64) -> (&'a [Carried], &'a [Carried]) {
-        (self.at(at(rack, load, flows)), self.at(at(Rack::Shoal, load, flows)))
+    fn pair(&self, rack: Rack, load: f64) -> (&'a [Carried], &'a [Carried]) {
+        (self.at(at(rack, load)), self.at(at(Rack::Shoal, load)))
     }
 }
 
 /// Every claim on two racks. Quotients above 1 say that Shoal is ahead.
-pub(super) fn measure(sheet: &mut Sheet, effort: Effort, swept: &Swept<'_>) {
+pub(super) fn measure(sheet: &mut Sheet, swept: &Swept<'_>) {
     for rack in BASELINES.into_iter().chain(SIMULATED) {
         let means = LOW_TO_MODERATE.iter().flat_map(|&load| {
-            let (other, shoal) = swept.pair(rack, load, flows(effort));
+            let (other, shoal) = swept.pair(rack, load);
             quotients(shoal, other, |figures| figures.fct_mean)
         });
         let mut put = |word: &str, values: &[f64]| {
             sheet.measure(&format!("fig15.{word}-{}", rack.word()), Measured::mean(values));
         };
         put("mean", &means.collect::<Vec<_>>());
-        for (word, load, flows) in [("low", LOW, flows(effort)), ("high", HIGH, long_run(effort))] {
-            let (other, shoal) = swept.pair(rack, load, flows);
+        for (word, load) in [("low", LOW), ("high", HIGH)] {
+            let (other, shoal) = swept.pair(rack, load);
             put(&format!("tail-{word}"), &quotients(other, shoal, |figures| figures.fct_p999));
             put(&format!("goodput-{word}"), &goodput_quotients(other, shoal));
         }
@@ -100,11 +89,11 @@ pub(super) fn measure(sheet: &mut Sheet, effort: Effort, swept: &Swept<'_>) {
 }
 
 /// Fig. 15: a curve for each rack.
-pub(super) fn plots(effort: Effort, swept: &Swept<'_>) -> Vec<Plot> {
+pub(super) fn plots(swept: &Swept<'_>) -> Vec<Plot> {
     let lines = |get: fn(&Figures) -> f64| {
         let line = |&rack: &Rack| {
             let points = LOADS.iter().filter_map(|&load| {
-                let runs = swept.at(at(rack, load, flows(effort)));
+                let runs = swept.at(at(rack, load));
                 let figures: Vec<_> = runs.iter().map(|run| run.figures).collect();
                 let values = of(&figures, get);
                 (!values.is_empty()).then(|| (load, Spread::of(&values)))
@@ -127,11 +116,10 @@ pub(super) fn plots(effort: Effort, swept: &Swept<'_>) -> Vec<Plot> {
 }
 
 /// Every rack at every load, and the quotients that the claims are about.
-pub(super) fn numbers(effort: Effort, swept: &Swept<'_>) -> Block {
+pub(super) fn numbers(swept: &Swept<'_>) -> Block {
     let columns = [
         ("rack", "Rack", Unit::Count),
         ("nominal", "Load of 50 Gbps, nominal", Unit::Ratio),
-        ("flows", "Flows", Unit::Count),
         ("realised", "Load, realised", Unit::Ratio),
         ("fct_mean", "FCT short, mean", Unit::Seconds),
         ("fct_mean_quotient", "of Shoal's", Unit::Ratio),
@@ -142,15 +130,14 @@ pub(super) fn numbers(effort: Effort, swept: &Swept<'_>) -> Block {
         ("goodput", "Goodput long, mean", Unit::BitsPerSecond),
         ("goodput_quotient", "Shoal's of it, same flows", Unit::Ratio),
     ];
-    let row = |(rack, load, flows): (Rack, f64, u64)| {
-        let (runs, shoal) = swept.pair(rack, load, flows);
+    let row = |(rack, load): (Rack, f64)| {
+        let (runs, shoal) = swept.pair(rack, load);
         let figures: Vec<_> = runs.iter().map(|run| run.figures).collect();
         let mean = |get: fn(&Figures) -> f64| mean(&of(&figures, get));
         let quotient = |get: fn(&Figures) -> f64| self::mean(&quotients(runs, shoal, get));
         vec![
             json!(rack.name()),
             json!(load),
-            json!(flows),
             mean(|f| f.realised),
             mean(|f| f.fct_mean),
             quotient(|f| f.fct_mean),
@@ -162,17 +149,11 @@ pub(super) fn numbers(effort: Effort, swept: &Swept<'_>) -> Block {
             self::mean(&goodput_quotients(runs, shoal)),
         ]
     };
-    let mut places: Vec<(f64, u64)> = LOADS.iter().map(|&load| (load, flows(effort))).collect();
-    if long_run(effort) > flows(effort) {
-        places.push((HIGH, long_run(effort)));
-    }
-    let rows = places.iter().flat_map(|&(load, flows)| RACKS.map(|rack| (rack, load, flows)));
-    let simulated = places.iter().flat_map(|&(load, flows)| {
-        SIMULATED
-            .into_iter()
-            .map(move |rack| (rack, load, flows))
-            .filter(move |&row| swept.has(row))
-    });
+    let of = |racks: &'static [Rack]| {
+        LOADS.iter().flat_map(move |&load| racks.iter().map(move |&rack| (rack, load)))
+    };
+    let rows = of(&RACKS);
+    let simulated = of(&SIMULATED).filter(|&row| swept.has(row));
     table("Four racks: means over seeds", &columns, rows.chain(simulated).map(row).collect())
 }
 

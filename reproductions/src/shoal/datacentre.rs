@@ -178,11 +178,16 @@ fn ends(grouped: &[&[Figures]], get: fn(&Figures) -> f64, unit: Unit) -> (String
 
 impl Point {
     /// Its scenario, with what else is set.
-    fn scenario(&self, more: &[(&str, Value)], seed: u64) -> Result<Scenario, Failure> {
+    fn scenario(
+        &self,
+        effort: Effort,
+        more: &[(&str, Value)],
+        seed: u64,
+    ) -> Result<Scenario, Failure> {
         let mut settings = vec![
             ("workload.load", json!(self.load)),
             ("workload.load_rate", json!(format!("{} Gbps", self.rate))),
-            ("workload.flows", json!(self.flows)),
+            ("workload.flows", json!(flows(effort))),
         ];
         settings.extend_from_slice(more);
         FIG15.with(&settings, seed)
@@ -191,11 +196,11 @@ impl Point {
 
 /// Most cells in a node at load 1 where local cells join a queue in its next slot.
 fn in_slot(effort: Effort, watch: &mut Watch<'_>) -> Result<Measured, Failure> {
-    let point = Point { rack: Rack::Shoal, rate: NODE_RATE, load: 1.0, flows: flows(effort) };
+    let point = Point { rack: Rack::Shoal, rate: NODE_RATE, load: 1.0 };
     let jobs = with_seeds(&[point], seeds(effort));
     let runs = spread(&jobs, &mut part(watch, MAIN..1.0), |&(point, seed), pulse| {
         let slot = [("fabric.0.admission", json!("slot"))];
-        let (result, _) = point.rack.carry(&point.scenario(&slot, seed)?, pulse)?;
+        let (result, _) = point.rack.carry(&point.scenario(effort, &slot, seed)?, pulse)?;
         Ok(Figures::of(&result))
     })?;
     Ok(Measured::mean(&of(&runs, |figures| figures.node)))
@@ -206,14 +211,12 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let mut sheet = Sheet::read(include_str!("../../shoal/fig15.claims.toml"));
     let points: Vec<(u64, f64)> =
         RATES.iter().flat_map(|&rate| LOADS.map(|load| (rate, load))).collect();
-    let mut all: Vec<Point> = points
-        .iter()
-        .map(|&(rate, load)| Point { rack: Rack::Shoal, rate, load, flows: flows(effort) })
-        .collect();
-    all.extend(beside::points(effort));
+    let mut all: Vec<Point> =
+        points.iter().map(|&(rate, load)| Point { rack: Rack::Shoal, rate, load }).collect();
+    all.extend(beside::points());
     let jobs = with_seeds(&all, seeds(effort));
     let runs = spread(&jobs, &mut part(watch, 0.0..MAIN), |&(point, seed), pulse| {
-        let (result, delivered) = point.rack.carry(&point.scenario(&[], seed)?, pulse)?;
+        let (result, delivered) = point.rack.carry(&point.scenario(effort, &[], seed)?, pulse)?;
         Ok(Carried::new(&result, &delivered))
     })?;
     sheet.measure("fig15.node-slot", in_slot(effort, watch)?);
@@ -222,20 +225,18 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         figures.chunks(seeds(effort) as usize).take(points.len()).collect();
     measure_shoal(&mut sheet, &grouped);
     let swept = Swept::new(&all, &runs, seeds(effort));
-    beside::measure(&mut sheet, effort, &swept);
-    let mut plots = beside::plots(effort, &swept);
+    beside::measure(&mut sheet, &swept);
+    let mut plots = beside::plots(&swept);
     plots.extend(curves(&sheet).iter().map(|curve| curve.plot(&grouped)));
     let numbers = numbers(&points, &grouped);
-    let blocks = vec![Block::Plots(plots), beside::numbers(effort, &swept), numbers];
+    let blocks = vec![Block::Plots(plots), beside::numbers(&swept), numbers];
     let text = format!(
         "Pareto sizes (shape 1.05, mean 100 KB, not truncated), Poisson arrivals, random nodes; a \
          run ends when {} flows have ended. Short: at most 100 KB; long: at least 1 MB. The load \
          that the drawn flows realise is below the nominal one, as half of the mean sits in flows \
          that are hardly ever drawn. R is the rate that load 1 refers to. The packet-switched racks \
-         have 50 Gbps a node and carry the same flows; in quotients above 1 Shoal is ahead. What is \
-         said of high load is measured in runs of {} flows, as long flows end late.",
-        Unit::Count.format(flows(effort) as f64),
-        Unit::Count.format(beside::long_run(effort) as f64)
+         have 50 Gbps a node and carry the same flows; in quotients above 1 Shoal is ahead.",
+        Unit::Count.format(flows(effort) as f64)
     );
     Ok(findings("Data-centre workload", &text, blocks, sheet))
 }

@@ -21,8 +21,13 @@ const FIG17: ScenarioFile = ScenarioFile {
     text: include_str!("../../shoal/fig17.toml"),
 };
 
-/// Per cent of nodes dead (Shoal §7.3: up to 50 %).
-const DEAD: [u32; 6] = [0, 10, 20, 30, 40, 50];
+/// Per cent of nodes dead (Shoal §7.3: up to 50 %); of these the text names 20, 40 and 50.
+const fn dead(effort: Effort) -> &'static [u32] {
+    match effort {
+        Effort::Quick => &[0, 20, 40, 50],
+        Effort::Full => &[0, 10, 20, 30, 40, 50],
+    }
+}
 /// Shoal §7.3.
 const LOAD: f64 = 1.0;
 /// When flows start: by then every node knows which are dead, and has told the others, during which
@@ -133,8 +138,42 @@ const READINGS: [Reading; 2] = [
     Reading { name: "the dead's flows are missing", claims: "-thinned", offer: Offer::Thinned },
 ];
 
-/// Figures of one reading: for each of [`DEAD`] a run for each seed.
-type Runs<'a> = [&'a [Figures]];
+/// What one reading gave: for each share of dead nodes a run for each seed.
+struct Curve<'a> {
+    reading: Reading,
+    /// Per cent of nodes dead; none first.
+    dead: &'static [u32],
+    runs: Vec<&'a [Figures]>,
+}
+
+impl<'a> Curve<'a> {
+    /// The runs with so many per cent dead.
+    fn at(&self, percent: u32) -> &'a [Figures] {
+        let index = self.dead.iter().position(|&dead| dead == percent);
+        self.runs[index.expect("it is one of those swept")]
+    }
+
+    /// A figure with so many per cent dead, of that with none: seed by seed, as both carry the same
+    /// sizes.
+    fn ratios(&self, percent: u32, get: fn(&Figures) -> f64) -> Vec<f64> {
+        let pairs = self.at(percent).iter().zip(self.at(0));
+        pairs.map(|(dead, whole)| get(dead) / get(whole)).filter(|ratio| !ratio.is_nan()).collect()
+    }
+
+    /// How far the goodput is off the line between its ends at most, of its first value.
+    fn bend(&self) -> f64 {
+        let goodput = |percent: u32| mean(self.at(percent), |f| f.goodput);
+        let off = self.dead.iter().map(|&percent| {
+            let line = goodput(0) + (goodput(50) - goodput(0)) * f64::from(percent) / 50.0;
+            (goodput(percent) - line).abs() / goodput(0)
+        });
+        off.fold(0.0, f64::max)
+    }
+}
+
+fn mean(runs: &[Figures], get: fn(&Figures) -> f64) -> f64 {
+    Spread::of(&of(runs, get)).mean
+}
 
 /// The scenario of a reading with so many per cent of the nodes dead.
 fn scenario_of(
@@ -153,69 +192,50 @@ fn scenario_of(
     FIG17.with(&[("workload.flows", json!(flows(effort))), ("workload.load", json!(load))], seed)
 }
 
-/// The runs with so many per cent dead.
-fn at<'a>(runs: &Runs<'a>, percent: u32) -> &'a [Figures] {
-    let index = DEAD.iter().position(|&dead| dead == percent);
-    runs[index.expect("it is one of those swept")]
-}
-
-/// A figure with so many per cent dead, of that with none: seed by seed, as both carry the same
-/// sizes.
-fn ratios(runs: &Runs<'_>, percent: u32, get: fn(&Figures) -> f64) -> Vec<f64> {
-    let pairs = at(runs, percent).iter().zip(at(runs, 0));
-    pairs.map(|(dead, whole)| get(dead) / get(whole)).filter(|ratio| !ratio.is_nan()).collect()
-}
-
-fn mean(runs: &[Figures], get: fn(&Figures) -> f64) -> f64 {
-    Spread::of(&of(runs, get)).mean
-}
-
 /// E15.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../shoal/fig17.claims.toml"));
-    let points: Vec<(Reading, u32)> =
-        READINGS.iter().flat_map(|&reading| DEAD.map(|dead| (reading, dead))).collect();
+    let dead = dead(effort);
+    // With none dead all readings are one.
+    let none = [(READINGS[0], 0)].into_iter();
+    let some =
+        READINGS.iter().flat_map(|&reading| dead[1..].iter().map(move |&one| (reading, one)));
+    let points: Vec<(Reading, u32)> = none.chain(some).collect();
     let jobs = with_seeds(&points, seeds(effort));
     let runs = spread(&jobs, watch, |&((reading, dead), seed), pulse| {
         let scenario = scenario_of(reading, dead, effort, seed)?;
         Ok(Figures::of(&carry_out(dead, &scenario, pulse)?))
     })?;
-    let grouped: Vec<&[Figures]> = runs.chunks(seeds(effort) as usize).collect();
-    for (reading, runs) in READINGS.iter().zip(grouped.chunks(DEAD.len())) {
-        let suffix = reading.claims;
+    let mut grouped = runs.chunks(seeds(effort) as usize);
+    let whole = grouped.next().expect("none dead comes first");
+    let curves = READINGS.map(|reading| {
+        let some = grouped.by_ref().take(dead.len() - 1);
+        Curve { reading, dead, runs: std::iter::once(whole).chain(some).collect() }
+    });
+    for curve in &curves {
+        let suffix = curve.reading.claims;
         let mut put = |word: &str, value| sheet.measure(&format!("fig17.{word}{suffix}"), value);
-        put("goodput-50", Measured::mean(&ratios(runs, 50, |f| f.goodput)));
-        put("fct-20", Measured::mean(&ratios(runs, 20, |f| f.fct_p999)));
-        put("fct-40", Measured::mean(&ratios(runs, 40, |f| f.fct_p999)));
-        put("linear", Measured::one(bend(runs)));
+        put("goodput-50", Measured::mean(&curve.ratios(50, |f| f.goodput)));
+        put("fct-20", Measured::mean(&curve.ratios(20, |f| f.fct_p999)));
+        put("fct-40", Measured::mean(&curve.ratios(40, |f| f.fct_p999)));
+        put("linear", Measured::one(curve.bend()));
     }
     let text = "The workload of Fig. 15 at load 1, with random nodes dead from the start; flows \
                 start when every node knows which. Only those alive send and receive: each as much \
                 as before, or, as the flows of the whole rack with those of the dead missing would \
                 have it, each as much less as it has fewer peers.";
-    let blocks = vec![Block::Plots(plots(&sheet, &grouped)), numbers(&points, &grouped)];
+    let blocks = vec![Block::Plots(plots(&sheet, &curves)), numbers(&curves)];
     Ok(findings("Dead nodes", text, blocks, sheet))
 }
 
-/// How far the goodput is off the line between its ends at most, of its first value.
-fn bend(runs: &Runs<'_>) -> f64 {
-    let goodput = |percent: u32| mean(at(runs, percent), |f| f.goodput);
-    let off = DEAD.iter().map(|&percent| {
-        let line = goodput(0) + (goodput(50) - goodput(0)) * f64::from(percent) / 50.0;
-        (goodput(percent) - line).abs() / goodput(0)
-    });
-    off.fold(0.0, f64::max)
-}
-
 /// Both curves of Fig. 17, a line for each reading, of what it is with all nodes alive.
-fn plots(sheet: &Sheet, grouped: &[&[Figures]]) -> Vec<Plot> {
+fn plots(sheet: &Sheet, curves: &[Curve<'_>]) -> Vec<Plot> {
     let lines = |get: fn(&Figures) -> f64| -> Vec<PlotSeries> {
-        let line = |(reading, runs): (&Reading, &Runs<'_>)| {
-            let point =
-                |&dead: &u32| (f64::from(dead) / 100.0, Spread::of(&ratios(runs, dead, get)));
-            curve(reading.name, &DEAD.iter().map(point).collect::<Vec<_>>())
+        let line = |of: &Curve<'_>| {
+            let point = |&dead: &u32| (f64::from(dead) / 100.0, Spread::of(&of.ratios(dead, get)));
+            curve(of.reading.name, &of.dead.iter().map(point).collect::<Vec<_>>())
         };
-        READINGS.iter().zip(grouped.chunks(DEAD.len())).map(line).collect()
+        curves.iter().map(line).collect()
     };
     let printed = |points: &[(&str, f64)]| {
         let points = points.iter().map(|&(id, dead)| (dead, sheet.number(id)));
@@ -233,7 +253,7 @@ fn plots(sheet: &Sheet, grouped: &[&[Figures]]) -> Vec<Plot> {
     vec![tails, plot("Fig. 17, goodput", note, dead(), y, rates)]
 }
 
-fn numbers(points: &[(Reading, u32)], grouped: &[&[Figures]]) -> Block {
+fn numbers(curves: &[Curve<'_>]) -> Block {
     let columns = [
         ("reading", "Reading", Unit::Count),
         ("dead", "Dead", Unit::Share),
@@ -246,13 +266,11 @@ fn numbers(points: &[(Reading, u32)], grouped: &[&[Figures]]) -> Block {
         ("goodput_ratio", "of none dead", Unit::Ratio),
         ("queue", "Longest queue", Unit::Cells),
     ];
-    let row = |(index, &(reading, dead)): (usize, &(Reading, u32))| {
-        let first = index / DEAD.len() * DEAD.len();
-        let all = &grouped[first..first + DEAD.len()];
-        let mean = |get: fn(&Figures) -> f64| json!(mean(grouped[index], get));
-        let ratio = |get| json!(Spread::of(&ratios(all, dead, get)).mean);
+    let row = |(curve, dead): (&Curve<'_>, u32)| {
+        let mean = |get: fn(&Figures) -> f64| json!(mean(curve.at(dead), get));
+        let ratio = |get| json!(Spread::of(&curve.ratios(dead, get)).mean);
         vec![
-            json!(reading.name),
+            json!(curve.reading.name),
             json!(f64::from(dead) / 100.0),
             mean(|f| f.realised),
             mean(|f| f.fct_mean),
@@ -264,7 +282,8 @@ fn numbers(points: &[(Reading, u32)], grouped: &[&[Figures]]) -> Block {
             mean(|f| f.queue),
         ]
     };
-    table("Means over seeds", &columns, points.iter().enumerate().map(row).collect())
+    let rows = curves.iter().flat_map(|curve| curve.dead.iter().map(move |&dead| (curve, dead)));
+    table("Means over seeds", &columns, rows.map(row).collect())
 }
 
 #[cfg(test)]

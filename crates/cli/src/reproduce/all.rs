@@ -47,6 +47,9 @@ pub(super) struct Stored {
     effort: String,
     /// How long it took, with whatever went on beside it.
     wall_seconds: f64,
+    /// How long its runs took, one after the other.
+    #[serde(default)]
+    run_seconds: f64,
     measured: BTreeMap<String, Measured>,
 }
 
@@ -439,12 +442,14 @@ impl<'a> Queue<'a> {
             };
             let place = self.directory.join(paper.name).join(experiment.name);
             let build = format!("{VERSION} {COMMIT} {}", word(self.effort));
-            let mut keeper = Keeper { heard, runs: KeptRuns::new(place.join(RUNS), build) };
+            let runs = KeptRuns::new(place.join(RUNS), build);
+            let mut keeper = Keeper { heard, runs, spent: Duration::ZERO };
             let outcome = caught(|| experiment.run(self.effort, &mut keeper));
             let outcome = outcome.map_err(|panic| reproductions::Failure::Model(panic.message));
             match outcome.and_then(|outcome| outcome) {
                 Ok(findings) => {
-                    store(&place, paper, experiment, self.effort, findings, began.elapsed())?;
+                    let took = [began.elapsed(), keeper.spent];
+                    store(&place, paper, experiment, self.effort, findings, took)?;
                     keeper.runs.forget();
                 }
                 Err(reproductions::Failure::Interrupted) => return Ok(()),
@@ -462,6 +467,7 @@ impl<'a> Queue<'a> {
 struct Keeper<F> {
     heard: F,
     runs: KeptRuns,
+    spent: Duration,
 }
 
 impl<F: FnMut(f64) -> ControlFlow<()>> Watcher for Keeper<F> {
@@ -472,9 +478,13 @@ impl<F: FnMut(f64) -> ControlFlow<()>> Watcher for Keeper<F> {
     fn kept(&mut self) -> Option<&mut KeptRuns> {
         Some(&mut self.runs)
     }
+
+    fn spent(&mut self, time: Duration) {
+        self.spent += time;
+    }
 }
 
-/// Stores what an experiment has found in its directory.
+/// Stores what an experiment has found in its directory, and how long it took and its runs.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -484,7 +494,7 @@ pub(super) fn store(
     experiment: &Experiment,
     effort: Effort,
     findings: Findings,
-    took: Duration,
+    took: [Duration; 2],
 ) -> Result<(), Failure> {
     let place = Place::create(directory)?;
     let title = format!("Reproduction of {}: {}", paper.name, experiment.name);
@@ -495,7 +505,8 @@ pub(super) fn store(
         commit: COMMIT.into(),
         date: today(),
         effort: word(effort).into(),
-        wall_seconds: took.as_secs_f64(),
+        wall_seconds: took[0].as_secs_f64(),
+        run_seconds: took[1].as_secs_f64(),
         measured: findings.measured,
     };
     // Last: who finds it finds the report.
@@ -548,7 +559,7 @@ mod tests {
         let mut watch = |_: f64, _: &str| ControlFlow::Continue(());
         let findings = experiment.run(Effort::Quick, &mut watch).unwrap();
         let (place, took) = (directory.join("pl2/section2"), Duration::from_secs(1));
-        store(&place, paper, experiment, Effort::Quick, findings, took).unwrap();
+        store(&place, paper, experiment, Effort::Quick, findings, [took; 2]).unwrap();
         let path = directory.join("pl2/section2").join(MEASURED);
         let text = std::fs::read_to_string(&path).unwrap();
         let mut stored: Stored = serde_json::from_str(&text).unwrap();

@@ -1,6 +1,7 @@
 //! How fast the engine is: `perf_shoal NODES CELLS PAIRS` for long flows in a permutation, `perf_shoal NODES
 //! load FLOWS LOAD` for flows of 1 to 200 KB at a share of 50 Gbps a node. `THREADS=2` runs on two threads,
-//! `SHARDS=16` cuts the rack into 16 shards that run on one thread: the work of 16 threads.
+//! `SHARDS=16` cuts the rack into 16 shards that run on one thread: the work of 16 threads. `ERRORS=1e-18` has bit
+//! errors so rare that none comes: what a rack costs that may lose cells.
 
 use kernel::{Bytes, Stream, Time};
 use rack::{Class, Fabric, Flow, FlowId, NodeId};
@@ -9,7 +10,8 @@ use shoal::{Config, Rack};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let nodes: u32 = words[0].parse()?;
-    let config = Config { nodes, ..Config::default() };
+    let bit_error_rate = std::env::var("ERRORS").map_or(Ok(0.0), |rate| rate.parse())?;
+    let config = Config { nodes, bit_error_rate, ..Config::default() };
     let plan = config.plan().map_err(|problems| format!("{problems:?}"))?;
     let mut rack = Rack::new(plan, 1);
     if let Ok(threads) = std::env::var("THREADS") {

@@ -7,7 +7,6 @@ use report::page::{Axis, Block, Plot};
 use serde_json::{Value, json};
 
 use self::cases::{Background, CUBIC, Carried, Case, NAMES, PL2, SENDERS, Variant};
-use super::SEEDS;
 use super::racks::quotients;
 use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, published, table};
@@ -15,17 +14,20 @@ use crate::spread::{spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
 
 /// Runs with zero to four hosts in the background, under both fabrics.
-struct Swept(Vec<Carried>);
+struct Swept {
+    runs: Vec<Carried>,
+    seeds: usize,
+}
 
 impl Swept {
-    fn carry(cases: &[Case], watch: &mut Watch<'_>) -> Result<Self, Failure> {
-        let jobs = with_seeds(cases, SEEDS);
-        Ok(Self(spread(&jobs, watch, |(case, seed), pulse| case.run(*seed, pulse))?))
+    fn carry(cases: &[Case], effort: Effort, watch: &mut Watch<'_>) -> Result<Self, Failure> {
+        let jobs = with_seeds(cases, effort.seeds());
+        let runs = spread(&jobs, watch, |(case, seed), pulse| case.run(*seed, pulse))?;
+        Ok(Self { runs, seeds: effort.seeds() as usize })
     }
 
     fn at(&self, case: usize) -> &[Carried] {
-        let seeds = SEEDS as usize;
-        &self.0[case * seeds..(case + 1) * seeds]
+        &self.runs[case * self.seeds..(case + 1) * self.seeds]
     }
 
     /// Of a sweep: the runs of a fabric with so many hosts.
@@ -66,7 +68,7 @@ pub(super) fn beside_tcp(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
     cases.extend([PL2, CUBIC].map(|fabric| beside(fabric, 1, Variant::Half)));
     cases.extend([0, 4].map(|hosts| beside(PL2, hosts, Variant::Free)));
     cases.push(beside(PL2, 4, Variant::Grants));
-    let swept = Swept::carry(&cases, watch)?;
+    let swept = Swept::carry(&cases, effort, watch)?;
     let mut put = |word: &str, measured| sheet.measure(&format!("fig3.{word}"), measured);
     let between = |hosts, get: fn(&Carried) -> f64, [above, below]: [usize; 2]| {
         let runs = [above, below].map(|fabric| over(swept.with(fabric, hosts), get));
@@ -127,7 +129,7 @@ pub(super) fn beside_udp(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
     cases.push(Case::new(PL2, Background::Udp, 4, effort).varied(Variant::Free));
     let grants = |hosts| Case::new(PL2, Background::Udp, hosts, effort).varied(Variant::Grants);
     cases.extend((2..=4).map(grants));
-    let swept = Swept::carry(&cases, watch)?;
+    let swept = Swept::carry(&cases, effort, watch)?;
     let mut put = |word: &str, measured| sheet.measure(&format!("fig5.{word}"), measured);
     put("p99-pl2", Measured::mean(&over(swept.with(PL2, 4), p99)));
     put("p99-few", Measured::mean(&over(swept.at(beside_tcp + 1), p99)));
@@ -172,7 +174,7 @@ fn plots([rates, calls]: [&str; 2], swept: &Swept, points: &[(&str, f64)]) -> Ve
         lines(&|run| run.calls.quantile(0.5), ", median"),
         theirs.collect(),
     ];
-    let note = "Bars: least and most over five seeds.";
+    let note = "Bars: least and most over the seeds.";
     vec![
         plot(
             &format!("Fig. {rates}"),
@@ -229,6 +231,6 @@ pub(super) fn rates_by_burst(
     let case = |&packets: &u32| {
         Case::new(PL2, Background::Tcp, 4, effort).varied(Variant::Bursts(packets))
     };
-    let swept = Swept::carry(&bursts.iter().map(case).collect::<Vec<_>>(), watch)?;
+    let swept = Swept::carry(&bursts.iter().map(case).collect::<Vec<_>>(), effort, watch)?;
     Ok((0..bursts.len()).map(|index| over(swept.at(index), rate)).collect())
 }
