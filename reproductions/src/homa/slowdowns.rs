@@ -51,14 +51,14 @@ const fn workload(
 
 /// W1 to W5.
 pub(super) const WORKLOADS: [Workload; 5] = [
-    workload("W1", 0.657, 7, 100_000, 740),
-    workload("W2", 0.796, 5, 100_000, 1_430),
-    workload("W3", 0.887, 4, 100_000, 8_530),
+    workload("W1", 0.657, 7, 50_000, 370),
+    workload("W2", 0.796, 5, 50_000, 715),
+    workload("W3", 0.887, 4, 50_000, 4_265),
     workload("W4", 0.898, 1, 20_000, 72_900),
     workload("W5", 0.898, 1, 3_000, 217_000),
 ];
 
-/// How many times as many messages a full run has (our choice: an hour).
+/// How many times as many messages a full run has (our choice: hours).
 const FULL: u64 = 20;
 
 /// What a transport made of a workload.

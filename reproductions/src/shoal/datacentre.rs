@@ -47,7 +47,7 @@ pub(super) fn flows(effort: Effort) -> u64 {
 /// than all seeds of a quick one, and the paper tells of one.
 pub(super) const fn seeds(effort: Effort) -> u64 {
     match effort {
-        Effort::Quick => 3,
+        Effort::Quick => 2,
         Effort::Full => 1,
     }
 }

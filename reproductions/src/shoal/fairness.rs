@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shoal::Config;
 
-use super::SEEDS;
 use super::throughput::{cells_an_epoch, pairs, window};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, distribution, findings, level, plot, table};
@@ -149,15 +148,16 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         .into_iter()
         .flat_map(|ready| ends.iter().map(move |&ends| Variant { ready, ends }))
         .collect();
-    let jobs = with_seeds(&variants, SEEDS);
+    let jobs = with_seeds(&variants, effort.seeds());
     let runs =
         spread(&jobs, watch, |&(variant, seed), pulse| shares(variant, seed, epochs, pulse))?;
-    let (off, on) = runs.split_at(ends.len() * SEEDS as usize);
+    let seeds = effort.seeds() as usize;
+    let (off, on) = runs.split_at(ends.len() * seeds);
     let ((off, off_even), (on, on_even)) =
-        (off.split_at(off.len() - SEEDS as usize), on.split_at(on.len() - SEEDS as usize));
+        (off.split_at(off.len() - seeds), on.split_at(on.len() - seeds));
     // The mean over seeds is the worst of all workloads.
     let worst = |runs: &[Vec<Share>]| {
-        let shares = runs.chunks(SEEDS as usize).map(over_seeds);
+        let shares = runs.chunks(seeds).map(over_seeds);
         let mean = |shares: &Vec<f64>| Spread::of(shares).mean;
         let worst = shares.min_by(|a, b| mean(a).total_cmp(&mean(b)));
         Measured::mean(&worst.expect("there are workloads"))
@@ -166,7 +166,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     sheet.measure("fairness.with-ready-queue", worst(on));
 
     let line = |name: &str, runs: &[Vec<Share>]| {
-        let points = counts.iter().zip(runs.chunks(SEEDS as usize));
+        let points = counts.iter().zip(runs.chunks(seeds));
         let points = points.map(|(&flows, runs)| (f64::from(flows), Spread::of(&over_seeds(runs))));
         curve(name, &points.collect::<Vec<_>>())
     };
@@ -177,9 +177,9 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         line("with ready queue", on),
         level("published", 0.0, sheet.number("fairness.without-ready-queue")),
     ];
-    let shares = plot("Fairness", "Bars: least and most over five seeds.", x, y, series);
+    let shares = plot("Fairness", "Bars: least and most over the seeds.", x, y, series);
     // The last workload has the most flows.
-    let [off, on] = [off, on].map(|runs| runs[runs.len() - SEEDS as usize..].concat());
+    let [off, on] = [off, on].map(|runs| runs[runs.len() - seeds..].concat());
     let blocks = vec![
         Block::Plots(vec![shares, rates(&off, &on)]),
         by_ends([&off, &on], [&off_even.concat(), &on_even.concat()]),

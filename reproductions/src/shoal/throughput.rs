@@ -10,7 +10,6 @@ use shoal::config::PairOrder;
 use shoal::packets::TRAILER_BYTES;
 use shoal::{Config, Plan, Rack};
 
-use super::SEEDS;
 use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, published};
 use crate::runs::{ScenarioFile, config_of};
@@ -91,7 +90,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         Effort::Quick => (20, 60),
         Effort::Full => (40, 400),
     };
-    let jobs = with_seeds(&PAIRS, SEEDS);
+    let jobs = with_seeds(&PAIRS, effort.seeds());
     let rates = spread(&jobs, watch, |&(count, seed), pulse| {
         let scenario = FIG12.with(&[("workload.pattern.pairs", json!(count))], seed)?;
         let plan = config_of::<Config>(&scenario).plan().expect("the scenario was checked");
@@ -101,6 +100,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         let cells = cells_an_epoch(&plan, &pairs, &steady, seed, pulse)?;
         Ok(cells.iter().sum::<f64>() / f64::from(count))
     })?;
+    let seeds = effort.seeds() as usize;
     let config = config_of::<Config>(&FIG12.with(&[], 1)?);
     let plan = config.plan().expect("the scenario was checked");
     let epoch = (config.slot * u64::from(plan.schedule.slots())).as_seconds();
@@ -109,10 +109,10 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
 
     let points: Vec<(u32, Spread)> = PAIRS
         .iter()
-        .zip(rates.chunks(SEEDS as usize))
+        .zip(rates.chunks(seeds))
         .map(|(&count, rates)| (count, Spread::of(rates)))
         .collect();
-    let of = |index: usize| &rates[index * SEEDS as usize..(index + 1) * SEEDS as usize];
+    let of = |index: usize| &rates[index * seeds..(index + 1) * seeds];
     let peak = points[0].1.mean;
     sheet.measure(
         "fig12.peak",

@@ -5,7 +5,7 @@ use report::page::{Axis, Block};
 use serde_json::{Value, json};
 
 use super::beside::mean;
-use super::datacentre::seeds;
+use super::datacentre::{flows, seeds};
 use super::racks::{Carried, goodput_quotients, quotients};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, table};
@@ -23,15 +23,6 @@ const TORUS: ScenarioFile = ScenarioFile {
 
 /// Loads of 50 Gbps a node (our choice: the paper gives none).
 const LOADS: [f64; 3] = [0.1, 0.5, 1.0];
-
-/// Flows of a run.
-fn flows(effort: Effort) -> u64 {
-    match effort {
-        Effort::Quick => 30_000,
-        // Shoal §7.3.
-        Effort::Full => 1_000_000,
-    }
-}
 
 /// What both racks made of a load, seed by seed.
 struct Pair {

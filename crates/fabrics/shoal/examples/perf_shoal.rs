@@ -1,10 +1,11 @@
 //! How fast the engine is: `perf_shoal NODES CELLS PAIRS` for long flows in a permutation, `perf_shoal NODES
 //! load FLOWS LOAD` for flows of 1 to 200 KB at a share of 50 Gbps a node. `THREADS=2` runs on two threads,
 //! `SHARDS=16` cuts the rack into 16 shards that run on one thread: the work of 16 threads. `ERRORS=1e-18` has bit
-//! errors so rare that none comes: what a rack costs that may lose cells.
+//! errors so rare that none comes: what a rack costs that may lose cells. With `DEAD=5` each fifth node is dead, and
+//! has no flows.
 
 use kernel::{Bytes, Stream, Time};
-use rack::{Class, Fabric, Flow, FlowId, NodeId};
+use rack::{Class, Component, Fabric, Fault, Flow, FlowId, NodeId};
 use shoal::{Config, Rack};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -13,6 +14,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bit_error_rate = std::env::var("ERRORS").map_or(Ok(0.0), |rate| rate.parse())?;
     let config = Config { nodes, bit_error_rate, ..Config::default() };
     let plan = config.plan().map_err(|problems| format!("{problems:?}"))?;
+    let dead: u32 = std::env::var("DEAD").map_or(Ok(0), |dead| dead.parse())?;
+    let is_dead = |node: u32| dead > 0 && node % dead == 0;
+    let fault =
+        |node| Fault { component: Component::Node(NodeId::new(node)), at: Time::ZERO, until: None };
+    let faults: Vec<Fault> = (0..nodes).filter(|&node| is_dead(node)).map(fault).collect();
+    let plan = plan.with_faults(&faults).map_err(|problems| format!("{problems:?}"))?;
     let mut rack = Rack::new(plan, 1);
     if let Ok(threads) = std::env::var("THREADS") {
         rack.set_threads(threads.parse()?);
@@ -46,7 +53,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let pairs: u32 = words.get(2).map_or(Ok(nodes), |pairs| pairs.parse())?;
         for node in 0..pairs {
             let dst = (node + nodes / 3) % nodes;
-            rack.offer(&flow(u64::from(node), node, dst, 56 * cells, Time::ZERO));
+            if !is_dead(node) && !is_dead(dst) {
+                // By then all know who is dead.
+                let start = Time::from_ps(if dead > 0 { 150_000_000 } else { 0 });
+                rack.advance(start, &mut ());
+                rack.offer(&flow(u64::from(node), node, dst, 56 * cells, start));
+            }
         }
     }
     rack.advance(Time::NEVER, &mut ());
