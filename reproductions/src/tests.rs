@@ -200,6 +200,21 @@ fn every_other_reading_and_every_input_has_its_place_in_the_configuration() {
 }
 
 #[test]
+fn every_experiment_says_how_long_it_takes() {
+    for (paper, experiment) in
+        papers().iter().flat_map(|p| p.experiments.iter().map(move |e| (p, e)))
+    {
+        let [quick, full] = [Effort::Quick, Effort::Full].map(|effort| experiment.seconds(effort));
+        assert!(
+            quick >= 1.0 && full >= quick,
+            "{} {}: {quick}, {full}",
+            paper.name,
+            experiment.name
+        );
+    }
+}
+
+#[test]
 fn scenarios_have_the_settings_of_their_papers_configuration() {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     for paper in papers() {

@@ -54,8 +54,8 @@ pub(super) const WORKLOADS: [Workload; 5] = [
     workload("W1", 0.657, 7, 50_000, 370),
     workload("W2", 0.796, 5, 50_000, 715),
     workload("W3", 0.887, 4, 50_000, 4_265),
-    workload("W4", 0.898, 1, 20_000, 72_900),
-    workload("W5", 0.898, 1, 3_000, 217_000),
+    workload("W4", 0.898, 1, 10_000, 36_450),
+    workload("W5", 0.898, 1, 2_000, 145_000),
 ];
 
 /// How many times as many messages a full run has (our choice: hours).

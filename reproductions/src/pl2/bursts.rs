@@ -24,7 +24,8 @@ const SHORTER: u64 = 2;
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../pl2/burst.claims.toml"));
     let groups = cases(effort);
-    let mut runs = carry_all(&groups.concat(), effort, &mut part(watch, 0.0..0.5))?.into_iter();
+    let mut runs =
+        carry_all(&groups.concat(), effort.seeds(), &mut part(watch, 0.0..0.5))?.into_iter();
     let mut next = || -> Vec<Vec<Ran>> { runs.by_ref().take(BURSTS.len()).collect() };
     let [alone, three, messages, w3, w4, w5, free] = std::array::from_fn(|_| next());
     let calls = memcached::rates_by_burst(&BURSTS, effort, &mut part(watch, 0.5..1.0))?;

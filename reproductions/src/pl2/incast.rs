@@ -176,7 +176,7 @@ pub(super) fn incast(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, 
         case
     };
     cases.extend((2..=MOST).map(together));
-    let mut runs = carry_all(&cases, effort, watch)?;
+    let mut runs = carry_all(&cases, effort.seeds(), watch)?;
     let mut free = runs.split_off(swept_cases);
     let mut ingress = free.split_off(MOST);
     let together = ingress.split_off(MOST);
@@ -288,7 +288,7 @@ pub(super) fn outcast(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings,
     few.settings.push(("workload.timing.rounds", json!(FLOWS / MOST)));
     cases.push(few);
     cases.push(without_work(case(PL2, 1, MOST, effort)));
-    let mut runs = carry_all(&cases, effort, watch)?;
+    let mut runs = carry_all(&cases, effort.seeds(), watch)?;
     let free = runs.pop().expect("the last case");
     let few = runs.pop().expect("the case before it");
     let swept = Swept { fabrics: &fabrics, runs };

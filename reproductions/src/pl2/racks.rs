@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::runs::{ScenarioFile, Summarised, number, run_nth};
 use crate::spread::{spread, with_seeds};
-use crate::{Effort, Failure, Watch};
+use crate::{Failure, Watch};
 
 /// PL2 §5: rate of a host's line, in bit/s.
 pub(super) const LINE: f64 = 100e9;
@@ -93,19 +93,19 @@ impl Summarised for Ran {
     }
 }
 
-/// Carries out every case with every seed: a group of seeds for each case.
+/// Carries out every case with so many seeds: a group of seeds for each case.
 pub(super) fn carry_all(
     cases: &[Case],
-    effort: Effort,
+    seeds: u64,
     watch: &mut Watch<'_>,
 ) -> Result<Vec<Vec<Ran>>, Failure> {
-    let jobs = with_seeds(cases, effort.seeds());
+    let jobs = with_seeds(cases, seeds);
     let mut runs = spread(&jobs, watch, |(case, seed), pulse| {
         let scenario = case.file.with(&case.settings, *seed)?;
         Ok(Ran::of(run_nth(&scenario, case.fabric, &mut (), pulse)?))
     })?
     .into_iter();
-    Ok(cases.iter().map(|_| runs.by_ref().take(effort.seeds() as usize).collect()).collect())
+    Ok(cases.iter().map(|_| runs.by_ref().take(seeds as usize).collect()).collect())
 }
 
 /// A number of each run's summary, keys parted by dots.

@@ -34,7 +34,7 @@ pub(super) fn thresholds(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
     };
     let mut cases = THRESHOLDS.map(case).to_vec();
     cases.extend(THRESHOLDS.map(case).map(incast::without_work));
-    let mut runs = carry_all(&cases, effort, watch)?;
+    let mut runs = carry_all(&cases, effort.seeds(), watch)?;
     let free = runs.split_off(THRESHOLDS.len());
     let mut put = |word: &str, measured| sheet.measure(&format!("threshold.{word}"), measured);
     put("loss", Measured::largest(&robust(&runs, lost)));
@@ -139,7 +139,7 @@ pub(super) fn exchange(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings
         Case { file: microbursts::FILE, fabric: microbursts::PL2, settings }
     };
     let cases = [idle(None), idle(Some(("0 ns", "0 ns"))), incast::case(incast::PL2, 4, 1, effort)];
-    let runs = carry_all(&cases, effort, watch)?;
+    let runs = carry_all(&cases, effort.seeds(), watch)?;
     let [software, hardware, busy] = &runs[..] else { unreachable!("three cases") };
     let mut put = |word: &str, measured| sheet.measure(&format!("exchange.{word}"), measured);
     for (name, runs) in [("software", software), ("hardware", hardware)] {
