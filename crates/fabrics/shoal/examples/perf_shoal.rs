@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let config = Config { nodes, bit_error_rate, ..Config::default() };
     let plan = config.plan().map_err(|problems| format!("{problems:?}"))?;
     let dead: u32 = std::env::var("DEAD").map_or(Ok(0), |dead| dead.parse())?;
-    let is_dead = |node: u32| dead > 0 && node % dead == 0;
+    let is_dead = |node: u32| dead > 0 && node.is_multiple_of(dead);
     let fault =
         |node| Fault { component: Component::Node(NodeId::new(node)), at: Time::ZERO, until: None };
     let faults: Vec<Fault> = (0..nodes).filter(|&node| is_dead(node)).map(fault).collect();
