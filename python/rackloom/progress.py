@@ -17,7 +17,7 @@ class Progress:
     what: str
     """What is under way: a fabric's label, ``sweep``, an experiment."""
     done: float
-    """How much is done: flows, points, the share of an experiment, or of several seconds of work."""
+    """How much is done: flows, points, the share of an experiment, of several seconds of work."""
     total: float | None
     """Of how much, where that is known."""
     note: str
