@@ -78,7 +78,7 @@ pub fn spread<J: Sync, R: Send + Serialize + DeserializeOwned>(
     })
 }
 
-/// The same where no run is kept: for those that take seconds.
+/// The same where no run is kept: for those that take seconds, or whose results are of crates that store none.
 ///
 /// # Errors
 /// As [`spread`].

@@ -9,11 +9,11 @@ use aquila::switch::Switches;
 use aquila::switch::settings::Settings;
 use aquila::topology::placement::HostPlace;
 use kernel::{Rate, Time};
+use serde::{Deserialize, Serialize};
 
 use super::clique::{ACK, BULK, Clique, Uniform, VALUE, quantile, run as run_cells};
 use crate::Failure;
 use crate::spread::Pulse;
-use serde::{Deserialize, Serialize};
 
 /// A value (§5.1). Unit: bytes.
 pub(super) const READ: u32 = 4_096;

@@ -13,11 +13,11 @@ use aquila::switch::cell::Cell;
 use aquila::switch::settings::{Settings, TICK};
 use aquila::switch::{Endpoints, Room, Switches, Wishes};
 use kernel::{Bytes, Rate, Span, Stream, Time};
+use serde::{Deserialize, Serialize};
 
 use super::clique::{Clique, quantile, run, us};
 use crate::Failure;
 use crate::spread::Pulse;
-use serde::{Deserialize, Serialize};
 
 /// Of a packet in one piece: bytes for each byte that a switch counts.
 const UNIT: u64 = 26;

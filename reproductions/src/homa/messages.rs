@@ -2,9 +2,9 @@
 
 use rack::results::{FlowEnd, FlowRecord, FlowSink};
 use scenario::Sink;
+use serde::{Deserialize, Serialize};
 
 use crate::runs::quantile;
-use serde::{Deserialize, Serialize};
 
 /// Parts of equally many messages into which a run's are cut (the axis of Figs 12 and 13 has ten).
 pub(super) const TENTHS: usize = 10;

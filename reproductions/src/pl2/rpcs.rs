@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use kernel::Time;
 use rack::results::{FlowEnd, FlowRecord, FlowSink};
 use scenario::Sink;
+use serde::{Deserialize, Serialize};
 
 use crate::runs::quantile;
-use serde::{Deserialize, Serialize};
 
 /// One call.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -7,13 +7,13 @@ use r2c2::selection::{LongFlow, SearchPlan, Utility, search};
 use rack::NodeId;
 use report::Unit;
 use report::page::{Axis, Block};
+use serde::{Deserialize, Serialize};
 
 use super::assigned::rack;
 use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::{curve, findings, plot};
 use crate::spread::{spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
-use serde::{Deserialize, Serialize};
 
 /// §5.2: headroom.
 const HEADROOM: f64 = 0.05;

@@ -4,6 +4,7 @@ use kernel::{Bytes, Span};
 use report::Unit;
 use report::page::{Axis, Block, Plot, Scale};
 use scoc::{Chip, Crrd, CrrdConfig, FlatConfig, Hiera, HieraConfig, fall_through, flat};
+use serde::{Deserialize, Serialize};
 use switching::{Arrivals, Line, Pattern, Phase, Sizes, Switch, Traffic};
 
 use super::{SEEDS, Window, papers_chip, run_bench};
@@ -11,7 +12,6 @@ use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, findings};
 use crate::spread::{spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
-use serde::{Deserialize, Serialize};
 
 const PORTS: usize = 128;
 /// §4.E: the base packet.

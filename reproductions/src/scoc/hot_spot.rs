@@ -8,6 +8,7 @@ use kernel::Bytes;
 use report::Unit;
 use report::page::{Axis, Block, PlotSeries, Scale, SeriesStyle};
 use scoc::{Chip, Crrd, CrrdConfig, FlatConfig, Hiera, HieraConfig, flat};
+use serde::{Deserialize, Serialize};
 use switching::{Arrivals, Line, OutputQueued, Pattern, Phase, Sizes, Switch, Traffic};
 
 use super::{SEEDS, Window, papers_chip, run_bench};
@@ -15,7 +16,6 @@ use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, findings, plot};
 use crate::spread::{spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
-use serde::{Deserialize, Serialize};
 
 const PORTS: usize = 128;
 /// §4.E: the base packet.

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use rack::results::{LONG_MIN, RunResult};
 use scenario::Scenario;
+use serde::{Deserialize, Serialize};
 
 use super::datacentre::Figures;
 use crate::Failure;
 use crate::runs::{Collected, run_nth};
 use crate::spread::Pulse;
-use serde::{Deserialize, Serialize};
 
 /// A rack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
