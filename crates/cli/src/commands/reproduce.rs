@@ -154,8 +154,11 @@ fn reproduce_all(
         for check in &paper.failed {
             output.error(&format!("{name} {check}: is a check, and does not hold"));
         }
-        if !paper.missing.is_empty() {
-            let list = paper.missing.join(", ");
+        let is_chosen =
+            |missing: &&str| chosen.iter().any(|(of, one)| (of.name, one.name) == (name, *missing));
+        let left: Vec<&str> = paper.missing.iter().copied().filter(is_chosen).collect();
+        if !left.is_empty() {
+            let list = left.join(", ");
             output.note(&format!("{name}: to do: {list}; the same command goes on with them"));
         }
         sound &= paper.lost.is_empty() && paper.failed.is_empty();
