@@ -115,7 +115,7 @@ fn measure(
     let clique = &cliques[usize::from(without == Without::Detours)];
     let hosts = testbed(clique);
     let (settings, ip) = settings(without);
-    let micros = if effort == Effort::Quick { 15 } else { 200 };
+    let micros = if effort == Effort::Quick { 15 } else { 60 };
     let case = lookups::Case {
         settings: settings.clone(),
         ip: ip.clone(),
@@ -131,7 +131,7 @@ fn measure(
     let mixed =
         lookups::Case { load: URGENT_LOAD, background: LOAD, classes: [class, BULK], ..case };
     let urgent = lookups::carry(clique, &hosts, &mixed, seed, pulse)?;
-    let cells = if effort == Effort::Quick { 12 } else { 100 };
+    let cells = if effort == Effort::Quick { 12 } else { 48 };
     let mut raw = |pattern| {
         let offered = Offered { pattern, gbps: WORST, cells: TRAIN };
         carried(clique, &settings, offered, cells, seed, pulse)
@@ -191,7 +191,7 @@ fn in_pieces(
     effort: Effort,
     watch: &mut Watch<'_>,
 ) -> Result<Block, Failure> {
-    let micros = if effort == Effort::Quick { 24 } else { 200 };
+    let micros = if effort == Effort::Quick { 24 } else { 80 };
     let jobs = with_seeds(&PIECES, SEEDS);
     let found = spread(&jobs, watch, |&((pieces, _), seed), pulse| {
         pieces::carry(clique, pieces, micros, seed, pulse)

@@ -65,7 +65,7 @@ const KINDS: [By; 4] = [By::Engines, By::SleepyEngines, By::Memory, By::SleepyMe
 const fn lookups(effort: Effort, rate: u64) -> u64 {
     let (count, micros) = match effort {
         Effort::Quick => (1_000, 300),
-        Effort::Full => (100_000, 3_000),
+        Effort::Full => (20_000, 1_500),
     };
     let lasting = rate * CLIENTS * micros / 1_000_000;
     if lasting > count { lasting } else { count }

@@ -31,7 +31,7 @@ type Get = fn(&Point) -> f64;
 const fn micros(effort: Effort) -> u64 {
     match effort {
         Effort::Quick => 12,
-        Effort::Full => 300,
+        Effort::Full => 60,
     }
 }
 

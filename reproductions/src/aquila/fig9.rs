@@ -70,7 +70,7 @@ const BARS: [(Bar, &str); 11] = [
 const fn micros(effort: Effort) -> u64 {
     match effort {
         Effort::Quick => 160,
-        Effort::Full => 3_000,
+        Effort::Full => 1_000,
     }
 }
 

@@ -38,7 +38,7 @@ fn measure(
     seed: u64,
     pulse: &mut crate::spread::Pulse<'_>,
 ) -> Result<f64, Failure> {
-    let times = if effort == Effort::Quick { 1 } else { 10 };
+    let times = if effort == Effort::Quick { 1 } else { 4 };
     let mut settings =
         vec![("fabric.hosts_per_tin", json!(each)), ("fabric.nodes", json!(TINS * each))];
     match what {

@@ -130,7 +130,7 @@ const fn micros(effort: Effort, load: u64) -> u64 {
     match effort {
         Effort::Quick if load > SEVENTY => 192,
         Effort::Quick => 24,
-        Effort::Full => 300,
+        Effort::Full => 200,
     }
 }
 

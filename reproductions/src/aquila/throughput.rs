@@ -85,7 +85,7 @@ pub(super) fn routed(mode: Mode) -> Settings {
 const fn micros(effort: Effort) -> u64 {
     match effort {
         Effort::Quick => 20,
-        Effort::Full => 200,
+        Effort::Full => 100,
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) const WORKLOADS: [Workload; 5] = [
 ];
 
 /// How many times as many messages a full run has (our choice: hours).
-const FULL: u64 = 20;
+const FULL: u64 = 10;
 
 /// What a transport made of a workload.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -61,7 +61,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
 
 /// Groups of runs, in each one for each length of bursts.
 fn cases(effort: Effort) -> Vec<Vec<Case>> {
-    let times = if effort == Effort::Full { 20 } else { 1 };
+    let times = if effort == Effort::Full { 5 } else { 1 };
     let alone = {
         let mut case = incast::case(incast::PL2, 1, 1, effort);
         case.settings.push(("workload.timing.rounds", json!(3)));

@@ -52,31 +52,46 @@ pub(super) const LOW: f64 = 40.0;
 /// The one of the workloads that has it.
 const LOW_AT: usize = 2;
 
+/// W4's place among the workloads.
+const W4_AT: usize = 3;
+/// Segments of 1,460 B that a receiver's 87,380 B hold: the largest window of VMA's TCP.
+const WINDOW_MOST: u32 = 59;
+
 /// A run of a workload that differs in one thing from those of the figure.
 struct Varied {
     workload: usize,
     fabric: usize,
-    setting: Option<(&'static str, Value)>,
+    settings: Vec<(&'static str, Value)>,
 }
 
 /// What varies one thing, in the order in which [`measure_varied`] reads it: W3 over raw Ethernet at the load that
-/// TCP over PL2 carried, also in slots of about half a packet; a connection for each message; Nagle.
+/// TCP over PL2 carried, also in slots of about half a packet; CUBIC whose windows are all that receivers allow, with
+/// VMA's recovery and with NewReno's; a connection for each message; Nagle.
 fn varied() -> Vec<Varied> {
     const STREAMS: [(usize, &str, &str); 2] = [
         (PL2_TCP, "fabric.2.transport.stream.connections", "fabric.2.transport.stream.nagle"),
         (CUBIC, "fabric.3.transport.stream.connections", "fabric.3.transport.stream.nagle"),
     ];
-    let [w1, w3, w4] = [0, 2, 3];
-    let raw = |fabric, setting| Varied { workload: w3, fabric, setting };
-    let mut all =
-        vec![raw(PL2, None), raw(OPTIMUM, None), raw(PL2, Some(("fabric.0.slot", json!("60 ns"))))];
+    let [w1, w3, w4] = [0, 2, W4_AT];
+    let raw = |fabric, settings| Varied { workload: w3, fabric, settings };
+    let full = ("fabric.3.transport.stream.initial_window", json!(WINDOW_MOST));
+    let newreno = ("fabric.3.transport.stream.recovery", json!("duplicates"));
+    let cubic = |workload, settings| Varied { workload, fabric: CUBIC, settings };
+    let mut all = vec![
+        raw(PL2, vec![]),
+        raw(OPTIMUM, vec![]),
+        raw(PL2, vec![("fabric.0.slot", json!("60 ns"))]),
+        cubic(w3, vec![full.clone()]),
+        cubic(w3, vec![full.clone(), newreno]),
+        cubic(w4, vec![full]),
+    ];
     let own = STREAMS.map(|(fabric, connections, _)| (fabric, (connections, json!(0))));
     let nagle = STREAMS.map(|(fabric, _, nagle)| (fabric, (nagle, json!(true))));
     for (workload, settings) in [(w3, &own), (w4, &own), (w3, &nagle), (w1, &nagle)] {
         let varied = |(fabric, setting): &(usize, (&'static str, Value))| Varied {
             workload,
             fabric: *fabric,
-            setting: Some(setting.clone()),
+            settings: vec![setting.clone()],
         };
         all.extend(settings.iter().map(varied));
     }
@@ -221,7 +236,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
             }
         }
     }
-    measure_varied(&mut sheet, &varied);
+    measure_varied(&mut sheet, &swept, &varied);
     let medians = |workload| {
         let means: Vec<f64> = swept
             .by_size(workload, [PL2, OPTIMUM], p50)
@@ -274,24 +289,29 @@ fn measure(sheet: &mut Sheet, swept: &Swept, workload: usize, word: &str) {
 }
 
 fn varied_case(varied: Varied, effort: Effort) -> Case {
-    let Varied { workload, fabric, setting } = varied;
+    let Varied { workload, fabric, settings } = varied;
     let (_, gbps, messages) = WORKLOADS[workload];
     let mut case = loaded(workload, fabric, gbps, messages * times(effort));
     limit(&mut case, workload, effort);
-    case.settings.extend(setting);
+    case.settings.extend(settings);
     case
 }
 
 /// The rows of what varies one thing.
-fn measure_varied(sheet: &mut Sheet, varied: &[Vec<Ran>]) {
-    let [high, optimum, slots, own @ ..] = varied else { unreachable!("cases for each row") };
+fn measure_varied(sheet: &mut Sheet, swept: &Swept, varied: &[Vec<Ran>]) {
+    let [high, optimum, slots, full, full_newreno, w4_full, own @ ..] = varied else {
+        unreachable!("cases for each row")
+    };
     let mut put = |name: &str, measured| sheet.measure(&format!("fig8.{name}"), measured);
     put("w3-throughput-high", Measured::mean(&carried_alike(high, optimum)));
     put("w3-throughput-slots", Measured::mean(&carried_alike(slots, optimum)));
+    let rate = |runs| Measured::mean(&numbers(runs, "throughput.aggregate"));
+    put("w3-cubic-rate-full", rate(full));
+    put("w3-cubic-rate-full-newreno", rate(full_newreno));
+    put("w4-tcp-full", measured(&by_size([w4_full, swept.at(W4_AT, PL2_TCP)], p99)));
     let [w3, w3_cubic, w4, w4_cubic, nagle, nagle_cubic, w1, w1_cubic] = own else {
         unreachable!("both kinds of streams in each workload")
     };
-    let rate = |runs| Measured::mean(&numbers(runs, "throughput.aggregate"));
     put("w3-tcp-rate-own", rate(w3));
     put("w3-cubic-rate-own", rate(w3_cubic));
     put("w3-tcp-rate-nagle", rate(nagle));

@@ -382,8 +382,10 @@ impl<'a> Queue<'a> {
         let busy = Busy::begin();
         reproductions::spread::set_runs(jobs);
         let written: Result<Vec<()>, Failure> = std::thread::scope(|scope| {
+            // `set_runs` bounds how many runs go on. One experiment more than that is under way, so that those of the
+            // next begin while the last of one is still going on.
             let threads: Vec<_> =
-                (0..jobs.min(self.todo.len())).map(|_| scope.spawn(|| self.work())).collect();
+                (0..self.todo.len().min(jobs + 1)).map(|_| scope.spawn(|| self.work())).collect();
             while !threads.iter().all(|thread| thread.is_finished()) {
                 if watch(&self.progress()).is_break() {
                     self.stop.store(true, Ordering::Relaxed);

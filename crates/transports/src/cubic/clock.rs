@@ -98,8 +98,10 @@ impl Window {
     pub(super) fn grow_by(&mut self, clocks: &Clocks, plan: &Plan, acked: &Acked) {
         let now = acked.now;
         let (cwnd, w_max) = (self.cwnd, self.w_max);
+        // K is of the whole way from beta of the plateau, wherever the window is.
+        let from = if plan.holds { plan.beta * w_max } else { cwnd };
         let begin =
-            || Epoch { lead: clocks.lead(acked.host), ..Epoch::new(plan, now, cwnd, w_max) };
+            || Epoch { lead: clocks.lead(acked.host), ..Epoch::new(plan, now, from, w_max) };
         let epoch = self.epoch.get_or_insert_with(begin);
         if w_max == 0.0 {
             epoch.w_max = cwnd;
@@ -118,6 +120,26 @@ impl Window {
         }
     }
 
+    /// Fast recovery begins: the threshold falls, by half for the first time. The window stays what it is until
+    /// [`Window::recover_by_clock`].
+    pub(super) fn lose_by_clock(&mut self, plan: &Plan) {
+        let left = if self.w_max == 0.0 { 0.5 } else { plan.beta };
+        self.ssthresh = self.cwnd * left;
+        (self.cwnd_prior, self.w_max) = (self.w_max, self.cwnd);
+    }
+
+    /// Fast recovery ends: beta of the plateau, which gives way if it was higher before; or what was under way, if that is
+    /// less than the threshold.
+    pub(super) fn recover_by_clock(&mut self, plan: &Plan, flight: u64) {
+        if plan.fast_convergence && self.w_max < self.cwnd_prior {
+            self.w_max *= (1.0 + plan.beta) / 2.0;
+        }
+        let flight = flight as f64 / self.segment as f64;
+        let window = if flight < self.ssthresh { flight } else { plan.beta * self.w_max };
+        self.cwnd = window.max(1.0);
+        self.epoch = None;
+    }
+
     /// A timeout: half of the window is the threshold, and the plateau stays what it was.
     pub(super) fn expire_by_clock(&mut self) {
         self.ssthresh = (self.cwnd / 2.0).max(FLOOR);
@@ -131,6 +153,7 @@ mod tests {
     use super::*;
     use crate::cubic::Config;
     use crate::newreno::tests::{acked, start};
+    use crate::stream::config::{Config as StreamConfig, Recovery};
     use crate::stream::congestion::{Acked, Congestion, Signal};
     use crate::testing::check_near;
 
@@ -219,6 +242,31 @@ mod tests {
         assert_ne!(one.0, two.0, "at one instant");
         assert_eq!(grows_at(&own, 1), one, "the same host at the same instant");
         assert_eq!(grows_at(&plan(), 1).0, None, "together: at 200 ms and not before");
+    }
+
+    /// As libvma has it with its recovery of one segment: the first loss halves the threshold, later ones take it to 0.8;
+    /// the window stays until the first acknowledgment of new data, and then is 0.8 of what it was, of 0.9 of that if it
+    /// was not back at the last plateau, or what was under way if that is below the threshold.
+    #[test]
+    fn the_window_is_cut_at_the_end_of_a_recovery_of_one_segment() {
+        let stream = StreamConfig { recovery: Recovery::Single, ..StreamConfig::default() };
+        let clock = Some(Clock { instants: Instants::Together, ..Clock::default() });
+        let config =
+            Config { clock, beta: 0.8, first_threshold: Some(3), stream, ..Config::default() };
+        let plan = config.control(1);
+        let mut window = Window::new(&plan, &start(100));
+        let mut lose = |flight: u64, expected: [f64; 4]| {
+            window.congested(&plan, Signal::Loss, flight, Time::ZERO);
+            let (during, threshold) = (window.cwnd, window.ssthresh);
+            window.recovered(&plan, flight);
+            let found = [during, threshold, window.cwnd, window.w_max];
+            found.into_iter().zip(expected).for_each(|(found, expected)| {
+                check_near("window, threshold, window after, plateau", found, expected, 1e-9);
+            });
+        };
+        lose(100_000, [100.0, 50.0, 80.0, 100.0]);
+        lose(80_000, [80.0, 64.0, 57.6, 72.0]);
+        lose(30_000, [57.6, 46.08, 30.0, 51.84]);
     }
 
     #[test]

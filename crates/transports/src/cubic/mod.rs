@@ -19,7 +19,7 @@ use self::clock::Clocks;
 pub use self::clock::{Clock, Instants};
 use self::hystart::{Growth, HyStart};
 use crate::stream::Stream;
-use crate::stream::config::{Config as StreamConfig, Echo};
+use crate::stream::config::{Config as StreamConfig, Echo, Recovery};
 use crate::stream::congestion::{Acked, Congestion, Expiry, Phase, Signal, Start};
 
 /// TCP CUBIC endpoints.
@@ -127,6 +127,7 @@ impl Config {
             hystart: self.hystart.then_some((self.hystart_rise_min, self.hystart_rise_max)),
             first_threshold: self.first_threshold.map_or(f64::INFINITY, f64::from),
             clocks: self.clock.map(|clock| Clocks::new(clock, seed)),
+            holds: self.clock.is_some() && self.stream.recovery == Recovery::Single,
         }
     }
 }
@@ -143,6 +144,8 @@ pub struct Plan {
     /// Segments at which the first slow start ends; infinite: only a loss ends it.
     first_threshold: f64,
     clocks: Option<Clocks>,
+    /// Whether the window stays while fast recovery lasts, and is cut at its end.
+    holds: bool,
 }
 
 /// A stage of congestion avoidance, from one loss to the next (RFC 9438 §4.1.2).
@@ -168,7 +171,7 @@ pub struct Window {
     ssthresh: f64,
     /// Window just before the last cut, as fast convergence has it; 0: none, or forgotten.
     w_max: f64,
-    /// Window just before the last cut.
+    /// Window just before the last cut; where it is cut at the end of recovery, the plateau before this one.
     cwnd_prior: f64,
     epoch: Option<Epoch>,
     hystart: HyStart,
@@ -280,6 +283,7 @@ impl Congestion for Window {
 
     fn congested(&mut self, plan: &Plan, signal: Signal, flight: u64, _: Time) {
         match signal {
+            Signal::Loss if plan.holds => self.lose_by_clock(plan),
             Signal::Loss | Signal::Mark => {
                 self.ssthresh = self.decrease(plan, flight);
                 self.cwnd = self.ssthresh;
@@ -294,6 +298,12 @@ impl Congestion for Window {
                 // RFC 9438 §4.8: the next stage starts at its own plateau.
                 self.w_max = 0.0;
             }
+        }
+    }
+
+    fn recovered(&mut self, plan: &Plan, flight: u64) {
+        if plan.holds {
+            self.recover_by_clock(plan, flight);
         }
     }
 

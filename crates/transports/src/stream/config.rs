@@ -18,6 +18,11 @@ pub enum Recovery {
     Sack,
     /// Duplicate acknowledgments alone: NewReno's recovery, RFC 6582.
     Duplicates,
+    /// Duplicate acknowledgments alone, of which the third has one segment sent again; nothing new goes for those that
+    /// follow, and the next acknowledgment of new data ends the recovery, whatever else is missing (RFC 5681 §3.2, as
+    /// libvma has it with CUBIC: `tcp_receive` of `src/vma/lwip/tcp_in.c`). Of several segments lost in a window each of
+    /// the others takes three more duplicates, or a timeout.
+    Single,
 }
 
 /// A byte stream over packets.

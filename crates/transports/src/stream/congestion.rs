@@ -118,6 +118,10 @@ pub trait Congestion: Clone + Debug + Send + 'static {
     /// The network is congested. `flight`: bytes sent and not acknowledged.
     fn congested(&mut self, plan: &Self::Plan, signal: Signal, flight: u64, now: Time);
 
+    /// Fast recovery has ended with the first acknowledgment of new data, where that alone ends it. `flight`: bytes sent
+    /// and not acknowledged, before that acknowledgment.
+    fn recovered(&mut self, _plan: &Self::Plan, _flight: u64) {}
+
     /// Time to wait after a segment before the next may go.
     fn gap(&self) -> Span {
         Span::ZERO

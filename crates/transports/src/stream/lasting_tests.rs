@@ -215,7 +215,8 @@ proptest! {
         buffer in 1u64..30,
         loss_rate in prop_oneof![Just(0.0), 0.0..0.05f64],
         messages in prop::collection::vec((0u32..8, 1u32..3, 1u64..60_000, 0u64..200), 1..60),
-        (connections, nagle, handshake, sack) in (1u32..4, any::<bool>(), any::<bool>(), any::<bool>()),
+        (connections, nagle, handshake) in (1u32..4, any::<bool>(), any::<bool>()),
+        recovery in super::tests::recovery(),
         ack_segments in 1u32..4,
         seed: u64,
     ) {
@@ -226,7 +227,6 @@ proptest! {
         flows.sort_by_key(|flow| flow.start);
         let queues = Queues { port_buffer: Bytes::new(1500 * buffer), ..Queues::default() };
         let config = Config { loss_rate, ..leaf_spine(8, 4, Routing::RandomSpray, queues) };
-        let recovery = if sack { config::Recovery::Sack } else { config::Recovery::Duplicates };
         let stream = StreamConfig { handshake, recovery, ack_segments, ..lasting(connections, nagle) };
         let run = |in_bytes: bool| {
             let make = |around: &Surroundings| reno(around, stream.clone());

@@ -255,7 +255,7 @@ impl Receiver {
     pub(crate) fn acknowledge(&mut self, packet: &Packet, now: Time, plan: &Plan) -> Packet {
         let blocks = match plan.recovery {
             Recovery::Sack => self.blocks(),
-            Recovery::Duplicates => [Block::default(); BLOCKS],
+            Recovery::Duplicates | Recovery::Single => [Block::default(); BLOCKS],
         };
         let endpoint = if self.waiting > 0 { now - self.first.at } else { Span::ZERO };
         let report = Report { blocks, hops: self.first.hops, endpoint };

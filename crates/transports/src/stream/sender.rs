@@ -1,9 +1,10 @@
 //! The sending half: which segment goes next, and what an acknowledgment means.
 //!
 //! Models: RFC 9293 §3.5 (opening), RFC 6675 §5 (recovery with selective acknowledgments), RFC 6582
-//! §3.2 (recovery without), RFC 3042 (limited transmit, which follows from the pipe), RFC 6298 §5
-//! (the timer), RFC 3168 §6.1.2 (answering marks). Leaves out: proportional rate reduction (RFC
-//! 6937), RACK (RFC 8985), undoing of needless retransmissions (RFC 4015, RFC 5682).
+//! §3.2 (recovery without), RFC 5681 §3.2 (recovery of one segment, as libvma has it), RFC 3042 (limited
+//! transmit, which follows from the pipe), RFC 6298 §5 (the timer), RFC 3168 §6.1.2 (answering marks). Leaves
+//! out: proportional rate reduction (RFC 6937), RACK (RFC 8985), undoing of needless retransmissions (RFC
+//! 4015, RFC 5682).
 
 use kernel::{Span, Time};
 use packets::{FlowKey, Kind, Marks, Packet};
@@ -185,8 +186,9 @@ impl<C: Congestion> Sender<C> {
     }
 
     /// Segments estimated to be in the network: Pipe (RFC 6675).
-    fn pipe(&self) -> u64 {
-        self.board.pipe().saturating_sub(self.duplicates)
+    fn pipe(&self, plan: &Plan) -> u64 {
+        let left = if plan.recovery == Recovery::Single { 0 } else { self.duplicates };
+        self.board.pipe().saturating_sub(left)
     }
 
     /// What to send now: NextSeg of RFC 6675 §4, where the window allows.
@@ -200,7 +202,7 @@ impl<C: Congestion> Sender<C> {
         if self.is_first_due {
             return Choice::Again(una);
         }
-        if (self.pipe() + 1) * u64::from(plan.segment) > self.control.window() {
+        if (self.pipe(plan) + 1) * u64::from(plan.segment) > self.control.window() {
             return Choice::Nothing;
         }
         let choice = self.next_segment(una, plan);
@@ -390,8 +392,14 @@ impl<C: Congestion> Sender<C> {
             cuts.retire(ack);
         }
         self.board.update_lost();
-        if plan.recovery == Recovery::Duplicates {
-            self.count_duplicate(ack - before);
+        match plan.recovery {
+            Recovery::Sack => {}
+            Recovery::Duplicates => self.count_duplicate(ack - before),
+            Recovery::Single => {
+                if self.count_single(ack - before) {
+                    self.control.recovered(control, flight);
+                }
+            }
         }
         let is_progress = ack > before;
         // What was first then has arrived; whether the new first one is lost is not known.
@@ -482,6 +490,26 @@ impl<C: Congestion> Sender<C> {
             }
             _ => self.duplicates = 0,
         }
+    }
+
+    /// RFC 5681 §3.2 without its inflated window: the third duplicate tells of one loss, and the first acknowledgment of
+    /// new data ends the recovery. Whether it does.
+    fn count_single(&mut self, progress: u64) -> bool {
+        if progress > 0 {
+            self.duplicates = 0;
+            let ends = self.phase == Phase::Recovery;
+            if ends {
+                self.phase = Phase::Open;
+            }
+            return ends;
+        }
+        if self.phase == Phase::Open && self.board.flight() > 0 {
+            self.duplicates += 1;
+            if self.duplicates == DUP_THRESH as u64 {
+                self.board.declare_lost(self.board.una() + 1);
+            }
+        }
+        false
     }
 
     /// Answers losses and marks, each at most once a window of data.

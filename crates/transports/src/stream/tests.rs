@@ -87,11 +87,17 @@ fn weather() -> impl Strategy<Value = Weather> {
     })
 }
 
+const RECOVERIES: [Recovery; 3] = [Recovery::Sack, Recovery::Duplicates, Recovery::Single];
+
+pub(crate) fn recovery() -> impl Strategy<Value = Recovery> {
+    prop::sample::select(&RECOVERIES[..])
+}
+
 fn stream() -> impl Strategy<Value = Config> {
-    (any::<bool>(), any::<bool>(), any::<bool>(), 1u32..4, 1u32..40, 1u64..100).prop_map(
-        |(handshake, sack, timestamps, ack_segments, initial_window, window)| Config {
+    (any::<bool>(), recovery(), any::<bool>(), 1u32..4, 1u32..40, 1u64..100).prop_map(
+        |(handshake, recovery, timestamps, ack_segments, initial_window, window)| Config {
             handshake,
-            recovery: if sack { Recovery::Sack } else { Recovery::Duplicates },
+            recovery,
             timestamps,
             ack_segments,
             initial_window,
@@ -232,7 +238,7 @@ fn syns_back_off() {
 
 #[test]
 fn one_loss_is_recovered_in_a_round_trip_without_a_timeout() {
-    for recovery in [Recovery::Sack, Recovery::Duplicates] {
+    for recovery in RECOVERIES {
         let config = Config { recovery, ..quick() };
         let chaos = lossy(config, 144_800, first(1, |p| p.kind == Kind::DATA && p.seq == 20));
         let [timeouts, recoveries] =
@@ -258,6 +264,41 @@ fn many_losses_of_one_window_are_one_recovery() {
         (0, 1)
     );
     assert!(end(&slow) > end(&chaos) + Span::from_us(60), "{} {}", end(&slow), end(&chaos));
+}
+
+/// Windows of 40 segments: 20 is lost, and so is another of those up to 59 that are under way with it. After the one
+/// retransmission half of the 40 may be under way, and a segment more, as a whole window was acknowledged; 60 less the
+/// second one are. So three new ones go, which tell of it, where it is 42 or above; below it takes a timeout.
+#[test]
+fn a_second_loss_in_a_window_takes_three_new_segments_or_a_timeout() {
+    for second in 21..60 {
+        let config = Config {
+            recovery: Recovery::Single,
+            handshake: false,
+            initial_window: 40,
+            receive_window: Bytes::new(1448 * 40),
+            ..quick()
+        };
+        let chaos = lossy_in(FAR, config, 144_800, once(vec![20, second]));
+        let [timeouts, recoveries] =
+            [chaos.sum(|bank| bank.counts.timeouts), chaos.sum(|bank| bank.counts.recoveries)];
+        let expected = if second < 42 { (1, 1) } else { (0, 2) };
+        assert_eq!((timeouts, recoveries), expected, "20 and {second}");
+    }
+}
+
+/// After the retransmission nothing goes before its acknowledgment, a round trip of 60 us of wire and more; otherwise
+/// duplicates let new segments go as soon as they take what is under way below half.
+#[test]
+fn duplicates_let_nothing_new_go_in_a_recovery_of_one_segment() {
+    for recovery in RECOVERIES {
+        let config = Config { recovery, handshake: false, initial_window: 40, ..quick() };
+        let chaos = lossy_in(FAR, config, 144_800, once(vec![20]));
+        let data: Vec<_> = chaos.sent.iter().filter(|(_, packet)| packet.is_data()).collect();
+        let again = data.iter().rposition(|(_, packet)| packet.seq == 20).unwrap();
+        let gap = data[again + 1].0 - data[again].0;
+        assert_eq!(gap > FAR.delay * 2, recovery == Recovery::Single, "{recovery:?}: {gap}");
+    }
 }
 
 #[test]
