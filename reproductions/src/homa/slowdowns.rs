@@ -51,9 +51,9 @@ const fn workload(
 
 /// W1 to W5.
 pub(super) const WORKLOADS: [Workload; 5] = [
-    workload("W1", 0.657, 7, 50_000, 370),
-    workload("W2", 0.796, 5, 50_000, 715),
-    workload("W3", 0.887, 4, 50_000, 4_265),
+    workload("W1", 0.657, 7, 40_000, 296),
+    workload("W2", 0.796, 5, 40_000, 572),
+    workload("W3", 0.887, 4, 40_000, 3_412),
     workload("W4", 0.898, 1, 10_000, 36_450),
     workload("W5", 0.898, 1, 2_000, 145_000),
 ];

@@ -9,7 +9,7 @@ use super::racks::{
 };
 use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::{findings, level, plot, table};
-use crate::runs::{ScenarioFile, find_number, number};
+use crate::runs::{ScenarioFile, number};
 use crate::{Effort, Failure, Findings, Watch};
 
 /// The scenario; its `[[fabric]]` entries are PL2 and RDS.
@@ -99,7 +99,7 @@ fn cases(effort: Effort) -> Vec<Case> {
 pub(super) fn lost(run: &Ran) -> f64 {
     // Each message of 61 KiB is 42 packets of 1500 B of payload.
     let sent = 42.0 * number(run, "flows.offered") + number(run, "retransmissions");
-    find_number(run, LOST).unwrap_or_else(|| number(run, "drops")) / sent
+    number(run, LOST) / sent
 }
 
 fn over(runs: &[Ran], get: impl Fn(&Ran) -> f64) -> Vec<f64> {

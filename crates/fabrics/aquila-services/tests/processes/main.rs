@@ -49,6 +49,10 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, tests).exit_code()
 }
 
+/// How long all may take to be well again. It takes half a minute; several times that where the machine does other
+/// things besides, as processes that were killed are started again and wait the longer for one another.
+const PATIENCE: Duration = Duration::from_secs(400);
+
 /// Boots a mini Clique, kills processes in so many rounds, and looks at what chips hold.
 fn boot(mut etcd: Option<Etcd>, versions: Versions, seed: u64, rounds: u32) -> Result<(), Failed> {
     let address = etcd.as_ref().map(Etcd::address);
@@ -69,11 +73,11 @@ fn boot(mut etcd: Option<Etcd>, versions: Versions, seed: u64, rounds: u32) -> R
         if round == 0 {
             plane.kill((Role::Datacenter, 0))?;
         }
-        plane.settle(Duration::from_secs(120))?;
+        plane.settle(PATIENCE)?;
         // And when all is well: those that lead.
         plane.kill_leader(Role::FrontEnd)?;
         plane.kill_leader(Role::RoutingEngine)?;
-        plane.settle(Duration::from_secs(60))?;
+        plane.settle(PATIENCE)?;
     }
     upgrade(&mut plane)?;
     operate(&mut plane)?;
@@ -102,7 +106,7 @@ fn upgrade(plane: &mut Plane) -> Result<(), Failed> {
     if !of(&report).as_ref().is_some_and(is_right) {
         return Err(format!("{:?}", report.upgrade).into());
     }
-    let report = plane.settle(Duration::from_secs(60))?;
+    let report = plane.settle(PATIENCE)?;
     let others = report.sessions.iter().filter(|session| session.firmware != 2).count();
     if others > 0 || report.count(Role::Agent, "restarts") == 0 {
         return Err(format!("{others} TiNs run something else").into());
@@ -124,7 +128,7 @@ fn operate(plane: &mut Plane) -> Result<(), Failed> {
         plane.set(wish)?;
     }
     plane.kill_leader(Role::FrontEnd)?;
-    let report = plane.settle(Duration::from_secs(60))?;
+    let report = plane.settle(PATIENCE)?;
     let drained = report.wanted.iter().filter(|wanted| wanted.is_drained).count();
     if (report.wanted.len(), drained) != (3, 2) {
         return Err(format!("{:?}", report.wanted).into());
@@ -133,7 +137,7 @@ fn operate(plane: &mut Plane) -> Result<(), Failed> {
     for wish in [Wish::Tin(21, Admin::InService), Wish::Link(7, Admin::InService), away] {
         plane.set(wish)?;
     }
-    plane.settle(Duration::from_secs(60)).map(drop)
+    plane.settle(PATIENCE).map(drop)
 }
 
 /// Where a test keeps its files.
