@@ -9,7 +9,7 @@ use super::racks::{
 };
 use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::{findings, level, plot, table};
-use crate::runs::{ScenarioFile, number};
+use crate::runs::{ScenarioFile, find_number, number};
 use crate::{Effort, Failure, Findings, Watch};
 
 /// The scenario; its `[[fabric]]` entries are PL2 and RDS.
@@ -99,7 +99,7 @@ fn cases(effort: Effort) -> Vec<Case> {
 pub(super) fn lost(run: &Ran) -> f64 {
     // Each message of 61 KiB is 42 packets of 1500 B of payload.
     let sent = 42.0 * number(run, "flows.offered") + number(run, "retransmissions");
-    number(run, LOST) / sent
+    find_number(run, LOST).unwrap_or_else(|| number(run, "drops")) / sent
 }
 
 fn over(runs: &[Ran], get: impl Fn(&Ran) -> f64) -> Vec<f64> {
@@ -134,6 +134,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         put(&format!("pl2-drops{word}"), Measured::largest(&numbers(runs, LOST)));
         put(&format!("pl2-queue{word}"), Measured::largest(&numbers(runs, "queue.max_bytes")));
     }
+    put("pl2-drops-all", Measured::largest(&numbers(pl2, "drops")));
     for (word, runs) in [("", pl2), ("-random", random), ("-paced", paced)] {
         let tail = quotients(&numbers(runs, &p999), &numbers(runs, &p50));
         put(&format!("pl2-tail{word}"), Measured::mean(&tail));

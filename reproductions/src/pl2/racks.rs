@@ -113,9 +113,9 @@ pub(super) fn numbers(runs: &[Ran], path: &str) -> Vec<f64> {
     runs.iter().map(|run| number(run, path)).collect()
 }
 
-/// Packets that the switch drops: those that find their port full, and unsolicited ones that find too much reserved,
-/// though these come again (PL2 §4.4).
-pub(super) const LOST: &str = "drops";
+/// Packets that found a port of PL2's switch full. Those that it drops because too much is reserved, as it
+/// should, come again and do not count (PL2 §4.4).
+pub(super) const LOST: &str = "pl2.dropped_full";
 
 /// The switch takes packets off its counters when they come, not when they leave.
 pub(super) fn at_ingress(fabric: &'static str) -> (&'static str, Value) {

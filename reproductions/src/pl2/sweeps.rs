@@ -39,13 +39,15 @@ pub(super) fn thresholds(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
     let mut runs = carry_all(&cases, effort.seeds(), watch)?;
     let free = runs.split_off(THRESHOLDS.len());
     let mut put = |word: &str, measured| sheet.measure(&format!("threshold.{word}"), measured);
-    put("loss", loss(&runs));
+    let robust = ROBUST.iter().flat_map(|&threshold| over(of(&runs, threshold), lost));
+    put("loss", Measured::largest(&robust.collect::<Vec<_>>()));
     put("latency", latency(&runs));
     put("large", Measured::mean(&over(of(&runs, LARGE), lost)));
-    let full = over(&runs.concat(), |run| number(run, "pl2.dropped_full"));
-    put("full", Measured::largest(&full));
+    put("drops", drops(&runs));
+    let dropped = |run: &Ran| number(run, "drops");
+    put("drops-large", Measured::mean(&over(of(&runs, LARGE), dropped)));
     put("free-latency", latency(&free));
-    put("free-large", Measured::mean(&over(of(&free, LARGE), lost)));
+    put("free-drops-large", Measured::mean(&over(of(&free, LARGE), dropped)));
     let curves = [("Microbursts", &runs), ("with threads that only send", &free)];
     let names = THRESHOLDS.map(|threshold| format!("t = {threshold}"));
     let free_names = names.each_ref().map(|name| format!("{name}, threads that only send"));
@@ -63,9 +65,10 @@ fn of(runs: &[Vec<Ran>], threshold: u32) -> &[Ran] {
     &runs[place.expect("it is swept")]
 }
 
-/// The largest loss with those thresholds between which it is not to change, by that with the large one.
-fn loss(runs: &[Vec<Ran>]) -> Measured {
-    let mean = |threshold| Spread::of(&over(of(runs, threshold), lost)).mean;
+/// The most that the switch drops with those thresholds between which loss is not to change, by what it does with the
+/// large one: unsolicited packets, too, which come again.
+fn drops(runs: &[Vec<Ran>]) -> Measured {
+    let mean = |threshold| Spread::of(&numbers(of(runs, threshold), "drops")).mean;
     Measured::one(ROBUST.map(mean).into_iter().fold(0.0, f64::max) / mean(LARGE))
 }
 

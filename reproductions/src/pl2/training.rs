@@ -11,7 +11,7 @@ use serde_json::json;
 use super::racks::{LOST, quotients};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{distribution, findings, plot, table};
-use crate::runs::{ScenarioFile, number, quantile, run_nth};
+use crate::runs::{ScenarioFile, find_number, number, quantile, run_nth};
 use crate::spread::{Pulse, spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
 
@@ -74,7 +74,7 @@ impl Case {
         let mut ends = Ends { iterations, ends: Vec::new() };
         let fabric = usize::from(!matches!(self, Self::Pl2 | Self::Pl2Single));
         let result = run_nth(&FILE.with(&settings, seed)?, fabric, &mut ends, pulse)?;
-        let drops = number(&result, LOST);
+        let drops = find_number(&result, LOST).unwrap_or_else(|| number(&result, "drops"));
         Ok(Carried { seconds: ends.seconds(), drops })
     }
 }

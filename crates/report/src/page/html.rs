@@ -87,6 +87,17 @@ fn plots_of(page: &Page) -> impl Iterator<Item = &Plot> {
     plots.flatten().filter(|plot| !plot.is_empty())
 }
 
+/// Sentences, in which what stands between backticks is code; a backtick without another is itself.
+fn words(text: &str) -> Markup {
+    let mut parts = text.split('`');
+    html! {
+        (parts.next().unwrap_or_default())
+        @while let Some(code) = parts.next() {
+            @if let Some(after) = parts.next() { code { (code) } (after) } @else { "`" (code) }
+        }
+    }
+}
+
 /// JSON that no text in it can break out of: nothing in it looks like markup, yet it parses to the
 /// same value.
 fn embedded_json(value: &Value) -> Markup {
@@ -114,14 +125,14 @@ fn contents(sections: &[Section]) -> Markup {
 
 fn block_markup(block: &Block, plot_count: &mut usize) -> Markup {
     match block {
-        Block::Text(text) => html! { p { (text) } },
+        Block::Text(text) => html! { p { (words(text)) } },
         Block::Tiles(tiles) => html! { div.tiles { @for tile in tiles { (tile_markup(tile)) } } },
         Block::Table(table) => table_block(table),
         Block::FoldedTable(block) => html! {
             details {
                 summary { (block.title) }
                 div.folded {
-                    @if !block.note.is_empty() { p.note { (block.note) } }
+                    @if !block.note.is_empty() { p.note { (words(&block.note)) } }
                     (table_markup(&block.table))
                 }
             }
@@ -147,7 +158,7 @@ fn tile_markup(tile: &Tile) -> Markup {
         div.tile.(tone_class(tile.tone)) {
             p.label { (tile.label) }
             p.value { (tile.value) }
-            @if !tile.note.is_empty() { p.note { (tile.note) } }
+            @if !tile.note.is_empty() { p.note { (words(&tile.note)) } }
         }
     }
 }
@@ -158,7 +169,7 @@ fn plot_markup(plot: &Plot, plot_count: &mut usize) -> Markup {
         figure {
             figcaption {
                 h3 { (plot.title) }
-                @if !plot.note.is_empty() { p.note { (plot.note) } }
+                @if !plot.note.is_empty() { p.note { (words(&plot.note)) } }
             }
             div.plot id={ "plot-" (plot_count) } role="img" aria-label=(plot.title) {}
         }
@@ -168,7 +179,7 @@ fn plot_markup(plot: &Plot, plot_count: &mut usize) -> Markup {
 fn table_block(block: &TableBlock) -> Markup {
     html! {
         @if !block.title.is_empty() { h3 { (block.title) } }
-        @if !block.note.is_empty() { p.note { (block.note) } }
+        @if !block.note.is_empty() { p.note { (words(&block.note)) } }
         (table_markup(&block.table))
     }
 }
@@ -202,7 +213,7 @@ fn table_markup(table: &ResultsTable) -> Markup {
                             }
                         }
                         @if !note.is_empty() {
-                            tr.below { td colspan=(columns.len()) { p { (note) } } }
+                            tr.below { td colspan=(columns.len()) { p { (words(note)) } } }
                         }
                     }
                 }
@@ -277,6 +288,20 @@ mod tests {
         assert_eq!((html.matches(below).count(), html.matches("below").count()), (1, 1), "{html}");
         let first = html.find("differs").expect("the row is there");
         assert!(first < html.find(below).expect("checked"), "{html}");
+    }
+
+    #[test]
+    fn what_stands_between_backticks_is_code() {
+        let rows = [
+            ("plain <b>", "plain &lt;b&gt;"),
+            ("set `a<b` to `c`.", "set <code>a&lt;b</code> to <code>c</code>."),
+            ("`all`", "<code>all</code>"),
+            ("one ` alone", "one ` alone"),
+            ("`a` and ` alone", "<code>a</code> and ` alone"),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(words(text).into_string(), expected, "{text}");
+        }
     }
 
     #[test]

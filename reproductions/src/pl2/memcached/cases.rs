@@ -195,7 +195,7 @@ impl Case {
             background: goodput(&result, self.from()) - own,
             own,
             calls,
-            drops: number(&result, LOST),
+            drops: find_number(&result, LOST).unwrap_or_else(|| number(&result, "drops")),
         })
     }
 }
