@@ -13,7 +13,7 @@ use super::datacentre::{Figures, flows, of, seeds};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, published, table};
 use crate::runs::ScenarioFile;
-use crate::spread::{Pulse, spread, with_seeds};
+use crate::spread::{Pulse, spread};
 use crate::{Effort, Failure, Findings, Watch};
 
 const FIG17: ScenarioFile = ScenarioFile {
@@ -153,8 +153,8 @@ impl<'a> Curve<'a> {
         self.runs[index.expect("it is one of those swept")]
     }
 
-    /// A figure with so many per cent dead, of that with none: seed by seed, as both carry the same
-    /// sizes.
+    /// A figure with so many per cent dead, of that with none: seed by seed, for those that both have, as
+    /// both carry the same sizes.
     fn ratios(&self, percent: u32, get: fn(&Figures) -> f64) -> Vec<f64> {
         let pairs = self.at(percent).iter().zip(self.at(0));
         pairs.map(|(dead, whole)| get(dead) / get(whole)).filter(|ratio| !ratio.is_nan()).collect()
@@ -192,6 +192,14 @@ fn scenario_of(
     FIG17.with(&[("workload.flows", json!(flows(effort))), ("workload.load", json!(load))], seed)
 }
 
+/// Seeds of a point: a quick look has one of the reading that does not count.
+fn seeds_of((reading, dead): (Reading, u32), effort: Effort) -> u64 {
+    match (reading.offer, effort) {
+        (Offer::Kept, Effort::Quick) if dead > 0 => 1,
+        _ => seeds(effort),
+    }
+}
+
 /// E15.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../shoal/fig17.claims.toml"));
@@ -201,15 +209,24 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let some =
         READINGS.iter().flat_map(|&reading| dead[1..].iter().map(move |&one| (reading, one)));
     let points: Vec<(Reading, u32)> = none.chain(some).collect();
-    let jobs = with_seeds(&points, seeds(effort));
+    let jobs: Vec<((Reading, u32), u64)> = points
+        .iter()
+        .flat_map(|&point| (1..=seeds_of(point, effort)).map(move |seed| (point, seed)))
+        .collect();
     let runs = spread(&jobs, watch, |&((reading, dead), seed), pulse| {
         let scenario = scenario_of(reading, dead, effort, seed)?;
         Ok(Figures::of(&carry_out(dead, &scenario, pulse)?))
     })?;
-    let mut grouped = runs.chunks(seeds(effort) as usize);
-    let whole = grouped.next().expect("none dead comes first");
+    let mut rest = &runs[..];
+    let mut next = |&point: &(Reading, u32)| {
+        let (these, others) = rest.split_at(seeds_of(point, effort) as usize);
+        rest = others;
+        these
+    };
+    let whole = next(&points[0]);
+    let mut groups = points[1..].chunks(dead.len() - 1);
     let curves = READINGS.map(|reading| {
-        let some = grouped.by_ref().take(dead.len() - 1);
+        let some = groups.next().expect("each reading has its points").iter().map(&mut next);
         Curve { reading, dead, runs: std::iter::once(whole).chain(some).collect() }
     });
     for curve in &curves {

@@ -61,13 +61,13 @@ impl Config {
     }
 
     /// What nodes know of who reaches whom, once something has failed: what each has heard from each other,
-    /// and has still to tell it.
+    /// has still to tell it, and by way of whom it reaches it.
     fn reach_memory(&self) -> Bytes {
         let pairs = u128::from(self.nodes).saturating_mul(u128::from(self.nodes));
         let payload = self.cell.get().saturating_sub(self.header.get());
         let per_cell = (notice_words(payload as usize) as u128).clamp(1, 1 << 10);
         let segments = u128::from(self.nodes).div_ceil(64).div_ceil(per_cell).min(16);
-        let bytes = pairs.saturating_mul(segments * 2 * HALF + QUARTER);
+        let bytes = pairs.saturating_mul(segments * 2 * HALF + 2 * QUARTER);
         Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 

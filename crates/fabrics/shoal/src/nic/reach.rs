@@ -42,10 +42,13 @@ struct Parted {
     /// They have for long enough; and the peer says the same of the cells from here.
     trusts: bool,
     is_trusted: bool,
-    /// A node by way of which the peer can be reached; if none is known, since which slot.
-    way: Option<u32>,
+    /// Since which slot no other way to the peer is known, if none is.
     pathless: Option<u64>,
 }
+
+/// What [`Reach::ways`] has of a pair that is in use, and of one to whose peer no other way is known.
+const IN_USE: u16 = u16::MAX;
+const NO_WAY: u16 = u16::MAX - 1;
 
 /// Segments of what nodes say, each as often in use as it is on its way or known to a node.
 #[derive(Clone, Debug, Default)]
@@ -91,9 +94,13 @@ pub(super) struct Reach {
     tells: Bitmap,
     pending: u64,
     parted: BTreeMap<(u32, u32), Parted>,
+    /// The node by way of which a peer can be reached that is given up, or [`NO_WAY`]; else [`IN_USE`]. Apart from
+    /// the rest, as each notice is held against it.
+    ways: Vec<u16>,
     /// Pairs that a node uses again whose peer may not know yet: they carry nothing until it does.
     awaited: BTreeSet<(u32, u32)>,
-    /// Whom each node does not reach, a bit a node. Empty until there is somebody; so are the next three.
+    /// Whom each node does not reach, a bit a node. Empty until there is somebody; so are [`Reach::ways`] and the
+    /// next three.
     rows: Vec<u64>,
     /// Segments of its row that a node has still to tell the peer, a bit each.
     untold: Vec<u16>,
@@ -125,6 +132,7 @@ impl Reach {
             tells: Bitmap::new(pairs),
             pending: 0,
             parted: BTreeMap::new(),
+            ways: Vec::new(),
             awaited: BTreeSet::new(),
             rows: Vec::new(),
             untold: Vec::new(),
@@ -170,6 +178,7 @@ impl Reach {
         if self.rows.is_empty() {
             let (own, nodes) = (self.lives.len(), self.nodes as usize);
             self.rows = vec![0; own * self.row_words()];
+            self.ways = vec![IN_USE; own * nodes];
             self.untold = vec![0; own * nodes];
             self.heard = vec![NONE; own * nodes * self.segments as usize];
             self.latest = vec![NONE; nodes * self.segments as usize];
@@ -267,9 +276,12 @@ impl Reach {
 
     /// Looks for another way from a node to one that it has given up.
     fn find_way(&mut self, (node, to): (u32, u32), slot: u64, schedule: &Schedule) {
-        let Some(parted) = self.parted.get(&(node, to)) else { return };
-        let start = parted.way.unwrap_or(node);
-        let others = (1..=self.nodes).map(|step| (start + step) % self.nodes);
+        let start = match self.ways[self.pair(node, to)] {
+            IN_USE => return,
+            NO_WAY => node,
+            way => u32::from(way),
+        };
+        let mut others = (start + 1..self.nodes).chain(0..=start);
         let leads = |&relay: &u32| {
             relay != node
                 && relay != to
@@ -277,21 +289,43 @@ impl Reach {
                 && !self.down.get(self.pair(node, relay))
                 && !self.is_lost(node, relay, to)
         };
-        let way = others.clone().find(leads);
-        let parted = self.parted.get_mut(&(node, to)).expect("it is there");
-        parted.way = way;
-        if way.is_some() {
-            parted.pathless = None;
-        } else if parted.pathless.is_none() {
-            parted.pathless = Some(slot);
+        match others.find(leads) {
+            Some(relay) => self.take_way(node, to, relay),
+            None => self.lose_ways(node, to, slot),
+        }
+    }
+
+    /// Notes by way of whom a node reaches one that it has given up.
+    fn take_way(&mut self, node: u32, to: u32, relay: u32) {
+        let pair = self.pair(node, to);
+        if std::mem::replace(&mut self.ways[pair], relay as u16) == NO_WAY {
+            self.parted_mut(node, to).pathless = None;
+        }
+    }
+
+    /// Notes that a node knows of no way to one that it has given up.
+    fn lose_ways(&mut self, node: u32, to: u32, slot: u64) {
+        let pair = self.pair(node, to);
+        if std::mem::replace(&mut self.ways[pair], NO_WAY) != NO_WAY {
+            self.parted_mut(node, to).pathless = Some(slot);
             self.has_pathless = true;
         }
     }
 
-    /// The nodes that `node` has given up for which `which` holds.
-    fn parted_from(&self, node: u32, which: impl Fn(&Parted) -> bool) -> Vec<u32> {
-        let all = self.parted.range((node, 0)..(node + 1, 0));
-        all.filter(|(_, parted)| which(parted)).map(|(&(_, peer), _)| peer).collect()
+    fn parted_mut(&mut self, node: u32, to: u32) -> &mut Parted {
+        self.parted.get_mut(&(node, to)).expect("a pair with a way has parted")
+    }
+
+    /// The nodes that `node` has given up.
+    fn parted_from(&self, node: u32) -> Vec<u32> {
+        self.parted.range((node, 0)..(node + 1, 0)).map(|(&(_, peer), _)| peer).collect()
+    }
+
+    /// The nodes that `node` has given up and reaches this way.
+    fn reached_by(&self, node: u32, way: u16) -> Vec<u32> {
+        let first = self.pair(node, 0);
+        let ways = self.ways[first..first + self.nodes as usize].iter();
+        (0..).zip(ways).filter(|&(_, &one)| one == way).map(|(peer, _)| peer).collect()
     }
 
     /// A node gives a peer up.
@@ -302,10 +336,11 @@ impl Reach {
         self.awaited.remove(&(node, peer));
         self.forget(node, peer);
         self.set_row(node, peer, true);
-        let parted = Parted::new(slot, Some(node));
-        self.parted.insert((node, peer), parted);
+        self.parted.insert((node, peer), Parted::new(slot));
+        // The search for a way begins behind the node itself.
+        self.ways[pair] = node as u16;
         self.find_way((node, peer), slot, schedule);
-        for to in self.parted_from(node, |parted| parted.way == Some(peer)) {
+        for to in self.reached_by(node, peer as u16) {
             self.find_way((node, to), slot, schedule);
         }
     }
@@ -318,10 +353,10 @@ impl Reach {
         self.parted.remove(&(node, peer));
         self.set_row(node, peer, false);
         self.untold[pair] = self.all_segments();
+        self.ways[pair] = IN_USE;
         // Until it says otherwise it reaches all.
-        for to in self.parted_from(node, |parted| parted.way.is_none()) {
-            let parted = self.parted.get_mut(&(node, to)).expect("it is there");
-            (parted.way, parted.pathless) = (Some(peer), None);
+        for to in self.reached_by(node, NO_WAY) {
+            self.take_way(node, to, peer);
         }
     }
 
@@ -350,20 +385,23 @@ impl Reach {
             }
         }
         self.notices.release(old);
+        // What comes as bytes may say something of nodes that there are not.
+        changed.retain(|&(subject, _)| subject < self.nodes);
         for (subject, is_lost) in changed {
-            let Some(parted) = self.parted.get_mut(&(node, subject)) else { continue };
-            if is_lost && parted.way == Some(peer) {
-                self.find_way((node, subject), slot, schedule);
-            } else if !is_lost && parted.way.is_none() {
-                (parted.way, parted.pathless) = (Some(peer), None);
+            match self.ways.get(self.pair(node, subject)) {
+                Some(&way) if is_lost && u32::from(way) == peer => {
+                    self.find_way((node, subject), slot, schedule);
+                }
+                Some(&NO_WAY) if !is_lost => self.take_way(node, subject, peer),
+                _ => {}
             }
         }
     }
 }
 
 impl Parted {
-    fn new(since: u64, way: Option<u32>) -> Self {
-        Self { since, heard: None, trusts: false, is_trusted: false, way, pathless: None }
+    fn new(since: u64) -> Self {
+        Self { since, heard: None, trusts: false, is_trusted: false, pathless: None }
     }
 }
 
@@ -637,8 +675,9 @@ impl Bank {
             reach.awaited.remove(&(node, peer));
             reach.forget(node, peer);
             reach.set_row(node, peer, true);
-            let parted = Parted { pathless: Some(slot), ..Parted::new(slot, None) };
+            let parted = Parted { pathless: Some(slot), ..Parted::new(slot) };
             reach.parted.insert((node, peer), parted);
+            reach.ways[pair] = NO_WAY;
         }
     }
 
@@ -648,10 +687,13 @@ impl Bank {
         let reach = self.reach_mut();
         reach.lives[own] = reach.lives[own].wrapping_add(1);
         for (_, parted) in reach.parted.range_mut((node, 0)..(node + 1, 0)) {
-            *parted = Parted { pathless: Some(slot), ..Parted::new(slot, None) };
+            *parted = Parted { pathless: Some(slot), ..Parted::new(slot) };
         }
+        let (first, nodes) = (reach.pair(node, 0), reach.nodes as usize);
+        let ways = reach.ways.iter_mut().skip(first).take(nodes);
+        ways.filter(|way| **way != IN_USE).for_each(|way| *way = NO_WAY);
         reach.has_pathless = true;
-        for peer in reach.parted_from(node, |_| true) {
+        for peer in reach.parted_from(node) {
             self.show_marks(node, peer);
         }
     }
