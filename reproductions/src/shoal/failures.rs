@@ -162,10 +162,10 @@ impl<'a> Curve<'a> {
 
     /// How far the goodput is off the line between its ends at most, of its first value.
     fn bend(&self) -> f64 {
-        let goodput = |percent: u32| mean(self.at(percent), |f| f.goodput);
+        let goodput = |percent: u32| Spread::of(&self.ratios(percent, |f| f.goodput)).mean;
         let off = self.dead.iter().map(|&percent| {
-            let line = goodput(0) + (goodput(50) - goodput(0)) * f64::from(percent) / 50.0;
-            (goodput(percent) - line).abs() / goodput(0)
+            let line = 1.0 + (goodput(50) - 1.0) * f64::from(percent) / 50.0;
+            (goodput(percent) - line).abs()
         });
         off.fold(0.0, f64::max)
     }
