@@ -43,8 +43,15 @@ enum What {
     Bundle,
 }
 
-const ALL: [(What, &str); 3] =
-    [(What::Link, "1 link"), (What::Cable, "a cable of 8"), (What::Bundle, "a bundle of 32")];
+/// Links that fail alone, each of another bundle: on one so few cells are under way that a single one which comes late
+/// would decide.
+const ALONE: usize = 24;
+
+const ALL: [(What, &str); 3] = [
+    (What::Link, "24 links, each alone"),
+    (What::Cable, "a cable of 8"),
+    (What::Bundle, "a bundle of 32"),
+];
 
 /// What became of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -66,12 +73,14 @@ fn links(clique: &Clique, what: What, seed: u64) -> Vec<u32> {
     };
     match what {
         What::Link => {
-            let global: Vec<u32> = (0..)
-                .zip(clique.topology.links())
-                .filter(|(_, link)| link.is_global)
-                .map(|(index, _)| index)
-                .collect();
-            vec![global[stream.below(global.len() as u64) as usize]]
+            let mut bundles: Vec<Part> =
+                packaging.parts(0).filter(|part| matches!(part, Part::Bundle(_))).collect();
+            stream.shuffle(&mut bundles);
+            let mut one = |&bundle: &Part| {
+                let links = packaging.links(bundle);
+                links[stream.below(links.len() as u64) as usize]
+            };
+            bundles[..ALONE].iter().map(&mut one).collect()
         }
         What::Cable => pick(&mut stream, |part| matches!(part, Part::Cable(_))),
         What::Bundle => pick(&mut stream, |part| matches!(part, Part::Bundle(_))),
@@ -135,7 +144,7 @@ fn react(
 }
 
 impl Reaction {
-    /// Until when cells go to dead links at more than a hundredth of the rate that they did at first, in s: in the first
+    /// Until when cells go to dead links at more than a tenth of the rate that they did at first, in s: in the first
     /// step what was on wires and in queues is lost as well.
     fn avoided(&self) -> f64 {
         let first = self.losses[1..5].iter().sum::<u64>() as f64 / 4.0;
