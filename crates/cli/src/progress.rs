@@ -12,8 +12,9 @@ use report::terminal::{printable, printable_line};
 
 use crate::output::{Output, say};
 
-/// Off a terminal a line is written each time another tenth is done, or, of what has no known end, this
-/// often (our choice).
+/// Off a terminal a line is written each time another tenth is done, and of what takes hours not less often than this;
+/// of what has no known end, more often (our choices).
+const LINE_AT_LEAST_EVERY: Duration = Duration::from_secs(300);
 const LINE_EVERY: Duration = Duration::from_secs(10);
 const LINES: u64 = 10;
 /// Characters of a label that are shown; bars of several runs stand below each other.
@@ -274,8 +275,11 @@ impl Pace {
     fn line(&mut self, step: &Step<'_>) -> Option<String> {
         let from = *self.from.get_or_insert(step.done);
         let reached = step.total.map(|total| step.done.saturating_mul(LINES) / total.max(1));
-        let is_due =
-            reached.map_or(self.last.elapsed() >= LINE_EVERY, |reached| reached > self.tenths);
+        let silent = self.last.elapsed();
+        let is_due = match reached {
+            Some(reached) => reached > self.tenths || silent >= LINE_AT_LEAST_EVERY,
+            None => silent >= LINE_EVERY,
+        };
         if !is_due {
             return None;
         }
@@ -333,6 +337,17 @@ mod tests {
             "{lines:#?}"
         );
         assert!(lines[9].starts_with("100 %, 1,000 of 1,000 flows"), "{lines:#?}");
+    }
+
+    #[test]
+    fn what_takes_hours_has_a_line_every_five_minutes() {
+        let began = Instant::now() - Duration::from_secs(301);
+        let mut pace = Pace::new(began);
+        let step = |done| Step { done, total: Some(1_000), what: "", note: String::new() };
+        assert_eq!(pace.line(&step(20)).as_deref(), Some("2 % (301 s)"));
+        assert_eq!(pace.line(&step(30)), None);
+        pace.last = began;
+        assert!(pace.line(&step(30)).is_some_and(|line| line.starts_with("3 % (301 s, some ")));
     }
 
     /// Half was done an hour ago by another command; this one did a tenth in ten seconds.
