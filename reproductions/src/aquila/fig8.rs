@@ -20,7 +20,9 @@ use crate::{Effort, Failure, Findings, Watch};
 
 /// What hosts read of others, in bytes of memory: up to what no host can, whose bus carries 104. Unit: Gbps.
 const LOADS: &[u64] = &[2, 10, 20, 30, 40, 50, 60, 70, 80, 90, 110];
-const FEW: &[u64] = &[2, 20, 50, 90];
+const FEW: &[u64] = &[2, 50, 80, 90];
+/// High load: the line rate that the paper gives a machine (Aquila §5.1).
+const HIGH: u64 = 50;
 /// A load is carried if so much of it is (the ledger's X02).
 const CARRIED: f64 = 0.9;
 
@@ -61,7 +63,8 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         tail(a).total_cmp(&tail(b))
     });
     let worst = at(worst.unwrap_or(loads[0]), |point| point.p99);
-    sheet.measure("fig8.high", Measured::mean(&worst));
+    sheet.measure("fig8.high", Measured::mean(&at(HIGH, |point| point.p99)));
+    sheet.measure("fig8.high-carried", Measured::mean(&worst));
     sheet.measure("fig8.low", Measured::mean(&at(loads[0], |point| point.p50)));
     let text = "Each of 500 hosts, two at a TiN and as many in each pod, reads 4 KB of others at random instants, \
                 whether earlier reads are done or not. Total execution latency is from the hardware's having a command \
