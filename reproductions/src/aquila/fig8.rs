@@ -20,7 +20,7 @@ use crate::{Effort, Failure, Findings, Watch};
 
 /// What hosts read of others, in bytes of memory: up to what no host can, whose bus carries 104. Unit: Gbps.
 const LOADS: &[u64] = &[2, 10, 20, 30, 40, 50, 60, 70, 80, 90, 110];
-const FEW: &[u64] = &[2, 50, 80, 90];
+const FEW: &[u64] = &[2, 50, 70, 90];
 /// High load: the line rate that the paper gives a machine (Aquila §5.1).
 const HIGH: u64 = 50;
 /// A load is carried if so much of it is (the ledger's X02).
