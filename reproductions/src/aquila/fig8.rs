@@ -23,7 +23,9 @@ const LOADS: &[u64] = &[2, 10, 20, 30, 40, 50, 60, 70, 80, 90, 110];
 const FEW: &[u64] = &[2, 50, 70, 90];
 /// High load: the line rate that the paper gives a machine (Aquila §5.1).
 const HIGH: u64 = 50;
-/// A load is carried if so much of it is (the ledger's X02).
+/// And beyond it.
+const BEYOND: u64 = 70;
+/// A load is carried if so much of it is (our choice).
 const CARRIED: f64 = 0.9;
 
 /// A number of a point.
@@ -57,14 +59,8 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     };
     let carries = |load: &u64| Spread::of(&at(*load, |point| point.achieved)).mean >= CARRIED;
     let highest = loads.iter().copied().filter(carries).max().unwrap_or(loads[0]);
-    let below = loads.iter().copied().filter(|&load| load <= highest);
-    let worst = below.max_by(|&a, &b| {
-        let tail = |load| Spread::of(&at(load, |point| point.p99)).mean;
-        tail(a).total_cmp(&tail(b))
-    });
-    let worst = at(worst.unwrap_or(loads[0]), |point| point.p99);
     sheet.measure("fig8.high", Measured::mean(&at(HIGH, |point| point.p99)));
-    sheet.measure("fig8.high-carried", Measured::mean(&worst));
+    sheet.measure("fig8.high-70", Measured::mean(&at(BEYOND, |point| point.p99)));
     sheet.measure("fig8.low", Measured::mean(&at(loads[0], |point| point.p50)));
     let text = "Each of 500 hosts, two at a TiN and as many in each pod, reads 4 KB of others at random instants, \
                 whether earlier reads are done or not. Total execution latency is from the hardware's having a command \
