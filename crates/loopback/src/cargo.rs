@@ -96,11 +96,10 @@ impl Flows {
         load
     }
 
-    /// The flow that `bytes` are of, if they are those that its source sent.
-    pub(crate) fn find(&self, payload: Payload, bytes: &[u8]) -> Option<&Flow> {
-        let flow = self.flow_of(payload)?;
-        let sent = bytes_of(flow.id.get(), payload.offset, payload.bytes);
-        sent.eq(bytes.iter().copied()).then_some(flow)
+    /// Whether `bytes` are those that the source of the flow sent.
+    pub(crate) fn are_of(&self, payload: Payload, bytes: &[u8]) -> bool {
+        let Some(flow) = self.flow_of(payload) else { return false };
+        bytes_of(flow.id.get(), payload.offset, payload.bytes).eq(bytes.iter().copied())
     }
 }
 
@@ -108,10 +107,9 @@ impl Flows {
 #[derive(Debug, Default)]
 pub(crate) struct Cargo {
     passing: BTreeMap<Unit, Vec<u8>>,
-    /// By flow: the parts that have arrived, from where to where, apart from each other.
-    arrived: BTreeMap<FlowName, BTreeMap<u64, u64>>,
-    /// When the last bytes of a flow came that were missing.
-    whole: BTreeMap<FlowName, Time>,
+    /// By flow: the parts that have arrived, from where to where, and when the first copy of each did. Messages
+    /// are not put in an inbox in the order in which they arrive: a copy that arrives late may be there first.
+    arrived: BTreeMap<FlowName, BTreeMap<(u64, u64), Time>>,
 }
 
 impl Cargo {
@@ -125,35 +123,45 @@ impl Cargo {
         self.passing.get(&unit).map(Vec::as_slice)
     }
 
-    /// A part of a flow of `size` has come to its destination at an instant.
-    pub(crate) fn arrives(&mut self, payload: Payload, size: u64, at: Time) {
-        self.join(payload);
-        if self.readable(payload.flow) == size {
-            self.whole.entry(payload.flow).or_insert(at);
-        }
+    /// A part of a flow comes to its destination at an instant.
+    pub(crate) fn arrives(&mut self, payload: Payload, at: Time) {
+        let part = (payload.offset, payload.offset + u64::from(payload.bytes));
+        let first = self.arrived.entry(payload.flow).or_default().entry(part).or_insert(at);
+        *first = at.min(*first);
     }
 
-    /// When all of a flow was there; `None` if it is not.
-    pub(crate) fn whole_at(&self, flow: FlowName) -> Option<Time> {
-        self.whole.get(&flow).copied()
+    /// When all of a flow of `size` was there; `None` if it is not.
+    pub(crate) fn whole_at(&self, flow: FlowName, size: u64) -> Option<Time> {
+        let parts = self.arrived.get(&flow)?.iter();
+        let mut parts: Vec<_> = parts.map(|(&part, &at)| (at, part)).collect();
+        parts.sort_unstable();
+        let mut joined = Joined::default();
+        parts.into_iter().find_map(|(at, part)| {
+            joined.add(part);
+            (joined.readable() == size).then_some(at)
+        })
     }
+}
 
-    fn join(&mut self, payload: Payload) {
-        let parts = self.arrived.entry(payload.flow).or_default();
-        let (mut from, mut to) = (payload.offset, payload.offset + u64::from(payload.bytes));
-        // Joined with what it touches.
+/// Parts of a flow, each from where to where, apart from each other.
+#[derive(Debug, Default)]
+struct Joined(BTreeMap<u64, u64>);
+
+impl Joined {
+    /// Joins a part with what it touches.
+    fn add(&mut self, (mut from, mut to): (u64, u64)) {
         while let Some((&start, &end)) =
-            parts.range(..=to).next_back().filter(|part| *part.1 >= from)
+            self.0.range(..=to).next_back().filter(|part| *part.1 >= from)
         {
             (from, to) = (from.min(start), to.max(end));
-            parts.remove(&start);
+            self.0.remove(&start);
         }
-        parts.insert(from, to);
+        self.0.insert(from, to);
     }
 
-    /// Bytes of a flow that have arrived, from the first on without a gap.
-    fn readable(&self, flow: FlowName) -> u64 {
-        self.arrived.get(&flow).and_then(|parts| parts.get(&0)).copied().unwrap_or(0)
+    /// Bytes from the first on without a gap.
+    fn readable(&self) -> u64 {
+        self.0.get(&0).copied().unwrap_or(0)
     }
 }
 
@@ -163,26 +171,39 @@ mod tests {
 
     use super::*;
 
+    fn name() -> FlowName {
+        FlowName { src: NodeId::new(1), dst: NodeId::new(2), number: 3 }
+    }
+
     #[test]
     fn parts_join_whatever_their_order() {
-        let flow = FlowName { src: NodeId::new(1), dst: NodeId::new(2), number: 3 };
-        let mut cargo = Cargo::default();
-        let mut arrives = |offset, bytes| {
-            let at = Time::from_ps(offset);
-            cargo.arrives(Payload { flow, offset, bytes }, 27, at);
-            assert_eq!(cargo.whole_at(flow).is_some(), cargo.readable(flow) == 27);
-            cargo.readable(flow)
+        let mut joined = Joined::default();
+        let mut adds = |from, bytes| {
+            joined.add((from, from + bytes));
+            joined.readable()
         };
-        assert_eq!(arrives(10, 5), 0);
-        assert_eq!(arrives(0, 4), 4);
-        assert_eq!(arrives(20, 5), 4);
-        assert_eq!(arrives(2, 6), 8);
-        assert_eq!(arrives(7, 20), 27);
-        assert_eq!(arrives(0, 1), 27);
-        assert_eq!(
-            cargo.whole_at(flow),
-            Some(Time::from_ps(7)),
-            "what comes again is not the last"
-        );
+        assert_eq!(adds(10, 5), 0);
+        assert_eq!(adds(0, 4), 4);
+        assert_eq!(adds(20, 5), 4);
+        assert_eq!(adds(2, 6), 8);
+        assert_eq!(adds(7, 20), 27);
+        assert_eq!(adds(0, 1), 27);
+    }
+
+    #[test]
+    fn a_flow_is_whole_with_the_first_copy_of_its_last_part_whichever_is_looked_at_first() {
+        let mut cargo = Cargo::default();
+        let mut arrives = |offset, at| {
+            let payload = Payload { flow: name(), offset, bytes: 5 };
+            cargo.arrives(payload, Time::from_ps(at));
+            cargo.whole_at(name(), 15).map(Time::as_ps)
+        };
+        assert_eq!(arrives(10, 40), None);
+        assert_eq!(arrives(0, 50), None);
+        assert_eq!(arrives(5, 90), Some(90), "a copy that took long");
+        assert_eq!(arrives(5, 70), Some(70), "it came before");
+        assert_eq!(arrives(5, 80), Some(70));
+        assert_eq!(arrives(10, 60), Some(70));
+        assert_eq!(arrives(0, 45), Some(70));
     }
 }

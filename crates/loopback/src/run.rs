@@ -190,7 +190,8 @@ fn outcome(floor: &Floor, seats: &[Seat<'_>]) -> Outcome {
         let flow = floor.flows.get(name).unwrap_or_else(|| panic!("{name:?} ends: no such flow"));
         outcome.ended.insert(flow.id.get(), (at, failure));
         let [from, to] = [flow.src, flow.dst].map(|host| floor.places[&host]);
-        let is_whole = seats[to].cargo.whole_at(name).is_some_and(|whole| whole <= at);
+        let whole = seats[to].cargo.whole_at(name, flow.size.get());
+        let is_whole = whole.is_some_and(|whole| whole <= at);
         // What one node moves from memory to memory in itself nobody sees.
         if failure.is_none() && from != to && !is_whole {
             outcome.incomplete.push(flow.id.get());
@@ -290,9 +291,9 @@ impl Seat<'_> {
         let is_here = |host: NodeId| self.floor.places.get(&host) == Some(&self.place);
         match unload(load) {
             Some((payload, bytes)) if is_here(payload.flow.dst) => {
-                match self.floor.flows.find(payload, bytes) {
-                    Some(flow) => self.cargo.arrives(payload, flow.size.get(), at),
-                    None => self.wrong += 1,
+                match self.floor.flows.are_of(payload, bytes) {
+                    true => self.cargo.arrives(payload, at),
+                    false => self.wrong += 1,
                 }
             }
             _ => self.cargo.keep(unit, load),
