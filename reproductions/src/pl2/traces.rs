@@ -112,7 +112,7 @@ pub(super) fn case(workload: usize, fabric: usize, effort: Effort) -> Case {
 fn times(effort: Effort) -> u64 {
     match effort {
         Effort::Quick => 1,
-        Effort::Full => 20,
+        Effort::Full => 5,
     }
 }
 

@@ -92,7 +92,7 @@ impl Case {
             (CUBIC, Background::Tcp, _) => 310,
             _ => 60,
         };
-        let times = if effort == Effort::Full { 10 } else { 1 };
+        let times = if effort == Effort::Full { 4 } else { 1 };
         let variant = Variant::Usual;
         let (milliseconds, faster) = (quick * times, Self::faster(effort));
         Self { fabric, background, hosts, variant, milliseconds, start, faster }
