@@ -147,6 +147,11 @@ pub trait Watcher {
     fn spent(&mut self, time: Duration) {
         let _ = time;
     }
+
+    /// Such a share of it, from 0 to 1, was not carried out now: those runs were kept.
+    fn found(&mut self, share: f64) {
+        let _ = share;
+    }
 }
 
 impl<F: FnMut(f64, &str) -> ControlFlow<()>> Watcher for F {
@@ -178,6 +183,10 @@ impl Watcher for Part<'_, '_> {
 
     fn spent(&mut self, time: Duration) {
         self.whole.spent(time);
+    }
+
+    fn found(&mut self, share: f64) {
+        self.whole.found((self.part.end - self.part.start) * share);
     }
 }
 

@@ -29,7 +29,7 @@ pub struct Pulse<'a> {
     /// Parts of this run that are counted in `done`.
     counted: u64,
     /// How long it took when it was made, if it is not made now.
-    before: Duration,
+    before: Option<Duration>,
 }
 
 impl Pulse<'_> {
@@ -66,7 +66,7 @@ pub fn spread<J: Sync, R: Send + Serialize + DeserializeOwned>(
     let places: Vec<usize> = (0..jobs.len()).collect();
     spread_anew(&places, watch, |&at, pulse| {
         if let Some((took, result)) = kept.as_ref().and_then(|kept| kept.find(at)) {
-            pulse.before = took;
+            pulse.before = Some(took);
             return Ok(result);
         }
         let began = Instant::now();
@@ -106,22 +106,22 @@ fn spread_any(
     run: &(dyn Fn(usize, &mut Pulse<'_>) -> Result<(), Failure> + Sync),
 ) -> Result<(), Failure> {
     let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
-    let (finished, spent) = (AtomicU64::new(0), AtomicU64::new(0));
+    let [finished, found, spent] = [0; 3].map(AtomicU64::new);
     let (send, receive) = mpsc::channel();
     let results: Vec<Result<(), Failure>> = std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
             // Dropped with the closure, when all is done: the loop below then ends.
             let _send: mpsc::Sender<()> = send;
             let one = |at: usize| {
-                let before = Duration::ZERO;
-                let mut pulse = Pulse { stop: &stop, done: &done, counted: 0, before };
+                let mut pulse = Pulse { stop: &stop, done: &done, counted: 0, before: None };
                 pulse.at(0.0).is_continue().then_some(()).ok_or(Failure::Interrupted)?;
                 let began = Instant::now();
                 // An invariant that does not hold is a panic with its numbers.
                 let result = catch_unwind(AssertUnwindSafe(|| run(at, &mut pulse)))
                     .unwrap_or_else(|panic| Err(Failure::Model(words(panic.as_ref()))));
                 let _ = pulse.at(1.0);
-                let took = began.elapsed() + pulse.before;
+                let took = began.elapsed() + pulse.before.unwrap_or_default();
+                found.fetch_add(u64::from(pulse.before.is_some()), Ordering::Relaxed);
                 spent.fetch_add(took.as_micros() as u64, Ordering::Relaxed);
                 finished.fetch_add(1, Ordering::Relaxed);
                 result
@@ -129,6 +129,7 @@ fn spread_any(
             (0..count).into_par_iter().with_max_len(1).map(one).collect()
         });
         while receive.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            watch.found(found.swap(0, Ordering::Relaxed) as f64 / count as f64);
             let share = done.load(Ordering::Relaxed) as f64 / (PARTS * count as f64);
             let words = format!("{} of {count} runs", finished.load(Ordering::Relaxed));
             if watch.hear(share, &words).is_break() {
@@ -140,6 +141,7 @@ fn spread_any(
     if stop.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);
     }
+    watch.found(found.into_inner() as f64 / count.max(1) as f64);
     watch.spent(Duration::from_micros(spent.into_inner()));
     results.into_iter().collect()
 }
@@ -207,9 +209,10 @@ mod tests {
         assert!(matches!(failure, Failure::Interrupted));
     }
 
-    /// Has runs kept.
+    /// Has runs kept, and hears how many lists of them were.
     struct Keeper {
         runs: KeptRuns,
+        found: f64,
     }
 
     impl crate::Watcher for Keeper {
@@ -220,11 +223,23 @@ mod tests {
         fn kept(&mut self) -> Option<&mut KeptRuns> {
             Some(&mut self.runs)
         }
+
+        fn found(&mut self, share: f64) {
+            self.found += share;
+        }
+    }
+
+    /// What comes of two lists, how many of their runs were carried out and how many of six were found.
+    struct Lists {
+        results: Result<[Vec<u64>; 2], Failure>,
+        carried: u64,
+        found: u64,
     }
 
     /// Two lists of runs, of which those that are not kept are counted and the one at `broken` of the second breaks.
-    fn two_lists(directory: &Path, broken: Option<u64>) -> (Result<[Vec<u64>; 2], Failure>, u64) {
-        let mut keeper = Keeper { runs: KeptRuns::new(directory.join("runs"), "1".into()) };
+    fn two_lists(directory: &Path, broken: Option<u64>) -> Lists {
+        let runs = KeptRuns::new(directory.join("runs"), "1".into());
+        let mut keeper = Keeper { runs, found: 0.0 };
         let carried = AtomicU64::new(0);
         let jobs: Vec<u64> = (0..6).collect();
         let mut list = |broken: Option<u64>, offset: u64| {
@@ -237,23 +252,25 @@ mod tests {
             })
         };
         let first = list(None, 0);
-        let both = first.and_then(|first| Ok([first, list(broken, 100)?]));
-        (both, carried.into_inner())
+        let results = first.and_then(|first| Ok([first, list(broken, 100)?]));
+        let found = (6.0 * keeper.found).round() as u64;
+        Lists { results, carried: carried.into_inner(), found }
     }
 
     #[test]
     fn runs_that_are_kept_are_not_made_again() {
         let place = tempfile::tempdir().unwrap();
         let expected = [0, 100].map(|offset| (offset..offset + 6).collect::<Vec<u64>>());
-        let (stopped, carried) = two_lists(place.path(), Some(4));
-        assert!(matches!(stopped, Err(Failure::Interrupted)));
-        let (all, more) = two_lists(place.path(), None);
-        assert_eq!((all.unwrap(), carried + more), (expected.clone(), 12));
-        assert!(more >= 1, "the broken one at least");
-        let (again, none) = two_lists(place.path(), None);
-        assert_eq!((again.unwrap(), none), (expected, 0));
+        let stopped = two_lists(place.path(), Some(4));
+        assert!(matches!(stopped.results, Err(Failure::Interrupted)));
+        let all = two_lists(place.path(), None);
+        assert_eq!((all.results.unwrap(), stopped.carried + all.carried), (expected.clone(), 12));
+        assert!(all.carried >= 1, "the broken one at least");
+        let again = two_lists(place.path(), None);
+        assert_eq!((again.results.unwrap(), again.carried), (expected, 0));
+        assert_eq!([stopped.found, all.found, again.found], [0, 12 - all.carried, 12]);
         KeptRuns::new(place.path().join("runs"), "1".into()).forget();
-        assert_eq!(two_lists(place.path(), None).1, 12);
+        assert_eq!(two_lists(place.path(), None).carried, 12);
     }
 
     #[test]

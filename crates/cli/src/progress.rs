@@ -35,12 +35,13 @@ enum Face {
     Lines { label: String, pace: Pace },
 }
 
-/// When lines are due, and what was done when the first step came: work of an earlier command that this one
-/// goes on with says nothing of how long the rest takes.
+/// When lines are due, and what this command did not do: work of an earlier one that it goes on with says nothing of
+/// how long the rest takes.
 struct Pace {
     began: Instant,
     last: Instant,
     tenths: u64,
+    /// What was done when the first step came, or what has been found done since.
     from: Option<u64>,
 }
 
@@ -153,6 +154,13 @@ impl Meter {
                     say(&format!("{label}: {line}"));
                 }
             }
+        }
+    }
+
+    /// An earlier command did so much of what is done; a bar goes by what was done of late.
+    pub fn note_found(&mut self, found: u64) {
+        if let Face::Lines { pace, .. } = &mut self.face {
+            pace.from = pace.from.max(Some(found));
         }
     }
 
@@ -356,6 +364,21 @@ mod tests {
         let began = Instant::now() - Duration::from_secs(10);
         let mut pace = Pace::new(began);
         let step = |done| Step { done, total: Some(100), what: "", note: String::new() };
+        assert_eq!(pace.line(&step(50)).as_deref(), Some("50 % (10 s)"));
+        assert_eq!(pace.line(&step(60)).as_deref(), Some("60 % (10 s, some 40 s left)"));
+    }
+
+    /// What was kept is found as the command goes on.
+    #[test]
+    fn what_is_found_done_says_nothing_of_the_time_left() {
+        let began = Instant::now() - Duration::from_secs(10);
+        let mut meter =
+            Meter { face: Face::Lines { label: String::new(), pace: Pace::new(began) } };
+        let step = |done| Step { done, total: Some(100), what: "", note: String::new() };
+        meter.note_found(0);
+        meter.update(|| step(0));
+        meter.note_found(50);
+        let Face::Lines { mut pace, .. } = meter.face else { panic!("it was made of lines") };
         assert_eq!(pace.line(&step(50)).as_deref(), Some("50 % (10 s)"));
         assert_eq!(pace.line(&step(60)).as_deref(), Some("60 % (10 s, some 40 s left)"));
     }

@@ -124,8 +124,10 @@ fn reproduce_all(
     let places = (&*directory, arguments.beside.as_deref());
     let done = all::all(&chosen, effort, places, missing, &mut |progress| {
         progress.told.iter().for_each(|text| meter.say(text));
+        let steps = |work: f64| (work / progress.total * STEPS) as u64;
+        meter.note_found(steps(progress.found));
         meter.update(|| Step {
-            done: (progress.done / progress.total * STEPS) as u64,
+            done: steps(progress.done),
             total: Some(STEPS as u64),
             what: "",
             note: progress.under_way.join(", "),

@@ -91,6 +91,8 @@ pub enum Missing<'a> {
 pub struct Progress {
     /// Work that is done, with the parts that are of experiments under way: seconds that it takes on one core.
     pub done: f64,
+    /// That part of it which an earlier command did.
+    pub found: f64,
     /// Work in all, in the same.
     pub total: f64,
     /// Those under way.
@@ -326,7 +328,7 @@ fn gather(
 /// How much work experiments are: seconds that they take on one core.
 pub(super) struct Work {
     /// Those that were done before.
-    before: f64,
+    pub(super) before: f64,
     /// Each of those to be run.
     pub(super) each: Vec<f64>,
 }
@@ -361,16 +363,30 @@ struct Queue<'a> {
     directory: &'a Path,
     next: AtomicUsize,
     stop: AtomicBool,
-    /// How far each of `todo` has come; not a number before it begins.
-    shares: Mutex<Vec<f64>>,
+    /// How far each of `todo` has come, once it has begun.
+    come: Mutex<Vec<Option<Come>>>,
     broken: Mutex<Vec<(usize, String)>>,
+}
+
+/// How far an experiment has come: shares of it.
+#[derive(Clone, Copy, Default)]
+struct Come {
+    done: f64,
+    /// What an earlier command did of that.
+    found: f64,
 }
 
 impl<'a> Queue<'a> {
     fn new(todo: Vec<One>, work: Work, effort: Effort, directory: &'a Path) -> Self {
-        let shares = Mutex::new(vec![f64::NAN; todo.len()]);
+        let come = Mutex::new(vec![None; todo.len()]);
         let (next, stop, broken) = Default::default();
-        Self { todo, work, effort, directory, next, stop, shares, broken }
+        Self { todo, work, effort, directory, next, stop, come, broken }
+    }
+
+    /// Notes how far an experiment has come.
+    fn note(&self, index: usize, note: impl FnOnce(&mut Come)) {
+        let mut come = self.come.lock().expect("no thread panics");
+        note(come[index].get_or_insert_default());
     }
 
     /// Runs all, so many at a time, and tells the watch until it breaks.
@@ -409,16 +425,23 @@ impl<'a> Queue<'a> {
     }
 
     fn progress(&self) -> Progress {
-        let shares = self.shares.lock().expect("no thread panics");
-        let is_under_way = |share: &f64| *share < 1.0;
-        let under_way = shares.iter().zip(&self.todo).filter(|(share, _)| is_under_way(share));
-        let under_way =
-            under_way.map(|(_, (paper, experiment))| format!("{} {}", paper.name, experiment.name));
-        let done =
-            |(share, seconds): (&f64, &f64)| if share.is_nan() { 0.0 } else { share * seconds };
-        let begun: f64 = shares.iter().zip(&self.work.each).map(done).sum();
-        let (done, total) = (self.work.before + begun, self.work.total());
-        Progress { done, total, under_way: under_way.collect(), told: Vec::new() }
+        let come = self.come.lock().expect("no thread panics");
+        let begun = || come.iter().enumerate().filter_map(|(at, come)| Some((at, (*come)?)));
+        let under_way = begun().filter(|(_, come)| come.done < 1.0).map(|(at, _)| {
+            let (paper, experiment) = self.todo[at];
+            format!("{} {}", paper.name, experiment.name)
+        });
+        let sum = |part: fn(Come) -> f64| -> f64 {
+            self.work.before
+                + begun().map(|(at, come)| part(come) * self.work.each[at]).sum::<f64>()
+        };
+        Progress {
+            done: sum(|come| come.done),
+            found: sum(|come| come.found),
+            total: self.work.total(),
+            under_way: under_way.collect(),
+            told: Vec::new(),
+        }
     }
 
     fn work(&self) -> Result<(), Failure> {
@@ -428,24 +451,13 @@ impl<'a> Queue<'a> {
             if is_over {
                 return Ok(());
             }
-            let note = |share: f64| {
-                self.shares.lock().expect("no thread panics")[index] = share.clamp(0.0, 1.0);
-            };
-            note(0.0);
+            self.note(index, |_| ());
             let (paper, experiment) = self.todo[index];
             let began = Instant::now();
-            let heard = |share: f64| {
-                // Done is what is stored.
-                note(share.min(0.999));
-                match self.stop.load(Ordering::Relaxed) {
-                    true => ControlFlow::Break(()),
-                    false => ControlFlow::Continue(()),
-                }
-            };
             let place = self.directory.join(paper.name).join(experiment.name);
             let build = format!("{VERSION} {COMMIT} {}", word(self.effort));
             let runs = KeptRuns::new(place.join(RUNS), build);
-            let mut keeper = Keeper { heard, runs, spent: Duration::ZERO };
+            let mut keeper = Keeper { queue: self, index, runs, spent: Duration::ZERO };
             let outcome = caught(|| experiment.run(self.effort, &mut keeper));
             let outcome = outcome.map_err(|panic| reproductions::Failure::Model(panic.message));
             match outcome.and_then(|outcome| outcome) {
@@ -460,21 +472,27 @@ impl<'a> Queue<'a> {
                     broken.push((index, failure.to_string()));
                 }
             }
-            note(1.0);
+            self.note(index, |come| come.done = 1.0);
         }
     }
 }
 
 /// Hears how far an experiment has come, and has its runs kept.
-struct Keeper<F> {
-    heard: F,
+struct Keeper<'a> {
+    queue: &'a Queue<'a>,
+    index: usize,
     runs: KeptRuns,
     spent: Duration,
 }
 
-impl<F: FnMut(f64) -> ControlFlow<()>> Watcher for Keeper<F> {
+impl Watcher for Keeper<'_> {
     fn hear(&mut self, share: f64, _: &str) -> ControlFlow<()> {
-        (self.heard)(share)
+        // Done is what is stored.
+        self.queue.note(self.index, |come| come.done = share.clamp(0.0, 0.999));
+        match self.queue.stop.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
     }
 
     fn kept(&mut self) -> Option<&mut KeptRuns> {
@@ -483,6 +501,10 @@ impl<F: FnMut(f64) -> ControlFlow<()>> Watcher for Keeper<F> {
 
     fn spent(&mut self, time: Duration) {
         self.spent += time;
+    }
+
+    fn found(&mut self, share: f64) {
+        self.queue.note(self.index, |come| come.found += share);
     }
 }
 

@@ -128,6 +128,7 @@ pub(super) fn carry_out_all(
     let mut told = Vec::new();
     while !away.left.is_empty() {
         let progress = Progress {
+            found: work.before,
             done: work.total() - away.left.values().map(|&place| work.each[place]).sum::<f64>(),
             total: work.total(),
             under_way: vec![format!("{} on the cluster", away.left.len())],
