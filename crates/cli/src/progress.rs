@@ -378,7 +378,7 @@ mod tests {
         meter.note_found(0);
         meter.update(|| step(0));
         meter.note_found(50);
-        let Face::Lines { mut pace, .. } = meter.face else { panic!("it was made of lines") };
+        let Face::Lines { pace, .. } = &mut meter.face else { panic!("it was made of lines") };
         assert_eq!(pace.line(&step(50)).as_deref(), Some("50 % (10 s)"));
         assert_eq!(pace.line(&step(60)).as_deref(), Some("60 % (10 s, some 40 s left)"));
     }
